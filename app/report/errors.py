@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.models.terms import plain_expression
 from trainlaw.app.report import plots
-from trainlaw.app.studies.result import StudyOutcome, further_terms
+from trainlaw.app.studies.result import StudyOutcome
+from trainlaw.app.studies.terms_found import further_terms
 from trainlaw.app.terminal.formula import headline
+from trainlaw.app.terminal.study import levels_table
 from trainlaw.app.text.numbers import show_number, show_percent
 from trainlaw.app.text.tables import Column, Table
 from trainlaw.formulas import Expression, Formula, Proof, prove_monotone, prove_sign

@@ -14,9 +14,9 @@ from trainlaw.app.models.terms import parts_of
 from trainlaw.app.report import plots
 from trainlaw.app.report.equation import equation_lines
 from trainlaw.app.report.errors import property_table, reported_errors, stability_table
-from trainlaw.app.report.story import story_of
 from trainlaw.app.studies.definition import LIBRARIES, definition_text, seen_from
 from trainlaw.app.studies.result import StudyOutcome
+from trainlaw.app.studies.story import story_of
 from trainlaw.app.terminal.formula import equation_text
 from trainlaw.app.text.html import render, template_text
 from trainlaw.app.text.numbers import show_number

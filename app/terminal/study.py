@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.run_folder import RUN_FILES, SLOW_FILES, StudyPlace, other_journals
-from trainlaw.app.models.lead import lead_sentence
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.result import StudyOutcome
+from trainlaw.app.studies.story import lead_sentence
 from trainlaw.app.terminal.formula import (
     class_errors,
     equation_text,
@@ -76,7 +76,7 @@ def coverage_text(formula: Formula) -> str:
         return "90 % interval: coverage is unknown, too few groups"
     lowest = min(covered, key=covered.__getitem__)
     return (
-        f"90 % interval: covers {mean:.1f} % of the runs of a group that it was not derived from, "
+        f"90 % interval: covers {mean:.1f} % of the runs of held-out groups, "
         f"mean over {len(covered)} groups; lowest: {covered[lowest]:.0f} % of {lowest}"
     )
 
