@@ -98,6 +98,10 @@ CnnFiles = Annotated[
         dir_okay=False,
     ),
 ]
+Trust = Annotated[
+    bool,
+    typer.Option("--trust", help="Take times even if the built-in formula or other runs contradict them."),
+]
 Cluster = Annotated[
     str,
     typer.Option(

@@ -19,9 +19,7 @@ from trainlaw.datasets import (
     find_link,
 )
 from trainlaw.datasets.cnns import Cnn, training_memory
-from trainlaw.datasets.cnns.names import cnn_entry
-from trainlaw.datasets.cnns.timm_tables import timm_table
-from trainlaw.datasets.cnns.zoo import dense_names
+from trainlaw.datasets.cnns.zoo import dense_names, timm_table, zoo_entry
 from trainlaw.datasets.files.columns import Column
 from trainlaw.datasets.files.mapping import joined_name
 from trainlaw.datasets.hardware.gpus import FACT_COLUMNS, GPU_COLUMNS
@@ -270,7 +268,7 @@ def _row(known: CnnCounts) -> dict[str, object]:
 
 def _at_usual_sizes(table: pd.DataFrame) -> pd.DataFrame:
     """The row of each CNN at its usual input, or else its first row."""
-    entries = table["cnn"].map(cnn_entry)
+    entries = table["cnn"].map(zoo_entry)
     is_usual = [
         (entry.input_size_px, entry.n_classes) == (size, classes)
         for entry, size, classes in zip(entries, table["input_size_px"], table["n_classes"], strict=True)
