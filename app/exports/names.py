@@ -16,8 +16,8 @@ from trainlaw.app.models.settings import STATED_LAUNCH, ignored_settings
 from trainlaw.app.models.terms import plain_expression
 from trainlaw.datasets import FEATURES, Gpu, built_in_gpus, configuration
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, CnnCounts, cnn_table, keyed_cnn_counts
-from trainlaw.datasets.cnns.names import cnn_entry, cnn_name, cnn_names
-from trainlaw.datasets.cnns.timm_tables import timm_table
+from trainlaw.datasets.cnns.names import cnn_name, cnn_names
+from trainlaw.datasets.cnns.zoo import timm_table, zoo_entry
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.formulas import Formula, InputError, UnknownNameError, variables
 from trainlaw.validate.held_out_errors import intervals_of
@@ -169,7 +169,7 @@ def _named_cnns(columns: tuple[str, ...]) -> tuple[NamedCnn, ...]:
     known: dict[str, list[int]] = {}
     for table in (cnn_table(), timm_table()):
         for name, pixels, classes in table[["cnn", "input_size_px", "n_classes"]].itertuples(index=False):
-            if classes == cnn_entry(name).n_classes:
+            if classes == zoo_entry(name).n_classes:
                 known.setdefault(name, []).append(int(pixels))
 
     def counts(found: CnnCounts) -> tuple[float, ...]:
@@ -181,7 +181,7 @@ def _named_cnns(columns: tuple[str, ...]) -> tuple[NamedCnn, ...]:
             _cnn_aliases(name),
             {
                 pixels: counts(keyed_cnn_counts(name, pixels))
-                for pixels in dict.fromkeys([cnn_entry(name).input_size_px, *sorted(known.get(name, []))])
+                for pixels in dict.fromkeys([zoo_entry(name).input_size_px, *sorted(known.get(name, []))])
             },
         )
         for name in cnn_names()

@@ -16,7 +16,7 @@ from trainlaw.app.models.scopes import handling
 from trainlaw.app.models.terms import plain_expression
 from trainlaw.datasets import built_in_gpus, cnn_table
 from trainlaw.datasets.cnns.counts import explain
-from trainlaw.datasets.cnns.timm_tables import timm_table
+from trainlaw.datasets.cnns.zoo import timm_table
 from trainlaw.datasets.features.feature import Feature
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.datasets.hardware.precisions import PRECISIONS
