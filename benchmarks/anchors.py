@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 from trainlaw.app.models.builtin import pair_formula_path
-from trainlaw.app.models.errors import BY_CNN, BY_GPU, OURS, errors_json
 from trainlaw.app.studies.clusters import task_place
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.kinds.anchor import PAIR_FORMULA_FEATURES, ProfileSearch
@@ -25,6 +24,7 @@ from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import Formula, round_constants, save_formula
 from trainlaw.validate import StudyResult, run_pair_study, run_study, splits_by_name
 from trainlaw.validate.baselines import baselines_for, named_baselines, title_of
+from trainlaw.validate.held_out_errors import BY_CNN, BY_GPU, OURS, errors_json
 from trainlaw.validate.metrics import mape_percent
 
 ALONE = "trainlaw, profile alone"

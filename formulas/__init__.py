@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from trainlaw.formulas.algebra.simplification import simplify
     from trainlaw.formulas.algebra.tidying import RoundedExpression, round_constants, tidy
     from trainlaw.formulas.algebra.unit_inference import infer_unit
-    from trainlaw.formulas.proofs.bisection import Proof, prove_monotone, prove_sign
+    from trainlaw.formulas.proofs.bisection import prove_monotone, prove_sign
+    from trainlaw.formulas.proofs.elasticities import Proof
     from trainlaw.formulas.proofs.enclosure import bounds
 
 __all__ = [
@@ -84,7 +85,7 @@ __all__ = [
 _HOMES = {
     "derivative": "algebra.derivatives",
     "bounds": "proofs.enclosure",
-    "Proof": "proofs.bisection",
+    "Proof": "proofs.elasticities",
     "prove_monotone": "proofs.bisection",
     "prove_sign": "proofs.bisection",
     "simplify": "algebra.simplification",

@@ -20,13 +20,11 @@ from trainlaw.app.exports.names import (
     NamedPrecision,
     named_model,
 )
-from trainlaw.app.models.errors import LEVEL
 from trainlaw.app.models.settings import HOST_LAUNCH
 from trainlaw.app.text.source import render_source
 from trainlaw.datasets import FEATURES
 from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.measurements.runs import LAYOUTS
-from trainlaw.datasets.tables.joins import HOST_LAUNCH_S
 from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.algebra.text import number_text
 from trainlaw.formulas.printers.c_function import C
@@ -35,6 +33,7 @@ from trainlaw.formulas.printers.language import Language
 from trainlaw.formulas.printers.naming import identifiers, inert
 from trainlaw.formulas.printers.python_function import PYTHON
 from trainlaw.formulas.printers.steps import named_steps
+from trainlaw.validate.held_out_errors import LEVEL
 
 PREFIX = "trainlaw"
 _WIDTH = 110
@@ -138,7 +137,6 @@ def _arguments() -> dict[str, object]:
         "most_images": int(columns["batch_per_gpu"].high),
         "least_launch_s": launch.low,
         "most_launch_s": launch.high,
-        "default_launch_s": HOST_LAUNCH_S,
     }
 
 

@@ -35,7 +35,7 @@ class Setup:
 
     precision : such as "fp32". n_gpus, n_nodes : GPUs, and nodes that they are spread over. link : within a
     node. fabric : between nodes. algorithm : of the all-reduce. timed_parts : what the time covers.
-    layout, compilation, tuned, host_launch_s, allocation, bucketed : as for `configuration`. Without a
+    layout, compilation, tuned, host_launch_s, allocation, bucketed, stack : as for `configuration`. Without a
     precision PyTorch's default on the GPU holds.
     """
 
@@ -52,6 +52,7 @@ class Setup:
     host_launch_s: float | None = None
     allocation: str | None = None
     bucketed: bool | None = None
+    stack: str | None = None
 
 
 DEFAULT_SETUP = Setup()
@@ -176,10 +177,10 @@ def runs_of_csv(
     """Return the configurations of a CSV file with the columns cnn, gpu and batch_per_gpu.
 
     The columns input_size_px, n_classes, precision, n_gpus, n_nodes, link, fabric (or network), algorithm,
-    timed_parts, layout, compilation, tuned, host_launch_s, allocation and bucketed may follow, and those of
-    measured runs and plans; others must be `ignored`. gpus : known GPUs, None for the built-in ones. on :
-    names of GPUs for a file without the column gpu: each row on each of them. precision : of rows without
-    one; None for PyTorch's default on their GPU.
+    timed_parts, layout, compilation, tuned, host_launch_s, allocation, bucketed and stack may follow, and
+    those of measured runs and plans; others must be `ignored`. gpus : known GPUs, None for the built-in
+    ones. on : names of GPUs for a file without the column gpu: each row on each of them. precision : of rows
+    without one; None for PyTorch's default on their GPU.
     Raises InputError for a file that is no such table, with the line and column of the first fault.
     """
     columns, rows = read_csv(path)
@@ -255,6 +256,7 @@ def _row_run(
         host_launch_s=_seconds(row, "host_launch_s"),
         allocation=_stated(row, "allocation"),
         bucketed=_flag(row, "bucketed"),
+        stack=row.get("stack") or None,
     )
     return configured_row(cnns[key], named_gpus[gpu], batch, setup)
 

@@ -136,7 +136,7 @@ def purpose_of(formula: Formula, origin: str) -> str:
     """Return what a formula may be the default for; InputError for a scope without commands."""
     if formula.scope == MULTI_GPU:
         return SEVERAL_GPUS
-    if handling(formula).predict:
+    if handling(formula).is_predictable:
         return ONE_GPU
     advice = handling(formula).advice
     raise InputError(f"{origin} models {SCOPES[formula.scope].title}, not an iteration of a CNN; {advice}")

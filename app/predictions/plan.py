@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.prices import Prices
 from trainlaw.app.inputs.requests import DEFAULT_SETUP, Setup, configured_row
-from trainlaw.app.models.errors import interval_factors
 from trainlaw.app.models.multi_gpu import exchange_seconds, multi_gpu_seconds
 from trainlaw.app.models.scopes import check_predictable, formula_rows
 from trainlaw.app.predictions.training import Training
@@ -21,6 +20,7 @@ from trainlaw.datasets.measurements.runs import unmeasured_runs
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.errors import check_name
+from trainlaw.validate.held_out_errors import interval_factors
 
 BATCHES = (32, 64, 128, 256)  # per GPU, where the user names none
 #: Share of its power limit that a GPU is taken to draw while it trains: an assumption, not a measurement.

@@ -11,7 +11,6 @@ import pandas as pd
 from trainlaw.app.inputs.requests import run_warnings
 from trainlaw.app.models.calibration import calibration_warnings
 from trainlaw.app.models.coverage import unseen_generation, untrained_precision
-from trainlaw.app.models.errors import LEVEL, interval_factors, interval_of
 from trainlaw.app.models.multi_gpu import ALGORITHMS, exchange_seconds, multi_gpu_seconds, scaled_runs
 from trainlaw.app.models.scopes import check_predictable, formula_rows, handling
 from trainlaw.app.models.sentences import (
@@ -34,6 +33,7 @@ from trainlaw.datasets.measurements.memory_fit import memory_needs
 from trainlaw.datasets.measurements.runs import BY_DEFAULT
 from trainlaw.formulas import Formula, InputError, TrainlawError
 from trainlaw.validate.applicability import jointly_outside
+from trainlaw.validate.held_out_errors import LEVEL, interval_factors, interval_of
 
 
 @dataclass(frozen=True)
@@ -242,8 +242,9 @@ def _warnings(
 
 
 def _host_warning(runs: RunTable, row: int) -> str:
-    batch, launch_s = runs.frame["batch_per_gpu"].iloc[row], runs.frame[HOST_LAUNCH].iloc[row]
-    return host_sentence(str(batch), "" if isnan(launch_s) else show_seconds(launch_s))
+    launch_s = runs.matrix([HOST_LAUNCH])[row].item()
+    is_stated = not isnan(runs.frame[HOST_LAUNCH].iloc[row])
+    return host_sentence(str(runs.frame["batch_per_gpu"].iloc[row]), show_seconds(launch_s), is_stated)
 
 
 def _covering(scaling: Formula | None, runs: RunTable) -> Formula:

@@ -7,7 +7,6 @@ from dataclasses import asdict, astuple, fields
 from math import isfinite
 
 from trainlaw.app.inputs.requests import Setup
-from trainlaw.app.models.errors import LEVEL, OURS, held_out_kind, overall_error
 from trainlaw.app.predictions.predict import Prediction
 from trainlaw.app.predictions.training import Training
 from trainlaw.app.text.csv import rows_as_csv
@@ -24,6 +23,7 @@ from trainlaw.datasets import Gpu
 from trainlaw.datasets.hardware.collectives import EVEN
 from trainlaw.datasets.measurements.memory_fit import FITS, gigabytes
 from trainlaw.formulas import Formula
+from trainlaw.validate.held_out_errors import LEVEL, OURS, held_out_kind, overall_error
 
 WIDTH = 100  # characters of a shortened warning, at most
 _MOST_WARNINGS = 4  # below a table

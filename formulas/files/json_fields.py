@@ -60,4 +60,7 @@ def number_pair(value: object, place: str) -> tuple[float, float]:
     """Return a JSON list [low, high] as two floats; raises InputError, naming the place, when it is none."""
     if not isinstance(value, list) or len(value) != 2:
         raise InputError(f"expected [low, high] as {place}, got {shown(value)}")
-    return finite_number(value[0], place), finite_number(value[1], place)
+    low, high = finite_number(value[0], place), finite_number(value[1], place)
+    if low > high:
+        raise InputError(f"expected [low, high] as {place}, got {shown(value)}")
+    return low, high

@@ -8,42 +8,23 @@ that interval arithmetic confirms; all else is "undecided".
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import islice, product
-from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from trainlaw.formulas.algebra.derivatives import derivative, partials
+from trainlaw.formulas.algebra.derivatives import derivative
 from trainlaw.formulas.algebra.evaluation import evaluate
-from trainlaw.formulas.algebra.expression import Apply, Constant, Expression, Variable, fold, nodes, variables
+from trainlaw.formulas.algebra.expression import Apply, Expression, Variable, nodes, variables
 from trainlaw.formulas.algebra.intervals import Interval
-from trainlaw.formulas.algebra.operators import OPERATORS
 from trainlaw.formulas.algebra.simplification import CALLS_PER_EXPRESSION, simplify
-from trainlaw.formulas.proofs.elasticities import Elasticities
-from trainlaw.formulas.proofs.enclosure import Box, Ranges, check_box, enclose
+from trainlaw.formulas.proofs.elasticities import Elasticities, Proof
+from trainlaw.formulas.proofs.enclosure import Box, Ranges, check_box, enclose, one_box
 
 Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 # Random points and corners that are tried before the bisection: most false claims fail at one of them.
 SAMPLES = 1024
 MAX_CORNERS = 256
 # A fall is looked for over these shares of the distance to the top of the range.
 STEPS = (1.0, 0.1, 0.001)
-
-
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """Outcome of a proof.
-
-    Parameters
-    ----------
-    status : {"proved", "refuted", "undecided"}
-        The outcome.
-    witness : tuple of mapping
-        Points that refute the claim: one for a sign, two for monotonicity.
-    """
-
-    status: Literal["proved", "refuted", "undecided"]
-    witness: tuple[Mapping[str, float], ...] = ()
 
 
 UNDECIDED = Proof("undecided")
@@ -140,8 +121,9 @@ def prove_monotone(
     """
     ends = check_box(Apply("add", (expression, Variable(name))), box)
     # Sums and maxima of products are decided in one pass, without a bisection.
-    if Elasticities(expression, ends).monotone(name, direction).proved:
-        return Proof("proved")
+    proof = Elasticities(expression, ends).monotone(name, direction)
+    if proof.proved:
+        return proof
     signed = expression if direction > 0 else Apply("neg", (expression,))
     claim = _RisingClaim(signed, derivative(signed, name), name, ends[name][1])
     return _prove(claim, ends, max_boxes, simplify_calls)
@@ -178,12 +160,10 @@ class _RisingClaim:
 
     def margin(self, boxes: Ranges) -> Array:
         """Return per box a bound that proves the claim there where it is not negative, shape (n_boxes,)."""
-        valid, rising = _never_falls(self.expression, self.name, boxes)
-        bound = np.where(rising, 0.0, -np.inf)
-        if not self._jumps():
-            slope = enclose(self.form, boxes)
-            bound = np.where(slope.total, np.maximum(slope.low, bound), bound)
-        return np.where(valid, bound, -np.inf)
+        if self._jumps():
+            return np.full(len(boxes[self.name][0]), -np.inf)
+        slope, value = enclose(self.form, boxes), enclose(self.expression, boxes)
+        return np.where(slope.total & value.total, slope.low, -np.inf)
 
     def _jumps(self) -> bool:
         """Return whether there are jumps in `name`, which the derivative does not show."""
@@ -268,7 +248,7 @@ def _between(low: float, high: float, generator: np.random.Generator) -> Array:
 
 def _bisect(claim: _SignClaim | _RisingClaim, ends: Box, max_boxes: int) -> Proof:
     """Return the outcome of halving the boxes on which the claim is open until none is left, or too many."""
-    boxes: Ranges = {name: (np.array([low]), np.array([high])) for name, (low, high) in ends.items()}
+    boxes = one_box(ends)
     examined = 0
     while True:
         margin = claim.margin(boxes)
@@ -318,60 +298,3 @@ def _cut(boxes: Ranges, name: str) -> tuple[Ranges, Ranges]:
 def _relative_width(low: Array, high: Array) -> Array:
     """Return the width of each side against its distance from zero, 0 to 2."""
     return (high - low) / np.maximum(np.maximum(np.abs(low), np.abs(high)), 1e-300)
-
-
-# Monotonicity from the structure of an expression. Unlike the sign of the derivative, this copes with jumps
-# and with slopes that are infinite at an end of a range.
-class _Trend(NamedTuple):
-    """Per box: bounds, and whether the value never falls and never rises; both where it does not change."""
-
-    interval: Interval
-    rising: Flags
-    falling: Flags
-
-
-def _never_falls(expression: Expression, name: str, boxes: Ranges) -> tuple[Flags, Flags]:
-    """Return whether the expression is valid all over each box, and proved never to fall in `name`.
-
-    boxes : per variable its lower and upper ends, each float64 of shape (n_boxes,). Both results: shape
-    (n_boxes,).
-    """
-    always = np.ones_like(boxes[name][0], dtype=bool)
-
-    def leaf(node: Constant | Variable) -> _Trend:
-        moves = isinstance(node, Variable) and node.name == name
-        return _Trend(enclose(node, boxes), always, ~always if moves else always)
-
-    with np.errstate(all="ignore"):
-        trend = fold(expression, leaf, leaf, _combined)
-    return trend.interval.total, trend.rising & trend.interval.total
-
-
-def _combined(node: Apply, trends: tuple[_Trend, ...]) -> _Trend:
-    """Return the trend of an operator over arguments with known trends."""
-    row = OPERATORS[node.operator]
-    interval = row.enclose(*(trend.interval for trend in trends))
-    rising = falling = interval.total
-    for index, trend in enumerate(trends):
-        still = trend.rising & trend.falling
-        if not np.all(still):
-            up, down = _slope_signs(node.operator, index, [item.interval for item in trends])
-            rising = rising & (still | (trend.rising & up) | (trend.falling & down))
-            falling = falling & (still | (trend.falling & up) | (trend.rising & down))
-    return _Trend(interval, rising, falling)
-
-
-def _slope_signs(operator: str, index: int, intervals: list[Interval]) -> tuple[Flags, Flags]:
-    """Return where an operator never falls, and never rises, in one of arguments within `intervals`.
-
-    Where the operator is valid all over a box it is continuous there, steps apart, which have a monotonicity
-    in the table: the sign of the partial derivative decides, also if that is undefined at an
-    end.
-    """
-    monotone = OPERATORS[operator].monotonicity[index]
-    if monotone:
-        shape = intervals[0].low.shape
-        return np.full(shape, monotone > 0), np.full(shape, monotone < 0)
-    ranges = {name: (item.low, item.high) for name, item in zip("ab", intervals, strict=False)}
-    slope = enclose(partials(operator)[index], ranges)
-    return slope.low >= 0, slope.high <= 0

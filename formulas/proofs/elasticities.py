@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from trainlaw.formulas.algebra.derivatives import partials
@@ -27,7 +27,7 @@ from trainlaw.formulas.algebra.intervals import MARGIN, SMALLEST, Interval
 from trainlaw.formulas.algebra.operators import OPERATORS
 from trainlaw.formulas.algebra.text import to_text
 from trainlaw.formulas.algebra.tidying import merged
-from trainlaw.formulas.proofs.enclosure import Box, Ranges, check_box, enclose
+from trainlaw.formulas.proofs.enclosure import Box, check_box, enclose, one_box
 
 Bounds = tuple[float, float]
 ZERO: Bounds = (0.0, 0.0)
@@ -47,22 +47,30 @@ _MOST_TEXT = 160
 
 
 @dataclass(frozen=True, slots=True)
-class MonotoneProof:
-    """Outcome of a proof by elasticities.
+class Proof:
+    """Outcome of a proof.
 
     Parameters
     ----------
-    proved : bool
-        Whether the claim holds everywhere in the box.
+    status : {"proved", "refuted", "undecided"}
+        The outcome.
+    witness : tuple of mapping
+        Points that refute the claim: one for a sign, two for monotonicity.
     elasticity : tuple of float
-        Bounds of the elasticity of the whole expression over the box.
+        Bounds of the elasticity of the whole expression over the box, where they were computed.
     blame : tuple of str
-        The terms that could not be proved, with the bounds of their elasticity; empty for a proof.
+        The terms whose elasticities leave the claim open, with the bounds of these.
     """
 
-    proved: bool
-    elasticity: Bounds
+    status: Literal["proved", "refuted", "undecided"]
+    witness: tuple[Mapping[str, float], ...] = ()
+    elasticity: Bounds = ANY
     blame: tuple[str, ...] = ()
+
+    @property
+    def proved(self) -> bool:
+        """Whether the claim holds everywhere in the box."""
+        return self.status == "proved"
 
 
 class _Move(NamedTuple):
@@ -109,9 +117,7 @@ class Elasticities:
     def __init__(self, expression: Expression, box: Box, flags: Collection[str] = ()) -> None:
         """Merge like terms and number the different nodes; raises as `bounds`."""
         self._box = check_box(expression, box)
-        self._ranges: Ranges = {
-            name: (np.array([low]), np.array([high])) for name, (low, high) in self._box.items()
-        }
+        self._ranges = one_box(self._box)
         self._expression = expression
         self._flags = [name for name in variables(expression) if name in flags]
         self._nodes = _numbered(merged(expression))
@@ -145,7 +151,7 @@ class Elasticities:
         """
         return self._moves(together)[-1].elasticity
 
-    def monotone(self, together: str | Mapping[str, float], direction: int = 1) -> MonotoneProof:
+    def monotone(self, together: str | Mapping[str, float], direction: int = 1) -> Proof:
         """Prove that the expression is valid and never falls (or never rises) in the box.
 
         Parameters
@@ -157,7 +163,7 @@ class Elasticities:
 
         Returns
         -------
-        MonotoneProof
+        Proof
             The outcome, and the terms to blame.
         """
         motion = {together: 1.0} if isinstance(together, str) else together
@@ -165,16 +171,16 @@ class Elasticities:
         bounds = moves[-1].elasticity
         negative = [name for name in motion if self._box.get(name, ZERO)[0] < 0]
         if negative:
-            return MonotoneProof(False, bounds, (f"{negative[0]} may be negative",))
+            return Proof("undecided", (), bounds, (f"{negative[0]} may be negative",))
         if self.valid and _goes(moves[-1], direction):
-            return MonotoneProof(True, bounds)
+            return Proof("proved", elasticity=bounds)
         blamed = self._blamed(moves, direction)
         for low, high in self._split(blamed):
             proof = low.monotone(motion, direction)
             other = high.monotone(motion, direction) if proof.proved else proof
             if other.proved:
-                return MonotoneProof(True, _hull([proof.elasticity, other.elasticity]))
-        return MonotoneProof(False, bounds, self._words(blamed, moves))
+                return Proof("proved", elasticity=_hull([proof.elasticity, other.elasticity]))
+        return Proof("undecided", (), bounds, self._words(blamed, moves))
 
     def _split(self, places: Collection[int]) -> list[tuple["Elasticities", "Elasticities"]]:
         """Return the cases 0 and 1 of the first flag that occurs at these places; empty without one."""
@@ -246,9 +252,7 @@ class Elasticities:
             # The jump has no derivative, but it goes the way of the argument.
             low, high = slopes[0]
             return (0.0 if low >= 0 else -math.inf), (0.0 if high <= 0 else math.inf)
-        ranges = {
-            name: (np.array([low]), np.array([high])) for name, (low, high) in zip("ab", inner, strict=False)
-        }
+        ranges = one_box(dict(zip("ab", inner, strict=False)))
         total = ZERO
         for partial, slope in zip(partials(operator), slopes, strict=True):
             if slope != ZERO:
@@ -287,59 +291,6 @@ class Elasticities:
         if scaled and len(moving) == 1 and all(self._values[argument][0] >= 0 for argument in still):
             return [(moving[0], wanted)]
         return []
-
-
-def monotone(
-    expression: Expression,
-    together: str | Mapping[str, float],
-    box: Box,
-    direction: int = 1,
-    *,
-    opaque: Mapping[str, Expression] | None = None,
-    flags: Collection[str] = (),
-) -> MonotoneProof:
-    """Prove that an expression never falls (or never rises) in a variable, everywhere in a box.
-
-    Parameters
-    ----------
-    expression : Expression
-        Any expression.
-    together : str or mapping of str to float
-        A variable, or the exponents of several that move together.
-    box : mapping of str to (float, float)
-        Lowest and highest value per variable, opaque ones included.
-    direction : {1, -1}
-        1: never falls; -1: never rises.
-    opaque : mapping of str to Expression
-        Amounts by name: where such a part occurs, it is taken for a variable of that name, which does not
-        move with what it is made of.
-    flags : collection of str
-        Variables that are 0 or 1.
-
-    Returns
-    -------
-    MonotoneProof
-        The outcome, and the terms to blame.
-
-    Raises
-    ------
-    UnknownNameError, InputError
-        As `bounds`.
-
-    Examples
-    --------
-    >>> from trainlaw.formulas.algebra.text import parse_text
-    >>> monotone(parse_text("x * exp(-x) + x"), "x", {"x": (0, 9)}).blame
-    ('x * exp(-x): elasticity -8 to 1',)
-    """
-    parts = {part: Variable(name) for name, part in (opaque or {}).items()}
-    whole = fold(
-        expression,
-        lambda node: parts.get(node, node),
-        lambda node: parts.get(node, node),
-        lambda node, arguments: parts.get(node) or Apply(node.operator, arguments),
-    )
-    return Elasticities(whole, box, flags).monotone(together, direction)
 
 
 def _numbered(expression: Expression) -> list[_Node]:

@@ -45,9 +45,7 @@ def bounds(expression: Expression, box: Box) -> tuple[float, float]:
     >>> low <= -2 < -1.99, high >= 6
     (True, True)
     """
-    checked = check_box(expression, box)
-    ranges = {name: (np.array([low]), np.array([high])) for name, (low, high) in checked.items()}
-    interval = enclose(expression, ranges)
+    interval = enclose(expression, one_box(check_box(expression, box)))
     return float(interval.low[0]), float(interval.high[0])
 
 
@@ -61,6 +59,11 @@ def check_box(expression: Expression, box: Box) -> dict[str, tuple[float, float]
             raise InputError(f"expected low <= high as range of {shown(name)}, got {low} and {high}")
         found[name] = low, high
     return found
+
+
+def one_box(box: Box) -> Ranges:
+    """Return a box as what `enclose` takes, each end of shape (1,)."""
+    return {name: (np.array([low]), np.array([high])) for name, (low, high) in box.items()}
 
 
 def enclose(expression: Expression, ranges: Ranges) -> Interval:

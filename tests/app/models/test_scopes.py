@@ -1,17 +1,17 @@
 """What formulas of each scope are made of, and the functions that handle them."""
 
-from dataclasses import fields, replace
-from pkgutil import resolve_name
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from trainlaw.app.models.builtin import BUILT_IN_FORMULAS
 from trainlaw.app.models.scopes import (
     SCOPE_HANDLING,
+    Inputs,
     check_predictable,
     check_scope,
+    chosen_output,
     feature_expression,
-    handler,
 )
 from trainlaw.datasets import FEATURES, LAYER_FEATURES, PAIR_FEATURES, load
 from trainlaw.datasets.features.feature import features_of
@@ -51,22 +51,11 @@ def test_each_scope_has_one_row_of_handling():
     assert all(scope.title for scope in SCOPES.values())
 
 
-FUNCTIONS = [
-    (scope, field.name, getattr(row, field.name))
-    for scope, row in SCOPE_HANDLING.items()
-    for field in fields(row)
-    if field.type is str and field.name != "advice"
-]
-
-
-@pytest.mark.parametrize(("scope", "purpose", "name"), FUNCTIONS, ids=lambda value: str(value) or "none")
-def test_each_function_of_a_scope_exists(scope, purpose, name, formula):
-    of_scope = replace(formula, scope=scope)
-    if name:
-        assert callable(resolve_name(name)) and handler(of_scope, purpose) is resolve_name(name)
-    else:
-        with pytest.raises(InputError, match=f"no {purpose}"):
-            handler(of_scope, purpose)
+def test_an_output_that_a_scope_lacks_is_refused_with_advice(formula):
+    layer, own = (replace(formula, scope=scope) for scope in ("layer", "custom"))
+    assert chosen_output(own, "page", {Inputs.FEATURES: lambda law: law.scope}) == "custom"
+    with pytest.raises(InputError, match=r"no page; export it to \.xlsx"):
+        chosen_output(layer, "page", {})
 
 
 @pytest.mark.parametrize("name", BUILT_IN_FORMULAS)
