@@ -1,4 +1,4 @@
-"""What a formula makes of how a run is set up: settings that it does not know, and the host's launches."""
+"""How a formula handles run settings: those that it does not know, and the host's kernel launches."""
 
 from collections.abc import Mapping
 from typing import Any
