@@ -1,4 +1,4 @@
-"""Any bytes, and files made to hurt: an error of ours or a network; `tests/fuzz` mutates files of each kind."""
+"""Any bytes, and files made to hurt: an error of ours or a network; `tests/fuzz` mutates files of all kinds."""
 
 from pathlib import Path
 
