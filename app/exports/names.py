@@ -12,7 +12,7 @@ from math import isfinite
 from trainlaw.app.models.calibration import other_gpu_warning, other_precision_warning
 from trainlaw.app.models.coverage import unseen_generation, untrained_precision
 from trainlaw.app.models.lookup_tables import gpu_rows, interval_rows, precision_rows
-from trainlaw.app.models.settings import HOST_LAUNCH, ignored_settings
+from trainlaw.app.models.settings import STATED_LAUNCH, ignored_settings
 from trainlaw.app.models.terms import plain_expression
 from trainlaw.datasets import FEATURES, Gpu, built_in_gpus, configuration
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, CnnCounts, cnn_table, keyed_cnn_counts
@@ -26,7 +26,9 @@ PEAK = "peak_flop_per_s"
 #: Base columns that follow from the precision; the peak rate is a column of the GPU.
 OF_PRECISION = ("bytes_per_element", "is_tensor_precision")
 #: Base columns that follow from the arguments of a prediction.
-OF_ARGUMENTS = ("batch_per_gpu", "is_channels_last", "is_tuned", HOST_LAUNCH)
+#: Base columns of the stack, which follow from layout and container.
+STACKS = ("is_stack_channels_last", "is_stack_fused")
+OF_ARGUMENTS = ("batch_per_gpu", "is_channels_last", "is_tuned", STATED_LAUNCH, *STACKS)
 # Prefixes and suffixes of keys of CNNs that packages do not write.
 _PACKAGE = re.compile(r"^.*/|_torch$")
 

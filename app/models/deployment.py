@@ -35,8 +35,8 @@ PARTS: Mapping[str, str] = MappingProxyType(
         "params": "conv_params + dense_params + other_params",
     }
 )
-#: Features that are independent amounts: a mean falls when a layer below it is added.
-AMOUNTS = ("mean_layer_elements",)
+#: Features that are independent amounts: a mean falls when a layer below it is added; any GPU has any host.
+AMOUNTS = ("mean_layer_elements", "host_launch_s")
 _RATES = ("peak_flop_per_s", "peak_fp32_flop_per_s", "comparable_fp32_flop_per_s")
 _PEAKS = tuple(dict.fromkeys(row.peak_column for row in PRECISIONS.values()))
 
