@@ -16,7 +16,7 @@ MAX_SIDE = 2**31 - 1
 
 
 def kinds_by(column: str) -> dict[str, str]:
-    """Return the kind of layer by the texts in a column of `layer_kinds.csv`, such as the operations of ONNX."""
+    """Return the kind of layer by the texts in a column of `layer_kinds.csv`, such as ONNX operations."""
     return {text: row["kind"] for row in _ROWS for text in row.get(column, "").split()}
 
 

@@ -1,4 +1,4 @@
-"""Any bytes, and files made to hurt: an error of ours or a network; `tests/fuzz` mutates files of all kinds."""
+"""Any bytes, and files made to hurt: refused or read; `tests/fuzz` mutates files of any kind."""
 
 from pathlib import Path
 
