@@ -196,3 +196,49 @@ def test_no_interval_is_narrower_than_the_error_of_the_runs_left_out(tmp_path):
         left_out = law.provenance["calibrated"]["error_left_out_percent"] or 0.0
         factor = law.errors["interval"]["factor"]
         assert factor >= max(least, 1 / (1 - left_out / 100))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("study", "fp32-2026", "--rates", "{}.csv"),
+        ("study", "fp32-2026", "--split", "list", "--held-out", "{}.toml"),
+        ("study", "--definition", "{}.toml"),
+        ("study", "{}.csv"),
+        ("data", "check", "{}.csv"),
+        ("data", "import", "{}.csv"),
+        ("data", "import", "{}.txt.gz"),
+        ("predict", "--from", "{}.csv"),
+        ("cnn", "show", "{}.onnx"),
+        ("cnn", "show", "{}.json"),
+        ("gpus", "list", "--gpu-file", "{}.csv"),
+        ("show", "{}.json"),
+        (
+            "predict-from-profile",
+            "--profile",
+            "{}.json",
+            "--anchor-gpu",
+            "T4",
+            "--gpu",
+            "K80",
+            "--cnn",
+            "vgg16",
+        ),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)])
+def test_what_is_no_file_is_refused(words, make, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name = words[next(place for place, word in enumerate(words) if word.startswith("{}"))]
+    make(tmp_path / name.replace("{}", "x"))
+    result = run(*(word.replace("{}", "x") for word in words), *(("--batch", 32) if "K80" in words else ()))
+    assert result.exit_code == 2
+    assert "Traceback" not in result.stderr
+    assert isinstance(result.exception, SystemExit)
+
+
+def test_a_device_in_a_definition_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.toml").write_text('table = "fp32-2026"\nrates = "/dev/zero"\n')
+    refused(run("study", "--definition", "study.toml"), "/dev/zero is not a file")
