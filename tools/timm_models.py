@@ -26,12 +26,7 @@ from trainlaw.datasets.cnns.counts import counts
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, memory_per_sample
 from trainlaw.datasets.cnns.readers.torch_reader import read_torch
-from trainlaw.datasets.cnns.timm_tables import (
-    ARCHITECTURES_FILE,
-    COUNTS_FILE,
-    PREFIX,
-    timm_table,
-)
+from trainlaw.datasets.cnns.zoo import PREFIX, TIMM_COUNTS_FILE, timm_table
 from trainlaw.formulas.errors import InputError, MissingDependencyError, optional_package
 from trainlaw.formulas.files.text_files import csv_text
 
@@ -275,8 +270,8 @@ def derived_tables(keys: Iterable[tuple[str, int]]) -> Mapping[str, bytes]:
             blocks.setdefault(general or text, []).append(f"{PREFIX}{name}@{scope}")
     text = "".join(f"# {' '.join(dict.fromkeys(names))}\n{lines}\n" for lines, names in blocks.items())
     return {
-        COUNTS_FILE: gzip.compress(csv_text(list(rows[0]), rows).encode(), 9, mtime=0),
-        ARCHITECTURES_FILE: lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME),
+        TIMM_COUNTS_FILE: gzip.compress(csv_text(list(rows[0]), rows).encode(), 9, mtime=0),
+        "cnns_timm_layers.txt.xz": lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME),
     }
 
 

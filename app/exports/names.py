@@ -12,12 +12,12 @@ from math import isfinite
 from trainlaw.app.models.calibration import other_gpu_warning, other_precision_warning
 from trainlaw.app.models.coverage import unseen_generation, untrained_precision
 from trainlaw.app.models.lookup_tables import gpu_rows, interval_rows, precision_rows
-from trainlaw.app.models.settings import HOST_LAUNCH, ignored_settings
+from trainlaw.app.models.settings import STATED_LAUNCH, ignored_settings
 from trainlaw.app.models.terms import plain_expression
 from trainlaw.datasets import FEATURES, Gpu, built_in_gpus, configuration
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, CnnCounts, cnn_table, keyed_cnn_counts
-from trainlaw.datasets.cnns.names import cnn_entry, cnn_name, cnn_names
-from trainlaw.datasets.cnns.timm_tables import timm_table
+from trainlaw.datasets.cnns.names import cnn_name, cnn_names
+from trainlaw.datasets.cnns.zoo import timm_table, zoo_entry
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.formulas import Formula, InputError, UnknownNameError, variables
 from trainlaw.validate.held_out_errors import intervals_of
@@ -26,7 +26,9 @@ PEAK = "peak_flop_per_s"
 #: Base columns that follow from the precision; the peak rate is a column of the GPU.
 OF_PRECISION = ("bytes_per_element", "is_tensor_precision")
 #: Base columns that follow from the arguments of a prediction.
-OF_ARGUMENTS = ("batch_per_gpu", "is_channels_last", "is_tuned", HOST_LAUNCH)
+#: Base columns of the stack, which follow from layout and container.
+STACKS = ("is_stack_channels_last", "is_stack_fused")
+OF_ARGUMENTS = ("batch_per_gpu", "is_channels_last", "is_tuned", STATED_LAUNCH, *STACKS)
 # Prefixes and suffixes of keys of CNNs that packages do not write.
 _PACKAGE = re.compile(r"^.*/|_torch$")
 
@@ -167,7 +169,7 @@ def _named_cnns(columns: tuple[str, ...]) -> tuple[NamedCnn, ...]:
     known: dict[str, list[int]] = {}
     for table in (cnn_table(), timm_table()):
         for name, pixels, classes in table[["cnn", "input_size_px", "n_classes"]].itertuples(index=False):
-            if classes == cnn_entry(name).n_classes:
+            if classes == zoo_entry(name).n_classes:
                 known.setdefault(name, []).append(int(pixels))
 
     def counts(found: CnnCounts) -> tuple[float, ...]:
@@ -179,7 +181,7 @@ def _named_cnns(columns: tuple[str, ...]) -> tuple[NamedCnn, ...]:
             _cnn_aliases(name),
             {
                 pixels: counts(keyed_cnn_counts(name, pixels))
-                for pixels in dict.fromkeys([cnn_entry(name).input_size_px, *sorted(known.get(name, []))])
+                for pixels in dict.fromkeys([zoo_entry(name).input_size_px, *sorted(known.get(name, []))])
             },
         )
         for name in cnn_names()

@@ -4,8 +4,7 @@ The page fills numbers in itself: it takes each sentence with a place such as "{
 """
 
 from trainlaw.app.models.multi_gpu import ASSUMPTION, SCALED, SINGLE_GPU_INTERVAL
-from trainlaw.app.text.numbers import show_number, show_seconds
-from trainlaw.datasets.tables.joins import HOST_LAUNCH_S
+from trainlaw.app.text.numbers import show_number
 from trainlaw.formulas import FeatureSpec, Formula
 
 JOINTLY = "this combination of features is unlike any in the training data"
@@ -21,13 +20,13 @@ def outside_sentence(formula: Formula, spec: FeatureSpec, value: str) -> str:
     return f"{spec.name} is {value}{unit}, outside the training range {low} to {high}"
 
 
-def host_sentence(batch: str, launch: str) -> str:
-    """Return that the host's launches decide the time; launch : of a layer, empty where it is not known."""
+def host_sentence(batch: str, launch: str, is_stated: bool) -> str:
+    """Return that the host's launches decide the time; launch : time of a layer, stated or usual."""
     decides = f"the host's launches decide (batch {batch})"
-    if launch:
+    if is_stated:
         return f"{decides}, at {launch} per layer"
-    taken = f"taken as {show_seconds(HOST_LAUNCH_S)} per layer"
-    return f"{decides}, {taken}: measure them with `trainlaw profile`, or give --host-launch"
+    advice = "measure them with `trainlaw profile --host`, or give --host-launch"
+    return f"{decides}, taken as {launch} per layer: {advice}"
 
 
 def several_gpus_sentence(is_scaled: bool) -> str:

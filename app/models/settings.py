@@ -1,4 +1,4 @@
-"""What a formula makes of how a run is set up: settings that it does not know, and the host's launches."""
+"""How a formula handles run settings: those that it does not know, and the host's kernel launches."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,12 +11,14 @@ from trainlaw.datasets.features.scaling_features import SCALING_FEATURES
 from trainlaw.formulas import Apply, Expression, Formula, evaluate, variables
 
 HOST_LAUNCH = "host_launch_s"
+#: Base column of a stated `HOST_LAUNCH`.
+STATED_LAUNCH = "stated_launch_s"
 #: Columns of a run with the setting that holds if nothing is said, and the base column that features use.
 _DEFAULTS: Mapping[str, tuple[object, str]] = {
     "layout": ("nchw", "is_channels_last"),
-    "compilation": ("eager", ""),
+    "compilation": ("eager", "usual_launch_s"),
     "tuned": (0, "is_tuned"),
-    HOST_LAUNCH: (None, HOST_LAUNCH),
+    HOST_LAUNCH: (None, STATED_LAUNCH),
 }
 
 
@@ -74,7 +76,7 @@ def host_margin(formula: Formula, expression: Expression | None = None) -> Expre
     host = {
         spec.name
         for spec in formula.used_features
-        if spec.name not in added and HOST_LAUNCH in variables(feature_expression(spec.name, formula.scope))
+        if spec.name not in added and STATED_LAUNCH in variables(feature_expression(spec.name, formula.scope))
     }
     whole = plain_expression(formula) if expression is None else expression
     return _margin(whole, host) if host else None

@@ -21,7 +21,7 @@ from trainlaw.app.models.sentences import (
     outside_sentence,
     several_gpus_sentence,
 )
-from trainlaw.app.models.settings import HOST_LAUNCH, host_margin, ignored_settings
+from trainlaw.app.models.settings import HOST_LAUNCH, STATED_LAUNCH, host_margin, ignored_settings
 from trainlaw.app.models.terms import parts_of
 from trainlaw.app.page.tables import page_tables
 from trainlaw.app.text.html import template_text
@@ -38,7 +38,6 @@ from trainlaw.datasets.measurements.memory_fit import (
     ROUGH_MEMORY,
     memory_sentence,
 )
-from trainlaw.datasets.tables.joins import HOST_LAUNCH_S
 from trainlaw.formulas import Constant, Expression, Formula, InputError, variables
 from trainlaw.formulas.printers import print_javascript
 from trainlaw.validate.applicability import KEY
@@ -64,7 +63,14 @@ SCRIPT_FILES = (
 # What the user chooses; no table of GPUs or CNNs has it.
 _CHOSEN = frozenset(
     {"batch_per_gpu", "has_optimizer", "has_input_copy", "bytes_per_element", "is_tensor_precision"}
-    | {"is_tuned", "is_channels_last", "is_bucketed", HOST_LAUNCH}
+    | {
+        "is_tuned",
+        "is_channels_last",
+        "is_bucketed",
+        STATED_LAUNCH,
+        "is_stack_channels_last",
+        "is_stack_fused",
+    }
     | {"peak_flop_per_s", "n_gpus", "n_nodes", "gpus_per_node", "exchange_rounds"}
     | {algorithm_indicator(feature) for feature in FEATURE_OF_ALGORITHM.values()}
 )
@@ -77,7 +83,7 @@ _OPTIONAL: Mapping[str, str] = {
     "is_tuned": "is_tuned",
     "is_bucketed": "is_bucketed",
     "is_channels_last": "layout",
-    HOST_LAUNCH: "host-launch",
+    STATED_LAUNCH: "host-launch",
 }
 # What the page shows first; strings, as form fields and the link's fragment hold them.
 _FIRST = {
@@ -166,7 +172,7 @@ def _facts(formula: Formula, used: set[str]) -> dict[str, Any]:
         "margin": MARGIN,
         "first": _FIRST,
         "most": {"batch": 10_000_000, "gpus": _MOST_GPUS, "nodes": _MOST_GPUS, "images": 10**12},
-        "launch": {"usual": HOST_LAUNCH_S, "least": launch.low, "most": launch.high},
+        "launch": {"least": launch.low, "most": launch.high},
         "grouped": [
             {"name": item.name, "values": dict(item.values), "default": item.default}
             for item in formula.grouped
@@ -213,8 +219,8 @@ def _sentences(formula: Formula) -> dict[str, Any]:
         "rough": ROUGH_MEMORY,
         "ignored": ignored_settings(formula),
         "uncalibrated": other_gpu_warning(formula, ""),  # of a GPU whose rates are changed
-        "host": host_sentence("{batch}", "{launch}"),
-        "hostUnknown": host_sentence("{batch}", ""),
+        "host": host_sentence("{batch}", "{launch}", is_stated=True),
+        "hostUnknown": host_sentence("{batch}", "{launch}", is_stated=False),
         "several": {} if handling(formula).covers_multi_gpu else _assumptions(),
         "undefined": NOT_DEFINED,
         "noInterval": NO_INTERVAL,

@@ -242,8 +242,9 @@ def _warnings(
 
 
 def _host_warning(runs: RunTable, row: int) -> str:
-    batch, launch_s = runs.frame["batch_per_gpu"].iloc[row], runs.frame[HOST_LAUNCH].iloc[row]
-    return host_sentence(str(batch), "" if isnan(launch_s) else show_seconds(launch_s))
+    launch_s = runs.matrix([HOST_LAUNCH])[row].item()
+    is_stated = not isnan(runs.frame[HOST_LAUNCH].iloc[row])
+    return host_sentence(str(runs.frame["batch_per_gpu"].iloc[row]), show_seconds(launch_s), is_stated)
 
 
 def _covering(scaling: Formula | None, runs: RunTable) -> Formula:

@@ -1,18 +1,26 @@
-"""CNNs by name: their usual inputs and layers are shipped as text, which `tools/zoo` writes."""
+"""CNNs by name: their usual inputs and layers are shipped as text.
+
+The zoo's are written by `tools/zoo`, those of timm 0.6.12, with counts at the input sizes of its published
+benchmarks, by `tools/timm_models.py`.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
+import pandas as pd
 from trainlaw.datasets.cnns.architectures import built_architecture, shipped_architectures
 from trainlaw.datasets.cnns.graph import Cnn
-from trainlaw.datasets.files.storage import read_data_rows
-from trainlaw.formulas.errors import InputError, unknown_name
+from trainlaw.datasets.files.storage import read_data_rows, read_data_table
+from trainlaw.formulas.errors import InputError, check_name, unknown_name
 
 # Larger images are typing errors; no measured run comes near.
 MAX_INPUT_PX = 8192
 MAX_CLASSES = 1_000_000
+TIMM_COUNTS_FILE = "cnns_timm.csv.gz"
+# Names of timm's CNNs begin so: other packages use some of them for other layers.
+PREFIX = "timm/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +61,17 @@ def _entries(purpose: str) -> Mapping[str, Entry]:
     return MappingProxyType(found)
 
 
+@cache
+def _timm_entries() -> Mapping[str, Entry]:
+    found: dict[str, Entry] = {}
+    for row in read_data_rows(TIMM_COUNTS_FILE):
+        size = int(row["input_size_px"])
+        # The smallest of the benchmarked sizes is the one that the CNN is trained with.
+        if row["cnn"] not in found or size < found[row["cnn"]].input_size_px:
+            found[row["cnn"]] = Entry(row["cnn_base"], row["cnn_family"], size, int(row["n_classes"]))
+    return MappingProxyType(dict(sorted(found.items())))
+
+
 def zoo_names() -> tuple[str, ...]:
     """List the classifiers that `build` knows.
 
@@ -69,13 +88,23 @@ def dense_names() -> tuple[str, ...]:
     return tuple(_entries("dense"))
 
 
+def timm_names() -> tuple[str, ...]:
+    """Return the names of timm's CNNs, each with the prefix "timm/", sorted."""
+    return tuple(_timm_entries())
+
+
+def timm_table() -> pd.DataFrame:
+    """Return the counts of timm's CNNs, one row per CNN and input size, as a new frame."""
+    return read_data_table(TIMM_COUNTS_FILE)
+
+
 def zoo_entry(name: str) -> Entry:
     """Return architecture family and usual input of a CNN, without building it.
 
     Parameters
     ----------
     name : str
-        One of `zoo_names` or `dense_names`.
+        One of `zoo_names`, `dense_names` or `timm_names`.
 
     Returns
     -------
@@ -86,6 +115,9 @@ def zoo_entry(name: str) -> Entry:
     UnknownNameError
         No CNN has that name; the message suggests near names.
     """
+    if name.startswith(PREFIX):
+        check_name("CNN of timm", name, _timm_entries())
+        return _timm_entries()[name]
     entry = _entries("classifier").get(name) or _entries("dense").get(name)
     if entry is None:
         raise unknown_name("CNN", name, (*zoo_names(), *dense_names()))
@@ -93,12 +125,12 @@ def zoo_entry(name: str) -> Entry:
 
 
 def build(name: str, input_size_px: int | None = None, n_classes: int | None = None) -> Cnn:
-    """Build a CNN of the zoo.
+    """Build a CNN.
 
     Parameters
     ----------
     name : str
-        One of `zoo_names`.
+        One of `zoo_names`, `dense_names` or `timm_names`.
     input_size_px, n_classes : int, optional
         Side of the image in pixels (its height where the CNN's images are not square), and classes; those
         usual for the CNN by default.
@@ -127,6 +159,12 @@ def build(name: str, input_size_px: int | None = None, n_classes: int | None = N
         raise InputError(f"CNN {name!r}: expected an input size of 1 to {MAX_INPUT_PX} pixels, got {size}")
     if not 1 <= classes <= MAX_CLASSES:
         raise InputError(f"CNN {name!r}: expected 1 to {MAX_CLASSES} classes, got {classes}")
-    lines = shipped_architectures("zoo_layers.txt.xz")[name]["any"]
+    file = "cnns_timm_layers.txt.xz" if name.startswith(PREFIX) else "zoo_layers.txt.xz"
+    by_size = shipped_architectures(file)[name]
+    lines = by_size.get(str(size), by_size.get("any"))
+    if lines is None:
+        raise InputError(
+            f"CNN {name!r}: its layers are known for inputs of {', '.join(by_size)} px only, got {size}"
+        )
     layers = built_architecture(lines, size, classes, entry.width_px(size))
     return Cnn(name, entry.base, entry.family, size, classes, layers)

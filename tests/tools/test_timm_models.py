@@ -3,7 +3,7 @@
 import pytest
 from trainlaw.datasets.cnns.catalog import keyed_cnn_counts
 from trainlaw.datasets.cnns.counts import counts
-from trainlaw.datasets.cnns.timm_tables import PREFIX, timm_entry
+from trainlaw.datasets.cnns.zoo import PREFIX, zoo_entry
 from trainlaw.formulas.errors import InputError, MissingDependencyError
 
 from tools import timm_models as tool
@@ -25,7 +25,7 @@ def timm_models():
 
 @pytest.mark.parametrize("name", SAMPLE)
 def test_shipped_counts_are_derived_again(timm_models, name):
-    size = timm_entry(PREFIX + name).input_size_px
+    size = zoo_entry(PREFIX + name).input_size_px
     cnn = timm_models.read_timm(name, size)
     assert keyed_cnn_counts(PREFIX + name, size).counts == pytest.approx(counts(cnn), rel=1e-12)
     # What is not counted: gains that scale the weights of convolutions without normalisation.

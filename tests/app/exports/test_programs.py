@@ -323,10 +323,10 @@ def test_the_tables_hold_what_the_features_need_and_no_more(tmp_path):
     law = law_of("2 * conv_compute_s + 3 * host_s")
     model = named_model(law)
     assert model.cnn_columns == ("conv_macs", "n_layers")
-    assert set(model.gpu_columns) == {row.peak_column for row in PRECISIONS.values()}
+    assert set(model.gpu_columns) == {row.peak_column for row in PRECISIONS.values()} | {"usual_launch_s"}
     assert set(named_model(law_of("least_time_s + host_s")).gpu_columns) > set(model.gpu_columns)
     export_formula(law_of("host_s"), tmp_path / "law.py")
-    assert named_model(law_of("host_s")).gpu_columns == ()
+    assert named_model(law_of("host_s")).gpu_columns == ("usual_launch_s",)
     seconds = find_cnn_counts("resnet50").counts["n_layers"] * 1e-3
     assert python(tmp_path, [changed(launch=1e-3)])[0][:3] == [pytest.approx(seconds), None, None]
 

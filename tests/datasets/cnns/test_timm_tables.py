@@ -8,8 +8,7 @@ import pytest
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, keyed_cnn_counts
 from trainlaw.datasets.cnns.counts import counts
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, memory_per_sample
-from trainlaw.datasets.cnns.names import build_cnn
-from trainlaw.datasets.cnns.timm_tables import PREFIX, build_timm, timm_entry, timm_names, timm_table
+from trainlaw.datasets.cnns.zoo import PREFIX, build, timm_names, timm_table, zoo_entry
 from trainlaw.formulas.errors import InputError, UnknownNameError
 
 # Columns param_count, gmacs and macts of results/benchmark-train-amp-*-cu113-rtx3090.csv in
@@ -75,7 +74,7 @@ def counted_by_fvcore(name: str, size: int) -> float:
     """MACs with what fvcore 0.1.5 adds: 2 per element of a batch normalisation with fixed statistics, 5 (or
     4, without scale and shift) per element of another and per weight that is standardised.
     """
-    layers = build_cnn(PREFIX + name, size).layers
+    layers = build(PREFIX + name, size).layers
     of_batch = sum(layer.output_elements for layer in layers if layer.kind == "batchnorm")
     others = sum(layer.output_elements for layer in layers if layer.kind in ("layernorm", "groupnorm"))
     images = (layer for layer in layers if layer.kind == "conv" and layer.out_height > 1)
@@ -88,8 +87,8 @@ def counted_by_fvcore(name: str, size: int) -> float:
 
 @pytest.mark.parametrize("name", timm_names()[::12])
 def test_layers_give_the_shipped_counts(name):
-    entry = timm_entry(name)
-    cnn = build_timm(name)
+    entry = zoo_entry(name)
+    cnn = build(name)
     shipped = keyed_cnn_counts(name, entry.input_size_px)
     assert shipped.counts == pytest.approx(counts(cnn), rel=1e-12)
     assert shipped.memory == memory_per_sample(cnn)
@@ -98,6 +97,6 @@ def test_layers_give_the_shipped_counts(name):
 
 def test_unknown_names_and_sizes_are_refused():
     with pytest.raises(UnknownNameError, match="timm/resnet50d"):
-        build_timm("timm/resnet50e")
+        build("timm/resnet50e")
     with pytest.raises(InputError, match=r"too small|known for inputs"):
-        build_timm("timm/vgg16", 8)
+        build("timm/vgg16", 8)

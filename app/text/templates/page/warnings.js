@@ -20,12 +20,11 @@ const memoryWarning = (choice, columns) => {
   const rough = CNNS[choice.cnn].memory_is_rough ? FORMULA.said.rough : "";
   return [filled(sentence, { needed, held: gigabytes(held) }) + rough];
 };
-const hostWarning = (choice, features) => {
+const hostWarning = (choice, columns, features) => {
   if (!(FORMULA.hostMargin && FORMULA.hostMargin(features) > 0)) return [];
   const { host, hostUnknown } = FORMULA.said;
-  return [
-    choice.launch === null ? filled(hostUnknown, choice) : filled(host, { ...choice, launch: duration(choice.launch) }),
-  ];
+  const launch = duration(choice.launch ?? columns.usual_launch_s);
+  return [filled(choice.launch === null ? hostUnknown : host, { ...choice, launch })];
 };
 const ignoredWarnings = (choice) => {
   const stated = { layout: choice.layout !== "nchw", tuned: choice.is_tuned, host_launch_s: choice.launch !== null };
@@ -49,7 +48,7 @@ const warningsOf = (choice, { gpu, columns, features, seconds }) => {
     ...ignoredWarnings(choice),
     ...(isChanged(choice) ? said.uncalibrated : (specifications.uncalibrated ?? [])),
     ...precision.uncalibrated,
-    ...hostWarning(choice, features),
+    ...hostWarning(choice, columns, features),
     ...(choice.gpus > 1 && said.several[choice.algorithm] ? [said.several[choice.algorithm]] : []),
     ...(known ? [] : [said.undefined]),
   ];
