@@ -19,17 +19,33 @@ def has_tf32(gpu: Gpu) -> bool:
     >>> [has_tf32(built_in_gpus().find(name)) for name in ("T4", "A100-SXM4-40GB")]
     [False, True]
     """
-    if gpu.compute_capability:
-        return float(gpu.compute_capability) >= _TF32_CAPABILITY
-    is_stated = not gpu.sources.get("peak_tf32_flop_per_s", "").startswith("derived")
-    return not is_stated or gpu.peak_tf32_flop_per_s > gpu.peak_fp32_flop_per_s
+    return _capability(gpu) >= _TF32_CAPABILITY
+
+
+def _capability(gpu: Gpu) -> float:
+    """Return NVIDIA's compute capability of a GPU, infinite where it is not known."""
+    text = gpu.compute_capability
+    return float(text) if text.replace(".", "", 1).isdecimal() else float("inf")
 
 
 def has_precision(gpu: Gpu, precision: str | None) -> bool:
     """Return whether PyTorch trains in a precision on a GPU; True where that is not known."""
     if precision == "tf32":
         return has_tf32(gpu)
-    return precision != "bf16" or float(gpu.compute_capability or _BF16_CAPABILITY) >= _BF16_CAPABILITY
+    return precision != "bf16" or _capability(gpu) >= _BF16_CAPABILITY
+
+
+def link_family(link: str) -> tuple[str, int]:
+    """Return the maker's family of a link within a node and its generation; "" for PCIe, 0 where not known.
+
+    >>> link_family("nvlink2-x6"), link_family("nvlink-bridge"), link_family("pcie3-x16")
+    (('NV', 2), ('NV', 0), ('', 0))
+    """
+    found = find_link(link) if link else None
+    if found is None or found.kind[:2] not in ("NV", "In") or found.scope != "node":
+        return "", 0
+    generation = _GENERATION.match(found.link)
+    return found.kind[:2], int(generation[1]) if generation else 0
 
 
 def has_link(gpu: Gpu, link: str) -> bool:
@@ -38,15 +54,12 @@ def has_link(gpu: Gpu, link: str) -> bool:
     >>> [has_link(built_in_gpus().find(name), "nvlink2") for name in ("T4", "V100-SXM2-16GB")]
     [False, True]
     """
-    kind = find_link(link).kind
-    family = kind.partition(" ")[0][:2]
-    if family not in ("NV", "In") or gpu.gpu not in {known.gpu for known in built_in_gpus().gpus}:
+    family, generation = link_family(link)
+    # A changed GPU is named "T4 with 2x peak"; of a GPU from a file, links may just not be stated.
+    if not family or gpu.gpu.partition(" with ")[0] not in {known.gpu for known in built_in_gpus().gpus}:
         return True
-    own = find_link(gpu.gpu_link) if gpu.gpu_link else None
-    if own is None or own.kind[:2] != family:
-        return False
-    asked, found = (_GENERATION.match(name) for name in (find_link(link).link, own.link))
-    return asked is None or found is None or int(asked[1]) <= int(found[1])
+    own, newest = link_family(gpu.gpu_link)
+    return own == family and (not newest or generation <= newest)
 
 
 def impossible_setup(gpu: Gpu, precision: str | None, link: str | None, n_gpus: int, n_nodes: int) -> str:

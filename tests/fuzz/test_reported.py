@@ -264,7 +264,7 @@ def test_what_cannot_exist_is_refused(words, said):
     [
         ("--gpu K80 --batch 64 --precision amp", "no fast 16-bit floats"),
         ("--gpu T4 --batch 64 --gpus 4096 --nodes 256", "no measured run has more than 256"),
-        ("--gpu T4 --batch 64 --pixels 8", "measured runs have 32 to 832 px"),
+        ("--gpu T4 --batch 64 --pixels 8", "px: runs have 32 to 832 px"),
     ],
 )
 def test_what_no_run_resembles_is_warned_of(words, said):
