@@ -1,7 +1,7 @@
 """Links the folders of the checkout as they are installed, for tools that cannot follow an editable install.
 
 Run `python -m tools.link_tree` once per checkout. Editors, mypy, pyright and import-linter then find the
-names `trainlaw.*` below `build/links`; the links lead to the checkout, so edits and new files are seen at once.
+names `trainlaw.*` below `build/links`; the links lead to the checkout, so edits show at once.
 """
 
 import sys
