@@ -51,19 +51,9 @@ class GroupedConstant:
     default: float
 
     def column(self, labels: Mapping[str, ArrayLike] | None, length: int) -> NDArray[np.float64]:
-        """Return the constant's value per run.
+        """Return the constant's value per run, shape (length,).
 
-        Parameters
-        ----------
-        labels : mapping of str to array_like, shape (length,), or None
-            Label columns; without the constant's own, every run gets the default.
-        length : int
-            Number of runs.
-
-        Returns
-        -------
-        ndarray of float64, shape (length,)
-            Values.
+        labels : label columns of this length; without the constant's own, every run gets the default.
         """
         if labels is None or self.key not in labels:
             return np.full(length, self.default)
@@ -204,17 +194,9 @@ class Formula:
         return rows.copy() if sums is None else sums.apply(rows)
 
     def out_of_range(self, columns: Mapping[str, ArrayLike]) -> dict[str, NDArray[np.bool_]]:
-        """Return where each used feature lies outside its training range.
+        """Return where each used feature with a known range lies outside it in training, shape (n_rows,).
 
-        Parameters
-        ----------
-        columns : mapping of str to array_like, shape (n_rows,)
-            As for `predict`.
-
-        Returns
-        -------
-        dict of str to ndarray of bool, shape (n_rows,)
-            Per used feature with a known range; nan counts as outside.
+        columns : as for `predict`; nan counts as outside.
         """
         found = {}
         for spec in self.used_features:
@@ -225,28 +207,11 @@ class Formula:
         return found
 
     def text(self, digits: int | None = 3) -> str:
-        """Return the expression as text.
-
-        Parameters
-        ----------
-        digits : int, optional
-            Significant digits of the constants; None for exact text.
-
-        Returns
-        -------
-        str
-            One line.
-        """
+        """Return the expression as one line; digits : significant ones of the constants, None for all."""
         return to_text(self.expression, digits)
 
     def terms(self) -> list[Expression]:
-        """Return the additive terms.
-
-        Returns
-        -------
-        list of Expression
-            Expressions whose sum is the formula.
-        """
+        """Return the additive terms: expressions whose sum is the formula."""
         return additive_terms(self.expression)
 
     def to_json(self) -> dict[str, Any]:
