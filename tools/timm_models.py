@@ -21,14 +21,14 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
-from trainlaw.datasets.cnns.architectures import built_architecture, without_names
+from trainlaw.datasets.cnns.architectures import built_architecture
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.readers.torch_reader import read_torch
 from trainlaw.datasets.cnns.zoo import PREFIX, TIMM_COUNTS_FILE, timm_table
 from trainlaw.formulas.errors import InputError, MissingDependencyError, optional_package
 from trainlaw.formulas.files.text_files import csv_text
 
-from tools.architecture_lines import architecture_lines
+from tools.architecture_lines import architecture_lines, without_names
 from tools.checksums import write_data_files
 from tools.cnn_counts import count_row
 

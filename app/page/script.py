@@ -6,6 +6,7 @@ from math import isfinite, nan
 from typing import Any
 
 from trainlaw.app.explain.term_descriptions import words_of_parts
+from trainlaw.app.inputs.requests import MOST_GPUS, many_gpus_sentence
 from trainlaw.app.inputs.resolve import unknown_sentence
 from trainlaw.app.models.builtin import BUILT_IN_FORMULAS, SCALING_FORMULA
 from trainlaw.app.models.calibration import other_gpu_warning
@@ -29,6 +30,7 @@ from trainlaw.datasets.cnns.memory import MARGIN
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.hardware.collectives import ALGORITHMS, FEATURE_OF_ALGORITHM, algorithm_indicator
+from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE
 from trainlaw.datasets.measurements.memory_fit import (
     CANNOT_FIT,
     FITS,
@@ -221,6 +223,9 @@ def _sentences(formula: Formula) -> dict[str, Any]:
         "uncalibrated": other_gpu_warning(formula, ""),  # of a GPU whose rates are changed
         "host": host_sentence("{batch}", "{launch}", is_stated=True),
         "hostUnknown": host_sentence("{batch}", "{launch}", is_stated=False),
+        "mostGpus": MOST_GPUS,
+        "manyGpus": many_gpus_sentence("{gpus}"),
+        "perNode": MOST_GPUS_PER_NODE,
         "several": {} if handling(formula).covers_multi_gpu else _assumptions(),
         "undefined": NOT_DEFINED,
         "noInterval": NO_INTERVAL,

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from trainlaw.app.inputs.prices import EXAMPLE, read_prices
+from trainlaw.app.inputs.requests import unusual_precision
 from trainlaw.app.inputs.resolve import study_specifications
 from trainlaw.app.models.calibration import other_gpu_warning, other_precision_warning
 from trainlaw.app.models.coverage import unseen_generation, untrained_precision
@@ -14,6 +15,8 @@ from trainlaw.app.models.memory import NEEDED
 from trainlaw.app.models.sentences import default_precision_note
 from trainlaw.datasets import built_in_gpus, link_table
 from trainlaw.datasets.hardware.collectives import ALGORITHMS, FEATURE_OF_ALGORITHM, algorithm_indicator
+from trainlaw.datasets.hardware.possible import has_precision, link_family
+from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.formulas import Formula
 from trainlaw.validate.held_out_errors import BY_CNN, error_lines, intervals_of
 
@@ -47,8 +50,11 @@ def _gpus(formula: Formula, names: set[str]) -> _Rows:
                 "unseen": unseen_generation(formula, gpu),
                 "unknown": [name for name in study_specifications() if isnan(gpu.number(name))],
                 "uncalibrated": other_gpu_warning(formula, gpu.gpu),
+                "unusual": {name: said for name in PRECISIONS if (said := unusual_precision(gpu, name))},
+                "lacks": [name for name in PRECISIONS if not has_precision(gpu, name)],
             }
             rows[gpu.gpu] |= {
+                "family": link_family(gpu.gpu_link),
                 "own_link": gpu.gpu_link or gpu.host_link or "pcie3-x16",
                 "group": gpu.gpu_group,
                 "is_new": intervals_of(formula).is_new(gpu.generation),
@@ -89,6 +95,7 @@ def _links() -> _Rows:
     return {
         row["link"]: {
             "scope": row["scope"],
+            "family": link_family(row["link"]),
             "byte_per_s": row["effective_byte_per_s"],
             "s_per_byte": 1.0 / row["effective_byte_per_s"],
             "latency_s": row["latency_s"],

@@ -44,6 +44,8 @@ const warningsOf = (choice, { gpu, columns, features, seconds }) => {
     ...(known && isJointlyOutside(features) ? [said.jointly] : []),
     ...(CNNS[choice.cnn].notes ?? []),
     ...(specifications.unknown ?? []).map((name) => filled(said.unknown, { name, gpu: changedName(gpu, choice) })),
+    ...(specifications.unusual?.[precisionOf(gpu, choice)] ?? []),
+    ...(choice.gpus > said.mostGpus ? [filled(said.manyGpus, choice)] : []),
     ...memoryWarning(choice, columns),
     ...ignoredWarnings(choice),
     ...(isChanged(choice) ? said.uncalibrated : (specifications.uncalibrated ?? [])),
