@@ -153,12 +153,12 @@ def predict_command(
     check_request(request, single_gpu_seconds)
     choice = find_formulas(formula, scaling_formula or "", Path.cwd())
     used, origin = with_groups(choice.formula, parse_label_options(label)), choice.origin
-    predictions = predict_runs(used, requested_runs(request), choice.scaling, single_gpu_seconds)
+    training = None if epochs is None else Training(images, epochs)
+    predictions = predict_runs(used, requested_runs(request), choice.scaling, single_gpu_seconds, training)
     if single_gpu_seconds and choice.scaling is not None:
         used, origin = choice.scaling, choice.scaling_origin
     if all_gpus:
         predictions = fastest_first(predictions)
-    training = None if epochs is None else Training(images, epochs)
     chosen = chosen_format(form, out, as_json)
     said = (used, origin, "" if gpus in (None, 1) or single_gpu_seconds else choice.scaling_origin)
     cut = predictions if chosen is OutputFormat.table else predictions[:top]
@@ -186,9 +186,9 @@ def _predictions_as(
     )
 
     if form is OutputFormat.csv:
-        return predictions_csv(predictions, training).rstrip("\n")
+        return predictions_csv(predictions).rstrip("\n")
     if form is OutputFormat.json:
-        return predictions_json(predictions, training)
+        return predictions_json(predictions)
     return predictions_text(formula_line(*said), predictions, training, most)
 
 

@@ -5,13 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from trainlaw.app.inputs.resolve import known_gpus, named_cnn, reader_notes, unknown_specifications
+from trainlaw.app.inputs.resolve import known_gpus, named_cnn
 from trainlaw.app.inputs.selection import ALL_GPUS, GpuSelection, rated_gpus
 from trainlaw.datasets import CnnCounts, Gpu, GpuCatalog, RunTable
 from trainlaw.datasets.files.mapping import near_columns
 from trainlaw.datasets.hardware.collectives import gpus_of_nodes
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
-from trainlaw.datasets.measurements.memory_fit import memory_warnings
 from trainlaw.datasets.measurements.runs import (
     PROFILER_COLUMNS,
     RUN_COLUMNS,
@@ -163,20 +162,6 @@ def configured_row(cnn: CnnCounts, gpu: Gpu, batch: int, setup: Setup) -> dict[s
     if "fabric" in given:
         given["network"] = given.pop("fabric")
     return configuration_row(cnn, gpu, batch, **given)
-
-
-def run_warnings(runs: RunTable) -> list[tuple[str, ...]]:
-    """Return warnings per run: too little memory, notes on the CNN's file, unknown GPU specifications."""
-    notes = {cnn.key: reader_notes(cnn) for cnn in runs.facts.cnns}
-    unknown = {
-        name: unknown_specifications(runs.facts.gpus.find(name)) for name in runs.frame["gpu"].unique()
-    }
-    frame, memory = runs.frame, memory_warnings(runs)
-    keys = frame[["cnn", "input_size_px", "n_classes"]].itertuples(index=False, name=None)
-    return [
-        (*notes.get(key, ()), *unknown[gpu], *filter(None, [text]))
-        for key, gpu, text in zip(keys, frame["gpu"], memory, strict=True)
-    ]
 
 
 def runs_of_csv(
