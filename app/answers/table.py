@@ -10,7 +10,7 @@ A definition may use base columns, features of the formula, earlier rows, and th
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trainlaw.app.inputs.resolve import study_specifications
 from trainlaw.app.models.calibration import calibration_of
@@ -123,7 +123,7 @@ _FIGURES = (
     Answer("energy_kwh", "kWh", "training_h * n_gpus * tdp_w * power_share / 1000"),
     Answer(
         "all_reduce",
-        when="(n_gpus - 1) * is_split",
+        when="n_gpus - 1",
         sentence="{exchange_s:seconds}   ({algorithm} over {ways})",
         title="all-reduce",
     ),
@@ -273,8 +273,8 @@ def _calibration(formula: Formula) -> Iterable[Answer]:
 
 
 def _literal(names: Iterable[object]) -> str:
-    """Return names of a file as one text without a place in it."""
-    return ", ".join(map(str, names)).replace("{", "(").replace("}", ")")
+    """Return names of a file as one line without a place in it."""
+    return " ".join(", ".join(map(str, names)).replace("{", "(").replace("}", ")").split())
 
 
 _HOST_ROWS = (
@@ -347,19 +347,26 @@ class Line:
 
     @property
     def needs(self) -> frozenset[str]:
-        """The quantities without which the row has no value and says nothing."""
+        """The quantities and texts without which the row has no value and says nothing."""
         parts = (part for part in (self.value, self.when) if part is not None)
-        return frozenset(name for part in parts for name in variables(part))
+        said = (name for names, _ in places_of(self.answer.sentence) for name in names)
+        return frozenset([*(name for part in parts for name in variables(part)), *said])
 
 
-def lines_of(formula: Formula, known: Mapping[str, float] | None = None) -> tuple[Line, ...]:
+def lines_of(formula: Formula, known: Mapping[str, float | str] | None = None) -> tuple[Line, ...]:
     """Return the rows that a formula may say.
 
     known : quantities that have one value in all predictions. Rows that these silence are left out.
     """
-    numbers = {name: Constant(value) for name, value in {**_constants(formula), **(known or {})}.items()}
+    fixed = {**_constants(formula), **(known or {})}
+    texts = {f"{{{name}}}": value for name, value in fixed.items() if isinstance(value, str)}
+    numbers: dict[str, Expression] = {
+        name: Constant(value) for name, value in fixed.items() if not isinstance(value, str)
+    }
     found = []
     for answer in answers_of(formula):
+        for place, text in texts.items():
+            answer = replace(answer, sentence=answer.sentence.replace(place, text))
         value, when = (_filled(text, numbers) for text in (answer.definition, answer.when))
         if isinstance(value, Constant):
             numbers[answer.name] = value
@@ -402,11 +409,14 @@ def _filled(text: str, numbers: Mapping[str, Expression]) -> Expression | None:
     """Return a text as an expression with numbers filled in and folded, None for an empty text."""
     if not text:
         return None
-    return rebuilt(substitute(parse_text(text), numbers), apply=_known_product)
+    return rebuilt(substitute(parse_text(text), numbers), apply=_simplified)
 
 
-def _known_product(node: Apply, arguments: tuple[Expression, ...]) -> Expression:
+def _simplified(node: Apply, arguments: tuple[Expression, ...]) -> Expression:
     """Return a node folded; a product with 0 is 0, so that what never holds is never said."""
+    neutral = {"mul": Constant(1.0), "add": Constant(0.0)}.get(node.operator)
     if node.operator == "mul" and Constant(0.0) in arguments:
         return Constant(0.0)
+    if neutral in arguments:
+        return arguments[0] if arguments[1] == neutral else arguments[1]
     return folded(node.operator, arguments)

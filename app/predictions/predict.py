@@ -12,6 +12,7 @@ import pandas as pd
 from trainlaw.app.answers.facts import run_facts
 from trainlaw.app.answers.said import Answers, answered, row_columns
 from trainlaw.app.answers.table import NOTE, WARNING
+from trainlaw.app.models.errors import interval_of
 from trainlaw.app.models.multi_gpu import ALGORITHMS, exchange_seconds, scaled_runs
 from trainlaw.app.models.scopes import check_predictable, formula_rows
 from trainlaw.app.models.settings import HOST_LAUNCH
@@ -76,6 +77,26 @@ class Prediction:
     def exchange_s(self) -> float:
         """The share of the all-reduce in the time, in seconds."""
         return self.number("exchange_s")
+
+    @property
+    def low_s(self) -> float | None:
+        """The lower end of the interval, in seconds; None without one."""
+        return None if self.interval is None else self.interval[0]
+
+    @property
+    def high_s(self) -> float | None:
+        """The upper end of the interval, in seconds; None without one."""
+        return None if self.interval is None else self.interval[1]
+
+    @property
+    def memory_least_bytes(self) -> int:
+        """The least memory of an iteration on each GPU, in bytes: without an optimizer."""
+        return int(self.number("memory_least_bytes"))
+
+    @property
+    def memory_usual_bytes(self) -> int:
+        """The memory of an iteration with everything, in bytes: with momentum, workspaces and driver."""
+        return int(self.number("memory_usual_bytes"))
 
     @property
     def fits_in_memory(self) -> str:
@@ -183,6 +204,10 @@ def run_answers(
         "added_s": added,
         "is_undefined": 1.0 - np.isfinite(single + added),
     }
+    if measured_s is not None:
+        factor = interval_of(spoken)
+        columns["interval_factor"] = np.full(len(runs), factor or nan)
+        columns["has_interval"] = np.full(len(runs), float(factor is not None))
     if training is not None:
         columns |= training.columns(runs)
     return answered(spoken, runs, {**columns, **(others or {})})
