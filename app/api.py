@@ -172,6 +172,7 @@ def predict(
     layout: str = "nchw",
     compilation: str = "eager",
     tuned: bool = False,
+    stack: str | None = None,
     host_launch_s: float | None = None,
     formula: Formula | str | Path | None = None,
 ) -> Prediction:
@@ -200,6 +201,9 @@ def predict(
         "nchw" or "channels_last"; "eager", "xla" or "inductor". A warning says which the formula ignores.
     tuned : bool
         Whether training runs in a vendor's container with fused kernels.
+    stack : str or None
+        Kernels of 16-bit convolutions: "eager", "channels_last", "fused" or "unknown"; None for what layout,
+        compilation and `tuned` imply.
     host_launch_s : float or None
         Seconds that the host needs to launch the kernels of one layer; None where it is not known.
     formula : Formula, str, Path or None
@@ -224,7 +228,7 @@ def predict(
     """
     setup = Setup(
         precision, n_gpus, n_nodes, allocation=allocation, bucketed=bucketed,
-        layout=layout, compilation=compilation, tuned=tuned, host_launch_s=host_launch_s,
+        layout=layout, compilation=compilation, tuned=tuned, stack=stack, host_launch_s=host_launch_s,
     )  # fmt: skip
     chosen = formula if isinstance(formula, Formula) else load_formula(formula or "built-in")
     runs = one_run(cnn, gpu, batch, pixels, setup)

@@ -11,7 +11,6 @@ import time
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.models.errors import OURS
 from trainlaw.app.models.multi_gpu import EXCHANGE
 from trainlaw.app.studies.definition import definition_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
@@ -20,6 +19,7 @@ from trainlaw.app.studies.study import study_table
 from trainlaw.datasets import load
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.validate.baselines import baseline, title_of
+from trainlaw.validate.held_out_errors import OURS
 from trainlaw.validate.metrics import absolute_percentage_errors
 
 _MACRO = "macro_gpu_group_mape_percent"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from trainlaw.evolve import FormulaRegressor, SearchSettings
-from trainlaw.formulas.expression import count_nodes
+from trainlaw.formulas.algebra.expression import count_nodes
 
 from benchmarks.problems import BenchmarkProblem
 

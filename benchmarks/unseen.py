@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from trainlaw.evolve import FormulaRegressor, SearchSettings
-from trainlaw.formulas.expression import count_nodes
+from trainlaw.formulas.algebra.expression import count_nodes
 
 from benchmarks.equations import TEST_SEED, unseen_equations
 from benchmarks.problems import BenchmarkProblem

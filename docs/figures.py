@@ -14,7 +14,11 @@ from typing import Any
 
 from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.models.builtin import BUILT_IN
-from trainlaw.app.models.errors import (
+from trainlaw.app.terminal.formula import equation_text
+from trainlaw.app.text.numbers import show_percent
+from trainlaw.formulas import Formula, load_formula
+from trainlaw.validate.baselines import title_of
+from trainlaw.validate.held_out_errors import (
     LEVEL,
     MACRO,
     OURS,
@@ -24,10 +28,6 @@ from trainlaw.app.models.errors import (
     intervals_of,
     overall_error,
 )
-from trainlaw.app.terminal.formula import equation_text
-from trainlaw.app.text.numbers import show_percent
-from trainlaw.formulas import Formula, load_formula
-from trainlaw.validate.baselines import title_of
 
 _NULL = "null_compute"
 _PART = re.compile(r"(<!-- made: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)

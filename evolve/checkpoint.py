@@ -15,7 +15,7 @@ from trainlaw.evolve.search.loop import SearchState
 from trainlaw.evolve.search.problem import Problem
 from trainlaw.evolve.search.variation import Individual
 from trainlaw.formulas import InputError
-from trainlaw.formulas.files import read_text, write_text_atomically
+from trainlaw.formulas.files.text_files import read_text, write_text_atomically
 
 _MAX_BYTES = 512 * 2**20
 # What a file of another shape raises on its way to islands.

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from trainlaw.evolve.sklearn_contract import SklearnRegressor, not_fitted, target_vector
 from trainlaw.formulas import FeatureSpec, Formula, InputError, ParetoFront, ScoredFormula
+from trainlaw.formulas.algebra.sympy_bridge import to_sympy
 from trainlaw.formulas.errors import optional_package, shown
-from trainlaw.formulas.files import json_of, read_text, write_text_atomically
-from trainlaw.formulas.json_fields import JsonFields, finite_number
+from trainlaw.formulas.files.json_fields import JsonFields, finite_number
+from trainlaw.formulas.files.text_files import json_of, read_text, write_text_atomically
 from trainlaw.formulas.printers.latex import latex_equation
-from trainlaw.formulas.sympy_bridge import to_sympy
 
 FORMAT = "trainlaw-estimator-1"
 _PLOTS = "plots"  # the extra with matplotlib

@@ -32,8 +32,8 @@ from trainlaw.evolve.leaves import (
 from trainlaw.evolve.machine.arrays import VARIABLE
 from trainlaw.evolve.settings import TYPED_OPERATORS, UNTYPED_OPERATORS, SearchSettings
 from trainlaw.formulas import DIMENSIONLESS, OPERATORS, FeatureSpec, InputError, RowSums, Unit
+from trainlaw.formulas.algebra.units import BASES
 from trainlaw.formulas.errors import unknown_name
-from trainlaw.formulas.units import BASES
 
 # Intermediate units beyond those of the features: more would slow the search down without new formulas.
 MOST_UNITS = 24

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Any
 
+from trainlaw.formulas.algebra.units import Unit
 from trainlaw.formulas.errors import InputError, shown
-from trainlaw.formulas.json_fields import JsonFields
-from trainlaw.formulas.units import Unit
+from trainlaw.formulas.files.json_fields import JsonFields
 
 
 @dataclass(frozen=True, slots=True)

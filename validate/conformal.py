@@ -42,7 +42,7 @@ class ConformalInterval:
     level : float
         Intended share of covered rows, as a mean over new groups.
     n_groups : int
-        Number of calibration groups; `proved_level` is the share that holds for any distribution of errors.
+        Number of calibration groups.
     """
 
     factor: float
@@ -97,15 +97,6 @@ class ConformalInterval:
         enough = level * (n_groups + 1) <= n_groups + 1e-12
         factor = math.exp(scores[order][position]) if enough and position < len(scores) else math.inf
         return cls(factor, level, n_groups)
-
-    @property
-    def proved_level(self) -> float:
-        """Return the least mean share of covered rows in a new group, if groups are exchangeable.
-
-        >>> ConformalInterval(1.5, 0.9, 9).proved_level
-        0.85
-        """
-        return self.level - _SHARE_WITHIN / (self.n_groups + 1)
 
     def around(self, predicted_s: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Return the low and high ends, seconds, each (n_runs,), around predictions in seconds, (n_runs,)."""

@@ -6,8 +6,8 @@ A term that matters in the runs of one source only may describe that source rath
 import numpy as np
 import numpy.typing as npt
 from trainlaw.datasets.measurements.formula_rows import FormulaRows
+from trainlaw.formulas.algebra.units import SECOND
 from trainlaw.formulas.formula import Formula
-from trainlaw.formulas.units import SECOND
 
 # A time matters in a run where one per cent more of it is at least this many per cent of the run.
 LEAST_PART = 0.05

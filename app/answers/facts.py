@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from trainlaw.app.inputs.resolve import reader_notes, study_specifications
 from trainlaw.app.models.calibration import calibration_of
-from trainlaw.app.models.errors import interval_factors
+from trainlaw.validate.held_out_errors import interval_factors
 from trainlaw.app.models.multi_gpu import scaled_runs
 from trainlaw.app.text.numbers import show_seconds
 from trainlaw.datasets import CnnCounts, Gpu, RunTable

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from trainlaw.app.answers.table import PLACE, Answer, Line, places_of
 from trainlaw.formulas import Expression
-from trainlaw.formulas.expression import variables
+from trainlaw.formulas.algebra.expression import variables
 from trainlaw.formulas.printers.language import Language
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from trainlaw.app.inputs.resolve import study_specifications
 from trainlaw.app.models.calibration import calibration_of
-from trainlaw.app.models.errors import LEVEL
+from trainlaw.validate.held_out_errors import LEVEL
 from trainlaw.app.models.scopes import handling
 from trainlaw.app.models.settings import SETTING_COLUMNS, host_margin, used_base_columns
 from trainlaw.app.text.numbers import show_number, show_seconds
@@ -22,9 +22,9 @@ from trainlaw.datasets.cnns.memory import CONTEXT_BYTES, MARGIN, MAX_WORKSPACE_B
 from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, FITS, HELD_PER_SOLD, MAY_NOT_FIT
 from trainlaw.datasets.tables.joins import HOST_LAUNCH_S
 from trainlaw.formulas import Apply, Constant, Expression, Formula, parse_text, substitute, to_text, variables
-from trainlaw.formulas.expression import rebuilt
+from trainlaw.formulas.algebra.expression import rebuilt
 from trainlaw.formulas.scopes import LAYER, MULTI_GPU
-from trainlaw.formulas.tidying import folded
+from trainlaw.formulas.algebra.tidying import folded
 from trainlaw.validate.applicability import stored_joint_range
 
 FIGURE, WARNING, NOTE = "figure", "warning", "note"

@@ -110,7 +110,7 @@ def gpu_template(
     from trainlaw.app.commands.options import check_new_files
     from trainlaw.app.terminal.catalog import gpu_template_text, template_guide
     from trainlaw.datasets import find_gpu
-    from trainlaw.formulas.files import write_text_atomically
+    from trainlaw.formulas.files.text_files import write_text_atomically
 
     text = gpu_template_text(None if like is None else find_gpu(like))
     if out is None:

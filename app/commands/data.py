@@ -314,7 +314,9 @@ def _write_imported(
         print(issues_text(made.issues))
     if made.issues or not (answers.confirmed or not made.has_guesses or confirmed()):
         command = rerun_command(str(file), given_words(answers, others), made.issues)
-        raise InputError(number_of_issues(made, command))
+        error = InputError(number_of_issues(made, command))
+        error.longest_message = 10_000  # a command to run is not cut
+        raise error
     if made.table is None:
         raise InputError(f"{file}: no row is a run")
     runs, target = made.table, to or file.with_name(f"{file.stem}-imported.csv")

@@ -39,6 +39,13 @@ Precision = Annotated[
 ]
 Layout = Annotated[str | None, typer.Option(help="nchw or channels_last; default: nchw.")]
 Compilation = Annotated[str | None, typer.Option("--compile", help="eager, xla or inductor; default: eager.")]
+Stack = Annotated[
+    str | None,
+    typer.Option(
+        help="Kernels of 16-bit convolutions: eager (NCHW, PyTorch's default), channels_last, fused or "
+        "unknown; default: what layout, compilation and --tuned imply."
+    ),
+]
 Tuned = Annotated[bool, typer.Option("--tuned", help="A container that a vendor tuned, with fused kernels.")]
 Allocation = Annotated[
     str | None,
@@ -141,7 +148,7 @@ def setup_of(host_launch: str | None, **parts: Any) -> "Setup":
 
 def write_or_print(text: str, out: Path | None, picture: Path | None, drawn: Callable[[], str]) -> None:
     """Write a text to `out`, or print it; draw the picture where one is wanted, and name the files."""
-    from trainlaw.formulas.files import write_text_atomically
+    from trainlaw.formulas.files.text_files import write_text_atomically
 
     if out is not None:
         write_text_atomically(out, text + "\n")
@@ -155,7 +162,7 @@ def write_or_print(text: str, out: Path | None, picture: Path | None, drawn: Cal
 
 def print_or_write(text: str, out: Path | None, contents: str) -> None:
     """Print a text, or write it to a file and print what it contains."""
-    from trainlaw.formulas.files import write_text_atomically
+    from trainlaw.formulas.files.text_files import write_text_atomically
 
     if out is None:
         print(text)

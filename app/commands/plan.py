@@ -17,6 +17,7 @@ from trainlaw.app.commands.options import (
     Pixels,
     ScalingFormula,
     ShortJson,
+    Stack,
     Tuned,
     check_new_files,
     chosen_format,
@@ -75,6 +76,7 @@ def plan_command(
     pixels: Pixels = None,
     layout: Layout = None,
     tuned: Tuned = False,
+    stack: Stack = None,
     link: Link = None,
     fabric: Fabric = None,
     gpus_per_node: Annotated[int, typer.Option(help="GPUs per node.", min=1)] = 8,
@@ -115,7 +117,8 @@ def plan_command(
     catalog = known_gpus(gpu_file)
     options = PlanOptions(
         whole_numbers(gpus, "--gpus"), gpus_per_node, whole_numbers(batch, "--batch"),
-        parse_names(precision), setup_of(None, layout=layout, tuned=tuned, link=link, fabric=fabric),
+        parse_names(precision),
+        setup_of(None, layout=layout, tuned=tuned, stack=stack, link=link, fabric=fabric),
         parse_hours(within, "--within") if within else inf, inf if budget is None else budget, surely,
         least_gain, power_share,
     )  # fmt: skip

@@ -23,6 +23,7 @@ from trainlaw.app.commands.options import (
     RestoreBatchnorm,
     ScalingFormula,
     ShortJson,
+    Stack,
     Tuned,
     Unbucketed,
     check_new_files,
@@ -59,6 +60,7 @@ def predict_command(
     layout: Layout = None,
     compilation: Compilation = None,
     tuned: Tuned = False,
+    stack: Stack = None,
     host_launch: HostLaunch = None,
     gpus: Annotated[
         int | None, typer.Option(help="Number of GPUs that train together, each with its own batch.", min=1)
@@ -140,7 +142,7 @@ def predict_command(
 
     check_new_files([out])
     parts = {"n_gpus": gpus, "n_nodes": nodes, "link": link, "fabric": fabric, "algorithm": algorithm}
-    parts |= {"allocation": allocation, "unbucketed": unbucketed}
+    parts |= {"allocation": allocation, "unbucketed": unbucketed, "stack": stack}
     setup = setup_of(
         host_launch, precision=precision, layout=layout, compilation=compilation, tuned=tuned, **parts
     )
@@ -265,6 +267,7 @@ def scaling_command(
     layout: Layout = None,
     compilation: Compilation = None,
     tuned: Tuned = False,
+    stack: Stack = None,
     host_launch: HostLaunch = None,
     link: Link = None,
     fabric: Fabric = None,
@@ -320,6 +323,7 @@ def scaling_command(
     gpus = known_gpus(gpu_file)
     counts, target = named_cnn(cnn, pixels), wanted_gpu(gpu, gpus)
     parts = {"precision": precision, "layout": layout, "compilation": compilation, "tuned": tuned}
+    parts |= {"stack": stack}
     parts |= {"link": link, "fabric": fabric, "algorithm": algorithm, "unbucketed": unbucketed}
     setup = setup_of(host_launch, **parts)
     points = scaling_curve(

@@ -11,7 +11,7 @@ from math import isfinite
 
 from trainlaw.app.answers.facts import Fact, cnn_facts, gpu_facts, precision_facts
 from trainlaw.app.answers.table import FIGURE, Line, lines_of, within_reach
-from trainlaw.app.models.errors import intervals_of
+from trainlaw.validate.held_out_errors import intervals_of
 from trainlaw.app.models.lookup_tables import gpu_rows, interval_rows, precision_rows
 from trainlaw.app.models.settings import HOST_LAUNCH
 from trainlaw.app.models.terms import plain_expression

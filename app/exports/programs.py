@@ -15,7 +15,7 @@ from trainlaw.app.answers.printed import javascript_rows, printed_lines, spoken
 from trainlaw.app.answers.table import NOTE, WARNING
 from trainlaw.app.exports.headers import header_lines
 from trainlaw.app.exports.names import OF_ARGUMENTS, OF_CALL, PEAK, NamedModel, named_model
-from trainlaw.app.models.errors import LEVEL
+from trainlaw.validate.held_out_errors import LEVEL
 from trainlaw.app.models.settings import HOST_LAUNCH
 from trainlaw.app.text.source import render_source
 from trainlaw.datasets import FEATURES
@@ -29,7 +29,7 @@ from trainlaw.formulas.printers.language import Language
 from trainlaw.formulas.printers.naming import identifiers, inert
 from trainlaw.formulas.printers.python_function import PYTHON
 from trainlaw.formulas.printers.steps import named_steps
-from trainlaw.formulas.text import number_text
+from trainlaw.formulas.algebra.text import number_text
 
 PREFIX = "trainlaw"
 _WIDTH = 110

@@ -15,7 +15,7 @@ from trainlaw.datasets import DATASETS, RunTable, load
 from trainlaw.datasets.files.table_files import read_table_file
 from trainlaw.datasets.hardware.gpus import FACT_COLUMNS, Gpu, GpuCatalog
 from trainlaw.formulas import InputError
-from trainlaw.formulas.files import write_text_atomically
+from trainlaw.formulas.files.text_files import write_text_atomically
 
 # What a text may give away, and what stands for it afterwards.
 _PATTERNS = (

@@ -11,7 +11,7 @@ from trainlaw.app.inputs.resolve import known_gpus
 from trainlaw.datasets import GpuCatalog
 from trainlaw.formulas import InputError, TrainlawError
 from trainlaw.formulas.errors import shown, unknown_name
-from trainlaw.formulas.files import read_csv
+from trainlaw.formulas.files.text_files import read_csv
 
 EXAMPLE = "example"  # names the price list that comes with trainlaw
 _EXAMPLE_FILE = Path(__file__).parents[1] / "builtin" / "prices.csv"

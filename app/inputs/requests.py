@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn
-from trainlaw.app.inputs.selection import ALL_GPUS, GpuSelection, rated_gpus
+from trainlaw.app.inputs.selection import ALL_GPUS, GpuSelection
 from trainlaw.datasets import CnnCounts, Gpu, GpuCatalog, RunTable
 from trainlaw.datasets.files.mapping import near_columns
 from trainlaw.datasets.hardware.collectives import gpus_of_nodes
@@ -21,7 +21,7 @@ from trainlaw.datasets.profiler.configurations import PLAN_NOTES
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import InputError, TrainlawError
 from trainlaw.formulas.errors import shown
-from trainlaw.formulas.files import read_csv
+from trainlaw.formulas.files.text_files import read_csv
 
 _NEEDED = ("cnn", "gpu", "batch_per_gpu")
 # Those of runs and of plans that say nothing about a configuration are not read.
@@ -34,7 +34,7 @@ class Setup:
 
     precision : such as "fp32". n_gpus, n_nodes : GPUs, and nodes that they are spread over. link : within a
     node. fabric : between nodes. algorithm : of the all-reduce. timed_parts : what the time covers.
-    layout, compilation, tuned, host_launch_s, allocation, bucketed : as for `configuration`. Without a
+    layout, compilation, tuned, host_launch_s, allocation, bucketed, stack : as for `configuration`. Without a
     precision PyTorch's default on the GPU holds.
     """
 
@@ -51,6 +51,7 @@ class Setup:
     host_launch_s: float | None = None
     allocation: str | None = None
     bucketed: bool | None = None
+    stack: str | None = None
 
 
 DEFAULT_SETUP = Setup()
@@ -135,19 +136,6 @@ def one_run(
     return _runs_on(named_cnn(cnn, pixels), [wanted_gpu(gpu, catalog)], [batch], setup, catalog)
 
 
-def on_all_gpus(
-    cnn: str,
-    batch: int,
-    pixels: int | None = None,
-    setup: Setup = DEFAULT_SETUP,
-    *,
-    gpus: GpuCatalog | None = None,
-) -> RunTable:
-    """Return a configuration on every known GPU whose peak rate and bandwidth are known; see `one_run`."""
-    catalog = gpus or known_gpus()
-    return _runs_on(named_cnn(cnn, pixels), rated_gpus(catalog), [batch], setup, catalog)
-
-
 def _runs_on(
     cnn: CnnCounts, gpus: Sequence[Gpu], batches: Iterable[int], setup: Setup, catalog: GpuCatalog
 ) -> RunTable:
@@ -174,10 +162,10 @@ def runs_of_csv(
     """Return the configurations of a CSV file with the columns cnn, gpu and batch_per_gpu.
 
     The columns input_size_px, n_classes, precision, n_gpus, n_nodes, link, fabric (or network), algorithm,
-    timed_parts, layout, compilation, tuned, host_launch_s, allocation and bucketed may follow, and those of
-    measured runs and plans; others must be `ignored`. gpus : known GPUs, None for the built-in ones. on :
-    names of GPUs for a file without the column gpu: each row on each of them. precision : of rows without
-    one; None for PyTorch's default on their GPU.
+    timed_parts, layout, compilation, tuned, host_launch_s, allocation, bucketed and stack may follow, and
+    those of measured runs and plans; others must be `ignored`. gpus : known GPUs, None for the built-in
+    ones. on : names of GPUs for a file without the column gpu: each row on each of them. precision : of rows
+    without one; None for PyTorch's default on their GPU.
     Raises InputError for a file that is no such table, with the line and column of the first fault.
     """
     columns, rows = read_csv(path)
@@ -253,6 +241,7 @@ def _row_run(
         host_launch_s=_seconds(row, "host_launch_s"),
         allocation=_stated(row, "allocation"),
         bucketed=_flag(row, "bucketed"),
+        stack=row.get("stack") or None,
     )
     return configured_row(cnns[key], named_gpus[gpu], batch, setup)
 

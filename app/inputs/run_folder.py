@@ -17,7 +17,7 @@ except ImportError:  # Windows, where two studies into one folder do not notice 
     fcntl = None  # type: ignore[assignment]
 
 from trainlaw.formulas import InputError
-from trainlaw.formulas.files import read_json
+from trainlaw.formulas.files.text_files import read_json
 
 DEFAULT_NAME = "trainlaw-run"
 RUN_FILES = (

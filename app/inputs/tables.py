@@ -11,7 +11,7 @@ from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.datasets.measurements.runs import LAYOUTS
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import check_name, shown, unknown_name
-from trainlaw.formulas.files import write_text_atomically
+from trainlaw.formulas.files.text_files import write_text_atomically
 
 
 def find_table(text: str, gpu_file: Path | None = None, cnn_files: Iterable[Path] | None = None) -> RunTable:

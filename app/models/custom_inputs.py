@@ -82,7 +82,7 @@ def case_seconds(formula: Formula, cases: Sequence[Case]) -> np.ndarray:
     return formula.predict(columns, {key: [case[key] for case in cases] for key in group_keys(formula)})
 
 
-def describe_custom(formula: Formula, origin: str, *_: object) -> str:
+def describe_custom(formula: Formula, origin: str) -> str:
     """Return a formula of custom features as text: equation, symbols, groups, cases, where it is from."""
     ranges = {spec.name: formula.ranges.get(spec.name, (spec.low, spec.high)) for spec in formula.features}
     symbols = [

@@ -21,7 +21,7 @@ from trainlaw.datasets.features.feature import Feature
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.formulas import Constant, Expression, Formula, Variable, parse_text, substitute, variables
-from trainlaw.formulas.elasticities import Elasticities
+from trainlaw.formulas.proofs.elasticities import Elasticities
 
 Ends = tuple[float, float]
 LARGEST_BATCH = 4096

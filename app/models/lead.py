@@ -3,7 +3,10 @@
 import math
 from collections.abc import Mapping
 
-from trainlaw.app.models.errors import (
+from trainlaw.app.text.numbers import show_percent
+from trainlaw.formulas import Formula
+from trainlaw.validate.baselines import title_of
+from trainlaw.validate.held_out_errors import (
     BY_GPU,
     MACRO,
     OURS,
@@ -12,9 +15,6 @@ from trainlaw.app.models.errors import (
     held_out_kind,
     overall_error,
 )
-from trainlaw.app.text.numbers import show_percent
-from trainlaw.formulas import Formula
-from trainlaw.validate.baselines import title_of
 
 
 def error_sentence(formula: Formula) -> str:

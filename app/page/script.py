@@ -9,19 +9,6 @@ from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.inputs.resolve import unknown_sentence
 from trainlaw.app.models.builtin import BUILT_IN_FORMULAS, SCALING_FORMULA
 from trainlaw.app.models.calibration import other_gpu_warning
-from trainlaw.app.models.errors import (
-    BY_CNN,
-    BY_GPU,
-    CHANNELS_LAST,
-    LEVEL,
-    MACRO,
-    OURS,
-    OWN_CLASS,
-    error_lines,
-    held_out_kind,
-    overall_error,
-    summary_interval,
-)
 from trainlaw.app.models.lookup_tables import cnn_label, interval_rows
 from trainlaw.app.models.memory import LEAST_NEED, USUAL_NEED
 from trainlaw.app.models.multi_gpu import added_time, covers_algorithm
@@ -55,6 +42,19 @@ from trainlaw.datasets.tables.joins import HOST_LAUNCH_S
 from trainlaw.formulas import Constant, Expression, Formula, InputError, variables
 from trainlaw.formulas.printers import print_javascript
 from trainlaw.validate.applicability import KEY
+from trainlaw.validate.held_out_errors import (
+    BY_CNN,
+    BY_GPU,
+    CHANNELS_LAST,
+    LEVEL,
+    MACRO,
+    OURS,
+    OWN_CLASS,
+    error_lines,
+    held_out_kind,
+    overall_error,
+    summary_interval,
+)
 
 #: Files of the folder of templates, in the order in which the script needs them.
 SCRIPT_FILES = (

@@ -9,13 +9,13 @@ from trainlaw.app.inputs.prices import EXAMPLE, read_prices
 from trainlaw.app.inputs.resolve import study_specifications
 from trainlaw.app.models.calibration import other_gpu_warning, other_precision_warning
 from trainlaw.app.models.coverage import unseen_generation, untrained_precision
-from trainlaw.app.models.errors import BY_CNN, error_lines, intervals_of
 from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.models.memory import NEEDED
 from trainlaw.app.models.sentences import default_precision_note
 from trainlaw.datasets import built_in_gpus, link_table
 from trainlaw.datasets.hardware.collectives import ALGORITHMS, FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.formulas import Formula
+from trainlaw.validate.held_out_errors import BY_CNN, error_lines, intervals_of
 
 _Rows = dict[str, dict[str, Any]]
 _OF_CNN = frozenset({"cnn", "cnn_base", "input_size_px", "n_classes", *NEEDED})

@@ -12,7 +12,7 @@ import pandas as pd
 from trainlaw.app.answers.facts import run_facts
 from trainlaw.app.answers.said import Answers, answered, row_columns
 from trainlaw.app.answers.table import NOTE, WARNING
-from trainlaw.app.models.errors import interval_of
+from trainlaw.validate.held_out_errors import interval_of
 from trainlaw.app.models.multi_gpu import ALGORITHMS, exchange_seconds, scaled_runs
 from trainlaw.app.models.scopes import check_predictable, formula_rows
 from trainlaw.app.models.settings import HOST_LAUNCH

@@ -5,7 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from trainlaw.app.models.errors import (
+from trainlaw.app.models.lead import error_sentence, lead_sentence
+from trainlaw.app.studies.result import StudyOutcome
+from trainlaw.app.text.numbers import show_percent
+from trainlaw.app.text.tables import Column, Table
+from trainlaw.validate.baselines import title_of
+from trainlaw.validate.held_out_errors import (
     BY_CNN,
     BY_GPU,
     KEPT,
@@ -15,15 +20,10 @@ from trainlaw.app.models.errors import (
     estimators,
     searches_of,
 )
-from trainlaw.app.models.lead import error_sentence, lead_sentence
-from trainlaw.app.studies.result import StudyOutcome
-from trainlaw.app.text.html import Table
-from trainlaw.app.text.numbers import show_percent
-from trainlaw.validate.baselines import title_of
 
 _WORST = 7  # groups of each kind that are named before the details
 _FEW_RUNS = 5  # fewer say little about an architecture
-_BEST_THERE = ("best there, %", "which baseline")
+_BEST_THERE = ("best there, %", Column("which baseline", "long"))
 _READABLE = {"channels_last": "channels last", "unknown": "layout not recorded", "nchw": "NCHW"}
 
 
@@ -63,8 +63,8 @@ def _class_table(lines: Sequence[ErrorLine]) -> Table:
         for line in lines
     ]  # fmt: skip
     seeds = ["seeds, %"] if several else []
-    header = ["", "runs", "GPU groups", "this formula, %", *seeds, *_BEST_THERE]
-    return Table(header, rows, ["long", *["n"] * (len(header) - 2), "long"])
+    header = [Column("", "long"), "runs", "GPU groups", "this formula, %", *seeds, *_BEST_THERE]
+    return Table.of(header, rows, "number")
 
 
 def _spread(seeds: Sequence[float]) -> str:
@@ -91,8 +91,8 @@ def _worst_table(outcome: StudyOutcome, level: str) -> Table:
          *_best_of(line, baselines)]
         for line in worst
     ]  # fmt: skip
-    header = ["", "runs", "error, %", "predicted / measured", *_BEST_THERE]
-    return Table(header, rows, ["long", "n", "n", "n", "n", "long"])
+    header = [Column("", "long"), "runs", "error, %", "predicted / measured", *_BEST_THERE]
+    return Table.of(header, rows, "number")
 
 
 def _bias_by(outcome: StudyOutcome, level: str) -> dict[str, float]:

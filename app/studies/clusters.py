@@ -18,7 +18,7 @@ import pandas as pd
 from trainlaw.app.studies.search import Signals, TaskPool, one_thread_each, search_pool
 from trainlaw.formulas import InputError, TrainlawError
 from trainlaw.formulas.errors import optional_package, shown, unknown_name
-from trainlaw.formulas.files import read_toml
+from trainlaw.formulas.files.text_files import read_toml
 from trainlaw.validate.study import FoldTable
 
 Outcome = TypeVar("Outcome")

@@ -15,7 +15,7 @@ from trainlaw.datasets import DATASETS
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import unknown_name
-from trainlaw.formulas.files import read_toml
+from trainlaw.formulas.files.text_files import read_toml
 
 EVALUATIONS = 50_000  # per search, about 20 seconds on one core for the built-in table
 BASELINES = ("null_compute", "roofline", "nnls_path", "cf9", "hand_form", "constant")

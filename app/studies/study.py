@@ -11,7 +11,6 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from trainlaw.app.models.deployment import proved_properties
-from trainlaw.app.models.errors import BY_GPU, CHOSEN_AGAIN, OURS, SOURCES, errors_json, overall_error
 from trainlaw.app.models.scopes import check_features
 from trainlaw.app.models.terms import mean_shares
 from trainlaw.app.studies.clusters import Place, task_place, task_pool
@@ -40,7 +39,7 @@ from trainlaw.formulas import (
     complexity,
     round_constants,
 )
-from trainlaw.formulas.simplification import CALLS_PER_EXPRESSION, simplify_all
+from trainlaw.formulas.algebra.simplification import CALLS_PER_EXPRESSION, simplify_all
 from trainlaw.validate import (
     EstimatorFactory,
     JointRange,
@@ -53,6 +52,7 @@ from trainlaw.validate import (
     run_study,
 )
 from trainlaw.validate.applicability import KEY
+from trainlaw.validate.held_out_errors import BY_GPU, CHOSEN_AGAIN, OURS, SOURCES, errors_json, overall_error
 from trainlaw.validate.journal import Journal
 from trainlaw.validate.metrics import mape_percent
 from trainlaw.validate.support import supporting_sources

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.calibration import calibrated_law
-from trainlaw.app.models.errors import MACRO, OURS, estimators, overall_error
 from trainlaw.app.studies.definition import StudyDefinition
 from trainlaw.app.text.numbers import show_percent
 from trainlaw.datasets import RunTable
@@ -15,6 +14,7 @@ from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import Formula, InputError, load_formula
 from trainlaw.validate import StudyResult
 from trainlaw.validate.baselines import title_of
+from trainlaw.validate.held_out_errors import MACRO, OURS, estimators, overall_error
 from trainlaw.validate.result import MEASURED
 
 #: Fewer runs say more about a formula's constants than about its terms.

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from trainlaw.app.models.calibration import CalibratedLaw
-from trainlaw.app.models.errors import LEVEL, interval_of
 from trainlaw.app.text.numbers import show_number, show_percent
 from trainlaw.app.text.tables import fitted_lines, fitted_table
 from trainlaw.formulas import Formula
+from trainlaw.validate.held_out_errors import LEVEL, interval_of
 from trainlaw.validate.time_factors import HOST_TIMES
 
 #: Endings of times -> what is slow or fast where their factor is not 1.

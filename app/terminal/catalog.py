@@ -27,7 +27,7 @@ from trainlaw.datasets.files.mapping import joined_name
 from trainlaw.datasets.hardware.gpus import FACT_COLUMNS, GPU_COLUMNS
 from trainlaw.datasets.hardware.links import Link
 from trainlaw.formulas.errors import check_name, unknown_name
-from trainlaw.formulas.files import csv_text
+from trainlaw.formulas.files.text_files import csv_text
 
 _PREFIXED = ("Hz", "FLOP/s", "B", "B/s")
 _EXAMPLES = {"FLOP/s": "150 TFLOP/s", "B/s": "900 GB/s", "B": "24 GB", "Hz": "1.7 GHz", "W": "300 W"}

@@ -17,7 +17,7 @@ from trainlaw.datasets.measurements.inspection import Outlier, coverage_by, nois
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import UnknownNameError, check_name, unknown_name
-from trainlaw.formulas.files import write_text_atomically
+from trainlaw.formulas.files.text_files import write_text_atomically
 
 _GPU_COLUMNS, _BATCH_COLUMNS = ("gpu", "target_gpu"), ("batch_per_gpu", "batch")
 

@@ -7,7 +7,6 @@ from math import isfinite
 
 from trainlaw.app.answers.facts import settings_text
 from trainlaw.app.inputs.requests import Setup
-from trainlaw.app.models.errors import LEVEL, OURS, held_out_kind, overall_error
 from trainlaw.app.predictions.predict import Prediction
 from trainlaw.app.predictions.training import Training
 from trainlaw.app.text.csv import rows_as_csv
@@ -16,6 +15,7 @@ from trainlaw.app.text.tables import finite_json, fitted_lines, fitted_table, nu
 from trainlaw.datasets import Gpu
 from trainlaw.datasets.measurements.memory_fit import FITS
 from trainlaw.formulas import Formula
+from trainlaw.validate.held_out_errors import LEVEL, OURS, held_out_kind, overall_error
 
 WIDTH = 100  # characters of a shortened warning, at most
 _MOST_WARNINGS = 4  # below a table

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.run_folder import RUN_FILES, SLOW_FILES, StudyPlace, other_journals
-from trainlaw.app.models.errors import BY_GPU, OURS
 from trainlaw.app.models.lead import lead_sentence
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.result import StudyOutcome
@@ -23,6 +22,7 @@ from trainlaw.app.text.numbers import seconds_text, show_percent
 from trainlaw.app.text.tables import fitted_lines, fitted_table
 from trainlaw.formulas import Formula
 from trainlaw.validate import LevelError
+from trainlaw.validate.held_out_errors import BY_GPU, OURS
 from trainlaw.validate.journal import Journal
 
 _CLASSES = ("precision", "generation")  # whose errors fit a screen; the report has more

@@ -6,7 +6,7 @@ from functools import cache, lru_cache
 from types import MappingProxyType
 
 import pandas as pd
-from trainlaw.datasets.cnns.counts import counts, explain
+from trainlaw.datasets.cnns.counts import COUNTS, counts
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, MemoryPerSample, memory_per_sample
 from trainlaw.datasets.cnns.names import build_cnn, cnn_entry, cnn_name
@@ -15,7 +15,7 @@ from trainlaw.datasets.cnns.timm_tables import PREFIX
 from trainlaw.datasets.files.storage import read_data_rows, read_data_table
 
 _COUNTS_FILE = "cnns.csv"
-COUNT_COLUMNS = tuple(name for name, _, _ in explain())
+COUNT_COLUMNS = tuple(COUNTS)
 
 
 @dataclass(frozen=True)

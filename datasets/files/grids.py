@@ -26,6 +26,7 @@ from trainlaw.formulas.errors import InputError, optional_package
 #: Larger tables are not kept by hand: `trainlaw data check` reads them in trainlaw's columns.
 MAX_GRID_BYTES = 64 * 2**20
 MAX_GRID_ROWS = 200_000
+MAX_GRID_CELLS = 10_000_000  # of 32 bytes each
 _TEXTS = (".csv", ".tsv", ".txt", ".dat", ".md")
 _OTHERS = {".xls": "Excel's old format", ".ods": "OpenDocument", ".numbers": "Numbers", ".pdf": "PDF"}
 _SEPARATORS = ("\t", ";", ",", "|")
@@ -72,6 +73,11 @@ def read_grids(path: str | os.PathLike[str]) -> Mapping[str, Grid]:
         raise InputError(f"{place} is {place.stat().st_size} bytes; the limit is {MAX_GRID_BYTES}")
     if ending == ".parquet":
         frame = read_table_file(place)
+        if len(frame) > MAX_GRID_ROWS or frame.size > MAX_GRID_CELLS:
+            raise InputError(
+                f"expected at most {MAX_GRID_ROWS} rows and {MAX_GRID_CELLS} cells in {place}, got "
+                f"{len(frame)} rows of {len(frame.columns)} columns"
+            )
         cells = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
         return {"": _grid([list(map(str, frame.columns)), *cells])}
     return _sheets(place) if ending in (".xlsx", ".xlsm") else {"": _text_grid(_text(place, zipped), place)}

@@ -68,7 +68,6 @@ def split_memory(text: str) -> tuple[str, float | None]:
 
 MAX_NAME_LENGTH = 200
 _FIRST_WITH_TF32 = 8  # compute capability of NVIDIA's Ampere
-_PCIE = re.compile(r"pcie(\d)-x(\d+)")
 # A driver reports a little less than the sold size: 15,360 MiB on a 16 GB T4 with error correction.
 _MEMORY_TOLERANCE = 0.08
 
@@ -176,24 +175,6 @@ class Gpu:
         else:
             has_tf32 = not self.vendor and self.peak_tf32_flop_per_s > self.peak_fp32_flop_per_s
         return "tf32" if has_tf32 else "fp32"
-
-    @property
-    def pcie_generation(self) -> float:
-        """Generation of the PCIe link to the host, nan where there is none.
-
-        >>> find_gpu("RTX 4060 Ti 16GB").pcie_generation, find_gpu("RTX 4060 Ti 16GB").pcie_lanes
-        (4.0, 8.0)
-        """
-        return self._pcie(1)
-
-    @property
-    def pcie_lanes(self) -> float:
-        """Lanes of the PCIe link to the host, nan where there is none."""
-        return self._pcie(2)
-
-    def _pcie(self, part: int) -> float:
-        match = _PCIE.match(self.host_link)
-        return float(match.group(part)) if match else nan
 
     def source_of(self, column: str) -> str:
         """Return the source of the value in a column; "unknown" where the value or its source is unknown.

@@ -21,10 +21,10 @@ from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS, Gpu
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.datasets.measurements.runs import RunTable
 from trainlaw.datasets.tables.joins import LazyColumns
+from trainlaw.formulas.algebra.expression import variables
+from trainlaw.formulas.algebra.row_sums import RowSums
 from trainlaw.formulas.errors import InputError, TrainlawError, check_name
-from trainlaw.formulas.expression import variables
 from trainlaw.formulas.formula import Formula
-from trainlaw.formulas.row_sums import RowSums
 
 _SHOWN = 5
 #: Base columns of layers that have another name among the features of runs.

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from trainlaw.datasets.files.numbers import decimal_marks, number_of
 from trainlaw.formulas.errors import InputError, shown
-from trainlaw.formulas.files import check_is_file, check_parts, read_text, text_of
+from trainlaw.formulas.files.text_files import check_is_file, check_parts, read_text, text_of
 
 _MICROSECOND_S = 1e-6
 _KERNELS = ("kernel", "gpu_memcpy", "gpu_memset")

@@ -240,6 +240,10 @@ def _host_launch(rows: GpuJoin) -> np.ndarray:
     return np.where(np.isnan(measured), HOST_LAUNCH_S, measured)
 
 
+def _has_stack(name: str) -> Callable[[GpuJoin], np.ndarray]:
+    return lambda rows: rows.looked_up("stack", lambda text: text == name)
+
+
 def _is_tensor_precision(rows: GpuJoin) -> np.ndarray:
     return rows.looked_up("precision", lambda text: text not in ("fp32", "unknown"))
 
@@ -250,6 +254,7 @@ _RULES: Mapping[str, Callable[[GpuJoin], np.ndarray]] = {
     "is_tensor_precision": _is_tensor_precision,
     "is_channels_last": lambda rows: rows.looked_up("layout", lambda text: text == "channels_last"),
     "is_tuned": lambda rows: rows.number("tuned"),
+    **{f"is_stack_{name}": _has_stack(name) for name in ("channels_last", "fused")},
     "is_bucketed": lambda rows: rows.number("bucketed"),
     "gpus_per_node": _gpus_per_node,
     "host_launch_s": _host_launch,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from trainlaw.evolve.machine.arrays import FIRST_OPERATOR
 from trainlaw.formulas import OPERATORS, Apply, Constant, Expression, Variable, parse_text
-from trainlaw.formulas.files import write_text_atomically
-from trainlaw.formulas.operators import Operator
+from trainlaw.formulas.algebra.operators import Operator
+from trainlaw.formulas.files.text_files import write_text_atomically
 
 KERNELS_PATH = Path(__file__).with_name("kernels.py")
 # Operators whose `math` function has no fast vector instruction; `vector_maths` computes the same values.

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from trainlaw.evolve.equations.snapping import snapped
 from trainlaw.evolve.search.constraints import keeps_as, keeps_constraints
 from trainlaw.evolve.search.loop import SearchState
 from trainlaw.evolve.search.problem import Problem
 from trainlaw.evolve.search.refinement import code_length
-from trainlaw.evolve.search.snapping import snapped
 from trainlaw.evolve.search.trees import grouped_constants, prune, to_expression
 from trainlaw.evolve.search.variation import Individual
 from trainlaw.formulas import (
@@ -27,7 +27,7 @@ from trainlaw.formulas import (
     tidy,
     variables,
 )
-from trainlaw.formulas.expression import rebuilt, with_constants
+from trainlaw.formulas.algebra.expression import rebuilt, with_constants
 
 # Constants are refitted without each group only for this many: a refit per group costs most.
 MOST_CANDIDATES = 60

@@ -26,7 +26,7 @@ from trainlaw.formulas import (
     to_text,
     variables,
 )
-from trainlaw.formulas.expression import nodes
+from trainlaw.formulas.algebra.expression import nodes
 
 NAMES = ("product_s", "memory_s", "rare_s", "host_s", "floor_s", "copy_s", "clock", "vendor", "same")
 SPECS = tuple(

@@ -1,6 +1,6 @@
 """Baselines of a target GPU from measurements on an anchor GPU.
 
-Line, scaler, operation groups and ensemble follow PROFET (Lee et al., "PROFET: profiling-based CNN training
+Line, operation groups and ensemble follow PROFET (Lee et al., "PROFET: profiling-based CNN training
 latency prophet for GPU cloud instances", IEEE BigData 2022) and, unless stated otherwise, its public code.
 """
 
@@ -65,33 +65,6 @@ class AnchorLine:
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_runs,)."""
         return np.asarray(self._table(X) @ self.constants_)
-
-
-# The times at the two end points, and where the run lies between them, from 0 to 1.
-_END_POINTS = ("low_time_s", "high_time_s", "position")
-
-
-class PolynomialScaler:
-    """PROFET's scaler: `time = low + (high - low) (x + k x (1 - x))`, x the position between two end points.
-
-    A parabola of batch or input size, the same for all CNNs. PROFET scales the times at the end points to 0
-    and 1 and fits a polynomial of order 2; through both ends, one constant is left.
-    """
-
-    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
-        """Fit `bend_` to seconds `y`, shape (n_rows,), by least squares; `groups` are not used."""
-        low, high, position = columns(X, _END_POINTS, "polynomial scaler").T
-        # Where the time does not grow, its share of the growth is undefined.
-        grows = high > 1.01 * low
-        bow = (position * (1.0 - position))[grows]
-        above = ((np.asarray(y) - low) / np.where(grows, high - low, 1.0) - position)[grows]
-        self.bend_ = float(bow @ above / max(bow @ bow, 1e-12))
-        return self
-
-    def predict(self, X: pd.DataFrame) -> np.ndarray:
-        """Return seconds, shape (n_rows,)."""
-        low, high, position = columns(X, _END_POINTS, "polynomial scaler").T
-        return np.asarray(low + (high - low) * (position + self.bend_ * position * (1.0 - position)))
 
 
 # PROFET joins device operations whose names have a Levenshtein distance (1966) of at most 6, average linkage

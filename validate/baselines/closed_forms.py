@@ -15,9 +15,9 @@ from typing import Literal, Self
 import numpy as np
 import pandas as pd
 from trainlaw.datasets.features.run_features import TARGET, feature_specs
+from trainlaw.formulas.algebra.text import parse_text
 from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.formula import Formula, GroupedConstant
-from trainlaw.formulas.text import parse_text
 from trainlaw.validate.baselines.inputs import columns, group_weights
 from trainlaw.validate.least_squares import Prior, robust_least_squares
 

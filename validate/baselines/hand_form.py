@@ -15,10 +15,10 @@ from typing import Literal, Self
 import numpy as np
 import pandas as pd
 from trainlaw.datasets.features.run_features import TARGET, feature_specs
-from trainlaw.formulas.evaluation import evaluate
-from trainlaw.formulas.expression import variables
+from trainlaw.formulas.algebra.evaluation import evaluate
+from trainlaw.formulas.algebra.expression import variables
+from trainlaw.formulas.algebra.text import parse_text
 from trainlaw.formulas.formula import Formula
-from trainlaw.formulas.text import parse_text
 from trainlaw.validate.baselines.inputs import CLASS_FEATURES, balanced_weights, check_columns, rows_drawn
 from trainlaw.validate.least_squares import Prior, robust_least_squares
 

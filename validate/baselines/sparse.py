@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 import pandas as pd
 from trainlaw.datasets.features.run_features import SKELETON_FEATURES, STUDY_FEATURES
-from trainlaw.formulas.units import SECOND
+from trainlaw.formulas.algebra.units import SECOND
 from trainlaw.validate.baselines.inputs import balanced_weights, columns, rows_drawn
 from trainlaw.validate.least_squares import nonnegative_lasso_path, product_by_blocks
 from trainlaw.validate.splits import grouped_k_fold

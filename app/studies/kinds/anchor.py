@@ -32,8 +32,8 @@ from trainlaw.formulas import (
     substitute,
     variables,
 )
+from trainlaw.formulas.algebra.expression import fold
 from trainlaw.formulas.errors import unknown_name
-from trainlaw.formulas.expression import fold
 from trainlaw.formulas.scopes import GPU_PAIR
 from trainlaw.validate.baselines import baselines_for, named_baselines
 from trainlaw.validate.least_squares import nonnegative_least_squares

@@ -8,7 +8,7 @@ from trainlaw.datasets.cnns.readers.keras_reader import read_keras
 from trainlaw.datasets.cnns.readers.layer_table import read_layer_table
 from trainlaw.datasets.cnns.readers.onnx_reader import read_onnx
 from trainlaw.formulas.errors import InputError
-from trainlaw.formulas.files import check_is_file
+from trainlaw.formulas.files.text_files import check_is_file
 
 # Keras writes the class of the model first.
 _HEAD_BYTES = 4096

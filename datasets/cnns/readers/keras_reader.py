@@ -10,7 +10,7 @@ from trainlaw.datasets.cnns.graph import MAX_LAYERS, Cnn
 from trainlaw.datasets.cnns.readers.foreign import cnn_name_from_file, foreign_faults
 from trainlaw.datasets.cnns.readers.tensors import COMMON_ACTIVATIONS, GraphTracer, Tensor
 from trainlaw.formulas.errors import InputError, shown
-from trainlaw.formulas.files import read_json
+from trainlaw.formulas.files.text_files import read_json
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from trainlaw.datasets.cnns.timm_tables import (
     timm_table,
 )
 from trainlaw.formulas.errors import InputError, MissingDependencyError, optional_package
-from trainlaw.formulas.files import csv_text
+from trainlaw.formulas.files.text_files import csv_text
 
 TIMM_VERSION = "0.6.12"
 # What timm imports for data loading and drawing, which building a CNN does not need; one of its transformers

@@ -1,21 +1,20 @@
 """What formulas of each scope are made of, and the functions that handle them."""
 
-from dataclasses import fields, replace
-from pkgutil import resolve_name
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from trainlaw.app.models.builtin import BUILT_IN_FORMULAS
 from trainlaw.app.models.scopes import (
     SCOPE_HANDLING,
+    Inputs,
     check_predictable,
     check_scope,
+    chosen_output,
     feature_expression,
-    handler,
 )
 from trainlaw.datasets import FEATURES, LAYER_FEATURES, PAIR_FEATURES, load
-from trainlaw.datasets.features.base_features import LINK_FEATURES
-from trainlaw.datasets.features.communication_features import COMMUNICATION_FEATURES
+from trainlaw.datasets.features.feature import features_of
 from trainlaw.datasets.features.pair_features import PROFILE_FEATURES
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
 from trainlaw.formulas import SCOPES, Formula, InputError, UnknownNameError, evaluate, scopes, variables
@@ -52,22 +51,11 @@ def test_each_scope_has_one_row_of_handling():
     assert all(scope.title for scope in SCOPES.values())
 
 
-FUNCTIONS = [
-    (scope, field.name, getattr(row, field.name))
-    for scope, row in SCOPE_HANDLING.items()
-    for field in fields(row)
-    if field.type is str and field.name != "advice"
-]
-
-
-@pytest.mark.parametrize(("scope", "purpose", "name"), FUNCTIONS, ids=lambda value: str(value) or "none")
-def test_each_function_of_a_scope_exists(scope, purpose, name, formula):
-    of_scope = replace(formula, scope=scope)
-    if name:
-        assert callable(resolve_name(name)) and handler(of_scope, purpose) is resolve_name(name)
-    else:
-        with pytest.raises(InputError, match=f"no {purpose}"):
-            handler(of_scope, purpose)
+def test_an_output_that_a_scope_lacks_is_refused_with_advice(formula):
+    layer, own = (replace(formula, scope=scope) for scope in ("layer", "custom"))
+    assert chosen_output(own, "page", {Inputs.FEATURES: lambda law: law.scope}) == "custom"
+    with pytest.raises(InputError, match=r"no page; export it to \.xlsx"):
+        chosen_output(layer, "page", {})
 
 
 @pytest.mark.parametrize("name", BUILT_IN_FORMULAS)
@@ -81,7 +69,7 @@ def test_scopes_of_built_in_formulas_are_those_of_files_without_the_field(name):
 
 
 def test_the_rule_for_files_without_the_field_knows_all_features_that_decide():
-    rows = (*LINK_FEATURES, *COMMUNICATION_FEATURES)
+    rows = features_of("link", "communication").values()
     of_several = {"n_gpus", "n_nodes", "gpus_per_node", *(row.spec.name for row in rows)}
     # Files without the field are older than the features of buckets, replicas and servers.
     assert of_several - {"gradient_bytes"} <= scopes._MULTI_GPU_RUN_MARKERS

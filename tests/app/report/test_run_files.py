@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from trainlaw.app.models.errors import errors_json
 from trainlaw.app.models.lead import lead_sentence
 from trainlaw.app.models.terms import mean_shares
 from trainlaw.app.page.html import page_html
@@ -18,6 +17,7 @@ from trainlaw.app.terminal.study import study_text
 from trainlaw.datasets import load
 from trainlaw.formulas import ParetoFront, ScoredFormula, parse_text
 from trainlaw.validate import StudyResult
+from trainlaw.validate.held_out_errors import errors_json
 
 CHROMIUM = shutil.which("chromium")
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")

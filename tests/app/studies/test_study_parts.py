@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from trainlaw.app.cli import app
-from trainlaw.app.models.errors import shares_chosen_again
 from trainlaw.app.report.errors import claims
 from trainlaw.app.report.run_files import report_html, write_run_files
 from trainlaw.app.studies.comparison import read_run
@@ -19,6 +18,7 @@ from trainlaw.datasets import TARGET as TIME
 from trainlaw.datasets import RunTable, feature_specs, load
 from trainlaw.formulas import Formula, InputError, parse_text
 from trainlaw.validate.applicability import jointly_outside
+from trainlaw.validate.held_out_errors import shares_chosen_again
 from typer.testing import CliRunner
 
 pytestmark = pytest.mark.slow

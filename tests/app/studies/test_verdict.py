@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from trainlaw.app.cli import app
-from trainlaw.app.models.errors import errors_json
 from trainlaw.app.studies.definition import StudyDefinition, definition_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.study import study_table
@@ -14,6 +13,7 @@ from trainlaw.app.studies.verdict import calibration_advice, verdict_lines
 from trainlaw.app.terminal.study import study_text
 from trainlaw.datasets import RunTable, load
 from trainlaw.validate import StudyResult
+from trainlaw.validate.held_out_errors import errors_json
 from typer.testing import CliRunner
 
 

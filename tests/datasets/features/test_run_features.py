@@ -12,13 +12,13 @@ from trainlaw.datasets import (
     feature_specs,
     load,
 )
-from trainlaw.datasets.features.layer_features import _ROWS as LAYER_ROWS
-from trainlaw.datasets.features.run_features import _ROWS
+from trainlaw.datasets.features.pair_features import PROFILE_FEATURES
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
+from trainlaw.datasets.files.storage import read_data_rows
 from trainlaw.formulas import infer_unit, variables
+from trainlaw.formulas.algebra.unit_inference import constant_units
+from trainlaw.formulas.algebra.units import SECOND
 from trainlaw.formulas.errors import UnknownNameError
-from trainlaw.formulas.unit_inference import constant_units
-from trainlaw.formulas.units import SECOND
 
 HERE = Path(__file__).parent
 
@@ -42,9 +42,17 @@ def test_features_equal_the_golden_figures(name, overwrite_golden):
         assert features == pytest.approx(golden[column].to_numpy(), rel=1e-12), column
 
 
-@pytest.mark.parametrize(("rows", "features"), [(_ROWS, FEATURES), (LAYER_ROWS, LAYER_FEATURES)])
-def test_names_and_symbols_are_unique(rows, features):
-    assert len({row.spec.name for row in features.values()}) == len(features) >= len(rows)
+@pytest.mark.parametrize(
+    ("kinds", "features"),
+    [
+        ("run gpu cnn link time skeleton communication scaling", FEATURES),
+        ("layer gpu", LAYER_FEATURES),
+        ("operation profile", PROFILE_FEATURES),
+    ],
+)
+def test_names_and_symbols_of_a_table_are_unique(kinds, features):
+    rows = [row["name"] for row in read_data_rows("features.csv") if row["kind"] in kinds.split()]
+    assert sorted(rows) == sorted(features)
     symbols = [row.spec.symbol for row in features.values()]
     assert len(set(symbols)) == len(symbols)
 

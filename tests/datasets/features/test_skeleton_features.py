@@ -49,6 +49,9 @@ EXPECTED = {
     "mean_layer_elements": ALL_OUTPUTS / LAYERS,
     "cached_byte_cost": COST,
     "is_tuned_tensor": 0.0,
+    "is_16_bit": 1.0,
+    "runs_channels_last": 1.0,
+    "runs_fused": 0.0,
 }
 
 

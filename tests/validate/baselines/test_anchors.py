@@ -7,7 +7,7 @@ from trainlaw.datasets import load
 from trainlaw.formulas import InputError
 from trainlaw.validate import run_pair_study
 from trainlaw.validate.baselines import baseline, named_baselines
-from trainlaw.validate.baselines.anchors import AnchorLine, PolynomialScaler, group_names, grouped_profile
+from trainlaw.validate.baselines.anchors import AnchorLine, group_names, grouped_profile
 
 
 @pytest.fixture(scope="module")
@@ -75,29 +75,8 @@ def test_ratios_of_rates_find_the_planted_constant_from_pairs_alone():
         fitted = baseline("anchor_peak_ratio").make().fit(X[["anchor_time_s"]], seconds, seconds)
 
 
-def test_the_scaler_finds_a_planted_parabola_and_ignores_series_without_growth():
-    position = np.linspace(0.0, 1.0, 9)
-    X = pd.DataFrame({"low_time_s": 1.0, "high_time_s": 3.0, "position": position})
-    seconds = 1.0 + 2.0 * (position + 0.3 * position * (1.0 - position))
-    flat = X.assign(high_time_s=1.005)
-    both, times = pd.concat([X, flat]), np.concatenate([seconds, np.full(9, 5.0)])
-    fitted = PolynomialScaler().fit(both, times, np.zeros(len(both)))
-    assert fitted.bend_ == pytest.approx(0.3)
-    assert fitted.predict(X) == pytest.approx(seconds)
-
-
 def test_a_line_through_the_anchor_times_is_recovered():
     X = pd.DataFrame({"anchor_time_s": [0.1, 0.2, 0.4]})
     fitted = AnchorLine().fit(X, np.array([0.25, 0.45, 0.85]), np.zeros(3))
     assert fitted.constants_ == pytest.approx([0.05, 2.0])
     assert fitted.predict(pd.DataFrame({"anchor_time_s": [1.0]})) == pytest.approx([2.05])
-
-
-def test_runs_that_grow_by_one_percent_say_nothing_about_the_bend():
-    X = pd.DataFrame({"low_time_s": [1.0, 1.0], "high_time_s": [1.01, 1.5], "position": [0.5, 0.5]})
-    # Half-way the second run has 80 % of its growth; the first would say that there is no bend.
-    fitted = PolynomialScaler().fit(X, np.array([1.005, 1.4]), np.array(["a", "b"]))
-    assert fitted.bend_ == pytest.approx((0.8 - 0.5) / 0.25)
-    X = X.assign(high_time_s=[1.02, 1.5])
-    fitted = PolynomialScaler().fit(X, np.array([1.01, 1.4]), np.array(["a", "b"]))
-    assert fitted.bend_ == pytest.approx((0.8 - 0.5) / 0.25 / 2)

@@ -1,0 +1,154 @@
+"""Files and streams that once ended in a traceback, filled the memory or gave a wrong number in silence."""
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from trainlaw.app.cli import app
+from trainlaw.app.models.builtin import BUILT_IN
+from trainlaw.formulas import load_formula
+from typer.testing import CliRunner
+
+LIMIT_BYTES = 2**30
+RUNS = "gpu,cnn,batch_per_gpu,time_s\nT4,resnet50,64,0.54\n"
+PREDICT = ("predict", "--cnn", "resnet50", "--gpu", "T4", "--batch", "64")
+
+
+def run(*words):
+    return CliRunner().invoke(app, list(map(str, words)))
+
+
+def refused(result, *said):
+    """Return the one line of a refusal."""
+    assert result.exit_code == 2, (result.output, result.exception)
+    (line,) = result.stderr.splitlines()
+    assert len(line) <= 410
+    for text in said:
+        assert text in line
+    return line
+
+
+def process(*words, **options):
+    """Run the command in a process of its own, with little memory."""
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_DATA, (3 * LIMIT_BYTES, 3 * LIMIT_BYTES))
+
+    command = [sys.executable, "-P", "-m", "trainlaw", *map(str, words)]
+    return subprocess.run(command, preexec_fn=limited, timeout=60, check=False, **options)
+
+
+def test_closed_output_is_one_line():
+    command = 'exec "$0" -P -m trainlaw predict --cnn resnet50 --gpu T4 --batch 64 >&-'
+    done = subprocess.run(
+        ["sh", "-c", command, sys.executable], stderr=subprocess.PIPE, text=True, check=False
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "standard output is closed" in done.stderr
+
+
+def test_full_output_is_one_line():
+    with open("/dev/full", "w") as full:
+        done = process(*PREDICT, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (2, "trainlaw: file system: No space left on device\n")
+
+
+def test_output_in_ascii_has_escapes():
+    ascii_only = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = process("show", "--all", env=ascii_only, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\\u00b5" in done.stdout
+
+
+@pytest.fixture
+def formula_file(tmp_path):
+    """A copy of the built-in formula."""
+    return Path(shutil.copy(BUILT_IN, tmp_path / "formula.json"))
+
+
+def stored(formula_file, **changes):
+    """Write the formula again, with other fields."""
+    formula_file.write_text(json.dumps(json.loads(formula_file.read_text()) | changes))
+    return formula_file
+
+
+def test_json_with_control_characters_is_json(formula_file):
+    known = load_formula(formula_file).provenance | {"table": "a\x9bb\u202e"}
+    result = run("show", stored(formula_file, provenance=known), "--json")
+    assert json.loads(result.stdout)["provenance"]["table"] == "a\x9bb\u202e"
+
+
+def test_reversed_range_is_refused(formula_file):
+    name = next(iter(load_formula(formula_file).ranges))
+    path = stored(formula_file, ranges={name: [0.5, 0.25]})
+    refused(run("show", "--all", path), "[low, high]", "[0.5, 0.25]")
+
+
+def test_nested_columns_are_refused(tmp_path):
+    path = tmp_path / "gpus.parquet"
+    pq.write_table(pa.table({"gpu": ["T4"], "sm_count": pa.array([{"a": 1}])}), path)
+    refused(run("gpus", "list", "--gpu-file", path), "struct", "sm_count")
+
+
+def test_label_that_is_a_list_is_refused(tmp_path):
+    path = tmp_path / "list.toml"
+    path.write_text('label = []\n[held_out]\n"new" = ["T4"]\n')
+    refused(
+        run("study", "fp32-2026", "--split", "list", "--held-out", path, "--out", tmp_path / "o"), "label"
+    )
+
+
+def test_long_text_in_parquet_is_refused_before_it_fills_the_memory(tmp_path):
+    path = tmp_path / "bomb.parquet"
+    columns = {"gpu": ["x" * 20_000] * 100_000, "cnn": ["resnet50"] * 100_000}
+    pq.write_table(pa.table(columns), path, compression="zstd")
+    assert path.stat().st_size < 2_000
+    for words in (("data", "check"), ("data", "import")):
+        done = process(*words, path, capture_output=True, text=True)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert "unpacked" in done.stderr
+
+
+def test_many_columns_of_parquet_are_refused_by_name(tmp_path):
+    path = tmp_path / "wide.parquet"
+    zeros = np.zeros(1_000_000)
+    pq.write_table(pa.table({f"c{number}": zeros for number in range(60)}), path)
+    refused(run("data", "check", path), "50000000 cells")
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())])
+def test_texts_of_parquet_are_read(tmp_path, kind):
+    path = tmp_path / "runs.parquet"
+    texts = {"gpu": ["T4", "T4"], "cnn": ["resnet50", "vgg16"]}
+    columns = {name: pa.array(values).cast(kind) for name, values in texts.items()}
+    pq.write_table(pa.table(columns | {"batch_per_gpu": [64, 32], "time_s": [0.54, 0.45]}), path)
+    assert run("data", "check", path).exit_code == 0
+
+
+def test_messages_are_cut():
+    refused(run("predict", "--law", "x" * 70_000, *PREDICT[1:]))
+    refused(run("use", "/".join("x" * 200 for _ in range(40))))
+
+
+def test_numbers_in_faults_are_plain(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text(RUNS.replace("time_s", "time_s,time_max_s").replace("0.54", "0.54,0.1127"))
+    assert "got 0.1127" in run("data", "check", path).stdout
+
+
+def test_one_group_has_no_interval(tmp_path):
+    (tmp_path / "provenance.json").write_text('{"table_sha256": "0"}')
+    rows = "".join(f"{row},0,T4,resnet,0.5,{time}\n" for row, time in enumerate((0.4, 0.6)))
+    (tmp_path / "predictions.csv").write_text(f"row,split,gpu_group,cnn_base,measured_s,trainlaw\n{rows}")
+    result = run("compare", tmp_path, tmp_path, "--by", "cnn_base")
+    assert result.exit_code == 0
+    assert "no interval: it takes at least two groups; undecided" in result.stdout
+    assert "nan" not in result.stdout
