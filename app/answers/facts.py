@@ -1,4 +1,4 @@
-"""The quantities of the table of answers that are neither columns of runs nor features, and where they are from.
+"""Facts: quantities of the table of answers that are neither columns of runs nor features.
 
 Facts of a GPU or precision are known before any prediction: exported programs, page and workbook hold them in
 their tables. Those named `is_...` and `has_...` are 1 or 0.
@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from trainlaw.app.inputs.resolve import reader_notes, study_specifications
 from trainlaw.app.models.calibration import calibration_of
-from trainlaw.validate.held_out_errors import interval_factors
 from trainlaw.app.models.multi_gpu import scaled_runs
 from trainlaw.app.text.numbers import show_seconds
 from trainlaw.datasets import CnnCounts, Gpu, RunTable
@@ -20,9 +19,10 @@ from trainlaw.datasets.hardware.collectives import EVEN
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
 from trainlaw.datasets.measurements.runs import BY_DEFAULT
 from trainlaw.formulas import Formula
+from trainlaw.validate.held_out_errors import interval_factors
 
 Fact = float | str
-#: Bytes that training keeps of each learned element, by precision: without an optimizer, and what momentum adds.
+#: Bytes per learned element, by precision: without an optimizer, and what momentum adds.
 OF_PRECISION = ("least_bytes_per_param", "momentum_bytes_per_param")
 #: Quantities of memory that no feature is made of.
 OF_MEMORY = (*MEMORY_COLUMNS, *OF_PRECISION)
@@ -37,7 +37,6 @@ def gpu_facts(formula: Formula, gpu: Gpu) -> dict[str, Fact]:
     of_vendor = gpu.vendor in formula.provenance.get("vendors", ())
     return {
         "gpu": gpu.gpu,
-        "tdp_w": gpu.tdp_w,
         "vendor": gpu.vendor or "its vendor",
         "generation": gpu.generation or "unknown",
         "is_unseen_vendor": float(not is_known and not of_vendor),
@@ -74,8 +73,8 @@ def cnn_facts(cnn: CnnCounts) -> dict[str, Fact]:
 
 
 _SETTINGS = (
-    "layout", "compilation", "tuned", "host_launch_s", "allocation", "bucketed", "precision_stated", "algorithm",
-    "link", "network",
+    "layout", "compilation", "tuned", "host_launch_s", "allocation", "bucketed", "precision_stated",
+    "algorithm", "link", "network",
 )  # fmt: skip
 
 

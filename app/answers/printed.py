@@ -65,6 +65,8 @@ def javascript_rows(rows: Iterable[PrintedLine], literal: Callable[[object], str
             "isPublished": answer.is_published,
         }
         fixed = [f"{name}: {literal(value)}" for name, value in parts.items() if value or name == "name"]
-        computed = [f"{name}: (v) => {text}" for name, text in (("value", row.value), ("when", row.when)) if text]
+        computed = [
+            f"{name}: (v) => {text}" for name, text in (("value", row.value), ("when", row.when)) if text
+        ]
         printed.append(f"  {{ {', '.join([*fixed, *computed])} }},")
     return "\n".join(["const ANSWERS = [", *printed, "];"])

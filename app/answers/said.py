@@ -1,4 +1,4 @@
-"""The answers of predictions in Python: values of the rows, and their sentences with the numbers filled in."""
+"""The answers of predictions in Python: values of the rows, and sentences with numbers filled in."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -8,7 +8,13 @@ from typing import Any
 
 import numpy as np
 from trainlaw.app.answers.table import FIGURE, PLACE, Answer, Line, lines_of, within_reach
-from trainlaw.app.text.numbers import show_hours, show_hours_range, show_number, show_seconds, show_seconds_range
+from trainlaw.app.text.numbers import (
+    show_hours,
+    show_hours_range,
+    show_number,
+    show_seconds,
+    show_seconds_range,
+)
 from trainlaw.datasets import FEATURES, RunTable
 from trainlaw.datasets.measurements.formula_rows import FormulaRows
 from trainlaw.datasets.measurements.memory_fit import NOT_KNOWN, gigabytes
@@ -42,7 +48,9 @@ class Answers:
     def published(self) -> dict[str, list[float | str | None]]:
         """Return the columns of outputs by name: numbers, words, None where a value is not defined."""
         shown = (line.answer for line in self.lines if line.answer.is_published)
-        return {answer.name: [_plain(answer, value) for value in self._values(answer.name)] for answer in shown}
+        return {
+            answer.name: [_plain(answer, value) for value in self._values(answer.name)] for answer in shown
+        }
 
     def sentences(self, kind: str) -> list[tuple[str, ...]]:
         """Return the warnings or notes of each prediction, in the order of the table."""
@@ -109,7 +117,10 @@ def _plain(answer: Answer, value: float) -> float | str | None:
 
 
 def answered(
-    formula: Formula, runs: RunTable, columns: Mapping[str, np.ndarray], known: Mapping[str, float] | None = None
+    formula: Formula,
+    runs: RunTable,
+    columns: Mapping[str, np.ndarray],
+    known: Mapping[str, float] | None = None,
 ) -> Answers:
     """Return the answers of runs.
 

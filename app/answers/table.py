@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from trainlaw.app.inputs.resolve import study_specifications
 from trainlaw.app.models.calibration import calibration_of
-from trainlaw.validate.held_out_errors import LEVEL
+from trainlaw.app.models.multi_gpu import ASSUMPTION, SCALED, SINGLE_GPU_INTERVAL
 from trainlaw.app.models.scopes import handling
 from trainlaw.app.models.settings import SETTING_COLUMNS, host_margin, used_base_columns
 from trainlaw.app.text.numbers import show_number, show_seconds
@@ -23,18 +23,17 @@ from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, FITS, HELD_PER
 from trainlaw.datasets.tables.joins import HOST_LAUNCH_S
 from trainlaw.formulas import Apply, Constant, Expression, Formula, parse_text, substitute, to_text, variables
 from trainlaw.formulas.algebra.expression import rebuilt
-from trainlaw.formulas.scopes import LAYER, MULTI_GPU
 from trainlaw.formulas.algebra.tidying import folded
+from trainlaw.formulas.scopes import LAYER, MULTI_GPU
 from trainlaw.validate.applicability import stored_joint_range
+from trainlaw.validate.held_out_errors import LEVEL
 
 FIGURE, WARNING, NOTE = "figure", "warning", "note"
 #: A place of a sentence: a name for a text; names and a style for one number or the two ends of a range.
 PLACE = re.compile(r"\{(?P<names>\w+(?:,\w+)?)(?::(?P<style>\w+))?\}")
 #: Said where there is a time but no interval.
 NO_INTERVAL = "no interval: too few groups were held out"
-ASSUMPTION = "several GPUs: time on one + textbook all-reduce, not overlapped"
-SCALED = "several GPUs: time on one by the formula, on several by the scaling formula"
-_SINGLE_GPU_INTERVAL = "the interval is for one GPU"
+JOINTLY = "this combination of features is unlike any in the training data"
 
 
 @dataclass(frozen=True)
@@ -42,10 +41,10 @@ class Answer:
     """One thing that a prediction says.
 
     unit : of the value; rows with a unit or words are published as columns. definition : the value, as text
-    of an expression; empty for a row that only says something. when : an expression that is positive where the
-    sentence is said; empty for always. sentence : text with places, see `PLACE`; several lines are several
-    sentences. title : heads a line of figures; empty for a warning or a note. words : what the values 0, 1,
-    ... mean.
+    of an expression; empty for a row that only says something. when : an expression that is positive where
+    the sentence is said; empty for always. sentence : text with places, see `PLACE`; several lines are
+    several sentences. title : heads a line of figures; empty for a warning or a note. words : what the
+    values 0, 1, ... mean.
     """
 
     name: str
@@ -68,7 +67,9 @@ class Answer:
         return bool(self.definition and (self.unit or self.words))
 
 
-_LEAST_NEED = "params * least_bytes_per_param + batch_per_gpu * (bytes_per_element * kept_elements + kept_bytes)"
+_LEAST_NEED = (
+    "params * least_bytes_per_param + batch_per_gpu * (bytes_per_element * kept_elements + kept_bytes)"
+)
 _INTERVAL = f"{100 * LEVEL:g} % interval"
 _HOST = "the host's launches decide (batch {batch_per_gpu:whole})"
 _PRECISION = "precision: {precision}, PyTorch's default for convolutions on this GPU"
@@ -114,11 +115,21 @@ _FIGURES = (
     Answer("cost_low", "money", "training_low_h * n_gpus * price_per_hour"),
     Answer("cost_high", "money", "training_high_h * n_gpus * price_per_hour"),
     Answer(
-        "cost_said",
-        when="cost",
-        sentence="{cost:number} {currency}   ({cost_low:number} to {cost_high:number} {currency}; "
+        "cost_with_interval",
+        when="cost_low",
+        sentence="{cost:number} {currency}   ({cost_low:number} to {cost_high:number} {currency}, at "
         "{price_per_hour:number} {currency} per GPU and hour, {price_origin})",
         title="cost",
+    ),
+    Answer(
+        "cost_without_interval",
+        when="(1 - has_interval) * cost",
+        sentence="{cost:number} {currency}   (at {price_per_hour:number} {currency} per GPU and hour, "
+        "{price_origin})",
+        title="cost",
+    ),
+    Answer(
+        "no_price", when="1 - has_price", sentence="not known   (no listed price: enter yours)", title="cost"
     ),
     Answer("energy_kwh", "kWh", "training_h * n_gpus * tdp_w * power_share / 1000"),
     Answer(
@@ -129,14 +140,19 @@ _FIGURES = (
     ),
     Answer("samples_per_second", "samples/s", "n_gpus * batch_per_gpu / time_s"),
     Answer(
-        "throughput", when="samples_per_second", sentence="{samples_per_second:number} images/s", title="throughput"
+        "throughput",
+        when="samples_per_second",
+        sentence="{samples_per_second:number} images/s",
+        title="throughput",
     ),
     Answer("memory_least_bytes", "B", _LEAST_NEED),
     Answer(
         "memory_usual_bytes",
         "B",
-        f"{_LEAST_NEED} + params * momentum_bytes_per_param + batch_per_gpu * bytes_per_element * working_elements"
-        f" + min(batch_per_gpu * bytes_per_element * unfolded_elements, {MAX_WORKSPACE_BYTES}) + {CONTEXT_BYTES}",
+        f"{_LEAST_NEED} + params * momentum_bytes_per_param"
+        " + batch_per_gpu * bytes_per_element * working_elements"
+        f" + min(batch_per_gpu * bytes_per_element * unfolded_elements, {MAX_WORKSPACE_BYTES})"
+        f" + {CONTEXT_BYTES}",
     ),
     Answer("memory_held_bytes", definition=f"{HELD_PER_SOLD!r} * memory_bytes"),
     Answer(
@@ -164,7 +180,7 @@ _FIGURES = (
 
 
 def _outside(formula: Formula) -> Iterable[Answer]:
-    """Yield a warning per feature outside its training range; for a formula of layers, how many layers are."""
+    """Yield a warning per feature outside its training range; for layers, how many of them are."""
     for spec in formula.used_features:
         if spec.name not in formula.ranges:
             continue
@@ -217,7 +233,7 @@ def _jointly(formula: Formula) -> Iterable[Answer]:
     yield Answer(
         "jointly_outside",
         when=f"(joint_distance - {found.limit!r}) * (1 - is_undefined)",
-        sentence="this combination of features is unlike any in the training data",
+        sentence=JOINTLY,
     )
 
 
@@ -242,16 +258,21 @@ _OTHERS = (
     Answer(
         "may_not_fit",
         when="fits_in_memory * (2 - fits_in_memory)",
-        sentence=f"{MAY_NOT_FIT}: the step takes about {{memory_usual_bytes:gigabytes}} GB with momentum, {_DEVICE}",
+        sentence=f"{MAY_NOT_FIT}: the step takes about {{memory_usual_bytes:gigabytes}} GB with momentum, "
+        f"{_DEVICE}",
     ),
-    Answer("ignored_layout", when="has_layout * (1 - uses_layout)", sentence=f"layout {{layout}}: {_IGNORED}"),
+    Answer(
+        "ignored_layout", when="has_layout * (1 - uses_layout)", sentence=f"layout {{layout}}: {_IGNORED}"
+    ),
     Answer(
         "ignored_compilation",
         when="has_compilation * (1 - uses_compilation)",
         sentence=f"compilation {{compilation}}: {_IGNORED}",
     ),
     Answer(
-        "ignored_tuned", when="is_tuned * (1 - uses_tuned)", sentence=f"a vendor's tuned container: {_IGNORED}"
+        "ignored_tuned",
+        when="is_tuned * (1 - uses_tuned)",
+        sentence=f"a vendor's tuned container: {_IGNORED}",
     ),
     Answer(
         "ignored_host_launch",
@@ -294,12 +315,12 @@ _LAST = (
     Answer(
         "several_scaled",
         when="(n_gpus - 1) * is_split * is_scaled",
-        sentence=f"{SCALED}; {_SINGLE_GPU_INTERVAL}",
+        sentence=f"{SCALED}; {SINGLE_GPU_INTERVAL}",
     ),
     Answer(
         "several_by_textbook",
         when="(n_gpus - 1) * is_split * (1 - is_scaled)",
-        sentence=f"{ASSUMPTION}; {_SINGLE_GPU_INTERVAL}",
+        sentence=f"{ASSUMPTION}; {SINGLE_GPU_INTERVAL}",
     ),
     Answer("undefined", when="is_undefined", sentence="the formula is not defined here"),
 )
@@ -359,20 +380,26 @@ def lines_of(formula: Formula, known: Mapping[str, float | str] | None = None) -
     known : quantities that have one value in all predictions. Rows that these silence are left out.
     """
     fixed = {**_constants(formula), **(known or {})}
-    texts = {f"{{{name}}}": value for name, value in fixed.items() if isinstance(value, str)}
     numbers: dict[str, Expression] = {
         name: Constant(value) for name, value in fixed.items() if not isinstance(value, str)
     }
     found = []
-    for answer in answers_of(formula):
-        for place, text in texts.items():
-            answer = replace(answer, sentence=answer.sentence.replace(place, text))
+    for row in answers_of(formula):
+        answer = replace(row, sentence=_with_texts(row.sentence, fixed))
         value, when = (_filled(text, numbers) for text in (answer.definition, answer.when))
         if isinstance(value, Constant):
             numbers[answer.name] = value
         elif not (isinstance(when, Constant) and not when.value > 0):
             found.append(Line(answer, value, None if isinstance(when, Constant) else when))
     return tuple(found)
+
+
+def _with_texts(sentence: str, fixed: Mapping[str, float | str]) -> str:
+    """Return a sentence with the texts filled in that are the same in all predictions."""
+    for name, text in fixed.items():
+        if isinstance(text, str):
+            sentence = sentence.replace(f"{{{name}}}", text)
+    return sentence
 
 
 def within_reach(lines: Iterable[Line], available: Iterable[str]) -> tuple[Line, ...]:
@@ -397,7 +424,7 @@ def places_of(sentence: str) -> Iterable[tuple[tuple[str, ...], str]]:
 
 
 def _constants(formula: Formula) -> dict[str, float]:
-    """Return what a formula says of its rows: which settings it uses, whether an all-reduce is added to it."""
+    """Return which settings a formula uses, and whether an all-reduce is added to its time."""
     used = used_base_columns(formula)
     # What a scaling formula extends, a measured time on one GPU, depends on every setting.
     every = formula.scope == MULTI_GPU

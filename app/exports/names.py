@@ -11,7 +11,6 @@ from math import isfinite
 
 from trainlaw.app.answers.facts import Fact, cnn_facts, gpu_facts, precision_facts
 from trainlaw.app.answers.table import FIGURE, Line, lines_of, within_reach
-from trainlaw.validate.held_out_errors import intervals_of
 from trainlaw.app.models.lookup_tables import gpu_rows, interval_rows, precision_rows
 from trainlaw.app.models.settings import HOST_LAUNCH
 from trainlaw.app.models.terms import plain_expression
@@ -22,6 +21,7 @@ from trainlaw.datasets.cnns.names import cnn_entry, cnn_name, cnn_names
 from trainlaw.datasets.cnns.timm_tables import timm_table
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.formulas import Formula, InputError, UnknownNameError, variables
+from trainlaw.validate.held_out_errors import intervals_of
 
 PEAK = "peak_flop_per_s"
 #: Base columns that follow from the arguments of a prediction.
@@ -33,8 +33,8 @@ OF_CALL = (
 _TEXTS = ("gpu", "vendor", "generation", "precision", "layout")
 # A program predicts one GPU, eager mode and CNNs of the zoo, and refuses where there is no time.
 _ALWAYS: Mapping[str, Fact] = {
-    "n_gpus": 1.0, "added_s": 0.0, "has_compilation": 0.0, "n_cnn_notes": 0.0, "rough": "", "is_undefined": 0.0,
-    "has_settings": 0.0,
+    "n_gpus": 1.0, "added_s": 0.0, "has_compilation": 0.0, "n_cnn_notes": 0.0, "rough": "",
+    "is_undefined": 0.0, "has_settings": 0.0,
 }  # fmt: skip
 # Prefixes and suffixes of keys of CNNs that packages do not write.
 _PACKAGE = re.compile(r"^.*/|_torch$")
@@ -103,7 +103,9 @@ def named_model(formula: Formula) -> NamedModel:
     plain = replace(formula, expression=plain_expression(formula), grouped=())
     base, computed = _in_order(spec.name for spec in plain.used_features)
     offered = gpu_rows()
-    gpus = {gpu: _numbers_of(gpu, gpu_facts(formula, gpu)) for gpu in built_in_gpus().gpus if gpu.gpu in offered}
+    gpus = {
+        gpu: _numbers_of(gpu, gpu_facts(formula, gpu)) for gpu in built_in_gpus().gpus if gpu.gpu in offered
+    }
     rows = precision_rows()
     precisions = {name: {**rows[name], **precision_facts(formula, name)} for name in rows}
     lines = _lines(formula, [*gpus.values()], [*precisions.values()])
@@ -150,7 +152,9 @@ def _lines(
     known: dict[str, Fact] = dict(_ALWAYS)
     for table in (gpus, precisions):
         known |= {name: value for name, value in table[0].items() if {row[name] for row in table} == {value}}
-    lines = [line for line in lines_of(formula, known) if line.answer.kind != FIGURE or line.value is not None]
+    lines = [
+        line for line in lines_of(formula, known) if line.answer.kind != FIGURE or line.value is not None
+    ]
     base, computed = _in_order(spec.name for spec in formula.used_features)
     available = {
         *base, *computed, *gpus[0], *precisions[0], *COUNT_COLUMNS, *MEMORY_COLUMNS, *OF_ARGUMENTS, *OF_CALL,

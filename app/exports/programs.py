@@ -15,7 +15,6 @@ from trainlaw.app.answers.printed import javascript_rows, printed_lines, spoken
 from trainlaw.app.answers.table import NOTE, WARNING
 from trainlaw.app.exports.headers import header_lines
 from trainlaw.app.exports.names import OF_ARGUMENTS, OF_CALL, PEAK, NamedModel, named_model
-from trainlaw.validate.held_out_errors import LEVEL
 from trainlaw.app.models.settings import HOST_LAUNCH
 from trainlaw.app.text.source import render_source
 from trainlaw.datasets import FEATURES
@@ -23,13 +22,14 @@ from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.measurements.runs import LAYOUTS
 from trainlaw.datasets.tables.joins import HOST_LAUNCH_S
 from trainlaw.formulas import Formula, InputError
+from trainlaw.formulas.algebra.text import number_text
 from trainlaw.formulas.printers.c_function import C
 from trainlaw.formulas.printers.javascript import JAVASCRIPT
 from trainlaw.formulas.printers.language import Language
 from trainlaw.formulas.printers.naming import identifiers, inert
 from trainlaw.formulas.printers.python_function import PYTHON
 from trainlaw.formulas.printers.steps import named_steps
-from trainlaw.formulas.algebra.text import number_text
+from trainlaw.validate.held_out_errors import LEVEL
 
 PREFIX = "trainlaw"
 _WIDTH = 110
@@ -45,7 +45,8 @@ class Dialect:
     """How a language writes the same program.
 
     template : file. language : of expressions. place : where the answers have a quantity. unknown : a number
-    that is not known. comment : before a comment. flags : what a template asks for, such as which kind of module it is.
+    that is not known. comment : before a comment. flags : what a template asks for, such as which kind of
+    module it is.
     """
 
     template: str

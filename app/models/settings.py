@@ -71,4 +71,3 @@ def _largest(parts: list[Expression]) -> Expression:
     for other in others:
         first = Apply("max", (first, other))
     return first
-

@@ -29,7 +29,8 @@ LEAST_GAIN = 0.2
 _MOST_PLANS = 100_000
 # Rows of the table of answers that are columns of plans.
 _ANSWERS = (
-    "time_s", "training_h", "training_low_h", "training_high_h", "cost", "cost_low", "cost_high", "energy_kwh",
+    "time_s", "training_h", "training_low_h", "training_high_h", "cost", "cost_low", "cost_high",
+    "energy_kwh",
 )  # fmt: skip
 #: What plans may be ranked by, and the column of it.
 RANKINGS: Mapping[str, str] = {"cost": "cost", "hours": "training_h", "energy": "energy_kwh"}
@@ -129,7 +130,7 @@ def plan_training(
         raise InputError(f"expected at least one {'GPU' if options.counts else 'number of --gpus'}, got none")
     rows, largest = _rows(cnn, chosen, options)
     runs = unmeasured_runs("plans", rows, Facts(catalog.with_gpus(chosen), (cnn,)))
-    frame = _answers(formula, scaling, training, runs, options, prices)
+    frame = _answers(formula, scaling, training, runs, options=options, prices=prices)
     frame = _with_gains(frame.assign(largest_batch=largest), options)
     within = _within(frame, options, prices is not None)
     ordered = within.sort_values(
@@ -185,6 +186,7 @@ def _answers(
     scaling: Formula | None,
     training: Training,
     runs: RunTable,
+    *,
     options: PlanOptions,
     prices: Prices | None,
 ) -> pd.DataFrame:
@@ -194,6 +196,7 @@ def _answers(
     keys = zip(frame["gpu"], per_node, strict=True)
     others = {
         "power_share": np.full(len(runs), options.power_share),
+        "tdp_w": frame["gpu"].map(lambda name: runs.facts.gpus.find(str(name)).tdp_w).to_numpy(dtype=float),
         "price_per_hour": np.array([prices.of(*key) if prices else np.nan for key in keys]),
     }
     columns = run_answers(formula, runs, scaling, training=training, others=others).columns

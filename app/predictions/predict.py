@@ -12,7 +12,6 @@ import pandas as pd
 from trainlaw.app.answers.facts import run_facts
 from trainlaw.app.answers.said import Answers, answered, row_columns
 from trainlaw.app.answers.table import NOTE, WARNING
-from trainlaw.validate.held_out_errors import interval_of
 from trainlaw.app.models.multi_gpu import ALGORITHMS, exchange_seconds, scaled_runs
 from trainlaw.app.models.scopes import check_predictable, formula_rows
 from trainlaw.app.models.settings import HOST_LAUNCH
@@ -22,6 +21,7 @@ from trainlaw.datasets.cnns.catalog import keyed_cnn_counts
 from trainlaw.datasets.cnns.names import cnn_key
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.formulas import Formula, InputError, TrainlawError
+from trainlaw.validate.held_out_errors import interval_of
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,8 @@ class Prediction:
         """Return the prediction as notebooks show it."""
         said = [("note", note) for note in self.notes] + [("warning", text) for text in self.warnings]
         cells = "".join(
-            f"<tr><td>{escape(name)}</td><td>{escape(text)}</td></tr>" for name, text in (*self.figures, *said)
+            f"<tr><td>{escape(name)}</td><td>{escape(text)}</td></tr>"
+            for name, text in (*self.figures, *said)
         )
         return f"<table><caption>{escape(self._title)}</caption>{cells}</table>"
 
@@ -160,7 +161,7 @@ def predict_runs(
     Returns one prediction per row of `runs`; its time is nan where the formula is not defined. Raises
     InputError for a formula of a scope without predictions of configurations.
     """
-    answers = run_answers(formula, runs, scaling, measured_s, training)
+    answers = run_answers(formula, runs, scaling, measured_s, training=training)
     values = answers.published()
     said = zip(answers.sentences(NOTE), answers.sentences(WARNING), strict=True)
     return [
@@ -183,6 +184,7 @@ def run_answers(
     runs: RunTable,
     scaling: Formula | None = None,
     measured_s: float | None = None,
+    *,
     training: Training | None = None,
     others: Mapping[str, np.ndarray] | None = None,
 ) -> Answers:

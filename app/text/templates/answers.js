@@ -48,16 +48,15 @@ const filled = (sentence, values) =>
     const { words } = ANSWERS.find(({ name }) => name === one) ?? {};
     return words ? wordOf(words, values[one]) : String(values[one]);
   });
-// The values of all rows over the quantities given, and what is said: figures, warnings and notes.
+// The values of all rows over the quantities given, and the rows that are said.
 const answered = (given) => {
   const values = { ...given };
-  const said = { figure: [], warning: [], note: [] };
-  for (const { name, value, when, sentence, kind, title } of ANSWERS) {
+  const said = ANSWERS.filter(({ name, value, when, sentence }) => {
     if (value) values[name] = value(values);
-    if (!sentence || (when && !(when(values) > 0))) continue;
-    const text = filled(sentence, values);
-    if (title) said.figure.push([title, text]);
-    else said[kind].push(...text.split("\n"));
-  }
+    return sentence && (!when || when(values) > 0);
+  });
   return { values, said };
 };
+// The sentences of a kind: "figure", "warning" or "note".
+const sentencesOf = ({ values, said }, wanted) =>
+  said.filter(({ kind }) => kind === wanted).flatMap(({ sentence }) => filled(sentence, values).split("\n"));
