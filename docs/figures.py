@@ -49,11 +49,11 @@ def _law() -> Formula:
     return load_formula(BUILT_IN)
 
 
-def _accuracy() -> str:
+def _accuracy(levels: Sequence[str] = ("precision", "generation")) -> str:
     """One row per precision and generation: ours with its spread, the null model, the best baseline."""
     law = _law()
     rows = [_row("all runs", _overall(law))]
-    for level in ("precision", "generation"):
+    for level in levels:
         lines = error_lines(law, level)
         rows += [_row(f"*{level}* {_NAMES.get(line.name, line.name)}", line) for line in lines]
     header = ["", "runs", "GPU groups", "trainlaw", "three seeds", "null model", "best baseline"]
@@ -165,6 +165,7 @@ _FACES = ("trainlaw", "trainlaw.formulas", "trainlaw.datasets", "trainlaw.evolve
 _HELP_WIDTH = 100
 MADE: Mapping[str, Callable[[], str]] = {
     "accuracy": _accuracy,
+    "accuracy-by-precision": lambda: _accuracy(["precision"]),
     "commands": _commands,
     "equation": _equation,
     "intervals": _intervals,

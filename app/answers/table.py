@@ -15,12 +15,11 @@ from dataclasses import dataclass, replace
 from trainlaw.app.inputs.resolve import study_specifications
 from trainlaw.app.models.calibration import calibration_of
 from trainlaw.app.models.multi_gpu import ASSUMPTION, SCALED, SINGLE_GPU_INTERVAL
-from trainlaw.app.models.scopes import handling
-from trainlaw.app.models.settings import SETTING_COLUMNS, host_margin, used_base_columns
-from trainlaw.app.text.numbers import show_number, show_seconds
+from trainlaw.app.models.scopes import feature_expression, handling
+from trainlaw.app.models.settings import HOST_LAUNCH, SETTING_COLUMNS, host_margin, used_base_columns
+from trainlaw.app.text.numbers import show_number
 from trainlaw.datasets.cnns.memory import CONTEXT_BYTES, MARGIN, MAX_WORKSPACE_BYTES
 from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, FITS, HELD_PER_SOLD, MAY_NOT_FIT
-from trainlaw.datasets.tables.joins import HOST_LAUNCH_S
 from trainlaw.formulas import Apply, Constant, Expression, Formula, parse_text, substitute, to_text, variables
 from trainlaw.formulas.algebra.expression import rebuilt
 from trainlaw.formulas.algebra.tidying import folded
@@ -302,13 +301,13 @@ _HOST_ROWS = (
     Answer(
         "host_bound",
         when="host_margin * has_host_launch",
-        sentence=f"{_HOST}, at {{host_launch_s:seconds}} per layer",
+        sentence=f"{_HOST}, at {{launch_s:seconds}} per layer",
     ),
     Answer(
         "host_bound_as_assumed",
         when="host_margin * (1 - has_host_launch)",
-        sentence=f"{_HOST}, taken as {show_seconds(HOST_LAUNCH_S)} per layer: measure them with "
-        "`trainlaw profile`, or give --host-launch",
+        sentence=f"{_HOST}, taken as {{launch_s:seconds}} per layer: measure them with "
+        "`trainlaw profile --host`, or give --host-launch",
     ),
 )
 _LAST = (
@@ -331,6 +330,7 @@ def _host(formula: Formula) -> Iterable[Answer]:
     margin = None if formula.scope == LAYER else host_margin(formula)
     if margin is not None:
         yield Answer("host_margin", definition=to_text(margin))
+        yield Answer("launch_s", definition=to_text(feature_expression(HOST_LAUNCH)))
         yield from _HOST_ROWS
 
 

@@ -38,7 +38,9 @@ Precision = Annotated[
     typer.Option(help="fp32, tf32, amp, fp16, ...; default: PyTorch's for convolutions on the GPU."),
 ]
 Layout = Annotated[str | None, typer.Option(help="nchw or channels_last; default: nchw.")]
-Compilation = Annotated[str | None, typer.Option("--compile", help="eager, xla or inductor; default: eager.")]
+Compilation = Annotated[
+    str | None, typer.Option("--compile", help="eager, xla, inductor or cuda_graphs; default: eager.")
+]
 Stack = Annotated[
     str | None,
     typer.Option(
@@ -57,7 +59,10 @@ Unbucketed = Annotated[
 ]
 HostLaunch = Annotated[
     str | None,
-    typer.Option(help="Time that the host needs to launch a layer's kernels, such as 40us; default: 150us."),
+    typer.Option(
+        help="Time that the host needs to launch a layer's kernels, such as 40us; default: 120us, "
+        "or 40us for GPUs of 2025 and later."
+    ),
 ]
 Label = Annotated[
     list[str] | None,
@@ -97,6 +102,10 @@ CnnFiles = Annotated[
         help="Custom CNN (.onnx, .csv, .json); runs refer to it by the file name without its suffix.",
         dir_okay=False,
     ),
+]
+Trust = Annotated[
+    bool,
+    typer.Option("--trust", help="Take times even if the built-in formula or other runs contradict them."),
 ]
 Cluster = Annotated[
     str,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from trainlaw.app.commands.options import Cluster, CnnFiles, GpuFile
+from trainlaw.app.commands.options import Cluster, CnnFiles, GpuFile, Trust
 
 if TYPE_CHECKING:
     from trainlaw.app.inputs.run_folder import StudyPlace
@@ -87,6 +87,7 @@ def study_command(
     ] = None,
     gpu_file: GpuFile = None,
     cnn_file: CnnFiles = None,
+    trust: Trust = False,
     workers: Annotated[int, typer.Option(help="Number of worker processes.", min=1, max=64)] = 2,
     cluster: Cluster = "",
     resume: Annotated[
@@ -126,7 +127,7 @@ def study_command(
         "search_by_platform": search_by_platform or None, "gpu_file": gpu_file, "cnn_file": cnn_file,
     }  # fmt: skip
     wanted = asked_definition(definition, options)
-    runs = read_study_table(wanted)
+    runs = read_study_table(wanted, trust)
     study = study_identity(wanted, runs)
     with interruptible(), study_place(into, study, overwrite=overwrite, resume=resume) as place:
         _run_study(runs, wanted, (workers, cluster), place, study)
@@ -254,6 +255,7 @@ def validate_command(
     ] = "null_compute,roofline",
     gpu_file: GpuFile = None,
     cnn_file: CnnFiles = None,
+    trust: Trust = False,
     into: Annotated[
         Path | None,
         typer.Option(
@@ -295,7 +297,7 @@ def validate_command(
     }  # fmt: skip
     wanted = definition_of(options, "validate")
     with shown_fits() as on_fit:
-        runs = read_study_table(wanted)
+        runs = read_study_table(wanted, trust)
         outcome = score_formula(law, runs, wanted, refit, on_fit, cluster=cluster)
     scored, fault = outcome.formula, unit_fault(law)
     parts = [equation_text(scored), ""]

@@ -12,20 +12,23 @@ from math import isfinite
 from trainlaw.app.answers.facts import Fact, cnn_facts, gpu_facts, precision_facts
 from trainlaw.app.answers.table import FIGURE, Line, lines_of, within_reach
 from trainlaw.app.models.lookup_tables import gpu_rows, interval_rows, precision_rows
-from trainlaw.app.models.settings import HOST_LAUNCH
+from trainlaw.app.models.settings import STATED_LAUNCH
 from trainlaw.app.models.terms import plain_expression
 from trainlaw.datasets import FEATURES, Gpu, built_in_gpus, configuration
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, CnnCounts, cnn_table, keyed_cnn_counts
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS
-from trainlaw.datasets.cnns.names import cnn_entry, cnn_name, cnn_names
-from trainlaw.datasets.cnns.timm_tables import timm_table
+from trainlaw.datasets.cnns.names import cnn_name, cnn_names
+from trainlaw.datasets.cnns.zoo import timm_table, zoo_entry
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.formulas import Formula, InputError, UnknownNameError, variables
 from trainlaw.validate.held_out_errors import intervals_of
 
 PEAK = "peak_flop_per_s"
-#: Base columns that follow from the arguments of a prediction.
-OF_ARGUMENTS = ("batch_per_gpu", "is_channels_last", "is_tuned", HOST_LAUNCH)
+#: Base columns that follow from the arguments of a prediction; the stack from layout and container.
+OF_ARGUMENTS = (
+    "batch_per_gpu", "is_channels_last", "is_tuned", STATED_LAUNCH, "is_stack_channels_last",
+    "is_stack_fused",
+)  # fmt: skip
 #: Further quantities of the table of answers that a program knows when it is asked.
 OF_CALL = (
     "single_gpu_time_s", "interval_factor", "has_layout", "has_host_launch", "by_default",
@@ -209,7 +212,7 @@ def _named_cnns(columns: tuple[str, ...]) -> tuple[NamedCnn, ...]:
     known: dict[str, list[int]] = {}
     for table in (cnn_table(), timm_table()):
         for name, pixels, classes in table[["cnn", "input_size_px", "n_classes"]].itertuples(index=False):
-            if classes == cnn_entry(name).n_classes:
+            if classes == zoo_entry(name).n_classes:
                 known.setdefault(name, []).append(int(pixels))
 
     def counts(found: CnnCounts) -> tuple[float, ...]:
@@ -222,7 +225,7 @@ def _named_cnns(columns: tuple[str, ...]) -> tuple[NamedCnn, ...]:
             _cnn_aliases(name),
             {
                 pixels: counts(keyed_cnn_counts(name, pixels))
-                for pixels in dict.fromkeys([cnn_entry(name).input_size_px, *sorted(known.get(name, []))])
+                for pixels in dict.fromkeys([zoo_entry(name).input_size_px, *sorted(known.get(name, []))])
             },
         )
         for name in cnn_names()

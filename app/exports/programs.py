@@ -20,7 +20,6 @@ from trainlaw.app.text.source import render_source
 from trainlaw.datasets import FEATURES
 from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.measurements.runs import LAYOUTS
-from trainlaw.datasets.tables.joins import HOST_LAUNCH_S
 from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.algebra.text import number_text
 from trainlaw.formulas.printers.c_function import C
@@ -160,7 +159,6 @@ def _arguments() -> dict[str, object]:
         "most_images": int(columns["batch_per_gpu"].high),
         "least_launch_s": launch.low,
         "most_launch_s": launch.high,
-        "default_launch_s": HOST_LAUNCH_S,
     }
 
 

@@ -176,7 +176,7 @@ def write_contribution(
     _write(folder, made, file)
     if devices is not None:
         write_text_atomically(folder / "gpus.csv", devices.read_text(encoding="utf-8"))
-    faults = run_faults(folder / "runs.csv", None, devices)
+    faults, _ = run_faults(folder / "runs.csv", None, devices)
     if faults:
         raise InputError(f"{folder / 'runs.csv'}: {faults[0]}")
     return folder, made

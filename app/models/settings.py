@@ -8,12 +8,14 @@ from trainlaw.datasets.features.scaling_features import SCALING_FEATURES
 from trainlaw.formulas import Apply, Expression, Formula, variables
 
 HOST_LAUNCH = "host_launch_s"
-#: Settings of a run that a formula may use, with the base column by which it does; "" where there is none.
+#: Base column of a stated `HOST_LAUNCH`.
+STATED_LAUNCH = "stated_launch_s"
+#: Settings of a run that a formula may use, with the base column by which it does.
 SETTING_COLUMNS: Mapping[str, str] = {
     "layout": "is_channels_last",
-    "compilation": "",
+    "compilation": "usual_launch_s",
     "tuned": "is_tuned",
-    "host_launch": HOST_LAUNCH,
+    "host_launch": STATED_LAUNCH,
 }
 
 
@@ -39,7 +41,7 @@ def host_margin(formula: Formula, expression: Expression | None = None) -> Expre
     host = {
         spec.name
         for spec in formula.used_features
-        if spec.name not in added and HOST_LAUNCH in variables(feature_expression(spec.name, formula.scope))
+        if spec.name not in added and STATED_LAUNCH in variables(feature_expression(spec.name, formula.scope))
     }
     whole = plain_expression(formula) if expression is None else expression
     return _margin(whole, host) if host else None

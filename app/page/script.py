@@ -13,7 +13,7 @@ from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.models.lookup_tables import cnn_label, interval_rows
 from trainlaw.app.models.multi_gpu import added_time
 from trainlaw.app.models.scopes import feature_expression, handling
-from trainlaw.app.models.settings import HOST_LAUNCH, host_margin
+from trainlaw.app.models.settings import HOST_LAUNCH, STATED_LAUNCH, host_margin
 from trainlaw.app.models.terms import parts_of
 from trainlaw.app.page.tables import page_tables
 from trainlaw.app.text.html import template_text
@@ -22,7 +22,6 @@ from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
-from trainlaw.datasets.tables.joins import HOST_LAUNCH_S
 from trainlaw.formulas import Constant, Expression, Formula, InputError, variables
 from trainlaw.formulas.printers import print_javascript
 from trainlaw.formulas.printers.javascript import JAVASCRIPT
@@ -48,7 +47,8 @@ SCRIPT_FILES = (
 # What the user chooses; no table of GPUs or CNNs has it.
 _CHOSEN = frozenset(
     {"batch_per_gpu", "has_optimizer", "has_input_copy", "bytes_per_element", "is_tensor_precision"}
-    | {"is_tuned", "is_channels_last", "is_bucketed", HOST_LAUNCH}
+    | {"is_tuned", "is_channels_last", "is_bucketed", STATED_LAUNCH, "is_stack_channels_last"}
+    | {"is_stack_fused"}
     | {"peak_flop_per_s", "n_gpus", "n_nodes", "gpus_per_node", "exchange_rounds"}
     | {algorithm_indicator(feature) for feature in FEATURE_OF_ALGORITHM.values()}
 )
@@ -61,7 +61,7 @@ _OPTIONAL: Mapping[str, str] = {
     "is_tuned": "is_tuned",
     "is_bucketed": "is_bucketed",
     "is_channels_last": "layout",
-    HOST_LAUNCH: "host-launch",
+    STATED_LAUNCH: "host-launch",
 }
 # Quantities and texts of the table of answers that `factsOf` of the script gives.
 _GIVEN = (
@@ -182,7 +182,7 @@ def _facts(formula: Formula, used: set[str]) -> dict[str, Any]:
         "gpuFacts": list(_gpu_facts(formula)),
         "first": _FIRST,
         "most": {"batch": 10_000_000, "gpus": _MOST_GPUS, "nodes": _MOST_GPUS, "images": 10**12},
-        "launch": {"usual": HOST_LAUNCH_S, "least": launch.low, "most": launch.high},
+        "launch": {"least": launch.low, "most": launch.high},
         "grouped": [
             {"name": item.name, "values": dict(item.values), "default": item.default}
             for item in formula.grouped

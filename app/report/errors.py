@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.models.terms import plain_expression
 from trainlaw.app.report import plots
-from trainlaw.app.studies.result import StudyOutcome, further_terms
+from trainlaw.app.studies.result import StudyOutcome
+from trainlaw.app.studies.terms_found import further_terms
 from trainlaw.app.terminal.formula import headline
-from trainlaw.app.terminal.study import LEVEL_HEADER, level_rows
+from trainlaw.app.terminal.study import levels_table
 from trainlaw.app.text.numbers import show_number, show_percent
 from trainlaw.app.text.tables import Column, Table
 from trainlaw.formulas import Expression, Formula, Proof, prove_monotone, prove_sign
@@ -106,7 +107,7 @@ def reported_errors(outcome: StudyOutcome) -> ReportedErrors | None:
         by_gpu=_line_table(by_gpu, names),
         metrics=_metrics(outcome.formula),
         by_label=_label_tables(outcome),
-        levels=_numbers(LEVEL_HEADER, level_rows(outcome.levels)) if outcome.levels else None,
+        levels=levels_table(outcome.levels) if outcome.levels else None,
         mean_coverage="-" if mean is None else f"{mean:.1f}",
         coverage=_coverage(outcome),
         platforms=[(name, _platform_tables(matrix)) for name, matrix in outcome.matrices.items()],

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -14,11 +14,10 @@ from trainlaw.app.models.terms import parts_of
 from trainlaw.app.report import plots
 from trainlaw.app.report.equation import equation_lines
 from trainlaw.app.report.errors import property_table, reported_errors, stability_table
-from trainlaw.app.report.story import story_of
 from trainlaw.app.studies.definition import LIBRARIES, definition_text, seen_from
 from trainlaw.app.studies.result import StudyOutcome
+from trainlaw.app.studies.story import story_of
 from trainlaw.app.terminal.formula import equation_text
-from trainlaw.app.text.csv import rows_as_csv
 from trainlaw.app.text.html import render, template_text
 from trainlaw.app.text.numbers import show_number
 from trainlaw.app.text.tables import Column, Table, plain_text
@@ -121,8 +120,7 @@ def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[
     circumstances : what describes this run rather than its result: command, duration, workers.
     """
     save_formula(outcome.formula, folder / "formula.json")
-    front = outcome.front.to_rows()
-    _write_csv(folder / "front.csv", list(front[0]), [list(row.values()) for row in front])
+    _write_frame(folder / "front.csv", pd.DataFrame(outcome.front.to_rows()))
     _write_frame(folder / "errors.csv", errors_frame(outcome.result))
     _write_frame(folder / "predictions.csv", outcome.result.predictions)
     for name, matrix in outcome.matrices.items():
@@ -149,9 +147,5 @@ def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[
 
 
 def _write_frame(path: Path, frame: pd.DataFrame) -> None:
-    cells = frame.astype(object).where(frame.notna(), "").to_numpy().tolist()
-    _write_csv(path, list(frame.columns), cells)
-
-
-def _write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    path.write_text(rows_as_csv(header, rows), encoding="utf-8")
+    rows = frame.astype(object).to_numpy().tolist()
+    path.write_text(Table.of(map(str, frame.columns), rows).csv(), encoding="utf-8")

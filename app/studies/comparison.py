@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from trainlaw.app.text.numbers import show_percent
-from trainlaw.app.text.tables import fitted_table
+from trainlaw.app.text.tables import Table
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.files.text_files import csv_rows, read_json, read_text
@@ -107,7 +107,7 @@ def comparison_text(first: StoredRun, second: StoredRun, estimators: tuple[str, 
         f"  {interval}; {verdict}",
         f"  {comparison.n_rows} rows paired, {comparison.n_unpaired} held out by one run only",
         "",
-        fitted_table([by, "runs", "A %", "B %", "B - A"], rows, indent="  "),
+        Table.of([by, "runs", "A %", "B %", "B - A"], rows).text(indent="  "),
     ]
     return "\n".join(parts)
 

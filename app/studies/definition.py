@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
+from trainlaw.app.models.doubts import trusted
 from trainlaw.app.studies.kinds import GPU_FOLDS, OWN_LIST, RUNS, STUDY_KINDS, StudyKind
 from trainlaw.datasets import DATASETS
 from trainlaw.datasets.tables.measured_table import MeasuredTable
@@ -189,9 +190,10 @@ def definition_text(definition: StudyDefinition) -> str:
     return tomli_w.dumps(asdict(definition))
 
 
-def read_study_table(definition: StudyDefinition) -> MeasuredTable:
+def read_study_table(definition: StudyDefinition, trust: bool = False) -> MeasuredTable:
     """Return the table that a definition names; raises as the `read` of its kind.
 
+    trust : take the times of runs in a file as they are, whatever speaks against them.
     InputError also where files of GPUs or CNNs are given for a built-in table, which has its own.
     """
     gpu_file, cnn_files = definition.gpu_file, definition.cnn_file
@@ -202,7 +204,7 @@ def read_study_table(definition: StudyDefinition) -> MeasuredTable:
         )
     read = STUDY_KINDS[definition.of].read
     table: MeasuredTable = read(definition.table, Path(gpu_file) if gpu_file else None, map(Path, cnn_files))
-    return table
+    return table if definition.table in DATASETS else trusted(table, trust)
 
 
 def study_identity(definition: StudyDefinition, table: MeasuredTable) -> str:

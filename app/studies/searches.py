@@ -22,7 +22,7 @@ from trainlaw.app.studies.splits import (
     evaluated_splits,
     held_out_unit,
 )
-from trainlaw.app.studies.term_kinds import TermShares
+from trainlaw.app.studies.terms_found import TermShares
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import (
     Formula,

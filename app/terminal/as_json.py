@@ -141,7 +141,11 @@ def dataset_json(name: str) -> str:
 
 
 def _dataset(name: str, table: MeasuredTable) -> dict[str, object]:
-    stated = {key: value for key, value in vars(DATASETS[name]).items() if key not in ("select", "file")}
+    stated = {
+        key: value
+        for key, value in vars(DATASETS[name]).items()
+        if key not in ("file", "pooled", "precision_stated")
+    }
     return {**stated, "rows": len(table)}
 
 

@@ -16,7 +16,7 @@ from trainlaw.app.models.scopes import Inputs, formula_rows, handling
 from trainlaw.app.models.terms import part_values, parts_of, plain_expression, sides_of
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
 from trainlaw.app.text.steps import OnStep, unseen
-from trainlaw.app.text.tables import fitted_lines, fitted_table
+from trainlaw.app.text.tables import Table, fitted_lines
 from trainlaw.datasets import RunTable
 from trainlaw.formulas import SCOPES, Apply, Expression, Formula, load_formula, to_text, variables
 from trainlaw.formulas.algebra.expression import additive_terms
@@ -171,7 +171,7 @@ def shares_text(formula: Formula, run: RunTable, most: int | None = None) -> str
     setup = f"{first['cnn']}, batch {first['batch_per_gpu']}{precision}, on {first['gpu']}"
     title = f"for {setup}: {show_seconds(total)}"
     more = f"\n  {len(lines) - most} smaller terms" if most and len(lines) > most else ""
-    return f"{title}\n{fitted_table(['share', 'time', 'meaning', 'term'], lines[:most], indent='  ')}{more}"
+    return f"{title}\n{Table.of(['share', 'time', 'meaning', 'term'], lines[:most]).text(indent='  ')}{more}"
 
 
 def _named_terms(formula: Formula) -> list[tuple[TermWords, Expression]]:
@@ -200,7 +200,7 @@ def elasticities_text(formula: Formula, run: RunTable) -> str:
         for row in elasticities(formula, run)
     ]
     title = f"effect of {100 * MORE:g} % more of one quantity, all others unchanged:"
-    return f"{title}\n{fitted_table(['quantity', 'time', 'images/s', 'meaning'], rows, indent='  ')}"
+    return f"{title}\n{Table.of(['quantity', 'time', 'images/s', 'meaning'], rows).text(indent='  ')}"
 
 
 def trends_text(formula: Formula) -> list[str]:
@@ -224,7 +224,7 @@ def chosen_again_text(formula: Formula) -> list[str]:
     title = f"terms chosen again, % of {resamples_of_groups(formula)}"
     if not rows:
         return [f"{title}: all, in every resample", ""]
-    table = fitted_table(["%", "% with any factors", "meaning", "term"], rows, indent="  ")
+    table = Table.of(["%", "% with any factors", "meaning", "term"], rows).text(indent="  ")
     return [f"{title}; all others in every resample:", table, ""]
 
 
@@ -242,7 +242,7 @@ def symbols_text(formula: Formula) -> str:
     for spec in formula.used_features:
         low, high = formula.ranges.get(spec.name, (float("nan"), float("nan")))
         rows.append([spec.name, str(spec.unit), show_number(low), show_number(high), spec.meaning])
-    return fitted_table(["symbol", "unit", "training from", "to", "meaning"], rows, indent="  ")
+    return Table.of(["symbol", "unit", "training from", "to", "meaning"], rows).text(indent="  ")
 
 
 def errors_text(formula: Formula, ours: str = OURS) -> str:
@@ -271,7 +271,7 @@ def overall_errors_text(formula: Formula, ours: str = OURS) -> str:
         for name in estimators(formula)
     ]
     title = f"error on held-out {held_out_kind(formula)}s, %; {formula.errors.get('protocol', '')}"
-    return f"{title}\n{fitted_table(['', *(METRIC_TITLES[metric] for metric in _SHOWN)], rows, indent='  ')}"
+    return f"{title}\n{Table.of(['', *(METRIC_TITLES[metric] for metric in _SHOWN)], rows).text(indent='  ')}"
 
 
 def worst_text(formula: Formula) -> str:
@@ -293,7 +293,7 @@ def _per_cnn_text(formula: Formula, names: Sequence[str], titles: Sequence[str])
         [line.name, line.rows, *(show_percent(line.errors.get(name, math.nan)) for name in names)]
         for line in shown
     ]
-    table = fitted_table(["architecture", "runs", *titles], rows, indent="  ")
+    table = Table.of(["architecture", "runs", *titles], rows).text(indent="  ")
     others = len(lines) - len(shown)
     return f"{table}\n  {others} more architectures with fewer runs: errors.csv" if others else table
 

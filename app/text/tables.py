@@ -103,7 +103,8 @@ class Table:
 
     def text(self, width: int | None = None, indent: str = "") -> str:
         """Return the table for a terminal, at most `width` characters wide (None: the terminal's)."""
-        return fitted_table(self.header, self.shown, width, indent)
+        numeric = [column.is_numeric for column in self.columns]
+        return fitted_table(self.header, self.shown, width, indent, numeric)
 
     def csv(self) -> str:
         """Return CSV with the names of the columns; what is unknown (nan, None) is empty."""
@@ -128,12 +129,18 @@ def _csv_value(value: object) -> object:
     return "" if finite is None else finite
 
 
-def text_table(header: Sequence[str], rows: Sequence[Sequence[object]], indent: str = "  ") -> str:
+def text_table(
+    header: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    indent: str = "  ",
+    numeric: Sequence[bool] = (),
+) -> str:
     """Return rows below a header; columns of numbers are aligned to the right.
 
     header : titles, one per column; lines of a title are separated by newlines
     rows : cells, each row as long as the header; a cell is shown as `str` shows it
     indent : text before every line
+    numeric : columns that are aligned to the right whatever their cells look like
 
     >>> print(text_table(["GPU", "error"], [["Tesla T4", "12.6 %"], ["V100", "9 %"]]))
       GPU        error
@@ -146,8 +153,9 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[object]], indent: 
     heads = [[""] * (depth - len(title)) + title for title in titles]
     columns = list(zip(heads, *cells, strict=True))
     widths = [max(map(len, [*head, *column])) for head, *column in columns]
-    numeric = [_looks_numeric(column) for _, *column in columns]
-    lines = [_line(line, widths, numeric, indent) for line in [*zip(*heads, strict=True), *cells]]
+    stated = numeric or [False] * len(columns)
+    right = [known or _looks_numeric(cells) for known, (_, *cells) in zip(stated, columns, strict=True)]
+    lines = [_line(line, widths, right, indent) for line in [*zip(*heads, strict=True), *cells]]
     return "\n".join(lines)
 
 
@@ -213,7 +221,11 @@ def terminal_width() -> int:
 
 
 def fitted_table(
-    header: Sequence[str], rows: Sequence[Sequence[object]], width: int | None = None, indent: str = ""
+    header: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    width: int | None = None,
+    indent: str = "",
+    numeric: Sequence[bool] = (),
 ) -> str:
     """Return rows as `text_table` does, at most `width` characters wide (None: terminal).
 
@@ -229,11 +241,12 @@ def fitted_table(
     vgg16      12.6 %
     """
     most, cells = width or terminal_width(), [[str(cell) for cell in row] for row in rows]
-    table = text_table(header, cells, indent)
+    table = text_table(header, cells, indent, numeric)
     for least_title, least_text in _STEPS:
         if _width_of(table) > most:
             titles = _broken(header, cells, least_title) if least_title else list(header)
-            table = text_table(titles, _wrapped(titles, cells, most - len(indent), least_text), indent)
+            wrapped = _wrapped(titles, cells, most - len(indent), least_text)
+            table = text_table(titles, wrapped, indent, numeric)
     return table
 
 

@@ -9,9 +9,8 @@ import pandas as pd
 from trainlaw.datasets.cnns.counts import COUNTS, counts
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, MemoryPerSample, memory_per_sample
-from trainlaw.datasets.cnns.names import build_cnn, cnn_entry, cnn_name
-from trainlaw.datasets.cnns.timm_tables import COUNTS_FILE as TIMM_FILE
-from trainlaw.datasets.cnns.timm_tables import PREFIX
+from trainlaw.datasets.cnns.names import cnn_name
+from trainlaw.datasets.cnns.zoo import PREFIX, TIMM_COUNTS_FILE, build, zoo_entry
 from trainlaw.datasets.files.storage import read_data_rows, read_data_table
 
 _COUNTS_FILE = "cnns.csv"
@@ -53,7 +52,7 @@ class CnnCounts:
 
         Raises UnknownNameError or InputError where it is neither given nor in the zoo at that size.
         """
-        return self.custom_graph or build_cnn(*self.key)
+        return self.custom_graph or build(*self.key)
 
     @property
     def memory_per_image(self) -> MemoryPerSample:
@@ -150,12 +149,12 @@ def find_cnn(text: str, input_size_px: int | None = None, n_classes: int | None 
     >>> find_cnn("ResNet-50").n_classes
     1000
     """
-    return build_cnn(cnn_name(text), input_size_px, n_classes)
+    return build(cnn_name(text), input_size_px, n_classes)
 
 
 @lru_cache(maxsize=4096)
 def _counted(name: str, input_size_px: int, n_classes: int) -> CnnCounts:
-    return CnnCounts.of(build_cnn(name, input_size_px, n_classes))
+    return CnnCounts.of(build(name, input_size_px, n_classes))
 
 
 def find_cnn_counts(text: str, input_size_px: int | None = None, n_classes: int | None = None) -> CnnCounts:
@@ -188,8 +187,8 @@ def find_cnn_counts(text: str, input_size_px: int | None = None, n_classes: int 
 
 def keyed_cnn_counts(name: str, input_size_px: int | None = None, n_classes: int | None = None) -> CnnCounts:
     """Return the counts of the CNN that tables of runs hold under a name; as `find_cnn_counts` otherwise."""
-    usual = cnn_entry(name)
+    usual = zoo_entry(name)
     size = usual.input_size_px if input_size_px is None else input_size_px
     classes = usual.n_classes if n_classes is None else n_classes
-    file = TIMM_FILE if name.startswith(PREFIX) else _COUNTS_FILE
+    file = TIMM_COUNTS_FILE if name.startswith(PREFIX) else _COUNTS_FILE
     return _shipped(file, name, size, classes) or _counted(name, size, classes)

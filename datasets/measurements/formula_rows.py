@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from trainlaw.datasets.cnns.catalog import CnnCounts
 from trainlaw.datasets.cnns.graph import Cnn
-from trainlaw.datasets.cnns.names import build_cnn
+from trainlaw.datasets.cnns.zoo import build
 from trainlaw.datasets.features.cnn_layer_features import (
     CNN_LAYER_COLUMNS,
     CNN_LAYER_FEATURES,
@@ -240,7 +240,7 @@ def zoo_layers(key: tuple[str, int, int]) -> DistinctLayers:
 
     Raises UnknownNameError or InputError where the zoo has none or cannot build it at that size.
     """
-    return DistinctLayers.of(build_cnn(*key))
+    return DistinctLayers.of(build(*key))
 
 
 def _refuse_unknown(names: Sequence[str]) -> None:

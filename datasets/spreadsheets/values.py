@@ -41,12 +41,14 @@ _COMPILATIONS: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys(("eager", "none", "off", "no"), "eager"),
         **dict.fromkeys(("xla", "jit_compile"), "xla"),
         **dict.fromkeys(("inductor", "torch.compile", "torchinductor", "compile", "compiled"), "inductor"),
+        **dict.fromkeys(("cuda_graphs", "cudagraphs", "cudagraph", "reduce-overhead"), "cuda_graphs"),
         "unknown": "unknown",
     }
 )
+_STACKS: Mapping[str, str] = {name: name for name in ("eager", "channels_last", "fused", "unknown")}
 #: Words of each column of the runs schema that holds one of a few texts.
 SPELLINGS: Mapping[str, Mapping[str, str]] = MappingProxyType(
-    {"precision": PRECISION_WORDS, "layout": _LAYOUTS, "compilation": _COMPILATIONS}
+    {"precision": PRECISION_WORDS, "layout": _LAYOUTS, "compilation": _COMPILATIONS, "stack": _STACKS}
 )
 YES = frozenset("true yes y 1 on x ja wahr w ✓ ✔ enabled j".split())
 NO = frozenset("false no n 0 off nein falsch f - disabled none".split())

@@ -83,6 +83,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "layout memoryformat dataformat tensorformat memorylayout datalayout tensorlayout memfmt memformat",
         "format",
     ),
+    "stack": ("stack softwarestack softwarepath", ""),
     "compilation": (
         "compilation compile compiler torchcompile jit graphmode compilemode executionmode compiled",
         "",

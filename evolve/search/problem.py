@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,8 +25,8 @@ from trainlaw.evolve.search.divisions import (
 from trainlaw.evolve.search.losses import loss_name, weighted_rows
 from trainlaw.evolve.search.structure import Structure, make_structure
 from trainlaw.evolve.search.trees import encode, nodes_of, untidy, with_fitted
-from trainlaw.evolve.search.variation import Individual
-from trainlaw.evolve.settings import UNTYPED_OPERATORS, SearchSettings
+from trainlaw.evolve.search.variation import Fitness, Individual
+from trainlaw.evolve.settings import SearchSettings
 from trainlaw.formulas import Expression, FeatureSpec, RowSums, Variable
 
 # Numbers of a table that is not copied for the problem, only for the machine.
@@ -45,8 +46,8 @@ class Problem:
     observations in `rows`. box : per feature its range on the training rows, in its unit. grouped : whether
     cases are groups, rather than rows assigned at random. further_rows : the same observations, ordered by
     other groups, which are held out as well. all_rows : all observations, where `rows` are drawn from them.
-    seeds : expressions that screening found, for the first
-    generation.
+    seeds : expressions that screening found, for the first generation. toolbox : operators of the user, a
+    `deap.base.Toolbox`, or None.
     """
 
     features: tuple[FeatureSpec, ...]
@@ -64,6 +65,7 @@ class Problem:
     further_rows: tuple[Rows, ...] = ()
     all_rows: Rows | None = None
     seeds: tuple[Expression, ...] = ()
+    toolbox: Any = None
 
     @property
     def whole(self) -> "Problem":
@@ -81,7 +83,7 @@ class Problem:
 
         A typed tree is proportional to its weights already; sums over rows and templates take no offset.
         """
-        return not self.settings.typed and self.sums is None and self.settings.template is None
+        return self.settings.strategy.affine and self.sums is None and self.settings.template is None
 
     @property
     def case_count(self) -> int:
@@ -131,15 +133,16 @@ class Problem:
         def fitted() -> list[Individual]:
             result = self._in_every_division(programs, result_of(), further)
             theta, edges = result.theta.tolist(), programs.constant_offsets.tolist()
-            found = [
-                with_fitted(tree, theta[begin:end], self.affine)
-                for tree, begin, end in zip(trees, edges[:-1], edges[1:], strict=True)
-            ]
             known = (result.losses.tolist(), result.cases, untidy(programs, result.theta).tolist())
-            for tree, loss, cases, to_prune in zip(found, *known, strict=True):
-                tree.loss, tree.cases, tree.untidy = loss, cases, to_prune
-            # What was not reached in time stays as it is.
-            return [old if math.isnan(new.loss) else new for old, new in zip(trees, found, strict=True)]
+            found = []
+            for tree, begin, end, loss, cases, to_prune in zip(
+                trees, edges[:-1], edges[1:], *known, strict=True
+            ):
+                new = with_fitted(tree, theta[begin:end], self.affine, Fitness(loss, cases))
+                new.untidy = to_prune
+                # What was not reached in time stays as it is.
+                found.append(tree if math.isnan(loss) else new)
+            return found
 
         return fitted
 
@@ -178,6 +181,7 @@ def make_problem(
     sample_weight: NDArray[np.float64] | None = None,
     labels: Mapping[str, ArrayLike] | None = None,
     sums: RowSums | None = None,
+    toolbox: Any = None,
 ) -> Problem:
     """Return the problem of `y` (n_observations,) from `X` (n_rows, n_features), in their units.
 
@@ -220,7 +224,7 @@ def make_problem(
     problem = Problem(
         features, target, settings, grammar, make_structure(settings, grammar), rows, columns, sums,
         np.argsort(case, kind="stable"), box, Machine(settings.threads), groups is not None,
-        tuple(further_rows), None if drawn is None else rows_of(case),
+        tuple(further_rows), None if drawn is None else rows_of(case), toolbox=toolbox,
     )  # fmt: skip
     return _screened(problem, y) if problem.affine and not problem.grouped else problem
 
@@ -235,7 +239,7 @@ def _screened(problem: Problem, y: NDArray[np.float64]) -> Problem:
         for spec, column in zip(problem.features, problem.columns, strict=False)
         if spec.name in offered and np.ptp(column[some]) > 0.0
     ]
-    operators = settings.operators or UNTYPED_OPERATORS
+    operators = settings.operators or settings.strategy.operators
     screened = screen(
         atoms, y[some], operators, settings.screening_share, settings.random_seed,
         SCREENED_SHARE * (settings.limit_seconds or math.inf),

@@ -15,8 +15,21 @@ MAX_NODES = 10_000
 Answer = TypeVar("Answer")
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class _Node:
+    """A node shows itself as the text of its tree."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """Return the tree as text, such as `2 * x`."""
+        # The text is made from trees: the one import upwards, an exception in .importlinter.
+        from trainlaw.formulas.algebra.text import to_text  # noqa: PLC0415
+
+        return to_text(self)  # type: ignore[arg-type]  # each subclass is a kind of expression
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Constant(_Node):
     """A number.
 
     Parameters
@@ -28,8 +41,8 @@ class Constant:
     value: float
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+@dataclass(frozen=True, slots=True, repr=False)
+class Variable(_Node):
     """A column of numbers.
 
     Parameters
@@ -41,8 +54,8 @@ class Variable:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Apply:
+@dataclass(frozen=True, slots=True, repr=False)
+class Apply(_Node):
     """An operator applied to as many arguments as its arity.
 
     Parameters
@@ -222,7 +235,7 @@ def additive_terms(expression: Expression) -> list[Expression]:
     """Return expressions whose sum is `expression`, none of them a sum, from left to right.
 
     >>> additive_terms(Apply("sub", (Variable("x"), Variable("y"))))
-    [Variable(name='x'), Apply(operator='neg', arguments=(Variable(name='y'),))]
+    [x, -y]
     """
     pending, terms = [(expression, False)], []
     while pending:

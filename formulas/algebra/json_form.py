@@ -37,7 +37,7 @@ def from_json(value: object) -> Expression:
     MAX_DEPTH levels; UnknownNameError for an operator that is not in the table.
 
     >>> from_json(["neg", "x"])
-    Apply(operator='neg', arguments=(Variable(name='x'),))
+    -x
     """
     # An explicit stack, since a file may nest more deeply than Python can recurse.
     pending: list[tuple[object, int]] = [(value, 1)]

@@ -140,7 +140,7 @@ def parse_text(text: str) -> Expression:
     Examples
     --------
     >>> parse_text("2 * x")
-    Apply(operator='mul', arguments=(Constant(value=2.0), Variable(name='x')))
+    2 * x
     """
     if len(text) > MAX_LENGTH:
         raise InputError(f"expected a formula of at most {MAX_LENGTH} characters, got {len(text)}")

@@ -49,7 +49,7 @@ def fold_constants(expression: Expression) -> Expression:
 
     >>> from trainlaw.formulas.algebra.text import parse_text
     >>> fold_constants(parse_text("x + 2 * 3"))
-    Apply(operator='add', arguments=(Variable(name='x'), Constant(value=6.0)))
+    x + 6
     """
     return rebuilt(expression, apply=lambda node, parts: folded(node.operator, parts))
 

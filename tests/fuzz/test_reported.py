@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import trainlaw
 from trainlaw.app.cli import app
 from trainlaw.app.models.builtin import BUILT_IN
-from trainlaw.formulas import load_formula
+from trainlaw.formulas import InputError, load_formula
 from typer.testing import CliRunner
 
 LIMIT_BYTES = 2**30
@@ -152,3 +153,46 @@ def test_one_group_has_no_interval(tmp_path):
     assert result.exit_code == 0
     assert "no interval: it takes at least two groups; undecided" in result.stdout
     assert "nan" not in result.stdout
+
+
+HEADER = "gpu,cnn,batch_per_gpu,time_s"
+SERIES = "T4,resnet50,8,0.08\nT4,resnet50,16,0.14\nT4,resnet50,32,0.27\nT4,vgg16,8,0.12\nT4,vgg16,32,0.45"
+WRONG_TIMES = {
+    "ms": (f"{HEADER}\nT4,resnet50,64,540\nT4,vgg16,32,450", "ms read as s"),
+    "images/s": (f"{HEADER}\nT4,resnet50,64,118\nT4,vgg16,32,71", "times those of the built-in formula"),
+    "three times": (f"{HEADER}\nT4,resnet50,64,1.6\nT4,vgg16,32,1.35", "times those of the built-in formula"),
+    "one run in ms": (f"{HEADER}\nT4,resnet50,64,540", "ms read as s"),
+    "placeholder": (f"{HEADER}\n{SERIES}\nT4,resnet18,64,9999", "row 6"),
+    "one run times 100": (f"{HEADER}\n{SERIES}\nT4,resnet18,64,19", "row 6"),
+    "contradiction": (f"{HEADER}\n{SERIES}\nT4,resnet50,32,0.027", "contradict"),
+    "forward pass": (f"{HEADER},timed_parts\nT4,resnet50,64,0.17,forward", "forward in row 1"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_TIMES)
+def test_wrong_times_are_asked_about_by_every_reader(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    content, said = WRONG_TIMES[name]
+    path = tmp_path / "runs.csv"
+    path.write_text(f"{content}\n")
+    law = "6 * macs * batch / peak / 0.4"
+    for words in (("data", "check"), ("calibrate",), ("study",), ("validate", "--formula", law)):
+        refused(run(*words, path), said)
+    with pytest.raises(InputError, match=said):
+        trainlaw.calibrate("built-in", path)
+    assert "doubtful: " in run("data", "outliers", path).stdout
+    imports = ("data", "import", path, "--precision", "fp32", "--yes", "--out", tmp_path / "out.csv")
+    assert run(*imports).exit_code == 2
+    assert [place.name for place in tmp_path.iterdir()] == ["runs.csv"]
+    assert run("calibrate", path, "--trust", "--out", "law").exit_code == 2 * (name == "forward pass")
+
+
+def test_no_interval_is_narrower_than_the_error_of_the_runs_left_out(tmp_path):
+    path = tmp_path / "runs.csv"
+    before = trainlaw.load_formula().errors["interval"]["factor"]
+    for rows, least in (("T4,resnet50,64,0.54", before), ("T4,resnet50,64,1.6\nT4,vgg16,32,1.35", 1.3)):
+        path.write_text(f"{HEADER}\n{rows}\n")
+        law = trainlaw.calibrate("built-in", path, trust=True)
+        left_out = law.provenance["calibrated"]["error_left_out_percent"] or 0.0
+        factor = law.errors["interval"]["factor"]
+        assert factor >= max(least, 1 / (1 - left_out / 100))

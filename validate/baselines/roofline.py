@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 from trainlaw.datasets.cnns.catalog import cnn_table
 from trainlaw.datasets.cnns.columns import LayerColumns
-from trainlaw.datasets.cnns.names import build_cnn
-from trainlaw.datasets.cnns.timm_tables import timm_table
+from trainlaw.datasets.cnns.zoo import build, timm_table
 from trainlaw.formulas.errors import InputError, TrainlawError
 from trainlaw.validate.baselines.inputs import columns, group_weights
 from trainlaw.validate.least_squares import Prior, robust_least_squares
@@ -106,7 +105,7 @@ def find_layers(sums: tuple[float, float, float]) -> LayerSizes | None:
 @lru_cache(maxsize=512)
 def _built(key: tuple[str, int, int]) -> LayerSizes | None:
     try:
-        columns = LayerColumns.of(build_cnn(*key))
+        columns = LayerColumns.of(build(*key))
     except TrainlawError:
         return None  # a CNN of which only the sums are known
     return _layer_sizes(columns)

@@ -23,9 +23,8 @@ from trainlaw.datasets import (
     load,
 )
 from trainlaw.datasets.cnns import build, explain, write_layer_table
-from trainlaw.datasets.cnns.names import cnn_entry, cnn_names
-from trainlaw.datasets.cnns.timm_tables import timm_table
-from trainlaw.datasets.cnns.zoo import dense_names
+from trainlaw.datasets.cnns.names import cnn_names
+from trainlaw.datasets.cnns.zoo import dense_names, timm_table, zoo_entry
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.datasets.hardware.links import links
 from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, memory_needs
@@ -122,7 +121,7 @@ def test_cnn_list_groups_by_family_and_fits_a_screen():
     assert len(text.splitlines()) <= 30
     counts = [int(line.split()[1]) for line in text.splitlines()[1:19]]
     assert counts == sorted(counts, reverse=True)
-    families = {cnn_entry(name).family for name in cnn_names()}
+    families = {zoo_entry(name).family for name in cnn_names()}
     assert all(re.search(rf"\b{family} +\d", text) for family in families)
     assert f"{len(cnn_names())} CNNs in {len(families)} families" in text
 

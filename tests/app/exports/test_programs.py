@@ -319,7 +319,7 @@ def test_the_tables_hold_what_the_features_need_and_no_more(tmp_path):
     model = named_model(law)
     memory = ("kept_elements", "kept_bytes", "working_elements", "unfolded_elements")
     assert model.cnn_columns == ("conv_macs", "params", "n_layers", *memory)
-    said = {"memory_bytes", "is_unknown_l2_bytes"}
+    said = {"memory_bytes", "is_unknown_l2_bytes", "usual_launch_s"}
     assert set(model.gpu_columns) == {row.peak_column for row in PRECISIONS.values()} | said
     assert set(named_model(law_of("least_time_s + host_s")).gpu_columns) > set(model.gpu_columns)
     export_formula(law_of("host_s"), tmp_path / "law.py")

@@ -204,7 +204,7 @@ def compare(page, law, asked):
 
 KINDS = (
     "outside the training range", "unlike any", "no training run used", "of the generation", "GPU of Intel",
-    "cannot fit", "may not fit", "taken as 150", "at 2 ms per layer", "textbook all-reduce", "is not known",
+    "cannot fit", "may not fit", "taken as 120", "at 2 ms per layer", "textbook all-reduce", "is not known",
     "by the scaling formula", "not defined here",
 )  # fmt: skip
 

@@ -11,8 +11,8 @@ from trainlaw.app.report.errors import claims
 from trainlaw.app.report.run_files import report_html, write_run_files
 from trainlaw.app.studies.comparison import read_run
 from trainlaw.app.studies.definition import definition_of, read_definition
-from trainlaw.app.studies.result import further_terms, term_returns
 from trainlaw.app.studies.study import study_table
+from trainlaw.app.studies.terms_found import further_terms, term_returns
 from trainlaw.app.terminal.study import study_text
 from trainlaw.datasets import TARGET as TIME
 from trainlaw.datasets import RunTable, feature_specs, load

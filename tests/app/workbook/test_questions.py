@@ -103,7 +103,7 @@ def cells_of(asked):
         "tl_n_gpus": asked["n_gpus"], "tl_n_nodes": asked["n_nodes"], "tl_link": asked["link"] or OWN_LINK,
         "tl_network": asked["fabric"] or "ethernet-10g", "tl_algorithm": asked["algorithm"],
         "tl_is_tuned": float(asked["tuned"]),
-        "tl_host_launch_us": 150.0 if launch is None else 1e6 * launch,
+        "tl_host_launch_us": None if launch is None else 1e6 * launch,
     }  # fmt: skip
 
 

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 from trainlaw.datasets import cnn_table, find_cnn, find_cnn_counts, load
-from trainlaw.datasets.cnns.names import cnn_entry, cnn_key, cnn_name, cnn_names
-from trainlaw.datasets.cnns.zoo import zoo_names
+from trainlaw.datasets.cnns.names import cnn_key, cnn_name, cnn_names
+from trainlaw.datasets.cnns.zoo import zoo_entry, zoo_names
 from trainlaw.formulas.errors import InputError, TrainlawError, UnknownNameError
 
 with Path(__file__).with_name("published_torchvision.csv").open(encoding="utf-8", newline="") as file:
@@ -133,7 +133,7 @@ def test_near_misses_are_suggested(text, near):
 def test_every_known_name_is_found_on_the_command_line_as_in_a_table():
     for name in cnn_names():
         assert cnn_key(name) == cnn_name(name) == name
-        assert cnn_entry(name).input_size_px > 0
+        assert zoo_entry(name).input_size_px > 0
 
 
 @pytest.mark.parametrize(

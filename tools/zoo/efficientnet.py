@@ -6,9 +6,9 @@ from math import ceil
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from trainlaw.datasets.cnns.builder import CnnBuilder
-from trainlaw.datasets.cnns.zoo.entry import Entry
-from trainlaw.datasets.cnns.zoo.mobilenet import gated, round_to_eight
+from tools.zoo.entry import Entry
+from tools.zoo.mobilenet import gated, round_to_eight
+from tools.zoo.recorder import Recorder
 
 
 class Stage(NamedTuple):
@@ -61,7 +61,7 @@ _V2_LARGE = (
 )
 
 
-def _filter(cnn: CnnBuilder, x: int, stage: Stage, stride: int, wide_gate: bool) -> int:
+def _filter(cnn: Recorder, x: int, stage: Stage, stride: int, wide_gate: bool) -> int:
     """Expansion, depthwise convolution, gate; the gate's hidden width follows the input or the expansion."""
     entering = cnn.channels(x)
     expanded = round_to_eight(entering * stage.expansion)
@@ -71,7 +71,7 @@ def _filter(cnn: CnnBuilder, x: int, stage: Stage, stride: int, wide_gate: bool)
     return gated(cnn, x, (expanded if wide_gate else entering) // 4, "silu", "sigmoid")
 
 
-def _block(cnn: CnnBuilder, x: int, stage: Stage, channels: int, *, stride: int, wide_gate: bool) -> int:
+def _block(cnn: Recorder, x: int, stage: Stage, channels: int, *, stride: int, wide_gate: bool) -> int:
     if not stage.fused:
         y = cnn.conv_bn(_filter(cnn, x, stage, stride, wide_gate), channels, 1, activation=None)
     elif stage.expansion == 1:
@@ -83,7 +83,7 @@ def _block(cnn: CnnBuilder, x: int, stage: Stage, channels: int, *, stride: int,
 
 
 def stage_outputs(
-    cnn: CnnBuilder,
+    cnn: Recorder,
     image: int,
     *,
     stages: tuple[Stage, ...] = _V1,
@@ -105,7 +105,7 @@ def stage_outputs(
 
 
 def efficientnet(
-    cnn: CnnBuilder,
+    cnn: Recorder,
     image: int,
     n_classes: int,
     *,

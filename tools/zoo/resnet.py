@@ -5,8 +5,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from trainlaw.datasets.cnns.builder import CnnBuilder
-from trainlaw.datasets.cnns.zoo.entry import Entry
+from tools.zoo.entry import Entry
+from tools.zoo.recorder import Recorder
 
 # ResNet (He et al. 2015, arXiv:1512.03385) and variants: v1d, pre-activation, ResNeXt, wide, SE, CIFAR.
 
@@ -21,14 +21,14 @@ _LAYERS: Mapping[int, tuple[int, ...]] = {
 }
 
 
-def squeeze_excite(cnn: CnnBuilder, x: int, hidden: int) -> int:
+def squeeze_excite(cnn: Recorder, x: int, hidden: int) -> int:
     """Channels weighted by two dense layers on their means (Hu et al. 2017, arXiv:1709.01507)."""
     gate = cnn.relu(cnn.dense(cnn.global_average_pool(x), hidden))
     gate = cnn.activation(cnn.dense(gate, cnn.channels(x)), "sigmoid")
     return cnn.multiply(x, gate)
 
 
-def basic_block(cnn: CnnBuilder, x: int, channels: int, stride: int) -> int:
+def basic_block(cnn: Recorder, x: int, channels: int, stride: int) -> int:
     """Two 3 x 3 convolutions with a shortcut."""
     shortcut = x
     if stride != 1 or cnn.channels(x) != channels:
@@ -39,7 +39,7 @@ def basic_block(cnn: CnnBuilder, x: int, channels: int, stride: int) -> int:
 
 
 def bottleneck_block(
-    cnn: CnnBuilder,
+    cnn: Recorder,
     x: int,
     channels: int,
     stride: int,
@@ -77,37 +77,37 @@ def bottleneck_block(
     return cnn.relu(cnn.add(shortcut, x))
 
 
-def stem(cnn: CnnBuilder, x: int) -> int:
+def stem(cnn: Recorder, x: int) -> int:
     """A 7 x 7 convolution of stride 2 and a pooling of stride 2."""
     return cnn.max_pool(cnn.conv_bn(x, 64, 7, 2), 3, 2, 1)
 
 
-def deep_stem(cnn: CnnBuilder, x: int) -> int:
+def deep_stem(cnn: Recorder, x: int) -> int:
     """Three 3 x 3 convolutions instead of one 7 x 7 (variant C of arXiv:1812.01187)."""
     for channels, stride in ((32, 2), (32, 1), (64, 1)):
         x = cnn.conv_bn(x, channels, 3, stride)
     return cnn.max_pool(x, 3, 2, 1)
 
 
-def cifar_stem(cnn: CnnBuilder, x: int) -> int:
+def cifar_stem(cnn: Recorder, x: int) -> int:
     """A 3 x 3 convolution at full resolution, for images of 32 x 32."""
     return cnn.conv_bn(x, 64, 3)
 
 
-def _bottleneck(options: dict[str, Any]) -> Callable[[CnnBuilder, int, int, int], int]:
+def _bottleneck(options: dict[str, Any]) -> Callable[[Recorder, int, int, int], int]:
     return partial(bottleneck_block, **options)
 
 
 def resnet(
-    cnn: CnnBuilder,
+    cnn: Recorder,
     image: int,
     n_classes: int,
     depth: int,
-    start: Callable[[CnnBuilder, int], int] = stem,
+    start: Callable[[Recorder, int], int] = stem,
     **block: Any,
 ) -> int:
     """A residual CNN of four stages; `block` are options of `bottleneck_block`."""
-    one: Callable[[CnnBuilder, int, int, int], int]
+    one: Callable[[Recorder, int, int, int], int]
     one = basic_block if depth < 50 else _bottleneck(block)
     x = start(cnn, image)
     for stage, count in enumerate(_LAYERS[depth]):
@@ -116,7 +116,7 @@ def resnet(
     return cnn.dense(cnn.global_average_pool(x), n_classes)
 
 
-def preactivation_block(cnn: CnnBuilder, x: int, stride: int, *steps: tuple[int, int, int]) -> int:
+def preactivation_block(cnn: Recorder, x: int, stride: int, *steps: tuple[int, int, int]) -> int:
     """Normalisation and activation before each convolution (He et al. 2016, arXiv:1603.05027).
 
     A step is channels, kernel and stride of a convolution.
@@ -131,7 +131,7 @@ def preactivation_block(cnn: CnnBuilder, x: int, stride: int, *steps: tuple[int,
 
 
 def preactivation_resnet(
-    cnn: CnnBuilder, image: int, n_classes: int, depth: int, early_stride: bool = True
+    cnn: Recorder, image: int, n_classes: int, depth: int, early_stride: bool = True
 ) -> int:
     """A pre-activation residual CNN; `early_stride` as in `bottleneck_block`."""
     x = stem(cnn, image)
@@ -146,7 +146,7 @@ def preactivation_resnet(
     return cnn.dense(cnn.global_average_pool(x), n_classes)
 
 
-def small_resnet(cnn: CnnBuilder, image: int, n_classes: int) -> int:
+def small_resnet(cnn: Recorder, image: int, n_classes: int) -> int:
     """PROFET's small residual cnn: four blocks of two 1 x 1 convolutions."""
     x = stem(cnn, image)
     for channels, stride in ((64, 2), (64, 1), (128, 2), (128, 1)):
@@ -173,9 +173,7 @@ def _aggregated(depth: int, base: str, family: str = "resnext", **block: Any) ->
 # RegNet X and Y (Radosavovic et al. 2020, arXiv:2003.13678): the published widths and depths.
 
 
-def _regnet_block(
-    cnn: CnnBuilder, x: int, width: int, stride: int, *, group_width: int, squeeze: bool
-) -> int:
+def _regnet_block(cnn: Recorder, x: int, width: int, stride: int, *, group_width: int, squeeze: bool) -> int:
     shortcut, hidden = x, round(cnn.channels(x) / 4)
     if stride != 1 or cnn.channels(x) != width:
         shortcut = cnn.conv_bn(x, width, 1, stride, activation=None)
@@ -188,7 +186,7 @@ def _regnet_block(
 
 
 def regnet(
-    cnn: CnnBuilder,
+    cnn: Recorder,
     image: int,
     n_classes: int,
     *,
@@ -259,7 +257,7 @@ def _regnet_entries(
 # ConvNeXt (Liu et al. 2022, arXiv:2201.03545).
 
 
-def _convnext_block(cnn: CnnBuilder, x: int) -> int:
+def _convnext_block(cnn: Recorder, x: int) -> int:
     channels = cnn.channels(x)
     y = cnn.layernorm(cnn.depthwise(x, 7, bias=True))
     # The paper's dense layers act on each pixel, which is a 1 x 1 convolution.
@@ -268,7 +266,7 @@ def _convnext_block(cnn: CnnBuilder, x: int) -> int:
 
 
 def convnext(
-    cnn: CnnBuilder, image: int, n_classes: int, widths: tuple[int, ...], depths: tuple[int, ...]
+    cnn: Recorder, image: int, n_classes: int, widths: tuple[int, ...], depths: tuple[int, ...]
 ) -> int:
     """Four stages of 7 x 7 depthwise convolutions and wide 1 x 1 convolutions, layer-normalised."""
     x = cnn.layernorm(cnn.conv(image, widths[0], 4, 4, padding="valid", bias=True))
@@ -291,7 +289,7 @@ _CONVNEXT_SIZES: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
 # DenseNet (Huang et al. 2016, arXiv:1608.06993).
 
 
-def _dense_layer(cnn: CnnBuilder, entering: list[int], growth: int) -> int:
+def _dense_layer(cnn: Recorder, entering: list[int], growth: int) -> int:
     x = cnn.concat(*entering) if len(entering) > 1 else entering[0]
     # The 1 x 1 convolution limits what the 3 x 3 reads to four times the growth (section 3, "bottleneck").
     x = cnn.conv(cnn.relu(cnn.batchnorm(x)), 4 * growth, 1)
@@ -299,7 +297,7 @@ def _dense_layer(cnn: CnnBuilder, entering: list[int], growth: int) -> int:
 
 
 def densenet(
-    cnn: CnnBuilder, image: int, n_classes: int, *, blocks: tuple[int, ...], growth: int = 32, stem: int = 64
+    cnn: Recorder, image: int, n_classes: int, *, blocks: tuple[int, ...], growth: int = 32, stem: int = 64
 ) -> int:
     """Blocks in which every layer reads all earlier ones, and pooling between them."""
     x = cnn.max_pool(cnn.conv_bn(image, stem, 7, 2), 3, 2, 1)

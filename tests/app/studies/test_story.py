@@ -8,8 +8,8 @@ import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.studies.definition import StudyDefinition, definition_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
+from trainlaw.app.studies.story import calibration_advice, verdict_lines
 from trainlaw.app.studies.study import study_table
-from trainlaw.app.studies.verdict import calibration_advice, verdict_lines
 from trainlaw.app.terminal.study import study_text
 from trainlaw.datasets import RunTable, load
 from trainlaw.validate import StudyResult

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
 
-from trainlaw.datasets.cnns.builder import CnnBuilder
 from trainlaw.datasets.cnns.windows import Size
-from trainlaw.datasets.cnns.zoo.entry import Entry
+
+from tools.zoo.entry import Entry
+from tools.zoo.recorder import Recorder
 
 # GoogLeNet (Szegedy et al. 2014, arXiv:1409.4842), as published and as torchvision normalises it.
 
@@ -24,7 +25,7 @@ _GOOGLENET_MODULES = (
 )
 
 
-def googlenet(cnn: CnnBuilder, image: int, n_classes: int, batchnorm: bool = False) -> int:
+def googlenet(cnn: Recorder, image: int, n_classes: int, batchnorm: bool = False) -> int:
     """Nine modules of four branches; `batchnorm` normalises convolutions and makes 5 x 5 kernels 3 x 3."""
 
     def unit(x: int, channels: int, kernel: int, stride: int = 1) -> int:
@@ -56,7 +57,7 @@ def googlenet(cnn: CnnBuilder, image: int, n_classes: int, batchnorm: bool = Fal
 Step = tuple[int, Size] | tuple[int, Size, int]
 
 
-def _path(cnn: CnnBuilder, x: int, *steps: Step) -> int:
+def _path(cnn: Recorder, x: int, *steps: Step) -> int:
     """Convolutions in a row; a step is channels and kernel, and a stride where there is no padding."""
     for step in steps:
         channels, kernel, *stride = step
@@ -64,23 +65,23 @@ def _path(cnn: CnnBuilder, x: int, *steps: Step) -> int:
     return x
 
 
-def _pooled(cnn: CnnBuilder, x: int, channels: int) -> int:
+def _pooled(cnn: Recorder, x: int, channels: int) -> int:
     return _path(cnn, cnn.average_pool(x, 3, 1, 1), (channels, 1))
 
 
-def _stem(cnn: CnnBuilder, image: int) -> int:
+def _stem(cnn: Recorder, image: int) -> int:
     """The seven layers that v3 and Inception-ResNet share."""
     x = cnn.max_pool(_path(cnn, image, (32, 3, 2), (32, 3, 1), (64, 3)), 3, 2)
     return cnn.max_pool(_path(cnn, x, (80, 1), (192, 3, 1)), 3, 2)
 
 
-def _fan(cnn: CnnBuilder, x: int, channels: int) -> tuple[int, int]:
+def _fan(cnn: Recorder, x: int, channels: int) -> tuple[int, int]:
     """A 1 x 3 and a 3 x 1 convolution in parallel."""
     return _path(cnn, x, (channels, (1, 3))), _path(cnn, x, (channels, (3, 1)))
 
 
 # Modules are named by the side of the image that they work on; v3: figures 5, 6 and 7 of its paper.
-def _module35(cnn: CnnBuilder, x: int, pooled: int, one: int = 64) -> int:
+def _module35(cnn: Recorder, x: int, pooled: int, one: int = 64) -> int:
     return cnn.concat(
         _path(cnn, x, (one, 1)),
         _path(cnn, x, (48, 1), (64, 5)),
@@ -89,7 +90,7 @@ def _module35(cnn: CnnBuilder, x: int, pooled: int, one: int = 64) -> int:
     )
 
 
-def _module17(cnn: CnnBuilder, x: int, width: int) -> int:
+def _module17(cnn: Recorder, x: int, width: int) -> int:
     long: list[Step] = [(width, 1), (width, (7, 1)), (width, (1, 7)), (width, (7, 1)), (192, (1, 7))]
     return cnn.concat(
         _path(cnn, x, (192, 1)),
@@ -99,7 +100,7 @@ def _module17(cnn: CnnBuilder, x: int, width: int) -> int:
     )
 
 
-def _module8(cnn: CnnBuilder, x: int) -> int:
+def _module8(cnn: Recorder, x: int) -> int:
     return cnn.concat(
         _path(cnn, x, (320, 1)),
         *_fan(cnn, _path(cnn, x, (384, 1)), 384),
@@ -108,14 +109,14 @@ def _module8(cnn: CnnBuilder, x: int) -> int:
     )
 
 
-def _auxiliary(cnn: CnnBuilder, x: int, n_classes: int) -> None:
+def _auxiliary(cnn: Recorder, x: int, n_classes: int) -> None:
     """The second classifier that training has."""
     x = _path(cnn, cnn.average_pool(x, 5, 3), (128, 1), (768, 5, 1))
     cnn.softmax(cnn.dense(cnn.global_average_pool(x), n_classes))
 
 
 def inception_v3(
-    cnn: CnnBuilder, image: int, n_classes: int, auxiliary: bool = False, dropout: bool = False
+    cnn: Recorder, image: int, n_classes: int, auxiliary: bool = False, dropout: bool = False
 ) -> int:
     """Inception v3; with `auxiliary` its second classifier too."""
     x = _stem(cnn, image)
@@ -136,7 +137,7 @@ def inception_v3(
 
 
 # v4: figures 3 to 8 of its paper.
-def _v4_stem(cnn: CnnBuilder, image: int) -> int:
+def _v4_stem(cnn: Recorder, image: int) -> int:
     x = _path(cnn, image, (32, 3, 2), (32, 3, 1), (64, 3))
     x = cnn.concat(cnn.max_pool(x, 3, 2), _path(cnn, x, (96, 3, 2)))
     long = _path(cnn, x, (64, 1), (64, (7, 1)), (64, (1, 7)), (96, 3, 1))
@@ -144,7 +145,7 @@ def _v4_stem(cnn: CnnBuilder, image: int) -> int:
     return cnn.concat(_path(cnn, x, (192, 3, 2)), cnn.max_pool(x, 3, 2))
 
 
-def _v4_module35(cnn: CnnBuilder, x: int) -> int:
+def _v4_module35(cnn: Recorder, x: int) -> int:
     return cnn.concat(
         _pooled(cnn, x, 96),
         _path(cnn, x, (96, 1)),
@@ -153,7 +154,7 @@ def _v4_module35(cnn: CnnBuilder, x: int) -> int:
     )
 
 
-def _v4_module17(cnn: CnnBuilder, x: int) -> int:
+def _v4_module17(cnn: Recorder, x: int) -> int:
     return cnn.concat(
         _pooled(cnn, x, 128),
         _path(cnn, x, (384, 1)),
@@ -162,7 +163,7 @@ def _v4_module17(cnn: CnnBuilder, x: int) -> int:
     )
 
 
-def _v4_module8(cnn: CnnBuilder, x: int) -> int:
+def _v4_module8(cnn: Recorder, x: int) -> int:
     return cnn.concat(
         _pooled(cnn, x, 256),
         _path(cnn, x, (256, 1)),
@@ -171,7 +172,7 @@ def _v4_module8(cnn: CnnBuilder, x: int) -> int:
     )
 
 
-def inception_v4(cnn: CnnBuilder, image: int, n_classes: int) -> int:
+def inception_v4(cnn: Recorder, image: int, n_classes: int) -> int:
     """Inception v4."""
     x = cnn.chain(_v4_stem(cnn, image), 4, partial(_v4_module35, cnn))
     reduced = _path(cnn, x, (192, 1), (224, 3), (256, 3, 2))
@@ -183,7 +184,7 @@ def inception_v4(cnn: CnnBuilder, image: int, n_classes: int) -> int:
     return cnn.dense(cnn.dropout(cnn.global_average_pool(x)), n_classes)
 
 
-def _residual(cnn: CnnBuilder, x: int, *branches: tuple[Step, ...], last: bool = False) -> int:
+def _residual(cnn: Recorder, x: int, *branches: tuple[Step, ...], last: bool = False) -> int:
     """Branches joined, brought to the width of `x`, scaled and added to it; the last has no activation."""
     joined = cnn.concat(*(_path(cnn, x, *steps) for steps in branches))
     x = cnn.add(x, cnn.scale(cnn.conv(joined, cnn.channels(x), 1, bias=True)))
@@ -196,7 +197,7 @@ _RESIDUAL17 = (((192, 1),), ((128, 1), (160, (1, 7)), (192, (7, 1))))
 _RESIDUAL8 = (((192, 1),), ((192, 1), (224, (1, 3)), (256, (3, 1))))
 
 
-def inception_resnet_v2(cnn: CnnBuilder, image: int, n_classes: int) -> int:
+def inception_resnet_v2(cnn: Recorder, image: int, n_classes: int) -> int:
     """Inception-ResNet v2 (20, 10 and 20 residual modules)."""
     x = _module35(cnn, _stem(cnn, image), pooled=64, one=96)
     x = cnn.chain(x, 10, lambda y: _residual(cnn, y, *_RESIDUAL35))

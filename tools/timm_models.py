@@ -1,10 +1,10 @@
 """The CNNs of the package timm as graphs, and the script that writes the shipped tables of them.
 
-    python -m trainlaw.datasets.cnns.readers.timm_models FOLDER
+    python -m tools.timm_models
 
-derives again what is shipped, from timm 0.6.12 and torch on the meta device: no weights, no network. timm is
-Apache-2.0, https://github.com/huggingface/pytorch-image-models. Version 0.6.12 is the last whose names are
-those of its published benchmarks (results/benchmark-train-*.csv).
+derives again what is shipped, from the root of a checkout with timm 0.6.12 and torch on the meta device: no
+weights, no network. timm is Apache-2.0, https://github.com/huggingface/pytorch-image-models. Version 0.6.12
+is the last whose names are those of its published benchmarks (results/benchmark-train-*.csv).
 """
 
 import gzip
@@ -21,19 +21,17 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
-from trainlaw.datasets.cnns.architectures import architecture_lines, built_architecture, without_names
+from trainlaw.datasets.cnns.architectures import built_architecture, without_names
 from trainlaw.datasets.cnns.counts import counts
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, memory_per_sample
 from trainlaw.datasets.cnns.readers.torch_reader import read_torch
-from trainlaw.datasets.cnns.timm_tables import (
-    ARCHITECTURES_FILE,
-    COUNTS_FILE,
-    PREFIX,
-    timm_table,
-)
+from trainlaw.datasets.cnns.zoo import PREFIX, TIMM_COUNTS_FILE, timm_table
 from trainlaw.formulas.errors import InputError, MissingDependencyError, optional_package
 from trainlaw.formulas.files.text_files import csv_text
+
+from tools.architecture_lines import architecture_lines
+from tools.checksums import write_data_files
 
 TIMM_VERSION = "0.6.12"
 # What timm imports for data loading and drawing, which building a CNN does not need; one of its transformers
@@ -272,8 +270,8 @@ def derived_tables(keys: Iterable[tuple[str, int]]) -> Mapping[str, bytes]:
             blocks.setdefault(general or text, []).append(f"{PREFIX}{name}@{scope}")
     text = "".join(f"# {' '.join(dict.fromkeys(names))}\n{lines}\n" for lines, names in blocks.items())
     return {
-        COUNTS_FILE: gzip.compress(csv_text(list(rows[0]), rows).encode(), 9, mtime=0),
-        ARCHITECTURES_FILE: lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME),
+        TIMM_COUNTS_FILE: gzip.compress(csv_text(list(rows[0]), rows).encode(), 9, mtime=0),
+        "cnns_timm_layers.txt.xz": lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME),
     }
 
 
@@ -320,15 +318,13 @@ def _gives(text: str, cnn: Cnn) -> bool:
     return without_names(layers) == without_names(cnn.layers)
 
 
-def main(folder: str) -> None:
-    """Write the shipped tables, derived again, into a folder."""
+def main() -> None:
+    """Write the shipped tables, derived again."""
     table = timm_table()
     names = (str(name).removeprefix(PREFIX) for name in table["cnn"])
     keys = zip(names, (int(size) for size in table["input_size_px"]), strict=True)
-    for name, content in derived_tables(keys).items():
-        (Path(folder) / name).write_bytes(content)
-        print(f"{name}: {len(content):,} bytes")
+    write_data_files(derived_tables(keys), Path("datasets/data"))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

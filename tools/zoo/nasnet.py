@@ -4,26 +4,26 @@ from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
 
-from trainlaw.datasets.cnns.builder import CnnBuilder
-from trainlaw.datasets.cnns.zoo.entry import Entry
+from tools.zoo.entry import Entry
+from tools.zoo.recorder import Recorder
 
 
-def separable(cnn: CnnBuilder, x: int, channels: int, kernel: int, stride: int = 1) -> int:
+def separable(cnn: Recorder, x: int, channels: int, kernel: int, stride: int = 1) -> int:
     """A depthwise and a 1 x 1 convolution, then one batch normalisation."""
     x = cnn.depthwise(x, kernel, stride, padding="same")
     return cnn.batchnorm(cnn.conv(x, channels, 1))
 
 
-def _twice_separable(cnn: CnnBuilder, x: int, channels: int, kernel: int, stride: int = 1) -> int:
+def _twice_separable(cnn: Recorder, x: int, channels: int, kernel: int, stride: int = 1) -> int:
     x = separable(cnn, cnn.relu(x), channels, kernel, stride)
     return separable(cnn, cnn.relu(x), channels, kernel)
 
 
-def _pool(cnn: CnnBuilder, x: int, stride: int = 1) -> int:
+def _pool(cnn: Recorder, x: int, stride: int = 1) -> int:
     return cnn.average_pool(x, 3, stride, padding="same")
 
 
-def _fitted(cnn: CnnBuilder, x: int, like: int, channels: int) -> int:
+def _fitted(cnn: Recorder, x: int, like: int, channels: int) -> int:
     """A cell's older input brought to the size of the newer one and to the cell's channels."""
     if cnn.shape(x)[1:] != cnn.shape(like)[1:]:
         x = cnn.relu(x)
@@ -33,12 +33,12 @@ def _fitted(cnn: CnnBuilder, x: int, like: int, channels: int) -> int:
     return _squeezed(cnn, x, channels) if cnn.channels(x) != channels else x
 
 
-def _squeezed(cnn: CnnBuilder, x: int, channels: int) -> int:
+def _squeezed(cnn: Recorder, x: int, channels: int) -> int:
     return cnn.batchnorm(cnn.conv(cnn.relu(x), channels, 1))
 
 
 # Cells: figure 4 of the paper; channels and counts: its "N @ F" names, 4 @ 1056 and 6 @ 4032.
-def _normal_cell(cnn: CnnBuilder, x: int, older: int, channels: int) -> int:
+def _normal_cell(cnn: Recorder, x: int, older: int, channels: int) -> int:
     p, h = _fitted(cnn, older, x, channels), _squeezed(cnn, x, channels)
     return cnn.concat(
         p,
@@ -50,7 +50,7 @@ def _normal_cell(cnn: CnnBuilder, x: int, older: int, channels: int) -> int:
     )
 
 
-def _reduction_cell(cnn: CnnBuilder, x: int, older: int | None, channels: int) -> int:
+def _reduction_cell(cnn: Recorder, x: int, older: int | None, channels: int) -> int:
     p, h = x if older is None else _fitted(cnn, older, x, channels), _squeezed(cnn, x, channels)
     first = cnn.add(_twice_separable(cnn, h, channels, 5, 2), _twice_separable(cnn, p, channels, 7, 2))
     maximum = cnn.max_pool(h, 3, 2, padding="same")
@@ -62,7 +62,7 @@ def _reduction_cell(cnn: CnnBuilder, x: int, older: int | None, channels: int) -
 
 
 def nasnet(
-    cnn: CnnBuilder,
+    cnn: Recorder,
     image: int,
     n_classes: int,
     *,
@@ -86,14 +86,14 @@ def nasnet(
     return cnn.dense(cnn.dropout(cnn.global_average_pool(cnn.relu(x))), n_classes)
 
 
-def _xception_block(cnn: CnnBuilder, x: int, widths: tuple[int, int], starts_with_relu: bool = True) -> int:
+def _xception_block(cnn: Recorder, x: int, widths: tuple[int, int], starts_with_relu: bool = True) -> int:
     shortcut = cnn.conv_bn(x, widths[1], 1, 2, activation=None)
     y = separable(cnn, cnn.relu(x) if starts_with_relu else x, widths[0], 3)
     y = separable(cnn, cnn.relu(y), widths[1], 3)
     return cnn.add(cnn.max_pool(y, 3, 2, padding="same"), shortcut)
 
 
-def xception(cnn: CnnBuilder, image: int, n_classes: int) -> int:
+def xception(cnn: Recorder, image: int, n_classes: int) -> int:
     """Separable convolutions with shortcuts."""
     x = cnn.conv_bn(cnn.conv_bn(image, 32, 3, 2, padding="valid"), 64, 3, padding="valid")
     for position, channels in enumerate((128, 256, 728)):

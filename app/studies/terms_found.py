@@ -1,10 +1,11 @@
-"""Terms by their features: which of them are chosen again when the groups of a search are resampled."""
+"""Terms by their features: how often each is found again, in folds, with other seeds, in resampled groups."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from trainlaw.app.models.terms import parts_of
-from trainlaw.formulas import Expression, Formula, variables
+from trainlaw.formulas import Expression, Formula, to_text, variables
 
 _Shares = Mapping[frozenset[str], float]
 
@@ -77,3 +78,42 @@ def chosen_again(formula: Formula, searches: Sequence[TermShares]) -> list[dict[
 
 def _mean(kind: frozenset[str], searches: Sequence[_Shares]) -> float:
     return round(sum(shares.get(kind, 0.0) for shares in searches) / len(searches), 3)
+
+
+@dataclass(frozen=True)
+class TermReturns:
+    """A term of the delivered formula, and in how many formulas of other folds and seeds it occurs.
+
+    Terms are equal where they have the same features; constants and powers may differ.
+    """
+
+    term: str
+    features: tuple[str, ...]
+    in_folds: int
+    in_seeds: int
+
+
+def term_returns(
+    formula: Formula, folds: Sequence[Formula], seeds: Sequence[Formula] = ()
+) -> tuple[TermReturns, ...]:
+    """Return one entry per term of `formula`, in the order of `parts_of`."""
+    by_fold, by_seed = ([kinds_of(other) for other in others] for others in (folds, seeds))
+    return tuple(
+        TermReturns(
+            to_text(term, 3),
+            tuple(sorted(kind)),
+            sum(kind in kinds for kinds in by_fold),
+            sum(kind in kinds for kinds in by_seed),
+        )
+        for term in (part.expression for part in parts_of(formula))
+        for kind in (kind_of(term),)
+    )
+
+
+def further_terms(formula: Formula, others: Iterable[Formula]) -> dict[tuple[str, ...], int]:
+    """Return the terms that `formula` lacks, as their features, and how many of the `others` have each."""
+    own, counts = kinds_of(formula), dict[tuple[str, ...], int]()
+    for other in others:
+        for kind in sorted(kinds_of(other) - own, key=sorted):
+            counts[tuple(sorted(kind))] = counts.get(tuple(sorted(kind)), 0) + 1
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

@@ -1,12 +1,12 @@
-"""An entry of the zoo: what is known of a CNN before it is built."""
+"""An entry of the zoo: how a CNN is built, and its usual input."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from trainlaw.datasets.cnns.builder import CnnBuilder
+from tools.zoo.recorder import Recorder
 
 # Builder, position of the image, number of classes; returns the position of the class scores.
-Architecture = Callable[[CnnBuilder, int, int], int]
+Architecture = Callable[[Recorder, int, int], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +25,3 @@ class Entry:
     n_classes: int = 1000
     input_channels: int = 3
     input_width_px: int | None = None
-
-    def width_px(self, height_px: int) -> int:
-        """Return the width of an image of that height, pixels.
-
-        >>> Entry(print, "", "", 832, input_width_px=1344).width_px(800)
-        1280
-        """
-        if self.input_width_px is None:
-            return height_px
-        # Detectors pad images to multiples of the coarsest stride.
-        return max(height_px * self.input_width_px // self.input_size_px // 32 * 32, 32)

@@ -10,15 +10,15 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
-from trainlaw.datasets.cnns.builder import CnnBuilder
-from trainlaw.datasets.cnns.zoo.efficientnet import stage_outputs
-from trainlaw.datasets.cnns.zoo.entry import Architecture, Entry
-from trainlaw.datasets.cnns.zoo.resnet import bottleneck_block, stem
+from tools.zoo.efficientnet import stage_outputs
+from tools.zoo.entry import Architecture, Entry
+from tools.zoo.recorder import Recorder
+from tools.zoo.resnet import bottleneck_block, stem
 
 _WIDTH = 256
 
 
-def _stages(cnn: CnnBuilder, image: int, early_stride: bool = False) -> list[int]:
+def _stages(cnn: Recorder, image: int, early_stride: bool = False) -> list[int]:
     """The outputs of the four stages of ResNet-50."""
     x, outputs = stem(cnn, image), []
     for stage, count in enumerate((3, 4, 6, 3)):
@@ -29,7 +29,7 @@ def _stages(cnn: CnnBuilder, image: int, early_stride: bool = False) -> list[int
     return outputs
 
 
-def _pyramid(cnn: CnnBuilder, stages: Sequence[int], normalized: bool = False) -> list[int]:
+def _pyramid(cnn: Recorder, stages: Sequence[int], normalized: bool = False) -> list[int]:
     """Maps of equal width, each the sum of a stage and the coarser map; finest first.
 
     `normalized`: the smoothing convolutions have batch normalisations, and the coarsest map has none.
@@ -39,7 +39,7 @@ def _pyramid(cnn: CnnBuilder, stages: Sequence[int], normalized: bool = False) -
     for stage in reversed(stages):
         lateral = cnn.conv(stage, _WIDTH, 1, bias=True)
         coarsest = merged is None
-        merged = lateral if merged is None else cnn.add(lateral, _resized(cnn, merged, lateral))
+        merged = lateral if merged is None else cnn.add(lateral, cnn.resized(merged, lateral))
         if not normalized:
             maps.append(cnn.conv(merged, _WIDTH, 3, bias=True))
         else:
@@ -47,11 +47,7 @@ def _pyramid(cnn: CnnBuilder, stages: Sequence[int], normalized: bool = False) -
     return maps[::-1]
 
 
-def _resized(cnn: CnnBuilder, x: int, like: int) -> int:
-    return cnn.upsample(x, *cnn.shape(like)[1:])
-
-
-def rcnn(cnn: CnnBuilder, image: int, n_classes: int, *, regions: int = 512, masks: int = 0) -> int:
+def rcnn(cnn: Recorder, image: int, n_classes: int, *, regions: int = 512, masks: int = 0) -> int:
     """Faster R-CNN with `regions` boxes to classify; Mask R-CNN with `masks` of them to outline."""
     maps = _pyramid(cnn, _stages(cnn.frozen(), image))
     for level, x in enumerate([*maps, cnn.max_pool(maps[-1], 1, 2)]):
@@ -67,21 +63,21 @@ def rcnn(cnn: CnnBuilder, image: int, n_classes: int, *, regions: int = 512, mas
     return scores
 
 
-def _propose(cnn: CnnBuilder, x: int, learned: bool) -> None:
+def _propose(cnn: Recorder, x: int, learned: bool) -> None:
     """Score and place of three boxes at each pixel."""
     x = cnn.relu(cnn.conv(x, _WIDTH, 3, bias=True, learned=learned))
     cnn.conv(x, 3, 1, bias=True, learned=learned)
     cnn.conv(x, 3 * 4, 1, bias=True, learned=learned)
 
 
-def _outline(cnn: CnnBuilder, x: int, n_classes: int) -> None:
+def _outline(cnn: Recorder, x: int, n_classes: int) -> None:
     for _ in range(4):
         x = cnn.relu(cnn.conv(x, _WIDTH, 3, bias=True))
     x = cnn.relu(cnn.conv_transpose(x, _WIDTH, 2, 2, bias=True))
     cnn.conv(x, n_classes, 1, bias=True)
 
 
-def retinanet(cnn: CnnBuilder, image: int, n_classes: int, *, from_stage: bool = False) -> int:
+def retinanet(cnn: Recorder, image: int, n_classes: int, *, from_stage: bool = False) -> int:
     """Nine boxes per pixel of five maps; the fourth is made of the third or, in the paper, the last stage."""
     stages = _stages(cnn.frozen(), image)[1:]
     maps = _pyramid(cnn, stages)
@@ -94,7 +90,7 @@ def retinanet(cnn: CnnBuilder, image: int, n_classes: int, *, from_stage: bool =
     return cnn.concat(*outputs[1], flat=True)
 
 
-def _tower(cnn: CnnBuilder, x: int, channels: int, *, learned: bool, normalized: bool = False) -> int:
+def _tower(cnn: Recorder, x: int, channels: int, *, learned: bool, normalized: bool = False) -> int:
     """Four convolutions and one to the outputs."""
     for _ in range(4):
         x = cnn.conv(x, _WIDTH, 3, bias=not normalized, learned=learned)
@@ -102,7 +98,7 @@ def _tower(cnn: CnnBuilder, x: int, channels: int, *, learned: bool, normalized:
     return cnn.conv(x, channels, 3, bias=True, learned=learned)
 
 
-def ssd_pyramid(cnn: CnnBuilder, image: int, n_classes: int) -> int:
+def ssd_pyramid(cnn: Recorder, image: int, n_classes: int) -> int:
     """NVIDIA's SSD320: a RetinaNet of six boxes per pixel with a normalisation per level and layer."""
     maps = _pyramid(cnn, _stages(cnn, image, early_stride=True)[1:], normalized=True)
     for _ in range(2):
@@ -116,7 +112,7 @@ def ssd_pyramid(cnn: CnnBuilder, image: int, n_classes: int) -> int:
     return cnn.concat(*outputs[1], flat=True)
 
 
-def efficientdet(cnn: CnnBuilder, image: int, n_classes: int, *, width: int, layers: int, depth: int) -> int:
+def efficientdet(cnn: Recorder, image: int, n_classes: int, *, width: int, layers: int, depth: int) -> int:
     """EfficientNet, `layers` pyramids that run down and up again, heads of `depth` convolutions."""
     stages = stage_outputs(cnn, image)
     third, fourth, fifth = stages[2], stages[4], stages[6]
@@ -134,32 +130,32 @@ def efficientdet(cnn: CnnBuilder, image: int, n_classes: int, *, width: int, lay
     return cnn.concat(*outputs[1], flat=True)
 
 
-def _projected(cnn: CnnBuilder, x: int, width: int) -> int:
+def _projected(cnn: Recorder, x: int, width: int) -> int:
     return cnn.batchnorm(cnn.conv(x, width, 1, bias=True))
 
 
-def _down_and_up(cnn: CnnBuilder, maps: Sequence[int], again: Sequence[int]) -> list[int]:
+def _down_and_up(cnn: Recorder, maps: Sequence[int], again: Sequence[int]) -> list[int]:
     """One layer of the pyramid, finest map first; `again` are the maps that the way up reads."""
     down = [maps[-1]]
     for x in maps[-2::-1]:
-        down.insert(0, _weighted(cnn, x, _resized(cnn, down[0], x)))
+        down.insert(0, _weighted(cnn, x, cnn.resized(down[0], x)))
     outputs = down[:1]
     for x, between in zip(again[1:-1], down[1:-1], strict=True):
         outputs.append(_weighted(cnn, x, between, cnn.max_pool(outputs[-1], 3, 2, 1)))
     return [*outputs, _weighted(cnn, again[-1], cnn.max_pool(outputs[-1], 3, 2, 1))]
 
 
-def _weighted(cnn: CnnBuilder, *xs: int) -> int:
+def _weighted(cnn: Recorder, *xs: int) -> int:
     """A sum with a learned weight for each map, and a separable convolution."""
     x = cnn.add(*(cnn.elementwise(x, "scale", vector_parameters=1) for x in xs))
     return cnn.batchnorm(_separable(cnn, cnn.activation(x, "silu"), cnn.channels(x), learned=True))
 
 
-def _separable(cnn: CnnBuilder, x: int, channels: int, *, learned: bool) -> int:
+def _separable(cnn: Recorder, x: int, channels: int, *, learned: bool) -> int:
     return cnn.conv(cnn.depthwise(x, 3, learned=learned), channels, 1, bias=True, learned=learned)
 
 
-def _head(cnn: CnnBuilder, x: int, channels: int, depth: int, *, learned: bool) -> int:
+def _head(cnn: Recorder, x: int, channels: int, depth: int, *, learned: bool) -> int:
     """Separable convolutions that all levels share, with a normalisation per level."""
     for _ in range(depth):
         x = cnn.activation(cnn.batchnorm(_separable(cnn, x, cnn.channels(x), learned=learned)), "silu")

@@ -8,34 +8,30 @@ from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
 
-from trainlaw.datasets.cnns.builder import CnnBuilder
-from trainlaw.datasets.cnns.zoo.entry import Entry
-from trainlaw.datasets.cnns.zoo.resnet import bottleneck_block, stem
+from tools.zoo.entry import Entry
+from tools.zoo.recorder import Recorder
+from tools.zoo.resnet import bottleneck_block, stem
 
 
-def _two_convs(cnn: CnnBuilder, x: int, channels: tuple[int, int], padding: str) -> int:
+def _two_convs(cnn: Recorder, x: int, channels: tuple[int, int], padding: str) -> int:
     for width in channels:
         x = cnn.relu(cnn.conv(x, width, 3, padding=padding, bias=True))
     return x
 
 
-def _up(cnn: CnnBuilder, x: int, channels: int, padded: bool) -> int:
+def _up(cnn: Recorder, x: int, channels: int, padded: bool) -> int:
     """Twice the height and width: a transposed convolution, or repeated pixels and a convolution."""
     if not padded:
         return cnn.relu(cnn.conv_transpose(x, channels, 3, 2, padding="same", bias=True))
-    _, height, width = cnn.shape(x)
-    return cnn.relu(cnn.conv(cnn.upsample(x, 2 * height, 2 * width), channels, 2, padding="same", bias=True))
+    return cnn.relu(cnn.conv(cnn.doubled(x), channels, 2, padding="same", bias=True))
 
 
-def _beside(cnn: CnnBuilder, x: int, skipped: int) -> int:
+def _beside(cnn: Recorder, x: int, skipped: int) -> int:
     """The channels of `x` and of the middle of an earlier, larger image."""
-    _, height, width = cnn.shape(x)
-    if cnn.shape(skipped)[1:] != (height, width):
-        skipped = cnn.slice(skipped, cnn.channels(skipped), height, width)
-    return cnn.concat(x, skipped)
+    return cnn.concat(x, cnn.cropped(skipped, x))
 
 
-def unet(cnn: CnnBuilder, image: int, n_classes: int, *, widths: tuple[int, ...], padded: bool) -> int:
+def unet(cnn: Recorder, image: int, n_classes: int, *, widths: tuple[int, ...], padded: bool) -> int:
     """Pairs of convolutions at `len(widths)` resolutions, down and up again, with copies across.
 
     `padded` keeps the sides and halves the channels before each resolution is doubled; without it each
@@ -56,7 +52,7 @@ def unet(cnn: CnnBuilder, image: int, n_classes: int, *, widths: tuple[int, ...]
     return cnn.conv(x, n_classes, 1, bias=True)
 
 
-def _two_normalized_convs(cnn: CnnBuilder, x: int, channels: int, stride: int = 1) -> int:
+def _two_normalized_convs(cnn: Recorder, x: int, channels: int, stride: int = 1) -> int:
     for step in (stride, 1):
         x = cnn.conv(x, channels, 3, step)
         x = cnn.elementwise(x, "instancenorm", vector_parameters=2 * channels)
@@ -64,7 +60,7 @@ def _two_normalized_convs(cnn: CnnBuilder, x: int, channels: int, stride: int = 
     return x
 
 
-def nnunet(cnn: CnnBuilder, image: int, n_classes: int, *, widths: tuple[int, ...]) -> int:
+def nnunet(cnn: Recorder, image: int, n_classes: int, *, widths: tuple[int, ...]) -> int:
     """Pairs of convolutions, each with instance normalisation, at `len(widths)` resolutions, down and up."""
     x, skipped = _two_normalized_convs(cnn, image, widths[0]), []
     for width in widths[1:]:
@@ -82,7 +78,7 @@ _MORE_MAPS = ((256, 512, 2, 1), (256, 512, 2, 1), (128, 256, 2, 1), (128, 256, 1
 _BOXES = (4, 6, 6, 6, 4, 4)
 
 
-def ssd(cnn: CnnBuilder, image: int, n_classes: int) -> int:
+def ssd(cnn: Recorder, image: int, n_classes: int) -> int:
     """SSD on the first three stages of ResNet-50, the third without its stride; six maps of boxes."""
     x = stem(cnn, image)
     for channels, count, stride in ((64, 3, 1), (128, 4, 2), (256, 6, 1)):

@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from trainlaw.datasets.cnns.builder import CnnBuilder
-from trainlaw.datasets.cnns.zoo.entry import Entry
+from tools.zoo.entry import Entry
+from tools.zoo.recorder import Recorder
 
 
-def _unit(cnn: CnnBuilder, x: int, channels: int, kernel: int, stride: int = 1) -> int:
+def _unit(cnn: Recorder, x: int, channels: int, kernel: int, stride: int = 1) -> int:
     return cnn.conv_bn(x, channels, kernel, stride, activation="leaky_relu")
 
 
-def darknet19(cnn: CnnBuilder, image: int, n_classes: int) -> int:
+def darknet19(cnn: Recorder, image: int, n_classes: int) -> int:
     """Nineteen convolutions, 3 x 3 and 1 x 1 in turn."""
     x = image
     # Table 6 of arXiv:1612.08242.
@@ -23,7 +23,7 @@ def darknet19(cnn: CnnBuilder, image: int, n_classes: int) -> int:
     return cnn.global_average_pool(cnn.conv(x, n_classes, 1, bias=True))
 
 
-def _residual(cnn: CnnBuilder, x: int) -> int:
+def _residual(cnn: Recorder, x: int) -> int:
     channels = cnn.channels(x)
     return cnn.add(x, _unit(cnn, _unit(cnn, x, channels // 2, 1), channels, 3))
 
@@ -32,7 +32,7 @@ def _residual(cnn: CnnBuilder, x: int) -> int:
 _COUNTS = (1, 2, 8, 8, 4)
 
 
-def darknet53(cnn: CnnBuilder, image: int, n_classes: int) -> int:
+def darknet53(cnn: Recorder, image: int, n_classes: int) -> int:
     """Fifty-two convolutions with shortcuts and a dense layer."""
     x = _unit(cnn, image, 32, 3)
     for stage, count in enumerate(_COUNTS):
@@ -40,7 +40,7 @@ def darknet53(cnn: CnnBuilder, image: int, n_classes: int) -> int:
     return cnn.dense(cnn.global_average_pool(x), n_classes)
 
 
-def _cross_stage(cnn: CnnBuilder, x: int, channels: int, count: int, first: bool) -> int:
+def _cross_stage(cnn: Recorder, x: int, channels: int, count: int, first: bool) -> int:
     """A stage whose input is split: one half passes residual blocks, the other goes around them."""
     width = channels if first else channels // 2
     x = cnn.conv_bn(x, channels, 3, 2, activation="mish")
@@ -53,7 +53,7 @@ def _cross_stage(cnn: CnnBuilder, x: int, channels: int, count: int, first: bool
     return cnn.conv_bn(cnn.concat(x, around), channels, 1, activation="mish")
 
 
-def cspdarknet53(cnn: CnnBuilder, image: int, n_classes: int) -> int:
+def cspdarknet53(cnn: Recorder, image: int, n_classes: int) -> int:
     """Darknet-53 with cross-stage partial connections."""
     x = cnn.conv_bn(image, 32, 3, activation="mish")
     for stage, count in enumerate(_COUNTS):
@@ -61,7 +61,7 @@ def cspdarknet53(cnn: CnnBuilder, image: int, n_classes: int) -> int:
     return cnn.dense(cnn.global_average_pool(x), n_classes)
 
 
-def atrous_vgg16(cnn: CnnBuilder, image: int, n_classes: int) -> int:
+def atrous_vgg16(cnn: Recorder, image: int, n_classes: int) -> int:
     """VGG-16 with its dense layers as convolutions, one dilated (Liu et al. 2015, arXiv:1512.02325)."""
     x = image
     for stage, count in enumerate((2, 2, 3, 3, 3)):

@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 
-from trainlaw.datasets.cnns.builder import CnnBuilder
-from trainlaw.datasets.cnns.zoo.entry import Entry
+from tools.zoo.entry import Entry
+from tools.zoo.recorder import Recorder
 
 # Small CNNs for small images: LeNet-5 (LeCun et al. 1998), MNIST and CIFAR examples, plain stacks.
 
 
-def lenet5(cnn: CnnBuilder, image: int, n_classes: int) -> int:
+def lenet5(cnn: Recorder, image: int, n_classes: int) -> int:
     """Two 5 x 5 convolutions and three dense layers."""
     x = image
     for channels in (6, 16):
@@ -20,7 +20,7 @@ def lenet5(cnn: CnnBuilder, image: int, n_classes: int) -> int:
     return cnn.dense(x, n_classes)
 
 
-def mnist_cnn(cnn: CnnBuilder, image: int, n_classes: int) -> int:
+def mnist_cnn(cnn: Recorder, image: int, n_classes: int) -> int:
     """Two 3 x 3 convolutions and one dense layer."""
     x = image
     for channels in (32, 64):
@@ -28,7 +28,7 @@ def mnist_cnn(cnn: CnnBuilder, image: int, n_classes: int) -> int:
     return cnn.dense(x, n_classes)
 
 
-def cifar10_cnn(cnn: CnnBuilder, image: int, n_classes: int) -> int:
+def cifar10_cnn(cnn: Recorder, image: int, n_classes: int) -> int:
     """Two pairs of 3 x 3 convolutions and two dense layers."""
     x = image
     for channels in (32, 64):
@@ -39,7 +39,7 @@ def cifar10_cnn(cnn: CnnBuilder, image: int, n_classes: int) -> int:
     return cnn.dense(x, n_classes)
 
 
-def plain_stack(cnn: CnnBuilder, image: int, n_classes: int, depth: int, width: int) -> int:
+def plain_stack(cnn: Recorder, image: int, n_classes: int, depth: int, width: int) -> int:
     """`depth` pairs of a 3 x 3 convolution and a pooling, channels doubling from `width`; two dense."""
     x = image
     for position in range(depth):
@@ -50,13 +50,13 @@ def plain_stack(cnn: CnnBuilder, image: int, n_classes: int, depth: int, width: 
 # AlexNet (Krizhevsky et al. 2012) as frameworks and benchmarks write it, and OverFeat (arXiv:1312.6229).
 
 
-def _classifier(cnn: CnnBuilder, x: int, n_classes: int, widths: tuple[int, int] = (4096, 4096)) -> int:
+def _classifier(cnn: Recorder, x: int, n_classes: int, widths: tuple[int, int] = (4096, 4096)) -> int:
     for features in widths:
         x = cnn.dropout(cnn.relu(cnn.dense(x, features)))
     return cnn.dense(x, n_classes)
 
 
-def torch_alexnet(cnn: CnnBuilder, image: int, n_classes: int) -> int:
+def torch_alexnet(cnn: Recorder, image: int, n_classes: int) -> int:
     """The single-tower form (arXiv:1404.5997) of torchvision."""
     x = cnn.relu(cnn.conv(image, 64, 11, 4, padding=2, bias=True))
     x = cnn.relu(cnn.conv(cnn.max_pool(x, 3, 2), 192, 5, bias=True))
@@ -67,7 +67,7 @@ def torch_alexnet(cnn: CnnBuilder, image: int, n_classes: int) -> int:
     return _classifier(cnn, x, n_classes)
 
 
-def two_tower_alexnet(cnn: CnnBuilder, image: int, n_classes: int, *, groups: int, ceil: bool) -> int:
+def two_tower_alexnet(cnn: Recorder, image: int, n_classes: int, *, groups: int, ceil: bool) -> int:
     """The 2012 form, with local response normalisation; `groups` is 2 with the towers kept apart.
 
     `ceil` keeps last incomplete pooling windows, as Caffe does, so that images of 224 and 227 pixels fit.
@@ -82,7 +82,7 @@ def two_tower_alexnet(cnn: CnnBuilder, image: int, n_classes: int, *, groups: in
     return _classifier(cnn, cnn.max_pool(x, 3, 2, ceil=ceil), n_classes)
 
 
-def tensorflow_alexnet(cnn: CnnBuilder, image: int, n_classes: int) -> int:
+def tensorflow_alexnet(cnn: Recorder, image: int, n_classes: int) -> int:
     """The form of the TensorFlow benchmark scripts."""
     x = cnn.relu(cnn.conv(image, 64, 11, 4, padding="valid", bias=True))
     x = cnn.relu(cnn.conv(cnn.max_pool(x, 3, 2), 192, 5, bias=True))
@@ -92,7 +92,7 @@ def tensorflow_alexnet(cnn: CnnBuilder, image: int, n_classes: int) -> int:
     return _classifier(cnn, cnn.max_pool(x, 3, 2), n_classes)
 
 
-def profet_alexnet(cnn: CnnBuilder, image: int, n_classes: int) -> int:
+def profet_alexnet(cnn: Recorder, image: int, n_classes: int) -> int:
     """PROFET's form: stride 1 in the first convolution, padding layers, every output normalised."""
 
     def unit(x: int, channels: int, kernel: int) -> int:
@@ -108,7 +108,7 @@ def profet_alexnet(cnn: CnnBuilder, image: int, n_classes: int) -> int:
     return cnn.batchnorm(cnn.dense(x, n_classes))
 
 
-def overfeat(cnn: CnnBuilder, image: int, n_classes: int) -> int:
+def overfeat(cnn: Recorder, image: int, n_classes: int) -> int:
     """OverFeat's fast model."""
     x = cnn.max_pool(cnn.relu(cnn.conv(image, 96, 11, 4, padding="valid", bias=True)), 2)
     x = cnn.max_pool(cnn.relu(cnn.conv(x, 256, 5, padding="valid", bias=True)), 2)
@@ -131,7 +131,7 @@ _VGG_STAGES: Mapping[int, tuple[int, ...]] = {
 }
 
 
-def vgg_features(cnn: CnnBuilder, image: int, depth: int, batchnorm: bool) -> int:
+def vgg_features(cnn: Recorder, image: int, depth: int, batchnorm: bool) -> int:
     """Five stages of 3 x 3 convolutions, each ending in a pooling."""
     x = image
     for stage, count in enumerate(_VGG_STAGES[depth]):
@@ -142,7 +142,7 @@ def vgg_features(cnn: CnnBuilder, image: int, depth: int, batchnorm: bool) -> in
     return x
 
 
-def vgg(cnn: CnnBuilder, image: int, n_classes: int, depth: int, batchnorm: bool = False) -> int:
+def vgg(cnn: Recorder, image: int, n_classes: int, depth: int, batchnorm: bool = False) -> int:
     """A VGG of 11 to 19 layers with weights."""
     # Images other than 224 pixels are pooled to 7 x 7, so that the dense layers keep their size.
     x = cnn.adaptive_average_pool(vgg_features(cnn, image, depth, batchnorm), 7)
@@ -151,7 +151,7 @@ def vgg(cnn: CnnBuilder, image: int, n_classes: int, depth: int, batchnorm: bool
     return cnn.dense(x, n_classes)
 
 
-def profet_vgg(cnn: CnnBuilder, image: int, n_classes: int, depth: int) -> int:
+def profet_vgg(cnn: Recorder, image: int, n_classes: int, depth: int) -> int:
     """PROFET's form: no resampling before the dense layers, no dropout."""
     x = vgg_features(cnn, image, depth, batchnorm=False)
     for _ in range(2):
@@ -168,14 +168,14 @@ def _vgg_entry(
 # SqueezeNet 1.0 and 1.1 (Iandola et al. 2016, arXiv:1602.07360).
 
 
-def _fire(cnn: CnnBuilder, x: int, squeeze: int, expand: int) -> int:
+def _fire(cnn: Recorder, x: int, squeeze: int, expand: int) -> int:
     x = cnn.relu(cnn.conv(x, squeeze, 1, bias=True))
     sides = [cnn.relu(cnn.conv(x, expand, kernel, bias=True)) for kernel in (1, 3)]
     return cnn.concat(*sides)
 
 
 def squeezenet(
-    cnn: CnnBuilder, image: int, n_classes: int, stem: tuple[int, int], pooled_before: tuple[int, ...]
+    cnn: Recorder, image: int, n_classes: int, stem: tuple[int, int], pooled_before: tuple[int, ...]
 ) -> int:
     """Eight fire modules; `stem` is the first layer's channels and kernel, `pooled_before` pooled modules."""
     x = cnn.relu(cnn.conv(image, stem[0], stem[1], 2, padding="valid", bias=True))

@@ -3,7 +3,7 @@ import math
 
 import pytest
 from trainlaw.app.studies.search import SearchedRows, searched_on_all_rows
-from trainlaw.app.studies.term_kinds import TermShares, chosen_again, kinds_of
+from trainlaw.app.studies.terms_found import TermShares, chosen_again, kinds_of
 from trainlaw.app.terminal.formula import chosen_again_text
 from trainlaw.datasets import TARGET, feature_specs
 from trainlaw.formulas import Formula, InputError, parse_text

@@ -1,8 +1,7 @@
-"""Convert the sources' files of the atlas into the shipped tables: `python -m ...atlas_conversion FOLDER`.
+"""Convert the sources' files of the atlas into the shipped tables: `python -m tools.atlas FOLDER`.
 
 FOLDER holds `atlas/*.csv.gz` (one file per source), `tables/T5_*_released.csv.gz` and `runs/timm.csv.gz`. The
-rows that ship as `runs_single.csv.gz` and `runs_multi.csv.gz` come first and stay as they are. Two tables are
-written into the folder of shipped data; their sha256 go into `registry.json` by hand, as for every table.
+rows that ship as `runs_single.csv.gz` and `runs_multi.csv.gz` come first and stay as they are.
 """
 
 import gzip
@@ -20,6 +19,8 @@ from trainlaw.datasets.files.storage import read_data_table
 from trainlaw.datasets.hardware.gpus import find_gpu
 from trainlaw.datasets.measurements.runs import OPTIONAL_COLUMNS, RUN_COLUMNS, with_defaults
 from trainlaw.formulas.errors import TrainlawError
+
+from tools.checksums import write_data_files
 
 Row = dict[str, object]
 
@@ -495,14 +496,11 @@ def _written(runs: pd.DataFrame) -> bytes:
     return gzip.compress(text.getvalue().encode(), mtime=0)
 
 
-def main(arguments: list[str]) -> None:
+def main(folder: str) -> None:
     """Write both tables next to the other shipped data."""
-    folder = Path(arguments[0])
-    target = Path(__file__).parents[1] / "data"
-    for file, runs in zip((SINGLE_FILE, MULTI_FILE), convert(folder), strict=True):
-        (target / file).write_bytes(_written(runs))
-        print(f"{file}: {len(runs):,} runs, {int(runs['pool'].sum()):,} pooled")
+    tables = zip((SINGLE_FILE, MULTI_FILE), convert(Path(folder)), strict=True)
+    write_data_files({file: _written(runs) for file, runs in tables}, Path("datasets/data"))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(sys.argv[1])

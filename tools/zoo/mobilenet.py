@@ -5,8 +5,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
-from trainlaw.datasets.cnns.builder import CnnBuilder
-from trainlaw.datasets.cnns.zoo.entry import Entry
+from tools.zoo.entry import Entry
+from tools.zoo.recorder import Recorder
 
 # MobileNet v1, v2 and v3 (arXiv:1704.04861, 1801.04381, 1905.02244) and MnasNet (arXiv:1807.11626).
 
@@ -18,13 +18,13 @@ def round_to_eight(channels: float) -> int:
     return rounded + 8 if rounded < 0.9 * channels else rounded
 
 
-def gated(cnn: CnnBuilder, x: int, hidden: int, inner: str, outer: str) -> int:
+def gated(cnn: Recorder, x: int, hidden: int, inner: str, outer: str) -> int:
     """Channels weighted by two dense layers on their means, with the activations `inner` and `outer`."""
     gate = cnn.activation(cnn.dense(cnn.global_average_pool(x), hidden), inner)
     return cnn.multiply(x, cnn.activation(cnn.dense(gate, cnn.channels(x)), outer))
 
 
-def mobilenet_v1(cnn: CnnBuilder, image: int, n_classes: int, width: float = 1.0) -> int:
+def mobilenet_v1(cnn: Recorder, image: int, n_classes: int, width: float = 1.0) -> int:
     """Depthwise and 1 x 1 convolutions in turn; `width` multiplies the channels."""
     # Channels and stride of each pair: table 1 of arXiv:1704.04861.
     x = cnn.conv_bn(image, int(32 * width), 3, 2)
@@ -54,7 +54,7 @@ class Stage(NamedTuple):
     kernel: int = 3
 
 
-def inverted_residual(cnn: CnnBuilder, x: int, stage: Stage, channels: int, stride: int) -> int:
+def inverted_residual(cnn: Recorder, x: int, stage: Stage, channels: int, stride: int) -> int:
     """Expand by 1 x 1, filter depthwise, project by 1 x 1; added to the input where shapes agree."""
     y = (
         x
@@ -66,7 +66,7 @@ def inverted_residual(cnn: CnnBuilder, x: int, stage: Stage, channels: int, stri
     return cnn.add(x, y) if stride == 1 and cnn.channels(x) == channels else y
 
 
-def _stages(cnn: CnnBuilder, x: int, stages: tuple[Stage, ...], width: float) -> int:
+def _stages(cnn: Recorder, x: int, stages: tuple[Stage, ...], width: float) -> int:
     for stage in stages:
         for position in range(stage.blocks):
             channels = round_to_eight(stage.channels * width)
@@ -86,9 +86,7 @@ _V2 = (
 )
 
 
-def mobilenet_v2(
-    cnn: CnnBuilder, image: int, n_classes: int, width: float = 1.0, dropout: bool = True
-) -> int:
+def mobilenet_v2(cnn: Recorder, image: int, n_classes: int, width: float = 1.0, dropout: bool = True) -> int:
     """Inverted residuals; `width` multiplies the channels."""
     x = cnn.conv_bn(image, round_to_eight(32 * width), 3, 2, activation="relu6")
     x = _stages(cnn, x, _V2, width)
@@ -107,7 +105,7 @@ _MNAS = (
 )
 
 
-def mnasnet(cnn: CnnBuilder, image: int, n_classes: int, width: float) -> int:
+def mnasnet(cnn: Recorder, image: int, n_classes: int, width: float) -> int:
     """Inverted residuals found by search; `width` multiplies the channels."""
     x = cnn.conv_bn(image, round_to_eight(32 * width), 3, 2)
     x = cnn.conv_bn(cnn.depthwise_bn(x, 3), round_to_eight(16 * width), 1, activation=None)
@@ -159,7 +157,7 @@ _V3_SMALL = (
 )
 
 
-def _v3_unit(cnn: CnnBuilder, x: int, unit: Unit) -> int:
+def _v3_unit(cnn: Recorder, x: int, unit: Unit) -> int:
     y = x
     if unit.expanded != cnn.channels(x):
         y = cnn.conv_bn(y, unit.expanded, 1, activation=unit.activation)
@@ -170,7 +168,7 @@ def _v3_unit(cnn: CnnBuilder, x: int, unit: Unit) -> int:
     return cnn.add(x, y) if unit.stride == 1 and cnn.channels(x) == unit.channels else y
 
 
-def mobilenet_v3(cnn: CnnBuilder, image: int, n_classes: int, units: tuple[Unit, ...], features: int) -> int:
+def mobilenet_v3(cnn: Recorder, image: int, n_classes: int, units: tuple[Unit, ...], features: int) -> int:
     """Inverted residuals with gates; `features` is the width of the dense layer before the classes."""
     x = cnn.conv_bn(image, 16, 3, 2, activation="hardswish")
     for unit in units:
@@ -191,7 +189,7 @@ _SHUFFLENET_WIDTHS: Mapping[str, tuple[int, ...]] = {
 }
 
 
-def _shuffle_unit(cnn: CnnBuilder, x: int, channels: int, stride: int) -> int:
+def _shuffle_unit(cnn: Recorder, x: int, channels: int, stride: int) -> int:
     half = channels // 2
     if stride == 1:
         # Half of the channels pass untouched; the shuffle at the end mixes the halves.
@@ -203,7 +201,7 @@ def _shuffle_unit(cnn: CnnBuilder, x: int, channels: int, stride: int) -> int:
 
 
 def shufflenet_v2(
-    cnn: CnnBuilder, image: int, n_classes: int, widths: tuple[int, ...], small_image: bool = False
+    cnn: Recorder, image: int, n_classes: int, widths: tuple[int, ...], small_image: bool = False
 ) -> int:
     """Three stages of units; `small_image` keeps the full resolution at first, for images of 32 x 32."""
     x = cnn.conv_bn(image, 24, 3, 1 if small_image else 2)
