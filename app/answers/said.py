@@ -99,7 +99,7 @@ class Answers:
 
 
 def word_of(words: tuple[str, ...], value: float) -> str:
-    """Return what a value means in words.
+    """Return the word for a value.
 
     >>> word_of(("fits", "cannot fit"), 1.0), word_of(("fits", "cannot fit"), float("nan"))
     ('cannot fit', 'not known')

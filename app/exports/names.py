@@ -142,7 +142,7 @@ def named_model(formula: Formula) -> NamedModel:
 
 
 def _numbers_of(gpu: Gpu, facts: Mapping[str, Fact]) -> dict[str, float]:
-    """Return the specifications of a GPU and what is said of it, as far as they are numbers."""
+    """Return the specifications of a GPU and the numbers that are said of it."""
     return {name: gpu.number(name) for name in NUMBER_COLUMNS} | {
         name: value for name, value in facts.items() if isinstance(value, float)
     }

@@ -1,4 +1,4 @@
-"""A row that is added to the table of answers appears in every output, and nowhere else is anything edited."""
+"""A row that is added to the table of answers appears in every output; nothing else is edited."""
 
 import json
 import shutil
@@ -51,7 +51,9 @@ def test_python_program(law, found, tmp_path):
     export_formula(law, tmp_path / "law.py")
     ask = "import sys; sys.path.insert(0, '.'); import law; found = law.predict('resnet50', 'T4', 8); "
     ask += "print(found.image_s, found.warnings[-1])"
-    done = subprocess.run([sys.executable, "-c", ask], cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", ask], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
     assert done.stdout == f"{found.time_s / 8} {SAID}\n"
 
 
