@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
-from trainlaw.datasets.cnns.architectures import built_architecture, without_names
+from trainlaw.datasets.cnns.architectures import built_architecture
 from trainlaw.datasets.cnns.counts import counts
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, memory_per_sample
@@ -30,7 +30,7 @@ from trainlaw.datasets.cnns.zoo import PREFIX, TIMM_COUNTS_FILE, timm_table
 from trainlaw.formulas.errors import InputError, MissingDependencyError, optional_package
 from trainlaw.formulas.files.text_files import csv_text
 
-from tools.architecture_lines import architecture_lines
+from tools.architecture_lines import architecture_lines, without_names
 from tools.checksums import write_data_files
 
 TIMM_VERSION = "0.6.12"

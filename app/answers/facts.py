@@ -41,6 +41,9 @@ def gpu_facts(formula: Formula, gpu: Gpu) -> dict[str, Fact]:
         "generation": gpu.generation or "unknown",
         "is_unseen_vendor": float(not is_known and not of_vendor),
         "is_unseen_generation": float(not is_known and of_vendor),
+        # Where a GPU has no faster units for 16-bit numbers, their data sheets state the rate of fp32.
+        "has_slow_fp16": float(gpu.has_fast_fp16 == 0),
+        "has_slow_bf16": float(gpu.peak_bf16_flop_per_s <= gpu.peak_fp32_flop_per_s),
         "is_other_gpu": float(calibrated is not None and gpu.gpu not in calibrated),
         **{f"is_unknown_{name}": float(isnan(gpu.number(name))) for name in study_specifications()},
     }
@@ -54,6 +57,8 @@ def precision_facts(formula: Formula, precision: str) -> dict[str, Fact]:
     return {
         "precision": precision,
         "is_tf32": float(precision == "tf32"),
+        "is_16_bit_float": float(precision in ("amp", "fp16")),
+        "is_bf16": float(precision == "bf16"),
         "is_untrained_precision": float(precision not in formula.provenance.get("precisions", (precision,))),
         "is_other_precision": float(calibrated is not None and precision not in calibrated),
         **dict(zip(OF_PRECISION, map(float, sizes), strict=True)),
@@ -65,6 +70,7 @@ def cnn_facts(cnn: CnnCounts) -> dict[str, Fact]:
     notes = reader_notes(cnn)
     memory = {name: float(getattr(cnn.memory_per_image, name)) for name in MEMORY_COLUMNS}
     return {
+        "input_size_px": float(cnn.input_size_px),
         "n_cnn_notes": float(len(notes)),
         "cnn_notes": "\n".join(notes),
         "rough": ROUGH_MEMORY if cnn.memory is None else "",

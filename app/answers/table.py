@@ -247,8 +247,33 @@ def _unknown(formula: Formula) -> Iterable[Answer]:
         )
 
 
-#: Warnings about memory, settings, calibration, host and several GPUs.
+# The built-in runs end here.
+_MOST_GPUS, _LEAST_PX, _MOST_PX = 256, 32, 832
+_OF_CNN = (
+    Answer("cnn_notes", when="n_cnn_notes", sentence="{cnn_notes}"),
+    Answer(
+        "unusual_size",
+        when=f"max(input_size_px - {_MOST_PX}, {_LEAST_PX} - input_size_px)",
+        sentence=f"images of {{input_size_px:whole}} px: runs have {_LEAST_PX} to {_MOST_PX} px",
+    ),
+)
+#: Warnings about precision, numbers of GPUs, memory, settings, calibration, host and several GPUs.
 _OTHERS = (
+    Answer(
+        "slow_fp16",
+        when="is_16_bit_float * has_slow_fp16",
+        sentence="this GPU has no fast 16-bit floats: expect the time of fp32, not less",
+    ),
+    Answer(
+        "slow_bf16",
+        when="is_bf16 * has_slow_bf16",
+        sentence="this GPU has no bf16: expect the time of fp32 or more",
+    ),
+    Answer(
+        "many_gpus",
+        when=f"n_gpus - {_MOST_GPUS}",
+        sentence=f"{{n_gpus:whole}} GPUs: no measured run has more than {_MOST_GPUS}",
+    ),
     Answer(
         "cannot_fit",
         when="fits_in_memory - 1",
@@ -341,7 +366,7 @@ ANSWERS: tuple[_Rows, ...] = (
     _outside,
     _coverage,
     _jointly,
-    (Answer("cnn_notes", when="n_cnn_notes", sentence="{cnn_notes}"),),
+    _OF_CNN,
     _unknown,
     _OTHERS,
     _calibration,

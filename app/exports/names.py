@@ -31,7 +31,7 @@ OF_ARGUMENTS = (
 )  # fmt: skip
 #: Further quantities of the table of answers that a program knows when it is asked.
 OF_CALL = (
-    "single_gpu_time_s", "interval_factor", "has_layout", "has_host_launch", "by_default",
+    "single_gpu_time_s", "interval_factor", "has_layout", "has_host_launch", "by_default", "input_size_px",
 )  # fmt: skip
 _TEXTS = ("gpu", "vendor", "generation", "precision", "layout")
 # A program predicts one GPU, eager mode and CNNs of the zoo, and refuses where there is no time.

@@ -12,6 +12,8 @@ from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.datasets import built_in_gpus, link_table
 from trainlaw.datasets.hardware.collectives import ALGORITHMS, FEATURE_OF_ALGORITHM, algorithm_indicator
+from trainlaw.datasets.hardware.possible import has_precision, link_family
+from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.formulas import Formula
 from trainlaw.validate.held_out_errors import BY_CNN, error_lines, intervals_of
 
@@ -50,6 +52,8 @@ def _gpus(formula: Formula, names: set[str]) -> _Rows:
         if gpu.gpu in rows:
             facts = gpu_facts(formula, gpu)
             rows[gpu.gpu] |= {
+                "family": link_family(gpu.gpu_link),
+                "lacks": [name for name in PRECISIONS if not has_precision(gpu, name)],
                 "own_link": gpu.gpu_link or gpu.host_link or "pcie3-x16",
                 "group": gpu.gpu_group,
                 "is_new": intervals_of(formula).is_new(gpu.generation),
@@ -82,6 +86,7 @@ def _links() -> _Rows:
     return {
         row["link"]: {
             "scope": row["scope"],
+            "family": link_family(row["link"]),
             "byte_per_s": row["effective_byte_per_s"],
             "s_per_byte": 1.0 / row["effective_byte_per_s"],
             "latency_s": row["latency_s"],

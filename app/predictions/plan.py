@@ -10,7 +10,7 @@ from math import ceil, inf
 import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.prices import Prices
-from trainlaw.app.inputs.requests import DEFAULT_SETUP, Setup, configured_row
+from trainlaw.app.inputs.requests import DEFAULT_SETUP, Setup, configured_row, impossible
 from trainlaw.app.models.scopes import check_predictable
 from trainlaw.app.predictions.predict import run_answers
 from trainlaw.app.predictions.training import Training
@@ -149,6 +149,7 @@ def _rows(cnn: CnnCounts, gpus: list[Gpu], options: PlanOptions) -> tuple[list[d
             if key not in largest:
                 largest[key] = largest_batch(cnn, *key)
             setups = [_setup(options, precision, count) for count in options.counts]
+            setups = [setup for setup in setups if len(gpus) == 1 or not impossible(gpu, setup)]
             for batch in _batches(largest[key], options.batches):
                 rows += [configured_row(cnn, gpu, batch, setup) for setup in setups]
                 fitting += [largest[key]] * len(setups)

@@ -76,13 +76,6 @@ def test_features_follow_from_data_sheet_and_counts(name):
     assert value(name) == pytest.approx(EXPECTED[name], rel=1e-9)
 
 
-@pytest.mark.parametrize("row", SKELETON_FEATURES, ids=NAMES)
-def test_units_are_those_of_the_name(row):
-    endings = {"per_s": "FLOP/s", "_s": "s", "macs": "MAC/sample", "elements": "element/sample"}
-    unit = next((unit for ending, unit in endings.items() if row.spec.name.endswith(ending)), "1")
-    assert str(row.spec.unit) == unit
-
-
 def test_in_fp32_nothing_is_cast_and_work_runs_on_the_lanes():
     settings = {"precision": "fp32", "layout": "nchw"}
     assert value("matrix_flop_per_s", **settings) == LANES

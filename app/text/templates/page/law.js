@@ -87,6 +87,7 @@ const factsOf = (gpu, choice) => {
     layout: choice.layout,
     has_layout: choice.layout === "nchw" ? 0 : 1,
     has_host_launch: choice.launch === null ? 0 : 1,
+    input_size_px: CNNS[choice.cnn].input_size_px,
     n_cnn_notes: notes.length,
     cnn_notes: notes.join("\n"),
     rough: isRough ? FORMULA.rough : "",

@@ -1,7 +1,7 @@
-"""Write `kernels.py`, the operators of the compiled machine, from the operator table.
+"""Write `evolve/machine/kernels.py`, the operators of the compiled machine, from the operator table.
 
-Run `python -m trainlaw.evolve.machine.kernel_source` after a change of the table; a test compares the file
-with the table. The file is checked in because numba caches compiled functions on disk only for source files.
+Run `python -m tools.kernels` from the root of a checkout after a change of the table; a test compares the
+file with the table. It is checked in because numba caches compiled functions on disk only for source files.
 """
 
 import re
@@ -12,7 +12,7 @@ from trainlaw.formulas import OPERATORS, Apply, Constant, Expression, Variable, 
 from trainlaw.formulas.algebra.operators import Operator
 from trainlaw.formulas.files.text_files import write_text_atomically
 
-KERNELS_PATH = Path(__file__).with_name("kernels.py")
+KERNELS_PATH = Path("evolve/machine/kernels.py")
 # Operators whose `math` function has no fast vector instruction; `vector_maths` computes the same values.
 VECTOR_FORMS = {
     "cbrt": "cube_root(a)",
@@ -28,7 +28,7 @@ VECTOR_FORMS = {
 }
 # With a whole number of vectors LLVM writes no loop over single rows.
 _START = ("    vector_hints()", "    n = (n + LANES - 1) & -LANES")
-_HEADER = '''"""Operators of the compiled machine, written by `trainlaw.evolve.machine.kernel_source`."""
+_HEADER = '''"""Operators of the compiled machine, written by `tools/kernels.py`."""
 
 import math
 
