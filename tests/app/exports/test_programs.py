@@ -19,6 +19,7 @@ from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.datasets import FEATURES, TARGET, built_in_gpus, feature_specs, find_cnn_counts
 from trainlaw.datasets.cnns.names import cnn_name
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES
+from trainlaw.datasets.hardware.possible import has_precision
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.formulas import Formula, InputError, load_formula, parse_text, variables
 
@@ -35,10 +36,10 @@ def random_questions(law, count, seed=5):
     """CNN, GPU, batch, precision, layout, tuned, seconds of a launch, pixels; None for the default."""
     choose, model = random.Random(seed), named_model(law)
     for _ in range(count):
-        cnn = choose.choice(model.cnns)
+        cnn, gpu = choose.choice(model.cnns), built_in_gpus().find(choose.choice(model.gpus).name)
+        known = [name for name in PRECISIONS if name != "unknown" and has_precision(gpu, name)]
         yield (
-            cnn.name, choose.choice(model.gpus).name, round(2 ** choose.uniform(0, 11)),
-            choose.choice([None, *(name for name in PRECISIONS if name != "unknown")]),
+            cnn.name, gpu.gpu, round(2 ** choose.uniform(0, 11)), choose.choice([None, *known]),
             choose.choice(["nchw", "channels_last"]), choose.random() < 0.3,
             choose.choice([None, 2.5e-5, 9e-4]), choose.choice([None, *cnn.sizes]),
         )  # fmt: skip
@@ -319,7 +320,7 @@ def test_the_tables_hold_what_the_features_need_and_no_more(tmp_path):
     model = named_model(law)
     memory = ("kept_elements", "kept_bytes", "working_elements", "unfolded_elements")
     assert model.cnn_columns == ("conv_macs", "params", "n_layers", *memory)
-    said = {"memory_bytes", "is_unknown_l2_bytes", "usual_launch_s"}
+    said = {"memory_bytes", "is_unknown_l2_bytes", "usual_launch_s", "has_slow_fp16", "has_slow_bf16"}
     assert set(model.gpu_columns) == {row.peak_column for row in PRECISIONS.values()} | said
     assert set(named_model(law_of("least_time_s + host_s")).gpu_columns) > set(model.gpu_columns)
     export_formula(law_of("host_s"), tmp_path / "law.py")
