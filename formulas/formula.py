@@ -164,27 +164,12 @@ class Formula:
         labels: Mapping[str, ArrayLike] | None = None,
         sums: RowSums | None = None,
     ) -> NDArray[np.float64]:
-        """Return the target in its unit, nan where the formula is not valid.
+        """Return the target in its unit, nan where the formula is not valid, shape (n_runs,).
 
-        Parameters
-        ----------
-        columns : mapping of str to array_like, shape (n_rows,)
-            The used features by name (mapping or data frame), in their units. A row is a run, or a layer
-            for a formula of scope "layer".
-        labels : mapping of str to array_like, shape (n_rows,), optional
-            Label columns of the grouped constants.
-        sums : RowSums, optional
-            Which rows add up to each run; by default the value of each row is returned.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_runs,)
-            Predicted target.
-
-        Raises
-        ------
-        UnknownNameError
-            If a column is missing.
+        columns : the used features by name (mapping or data frame), in their units, each of shape
+        (n_rows,). A row is a run, or a layer for a formula of scope "layer". labels : label columns of
+        the grouped constants, (n_rows,). sums : which rows add up to each run; by default the value of
+        each row is returned. Raises UnknownNameError for a missing column.
         """
         needed = {spec.name: _column(columns, spec.name) for spec in self.used_features}
         length = len(next(iter(needed.values()))) if needed else _length(columns, labels)
