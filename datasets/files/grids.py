@@ -22,6 +22,7 @@ from trainlaw.datasets.files.table_files import (
     trimmed,
 )
 from trainlaw.formulas.errors import InputError, optional_package
+from trainlaw.formulas.files.text_files import opened_file
 
 #: Larger tables are not kept by hand: `trainlaw data check` reads them in trainlaw's columns.
 MAX_GRID_BYTES = 64 * 2**20
@@ -107,7 +108,7 @@ def _cell(value: object, shared: dict[str, str | None]) -> object:
 
 def _text(place: Path, zipped: bool) -> str:
     try:
-        with gzip.open(place) if zipped else place.open("rb") as file:
+        with opened_file(place, MAX_GRID_BYTES) as packed, gzip.open(packed) if zipped else packed as file:
             data = file.read(MAX_GRID_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{place} is not a text table: {one_line(error)}") from None
