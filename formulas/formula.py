@@ -51,19 +51,9 @@ class GroupedConstant:
     default: float
 
     def column(self, labels: Mapping[str, ArrayLike] | None, length: int) -> NDArray[np.float64]:
-        """Return the constant's value per run.
+        """Return the constant's value per run, shape (length,).
 
-        Parameters
-        ----------
-        labels : mapping of str to array_like, shape (length,), or None
-            Label columns; without the constant's own, every run gets the default.
-        length : int
-            Number of runs.
-
-        Returns
-        -------
-        ndarray of float64, shape (length,)
-            Values.
+        labels : label columns of this length; without the constant's own, every run gets the default.
         """
         if labels is None or self.key not in labels:
             return np.full(length, self.default)
@@ -174,27 +164,12 @@ class Formula:
         labels: Mapping[str, ArrayLike] | None = None,
         sums: RowSums | None = None,
     ) -> NDArray[np.float64]:
-        """Return the target in its unit, nan where the formula is not valid.
+        """Return the target in its unit, nan where the formula is not valid, shape (n_runs,).
 
-        Parameters
-        ----------
-        columns : mapping of str to array_like, shape (n_rows,)
-            The used features by name (mapping or data frame), in their units. A row is a run, or a layer
-            for a formula of scope "layer".
-        labels : mapping of str to array_like, shape (n_rows,), optional
-            Label columns of the grouped constants.
-        sums : RowSums, optional
-            Which rows add up to each run; by default the value of each row is returned.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_runs,)
-            Predicted target.
-
-        Raises
-        ------
-        UnknownNameError
-            If a column is missing.
+        columns : the used features by name (mapping or data frame), in their units, each of shape
+        (n_rows,). A row is a run, or a layer for a formula of scope "layer". labels : label columns of
+        the grouped constants, (n_rows,). sums : which rows add up to each run; by default the value of
+        each row is returned. Raises UnknownNameError for a missing column.
         """
         needed = {spec.name: _column(columns, spec.name) for spec in self.used_features}
         length = len(next(iter(needed.values()))) if needed else _length(columns, labels)
@@ -204,17 +179,9 @@ class Formula:
         return rows.copy() if sums is None else sums.apply(rows)
 
     def out_of_range(self, columns: Mapping[str, ArrayLike]) -> dict[str, NDArray[np.bool_]]:
-        """Return where each used feature lies outside its training range.
+        """Return where each used feature with a known range lies outside it in training, shape (n_rows,).
 
-        Parameters
-        ----------
-        columns : mapping of str to array_like, shape (n_rows,)
-            As for `predict`.
-
-        Returns
-        -------
-        dict of str to ndarray of bool, shape (n_rows,)
-            Per used feature with a known range; nan counts as outside.
+        columns : as for `predict`; nan counts as outside.
         """
         found = {}
         for spec in self.used_features:
@@ -225,28 +192,11 @@ class Formula:
         return found
 
     def text(self, digits: int | None = 3) -> str:
-        """Return the expression as text.
-
-        Parameters
-        ----------
-        digits : int, optional
-            Significant digits of the constants; None for exact text.
-
-        Returns
-        -------
-        str
-            One line.
-        """
+        """Return the expression as one line; digits : significant ones of the constants, None for all."""
         return to_text(self.expression, digits)
 
     def terms(self) -> list[Expression]:
-        """Return the additive terms.
-
-        Returns
-        -------
-        list of Expression
-            Expressions whose sum is the formula.
-        """
+        """Return the additive terms: expressions whose sum is the formula."""
         return additive_terms(self.expression)
 
     def to_json(self) -> dict[str, Any]:

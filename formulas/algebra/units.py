@@ -34,22 +34,9 @@ class Unit:
 
     @classmethod
     def parse(cls, text: str) -> "Unit":
-        """Return the unit that a text describes.
+        """Return the unit that a text describes, such as "FLOP/s", "B/(element*s)", "s^(1/2)" or "1".
 
-        Parameters
-        ----------
-        text : str
-            Such as "FLOP/s", "B/(element*s)", "s^(1/2)" or "1".
-
-        Returns
-        -------
-        Unit
-            The unit.
-
-        Raises
-        ------
-        UnitError
-            If the text is no product of powers of the bases.
+        Raises UnitError for a text that is no product of powers of the bases.
         """
         if len(text) > MAX_LENGTH:
             raise UnitError(f"expected a unit of at most {MAX_LENGTH} characters, got {shown(text)}")

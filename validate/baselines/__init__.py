@@ -43,21 +43,11 @@ from trainlaw.validate.estimators import EstimatorFactory
 class Baseline:
     """A row of the table of baselines.
 
-    Attributes
-    ----------
-    name : str
-        Unique key, as in `trainlaw study --against`.
-    title : str
-        Name shown to the user.
-    scope : str
-        Scope of the formulas to compare with, a key of `trainlaw.formulas.scopes.SCOPES`; "" for all.
-    make : EstimatorFactory
-        Returns a new, unfitted estimator; can be pickled.
-    requires : str
-        What it needs beyond the rows of its scope: "" for nothing, "engine" for a third-party engine
-        (`trainlaw[peers]`), "profile" for the operation times of one GPU pair.
-    is_null : bool
-        Whether it knows next to nothing: what learns anything has to beat it.
+    name : unique key, as in `trainlaw study --against`. title : name shown to the user. scope : of the
+    formulas to compare with, a key of `trainlaw.formulas.scopes.SCOPES`; "" for all. make : returns a
+    new, unfitted estimator; can be pickled. requires : what it needs beyond the rows of its scope: "" for
+    nothing, "engine" for a third-party engine (`trainlaw[peers]`), "profile" for the operation times of
+    one GPU pair. is_null : whether it knows next to nothing: what learns anything has to beat it.
     """
 
     name: str
@@ -101,25 +91,8 @@ _BY_NAME: Mapping[str, Baseline] = MappingProxyType({row.name: row for row in TA
 
 
 def baseline(name: str) -> Baseline:
-    """Return the baseline with this name.
+    """Return the baseline with this name; UnknownNameError, with near names, where there is none.
 
-    Parameters
-    ----------
-    name : str
-        Unique key in `TABLE`.
-
-    Returns
-    -------
-    Baseline
-        Its row.
-
-    Raises
-    ------
-    UnknownNameError
-        With near names, if there is no such baseline.
-
-    Examples
-    --------
     >>> baseline("cf9").title
     'hand-derived, 9 terms'
     """
@@ -129,27 +102,12 @@ def baseline(name: str) -> Baseline:
 
 
 def baselines_for(scope: str, requires: str = "") -> dict[str, EstimatorFactory]:
-    """Return the factories of the baselines of a scope by name, in the order of the table.
+    """Return the factories of the baselines of a scope by name, in the order of the table, those of all
+    last.
 
-    Parameters
-    ----------
-    scope : str
-        A key of `trainlaw.formulas.scopes.SCOPES`.
-    requires : str
-        What these baselines need beyond the rows of the scope, as in `Baseline`.
+    requires : what they need beyond the rows of the scope, as in `Baseline`. Raises UnknownNameError for
+    another scope.
 
-    Returns
-    -------
-    dict of str to EstimatorFactory
-        With those of all scopes last.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no such scope.
-
-    Examples
-    --------
     >>> list(baselines_for("gpu_pair"))
     ['anchor_peak_ratio', 'gradient_boosting', 'constant']
     """
@@ -158,41 +116,13 @@ def baselines_for(scope: str, requires: str = "") -> dict[str, EstimatorFactory]
 
 
 def named_baselines(*names: str) -> dict[str, EstimatorFactory]:
-    """Return the factories of the baselines with these names.
-
-    Parameters
-    ----------
-    *names : str
-        Unique keys in `TABLE`.
-
-    Returns
-    -------
-    dict of str to EstimatorFactory
-        In the order of the names.
-
-    Raises
-    ------
-    UnknownNameError
-        With near names, if there is no such baseline.
-    """
+    """Return the factories of the baselines with these names, in this order; raises as `baseline`."""
     return {name: baseline(name).make for name in names}
 
 
 def title_of(estimator: str) -> str:
-    """Return the name of an estimator as shown to the user.
+    """Return the name of an estimator as shown to the user; one that is no baseline keeps its name.
 
-    Parameters
-    ----------
-    estimator : str
-        Name of a baseline, or of another estimator, which keeps its name.
-
-    Returns
-    -------
-    str
-        Title.
-
-    Examples
-    --------
     >>> title_of("cf9"), title_of("my_model")
     ('hand-derived, 9 terms', 'my_model')
     """
