@@ -152,7 +152,8 @@ def predict_command(
     check_request(request, single_gpu_seconds)
     choice = find_formulas(formula, scaling_formula or "", Path.cwd())
     used, origin = with_groups(choice.formula, parse_label_options(label)), choice.origin
-    predictions = predict_runs(used, requested_runs(request), choice.scaling, single_gpu_seconds)
+    training = whole.training()
+    predictions = predict_runs(used, requested_runs(request), choice.scaling, single_gpu_seconds, training)
     if single_gpu_seconds and choice.scaling is not None:
         used, origin = choice.scaling, choice.scaling_origin
     if ranking.all_gpus:
@@ -160,7 +161,7 @@ def predict_command(
     said = (used, origin, "" if machine.gpus in (None, 1) or single_gpu_seconds else choice.scaling_origin)
     cut = predictions if output.chosen is OutputFormat.table else predictions[: ranking.top]
     most = ranking.top or (_TOP if ranking.all_gpus else None)
-    text = _predictions_as(output.chosen, said, cut, whole.training(), most)
+    text = _predictions_as(output.chosen, said, cut, training, most)
     number = "1 prediction" if len(cut) == 1 else f"{len(cut)} predictions"
     print_or_write(text, output.out, f"{number} by {origin}")
 
@@ -184,9 +185,9 @@ def _predictions_as(
     )
 
     if form is OutputFormat.csv:
-        return predictions_csv(predictions, training).rstrip("\n")
+        return predictions_csv(predictions).rstrip("\n")
     if form is OutputFormat.json:
-        return predictions_json(predictions, training)
+        return predictions_json(predictions)
     return predictions_text(formula_line(*said), predictions, training, most)
 
 

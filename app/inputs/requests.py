@@ -5,14 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from trainlaw.app.inputs.resolve import known_gpus, named_cnn, reader_notes, unknown_specifications
+from trainlaw.app.inputs.resolve import known_gpus, named_cnn
 from trainlaw.app.inputs.selection import ALL_GPUS, GpuSelection
 from trainlaw.datasets import CnnCounts, Gpu, GpuCatalog, RunTable
 from trainlaw.datasets.files.mapping import near_columns
 from trainlaw.datasets.hardware.collectives import gpus_of_nodes
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.hardware.possible import impossible_setup
-from trainlaw.datasets.measurements.memory_fit import memory_warnings
 from trainlaw.datasets.measurements.runs import (
     PROFILER_COLUMNS,
     RUN_COLUMNS,
@@ -25,8 +24,6 @@ from trainlaw.formulas import InputError, TrainlawError
 from trainlaw.formulas.errors import shown
 from trainlaw.formulas.files.text_files import read_csv
 
-#: The built-in runs end here.
-MOST_GPUS, _SIZES_PX = 256, (32, 832)
 _NEEDED = ("cnn", "gpu", "batch_per_gpu")
 # Those of runs and of plans that say nothing about a configuration are not read.
 _KNOWN = (*_NEEDED, *(column.name for column in RUN_COLUMNS), *PROFILER_COLUMNS, "fabric", *PLAN_NOTES)
@@ -168,49 +165,6 @@ def impossible(gpu: Gpu, setup: Setup) -> str:
     parts = gpus_of_nodes(setup.allocation) if setup.allocation else ()
     n_gpus, n_nodes = (max(parts), 1) if parts else (setup.n_gpus or 1, setup.n_nodes or 1)
     return impossible_setup(gpu, setup.precision, setup.link, n_gpus, n_nodes)
-
-
-def unusual_precision(gpu: Gpu, precision: str) -> tuple[str, ...]:
-    """Return that a GPU computes no faster in a precision, where that is so."""
-    if precision in ("amp", "fp16") and gpu.has_fast_fp16 == 0:
-        return ("this GPU has no fast 16-bit floats: expect the time of fp32, not less",)
-    if precision == "bf16" and gpu.peak_bf16_flop_per_s <= gpu.peak_fp32_flop_per_s:
-        return ("this GPU has no bf16: expect the time of fp32 or more",)
-    return ()
-
-
-def many_gpus_sentence(n_gpus: str) -> str:
-    """Return that no measured run has that many GPUs."""
-    return f"{n_gpus} GPUs: no measured run has more than {MOST_GPUS}"
-
-
-def _size_warning(size_px: int) -> tuple[str, ...]:
-    low, high = _SIZES_PX
-    return () if low <= size_px <= high else (f"images of {size_px} px: runs have {low} to {high} px",)
-
-
-def run_warnings(runs: RunTable) -> list[tuple[str, ...]]:
-    """Return warnings per run: too little memory, notes on the CNN's file, unknown GPU specifications."""
-    notes = {cnn.key: reader_notes(cnn) for cnn in runs.facts.cnns}
-    many = [(many_gpus_sentence(str(n)),) if n > MOST_GPUS else () for n in runs.frame["n_gpus"].tolist()]
-    unknown = {
-        name: unknown_specifications(runs.facts.gpus.find(name)) for name in runs.frame["gpu"].unique()
-    }
-    frame, memory = runs.frame, memory_warnings(runs)
-    keys = frame[["cnn", "input_size_px", "n_classes"]].itertuples(index=False, name=None)
-    unusual = {
-        (name, precision): unusual_precision(runs.facts.gpus.find(name), precision)
-        for name, precision in frame[["gpu", "precision"]]
-        .drop_duplicates()
-        .itertuples(index=False, name=None)
-    }
-    return [
-        (*notes.get(key, ()), *_size_warning(key[1]), *unknown[gpu], *unusual[gpu, precision], *n_gpus,
-         *filter(None, [text]))
-        for key, gpu, precision, n_gpus, text in zip(
-            keys, frame["gpu"], frame["precision"], many, memory, strict=True
-        )
-    ]  # fmt: skip
 
 
 def runs_of_csv(

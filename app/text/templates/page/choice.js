@@ -66,8 +66,8 @@ const faultOf = (choice) => {
   const [maker, generation] = LINKS[choice.link]?.family ?? ["", 0];
   if (choice.gpus > choice.nodes && maker && (family[0] !== maker || (family[1] && generation > family[1])))
     return ["link", `${choice.gpu} has no link ${choice.link}.`];
-  if ((choice.largest || Math.ceil(choice.gpus / choice.nodes)) > FORMULA.said.perNode)
-    return ["nodes", `No node holds more than ${FORMULA.said.perNode} GPUs.`];
+  if ((choice.largest || Math.ceil(choice.gpus / choice.nodes)) > FORMULA.perNode)
+    return ["nodes", `No node holds more than ${FORMULA.perNode} GPUs.`];
   if (isSpread(choice)) return null;
   const { gpus, nodes, largest } = choice;
   return largest > 0
