@@ -13,13 +13,14 @@ from trainlaw.app.inputs.run_folder import check_target, new_run_folder
 from trainlaw.app.inputs.tables import any_table
 from trainlaw.app.models.builtin import SCALING_FORMULA
 from trainlaw.app.models.calibration import calibrated_law
+from trainlaw.app.models.doubts import trusted
 from trainlaw.app.models.user_formula import find_formula
 from trainlaw.app.predictions.predict import Prediction, predict_runs
 from trainlaw.app.report.run_files import write_run_files
 from trainlaw.app.studies.definition import definition_of, read_study_table
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.studies.study import study_table
-from trainlaw.datasets import RunTable
+from trainlaw.datasets import DATASETS, RunTable
 from trainlaw.datasets.measurements.formula_rows import feature_rows
 from trainlaw.evolve import FormulaRegressor
 from trainlaw.formulas import Formula, InputError
@@ -51,6 +52,8 @@ class Law(Formula):
         self,
         X: RunTable | str | Path | pd.DataFrame,
         y: Sequence[float] | np.ndarray | None = None,
+        *,
+        trust: bool = False,
     ) -> "Law":
         """Return this law calibrated to a machine with a few runs measured on it; see `trainlaw.calibrate`.
 
@@ -60,6 +63,8 @@ class Law(Formula):
             Runs on one GPU: a table, or a file of runs. With `y`: a frame with a column per feature.
         y : array_like, shape (n_rows,), optional
             Measured target of each row of a frame, in its unit; None for a table of runs, which has times.
+        trust : bool
+            As for `trainlaw.calibrate`.
 
         Returns
         -------
@@ -79,7 +84,7 @@ class Law(Formula):
         >>> law.provenance["calibrated"]["runs"]
         14
         """
-        return calibrate(self, X, y)
+        return calibrate(self, X, y, trust=trust)
 
 
 def study(
@@ -89,6 +94,7 @@ def study(
     overwrite: bool = False,
     workers: int = 2,
     cluster: str = "",
+    trust: bool = False,
     **options: object,
 ) -> StudyOutcome:
     """Fit a formula to measured runs and estimate its held-out error, as `trainlaw study` does.
@@ -105,6 +111,8 @@ def study(
         Number of worker processes. More than one needs `if __name__ == "__main__":` in a script.
     cluster : str
         Where to run instead: the address of a dask scheduler, "local:N" or a TOML file; "" for processes.
+    trust : bool
+        Whether to take times even if the built-in formula or other runs contradict them.
     **options : object
         Further entries of study.toml, such as `split="cnn"`, `seed=1`, `folds=17`, `evaluations=10_000`,
         `against=("null_compute", "cf9")`.
@@ -123,7 +131,7 @@ def study(
     if into is not None:
         check_target(Path(into), overwrite)
     outcome = study_table(
-        read_study_table(definition), definition, workers, lambda signals, total: None,
+        read_study_table(definition, trust), definition, workers, lambda signals, total: None,
         lambda progress: None, cluster=cluster,
     )  # fmt: skip
     if into is not None:
@@ -172,6 +180,7 @@ def predict(
     layout: str = "nchw",
     compilation: str = "eager",
     tuned: bool = False,
+    stack: str | None = None,
     host_launch_s: float | None = None,
     formula: Formula | str | Path | None = None,
 ) -> Prediction:
@@ -200,6 +209,9 @@ def predict(
         "nchw" or "channels_last"; "eager", "xla" or "inductor". A warning says which the formula ignores.
     tuned : bool
         Whether training runs in a vendor's container with fused kernels.
+    stack : str or None
+        Kernels of 16-bit convolutions: "eager", "channels_last", "fused" or "unknown"; None for what layout,
+        compilation and `tuned` imply.
     host_launch_s : float or None
         Seconds that the host needs to launch the kernels of one layer; None where it is not known.
     formula : Formula, str, Path or None
@@ -224,7 +236,7 @@ def predict(
     """
     setup = Setup(
         precision, n_gpus, n_nodes, allocation=allocation, bucketed=bucketed,
-        layout=layout, compilation=compilation, tuned=tuned, host_launch_s=host_launch_s,
+        layout=layout, compilation=compilation, tuned=tuned, stack=stack, host_launch_s=host_launch_s,
     )  # fmt: skip
     chosen = formula if isinstance(formula, Formula) else load_formula(formula or "built-in")
     runs = one_run(cnn, gpu, batch, pixels, setup)
@@ -236,6 +248,8 @@ def calibrate(
     formula: Formula | FormulaRegressor | str | Path,
     table: RunTable | str | Path | pd.DataFrame,
     y: Sequence[float] | np.ndarray | None = None,
+    *,
+    trust: bool = False,
 ) -> Law:
     """Calibrate a formula to a machine with a few runs measured on it, as `trainlaw calibrate` does.
 
@@ -247,6 +261,8 @@ def calibrate(
         Runs on one GPU: a table, or a file of runs. With `y`: a frame with a column per feature.
     y : array_like, shape (n_rows,), optional
         Measured target of each row of a frame, in its unit; None for a table of runs, which has times.
+    trust : bool
+        Whether to take times even if the built-in formula or other runs contradict them.
 
     Returns
     -------
@@ -258,13 +274,15 @@ def calibrate(
     Raises
     ------
     InputError
-        If the file is faulty, the formula has no time for one of them, or `y` goes
-        with no frame.
+        If the file is faulty, its times can hardly be right, the formula has no time for one of them, or `y`
+        goes with no frame.
     """
     law = _formula_of(formula)
     if isinstance(table, pd.DataFrame) or y is not None:
         return Law.of(_calibrated_to_rows(law, table, y))
     runs = table if isinstance(table, RunTable) else any_table(str(table))
+    if runs.name not in DATASETS:
+        trusted(runs, trust)
     return Law.of(calibrated_law(law, runs).formula)
 
 

@@ -31,7 +31,11 @@ class _Commands(TyperGroup):
 
     def main(self, *arguments: Any, **options: Any) -> Any:
         """Run the command line; what it prints gives no orders to the terminal."""
+        is_closed = sys.stdout is None
         with visible_output():
+            if is_closed:
+                _report("standard output is closed; redirect it to a file or to the null device")
+                raise SystemExit(_EXIT_INPUT)
             return super().main(*arguments, **options)
 
     def invoke(self, ctx: Any) -> object:  # the context class differs between releases of typer
@@ -41,7 +45,7 @@ class _Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except TrainlawError as error:
-            _report(" ".join(str(error).split()))
+            _report(str(error), error.longest_message)
             raise typer.Exit(_EXIT_INPUT) from None
         except BrokenPipeError:
             # The reader of a pipe went away (`trainlaw cnn list | head`): nothing is wrong.
@@ -55,8 +59,10 @@ class _Commands(TyperGroup):
             raise typer.Exit(_EXIT_INTERRUPTED) from None
 
 
-def _report(text: str) -> None:
-    print(f"trainlaw: {text}", file=sys.stderr)
+def _report(text: str, longest: int = 400) -> None:
+    from trainlaw.formulas.errors import cut_message  # noqa: PLC0415 (loads numpy)
+
+    print(f"trainlaw: {cut_message(text, longest)}", file=sys.stderr)
 
 
 _EXAMPLES = """\b

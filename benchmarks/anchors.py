@@ -2,7 +2,6 @@
 
 python -m benchmarks.anchors pairs            12 pairs, architectures held out; --ensemble: with PROFET's
 python -m benchmarks.anchors target           GPUs held out as target, as anchor and from plain runs
-python -m benchmarks.anchors scalers          batch and image size between known ends, architectures held out
 python -m benchmarks.anchors formulas FOLDER  write the built-in formulas with their held-out errors
 """
 
@@ -16,41 +15,34 @@ from pathlib import Path
 
 import numpy as np
 from trainlaw.app.models.builtin import pair_formula_path
-from trainlaw.app.models.errors import BY_CNN, BY_GPU, OURS, errors_json
 from trainlaw.app.studies.clusters import task_place
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.kinds.anchor import PAIR_FORMULA_FEATURES, ProfileSearch
 from trainlaw.datasets import TARGET, PairTable, load
-from trainlaw.datasets.measurements.end_points import (
-    BATCH,
-    END_POINT_FEATURES,
-    PIXELS,
-    runs_between_end_points,
-)
 from trainlaw.datasets.measurements.pairs import PAIR
-from trainlaw.evolve import FormulaRegressor, SearchSettings
-from trainlaw.formulas import Formula, parse_text, round_constants, save_formula
-from trainlaw.validate import StudyResult, leave_one_group_out, run_pair_study, run_study, splits_by_name
-from trainlaw.validate.baselines import baselines_for, named_baselines, title_of
-from trainlaw.validate.baselines.anchors import PolynomialScaler
+from trainlaw.evolve import SearchSettings
+from trainlaw.formulas import Formula, round_constants, save_formula
+from trainlaw.validate import StudyResult, run_pair_study, run_study, splits_by_name
+from trainlaw.validate.baselines import baselines_for, title_of
+from trainlaw.validate.baselines.anchors import AnchorLine
+from trainlaw.validate.held_out_errors import BY_CNN, BY_GPU, OURS, errors_json
 from trainlaw.validate.metrics import mape_percent
 
 ALONE = "trainlaw, profile alone"
 _PAIR_SETTINGS = SearchSettings(evaluations=300)
 _PROTOCOL = "one formula per pair of GPUs; each architecture held out in turn, with all sizes and batches"
-_SCALER_PROTOCOL = (
-    "runs between the ends of their series, whose times are known; each architecture held out in turn"
-)
-_OPERATIONS = {"fast": ("anchor_ratio", "profet_line", "operations_nonnegative")}
 
 
 def pair_results(table: PairTable, ensemble: bool = False) -> StudyResult:
     """Return the held-out predictions of both formulas of each pair and of the baselines."""
-    names = baselines_for("gpu_pair", "profile") if ensemble else _OPERATIONS["fast"]
+    baselines = baselines_for("gpu_pair", "profile")
+    if not ensemble:
+        del baselines["profet_ensemble"]
     estimators = {
         OURS: partial(ProfileSearch, _PAIR_SETTINGS),
         ALONE: partial(ProfileSearch, _PAIR_SETTINGS, with_cnn=False),
-        **named_baselines(*names),
+        "PROFET, linear leg": AnchorLine,
+        **baselines,
     }
     return run_pair_study(table, estimators, features=PAIR_FORMULA_FEATURES)
 
@@ -65,53 +57,10 @@ def target_results(seed: int = 0, cluster: str = "") -> StudyResult:
         if len(test := split.test[rows.evaluated[split.test]])
     ]
     settings = SearchSettings(evaluations=12_000, random_seed=seed, islands=2, population=200)
-    baselines = {name: kind.baselines[name] for name in (*kind.defaults["against"], "cf21")}
+    baselines = {name: kind.baselines[name] for name in kind.defaults["against"]}
     estimators = {OURS: kind.search(rows, settings), **baselines}
     with task_place(cluster) as place:
         return run_study(rows.X, rows.seconds, rows.labels, splits, estimators, **place)
-
-
-class EndPointSearch:
-    """Evolve a formula of times between end points; `evaluations` : formulas tried."""
-
-    def __init__(self, evaluations: int = 1_000) -> None:
-        """Store the number of formulas."""
-        self.evaluations = evaluations
-
-    def fit(self, X, y, groups):
-        """Search from the straight line by traffic; X : features, y : seconds, groups : architectures."""
-        settings = SearchSettings(
-            evaluations=self.evaluations, population=100, loss="absolute_percentage", choice="validation",
-            group_weight_power=0.0, seeds=(parse_text("line_by_traffic_s"),), max_nodes=30, max_constants=8,
-        )  # fmt: skip
-        search = FormulaRegressor(END_POINT_FEATURES, TARGET, settings).fit(X, y, groups)
-        self.formula_ = search.formula_
-        return self
-
-    def predict(self, X):
-        """Return seconds, shape (n_rows,)."""
-        return np.broadcast_to(self.formula_.predict({n: X[n].to_numpy() for n in X}), len(X)).copy()
-
-
-class StraightLine:
-    """Null model: the straight line by batch x pixels between the end points."""
-
-    def fit(self, X, y, groups):
-        """Return self; nothing is fitted."""
-        return self
-
-    def predict(self, X):
-        """Return seconds, shape (n_rows,)."""
-        return X["line_by_area_s"].to_numpy()
-
-
-def scaler_results(along: str) -> tuple[StudyResult, np.ndarray]:
-    """Return the predictions between end points, and which are of whole series; `along` batch or pixels."""
-    rows = runs_between_end_points(load("fp32-2026").where(source="profet"), along)
-    splits = leave_one_group_out(rows.labels[BY_CNN])
-    estimators = {OURS: EndPointSearch, "straight line": StraightLine, "PROFET's parabola": PolynomialScaler}
-    result = run_study(rows.X, rows.seconds, rows.labels, splits, estimators, group_column=BY_CNN)
-    return result, rows.whole[result.predictions["row"].to_numpy()]
 
 
 def show(result: StudyResult, title: str, by: tuple[str, ...]) -> None:
@@ -132,17 +81,8 @@ def _mape(measured: np.ndarray, predicted: np.ndarray) -> float:
     return mape_percent(measured, predicted)
 
 
-def show_scalers() -> None:
-    """Print the errors between end points, of all series and of whole ones."""
-    for along in (BATCH, PIXELS):
-        result, whole = scaler_results(along)
-        show(result, f"times between end points of {along}", (BY_CNN, "gpu"))
-        inside = StudyResult(result.predictions[whole].reset_index(drop=True), result.estimators)
-        show(inside, "  of these, of series from the least to the largest value", ())
-
-
 def write_formulas(folder: Path) -> None:
-    """Write the formulas of GPU pairs and of end points, each with its held-out errors."""
+    """Write the formulas of GPU pairs, each with its held-out errors."""
     (folder / "pairs").mkdir(parents=True, exist_ok=True)
     table = load("profet-pairs")
     result = pair_results(table)
@@ -158,8 +98,6 @@ def write_formulas(folder: Path) -> None:
                 f"{pair}: {formula.errors['summary'][OURS]['mape_percent']:.1f} %  {formula.text()}",
                 flush=True,
             )
-    for along in (BATCH, PIXELS):
-        save_formula(_scaler_formula(along), folder / f"{along}-scaler.json")
 
 
 def _pair_formula(table: PairTable, part, name: str, names: tuple[str, ...]) -> Formula:
@@ -179,16 +117,6 @@ def _shown_first(table: PairTable) -> np.ndarray:
     frame, wanted = table.frame, ("vgg16_profet", "resnet50_preact", "mobilenet_v2_keras", "inception_v3")
     middle = frame[(frame["batch_per_gpu"] == 32) & (frame["input_size_px"] == 128)]
     return middle.index[middle["cnn"].isin(wanted)].to_numpy()
-
-
-def _scaler_formula(along: str) -> Formula:
-    rows = runs_between_end_points(load("fp32-2026").where(source="profet"), along)
-    formula = EndPointSearch().fit(rows.X, rows.seconds, rows.labels[BY_CNN].to_numpy(dtype=str)).formula_
-    result, _ = scaler_results(along)
-    errors = errors_json(result, _SCALER_PROTOCOL, BY_CNN)
-    first = np.arange(0, len(rows.X), len(rows.X) // 4)[:4]
-    what = f"between known ends of {along}"
-    return _finalized(formula, rows.X, rows.seconds, errors, what=what, table=load("fp32-2026"), first=first)
 
 
 def _finalized(
@@ -221,7 +149,6 @@ _PARTS: Mapping[str, Callable[[argparse.Namespace], None]] = {
         "GPUs held out as target and anchor, and their plain runs",
         (BY_GPU, BY_CNN),
     ),
-    "scalers": lambda given: show_scalers(),
     "formulas": lambda given: write_formulas(Path(given.folder)),
     # The name in the provenance of formulas that were written before.
     "laws": lambda given: write_formulas(Path(given.folder)),

@@ -16,7 +16,6 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 import numpy as np
-from trainlaw.app.models.errors import BY_CNN, BY_GPU, MACRO, OURS
 from trainlaw.app.studies.kinds.layer_times import read_layer_times
 from trainlaw.datasets import CNN_LAYER_FEATURES, LAYER_FEATURES, RunTable, feature_specs, load
 from trainlaw.datasets.measurements.formula_rows import FormulaRows, run_layers
@@ -35,6 +34,7 @@ from trainlaw.formulas import (
 )
 from trainlaw.validate import leave_one_group_out
 from trainlaw.validate.baselines.inputs import group_weights
+from trainlaw.validate.held_out_errors import BY_CNN, BY_GPU, MACRO, OURS
 from trainlaw.validate.least_squares import Prior, robust_least_squares
 
 from benchmarks.layer_times import SEARCH

@@ -15,8 +15,8 @@ from trainlaw.formulas import (
     tidy,
     to_text,
 )
-from trainlaw.formulas.expression import with_constants
-from trainlaw.formulas.sympy_bridge import to_sympy
+from trainlaw.formulas.algebra.expression import with_constants
+from trainlaw.formulas.algebra.sympy_bridge import to_sympy
 
 from benchmarks.problems import BenchmarkProblem
 from benchmarks.third_party import ENGINES, EngineResult

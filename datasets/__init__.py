@@ -1,7 +1,7 @@
 """Measurements and what explains them: runs, GPUs, links, CNNs, and the features computed from them.
 
 Readers of users' tables are in `trainlaw.datasets.measurements.importing` (runs, layers) and
-`trainlaw.datasets.hardware.gpu_files` (GPUs): they import pandera, which takes longer than all the rest.
+`trainlaw.datasets.hardware.gpu_files` (GPUs).
 """
 
 from typing import TYPE_CHECKING

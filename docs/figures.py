@@ -14,7 +14,11 @@ from typing import Any
 
 from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.models.builtin import BUILT_IN
-from trainlaw.app.models.errors import (
+from trainlaw.app.terminal.formula import equation_text
+from trainlaw.app.text.numbers import show_percent
+from trainlaw.formulas import Formula, load_formula
+from trainlaw.validate.baselines import title_of
+from trainlaw.validate.held_out_errors import (
     LEVEL,
     MACRO,
     OURS,
@@ -24,10 +28,6 @@ from trainlaw.app.models.errors import (
     intervals_of,
     overall_error,
 )
-from trainlaw.app.terminal.formula import equation_text
-from trainlaw.app.text.numbers import show_percent
-from trainlaw.formulas import Formula, load_formula
-from trainlaw.validate.baselines import title_of
 
 _NULL = "null_compute"
 _PART = re.compile(r"(<!-- made: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -49,11 +49,11 @@ def _law() -> Formula:
     return load_formula(BUILT_IN)
 
 
-def _accuracy() -> str:
+def _accuracy(levels: Sequence[str] = ("precision", "generation")) -> str:
     """One row per precision and generation: ours with its spread, the null model, the best baseline."""
     law = _law()
     rows = [_row("all runs", _overall(law))]
-    for level in ("precision", "generation"):
+    for level in levels:
         lines = error_lines(law, level)
         rows += [_row(f"*{level}* {_NAMES.get(line.name, line.name)}", line) for line in lines]
     header = ["", "runs", "GPU groups", "trainlaw", "three seeds", "null model", "best baseline"]
@@ -165,6 +165,7 @@ _FACES = ("trainlaw", "trainlaw.formulas", "trainlaw.datasets", "trainlaw.evolve
 _HELP_WIDTH = 100
 MADE: Mapping[str, Callable[[], str]] = {
     "accuracy": _accuracy,
+    "accuracy-by-precision": lambda: _accuracy(["precision"]),
     "commands": _commands,
     "equation": _equation,
     "intervals": _intervals,

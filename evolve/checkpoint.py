@@ -8,14 +8,15 @@ from random import Random
 from typing import Any
 
 import numpy as np
+from deap import tools
 from trainlaw.evolve.grammar import Grammar
 from trainlaw.evolve.leaves import Node
 from trainlaw.evolve.search.islands import Island
 from trainlaw.evolve.search.loop import SearchState
 from trainlaw.evolve.search.problem import Problem
-from trainlaw.evolve.search.variation import Individual
+from trainlaw.evolve.search.variation import Fitness, Individual
 from trainlaw.formulas import InputError
-from trainlaw.formulas.files import read_text, write_text_atomically
+from trainlaw.formulas.files.text_files import read_text, write_text_atomically
 
 _MAX_BYTES = 512 * 2**20
 # What a file of another shape raises on its way to islands.
@@ -75,6 +76,7 @@ def island_json(island: Island, problem: Problem) -> dict[str, Any]:
         "best": island.best,
         "stale": island.stale,
         "restarts": island.restarts,
+        "logbook": list(island.logbook),
     }
 
 
@@ -106,18 +108,17 @@ def island_from_json(content: dict[str, Any], problem: Problem) -> Island:
     version, internal, following = content["random_state"]
     random.setstate((version, tuple(internal), following))
     generator.bit_generator.state = content["generator"]
+    logbook = tools.Logbook()
+    logbook.extend(dict(record) for record in content["logbook"])
+    counts = ("evaluations", "generation", "barren", "best", "stale", "restarts")
     return Island(
         [trees[place] for place in content["population"]],
         {(measure, complexity): trees[place] for measure, complexity, place in content["archive"]},
         dict(content["tried"]),
         random,
         generator,
-        content["evaluations"],
-        content["generation"],
-        content["barren"],
-        content["best"],
-        content["stale"],
-        content["restarts"],
+        logbook,
+        *(content[name] for name in counts),
     )
 
 
@@ -149,13 +150,10 @@ def _tree_json(tree: Individual, names: dict[tuple[Any, ...], int]) -> dict[str,
 def _tree_from_json(content: dict[str, Any], nodes: list[Node]) -> Individual:
     values = iter(content["constants"])
     prototypes = [nodes[number] for number in content["nodes"]]
-    tree = Individual(
-        [node if node.constant is None else node.holding(_number(next(values))) for node in prototypes]
-    )
-    tree.affine = tuple(content["affine"])
-    tree.loss, tree.score, tree.complexity = content["loss"], content["score"], content["complexity"]
-    tree.cases = np.array(content["cases"])
-    return tree
+    nodes = [node if node.constant is None else node.holding(_number(next(values))) for node in prototypes]
+    cases = np.array(content["cases"])
+    fitness = Fitness(content["loss"], cases, content["score"], content["complexity"])
+    return Individual(nodes, fitness, tuple(content["affine"]))
 
 
 def _number(value: float | list[float]) -> float | tuple[float, ...]:

@@ -30,10 +30,10 @@ from trainlaw.evolve.leaves import (
     within,
 )
 from trainlaw.evolve.machine.arrays import VARIABLE
-from trainlaw.evolve.settings import TYPED_OPERATORS, UNTYPED_OPERATORS, SearchSettings
+from trainlaw.evolve.settings import TYPED_OPERATORS, SearchSettings
 from trainlaw.formulas import DIMENSIONLESS, OPERATORS, FeatureSpec, InputError, RowSums, Unit
+from trainlaw.formulas.algebra.units import BASES
 from trainlaw.formulas.errors import unknown_name
-from trainlaw.formulas.units import BASES
 
 # Intermediate units beyond those of the features: more would slow the search down without new formulas.
 MOST_UNITS = 24
@@ -177,12 +177,13 @@ def make_grammar(
     if settings.brackets:
         return _bracket_grammar(features, target, columns, settings)
     allowed, silent = _allowed_features(features, columns, settings)
-    units = [type_unit(spec.unit) if settings.typed else DIMENSIONLESS for spec in features]
-    goal = type_unit(target.unit) if settings.typed else DIMENSIONLESS
-    types = _make_types({units[i] for i in allowed} | {goal, DIMENSIONLESS}, goal, settings.typed)
+    by_unit = settings.strategy.units
+    units = [type_unit(spec.unit) if by_unit else DIMENSIONLESS for spec in features]
+    goal = type_unit(target.unit) if by_unit else DIMENSIONLESS
+    types = _make_types({units[i] for i in allowed} | {goal, DIMENSIONLESS}, goal, by_unit)
     exponent = type("exponent", (), {})
-    logarithm = type("logarithm", (), {}) if settings.typed else types[DIMENSIONLESS]
-    names = settings.operators or (TYPED_OPERATORS if settings.typed else UNTYPED_OPERATORS)
+    logarithm = type("logarithm", (), {}) if by_unit else types[DIMENSIONLESS]
+    names = settings.operators or settings.strategy.operators
     summed = columns if sums is None else np.array([sums.apply(column) for column in columns])
     leaves = feature_leaves(
         features, units=units, goal=goal, types=types, logarithm=logarithm, columns=summed, y=y,
@@ -195,7 +196,7 @@ def make_grammar(
     share: type = type("share", (), {})
     shares: dict[str, Share] = {}
     operations = _operations(names, types, exponent, logarithm)
-    if settings.typed and {"add", "div", "mul"} <= set(names):
+    if by_unit and {"add", "div", "mul"} <= set(names):
         for i in allowed:
             if units[i].is_dimensionless and features[i].name in positive:
                 shares[features[i].name] = make_share(features[i].name, i, columns[i], share, number)
@@ -204,9 +205,9 @@ def make_grammar(
     primitive_set = _primitive_set(types[goal], operations, leaves, settings)
     depths = _least_depths(primitive_set)
     _check_reachable(depths[types[goal]], target)
-    only_positive = settings.typed and settings.nonnegative and {*names} <= {*TYPED_OPERATORS}
+    only_positive = by_unit and settings.nonnegative and {*names} <= {*TYPED_OPERATORS}
     return Grammar(
-        primitive_set, types[goal], number, exponent, logarithm, depths, settings.typed, only_positive,
+        primitive_set, types[goal], number, exponent, logarithm, depths, by_unit, only_positive,
         positive, silent, levels, share, shares,
     )  # fmt: skip
 
@@ -296,7 +297,7 @@ def _allowed_features(
     silent = {
         spec.name: float(column[0])
         for spec, column in zip(features, columns, strict=True)
-        if settings.typed and spec.unit.is_dimensionless and np.ptp(column) == 0.0
+        if settings.strategy.units and spec.unit.is_dimensionless and np.ptp(column) == 0.0
     }
     left_out = {*settings.forbidden_features, *silent}
     return [i for i, name in enumerate(names) if name not in left_out], silent

@@ -69,6 +69,10 @@ class Leaf(gp.Terminal):  # type: ignore[misc]
         self.token, self.feature, self.constant = token, feature, constant
         self.rule, self.start = rule, start
 
+    def __deepcopy__(self, known: object) -> "Leaf":
+        """Return the leaf itself, which nothing changes: DEAP's hall of fame copies its trees."""
+        return self
+
     def holding(self, constant: float | tuple[float, ...]) -> "Leaf":
         """Return the same leaf with another fitted number."""
         leaf = Leaf.__new__(Leaf)
@@ -159,11 +163,11 @@ def feature_leaves(
             )
 
         if unit.is_dimensionless:
-            pull = settings.shrinkage if settings.typed else 0.0
+            pull = settings.shrinkage if settings.strategy.regularised else 0.0
             # Sums of positive numbers have no poles, so that an unseen GPU cannot hit one.
-            rule = Rule(least if settings.typed else -np.inf, pull=pull)
+            rule = Rule(least if settings.strategy.regularised else -np.inf, pull=pull)
             leaves += [plain, weighted(types[unit], rule, 1.0)]
-            if settings.typed:
+            if settings.strategy.units:
                 leaves.append(weighted(logarithm, Rule(pull=pull), 0.0))
         elif unit.exponents[0] < 0:
             leaves.append(plain)
@@ -179,8 +183,8 @@ def constant_leaves(
 ) -> list[Leaf]:
     """Return a free dimensionless number, a bounded exponent, and a number in the target's unit."""
     least = 0.0 if settings.nonnegative else -np.inf
-    pull = settings.shrinkage if settings.typed else 0.0
-    number = Rule(least if settings.typed else -np.inf, pull=pull)
+    pull = settings.shrinkage if settings.strategy.regularised else 0.0
+    number = Rule(least if settings.strategy.regularised else -np.inf, pull=pull)
     power = Rule(-settings.exponent_limit, settings.exponent_limit, pull=pull)
     leaves = [
         Leaf(CONSTANT, types[DIMENSIONLESS], None, "number", constant=1.0, rule=number),

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from deap import base
 from numpy.typing import ArrayLike, NDArray
 from trainlaw.evolve.checkpoint import load_state, save_state
 from trainlaw.evolve.executors import Executor, advance_on, problem_arguments
 from trainlaw.evolve.fitted_views import FittedViews
 from trainlaw.evolve.notebooks import notebook_progress
 from trainlaw.evolve.search.candidates import Candidate, choose, choose_again, finish, make_front, scored
+from trainlaw.evolve.search.generation import check_toolbox
 from trainlaw.evolve.search.loop import Progress, SearchState, run, search_seconds, start_state
 from trainlaw.evolve.search.problem import Problem, make_problem
 from trainlaw.evolve.search.refinement import refine
@@ -49,6 +51,11 @@ class FormulaRegressor(FittedViews):
     scope : str, optional
         What the formula models, one of `SCOPES`; None means "layer" with sums, "custom" without specs of the
         features, and otherwise "run".
+    toolbox : deap.base.Toolbox, optional
+        Operators in place of the search's own, with DEAP's signatures: any of `mate(a, b)`, `mutate(tree)`,
+        `select(trees, k)` and `survive(trees, k)`. Parameters named `pset`, `grammar` and `random` are filled
+        in with the primitive set, the grammar and the search's generator. Only operators that draw from that
+        generator keep the result the same for the same seed.
 
     Attributes
     ----------
@@ -60,6 +67,10 @@ class FormulaRegressor(FittedViews):
         All polished formulas with their held-out losses.
     evaluations_, generations_ : int
         Work done.
+    logbook_ : deap.tools.Logbook
+        A record per island and generation: `island`, `gen`, `nevals`, `best` and `median` loss, `size`.
+    hall_of_fame_ : deap.tools.ParetoFront
+        The trees that no other one beat in both score and complexity, as the search left them.
     """
 
     def __init__(
@@ -71,6 +82,7 @@ class FormulaRegressor(FittedViews):
         executor: Executor | None = None,
         *,
         scope: str | None = None,
+        toolbox: base.Toolbox | None = None,
     ) -> None:
         """Store the arguments."""
         self.features = features
@@ -79,6 +91,11 @@ class FormulaRegressor(FittedViews):
         self.progress = progress
         self.executor = executor
         self.scope = scope
+        self.toolbox = toolbox
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: the types of trees live in this process alone, unlike formulas."""
+        return {name: value for name, value in vars(self).items() if name != "hall_of_fame_"}
 
     # Positional as everywhere in scikit-learn.
     def fit(  # noqa: PLR0917
@@ -237,6 +254,7 @@ class FormulaRegressor(FittedViews):
     ) -> dict[str, Any]:
         """Return the checked arguments of `make_problem`, and set the attributes that describe the input."""
         settings = self.settings or SearchSettings()
+        check_toolbox(self.toolbox)
         columns = feature_matrix(X, self.features, fitting=True)
         if self.features is None:
             settings = replace(settings, typed=False)
@@ -258,6 +276,7 @@ class FormulaRegressor(FittedViews):
             "sample_weight": None if sample_weight is None else weight_vector(sample_weight, truth.size),
             "labels": None if labels is None else {k: np.asarray(v) for k, v in labels.items()},
             "sums": sums,
+            "toolbox": self.toolbox,
         }
 
     def _of_file(self, features: tuple[FeatureSpec, ...]) -> None:
@@ -276,6 +295,7 @@ class FormulaRegressor(FittedViews):
     ) -> None:
         """Set the fitted attributes from the final state."""
         self.evaluations_, self.generations_ = state.evaluations, state.generation
+        self.logbook_, self.hall_of_fame_ = state.logbook(), state.hall_of_fame()
         self.candidates_: list[Candidate] = finish(state, problem, refined)
         if not self.candidates_:
             raise InputError(
@@ -284,7 +304,7 @@ class FormulaRegressor(FittedViews):
         settings = problem.settings
         chosen = choose(self.candidates_, settings.choice, problem.whole.effective_rows, settings.random_seed)
         stored = asdict(settings)
-        if settings.typed:
+        if not settings.strategy.affine:
             # Only untyped searches are screened: what typed ones store stays as it is.
             del stored["screening"]
         provenance = {

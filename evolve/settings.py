@@ -19,24 +19,66 @@ LOSSES = (
     "squares",
 )
 HELD_OUT_MEASURES = ("mean", "worst")
-# Defaults of `max_nodes`: a formula of times is a long sum of short terms, an equation is compact.
-TYPED_NODES, UNTYPED_NODES = 60, 30
 # Defaults of `search_rows`, with groups and without.
 GROUPED_ROWS, UNGROUPED_ROWS = 65_536, 16_384
 CONSTRAINT_KINDS = ("nonnegative", "rising", "falling")
-# Smallest and largest value. 200 nodes and 60 constants fit into the machine's scratch (`machine/arrays.py`).
-_LIMITS = (
-    ("population", 4, 1_000_000),
-    ("islands", 1, 1_000),
-    ("max_nodes", 1, 200),
-    ("max_constants", 1, 60),
-    ("screening", 0, 20_000),
-    ("fit_steps", 0, 10_000),
-    ("search_rows", 1_000, 2**40),
-    ("threads", 1, 1_024),
-)
 POWER, EXPONENTIAL = "power", "exponential"
 CHOICES = ("automatic", "one_standard_error", "most_stable", "validation", "description_length", "loss")
+
+# Range of each number, where None is no number. 200 nodes and 60 constants fit into the machine's scratch
+# (`machine/arrays.py`); the other ends only catch slips.
+_LIMITS: dict[str, tuple[float, float]] = {
+    "loss_width": (1e-6, 1e6),
+    "group_weight_power": (0.0, 1.0),
+    "evaluations": (1, math.inf),
+    "limit_seconds": (0.0, math.inf),
+    "population": (4, 1_000_000),
+    "islands": (1, 1_000),
+    "migration_interval": (1, math.inf),
+    "simplify_interval": (1, math.inf),
+    "max_nodes": (1, 200),
+    "max_constants": (1, 60),
+    "screening": (0, 20_000),
+    "search_rows": (1_000, 2**40),
+    "fit_steps": (0, 10_000),
+    "polish_steps": (0, 10_000),
+    "exponent_limit": (0.0, 100.0),
+    "shrinkage": (0.0, 1e6),
+    "prior_weight": (0.0, 1e6),
+    "group_shrinkage": (0.0, 1e6),
+    "threads": (1, 1_024),
+    "checkpoint_seconds": (0.0, math.inf),
+}
+# Names that a setting may have, with the word for one of them.
+_NAMES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "operators": ("operator", tuple(OPERATORS)),
+    "loss": ("loss", LOSSES),
+    "held_out_measure": ("measure of held-out losses", HELD_OUT_MEASURES),
+    "choice": ("choice", CHOICES),
+}
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """How a search with units (typed) differs from one for general equations.
+
+    operators, max_nodes : defaults of the settings. units : whether units are types, and trees begin as sums
+    of amounts. regularised : whether numbers are pulled towards zero, and keep the bounds of amounts.
+    affine : whether each tree has an offset and a slope around it, and the search restarts or ends early.
+    refined : whether all neighbours of the best formulas are tried at the end.
+    """
+
+    operators: tuple[str, ...]
+    max_nodes: int
+    units: bool
+    regularised: bool
+    affine: bool
+    refined: bool
+
+
+# A formula of times is a long sum of short terms, an equation is compact: hence the defaults of `max_nodes`.
+TYPED = Strategy(TYPED_OPERATORS, 60, units=True, regularised=True, affine=False, refined=True)
+UNTYPED = Strategy(UNTYPED_OPERATORS, 30, units=False, regularised=False, affine=True, refined=False)
 
 
 @dataclass(frozen=True)
@@ -325,42 +367,38 @@ class SearchSettings:
     checkpoint_seconds: float = 10.0
 
     def __post_init__(self) -> None:
-        """Check the settings in which a slip would go unnoticed."""
-        self._check_names()
-        self._check_ranges()
-
-    def _check_names(self) -> None:
-        nested = [name for outer, inner, _ in self.nesting_limits for name in (outer, inner)]
-        for kind, name, known in (
-            *(("operator", name, OPERATORS) for name in (*(self.operators or ()), *nested)),
-            ("loss", self.loss, LOSSES),
-            ("measure of held-out losses", self.held_out_measure, HELD_OUT_MEASURES),
-            ("choice", self.choice, CHOICES),
-        ):
-            if name not in known:
-                raise unknown_name(kind, name, known)
-
-    def _check_ranges(self) -> None:
+        """Check the settings by the tables of their names and limits, and those that depend on others."""
+        for name, (kind, known) in _NAMES.items():
+            value = getattr(self, name)
+            for given in (value,) if isinstance(value, str) else value or ():
+                if given not in known:
+                    raise unknown_name(kind, given, known)
+        for name, (least, most) in _LIMITS.items():
+            value = getattr(self, name)
+            if value is not None and not least <= value <= most:
+                wanted = f"from {least} to {most}" if most < math.inf else f"of at least {least}"
+                raise InputError(f"expected {name} {wanted}, got {value}")
+        for outer, inner, _ in self.nesting_limits:
+            for name in (outer, inner):
+                if name not in OPERATORS:
+                    raise unknown_name("operator", name, OPERATORS)
         for name, low, high in self.constant_ranges:
             if not low <= high:
                 raise InputError(f"expected low <= high as range of {name!r}, got {low} and {high}")
         if self.brackets and self.template is None:
             raise InputError("expected a template with the holes of the brackets, got none")
-        if not 0.0 <= self.prior_weight < math.inf:
-            raise InputError(f"expected prior_weight of at least 0, got {self.prior_weight}")
         if self.evaluations is None and self.limit_seconds is None:
             raise InputError("expected a budget, got none: set evaluations or limit_seconds")
-        for name, least, most in _LIMITS:
-            value = getattr(self, name)
-            if value is not None and not least <= value <= most:
-                raise InputError(f"expected {name} from {least} to {most}, got {value}")
+
+    @property
+    def strategy(self) -> Strategy:
+        """How the search works, with units or without."""
+        return TYPED if self.typed else UNTYPED
 
     @property
     def node_limit(self) -> int:
         """Largest number of nodes of a tree, with the default of the mode."""
-        if self.max_nodes is not None:
-            return self.max_nodes
-        return TYPED_NODES if self.typed else UNTYPED_NODES
+        return self.max_nodes or self.strategy.max_nodes
 
     @property
     def screening_share(self) -> float:

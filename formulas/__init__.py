@@ -2,15 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from trainlaw.formulas.errors import (
-    InputError,
-    MissingDependencyError,
-    TrainlawError,
-    UnitError,
-    UnknownNameError,
-)
-from trainlaw.formulas.evaluation import evaluate
-from trainlaw.formulas.expression import (
+from trainlaw.formulas.algebra.evaluation import evaluate
+from trainlaw.formulas.algebra.expression import (
     Apply,
     Constant,
     Expression,
@@ -20,23 +13,31 @@ from trainlaw.formulas.expression import (
     substitute,
     variables,
 )
+from trainlaw.formulas.algebra.operators import OPERATORS
+from trainlaw.formulas.algebra.row_sums import RowSums
+from trainlaw.formulas.algebra.text import parse_text, to_text
+from trainlaw.formulas.algebra.units import DIMENSIONLESS, SECOND, Unit
+from trainlaw.formulas.errors import (
+    InputError,
+    MissingDependencyError,
+    TrainlawError,
+    UnitError,
+    UnknownNameError,
+)
 from trainlaw.formulas.features import FeatureSpec
 from trainlaw.formulas.formula import Formula, GroupedConstant, load_formula, save_formula
 from trainlaw.formulas.lazy_names import lazy_names
-from trainlaw.formulas.operators import OPERATORS
 from trainlaw.formulas.pareto import ParetoFront, ScoredFormula
-from trainlaw.formulas.row_sums import RowSums
 from trainlaw.formulas.scopes import SCOPES, Scope
-from trainlaw.formulas.text import parse_text, to_text
-from trainlaw.formulas.units import DIMENSIONLESS, SECOND, Unit
 
 if TYPE_CHECKING:
-    from trainlaw.formulas.derivatives import derivative
-    from trainlaw.formulas.enclosure import bounds
-    from trainlaw.formulas.proofs import Proof, prove_monotone, prove_sign
-    from trainlaw.formulas.simplification import simplify
-    from trainlaw.formulas.tidying import RoundedExpression, round_constants, tidy
-    from trainlaw.formulas.unit_inference import infer_unit
+    from trainlaw.formulas.algebra.derivatives import derivative
+    from trainlaw.formulas.algebra.simplification import simplify
+    from trainlaw.formulas.algebra.tidying import RoundedExpression, round_constants, tidy
+    from trainlaw.formulas.algebra.unit_inference import infer_unit
+    from trainlaw.formulas.proofs.bisection import prove_monotone, prove_sign
+    from trainlaw.formulas.proofs.elasticities import Proof
+    from trainlaw.formulas.proofs.enclosure import bounds
 
 __all__ = [
     "DIMENSIONLESS",
@@ -82,16 +83,16 @@ __all__ = [
 ]
 
 _HOMES = {
-    "derivative": "derivatives",
-    "bounds": "enclosure",
-    "Proof": "proofs",
-    "prove_monotone": "proofs",
-    "prove_sign": "proofs",
-    "simplify": "simplification",
-    "RoundedExpression": "tidying",
-    "round_constants": "tidying",
-    "tidy": "tidying",
-    "infer_unit": "unit_inference",
+    "derivative": "algebra.derivatives",
+    "bounds": "proofs.enclosure",
+    "Proof": "proofs.elasticities",
+    "prove_monotone": "proofs.bisection",
+    "prove_sign": "proofs.bisection",
+    "simplify": "algebra.simplification",
+    "RoundedExpression": "algebra.tidying",
+    "round_constants": "algebra.tidying",
+    "tidy": "algebra.tidying",
+    "infer_unit": "algebra.unit_inference",
 }
 
 if not TYPE_CHECKING:

@@ -10,7 +10,12 @@ _LONGEST_NAME = 200  # that near names are looked for
 
 
 class TrainlawError(Exception):
-    """Root of all errors that trainlaw raises on purpose."""
+    """Root of all errors that trainlaw raises on purpose.
+
+    longest_message : characters of the message that a command prints at most.
+    """
+
+    longest_message = 400
 
 
 class InputError(TrainlawError, ValueError):
@@ -65,6 +70,17 @@ def shown(value: object, limit: int = 60) -> str:
     whole = _shortened(value) if isinstance(value, list | tuple | dict) else repr(value)
     text = " ".join(whole.split())
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def cut_message(text: str, limit: int) -> str:
+    """Return a message as one line of at most `limit` characters: without the middle of a longer one.
+
+    >>> cut_message("a file with a name of many letters:\\n no such file", limit=30)
+    'a file with ... no such file'
+    """
+    line = " ".join(text.split())
+    half = (limit - 5) // 2
+    return line if len(line) <= limit else f"{line[:half].rstrip()} ... {line[-half:].lstrip()}"
 
 
 def _shortened(value: object) -> str:

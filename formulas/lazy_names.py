@@ -10,7 +10,7 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], object
     package : full name of the package. homes : the file of each name, relative to the package. No file may
     have the name of what it defines: an imported file is an attribute of its package.
 
-    >>> lazy_names("trainlaw.formulas", {"Unit": "units"})("Unit").__name__
+    >>> lazy_names("trainlaw.formulas", {"Unit": "algebra.units"})("Unit").__name__
     'Unit'
     """
 

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 # Not the whole checkout: an installation leaves a copy in build/, where imports sort otherwise.
-CODE = ("formulas", "datasets", "evolve", "validate", "app", "tests", "benchmarks", "docs")
+CODE = ("formulas", "datasets", "evolve", "validate", "app", "tests", "benchmarks", "tools", "docs")
 FACES = (
     "trainlaw",
     "trainlaw.formulas",

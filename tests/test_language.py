@@ -8,7 +8,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 READ = (".py", ".md", ".html", ".js", ".toml", ".cff")
-PLACES = ("formulas", "datasets", "evolve", "validate", "app", "benchmarks", "docs", "README.md", "NOTICE")
+FOLDERS = ("formulas", "datasets", "evolve", "validate", "app", "benchmarks", "tools", "docs")
+PLACES = (*FOLDERS, "README.md", "NOTICE")
 # The glossary lists these words as the ones not to use, the changelog quotes messages as they were, and the
 # vocabulary has the words of users.
 QUOTES = frozenset({"docs/glossary.md", "CHANGELOG.md", "datasets/spreadsheets/vocabulary.toml"})

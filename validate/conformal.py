@@ -42,7 +42,7 @@ class ConformalInterval:
     level : float
         Intended share of covered rows, as a mean over new groups.
     n_groups : int
-        Number of calibration groups; `proved_level` is the share that holds for any distribution of errors.
+        Number of calibration groups.
     """
 
     factor: float
@@ -59,27 +59,10 @@ class ConformalInterval:
     ) -> "ConformalInterval":
         """Return the interval calibrated on held-out predictions, such as those of a study by GPU group.
 
-        Parameters
-        ----------
-        measured_s, predicted_s : array_like, shape (n_runs,)
-            Seconds. A row without a finite, positive prediction counts as an infinite error.
-        groups : array_like, shape (n_runs,)
-            Held-out group of each row.
-        level : float
-            Intended coverage, between 0 and 1.
+        measured_s, predicted_s : seconds, (n_runs,); a row without a finite, positive prediction counts
+        as an infinite error. groups : held-out group of each row. level : intended coverage, between 0
+        and 1; else InputError.
 
-        Returns
-        -------
-        ConformalInterval
-            The calibrated interval.
-
-        Raises
-        ------
-        InputError
-            If `level` is not between 0 and 1.
-
-        Examples
-        --------
         >>> groups = list("abcdefghi")
         >>> ConformalInterval.fit([1.0] * 9, [1.25] * 9, groups).around([2.0])[1].round(9).tolist()
         [2.5]
@@ -97,15 +80,6 @@ class ConformalInterval:
         enough = level * (n_groups + 1) <= n_groups + 1e-12
         factor = math.exp(scores[order][position]) if enough and position < len(scores) else math.inf
         return cls(factor, level, n_groups)
-
-    @property
-    def proved_level(self) -> float:
-        """Return the least mean share of covered rows in a new group, if groups are exchangeable.
-
-        >>> ConformalInterval(1.5, 0.9, 9).proved_level
-        0.85
-        """
-        return self.level - _SHARE_WITHIN / (self.n_groups + 1)
 
     def around(self, predicted_s: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Return the low and high ends, seconds, each (n_runs,), around predictions in seconds, (n_runs,)."""

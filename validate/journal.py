@@ -18,7 +18,7 @@ FORMAT = "trainlaw journal 2"
 class Journal:
     """Results of tasks as plain JSON, by the name of the task: a file of one line each.
 
-    A line counts from its last character on, so the file is readable after a kill at any moment. Methods may
+    A line is valid only once it is complete, so the file is readable after a kill at any moment. Methods may
     be called from any thread, but only one process at a time may have the file.
     """
 

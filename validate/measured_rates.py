@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trainlaw.formulas.errors import InputError, unknown_name
-from trainlaw.formulas.files import read_csv, read_json
+from trainlaw.formulas.files.text_files import read_csv, read_json
 
 #: Numeric columns, with their unit in the name; each may be missing or empty.
 RATE_COLUMNS = (

@@ -6,9 +6,9 @@ from typing import Self
 import numpy as np
 import pandas as pd
 from trainlaw.datasets.measurements.formula_rows import CnnLayers, FormulaRows, feature_rows
+from trainlaw.formulas.algebra.evaluation import evaluate
+from trainlaw.formulas.algebra.expression import Expression, constants, with_constants
 from trainlaw.formulas.errors import InputError
-from trainlaw.formulas.evaluation import evaluate
-from trainlaw.formulas.expression import Expression, constants, with_constants
 from trainlaw.formulas.formula import Formula
 from trainlaw.validate.baselines.inputs import check_columns, group_weights
 from trainlaw.validate.least_squares import Prior, robust_least_squares, with_numeric_slopes

@@ -6,8 +6,8 @@ A term that matters in the runs of one source only may describe that source rath
 import numpy as np
 import numpy.typing as npt
 from trainlaw.datasets.measurements.formula_rows import FormulaRows
+from trainlaw.formulas.algebra.units import SECOND
 from trainlaw.formulas.formula import Formula
-from trainlaw.formulas.units import SECOND
 
 # A time matters in a run where one per cent more of it is at least this many per cent of the run.
 LEAST_PART = 0.05
@@ -19,21 +19,10 @@ _STEP = 1e-6
 def supporting_sources(
     formula: Formula, rows: FormulaRows, sources: npt.ArrayLike
 ) -> dict[str, tuple[str, ...]]:
-    """Return by time feature the sources in whose runs it makes a part of the formula's time.
+    """Return by time feature the sources, sorted, in whose runs it makes a part of the formula's time.
 
-    Parameters
-    ----------
-    formula : Formula
-        A formula of seconds.
-    rows : FormulaRows
-        The training runs as rows of the formula.
-    sources : array_like, shape (n_runs,)
-        Source of each run.
-
-    Returns
-    -------
-    dict of str to tuple of str
-        Sorted names of sources by feature; features that are not times are left out.
+    formula : of seconds. rows : the training runs as rows of the formula. sources : of each run,
+    (n_runs,). Features that are not times are left out.
     """
     owners, found = np.asarray(sources).astype(str), {}
     whole = rows.predict(formula)

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from trainlaw.datasets.measurements.formula_rows import FormulaRows
-from trainlaw.formulas.errors import InputError
-from trainlaw.formulas.expression import (
+from trainlaw.formulas.algebra.expression import (
     Apply,
     Constant,
     Expression,
@@ -20,9 +19,10 @@ from trainlaw.formulas.expression import (
     substitute,
     with_constants,
 )
+from trainlaw.formulas.algebra.tidying import rounded, tidy
+from trainlaw.formulas.algebra.units import SECOND
+from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.formula import Formula
-from trainlaw.formulas.tidying import rounded, tidy
-from trainlaw.formulas.units import SECOND
 from trainlaw.validate.least_squares import Prior, robust_least_squares
 
 # Standard deviations of logarithms, chosen on held-out GPU groups (docs/decisions/0008): of the common factor

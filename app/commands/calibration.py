@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from trainlaw.app.commands.options import CnnFiles, FormulaFile, GpuFile
+from trainlaw.app.commands.options import CnnFiles, FormulaFile, GpuFile, Trust
 
 
 def calibrate_command(
@@ -31,6 +31,7 @@ def calibrate_command(
     ] = False,
     gpu_file: GpuFile = None,
     cnn_file: CnnFiles = None,
+    trust: Trust = False,
 ) -> None:
     """Calibrate a formula to a GPU: runs measured on it correct the constants and narrow the interval.
 
@@ -49,11 +50,13 @@ def calibrate_command(
     from trainlaw.app.inputs.tables import any_table, runs_of
     from trainlaw.app.models.calibration import calibrated_law
     from trainlaw.app.models.coverage import in_sample_warning
+    from trainlaw.app.models.doubts import trusted
     from trainlaw.app.models.user_formula import find_formula
     from trainlaw.app.report.calibration_files import write_calibration_files
     from trainlaw.app.terminal.calibration import calibration_text
     from trainlaw.app.terminal.output import print_fitted
     from trainlaw.app.terminal.progress import shown_steps
+    from trainlaw.datasets import DATASETS
 
     target = to or free_run_folder(Path.cwd())
     check_target(target, overwrite)
@@ -61,6 +64,7 @@ def calibrate_command(
     with shown_steps() as on_step, new_run_folder(target, overwrite) as folder:
         on_step("reading the runs", 0.0)
         runs = runs_of(any_table(table, gpu_file=gpu_file, cnn_files=cnn_file), gpu, precision, layout)
+        runs = runs if table in DATASETS else trusted(runs, trust)
         on_step("fitting the factors", 0.2)
         law = calibrated_law(given, runs)
         on_step("writing the workbook and the page", 0.4)

@@ -32,7 +32,7 @@ def list_gpus(
     from trainlaw.app.inputs.resolve import known_gpus
     from trainlaw.app.terminal.as_json import gpus_json
     from trainlaw.app.terminal.catalog import known_with_prefix
-    from trainlaw.app.text.tables import fitted_table
+    from trainlaw.app.text.tables import Table
 
     wanted = search.lower()
     found = [
@@ -52,7 +52,7 @@ def list_gpus(
         for gpu in found
     ]  # fmt: skip
     header = ["GPU", "chip", "generation", "memory", "peak fp32", "bandwidth"]
-    print(fitted_table(header, rows) if rows else f"no GPU matches {search!r}")
+    print(Table.of(header, rows).text() if rows else f"no GPU matches {search!r}")
 
 
 @gpus_app.command("show")
@@ -110,7 +110,7 @@ def gpu_template(
     from trainlaw.app.commands.options import check_new_files
     from trainlaw.app.terminal.catalog import gpu_template_text, template_guide
     from trainlaw.datasets import find_gpu
-    from trainlaw.formulas.files import write_text_atomically
+    from trainlaw.formulas.files.text_files import write_text_atomically
 
     text = gpu_template_text(None if like is None else find_gpu(like))
     if out is None:

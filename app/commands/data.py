@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from trainlaw.app.commands.options import CnnFiles, GpuFile, Json
+from trainlaw.app.commands.options import CnnFiles, GpuFile, Json, Trust
 
 if TYPE_CHECKING:
     from trainlaw.datasets.spreadsheets.answers import Answers
@@ -142,11 +142,13 @@ def check_file(
     ignore: Ignored = None,
     gpu_file: GpuFile = None,
     cnn_file: CnnFiles = None,
+    trust: Trust = False,
 ) -> None:
     """Check a file of runs: one line per fault, with row, column, value and what was expected.
 
     Required columns are gpu, cnn, batch_per_gpu and time_s (median iteration time, s). A column that is not
-    known is a fault; `trainlaw data import` reads any spreadsheet.
+    known is a fault; `trainlaw data import` reads any spreadsheet. Times are compared with the built-in
+    formula and with each other, which reveals wrong units, placeholders and contradictory repeats.
 
     \b
     Examples:
@@ -155,14 +157,17 @@ def check_file(
       trainlaw data check my-runs.csv --gpu-file my-gpus.csv --cnn-file my-cnn.onnx
     """
     from trainlaw.app.inputs.tables import file_options, parse_column_options, run_faults
+    from trainlaw.app.models.doubts import trusted
     from trainlaw.formulas import InputError
 
-    faults = run_faults(file, parse_column_options(column), gpu_file, cnn_file, ignore or ())
+    faults, runs = run_faults(file, parse_column_options(column), gpu_file, cnn_file, ignore or ())
     for fault in faults:
         print(fault)
     if faults:
         number = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
         raise InputError(f"{file}: {number}; correct the file and check again")
+    if runs is not None:
+        trusted(runs, trust)
     if ignore:
         print(f"not read: {', '.join(ignore)}")
     print(f"{file}: no fault; next: trainlaw data outliers {file}{file_options(gpu_file, cnn_file)}")
@@ -190,11 +195,14 @@ def show_outliers(
       trainlaw data outliers default
     """
     from trainlaw.app.inputs.tables import any_table, parse_column_options
+    from trainlaw.app.models.doubts import run_doubts
     from trainlaw.app.terminal.datasets import outliers_text
-    from trainlaw.datasets import outliers
+    from trainlaw.datasets import DATASETS, outliers
 
     mapping = parse_column_options(column)
     runs = any_table(table, mapping, gpu_file=gpu_file, cnn_files=cnn_file, ignored=ignore or ())
+    for doubt in run_doubts(runs) if table not in DATASETS else ():
+        print(f"doubtful: {doubt.text}")
     print(outliers_text(runs, outliers(runs), show_all))
 
 
@@ -243,9 +251,7 @@ def import_file(
     fill_down: Annotated[
         bool, typer.Option("--fill-down", help="Take an empty GPU or CNN from the row above.")
     ] = False,
-    trust: Annotated[
-        bool, typer.Option("--trust", help="Import times even if the built-in formula contradicts them.")
-    ] = False,
+    trust: Trust = False,
     gpu_file: GpuFile = None,
     cnn_file: CnnFiles = None,
     merge_with: Annotated[
@@ -318,7 +324,9 @@ def _write_imported(
         print(issues_text(made.issues))
     if made.issues or not (answers.confirmed or not made.has_guesses or confirmed()):
         command = rerun_command(str(file), given_words(answers, others), made.issues)
-        raise InputError(number_of_issues(made, command))
+        error = InputError(number_of_issues(made, command))
+        error.longest_message = 10_000  # a command to run is not cut
+        raise error
     if made.table is None:
         raise InputError(f"{file}: no row is a run")
     runs, target = made.table, to or file.with_name(f"{file.stem}-imported.csv")

@@ -117,8 +117,8 @@ def show_command(
 
     from trainlaw.app.inputs.requests import one_run
     from trainlaw.app.inputs.resolve import known_gpus
-    from trainlaw.app.models.scopes import handler
     from trainlaw.app.models.user_formula import find_formula
+    from trainlaw.app.terminal.formula import describe
     from trainlaw.app.terminal.progress import shown_steps
 
     found, origin = find_formula(formula, Path.cwd())
@@ -129,5 +129,5 @@ def show_command(
         return
     run = partial(one_run, cnn, gpu, batch, gpus=known_gpus(gpu_file))
     with shown_steps() as on_step:
-        text = handler(found, "describe")(found, origin, run, everything, on_step)
+        text = describe(found, origin, run, everything, on_step)
     print(text)

@@ -88,7 +88,7 @@ def suggest_command(
     from trainlaw.app.suggest.replay import ReplaySettings
     from trainlaw.app.terminal.progress import shown_steps
     from trainlaw.formulas import InputError
-    from trainlaw.formulas.files import write_text_atomically
+    from trainlaw.formulas.files.text_files import write_text_atomically
 
     if out is not None and out.exists():
         raise InputError(f"{out} exists; choose another name for --out")

@@ -9,7 +9,7 @@ from trainlaw.app.explain.sensitivity import in_raw_columns, training_rows
 from trainlaw.app.models.scopes import formula_rows
 from trainlaw.app.models.terms import plain_expression, terms_of
 from trainlaw.formulas import Apply, Expression, Formula, complexity, round_constants, to_text
-from trainlaw.formulas.simplification import agree, simplify_all
+from trainlaw.formulas.algebra.simplification import agree, simplify_all
 
 LIMIT_POINTS = 0.1
 

@@ -17,7 +17,7 @@ from trainlaw.formulas import (
     substitute,
     variables,
 )
-from trainlaw.formulas.elasticities import Elasticities
+from trainlaw.formulas.proofs.elasticities import Elasticities
 
 MORE = 0.1
 _LEAST = 5e-4  # a change below a twentieth of a per cent affects no plan

@@ -10,7 +10,7 @@ from trainlaw.app.models.terms import parts_of, terms_of
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.formulas import SECOND, Expression, FeatureSpec, Formula, Variable, variables
-from trainlaw.formulas.tidying import factors
+from trainlaw.formulas.algebra.tidying import factors
 
 # What a time is spent on follows from its rates: base columns of GPU and links.
 _RATES = (

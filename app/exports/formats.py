@@ -8,7 +8,7 @@ from trainlaw.app.exports.headers import described
 from trainlaw.app.models.scopes import handling
 from trainlaw.formulas import Formula, InputError, save_formula
 from trainlaw.formulas.errors import unknown_name
-from trainlaw.formulas.files import write_bytes_atomically, write_text_atomically
+from trainlaw.formulas.files.text_files import write_bytes_atomically, write_text_atomically
 
 # Functions from a formula to a text or bytes, imported only when used: a workbook needs XlsxWriter, ONNX
 # needs onnx, and neither may slow down the other formats.

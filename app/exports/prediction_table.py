@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from trainlaw.app.exports.headers import header_lines
 from trainlaw.app.models.custom_inputs import case_table, cases_of, with_entered_sizes
-from trainlaw.app.models.errors import OWN_CLASS, intervals_of
 from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows
 from trainlaw.app.models.memory import LEAST_NEED, USUAL_NEED, fits_word
 from trainlaw.app.models.multi_gpu import with_built_in_single_gpu_formula
-from trainlaw.app.models.scopes import check_features, handler
+from trainlaw.app.models.scopes import Inputs, check_features, chosen_output
 from trainlaw.app.predictions.predict import features_outside, pair_predictions
 from trainlaw.app.text.csv import rows_as_csv
 from trainlaw.app.workbook.compare import pair_columns
 from trainlaw.app.workbook.model import FIRST_BATCH, FIRST_PRECISION, Model, values_of, workbook_model
 from trainlaw.formulas import Formula
+from trainlaw.validate.held_out_errors import OWN_CLASS, intervals_of
 
 COLUMNS = (
     "cnn", "input_size_px", "n_classes", "gpu", "batch_per_gpu", "precision", "time_s", "interval_from_s",
@@ -29,8 +29,12 @@ def prediction_csv(formula: Formula) -> str:
 
     Raises InputError where the formula needs what GPU, CNN and inputs do not give.
     """
-    table: str = handler(formula, "table")(formula)
-    return table
+    tables = {
+        Inputs.RUN: run_prediction_csv,
+        Inputs.LAYERS: layer_prediction_csv,
+        Inputs.FEATURES: case_csv,
+    }
+    return chosen_output(formula, "table", tables)
 
 
 def run_prediction_csv(formula: Formula) -> str:

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from trainlaw.app.inputs.resolve import known_gpus, named_cnn, reader_notes, unknown_specifications
-from trainlaw.app.inputs.selection import ALL_GPUS, GpuSelection, rated_gpus
+from trainlaw.app.inputs.resolve import known_gpus, named_cnn
+from trainlaw.app.inputs.selection import ALL_GPUS, GpuSelection
 from trainlaw.datasets import CnnCounts, Gpu, GpuCatalog, RunTable
 from trainlaw.datasets.files.mapping import near_columns
 from trainlaw.datasets.hardware.collectives import gpus_of_nodes
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
-from trainlaw.datasets.measurements.memory_fit import memory_warnings
+from trainlaw.datasets.hardware.possible import impossible_setup
 from trainlaw.datasets.measurements.runs import (
     PROFILER_COLUMNS,
     RUN_COLUMNS,
@@ -22,7 +22,7 @@ from trainlaw.datasets.profiler.configurations import PLAN_NOTES
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import InputError, TrainlawError
 from trainlaw.formulas.errors import shown
-from trainlaw.formulas.files import read_csv
+from trainlaw.formulas.files.text_files import read_csv
 
 _NEEDED = ("cnn", "gpu", "batch_per_gpu")
 # Those of runs and of plans that say nothing about a configuration are not read.
@@ -35,7 +35,7 @@ class Setup:
 
     precision : such as "fp32". n_gpus, n_nodes : GPUs, and nodes that they are spread over. link : within a
     node. fabric : between nodes. algorithm : of the all-reduce. timed_parts : what the time covers.
-    layout, compilation, tuned, host_launch_s, allocation, bucketed : as for `configuration`. Without a
+    layout, compilation, tuned, host_launch_s, allocation, bucketed, stack : as for `configuration`. Without a
     precision PyTorch's default on the GPU holds.
     """
 
@@ -52,6 +52,7 @@ class Setup:
     host_launch_s: float | None = None
     allocation: str | None = None
     bucketed: bool | None = None
+    stack: str | None = None
 
 
 DEFAULT_SETUP = Setup()
@@ -136,47 +137,34 @@ def one_run(
     return _runs_on(named_cnn(cnn, pixels), [wanted_gpu(gpu, catalog)], [batch], setup, catalog)
 
 
-def on_all_gpus(
-    cnn: str,
-    batch: int,
-    pixels: int | None = None,
-    setup: Setup = DEFAULT_SETUP,
-    *,
-    gpus: GpuCatalog | None = None,
-) -> RunTable:
-    """Return a configuration on every known GPU whose peak rate and bandwidth are known; see `one_run`."""
-    catalog = gpus or known_gpus()
-    return _runs_on(named_cnn(cnn, pixels), rated_gpus(catalog), [batch], setup, catalog)
-
-
 def _runs_on(
     cnn: CnnCounts, gpus: Sequence[Gpu], batches: Iterable[int], setup: Setup, catalog: GpuCatalog
 ) -> RunTable:
-    """Every batch on every GPU; catalog : known GPUs, which those changed by the user are added to."""
-    rows = [configured_row(cnn, gpu, batch, setup) for gpu in gpus for batch in batches]
+    """Every batch on every GPU that can train so; catalog : known GPUs, to which changed ones are added."""
+    able = [gpu for gpu in gpus if not impossible(gpu, setup)]
+    rows = [configured_row(cnn, gpu, batch, setup) for gpu in able or gpus for batch in batches]
     return unmeasured_runs("configurations", rows, Facts(catalog.with_gpus(gpus), (cnn,)))
 
 
 def configured_row(cnn: CnnCounts, gpu: Gpu, batch: int, setup: Setup) -> dict[str, object]:
-    """Return one configuration of a known CNN and GPU as a row for `unmeasured_runs`."""
+    """Return one configuration of a known CNN and GPU as a row for `unmeasured_runs`.
+
+    Raises InputError for a precision or link that the GPU has not, and for more GPUs than a node holds.
+    """
+    reason = impossible(gpu, setup)
+    if reason:
+        raise InputError(reason)
     given = {name: value for name, value in vars(setup).items() if value is not None}
     if "fabric" in given:
         given["network"] = given.pop("fabric")
     return configuration_row(cnn, gpu, batch, **given)
 
 
-def run_warnings(runs: RunTable) -> list[tuple[str, ...]]:
-    """Return warnings per run: too little memory, notes on the CNN's file, unknown GPU specifications."""
-    notes = {cnn.key: reader_notes(cnn) for cnn in runs.facts.cnns}
-    unknown = {
-        name: unknown_specifications(runs.facts.gpus.find(name)) for name in runs.frame["gpu"].unique()
-    }
-    frame, memory = runs.frame, memory_warnings(runs)
-    keys = frame[["cnn", "input_size_px", "n_classes"]].itertuples(index=False, name=None)
-    return [
-        (*notes.get(key, ()), *unknown[gpu], *filter(None, [text]))
-        for key, gpu, text in zip(keys, frame["gpu"], memory, strict=True)
-    ]
+def impossible(gpu: Gpu, setup: Setup) -> str:
+    """Return why a GPU cannot train so, as `impossible_setup`; "" where it can."""
+    parts = gpus_of_nodes(setup.allocation) if setup.allocation else ()
+    n_gpus, n_nodes = (max(parts), 1) if parts else (setup.n_gpus or 1, setup.n_nodes or 1)
+    return impossible_setup(gpu, setup.precision, setup.link, n_gpus, n_nodes)
 
 
 def runs_of_csv(
@@ -189,10 +177,10 @@ def runs_of_csv(
     """Return the configurations of a CSV file with the columns cnn, gpu and batch_per_gpu.
 
     The columns input_size_px, n_classes, precision, n_gpus, n_nodes, link, fabric (or network), algorithm,
-    timed_parts, layout, compilation, tuned, host_launch_s, allocation and bucketed may follow, and those of
-    measured runs and plans; others must be `ignored`. gpus : known GPUs, None for the built-in ones. on :
-    names of GPUs for a file without the column gpu: each row on each of them. precision : of rows without
-    one; None for PyTorch's default on their GPU.
+    timed_parts, layout, compilation, tuned, host_launch_s, allocation, bucketed and stack may follow, and
+    those of measured runs and plans; others must be `ignored`. gpus : known GPUs, None for the built-in
+    ones. on : names of GPUs for a file without the column gpu: each row on each of them. precision : of rows
+    without one; None for PyTorch's default on their GPU.
     Raises InputError for a file that is no such table, with the line and column of the first fault.
     """
     columns, rows = read_csv(path)
@@ -268,6 +256,7 @@ def _row_run(
         host_launch_s=_seconds(row, "host_launch_s"),
         allocation=_stated(row, "allocation"),
         bucketed=_flag(row, "bucketed"),
+        stack=row.get("stack") or None,
     )
     return configured_row(cnns[key], named_gpus[gpu], batch, setup)
 

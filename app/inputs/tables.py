@@ -11,7 +11,7 @@ from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.datasets.measurements.runs import LAYOUTS
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import check_name, shown, unknown_name
-from trainlaw.formulas.files import write_text_atomically
+from trainlaw.formulas.files.text_files import write_text_atomically
 
 
 def find_table(text: str, gpu_file: Path | None = None, cnn_files: Iterable[Path] | None = None) -> RunTable:
@@ -110,16 +110,15 @@ def run_faults(
     gpu_file: Path | None = None,
     cnn_files: Iterable[Path] | None = None,
     ignored: Iterable[str] = (),
-) -> list[Fault]:
-    """Return the faults of the runs in a file, none when it can be read; as `read_runs`."""
+) -> tuple[list[Fault], RunTable | None]:
+    """Return the faults of the runs in a file, and the runs when there are none; as `read_runs`."""
     try:
-        read_runs(path, columns, gpu_file, cnn_files, ignored)
+        return [], read_runs(path, columns, gpu_file, cnn_files, ignored)
     except FaultsError as error:
         # Faults of another file, such as the one with GPUs, are no faults of these runs.
         if error.path != path.name:
             raise
-        return list(error.faults)
-    return []
+        return list(error.faults), None
 
 
 def file_options(gpu_file: Path | None, cnn_files: Iterable[Path] | None) -> str:

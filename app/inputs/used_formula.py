@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from trainlaw.formulas import InputError
-from trainlaw.formulas.files import read_json, write_text_atomically
+from trainlaw.formulas.files.text_files import read_json, write_text_atomically
 
 USE_FILE = ".trainlaw.json"
 #: What a used formula is for: the time on one GPU, or that on several from the time on one.

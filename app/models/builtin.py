@@ -30,10 +30,7 @@ def _many_core_formula(model: str) -> Formula:
 BUILT_IN_FORMULAS: Mapping[str, Callable[[], Formula]] = {
     "built-in": lambda: load_formula(BUILT_IN),
     "layer": lambda: load_formula(LAYER_FORMULA),
-    **{
-        name: partial(load_formula, _FOLDER / f"{name}.json")
-        for name in (SCALING_FORMULA, "anchor", "batch-scaler", "pixels-scaler")
-    },
+    **{name: partial(load_formula, _FOLDER / f"{name}.json") for name in (SCALING_FORMULA, "anchor")},
     **{name: partial(load_formula, path) for name, path in _pair_formula_paths().items()},
     "xeon-phi-a": lambda: _many_core_formula("a"),
     "xeon-phi-b": lambda: _many_core_formula("b"),

@@ -122,10 +122,9 @@ def _left_out(formula: Formula, runs: RunTable, parts: np.ndarray) -> np.ndarray
 
 
 def _own_spread(seconds: np.ndarray, left_out: np.ndarray) -> float:
-    """Return ln of the factor that 90 % of the runs left out are within; 0 for few runs."""
-    if len(seconds) < _LEAST_RUNS_FOR_SPREAD:
-        return 0.0
-    return float(np.quantile(np.abs(np.log(left_out / seconds)), 0.9))
+    """Return ln of the factor that 90 % of the runs left out are within; of few runs, all."""
+    logs = np.abs(np.log(left_out / seconds))
+    return float(np.quantile(logs, 0.9) if len(logs) >= _LEAST_RUNS_FOR_SPREAD else logs.max())
 
 
 def _extended(formula: Formula, rows: FormulaRows) -> dict[str, tuple[float, float]]:
@@ -141,7 +140,7 @@ def _extended(formula: Formula, rows: FormulaRows) -> dict[str, tuple[float, flo
 def _narrower(errors: Mapping[str, Any], n_runs: int, gpus: tuple[str, ...], own: float) -> dict[str, Any]:
     """Return the errors of the formula before, with intervals as narrow as the runs allow.
 
-    own : ln of the factor that the runs themselves need.
+    own : ln of the factor that the runs themselves need. One run, which cannot be left out, narrows nothing.
     """
     if not errors:
         return {}
@@ -149,7 +148,7 @@ def _narrower(errors: Mapping[str, Any], n_runs: int, gpus: tuple[str, ...], own
     def narrowed(factor: float | None) -> float | None:
         return None if factor is None else round(float(np.exp(max(share * np.log(factor), own))), 6)
 
-    share = interval_share(n_runs)
+    share = interval_share(n_runs) if n_runs > 1 else 1.0
     number = "1 run" if n_runs == 1 else f"{n_runs} runs"
     protocol = f"{errors.get('protocol', '')}; before calibration with {number} on {gpus[0]}"
     found = {**errors, "protocol": protocol}
@@ -213,24 +212,3 @@ def calibration_of(formula: Formula) -> Mapping[str, Any] | None:
     """Return what a formula was calibrated with; None for a formula that was not."""
     found = formula.provenance.get(CALIBRATED)
     return found if isinstance(found, Mapping) else None
-
-
-def calibration_warnings(formula: Formula, runs: RunTable) -> list[list[str]]:
-    """Return warnings per run: a GPU or precision other than those that the formula was calibrated with."""
-    rows = zip(runs.frame["gpu"].astype(str), runs.frame["precision"].astype(str), strict=True)
-    return [
-        [*other_gpu_warning(formula, gpu), *other_precision_warning(formula, precision)]
-        for gpu, precision in rows
-    ]
-
-
-def other_gpu_warning(formula: Formula, gpu: str) -> list[str]:
-    """Return a warning for a GPU to which a calibrated formula was not calibrated."""
-    gpus = (calibration_of(formula) or {}).get("gpus", [gpu])
-    return [] if gpu in gpus else [f"the formula is calibrated to {', '.join(gpus)}, not to this GPU"]
-
-
-def other_precision_warning(formula: Formula, precision: str) -> list[str]:
-    """Return a warning for a precision in which a calibrated formula was not calibrated."""
-    known = (calibration_of(formula) or {}).get("precisions", [precision])
-    return [] if precision in known else [f"the formula is calibrated by runs in {', '.join(known)} only"]

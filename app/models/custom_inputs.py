@@ -7,7 +7,7 @@ from statistics import median
 
 import numpy as np
 from trainlaw.app.text.numbers import show_number
-from trainlaw.app.text.tables import fitted_lines, fitted_table, plain_text, wrapped_list
+from trainlaw.app.text.tables import Table, fitted_lines, plain_text, wrapped_list
 from trainlaw.datasets import LAYER_FEATURES, built_in_gpus
 from trainlaw.datasets.features.feature import written_out
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
@@ -82,7 +82,7 @@ def case_seconds(formula: Formula, cases: Sequence[Case]) -> np.ndarray:
     return formula.predict(columns, {key: [case[key] for case in cases] for key in group_keys(formula)})
 
 
-def describe_custom(formula: Formula, origin: str, *_: object) -> str:
+def describe_custom(formula: Formula, origin: str) -> str:
     """Return a formula of custom features as text: equation, symbols, groups, cases, where it is from."""
     ranges = {spec.name: formula.ranges.get(spec.name, (spec.low, spec.high)) for spec in formula.features}
     symbols = [
@@ -95,14 +95,14 @@ def describe_custom(formula: Formula, origin: str, *_: object) -> str:
         f"  {formula.target.name} [{formula.target.unit}] =",
         f"    {to_text(formula.expression, 4)}",
     ]
-    parts += ["", fitted_table(["symbol", "unit", "from", "to", "meaning"], symbols, indent="  ")]
+    parts += ["", Table.of(["symbol", "unit", "from", "to", "meaning"], symbols).text(indent="  ")]
     for key, groups in group_keys(formula).items():
         constants = [item for item in formula.grouped if item.key == key]
         rows = [
             [item.name, *(show_number(item.values.get(group, item.default)) for group in groups)]
             for item in constants
         ]
-        parts += ["", f"constants by {key}", fitted_table(["constant", *groups], rows, indent="  ")]
+        parts += ["", f"constants by {key}", Table.of(["constant", *groups], rows).text(indent="  ")]
     parts += ["", cases_text(formula, cases_of(formula))]
     facts = {name: value for name, value in formula.provenance.items() if name != "cases"}
     parts += ["", *(f"{name}: {plain_text(value)}" for name, value in facts.items())]
@@ -114,8 +114,8 @@ def cases_text(formula: Formula, cases: Sequence[Case]) -> str:
     header, rows = case_table(formula, cases)
     same = [name for name in header if len({row[header.index(name)] for row in rows}) == 1 and len(rows) > 1]
     shown = [name for name in header if name not in same]
-    table = fitted_table(
-        shown, [[_cell(row[header.index(name)]) for name in shown] for row in rows], indent="  "
+    table = Table.of(shown, [[_cell(row[header.index(name)]) for name in shown] for row in rows]).text(
+        indent="  "
     )
     fixed = [f"{name} {_cell(rows[0][header.index(name)])}" for name in same]
     return f"{table}\n{wrapped_list(fixed)}" if fixed else table

@@ -16,12 +16,12 @@ from trainlaw.app.models.scopes import handling
 from trainlaw.app.models.terms import plain_expression
 from trainlaw.datasets import built_in_gpus, cnn_table
 from trainlaw.datasets.cnns.counts import explain
-from trainlaw.datasets.cnns.timm_tables import timm_table
+from trainlaw.datasets.cnns.zoo import timm_table
 from trainlaw.datasets.features.feature import Feature
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.formulas import Constant, Expression, Formula, Variable, parse_text, substitute, variables
-from trainlaw.formulas.elasticities import Elasticities
+from trainlaw.formulas.proofs.elasticities import Elasticities
 
 Ends = tuple[float, float]
 LARGEST_BATCH = 4096
@@ -35,8 +35,8 @@ PARTS: Mapping[str, str] = MappingProxyType(
         "params": "conv_params + dense_params + other_params",
     }
 )
-#: Features that are independent amounts: a mean falls when a layer below it is added.
-AMOUNTS = ("mean_layer_elements",)
+#: Features that are independent amounts: a mean falls when a layer below it is added; any GPU has any host.
+AMOUNTS = ("mean_layer_elements", "host_launch_s")
 _RATES = ("peak_flop_per_s", "peak_fp32_flop_per_s", "comparable_fp32_flop_per_s")
 _PEAKS = tuple(dict.fromkeys(row.peak_column for row in PRECISIONS.values()))
 

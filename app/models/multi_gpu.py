@@ -30,8 +30,8 @@ from trainlaw.formulas import (
     substitute,
     variables,
 )
+from trainlaw.formulas.algebra.tidying import fold_constants
 from trainlaw.formulas.scopes import MULTI_GPU, MULTI_GPU_RUN
-from trainlaw.formulas.tidying import fold_constants
 
 EXCHANGE = "communication_s"  # the feature with the closed form of a run's own algorithm
 ASSUMPTION = "several GPUs: time on one + textbook all-reduce, not overlapped"

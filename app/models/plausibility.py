@@ -6,9 +6,7 @@ from functools import cached_property
 from math import exp, inf, log
 
 import numpy as np
-from trainlaw.app.models.builtin import BUILT_IN, formula_named
-from trainlaw.app.models.multi_gpu import exchange_seconds, multi_gpu_seconds
-from trainlaw.app.models.scopes import formula_rows
+from trainlaw.app.models.doubts import law_seconds, run_doubts
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.spreadsheets.answers import Answers, Issue, rows_of
@@ -16,7 +14,6 @@ from trainlaw.datasets.spreadsheets.conversion import Imported
 from trainlaw.datasets.spreadsheets.headings import BATCH, GLOBAL_BATCH
 from trainlaw.datasets.spreadsheets.quantities import CANDIDATES, Unit, unit_choices
 from trainlaw.datasets.spreadsheets.shapes import Label
-from trainlaw.formulas import load_formula
 
 #: A run this many times longer or shorter than the formula says is doubted. Of the built-in measurements,
 #: the median of 9 of 10 sources on a GPU is within it.
@@ -72,15 +69,6 @@ class Check:
         best = usual if usual < log(_FITS_USUALLY) else min(score for score, _ in scores)
         unit = next(unit for score, unit in scores if score <= best + _SAME_UNIT)
         return (unit if best < log(_FITS) else None), best
-
-
-def law_seconds(runs: RunTable) -> np.ndarray:
-    """Return the iteration times that the built-in formula gives, in s, (n_runs,); nan where it has none."""
-    law = load_formula(BUILT_IN)
-    single = formula_rows(law, runs).predict(law)
-    if not (runs.frame["n_gpus"] > 1).any():
-        return single
-    return multi_gpu_seconds(single, exchange_seconds(law, runs, formula_named("multi"), single))
 
 
 def checked_times(made: Imported, answers: Answers, law_s: np.ndarray | None = None) -> Imported:
@@ -155,7 +143,13 @@ def _doubts(check: Check, answers: Answers) -> Iterable[Issue]:
     if column is not None:
         yield column
         return
-    yield from _of_rows(check, deviations)
+    rows = list(_of_rows(check, deviations))
+    yield from rows
+    if not rows and check.made.table is not None:
+        for doubt in run_doubts(check.made.table, check.law_s):
+            far = np.isin(np.arange(len(check.law_s)), doubt.places)
+            text = f"{doubt.text}: correct them, or --trust them"
+            yield Issue("times", text, rows_of(check.made.rows, far))
 
 
 def _of_column(check: Check, middle: float) -> Issue | None:

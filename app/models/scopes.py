@@ -1,15 +1,14 @@
 """How formulas of each scope are handled: one row per scope, and the functions that dispatch on it.
 
-To add a scope: add its name to `trainlaw.formulas.scopes`, and a row here. Functions of higher floors are
-named as "package.module:function" and resolved when they are needed, so that this file imports none of them
-and `trainlaw predict` loads no workbook.
+To add a scope: add its name to `trainlaw.formulas.scopes`, and a row here. What a formula is entered with
+(`Inputs`) chooses its workbook, page, table and description; each of these rooms has a function per member.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pkgutil import resolve_name
+from enum import Enum
 from types import MappingProxyType
-from typing import Any
+from typing import TypeVar
 
 from trainlaw.datasets import (
     CNN_LAYER_FEATURES,
@@ -25,7 +24,15 @@ from trainlaw.formulas import SCOPES, Expression, FeatureSpec, Formula, InputErr
 from trainlaw.formulas.errors import check_name
 from trainlaw.formulas.scopes import CUSTOM, GPU_PAIR, LAYER, MEASURED_LAYER, MULTI_GPU, MULTI_GPU_RUN, RUN
 
-_APP = "trainlaw.app"
+_Output = TypeVar("_Output")
+
+
+class Inputs(Enum):
+    """What a user enters to get a value of a formula."""
+
+    RUN = "the settings of a run"
+    LAYERS = "the settings of a run, whose layers are summed"
+    FEATURES = "the features of the formula"
 
 
 @dataclass(frozen=True)
@@ -33,19 +40,16 @@ class ScopeHandling:
     """What differs between formulas of one scope and those of another.
 
     features : what such a formula may be made of, by name; empty where its features define themselves.
-    describe, predict, workbook, page, table : functions as "package.module:function"; empty where there is
-    none, and `advice` then says what to do instead. takes_names : whether an exported program can look up GPU
-    and CNN by name. covers_multi_gpu : whether the formula itself gives the
-    time on several GPUs. row_counts : base columns that are counts of a row, not settings of a run.
-    rows : a table of runs as the rows of such a formula. cnn_layers : the layers that its rows need.
+    inputs : what it is entered with. is_predictable : whether `trainlaw predict` takes it, else `advice`
+    says what to do with it. takes_names : whether an exported program can look up GPU and CNN by name.
+    covers_multi_gpu : whether the formula itself gives the time on several GPUs. row_counts : base columns
+    that are counts of a row, not settings of a run. rows : a table of runs as the rows of such a formula.
+    cnn_layers : the layers that its rows need.
     """
 
     features: Mapping[str, Feature]
-    describe: str
-    workbook: str
-    table: str
-    page: str = ""
-    predict: str = ""
+    inputs: Inputs
+    is_predictable: bool
     advice: str = "export it to .xlsx, .csv, .py, .c, .js, .sql, .onnx or .json"
     takes_names: bool = False
     covers_multi_gpu: bool = False
@@ -54,51 +58,35 @@ class ScopeHandling:
     cnn_layers: Callable[[RunTable], CnnLayers | None] = lambda runs: None
 
 
-_WHOLE_RUN = ScopeHandling(
-    FEATURES,
-    describe=f"{_APP}.terminal.formula:describe_for_run",
-    predict=f"{_APP}.predictions.predict:predict_runs",
-    workbook=f"{_APP}.workbook.book:run_workbook_plan",
-    page=f"{_APP}.page.html:run_page_html",
-    table=f"{_APP}.exports.prediction_table:run_prediction_csv",
-)
-_OWN_INPUTS = ScopeHandling(
-    {},
-    describe=f"{_APP}.models.custom_inputs:describe_custom",
-    workbook=f"{_APP}.workbook.custom:custom_workbook_plan",
-    page=f"{_APP}.page.custom:custom_page_html",
-    table=f"{_APP}.exports.prediction_table:case_csv",
-)
+_WHOLE_RUN = ScopeHandling(FEATURES, Inputs.RUN, is_predictable=True)
+_FEATURES_ALONE = ScopeHandling({}, Inputs.FEATURES, is_predictable=False)
 
 SCOPE_HANDLING: Mapping[str, ScopeHandling] = MappingProxyType(
     {
         RUN: replace(_WHOLE_RUN, takes_names=True),
         LAYER: ScopeHandling(
             CNN_LAYER_FEATURES,
-            describe=f"{_APP}.terminal.formula:describe_for_run",
-            predict=f"{_APP}.predictions.predict:predict_runs",
-            workbook=f"{_APP}.workbook.book:layer_workbook_plan",
-            table=f"{_APP}.exports.prediction_table:layer_prediction_csv",
+            Inputs.LAYERS,
+            is_predictable=True,
             row_counts=frozenset(CNN_LAYER_COLUMNS),
             rows=run_layers,
             cnn_layers=CnnLayers.of,
         ),
-        MEASURED_LAYER: replace(_OWN_INPUTS, features=LAYER_FEATURES),
+        MEASURED_LAYER: replace(_FEATURES_ALONE, features=LAYER_FEATURES),
         MULTI_GPU: replace(
             _WHOLE_RUN,
-            describe=f"{_APP}.terminal.formula:describe_scaling_formula",
-            predict="",
+            is_predictable=False,
             advice="it gives how much longer several GPUs take than one; name it with --scaling-formula, "
             "next to a --formula for one GPU",
             covers_multi_gpu=True,
         ),
         MULTI_GPU_RUN: replace(_WHOLE_RUN, covers_multi_gpu=True),
         GPU_PAIR: replace(
-            _OWN_INPUTS,
+            _FEATURES_ALONE,
             features=PAIR_FEATURES,
             advice="use it with `trainlaw predict-from-profile --formula`",
         ),
-        CUSTOM: _OWN_INPUTS,
+        CUSTOM: _FEATURES_ALONE,
     }
 )
 
@@ -108,22 +96,24 @@ def handling(formula: Formula) -> ScopeHandling:
     return SCOPE_HANDLING[formula.scope]
 
 
-def handler(formula: Formula, purpose: str) -> Callable[..., Any]:
-    """Return the function of a formula's scope for a purpose, such as "workbook".
+def chosen_output(
+    formula: Formula, purpose: str, outputs: Mapping[Inputs, Callable[[Formula], _Output]]
+) -> _Output:
+    """Return an output of a formula by what the formula is entered with; `purpose` names the output.
 
-    Raises InputError where the scope has none.
+    Raises InputError where `outputs` has no function for it.
     """
-    name = getattr(handling(formula), purpose)
-    if not name:
-        title, advice = SCOPES[formula.scope].title, handling(formula).advice
-        raise InputError(f"this formula models {title}, which has no {purpose}; {advice}")
-    function: Callable[..., Any] = resolve_name(name)
-    return function
+    row = handling(formula)
+    if row.inputs not in outputs:
+        raise InputError(
+            f"this formula models {SCOPES[formula.scope].title}, which has no {purpose}; {row.advice}"
+        )
+    return outputs[row.inputs](formula)
 
 
 def check_predictable(formula: Formula) -> None:
     """Raise InputError for a formula that no configuration of CNN, GPU and batch has a prediction of."""
-    if not handling(formula).predict:
+    if not handling(formula).is_predictable:
         raise InputError(f"this formula models {SCOPES[formula.scope].title}; {handling(formula).advice}")
 
 

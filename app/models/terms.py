@@ -20,8 +20,8 @@ from trainlaw.formulas import (
     substitute,
     variables,
 )
-from trainlaw.formulas.expression import additive_terms, count_nodes, fold
-from trainlaw.formulas.unit_inference import constant_units
+from trainlaw.formulas.algebra.expression import additive_terms, count_nodes, fold
+from trainlaw.formulas.algebra.unit_inference import constant_units
 
 # Beyond these limits an expanded product of sums is harder to read than the product.
 _MOST_TERMS = 60

@@ -24,9 +24,9 @@ from trainlaw.formulas import (
     substitute,
     variables,
 )
+from trainlaw.formulas.algebra.unit_inference import constant_units
 from trainlaw.formulas.errors import check_name, shown, unknown_name
 from trainlaw.formulas.scopes import LAYER, MULTI_GPU, RUN
-from trainlaw.formulas.unit_inference import constant_units
 
 TEXTBOOK = "textbook"  # in place of a scaling formula: the all-reduce in closed form
 #: Short names for the features that formulas are usually written in.
@@ -136,7 +136,7 @@ def purpose_of(formula: Formula, origin: str) -> str:
     """Return what a formula may be the default for; InputError for a scope without commands."""
     if formula.scope == MULTI_GPU:
         return SEVERAL_GPUS
-    if handling(formula).predict:
+    if handling(formula).is_predictable:
         return ONE_GPU
     advice = handling(formula).advice
     raise InputError(f"{origin} models {SCOPES[formula.scope].title}, not an iteration of a CNN; {advice}")

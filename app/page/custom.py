@@ -5,9 +5,9 @@ from math import isfinite
 from trainlaw.app.models.custom_inputs import PUBLISHED, cases_of, group_keys, shown_unit, with_entered_sizes
 from trainlaw.app.page.script import literal
 from trainlaw.app.page.style import page_style
-from trainlaw.app.text.html import Table, render, template_text
+from trainlaw.app.text.html import render, template_text
 from trainlaw.app.text.numbers import show_number
-from trainlaw.app.text.tables import plain_text
+from trainlaw.app.text.tables import Column, Table, plain_text
 from trainlaw.formulas import FeatureSpec, Formula
 from trainlaw.formulas.printers import mathml_expression, mathml_symbol, print_javascript
 from trainlaw.formulas.printers.mathml import mathml_symbols
@@ -71,7 +71,7 @@ def _symbol_table(formula: Formula) -> Table:
         [letter(spec.symbol), spec.name, _unit(spec), spec.meaning, spec.source]
         for spec in formula.used_features
     ]
-    return Table(header, rows, [""] * len(header))
+    return Table.of(header, rows)
 
 
 def _constant_table(formula: Formula, key: str, groups: tuple[str, ...]) -> Table:
@@ -80,4 +80,4 @@ def _constant_table(formula: Formula, key: str, groups: tuple[str, ...]) -> Tabl
         for constant in formula.grouped
         if constant.key == key
     ]
-    return Table(["constant", *groups], rows, ["", *["n"] * len(groups)])
+    return Table.of([Column("constant"), *groups], rows, "number")

@@ -5,7 +5,20 @@ from typing import NamedTuple
 
 from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.inputs.prices import EXAMPLE, read_prices
-from trainlaw.app.models.errors import (
+from trainlaw.app.models.multi_gpu import SCALED, with_built_in_single_gpu_formula
+from trainlaw.app.models.scopes import Inputs, chosen_output, handling
+from trainlaw.app.models.terms import parts_of
+from trainlaw.app.page.custom import custom_page_html
+from trainlaw.app.page.script import names_kinds, script_of, titled_parts
+from trainlaw.app.page.style import page_style
+from trainlaw.app.text.html import render
+from trainlaw.app.text.numbers import show_number, show_percent
+from trainlaw.app.text.tables import Column, Table
+from trainlaw.formulas import Expression, Formula
+from trainlaw.formulas.printers import mathml_expression, mathml_symbol
+from trainlaw.formulas.printers.mathml import mathml_symbols
+from trainlaw.formulas.printers.naming import letter
+from trainlaw.validate.held_out_errors import (
     BY_CNN,
     METRIC_TITLES,
     OURS,
@@ -14,17 +27,6 @@ from trainlaw.app.models.errors import (
     held_out_kind,
     overall_error,
 )
-from trainlaw.app.models.multi_gpu import SCALED, with_built_in_single_gpu_formula
-from trainlaw.app.models.scopes import handler, handling
-from trainlaw.app.models.terms import parts_of
-from trainlaw.app.page.script import names_kinds, script_of, titled_parts
-from trainlaw.app.page.style import page_style
-from trainlaw.app.text.html import Table, render
-from trainlaw.app.text.numbers import show_number, show_percent
-from trainlaw.formulas import Expression, Formula
-from trainlaw.formulas.printers import mathml_expression, mathml_symbol
-from trainlaw.formulas.printers.mathml import mathml_symbols
-from trainlaw.formulas.printers.naming import letter
 
 
 class _Part(NamedTuple):
@@ -58,8 +60,7 @@ def page_html(formula: Formula) -> str:
 
     Raises InputError where the scope has no page, or the page cannot compute a feature from its inputs.
     """
-    page: str = handler(formula, "page")(formula)
-    return page
+    return chosen_output(formula, "page", PAGES)
 
 
 def run_page_html(formula: Formula) -> str:
@@ -88,6 +89,10 @@ def run_page_html(formula: Formula) -> str:
         errors=_errors(formula),
         origin={key: facts.get(key, "unknown") for key in ("table", "table_sha256")},
     )
+
+
+#: A formula of one layer has no page: the layers of all CNNs would not fit.
+PAGES = {Inputs.RUN: run_page_html, Inputs.FEATURES: custom_page_html}
 
 
 def _stated_error(formula: Formula) -> str:
@@ -129,8 +134,8 @@ def _symbol_table(formula: Formula) -> Table:
          *map(show_number, formula.ranges.get(spec.name, unknown))]
         for spec in formula.used_features
     ]  # fmt: skip
-    header = ["symbol", "name", "unit", "meaning", "training minimum", "maximum"]
-    return Table(header, rows, ["", "", "", "", "n", "n"])
+    ends = [Column("training minimum", "number"), Column("maximum", "number")]
+    return Table.of(["symbol", "name", "unit", "meaning", *ends], rows)
 
 
 def _errors(formula: Formula) -> _Errors | None:
@@ -147,10 +152,9 @@ def _errors(formula: Formula) -> _Errors | None:
         [line.name, line.rows, *(show_percent(line.errors.get(name, float("nan"))) for name in names)]
         for line in lines
     ]
-    numbers = ["n"] * len(names)
     return _Errors(
         formula.errors.get("protocol", ""),
         held_out_kind(formula),
-        Table(["metric", *names], overall, ["", *numbers]),
-        Table(["architecture", "runs", *names], each, ["", "n", *numbers]),
+        Table.of([Column("metric"), *names], overall, "number"),
+        Table.of([Column("architecture"), "runs", *names], each, "number"),
     )

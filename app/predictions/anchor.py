@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 from trainlaw.app.inputs.requests import Setup, one_run
 from trainlaw.app.models.builtin import MEASURED_PAIR_GPUS, any_pair_formula, pair_formula
-from trainlaw.app.models.errors import LEVEL, OURS, interval_of, overall_error
 from trainlaw.app.models.scopes import check_scope
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds, show_seconds_range
 from trainlaw.app.text.tables import finite_json, fitted_lines
@@ -24,6 +23,7 @@ from trainlaw.datasets.profiles.operations import operation_group
 from trainlaw.datasets.profiles.profile_files import OperationProfile
 from trainlaw.formulas import Formula, InputError, load_formula
 from trainlaw.formulas.scopes import GPU_PAIR
+from trainlaw.validate.held_out_errors import LEVEL, OURS, interval_of, overall_error
 
 _UNKNOWN_SHARE = 0.02  # of a profile's time; less is not worth a warning
 _WORKLOAD = {"cnn": "cnn", "batch": "batch_per_gpu", "pixels": "input_size_px"}

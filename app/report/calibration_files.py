@@ -7,9 +7,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from trainlaw.app.models.calibration import CalibratedLaw
-from trainlaw.app.models.scopes import SCOPE_HANDLING, formula_rows
-from trainlaw.app.page.html import page_html
-from trainlaw.app.text.csv import rows_as_csv
+from trainlaw.app.models.scopes import formula_rows, handling
+from trainlaw.app.page.html import PAGES, page_html
+from trainlaw.app.text.tables import Table
 from trainlaw.app.workbook.book import workbook_bytes
 from trainlaw.datasets import RunTable
 from trainlaw.formulas import Formula, save_formula
@@ -26,7 +26,7 @@ def write_calibration_files(
     """
     save_formula(law.formula, folder / "formula.json")
     (folder / "formula.xlsx").write_bytes(workbook_bytes(law.formula))
-    if SCOPE_HANDLING[law.formula.scope].page:
+    if handling(law.formula).inputs in PAGES:
         (folder / "page.html").write_text(page_html(law.formula), encoding="utf-8")
     (folder / "calibration.csv").write_text(_runs_csv(law, given, runs), encoding="utf-8")
     facts = {
@@ -46,4 +46,4 @@ def _runs_csv(law: CalibratedLaw, given: Formula, runs: RunTable) -> str:
     rows = [
         [*cell, *numbers] for cell, *numbers in zip(cells, runs.seconds.tolist(), before, after, strict=True)
     ]
-    return rows_as_csv([*_COLUMNS, "measured_s", "before_s", "after_s"], rows)
+    return Table.of([*_COLUMNS, "measured_s", "before_s", "after_s"], rows).csv()

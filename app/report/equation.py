@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from trainlaw.app.models.terms import plain_expression, sides_of
 from trainlaw.formulas import SCOPES, Apply, Expression, Formula
-from trainlaw.formulas.expression import additive_terms, count_nodes
+from trainlaw.formulas.algebra.expression import additive_terms, count_nodes
 from trainlaw.formulas.printers import mathml_expression
 
 _LONG_TERM = 12  # nodes from which a maximum is written on several lines

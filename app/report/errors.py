@@ -7,7 +7,18 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.models.errors import (
+from trainlaw.app.models.terms import plain_expression
+from trainlaw.app.report import plots
+from trainlaw.app.studies.result import StudyOutcome
+from trainlaw.app.studies.terms_found import further_terms
+from trainlaw.app.terminal.formula import headline
+from trainlaw.app.terminal.study import levels_table
+from trainlaw.app.text.numbers import show_number, show_percent
+from trainlaw.app.text.tables import Column, Table
+from trainlaw.formulas import Expression, Formula, Proof, prove_monotone, prove_sign
+from trainlaw.validate import bootstrap_interval
+from trainlaw.validate.baselines import title_of
+from trainlaw.validate.held_out_errors import (
     ALSO_BY,
     BY_CNN,
     BY_GPU,
@@ -23,16 +34,6 @@ from trainlaw.app.models.errors import (
     shares_chosen_again,
     summary_interval,
 )
-from trainlaw.app.models.terms import plain_expression
-from trainlaw.app.report import plots
-from trainlaw.app.studies.result import StudyOutcome, further_terms
-from trainlaw.app.terminal.formula import headline
-from trainlaw.app.terminal.study import LEVEL_HEADER, level_rows
-from trainlaw.app.text.html import Table
-from trainlaw.app.text.numbers import show_number, show_percent
-from trainlaw.formulas import Expression, Formula, Proof, prove_monotone, prove_sign
-from trainlaw.validate import bootstrap_interval
-from trainlaw.validate.baselines import title_of
 from trainlaw.validate.metrics import absolute_percentage_errors
 
 # Hues of the oldest and the newest generation, degrees: of the vendor with most runs, and of all others.
@@ -106,7 +107,7 @@ def reported_errors(outcome: StudyOutcome) -> ReportedErrors | None:
         by_gpu=_line_table(by_gpu, names),
         metrics=_metrics(outcome.formula),
         by_label=_label_tables(outcome),
-        levels=_numbers(LEVEL_HEADER, level_rows(outcome.levels)) if outcome.levels else None,
+        levels=levels_table(outcome.levels) if outcome.levels else None,
         mean_coverage="-" if mean is None else f"{mean:.1f}",
         coverage=_coverage(outcome),
         platforms=[(name, _platform_tables(matrix)) for name, matrix in outcome.matrices.items()],
@@ -184,7 +185,7 @@ def _interval_of(outcome: StudyOutcome, level: str, over: str) -> Callable[[str]
 
 def _numbers(header: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
     """A table of numbers whose first column is text."""
-    return Table(header, rows, ["long", *["n"] * (len(header) - 1)])
+    return Table.of([Column(header[0], "long"), *header[1:]], rows, "number")
 
 
 def _line_table(lines: Sequence[ErrorLine], names: Sequence[str]) -> Table:
@@ -204,7 +205,7 @@ def _metrics(formula: Formula) -> Table:
         [title_of(name), *(_with_interval(formula, name, metric) for metric in _TITLES)]
         for name in estimators(formula)
     ]
-    return Table(["", *_TITLES.values()], rows, ["long", *["n wrap"] * len(_TITLES)])
+    return Table.of([Column("", "long"), *_TITLES.values()], rows, "wrapped_number")
 
 
 def _with_interval(formula: Formula, estimator: str, metric: str) -> str:
@@ -332,7 +333,7 @@ def _monotone(
 def property_table(formula: Formula) -> Table:
     """Return the claims as a table: proved, refuted with a point, or undecided."""
     rows = [[claim.statement, claim.proof.status, _witness(claim.proof)] for claim in claims(formula)]
-    return Table(["claim", "result", "counterexample"], rows, ["long", "symbol", "long"])
+    return Table.of(["claim", Column("result", "symbol"), "counterexample"], rows, "long")
 
 
 def _witness(proof: Proof) -> str:
@@ -363,6 +364,6 @@ def stability_table(outcome: StudyOutcome) -> Table:
     seeds = f"of {n_seeds} further seeds" if n_seeds else "of further seeds"
     resamples = resamples_of_groups(outcome.formula)
     shares = [f"% of {resamples}", "with any factors"] if drawn else []
-    header = ["term", f"of {len(folds)} folds", seeds, *shares]
+    header: list[str | Column] = [Column("term", "formula"), f"of {len(folds)} folds", seeds, *shares]
     filled = [[*row, *[""] * (len(header) - len(row))] for row in rows]
-    return Table(header, filled, ["formula", *["n"] * (len(header) - 1)])
+    return Table.of(header, filled, "number")

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from trainlaw.app.models.errors import ErrorLine
 from trainlaw.app.text import svg
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
 from trainlaw.validate.baselines import title_of
+from trainlaw.validate.held_out_errors import ErrorLine
 
 _ROW_HEIGHT = 15.0
 _LABEL = 22  # characters of a label to the left of an axis

@@ -3,31 +3,30 @@
 import hashlib
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
 import pandas as pd
 from trainlaw.app.explain.term_descriptions import words_of_parts
-from trainlaw.app.models.errors import BY_CNN, BY_GPU, OURS, errors_frame, held_out_kind
 from trainlaw.app.models.terms import parts_of
 from trainlaw.app.report import plots
 from trainlaw.app.report.equation import equation_lines
 from trainlaw.app.report.errors import property_table, reported_errors, stability_table
-from trainlaw.app.report.story import story_of
 from trainlaw.app.studies.definition import LIBRARIES, definition_text, seen_from
 from trainlaw.app.studies.result import StudyOutcome
+from trainlaw.app.studies.story import story_of
 from trainlaw.app.terminal.formula import equation_text
-from trainlaw.app.text.csv import rows_as_csv
-from trainlaw.app.text.html import Table, render, template_text
+from trainlaw.app.text.html import render, template_text
 from trainlaw.app.text.numbers import show_number
-from trainlaw.app.text.tables import plain_text
+from trainlaw.app.text.tables import Column, Table, plain_text
 from trainlaw.app.workbook.book import workbook_bytes
 from trainlaw.datasets import TARGET
 from trainlaw.formulas import complexity, save_formula, to_text
 from trainlaw.formulas.printers import mathml_symbol
 from trainlaw.validate.baselines import title_of
+from trainlaw.validate.held_out_errors import BY_CNN, BY_GPU, OURS, errors_frame, held_out_kind
 
 
 def report_html(outcome: StudyOutcome) -> str:
@@ -78,7 +77,7 @@ def _terms(outcome: StudyOutcome) -> Table:
     names = [words.name for words in words_of_parts(outcome.formula)]
     ordered = sorted(zip(names, parts, outcome.shares, strict=True), key=lambda row: -row[2])
     rows = [[name, to_text(term, 3), f"{100 * share:.1f} %"] for name, term, share in ordered]
-    return Table(["term", "as text", "share"], rows, ["long", "formula", "n"])
+    return Table.of([Column("term", "long"), Column("as text", "formula"), Column("share", "number")], rows)
 
 
 def _symbols(outcome: StudyOutcome) -> Table:
@@ -86,8 +85,8 @@ def _symbols(outcome: StudyOutcome) -> Table:
         [spec.name, spec.unit, spec.meaning, *map(show_number, outcome.formula.ranges[spec.name])]
         for spec in outcome.formula.used_features
     ]
-    header = ["symbol", "unit", "meaning", "training minimum", "maximum"]
-    return Table(header, rows, ["symbol", "symbol", "long", "n", "n"])
+    names = [Column("symbol", "symbol"), Column("unit", "symbol"), Column("meaning", "long")]
+    return Table.of([*names, "training minimum", "maximum"], rows, "number")
 
 
 def _front(outcome: StudyOutcome) -> str:
@@ -99,20 +98,20 @@ def _front(outcome: StudyOutcome) -> str:
 
 def _front_table(outcome: StudyOutcome) -> Table:
     rows = [[item.complexity, show_number(item.loss), item.formula.text()] for item in outcome.front]
-    return Table(["complexity", "loss", "formula"], rows, ["n", "n", "formula"])
+    return Table.of(["complexity", "loss", Column("formula", "formula")], rows, "number")
 
 
 def _folds(outcome: StudyOutcome) -> Table:
     found = {split: formula for (split, name), formula in outcome.result.formulas.items() if name == OURS}
     rows = [[", ".join(outcome.held_out[split]), formula.text()] for split, formula in found.items()]
-    return Table(["held out", "formula"], rows, ["long", "formula"])
+    return Table.of([Column("held out", "long"), Column("formula", "formula")], rows)
 
 
 def _provenance(outcome: StudyOutcome) -> Table:
     facts = [[key, plain_text(value)] for key, value in outcome.provenance.items()]
     facts += [["definition", definition_text(outcome.definition).strip().replace("\n", "; ")]]
     facts += [[name, version(name)] for name in LIBRARIES]
-    return Table(["item", "value"], facts, ["symbol", "long"])
+    return Table.of([Column("item", "symbol"), Column("value", "long")], facts)
 
 
 def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[str, object]) -> None:
@@ -121,8 +120,7 @@ def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[
     circumstances : what describes this run rather than its result: command, duration, workers.
     """
     save_formula(outcome.formula, folder / "formula.json")
-    front = outcome.front.to_rows()
-    _write_csv(folder / "front.csv", list(front[0]), [list(row.values()) for row in front])
+    _write_frame(folder / "front.csv", pd.DataFrame(outcome.front.to_rows()))
     _write_frame(folder / "errors.csv", errors_frame(outcome.result))
     _write_frame(folder / "predictions.csv", outcome.result.predictions)
     for name, matrix in outcome.matrices.items():
@@ -137,21 +135,19 @@ def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[
         **outcome.provenance,
         "missing": list(outcome.missing),
         "absent_baselines": dict(outcome.absent),
-        **circumstances,
-        "written": datetime.now(UTC).isoformat(timespec="seconds"),
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "libraries": {name: version(name) for name in (*LIBRARIES, "xlsxwriter")},
         "sha256": written,
+        "this_run": {
+            **circumstances,
+            "written": datetime.now(UTC).isoformat(timespec="seconds"),
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+            "libraries": {name: version(name) for name in (*LIBRARIES, "xlsxwriter")},
+        },
     }
     text = json.dumps(provenance, indent=1, ensure_ascii=False, allow_nan=False)
     (folder / "provenance.json").write_text(text + "\n", encoding="utf-8")
 
 
 def _write_frame(path: Path, frame: pd.DataFrame) -> None:
-    cells = frame.astype(object).where(frame.notna(), "").to_numpy().tolist()
-    _write_csv(path, list(frame.columns), cells)
-
-
-def _write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    path.write_text(rows_as_csv(header, rows), encoding="utf-8")
+    rows = frame.astype(object).to_numpy().tolist()
+    path.write_text(Table.of(map(str, frame.columns), rows).csv(), encoding="utf-8")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
+from trainlaw.app.text.tables import Table
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 LINE_POINTS = 15.0  # height of a row in the default font of Excel, Calibri 11
@@ -186,24 +187,20 @@ class SheetWriter:
         for offset, title in enumerate(titles):
             self.text(row, column + offset, title, style if offset else "head")
 
-    def table(
-        self, row: int, header: Sequence[str], rows: Sequence[Sequence[object]], numbers: str = "general"
-    ) -> int:
-        """Write a header and plain values from the first column on; return the next free row.
-
-        numbers : style of the floating-point numbers.
-        """
-        for column, title in enumerate(header):
-            numeric = bool(rows) and isinstance(rows[0][column], int | float)
+    def table(self, row: int, table: Table) -> int:
+        """Write a table of plain values from the first column on; return the next free row."""
+        for column, title in enumerate(table.header):
+            numeric = bool(table.rows) and isinstance(table.rows[0][column], int | float)
             self.text(row, column, title, "head_right" if numeric else "head")
-        for offset, values in enumerate(rows, start=1):
+        formats = [kind.style if kind.style in STYLES else "general" for kind in table.columns]
+        for offset, values in enumerate(table.rows, start=1):
             for column, value in enumerate(values):
                 if isinstance(value, int | float):
-                    style = numbers if isinstance(value, float) else "general"
+                    style = formats[column] if isinstance(value, float) else "general"
                     self.number(row + offset, column, value, style)
                 else:
                     self.text(row + offset, column, str(value))
-        return row + len(rows) + 1
+        return row + len(table.rows) + 1
 
 
 def quoted(name: str) -> str:

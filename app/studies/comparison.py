@@ -5,14 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.models.errors import OURS
 from trainlaw.app.text.numbers import show_percent
-from trainlaw.app.text.tables import fitted_table
+from trainlaw.app.text.tables import Table
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import unknown_name
-from trainlaw.formulas.files import csv_rows, read_json, read_text
+from trainlaw.formulas.files.text_files import csv_rows, read_json, read_text
 from trainlaw.validate import Comparison, StudyResult, compare_studies
 from trainlaw.validate.baselines import title_of
+from trainlaw.validate.held_out_errors import OURS
 from trainlaw.validate.result import CONFIGURATION, MEASURED
 
 _MAX_PREDICTIONS_BYTES = 64 * 2**20  # a row per run, split and repeat
@@ -89,6 +89,10 @@ def comparison_text(first: StoredRun, second: StoredRun, estimators: tuple[str, 
         if comparison.is_decided
         else "the interval contains zero: undecided"
     )
+    ends = f"{comparison.low_percent:+.2f} to {comparison.high_percent:+.2f}"
+    interval = f"90 % interval {ends} (bootstrap over groups)"
+    if len(comparison.by_group) == 1:
+        interval, verdict = "no interval: it takes at least two groups", "undecided"
     columns = ["group", "n_rows", "first_mape_percent", "second_mape_percent", "difference_percent"]
     ordered = comparison.by_group.sort_values("difference_percent", kind="stable")
     rows = [
@@ -100,11 +104,10 @@ def comparison_text(first: StoredRun, second: StoredRun, estimators: tuple[str, 
         *_differences(first.facts, second.facts),
         f"B - A: {comparison.difference_percent:+.2f} points of mean absolute percentage error, mean over "
         f"{len(rows)} groups of {by};",
-        f"  90 % interval {comparison.low_percent:+.2f} to {comparison.high_percent:+.2f} "
-        f"(bootstrap over groups); {verdict}",
+        f"  {interval}; {verdict}",
         f"  {comparison.n_rows} rows paired, {comparison.n_unpaired} held out by one run only",
         "",
-        fitted_table([by, "runs", "A %", "B %", "B - A"], rows, indent="  "),
+        Table.of([by, "runs", "A %", "B %", "B - A"], rows).text(indent="  "),
     ]
     return "\n".join(parts)
 

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
+from trainlaw.app.models.doubts import trusted
 from trainlaw.app.studies.kinds import GPU_FOLDS, OWN_LIST, RUNS, STUDY_KINDS, StudyKind
 from trainlaw.datasets import DATASETS
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import unknown_name
-from trainlaw.formulas.files import read_toml
+from trainlaw.formulas.files.text_files import file_sha256, read_toml
 
 EVALUATIONS = 50_000  # per search, about 20 seconds on one core for the built-in table
 BASELINES = ("null_compute", "roofline", "nnls_path", "cf9", "hand_form", "constant")
@@ -189,9 +190,10 @@ def definition_text(definition: StudyDefinition) -> str:
     return tomli_w.dumps(asdict(definition))
 
 
-def read_study_table(definition: StudyDefinition) -> MeasuredTable:
+def read_study_table(definition: StudyDefinition, trust: bool = False) -> MeasuredTable:
     """Return the table that a definition names; raises as the `read` of its kind.
 
+    trust : take the times of runs in a file as they are, whatever speaks against them.
     InputError also where files of GPUs or CNNs are given for a built-in table, which has its own.
     """
     gpu_file, cnn_files = definition.gpu_file, definition.cnn_file
@@ -202,7 +204,7 @@ def read_study_table(definition: StudyDefinition) -> MeasuredTable:
         )
     read = STUDY_KINDS[definition.of].read
     table: MeasuredTable = read(definition.table, Path(gpu_file) if gpu_file else None, map(Path, cnn_files))
-    return table
+    return table if definition.table in DATASETS else trusted(table, trust)
 
 
 def study_identity(definition: StudyDefinition, table: MeasuredTable) -> str:
@@ -211,14 +213,15 @@ def study_identity(definition: StudyDefinition, table: MeasuredTable) -> str:
     depends_on = {
         "definition": asdict(definition),
         "table_sha256": table.sha256,
-        "files": [hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in paths if path],
+        "files": [file_sha256(path) for path in paths if path],
         "versions": {name: version(name) for name in ("trainlaw", *LIBRARIES)},
     }
     return hashlib.sha256(json.dumps(depends_on, sort_keys=True).encode()).hexdigest()
 
 
 def user_files_json(definition: StudyDefinition) -> dict[str, object]:
-    """Return the sha256 of each user file of GPUs and CNNs by its name; {} where none is given."""
-    paths = [Path(text) for text in (definition.gpu_file, *definition.cnn_file) if text]
-    sums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+    """Return the sha256 of each user file but the table by its name; {} where none is given."""
+    named = (definition.held_out, definition.rates, definition.gpu_file, *definition.cnn_file)
+    paths = [Path(text) for text in named if text]
+    sums = {path.name: file_sha256(path) for path in paths}
     return {"own_files_sha256": sums} if sums else {}

@@ -49,7 +49,7 @@ def material_of(table: MeasuredTable, definition: StudyDefinition, kind: StudyKi
 
 
 def searchable(material: Material) -> Material:
-    """The material, with another kind where the rows do not fit; what was not asked for is as it is there."""
+    """The material, with the fallback kind if the rows do not fit; unset options take its defaults."""
     kind, definition = material.kind, material.definition
     if kind.fits is None or kind.fits(material.rows):
         return material

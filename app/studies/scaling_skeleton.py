@@ -21,8 +21,8 @@ from trainlaw.app.studies.search import BracketSearch, evolved
 from trainlaw.datasets import TARGET, feature_specs
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.evolve import Bracket
+from trainlaw.formulas.algebra.text import parse_text
 from trainlaw.formulas.scopes import MULTI_GPU
-from trainlaw.formulas.text import parse_text
 
 _TEMPLATE = parse_text(
     f"max({SINGLE_GPU_TIME} + hole_exposed, hole_forward + hole_buckets) + hole_tensors + hole_servers"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 import pandas as pd
 from trainlaw.app.studies.interrupts import postponed
-from trainlaw.app.studies.term_kinds import TermShares
+from trainlaw.app.studies.terms_found import TermShares
 from trainlaw.datasets import CNN_LAYER_FEATURES, TARGET, feature_specs
 from trainlaw.datasets.measurements.formula_rows import CnnLayers
 from trainlaw.evolve import FormulaRegressor, Progress, SearchSettings

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from trainlaw.app.models.errors import BY_GPU, OURS, SEED
 from trainlaw.app.studies.definition import StudyDefinition
 from trainlaw.app.studies.material import Material
 from trainlaw.app.studies.search import (
@@ -23,7 +22,7 @@ from trainlaw.app.studies.splits import (
     evaluated_splits,
     held_out_unit,
 )
-from trainlaw.app.studies.term_kinds import TermShares
+from trainlaw.app.studies.terms_found import TermShares
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import (
     Formula,
@@ -36,6 +35,7 @@ from trainlaw.validate import (
     StudyResult,
     run_study,
 )
+from trainlaw.validate.held_out_errors import BY_GPU, OURS, SEED
 from trainlaw.validate.journal import Journal
 
 _PATIENCE_SECONDS = 1.5  # an interrupted search stops after the generation that it is in

@@ -20,7 +20,7 @@ from trainlaw.app.studies.search import BracketSearch, evolved
 from trainlaw.datasets import TARGET, feature_specs
 from trainlaw.evolve import Bracket, Factor
 from trainlaw.evolve.settings import EXPONENTIAL
-from trainlaw.formulas.text import parse_text
+from trainlaw.formulas.algebra.text import parse_text
 from trainlaw.validate.baselines.inputs import class_weights, rows_drawn
 
 _TEMPLATE = parse_text(

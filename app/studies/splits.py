@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.models.errors import OURS
 from trainlaw.app.studies.clusters import Place
 from trainlaw.app.studies.definition import StudyDefinition
 from trainlaw.app.studies.kinds import BOTH_FOLDS, CNN_FOLDS, GPU_FOLDS, OWN_LIST, StudyKind, StudyRows
 from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.errors import unknown_name
-from trainlaw.formulas.files import read_toml
+from trainlaw.formulas.files.text_files import read_toml
 from trainlaw.validate import (
     EstimatorFactory,
     RefittedFormula,
@@ -25,6 +24,7 @@ from trainlaw.validate import (
     pairs_of_folds,
     splits_by_name,
 )
+from trainlaw.validate.held_out_errors import OURS
 from trainlaw.validate.journal import Journal
 
 SEARCHED_PER_PLATFORM = f"{OURS}, searched per platform"
@@ -78,7 +78,7 @@ def _listed(path: Path, labels: pd.DataFrame) -> tuple[Split, ...]:
         if entry not in ("label", "held_out"):
             raise unknown_name(f"entry of {path}", entry, ("label", "held_out"))
     label, lists = value.get("label", "gpu_group"), value.get("held_out")
-    if label not in labels.columns:
+    if not isinstance(label, str) or label not in labels.columns:
         raise unknown_name(f"label of {path}", str(label), labels.columns)
     if not isinstance(lists, dict) or not lists:
         raise InputError(f'{path}: expected [held_out] with lines such as "new GPUs" = ["T4", "A40"]')

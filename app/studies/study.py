@@ -11,7 +11,6 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from trainlaw.app.models.deployment import proved_properties
-from trainlaw.app.models.errors import BY_GPU, CHOSEN_AGAIN, OURS, SOURCES, errors_json, overall_error
 from trainlaw.app.models.scopes import check_features
 from trainlaw.app.models.terms import mean_shares
 from trainlaw.app.studies.clusters import Place, task_place, task_pool
@@ -19,15 +18,15 @@ from trainlaw.app.studies.definition import StudyDefinition, user_files_json
 from trainlaw.app.studies.interrupts import uninterrupted
 from trainlaw.app.studies.kinds import BOTH_FOLDS, CNN_FOLDS, GPU_FOLDS, STUDY_KINDS, StudyKind
 from trainlaw.app.studies.material import Material, material_of, searchable
-from trainlaw.app.studies.result import StudyOutcome, term_returns
+from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.studies.search import RESAMPLES
 from trainlaw.app.studies.searches import OnFit, OnStart, Searched, estimator_of, search
 from trainlaw.app.studies.splits import (
     held_out_unit,
     platform_matrices,
 )
-from trainlaw.app.studies.term_kinds import TermShares, chosen_again
-from trainlaw.app.studies.verdict import calibration_advice, verdict_lines
+from trainlaw.app.studies.story import calibration_advice, verdict_lines
+from trainlaw.app.studies.terms_found import TermShares, chosen_again, term_returns
 from trainlaw.datasets import DATASETS
 from trainlaw.datasets.measurements.formula_rows import CnnLayers, FormulaRows, feature_rows
 from trainlaw.datasets.tables.measured_table import MeasuredTable
@@ -40,7 +39,7 @@ from trainlaw.formulas import (
     complexity,
     round_constants,
 )
-from trainlaw.formulas.simplification import CALLS_PER_EXPRESSION, simplify_all
+from trainlaw.formulas.algebra.simplification import CALLS_PER_EXPRESSION, simplify_all
 from trainlaw.validate import (
     EstimatorFactory,
     JointRange,
@@ -53,6 +52,7 @@ from trainlaw.validate import (
     run_study,
 )
 from trainlaw.validate.applicability import KEY
+from trainlaw.validate.held_out_errors import BY_GPU, CHOSEN_AGAIN, OURS, SOURCES, errors_json, overall_error
 from trainlaw.validate.journal import Journal
 from trainlaw.validate.metrics import mape_percent
 from trainlaw.validate.support import supporting_sources
@@ -141,7 +141,7 @@ def study_table(
     come, and from where those of an earlier run are taken; None for memory only. cluster : where the tasks
     run instead of in own processes, as for `task_pool`; the result is the same.
     After an interruption the outcome is smaller and lists what is missing.
-    Where the rows lack what the kind needs, another one searches, and the outcome's definition names it.
+    If the rows lack required features, the fallback kind is used, and the outcome's definition names it.
     Raises InputError where the table has fewer than two GPU groups, or cannot be split as defined.
     """
     try:

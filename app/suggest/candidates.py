@@ -24,7 +24,7 @@ from trainlaw.datasets import DATASETS, RunTable
 from trainlaw.datasets.measurements.formula_rows import feature_rows
 from trainlaw.evolve.search.subset import evolve_subsets
 from trainlaw.formulas import Formula, InputError, parse_text, variables
-from trainlaw.formulas.files import read_csv
+from trainlaw.formulas.files.text_files import read_csv
 from trainlaw.formulas.scopes import LAYER, MULTI_GPU_RUN, RUN
 from trainlaw.validate.bootstrap import drawn_rows
 from trainlaw.validate.design import Design, Representation, standardised_slopes

@@ -14,10 +14,9 @@ from trainlaw.app.inputs.selection import whole_numbers
 from trainlaw.app.studies.clusters import task_place
 from trainlaw.app.suggest.candidates import StudiedFront, Suggestion, Suggestions, find_front, suggested_runs
 from trainlaw.app.suggest.replay import RANDOM, Replay, ReplaySettings, replayed
-from trainlaw.app.text.csv import rows_as_csv
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
 from trainlaw.app.text.steps import OnStep, part_of, unseen
-from trainlaw.app.text.tables import fitted_table, terminal_width
+from trainlaw.app.text.tables import Table, terminal_width
 from trainlaw.datasets import CnnCounts, GpuCatalog, RunTable, configuration, load
 from trainlaw.datasets.cnns.zoo import zoo_names
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
@@ -51,7 +50,7 @@ def suggestions_text(found: Suggestions, pool: RunTable, front: StudiedFront, no
         "measured so far",
     )
     wrapped = [textwrap.fill(text, terminal_width(), break_on_hyphens=False) for text in prose]
-    return "\n".join([note, fitted_table(header, rows), "", *wrapped])
+    return "\n".join([note, Table.of(header, rows).text(), "", *wrapped])
 
 
 def _less(share: float) -> str:
@@ -89,7 +88,7 @@ def plan_csv(found: Suggestions, pool: RunTable) -> str:
                 *(100 * share for share in shares), _new_ranges(member, len(member.new)),
             ]
         )  # fmt: skip
-    return rows_as_csv([*_PLANNED, "threads", "n_gpus", "gpu", *PLAN_NOTES], rows)
+    return Table.of([*_PLANNED, "threads", "n_gpus", "gpu", *PLAN_NOTES], rows).csv()
 
 
 def replay_text(replay: Replay, source: str) -> str:
@@ -106,7 +105,7 @@ def replay_text(replay: Replay, source: str) -> str:
             for row in table[table["size"] == size].itertuples()
         ]
         header = [f"{size} chosen", "error", "against random", "95 % interval", "lower in", "cost of the set"]
-        parts += ["", fitted_table(header, rows, indent="  ")]
+        parts += ["", Table.of(header, rows).text(indent="  ")]
     parts += ["", "error: MAPE of held-out runs; against random: points of percent, paired, seeds resampled"]
     return "\n".join(parts)
 
@@ -132,8 +131,7 @@ def _title(replay: Replay, source: str) -> str:
 
 def replay_csv(replay: Replay) -> str:
     """Return one line per seed, size and strategy: error in percent, seconds of measuring."""
-    rows: Sequence[Sequence[object]] = replay.errors.to_numpy().tolist()
-    return rows_as_csv(list(replay.errors.columns), rows)
+    return Table.of(replay.errors.columns, replay.errors.to_numpy().tolist()).csv()
 
 
 _MOST = 20_000

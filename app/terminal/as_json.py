@@ -141,7 +141,11 @@ def dataset_json(name: str) -> str:
 
 
 def _dataset(name: str, table: MeasuredTable) -> dict[str, object]:
-    stated = {key: value for key, value in vars(DATASETS[name]).items() if key not in ("select", "file")}
+    stated = {
+        key: value
+        for key, value in vars(DATASETS[name]).items()
+        if key not in ("file", "pooled", "precision_stated")
+    }
     return {**stated, "rows": len(table)}
 
 
@@ -153,7 +157,7 @@ def gpu_runs_json(table: RunTable, gpu: str) -> str:
 def formula_json(formula: Formula, origin: str) -> str:
     """Return a formula as its file holds it, with its origin, its terms as text and what it can predict."""
     said = {"origin": origin, "terms": [to_text(term, 3) for term in formula.terms()]}
-    return json_text({**said, "predicts_runs": bool(handling(formula).predict), **formula.to_json()})
+    return json_text({**said, "predicts_runs": handling(formula).is_predictable, **formula.to_json()})
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, object]]:

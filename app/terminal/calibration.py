@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from trainlaw.app.models.calibration import CalibratedLaw
-from trainlaw.app.models.errors import LEVEL, interval_of
 from trainlaw.app.text.numbers import show_number, show_percent
-from trainlaw.app.text.tables import fitted_lines, fitted_table
+from trainlaw.app.text.tables import Table, fitted_lines
 from trainlaw.formulas import Formula
+from trainlaw.validate.held_out_errors import LEVEL, interval_of
 from trainlaw.validate.time_factors import HOST_TIMES
 
 #: Endings of times -> what is slow or fast where their factor is not 1.
@@ -55,7 +55,7 @@ def _interval(law: CalibratedLaw, given: Formula) -> list[str]:
 
 def _factors(law: CalibratedLaw, given: Formula) -> list[str]:
     common = law.factors.common
-    lines = ["", f"all times of the GPU: {_percent(common)} (factor {show_number(common)})"]
+    lines = ["", f"overall factor {show_number(common)} ({_percent(common)})"]
     meanings = {spec.name: spec.meaning for spec in given.used_features}
     rows = [
         [name, show_number(factor), _resource(name), meanings[name]]
@@ -65,7 +65,7 @@ def _factors(law: CalibratedLaw, given: Formula) -> list[str]:
     if not rows:
         return lines
     header = ["time", "factor", "limited by", "meaning"]
-    return [*lines, "times that the runs change beyond that:", fitted_table(header, rows), ""]
+    return [*lines, "factors of single times that differ from it:", Table.of(header, rows).text(), ""]
 
 
 def _resource(name: str) -> str:
@@ -76,4 +76,4 @@ def _resource(name: str) -> str:
 
 def _percent(factor: float) -> str:
     change = 100 * (factor - 1)
-    return f"{abs(change):.0f} % {'longer' if change >= 0 else 'shorter'} than the formula says"
+    return f"{abs(change):.0f} % {'slower' if change >= 0 else 'faster'}"

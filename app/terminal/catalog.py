@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 from trainlaw.app.inputs.resolve import reader_notes, study_specifications
 from trainlaw.app.text.numbers import show_count_range, show_number, show_with_prefix
-from trainlaw.app.text.tables import fitted_lines, fitted_table, wrapped_list
+from trainlaw.app.text.tables import Table, fitted_lines, wrapped_list
 from trainlaw.datasets import (
     FEATURES,
     LAYER_FEATURES,
@@ -19,15 +19,13 @@ from trainlaw.datasets import (
     find_link,
 )
 from trainlaw.datasets.cnns import Cnn, training_memory
-from trainlaw.datasets.cnns.names import cnn_entry
-from trainlaw.datasets.cnns.timm_tables import timm_table
-from trainlaw.datasets.cnns.zoo import dense_names
+from trainlaw.datasets.cnns.zoo import dense_names, timm_table, zoo_entry
 from trainlaw.datasets.files.columns import Column
 from trainlaw.datasets.files.mapping import joined_name
 from trainlaw.datasets.hardware.gpus import FACT_COLUMNS, GPU_COLUMNS
 from trainlaw.datasets.hardware.links import Link
 from trainlaw.formulas.errors import check_name, unknown_name
-from trainlaw.formulas.files import csv_text
+from trainlaw.formulas.files.text_files import csv_text
 
 _PREFIXED = ("Hz", "FLOP/s", "B", "B/s")
 _EXAMPLES = {"FLOP/s": "150 TFLOP/s", "B/s": "900 GB/s", "B": "24 GB", "Hz": "1.7 GHz", "W": "300 W"}
@@ -45,7 +43,7 @@ def gpu_text(gpu: Gpu) -> str:
     ]
     aliases = f"\nalso called: {', '.join(gpu.aliases)}" if gpu.aliases else ""
     remark = f"\nremark: {gpu.remark}" if gpu.remark else ""
-    table = fitted_table(["specification", "value", "source"], rows)
+    table = Table.of(["specification", "value", "source"], rows).text()
     return fitted_lines(f"{gpu.gpu}{aliases}{remark}\n{table}")
 
 
@@ -84,7 +82,7 @@ def template_guide() -> str:
         ]
         for column in template_columns()
     ]
-    return fitted_table(["column", "for", "such as", "meaning"], rows)
+    return Table.of(["column", "for", "such as", "meaning"], rows).text()
 
 
 def _cell_of(gpu: Gpu | None, column: Column) -> str:
@@ -142,7 +140,7 @@ def links_text(links: Iterable[Link]) -> str:
             for number, (column, title, value) in enumerate(figures)
         ]
         rows[-3][-1] = f"{rows[-3][-1]} ({', '.join(place for place in places if place)})"
-    return fitted_table(["link", "figure", "value", "source"], rows)
+    return Table.of(["link", "figure", "value", "source"], rows).text()
 
 
 def counts_text(facts: CnnCounts, explain: bool = False) -> str:
@@ -157,7 +155,7 @@ def counts_text(facts: CnnCounts, explain: bool = False) -> str:
     title = f"{facts.cnn} ({facts.cnn_family}), {sizes}, per image and forward pass"
     notes = "".join(f"\nnote: {note}" for note in reader_notes(facts))
     advice = "" if explain else "\n--explain gives the definition of each count"
-    return fitted_lines(f"{title}{notes}\n{fitted_table(header, rows)}\n{_memory(facts)}{advice}")
+    return fitted_lines(f"{title}{notes}\n{Table.of(header, rows).text()}\n{_memory(facts)}{advice}")
 
 
 def _exact(value: float) -> str:
@@ -188,7 +186,7 @@ def layers_text(cnn: Cnn) -> str:
     ]  # fmt: skip
     groups = ["groups"] if grouped else []
     header = ["#", "kind", "reads", "output", "kernel", "stride", *groups, "MACs", "parameters"]
-    return fitted_table(header, rows)
+    return Table.of(header, rows).text()
 
 
 def features_text(search: str = "", of_layers: bool = False, brief: bool = False) -> str:
@@ -207,7 +205,7 @@ def features_text(search: str = "", of_layers: bool = False, brief: bool = False
         if not (brief or feature.is_base):
             rows.append(["", "", "", "", f"= {feature.definition}"])
     header = ["", "name", "symbol", "unit", "meaning, definition"]
-    return fitted_table(header, rows) if rows else f"no feature contains {search!r}"
+    return Table.of(header, rows).text() if rows else f"no feature contains {search!r}"
 
 
 # As many lines as a terminal of 24 has with the header and the advice, and twice as many CNNs.
@@ -270,7 +268,7 @@ def _row(known: CnnCounts) -> dict[str, object]:
 
 def _at_usual_sizes(table: pd.DataFrame) -> pd.DataFrame:
     """The row of each CNN at its usual input, or else its first row."""
-    entries = table["cnn"].map(cnn_entry)
+    entries = table["cnn"].map(zoo_entry)
     is_usual = [
         (entry.input_size_px, entry.n_classes) == (size, classes)
         for entry, size, classes in zip(entries, table["input_size_px"], table["n_classes"], strict=True)
@@ -297,7 +295,7 @@ def _families_text(table: pd.DataFrame) -> str:
     header = ["family", "CNNs", "MACs per image", "parameters", "such as"]
     more = [f"{family} {len(cnns)}" for family, cnns in groups[_MOST_FAMILIES:]]
     lines = [
-        fitted_table(header, rows),
+        Table.of(header, rows).text(),
         "further families, with their CNNs:",
         wrapped_list(more),
         f"{len(table)} CNNs in {len(groups)} families; `trainlaw cnn list TEXT` searches them,",
@@ -324,7 +322,7 @@ def _cnns_text(found: pd.DataFrame, query: CnnQuery) -> str:
         for row in found.head(limit).to_dict("records")
     ]  # fmt: skip
     header = ["CNN", "family", "input", "classes", "MACs per image", "parameters"]
-    lines = [fitted_table(header, rows)]
+    lines = [Table.of(header, rows).text()]
     if len(found) > limit:
         counts = found["cnn_family"].value_counts().sort_index()
         lines.append(f"and {len(found) - limit} more (--all lists them); by family:")

@@ -10,14 +10,14 @@ from typing import Any
 import pandas as pd
 from trainlaw.app.text.numbers import show_seconds, show_seconds_range
 from trainlaw.app.text.svg import WIDTH, drawing, escape, standalone, text
-from trainlaw.app.text.tables import fitted_lines, fitted_table, terminal_width, text_table
+from trainlaw.app.text.tables import Column, Table, fitted_lines, terminal_width
 from trainlaw.datasets import DATASETS, Dataset, RunTable, coverage, find_gpu, load
 from trainlaw.datasets.hardware.gpus import name_key
 from trainlaw.datasets.measurements.inspection import Outlier, coverage_by, noise_between_sources
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import UnknownNameError, check_name, unknown_name
-from trainlaw.formulas.files import write_text_atomically
+from trainlaw.formulas.files.text_files import write_text_atomically
 
 _GPU_COLUMNS, _BATCH_COLUMNS = ("gpu", "target_gpu"), ("batch_per_gpu", "batch")
 
@@ -27,7 +27,7 @@ def list_text() -> str:
     rows = [_summary(dataset, load(name)) for name, dataset in DATASETS.items()]
     header = ["data set", "rows", "GPUs", "CNNs", "batch", "description"]
     notes = [f"{name}\n{_notes(dataset)}" for name, dataset in DATASETS.items()]
-    return "\n\n".join([fitted_table(header, rows), *notes])
+    return "\n\n".join([Table.of(header, rows).text(), *notes])
 
 
 def _summary(dataset: Dataset, table: MeasuredTable) -> list[object]:
@@ -81,7 +81,7 @@ def table_text(name: str) -> str:
     if "source" in frame:
         counts = frame.value_counts(["source", "licence"]).rename("rows").reset_index()
         rows = [[row.source, row.rows, row.licence] for row in counts.itertuples()]
-    parts = ["\n".join(head), fitted_table(["source", dataset.kind, "licence"], rows) if rows else ""]
+    parts = ["\n".join(head), Table.of(["source", dataset.kind, "licence"], rows).text() if rows else ""]
     title = f"{dataset.kind} (smallest-largest batch), by GPU and {_COLUMNS[dataset.kind]}:"
     return "\n\n".join([*filter(None, parts), title, *_blocks(coverage(table))])
 
@@ -107,7 +107,7 @@ def _blocks(cells: pd.DataFrame) -> Iterator[str]:
 def _block(cells: pd.DataFrame) -> str:
     filled = cells[(cells != "").any(axis=1)]
     rows = [[gpu, *row] for gpu, row in zip(filled.index, filled.to_numpy().tolist(), strict=True)]
-    return text_table(["", *map(str, cells.columns)], rows, indent="")
+    return Table.of(["", *map(str, cells.columns)], rows).text()
 
 
 _SHOWN = 40
@@ -127,7 +127,7 @@ def outliers_text(table: RunTable, found: list[Outlier], show_all: bool = False)
     hidden = len(found) - len(rows)
     more = f"\n... and {hidden} more; --all shows them" if hidden else ""
     head = f"{table.name}: {len({o.row for o in found}):,} of {len(table):,} runs are suspicious: {rules}"
-    return fitted_lines(f"{head}\n{fitted_table(['row', 'GPU', 'CNN', 'batch', 'reason'], rows)}{more}")
+    return fitted_lines(f"{head}\n{Table.of(['row', 'GPU', 'CNN', 'batch', 'reason'], rows).text()}{more}")
 
 
 _WIDEST = 100
@@ -152,12 +152,12 @@ def coverage_text(table: RunTable, by: Sequence[str]) -> str:
     blocks = _column_blocks(cells, max(map(len, names)), width)
     for columns in blocks:
         is_last = columns is blocks[-1]
-        header = [by[0], *map(_title, columns), *(_SUMMARY if is_last else ())]
+        header = [Column(by[0]), *map(_title, columns), *(_SUMMARY if is_last else ())]
         rows = [
             [name, *(_count(value) for value in line), *(side if is_last else ())]
             for name, line, side in zip(names, cells[columns].to_numpy(), sides, strict=True)
         ]
-        parts.append(_right_aligned(header, rows))
+        parts.append(Table.of(header, rows, "number").text(width))
     return "\n\n".join(parts)
 
 
@@ -209,17 +209,6 @@ def _column_blocks(cells: pd.DataFrame, names: int, width: int) -> list[list[obj
         blocks[-1].append(column)
         used += needs
     return blocks
-
-
-def _right_aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    lines = [
-        "  ".join(
-            [line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True))]
-        )
-        for line in [header, *rows]
-    ]
-    return "\n".join(line.rstrip() for line in lines)
 
 
 def write_coverage(table: RunTable, by: Sequence[str], path: Path) -> None:
@@ -318,7 +307,7 @@ def noise_text(table: RunTable, least: int = 1) -> str:
         "precision, layout)\nmedian and p90 of |ln(second / first)|; ratio: median of second / first;\n"
         "same parts: both time the same parts of an iteration"
     )
-    return fitted_lines(f"{head}\n\n{fitted_table(header, rows, min(terminal_width(), _WIDEST))}")
+    return fitted_lines(f"{head}\n\n{Table.of(header, rows).text(min(terminal_width(), _WIDEST))}")
 
 
 def _pair_name(first: str, second: str) -> str:
@@ -350,7 +339,7 @@ def gpu_runs_text(table: RunTable, gpu: str, show_all: bool = False) -> str:
     ]
     hidden = len(times) - len(rows)
     more = f"\n... and {hidden:,} more; --all shows them" if hidden else ""
-    body = fitted_table(["CNN", "px", "batch", *map(str, times.columns)], rows)
+    body = Table.of(["CNN", "px", "batch", *map(str, times.columns)], rows).text()
     return fitted_lines(
         f"{head}\n\n{body}{more}\nmedian time of an iteration; last: channels last, ?: layout not stated"
     )

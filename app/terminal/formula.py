@@ -10,7 +10,19 @@ from trainlaw.app.explain.term_descriptions import TermWords, words_of_parts
 from trainlaw.app.inputs.requests import Setup
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.calibration import calibration_of
-from trainlaw.app.models.errors import (
+from trainlaw.app.models.custom_inputs import describe_custom
+from trainlaw.app.models.multi_gpu import with_time_on_one_gpu
+from trainlaw.app.models.scopes import Inputs, formula_rows, handling
+from trainlaw.app.models.terms import part_values, parts_of, plain_expression, sides_of
+from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
+from trainlaw.app.text.steps import OnStep, unseen
+from trainlaw.app.text.tables import Table, fitted_lines
+from trainlaw.datasets import RunTable
+from trainlaw.formulas import SCOPES, Apply, Expression, Formula, load_formula, to_text, variables
+from trainlaw.formulas.algebra.expression import additive_terms
+from trainlaw.formulas.scopes import MULTI_GPU
+from trainlaw.validate.baselines import title_of
+from trainlaw.validate.held_out_errors import (
     BY_CNN,
     KEPT,
     LEVEL,
@@ -26,49 +38,33 @@ from trainlaw.app.models.errors import (
     shares_chosen_again,
     weakly_supported,
 )
-from trainlaw.app.models.multi_gpu import with_time_on_one_gpu
-from trainlaw.app.models.scopes import formula_rows
-from trainlaw.app.models.terms import part_values, parts_of, plain_expression, sides_of
-from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
-from trainlaw.app.text.steps import OnStep, unseen
-from trainlaw.app.text.tables import fitted_lines, fitted_table
-from trainlaw.datasets import RunTable
-from trainlaw.formulas import SCOPES, Apply, Expression, Formula, load_formula, to_text, variables
-from trainlaw.formulas.expression import additive_terms
-from trainlaw.validate.baselines import title_of
 
 _LARGEST_TERMS = 5  # in a short description
 _LONG_TERM = 90  # characters from which a maximum is written on several lines
 _SHOWN_GPUS = 8  # of the configuration for which a scaling formula is shown
 
 
-def describe_for_run(
+def describe(
     formula: Formula,
     origin: str,
     run: Callable[..., RunTable],
     everything: bool = True,
     on_step: OnStep = unseen,
 ) -> str:
-    """Return the formula term by term; `run` makes the configuration from further settings.
+    """Return a formula of any scope as text; `run` makes the configuration from further settings.
 
     everything : also forms, words, sensitivities, proofs, symbols and errors. on_step : called when a step
-    of these begins.
+    of these begins. A formula that needs the time on one GPU gets the one that the built-in formula predicts.
     """
-    return formula_text(formula, origin, run(), on_step) if everything else short_text(formula, origin, run())
-
-
-def describe_scaling_formula(
-    formula: Formula,
-    origin: str,
-    run: Callable[..., RunTable],
-    everything: bool = True,
-    on_step: OnStep = unseen,
-) -> str:
-    """Return a formula that needs the time on one GPU, with that time predicted by the built-in formula."""
-    timed = with_time_on_one_gpu(run(setup=Setup(n_gpus=_SHOWN_GPUS)), load_formula(BUILT_IN))
+    if handling(formula).inputs is Inputs.FEATURES:
+        return describe_custom(formula, origin)
+    needs_time = formula.scope == MULTI_GPU
+    shown = run(setup=Setup(n_gpus=_SHOWN_GPUS)) if needs_time else run()
+    if needs_time:
+        shown = with_time_on_one_gpu(shown, load_formula(BUILT_IN))
+    text = formula_text(formula, origin, shown, on_step) if everything else short_text(formula, origin, shown)
     note = f"shown for {_SHOWN_GPUS} GPUs of one node with a ring; the time on one is by the built-in formula"
-    text = formula_text(formula, origin, timed, on_step) if everything else short_text(formula, origin, timed)
-    return fitted_lines(f"{text}\n\n{note}")
+    return fitted_lines(f"{text}\n\n{note}") if needs_time else text
 
 
 def short_text(formula: Formula, origin: str, run: RunTable) -> str:
@@ -175,7 +171,7 @@ def shares_text(formula: Formula, run: RunTable, most: int | None = None) -> str
     setup = f"{first['cnn']}, batch {first['batch_per_gpu']}{precision}, on {first['gpu']}"
     title = f"for {setup}: {show_seconds(total)}"
     more = f"\n  {len(lines) - most} smaller terms" if most and len(lines) > most else ""
-    return f"{title}\n{fitted_table(['share', 'time', 'meaning', 'term'], lines[:most], indent='  ')}{more}"
+    return f"{title}\n{Table.of(['share', 'time', 'meaning', 'term'], lines[:most]).text(indent='  ')}{more}"
 
 
 def _named_terms(formula: Formula) -> list[tuple[TermWords, Expression]]:
@@ -204,7 +200,7 @@ def elasticities_text(formula: Formula, run: RunTable) -> str:
         for row in elasticities(formula, run)
     ]
     title = f"effect of {100 * MORE:g} % more of one quantity, all others unchanged:"
-    return f"{title}\n{fitted_table(['quantity', 'time', 'images/s', 'meaning'], rows, indent='  ')}"
+    return f"{title}\n{Table.of(['quantity', 'time', 'images/s', 'meaning'], rows).text(indent='  ')}"
 
 
 def trends_text(formula: Formula) -> list[str]:
@@ -228,7 +224,7 @@ def chosen_again_text(formula: Formula) -> list[str]:
     title = f"terms chosen again, % of {resamples_of_groups(formula)}"
     if not rows:
         return [f"{title}: all, in every resample", ""]
-    table = fitted_table(["%", "% with any factors", "meaning", "term"], rows, indent="  ")
+    table = Table.of(["%", "% with any factors", "meaning", "term"], rows).text(indent="  ")
     return [f"{title}; all others in every resample:", table, ""]
 
 
@@ -246,7 +242,7 @@ def symbols_text(formula: Formula) -> str:
     for spec in formula.used_features:
         low, high = formula.ranges.get(spec.name, (float("nan"), float("nan")))
         rows.append([spec.name, str(spec.unit), show_number(low), show_number(high), spec.meaning])
-    return fitted_table(["symbol", "unit", "training from", "to", "meaning"], rows, indent="  ")
+    return Table.of(["symbol", "unit", "training from", "to", "meaning"], rows).text(indent="  ")
 
 
 def errors_text(formula: Formula, ours: str = OURS) -> str:
@@ -275,7 +271,7 @@ def overall_errors_text(formula: Formula, ours: str = OURS) -> str:
         for name in estimators(formula)
     ]
     title = f"error on held-out {held_out_kind(formula)}s, %; {formula.errors.get('protocol', '')}"
-    return f"{title}\n{fitted_table(['', *(METRIC_TITLES[metric] for metric in _SHOWN)], rows, indent='  ')}"
+    return f"{title}\n{Table.of(['', *(METRIC_TITLES[metric] for metric in _SHOWN)], rows).text(indent='  ')}"
 
 
 def worst_text(formula: Formula) -> str:
@@ -297,7 +293,7 @@ def _per_cnn_text(formula: Formula, names: Sequence[str], titles: Sequence[str])
         [line.name, line.rows, *(show_percent(line.errors.get(name, math.nan)) for name in names)]
         for line in shown
     ]
-    table = fitted_table(["architecture", "runs", *titles], rows, indent="  ")
+    table = Table.of(["architecture", "runs", *titles], rows).text(indent="  ")
     others = len(lines) - len(shown)
     return f"{table}\n  {others} more architectures with fewer runs: errors.csv" if others else table
 

@@ -1,5 +1,6 @@
 """What is printed: text that shows control characters instead of sending them to the terminal."""
 
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -17,9 +18,15 @@ def visible(text: str) -> str:
     """Return a text with an escape in place of each control character.
 
     >>> print(visible("T4\x1b[2J"))
-    T4\\x1b[2J
+    T4\\u001b[2J
     """
-    return _HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return _HIDDEN.sub(lambda found: _escaped(found[0]), text)
+
+
+def _escaped(text: str) -> str:
+    """Return the characters as JSON escapes them: what is printed as JSON stays JSON."""
+    units = text.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[place : place + 2].hex()}" for place in range(0, len(units), 2))
 
 
 def print_fitted(text: str) -> None:
@@ -39,15 +46,26 @@ class _VisibleStream:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """Write a text; return the number of characters written."""
-        return self._stream.write(visible(text))
+        """Write a text, with escapes where the encoding has no character; return the length written."""
+        shown = visible(text)
+        try:
+            return self._stream.write(shown)
+        except UnicodeEncodeError as error:
+            encoding = error.encoding
+
+        def writable(character: str) -> str:
+            return _escaped(character) if character.encode(encoding, "ignore") == b"" else character
+
+        return self._stream.write("".join(map(writable, shown)))
 
 
 @contextmanager
 def visible_output() -> Iterator[None]:
     """Let everything that is printed meanwhile be visible text."""
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (cast("TextIO", _VisibleStream(stream)) for stream in before)
+    # Without the stream of a closed descriptor, the next file that is opened would get its number.
+    open_streams = (stream or open(os.devnull, "w") for stream in before)
+    sys.stdout, sys.stderr = (cast("TextIO", _VisibleStream(stream)) for stream in open_streams)
     try:
         yield
     finally:

@@ -6,7 +6,6 @@ from math import inf, isfinite
 from typing import Any
 
 import pandas as pd
-from trainlaw.app.models.errors import LEVEL
 from trainlaw.app.predictions.plan import TrainingPlans
 from trainlaw.app.predictions.predict import Prediction
 from trainlaw.app.terminal.predictions import WIDTH
@@ -14,6 +13,7 @@ from trainlaw.app.text import svg
 from trainlaw.app.text.csv import rows_as_csv
 from trainlaw.app.text.numbers import show_hours, show_hours_range, show_number
 from trainlaw.app.text.tables import fitted_lines, fitted_table, null_for_nan, terminal_width
+from trainlaw.validate.held_out_errors import LEVEL
 
 _MOST_UNMEASURED = 2  # rows of GPUs that nobody measured, in a table of the best plans
 _MOST_WARNINGS = 2

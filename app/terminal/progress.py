@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from trainlaw.app.models.errors import OURS
 from trainlaw.app.studies.search import Signals
 from trainlaw.app.studies.searches import OnFit, OnStart
 from trainlaw.app.text.numbers import seconds_text
@@ -14,6 +13,7 @@ from trainlaw.app.text.steps import OnStep, unseen
 from trainlaw.app.text.tables import terminal_width
 from trainlaw.validate import StudyProgress
 from trainlaw.validate.baselines import title_of
+from trainlaw.validate.held_out_errors import OURS
 
 _REFRESH_SECONDS = 0.3  # fast enough to look alive, too slow to cost time
 _LEAST_SHARE = 0.02  # of the work, before the time left is estimated

@@ -4,7 +4,6 @@ import json
 from collections import Counter
 from math import isfinite
 
-from trainlaw.app.models.errors import OURS, overall_error
 from trainlaw.app.predictions.streams import StreamPlan
 from trainlaw.app.terminal.predictions import formula_line
 from trainlaw.app.text import svg
@@ -12,6 +11,7 @@ from trainlaw.app.text.csv import rows_as_csv
 from trainlaw.app.text.numbers import show_percent, show_seconds, show_seconds_range
 from trainlaw.app.text.tables import fitted_lines, fitted_table
 from trainlaw.formulas import Formula
+from trainlaw.validate.held_out_errors import OURS, overall_error
 
 _LONGEST = 10  # tasks of the critical path that are listed
 PUBLISHED = (

@@ -4,7 +4,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-from trainlaw.app.text.tables import fitted_lines, fitted_table
+from trainlaw.app.text.tables import Table, fitted_lines
 from trainlaw.datasets.spreadsheets.answers import CHOICE, Answers, Issue
 from trainlaw.datasets.spreadsheets.cells import OF_FLAG
 from trainlaw.datasets.spreadsheets.conversion import Imported
@@ -36,7 +36,7 @@ def columns_text(made: Imported) -> str:
     ]
     number = "1 run" if len(made.rows) == 1 else f"{len(made.rows):,} runs"
     lines = [f"{made.name}: {number} read"]
-    lines += ["", fitted_table(["your column", "is", "unit", "first value"], rows)]
+    lines += ["", Table.of(["your column", "is", "unit", "first value"], rows).text()]
     return fitted_lines("\n".join([*lines, *(f"note: {note}" for note in made.notes)]))
 
 

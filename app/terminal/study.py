@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.run_folder import RUN_FILES, SLOW_FILES, StudyPlace, other_journals
-from trainlaw.app.models.errors import BY_GPU, OURS
-from trainlaw.app.models.lead import lead_sentence
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.result import StudyOutcome
+from trainlaw.app.studies.story import lead_sentence
 from trainlaw.app.terminal.formula import (
     class_errors,
     equation_text,
@@ -20,9 +19,10 @@ from trainlaw.app.terminal.formula import (
     worst_text,
 )
 from trainlaw.app.text.numbers import seconds_text, show_percent
-from trainlaw.app.text.tables import fitted_lines, fitted_table
+from trainlaw.app.text.tables import Column, Table, fitted_lines
 from trainlaw.formulas import Formula
 from trainlaw.validate import LevelError
+from trainlaw.validate.held_out_errors import BY_GPU, OURS
 from trainlaw.validate.journal import Journal
 
 _CLASSES = ("precision", "generation")  # whose errors fit a screen; the report has more
@@ -50,19 +50,13 @@ def study_text(outcome: StudyOutcome, folder: Path, seconds: float) -> str:
 
 def levels_text(levels: Sequence[LevelError]) -> str:
     """Return the error of the evolved formula by what is known about the target GPU."""
-    known = [level for level in levels if level.n_groups]
-    table = fitted_table(LEVEL_HEADER, level_rows(known), indent="  ")
+    table = levels_table([level for level in levels if level.n_groups]).text(indent="  ")
     return f"error by calibration level, mean over GPU groups\n{table}"
 
 
-LEVEL_HEADER = (
-    "known about the target GPU", "groups", "error, %", "90 % interval", "same groups, data sheet only, %",
-)  # fmt: skip
-
-
-def level_rows(levels: Sequence[LevelError]) -> list[list[object]]:
-    """Return a row per calibration level, with the columns of `LEVEL_HEADER`."""
-    return [
+def levels_table(levels: Sequence[LevelError]) -> Table:
+    """Return a row per calibration level, with the error of the same groups without calibration."""
+    rows = [
         [item.level, item.n_groups, show_percent(item.macro_mape_percent),
          f"{show_percent(item.low_percent)} to {show_percent(item.high_percent)}",
          show_percent(item.sheet_percent)]
@@ -70,6 +64,8 @@ def level_rows(levels: Sequence[LevelError]) -> list[list[object]]:
         else [item.level, 0, "no data", "-", "-"]
         for item in levels
     ]  # fmt: skip
+    numbers = ("groups", "error, %", "90 % interval", "same groups, data sheet only, %")
+    return Table.of([Column("known about the target GPU", "long"), *numbers], rows, "number")
 
 
 def coverage_text(formula: Formula) -> str:
@@ -80,7 +76,7 @@ def coverage_text(formula: Formula) -> str:
         return "90 % interval: coverage is unknown, too few groups"
     lowest = min(covered, key=covered.__getitem__)
     return (
-        f"90 % interval: covers {mean:.1f} % of the runs of a group that it was not derived from, "
+        f"90 % interval: covers {mean:.1f} % of the runs of held-out groups, "
         f"mean over {len(covered)} groups; lowest: {covered[lowest]:.0f} % of {lowest}"
     )
 
@@ -94,7 +90,7 @@ def matrix_text(matrix: pd.DataFrame, by: str) -> str:
         for train in table.index
     ]
     title = f"{by}: constants refitted on (row), evaluated on (column), error in %, mean over {BY_GPU}"
-    return f"{title}\n{fitted_table(['', *map(str, table.columns)], rows, indent='  ')}"
+    return f"{title}\n{Table.of(['', *map(str, table.columns)], rows).text(indent='  ')}"
 
 
 def _next_step(outcome: StudyOutcome, folder: str) -> str:

@@ -2,24 +2,11 @@
 
 import base64
 import hashlib
-from collections.abc import Sequence
 from functools import cache
 from importlib import resources
-from typing import NamedTuple
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
-
-
-class Table(NamedTuple):
-    """A table for the macro `show_table`.
-
-    header : one title per column. rows : cells, as many as titles. classes : one CSS class per column; "n"
-    for numbers, "formula" or "symbol" for code, "long" for text that may wrap anywhere.
-    """
-
-    header: Sequence[str]
-    rows: Sequence[Sequence[object]]
-    classes: Sequence[str]
+from trainlaw.app.text.tables import CSS_CLASSES
 
 
 def render(template: str, **values: object) -> str:
@@ -48,4 +35,5 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["content_hash"] = content_hash
+    environment.globals["CSS_CLASSES"] = CSS_CLASSES
     return environment

@@ -1,12 +1,16 @@
-"""Tables and JSON values as plain text for a terminal, the same on a screen and in a pipe."""
+"""One table for all outputs: text for a terminal, CSV, JSON, HTML and spreadsheet cells."""
 
 import itertools
 import json
 import re
 import shutil
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import isfinite
+from typing import Any, Self
+
+from trainlaw.app.text.csv import rows_as_csv
 
 # A number, perhaps with a unit of one word.
 _QUANTITY = re.compile(r"[-+±]?[\d.,]+(e[-+]?\d+)?( [^\s\d]+)?")
@@ -16,13 +20,127 @@ _STEPS = ((0, 40), (11, 40), (8, 24), (5, 24), (5, 16), (5, 8))
 _BREAKS = re.compile(r"(\s+|(?<=[-/_]))")
 _WIDTH_OF_PIPES = 120
 
+#: Style of a column -> its CSS class; a sheet has a number format for each of those whose class is "n".
+CSS_CLASSES: Mapping[str, str] = {
+    "text": "",
+    "long": "long",  # text that may wrap anywhere
+    "symbol": "symbol",
+    "formula": "formula",
+    "number": "n",
+    "factor": "n",
+    "percent": "n",
+    "wrapped_number": "n wrap",
+}
 
-def text_table(header: Sequence[str], rows: Sequence[Sequence[object]], indent: str = "  ") -> str:
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What is known of a column, whatever shows it.
+
+    title : for readers. style : a key of `CSS_CLASSES`. name : in CSV and JSON; empty: the title. unit : of
+    the numbers as shown, stated in the heading; empty where there is none or each cell states its own.
+    show : a value as text for readers.
+    """
+
+    title: str
+    style: str = "text"
+    name: str = ""
+    unit: str = ""
+    show: Callable[[Any], object] = str
+
+    @property
+    def heading(self) -> str:
+        """The title with the unit.
+
+        >>> Column("error", unit="%").heading
+        'error, %'
+        """
+        return f"{self.title}, {self.unit}" if self.unit else self.title
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether the values are numbers."""
+        return CSS_CLASSES[self.style].startswith("n")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns and rows of plain values, immutable; each kind of output has one renderer.
+
+    `text`, `csv` and `json` are here, the macro `show_table` makes HTML, `SheetWriter.table` makes cells.
+
+    >>> table = Table.of(["CNN", Column("error", "percent", unit="%")], [["vgg16", 12.6]])
+    >>> print(table.text())
+    CNN    error, %
+    vgg16      12.6
+    >>> table.csv()
+    'CNN,error\\nvgg16,12.6\\n'
+    """
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[object, ...], ...]
+
+    @classmethod
+    def of(
+        cls, columns: Iterable[str | Column], rows: Iterable[Sequence[object]], style: str = "text"
+    ) -> Self:
+        """Return a table; a text among the columns is the title of one with `style`."""
+        whole = (item if isinstance(item, Column) else Column(item, style) for item in columns)
+        return cls(tuple(whole), tuple(map(tuple, rows)))
+
+    @property
+    def header(self) -> list[str]:
+        """The headings of the columns."""
+        return [column.heading for column in self.columns]
+
+    @property
+    def shown(self) -> list[list[str]]:
+        """The cells as readers see them."""
+        return [
+            [str(column.show(value)) for column, value in zip(self.columns, row, strict=True)]
+            for row in self.rows
+        ]
+
+    def text(self, width: int | None = None, indent: str = "") -> str:
+        """Return the table for a terminal, at most `width` characters wide (None: the terminal's)."""
+        numeric = [column.is_numeric for column in self.columns]
+        return fitted_table(self.header, self.shown, width, indent, numeric)
+
+    def csv(self) -> str:
+        """Return CSV with the names of the columns; what is unknown (nan, None) is empty."""
+        rows = ([_csv_value(value) for value in row] for row in self.rows)
+        return rows_as_csv(self._names, rows)
+
+    def records(self) -> list[dict[str, object]]:
+        """Return an object per row, by the names of the columns."""
+        return [dict(zip(self._names, row, strict=True)) for row in self.rows]
+
+    def json(self) -> str:
+        """Return a JSON list with an object per row; numbers that are not finite become null."""
+        return finite_json(self.records())
+
+    @property
+    def _names(self) -> list[str]:
+        return [column.name or column.title for column in self.columns]
+
+
+def _csv_value(value: object) -> object:
+    finite = null_for_nan(value)
+    return "" if finite is None else finite
+
+
+def text_table(
+    header: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    indent: str = "  ",
+    numeric: Sequence[bool] = (),
+) -> str:
     """Return rows below a header; columns of numbers are aligned to the right.
 
     header : titles, one per column; lines of a title are separated by newlines
     rows : cells, each row as long as the header; a cell is shown as `str` shows it
     indent : text before every line
+    numeric : columns that are aligned to the right whatever their cells look like
 
     >>> print(text_table(["GPU", "error"], [["Tesla T4", "12.6 %"], ["V100", "9 %"]]))
       GPU        error
@@ -35,8 +153,9 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[object]], indent: 
     heads = [[""] * (depth - len(title)) + title for title in titles]
     columns = list(zip(heads, *cells, strict=True))
     widths = [max(map(len, [*head, *column])) for head, *column in columns]
-    numeric = [_looks_numeric(column) for _, *column in columns]
-    lines = [_line(line, widths, numeric, indent) for line in [*zip(*heads, strict=True), *cells]]
+    stated = numeric or [False] * len(columns)
+    right = [known or _looks_numeric(cells) for known, (_, *cells) in zip(stated, columns, strict=True)]
+    lines = [_line(line, widths, right, indent) for line in [*zip(*heads, strict=True), *cells]]
     return "\n".join(lines)
 
 
@@ -102,7 +221,11 @@ def terminal_width() -> int:
 
 
 def fitted_table(
-    header: Sequence[str], rows: Sequence[Sequence[object]], width: int | None = None, indent: str = ""
+    header: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    width: int | None = None,
+    indent: str = "",
+    numeric: Sequence[bool] = (),
 ) -> str:
     """Return rows as `text_table` does, at most `width` characters wide (None: terminal).
 
@@ -118,11 +241,12 @@ def fitted_table(
     vgg16      12.6 %
     """
     most, cells = width or terminal_width(), [[str(cell) for cell in row] for row in rows]
-    table = text_table(header, cells, indent)
+    table = text_table(header, cells, indent, numeric)
     for least_title, least_text in _STEPS:
         if _width_of(table) > most:
             titles = _broken(header, cells, least_title) if least_title else list(header)
-            table = text_table(titles, _wrapped(titles, cells, most - len(indent), least_text), indent)
+            wrapped = _wrapped(titles, cells, most - len(indent), least_text)
+            table = text_table(titles, wrapped, indent, numeric)
     return table
 
 

@@ -1,10 +1,11 @@
 """The workbook: one file that predicts without Python, in which every number can be traced and changed."""
 
 from trainlaw.app.models.multi_gpu import with_built_in_single_gpu_formula
-from trainlaw.app.models.scopes import handler
+from trainlaw.app.models.scopes import Inputs, chosen_output
 from trainlaw.app.sheets.plan import BookPlan
 from trainlaw.app.sheets.xlsx import google_plan, xlsx_bytes
 from trainlaw.app.workbook.compare import write_compare
+from trainlaw.app.workbook.custom import custom_workbook_plan
 from trainlaw.app.workbook.formula import write_formula, write_provenance
 from trainlaw.app.workbook.gpus import write_all_gpus
 from trainlaw.app.workbook.layers import (
@@ -26,8 +27,12 @@ def workbook_plan(formula: Formula) -> BookPlan:
 
     Raises InputError where a feature cannot be computed from GPU, CNN and inputs.
     """
-    plan: BookPlan = handler(formula, "workbook")(formula)
-    return plan
+    plans = {
+        Inputs.RUN: run_workbook_plan,
+        Inputs.LAYERS: layer_workbook_plan,
+        Inputs.FEATURES: custom_workbook_plan,
+    }
+    return chosen_output(formula, "workbook", plans)
 
 
 def run_workbook_plan(formula: Formula) -> BookPlan:

@@ -18,7 +18,6 @@ from trainlaw.app.workbook.model import (
     cell_name,
 )
 from trainlaw.app.workbook.tables import ANY_OTHER, HEADING, ORDERS, OWN_LINK
-from trainlaw.datasets.tables.joins import HOST_LAUNCH_S
 
 FIRST_EPOCHS = 90.0
 FIRST_NETWORK = "ethernet-10g"
@@ -86,10 +85,17 @@ def _entry(sheet: SheetWriter, row: int, choice: Choice) -> None:
 def _choices(model: Model) -> list[Choice]:
     """Return the yellow cells that the formula needs, in their order."""
     needed = {"has_optimizer", "has_input_copy", "is_tuned", "layout", "host_launch_us", "is_bucketed"}
-    base = {"layout": "is_channels_last", "host_launch_us": "host_launch_s"}
+    of_stack = {
+        "layout": {"is_stack_channels_last"},
+        "is_tuned": {"is_stack_channels_last", "is_stack_fused"},
+    }
+    base = {"layout": "is_channels_last", "host_launch_us": "stated_launch_s"}
+    used = set(model.base_columns)
     rows = [*_of_cnn(), *_of_gpu(), *_of_several_gpus(), *_of_timing(), *_of_groups(model), *_of_training()]
     return [
-        row for row in rows if row.name not in needed or base.get(row.name, row.name) in model.base_columns
+        row
+        for row in rows
+        if row.name not in needed or used & {base.get(row.name, row.name), *of_stack.get(row.name, ())}
     ]
 
 
@@ -177,12 +183,18 @@ def _of_several_gpus() -> list[Choice]:
 
 
 def _of_timing() -> list[Choice]:
-    launch, title = "measured by trainlaw profile; 150 where it was not", "host launch time per layer"
+    note, title = (
+        "by trainlaw profile --host; empty: as usual for the GPU's year",
+        "host launch time per layer",
+    )
+    cell = cell_name("host_launch_us")
+    valid = f'IF({cell}="",TRUE,IF(ISNUMBER({cell}),{cell}>0,FALSE))'
+    fault = "enter a number above 0, or leave it empty"
     return [
         _flag("has_optimizer", "include the optimizer step", 1.0, "1: with the weight update"),
         _flag("has_input_copy", "include copying the images", 0.0, "1: with the copy to the GPU"),
         _flag("is_tuned", "vendor-tuned container", 0.0, "1: with the vendor's fused kernels"),
-        _positive("host_launch_us", title, 1e6 * HOST_LAUNCH_S, launch, "us"),
+        Choice("host_launch_us", title, math.nan, note, valid, fault, "us", "", _POSITIVE),
     ]
 
 

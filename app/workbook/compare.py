@@ -24,7 +24,7 @@ from trainlaw.app.workbook.model import (
 from trainlaw.app.workbook.tables import HEAD, SHOWN, SPARE_ROWS, cnn_table_rows, gpu_table_rows
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.formulas import Apply, Constant, Expression, Variable, variables
-from trainlaw.formulas.expression import fold
+from trainlaw.formulas.algebra.expression import fold
 from xlsxwriter.utility import xl_col_to_name, xl_rowcol_to_cell
 
 # Names in the yellow heads, in place of which the user chooses others.

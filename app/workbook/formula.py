@@ -8,7 +8,7 @@ from trainlaw.app.models.memory import INSTEAD
 from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.app.models.terms import Part, terms_of
 from trainlaw.app.sheets.plan import Bars, BookPlan, SheetWriter
-from trainlaw.app.text.tables import plain_text
+from trainlaw.app.text.tables import Table, plain_text
 from trainlaw.app.workbook.model import (
     COUNTS,
     FIRST_ALGORITHM,
@@ -344,7 +344,7 @@ def provenance_sheet(book: BookPlan, formula: Formula, value_width: int = 90) ->
     sheet.title("Provenance of the formula")
     # Worked examples have a sheet to themselves.
     facts = [[key, plain_text(value)] for key, value in formula.provenance.items() if key != "cases"]
-    return sheet, sheet.table(2, ["item", "value"], facts) + 1
+    return sheet, sheet.table(2, Table.of(["item", "value"], facts)) + 1
 
 
 def write_provenance(book: BookPlan, model: Model) -> None:

@@ -7,7 +7,6 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
-from trainlaw.app.models.errors import OWN_CLASS, intervals_of
 from trainlaw.app.models.memory import LEAST_NEED, USUAL_NEED, fits_formula, fits_word
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.formula import link_formula
@@ -37,6 +36,7 @@ from trainlaw.app.workbook.tables import (
 )
 from trainlaw.datasets import FEATURES
 from trainlaw.formulas import variables
+from trainlaw.validate.held_out_errors import OWN_CLASS, intervals_of
 from xlsxwriter.utility import xl_col_to_name
 
 NAME = "All GPUs"

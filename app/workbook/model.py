@@ -65,7 +65,9 @@ LAYOUTS = ("nchw", "channels last")
 # Base columns that follow from an input of another kind or unit: its cell formula.
 OF_INPUT: Mapping[str, str] = {
     "is_channels_last": f'IF({PREFIX}layout="{LAYOUTS[1]}",1,0)',
-    "host_launch_s": f"{PREFIX}host_launch_us/1000000",
+    "is_stack_fused": f"{PREFIX}is_tuned",
+    "is_stack_channels_last": f'IF({PREFIX}layout="{LAYOUTS[1]}",1-{PREFIX}is_tuned,0)',
+    "stated_launch_s": f"{PREFIX}host_launch_us/1000000",
     "gpus_per_node": f"IF({PREFIX}largest_node>0,{PREFIX}largest_node,{PREFIX}n_gpus/{PREFIX}n_nodes)",
 }
 ROUNDS = "exchange_rounds"

@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from trainlaw.app.models.errors import LEVEL, OWN_CLASS, held_out_kind, intervals_of
 from trainlaw.app.models.lookup_tables import cnn_label, gpu_rows
 from trainlaw.app.models.memory import (
     LEAST_MEANING,
@@ -45,6 +44,7 @@ from trainlaw.app.workbook.warnings import UNCLEAR, of_chosen_gpu, warnings_of
 from trainlaw.datasets.measurements.memory_fit import FITS
 from trainlaw.formulas import Expression, variables
 from trainlaw.formulas.printers import excel_expression
+from trainlaw.validate.held_out_errors import LEVEL, OWN_CLASS, held_out_kind, intervals_of
 from xlsxwriter.utility import xl_col_to_name
 
 _WIDTHS = (38, 46, 11, 66, 3)

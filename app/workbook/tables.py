@@ -4,7 +4,16 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from trainlaw.app.models.errors import (
+from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows, precision_rows
+from trainlaw.app.models.multi_gpu import covers_algorithm
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter
+from trainlaw.app.text.tables import Table
+from trainlaw.app.workbook.model import LAYOUTS, PREFIX, Model, cell_name
+from trainlaw.datasets import Gpu, built_in_gpus, link_table
+from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
+from trainlaw.formulas import Formula
+from trainlaw.validate.bootstrap import mean_interval
+from trainlaw.validate.held_out_errors import (
     BY_CNN,
     BY_GPU,
     CHANNELS_LAST,
@@ -17,14 +26,6 @@ from trainlaw.app.models.errors import (
     intervals_of,
     overall_error,
 )
-from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows, precision_rows
-from trainlaw.app.models.multi_gpu import covers_algorithm
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter
-from trainlaw.app.workbook.model import LAYOUTS, PREFIX, Model, cell_name
-from trainlaw.datasets import Gpu, built_in_gpus, link_table
-from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
-from trainlaw.formulas import Formula
-from trainlaw.validate.bootstrap import mean_interval
 from xlsxwriter.utility import xl_col_to_name
 
 SPARE_ROWS = 1000  # rows that look-ups cover, so that the user can add rows
@@ -252,10 +253,10 @@ def _named_table(
     row: int,
     columns: Sequence[str],
     rows: Sequence[Sequence[object]],
-    style: str = "general",
+    style: str = "number",
 ) -> int:
     """Write a table and name each of its columns; return the next free row."""
-    end = sheet.table(row, columns, rows, style)
+    end = sheet.table(row, Table.of(columns, rows, style))
     for column, name in enumerate(columns):
         letter = xl_col_to_name(column)
         sheet.book.names[cell_name(f"options_{name}")] = f"{sheet.name}!${letter}${row + 2}:${letter}${end}"
@@ -275,19 +276,20 @@ def write_errors(book: BookPlan, formula: Formula, model: Model) -> None:
         [title, *(overall_error(formula, name, metric) for name in names)]
         for metric, title in METRIC_TITLES.items()
     ]
-    row = sheet.table(start, ["overall, %", *names], overall, "percent") + 1
+    row = sheet.table(start, Table.of(["overall, %", *names], overall, "percent")) + 1
     row = _mean_intervals(sheet, formula, row)
     for level, title in ((BY_CNN, "architecture"), (BY_GPU, "GPU group")):
         lines = error_lines(formula, level)
         rows = [[_label(line.name, line.members), line.rows, *line.errors.values()] for line in lines]
-        row = sheet.table(row, [title, "runs", *(f"{name}, %" for name in names)], rows, "percent") + 1
+        header = [title, "runs", *(f"{name}, %" for name in names)]
+        row = sheet.table(row, Table.of(header, rows, "percent")) + 1
 
 
 def _intervals(sheet: SheetWriter, formula: Formula) -> int:
     """Write the factors of the interval by class of runs, and their names; return the next free row."""
     heads = [f"interval factor, {100 * LEVEL:g} %", "known generation", "new generation"]
     lines = intervals_of(formula).lines()
-    end = sheet.table(3, heads, [list(line) for line in lines], "factor")
+    end = sheet.table(3, Table.of(heads, lines, "factor"))
     kind = held_out_kind(formula)
     sheet.text(
         2,

@@ -35,13 +35,6 @@ class CnnBuilder:
     def __init__(self) -> None:
         """Start with an empty CNN."""
         self._layers: list[Layer] = []
-        self._is_frozen = False
-
-    def frozen(self) -> "CnnBuilder":
-        """Return a builder of the same CNN whose batch normalisations are fixed products."""
-        other = CnnBuilder()
-        other._layers, other._is_frozen = self._layers, True
-        return other
 
     @property
     def layers(self) -> tuple[Layer, ...]:
@@ -176,8 +169,6 @@ class CnnBuilder:
 
     def batchnorm(self, x: int, learned_per_channel: int = 2) -> int:
         """Add a batch normalisation; `learned_per_channel` is 2 with scale and shift, 1 with one of them."""
-        if self._is_frozen:
-            return self.scale(x)
         return self.elementwise(x, "batchnorm", vector_parameters=learned_per_channel * self.channels(x))
 
     def layernorm(self, x: int) -> int:

@@ -6,16 +6,15 @@ from functools import cache, lru_cache
 from types import MappingProxyType
 
 import pandas as pd
-from trainlaw.datasets.cnns.counts import counts, explain
+from trainlaw.datasets.cnns.counts import COUNTS, counts
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, MemoryPerSample, memory_per_sample
-from trainlaw.datasets.cnns.names import build_cnn, cnn_entry, cnn_name
-from trainlaw.datasets.cnns.timm_tables import COUNTS_FILE as TIMM_FILE
-from trainlaw.datasets.cnns.timm_tables import PREFIX
+from trainlaw.datasets.cnns.names import cnn_name
+from trainlaw.datasets.cnns.zoo import PREFIX, TIMM_COUNTS_FILE, build, zoo_entry
 from trainlaw.datasets.files.storage import read_data_rows, read_data_table
 
 _COUNTS_FILE = "cnns.csv"
-COUNT_COLUMNS = tuple(name for name, _, _ in explain())
+COUNT_COLUMNS = tuple(COUNTS)
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class CnnCounts:
 
         Raises UnknownNameError or InputError where it is neither given nor in the zoo at that size.
         """
-        return self.custom_graph or build_cnn(*self.key)
+        return self.custom_graph or build(*self.key)
 
     @property
     def memory_per_image(self) -> MemoryPerSample:
@@ -109,11 +108,6 @@ def _shipped(file: str, name: str, input_size_px: int, n_classes: int) -> CnnCou
     return None if row is None else _counts_of_row(row)
 
 
-def shipped_counts() -> Mapping[tuple[str, int, int], CnnCounts]:
-    """Return the shipped counts by name, input size in pixels and number of classes."""
-    return {key: keyed_cnn_counts(*key) for key in _shipped_rows(_COUNTS_FILE)}
-
-
 def _counts_of_row(row: Mapping[str, str]) -> CnnCounts:
     numbers = {name: float(row[name]) for name in COUNT_COLUMNS}
     texts = (row["cnn"], row["cnn_base"], row["cnn_family"])
@@ -150,12 +144,12 @@ def find_cnn(text: str, input_size_px: int | None = None, n_classes: int | None 
     >>> find_cnn("ResNet-50").n_classes
     1000
     """
-    return build_cnn(cnn_name(text), input_size_px, n_classes)
+    return build(cnn_name(text), input_size_px, n_classes)
 
 
 @lru_cache(maxsize=4096)
 def _counted(name: str, input_size_px: int, n_classes: int) -> CnnCounts:
-    return CnnCounts.of(build_cnn(name, input_size_px, n_classes))
+    return CnnCounts.of(build(name, input_size_px, n_classes))
 
 
 def find_cnn_counts(text: str, input_size_px: int | None = None, n_classes: int | None = None) -> CnnCounts:
@@ -188,8 +182,8 @@ def find_cnn_counts(text: str, input_size_px: int | None = None, n_classes: int 
 
 def keyed_cnn_counts(name: str, input_size_px: int | None = None, n_classes: int | None = None) -> CnnCounts:
     """Return the counts of the CNN that tables of runs hold under a name; as `find_cnn_counts` otherwise."""
-    usual = cnn_entry(name)
+    usual = zoo_entry(name)
     size = usual.input_size_px if input_size_px is None else input_size_px
     classes = usual.n_classes if n_classes is None else n_classes
-    file = TIMM_FILE if name.startswith(PREFIX) else _COUNTS_FILE
+    file = TIMM_COUNTS_FILE if name.startswith(PREFIX) else _COUNTS_FILE
     return _shipped(file, name, size, classes) or _counted(name, size, classes)

@@ -1,13 +1,50 @@
-"""Aggregate counts of a CNN, per image and forward pass: one row per column."""
+"""Aggregate counts of a CNN, per image and forward pass."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from trainlaw.datasets.cnns.columns import LayerColumns
 from trainlaw.datasets.cnns.graph import Cnn, longest_path
+from trainlaw.datasets.files.storage import read_data_rows
 
 _OTHER = frozenset({"merge", "gate", "move", "scale", "dropout", "lrn"})
+
+
+#: Sizes of layers in elements read and written, each of a class from half to twice its size: the share of a
+#: layer that a cache holds changes smoothly with its size, so a class can stand for its layers.
+LAYER_SIZES: Mapping[str, float] = {
+    "8k": 2.0**13, "32k": 2.0**15, "128k": 2.0**17, "512k": 2.0**19, "2m": 2.0**21, "8m": 2.0**23,
+}  # fmt: skip
+#: MACs per element read and written, each of a class from 1 / sqrt(2) to sqrt(2) times its number.
+INTENSITIES: Mapping[str, float] = {"6": 6, "11": 11, "23": 23, "45": 45, "91": 91, "181": 181}
+# Tensor cores multiply blocks of at least 32 channels well, and kernels compute multiples of 64.
+_THIN, _BLOCK = 32, 64
+
+
+def _touched_at_size(layers: Callable[[LayerColumns], np.ndarray], name: str) -> Callable[..., float]:
+    """Return what sums the elements that layers of one class of `LAYER_SIZES` read and write."""
+    sizes, place = list(LAYER_SIZES.values()), list(LAYER_SIZES).index(name)
+    low = sizes[place] / 2 if place else 0.0
+    high = sizes[place] * 2 if place + 1 < len(sizes) else np.inf
+    return lambda t: t.touched[layers(t) & (t.touched >= low) & (t.touched < high)].sum()
+
+
+def _touched_at_intensity(name: str) -> Callable[..., float]:
+    """Return what sums the elements that convolutions of one class of `INTENSITIES` read and write."""
+    numbers, place = list(INTENSITIES.values()), list(INTENSITIES).index(name)
+    low = np.sqrt(numbers[place - 1] * numbers[place]) if place else 0.0
+    high = (
+        numbers[place] * np.sqrt(2)
+        if place + 1 == len(numbers)
+        else np.sqrt(numbers[place] * numbers[place + 1])
+    )
+    return lambda t: t.touched[t.conv & (t.macs >= low * t.touched) & (t.macs < high * t.touched)].sum()
+
+
+def _padding_macs(t: LayerColumns) -> float:
+    padded = np.ceil(t.in_channels / _BLOCK) * np.ceil(t.out_channels / _BLOCK) * _BLOCK**2
+    extra = t.macs * (padded / np.maximum(t.in_channels * t.out_channels, 1) - 1)
+    return float(extra[t.single_conv].sum())
 
 
 def _first(values: np.ndarray) -> float:
@@ -30,303 +67,96 @@ def _ratio(part: float, whole: float) -> float:
     return float(part / whole) if whole else 0.0
 
 
-@dataclass(frozen=True)
-class Column:
-    """One aggregate column: its name, unit, definition as text, and the function that counts it."""
-
-    name: str
-    unit: str
-    definition: str
-    count: Callable[[LayerColumns], float]
-
-
-COLUMNS: tuple[Column, ...] = (
+#: What counts each column; its unit and meaning are its row in `features.csv`.
+COUNTS: Mapping[str, Callable[[LayerColumns], float]] = {
     # Work, by how libraries treat it: grouped and depthwise convolutions have separate kernels.
-    Column("macs", "MAC/sample", "MACs of all layers", lambda t: t.macs.sum()),
-    Column(
-        "conv_macs",
-        "MAC/sample",
-        "MACs of convolutions of one group",
-        lambda t: t.macs[t.single_conv].sum(),
-    ),
-    Column(
-        "grouped_conv_macs",
-        "MAC/sample",
-        "MACs of convolutions of several groups that are not depthwise",
-        lambda t: t.macs[t.conv & t.grouped].sum(),
-    ),
-    Column(
-        "depthwise_macs",
-        "MAC/sample",
-        "MACs of convolutions with one input channel per group",
-        lambda t: t.macs[t.depthwise].sum(),
-    ),
-    Column("dense_macs", "MAC/sample", "MACs of dense layers", lambda t: t.macs[t.group["dense"]].sum()),
+    "macs": lambda t: t.macs.sum(),
+    "conv_macs": lambda t: t.macs[t.single_conv].sum(),
+    "grouped_conv_macs": lambda t: t.macs[t.conv & t.grouped].sum(),
+    "depthwise_macs": lambda t: t.macs[t.depthwise].sum(),
+    "dense_macs": lambda t: t.macs[t.group["dense"]].sum(),
     # Weights: what the optimizer and the all-reduce move.
-    Column("params", "element", "learned elements of all layers", lambda t: t.parameters.sum()),
-    Column(
-        "dense_params",
-        "element",
-        "learned elements of dense layers, bias included",
-        lambda t: t.parameters[t.group["dense"]].sum(),
-    ),
-    Column(
-        "conv_params",
-        "element",
-        "learned elements of all convolutions (grouped and depthwise too), bias included",
-        lambda t: t.parameters[t.group["convolution"]].sum(),
-    ),
+    "params": lambda t: t.parameters.sum(),
+    "dense_params": lambda t: t.parameters[t.group["dense"]].sum(),
+    "conv_params": lambda t: t.parameters[t.group["convolution"]].sum(),
     # Activations, by who writes them: memory traffic.
-    Column(
-        "activation_elements",
-        "element/sample",
-        "outputs of all layers but the input",
-        lambda t: t.output_elements[t.layers].sum(),
-    ),
-    Column(
-        "layer_input_elements",
-        "element/sample",
-        "elements read by all layers: the outputs of their predecessors, once per reader",
-        lambda t: t.read.sum(),
-    ),
-    Column(
-        "conv_output_elements",
-        "element/sample",
-        "outputs of convolutions that are not depthwise",
-        lambda t: t.output_elements[t.conv].sum(),
-    ),
-    Column(
-        "depthwise_output_elements",
-        "element/sample",
-        "outputs of depthwise convolutions",
-        lambda t: t.output_elements[t.depthwise].sum(),
-    ),
-    Column(
-        "batchnorm_output_elements",
-        "element/sample",
-        "outputs of normalisations (batch, layer, group, instance)",
-        lambda t: t.output_elements[t.group["normalization"]].sum(),
-    ),
-    Column(
-        "elementwise_elements",
-        "element/sample",
-        "outputs of all layers without MACs: normalisations, activations, pooling, sums, copies",
-        lambda t: t.output_elements[t.layers & ~t.heavy].sum(),
-    ),
-    Column(
-        "concat_elements",
-        "element/sample",
-        "outputs of layers that only move data: concat, slice, pad, channel shuffle, upsample",
-        lambda t: t.output_elements[t.group["concat"] | t.group["move"]].sum(),
-    ),
-    Column(
-        "pool_elements",
-        "element/sample",
-        "inputs of pooling layers",
-        lambda t: t.read[t.group["pooling"]].sum(),
-    ),
+    "activation_elements": lambda t: t.output_elements[t.layers].sum(),
+    "layer_input_elements": lambda t: t.read.sum(),
+    "conv_output_elements": lambda t: t.output_elements[t.conv].sum(),
+    "depthwise_output_elements": lambda t: t.output_elements[t.depthwise].sum(),
+    "batchnorm_output_elements": lambda t: t.output_elements[t.group["normalization"]].sum(),
+    "elementwise_elements": lambda t: t.output_elements[t.layers & ~t.heavy].sum(),
+    "concat_elements": lambda t: t.output_elements[t.group["concat"] | t.group["move"]].sum(),
+    "pool_elements": lambda t: t.read[t.group["pooling"]].sum(),
     # Numbers of layers: each is at least one launch.
-    Column("n_layers", "1", "layers but the input", lambda t: t.layers.sum()),
-    Column(
-        "n_conv", "1", "convolutions that are not depthwise, grouped ones included", lambda t: t.conv.sum()
-    ),
-    Column(
-        "n_grouped_conv",
-        "1",
-        "convolutions of several groups that are not depthwise",
-        lambda t: (t.conv & t.grouped).sum(),
-    ),
-    Column("n_depthwise", "1", "depthwise convolutions", lambda t: t.depthwise.sum()),
-    Column("n_dense", "1", "dense layers", lambda t: t.group["dense"].sum()),
-    Column(
-        "n_batchnorm",
-        "1",
-        "normalisations (batch, layer, group, instance)",
-        lambda t: t.group["normalization"].sum(),
-    ),
-    Column("n_pool", "1", "pooling layers, global ones included", lambda t: t.group["pooling"].sum()),
-    Column(
-        "n_activation", "1", "activations but gates (sigmoid, softmax)", lambda t: t.group["activation"].sum()
-    ),
-    Column("n_add", "1", "sums of layers", lambda t: t.group["add"].sum()),
-    Column("n_concat", "1", "concatenations", lambda t: t.group["concat"].sum()),
-    Column(
-        "n_other",
-        "1",
-        "other layers: products, gates, scales, dropouts, local response norms, slices, pads, shuffles",
-        lambda t: sum(t.group[name].sum() for name in _OTHER),
-    ),
+    "n_layers": lambda t: t.layers.sum(),
+    "n_conv": lambda t: t.conv.sum(),
+    "n_grouped_conv": lambda t: (t.conv & t.grouped).sum(),
+    "n_depthwise": lambda t: t.depthwise.sum(),
+    "n_dense": lambda t: t.group["dense"].sum(),
+    "n_batchnorm": lambda t: t.group["normalization"].sum(),
+    "n_pool": lambda t: t.group["pooling"].sum(),
+    "n_activation": lambda t: t.group["activation"].sum(),
+    "n_add": lambda t: t.group["add"].sum(),
+    "n_concat": lambda t: t.group["concat"].sum(),
+    "n_other": lambda t: sum(t.group[name].sum() for name in _OTHER),
     # Kernel sizes and strides, which decide the algorithm (3 x 3 with stride 1: Winograd).
-    Column(
-        "conv1x1_macs",
-        "MAC/sample",
-        "MACs of 1 x 1 convolutions of one group, any stride",
-        lambda t: t.macs[t.kernel(1)].sum(),
-    ),
-    Column(
-        "conv3x3_macs",
-        "MAC/sample",
-        "MACs of 3 x 3 convolutions of one group and stride 1",
-        lambda t: t.macs[t.kernel(3) & (t.stride == 1)].sum(),
-    ),
-    Column(
-        "first_conv_macs", "MAC/sample", "MACs of the first convolution", lambda t: _first(t.macs[t.conv])
-    ),
-    Column("max_layer_macs", "MAC/sample", "largest MACs of a layer", lambda t: _largest(t.macs)),
-    Column(
-        "max_layer_elements",
-        "element/sample",
-        "largest output of a layer but the input",
-        lambda t: _largest(t.output_elements[t.layers]),
-    ),
-    Column(
-        "max_layer_params",
-        "element",
-        "largest number of learned elements of a layer",
-        lambda t: _largest(t.parameters),
-    ),
+    "conv1x1_macs": lambda t: t.macs[t.kernel(1)].sum(),
+    "conv3x3_macs": lambda t: t.macs[t.kernel(3) & (t.stride == 1)].sum(),
+    "first_conv_macs": lambda t: _first(t.macs[t.conv]),
+    "max_layer_macs": lambda t: _largest(t.macs),
+    "max_layer_elements": lambda t: _largest(t.output_elements[t.layers]),
+    "max_layer_params": lambda t: _largest(t.parameters),
     # The graph: what can run concurrently.
-    Column(
-        "depth",
-        "1",
-        "most layers with MACs on a path from input to output",
-        lambda t: longest_path(t.cnn, t.heavy.tolist()),
+    "depth": lambda t: longest_path(t.cnn, t.heavy.tolist()),
+    "depth_all_layers": lambda t: longest_path(t.cnn, t.layers.tolist()),
+    "critical_path_macs": lambda t: t.critical_path_macs,
+    "graph_width": lambda t: _ratio(t.macs.sum(), t.critical_path_macs),
+    "n_edges": lambda t: sum(len(layer.inputs) for layer in t.cnn.layers),
+    "macs_per_element": lambda t: _ratio(
+        t.macs.sum(), (t.output_elements + t.read + t.parameters)[t.heavy].sum()
     ),
-    Column(
-        "depth_all_layers",
-        "1",
-        "most layers on a path from input to output, the input not counted",
-        lambda t: longest_path(t.cnn, t.layers.tolist()),
-    ),
-    Column(
-        "critical_path_macs",
-        "MAC/sample",
-        "largest sum of MACs on a path from input to output",
-        lambda t: t.critical_path_macs,
-    ),
-    Column(
-        "graph_width",
-        "1",
-        "MACs of all layers over the MACs of the critical path",
-        lambda t: _ratio(t.macs.sum(), t.critical_path_macs),
-    ),
-    Column(
-        "n_edges",
-        "1",
-        "connections: outputs of layers read by other layers",
-        lambda t: sum(len(layer.inputs) for layer in t.cnn.layers),
-    ),
-    Column(
-        "macs_per_element",
-        "MAC/element",
-        "MACs over inputs, outputs and learned elements, of the layers with MACs",
-        lambda t: _ratio(t.macs.sum(), (t.output_elements + t.read + t.parameters)[t.heavy].sum()),
-    ),
-    Column(
-        "mean_log_macs",
-        "1",
-        "mean natural logarithm of the MACs of the layers with MACs",
-        lambda t: _mean_log(t.macs[t.heavy]),
-    ),
-    Column(
-        "input_elements",
-        "element/sample",
-        "elements of the input",
-        lambda t: t.output_elements[t.group["input"]].sum(),
-    ),
+    "mean_log_macs": lambda t: _mean_log(t.macs[t.heavy]),
+    "input_elements": lambda t: t.output_elements[t.group["input"]].sum(),
     # Sizes of the matrix products: their time saturates with each of rows, reduction and columns.
-    Column(
-        "im2col_elements",
-        "element/sample",
-        "unfolded images: output pixels x input channels x kernel area, of convolutions not depthwise",
-        lambda t: t.unfolded[t.conv].sum(),
-    ),
-    Column(
-        "conv_output_pixels",
-        "1",
-        "output pixels, summed over convolutions that are not depthwise",
-        lambda t: t.rows[t.conv].sum(),
-    ),
-    Column(
-        "conv_output_channels",
-        "1",
-        "output channels, summed over convolutions that are not depthwise",
-        lambda t: t.out_channels[t.conv].sum(),
-    ),
-    Column(
-        "conv_reduction_length",
-        "1",
-        "input channels per group x kernel area, summed over convolutions that are not depthwise",
-        lambda t: t.reduction[t.conv].sum(),
-    ),
-    Column(
-        "conv_input_elements",
-        "element/sample",
-        "inputs of convolutions that are not depthwise",
-        lambda t: t.input_elements[t.conv].sum(),
-    ),
-    Column(
-        "input_gradient_macs",
-        "MAC/sample",
-        "MACs of convolutions that are not depthwise, but the first, whose input needs no gradient",
-        lambda t: t.macs[t.conv].sum() - _first(t.macs[t.conv]),
-    ),
-    Column(
-        "conv5x5_macs",
-        "MAC/sample",
-        "MACs of stride-1 convolutions with a kernel at least 5 high, grouped ones included, depthwise not",
-        lambda t: t.macs[t.conv & (t.kernel_height >= 5) & (t.stride == 1)].sum(),
-    ),
-    Column(
-        "strided_conv_macs",
-        "MAC/sample",
-        "MACs of convolutions with a stride above 1, grouped ones included, depthwise not",
-        lambda t: t.macs[t.conv & (t.stride > 1)].sum(),
-    ),
+    "im2col_elements": lambda t: t.unfolded[t.conv].sum(),
+    "conv_output_pixels": lambda t: t.rows[t.conv].sum(),
+    "conv_output_channels": lambda t: t.out_channels[t.conv].sum(),
+    "conv_reduction_length": lambda t: t.reduction[t.conv].sum(),
+    "conv_input_elements": lambda t: t.input_elements[t.conv].sum(),
+    "input_gradient_macs": lambda t: t.macs[t.conv].sum() - _first(t.macs[t.conv]),
+    "conv5x5_macs": lambda t: t.macs[t.conv & (t.kernel_height >= 5) & (t.stride == 1)].sum(),
+    "strided_conv_macs": lambda t: t.macs[t.conv & (t.stride > 1)].sum(),
     # A harmonic mean weighted by work keeps the sum of work over size.
-    Column(
-        "conv_mean_pixels",
-        "1",
-        "output pixels of a convolution, harmonic mean weighted by MACs",
-        lambda t: _weighted_harmonic_mean(t.rows[t.conv], t.macs[t.conv]),
-    ),
-    Column(
-        "conv_mean_reduction",
-        "1",
-        "input channels per group x kernel area of a convolution, harmonic mean weighted by MACs",
-        lambda t: _weighted_harmonic_mean(t.reduction[t.conv], t.macs[t.conv]),
-    ),
-    Column(
-        "conv_mean_channels",
-        "1",
-        "output channels per group of a convolution, harmonic mean weighted by MACs",
-        lambda t: _weighted_harmonic_mean(t.columns[t.conv], t.macs[t.conv]),
-    ),
-    Column(
-        "sum_sqrt_macs",
-        "MAC^(1/2)",
-        "square roots of the MACs of convolutions, summed",
-        lambda t: np.sqrt(t.macs[t.conv]).sum(),
-    ),
-    Column(
-        "sum_sqrt_macs_elements",
-        "(MAC element)^(1/2)",
-        "square roots of MACs x outputs of convolutions, summed",
-        lambda t: np.sqrt((t.macs * t.output_elements)[t.conv]).sum(),
-    ),
-    Column(
-        "sum_macs_two_thirds",
-        "MAC^(2/3)",
-        "MACs of convolutions to the power 2/3, summed",
-        lambda t: (t.macs[t.conv] ** (2 / 3)).sum(),
-    ),
-    Column(
-        "max_dense_params",
-        "element",
-        "largest number of learned elements of a dense layer",
-        lambda t: _largest(t.parameters[t.group["dense"]]),
-    ),
-)
+    "conv_mean_pixels": lambda t: _weighted_harmonic_mean(t.rows[t.conv], t.macs[t.conv]),
+    "conv_mean_reduction": lambda t: _weighted_harmonic_mean(t.reduction[t.conv], t.macs[t.conv]),
+    "conv_mean_channels": lambda t: _weighted_harmonic_mean(t.columns[t.conv], t.macs[t.conv]),
+    "sum_sqrt_macs": lambda t: np.sqrt(t.macs[t.conv]).sum(),
+    "sum_sqrt_macs_elements": lambda t: np.sqrt((t.macs * t.output_elements)[t.conv]).sum(),
+    "sum_macs_two_thirds": lambda t: (t.macs[t.conv] ** (2 / 3)).sum(),
+    "max_dense_params": lambda t: _largest(t.parameters[t.group["dense"]]),
+    # What tensor cores do badly: few channels, channels that do not fill a block; wide groups they do well.
+    "thin_conv_macs": lambda t: t.macs[
+        t.single_conv & (np.minimum(t.in_channels, t.out_channels) < _THIN)
+    ].sum(),
+    "padding_macs": _padding_macs,
+    "broad_grouped_conv_macs": lambda t: t.macs[
+        t.conv & t.grouped & (t.out_channels >= _THIN * t.groups) & (t.in_channels >= _THIN * t.groups)
+    ].sum(),
+    # Layers without MACs by kind: their passes differ.
+    "activation_output_elements": lambda t: t.output_elements[t.group["activation"]].sum(),
+    "add_elements": lambda t: t.output_elements[t.group["add"]].sum(),
+    "gate_elements": lambda t: t.touched[t.group["merge"] | t.group["gate"] | t.group["scale"]].sum(),
+    "other_normalization_elements": lambda t: t.output_elements[
+        t.of_kind("layernorm", "groupnorm", "instancenorm", "prelu")
+    ].sum(),
+    **{f"conv_elements_{name}": _touched_at_size(lambda t: t.conv, name) for name in LAYER_SIZES},
+    **{
+        f"light_elements_{name}": _touched_at_size(lambda t: t.layers & ~t.heavy, name)
+        for name in LAYER_SIZES
+    },
+    **{f"conv_elements_at_{name}": _touched_at_intensity(name) for name in INTENSITIES},
+}
 
 
 def counts(cnn: Cnn) -> dict[str, float]:
@@ -350,7 +180,7 @@ def counts(cnn: Cnn) -> dict[str, float]:
     25557032.0
     """
     table = LayerColumns.of(cnn)
-    return {column.name: float(column.count(table)) for column in COLUMNS}
+    return {name: float(count(table)) for name, count in COUNTS.items()}
 
 
 def explain() -> tuple[tuple[str, str, str], ...]:
@@ -361,4 +191,5 @@ def explain() -> tuple[tuple[str, str, str], ...]:
     tuple of (str, str, str)
         Name, unit and definition of each, in the order of `counts`.
     """
-    return tuple((column.name, column.unit, column.definition) for column in COLUMNS)
+    rows = {row["name"]: row for row in read_data_rows("features.csv") if row["kind"] == "cnn"}
+    return tuple((name, rows[name]["unit"], rows[name]["meaning"]) for name in COUNTS)

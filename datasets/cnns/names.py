@@ -10,44 +10,13 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from types import MappingProxyType
 
-from trainlaw.datasets.cnns.graph import Cnn
-from trainlaw.datasets.cnns.timm_tables import PREFIX, TimmEntry, build_timm, timm_entry, timm_names
-from trainlaw.datasets.cnns.zoo import build, dense_names, zoo_entry, zoo_names
-from trainlaw.datasets.cnns.zoo.entry import Entry
+from trainlaw.datasets.cnns.zoo import PREFIX, dense_names, timm_names, zoo_entry, zoo_names
 from trainlaw.datasets.files.mapping import joined_name
+from trainlaw.datasets.files.storage import read_data_rows
 from trainlaw.formulas.errors import InputError, UnknownNameError, shown, unknown_name
 
 MAX_NAME_LENGTH = 200
 _MOST_LISTED = 8
-# Where torchvision's name is another CNN than the zoo's of that name, or the zoo has it under another name.
-_TORCHVISION: Mapping[str, str] = {
-    "alexnet": "alexnet_torch",
-    "googlenet": "googlenet_bn",
-    "inception_v3": "inception_v3_auxiliary",
-    "regnet_x_400mf": "regnet_x_400mf_torch",
-    "regnet_y_128gf": "regnet_y_128gf_torch",
-    "regnet_y_800mf": "regnet_y_800mf_torch",
-    "regnet_y_8gf": "regnet_y_8gf_torch",
-}
-# The other classifiers of torchvision; https://docs.pytorch.org/vision/stable/models.html lists all 80.
-_SAME_IN_TORCHVISION = frozenset(
-    """
-    convnext_base convnext_large convnext_small convnext_tiny densenet121 densenet161 densenet169 densenet201
-    efficientnet_b0 efficientnet_b1 efficientnet_b2 efficientnet_b3 efficientnet_b4 efficientnet_b5
-    efficientnet_b6 efficientnet_b7 efficientnet_v2_l efficientnet_v2_m efficientnet_v2_s mnasnet0_5
-    mnasnet0_75 mnasnet1_0 mnasnet1_3 mobilenet_v2 mobilenet_v3_large mobilenet_v3_small regnet_x_16gf
-    regnet_x_1_6gf regnet_x_32gf regnet_x_3_2gf regnet_x_800mf regnet_x_8gf regnet_y_16gf regnet_y_1_6gf
-    regnet_y_32gf regnet_y_3_2gf regnet_y_400mf resnet101 resnet152 resnet18 resnet34 resnet50
-    resnext101_32x8d resnext101_64x4d resnext50_32x4d shufflenet_v2_x0_5 shufflenet_v2_x1_0 shufflenet_v2_x1_5
-    shufflenet_v2_x2_0 squeezenet1_0 squeezenet1_1 vgg11 vgg11_bn vgg13 vgg13_bn vgg16 vgg16_bn vgg19 vgg19_bn
-    wide_resnet101_2 wide_resnet50_2
-    """.split()
-)
-_TRANSFORMERS = frozenset(
-    """
-    maxvit_t swin_b swin_s swin_t swin_v2_b swin_v2_s swin_v2_t vit_b_16 vit_b_32 vit_h_14 vit_l_16 vit_l_32
-    """.split()
-)
 # The package of RegNet's authors; three of its CNNs differ from torchvision's of the same name.
 _AUTHORS = "pycls/"
 _PACKAGES = re.compile(
@@ -55,16 +24,22 @@ _PACKAGES = re.compile(
 )
 # ResNet with its stride in the 3x3 convolution, as torchvision and the zoo have it.
 _VERSION = re.compile(r"(?<=\d)[\s_-]*\(?v1[._]5\)?$", re.IGNORECASE)
-# Names since timm 0.8, without their weights' tag, of CNNs that 0.6.12 names otherwise.
-_LATER_TIMM: Mapping[str, str] = {
-    "legacy_xception": "xception",
-    "resnetv2_50x1_bit": "resnetv2_50x1_bitm",
-    "resnetv2_50x3_bit": "resnetv2_50x3_bitm",
-    "resnetv2_101x1_bit": "resnetv2_101x1_bitm",
-    "resnetv2_101x3_bit": "resnetv2_101x3_bitm",
-    "resnetv2_152x2_bit": "resnetv2_152x2_bitm",
-    "resnetv2_152x4_bit": "resnetv2_152x4_bitm",
-}
+
+
+@cache
+def _aliases(package: str) -> Mapping[str, str]:
+    """Return our keys by the names that a package gives them, as `cnn_aliases.csv` lists them.
+
+    https://docs.pytorch.org/vision/stable/models.html lists all of torchvision. Names since timm 0.8, without
+    their weights' tag, are of CNNs that 0.6.12 names otherwise.
+    """
+    rows = read_data_rows("cnn_aliases.csv")
+    return {row["name"]: row.get("cnn", "") for row in rows if row["package"] == package}
+
+
+def _renamed_in_torchvision() -> Mapping[str, str]:
+    """Torchvision names that are other CNNs in the zoo, or that the zoo spells otherwise, and our keys."""
+    return {name: key for name, key in _aliases("torchvision").items() if name != key}
 
 
 @cache
@@ -77,20 +52,6 @@ def cnn_names() -> tuple[str, ...]:
         The names as tables of runs hold them.
     """
     return tuple(sorted({*zoo_names(), *dense_names(), *timm_names()}))
-
-
-def cnn_entry(name: str) -> Entry | TimmEntry:
-    """Return base, family, usual input size and classes of a CNN by its key; raises UnknownNameError."""
-    return timm_entry(name) if name.startswith(PREFIX) else zoo_entry(name)
-
-
-def build_cnn(name: str, input_size_px: int | None = None, n_classes: int | None = None) -> Cnn:
-    """Return the CNN of a key as a graph of layers, at an input size in pixels (None: its usual one).
-
-    Raises UnknownNameError for an unknown key, InputError for a size at which it cannot be built.
-    """
-    make = build_timm if name.startswith(PREFIX) else build
-    return make(name, input_size_px, n_classes)
 
 
 def cnn_key(text: str) -> str:
@@ -128,8 +89,9 @@ def cnn_name(text: str) -> str:
         return _of_package(package[1].lower(), text[package.end() :])
     if text in _zoo_keys():
         return text
-    if text in _TORCHVISION:
-        return _TORCHVISION[text]
+    renamed = _renamed_in_torchvision()
+    if text in renamed:
+        return renamed[text]
     if timm := _timm_key(text):
         return timm
     return _one(text, _by_joined_name().get(_joined(_VERSION.sub("", text)), ()))
@@ -159,7 +121,7 @@ def _of_package(package: str, name: str) -> str:
         key = _joined(name)
         _refuse_transformer(name)
         found = _torchvision_by_joined_name().get(key, "")
-        known = (f"torchvision.models.{other}" for other in (*_TORCHVISION, *_SAME_IN_TORCHVISION))
+        known = (f"torchvision.models.{other}" for other in _aliases("torchvision"))
         given = f"torchvision.models.{name}"
     if not found:
         raise unknown_name("CNN", given, sorted(known))
@@ -174,14 +136,13 @@ def _timm_bare() -> frozenset[str]:
 def _timm_key(name: str) -> str:
     """The key of timm's CNN of that name, with or without the tag of its weights; empty if there is none."""
     stem = name.partition(".")[0]
-    stem = _LATER_TIMM.get(stem, stem)
-    return PREFIX + stem if stem in _timm_bare() else ""
+    key = _aliases("timm since 0.8").get(stem, PREFIX + stem)
+    return key if key.removeprefix(PREFIX) in _timm_bare() else ""
 
 
 @cache
 def _torchvision_by_joined_name() -> Mapping[str, str]:
-    same = {joined_name(name): name for name in _SAME_IN_TORCHVISION}
-    return MappingProxyType({**same, **{joined_name(name): key for name, key in _TORCHVISION.items()}})
+    return {joined_name(name): key for name, key in _aliases("torchvision").items()}
 
 
 @cache
@@ -203,16 +164,16 @@ def _by_joined_name() -> Mapping[str, tuple[str, ...]]:
         found[joined_name(name)] = (*found.get(joined_name(name), ()), PREFIX + name)
     # Where the zoo has a name it is the one of papers and of torchvision.
     found.update({joined_name(name): (name,) for name in _zoo_keys()})
-    found.setdefault("alexnet", (_TORCHVISION["alexnet"],))
+    found.setdefault("alexnet", (_aliases("torchvision")["alexnet"],))
     for name in _zoo_keys():
         if name.startswith(_AUTHORS):
             bare = name.removeprefix(_AUTHORS)
-            found[joined_name(bare)] = (name, _TORCHVISION[bare])
+            found[joined_name(bare)] = (name, _aliases("torchvision")[bare])
     return MappingProxyType(found)
 
 
 def _refuse_transformer(name: str) -> None:
-    if joined_name(name) in {joined_name(other) for other in _TRANSFORMERS}:
+    if joined_name(name) in {joined_name(other) for other in _aliases("torchvision transformer")}:
         raise InputError(f"{shown(name)} of torchvision is a transformer; expected a CNN")
 
 

@@ -1,22 +1,24 @@
 """One row of a feature table, and how features are computed from their definitions.
 
-A definition is one line of text over base columns and other features. Python, workbook, page and exported
-code all compute from that line, so none of them can differ from what `trainlaw features` prints.
+The rows are those of `datasets/data/features.csv`. A definition is one line of text over base columns and
+other features. Python, workbook, page and exported code all compute from that line, so none of them can
+differ from what `trainlaw features` prints.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from math import inf
 
 import numpy as np
 import pandas as pd
+from trainlaw.datasets.files.storage import read_data_rows
+from trainlaw.formulas.algebra.evaluation import evaluate
+from trainlaw.formulas.algebra.expression import Expression, substitute, variables
+from trainlaw.formulas.algebra.text import parse_text
+from trainlaw.formulas.algebra.units import Unit
 from trainlaw.formulas.errors import unknown_name
-from trainlaw.formulas.evaluation import evaluate
-from trainlaw.formulas.expression import Expression, substitute, variables
 from trainlaw.formulas.features import FeatureSpec
-from trainlaw.formulas.text import parse_text
-from trainlaw.formulas.units import Unit
 
 Columns = Mapping[str, np.ndarray]
 
@@ -39,25 +41,30 @@ class Feature:
         return parse_text(self.definition)
 
 
-def column_feature(
-    name: str, symbol: str, unit: str, meaning: str, *, low: float = 0.0, high: float = inf
-) -> Feature:
-    """Return the base column of that name as a feature; `unit` as `Unit.parse` reads it."""
-    return derived_feature(name, symbol, unit, meaning, name, low=low, high=high)
+def features_of(*kinds: str, like: Mapping[str, Feature] | None = None) -> dict[str, Feature]:
+    """Return the features of some kinds by name, in the order of `features.csv`.
+
+    A row without a unit is the feature of that name in `like`, with the row's definition if it has one.
+    """
+    return {row["name"]: _feature(row, like or {}) for row in _rows() if row["kind"] in kinds}
 
 
-def derived_feature(
-    name: str,
-    symbol: str,
-    unit: str,
-    meaning: str,
-    definition: str,
-    *,
-    low: float = 0.0,
-    high: float = inf,
-) -> Feature:
-    """Return a feature computed by `definition`; its values lie in [low, high], in `unit`."""
-    return Feature(FeatureSpec(name, symbol, Unit.parse(unit), meaning, low=low, high=high), definition)
+def _feature(row: Mapping[str, str], like: Mapping[str, Feature]) -> Feature:
+    name = row["name"]
+    if "unit" not in row:
+        return Feature(like[name].spec, row.get("definition", like[name].definition))
+    low, high = float(row.get("low", 0.0)), float(row.get("high", inf))
+    spec = FeatureSpec(name, row["symbol"], _unit(row["unit"]), row["meaning"], low=low, high=high)
+    return Feature(spec, row.get("definition", name))
+
+
+@cache
+def _rows() -> list[dict[str, str]]:
+    return read_data_rows("features.csv")
+
+
+# Three hundred features have thirty units.
+_unit = cache(Unit.parse)
 
 
 def written_out(features: Mapping[str, Feature], name: str) -> Expression:

@@ -5,11 +5,12 @@ operation accounts for, and the features of the anchor run, named as those of ru
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
-from trainlaw.datasets.features.feature import Feature, column_feature, derived_feature
+from trainlaw.datasets.features.feature import Feature, features_of
 from trainlaw.datasets.features.run_features import FEATURES
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.datasets.profiles.operations import OPERATION_GROUPS, operation_group
@@ -20,42 +21,16 @@ ANCHOR_TIME = "anchor_time_s"
 ANCHOR = "anchor_"
 _DEVICE, _HOST, _IDLE = "device_", "host_", "IDLE"
 
-_GROUPS: tuple[Feature, ...] = (
-    *(
-        column_feature(f"{row.name}_s", row.symbol, "s", f"anchor: {row.meaning}")
-        for row in OPERATION_GROUPS.values()
-    ),
-    column_feature(f"{HOST}_s", "o_h", "s", "anchor: operations on the host"),
-)
-_WHOLE: tuple[Feature, ...] = (
-    column_feature(ANCHOR_TIME, "t_a", "s", "time of the iteration on the anchor"),
-    derived_feature(
-        "profiled_s",
-        "o",
-        "s",
-        "anchor: all operations on the device",
-        " + ".join(f"{row.name}_s" for row in OPERATION_GROUPS.values()),
-    ),
-    derived_feature(
-        "unprofiled_s",
-        "o_r",
-        "s",
-        "anchor: the rest of the iteration, which no operation on the device accounts for",
-        f"max({ANCHOR_TIME} - profiled_s, 0)",
-    ),
-)
-OPERATION_FEATURES: tuple[str, ...] = tuple(feature.spec.name for feature in _GROUPS)
+_GROUPS = features_of("operation")
+OPERATION_FEATURES: tuple[str, ...] = tuple(_GROUPS)
 #: Features of a profile alone.
-PROFILE_FEATURES: Mapping[str, Feature] = MappingProxyType(
-    {feature.spec.name: feature for feature in (*_GROUPS, *_WHOLE)}
-)
+PROFILE_FEATURES: Mapping[str, Feature] = MappingProxyType({**_GROUPS, **features_of("profile")})
 
 
 def _of_anchor(feature: Feature) -> Feature:
-    spec = feature.spec
-    name = ANCHOR + spec.name
-    return column_feature(
-        name, f"{spec.symbol}_a", str(spec.unit), f"anchor: {spec.meaning}", low=spec.low, high=spec.high
+    spec, name = feature.spec, ANCHOR + feature.spec.name
+    return Feature(
+        replace(spec, name=name, symbol=f"{spec.symbol}_a", meaning=f"anchor: {spec.meaning}"), name
     )
 
 
@@ -85,7 +60,7 @@ def grouped_seconds(operations: Mapping[str, np.ndarray], step_s: np.ndarray) ->
         if name != _IDLE:
             group = HOST if title.startswith(_HOST) else operation_group(name) or OTHER
             columns[f"{group}_s"] = columns[f"{group}_s"] + np.asarray(seconds, dtype=float)
-    device = sum((columns[f"{row.name}_s"] for row in OPERATION_GROUPS.values()), np.zeros(length))
+    device = sum((columns[f"{group}_s"] for group in OPERATION_GROUPS), np.zeros(length))
     step = np.asarray(step_s, dtype=float)
     columns |= {ANCHOR_TIME: step, "profiled_s": device, "unprofiled_s": np.maximum(step - device, 0.0)}
     return pd.DataFrame(columns)

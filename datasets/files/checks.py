@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 import pandas as pd
-import pandera.pandas as pandera
 from trainlaw.datasets.files.columns import MAX_TEXT_LENGTH, Column
 from trainlaw.datasets.files.constants import constant
 from trainlaw.datasets.files.faults import Fault
@@ -52,20 +51,15 @@ def _number(value: object) -> float:
 
 def value_faults(frame: pd.DataFrame, columns: Iterable[Column]) -> list[Fault]:
     """Return a fault per cell of the typed `frame` that is missing or outside its column's values."""
-    by_name = {column.name: column for column in columns if column.name in frame}
-    schema = pandera.DataFrameSchema(
-        {name: pandera.Column(None, _checks(column), nullable=True) for name, column in by_name.items()}
-    )
-    try:
-        schema.validate(frame, lazy=True)
-    except pandera.errors.SchemaErrors as error:
-        cases = error.failure_cases
-        return [
-            fault
-            for name, of_column in cases.groupby("column", sort=False)
-            for fault in _faults(by_name[str(name)], frame.loc[list(of_column["index"]), str(name)])
-        ]
-    return []
+    faults: list[Fault] = []
+    for column in columns:
+        if column.name in frame:
+            values = frame[column.name]
+            empty = values.isna()
+            faults += _faults(column, values[~_fits(values, column) & ~empty])
+            if not column.may_be_empty:
+                faults += _faults(column, values[empty])
+    return faults
 
 
 def known_names(texts: pd.Series, known: Callable[[str], str], faults: list[Fault]) -> pd.Series:
@@ -89,14 +83,6 @@ def known_names(texts: pd.Series, known: Callable[[str], str], faults: list[Faul
     if len(different) == 1 and codes.min(initial=0) == 0:
         return constant(ours[0], texts.index)
     return pd.Series(ours[codes], index=texts.index)
-
-
-def _checks(column: Column) -> list[pandera.Check]:
-    listed = MAX_FAULTS + 1
-    checks = [pandera.Check(lambda values: _fits(values, column), ignore_na=True, n_failure_cases=listed)]
-    if not column.may_be_empty:
-        checks.append(pandera.Check(lambda values: values.notna(), ignore_na=False, n_failure_cases=listed))
-    return checks
 
 
 def _fits(values: pd.Series, column: Column) -> pd.Series:

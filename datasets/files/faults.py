@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from trainlaw.formulas.errors import InputError, shown
 
 _LONGEST_NAME = 100
@@ -30,7 +31,8 @@ class Fault:
             f"column {plain_name(self.column)}" if self.column else "",
         ]
         where = ", ".join(place for place in places if place)
-        found = f", got {shown(self.value)}" if self.value is not None else ""
+        value = self.value.item() if isinstance(self.value, np.generic) else self.value
+        found = f", got {shown(value)}" if value is not None else ""
         return f"{where + ': ' if where else ''}expected {self.expected}{found}"
 
 
@@ -48,6 +50,8 @@ class FaultsError(InputError):
 
     `path` is the name of the file.
     """
+
+    longest_message = 4_000  # several faults, each with its row, column and value
 
     def __init__(
         self, path: str | os.PathLike[str], faults: tuple[Fault, ...], listed: int = 1, advice: str = ""

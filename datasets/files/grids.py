@@ -23,10 +23,12 @@ from trainlaw.datasets.files.table_files import (
     trimmed,
 )
 from trainlaw.formulas.errors import InputError, optional_package
+from trainlaw.formulas.files.text_files import opened_file
 
 #: Larger tables are not kept by hand: `trainlaw data check` reads them in trainlaw's columns.
 MAX_GRID_BYTES = 64 * 2**20
 MAX_GRID_ROWS = 200_000
+MAX_GRID_CELLS = 10_000_000  # of 32 bytes each
 _TEXTS = (".csv", ".tsv", ".txt", ".dat", ".md")
 _OTHERS = {".xls": "Excel's old format", ".numbers": "Numbers", ".pdf": "PDF"}
 _SEPARATORS = ("\t", ";", ",", "|")
@@ -76,6 +78,11 @@ def read_grids(path: str | os.PathLike[str]) -> Mapping[str, Grid]:
         raise InputError(f"{place} is {place.stat().st_size} bytes; the limit is {MAX_GRID_BYTES}")
     if ending == ".parquet":
         frame = read_table_file(place)
+        if len(frame) > MAX_GRID_ROWS or frame.size > MAX_GRID_CELLS:
+            raise InputError(
+                f"expected at most {MAX_GRID_ROWS} rows and {MAX_GRID_CELLS} cells in {place}, got "
+                f"{len(frame)} rows of {len(frame.columns)} columns"
+            )
         cells = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
         return {"": _grid([list(map(str, frame.columns)), *cells])}
     if ending == ".ods":
@@ -109,7 +116,7 @@ def _cell(value: object, shared: dict[str, str | None]) -> object:
 
 def _text(place: Path, zipped: bool) -> str:
     try:
-        with gzip.open(place) if zipped else place.open("rb") as file:
+        with opened_file(place, MAX_GRID_BYTES) as packed, gzip.open(packed) if zipped else packed as file:
             data = file.read(MAX_GRID_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{place} is not a text table: {one_line(error)}") from None

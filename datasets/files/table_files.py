@@ -9,15 +9,18 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from trainlaw.datasets.files.storage import FLOAT_PRECISION
 from trainlaw.formulas.errors import InputError, optional_package, shown
+from trainlaw.formulas.files.text_files import opened_file
 
 MAX_BYTES = 128 * 2**20
 MAX_LINE_BYTES = 2**18
 MAX_COLUMNS = 500
 MAX_ROWS = 1_100_000
+MAX_CELLS = 50_000_000  # 400 MB of numbers; the widest table has 40 columns
 MAX_SHEET_ROWS = MAX_ROWS
 MAX_EMPTY_ROWS = 10_000
 MAX_LINE_CELLS = 5_000
@@ -107,7 +110,7 @@ def _scanned_header(place: Path, zipped: bool) -> tuple[str, str]:
     """
     unpacked, first = 0, b""
     try:
-        with gzip.open(place) if zipped else place.open("rb") as file:
+        with opened_file(place, MAX_BYTES) as packed, gzip.open(packed) if zipped else packed as file:
             for number, line in enumerate(iter(lambda: file.readline(MAX_LINE_BYTES + 1), b""), start=1):
                 first = first or line
                 unpacked += len(line)
@@ -212,12 +215,10 @@ def _read_parquet(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
     parquet = optional_package("pyarrow.parquet", "data")
     try:
         with parquet.ParquetFile(place) as file:
-            rows, columns = file.metadata.num_rows, file.metadata.num_columns
-            if rows > MAX_ROWS or columns > MAX_COLUMNS:
-                raise InputError(
-                    f"expected at most {MAX_ROWS} rows in {place}, got {rows} and {columns} columns"
-                )
-            frame: pd.DataFrame = file.read().to_pandas()
+            texts = _checked_columns(file, place)
+        # Texts stay in their dictionary until it is known how large they are without it.
+        with parquet.ParquetFile(place, read_dictionary=texts) as file:
+            frame: pd.DataFrame = _with_texts(file.read(), place).to_pandas()
     except InputError:
         raise
     # pyarrow raises its own errors, OSError or ValueError, depending on what is broken.
@@ -225,6 +226,51 @@ def _read_parquet(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
         raise InputError(f"{place} is not a Parquet table: {one_line(error)}") from None
     _check_names([str(name) for name in frame.columns], place)
     return frame.reset_index(drop=True)
+
+
+def _checked_columns(file: Any, place: Path) -> list[str]:
+    """Return the names of the text columns of an open Parquet file; InputError where it is too large to read.
+
+    What a few bytes of a column unpack to is bounded by its metadata; in one encoding of texts it is not.
+    """
+    metadata, schema = file.metadata, file.schema_arrow
+    rows, columns = metadata.num_rows, metadata.num_columns
+    if rows > MAX_ROWS or columns > MAX_COLUMNS or rows * columns > MAX_CELLS:
+        raise InputError(
+            f"expected at most {MAX_ROWS} rows, {MAX_COLUMNS} columns and {MAX_CELLS} cells in {place}, got "
+            f"{rows} rows of {columns} columns"
+        )
+    for name, kind in zip(schema.names, schema.types, strict=True):
+        if kind.num_fields or str(kind).endswith("_view"):
+            raise InputError(
+                f"expected numbers and texts in {place}, got {kind} in column {shown(name)}"[:300]
+            )
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    chunks = [group.column(number) for group in groups for number in range(columns)]
+    unpacked = sum(chunk.total_uncompressed_size for chunk in chunks)
+    if unpacked > MAX_BYTES or any("DELTA_BYTE_ARRAY" in chunk.encodings for chunk in chunks):
+        raise InputError(f"expected at most {MAX_BYTES} bytes unpacked from {place}, got {unpacked} or more")
+    kinds = ("string", "large_string", "binary", "large_binary")
+    return [name for name, kind in zip(schema.names, schema.types, strict=True) if str(kind) in kinds]
+
+
+def _with_texts(table: Any, place: Path) -> Any:
+    """Return a table of pyarrow with texts in place of dictionaries; InputError where they are too long."""
+    compute, unpacked = optional_package("pyarrow.compute", "data"), 0
+    for number, (column, field) in enumerate(zip(table.columns, table.schema, strict=True)):
+        if not hasattr(field.type, "value_type"):
+            continue
+        for chunk in column.chunks:
+            if "string" in str(chunk.dictionary.type) or "binary" in str(chunk.dictionary.type):
+                lengths = compute.binary_length(chunk.dictionary).take(chunk.indices)
+                unpacked += compute.sum(lengths).as_py() or 0
+        if unpacked > MAX_BYTES:
+            raise InputError(
+                f"expected at most {MAX_BYTES} bytes unpacked from {place}, got {unpacked} or more"
+            )
+        plain = column.cast(field.type.value_type)
+        table = table.set_column(number, field.name, plain)
+    return table
 
 
 def one_line(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""Runs that would make a held-out error look small: copies under another GPU's name, the time as a label."""
+"""Detects leaks: duplicated runs under another GPU's name, and labels that equal the time."""
 
 import numpy as np
 import pandas as pd

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from trainlaw.datasets.cnns.catalog import CnnCounts
 from trainlaw.datasets.cnns.graph import Cnn
-from trainlaw.datasets.cnns.names import build_cnn
+from trainlaw.datasets.cnns.zoo import build
 from trainlaw.datasets.features.cnn_layer_features import (
     CNN_LAYER_COLUMNS,
     CNN_LAYER_FEATURES,
@@ -21,10 +21,10 @@ from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS, Gpu
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.datasets.measurements.runs import RunTable
 from trainlaw.datasets.tables.joins import LazyColumns
+from trainlaw.formulas.algebra.expression import variables
+from trainlaw.formulas.algebra.row_sums import RowSums
 from trainlaw.formulas.errors import InputError, TrainlawError, check_name
-from trainlaw.formulas.expression import variables
 from trainlaw.formulas.formula import Formula
-from trainlaw.formulas.row_sums import RowSums
 
 _SHOWN = 5
 #: Base columns of layers that have another name among the features of runs.
@@ -240,7 +240,7 @@ def zoo_layers(key: tuple[str, int, int]) -> DistinctLayers:
 
     Raises UnknownNameError or InputError where the zoo has none or cannot build it at that size.
     """
-    return DistinctLayers.of(build_cnn(*key))
+    return DistinctLayers.of(build(*key))
 
 
 def _refuse_unknown(names: Sequence[str]) -> None:

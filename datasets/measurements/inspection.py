@@ -54,8 +54,8 @@ def _keys(table: MeasuredTable) -> pd.DataFrame:
     return pd.DataFrame({name: part.to_numpy() for name, part in zip(names, parts, strict=True)})
 
 
-# All that makes up a configuration except the batch.
-_SERIES = [
+#: All that makes up a configuration except the batch.
+SERIES = [
     "gpu", "cnn", "input_size_px", "n_classes", "n_gpus", "n_nodes", "link", "network", "peer_access",
     "algorithm", "precision", "precision_stated", "framework", "framework_version", "harness",
     "timed_parts", "source",
@@ -111,7 +111,7 @@ def outliers(table: RunTable) -> list[Outlier]:
 def _spread(table: RunTable) -> list[Outlier]:
     """Find repeats of one configuration that differ too much, within a row or between rows."""
     runs = table.frame
-    same = runs.groupby([*_SERIES, "batch_per_gpu"], dropna=False, sort=False)["time_s"]
+    same = runs.groupby([*SERIES, "batch_per_gpu"], dropna=False, sort=False)["time_s"]
     low = np.fmin(runs["time_min_s"], same.transform("min"))
     high = np.fmax(runs["time_max_s"], same.transform("max"))
     spread = ((high - low) / same.transform("median")).to_numpy()
@@ -144,8 +144,8 @@ def _rate(table: RunTable) -> list[Outlier]:
 def _less_time_for_more_work(table: RunTable) -> list[Outlier]:
     """Find larger batches that take less time than smaller ones, all else equal."""
     runs = table.frame.sort_values("batch_per_gpu", kind="stable")
-    median = runs.groupby([*_SERIES, "batch_per_gpu"], dropna=False, sort=False)["time_s"].transform("median")
-    before = median.groupby([runs[name] for name in _SERIES], dropna=False, sort=False).cummax()
+    median = runs.groupby([*SERIES, "batch_per_gpu"], dropna=False, sort=False)["time_s"].transform("median")
+    before = median.groupby([runs[name] for name in SERIES], dropna=False, sort=False).cummax()
     ratio = (median / before).sort_index().to_numpy()
     limit = 1 - MAX_SPEED_UP_BY_WORK
     text = "this batch takes {:.0f} % of the time of a smaller one, all else equal"

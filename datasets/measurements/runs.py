@@ -18,6 +18,7 @@ from trainlaw.datasets.hardware.gpus import Gpu, GpuCatalog, built_in_gpus
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.hardware.links import find_link, links
 from trainlaw.datasets.hardware.precisions import PRECISIONS
+from trainlaw.datasets.measurements.stacks import stacks_of
 from trainlaw.datasets.tables.joins import Facts, RunJoin
 from trainlaw.datasets.tables.measured_table import MeasuredTable, frame_sha256
 from trainlaw.formulas.errors import InputError, check_name, shown
@@ -47,7 +48,11 @@ def with_defaults(runs: pd.DataFrame) -> pd.DataFrame:
         for column in RUN_COLUMNS
     }
     # Of a million runs, copies of the defaults alone would take 250 MB.
-    return pd.DataFrame(filled, index=runs.index, copy=False)
+    complete = pd.DataFrame(filled, index=runs.index, copy=False)
+    stated = complete["stack"].notna().to_numpy()
+    if stated.all():
+        return complete
+    return complete.assign(stack=np.where(stated, complete["stack"], stacks_of(complete)))
 
 
 def without_defaults(runs: pd.DataFrame) -> pd.DataFrame:
@@ -57,6 +62,8 @@ def without_defaults(runs: pd.DataFrame) -> pd.DataFrame:
         for name, default in OPTIONAL_COLUMNS.items()
         if name in runs and _holds_only(runs[name], default)
     ]
+    if "stack" in runs and (runs["stack"] == stacks_of(runs)).all():
+        plain.append("stack")
     return runs.drop(columns=plain)
 
 
@@ -134,6 +141,7 @@ LAYOUTS, COMPILATIONS = (
     tuple(name for name in _COLUMNS[column].allowed if name != "unknown")
     for column in ("layout", "compilation")
 )
+STACKS = _COLUMNS["stack"].allowed
 #: What `precision_stated` holds where no precision was asked for.
 BY_DEFAULT = "PyTorch's default"
 
@@ -158,6 +166,7 @@ def configuration(
     compilation: str = "eager",
     tuned: bool = False,
     host_launch_s: float | None = None,
+    stack: str | None = None,
     gpus: GpuCatalog | None = None,
 ) -> RunTable:
     """Return the run table of one unmeasured configuration; its `time_s` is nan.
@@ -193,6 +202,8 @@ def configuration(
         Whether training runs in a vendor's container with fused kernels.
     host_launch_s : float, optional
         Time that the host needs to launch the kernels of one layer, in seconds; not known by default.
+    stack : str, optional
+        Kernels of 16-bit convolutions, one of `STACKS`; by default what layout, compilation, `tuned` imply.
     gpus : GpuCatalog, optional
         Known GPUs; the shipped ones by default.
 
@@ -220,7 +231,7 @@ def configuration(
         known, chosen, batch_per_gpu, precision=precision, n_gpus=n_gpus, n_nodes=n_nodes, link=link,
         network=network, algorithm=algorithm, allocation=allocation, bucketed=bucketed,
         timed_parts=timed_parts, layout=layout, compilation=compilation, tuned=tuned,
-        host_launch_s=host_launch_s,
+        host_launch_s=host_launch_s, stack=stack,
     )  # fmt: skip
     return unmeasured_runs("configuration", [row], Facts(catalog.with_gpu(chosen), (known,)))
 
@@ -248,6 +259,7 @@ def configuration_row(
     compilation: str = "eager",
     tuned: bool = False,
     host_launch_s: float | None = None,
+    stack: str | None = None,
 ) -> dict[str, object]:
     """Return the row of one unmeasured configuration by column; arguments and errors as `configuration`."""
     n_gpus, n_nodes, spread = _spread(n_gpus, n_nodes, allocation)
@@ -258,6 +270,8 @@ def configuration_row(
     check_name("timed parts", timed_parts, TIMED_PARTS)
     check_name("layout", layout, LAYOUTS)
     check_name("compilation", compilation, COMPILATIONS)
+    if stack is not None:
+        check_name("stack", stack, STACKS)
     _check_host_launch(host_launch_s)
     used_link = "none" if n_gpus == n_nodes else _link_name(gpu, link)
     used_network = "none" if n_nodes == 1 else network or "ethernet-10g"
@@ -282,6 +296,7 @@ def configuration_row(
         "compilation": compilation,
         "tuned": int(tuned),
         "host_launch_s": math.nan if host_launch_s is None else host_launch_s,
+        "stack": stack,
         "n_repeats": 0,
         "source": "configuration",
     }

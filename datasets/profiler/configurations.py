@@ -7,7 +7,8 @@ from itertools import product
 from pathlib import Path
 
 import pandas as pd
-from trainlaw.datasets.cnns.names import cnn_entry, cnn_name
+from trainlaw.datasets.cnns.names import cnn_name
+from trainlaw.datasets.cnns.zoo import zoo_entry
 from trainlaw.datasets.files.checks import typed_frame, value_faults
 from trainlaw.datasets.files.columns import Column
 from trainlaw.datasets.files.faults import Fault, refuse
@@ -104,7 +105,7 @@ def configuration_grid(
     found = set()
     for text in cnns:
         name = cnn_name(text)
-        usual = cnn_entry(name)
+        usual = zoo_entry(name)
         classes = n_classes or usual.n_classes
         sizes = inputs or (usual.input_size_px,)
         for size, batch, precision, count, members in product(sizes, batches, precisions, threads, processes):

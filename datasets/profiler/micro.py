@@ -22,7 +22,7 @@ from trainlaw.datasets.profiler.setup import (
 )
 from trainlaw.datasets.profiler.timing import Clock, check_clock
 from trainlaw.formulas.errors import check_name
-from trainlaw.formulas.files import csv_text, write_text_atomically
+from trainlaw.formulas.files.text_files import csv_text, write_text_atomically
 
 # Sides of square matrices; (batch, channels, side) of 3 x 3 convolutions; bytes of a copy and of a message.
 MATRIX_SIDES = (128, 256, 512, 1024, 2048)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from trainlaw.datasets.hardware.gpus import GPU_COLUMNS
 from trainlaw.formulas.errors import InputError
-from trainlaw.formulas.files import (
+from trainlaw.formulas.files.text_files import (
     csv_rows,
     csv_text,
     read_csv,

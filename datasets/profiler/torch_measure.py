@@ -10,7 +10,7 @@ from torch import nn
 from trainlaw.datasets.cnns.catalog import CnnCounts
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.memory import training_memory
-from trainlaw.datasets.cnns.names import build_cnn
+from trainlaw.datasets.cnns.zoo import build
 from trainlaw.datasets.profiler.configurations import Configuration
 from trainlaw.datasets.profiler.devices import (
     NotMeasuredError,
@@ -40,7 +40,7 @@ def make_ready(configuration: Configuration) -> Cnn:
     set_precision(torch, configuration.device, configuration.precision)
     if configuration.threads:
         torch.set_num_threads(configuration.threads)
-    cnn = build_cnn(configuration.cnn, configuration.input_size_px, configuration.n_classes)
+    cnn = build(configuration.cnn, configuration.input_size_px, configuration.n_classes)
     if configuration.device == "cpu":
         # Random images can drive numbers below 1e-38, which a CPU computes a hundred times slower.
         torch.set_flush_denormal(True)

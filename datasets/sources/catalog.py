@@ -1,19 +1,17 @@
 """The registered data sets: by name, checked by sha256, loaded on demand."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Literal, TypeVar, overload
 
 from trainlaw.datasets.files.storage import read_data_table
 from trainlaw.datasets.measurements.layers import LayerTable
 from trainlaw.datasets.measurements.pairs import PairTable
 from trainlaw.datasets.measurements.runs import RunTable, with_defaults
-from trainlaw.datasets.sources.dataset import Dataset
-from trainlaw.datasets.sources.shipped import SHIPPED
+from trainlaw.datasets.sources.dataset import Dataset, shipped_datasets
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas.errors import UnknownNameError, check_name
 
-DATASETS: Mapping[str, Dataset] = MappingProxyType({dataset.name: dataset for dataset in SHIPPED})
+DATASETS: Mapping[str, Dataset] = shipped_datasets()
 _TABLES: Mapping[str, type[MeasuredTable]] = {"runs": RunTable, "layers": LayerTable, "pairs": PairTable}
 _Table = TypeVar("_Table", bound=MeasuredTable)
 # Names whose type a checker knows; a test compares them with `DATASETS`.

@@ -44,12 +44,12 @@ _FORWARD = frozenset(groups("phrase")["inference"])
 _LEADING_NUMBER = re.compile(r"[-+]?[\d.,'\u00a0\u202f ]*\d")
 _FLAGS_OF: Mapping[str, tuple[str, ...]] = {
     "precision": ("amp", "fp16", "bf16", "tf32"), "layout": ("channels_last",),
-    "compilation": ("xla", "inductor"),
+    "compilation": ("xla", "inductor"), "stack": (),
 }  # fmt: skip
 #: Column of the runs schema that yes in a column of a flag is about.
 OF_FLAG: Mapping[str, str] = {flag: name for name, flags in _FLAGS_OF.items() for flag in flags}
 _WITHOUT: Mapping[str, str] = {
-    "precision": DEFAULT_PRECISION, "layout": "nchw", "compilation": "eager",
+    "precision": DEFAULT_PRECISION, "layout": "nchw", "compilation": "eager", "stack": "eager",
 }  # fmt: skip
 
 

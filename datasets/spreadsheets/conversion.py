@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from trainlaw.datasets.cnns.catalog import CnnCounts
-from trainlaw.datasets.cnns.names import cnn_entry, cnn_names
+from trainlaw.datasets.cnns.names import cnn_names
+from trainlaw.datasets.cnns.zoo import zoo_entry
 from trainlaw.datasets.files.faults import Fault, FaultsError
 from trainlaw.datasets.files.grids import Grid, read_grids
 from trainlaw.datasets.hardware.gpus import GpuCatalog, built_in_gpus
@@ -417,7 +418,7 @@ def _with_usual_sizes(frame: pd.DataFrame) -> pd.DataFrame:
     for name in ("input_size_px", "n_classes"):
         if name in frame and "cnn" in frame and frame[name].isna().any():
             known = set(cnn_names())
-            usual = {cnn: getattr(cnn_entry(cnn), name) for cnn in set(frame["cnn"].dropna()) & known}
+            usual = {cnn: getattr(zoo_entry(cnn), name) for cnn in set(frame["cnn"].dropna()) & known}
             frame = frame.assign(**{name: frame[name].fillna(frame["cnn"].map(usual))})
     return frame
 

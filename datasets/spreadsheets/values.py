@@ -17,7 +17,7 @@ PRECISION_WORDS = meanings("value.precision")
 SPELLINGS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "precision": PRECISION_WORDS, "layout": meanings("value.layout"),
-        "compilation": meanings("value.compilation"),
+        "compilation": meanings("value.compilation"), "stack": meanings("value.stack"),
     }
 )  # fmt: skip
 YES, NO, TRAINING = (frozenset(groups("answer")[name]) for name in ("yes", "no", "training"))

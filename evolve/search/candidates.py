@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from trainlaw.evolve.equations.snapping import snapped
 from trainlaw.evolve.search.constraints import keeps_as, keeps_constraints
 from trainlaw.evolve.search.loop import SearchState
 from trainlaw.evolve.search.problem import Problem
 from trainlaw.evolve.search.refinement import code_length
-from trainlaw.evolve.search.snapping import snapped
 from trainlaw.evolve.search.trees import grouped_constants, prune, to_expression
 from trainlaw.evolve.search.variation import Individual
 from trainlaw.formulas import (
@@ -27,7 +27,7 @@ from trainlaw.formulas import (
     tidy,
     variables,
 )
-from trainlaw.formulas.expression import rebuilt, with_constants
+from trainlaw.formulas.algebra.expression import rebuilt, with_constants
 
 # Constants are refitted without each group only for this many: a refit per group costs most.
 MOST_CANDIDATES = 60
@@ -62,11 +62,6 @@ class Candidate:
         """Mean over the groups of a division and over divisions; infinite where one is."""
         mean = float(np.mean([losses.mean() for losses in self.held_out]))
         return mean if math.isfinite(mean) else math.inf
-
-    @property
-    def worst_loss(self) -> float:
-        """The largest loss of any held-out group."""
-        return float(max(losses.max() for losses in self.held_out))
 
 
 def finish(state: SearchState, problem: Problem, refined: Sequence[Individual] = ()) -> list[Candidate]:
@@ -105,7 +100,7 @@ def _candidate(tree: Individual, held_out: tuple[NDArray[np.float64], ...], prob
         )  # fmt: skip
     # A proof depends on the form: the shorter one is taken only if it is proved as well.
     short = tidy(expression)
-    if problem.settings.typed:
+    if problem.settings.strategy.units:
         short = _without_magnitudes(short, problem.grammar.positive)
     if keeps_as(short, grouped, problem):
         expression = short
@@ -154,10 +149,7 @@ def squares_loss(expression: Expression, grouped: Sequence[GroupedConstant], pro
 def _pruned(tree: Individual, problem: Problem) -> Individual:
     """Return the pruned tree with the same loss, or the tree itself if the required structure forbids it."""
     smaller = prune(tree, problem.grammar)
-    if not problem.structure.accepts(smaller):
-        return tree
-    smaller.loss = tree.loss
-    return smaller
+    return smaller if problem.structure.accepts(smaller) else tree
 
 
 def _contenders(state: SearchState, problem: Problem) -> list[Individual]:
@@ -235,24 +227,22 @@ def choose(candidates: Sequence[Candidate], rule: str, row_count: float, random_
     division, by at most the standard error of their difference over the groups (Breiman et al., 1984, for
     trees; here paired), and whose worst group is hardly worse than the best one's.
     """
-    finite = [candidate for candidate in candidates if math.isfinite(candidate.validation_loss)] or list(
-        candidates
-    )
-    best = min(finite, key=lambda candidate: (candidate.validation_loss, candidate.complexity))
-    if rule == "validation":
-        return best
     if rule == "loss":
         return min(candidates, key=lambda candidate: (candidate.loss, candidate.complexity))
     if rule == "description_length":
         return min(candidates, key=lambda candidate: description_length(candidate, row_count))
+    finite = [candidate for candidate in candidates if math.isfinite(candidate.validation_loss)]
+    finite = finite or list(candidates)
     if rule == "most_stable":
         again = choose_again(finite, rule, resamples=RESAMPLES, random_seed=random_seed)
         if again:
             return max(again, key=lambda chosen: chosen[1])[0]
-    for candidate in finite:
-        if _is_as_good(candidate, best):
-            return candidate
-    return best
+    return finite[_chosen_place(_by_division(finite), [own.complexity for own in finite], rule)]
+
+
+def _by_division(candidates: Sequence[Candidate]) -> list[NDArray[np.float64]]:
+    """Return the losses of each division, (n_candidates, n_groups)."""
+    return [np.array(division) for division in zip(*(own.held_out for own in candidates), strict=True)]
 
 
 def choose_again(
@@ -268,7 +258,7 @@ def choose_again(
     sizes = [losses.size for losses in candidates[0].held_out] if candidates else []
     if rule not in TRANSFERRING or max(sizes, default=0) < 2:
         return []
-    losses = [np.array(division) for division in zip(*(own.held_out for own in candidates), strict=True)]
+    losses = _by_division(candidates)
     chosen = np.zeros(len(candidates), np.int64)
     for _ in range(resamples):
         picks = [generator.integers(size, size=size) for size in sizes]
@@ -278,9 +268,10 @@ def choose_again(
 
 
 def _chosen_place(losses: Sequence[NDArray[np.float64]], costs: Sequence[int], rule: str) -> int:
-    """Return which candidate `choose` returns for a rule of `TRANSFERRING`, from all losses at once.
+    """Return which candidate a rule of `TRANSFERRING` chooses, from all losses at once.
 
-    losses : of each division (n_candidates, n_groups). costs : complexities.
+    losses : of each division (n_candidates, n_groups). costs : complexities. Divisions cut the same rows, so
+    that each is asked alone: their groups together would seem more evidence than there is.
     """
     mean = np.mean([division.mean(axis=1) for division in losses], axis=0)
     finite = np.isfinite(mean)
@@ -297,16 +288,6 @@ def _chosen_place(losses: Sequence[NDArray[np.float64]], costs: Sequence[int], r
             good &= ~(difference.mean(axis=1) > error)
     good[best] = True
     return int(np.flatnonzero(good)[0])
-
-
-def _is_as_good(candidate: Candidate, best: Candidate) -> bool:
-    """Return whether the groups do not show that `candidate` transfers worse than `best`."""
-    for own, other in zip(candidate.held_out, best.held_out, strict=True):
-        difference = own - other
-        # Divisions cut the same rows: their groups together would seem more evidence than there is.
-        if float(np.mean(difference)) > float(np.std(difference)) / math.sqrt(difference.size):
-            return False
-    return candidate.worst_loss <= WORST_GROUP * best.worst_loss
 
 
 def description_length(candidate: Candidate, row_count: float) -> float:

@@ -4,17 +4,20 @@ import gc
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice, pairwise
 from random import Random
 
 import numpy as np
+from deap import base, tools
 from numpy.typing import NDArray
 from trainlaw.evolve.search.constraints import keeps_constraints
+from trainlaw.evolve.search.generation import MOST_ATTEMPTS, generation, make_toolbox, survived
 from trainlaw.evolve.search.problem import Problem
-from trainlaw.evolve.search.selection import epsilon_lexicase, survival_limits, survivors
+from trainlaw.evolve.search.selection import survival_limits, survivors
 from trainlaw.evolve.search.trees import (
     complexities,
     from_expression,
@@ -23,7 +26,7 @@ from trainlaw.evolve.search.trees import (
     prune,
     structure_keys,
 )
-from trainlaw.evolve.search.variation import Individual, random_tree, simpler_trees, vary
+from trainlaw.evolve.search.variation import Fitness, Individual, random_tree, simpler_trees
 
 # How often one structure may be fitted: other starting constants may lead to another minimum.
 TRIES_PER_STRUCTURE = 2
@@ -33,8 +36,6 @@ TRIES_PER_STRUCTURE = 2
 BATCH_SIZES = (1, 2, 3, 2, 1)
 # Maximum number of batches in flight while the next one is made.
 MOST_WAITING = 1
-# Without groups, the share of the parents that is drawn from all survivors.
-SHARE_OF_ANYONE = 0.5
 # During the search, a fit ends with a step that gains less than this share of the loss.
 SEARCH_GAIN = 1e-4
 # Held-out losses are not computed from this multiple of the largest loss that survives on.
@@ -47,8 +48,6 @@ MOST_STALE = 40
 LEAST_PROGRESS = 0.02
 # A loss below this share of the target's variance is rounding.
 ROUNDING = 1e-22
-# Retries for a child that violates the required structure.
-MOST_ATTEMPTS = 8
 # An archived individual beats simpler ones only by a smaller loss beyond rounding: by this share.
 LEAST_IMPROVEMENT = 1e-4
 
@@ -58,10 +57,10 @@ class Island:
     """The state of one population, which `step` changes in place.
 
     archive : the best individual of each complexity, by score and by loss. tried : how often each structure
-    was fitted. random : Python's generator, for variation. generator : numpy's, for selection.
-    barren : children in succession without a new structure, counted by whole generations. best : least loss
-    since the last restart. stale : generations since it fell. restarts : how often new trees replaced the
-    population, or the archive joined it.
+    was fitted. random : Python's generator, for variation. generator : numpy's, for selection. logbook : a
+    record per generation. barren : children in succession without a new structure, counted by whole
+    generations. best : least loss since the last restart. stale : generations since it fell. restarts : how
+    often new trees replaced the population, or the archive joined it.
     """
 
     population: list[Individual]
@@ -69,6 +68,7 @@ class Island:
     tried: dict[int, int]
     random: Random
     generator: np.random.Generator
+    logbook: tools.Logbook = field(default_factory=tools.Logbook)
     evaluations: int = 0
     generation: int = 0
     barren: int = 0
@@ -94,7 +94,7 @@ def start_island(problem: Problem, number: int) -> Island:
     if number == 0:
         seeds += _screened_trees(problem)
     first = [*seeds, *(_first_tree(problem, island.random) for _ in range(settings.population))]
-    _admit(island, problem, iter([first]))
+    _admit(island, problem, first)
     return island
 
 
@@ -138,21 +138,21 @@ def is_spent(island: Island, problem: Problem) -> bool:
     share = math.inf if settings.evaluations is None else settings.evaluations / settings.islands
     if island.evaluations >= share or island.barren >= MOST_BARREN:
         return True
-    if settings.typed or problem.grouped or island.generation < 2 * settings.simplify_interval:
+    if not settings.strategy.affine or problem.grouped or island.generation < 2 * settings.simplify_interval:
         return False
     return any(tree.loss < ROUNDING for tree in island.archive.values())
 
 
 def step(island: Island, problem: Problem) -> None:
-    """Advance the island in place by one generation: parents, children, fits, survivors."""
-    before = island.evaluations
+    """Advance the island in place by one generation, and at times try simpler neighbours of its best."""
+    before, count = island.evaluations, problem.settings.population
     with _collector_paused():
-        picks = _parents(island, problem)
-        _admit(island, problem, _children(island, problem, picks))
+        island.population = generation(island.population, _toolbox(island, problem), count)
         island.generation += 1
         if island.generation % problem.settings.simplify_interval == 0:
-            _admit(island, problem, iter([_simpler_front(island, problem)]))
-    island.barren = island.barren + len(picks) // 2 if island.evaluations == before else 0
+            _admit(island, problem, _simpler_front(island, problem))
+    island.barren = island.barren + count if island.evaluations == before else 0
+    _record(island, island.evaluations - before)
     if problem.affine and not problem.grouped:
         _restart_if_stale(island, problem)
 
@@ -174,7 +174,7 @@ def _restart_if_stale(island: Island, problem: Problem) -> None:
     if island.restarts % 2:
         island.population, island.tried = [], {}
         first = [_first_tree(problem, island.random) for _ in range(problem.settings.population)]
-        _admit(island, problem, iter([first]))
+        _admit(island, problem, first)
     else:
         known = {id(tree): tree for tree in (*island.population, *island.archive.values())}
         island.population = survivors(list(known.values()), problem.settings.population)
@@ -192,57 +192,48 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _parents(island: Island, problem: Problem) -> list[int]:
-    """Return the indices of the parents of one generation, pair by pair.
-
-    Groups as cases each select different parents. Cases of random rows all select the same ones, the largest
-    trees; half of the parents are then drawn from all survivors.
-    """
-    count = 2 * problem.settings.population
-    cases = np.array([individual.cases for individual in island.population])
-    share = 0.0 if problem.grouped else SHARE_OF_ANYONE
-    picks: list[int] = epsilon_lexicase(cases, count, island.generator, share).tolist()
-    return picks
+def _toolbox(island: Island, problem: Problem) -> base.Toolbox:
+    evaluate = partial(_evaluate, island=island, problem=problem)
+    return make_toolbox(problem, island.random, island.generator, evaluate)
 
 
-def _children(island: Island, problem: Problem, picks: list[int]) -> Iterator[list[Individual]]:
-    """Yield the children of the selected parents, pair by pair, in batches."""
-    parents, random = island.population, island.random
-    pairs = list(zip(picks[::2], picks[1::2], strict=True))
-    shares = np.cumsum([0, *BATCH_SIZES]) / sum(BATCH_SIZES)
-    edges = (len(pairs) * shares).astype(int).tolist()
-    for begin, end in pairwise(edges):
-        yield [_child(parents[first], parents[second], problem, random) for first, second in pairs[begin:end]]
+def _admit(island: Island, problem: Problem, trees: Sequence[Individual]) -> None:
+    """Evaluate trees, then select the survivors among them and the population, in place."""
+    toolbox = _toolbox(island, problem)
+    evaluated = toolbox.evaluate(iter(trees), len(trees))
+    island.population = survived(island.population, evaluated, toolbox, problem.settings.population)
 
 
-def _child(first: Individual, second: Individual, problem: Problem, random: Random) -> Individual:
-    """Return a child within the required structure; after too many retries, a copy of the first parent."""
-    child = vary(first, second, problem.grammar, problem.settings.node_limit, random)
-    for _ in range(MOST_ATTEMPTS):
-        if problem.structure.accepts(child):
-            return child
-        child = vary(first, second, problem.grammar, problem.settings.node_limit, random)
-    return Individual(list(first))
+def _record(island: Island, fitted: int) -> None:
+    """Add a record of the generation to the logbook."""
+    losses = [tree.loss for tree in island.population]
+    island.logbook.record(
+        gen=island.generation, nevals=fitted, best=min(losses, default=math.inf),
+        median=float(np.median(losses)) if losses else math.inf, size=len(losses),
+    )  # fmt: skip
 
 
-def _admit(island: Island, problem: Problem, batches: Iterator[list[Individual]]) -> None:
-    """Fit the new structures of each batch while the next is made; then select the survivors, in place."""
+def _evaluate(
+    trees: Iterator[Individual], count: int, *, island: Island, problem: Problem
+) -> list[Individual]:
+    """Return those of `count` trees with a new structure, fitted; each batch while the next is made."""
     settings = problem.settings
     held_out = settings.held_out_selection and problem.grouped
-    pool = list(island.population)
+    evaluated: list[Individual] = []
     waiting: deque[Callable[[], list[Individual]]] = deque()
-    for batch in batches:
-        chosen = _select_new(island, problem, batch)
+    edges = (count * (np.cumsum([0, *BATCH_SIZES]) / sum(BATCH_SIZES))).astype(int).tolist()
+    for begin, end in pairwise(edges):
+        chosen = _select_new(island, problem, list(islice(trees, end - begin)))
         if chosen:
             limits = _limits(island, problem, chosen) if held_out else None
             waiting.append(
                 problem.start_fit(chosen, settings.fit_steps, SEARCH_GAIN, held_out=held_out, limits=limits)
             )
         if len(waiting) > MOST_WAITING:
-            pool += receive(island, problem, waiting.popleft()(), held_out)
+            evaluated += receive(island, problem, waiting.popleft()(), held_out)
     for fitted in waiting:
-        pool += receive(island, problem, fitted(), held_out)
-    island.population = survivors(pool, settings.population) or pool[: settings.population]
+        evaluated += receive(island, problem, fitted(), held_out)
+    return evaluated
 
 
 def _limits(island: Island, problem: Problem, trees: list[Individual]) -> NDArray[np.float64]:
@@ -296,15 +287,10 @@ def receive(island: Island, problem: Problem, fitted: list[Individual], held_out
     tidy = []
     for full in fitted:
         tree = prune(full, problem.grammar) if full.untidy else full
-        if tree is not full and not problem.structure.accepts(tree):
-            tree = full
-        # Pruning keeps the values, so that the losses need no new evaluation.
-        tree.loss, tree.cases = full.loss, full.cases
-        tidy.append(tree)
-    costs = complexities(tidy, problem.affine).tolist()
-    for tree, cost in zip(tidy, costs, strict=True):
-        tree.complexity = cost
-        tree.score = problem.joint_loss(tree.cases) if held_out else tree.loss
+        tidy.append(tree if tree is full or problem.structure.accepts(tree) else full)
+    for tree, cost in zip(tidy, complexities(tidy, problem.affine).tolist(), strict=True):
+        score = problem.joint_loss(tree.cases) if held_out else tree.loss
+        tree.fitness = Fitness(tree.loss, tree.cases, score, cost)
         _remember(island, tree, problem)
     return tidy
 
@@ -323,7 +309,7 @@ def _remember(island: Island, tree: Individual, problem: Problem) -> None:
         if place not in island.archive or getattr(tree, place[0]) < getattr(island.archive[place], place[0])
     ]
     if better and not keeps_constraints(tree, problem):
-        tree.score = tree.loss = math.inf
+        tree.fitness = Fitness(cases=tree.cases, complexity=tree.complexity)
         return
     for place in better:
         island.archive[place] = tree

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from deap import tools
 from trainlaw.evolve.search.islands import Island, advance, front_of, is_spent, start_island
 from trainlaw.evolve.search.problem import Problem
 from trainlaw.evolve.search.variation import Individual
@@ -69,6 +70,22 @@ class SearchState:
     def generation(self) -> int:
         """Number of generations of the island that is furthest ahead."""
         return max(island.generation for island in self.islands)
+
+    def logbook(self) -> tools.Logbook:
+        """Return the records of all islands, generation by generation."""
+        joint = tools.Logbook()
+        joint.header = ["island", "gen", "nevals", "best", "median", "size"]
+        records = [
+            {"island": number} | record for number, own in enumerate(self.islands) for record in own.logbook
+        ]
+        joint.extend(sorted(records, key=lambda record: record["gen"]))
+        return joint
+
+    def hall_of_fame(self) -> tools.ParetoFront:
+        """Return the archived trees that no other one beats in both score and complexity."""
+        hall = tools.ParetoFront()
+        hall.update([tree for island in self.islands for tree in island.archive.values()])
+        return hall
 
     def front(self, measure: str) -> list[Individual]:
         """Return the archived individuals that beat all simpler ones.
@@ -159,7 +176,7 @@ def _advance_here(problem: Problem) -> AdvanceAll:
 
 def refines(problem: Problem) -> bool:
     """Return whether the best formulas of the search are refined: they are compared by their description."""
-    return problem.settings.typed and problem.settings.choice == "description_length"
+    return problem.settings.strategy.refined and problem.settings.choice == "description_length"
 
 
 def search_seconds(state: SearchState | None, problem: Problem, *, refined: bool = False) -> float:

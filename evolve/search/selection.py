@@ -13,6 +13,8 @@ from trainlaw.evolve.search.variation import Individual
 
 # Sets of individuals near the best of a case that are kept for further draws, per case.
 MOST_KEPT = 64
+# Without groups, the share of the parents that is drawn from all survivors.
+SHARE_OF_ANYONE = 0.5
 
 
 @njit(cache=CACHED, nogil=True)
@@ -142,6 +144,19 @@ def _crowding(scores: NDArray[np.float64], costs: NDArray[np.float64]) -> NDArra
         if span > 0.0:
             distance[1:-1] += np.abs(values[2:] - values[:-2]) / span
     return distance
+
+
+def parents(
+    population: Sequence[Individual], count: int, generator: np.random.Generator, *, grouped: bool
+) -> list[Individual]:
+    """Return `count` parents, pair by pair.
+
+    Groups as cases each select different parents. Cases of random rows all select the same ones, the largest
+    trees; half of the parents are then drawn from all survivors.
+    """
+    cases = np.array([individual.cases for individual in population])
+    share = 0.0 if grouped else SHARE_OF_ANYONE
+    return [population[i] for i in epsilon_lexicase(cases, count, generator, share).tolist()]
 
 
 def survivors(pool: Sequence[Individual], count: int) -> list[Individual]:

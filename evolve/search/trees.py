@@ -13,7 +13,7 @@ from trainlaw.evolve.leaves import Leaf, Node, Rule
 from trainlaw.evolve.machine.arrays import CONSTANT, GROUPED, NODE_LIMIT, VARIABLE, WEIGHTED, Programs
 from trainlaw.evolve.machine.compiler_cache import CACHED
 from trainlaw.evolve.machine.kernels import OPERATOR_CODES, is_binary
-from trainlaw.evolve.search.variation import Individual
+from trainlaw.evolve.search.variation import UNFITTED, Fitness, Individual
 from trainlaw.formulas import (
     OPERATORS,
     Apply,
@@ -97,7 +97,9 @@ def _in_front(
     return joined, sizes + extra
 
 
-def with_fitted(tree: Individual, constants: Sequence[float], affine: bool) -> Individual:
+def with_fitted(
+    tree: Individual, constants: Sequence[float], affine: bool, fitness: Fitness = UNFITTED
+) -> Individual:
     """Return the tree with its constants replaced, in prefix order, with `affine` after offset and slope."""
     values = iter(constants)
     pair = (next(values), next(values)) if affine else (0.0, 1.0)
@@ -107,9 +109,7 @@ def with_fitted(tree: Individual, constants: Sequence[float], affine: bool) -> I
         else node.holding(next(values))
         for node in tree
     ]  # fmt: skip
-    fitted = Individual(nodes)
-    fitted.affine = pair
-    return fitted
+    return Individual(nodes, fitness, pair)
 
 
 @njit(cache=CACHED, nogil=True)
@@ -197,11 +197,12 @@ def _per_program(flags: NDArray[np.bool_], offsets: NDArray[np.int64], amount: i
 
 
 def prune(tree: Individual, grammar: Grammar) -> Individual:
-    """Return the tree without terms of weight zero, and with operations on constants computed."""
+    """Return the tree without terms of weight zero, and with operations on constants computed.
+
+    Pruning keeps the values, so that the fitness stays, apart from the complexity.
+    """
     nodes, _ = _prune_from(tree, 0, grammar)
-    smaller = Individual(nodes)
-    smaller.affine = tree.affine
-    return smaller
+    return Individual(nodes, tree.fitness, tree.affine)
 
 
 def _prune_from(tree: Sequence[Node], begin: int, grammar: Grammar) -> tuple[list[Node], int]:

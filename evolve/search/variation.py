@@ -4,11 +4,13 @@ Each draws from the generator that it is given. DEAP's own mutations draw from t
 other code may move, so those that are used are written out here.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
-from deap import gp
+from deap import base, gp
+from numpy.typing import NDArray
 from trainlaw.evolve.grammar import Grammar
 from trainlaw.evolve.leaves import Leaf, Node, Share, draw
 from trainlaw.evolve.machine.arrays import VARIABLE
@@ -19,39 +21,71 @@ SHARE_OF_SHARES = 0.2
 SHARE_OF_BLOCKS = 0.5
 
 
+# Probability of a second mutation of the same child.
+SECOND_MUTATION = 0.25
+
+
+# DEAP has no types.
+class Fitness(base.Fitness):  # type: ignore[misc]
+    """What a fit found for a tree; `values` are score and complexity, both to be minimised.
+
+    loss : training loss. cases : loss per group, (n_cases,), or None before the fit. score : the loss that
+    selection compares. complexity : of the expression.
+    """
+
+    weights = (-1.0, -1.0)
+
+    def __init__(
+        self,
+        loss: float = math.inf,
+        cases: NDArray[Any] | None = None,
+        score: float = math.inf,
+        complexity: int = 0,
+    ) -> None:
+        """Store the results; DEAP's constructor would check the weights again."""
+        self.loss, self.cases, self.score, self.complexity = loss, cases, score, complexity
+        self.wvalues = () if cases is None else (-score, -complexity)
+
+
+UNFITTED = Fitness()
+
+
 # DEAP has no types.
 class Individual(gp.PrimitiveTree):  # type: ignore[misc]
-    """A tree with its results.
+    """A tree with its `fitness`.
 
-    loss : training loss. cases : loss per group. score : the loss that selection compares. complexity : of
-    the expression. affine : offset and slope around the tree (0, 1 in typed mode). untidy : whether `prune`
-    has something to remove.
+    affine : offset and slope around the tree (0, 1 in typed mode). untidy : whether `prune` has something to
+    remove.
     """
 
-    def __init__(self, nodes: list[Node]) -> None:
-        """Make a tree that is not fitted yet."""
+    def __init__(
+        self,
+        nodes: list[Node],
+        fitness: Fitness = UNFITTED,
+        affine: tuple[float, float] = (0.0, 1.0),
+        *,
+        untidy: bool = True,
+    ) -> None:
+        """Make a tree; without a fitness it is not fitted yet."""
         super().__init__(nodes)
-        self.loss = self.score = float("inf")
-        self.cases: Any = None
-        self.complexity = 0
-        self.affine = (0.0, 1.0)
-        self.untidy = True
+        self.fitness, self.affine, self.untidy = fitness, affine, untidy
+
+    loss = property(lambda self: self.fitness.loss)
+    score = property(lambda self: self.fitness.score)
+    cases = property(lambda self: self.fitness.cases)
+    complexity = property(lambda self: self.fitness.complexity)
 
 
-def vary(
-    first: Individual, second: Individual, grammar: Grammar, max_nodes: int, random: Random
-) -> Individual:
-    """Return a child of two parents: by crossover with probability 0.4, else by one or two mutations.
+def mate(first: Individual, second: Individual, grammar: Grammar, random: Random) -> tuple[Individual]:
+    """Return a child of two parents by crossover; `first` may change."""
+    return (cross(first, second, grammar, random),)
 
-    A child that is too large is replaced by a copy of the first parent.
-    """
-    child = Individual(list(first))
-    if len(first) > 1 and len(second) > 1 and random.random() < 0.4:
-        child = cross(child, second, grammar, random)
-    else:
-        for _ in range(1 if random.random() < 0.75 else 2):
-            child = random.choices(MOVES, MOVE_WEIGHTS)[0](child, grammar, random)
-    return child if len(child) <= max_nodes else Individual(list(first))
+
+def mutate(tree: Individual, grammar: Grammar, random: Random) -> tuple[Individual]:
+    """Return the tree after one of `MOVES`, or two; it may change in place."""
+    for _ in range(2 if random.random() >= 1.0 - SECOND_MUTATION else 1):
+        tree = random.choices(MOVES, MOVE_WEIGHTS)[0](tree, grammar, random)
+    return (tree,)
 
 
 def cross(tree: Individual, other: Individual, grammar: Grammar, random: Random) -> Individual:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from trainlaw.formulas.expression import Expression
+from trainlaw.formulas.algebra.expression import Expression
 from trainlaw.formulas.formula import Formula
 from trainlaw.formulas.printers.c_function import print_c_function
 from trainlaw.formulas.printers.excel import ExcelCells, excel_expression, print_excel, split_for_excel

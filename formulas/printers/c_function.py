@@ -1,6 +1,6 @@
 """A formula as a C99 function."""
 
-from trainlaw.formulas.expression import Expression
+from trainlaw.formulas.algebra.expression import Expression
 from trainlaw.formulas.formula import Formula, GroupedConstant
 from trainlaw.formulas.printers.language import Language, calls, plain_number
 from trainlaw.formulas.printers.layout import lay_out

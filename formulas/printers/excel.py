@@ -8,13 +8,13 @@ computes the sine and cosine of numbers up to 2^27 only, and shows an error beyo
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from trainlaw.formulas.algebra.expression import Apply, Expression, fold, substitute
+from trainlaw.formulas.algebra.text import number_text
 from trainlaw.formulas.errors import InputError
-from trainlaw.formulas.expression import Apply, Expression, fold, substitute
 from trainlaw.formulas.formula import Formula
 from trainlaw.formulas.printers.language import Language, plain_number
 from trainlaw.formulas.printers.naming import as_formula, header, identifiers
 from trainlaw.formulas.printers.steps import named_steps
-from trainlaw.formulas.text import number_text
 
 # Microsoft, "Excel specifications and limits": length of formula contents, nested levels of functions.
 MAX_LENGTH = 8192
@@ -98,7 +98,7 @@ def excel_expression(expression: Expression, names: Mapping[str, str]) -> str:
     names : the cell or defined name of each variable. Raises InputError where the text exceeds what one cell
     holds (8,192 characters, 64 levels): `split_for_excel` then spreads it.
 
-    >>> from trainlaw.formulas.text import parse_text
+    >>> from trainlaw.formulas.algebra.text import parse_text
     >>> excel_expression(parse_text("2 * x^0.5"), {"x": "B2"})
     '2 * POWER(B2,0.5)'
     """

@@ -9,8 +9,8 @@ the nesting there, but long formulas are split for Excel's limits all the same, 
 
 import re
 
+from trainlaw.formulas.algebra.expression import Expression
 from trainlaw.formulas.errors import InputError
-from trainlaw.formulas.expression import Expression
 from trainlaw.formulas.formula import Formula
 from trainlaw.formulas.printers.excel import split_for_excel
 from trainlaw.formulas.printers.naming import as_formula, header, identifiers, inert

@@ -10,11 +10,19 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
+from trainlaw.formulas.algebra.expression import (
+    Apply,
+    Constant,
+    Expression,
+    fold,
+    rebuilt,
+    substitute,
+    variables,
+)
+from trainlaw.formulas.algebra.operators import OPERATORS
+from trainlaw.formulas.algebra.text import ATOM, STRENGTHS, SYMBOLS, parse_text
+from trainlaw.formulas.algebra.tidying import folded
 from trainlaw.formulas.errors import check_name
-from trainlaw.formulas.expression import Apply, Constant, Expression, fold, rebuilt, substitute, variables
-from trainlaw.formulas.operators import OPERATORS
-from trainlaw.formulas.text import ATOM, STRENGTHS, SYMBOLS, parse_text
-from trainlaw.formulas.tidying import folded
 
 # A number with a sign binds weakest of all: no language reads 2 - -3 or -2^2 alike.
 SIGNED = 0

@@ -3,13 +3,13 @@
 import unicodedata
 from collections.abc import Mapping
 
-from trainlaw.formulas.expression import Expression
+from trainlaw.formulas.algebra.expression import Expression
+from trainlaw.formulas.algebra.text import ATOM, STRENGTHS, number_text
+from trainlaw.formulas.algebra.units import Unit
 from trainlaw.formulas.features import FeatureSpec
 from trainlaw.formulas.formula import Formula
 from trainlaw.formulas.printers.language import SIGNED, Language, Piece
 from trainlaw.formulas.printers.naming import as_formula, header, indexed, letter
-from trainlaw.formulas.text import ATOM, STRENGTHS, number_text
-from trainlaw.formulas.units import Unit
 
 SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -90,7 +90,7 @@ def latex_expression(expression: Expression, symbols: Mapping[str, str], digits:
 
     symbols : the LaTeX of each variable. digits : significant digits of the constants (None: exact).
 
-    >>> from trainlaw.formulas.text import parse_text
+    >>> from trainlaw.formulas.algebra.text import parse_text
     >>> latex_expression(parse_text("x / 1e13"), {"x": "x"})
     '\\\\frac{x}{1 \\\\times 10^{13}}'
     """

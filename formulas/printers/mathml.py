@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from html import escape
 
-from trainlaw.formulas.expression import Expression
+from trainlaw.formulas.algebra.expression import Expression
+from trainlaw.formulas.algebra.text import ATOM, STRENGTHS, number_text
 from trainlaw.formulas.formula import Formula
 from trainlaw.formulas.printers.language import SIGNED, Language, Piece
 from trainlaw.formulas.printers.naming import as_formula, header, indexed, letter
-from trainlaw.formulas.text import ATOM, STRENGTHS, number_text
 
 
 def _call(name: str, arguments: str = "{a}") -> str:
@@ -77,7 +77,7 @@ def mathml_expression(expression: Expression, symbols: Mapping[str, str], digits
 
     symbols : the MathML of each variable. digits : significant digits of the constants (None: exact).
 
-    >>> from trainlaw.formulas.text import parse_text
+    >>> from trainlaw.formulas.algebra.text import parse_text
     >>> mathml_expression(parse_text("2 * x"), {"x": "<mi>x</mi>"})
     '<mrow><mn>2</mn><mo>&#183;</mo><mi>x</mi></mrow>'
     """

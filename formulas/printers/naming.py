@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterable
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
-from trainlaw.formulas.expression import Expression, variables
+from trainlaw.formulas.algebra.expression import Expression, variables
+from trainlaw.formulas.algebra.text import number_text
+from trainlaw.formulas.algebra.units import DIMENSIONLESS
 from trainlaw.formulas.features import FeatureSpec
 from trainlaw.formulas.formula import Formula
 from trainlaw.formulas.scopes import SCOPES
-from trainlaw.formulas.text import number_text
-from trainlaw.formulas.units import DIMENSIONLESS
 
 # Characters that have no meaning in a comment of any target language.
 PLAIN = set(" .,:;()[]+=_/^|%~*-'")

@@ -4,7 +4,7 @@ import keyword
 import math
 from dataclasses import replace
 
-from trainlaw.formulas.expression import Expression
+from trainlaw.formulas.algebra.expression import Expression
 from trainlaw.formulas.formula import Formula
 from trainlaw.formulas.printers.language import Language, calls, known_constants, plain_number
 from trainlaw.formulas.printers.layout import lay_out

@@ -3,8 +3,8 @@
 from types import ModuleType
 from typing import Any
 
+from trainlaw.formulas.algebra.expression import Apply, Expression, fold
 from trainlaw.formulas.errors import optional_package
-from trainlaw.formulas.expression import Apply, Expression, fold
 from trainlaw.formulas.features import FeatureSpec
 from trainlaw.formulas.formula import Formula, GroupedConstant
 from trainlaw.formulas.printers.language import hides_infinity, may_overflow

@@ -2,7 +2,7 @@
 
 import keyword
 
-from trainlaw.formulas.expression import Expression
+from trainlaw.formulas.algebra.expression import Expression
 from trainlaw.formulas.formula import Formula
 from trainlaw.formulas.printers.language import Language, calls, plain_number
 from trainlaw.formulas.printers.layout import lay_out

@@ -8,7 +8,7 @@ PostgreSQL.
 from collections.abc import Mapping, Sequence
 from math import isfinite
 
-from trainlaw.formulas.expression import Apply, Expression
+from trainlaw.formulas.algebra.expression import Apply, Expression
 from trainlaw.formulas.formula import Formula
 from trainlaw.formulas.printers.language import Language, hides_infinity, known_constants, plain_number
 from trainlaw.formulas.printers.naming import as_formula, header, identifiers

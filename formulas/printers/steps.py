@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
-from trainlaw.formulas.expression import Apply, Expression, Variable, nodes, rebuilt, variables
+from trainlaw.formulas.algebra.expression import Apply, Expression, Variable, nodes, rebuilt, variables
 
 
 class Steps(NamedTuple):
@@ -21,7 +21,7 @@ def named_steps(
 
     wanted : whether an argument, given by its node and place, gets a step even if it occurs once.
 
-    >>> from trainlaw.formulas.text import parse_text
+    >>> from trainlaw.formulas.algebra.text import parse_text
     >>> len(named_steps(parse_text("(x + y) * exp(x + y)")).assignments)
     1
     """

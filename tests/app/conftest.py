@@ -10,7 +10,8 @@ import typer.testing
 from trainlaw.app.models import lookup_tables
 from trainlaw.app.studies import search
 from trainlaw.datasets import TARGET, feature_specs, load
-from trainlaw.formulas import Formula, parse_text, save_formula, simplification, variables
+from trainlaw.formulas import Formula, parse_text, save_formula, variables
+from trainlaw.formulas.algebra import simplification
 
 TEXT = (
     "(1.5 * conv_other_compute_s + 78 * im2col_compute_s) * clock_ratio ^ -0.15 * exp(0.7 * wide_sm)"

@@ -3,7 +3,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from deap import base
+from trainlaw.evolve.search.generation import vary
 from trainlaw.evolve.search.problem import Problem, make_problem
+from trainlaw.evolve.search.variation import mate, mutate
 from trainlaw.evolve.settings import SearchSettings
 from trainlaw.formulas import DIMENSIONLESS, SECOND, FeatureSpec, Unit
 
@@ -47,6 +50,20 @@ def typed_rows():
     for part in rows:
         part.flags.writeable = False  # tests of one module share them
     return rows
+
+
+@pytest.fixture
+def child_of():
+    """A function that returns a child of two parents, of at most some nodes."""
+
+    def child(first, second, grammar, max_nodes, random):
+        toolbox = base.Toolbox()
+        toolbox.random, toolbox.max_nodes, toolbox.accepts = random, max_nodes, lambda tree: True
+        toolbox.register("mate", mate, grammar=grammar, random=random)
+        toolbox.register("mutate", mutate, grammar=grammar, random=random)
+        return vary(first, second, toolbox)
+
+    return child
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from trainlaw.evolve.machine.arrays import CONSTANT, VARIABLE, WEIGHTED
 from trainlaw.evolve.search.islands import advance, start_island
 from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.trees import to_expression
-from trainlaw.evolve.search.variation import Individual, vary
+from trainlaw.evolve.search.variation import Individual
 from trainlaw.evolve.settings import EXPONENTIAL, WEIGHT_DEVIATION
 from trainlaw.formulas import (
     DIMENSIONLESS,
@@ -26,7 +26,7 @@ from trainlaw.formulas import (
     to_text,
     variables,
 )
-from trainlaw.formulas.expression import nodes
+from trainlaw.formulas.algebra.expression import nodes
 
 NAMES = ("product_s", "memory_s", "rare_s", "host_s", "floor_s", "copy_s", "clock", "vendor", "same")
 SPECS = tuple(
@@ -248,10 +248,10 @@ def test_every_evolved_tree_follows_template_and_brackets(bracket_problem):
         assert infer_unit(to_expression(tree), units) == SECOND
 
 
-def test_most_variations_leave_the_template(bracket_problem, drawing):
+def test_most_variations_leave_the_template(bracket_problem, drawing, child_of):
     grammar, structure = bracket_problem.grammar, bracket_problem.structure
     parents = [structure.filled(grammar, drawing) for _ in range(20)]
-    children = [vary(*drawing.sample(parents, 2), grammar, 60, drawing) for _ in range(300)]
+    children = [child_of(*drawing.sample(parents, 2), grammar, 60, drawing) for _ in range(300)]
     assert not any(node.token < 0 for child in children for node in child)
     assert np.mean([structure.accepts(child) for child in children]) > 0.5
 

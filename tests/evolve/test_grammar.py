@@ -5,7 +5,7 @@ from trainlaw.evolve.search.trees import to_expression
 from trainlaw.evolve.search.variation import Individual, random_tree
 from trainlaw.evolve.settings import SearchSettings
 from trainlaw.formulas import DIMENSIONLESS, FeatureSpec, Unit, UnknownNameError, infer_unit, variables
-from trainlaw.formulas.expression import depth
+from trainlaw.formulas.algebra.expression import depth
 
 
 @pytest.fixture

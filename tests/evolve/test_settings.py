@@ -6,9 +6,9 @@ from trainlaw.evolve.settings import (
     CONSTRAINT_KINDS,
     GROUPED_ROWS,
     LOSSES,
-    TYPED_NODES,
+    TYPED,
     UNGROUPED_ROWS,
-    UNTYPED_NODES,
+    UNTYPED,
     Bracket,
     Constraint,
     Factor,
@@ -82,10 +82,10 @@ def test_every_listed_value_is_accepted(name, values):
 
 def test_what_is_left_open_depends_on_units_and_groups():
     grouped = SearchSettings().resolved(grouped=True)
-    assert (grouped.max_nodes, grouped.choice) == (TYPED_NODES, "one_standard_error")
+    assert (grouped.max_nodes, grouped.choice) == (TYPED.max_nodes, "one_standard_error")
     assert grouped.search_rows == GROUPED_ROWS
     untyped = SearchSettings(typed=False).resolved(grouped=False)
-    assert (untyped.max_nodes, untyped.choice) == (UNTYPED_NODES, "description_length")
+    assert (untyped.max_nodes, untyped.choice) == (UNTYPED.max_nodes, "description_length")
     assert untyped.search_rows == UNGROUPED_ROWS
     given = SearchSettings(typed=False, max_nodes=44, choice="loss", search_rows=2_000)
     assert given.resolved(grouped=False) == given

@@ -26,7 +26,8 @@ def test_scikit_learn_accepts_the_estimator():
 def test_parameters_are_those_of_the_constructor(specs):
     estimator = FormulaRegressor(specs.features, specs.target, SMALL)
     assert estimator.get_params()["settings"] is SMALL
-    assert set(estimator.get_params()) == {"features", "target", "settings", "progress", "executor", "scope"}
+    names = {"features", "target", "settings", "progress", "executor", "scope", "toolbox"}
+    assert set(estimator.get_params()) == names
     assert estimator.set_params(settings=None, target=None) is estimator
     assert estimator.get_params()["settings"] is None
 

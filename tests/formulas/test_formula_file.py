@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 from trainlaw.formulas import InputError, TrainlawError, load_formula, save_formula
-from trainlaw.formulas.files import MAX_TEXT_BYTES
+from trainlaw.formulas.files.text_files import MAX_TEXT_BYTES
 
 
 def test_saves_and_loads_the_same_bytes(law, tmp_path):

@@ -6,11 +6,11 @@ below and its name to the help of `--of` in `app/commands/studies.py`.
 
 `read` may be any function that returns a `MeasuredTable`; `rows` makes its features, seconds and labels.
 Labels need the columns `gpu_group` (groups that weigh the same), `gpu` and `cnn_base` (errors are reported by
-them); those of `trainlaw.app.models.errors.ALSO_BY` get tables of errors where they are present. Nothing in
-the features may be what the formula is not to know. `search` gives `trainlaw.app.studies.search.evolved` its
-specs, target and scope, and may change the settings: seeds (start their constants at round figures, each fold
-finds its own), operators, required features. `multi_gpu.py` shows all of that, `multi_gpu_end_to_end.py` an
-estimator of two searches and rows that only train.
+them); those of `ALSO_BY` in `trainlaw.validate.held_out_errors` get tables of errors where they are present.
+The features exclude what the formula must not know. `search` gives `evolved` of
+`trainlaw.app.studies.search` its specs, target and scope, and may change the settings: seeds (start their
+constants at round figures, each fold finds its own), operators, required features. `multi_gpu.py` shows all
+of that, and `multi_gpu_end_to_end.py` an estimator of two searches and rows that only train.
 
 Nothing else knows the kinds: `definition.py` takes names, defaults, splits and baselines from here, and
 `study.py` everything else. The scope decides what becomes of the formula (`trainlaw.app.models.scopes`).

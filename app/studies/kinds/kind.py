@@ -7,7 +7,6 @@ from typing import Generic, TypeVar
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.models.errors import BY_GPU
 from trainlaw.app.studies.search import Evolution
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.measurements.formula_rows import CnnLayers
@@ -15,6 +14,7 @@ from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import MissingDependencyError
 from trainlaw.validate import EstimatorFactory
+from trainlaw.validate.held_out_errors import BY_GPU
 from trainlaw.validate.splits import SCHEMES
 
 GPU_FOLDS, CNN_FOLDS, BOTH_FOLDS, OWN_LIST = "gpu-folds", "cnn-folds", "both-folds", "list"

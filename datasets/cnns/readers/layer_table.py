@@ -12,7 +12,7 @@ from typing import Any
 from trainlaw.datasets.cnns.graph import MAX_LAYERS, Cnn, Layer
 from trainlaw.datasets.cnns.readers.foreign import cnn_name_from_file, foreign_faults
 from trainlaw.formulas.errors import InputError, shown
-from trainlaw.formulas.files import csv_text, read_json, read_text, write_text_atomically
+from trainlaw.formulas.files.text_files import csv_text, read_json, read_text, write_text_atomically
 
 _FIELDS = {field.name: field for field in fields(Layer)}
 _REQUIRED = tuple(

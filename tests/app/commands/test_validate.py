@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.models.builtin import BUILT_IN
-from trainlaw.app.models.errors import BY_CNN, MACRO, OURS, error_lines, overall_error
 from trainlaw.app.models.user_formula import ALIASES, read_formula, unit_fault
 from trainlaw.app.studies.definition import StudyDefinition
 from trainlaw.app.studies.study import score_formula
 from trainlaw.datasets import FEATURES, load
 from trainlaw.formulas import InputError, UnknownNameError, constants, load_formula, to_text
 from trainlaw.validate.baselines import baseline
+from trainlaw.validate.held_out_errors import BY_CNN, MACRO, OURS, error_lines, overall_error
 from typer.testing import CliRunner
 
 COMPUTE = "6 * macs * batch / peak"

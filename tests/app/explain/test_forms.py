@@ -24,7 +24,7 @@ from trainlaw.formulas import (
     to_text,
     variables,
 )
-from trainlaw.formulas.expression import with_constants
+from trainlaw.formulas.algebra.expression import with_constants
 
 
 def law(text, **changes):

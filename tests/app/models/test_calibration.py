@@ -10,13 +10,13 @@ from trainlaw.app.cli import app
 from trainlaw.app.inputs.tables import runs_of
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.calibration import CALIBRATED, calibrated_law
-from trainlaw.app.models.errors import interval_of
 from trainlaw.app.models.scopes import formula_rows
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.terminal.calibration import calibration_text
 from trainlaw.app.text.tables import terminal_width
 from trainlaw.datasets import RunTable, load
 from trainlaw.formulas import InputError, load_formula
+from trainlaw.validate.held_out_errors import interval_of
 from typer.testing import CliRunner
 
 

@@ -21,7 +21,7 @@ from trainlaw.app.models.terms import plain_expression
 from trainlaw.app.sheets.xlsx import xlsx_bytes
 from trainlaw.app.workbook.custom import custom_workbook_plan
 from trainlaw.formulas import UnknownNameError, load_formula
-from trainlaw.formulas.unit_inference import constant_units
+from trainlaw.formulas.algebra.unit_inference import constant_units
 from trainlaw.validate.baselines import many_core_seconds
 from typer.testing import CliRunner
 

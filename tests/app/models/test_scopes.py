@@ -1,24 +1,20 @@
 """What formulas of each scope are made of, and the functions that handle them."""
 
-from dataclasses import fields, replace
-from pkgutil import resolve_name
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from trainlaw.app.models.builtin import BUILT_IN_FORMULAS
 from trainlaw.app.models.scopes import (
     SCOPE_HANDLING,
+    Inputs,
     check_predictable,
     check_scope,
+    chosen_output,
     feature_expression,
-    handler,
 )
-from trainlaw.datasets import FEATURES, LAYER_FEATURES, PAIR_FEATURES, load
-from trainlaw.datasets.features.base_features import LINK_FEATURES
-from trainlaw.datasets.features.communication_features import COMMUNICATION_FEATURES
-from trainlaw.datasets.features.pair_features import PROFILE_FEATURES
-from trainlaw.datasets.features.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
-from trainlaw.formulas import SCOPES, Formula, InputError, UnknownNameError, evaluate, scopes, variables
+from trainlaw.datasets import FEATURES, load
+from trainlaw.formulas import SCOPES, Formula, InputError, UnknownNameError, evaluate, variables
 
 
 @pytest.fixture(scope="module", params=["default", "multi"])
@@ -34,8 +30,8 @@ def test_every_feature_is_an_expression_over_raw_columns(columns, check_each):
         values, valid = evaluate(expression, {part: columns[part] for part in variables(expression)})
         shape = columns[name].shape
         # Not every run has a measured time on one GPU, and graphics units of processors have no memory size.
-        partly_known = name in (SINGLE_GPU_TIME, "memory_bytes")
-        known = np.isfinite(columns[name]) if partly_known else np.ones(shape, bool)
+        parts = [np.isfinite(columns[part]) for part in variables(expression)]
+        known = np.logical_and.reduce([np.ones(shape, bool), *parts])
         np.testing.assert_array_equal(np.broadcast_to(valid, shape), known)
         np.testing.assert_allclose(np.broadcast_to(values, shape)[known], columns[name][known], rtol=1e-12)
 
@@ -52,52 +48,16 @@ def test_each_scope_has_one_row_of_handling():
     assert all(scope.title for scope in SCOPES.values())
 
 
-FUNCTIONS = [
-    (scope, field.name, getattr(row, field.name))
-    for scope, row in SCOPE_HANDLING.items()
-    for field in fields(row)
-    if field.type is str and field.name != "advice"
-]
+def test_an_output_that_a_scope_lacks_is_refused_with_advice(formula):
+    layer, own = (replace(formula, scope=scope) for scope in ("layer", "custom"))
+    assert chosen_output(own, "page", {Inputs.FEATURES: lambda law: law.scope}) == "custom"
+    with pytest.raises(InputError, match=r"no page; export it to \.xlsx"):
+        chosen_output(layer, "page", {})
 
 
-@pytest.mark.parametrize(("scope", "purpose", "name"), FUNCTIONS, ids=lambda value: str(value) or "none")
-def test_each_function_of_a_scope_exists(scope, purpose, name, formula):
-    of_scope = replace(formula, scope=scope)
-    if name:
-        assert callable(resolve_name(name)) and handler(of_scope, purpose) is resolve_name(name)
-    else:
-        with pytest.raises(InputError, match=f"no {purpose}"):
-            handler(of_scope, purpose)
-
-
-@pytest.mark.parametrize("name", BUILT_IN_FORMULAS)
-def test_scopes_of_built_in_formulas_are_those_of_files_without_the_field(name):
-    formula = BUILT_IN_FORMULAS[name]()
-    plain = formula.to_json()
-    scope = plain.pop("scope")
-    if scope == "layer":
-        plain["summed_over"] = "layer"
-    assert Formula.from_json(plain).scope == scope == formula.scope
-
-
-def test_the_rule_for_files_without_the_field_knows_all_features_that_decide():
-    rows = (*LINK_FEATURES, *COMMUNICATION_FEATURES)
-    of_several = {"n_gpus", "n_nodes", "gpus_per_node", *(row.spec.name for row in rows)}
-    # Files without the field are older than the features of buckets, replicas and servers.
-    assert of_several - {"gradient_bytes"} <= scopes._MULTI_GPU_RUN_MARKERS
-    assert scopes._MULTI_GPU_MARKERS <= {row.spec.name for row in SCALING_FEATURES}
-    assert set(PROFILE_FEATURES) == scopes._PAIR_MARKERS | {"anchor_time_s"}
-    for marker in scopes._MEASURED_LAYER_MARKERS:
-        assert marker in LAYER_FEATURES and marker not in FEATURES and marker not in PAIR_FEATURES
-
-
-def test_a_sum_over_anything_but_layers_is_refused(formula):
-    plain = formula.to_json()
-    del plain["scope"]
-    with pytest.raises(InputError, match="every layer"):
-        Formula.from_json({**plain, "summed_over": "kernel"})
+def test_an_unknown_scope_is_refused(formula):
     with pytest.raises(UnknownNameError, match="layer"):
-        Formula.from_json({**plain, "scope": "layers"})
+        Formula.from_json({**formula.to_json(), "scope": "layers"})
 
 
 def test_refusals_state_what_the_formula_models_and_what_to_do():

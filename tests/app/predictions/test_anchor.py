@@ -261,9 +261,7 @@ def test_study_of_anchors_ends_in_the_files_of_every_study(tmp_path):
     assert refused.exit_code == 2 and "profet-pairs" in refused.output
 
 
-@pytest.mark.parametrize(
-    "name", ["T4-to-K80", "T4-to-K80-profile", "anchor", "batch-scaler", "pixels-scaler"]
-)
+@pytest.mark.parametrize("name", ["T4-to-K80", "T4-to-K80-profile", "anchor"])
 def test_built_in_laws_are_shown_and_exported(name, tmp_path):
     shown = CliRunner().invoke(app, ["show", name])
     assert shown.exit_code == 0 and "time_s [s] =" in shown.output

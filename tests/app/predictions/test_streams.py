@@ -9,11 +9,11 @@ import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.exports.formats import export_formula
 from trainlaw.app.models.builtin import LAYER_FORMULA
-from trainlaw.app.models.errors import OURS, overall_error
 from trainlaw.app.predictions.streams import layer_tasks, plan_streams
 from trainlaw.app.terminal.schedules import gantt_svg, plan_csv, plan_json, plan_text
 from trainlaw.datasets import find_cnn_counts, find_gpu
 from trainlaw.formulas import InputError, UnknownNameError, load_formula
+from trainlaw.validate.held_out_errors import OURS, overall_error
 from typer.testing import CliRunner
 
 LAW, GPU = load_formula(LAYER_FORMULA), find_gpu("V100-SXM2-16GB")

@@ -7,18 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 from trainlaw.app.cli import app
-from trainlaw.app.models.errors import shares_chosen_again
 from trainlaw.app.report.errors import claims
 from trainlaw.app.report.run_files import report_html, write_run_files
 from trainlaw.app.studies.comparison import read_run
 from trainlaw.app.studies.definition import definition_of, read_definition
-from trainlaw.app.studies.result import further_terms, term_returns
 from trainlaw.app.studies.study import study_table
+from trainlaw.app.studies.terms_found import further_terms, term_returns
 from trainlaw.app.terminal.study import study_text
 from trainlaw.datasets import TARGET as TIME
 from trainlaw.datasets import RunTable, feature_specs, load
 from trainlaw.formulas import Formula, InputError, parse_text
 from trainlaw.validate.applicability import jointly_outside
+from trainlaw.validate.held_out_errors import shares_chosen_again
 from typer.testing import CliRunner
 
 pytestmark = pytest.mark.slow

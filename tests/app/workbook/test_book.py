@@ -43,7 +43,7 @@ from trainlaw.formulas import (
     load_formula,
     parse_text,
 )
-from trainlaw.formulas.expression import with_constants
+from trainlaw.formulas.algebra.expression import with_constants
 from trainlaw.formulas.scopes import MULTI_GPU_RUN
 
 from ...libreoffice import ALWAYS, NEVER, needs_libreoffice, read_book, recalculated

@@ -6,10 +6,11 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
+from trainlaw.app.answers.table import JOINTLY
 from trainlaw.app.inputs.requests import Setup, one_run
 from trainlaw.app.models.builtin import BUILT_IN, SCALING_FORMULA, formula_named
 from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows
-from trainlaw.app.predictions.predict import JOINTLY, predict_runs
+from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.sheets.xlsx import xlsx_bytes
 from trainlaw.app.workbook.book import workbook_plan
 from trainlaw.app.workbook.choices import MOST
@@ -102,7 +103,7 @@ def cells_of(asked):
         "tl_n_gpus": asked["n_gpus"], "tl_n_nodes": asked["n_nodes"], "tl_link": asked["link"] or OWN_LINK,
         "tl_network": asked["fabric"] or "ethernet-10g", "tl_algorithm": asked["algorithm"],
         "tl_is_tuned": float(asked["tuned"]),
-        "tl_host_launch_us": 150.0 if launch is None else 1e6 * launch,
+        "tl_host_launch_us": None if launch is None else 1e6 * launch,
     }  # fmt: skip
 
 

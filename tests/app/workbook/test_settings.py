@@ -49,7 +49,7 @@ def test_the_first_choice_is_that_of_predict(law):
     model = workbook_model(law)
     (expected,) = predict_runs(law, first_choice())
     assert model.seconds == pytest.approx(expected.time_s, rel=1e-12)
-    assert model.values["host_launch_s"] == 150e-6 and model.values["is_channels_last"] == 0
+    assert model.values["stated_launch_s"] == 0 and model.values["is_channels_last"] == 0
     margin = host_margin(law, model.expression)
     assert margin is not None and set(variables(margin)) <= set(model.values)
 

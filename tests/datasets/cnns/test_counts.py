@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trainlaw.datasets import cnn_table
 from trainlaw.datasets.cnns import Cnn, CnnBuilder, build, counts, explain, longest_path, zoo_names
-from trainlaw.formulas.units import Unit
+from trainlaw.formulas.algebra.units import Unit
 
 
 def network(net):
@@ -124,7 +124,7 @@ def test_relations_between_counts(name):
 
 
 def test_the_longest_path_is_that_of_networkx():
-    networkx = pytest.importorskip("networkx", reason="the extra 'cnn' brings networkx")
+    networkx = pytest.importorskip("networkx")
     cnn = build("googlenet", 64, 10)
     graph = networkx.DiGraph()
     for position, layer in enumerate(cnn.layers):

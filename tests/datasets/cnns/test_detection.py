@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from trainlaw.datasets import find_cnn_counts
 from trainlaw.datasets.cnns import counts
-from trainlaw.datasets.cnns.builder import CnnBuilder
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.zoo import build, dense_names, zoo_entry
 from trainlaw.formulas.errors import InputError
@@ -98,11 +97,7 @@ def test_blurred_strides_are_fixed_kernels():
     assert blurred["macs"] - plain["macs"] == 9 * elements
 
 
-def test_a_frozen_builder_adds_products_to_the_same_layers():
-    cnn = CnnBuilder()
-    x = cnn.frozen().conv_bn(cnn.input(3, 8), 4, 3)
-    assert [layer.kind for layer in cnn.layers] == ["input", "conv", "scale", "relu"]
-    assert cnn.shape(x) == (4, 8, 8)
+def test_batch_normalisations_of_detectors_are_frozen():
     assert counts(build("fasterrcnn_resnet50_fpn"))["n_batchnorm"] == 0
 
 

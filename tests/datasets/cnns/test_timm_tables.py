@@ -1,4 +1,4 @@
-"""The shipped CNNs of timm against its published columns, and against timm itself where it is installed."""
+"""The shipped CNNs of timm against its published columns."""
 
 import csv
 import re
@@ -8,9 +8,8 @@ import pytest
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, keyed_cnn_counts
 from trainlaw.datasets.cnns.counts import counts
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, memory_per_sample
-from trainlaw.datasets.cnns.names import build_cnn
-from trainlaw.datasets.cnns.timm_tables import PREFIX, build_timm, timm_entry, timm_names, timm_table
-from trainlaw.formulas.errors import InputError, MissingDependencyError, UnknownNameError
+from trainlaw.datasets.cnns.zoo import PREFIX, build, timm_names, timm_table, zoo_entry
+from trainlaw.formulas.errors import InputError, UnknownNameError
 
 # Columns param_count, gmacs and macts of results/benchmark-train-amp-*-cu113-rtx3090.csv in
 # github.com/huggingface/pytorch-image-models at aa4b5850c1543fa488abf260f18390eda46cf85d, Apache-2.0.
@@ -75,7 +74,7 @@ def counted_by_fvcore(name: str, size: int) -> float:
     """MACs with what fvcore 0.1.5 adds: 2 per element of a batch normalisation with fixed statistics, 5 (or
     4, without scale and shift) per element of another and per weight that is standardised.
     """
-    layers = build_cnn(PREFIX + name, size).layers
+    layers = build(PREFIX + name, size).layers
     of_batch = sum(layer.output_elements for layer in layers if layer.kind == "batchnorm")
     others = sum(layer.output_elements for layer in layers if layer.kind in ("layernorm", "groupnorm"))
     images = (layer for layer in layers if layer.kind == "conv" and layer.out_height > 1)
@@ -88,8 +87,8 @@ def counted_by_fvcore(name: str, size: int) -> float:
 
 @pytest.mark.parametrize("name", timm_names()[::12])
 def test_layers_give_the_shipped_counts(name):
-    entry = timm_entry(name)
-    cnn = build_timm(name)
+    entry = zoo_entry(name)
+    cnn = build(name)
     shipped = keyed_cnn_counts(name, entry.input_size_px)
     assert shipped.counts == pytest.approx(counts(cnn), rel=1e-12)
     assert shipped.memory == memory_per_sample(cnn)
@@ -98,34 +97,6 @@ def test_layers_give_the_shipped_counts(name):
 
 def test_unknown_names_and_sizes_are_refused():
     with pytest.raises(UnknownNameError, match="timm/resnet50d"):
-        build_timm("timm/resnet50e")
+        build("timm/resnet50e")
     with pytest.raises(InputError, match=r"too small|known for inputs"):
-        build_timm("timm/vgg16", 8)
-
-
-SAMPLE = (
-    "convnext_tiny", "efficientnet_cc_b0_4e", "gcresnet33ts", "nf_resnet26", "resnest14d", "skresnet18",
-    "tf_efficientnet_b0", "vgg11",
-)  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def timm_models():
-    from trainlaw.datasets.cnns.readers import timm_models
-
-    try:
-        timm_models.timm_package()
-    except (InputError, MissingDependencyError) as error:
-        pytest.skip(f"needs torch and timm {timm_models.TIMM_VERSION}: {error}")
-    return timm_models
-
-
-@pytest.mark.parametrize("name", SAMPLE)
-def test_shipped_counts_are_derived_again(timm_models, name):
-    size = timm_entry(PREFIX + name).input_size_px
-    cnn = timm_models.read_timm(name, size)
-    assert keyed_cnn_counts(PREFIX + name, size).counts == pytest.approx(counts(cnn), rel=1e-12)
-    # What is not counted: gains that scale the weights of convolutions without normalisation.
-    learned = sum(parameter.numel() for parameter in timm_models._module(name).parameters())
-    missing = learned - counts(cnn)["params"]
-    assert 0 <= missing <= 0.003 * counts(cnn)["params"]
+        build("timm/vgg16", 8)

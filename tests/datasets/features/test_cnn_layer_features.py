@@ -7,7 +7,6 @@ from trainlaw.datasets import LAYER_FEATURES, LayerTable, find_cnn, find_gpu, lo
 from trainlaw.datasets.cnns import Cnn, CnnBuilder
 from trainlaw.datasets.features.cnn_layer_features import (
     CNN_LAYER_COLUMNS,
-    OTHER_MEMORY,
     DistinctLayers,
     device_shares,
     layer_facts,
@@ -48,11 +47,11 @@ def test_only_other_layers_have_other_memory():
     cnn = find_cnn("resnet50")
     found = layer_columns(cnn, GPU, 4, 1)
     weights = np.array([layer.weights > 0 for layer in cnn.layers])
-    assert not found[OTHER_MEMORY.name][weights].any()
+    assert not found["other_memory_s"][weights].any()
     assert (found["compute_s"] > 0).tolist() == weights.tolist()
     relu = next(place for place, layer in enumerate(cnn.layers) if layer.kind == "relu")
     elements = 4 * cnn.layers[relu].output_elements
-    assert found[OTHER_MEMORY.name][relu] == pytest.approx(2 * 4 * elements / GPU.bandwidth_byte_per_s)
+    assert found["other_memory_s"][relu] == pytest.approx(2 * 4 * elements / GPU.bandwidth_byte_per_s)
 
 
 def test_shares_lie_in_range_and_rise_with_the_batch():

@@ -12,13 +12,13 @@ from trainlaw.datasets import (
     feature_specs,
     load,
 )
-from trainlaw.datasets.features.layer_features import _ROWS as LAYER_ROWS
-from trainlaw.datasets.features.run_features import _ROWS
+from trainlaw.datasets.features.pair_features import PROFILE_FEATURES
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
+from trainlaw.datasets.files.storage import read_data_rows
 from trainlaw.formulas import infer_unit, variables
+from trainlaw.formulas.algebra.unit_inference import constant_units
+from trainlaw.formulas.algebra.units import SECOND
 from trainlaw.formulas.errors import UnknownNameError
-from trainlaw.formulas.unit_inference import constant_units
-from trainlaw.formulas.units import SECOND
 
 HERE = Path(__file__).parent
 
@@ -42,9 +42,17 @@ def test_features_equal_the_golden_figures(name, overwrite_golden):
         assert features == pytest.approx(golden[column].to_numpy(), rel=1e-12), column
 
 
-@pytest.mark.parametrize(("rows", "features"), [(_ROWS, FEATURES), (LAYER_ROWS, LAYER_FEATURES)])
-def test_names_and_symbols_are_unique(rows, features):
-    assert len({row.spec.name for row in features.values()}) == len(features) >= len(rows)
+@pytest.mark.parametrize(
+    ("kinds", "features"),
+    [
+        ("run gpu cnn link time skeleton communication scaling", FEATURES),
+        ("layer gpu", LAYER_FEATURES),
+        ("operation profile", PROFILE_FEATURES),
+    ],
+)
+def test_names_and_symbols_of_a_table_are_unique(kinds, features):
+    rows = [row["name"] for row in read_data_rows("features.csv") if row["kind"] in kinds.split()]
+    assert sorted(rows) == sorted(features)
     symbols = [row.spec.symbol for row in features.values()]
     assert len(set(symbols)) == len(symbols)
 
@@ -155,52 +163,6 @@ def test_definitions_name_features_only(features):
     for name, row in features.items():
         assert set(variables(row.expression)) <= set(features), name
         assert row.is_base or name not in variables(row.expression)
-
-
-@pytest.mark.parametrize("name", STUDY_FEATURES)
-def test_features_of_the_study_equal_the_same_sums_in_numpy(name):
-    """The definitions are read and evaluated; here they are written in numpy, operation by operation."""
-    table = load("fp32-2026")
-    raw = table.features([other for other, row in FEATURES.items() if row.is_base])
-    c = {other: raw[other].to_numpy() for other in raw}
-    b, e, peak, rate = (
-        c[other]
-        for other in ("batch_per_gpu", "bytes_per_element", "peak_flop_per_s", "bandwidth_byte_per_s")
-    )
-    three = c["conv1x1_macs"] + c["conv3x3_macs"] + c["conv5x5_macs"]
-    plain = c["batchnorm_output_elements"] + c["concat_elements"]
-    work = {
-        "conv3x3": c["conv3x3_macs"],
-        "conv1x1": c["conv1x1_macs"],
-        "conv5x5": c["conv5x5_macs"],
-        "conv_other": np.maximum(c["conv_macs"] - three, 0),
-        "grouped_conv": c["grouped_conv_macs"],
-        "dense": c["dense_macs"],
-        "im2col": c["im2col_elements"],
-        "conv_output": c["conv_output_elements"],
-        "depthwise_output": c["depthwise_output_elements"],
-        "batchnorm": c["batchnorm_output_elements"],
-        "elementwise": np.maximum(c["elementwise_elements"] - plain, 0),
-        "concat": c["concat_elements"],
-    }
-    kernels = c["n_conv"] + c["n_depthwise"] + c["n_dense"]
-    others = {
-        "conv_weight_compute_s": 6 * c["conv_params"] / peak,
-        "parameter_memory_s": 4 * c["params"] / rate,
-        "optimizer_memory_s": c["has_optimizer"] * (4 * c["params"] / rate),
-        "layer_launch_s": c["n_layers"] * 1e-5,
-        "kernel_launch_s": kernels * 1e-5,
-        "input_copy_s": c["has_input_copy"] * (4 * b * c["input_elements"]) / 1e10,
-        "iteration_overhead_s": np.full(len(table), 1e-3),
-        "wide_sm": (c["core_count"] > 128 * c["sm_count"]).astype(float),
-        "on_chip_ratio": c["l1_bytes_per_sm"] / 65536,
-    }
-    stem, _, kind = name.removesuffix("_s").rpartition("_")
-    if name in others:
-        expected = others[name]
-    else:
-        expected = 6 * b * work[stem] / peak if kind == "compute" else b * e * work[stem] / rate
-    assert np.array_equal(table.features([name])[name].to_numpy(), expected)
 
 
 # Counts of a whole batch: an image, a pixel and a weight count 1, so units do not say more.

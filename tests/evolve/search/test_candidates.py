@@ -22,7 +22,7 @@ from trainlaw.evolve.search.candidates import (
 from trainlaw.evolve.search.loop import run, start_state
 from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.trees import from_expression
-from trainlaw.evolve.search.variation import Individual
+from trainlaw.evolve.search.variation import Fitness, Individual
 from trainlaw.formulas import Constant, Formula, complexity, constants, evaluate, parse_text, to_text
 
 
@@ -210,7 +210,7 @@ def test_refined_trees_are_candidates_as_well(typed_problem):
     state.islands[0].archive = {}
     assert [item.complexity for item in finish(state, typed_problem, tree)] == [7]
     state.islands[0].archive = {("loss", 7): tree[0]}
-    tree[0].complexity = 7
+    tree[0].fitness.complexity = 7
     assert len(finish(state, typed_problem, tree)) == 1
 
 
@@ -238,10 +238,8 @@ def test_too_many_candidates_are_thinned_evenly(typed_problem):
     tree = from_expression(parse_text("compute_s"), typed_problem.grammar)
     archive = {}
     for number in range(150):
-        copy = Individual(list(tree))
-        copy.loss = copy.score = 1000.0 - number
-        copy.complexity = number
-        archive["loss", number] = copy
+        loss = 1000.0 - number
+        archive["loss", number] = Individual(list(tree), Fitness(loss, (), loss, number))
     state.islands[0].archive = archive
     assert 0.5 * MOST_CANDIDATES < len(finish(state, typed_problem)) <= MOST_CANDIDATES + 1
 
@@ -271,7 +269,7 @@ def test_groups_of_a_further_division_are_held_out_too(typed_rows, specs):
 def test_one_group_has_no_held_out_loss_but_its_own(typed_rows, specs, typed_problem):
     single = replace(typed_problem, rows=typed_problem.rows._replace(group_weight=np.ones(1)))
     tree = from_expression(parse_text("compute_s"), typed_problem.grammar)
-    tree.loss = 3.5
+    tree.fitness = Fitness(3.5)
     assert [losses.tolist() for (losses,) in held_out_losses([tree], single, 5)] == [[3.5]]
 
 

@@ -18,14 +18,12 @@ from trainlaw.evolve.search.islands import (
     step,
 )
 from trainlaw.evolve.search.trees import complexities, from_expression, structure_keys, to_expression
-from trainlaw.evolve.search.variation import Individual
+from trainlaw.evolve.search.variation import Fitness, Individual
 from trainlaw.formulas import parse_text, to_text
 
 
 def scored(loss, score=None):
-    tree = Individual([])
-    tree.loss, tree.score = loss, loss if score is None else score
-    return tree
+    return Individual([], Fitness(loss, (), loss if score is None else score))
 
 
 def archive_of(*losses):

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.evolve.search.loop import SearchState, migrate, report, run, start_state
-from trainlaw.evolve.search.variation import Individual
+from trainlaw.evolve.search.variation import Fitness, Individual
 
 
 @pytest.fixture
@@ -17,10 +17,7 @@ def small(typed_problem):
 
 
 def scored(score, complexity=1):
-    tree = Individual([])
-    tree.loss = tree.score = score
-    tree.complexity = complexity
-    return tree
+    return Individual([], Fitness(score, (), score, complexity))
 
 
 def test_work_is_counted_over_all_islands(small):

@@ -3,7 +3,7 @@ import pytest
 from trainlaw.evolve.search.neighbours import FIRST_EXPONENT, neighbours, terms
 from trainlaw.evolve.search.trees import from_expression, to_expression
 from trainlaw.formulas import evaluate, parse_text, to_text
-from trainlaw.formulas.tidying import merged
+from trainlaw.formulas.algebra.tidying import merged
 
 START = "(2 * compute_s + 3 * memory_s) * ratio^(-0.5) + 4 * launch_s"
 

@@ -4,14 +4,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from trainlaw.evolve import FormulaRegressor, SearchSettings
+from trainlaw.evolve.search import divisions
 from trainlaw.evolve.search import problem as problem_module
-from trainlaw.evolve.search.problem import (
-    DEALT_CASES,
-    MOST_CASES,
-    deal_rows,
-    loss_name,
-    make_problem,
-)
+from trainlaw.evolve.search.divisions import DEALT_CASES, MOST_CASES, deal_rows
+from trainlaw.evolve.search.losses import loss_name
+from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.trees import from_expression
 from trainlaw.formulas import DIMENSIONLESS, FeatureSpec, InputError, RowSums, UnknownNameError, parse_text
 
@@ -118,7 +115,7 @@ def test_the_order_of_weighted_rows_does_not_matter(made, typed_rows):
 def test_rows_that_differ_stay_apart_even_where_their_hashes_agree(made, monkeypatch):
     weight = 1.0 + np.arange(120) % 3
     expected = made(sample_weight=weight).rows.target
-    monkeypatch.setattr(problem_module, "_hashes", lambda columns: np.zeros(columns[0].size, np.uint64))
+    monkeypatch.setattr(divisions, "_hashes", lambda columns: np.zeros(columns[0].size, np.uint64))
     found = made(sample_weight=weight).rows.target
     assert sorted(found) == sorted(expected)
     assert found.size == 120

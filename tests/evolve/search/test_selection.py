@@ -7,13 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trainlaw.evolve.search import selection
 from trainlaw.evolve.search.selection import epsilon_lexicase, survival_limits, survivors
-from trainlaw.evolve.search.variation import Individual
+from trainlaw.evolve.search.variation import Fitness, Individual
 
 
 def individual(score, complexity):
-    tree = Individual([])
-    tree.score, tree.complexity = score, complexity
-    return tree
+    return Individual([], Fitness(score, (), score, complexity))
 
 
 def points(trees):

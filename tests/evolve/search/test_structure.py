@@ -3,7 +3,8 @@ from dataclasses import replace
 import pytest
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.evolve.search.islands import advance, start_island
-from trainlaw.evolve.search.problem import make_problem, make_structure, subtree_end
+from trainlaw.evolve.search.problem import make_problem
+from trainlaw.evolve.search.structure import make_structure, subtree_end
 from trainlaw.evolve.search.trees import from_expression
 from trainlaw.formulas import InputError, parse_text, to_text
 

@@ -12,17 +12,22 @@ from trainlaw.evolve.search.trees import (
     untidy,
     with_fitted,
 )
-from trainlaw.evolve.search.variation import random_tree, vary
+from trainlaw.evolve.search.variation import random_tree
 from trainlaw.evolve.settings import SearchSettings
 from trainlaw.formulas import InputError, complexity, constants, evaluate, parse_text, to_text
 
 
-def families(drawing, problem, count, generations=4):
-    """Random trees and their descendants through crossover and every mutation."""
-    trees = [random_tree(problem.grammar, 40, drawing) for _ in range(count)]
-    for _ in range(generations):
-        trees = [vary(trees[i], trees[-i], problem.grammar, 40, drawing) for i in range(count)]
-    return trees
+@pytest.fixture
+def families(child_of):
+    """A function that gives random trees and their descendants through crossover and every mutation."""
+
+    def made(drawing, problem, count, generations=4):
+        trees = [random_tree(problem.grammar, 40, drawing) for _ in range(count)]
+        for _ in range(generations):
+            trees = [child_of(trees[i], trees[-i], problem.grammar, 40, drawing) for i in range(count)]
+        return trees
+
+    return made
 
 
 def tree_of(text, problem):
@@ -56,7 +61,7 @@ def test_seeds_outside_the_grammar_are_refused(typed_problem, text):
         tree_of(text, typed_problem)
 
 
-def test_any_tree_is_found_again_from_its_expression(typed_problem, drawing):
+def test_any_tree_is_found_again_from_its_expression(typed_problem, drawing, families):
     for tree in families(drawing, typed_problem, 60):
         if all(node.constant != 1.0 for node in tree):
             again = from_expression(to_expression(tree), typed_problem.grammar)
@@ -71,7 +76,7 @@ def test_a_feature_that_never_changes_counts_as_its_value(typed_rows, specs):
     assert to_text(to_expression(tree)) == "2.5 * compute_s"
 
 
-def test_complexity_is_that_of_the_expression(typed_problem, drawing):
+def test_complexity_is_that_of_the_expression(typed_problem, drawing, families):
     trees = [
         tree for tree in families(drawing, typed_problem, 60) if all(node.constant != 1.0 for node in tree)
     ]
@@ -139,7 +144,7 @@ def test_offset_and_slope_come_first(untyped_problem):
 
 
 @pytest.mark.parametrize("affine", [False, True])
-def test_fitted_constants_come_back_in_their_places(untyped_problem, drawing, affine):
+def test_fitted_constants_come_back_in_their_places(untyped_problem, drawing, affine, families):
     for tree in families(drawing, untyped_problem, 30):
         programs = encode([tree], affine)
         fitted = with_fitted(tree, (programs.theta + 1.0).tolist(), affine)
@@ -202,7 +207,7 @@ def test_pruning_keeps_the_values(typed_problem, text, expected):
     np.testing.assert_allclose(others, values, rtol=1e-15)
 
 
-def test_what_counts_as_tidy_is_left_alone_by_pruning(typed_problem, untyped_problem, drawing):
+def test_what_counts_as_tidy_is_left_alone_by_pruning(typed_problem, untyped_problem, drawing, families):
     for problem in (typed_problem, untyped_problem):
         fitted = problem.fit(families(drawing, problem, 200), 5)
         tidy = [tree for tree in fitted if not tree.untidy]

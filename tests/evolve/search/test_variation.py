@@ -22,7 +22,6 @@ from trainlaw.evolve.search.variation import (
     shake_constant,
     simpler_trees,
     swap_leaf,
-    vary,
     widen_factor,
     wrap,
 )
@@ -64,25 +63,27 @@ def test_every_mutation_gives_a_tree_of_the_same_type(move, kind, drawing, reque
 
 
 @pytest.mark.parametrize("kind", ["typed_problem", "untyped_problem"])
-def test_children_have_the_type_and_at_most_the_size(kind, drawing, request):
+def test_children_have_the_type_and_at_most_the_size(kind, child_of, drawing, request):
     grammar = request.getfixturevalue(kind).grammar
     trees = [random_tree(grammar, 21, drawing) for _ in range(60)]
     for generation in range(4):
-        trees = [vary(trees[i], trees[(7 * i + generation) % 60], grammar, 21, drawing) for i in range(60)]
+        trees = [
+            child_of(trees[i], trees[(7 * i + generation) % 60], grammar, 21, drawing) for i in range(60)
+        ]
         assert all(is_tree(tree, grammar.target) and len(tree) <= 21 for tree in trees)
 
 
-def test_parents_stay_as_they_are(typed_problem, drawing):
+def test_parents_stay_as_they_are(typed_problem, child_of, drawing):
     first, second = (random_tree(typed_problem.grammar, 30, drawing) for _ in range(2))
     kept = list(first), list(second)
     for _ in range(50):
-        vary(first, second, typed_problem.grammar, 60, drawing)
+        child_of(first, second, typed_problem.grammar, 60, drawing)
     assert (list(first), list(second)) == kept
 
 
-def test_a_child_that_is_too_large_is_the_first_parent(typed_problem, drawing):
+def test_a_child_that_is_too_large_is_the_first_parent(typed_problem, child_of, drawing):
     first = tree_of("compute_s + memory_s + launch_s", typed_problem)
-    children = [vary(first, first, typed_problem.grammar, len(first), drawing) for _ in range(100)]
+    children = [child_of(first, first, typed_problem.grammar, len(first), drawing) for _ in range(100)]
     assert all(len(child) <= len(first) for child in children)
     assert any(list(child) == list(first) and child is not first for child in children)
 
@@ -250,7 +251,9 @@ def depths(monkeypatch):
     return asked
 
 
-def test_children_come_from_crossover_or_from_one_or_two_mutations(typed_problem, monkeypatch, drawing):
+def test_children_come_from_crossover_or_from_one_or_two_mutations(
+    typed_problem, child_of, monkeypatch, drawing
+):
     made = []
     monkeypatch.setattr(variation, "cross", lambda tree, other, grammar, random: made.append("cross") or tree)
     monkeypatch.setattr(variation, "MOVES", [lambda tree, grammar, random: made.append("move") or tree])
@@ -260,7 +263,7 @@ def test_children_come_from_crossover_or_from_one_or_two_mutations(typed_problem
     def ways(*sizes):
         for _ in range(DRAWS):
             made.clear()
-            vary(*(Individual(list(leaf) * size) for size in sizes), typed_problem.grammar, 9, drawing)
+            child_of(*(Individual(list(leaf) * size) for size in sizes), typed_problem.grammar, 9, drawing)
             yield tuple(made)
 
     both = {("cross",): 0.4, ("move",): 0.45, ("move", "move"): 0.15}

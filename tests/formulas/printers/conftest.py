@@ -12,7 +12,7 @@ from trainlaw.formulas import (
     evaluate,
     to_text,
 )
-from trainlaw.formulas.enclosure import enclose
+from trainlaw.formulas.proofs.enclosure import enclose
 
 RELATIVE = 1e-9
 

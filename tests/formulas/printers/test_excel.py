@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from openpyxl.utils import get_column_letter
 from trainlaw.formulas import OPERATORS, Apply, InputError, Variable, evaluate, parse_text
-from trainlaw.formulas.expression import nodes
+from trainlaw.formulas.algebra.expression import nodes
 from trainlaw.formulas.printers import (
     excel_expression,
     missing_functions,

@@ -1,0 +1,150 @@
+"""Measured times that cannot be training iterations as they are: wrong units, sentinels, contradictions."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import exp, log
+from typing import TypeVar
+
+import numpy as np
+import pandas as pd
+from trainlaw.app.models.builtin import BUILT_IN, formula_named
+from trainlaw.app.models.multi_gpu import exchange_seconds, multi_gpu_seconds
+from trainlaw.app.models.scopes import formula_rows
+from trainlaw.app.text.numbers import show_number, show_seconds
+from trainlaw.datasets import RunTable
+from trainlaw.datasets.measurements.inspection import SERIES
+from trainlaw.datasets.tables.measured_table import MeasuredTable
+from trainlaw.formulas import InputError, load_formula
+
+# Of 146 tables in the built-in measurements (by source, GPU and precision), the median of 1 is off by more.
+_MOST_OF_TABLE = 2.0
+# A run this far from the formula, and from the other runs of the file by the factor for its size: 3 % of the
+# tables above have such a run.
+_MOST_OF_RUN = 2.0
+_MOST_OF_OTHERS = ((30, 2.5), (300, 3.0), (2_000, 4.0), (np.inf, 8.0))
+# Where only the batch differs, the deviations from the formula agree: 1 run in 1,700 differs by more.
+_MOST_OF_SERIES, _LEAST_OF_SERIES = 2.0, 3
+_MOST_OF_REPEATS = 1.6  # slowest over fastest of equal configurations; none of 124 built-in ones differs more
+# Equal times on a GPU of configurations that differ this much by the formula stand for something else.
+_MOST_OF_EQUAL = 2.0
+_MOST_EXAMPLES = 3
+_NOT_MEASURED = "99999999"  # 999 or 9999, where a script had no time
+_LEAST_NINES, _MOST_OF_MARKS = 3, 1.3
+_SERIES = [*SERIES, "layout", "compilation", "tuned", "data"]
+_UNITS = {1e3: "ms read as s", 1e6: "us read as s", 1e-3: "s read as ms", 60.0: "s read as minutes"}
+_NEAR_UNIT = 2.0
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A reason why times may be wrong, as text, and the places of the runs, counted from 0."""
+
+    text: str
+    places: tuple[int, ...] = ()
+
+
+def law_seconds(runs: RunTable) -> np.ndarray:
+    """Return the iteration times that the built-in formula gives, in s, (n_runs,); nan where it has none."""
+    law = load_formula(BUILT_IN)
+    single = formula_rows(law, runs).predict(law)
+    if not (runs.frame["n_gpus"] > 1).any():
+        return single
+    return multi_gpu_seconds(single, exchange_seconds(law, runs, formula_named("multi"), single))
+
+
+def run_doubts(runs: RunTable, law_s: np.ndarray | None = None) -> tuple[Doubt, ...]:
+    """Return what speaks against the times of runs; () for times that can be right.
+
+    They are compared with the built-in formula, with each other where only the batch differs, and with
+    repeats. law_s : times by the formula where they are known, in s, (n_runs,).
+    """
+    law_s = law_seconds(runs) if law_s is None else law_s
+    forward = np.flatnonzero(~_trains(runs))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(runs.seconds / law_s)
+    known = np.isfinite(logs)
+    whole = list(_of_table(logs[known]))
+    rows = () if whole else _of_runs(runs, logs, law_s)
+    parts = [Doubt("times of the forward pass alone", tuple(forward.tolist()))] if len(forward) else []
+    return (*parts, *_of_repeats(runs), *whole, *rows)
+
+
+def _trains(runs: RunTable) -> np.ndarray:
+    """Return whether each time contains the backward pass, bool, (n_runs,)."""
+    return runs.frame["timed_parts"].astype(str).str.contains("backward").to_numpy(dtype=bool)
+
+
+Table = TypeVar("Table", bound=MeasuredTable)
+
+
+def trusted(runs: Table, trust: bool = False) -> Table:
+    """Return the runs; InputError where their times can hardly be right, unless the user trusts them.
+
+    Times of the forward pass alone are refused in any case; other tables than runs are not compared.
+    """
+    if not isinstance(runs, RunTable):
+        return runs
+    if not _trains(runs).all():
+        row = int(np.argmin(_trains(runs)))
+        raise InputError(
+            f"{runs.name}: expected times of training iterations, got timed_parts "
+            f"{runs.frame['timed_parts'].iloc[row]} in row {row + 1}; leave out runs without a backward pass"
+        )
+    doubts = () if trust else run_doubts(runs)
+    if doubts:
+        texts = "; ".join(doubt.text for doubt in doubts)
+        raise InputError(f"{runs.name}: {texts}: correct the times, or --trust them as they are")
+    return runs
+
+
+def _of_table(logs: np.ndarray) -> Iterator[Doubt]:
+    """Yield a doubt where half of the times are far from the formula; logs of measured over predicted."""
+    middle = float(np.median(logs)) if len(logs) else 0.0
+    if abs(middle) > log(_MOST_OF_TABLE):
+        factor = show_number(exp(middle), 2)
+        likely = [text for ratio, text in _UNITS.items() if abs(middle - log(ratio)) < log(_NEAR_UNIT)]
+        said = f" ({likely[0]}?)" if likely else ""
+        yield Doubt(f"the times are {factor} times those of the built-in formula (median){said}")
+
+
+def _of_runs(runs: RunTable, logs: np.ndarray, law_s: np.ndarray) -> Iterator[Doubt]:
+    """Yield a doubt for runs far from the formula and the other runs, and for times that stand for none."""
+    frame = runs.frame.assign(logs=logs, law_s=law_s, seconds=runs.seconds)
+    frame.index = pd.RangeIndex(len(frame))
+    others = next(factor for most, factor in _MOST_OF_OTHERS if len(frame) <= most)
+    middle = np.nanmedian(logs) if np.isfinite(logs).any() else 0.0
+    far = (np.abs(logs) > log(_MOST_OF_RUN)) & (np.abs(logs - middle) > log(others))
+    series = frame.groupby(_SERIES, dropna=False, sort=False)["logs"]
+    apart = np.abs(logs - series.transform("median").to_numpy()) > log(_MOST_OF_SERIES)
+    far |= apart & (series.transform("size") >= _LEAST_OF_SERIES).to_numpy()
+    equal = frame.groupby(["gpu", "seconds"], sort=False)["law_s"]
+    marks = (equal.transform("max") > _MOST_OF_EQUAL * equal.transform("min")).to_numpy()
+    digits = frame["seconds"].map(lambda value: f"{value:.6e}".partition("e")[0].replace(".", "").rstrip("0"))
+    marks = marks | digits.map(lambda text: len(text) >= _LEAST_NINES and text in _NOT_MEASURED).to_numpy(
+        dtype=bool
+    )
+    far |= marks & (np.abs(logs) > log(_MOST_OF_MARKS))
+    if far.any():
+        places = np.flatnonzero(far)
+        examples = "; ".join(
+            f"row {place + 1}: {show_seconds(runs.seconds[place])}, the formula gives "
+            f"{show_seconds(law_s[place])}"
+            for place in places[:_MOST_EXAMPLES]
+        )
+        yield Doubt(f"times that can hardly be right ({examples})", tuple(places.tolist()))
+
+
+def _of_repeats(runs: RunTable) -> Iterator[Doubt]:
+    """Yield a doubt for the configuration whose repeats differ most, where they contradict each other."""
+    frame = runs.frame.assign(seconds=runs.seconds)
+    frame.index = pd.RangeIndex(len(frame))
+    groups = frame.groupby([*_SERIES, "batch_per_gpu"], dropna=False, sort=False)["seconds"]
+    ratio = (groups.transform("max") / groups.transform("min")).to_numpy()
+    if len(ratio) and ratio.max() > _MOST_OF_REPEATS:
+        worst = frame.iloc[int(ratio.argmax())]
+        places = tuple(np.flatnonzero(ratio > _MOST_OF_REPEATS).tolist())
+        yield Doubt(
+            f"repeats contradict each other: {worst['cnn']}, batch {worst['batch_per_gpu']}, on "
+            f"{worst['gpu']}, the slowest {show_number(float(ratio.max()), 3)} times as long as the fastest",
+            places,
+        )

@@ -1,0 +1,267 @@
+"""What a study says first: its verdict, its error and lead in sentences, and where the formula is wrong."""
+
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from trainlaw.app.models.builtin import BUILT_IN
+from trainlaw.app.models.calibration import calibrated_law
+from trainlaw.app.studies.definition import StudyDefinition
+from trainlaw.app.studies.result import StudyOutcome
+from trainlaw.app.text.numbers import show_percent
+from trainlaw.app.text.tables import Column, Table
+from trainlaw.datasets import RunTable
+from trainlaw.datasets.tables.measured_table import MeasuredTable
+from trainlaw.formulas import Formula, InputError, load_formula
+from trainlaw.validate import StudyResult
+from trainlaw.validate.baselines import title_of
+from trainlaw.validate.held_out_errors import (
+    BY_CNN,
+    BY_GPU,
+    KEPT,
+    MACRO,
+    OURS,
+    ErrorLine,
+    error_lines,
+    estimators,
+    held_out_kind,
+    overall_error,
+    searches_of,
+)
+from trainlaw.validate.result import MEASURED
+
+#: Fewer runs say more about a formula's constants than about its terms.
+FEW_RUNS = 40
+# On one GPU, at most 50 runs calibrate a formula rather than evolve one.
+_MOST_RUNS = 50
+CONSTANT = "constant"
+_LEAST_GAIN = 0.1  # of the error of the constant; noise alone gives some
+
+
+def verdict_lines(formula: Formula, result: StudyResult, is_evolved: bool) -> tuple[str, ...]:
+    """Return at most one line: that nothing was learned, or which baseline is better than the formula.
+
+    formula : with the errors of `result`. is_evolved : whether it is from a search, not from the user.
+    """
+    if not len(result.predictions):
+        return ()
+    others = [name for name in estimators(formula) if name != OURS]
+    factors = {name: _typical_factor(result, name) for name in (OURS, *others)}
+    least = (1.0 - _LEAST_GAIN) * factors.get(CONSTANT, 0.0)
+    if is_evolved and CONSTANT in factors and not factors[OURS] < least:
+        learned = [name for name in others if factors[name] < least]
+        said = "nothing was learned: predicted and measured times of held-out runs differ by a factor of "
+        named = [f"{np.exp(factors[OURS]):.2f}", _by(CONSTANT, factors)]
+        if learned:
+            named.append(_by(min(learned, key=lambda name: factors[name]), factors))
+        return (said + ", ".join(named),)
+    best = best_baseline(formula)
+    if best is None or overall_error(formula, best) >= overall_error(formula, OURS):
+        return ()
+    ours, theirs = (show_percent(overall_error(formula, name)) for name in (OURS, best))
+    return (f"worse than a baseline: its held-out error is {ours} %, of {title_of(best)} {theirs} %",)
+
+
+def _typical_factor(result: StudyResult, name: str) -> float:
+    """Mean of |ln(predicted / measured)|, inf where a prediction is none.
+
+    Percentages would not do: under noise, a constant below the median has lower ones than the median.
+    """
+    runs = result.predictions
+    with np.errstate(all="ignore"):
+        found = np.mean(np.abs(np.log(runs[name].to_numpy() / runs[MEASURED].to_numpy())))
+    return float(found) if np.isfinite(found) else np.inf
+
+
+def _by(name: str, factors: Mapping[str, float]) -> str:
+    return f"those of {title_of(name)} by {np.exp(factors[name]):.2f}"
+
+
+def calibration_advice(table: MeasuredTable, definition: StudyDefinition, own_percent: float | None) -> str:
+    """Return the advice to calibrate the built-in formula instead, with its error; "" if a study is better.
+
+    own_percent : held-out error of the evolved formula, mean over runs; None where there is none.
+    """
+    scope_fits = isinstance(table, RunTable) and definition.of in ("runs", "free-runs", "layers")
+    if not isinstance(table, RunTable) or not scope_fits or not 2 <= len(table) <= _MOST_RUNS:
+        return ""
+    if len(table) >= FEW_RUNS and table.labels()["gpu_group"].nunique() > 1:
+        return ""
+    try:
+        law = calibrated_law(load_formula(BUILT_IN), table)
+    except InputError:
+        return ""  # such as runs on several GPUs
+    calibrated = law.left_out_percent
+    advised = "or calibrate" if own_percent is not None and own_percent < calibrated else "calibrate instead"
+    parts = [
+        f"{len(table)} runs are few: {advised}: `{_command(definition)}`",
+        f"error on runs left out one by one {show_percent(calibrated)} %",
+        f"the built-in formula as it is {show_percent(law.before_percent)} %",
+    ]
+    if own_percent is not None:
+        parts.append(f"the evolved formula on what is held out {show_percent(own_percent)} %")
+    return "; ".join(parts)
+
+
+def _command(definition: StudyDefinition) -> str:
+    files = [("--gpu-file", definition.gpu_file)] if definition.gpu_file else []
+    files += [("--cnn-file", path) for path in definition.cnn_file]
+    options = [part for option, path in files for part in (option, str(Path(path)))]
+    return shlex.join(["trainlaw", "calibrate", definition.table, *options, "--out", "my-law"])
+
+
+def error_sentence(formula: Formula) -> str:
+    """Return the held-out error in one sentence: overall, by precision, and the range over generations."""
+    what = f"On {held_out_kind(formula)}s that were held out, this formula errs by"
+    parts = [f"{what} {show_percent(overall_error(formula, OURS, MACRO))} % on average"]
+    precisions = error_lines(formula, "precision")
+    if len(precisions) > 1:
+        named = ", ".join(f"{line.name} {show_percent(line.errors[OURS])} %" for line in precisions)
+        parts.append(f"by precision {named}")
+    generations = error_lines(formula, "generation")
+    if len(generations) > 1:
+        best, worst = (
+            f"{show_percent(line.errors[OURS])} % ({line.name})" for line in (generations[0], generations[-1])
+        )
+        parts.append(f"by generation between {best} and {worst}")
+    return "; ".join(parts) + "."
+
+
+def best_baseline(formula: Formula) -> str | None:
+    """Return the name of the baseline with the lowest mean error over GPU groups; None without baselines."""
+    errors = {name: overall_error(formula, name, MACRO) for name in estimators(formula) if name != OURS}
+    finite = {name: error for name, error in errors.items() if math.isfinite(error)}
+    return min(finite, key=finite.__getitem__) if finite else None
+
+
+def lead_sentence(formula: Formula) -> str:
+    """Return the lead over the best baseline, and what is left of it without any one GPU group."""
+    best, groups = best_baseline(formula), error_lines(formula, BY_GPU)
+    if best is None:
+        return "There is no baseline to compare with."
+    known = {line.label: line.errors[best] - line.errors[OURS] for line in groups}
+    leads = {label: lead for label, lead in known.items() if math.isfinite(lead)}
+    if not leads:
+        return f"The best baseline, {title_of(best)}, has no error on these groups."
+    whole = sum(leads.values()) / len(leads)
+    won = sum(lead > 0 for lead in leads.values())
+    verb = "lower" if whole > 0 else "higher"
+    text = (
+        f"The best baseline, {title_of(best)}, has {show_percent(overall_error(formula, best))} %: ours is "
+        f"{abs(whole):.1f} points {verb}, and lower on {won} of {len(leads)} GPU groups."
+    )
+    return f"{text} {_without_one(leads, whole)}".strip()
+
+
+def _without_one(leads: Mapping[str, float], whole: float) -> str:
+    """What is left of the lead over a baseline where one group is left out, in one sentence."""
+    if len(leads) < 3 or whole <= 0:
+        return ""
+    total, others = sum(leads.values()), len(leads) - 1
+    left = {label: (total - lead) / others for label, lead in leads.items()}
+    least = min(left, key=left.__getitem__)
+    if left[least] <= 0:
+        return f"That lead comes from one group: without {least} it is {left[least]:.1f} points."
+    ends = f"between {left[least]:.1f} and {max(left.values()):.1f} points"
+    return (
+        f"The lead does not depend on one group: leaving out any one, it stays {ends}, least without {least}."
+    )
+
+
+_WORST = 7  # groups of each kind that are named before the details
+_FEW_RUNS = 5  # fewer say little about an architecture
+_BEST_THERE: tuple[str | Column, ...] = ("best there, %", Column("which baseline", "long"))
+_READABLE = {"channels_last": "channels last", "unknown": "layout not recorded", "nchw": "NCHW"}
+
+
+@dataclass(frozen=True)
+class Story:
+    """The first page of the report: sentences, and tables by title."""
+
+    sentence: str
+    lead: str
+    classes: Sequence[tuple[str, Table]]
+    worst: Sequence[tuple[str, Table]]
+
+
+def story_of(outcome: StudyOutcome) -> Story | None:
+    """Return what the report says first; None where no fold was finished."""
+    formula = outcome.formula
+    if not estimators(formula):
+        return None
+    levels = [(level, error_lines(formula, level)) for level in KEPT]
+    return Story(
+        sentence=error_sentence(formula),
+        lead=lead_sentence(formula),
+        classes=[(f"By {level}", _class_table(lines)) for level, lines in levels if lines],
+        worst=[
+            (title, _worst_table(outcome, level))
+            for title, level in (("GPU groups", BY_GPU), ("Architectures", BY_CNN))
+        ],
+    )
+
+
+def _class_table(lines: Sequence[ErrorLine]) -> Table:
+    baselines = [name for name in lines[0].errors if name != OURS]
+    several = any(line.seeds for line in lines)
+    rows = [
+        [_READABLE.get(line.name, line.name), line.rows, len(line.members), show_percent(line.errors[OURS]),
+         *([_spread(line.seeds)] if several else []), *_best_of(line, baselines)]
+        for line in lines
+    ]  # fmt: skip
+    seeds = ["seeds, %"] if several else []
+    header: list[str | Column] = [
+        Column("", "long"),
+        "runs",
+        "GPU groups",
+        "this formula, %",
+        *seeds,
+        *_BEST_THERE,
+    ]
+    return Table.of(header, rows, "number")
+
+
+def _spread(seeds: Sequence[float]) -> str:
+    return f"{min(seeds):.1f} to {max(seeds):.1f}" if seeds else "-"
+
+
+def _best_of(line: ErrorLine, baselines: Sequence[str]) -> tuple[str, str]:
+    known = [(line.errors[name], name) for name in baselines if math.isfinite(line.errors[name])]
+    if not known:
+        return "-", ""
+    error, name = min(known)
+    return show_percent(error), title_of(name)
+
+
+def _worst_table(outcome: StudyOutcome, level: str) -> Table:
+    """The groups with the largest errors, worst first, and whether times are predicted long or short."""
+    bias = _bias_by(outcome, level)
+    lines = [line for line in error_lines(outcome.formula, level) if math.isfinite(line.errors[OURS])]
+    enough = [line for line in lines if line.rows >= _FEW_RUNS] or lines
+    worst = sorted(enough, key=lambda line: -line.errors[OURS])[:_WORST]
+    baselines = [name for name in estimators(outcome.formula) if name != OURS]
+    rows = [
+        [line.label, line.rows, show_percent(line.errors[OURS]), f"{bias[line.name]:.2f}",
+         *_best_of(line, baselines)]
+        for line in worst
+    ]  # fmt: skip
+    header: list[str | Column] = [
+        Column("", "long"),
+        "runs",
+        "error, %",
+        "predicted / measured",
+        *_BEST_THERE,
+    ]
+    return Table.of(header, rows, "number")
+
+
+def _bias_by(outcome: StudyOutcome, level: str) -> dict[str, float]:
+    """The geometric mean of predicted over measured time, by label; that of all searches."""
+    result = outcome.result
+    ratios = np.mean([np.log(result.predicted_s(name)) for name in searches_of(result)], axis=0)
+    ratios -= np.log(result.measured_s)
+    labels = result.labels(level)
+    return {str(label): float(np.exp(ratios[labels == label].mean())) for label in np.unique(labels)}

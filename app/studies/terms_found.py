@@ -1,0 +1,119 @@
+"""Terms by their features: how often each is found again, in folds, with other seeds, in resampled groups."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+from trainlaw.app.models.terms import parts_of
+from trainlaw.formulas import Expression, Formula, to_text, variables
+
+_Shares = Mapping[frozenset[str], float]
+
+
+def kind_of(term: Expression) -> frozenset[str]:
+    """Return the features of a term: terms with the same ones count as equal, whatever their constants."""
+    return frozenset(variables(term))
+
+
+def kinds_of(formula: Formula) -> set[frozenset[str]]:
+    """Return the features of each term of a formula."""
+    return {kind_of(part.expression) for part in parts_of(formula)}
+
+
+def _amounts(formula: Formula) -> frozenset[str]:
+    """Return the features that have a unit; the others are factors."""
+    return frozenset(spec.name for spec in formula.features if not spec.unit.is_dimensionless)
+
+
+class TermShares(NamedTuple):
+    """In which share of the resamples the chosen formula has a term; empty where nothing was resampled.
+
+    terms : by all features of the term. amounts : by those with a unit, whatever the factors.
+    """
+
+    terms: _Shares
+    amounts: _Shares
+
+    @classmethod
+    def of(cls, chosen: Iterable[tuple[Formula, float]]) -> Self:
+        """Return the shares of the terms of chosen formulas, each with its share of the resamples."""
+        terms: dict[frozenset[str], float] = {}
+        amounts: dict[frozenset[str], float] = {}
+        for formula, share in chosen:
+            kinds, with_unit = kinds_of(formula), _amounts(formula)
+            for found, own in ((terms, kinds), (amounts, {kind & with_unit for kind in kinds})):
+                for kind in own:
+                    found[kind] = found.get(kind, 0.0) + share
+        return cls(terms, amounts)
+
+    @classmethod
+    def from_json(cls, value: Sequence[Any]) -> Self:
+        """Return what `to_json` wrote."""
+        return cls(*({frozenset(kind): float(share) for kind, share in shares} for shares in value))
+
+    def to_json(self) -> list[list[list[object]]]:
+        """Return plain JSON, in a fixed order."""
+        return [sorted([sorted(kind), share] for kind, share in shares.items()) for shares in self]
+
+
+def chosen_again(formula: Formula, searches: Sequence[TermShares]) -> list[dict[str, object]]:
+    """Return, as plain JSON, the terms of `formula` in the order of `parts_of` and how often they are chosen.
+
+    searches : one per random seed; shares are means over them. Terms with the same features are one entry.
+    Without searches, or where nothing was resampled, there are no entries.
+    """
+    resampled = [shares for shares in searches if shares.terms]
+    if not resampled:
+        return []
+    with_unit = _amounts(formula)
+    return [
+        {
+            "features": sorted(kind),
+            "share": _mean(kind, [shares.terms for shares in resampled]),
+            "amount_share": _mean(kind & with_unit, [shares.amounts for shares in resampled]),
+        }
+        for kind in dict.fromkeys(kind_of(part.expression) for part in parts_of(formula))
+    ]
+
+
+def _mean(kind: frozenset[str], searches: Sequence[_Shares]) -> float:
+    return round(sum(shares.get(kind, 0.0) for shares in searches) / len(searches), 3)
+
+
+@dataclass(frozen=True)
+class TermReturns:
+    """A term of the delivered formula, and in how many formulas of other folds and seeds it occurs.
+
+    Terms are equal where they have the same features; constants and powers may differ.
+    """
+
+    term: str
+    features: tuple[str, ...]
+    in_folds: int
+    in_seeds: int
+
+
+def term_returns(
+    formula: Formula, folds: Sequence[Formula], seeds: Sequence[Formula] = ()
+) -> tuple[TermReturns, ...]:
+    """Return one entry per term of `formula`, in the order of `parts_of`."""
+    by_fold, by_seed = ([kinds_of(other) for other in others] for others in (folds, seeds))
+    return tuple(
+        TermReturns(
+            to_text(term, 3),
+            tuple(sorted(kind)),
+            sum(kind in kinds for kinds in by_fold),
+            sum(kind in kinds for kinds in by_seed),
+        )
+        for term in (part.expression for part in parts_of(formula))
+        for kind in (kind_of(term),)
+    )
+
+
+def further_terms(formula: Formula, others: Iterable[Formula]) -> dict[tuple[str, ...], int]:
+    """Return the terms that `formula` lacks, as their features, and how many of the `others` have each."""
+    own, counts = kinds_of(formula), dict[tuple[str, ...], int]()
+    for other in others:
+        for kind in sorted(kinds_of(other) - own, key=sorted):
+            counts[tuple(sorted(kind))] = counts.get(tuple(sorted(kind)), 0) + 1
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

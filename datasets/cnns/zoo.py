@@ -1,0 +1,170 @@
+"""CNNs by name: their usual inputs and layers are shipped as text.
+
+The zoo's are written by `tools/zoo`, those of timm 0.6.12, with counts at the input sizes of its published
+benchmarks, by `tools/timm_models.py`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+
+import pandas as pd
+from trainlaw.datasets.cnns.architectures import built_architecture, shipped_architectures
+from trainlaw.datasets.cnns.graph import Cnn
+from trainlaw.datasets.files.storage import read_data_rows, read_data_table
+from trainlaw.formulas.errors import InputError, check_name, unknown_name
+
+# Larger images are typing errors; no measured run comes near.
+MAX_INPUT_PX = 8192
+MAX_CLASSES = 1_000_000
+TIMM_COUNTS_FILE = "cnns_timm.csv.gz"
+# Names of timm's CNNs begin so: other packages use some of them for other layers.
+PREFIX = "timm/"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is known of a CNN without building it.
+
+    `base` is the architecture with its variants, `family` the wider group. `input_size_px` is the height of
+    the usual image, `input_width_px` its width unless it is square.
+    """
+
+    base: str
+    family: str
+    input_size_px: int
+    n_classes: int
+    input_width_px: int | None = None
+
+    def width_px(self, height_px: int) -> int:
+        """Return the width of an image of that height, pixels.
+
+        >>> Entry("", "", 832, 91, 1344).width_px(800)
+        1280
+        """
+        if self.input_width_px is None:
+            return height_px
+        # Detectors pad images to multiples of the coarsest stride.
+        return max(height_px * self.input_width_px // self.input_size_px // 32 * 32, 32)
+
+
+@cache
+def _entries(purpose: str) -> Mapping[str, Entry]:
+    """The entries of classifiers ("classifier"), or of detectors and segmentation ("dense"), by name."""
+    found = {}
+    for row in read_data_rows("zoo.csv"):
+        if row["purpose"] == purpose:
+            width = int(row["input_width_px"]) if "input_width_px" in row else None
+            size, classes = int(row["input_size_px"]), int(row["n_classes"])
+            found[row["cnn"]] = Entry(row["base"], row["family"], size, classes, width)
+    return MappingProxyType(found)
+
+
+@cache
+def _timm_entries() -> Mapping[str, Entry]:
+    found: dict[str, Entry] = {}
+    for row in read_data_rows(TIMM_COUNTS_FILE):
+        size = int(row["input_size_px"])
+        # The smallest of the benchmarked sizes is the one that the CNN is trained with.
+        if row["cnn"] not in found or size < found[row["cnn"]].input_size_px:
+            found[row["cnn"]] = Entry(row["cnn_base"], row["cnn_family"], size, int(row["n_classes"]))
+    return MappingProxyType(dict(sorted(found.items())))
+
+
+def zoo_names() -> tuple[str, ...]:
+    """List the classifiers that `build` knows.
+
+    Returns
+    -------
+    tuple of str
+        Their names, sorted.
+    """
+    return tuple(_entries("classifier"))
+
+
+def dense_names() -> tuple[str, ...]:
+    """Return the names of the other CNNs that `build` knows: detectors and segmentation, sorted."""
+    return tuple(_entries("dense"))
+
+
+def timm_names() -> tuple[str, ...]:
+    """Return the names of timm's CNNs, each with the prefix "timm/", sorted."""
+    return tuple(_timm_entries())
+
+
+def timm_table() -> pd.DataFrame:
+    """Return the counts of timm's CNNs, one row per CNN and input size, as a new frame."""
+    return read_data_table(TIMM_COUNTS_FILE)
+
+
+def zoo_entry(name: str) -> Entry:
+    """Return architecture family and usual input of a CNN, without building it.
+
+    Parameters
+    ----------
+    name : str
+        One of `zoo_names`, `dense_names` or `timm_names`.
+
+    Returns
+    -------
+    Entry
+
+    Raises
+    ------
+    UnknownNameError
+        No CNN has that name; the message suggests near names.
+    """
+    if name.startswith(PREFIX):
+        check_name("CNN of timm", name, _timm_entries())
+        return _timm_entries()[name]
+    entry = _entries("classifier").get(name) or _entries("dense").get(name)
+    if entry is None:
+        raise unknown_name("CNN", name, (*zoo_names(), *dense_names()))
+    return entry
+
+
+def build(name: str, input_size_px: int | None = None, n_classes: int | None = None) -> Cnn:
+    """Build a CNN.
+
+    Parameters
+    ----------
+    name : str
+        One of `zoo_names`, `dense_names` or `timm_names`.
+    input_size_px, n_classes : int, optional
+        Side of the image in pixels (its height where the CNN's images are not square), and classes; those
+        usual for the CNN by default.
+
+    Returns
+    -------
+    Cnn
+
+    Raises
+    ------
+    UnknownNameError
+        No CNN has that name.
+    InputError
+        The image is too small, or a number is out of range.
+
+    Examples
+    --------
+
+    >>> build("resnet18", 64, 10).layers[-1].out_channels
+    10
+    """
+    entry = zoo_entry(name)
+    size = entry.input_size_px if input_size_px is None else input_size_px
+    classes = entry.n_classes if n_classes is None else n_classes
+    if not 1 <= size <= MAX_INPUT_PX:
+        raise InputError(f"CNN {name!r}: expected an input size of 1 to {MAX_INPUT_PX} pixels, got {size}")
+    if not 1 <= classes <= MAX_CLASSES:
+        raise InputError(f"CNN {name!r}: expected 1 to {MAX_CLASSES} classes, got {classes}")
+    file = "cnns_timm_layers.txt.xz" if name.startswith(PREFIX) else "zoo_layers.txt.xz"
+    by_size = shipped_architectures(file)[name]
+    lines = by_size.get(str(size), by_size.get("any"))
+    if lines is None:
+        raise InputError(
+            f"CNN {name!r}: its layers are known for inputs of {', '.join(by_size)} px only, got {size}"
+        )
+    layers = built_architecture(lines, size, classes, entry.width_px(size))
+    return Cnn(name, entry.base, entry.family, size, classes, layers)

@@ -1,0 +1,216 @@
+"""Tests of structure before a search: which features are mere factors, and which act only together.
+
+Each test asks whether a quantity depends on one more coordinate: a polynomial in the coordinates with it
+must fit clearly better than one without it (the F test). What holds leaves fewer and larger quantities.
+Source of the idea: Udrescu and Tegmark, "AI Feynman", 2020, there with a neural network as the smooth fit.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, combinations_with_replacement
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+from trainlaw.evolve.equations.library import ONE, Quantity, apply
+from trainlaw.formulas import Apply, Expression
+
+# Exponents that are tried, simplest first.
+EXPONENTS = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, -3.0)
+# Below this ratio of variances an extra coordinate is noise; by chance it is near 1.
+LEAST_RATIO = 1.7
+# A share of the variance that is rounding.
+ROUNDING = 1e-20
+# Standard deviations of the noise of each pass, in those of the target.
+ADDED_NOISE = (0.0, 0.005)
+# Columns of a polynomial, rows that are fitted, and features up to which there are tests.
+MOST_COLUMNS = 60
+MOST_ROWS = 800
+MOST_ATOMS = 12
+
+
+@dataclass(frozen=True)
+class View:
+    """A simpler problem: the target is `factor` times a function of the atoms.
+
+    values : of that function, (n_rows,). factor : None for 1. scale : values of the factor, (n_rows,).
+    """
+
+    atoms: tuple[Quantity, ...]
+    values: NDArray[np.float64]
+    factor: Expression | None
+    scale: NDArray[np.float64]
+
+
+def simpler_views(
+    atoms: Sequence[Quantity], y: NDArray[np.float64], generator: np.random.Generator
+) -> list[View]:
+    """Return the problem as it is, and as much simpler as the tests allow, on the rows as given.
+
+    Without noise, what the polynomials miss passes for a dependence; further passes therefore add some.
+    A view that holds by chance costs time only: all of them are screened.
+    """
+    whole = View(tuple(atoms), y, None, np.ones_like(y))
+    if not 1 < len(atoms) <= MOST_ATOMS:
+        return [whole]
+    found = {_name(whole): whole}
+    for size in ADDED_NOISE:
+        noise = size * float(np.std(y)) * generator.standard_normal(y.size)
+        for view in _chain(replace(whole, values=y + noise)):
+            found.setdefault(_name(view), view)
+    return [replace(view, values=y / view.scale) for view in found.values()]
+
+
+def _name(view: View) -> tuple[object, ...]:
+    return view.factor, frozenset(atom.expression for atom in view.atoms)
+
+
+def _chain(view: View) -> list[View]:
+    """Return the first simpler view with fewer atoms, and the one with the fewest."""
+    views = [view]
+    for _ in range(len(view.atoms)):
+        view = _peeled(views[-1])
+        if len(view.atoms) == len(views[-1].atoms):
+            view = _joined(view)
+        if len(view.atoms) == len(views[-1].atoms):
+            break
+        views.append(view)
+    return [*views[1:2], *views[2:][-1:]]
+
+
+def power(base: Expression, exponent: float) -> Expression | None:
+    """Return a power as squares, roots and products; None for 0 or where these do not suffice."""
+    if exponent < 0.0:
+        positive = power(base, -exponent)
+        return positive and Apply("div", (ONE, positive))
+    whole, half = divmod(exponent, 1.0)
+    if half not in (0.0, 0.5) or exponent > 6.0:
+        return None
+    parts: list[Expression] = [Apply("square", (base,))] * (int(whole) // 2)
+    parts += [base] * (int(whole) % 2) + [Apply("sqrt", (base,))] * int(half == 0.5)
+    return times(parts)
+
+
+def times(parts: Sequence[Expression]) -> Expression | None:
+    """Return the product of expressions, None for none."""
+    total: Expression | None = None
+    for part in parts:
+        total = part if total is None else Apply("mul", (total, part))
+    return total
+
+
+def monomial(atoms: Sequence[Expression], exponents: Sequence[float]) -> Expression | None:
+    """Return the product of powers as one quotient; None where all exponents are 0."""
+    pairs = list(zip(atoms, exponents, strict=True))
+    above = times([part for atom, e in pairs if e > 0.0 and (part := power(atom, e))])
+    below = times([part for atom, e in pairs if e < 0.0 and (part := power(atom, -e))])
+    if below is None:
+        return above
+    return Apply("div", (above or ONE, below))
+
+
+def _peeled(view: View) -> View:
+    """Return the view with every atom divided out that is a mere factor, a power."""
+    exponents = [_exponent(view, place) for place in range(len(view.atoms))]
+    if not any(exponents):
+        return view
+    # At least one atom stays: a function of nothing is a constant.
+    kept = [atom for atom, exponent in zip(view.atoms, exponents, strict=True) if not exponent]
+    if not kept:
+        exponents[0], kept = 0.0, [view.atoms[0]]
+    scale = np.prod(
+        [atom.values**e for atom, e in zip(view.atoms, exponents, strict=True) if e], axis=0, initial=1.0
+    )
+    found = monomial([atom.expression for atom in view.atoms], exponents)
+    factor = times([part for part in (view.factor, found) if part is not None])
+    return View(tuple(kept), view.values / scale, factor, view.scale * scale)
+
+
+def _exponent(view: View, place: int) -> float:
+    """Return the exponent with which one atom is a mere factor, or 0."""
+    atom = view.atoms[place]
+    if np.any(atom.values <= 0.0):
+        return 0.0
+    others = [other for i, other in enumerate(view.atoms) if i != place]
+    divided = np.array([view.values / atom.values**exponent for exponent in EXPONENTS])
+    ratios = _ratios(divided, others, atom)
+    best = int(np.argmin(ratios))
+    return EXPONENTS[best] if ratios[best] < LEAST_RATIO else 0.0
+
+
+def _joined(view: View) -> View:
+    """Return the view with the first two atoms that act only together replaced by one."""
+    for first, second in combinations(range(len(view.atoms)), 2):
+        one, two = view.atoms[first], view.atoms[second]
+        for together, extra in _ways(one, two):
+            others = [atom for i, atom in enumerate(view.atoms) if i not in (first, second)]
+            if _ratios(view.values[None], [*others, together], extra)[0] < LEAST_RATIO:
+                return replace(view, atoms=(*others, replace(together, size=1)))
+    return view
+
+
+def _ways(one: Quantity, two: Quantity) -> list[tuple[Quantity, Quantity]]:
+    """Return what two atoms may act as, each with a coordinate that would then not matter."""
+    squares = apply("square", one), apply("square", two)
+    ways = [
+        (apply("sub", one, two), one),
+        (apply("add", one, two), one),
+        (apply("add", *squares), two),
+        (apply("sub", *squares), two),
+    ]
+    if np.any(one.values <= 0.0) or np.any(two.values <= 0.0):
+        return ways
+    return [
+        (apply("div", one, two), two),
+        (apply("mul", one, two), two),
+        *ways,
+        (apply("div", squares[0], two), two),
+        (apply("mul", squares[0], two), two),
+        (apply("div", one, squares[1]), one),
+        (apply("mul", one, squares[1]), one),
+    ]
+
+
+def _ratios(values: NDArray[np.float64], atoms: Sequence[Quantity], extra: Quantity) -> NDArray[np.float64]:
+    """Return the F ratio of `extra` for each of the `values` (n, n_rows): near 1 where it does not matter."""
+    rows = slice(None, None, -(-values.shape[1] // MOST_ROWS))
+    wanted = values[:, rows]
+    coordinates = [_coordinate(atom.values[rows]) for atom in (*atoms, extra)]
+    degree = _degree(len(coordinates))
+    powers = [
+        chosen
+        for order in range(degree + 1)
+        for chosen in combinations_with_replacement(range(len(coordinates)), order)
+    ]
+    last = len(coordinates) - 1
+    powers.sort(key=lambda chosen: last in chosen)
+    fewer = sum(last not in chosen for chosen in powers)
+    table = np.array(
+        [np.prod([coordinates[i] for i in chosen], axis=0) + 0.0 * wanted[0] for chosen in powers]
+    )
+    if wanted.shape[1] < 2 * len(powers):
+        return np.full(values.shape[0], np.inf)
+    basis = np.linalg.qr(table.T)[0]
+    centred = wanted - wanted.mean(axis=1, keepdims=True)
+    total = np.sum(centred**2, axis=1)
+    part = (centred @ basis) ** 2
+    without = np.maximum(total - part[:, :fewer].sum(axis=1), 0.0)
+    left = np.maximum(without - part[:, fewer:].sum(axis=1), 0.0)
+    ratio = (part[:, fewer:].sum(axis=1) / (len(powers) - fewer)) / (
+        left / (wanted.shape[1] - len(powers)) + 1e-300
+    )
+    return np.where(without <= ROUNDING * total, 0.0, ratio)
+
+
+def _degree(count: int) -> int:
+    """Return the largest degree, at most 8, of a polynomial with few enough columns."""
+    return max([d for d in range(2, 9) if comb(count + d, d) <= MOST_COLUMNS], default=2)
+
+
+def _coordinate(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return values, or their logarithms where they spread widely, mapped to -1 to 1."""
+    if np.all(values > 0.0) and values.max() > 2.0 * values.min():
+        values = np.log(values)
+    low, high = values.min(), values.max()
+    mapped: NDArray[np.float64] = (2.0 * values - low - high) / ((high - low) or 1.0)
+    return mapped

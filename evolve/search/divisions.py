@@ -1,0 +1,134 @@
+"""Divisions of the observations: equal rows merged, groups as cases, and the rows that a search draws."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from trainlaw.evolve.machine.arrays import GROUP_LIMIT
+from trainlaw.evolve.settings import SearchSettings
+from trainlaw.formulas import InputError
+from trainlaw.formulas.errors import unknown_name
+
+# Groups beyond this number share a case with others, so that there are few cases and blocks.
+MOST_CASES = GROUP_LIMIT
+# Without groups, rows are assigned to this many cases at random.
+DEALT_CASES = 10
+# Levels of all grouped constants together; each is a constant of a fit, of which the machine holds 64.
+MOST_LEVELS = 36
+
+
+def number_groups(divisions: Sequence[ArrayLike], used: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the number of the group of each used observation, (n_divisions, n_used)."""
+    found = [np.unique(np.asarray(labels)[used], return_inverse=True)[1] for labels in divisions]
+    return np.array(found, dtype=np.int64).reshape(len(divisions), used.size)
+
+
+def levels_of(
+    settings: SearchSettings, labels: Mapping[str, ArrayLike] | None, count: int
+) -> tuple[dict[str, tuple[str, ...]], NDArray[np.float64]]:
+    """Return the values of each label of a grouped constant, and their number in each row."""
+    levels, numbers = {}, []
+    for name in settings.grouped_constants:
+        if labels is None or name not in labels:
+            raise unknown_name("label of a grouped constant", name, list(labels or ()))
+        values = np.asarray(labels[name]).astype(str)
+        if values.shape != (count,):
+            raise InputError(f"expected {count} values of the label {name!r}, got shape {values.shape}")
+        known, number = np.unique(values, return_inverse=True)
+        levels[name] = tuple(known.tolist())
+        numbers.append(number.astype(np.float64))
+    if sum(map(len, levels.values())) > MOST_LEVELS:
+        raise InputError(f"expected at most {MOST_LEVELS} values of all labels of grouped constants together")
+    return levels, np.array(numbers).reshape(len(numbers), count)
+
+
+def level_counts(levels: Mapping[str, tuple[str, ...]], features: int) -> NDArray[np.int64]:
+    """Return how many levels each column has: 0 for a feature."""
+    return np.array([0] * features + [len(values) for values in levels.values()], np.int64)
+
+
+def merge_equal_rows(
+    columns: NDArray[np.float64],
+    y: NDArray[np.float64],
+    divisions: NDArray[np.int64],
+    weight: NDArray[np.float64],
+    *,
+    always: bool,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
+    """Return equal rows as one with the sum of their weights, so that a weight of two equals a row twice.
+
+    divisions : number of the group of each row, (n_divisions, n_rows); equal rows share all. Rows then have a
+    fixed order that depends only on their contents. Without weights (`always`) and without equal rows,
+    everything is returned as it is.
+    """
+    keys = _hashes([*columns, y, *divisions])
+    _, first, owner = np.unique(keys, return_index=True, return_inverse=True)
+    same = (np.array_equal(column, column[first][owner]) for column in (*columns, y, *divisions))
+    if first.size < y.size and not all(same):
+        # Different rows share a hash: those that are equal are found by sorting.
+        table = np.vstack([columns, y, divisions]) + 0.0
+        _, first, owner = np.unique(table, axis=1, return_index=True, return_inverse=True)
+    if not always and first.size == y.size:
+        return columns, y, divisions, weight
+    order = np.argsort(keys[first])
+    first, owner = first[order], np.argsort(order)[owner.reshape(-1)]
+    summed = np.bincount(owner, weights=weight).astype(np.float64)
+    return np.ascontiguousarray(columns[:, first]), y[first], divisions[:, first], summed
+
+
+def _hashes(columns: Sequence[NDArray[Any]]) -> NDArray[np.uint64]:
+    """Return a 64-bit hash of each row (n_rows,): an order by hashes is free of any trend in the data."""
+    keys = np.zeros(columns[0].size, np.uint64)
+    for column in columns:
+        # Adding 0.0 turns -0.0 into 0.0, which is equal but has other bits.
+        # Fibonacci hashing (Knuth, "The Art of Computer Programming", volume 3, 6.4).
+        keys ^= (column + 0.0).view(np.uint64)
+        keys *= np.uint64(0x9E3779B97F4A7C15)
+        keys ^= keys >> np.uint64(29)
+    return keys
+
+
+def make_cases(
+    group: NDArray[np.int64] | None, weight: NDArray[np.float64], settings: SearchSettings
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the case of each observation, numbered from 0 without gaps, and weights that balance groups."""
+    if group is None:
+        return deal_rows(weight.size, settings.random_seed), weight
+    counts = np.bincount(group, weights=weight)
+    weight = weight * counts[group] ** -settings.group_weight_power
+    return few_cases(group), weight
+
+
+def few_cases(group: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return groups as cases, numbered from 0 without gaps; of many groups, some share one."""
+    return np.unique(group % MOST_CASES, return_inverse=True)[1]
+
+
+def draw_observations(
+    cases: Sequence[NDArray[np.int64]], settings: SearchSettings
+) -> NDArray[np.int64] | None:
+    """Return the observations to which the search fits, ascending; None for all.
+
+    cases : of each division the number of each observation's case, (n_observations,). Of observations with
+    the same cases the same share is drawn, at least one.
+    """
+    count = cases[0].size
+    wanted = settings.search_rows or count
+    if count <= wanted:
+        return None
+    stratum = np.zeros(count, np.int64)
+    for numbers in cases:
+        stratum = np.unique(stratum * (int(numbers.max()) + 1) + numbers, return_inverse=True)[1]
+    order = np.random.default_rng(settings.random_seed).permutation(count)
+    order = order[np.argsort(stratum[order], kind="stable")]
+    sizes = np.bincount(stratum)
+    place = np.arange(count) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    most = np.maximum(sizes * wanted // count, 1)
+    return np.sort(order[place < np.repeat(most, sizes)])
+
+
+def deal_rows(count: int, seed: int) -> NDArray[np.int64]:
+    """Return a case per row where there are no groups: equal shares at random."""
+    cases = max(1, min(DEALT_CASES, count // 5))
+    return np.random.default_rng(seed).permutation(np.arange(count) % cases)

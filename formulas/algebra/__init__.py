@@ -1,0 +1,1 @@
+"""Closed-form expressions: operators, units, text, values, derivatives, simplification."""

@@ -1,0 +1,72 @@
+"""The shapes that errors and provenance have in a formula's file, wherever they have entries that are used.
+
+Other entries may be anything. A file may come from anyone, and whatever shows a formula relies on these.
+"""
+
+from collections.abc import Iterable
+
+from trainlaw.formulas.errors import InputError, shown
+from trainlaw.formulas.files.codec import (
+    anything,
+    every,
+    finite_number,
+    listed,
+    optional,
+    record,
+    text,
+    whole,
+)
+
+
+def _share(value: object, place: str) -> float:
+    number = finite_number(value, place)
+    if not 0 <= number <= 1:
+        raise InputError(f"expected a share from 0 to 1 as {place}, got {shown(value)}")
+    return number
+
+
+def _at_least_one(value: object, place: str) -> float:
+    number = finite_number(value, place)
+    if number < 1:
+        raise InputError(f"expected a factor of at least 1 as {place}, got {shown(value)}")
+    return number
+
+
+_NUMBER, _FACTOR = optional(finite_number), optional(_at_least_one)
+_TEXTS = listed(text)
+_LINES = listed(record({"name": text, "rows": whole, "errors": every(_NUMBER)}, {"members": _TEXTS}))
+_BY_CLASS = record({"level": _NUMBER, "factors": every(_FACTOR), "groups": every(whole)})
+
+_SHARES = listed(record({"features": _TEXTS, "share": _share, "amount_share": _share}))
+_CHOSEN_AGAIN = record({"resamples": whole, "seeds": whole, "terms": _SHARES})
+
+ERRORS = record(
+    {},
+    {
+        "protocol": text,
+        "missing": _TEXTS,
+        "estimators": _TEXTS,
+        "interval": record({}, {"factor": _FACTOR, "coverage_percent": _NUMBER, "over": text}),
+        "interval_by_class": _BY_CLASS,
+        "interval_of_new_generation": _BY_CLASS,
+        "summary": every(every(_NUMBER)),
+        "summary_intervals": every(every(listed(_NUMBER, 2))),
+        "joint_range": every(anything),
+        "chosen_again": _CHOSEN_AGAIN,
+        **dict.fromkeys(("gpu_group", "cnn_base", "precision", "generation", "layout"), _LINES),
+    },
+)
+PROVENANCE = record(
+    {},
+    {
+        **dict.fromkeys(("trainlaw_version", "table", "table_sha256", "method", "caution"), text),
+        **dict.fromkeys(("precisions", "generations", "vendors", "algorithms"), _TEXTS),
+        "calibrated": record({}, {"gpus": _TEXTS, "precisions": _TEXTS, "runs": whole}),
+    },
+)
+
+
+def check_cases(cases: object, features: Iterable[str], keys: Iterable[str]) -> None:
+    """Raise InputError where worked cases are no list of objects: a number per feature, a text per key."""
+    needed = {**dict.fromkeys(features, finite_number), **dict.fromkeys(keys, text)}
+    listed(record(needed, {"published_min": finite_number}))(cases, "cases")

@@ -1,0 +1,1 @@
+"""Bounds of an expression over a box, and proofs of its sign and of how it moves there."""

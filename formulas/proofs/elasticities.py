@@ -1,0 +1,429 @@
+"""Bounds of elasticities over a box, and what they prove: that a time never falls, or never rises.
+
+The elasticity of f in x is (x / f) df/dx: by how many per cent f grows per per cent of x. Of a product it is
+the sum, of a quotient the difference, of a power the exponent times that of the base, and of a sum, maximum
+or minimum of positive terms it lies between those of the terms, whatever their sizes. So formulas of sums and
+maxima of products are decided without bisecting a box of twenty quantities: in one pass over the tree.
+"""
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+import numpy as np
+from trainlaw.formulas.algebra.derivatives import partials
+from trainlaw.formulas.algebra.expression import (
+    Apply,
+    Constant,
+    Expression,
+    Variable,
+    fold,
+    substitute,
+    variables,
+)
+from trainlaw.formulas.algebra.intervals import MARGIN, SMALLEST, Interval
+from trainlaw.formulas.algebra.operators import OPERATORS
+from trainlaw.formulas.algebra.text import to_text
+from trainlaw.formulas.algebra.tidying import merged
+from trainlaw.formulas.proofs.enclosure import Box, check_box, enclose, one_box
+
+Bounds = tuple[float, float]
+ZERO: Bounds = (0.0, 0.0)
+ANY: Bounds = (-math.inf, math.inf)
+# What operators of one argument do to its elasticity. tanh is concave from 0: it grows at most in proportion.
+_SCALES: Mapping[str, Bounds] = {
+    "abs": (1.0, 1.0),
+    "inv": (-1.0, -1.0),
+    "sqrt": (0.5, 0.5),
+    "cbrt": (0.3333, 0.3334),
+    "square": (2.0, 2.0),
+    "cube": (3.0, 3.0),
+    "tanh": (0.0, 1.0),
+}
+_CHOICES = ("add", "max", "min")
+_MOST_TEXT = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Outcome of a proof.
+
+    Parameters
+    ----------
+    status : {"proved", "refuted", "undecided"}
+        The outcome.
+    witness : tuple of mapping
+        Points that refute the claim: one for a sign, two for monotonicity.
+    elasticity : tuple of float
+        Bounds of the elasticity of the whole expression over the box, where they were computed.
+    blame : tuple of str
+        The terms whose elasticities leave the claim open, with the bounds of these.
+    """
+
+    status: Literal["proved", "refuted", "undecided"]
+    witness: tuple[Mapping[str, float], ...] = ()
+    elasticity: Bounds = ANY
+    blame: tuple[str, ...] = ()
+
+    @property
+    def proved(self) -> bool:
+        """Whether the claim holds everywhere in the box."""
+        return self.status == "proved"
+
+
+class _Move(NamedTuple):
+    """What a motion does to a node over the box: bounds of its elasticity, and of value times elasticity."""
+
+    elasticity: Bounds
+    slope: Bounds
+
+
+_STILL = _Move(ZERO, ZERO)
+
+
+class _Node(NamedTuple):
+    """One of the different nodes of a tree: its arguments by place, and the names that occur in it."""
+
+    node: Expression
+    arguments: tuple[int, ...]
+    names: frozenset[str]
+
+
+class Elasticities:
+    """Elasticities of one expression over one box, in any variable or in several that move together.
+
+    Like terms and factors are merged first, so that `(a + b) - a` is `b`; their constants are rounded once.
+    Proofs are of the expression in exact arithmetic, bounded with outward rounding.
+
+    Parameters
+    ----------
+    expression : Expression
+        Any expression; only parts that are never negative have elasticities.
+    box : mapping of str to (float, float)
+        Lowest and highest value per variable. Amounts of work may be 0, which counts as the limit.
+    flags : collection of str
+        Variables that are 0 or 1 and nothing between: where a claim is open, both cases are tried.
+
+    Examples
+    --------
+    >>> from trainlaw.formulas.algebra.text import parse_text
+    >>> law = Elasticities(parse_text("w / B * w / (w + c)"), {"w": (0, 9), "B": (1, 2), "c": (1, 2)})
+    >>> law.elasticity({"w": 1}), law.monotone("B", -1).proved
+    ((1.0, 2.0), True)
+    """
+
+    def __init__(self, expression: Expression, box: Box, flags: Collection[str] = ()) -> None:
+        """Merge like terms and number the different nodes; raises as `bounds`."""
+        self._box = check_box(expression, box)
+        self._ranges = one_box(self._box)
+        self._expression = expression
+        self._flags = [name for name in variables(expression) if name in flags]
+        self._nodes = _numbered(merged(expression))
+        self._cases: dict[str, tuple[Elasticities, Elasticities]] = {}
+
+    @cached_property
+    def valid(self) -> bool:
+        """Whether the expression is defined and finite everywhere in the box."""
+        return bool(enclose(self._expression, self._ranges).total[0])
+
+    @cached_property
+    def nonnegative(self) -> bool:
+        """Whether the expression is proved to be defined and never negative everywhere in the box."""
+        if self.valid and self._values[-1][0] >= 0:
+            return True
+        everywhere = [len(self._nodes) - 1]
+        return any(low.nonnegative and high.nonnegative for low, high in self._split(everywhere))
+
+    def elasticity(self, together: Mapping[str, float]) -> Bounds:
+        """Return the lowest and highest elasticity; infinite where nothing is known.
+
+        together : exponents of the variables that move: {"x": 1, "y": 2} where y grows as the square of x.
+        """
+        return self._moves(together)[-1].elasticity
+
+    def monotone(self, together: str | Mapping[str, float], direction: int = 1) -> Proof:
+        """Prove that the expression is valid and never falls (direction 1) or never rises (-1) in the box.
+
+        together : a variable, or the exponents of several that move together.
+        """
+        motion = {together: 1.0} if isinstance(together, str) else together
+        moves = self._moves(motion)
+        bounds = moves[-1].elasticity
+        negative = [name for name in motion if self._box.get(name, ZERO)[0] < 0]
+        if negative:
+            return Proof("undecided", (), bounds, (f"{negative[0]} may be negative",))
+        if self.valid and _goes(moves[-1], direction):
+            return Proof("proved", elasticity=bounds)
+        blamed = self._blamed(moves, direction)
+        for low, high in self._split(blamed):
+            proof = low.monotone(motion, direction)
+            other = high.monotone(motion, direction) if proof.proved else proof
+            if other.proved:
+                return Proof("proved", elasticity=_hull([proof.elasticity, other.elasticity]))
+        return Proof("undecided", (), bounds, self._words(blamed, moves))
+
+    def _split(self, places: Collection[int]) -> list[tuple["Elasticities", "Elasticities"]]:
+        """Return the cases 0 and 1 of the first flag that occurs at these places; empty without one."""
+        names = frozenset[str]().union(*(self._nodes[place].names for place in places))
+        chosen = [name for name in self._flags if name in names][:1]
+        for name in chosen:
+            if name not in self._cases:
+                fixed = [substitute(self._expression, {name: Constant(value)}) for value in (0.0, 1.0)]
+                low, high = (Elasticities(case, self._box, self._flags) for case in fixed)
+                self._cases[name] = low, high
+        return [self._cases[name] for name in chosen]
+
+    def _words(self, places: Collection[int], moves: list[_Move]) -> tuple[str, ...]:
+        """Return the terms at these places as text, with the bounds of their elasticities."""
+        if not self.valid:
+            return ("it is not defined everywhere in the box",)
+        return tuple(_words(self._nodes[place].node, moves[place].elasticity) for place in places)
+
+    @cached_property
+    def _values(self) -> list[Bounds]:
+        """Bounds of the value of each node."""
+        found: list[Bounds] = []
+        intervals: list[Interval] = []
+        with np.errstate(all="ignore"):
+            for row in self._nodes:
+                if isinstance(row.node, Apply):
+                    arguments = (intervals[place] for place in row.arguments)
+                    intervals.append(OPERATORS[row.node.operator].enclose(*arguments))
+                else:
+                    intervals.append(enclose(row.node, self._ranges))
+                found.append((float(intervals[-1].low[0]), float(intervals[-1].high[0])))
+        return found
+
+    def _moves(self, together: Mapping[str, float]) -> list[_Move]:
+        """Return what a motion does to each node."""
+        found: list[_Move] = []
+        moving = frozenset(together)
+        for place, row in enumerate(self._nodes):
+            if not row.names & moving:
+                found.append(_STILL)
+            elif isinstance(row.node, Variable):
+                exponent = together[row.node.name]
+                found.append(_from_elasticity((exponent, exponent), self._values[place]))
+            else:
+                found.append(self._moved(place, [found[argument] for argument in row.arguments]))
+        return found
+
+    def _moved(self, place: int, moves: list[_Move]) -> _Move:
+        """Return what a motion does to a node that it moves, from what it does to the arguments."""
+        row, value = self._nodes[place], self._values[place]
+        assert isinstance(row.node, Apply)
+        inner = [self._values[argument] for argument in row.arguments]
+        operator = row.node.operator
+        if operator in ("max", "min"):
+            kept = _undecided(operator, inner)
+            moves, inner = [moves[index] for index in kept], [inner[index] for index in kept]
+        elasticity = _elasticity(operator, moves, inner)
+        if elasticity is not None and value[0] >= 0:
+            return _from_elasticity(elasticity, value)
+        slope = self._slope(operator, moves, inner, value)
+        return _Move(_quotient(slope, value), slope)
+
+    def _slope(self, operator: str, moves: list[_Move], inner: list[Bounds], value: Bounds) -> Bounds:
+        """Return bounds of the derivative along the motion, by the chain rule."""
+        slopes = [move.slope for move in moves]
+        if operator in ("max", "min"):
+            return _hull(slopes)
+        if operator == "step":
+            # The jump has no derivative, but it goes the way of the argument.
+            low, high = slopes[0]
+            return (0.0 if low >= 0 else -math.inf), (0.0 if high <= 0 else math.inf)
+        ranges = one_box(dict(zip("ab", inner, strict=False)))
+        total = ZERO
+        for partial, slope in zip(partials(operator), slopes, strict=True):
+            if slope != ZERO:
+                factor = enclose(partial, ranges)
+                total = _plus(total, _times((float(factor.low[0]), float(factor.high[0])), slope))
+        return total
+
+    def _blamed(self, moves: list[_Move], direction: int) -> list[int]:
+        """Return the places of the smallest terms whose trend is not proved."""
+        pending: list[tuple[int, int]] = [(len(self._nodes) - 1, direction)]
+        found: dict[int, None] = {}
+        while pending:
+            place, wanted = pending.pop()
+            if _goes(moves[place], wanted):
+                continue
+            parts = self._parts(place, moves, wanted)
+            pending += reversed(parts)
+            if not any(not _goes(moves[part], sign) for part, sign in parts):
+                found[place] = None
+        # Where only the validity is open, everything may be to blame.
+        return list(found) or [len(self._nodes) - 1]
+
+    def _parts(self, place: int, moves: list[_Move], wanted: int) -> list[tuple[int, int]]:
+        """Return the arguments on which the trend of a node depends term by term, each with its direction."""
+        node, arguments, _ = self._nodes[place]
+        if not isinstance(node, Apply):
+            return []
+        if node.operator in _CHOICES:
+            return [(argument, wanted) for argument in arguments]
+        if node.operator in ("sub", "neg"):
+            # What is taken off is to blame together with what it is taken from.
+            return [(arguments[0], wanted if node.operator == "sub" else -wanted)]
+        moving = [argument for argument in arguments if moves[argument] is not _STILL]
+        still = [argument for argument in arguments if moves[argument] is _STILL]
+        scaled = node.operator == "mul" or (node.operator == "div" and arguments[1] in still)
+        if scaled and len(moving) == 1 and all(self._values[argument][0] >= 0 for argument in still):
+            return [(moving[0], wanted)]
+        return []
+
+
+def _numbered(expression: Expression) -> list[_Node]:
+    """Return the different nodes of an expression, arguments first."""
+    places: dict[object, int] = {}
+    rows: list[_Node] = []
+
+    def place(key: object, row: _Node) -> int:
+        if key not in places:
+            places[key] = len(rows)
+            rows.append(row)
+        return places[key]
+
+    def applied(node: Apply, arguments: tuple[int, ...]) -> int:
+        names = frozenset[str]().union(*(rows[argument].names for argument in arguments))
+        return place((node.operator, arguments), _Node(node, arguments, names))
+
+    fold(
+        expression,
+        lambda node: place(node, _Node(node, (), frozenset())),
+        lambda node: place(node, _Node(node, (), frozenset([node.name]))),
+        applied,
+    )
+    return rows
+
+
+def _elasticity(operator: str, moves: list[_Move], inner: list[Bounds]) -> Bounds | None:
+    """Return the elasticity of an operator; None: no rule, or an argument that may be negative."""
+    own = [move.elasticity for move in moves]
+    if operator == "exp":
+        return moves[0].slope
+    if operator == "pow":
+        return _of_power(moves, inner)
+    if not all(low >= 0 for low, _ in inner):
+        return None
+    if operator in _CHOICES:
+        return _hull(own)
+    if operator in ("mul", "div"):
+        return _plus(own[0], own[1] if operator == "mul" else _negated(own[1]))
+    return _times(_SCALES[operator], own[0]) if operator in _SCALES else None
+
+
+def _of_power(moves: list[_Move], inner: list[Bounds]) -> Bounds | None:
+    """Return the elasticity of a^b: b times that of a, and log(a) times the slope of b."""
+    (low, high), exponents = inner
+    if not low >= 0:
+        return None
+    elasticity = _times(exponents, moves[0].elasticity)
+    if moves[1] is _STILL:
+        return elasticity
+    if low == 0:
+        return None
+    logs = _outward(math.log(low))[0], _outward(math.log(high))[1]
+    return _plus(elasticity, _times(logs, moves[1].slope))
+
+
+def _undecided(operator: str, inner: list[Bounds]) -> list[int]:
+    """Return the arguments of a maximum or minimum that can be its value."""
+    (low, high), (other_low, other_high) = inner
+    if operator == "min":
+        low, high, other_low, other_high = -high, -low, -other_high, -other_low
+    if low >= other_high:
+        return [0]
+    return [1] if other_low >= high else [0, 1]
+
+
+def _goes(move: _Move, direction: int) -> bool:
+    """Return whether a motion never lowers (direction 1) or never raises the value."""
+    return move.slope[0] >= 0 if direction > 0 else move.slope[1] <= 0
+
+
+def _words(node: Expression, elasticity: Bounds) -> str:
+    text = to_text(node, 4)
+    shown = text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}..."
+    return f"{shown}: elasticity {elasticity[0]:.3g} to {elasticity[1]:.3g}"
+
+
+# Interval arithmetic on plain floats: numpy's costs thirty times as much for single numbers.
+def _from_elasticity(elasticity: Bounds, value: Bounds) -> _Move:
+    """Return the move of a value that is never negative, which elasticity times value makes complete."""
+    if not value[0] >= 0:
+        slope = _times(elasticity, value)
+        return _Move(ANY, slope)
+    return _Move(elasticity, _times(elasticity, value))
+
+
+def _outward(value: float) -> Bounds:
+    if value == 0:
+        return ZERO  # log(1), which is exact
+    width = abs(value) * MARGIN
+    return math.nextafter(value - width, -math.inf), math.nextafter(value + width, math.inf)
+
+
+def _hull(items: list[Bounds]) -> Bounds:
+    return min(low for low, _ in items), max(high for _, high in items)
+
+
+def _negated(a: Bounds) -> Bounds:
+    return -a[1], -a[0]
+
+
+def _plus(a: Bounds, b: Bounds) -> Bounds:
+    low, high = a[0] + b[0], a[1] + b[1]
+    if math.isnan(low) or math.isnan(high):
+        return ANY
+    if _rounding_error(a[0], b[0], low) != 0:
+        low = math.nextafter(low, -math.inf)
+    if _rounding_error(a[1], b[1], high) != 0:
+        high = math.nextafter(high, math.inf)
+    return low, high
+
+
+def _rounding_error(a: float, b: float, total: float) -> float:
+    """Return what the sum lacks to a + b, exactly (Knuth's two-sum); 0 for an infinite one."""
+    if math.isinf(total):
+        return 0.0
+    back = total - a
+    return (a - (total - back)) + (b - back)
+
+
+def _times(a: Bounds, b: Bounds) -> Bounds:
+    ends = [_product(x, y) for x in a for y in b]
+    if any(math.isnan(low) for low, _ in ends):
+        return ANY
+    return min(low for low, _ in ends), max(high for _, high in ends)
+
+
+def _product(x: float, y: float) -> Bounds:
+    """Return bounds of x * y: 0 times infinity is 0, and an underflow keeps its sign."""
+    if x == 0 or y == 0:
+        return ZERO
+    value = x * y
+    if value == 0:
+        value = math.copysign(SMALLEST, x) * math.copysign(1.0, y)
+    if abs(x) == 1 or abs(y) == 1 or math.isinf(value) or math.isnan(value):
+        return value, value
+    return math.nextafter(value, -math.inf), math.nextafter(value, math.inf)
+
+
+def _quotient(slope: Bounds, value: Bounds) -> Bounds:
+    """Return bounds of slope / value of a value that is never negative."""
+    if not value[0] >= 0:
+        return ANY
+    least = _inverse(value[1], upwards=False)
+    most = _inverse(value[0], upwards=True)
+    return _times(slope, (least, most))
+
+
+def _inverse(value: float, *, upwards: bool) -> float:
+    if value == 0:
+        return math.inf
+    if math.isinf(value):
+        return 0.0
+    return math.nextafter(1.0 / value, math.inf if upwards else 0.0)

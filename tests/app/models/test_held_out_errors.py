@@ -1,0 +1,226 @@
+"""Errors of a study with several seeds, and its intervals by class of runs and for new generations."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from trainlaw.app.predictions.predict import predict_runs
+from trainlaw.app.report.errors import _interval_of
+from trainlaw.app.studies.kinds.kind import study_labels
+from trainlaw.app.terminal.formula import errors_text
+from trainlaw.datasets import RunTable, configuration, load
+from trainlaw.validate import StudyResult
+from trainlaw.validate.held_out_errors import (
+    BY_CNN,
+    BY_GPU,
+    MACRO,
+    OURS,
+    error_lines,
+    errors_frame,
+    errors_json,
+    estimators,
+    interval_factors,
+    overall_error,
+    run_classes,
+    searches_of,
+    summary_interval,
+)
+from trainlaw.validate.metrics import absolute_percentage_errors
+
+SEEDS = ("trainlaw", "trainlaw seed 1", "trainlaw seed 2")
+
+
+def result_of(table, deviations):
+    """Held-out predictions with errors of given size, by estimator."""
+    labels, seconds = study_labels(table), table.seconds
+    frame = labels.assign(
+        row=np.arange(len(table)), split="fold", configuration=labels["cnn"], measured_s=seconds
+    )
+    generator = np.random.default_rng(0)
+    for name, deviation in deviations.items():
+        frame[name] = seconds * np.exp(generator.normal(0, deviation, len(seconds)))
+    return StudyResult(frame, tuple(deviations))
+
+
+@pytest.fixture(scope="module")
+def table():
+    return RunTable("part", load("default").frame.iloc[::20])
+
+
+@pytest.fixture(scope="module")
+def seeded(table):
+    return result_of(table, {**dict(zip(SEEDS, (0.1, 0.15, 0.3), strict=True)), "roofline": 0.6})
+
+
+@pytest.fixture(scope="module")
+def errors(seeded, table):
+    return errors_json(seeded, "5 folds", new_generations=result_of(table, {OURS: 0.8}))
+
+
+def of_one(result, name):
+    """The errors of one estimator, as if it were the only one."""
+    others = [other for other in result.estimators if other != name]
+    alone = result.predictions.drop(columns=others).rename(columns={name: OURS})
+    return errors_frame(StudyResult(alone, (OURS,))).set_index(["level", "name"])["mape_percent"]
+
+
+@pytest.mark.slow
+def test_errors_are_means_over_seeds_on_every_level(seeded):
+    frame = errors_frame(seeded)
+    ours = frame[frame["estimator"] == OURS].set_index(["level", "name"])
+    expected = np.mean([of_one(seeded, name).loc[ours.index] for name in SEEDS], axis=0)
+    assert ours["mape_percent"].to_numpy() == pytest.approx(expected, rel=1e-6)
+    assert not frame.duplicated(["level", "name", "estimator"]).any()
+    single = frame[frame["estimator"].isin(SEEDS[1:])]
+    assert single["level"].tolist() == ["all", "all"]
+    assert frame["n_rows"].dtype == int
+    assert frame["estimator"].iloc[:4].tolist() == [*SEEDS, "roofline"]
+
+
+def test_errors_without_further_seeds_are_those_of_the_one(seeded):
+    alone = StudyResult(seeded.predictions.drop(columns=list(SEEDS[1:])), (OURS, "roofline"))
+    assert "seeds" not in errors_json(alone, "5 folds")
+    assert searches_of(alone) == (OURS,)
+    assert errors_frame(alone)["estimator"].unique().tolist() == [OURS, "roofline"]
+
+
+def test_a_formula_carries_the_error_of_each_seed(formula, errors, seeded):
+    law = replace(formula, errors=errors)
+    assert searches_of(seeded) == SEEDS
+    assert estimators(law) == (OURS, "roofline")
+    of_seeds = errors["seeds"][MACRO]
+    assert len(of_seeds) == 3 and of_seeds == sorted(of_seeds)
+    assert np.mean(of_seeds) == pytest.approx(overall_error(law, OURS))
+    assert overall_error(law, SEEDS[2]) == pytest.approx(of_seeds[2])
+    for level in (BY_GPU, BY_CNN, "precision", "generation", "layout"):
+        assert {name for line in error_lines(law, level) for name in line.errors} == {OURS, "roofline"}
+
+
+def test_intervals_contain_the_mean_over_seeds(formula, errors):
+    law = replace(formula, errors=errors)
+    for metric in (MACRO, "mape_percent", "within_25_percent", "faster_gpu_percent"):
+        low, high = summary_interval(law, OURS, metric)
+        assert low <= overall_error(law, OURS, metric) <= high
+
+
+def test_the_report_has_intervals_of_the_mean_over_seeds(seeded, formula, errors):
+    class Outcome:
+        result = seeded
+
+    low, high = _interval_of(Outcome, "precision", BY_GPU)("fp32")
+    inside = seeded.labels("precision") == "fp32"
+    mean = np.mean(
+        [absolute_percentage_errors(seeded.measured_s, seeded.predicted_s(name)) for name in SEEDS], axis=0
+    )
+    assert low <= mean[inside].mean() <= high
+
+
+def test_classes_are_precision_and_layout_or_the_vendor():
+    found = run_classes(
+        np.array(["fp32", "amp", "amp", "amp"]),
+        np.array(["nchw", "unknown", "channels_last", "channels_last"]),
+        np.array(["NVIDIA", "NVIDIA", "NVIDIA", "AMD"]),
+    )
+    assert found.tolist() == ["fp32", "amp", "amp, channels last", "AMD"]
+
+
+def law_with(formula, errors, **provenance):
+    return replace(formula, errors=errors, provenance={**formula.provenance, **provenance})
+
+
+INTERVALS = {
+    "interval": {"level": 0.9, "factor": 1.5},
+    "interval_by_class": {"level": 0.9, "factors": {"fp32": 1.2, "amp": 1.4, "AMD": 2.0}, "groups": {}},
+    "interval_of_new_generation": {"level": 0.9, "factors": {"fp32": 1.6, "amp": None}, "groups": {}},
+}
+
+
+def run_on(gpu, precision="fp32", layout="nchw"):
+    return configuration(cnn="resnet50", gpu=gpu, batch_per_gpu=32, precision=precision, layout=layout)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "precision", "layout", "factor"),
+    [
+        ("T4", "fp32", "nchw", 1.2),
+        ("T4", "amp", "nchw", 1.4),
+        ("T4", "amp", "channels_last", 2.0),  # a class without held-out runs gets the widest
+        ("A40", "fp32", "nchw", 1.6),
+        ("A40", "amp", "nchw", np.nan),
+        ("Radeon RX 7900 XTX", "fp32", "nchw", np.nan),
+    ],
+)
+def test_the_interval_of_a_run_is_that_of_its_class_and_generation(formula, gpu, precision, layout, factor):
+    law = law_with(formula, INTERVALS, generations=["Turing"], vendors=["NVIDIA"])
+    assert interval_factors(law, run_on(gpu, precision, layout)).tolist() == pytest.approx(
+        [factor], nan_ok=True
+    )
+
+
+def test_formulas_without_classes_or_generations_keep_their_interval(formula):
+    overall = {"interval": INTERVALS["interval"]}
+    assert interval_factors(law_with(formula, overall), run_on("A40")).tolist() == [1.5]
+    assert np.isnan(interval_factors(law_with(formula, {}), run_on("A40"))).all()
+    known = {name: INTERVALS[name] for name in ("interval", "interval_by_class")}
+    assert interval_factors(law_with(formula, known), run_on("A40")).tolist() == [1.2]
+    assert interval_factors(law_with(formula, known, generations=[]), run_on("A40")).tolist() == [1.2]
+
+
+def test_predictions_have_the_interval_of_their_class(formula):
+    law = law_with(formula, INTERVALS, generations=["Turing", "Ampere"], vendors=["NVIDIA"])
+    for precision, factor in (("fp32", 1.2), ("amp", 1.4)):
+        (found,) = predict_runs(law, run_on("T4", precision))
+        assert found.high_s / found.time_s == pytest.approx(factor)
+        assert found.time_s / found.low_s == pytest.approx(factor)
+    unknown = law_with(formula, INTERVALS, generations=["Turing"], vendors=["NVIDIA"])
+    (found,) = predict_runs(unknown, run_on("A40", "amp"))
+    assert found.low_s is None and found.high_s is None
+
+
+@pytest.mark.parametrize(
+    ("gpu", "warning"),
+    [
+        ("T4", None),
+        ("A40", "no training run is on a GPU of the generation Ampere"),
+        ("Radeon RX 7900 XTX", "no training run is on a GPU of AMD"),
+    ],
+)
+def test_unseen_generations_and_vendors_are_warned_of(formula, gpu, warning):
+    law = law_with(formula, INTERVALS, generations=["Turing"], vendors=["NVIDIA"])
+    (found,) = predict_runs(law, run_on(gpu))
+    said = [text for text in found.warnings if text.startswith("no training run is on")]
+    assert said == ([warning] if warning else [])
+    (found,) = predict_runs(formula, run_on(gpu))
+    assert not [text for text in found.warnings if text.startswith("no training run is on")]
+
+
+def test_a_study_makes_wider_intervals_for_worse_classes_and_new_generations(table):
+    result = result_of(table, {OURS: 0.05})
+    amp = result.predictions["precision"] == "amp"
+    worse = result.predictions.assign(
+        **{OURS: result.predictions[OURS].where(~amp, 1.4 * result.predictions[OURS])}
+    )
+    new = result_of(table, {OURS: 0.5})
+    errors = errors_json(StudyResult(worse, (OURS,)), "5 folds", new_generations=new)
+    by_class, of_new = (
+        errors[name]["factors"] for name in ("interval_by_class", "interval_of_new_generation")
+    )
+    assert by_class["fp32"] < 1.4 < by_class["amp"]
+    assert of_new["fp32"] > by_class["fp32"]
+    assert errors["interval_by_class"]["groups"]["fp32"] > 5
+    assert "interval_of_new_generation" not in errors_json(result, "5 folds")
+    assert "interval_by_class" not in errors_json(result, "5 folds", BY_CNN)
+
+
+def test_a_terminal_lists_the_architectures_with_the_most_runs_best_first(formula):
+    lines = [
+        {"name": f"net{number}", "rows": 10 * number, "errors": {OURS: 50.0 - number}, "members": []}
+        for number in range(30, 0, -1)
+    ]
+    law = replace(formula, errors={**formula.errors, "estimators": [OURS], BY_CNN: lines})
+    text = errors_text(law)
+    shown = [line.split()[0] for line in text.splitlines() if line.strip().startswith("net")]
+    assert shown == [f"net{number}" for number in range(30, 10, -1)]
+    assert "10 more architectures with fewer runs: errors.csv" in text
+    few = replace(law, errors={**law.errors, BY_CNN: lines[:20]})
+    assert "more architectures" not in errors_text(few)

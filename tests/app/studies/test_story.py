@@ -1,0 +1,83 @@
+"""The first line of a study's result: nothing learned, a better baseline, calibration instead."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from trainlaw.app.cli import app
+from trainlaw.app.studies.definition import StudyDefinition, definition_of
+from trainlaw.app.studies.kinds import STUDY_KINDS
+from trainlaw.app.studies.story import calibration_advice, verdict_lines
+from trainlaw.app.studies.study import study_table
+from trainlaw.app.terminal.study import study_text
+from trainlaw.datasets import RunTable, load
+from trainlaw.validate import StudyResult
+from trainlaw.validate.held_out_errors import errors_json
+from typer.testing import CliRunner
+
+
+@pytest.fixture(scope="module")
+def few(small_table):
+    table = load("fp32-2026")
+    frame = pd.read_csv(small_table, keep_default_na=False, na_values=[""]).groupby("gpu").head(4)
+    return RunTable("few.csv", frame.reset_index(drop=True), table.facts)
+
+
+def first_line(formula, few, is_evolved=True, **predicted):
+    names = tuple(predicted)
+    labels = few.labels().assign(
+        row=np.arange(len(few)), split="fold 1 of 1", configuration="", measured_s=few.seconds
+    )
+    result = StudyResult(labels.assign(**predicted), names)
+    return verdict_lines(replace(formula, errors=errors_json(result, "protocol")), result, is_evolved)
+
+
+def test_a_law_no_better_than_the_median_learned_nothing(formula, few):
+    y = few.seconds
+    median = np.full(len(y), np.median(y))
+    # A constant below the median has a lower mean percentage error, and knows no more.
+    (line,) = first_line(formula, few, trainlaw=median / 2, roofline=1.1 * y, constant=median)
+    assert line.startswith("nothing was learned: ")
+    assert line.endswith("of roofline by 1.10")
+
+
+def test_a_better_baseline_is_named_with_both_errors(formula, few):
+    y = few.seconds
+    known = {"trainlaw": 1.2 * y, "roofline": 1.1 * y, "constant": np.full(len(y), np.median(y))}
+    expected = "worse than a baseline: its held-out error is 20.0 %, of roofline 10.0 %"
+    assert first_line(formula, few, **known) == (expected,)
+    assert first_line(formula, few, False, **known) == (expected,)
+    assert first_line(formula, few, **known | {"trainlaw": 1.05 * y}) == ()
+
+
+def test_few_runs_are_for_calibration(few):
+    advice = calibration_advice(few, StudyDefinition(table="few.csv", gpu_file="my gpus.csv"), 99.0)
+    assert "calibrate instead: `trainlaw calibrate few.csv --gpu-file 'my gpus.csv'" in advice
+    assert advice.startswith(f"{len(few)} runs are few") and advice.endswith("held out 99.0 %")
+    assert ": or calibrate: " in calibration_advice(few, StudyDefinition(), 0.1)
+    assert calibration_advice(load("fp32-2026"), StudyDefinition(), 10.0) == ""
+
+
+def test_a_study_of_one_gpu_names_the_command_and_its_error(few, tmp_path):
+    path = tmp_path / "one.csv"
+    few.frame[few.frame["gpu"] == "T4"].to_csv(path, index=False)
+    done = CliRunner().invoke(app, ["study", str(path)])
+    assert done.exit_code == 2
+    assert "--split cnn" in done.stderr and "calibrate instead" in done.stderr
+    assert "error on runs left out one by one" in done.stderr
+
+
+@pytest.mark.parametrize("kind", STUDY_KINDS.values(), ids=list(STUDY_KINDS))
+def test_every_kind_is_compared_with_a_constant(kind):
+    assert "constant" in definition_of({"of": kind.name}, "test").against
+
+
+@pytest.mark.slow
+def test_a_study_of_a_constant_ends_well_and_says_so(few, tmp_path):
+    none = np.full(len(few), np.nan)
+    flat = few.frame.assign(time_s=0.1, time_min_s=none, time_max_s=none)
+    options = {"of": "free-runs", "folds": 2, "evaluations": 100, "against": "null_compute,constant"}
+    table = RunTable("flat.csv", flat, few.facts)
+    outcome = study_table(table, definition_of(options, "test"), 1, lambda *_: None, lambda *_: None)
+    assert study_text(outcome, tmp_path, 1.0).startswith("nothing was learned: ")

@@ -1,0 +1,57 @@
+"""The stack of a run follows from what is known of its software, unless it is stated."""
+
+import pandas as pd
+import pytest
+from trainlaw.datasets import configuration, load
+from trainlaw.datasets.measurements.runs import STACKS, with_defaults
+from trainlaw.datasets.measurements.stacks import UNKNOWN, stacks_of
+
+OF_A_RUN = [
+    ({"framework": "pytorch"}, "eager"),
+    ({"framework": "pytorch", "layout": "channels_last"}, "channels_last"),
+    ({"framework": "pytorch", "tuned": 1, "layout": "channels_last"}, "fused"),
+    ({"framework": "pytorch", "framework_version": "2.0.1", "compilation": "inductor"}, "channels_last"),
+    ({"framework": "pytorch", "framework_version": "2.4", "compilation": "inductor"}, "fused"),
+    ({"framework": "TensorFlow", "bench_year": 2021, "layout": "nchw"}, "channels_last"),
+    ({"framework": "TensorFlow", "bench_year": 2018}, "eager"),
+    ({"framework": "TensorFlow", "bench_year": 2021, "gpu": "GTX 1080 Ti"}, "eager"),
+    ({"framework": "TensorFlow", "bench_year": 2021, "precision": "fp32"}, "eager"),
+    ({"framework": "mxnet", "framework_version": "1.6.0(NGC 20.03)"}, "fused"),
+    ({"framework": "mxnet"}, "eager"),
+    ({"framework": "mine"}, "unknown"),
+    ({}, "unknown"),
+    ({"precision": "tf32"}, "eager"),
+]
+
+
+@pytest.mark.parametrize(("known", "stack"), OF_A_RUN)
+def test_rules_derive_the_stack(known, stack):
+    run = {"gpu": "V100-SXM2-16GB", "cnn": "resnet50", "batch_per_gpu": 8, "precision": "amp", **known}
+    assert with_defaults(pd.DataFrame([run]))["stack"].tolist() == [stack]
+
+
+def test_a_stated_stack_replaces_the_rules():
+    runs = pd.DataFrame({"layout": ["nchw"] * 3, "stack": ["fused", "unknown", None]})
+    assert with_defaults(runs)["stack"].tolist() == ["fused", "unknown", "eager"]
+
+
+def test_every_shipped_run_in_16_bits_has_a_stack():
+    for name in ("atlas-all", "atlas-multi-all"):
+        runs = load(name).frame
+        assert set(runs["stack"]) == set(STACKS) - {UNKNOWN}
+        assert (runs["stack"] == stacks_of(runs)).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "flags"),
+    [
+        ({}, [0, 0]),
+        ({"layout": "channels_last"}, [1, 0]),
+        ({"tuned": True}, [0, 1]),
+        ({"stack": "fused", "precision": "tf32"}, [0, 0]),
+        ({"stack": "unknown", "layout": "channels_last"}, [0, 0]),
+    ],
+)
+def test_features_of_a_stack_count_in_16_bits(settings, flags):
+    run = configuration(cnn="resnet50", gpu="T4", batch_per_gpu=8, **({"precision": "amp"} | settings))
+    assert run.matrix(["runs_channels_last", "runs_fused"]).tolist() == [flags]

@@ -1,0 +1,52 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from trainlaw.formulas import Apply, InputError, UnknownNameError
+from trainlaw.formulas.algebra.expression import MAX_DEPTH
+from trainlaw.formulas.algebra.json_form import from_json, to_json
+
+
+def nested(levels):
+    value = "x"
+    for _ in range(levels):
+        value = ["neg", value]
+    return value
+
+
+@given(st.from_type(Apply))
+def test_reads_back(expression):
+    assert from_json(json.loads(json.dumps(to_json(expression)))) == expression
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, True, {}, [], [1], ["neg"], ["neg", "x", "y"], ["add", 1], float("nan"), float("inf"), "",
+    "x" * 300,
+     10**400, ["neg", None], ["neg", [["x"]]], nested(10_000), ["add", *[["neg", "x"]] * 3], (1, 2)],
+)  # fmt: skip
+def test_refuses_in_one_line(value):
+    with pytest.raises(InputError) as caught:
+        from_json(value)
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 250
+
+
+def test_refuses_too_many_nodes():
+    value = "x"
+    for _ in range(14):
+        value = ["add", value, value]
+    with pytest.raises(InputError, match="10000 nodes"):
+        from_json(value)
+
+
+def test_unknown_operator_suggests():
+    with pytest.raises(UnknownNameError, match="did you mean 'add'"):
+        from_json(["addd", 1, 2])
+
+
+def test_as_many_levels_as_allowed_are_read():
+    # The variable inside is a level, too.
+    assert to_json(from_json(nested(MAX_DEPTH - 1))) == nested(MAX_DEPTH - 1)
+    with pytest.raises(InputError, match=f"at most {MAX_DEPTH} nested levels"):
+        from_json(nested(MAX_DEPTH))

@@ -1,0 +1,60 @@
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from trainlaw.formulas import DIMENSIONLESS, SECOND, Unit, UnitError
+from trainlaw.formulas.algebra.units import BASES
+
+units = st.builds(Unit, st.tuples(*[st.fractions(-3, 3, max_denominator=4) for _ in BASES]))
+
+
+@given(units)
+def test_text_reads_back(unit):
+    assert Unit.parse(str(unit)) == unit
+
+
+@given(units, units)
+def test_product_and_quotient_are_inverse(one, other):
+    assert one * other / other == one
+    assert (one * one) ** Fraction(1, 2) == one
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [("FLOP/s", "FLOP/s"), ("1", "1"), ("1/s", "1/s"), ("s*s", "s^2"), ("B/(element*s)", "B/(s*element)"),
+     ("s^(1/2)", "s^(1/2)"), ("s^-1", "1/s"), (" FLOP / MAC ", "FLOP/MAC"), ("USD/s/s", "USD/s^2")],
+)  # fmt: skip
+def test_reads(text, written):
+    assert str(Unit.parse(text)) == written
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "flop",
+        "FLOP/",
+        "s^",
+        "s^x",
+        "s^1/0",
+        "(s",
+        "s)",
+        "s s",
+        "2*s",
+        "s^(1/2",
+        "kg",
+        "s" * 300,
+        "$",
+        "(",
+    ],
+)
+def test_refuses_in_one_line(text):
+    with pytest.raises(UnitError) as caught:
+        Unit.parse(text)
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 250
+
+
+def test_constants():
+    assert DIMENSIONLESS.is_dimensionless and not SECOND.is_dimensionless
+    assert len({SECOND, Unit.parse("s"), SECOND * DIMENSIONLESS}) == 1

@@ -1,0 +1,289 @@
+"""Files and streams that once ended in a traceback, filled the memory or gave a wrong number in silence."""
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import trainlaw
+from trainlaw.app.cli import app
+from trainlaw.app.models.builtin import BUILT_IN
+from trainlaw.formulas import InputError, load_formula
+from typer.testing import CliRunner
+
+LIMIT_BYTES = 2**30
+RUNS = "gpu,cnn,batch_per_gpu,time_s\nT4,resnet50,64,0.54\n"
+PREDICT = ("predict", "--cnn", "resnet50", "--gpu", "T4", "--batch", "64")
+
+
+def run(*words):
+    return CliRunner().invoke(app, list(map(str, words)))
+
+
+def refused(result, *said):
+    """Return the one line of a refusal."""
+    assert result.exit_code == 2, (result.output, result.exception)
+    (line,) = result.stderr.splitlines()
+    assert len(line) <= 410
+    for text in said:
+        assert text in line
+    return line
+
+
+def process(*words, **options):
+    """Run the command in a process of its own, with little memory."""
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_DATA, (3 * LIMIT_BYTES, 3 * LIMIT_BYTES))
+
+    command = [sys.executable, "-P", "-m", "trainlaw", *map(str, words)]
+    return subprocess.run(command, preexec_fn=limited, timeout=60, check=False, **options)
+
+
+def test_closed_output_is_one_line():
+    command = 'exec "$0" -P -m trainlaw predict --cnn resnet50 --gpu T4 --batch 64 >&-'
+    done = subprocess.run(
+        ["sh", "-c", command, sys.executable], stderr=subprocess.PIPE, text=True, check=False
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "standard output is closed" in done.stderr
+
+
+def test_full_output_is_one_line():
+    with open("/dev/full", "w") as full:
+        done = process(*PREDICT, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (2, "trainlaw: file system: No space left on device\n")
+
+
+def test_output_in_ascii_has_escapes():
+    ascii_only = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = process("show", "--all", env=ascii_only, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\\u00b5" in done.stdout
+
+
+@pytest.fixture
+def formula_file(tmp_path):
+    """A copy of the built-in formula."""
+    return Path(shutil.copy(BUILT_IN, tmp_path / "formula.json"))
+
+
+def stored(formula_file, **changes):
+    """Write the formula again, with other fields."""
+    formula_file.write_text(json.dumps(json.loads(formula_file.read_text()) | changes))
+    return formula_file
+
+
+def test_json_with_control_characters_is_json(formula_file):
+    known = load_formula(formula_file).provenance | {"table": "a\x9bb\u202e"}
+    result = run("show", stored(formula_file, provenance=known), "--json")
+    assert json.loads(result.stdout)["provenance"]["table"] == "a\x9bb\u202e"
+
+
+def test_reversed_range_is_refused(formula_file):
+    name = next(iter(load_formula(formula_file).ranges))
+    path = stored(formula_file, ranges={name: [0.5, 0.25]})
+    refused(run("show", "--all", path), "[low, high]", "[0.5, 0.25]")
+
+
+def test_nested_columns_are_refused(tmp_path):
+    path = tmp_path / "gpus.parquet"
+    pq.write_table(pa.table({"gpu": ["T4"], "sm_count": pa.array([{"a": 1}])}), path)
+    refused(run("gpus", "list", "--gpu-file", path), "struct", "sm_count")
+
+
+def test_label_that_is_a_list_is_refused(tmp_path):
+    path = tmp_path / "list.toml"
+    path.write_text('label = []\n[held_out]\n"new" = ["T4"]\n')
+    refused(
+        run("study", "fp32-2026", "--split", "list", "--held-out", path, "--out", tmp_path / "o"), "label"
+    )
+
+
+def test_long_text_in_parquet_is_refused_before_it_fills_the_memory(tmp_path):
+    path = tmp_path / "bomb.parquet"
+    columns = {"gpu": ["x" * 20_000] * 100_000, "cnn": ["resnet50"] * 100_000}
+    pq.write_table(pa.table(columns), path, compression="zstd")
+    assert path.stat().st_size < 2_000
+    for words in (("data", "check"), ("data", "import")):
+        done = process(*words, path, capture_output=True, text=True)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert "unpacked" in done.stderr
+
+
+def test_many_columns_of_parquet_are_refused_by_name(tmp_path):
+    path = tmp_path / "wide.parquet"
+    zeros = np.zeros(1_000_000)
+    pq.write_table(pa.table({f"c{number}": zeros for number in range(60)}), path)
+    refused(run("data", "check", path), "50000000 cells")
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())])
+def test_texts_of_parquet_are_read(tmp_path, kind):
+    path = tmp_path / "runs.parquet"
+    texts = {"gpu": ["T4", "T4"], "cnn": ["resnet50", "vgg16"]}
+    columns = {name: pa.array(values).cast(kind) for name, values in texts.items()}
+    pq.write_table(pa.table(columns | {"batch_per_gpu": [64, 32], "time_s": [0.54, 0.45]}), path)
+    assert run("data", "check", path).exit_code == 0
+
+
+def test_messages_are_cut():
+    refused(run("predict", "--law", "x" * 70_000, *PREDICT[1:]))
+    refused(run("use", "/".join("x" * 200 for _ in range(40))))
+
+
+def test_numbers_in_faults_are_plain(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text(RUNS.replace("time_s", "time_s,time_max_s").replace("0.54", "0.54,0.1127"))
+    assert "got 0.1127" in run("data", "check", path).stdout
+
+
+def test_one_group_has_no_interval(tmp_path):
+    (tmp_path / "provenance.json").write_text('{"table_sha256": "0"}')
+    rows = "".join(f"{row},0,T4,resnet,0.5,{time}\n" for row, time in enumerate((0.4, 0.6)))
+    (tmp_path / "predictions.csv").write_text(f"row,split,gpu_group,cnn_base,measured_s,trainlaw\n{rows}")
+    result = run("compare", tmp_path, tmp_path, "--by", "cnn_base")
+    assert result.exit_code == 0
+    assert "no interval: it takes at least two groups; undecided" in result.stdout
+    assert "nan" not in result.stdout
+
+
+HEADER = "gpu,cnn,batch_per_gpu,time_s"
+SERIES = "T4,resnet50,8,0.08\nT4,resnet50,16,0.14\nT4,resnet50,32,0.27\nT4,vgg16,8,0.12\nT4,vgg16,32,0.45"
+WRONG_TIMES = {
+    "ms": (f"{HEADER}\nT4,resnet50,64,540\nT4,vgg16,32,450", "ms read as s"),
+    "images/s": (f"{HEADER}\nT4,resnet50,64,118\nT4,vgg16,32,71", "times those of the built-in formula"),
+    "three times": (f"{HEADER}\nT4,resnet50,64,1.6\nT4,vgg16,32,1.35", "times those of the built-in formula"),
+    "one run in ms": (f"{HEADER}\nT4,resnet50,64,540", "ms read as s"),
+    "placeholder": (f"{HEADER}\n{SERIES}\nT4,resnet18,64,9999", "row 6"),
+    "one run times 100": (f"{HEADER}\n{SERIES}\nT4,resnet18,64,19", "row 6"),
+    "contradiction": (f"{HEADER}\n{SERIES}\nT4,resnet50,32,0.027", "contradict"),
+    "forward pass": (f"{HEADER},timed_parts\nT4,resnet50,64,0.17,forward", "forward in row 1"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_TIMES)
+def test_wrong_times_are_asked_about_by_every_reader(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    content, said = WRONG_TIMES[name]
+    path = tmp_path / "runs.csv"
+    path.write_text(f"{content}\n")
+    law = "6 * macs * batch / peak / 0.4"
+    for words in (("data", "check"), ("calibrate",), ("study",), ("validate", "--formula", law)):
+        refused(run(*words, path), said)
+    with pytest.raises(InputError, match=said):
+        trainlaw.calibrate("built-in", path)
+    assert "doubtful: " in run("data", "outliers", path).stdout
+    imports = ("data", "import", path, "--precision", "fp32", "--yes", "--out", tmp_path / "out.csv")
+    assert run(*imports).exit_code == 2
+    assert [place.name for place in tmp_path.iterdir()] == ["runs.csv"]
+    assert run("calibrate", path, "--trust", "--out", "law").exit_code == 2 * (name == "forward pass")
+
+
+def test_no_interval_is_narrower_than_the_error_of_the_runs_left_out(tmp_path):
+    path = tmp_path / "runs.csv"
+    before = trainlaw.load_formula().errors["interval"]["factor"]
+    for rows, least in (("T4,resnet50,64,0.54", before), ("T4,resnet50,64,1.6\nT4,vgg16,32,1.35", 1.3)):
+        path.write_text(f"{HEADER}\n{rows}\n")
+        law = trainlaw.calibrate("built-in", path, trust=True)
+        left_out = law.provenance["calibrated"]["error_left_out_percent"] or 0.0
+        factor = law.errors["interval"]["factor"]
+        assert factor >= max(least, 1 / (1 - left_out / 100))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("study", "fp32-2026", "--rates", "{}.csv"),
+        ("study", "fp32-2026", "--split", "list", "--held-out", "{}.toml"),
+        ("study", "--definition", "{}.toml"),
+        ("study", "{}.csv"),
+        ("data", "check", "{}.csv"),
+        ("data", "import", "{}.csv"),
+        ("data", "import", "{}.txt.gz"),
+        ("predict", "--from", "{}.csv"),
+        ("cnn", "show", "{}.onnx"),
+        ("cnn", "show", "{}.json"),
+        ("gpus", "list", "--gpu-file", "{}.csv"),
+        ("show", "{}.json"),
+        (
+            "predict-from-profile",
+            "--profile",
+            "{}.json",
+            "--anchor-gpu",
+            "T4",
+            "--gpu",
+            "K80",
+            "--cnn",
+            "vgg16",
+        ),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)])
+def test_what_is_no_file_is_refused(words, make, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name = words[next(place for place, word in enumerate(words) if word.startswith("{}"))]
+    make(tmp_path / name.replace("{}", "x"))
+    result = run(*(word.replace("{}", "x") for word in words), *(("--batch", 32) if "K80" in words else ()))
+    assert result.exit_code == 2
+    assert "Traceback" not in result.stderr
+    assert isinstance(result.exception, SystemExit)
+
+
+def test_a_device_in_a_definition_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.toml").write_text('table = "fp32-2026"\nrates = "/dev/zero"\n')
+    refused(run("study", "--definition", "study.toml"), "/dev/zero is not a file")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("predict --gpu T4 --batch 64 --precision tf32", "T4 has no tf32"),
+        ("predict --gpu K80 --batch 64 --precision bf16", "K80 has no bf16"),
+        ("predict --gpu T4 --batch 64 --gpus 2 --link nvlink2", "no link nvlink2"),
+        ("predict --gpu T4 --batch 64 --gpus 100000", "more than 16 GPUs"),
+        ("plan --gpu T4 --precision tf32 --gpus 1", "T4 has no tf32"),
+        ("scaling --gpu T4 --batch 64 --link nvlink2", "no link nvlink2"),
+    ],
+)
+def test_what_cannot_exist_is_refused(words, said):
+    refused(run(*words.split(), "--cnn", "resnet50"), said)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--gpu K80 --batch 64 --precision amp", "no fast 16-bit floats"),
+        ("--gpu T4 --batch 64 --gpus 4096 --nodes 256", "no measured run has more than 256"),
+        ("--gpu T4 --batch 64 --pixels 8", "px: runs have 32 to 832 px"),
+    ],
+)
+def test_what_no_run_resembles_is_warned_of(words, said):
+    for form in ((), ("--json",)):
+        assert said in " ".join(run("predict", "--cnn", "resnet50", *words.split(), *form).output.split())
+
+
+@pytest.mark.parametrize(("gpu", "precision"), [("T4", "tf32"), ("K80", "bf16")])
+def test_measured_precisions_that_a_card_has_not_are_faults(gpu, precision, tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text(f"{HEADER},precision\n{gpu},resnet50,32,0.3,{precision}\n")
+    result = run("data", "check", path)
+    assert (
+        result.exit_code == 2 and "column precision: expected a precision that the GPU has" in result.stdout
+    )
+
+
+@pytest.mark.parametrize("price", [35, 1999, 2999])
+def test_prices_of_cards_or_in_cents_are_refused(price, tmp_path):
+    path = tmp_path / "prices.csv"
+    path.write_text(f"gpu,price_per_hour_usd,date,source\nT4,{price},2026-09-20,x\n")
+    refused(run("plan", "--cnn", "resnet50", "--gpus", "1", "--prices", path), "an hour of one GPU")

@@ -1,0 +1,56 @@
+from itertools import product
+
+import pytest
+from trainlaw.datasets.cnns.architectures import built_architecture
+from trainlaw.datasets.cnns.zoo import build, zoo_entry
+from trainlaw.datasets.files.storage import read_data_file
+from trainlaw.formulas.errors import InputError
+
+from tools.architecture_lines import architecture_lines, without_names
+from tools.zoo.recorder import Classes, Recorder
+from tools.zoo.write import all_entries, zoo_files
+
+
+def test_the_shipped_zoo_is_that_of_the_programs():
+    for name, content in zoo_files().items():
+        assert read_data_file(name) == content, f"run `python -m tools.zoo.write`: {name}"
+
+
+def called(entry, size, n_classes):
+    """The layers as the program builds them for a size, without the detour over text."""
+    cnn = Recorder()
+    cnn.softmax(entry.architecture(cnn, cnn.input(entry.input_channels, size), Classes(n_classes)))
+    return cnn.layers
+
+
+@pytest.mark.slow
+def test_lines_give_the_layers_at_every_size(check_each):
+    def check(name):
+        _, entry = all_entries()[name]
+        for size, n_classes in product((33, 75, 224, 320), (entry.n_classes, 7)):
+            try:
+                expected = called(entry, size, n_classes)
+            except InputError:
+                with pytest.raises(InputError):
+                    build(name, size, n_classes)
+            else:
+                assert build(name, size, n_classes).layers == expected, (size, n_classes)
+
+    square = [name for name, (_, entry) in all_entries().items() if entry.input_width_px is None]
+    # Two U-Nets leave out a slice where nothing is cut off; the program always adds it.
+    check_each(check, [name for name in square if not name.startswith("unet")], str)
+
+
+@pytest.mark.parametrize("name", ["resnet18", "densenet121", "mobilenet_v3_small", "regnet_y_16gf"])
+def test_lines_of_a_graph_hold_no_sizes(name):
+    size = zoo_entry(name).input_size_px
+    lines = architecture_lines(build(name, size, 10))
+    smaller = build(name, size - 64, 7)
+    assert without_names(built_architecture(lines, size - 64, 7)) == without_names(smaller.layers)
+
+
+def test_a_frozen_builder_adds_products_to_the_same_layers():
+    cnn = Recorder()
+    x = cnn.frozen().conv_bn(cnn.input(3, 8), 4, 3)
+    assert [layer.kind for layer in cnn.layers] == ["input", "conv", "scale", "relu"]
+    assert cnn.shape(x) == (4, 8, 8)

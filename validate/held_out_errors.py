@@ -1,0 +1,456 @@
+"""The held-out errors of a study as they outlive it: a table for `errors.csv`, JSON inside the formula."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from trainlaw.datasets import RunTable
+from trainlaw.formulas import Formula
+from trainlaw.validate.class_intervals import ClassIntervals
+from trainlaw.validate.conformal import LEAST_UNITS, ConformalInterval, conformal_coverage
+from trainlaw.validate.levels import LevelError
+from trainlaw.validate.metrics import macro, mape_percent
+from trainlaw.validate.result import StudyResult
+
+OURS = "trainlaw"  # the name of the evolved formula among the estimators
+LEVEL = 0.9  # share of the runs on a new GPU that an interval is to contain
+OVERALL = "all"
+BY_GPU = "gpu_group"
+BY_CNN = "cnn_base"
+#: Further labels whose groups get their own errors, where a study has them.
+ALSO_BY = ("source", "precision", "generation", "layout", "batch", "algorithm", "nodes")
+#: Levels whose errors a formula keeps, next to those by GPU group and architecture.
+KEPT = ("precision", "generation", "layout")
+#: Begins the name of the same search with another random seed.
+SEED = f"{OURS} seed "
+MACRO = "macro_gpu_group_mape_percent"
+# Metrics of a summary that are shown, in percent; errors.csv has all.
+METRIC_TITLES: Mapping[str, str] = {
+    MACRO: "mean over GPU groups",
+    "macro_cnn_base_mape_percent": "mean over architectures",
+    "mape_percent": "mean over runs",
+    "median_ape_percent": "median over runs",
+    "within_10_percent": "runs within 10 %",
+    "within_25_percent": "runs within 25 %",
+    "within_50_percent": "runs within 50 %",
+    "faster_gpu_percent": "faster of two GPUs picked",
+}
+OTHERS = "any other"  # class of runs outside all others
+#: GPUs of this vendor are one class; on others a layout adds a word to the precision.
+OWN_CLASS, CHANNELS_LAST = "AMD", ", channels last"
+#: Key of the sources that support each time of a formula, by feature.
+SOURCES = "supporting_sources"
+#: Key of the share of resamples of the GPU groups in which each term is chosen.
+CHOSEN_AGAIN = "chosen_again"
+_RESAMPLES = 200  # of the bootstrap; its ends then move by a tenth of their distance
+_KEYS = ["level", "name", "estimator", "n_rows"]
+_SERIES_AND_NUMBER = re.compile(r"[^-]*?\w*\d\w*")
+_DECIMALS = 9  # of a percentage: what is written must not depend on the last bit of a sum
+
+
+@dataclass(frozen=True)
+class ErrorLine:
+    """Mean absolute percentage errors of one architecture or GPU group, by estimator.
+
+    `rows` counts its runs; `members` are the GPUs of the group or the variants of the architecture. `low` and
+    `high` are the ends of the 90 % interval of the evolved formula's error; nan where unknown. `seeds` are
+    the errors of single searches where the formula's error is the mean of several.
+    """
+
+    name: str
+    rows: int
+    errors: Mapping[str, float]
+    members: tuple[str, ...] = ()
+    low: float = math.nan
+    high: float = math.nan
+    seeds: tuple[float, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """A short, recognisable name: the architecture, or the GPUs of the group.
+
+        >>> ErrorLine("GV100-80", 300, {}, ("V100-PCIE-16GB", "V100-SXM2-16GB")).label
+        'V100 (2 models)'
+        """
+        if len(self.members) < 2:
+            return self.members[0] if self.members else self.name
+        names = Counter(_chip_name(member) for member in self.members)
+        name = max(names, key=lambda each: (names[each], -len(each)))
+        return f"{name} ({len(self.members)} models)"
+
+
+def _chip_name(gpu: str) -> str:
+    """Return V100 of V100-PCIE-16GB, RTX 2080 of RTX 2080 Ti."""
+    found = _SERIES_AND_NUMBER.match(gpu)
+    return found[0] if found else gpu
+
+
+def errors_frame(result: StudyResult) -> pd.DataFrame:
+    """Return the errors as a long table: level, name, estimator, n_rows and one column per metric.
+
+    Levels are `OVERALL`, `BY_GPU`, `BY_CNN` and those of `ALSO_BY` that the study has labels of; metrics that
+    exist on one level only are nan on the others.
+    Without a finished fold the table is empty.
+    """
+    return _errors_frame(result).copy()
+
+
+# Formula, table of errors and report of a study need it.
+@lru_cache(maxsize=1)
+def _errors_frame(result: StudyResult) -> pd.DataFrame:
+    if not len(result.predictions):
+        return pd.DataFrame(columns=_KEYS)
+    summary = result.summary()
+    summary.insert(0, "name", OVERALL)
+    parts = [summary.assign(level=OVERALL)]
+    for level in (BY_GPU, BY_CNN, *(name for name in ALSO_BY if name in result.predictions)):
+        parts.append(result.errors_by(level).rename(columns={level: "name"}).assign(level=level))
+    frame = _mean_over_seeds(pd.concat(parts, ignore_index=True))
+    return frame[[*_KEYS, *(column for column in frame.columns if column not in _KEYS)]].round(_DECIMALS)
+
+
+def searches_of(result: StudyResult) -> tuple[str, ...]:
+    """Return the names of the estimators that evolve the formula: `OURS`, then those with other seeds."""
+    return (OURS, *(name for name in result.estimators if name.startswith(SEED)))
+
+
+def _mean_over_seeds(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the lines with those of the searches with other seeds merged into ours: their mean.
+
+    The lines of single seeds stay for all runs together.
+    """
+    seeded = frame["estimator"].str.startswith(SEED)
+    if not seeded.any():
+        return frame
+    ours = frame[seeded | (frame["estimator"] == OURS)]
+    means = ours.drop(columns="estimator").groupby(["level", "name"], sort=False).mean().reset_index()
+    single = frame[seeded & (frame["level"] == OVERALL)]
+    others = frame[~seeded & (frame["estimator"] != OURS)]
+    merged = pd.concat([means.assign(estimator=OURS), single, others], ignore_index=True)
+    places = {
+        key: place for place, key in enumerate(dict.fromkeys(zip(frame["level"], frame["name"], strict=True)))
+    }
+    names = {name: place for place, name in enumerate(dict.fromkeys(frame["estimator"]))}
+    order = [
+        (places[level, name], names[estimator])
+        for level, name, estimator in zip(merged["level"], merged["name"], merged["estimator"], strict=True)
+    ]
+    merged = merged.iloc[sorted(range(len(order)), key=order.__getitem__)].reset_index(drop=True)
+    return merged.astype({"n_rows": int})
+
+
+def errors_json(
+    result: StudyResult,
+    protocol: str,
+    unit: str = BY_GPU,
+    levels: Sequence[LevelError] = (),
+    new_generations: StudyResult | None = None,
+) -> dict[str, Any]:
+    """Return the errors as plain JSON, for `Formula.errors`; `protocol` describes how they were measured.
+
+    unit : label column of the groups that were held out whole; intervals are for a new one of these.
+    levels : the error by what is known of the target GPU. new_generations : predictions of generations that
+    were held out whole, None where there are none.
+    Without a finished fold the result is an empty dictionary.
+    """
+    if not len(result.predictions):
+        return {}
+    frame = errors_frame(result)
+    overall = frame[frame["level"] == OVERALL].drop(columns=["level", "name"]).set_index("estimator")
+    named = tuple(name for name in result.estimators if not name.startswith(SEED))
+    return {
+        "protocol": protocol,
+        "missing": list(result.missing_splits),
+        "interval": _interval_json(result, unit),
+        **_class_intervals_json(result, unit, new_generations),
+        **_seeds_json(frame),
+        "estimators": list(named),
+        "summary": {
+            str(name): {str(metric): _number(value) for metric, value in row.items()}
+            for name, row in overall.iterrows()
+        },
+        "summary_intervals": _summary_intervals(result, unit),
+        "calibration": [
+            {
+                name: _number(value) if isinstance(value, float) else value
+                for name, value in asdict(level).items()
+            }
+            for level in levels
+        ],
+        BY_GPU: _lines_json(frame[frame["level"] == BY_GPU], named, _members(result)),
+        BY_CNN: _lines_json(frame[frame["level"] == BY_CNN], named, {}),
+        **{level: _macro_lines(result, level, named) for level in KEPT if (frame["level"] == level).any()},
+    }
+
+
+def _macro_lines(result: StudyResult, level: str, names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """The error of each precision, generation or layout: the mean over its GPU groups, best first."""
+    values, groups = result.labels(level), result.labels(BY_GPU)
+    seeds = searches_of(result)[1:]
+    lines = []
+    for value in np.unique(values):
+        inside = values == value
+        errors = {
+            name: macro(
+                mape_percent, result.measured_s[inside], result.predicted_s(name)[inside], groups[inside]
+            )
+            for name in (*names, *seeds)
+        }
+        by_seed = [errors[name] for name in (OURS, *seeds)]
+        errors[OURS] = float(np.mean(by_seed))
+        lines.append(
+            {
+                "name": str(value),
+                "rows": int(inside.sum()),
+                "errors": {name: _number(errors[name]) for name in names},
+                **({"seeds": [_number(error) for error in by_seed]} if seeds else {}),
+                "members": np.unique(groups[inside]).tolist(),
+            }
+        )
+    return sorted(lines, key=lambda line: math.inf if line["errors"][OURS] is None else line["errors"][OURS])
+
+
+def run_classes(precision: np.ndarray, layout: np.ndarray, vendor: np.ndarray) -> np.ndarray:
+    """Return the class of each run for its interval, text (n_runs,): the vendor AMD, or precision and layout.
+
+    The few runs on AMD's GPUs differ more from each other than from precision to precision.
+    """
+    layouts = np.where(layout == "channels_last", CHANNELS_LAST, "")
+    return np.where(vendor == OWN_CLASS, OWN_CLASS, np.char.add(precision.astype(str), layouts))
+
+
+def _class_intervals_json(
+    result: StudyResult, unit: str, new_generations: StudyResult | None
+) -> dict[str, Any]:
+    """The intervals by class, for a GPU of a known generation and for one of a generation without runs."""
+    if not {"precision", "layout", "vendor", "generation"} <= set(result.predictions) or unit != BY_GPU:
+        return {}
+    known = _class_intervals(result)
+    found = {"interval_by_class": known.to_json()}
+    if new_generations is not None and len(new_generations.predictions):
+        # One part of several may leave less to train on than one generation does.
+        wider = _class_intervals(new_generations).at_least(known)
+        found["interval_of_new_generation"] = wider.to_json()
+    return found
+
+
+def _class_intervals(result: StudyResult) -> ClassIntervals:
+    """The intervals by class. GPUs of one generation err alike, so a new GPU counts as a new generation."""
+    classes = run_classes(*(result.labels(name) for name in ("precision", "layout", "vendor")))
+    groups, units = result.labels(BY_GPU), result.labels("generation")
+    if len(np.unique(units)) < LEAST_UNITS:
+        units = groups
+    return ClassIntervals.fit(
+        result.measured_s, result.predicted_s(OURS), groups, classes, LEVEL, units=units
+    )
+
+
+def _seeds_json(frame: pd.DataFrame) -> dict[str, Any]:
+    """The error of each seed, where there are several."""
+    single = frame[frame["estimator"].str.startswith(SEED) & (frame["level"] == OVERALL)]
+    if single.empty:
+        return {}
+    of_others = single[MACRO].tolist()
+    mean = float(frame[(frame["estimator"] == OURS) & (frame["level"] == OVERALL)][MACRO].iloc[0])
+    of_first = mean * (len(of_others) + 1) - sum(of_others)
+    return {"seeds": {MACRO: [_number(value) for value in (of_first, *of_others)]}}
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """The intervals that a formula carries, by class of runs (`run_classes`).
+
+    known : for GPUs of a generation with training runs, new : for others. generations : those with training
+    runs; None where the formula does not say.
+    """
+
+    known: ClassIntervals
+    new: ClassIntervals
+    generations: tuple[str, ...] | None
+
+    def is_new(self, generation: str) -> bool:
+        """Return whether no training run is on a GPU of a generation."""
+        return self.generations is not None and generation not in self.generations
+
+    def factor(self, kind: str, generation: str) -> float:
+        """Return the factor of a class on a GPU of a generation; nan where there is none."""
+        factor = (self.new if self.is_new(generation) else self.known).factor(kind)
+        return factor if math.isfinite(factor) else math.nan
+
+    def lines(self) -> list[tuple[str, float, float]]:
+        """Return each class with its factors, known and new; the last one is for all other classes."""
+        names = [*sorted({*self.known.factors, *self.new.factors} - {OTHERS}), OTHERS]
+
+        def finite(value: float) -> float:
+            return value if math.isfinite(value) else math.nan
+
+        return [(name, finite(self.known.factor(name)), finite(self.new.factor(name))) for name in names]
+
+
+def intervals_of(formula: Formula) -> Intervals:
+    """Return the intervals that a formula carries; without classes the same one for all."""
+    stored = formula.errors.get("interval_by_class")
+    if not stored:
+        one = ClassIntervals({OTHERS: interval_of(formula) or math.inf}, {}, LEVEL)
+        return Intervals(one, one, None)
+    generations = formula.provenance.get("generations")
+    return Intervals(
+        ClassIntervals.from_json(stored),
+        ClassIntervals.from_json(formula.errors.get("interval_of_new_generation", stored)),
+        None if generations is None else tuple(map(str, generations)),
+    )
+
+
+def interval_factors(formula: Formula, runs: RunTable) -> np.ndarray:
+    """Return the factor of the interval of each run, (n_runs,); nan where there is none.
+
+    By the run's class, and for a GPU of a generation without training runs by the errors on generations that
+    were held out whole.
+    """
+    intervals = intervals_of(formula)
+    gpus = [runs.facts.gpus.find(str(name)) for name in runs.frame["gpu"]]
+    classes = run_classes(
+        runs.frame["precision"].to_numpy(str),
+        runs.frame["layout"].to_numpy(str),
+        np.array([gpu.vendor for gpu in gpus], dtype=str),
+    )
+    kinds = zip(gpus, classes.tolist(), strict=True)
+    return np.array([intervals.factor(kind, gpu.generation) for gpu, kind in kinds], dtype=float)
+
+
+def _interval_json(result: StudyResult, unit: str) -> dict[str, Any]:
+    """The factor of the interval, its coverage as mean over groups and per group, and what a group is."""
+    measured, predicted, groups = result.measured_s, result.predicted_s(OURS), result.labels(unit)
+    interval = ConformalInterval.fit(measured, predicted, groups, LEVEL)
+    covered = conformal_coverage(measured, predicted, groups, LEVEL)
+    return {
+        **interval.to_json(),
+        "coverage_percent": _number(covered["covered_percent"].mean()),
+        "over": unit,
+        "coverage_by_group": {
+            str(group): _number(percent)
+            for group, percent in zip(covered["group"], covered["covered_percent"], strict=True)
+        },
+    }
+
+
+def _summary_intervals(result: StudyResult, unit: str) -> dict[str, dict[str, list[float | None]]]:
+    """Low and high of the bootstrap interval of each figure, groups of `unit` resampled, by estimator.
+
+    As the figures of several seeds, their ends are means over the seeds.
+    """
+    found: dict[str, dict[str, list[float | None]]] = {}
+    intervals = result.intervals(unit, LEVEL, _RESAMPLES).rename(columns={"metric": "name"})
+    ours = intervals["estimator"].isin(searches_of(result))
+    means = intervals[ours].groupby("name", sort=False)[["low", "high"]].mean().reset_index()
+    intervals = pd.concat([means.assign(estimator=OURS), intervals[intervals["estimator"] != OURS]])
+    columns = intervals[["name", "estimator", "low", "high"]].to_numpy().tolist()
+    for metric, estimator, low, high in columns:
+        name = f"macro_{unit}_mape_percent" if metric == "macro_mape_percent" else str(metric)
+        found.setdefault(str(estimator), {})[name] = [_number(low), _number(high)]
+    return found
+
+
+def _members(result: StudyResult) -> dict[str, list[str]]:
+    """The GPUs of each GPU group."""
+    pairs = sorted(set(zip(result.labels(BY_GPU), result.labels("gpu"), strict=True)))
+    return {group: [gpu for other, gpu in pairs if other == group] for group, _ in pairs}
+
+
+def _lines_json(
+    part: pd.DataFrame, estimators: tuple[str, ...], members: Mapping[str, list[str]]
+) -> list[dict[str, Any]]:
+    table = part.pivot(index="name", columns="estimator", values="mape_percent")
+    rows = part.groupby("name")["n_rows"].first()
+    ordered = table.sort_values(OURS, kind="stable").index
+    return [
+        {
+            "name": str(name),
+            "rows": int(rows[name]),
+            "errors": {estimator: _number(table.loc[name, estimator]) for estimator in estimators},
+            "members": [str(member) for member in members.get(name, [])],
+        }
+        for name in ordered
+    ]
+
+
+def _number(value: float) -> float | None:
+    return round(float(value), _DECIMALS) if np.isfinite(value) else None
+
+
+def error_lines(formula: Formula, level: str) -> list[ErrorLine]:
+    """Return the held-out errors that a formula carries, best first; empty where it carries none.
+
+    level : `BY_GPU` or `BY_CNN`.
+    """
+    return [
+        ErrorLine(
+            str(line["name"]),
+            int(line["rows"]),
+            {name: math.nan if value is None else float(value) for name, value in line["errors"].items()},
+            tuple(map(str, line.get("members", ()))),
+            seeds=tuple(float(value) for value in line.get("seeds", ()) if value is not None),
+        )
+        for line in formula.errors.get(level, [])
+    ]
+
+
+def estimators(formula: Formula) -> tuple[str, ...]:
+    """Return the names of the estimators whose errors a formula carries, itself (`OURS`) first."""
+    return tuple(formula.errors.get("estimators", ()))
+
+
+def overall_error(formula: Formula, estimator: str, metric: str = MACRO) -> float:
+    """Return one figure of the summary that a formula carries; nan where it carries none."""
+    value = formula.errors.get("summary", {}).get(estimator, {}).get(metric)
+    return math.nan if value is None else float(value)
+
+
+def summary_interval(formula: Formula, estimator: str, metric: str = MACRO) -> tuple[float, float]:
+    """Return low and high of the bootstrap interval of a figure that a formula carries; nan without one."""
+    found = formula.errors.get("summary_intervals", {}).get(estimator, {}).get(metric) or (None, None)
+    low, high = (math.nan if value is None else float(value) for value in found)
+    return low, high
+
+
+def held_out_kind(formula: Formula) -> str:
+    """Return what the errors that a formula carries are on: "GPU" or "architecture", held out of training."""
+    return "architecture" if formula.errors.get("interval", {}).get("over") == BY_CNN else "GPU"
+
+
+def interval_of(formula: Formula) -> float | None:
+    """Return the factor of the interval that a formula carries (see `ConformalInterval`), or None."""
+    factor = formula.errors.get("interval", {}).get("factor")
+    return None if factor is None else float(factor)
+
+
+def weakly_supported(formula: Formula, fewer_than: int = 3) -> dict[str, tuple[str, ...]]:
+    """Return the times that matter in the runs of only a few sources, with these sources."""
+    known = formula.errors.get(SOURCES, {})
+    return {name: tuple(found) for name, found in known.items() if 0 < len(found) < fewer_than}
+
+
+def shares_chosen_again(formula: Formula) -> dict[tuple[str, ...], tuple[float, float]]:
+    """Return, by the sorted features of a term, in which share of the resamples it was chosen.
+
+    The second share is that of terms with the same amounts, whatever their factors.
+    """
+    known = formula.errors.get(CHOSEN_AGAIN, {}).get("terms", ())
+    return {
+        tuple(entry["features"]): (float(entry["share"]), float(entry["amount_share"])) for entry in known
+    }
+
+
+def resamples_of_groups(formula: Formula) -> str:
+    """Return how often the GPU groups were resampled, as words; "" where they were not."""
+    known = formula.errors.get(CHOSEN_AGAIN)
+    if known is None:
+        return ""
+    seeds = f", of {known['seeds']} random seeds" if known["seeds"] > 1 else ""
+    return f"{known['resamples']} resamples of the GPU groups{seeds}"
