@@ -23,23 +23,26 @@ from trainlaw.datasets.measurements.pairs import PAIR
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import Formula, round_constants, save_formula
 from trainlaw.validate import StudyResult, run_pair_study, run_study, splits_by_name
-from trainlaw.validate.baselines import baselines_for, named_baselines, title_of
+from trainlaw.validate.baselines import baselines_for, title_of
+from trainlaw.validate.baselines.anchors import AnchorLine
 from trainlaw.validate.held_out_errors import BY_CNN, BY_GPU, OURS, errors_json
 from trainlaw.validate.metrics import mape_percent
 
 ALONE = "trainlaw, profile alone"
 _PAIR_SETTINGS = SearchSettings(evaluations=300)
 _PROTOCOL = "one formula per pair of GPUs; each architecture held out in turn, with all sizes and batches"
-_OPERATIONS = {"fast": ("anchor_ratio", "profet_line", "operations_nonnegative")}
 
 
 def pair_results(table: PairTable, ensemble: bool = False) -> StudyResult:
     """Return the held-out predictions of both formulas of each pair and of the baselines."""
-    names = baselines_for("gpu_pair", "profile") if ensemble else _OPERATIONS["fast"]
+    baselines = baselines_for("gpu_pair", "profile")
+    if not ensemble:
+        del baselines["profet_ensemble"]
     estimators = {
         OURS: partial(ProfileSearch, _PAIR_SETTINGS),
         ALONE: partial(ProfileSearch, _PAIR_SETTINGS, with_cnn=False),
-        **named_baselines(*names),
+        "PROFET, linear leg": AnchorLine,
+        **baselines,
     }
     return run_pair_study(table, estimators, features=PAIR_FORMULA_FEATURES)
 
@@ -54,7 +57,7 @@ def target_results(seed: int = 0, cluster: str = "") -> StudyResult:
         if len(test := split.test[rows.evaluated[split.test]])
     ]
     settings = SearchSettings(evaluations=12_000, random_seed=seed, islands=2, population=200)
-    baselines = {name: kind.baselines[name] for name in (*kind.defaults["against"], "cf21")}
+    baselines = {name: kind.baselines[name] for name in kind.defaults["against"]}
     estimators = {OURS: kind.search(rows, settings), **baselines}
     with task_place(cluster) as place:
         return run_study(rows.X, rows.seconds, rows.labels, splits, estimators, **place)

@@ -61,8 +61,7 @@ def show(part: str, outcome: StudyOutcome) -> None:
 def added(outcome: StudyOutcome) -> None:
     """Print the errors of formula and textbook on top of a measured or predicted time on one GPU.
 
-    outcome : the study that holds out GPUs. The closed form (21 terms) of one GPU is fitted without them,
-    too.
+    outcome : the study that holds out GPUs. The skeleton by hand of one GPU is fitted without them, too.
     """
     kind = STUDY_KINDS["multi"]
     rows = kind.rows(kind.read(outcome.definition.table, None, ()))
@@ -73,7 +72,7 @@ def added(outcome: StudyOutcome) -> None:
         if name != OURS:
             continue
         held = np.isin(groups, outcome.held_out[split])
-        single = baseline("cf21_tensor").make().fit(X[~held], alone.seconds[~held], groups[~held])
+        single = baseline("hand_form").make().fit(X[~held], alone.seconds[~held], groups[~held])
         test = np.isin(rows.groups, outcome.held_out[split])
         features = rows.X[test]
         known = {"measured": features[SINGLE_GPU_TIME].to_numpy(), "predicted": single.predict(features)}

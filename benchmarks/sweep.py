@@ -18,7 +18,7 @@ from trainlaw.app.explain.sensitivity import in_raw_columns
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.deployment import HARDWARE, LARGEST_BATCH
 from trainlaw.datasets import Gpu, RunTable, built_in_gpus
-from trainlaw.datasets.cnns.catalog import shipped_counts
+from trainlaw.datasets.cnns.catalog import cnn_table, find_cnn_counts
 from trainlaw.datasets.cnns.memory import MARGIN, step_memory
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.datasets.hardware.precisions import PRECISIONS
@@ -69,7 +69,9 @@ def sweep(formula: Formula, share: float = 1.0, seed: int = 0) -> dict[str, int]
 
 @cache
 def _grid(names: tuple[str, ...]) -> _Grid:
-    keys = list(product(shipped_counts().values(), USED))
+    table = cnn_table()[["cnn", "input_size_px", "n_classes"]]
+    shipped = [find_cnn_counts(*key) for key in table.itertuples(index=False, name=None)]
+    keys = list(product(shipped, USED))
     rows = [
         {
             "cnn": cnn.cnn,

@@ -7,7 +7,6 @@ python -m benchmarks.unseen --count 30 --budgets 10 30
 """
 
 import argparse
-import csv
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,6 +18,7 @@ import numpy as np
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.formulas.algebra.expression import count_nodes
 
+from benchmarks.engine import table_lines, write_csv
 from benchmarks.equations import TEST_SEED, unseen_equations, with_irrelevant
 from benchmarks.problems import BenchmarkProblem
 from benchmarks.quality import measures
@@ -107,10 +107,7 @@ def unseen_rows(
                         | measures(problem, replace(result, seconds=round(result.seconds, 2)))
                     )  # fmt: skip
                     print(" ".join(str(value)[:60] for value in rows[-1].values()), flush=True)
-                    with out.open("w", newline="") as file:
-                        writer = csv.DictWriter(file, list(rows[0]))
-                        writer.writeheader()
-                        writer.writerows(rows)
+                    write_csv(out, rows)
     return rows
 
 
@@ -158,14 +155,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         problems, options.budgets, options.seeds, options.engines, options.out / "unseen_runs.csv"
     )
     table = unseen_summary(rows)
-    heads = list(table[0])
     more = f", {options.irrelevant} irrelevant columns" if options.irrelevant else ""
-    lines = [f"## Unseen equations, one thread{more} (`python -m benchmarks.unseen`)", ""]
-    lines += ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
-    lines += [
-        "| " + " | ".join(f"{v:.3g}" if isinstance(v, float) else str(v) for v in row.values()) + " |"
-        for row in table
-    ]
+    title = f"## Unseen equations, one thread{more} (`python -m benchmarks.unseen`)"
+    lines = [title, "", *table_lines(table)]
     (options.out / "unseen.md").write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
 

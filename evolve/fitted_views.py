@@ -12,7 +12,7 @@ from trainlaw.evolve.sklearn_contract import SklearnRegressor, not_fitted, targe
 from trainlaw.formulas import FeatureSpec, Formula, InputError, ParetoFront, ScoredFormula
 from trainlaw.formulas.algebra.sympy_bridge import to_sympy
 from trainlaw.formulas.errors import optional_package, shown
-from trainlaw.formulas.files.json_fields import JsonFields, finite_number
+from trainlaw.formulas.files.codec import finite_number, flag, listed, optional, record, text, whole
 from trainlaw.formulas.files.text_files import json_of, read_text, write_text_atomically
 from trainlaw.formulas.printers.latex import latex_equation
 
@@ -180,26 +180,22 @@ class FittedViews(SklearnRegressor):
             If the file is not what `save` wrote.
         """
         try:
-            fields = JsonFields(json_of(read_text(path), Path(path).name), "saved estimator")
-            if fields.take("format", str) != FORMAT:
-                raise InputError(f"expected the format {FORMAT!r}, got {shown(fields.value['format'])}")
-            return cls._restored(fields)
+            found = _SAVED(json_of(read_text(path), Path(path).name), "a saved estimator")
+            if found["format"] != FORMAT:
+                raise InputError(f"expected the format {FORMAT!r}, got {shown(found['format'])}")
+            return cls._restored(found)
         except InputError as error:
             raise InputError(f"{Path(path).name}: {error}") from None
 
     @classmethod
-    def _restored(cls, fields: JsonFields) -> Self:
+    def _restored(cls, found: dict[str, Any]) -> Self:
         estimator = cls()
-        estimator.formula_ = Formula.from_json(fields.take("formula", dict))
-        members = [JsonFields(item, "member of a front") for item in fields.take("front", list)]
-        estimator.front_ = ParetoFront(tuple(map(_member, members)))
+        estimator.formula_, estimator.front_ = found["formula"], ParetoFront(tuple(found["front"]))
         estimator.features_, estimator.target_ = estimator.formula_.features, estimator.formula_.target
         estimator.n_features_in_ = len(estimator.features_)
-        estimator.evaluations_ = fields.take("evaluations", int)
-        estimator.generations_ = fields.take("generations", int)
-        if fields.take("has_specs", bool):
+        estimator.evaluations_, estimator.generations_ = found["evaluations"], found["generations"]
+        if found["has_specs"]:
             estimator._of_file(estimator.features_)
-        fields.finish()
         return estimator
 
     def _formula_at(self, index: int | None) -> Formula:
@@ -213,16 +209,30 @@ class FittedViews(SklearnRegressor):
         return self.front_[index].formula
 
 
-def _member(fields: JsonFields) -> ScoredFormula:
-    held_out = fields.take("validation_loss", object)
-    member = ScoredFormula(
-        Formula.from_json(fields.take("formula", dict)),
-        fields.take_number("loss"),
-        fields.take("complexity", int),
-        None if held_out is None else finite_number(held_out, "validation_loss"),
-    )
-    fields.finish()
-    return member
+def _formula(value: object, place: str) -> Formula:
+    return Formula.from_json(value)
+
+
+_MEMBER = record(
+    {
+        "formula": _formula,
+        "loss": finite_number,
+        "complexity": whole,
+        "validation_loss": optional(finite_number),
+    },
+    closed=True,
+)
+_SAVED = record(
+    {
+        "format": text,
+        "formula": _formula,
+        "front": listed(lambda value, place: ScoredFormula(**_MEMBER(value, place))),
+        "evaluations": whole,
+        "generations": whole,
+        "has_specs": flag,
+    },
+    closed=True,
+)
 
 
 def _axes(ax: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from trainlaw.formulas.algebra.units import Unit
 from trainlaw.formulas.errors import InputError, shown
-from trainlaw.formulas.files.json_fields import JsonFields
+from trainlaw.formulas.files.codec import finite_number, optional, record, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +57,7 @@ class FeatureSpec:
             )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields as plain JSON; an infinite bound is null.
-
-        Returns
-        -------
-        dict of str to object
-            What `from_json` reads.
-        """
+        """Return the fields as plain JSON; an infinite bound is null."""
         return {
             "name": self.name,
             "symbol": self.symbol,
@@ -75,35 +69,24 @@ class FeatureSpec:
         }
 
     @classmethod
-    def from_json(cls, value: object) -> "FeatureSpec":
+    def from_json(cls, value: object, place: str = "a feature") -> "FeatureSpec":
         """Return the spec that `to_json` wrote.
 
-        Parameters
-        ----------
-        value : object
-            A JSON object.
-
-        Returns
-        -------
-        FeatureSpec
-            The spec.
-
-        Raises
-        ------
-        InputError
-            If a field is missing, unknown or of the wrong kind.
-        UnitError
-            If the unit cannot be read.
+        Raises InputError, which names the place, for a field that is missing, unknown or of the wrong kind,
+        and UnitError for a text that is no unit.
         """
-        fields = JsonFields(value, "feature")
-        spec = cls(
-            name=fields.take("name", str),
-            symbol=fields.take("symbol", str),
-            unit=Unit.parse(fields.take("unit", str)),
-            meaning=fields.take("meaning", str),
-            source=fields.take("source", str),
-            low=fields.take_number("low", missing=-inf),
-            high=fields.take_number("high", missing=inf),
-        )
-        fields.finish()
-        return spec
+        return cls(**_CODEC(value, place))
+
+
+_CODEC = record(
+    {
+        "name": text,
+        "symbol": text,
+        "unit": lambda value, place: Unit.parse(text(value, place)),
+        "meaning": text,
+        "source": text,
+        "low": optional(finite_number, -inf),
+        "high": optional(finite_number, inf),
+    },
+    closed=True,
+)

@@ -18,10 +18,10 @@ from trainlaw.formulas.algebra.row_sums import RowSums
 from trainlaw.formulas.algebra.text import parse_text, to_text
 from trainlaw.formulas.errors import InputError, check_name, shown, unknown_name
 from trainlaw.formulas.features import FeatureSpec
-from trainlaw.formulas.files.json_fields import JsonFields, finite_number, number_pair
-from trainlaw.formulas.files.stored_facts import check_cases, check_stored_facts
+from trainlaw.formulas.files.codec import every, finite_number, listed, record, text
+from trainlaw.formulas.files.stored_facts import ERRORS, PROVENANCE, check_cases
 from trainlaw.formulas.files.text_files import json_of, read_text, write_text_atomically
-from trainlaw.formulas.scopes import RUN, check_scope_name, inferred_scope
+from trainlaw.formulas.scopes import RUN, check_scope_name
 
 # Raised only where older readers would misread a file.
 FORMAT = "trainlaw formula 1"
@@ -51,63 +51,28 @@ class GroupedConstant:
     default: float
 
     def column(self, labels: Mapping[str, ArrayLike] | None, length: int) -> NDArray[np.float64]:
-        """Return the constant's value per run.
+        """Return the constant's value per run, shape (length,).
 
-        Parameters
-        ----------
-        labels : mapping of str to array_like, shape (length,), or None
-            Label columns; without the constant's own, every run gets the default.
-        length : int
-            Number of runs.
-
-        Returns
-        -------
-        ndarray of float64, shape (length,)
-            Values.
+        labels : label columns of this length; without the constant's own, every run gets the default.
         """
         if labels is None or self.key not in labels:
             return np.full(length, self.default)
         return np.array([self.values.get(str(label), self.default) for label in np.asarray(labels[self.key])])
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields as plain JSON.
-
-        Returns
-        -------
-        dict of str to object
-            What `from_json` reads.
-        """
+        """Return the fields as plain JSON."""
         values = {group: float(value) for group, value in self.values.items()}
         return {"name": self.name, "key": self.key, "values": values, "default": float(self.default)}
 
     @classmethod
-    def from_json(cls, value: object) -> "GroupedConstant":
-        """Return the constant that `to_json` wrote.
+    def from_json(cls, value: object, place: str = "a grouped constant") -> "GroupedConstant":
+        """Return the constant that `to_json` wrote; InputError, which names the field, for anything else."""
+        return cls(**_GROUPED(value, place))
 
-        Parameters
-        ----------
-        value : object
-            A JSON object.
 
-        Returns
-        -------
-        GroupedConstant
-            The constant.
-
-        Raises
-        ------
-        InputError
-            If a field, which the message names, is missing, unknown or of the wrong kind.
-        """
-        fields = JsonFields(value, "grouped constant")
-        constant = cls(
-            name=fields.take("name", str),
-            key=fields.take("key", str),
-            values=fields.take_mapping("values", finite_number),
-            default=fields.take_number("default"),
-        )
-        fields.finish()
-        return constant
+_GROUPED = record(
+    {"name": text, "key": text, "values": every(finite_number), "default": finite_number}, closed=True
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,27 +164,12 @@ class Formula:
         labels: Mapping[str, ArrayLike] | None = None,
         sums: RowSums | None = None,
     ) -> NDArray[np.float64]:
-        """Return the target in its unit, nan where the formula is not valid.
+        """Return the target in its unit, nan where the formula is not valid, shape (n_runs,).
 
-        Parameters
-        ----------
-        columns : mapping of str to array_like, shape (n_rows,)
-            The used features by name (mapping or data frame), in their units. A row is a run, or a layer
-            for a formula of scope "layer".
-        labels : mapping of str to array_like, shape (n_rows,), optional
-            Label columns of the grouped constants.
-        sums : RowSums, optional
-            Which rows add up to each run; by default the value of each row is returned.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_runs,)
-            Predicted target.
-
-        Raises
-        ------
-        UnknownNameError
-            If a column is missing.
+        columns : the used features by name (mapping or data frame), in their units, each of shape
+        (n_rows,). A row is a run, or a layer for a formula of scope "layer". labels : label columns of
+        the grouped constants, (n_rows,). sums : which rows add up to each run; by default the value of
+        each row is returned. Raises UnknownNameError for a missing column.
         """
         needed = {spec.name: _column(columns, spec.name) for spec in self.used_features}
         length = len(next(iter(needed.values()))) if needed else _length(columns, labels)
@@ -229,17 +179,9 @@ class Formula:
         return rows.copy() if sums is None else sums.apply(rows)
 
     def out_of_range(self, columns: Mapping[str, ArrayLike]) -> dict[str, NDArray[np.bool_]]:
-        """Return where each used feature lies outside its training range.
+        """Return where each used feature with a known range lies outside it in training, shape (n_rows,).
 
-        Parameters
-        ----------
-        columns : mapping of str to array_like, shape (n_rows,)
-            As for `predict`.
-
-        Returns
-        -------
-        dict of str to ndarray of bool, shape (n_rows,)
-            Per used feature with a known range; nan counts as outside.
+        columns : as for `predict`; nan counts as outside.
         """
         found = {}
         for spec in self.used_features:
@@ -250,38 +192,15 @@ class Formula:
         return found
 
     def text(self, digits: int | None = 3) -> str:
-        """Return the expression as text.
-
-        Parameters
-        ----------
-        digits : int, optional
-            Significant digits of the constants; None for exact text.
-
-        Returns
-        -------
-        str
-            One line.
-        """
+        """Return the expression as one line; digits : significant ones of the constants, None for all."""
         return to_text(self.expression, digits)
 
     def terms(self) -> list[Expression]:
-        """Return the additive terms.
-
-        Returns
-        -------
-        list of Expression
-            Expressions whose sum is the formula.
-        """
+        """Return the additive terms: expressions whose sum is the formula."""
         return additive_terms(self.expression)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the formula as plain JSON; `text` repeats `expression` for human readers.
-
-        Returns
-        -------
-        dict of str to object
-            What `from_json` reads.
-        """
+        """Return the formula as plain JSON; `text` repeats `expression` for human readers."""
         return {
             "format": FORMAT,
             "scope": self.scope,
@@ -299,47 +218,48 @@ class Formula:
     def from_json(cls, value: object) -> "Formula":
         """Return the formula that `to_json` wrote.
 
-        Parameters
-        ----------
-        value : object
-            A JSON object.
-
-        Returns
-        -------
-        Formula
-            The formula.
-
-        Raises
-        ------
-        InputError
-            If a field is missing, unknown or wrong, or `text` and `expression` differ.
+        Raises InputError for a field that is missing, unknown or wrong, or where `text` and `expression`
+        differ.
         """
-        fields = JsonFields(value, "formula")
-        version = fields.take("format", str)
-        if version != FORMAT:
-            raise InputError(f"expected a formula of format {FORMAT!r}, got {shown(version)}")
-        text, expression = fields.take("text", str), from_json(fields.take("expression", object))
-        if parse_text(text) != expression:
+        found = _FORMULA(value, "a formula")
+        del found["format"]
+        if parse_text(found.pop("text")) != found["expression"]:
             raise InputError("'text' and 'expression' disagree; correct or remove one")
-        provenance = fields.take("provenance", dict)
-        scope = fields.take_optional("scope", str, None)
-        summed_over = fields.take_optional("summed_over", str, "")
-        formula = cls(
-            expression=expression,
-            features=tuple(FeatureSpec.from_json(item) for item in fields.take("features", list)),
-            target=FeatureSpec.from_json(fields.take("target", dict)),
-            grouped=tuple(GroupedConstant.from_json(item) for item in fields.take("grouped", list)),
-            ranges=fields.take_mapping("ranges", number_pair),
-            errors=fields.take("errors", dict),
-            provenance=provenance,
-            scope=inferred_scope(variables(expression), summed_over, provenance) if scope is None else scope,
-        )
-        fields.finish()
-        check_stored_facts(formula.errors, formula.provenance)
+        formula = cls(**found)
         if formula.provenance.get("cases"):
             used = (spec.name for spec in formula.used_features)
             check_cases(formula.provenance["cases"], used, {constant.key for constant in formula.grouped})
         return formula
+
+
+def _format(value: object, place: str) -> object:
+    if value != FORMAT:
+        raise InputError(f"expected a formula of format {FORMAT!r}, got {shown(value)}")
+    return value
+
+
+def _pair(value: object, place: str) -> tuple[float, float]:
+    low, high = listed(finite_number, 2)(value, place)
+    if low > high:
+        raise InputError(f"expected [low, high] as {place}, got {shown(value)}")
+    return low, high
+
+
+_FORMULA = record(
+    {
+        "format": _format,
+        "scope": text,
+        "text": text,
+        "expression": lambda value, place: from_json(value),
+        "target": FeatureSpec.from_json,
+        "features": lambda value, place: tuple(listed(FeatureSpec.from_json)(value, place)),
+        "grouped": lambda value, place: tuple(listed(GroupedConstant.from_json)(value, place)),
+        "ranges": every(_pair),
+        "errors": ERRORS,
+        "provenance": PROVENANCE,
+    },
+    closed=True,
+)
 
 
 def _column(columns: Mapping[str, ArrayLike], name: str) -> NDArray[np.float64]:

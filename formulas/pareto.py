@@ -61,18 +61,7 @@ class ParetoFront:
 
     @classmethod
     def of(cls, candidates: Iterable[ScoredFormula]) -> "ParetoFront":
-        """Return the front of the candidates; those whose loss is not finite are excluded.
-
-        Parameters
-        ----------
-        candidates : iterable of ScoredFormula
-            Formulas in any order.
-
-        Returns
-        -------
-        ParetoFront
-            Those that no simpler or equally complex one matches in loss.
-        """
+        """Return the candidates of finite loss that no simpler or equally complex one matches in loss."""
         members: list[ScoredFormula] = []
         finite = (candidate for candidate in candidates if isfinite(candidate.loss))
         for candidate in sorted(finite, key=lambda item: (item.complexity, item.loss)):
@@ -118,13 +107,7 @@ class ParetoFront:
         return self.members[position]
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """Return a row per member, for tables and JSON.
-
-        Returns
-        -------
-        list of dict
-            Keys: complexity, loss, validation_loss (None if unknown), formula (exact text).
-        """
+        """Return a row per member: complexity, loss, validation_loss (None if unknown), formula (exact)."""
         return [
             {
                 "complexity": member.complexity,
@@ -136,25 +119,10 @@ class ParetoFront:
         ]
 
     def choose(self, rule: str = "validation") -> ScoredFormula:
-        """Return one member.
+        """Return the member with the lowest loss on held-out groups ("validation") or in training ("loss").
 
-        Parameters
-        ----------
-        rule : {"validation", "loss"}
-            Lowest loss on held-out groups, or lowest training loss, which is also the fallback where no
-            member has a validation loss.
-
-        Returns
-        -------
-        ScoredFormula
-            The chosen member.
-
-        Raises
-        ------
-        InputError
-            If the front is empty.
-        UnknownNameError
-            If the rule is unknown.
+        Without a validation loss, that in training decides. Raises InputError for an empty front,
+        UnknownNameError for another rule.
         """
         check_name("rule", rule, ("validation", "loss"))
         if not self.members:

@@ -1,9 +1,9 @@
 """What all tests share."""
 
 import os
-import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
@@ -169,15 +169,12 @@ def interrupts_unchanged() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def installed_tree(tmp_path_factory) -> Path:
-    """A folder with the package `trainlaw` as a regular installation lays it out.
+    """A folder that links the package `trainlaw` as a regular installation lays it out.
 
     Neither import-linter nor mypy can follow the mapping of an editable installation.
     """
     root = tmp_path_factory.mktemp("installed")
-    ignore = shutil.ignore_patterns("__pycache__", "facade", "*.csv", "*.gz")
-    shutil.copytree(ROOT / "app" / "facade", root / "trainlaw", ignore=shutil.ignore_patterns("__pycache__"))
-    for folder in ("formulas", "datasets", "evolve", "validate", "app"):
-        shutil.copytree(ROOT / folder, root / "trainlaw" / folder, ignore=ignore)
+    subprocess.run([sys.executable, ROOT / "tools" / "link_tree.py", root], check=True)
     return root
 
 

@@ -20,7 +20,7 @@ FOLDERS = ("formulas", "datasets", "evolve", "validate", "app")
 SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 ENVIRONMENT = {**os.environ, "PYTHONSAFEPATH": "1"}
 
-# Written by evolve/machine/kernel_source.py from the operator table: one branch per operator, never edited.
+# Written by tools/kernels.py from the operator table: one branch per operator, never edited.
 GENERATED = frozenset({"evolve/machine/kernels.py"})
 
 

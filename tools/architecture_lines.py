@@ -4,6 +4,7 @@ Sizes and paddings are inferred: words that give the graph at its size need not 
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from trainlaw.datasets.cnns.architectures import same_sides
 from trainlaw.datasets.cnns.graph import Cnn, Layer
@@ -150,3 +151,8 @@ def _size_word(layer: Layer) -> str:
 
 def _pair_word(height: int, width: int) -> str:
     return str(height) if height == width else f"{height}x{width}"
+
+
+def without_names(layers: Iterable[Layer]) -> list[Layer]:
+    """Return layers with empty names, for comparisons of graphs that were named differently."""
+    return [replace(layer, name="") for layer in layers]

@@ -52,24 +52,9 @@ class JointRange:
     ) -> "JointRange":
         """Return the joint range of training rows.
 
-        Parameters
-        ----------
-        columns : mapping of str to array_like, shape (n_runs,)
-            Features by name; those without variation are omitted.
-        groups : array_like, shape (n_runs,)
-            GPU group of each run.
-        level : float
-            Share of the rows of a new group within the limit.
-
-        Returns
-        -------
-        JointRange
-            Distance and limit.
-
-        Raises
-        ------
-        InputError
-            If no feature varies, or a value is negative or not finite.
+        columns : features by name, (n_runs,); those without variation are omitted. groups : GPU group of
+        each run. level : share of the rows of a new group within the limit. Raises InputError where no
+        feature varies, or a value is negative or not finite.
         """
         names = tuple(name for name, values in columns.items() if np.ptp(np.asarray(values, dtype=float)) > 0)
         if not names:

@@ -25,14 +25,9 @@ LEAST_GROUPS = 2
 class ClassIntervals:
     """A factor in both directions per class of runs, and one for classes that are not known.
 
-    Attributes
-    ----------
-    factors : mapping of str to float
-        By class; infinite where too few groups were held out for any interval.
-    groups : mapping of str to int
-        Number of held-out groups with runs of the class.
-    level : float
-        Intended share of covered runs, as a mean over new groups.
+    factors : by class; infinite where too few groups were held out for any interval. groups : number of
+    held-out groups with runs of the class. level : intended share of covered runs, as a mean over new
+    groups.
     """
 
     factors: Mapping[str, float]
@@ -50,26 +45,12 @@ class ClassIntervals:
         *,
         units: npt.ArrayLike | None = None,
     ) -> Self:
-        """Return the intervals calibrated on held-out predictions.
+        """Return the intervals calibrated on held-out predictions; arrays have shape (n_runs,).
 
-        Parameters
-        ----------
-        measured_s, predicted_s : array_like, shape (n_runs,)
-            Seconds.
-        groups, classes : array_like, shape (n_runs,)
-            Group and class of each run: groups count the same in the typical score of a class.
-        level : float
-            Intended coverage, between 0 and 1.
-        units : array_like, shape (n_runs,), optional
-            What a new one of is to be covered, such as the generation; by default the group.
+        measured_s, predicted_s : seconds. groups, classes : of each run; groups count the same in the
+        typical score of a class. level : intended coverage, between 0 and 1. units : what a new one of is
+        to be covered, such as the generation; by default the group.
 
-        Returns
-        -------
-        ClassIntervals
-            The calibrated factors.
-
-        Examples
-        --------
         >>> groups, measured = list("abcdefghijkl") * 2, [1.0] * 24
         >>> predicted, classes = [1.1] * 12 + [1.5] * 12, ["fp32"] * 12 + ["amp"] * 12
         >>> found = ClassIntervals.fit(measured, predicted, groups, classes).factors

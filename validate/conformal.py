@@ -59,27 +59,10 @@ class ConformalInterval:
     ) -> "ConformalInterval":
         """Return the interval calibrated on held-out predictions, such as those of a study by GPU group.
 
-        Parameters
-        ----------
-        measured_s, predicted_s : array_like, shape (n_runs,)
-            Seconds. A row without a finite, positive prediction counts as an infinite error.
-        groups : array_like, shape (n_runs,)
-            Held-out group of each row.
-        level : float
-            Intended coverage, between 0 and 1.
+        measured_s, predicted_s : seconds, (n_runs,); a row without a finite, positive prediction counts
+        as an infinite error. groups : held-out group of each row. level : intended coverage, between 0
+        and 1; else InputError.
 
-        Returns
-        -------
-        ConformalInterval
-            The calibrated interval.
-
-        Raises
-        ------
-        InputError
-            If `level` is not between 0 and 1.
-
-        Examples
-        --------
         >>> groups = list("abcdefghi")
         >>> ConformalInterval.fit([1.0] * 9, [1.25] * 9, groups).around([2.0])[1].round(9).tolist()
         [2.5]

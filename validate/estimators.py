@@ -35,14 +35,8 @@ class Estimator(Protocol):
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Fit to training rows and return self.
 
-        Parameters
-        ----------
-        X : DataFrame, shape (n_runs, n_features)
-            Numeric features.
-        y : ndarray, shape (n_runs,)
-            Measured times, seconds.
-        groups : ndarray, shape (n_runs,)
-            GPU group of each run, for weights and inner splits; not available to `predict`.
+        X : numeric features, shape (n_runs, n_features). y : measured times, seconds, (n_runs,). groups :
+        GPU group of each run, for weights and inner splits; not available to `predict`.
         """
         ...
 

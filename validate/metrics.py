@@ -29,25 +29,10 @@ def _checked(measured_s: npt.ArrayLike, predicted_s: npt.ArrayLike) -> tuple[np.
 
 
 def absolute_percentage_errors(measured_s: npt.ArrayLike, predicted_s: npt.ArrayLike) -> np.ndarray:
-    """Return 100 |predicted / measured - 1| of each row.
+    """Return 100 |predicted / measured - 1| of each row, percent, shape (n_runs,), from seconds.
 
-    Parameters
-    ----------
-    measured_s, predicted_s : array_like, shape (n_runs,)
-        Measured and predicted times, seconds.
+    Raises InputError where the shapes differ or a measured time is not finite and positive.
 
-    Returns
-    -------
-    ndarray, shape (n_runs,)
-        Absolute percentage errors, percent.
-
-    Raises
-    ------
-    InputError
-        If the shapes differ or a measured time is not finite and positive.
-
-    Examples
-    --------
     >>> absolute_percentage_errors([1.0, 2.0], [1.5, float("nan")]).tolist()
     [50.0, 100.0]
     """

@@ -19,21 +19,10 @@ _STEP = 1e-6
 def supporting_sources(
     formula: Formula, rows: FormulaRows, sources: npt.ArrayLike
 ) -> dict[str, tuple[str, ...]]:
-    """Return by time feature the sources in whose runs it makes a part of the formula's time.
+    """Return by time feature the sources, sorted, in whose runs it makes a part of the formula's time.
 
-    Parameters
-    ----------
-    formula : Formula
-        A formula of seconds.
-    rows : FormulaRows
-        The training runs as rows of the formula.
-    sources : array_like, shape (n_runs,)
-        Source of each run.
-
-    Returns
-    -------
-    dict of str to tuple of str
-        Sorted names of sources by feature; features that are not times are left out.
+    formula : of seconds. rows : the training runs as rows of the formula. sources : of each run,
+    (n_runs,). Features that are not times are left out.
     """
     owners, found = np.asarray(sources).astype(str), {}
     whole = rows.predict(formula)

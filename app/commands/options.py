@@ -1,7 +1,10 @@
 """Options that several commands have, each written once, and what they share to print or write."""
 
+import inspect
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -128,6 +131,81 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Out = Annotated[Path | None, typer.Option(help="File to write instead of printing; never replaces one.")]
 
 
+@dataclass(frozen=True)
+class RunOptions:
+    """How a run trains: the options of all commands that predict."""
+
+    pixels: Pixels = None
+    precision: Precision = None
+    layout: Layout = None
+    compilation: Compilation = None
+    tuned: Tuned = False
+    stack: Stack = None
+    host_launch: HostLaunch = None
+
+
+@dataclass(frozen=True)
+class ExchangeOptions:
+    """How gradients travel between GPUs."""
+
+    link: Link = None
+    fabric: Fabric = None
+    algorithm: Annotated[
+        str | None,
+        typer.Option(
+            help="Collective algorithm: ring, tree, butterfly, parameter_server, ...; default: ring."
+        ),
+    ] = None
+    unbucketed: Unbucketed = False
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """Where the result goes, and in which format."""
+
+    form: Format = OutputFormat.table
+    as_json: ShortJson = False
+    out: Out = None
+
+    @property
+    def chosen(self) -> OutputFormat:
+        """The format: that of the file's suffix, .csv or .json, where none was named."""
+        if self.as_json:
+            return OutputFormat.json
+        suffix = self.out.suffix.lower() if self.out is not None and self.form is OutputFormat.table else ""
+        return {".csv": OutputFormat.csv, ".json": OutputFormat.json}.get(suffix, self.form)
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command in whose signature each group of options is replaced by its fields.
+
+    A group is a parameter whose annotation is a dataclass; the command still gets it as one object.
+    """
+    groups: dict[str, Any] = {}
+    parameters = []
+    for parameter in inspect.signature(command).parameters.values():
+        kind = parameter.annotation
+        if is_dataclass(kind):
+            groups[parameter.name] = kind
+            options = [(field.name, field.default, field.type) for field in fields(kind)]
+        else:
+            options = [(parameter.name, parameter.default, kind)]
+        parameters += [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+            for name, default, annotation in options
+        ]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        for name, kind in groups.items():
+            given[name] = kind(**{field.name: given.pop(field.name) for field in fields(kind)})
+        command(**given)
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # read by `inspect`
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
 def check_new_files(paths: Iterable[Path | None]) -> None:
     """Raise InputError for a file that exists: results never replace one."""
     from trainlaw.formulas import InputError
@@ -137,22 +215,16 @@ def check_new_files(paths: Iterable[Path | None]) -> None:
             raise InputError(f"{path} exists; choose another name")
 
 
-def chosen_format(form: OutputFormat, out: Path | None, as_json: bool = False) -> OutputFormat:
-    """Return the format of an output: that of the file's suffix, .csv or .json, where none was named."""
-    if as_json:
-        return OutputFormat.json
-    suffix = out.suffix.lower() if out is not None and form is OutputFormat.table else ""
-    return {".csv": OutputFormat.csv, ".json": OutputFormat.json}.get(suffix, form)
-
-
-def setup_of(host_launch: str | None, **parts: Any) -> "Setup":
-    """Return how a run trains, from the options of a command; False and None leave the default."""
+def setup_of(*groups: object, **further: Any) -> "Setup":
+    """Return how a run trains, from groups of options and further ones; False and None leave the default."""
     from trainlaw.app.inputs.requests import Setup, host_launch_of
 
-    given = {name: value for name, value in parts.items() if value}
+    options = {name: value for group in groups for name, value in vars(group).items()} | further
+    given = {name: value for name, value in options.items() if value and name != "pixels"}
+    launch = given.pop("host_launch", None)
     # An option that is a flag can only differ from the default.
     given["bucketed"] = False if given.pop("unbucketed", False) else None
-    return Setup(**given, host_launch_s=None if host_launch is None else host_launch_of(host_launch))
+    return Setup(**given, host_launch_s=None if launch is None else host_launch_of(launch))
 
 
 def write_or_print(text: str, out: Path | None, picture: Path | None, drawn: Callable[[], str]) -> None:

@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from trainlaw.app.commands.options import (
     Fabric,
-    Format,
     FormulaFile,
     GpuFile,
     Layout,
     Link,
-    Out,
     OutputFormat,
+    OutputOptions,
     Pixels,
     ScalingFormula,
-    ShortJson,
     Stack,
     Tuned,
     check_new_files,
-    chosen_format,
+    grouped,
     setup_of,
     write_or_print,
 )
@@ -30,7 +28,9 @@ if TYPE_CHECKING:
     from trainlaw.app.predictions.plan import TrainingPlans
 
 
+@grouped
 def plan_command(
+    *,
     cnn: Annotated[str, typer.Option(help="Name of the CNN (`trainlaw cnn list`), or a file.")],
     images: Annotated[int, typer.Option(help="Images per epoch.", min=1, max=10**12)] = 1_281_167,
     epochs: Annotated[float, typer.Option(help="Number of epochs.", min=1e-6, max=1e6)] = 90,
@@ -84,10 +84,8 @@ def plan_command(
     formula: FormulaFile = None,
     gpu_file: GpuFile = None,
     top: Annotated[int, typer.Option(help="Number of plans in the table.", min=1)] = 7,
-    form: Format = OutputFormat.table,
-    as_json: ShortJson = False,
     plot: Annotated[Path | None, typer.Option(help="SVG file to write: hours against cost.")] = None,
-    out: Out = None,
+    output: OutputOptions,
 ) -> None:
     """Rank GPU, number of GPUs, batch and precision for a training by cost, hours or energy.
 
@@ -111,14 +109,14 @@ def plan_command(
     from trainlaw.app.predictions.training import Training
     from trainlaw.formulas import InputError
 
-    check_new_files([out, plot])
+    check_new_files([output.out, plot])
     if (budget is not None or by == "cost") and prices is None:
         raise InputError("cost and --budget need prices: name a file with --prices, or the shipped `example`")
     catalog = known_gpus(gpu_file)
     options = PlanOptions(
         whole_numbers(gpus, "--gpus"), gpus_per_node, whole_numbers(batch, "--batch"),
         parse_names(precision),
-        setup_of(None, layout=layout, tuned=tuned, stack=stack, link=link, fabric=fabric),
+        setup_of(layout=layout, tuned=tuned, stack=stack, link=link, fabric=fabric),
         parse_hours(within, "--within") if within else inf, inf if budget is None else budget, surely,
         least_gain, power_share,
     )  # fmt: skip
@@ -129,8 +127,8 @@ def plan_command(
         catalog=catalog, options=options, prices=read_prices(prices, catalog) if prices else None,
         ranked_by=by,
     )  # fmt: skip
-    text = _text(choice, plans, top, chosen_format(form, out, as_json))
-    write_or_print(text, out, plot, lambda: _drawn(plans))
+    text = _text(choice, plans, top, output.chosen)
+    write_or_print(text, output.out, plot, lambda: _drawn(plans))
 
 
 def _text(choice: "FormulaChoice", plans: "TrainingPlans", top: int, form: OutputFormat) -> str:

@@ -1,5 +1,6 @@
 """Commands that predict: one configuration, many GPUs, streams, many-core processors, from a profile."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -7,27 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from trainlaw.app.commands.options import (
     Allocation,
-    Compilation,
-    Fabric,
-    Format,
+    ExchangeOptions,
     FormulaFile,
     GpuFile,
-    HostLaunch,
     Label,
-    Layout,
-    Link,
     Out,
     OutputFormat,
+    OutputOptions,
     Pixels,
-    Precision,
     RestoreBatchnorm,
+    RunOptions,
     ScalingFormula,
     ShortJson,
-    Stack,
-    Tuned,
-    Unbucketed,
     check_new_files,
-    chosen_format,
+    grouped,
     print_or_write,
     setup_of,
     write_or_print,
@@ -41,38 +35,75 @@ if TYPE_CHECKING:
     from trainlaw.formulas import Formula
 
 
-def _refuse_profile(value: object) -> None:
-    """Point to the command that predicts from a profile; it was part of this one."""
-    from trainlaw.formulas import InputError
+@dataclass(frozen=True)
+class MachineOptions:
+    """How many GPUs train together, and how they exchange gradients."""
 
-    if value is not None:
-        raise InputError(
-            "prediction from a profile is a command now: trainlaw predict-from-profile, with the same options"
-        )
+    gpus: Annotated[
+        int | None, typer.Option(help="Number of GPUs that train together, each with its own batch.", min=1)
+    ] = None
+    nodes: Annotated[int | None, typer.Option(help="Number of nodes that contain the GPUs.", min=1)] = None
+    allocation: Allocation = None
 
 
+@dataclass(frozen=True)
+class RankingOptions:
+    """Which of all GPUs are predicted, and how many of them are shown."""
+
+    all_gpus: Annotated[
+        bool, typer.Option("--all-gpus", help="Predict for every known GPU, fastest first.")
+    ] = False
+    vendor: Annotated[str, typer.Option(help="With --all-gpus: only this vendor, such as NVIDIA.")] = ""
+    min_memory: Annotated[
+        str, typer.Option(help="With --all-gpus: GPUs with at least this memory, such as 16GB.")
+    ] = ""
+    top: Annotated[
+        int | None,
+        typer.Option(help="Largest number of rows; default: all, or 15 in the table of --all-gpus.", min=1),
+    ] = None
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """The training whose hours are predicted."""
+
+    epochs: Annotated[
+        float | None,
+        typer.Option(help="Also predict the hours of a training of this many epochs.", min=1e-6, max=1e6),
+    ] = None
+    images: Annotated[
+        int, typer.Option(help="Images per epoch; default: those of ImageNet.", min=1, max=10**12)
+    ] = 1_281_167
+
+    def training(self) -> "Training | None":
+        """Return the training; None without a number of epochs."""
+        from trainlaw.app.predictions.training import Training
+
+        return None if self.epochs is None else Training(self.images, self.epochs)
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """Configurations from a file."""
+
+    runs: Annotated[
+        Path | None,
+        typer.Option("--from", help="CSV of configurations, with the columns cnn, gpu, batch_per_gpu."),
+    ] = None
+    ignore: Annotated[
+        list[str] | None, typer.Option(help="Column of --from that is not read, such as remarks.")
+    ] = None
+
+
+@grouped
 def predict_command(
+    *,
     cnn: Annotated[str | None, typer.Option(help="Name of the CNN (`trainlaw cnn list`), or a file.")] = None,
     gpu: Annotated[str | None, typer.Option(help="Name of the GPU (`trainlaw gpus list`).")] = None,
     batch: Annotated[str, typer.Option(help="Images per iteration on each GPU; several: 32,64,128.")] = "",
-    pixels: Pixels = None,
-    precision: Precision = None,
-    layout: Layout = None,
-    compilation: Compilation = None,
-    tuned: Tuned = False,
-    stack: Stack = None,
-    host_launch: HostLaunch = None,
-    gpus: Annotated[
-        int | None, typer.Option(help="Number of GPUs that train together, each with its own batch.", min=1)
-    ] = None,
-    nodes: Annotated[int | None, typer.Option(help="Number of nodes that contain the GPUs.", min=1)] = None,
-    allocation: Allocation = None,
-    link: Link = None,
-    fabric: Fabric = None,
-    algorithm: Annotated[
-        str | None, typer.Option(help="Collective algorithm: ring, tree, ...; default: ring.")
-    ] = None,
-    unbucketed: Unbucketed = False,
+    run: RunOptions,
+    machine: MachineOptions,
+    exchange: ExchangeOptions,
     scaling_formula: ScalingFormula = None,
     single_gpu_seconds: Annotated[
         float | None,
@@ -80,42 +111,14 @@ def predict_command(
             help="Measured iteration time on one GPU, to which the scaling formula is applied.", min=1e-9
         ),
     ] = None,
-    all_gpus: Annotated[
-        bool, typer.Option("--all-gpus", help="Predict for every known GPU, fastest first.")
-    ] = False,
-    vendor: Annotated[str, typer.Option(help="With --all-gpus: only this vendor, such as NVIDIA.")] = "",
-    min_memory: Annotated[
-        str, typer.Option(help="With --all-gpus: GPUs with at least this memory, such as 16GB.")
-    ] = "",
-    top: Annotated[
-        int | None,
-        typer.Option(help="Largest number of rows; default: all, or 15 in the table of --all-gpus.", min=1),
-    ] = None,
-    epochs: Annotated[
-        float | None,
-        typer.Option(help="Also predict the hours of a training of this many epochs.", min=1e-6, max=1e6),
-    ] = None,
-    images: Annotated[
-        int, typer.Option(help="Images per epoch; default: those of ImageNet.", min=1, max=10**12)
-    ] = 1_281_167,
-    runs: Annotated[
-        Path | None,
-        typer.Option("--from", help="CSV of configurations, with the columns cnn, gpu, batch_per_gpu."),
-    ] = None,
-    ignore: Annotated[
-        list[str] | None, typer.Option(help="Column of --from that is not read, such as remarks.")
-    ] = None,
+    ranking: RankingOptions,
+    whole: TrainingOptions,
+    file: FileOptions,
     gpu_file: GpuFile = None,
     formula: FormulaFile = None,
     label: Label = None,
     restore_batchnorm: RestoreBatchnorm = None,
-    form: Format = OutputFormat.table,
-    as_json: ShortJson = False,
-    out: Out = None,
-    anchor_profile: Annotated[str | None, typer.Option(hidden=True, callback=_refuse_profile)] = None,
-    anchor_gpu: Annotated[str | None, typer.Option(hidden=True, callback=_refuse_profile)] = None,
-    anchor_seconds: Annotated[str | None, typer.Option(hidden=True, callback=_refuse_profile)] = None,
-    anchor_steps: Annotated[str | None, typer.Option(hidden=True, callback=_refuse_profile)] = None,
+    output: OutputOptions,
 ) -> None:
     """Predict the time of a training iteration, with an interval and warnings.
 
@@ -138,35 +141,29 @@ def predict_command(
     from trainlaw.app.inputs.selection import selection_of, whole_numbers
     from trainlaw.app.models.user_formula import find_formulas, parse_label_options, with_groups
     from trainlaw.app.predictions.predict import fastest_first, predict_runs
-    from trainlaw.app.predictions.training import Training
 
-    check_new_files([out])
-    parts = {"n_gpus": gpus, "n_nodes": nodes, "link": link, "fabric": fabric, "algorithm": algorithm}
-    parts |= {"allocation": allocation, "unbucketed": unbucketed, "stack": stack}
-    setup = setup_of(
-        host_launch, precision=precision, layout=layout, compilation=compilation, tuned=tuned, **parts
-    )
-    selection = selection_of(vendor=vendor, min_memory=min_memory)
-    batches = whole_numbers(batch, "--batch")
+    check_new_files([output.out])
+    setup = setup_of(run, exchange, n_gpus=machine.gpus, n_nodes=machine.nodes, allocation=machine.allocation)
     request = RunRequest(
-        cnn, gpu, batches, pixels, all_gpus, runs, tuple(ignore or ()), gpu_file, setup, selection,
-        restore_batchnorm,
+        cnn, gpu, whole_numbers(batch, "--batch"), run.pixels, ranking.all_gpus, file.runs,
+        tuple(file.ignore or ()), gpu_file, setup,
+        selection_of(vendor=ranking.vendor, min_memory=ranking.min_memory), restore_batchnorm,
     )  # fmt: skip
     check_request(request, single_gpu_seconds)
     choice = find_formulas(formula, scaling_formula or "", Path.cwd())
     used, origin = with_groups(choice.formula, parse_label_options(label)), choice.origin
-    predictions = predict_runs(used, requested_runs(request), choice.scaling, single_gpu_seconds)
+    training = whole.training()
+    predictions = predict_runs(used, requested_runs(request), choice.scaling, single_gpu_seconds, training)
     if single_gpu_seconds and choice.scaling is not None:
         used, origin = choice.scaling, choice.scaling_origin
-    if all_gpus:
+    if ranking.all_gpus:
         predictions = fastest_first(predictions)
-    training = None if epochs is None else Training(images, epochs)
-    chosen = chosen_format(form, out, as_json)
-    said = (used, origin, "" if gpus in (None, 1) or single_gpu_seconds else choice.scaling_origin)
-    cut = predictions if chosen is OutputFormat.table else predictions[:top]
-    text = _predictions_as(chosen, said, cut, training, top or (_TOP if all_gpus else None))
+    said = (used, origin, "" if machine.gpus in (None, 1) or single_gpu_seconds else choice.scaling_origin)
+    cut = predictions if output.chosen is OutputFormat.table else predictions[: ranking.top]
+    most = ranking.top or (_TOP if ranking.all_gpus else None)
+    text = _predictions_as(output.chosen, said, cut, training, most)
     number = "1 prediction" if len(cut) == 1 else f"{len(cut)} predictions"
-    print_or_write(text, out, f"{number} by {origin}")
+    print_or_write(text, output.out, f"{number} by {origin}")
 
 
 _TOP = 15  # rows of a table of all GPUs: with header and notes it fits a screen
@@ -188,9 +185,9 @@ def _predictions_as(
     )
 
     if form is OutputFormat.csv:
-        return predictions_csv(predictions, training).rstrip("\n")
+        return predictions_csv(predictions).rstrip("\n")
     if form is OutputFormat.json:
-        return predictions_json(predictions, training)
+        return predictions_json(predictions)
     return predictions_text(formula_line(*said), predictions, training, most)
 
 
@@ -258,23 +255,14 @@ def predict_from_profile_command(
     print_or_write(text, out, f"1 prediction by {prediction.formula}")
 
 
+@grouped
 def scaling_command(
+    *,
     cnn: Annotated[str, typer.Option(help="Name of the CNN (`trainlaw cnn list`), or a file.")],
     gpu: Annotated[str, typer.Option(help="Name of the GPU (`trainlaw gpus list`).")],
     batch: Annotated[int, typer.Option(help="Images per iteration on each GPU.", min=1)],
-    pixels: Pixels = None,
-    precision: Precision = None,
-    layout: Layout = None,
-    compilation: Compilation = None,
-    tuned: Tuned = False,
-    stack: Stack = None,
-    host_launch: HostLaunch = None,
-    link: Link = None,
-    fabric: Fabric = None,
-    algorithm: Annotated[
-        str, typer.Option(help="ring, tree, butterfly, parameter_server, hierarchical_ring, ...")
-    ] = "ring",
-    unbucketed: Unbucketed = False,
+    run: RunOptions,
+    exchange: ExchangeOptions,
     gpus_per_node: Annotated[int, typer.Option(help="GPUs per node.", min=1)] = 8,
     most: Annotated[int, typer.Option("--max-gpus", help="Largest number of GPUs.", min=1)] = 256,
     scaling_formula: ScalingFormula = None,
@@ -286,10 +274,8 @@ def scaling_command(
     ] = 0.0,
     gpu_file: GpuFile = None,
     formula: FormulaFile = None,
-    form: Format = OutputFormat.table,
-    as_json: ShortJson = False,
     plot: Annotated[Path | None, typer.Option(help="SVG file to write: speed-up and shares.")] = None,
-    out: Out = None,
+    output: OutputOptions,
 ) -> None:
     """Predict weak scaling: time, speed-up and efficiency on 1 to many GPUs, with the same batch on each.
 
@@ -318,14 +304,11 @@ def scaling_command(
     )
     from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 
-    check_new_files([out, plot])
+    check_new_files([output.out, plot])
     choice = find_formulas(formula, scaling_formula or (TEXTBOOK if hidden else ""), Path.cwd())
     gpus = known_gpus(gpu_file)
-    counts, target = named_cnn(cnn, pixels), wanted_gpu(gpu, gpus)
-    parts = {"precision": precision, "layout": layout, "compilation": compilation, "tuned": tuned}
-    parts |= {"stack": stack}
-    parts |= {"link": link, "fabric": fabric, "algorithm": algorithm, "unbucketed": unbucketed}
-    setup = setup_of(host_launch, **parts)
+    counts, target = named_cnn(cnn, run.pixels), wanted_gpu(gpu, gpus)
+    setup, algorithm = setup_of(run, exchange), exchange.algorithm or "ring"
     points = scaling_curve(
         choice.formula, counts, target, batch, most=most, gpus_per_node=gpus_per_node, hidden_share=hidden,
         scaling=choice.scaling, setup=setup,
@@ -338,8 +321,8 @@ def scaling_command(
         OutputFormat.table: lambda: scaling_text(title, points, choice.formula, choice.origin, covering),
         OutputFormat.csv: lambda: scaling_csv(points),
         OutputFormat.json: lambda: scaling_json(points),
-    }[chosen_format(form, out, as_json)]().rstrip("\n")
-    write_or_print(text, out, plot, lambda: scaling_svg(title, points))
+    }[output.chosen]().rstrip("\n")
+    write_or_print(text, output.out, plot, lambda: scaling_svg(title, points))
 
 
 class Phase(StrEnum):
@@ -349,7 +332,9 @@ class Phase(StrEnum):
     forward = "forward"
 
 
+@grouped
 def schedule_command(
+    *,
     cnn: Annotated[str, typer.Option(help="Name of the CNN (`trainlaw cnn list`), or a file.")],
     gpu: Annotated[str, typer.Option(help="Name of the GPU (`trainlaw gpus list`).")],
     streams: Annotated[
@@ -373,9 +358,7 @@ def schedule_command(
         ),
     ] = None,
     gantt: Annotated[Path | None, typer.Option(help="Write the schedule as a Gantt chart (SVG).")] = None,
-    form: Format = OutputFormat.table,
-    as_json: ShortJson = False,
-    out: Out = None,
+    output: OutputOptions,
 ) -> None:
     """Schedule the layers of a CNN on streams: makespan, speed-up, critical path, Gantt chart.
 
@@ -396,7 +379,7 @@ def schedule_command(
     from trainlaw.app.terminal.schedules import gantt_svg, plan_csv, plan_json, plan_text
     from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 
-    check_new_files([out, gantt])
+    check_new_files([output.out, gantt])
     layer_formula, origin = find_layer_formula(formula, Path.cwd())
     target = wanted_gpu(gpu, known_gpus(gpu_file))
     counts = named_cnn(cnn, pixels)
@@ -407,8 +390,8 @@ def schedule_command(
         OutputFormat.table: lambda: plan_text(plan, layer_formula, origin),
         OutputFormat.csv: lambda: plan_csv(plan),
         OutputFormat.json: lambda: plan_json(plan),
-    }[chosen_format(form, out, as_json)]().rstrip("\n")
-    write_or_print(text, out, gantt, lambda: gantt_svg(plan))
+    }[output.chosen]().rstrip("\n")
+    write_or_print(text, output.out, gantt, lambda: gantt_svg(plan))
 
 
 class Model(StrEnum):

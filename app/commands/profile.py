@@ -79,13 +79,20 @@ def profile_command(
             "--micro", help="Measure achieved rates instead of iterations: matrix products, copies, links."
         ),
     ] = False,
+    host: Annotated[
+        bool,
+        typer.Option(
+            "--host", help="Measure in seconds how long this host takes to launch a layer's kernels."
+        ),
+    ] = False,
 ) -> None:
     """Measure CNN training iterations on this machine.
 
     An iteration consists of forward pass, loss, backward pass and parameter update on random images. The CNNs
     are built from trainlaw's layer graphs and run on a CPU or GPU, in one process or several
     (DistributedDataParallel). Each configuration becomes a row of the file. Configurations in the file are
-    not measured again, so an interruption loses only one. Needs torch: pip install 'trainlaw[profile]'.
+    not measured again, so an interruption loses only one. Needs torch: pip install 'trainlaw[profile]';
+    only --host does without.
 
     \b
     Examples:
@@ -93,11 +100,15 @@ def profile_command(
       trainlaw profile --plan plan.csv --out runs.csv
       trainlaw profile --processes 1,2 --threads 1 --out two.csv
       trainlaw profile --micro --threads 1,2 --out runs.csv
+      trainlaw profile --host
     """
     import sys
 
-    from trainlaw.app.commands.profile_jobs import ProfileOptions, run_profile
+    from trainlaw.app.commands.profile_jobs import ProfileOptions, host_text, run_profile
 
+    if host:
+        print(host_text())
+        return
     options = ProfileOptions(
         cnns=cnns, batch=batch, input_px=input_px, precision=precision, classes=classes, device=device,
         threads=threads, processes=processes, nodes=nodes, rendezvous=rendezvous, link=link, network=network,

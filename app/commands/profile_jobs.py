@@ -16,6 +16,7 @@ from trainlaw.datasets.profiler import (
     configuration_grid,
     default_threads,
     device_here,
+    measured_host_launch,
     named_here,
     profile_layers,
     profile_micro,
@@ -110,6 +111,19 @@ def micro_text(setup: Setup, rows: int) -> str:
             f"{setup.sibling('micro')}: achieved rates, {rows} new row{'' if rows == 1 else 's'}",
             f"{setup.sibling('micro-sizes')}: every size",
             f"{setup.sibling('rates')}: for trainlaw study --rates",
+        )
+    )
+
+
+def host_text() -> str:
+    """Measure the launch time of this host; return it with what it rests on and how to use it."""
+    launch = measured_host_launch()
+    return "\n".join(
+        (
+            f"host launch time: {show_seconds(launch.seconds)} per layer, forward and backward",
+            f"measured: {launch.measured}",
+            f"assumed: {launch.assumed}",
+            f"next: trainlaw predict --host-launch {1e6 * launch.seconds:.3g}us ...",
         )
     )
 

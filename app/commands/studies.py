@@ -2,11 +2,12 @@
 
 import time
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from trainlaw.app.commands.options import Cluster, CnnFiles, GpuFile, Trust
+from trainlaw.app.commands.options import Cluster, CnnFiles, GpuFile, Trust, grouped
 
 if TYPE_CHECKING:
     from trainlaw.app.inputs.run_folder import StudyPlace
@@ -20,7 +21,67 @@ _SPLIT_HELP = (
 )
 
 
+@dataclass(frozen=True)
+class StudyOptions:
+    """What defines a study, but for its table: the entries of study.toml."""
+
+    of: Annotated[
+        str | None,
+        typer.Option(
+            help="What to model: runs (default), within a skeleton; free-runs, without a skeleton; "
+            "layers, summed over each CNN; multi (several GPUs, from the time on one); multi-end-to-end "
+            "(several GPUs, from specifications alone); layer-times (layers measured one by one); anchor "
+            "(one GPU from a profile on another)."
+        ),
+    ] = None
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Random seed; the same seed, data and version give the same formula.", min=0),
+    ] = None
+    split: Annotated[str | None, typer.Option(help=_SPLIT_HELP)] = None
+    folds: Annotated[
+        int | None,
+        typer.Option(help="Number of folds into which the groups are divided; each is held out once.", min=2),
+    ] = None
+    held_out: Annotated[
+        Path | None,
+        typer.Option(help="TOML file that lists what is held out; see docs/studies.md."),
+    ] = None
+    evaluations: Annotated[
+        int | None,
+        typer.Option(help="Evaluations of each search: formulas that it tries.", min=100, max=10**9),
+    ] = None
+    against: Annotated[
+        str | None, typer.Option(help="Baselines on the same splits: all, or names separated by commas.")
+    ] = None
+    by: Annotated[
+        str | None,
+        typer.Option(
+            help="Errors from platform to platform, by harness, framework, precision, vendor, generation, "
+            "source or device; several separated by commas."
+        ),
+    ] = None
+    search_by_platform: Annotated[
+        bool, typer.Option("--search-by-platform", help="With --by: also rerun the search on each platform.")
+    ] = False
+    repeats: Annotated[
+        int | None,
+        typer.Option(help="Further searches with other seeds, for the selection frequency of terms.", min=0),
+    ] = None
+    seeds: Annotated[
+        int | None,
+        typer.Option(help="Searches with different seeds in each fold; the error is their mean.", min=1),
+    ] = None
+    rates: Annotated[
+        Path | None, typer.Option(help="CSV or JSON file of achieved rates of GPUs, for calibration level 1.")
+    ] = None
+    gpu_file: GpuFile = None
+    cnn_file: CnnFiles = None
+
+
+@grouped
 def study_command(
+    *,
     table: Annotated[
         str | None,
         typer.Argument(help="A built-in table (`trainlaw data list`) or a file of runs; default: default."),
@@ -35,58 +96,7 @@ def study_command(
     definition: Annotated[
         Path | None, typer.Option(help="TOML file that defines the study; options take precedence over it.")
     ] = None,
-    of: Annotated[
-        str | None,
-        typer.Option(
-            help="What to model: runs (default), within a skeleton; free-runs, without a skeleton; "
-            "layers, summed over each CNN; multi (several GPUs, from the time on one); multi-end-to-end "
-            "(several GPUs, from specifications alone); layer-times (layers measured one by one); anchor "
-            "(one GPU from a profile on another)."
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(help="Random seed; the same seed, data and version give the same formula.", min=0),
-    ] = None,
-    split: Annotated[str | None, typer.Option(help=_SPLIT_HELP)] = None,
-    folds: Annotated[
-        int | None,
-        typer.Option(help="Number of folds into which the groups are divided; each is held out once.", min=2),
-    ] = None,
-    held_out: Annotated[
-        Path | None,
-        typer.Option(help="TOML file that lists what is held out; see docs/studies.md."),
-    ] = None,
-    evaluations: Annotated[
-        int | None,
-        typer.Option(help="Evaluations of each search: formulas that it tries.", min=100, max=10**9),
-    ] = None,
-    against: Annotated[
-        str | None, typer.Option(help="Baselines on the same splits: all, or names separated by commas.")
-    ] = None,
-    by: Annotated[
-        str | None,
-        typer.Option(
-            help="Errors from platform to platform, by harness, framework, precision, vendor, generation, "
-            "source or device; several separated by commas."
-        ),
-    ] = None,
-    search_by_platform: Annotated[
-        bool, typer.Option("--search-by-platform", help="With --by: also rerun the search on each platform.")
-    ] = False,
-    repeats: Annotated[
-        int | None,
-        typer.Option(help="Further searches with other seeds, for the selection frequency of terms.", min=0),
-    ] = None,
-    seeds: Annotated[
-        int | None,
-        typer.Option(help="Searches with different seeds in each fold; the error is their mean.", min=1),
-    ] = None,
-    rates: Annotated[
-        Path | None, typer.Option(help="CSV or JSON file of achieved rates of GPUs, for calibration level 1.")
-    ] = None,
-    gpu_file: GpuFile = None,
-    cnn_file: CnnFiles = None,
+    asked: StudyOptions,
     trust: Trust = False,
     workers: Annotated[int, typer.Option(help="Number of worker processes.", min=1, max=64)] = 2,
     cluster: Cluster = "",
@@ -120,12 +130,7 @@ def study_command(
     from trainlaw.app.studies.definition import asked_definition, read_study_table, study_identity
     from trainlaw.app.studies.interrupts import interruptible
 
-    options = {
-        "table": table, "of": of, "seed": seed, "split": split, "folds": folds, "held_out": held_out,
-        "evaluations": evaluations, "against": against, "by": by, "repeats": repeats, "rates": rates,
-        "seeds": seeds,
-        "search_by_platform": search_by_platform or None, "gpu_file": gpu_file, "cnn_file": cnn_file,
-    }  # fmt: skip
+    options = vars(asked) | {"table": table, "search_by_platform": asked.search_by_platform or None}
     wanted = asked_definition(definition, options)
     runs = read_study_table(wanted, trust)
     study = study_identity(wanted, runs)

@@ -5,17 +5,18 @@ the base columns that the features of one formula are made of.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 
-from trainlaw.app.models.calibration import other_gpu_warning, other_precision_warning
-from trainlaw.app.models.coverage import unseen_generation, untrained_precision
+from trainlaw.app.answers.facts import Fact, cnn_facts, gpu_facts, precision_facts
+from trainlaw.app.answers.table import FIGURE, Line, lines_of, within_reach
 from trainlaw.app.models.lookup_tables import gpu_rows, interval_rows, precision_rows
-from trainlaw.app.models.settings import STATED_LAUNCH, ignored_settings
+from trainlaw.app.models.settings import STATED_LAUNCH
 from trainlaw.app.models.terms import plain_expression
 from trainlaw.datasets import FEATURES, Gpu, built_in_gpus, configuration
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, CnnCounts, cnn_table, keyed_cnn_counts
+from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS
 from trainlaw.datasets.cnns.names import cnn_name, cnn_names
 from trainlaw.datasets.cnns.zoo import timm_table, zoo_entry
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
@@ -23,26 +24,35 @@ from trainlaw.formulas import Formula, InputError, UnknownNameError, variables
 from trainlaw.validate.held_out_errors import intervals_of
 
 PEAK = "peak_flop_per_s"
-#: Base columns that follow from the precision; the peak rate is a column of the GPU.
-OF_PRECISION = ("bytes_per_element", "is_tensor_precision")
-#: Base columns that follow from the arguments of a prediction.
-#: Base columns of the stack, which follow from layout and container.
-STACKS = ("is_stack_channels_last", "is_stack_fused")
-OF_ARGUMENTS = ("batch_per_gpu", "is_channels_last", "is_tuned", STATED_LAUNCH, *STACKS)
+#: Base columns that follow from the arguments of a prediction; the stack from layout and container.
+OF_ARGUMENTS = (
+    "batch_per_gpu", "is_channels_last", "is_tuned", STATED_LAUNCH, "is_stack_channels_last",
+    "is_stack_fused",
+)  # fmt: skip
+#: Further quantities of the table of answers that a program knows when it is asked.
+OF_CALL = (
+    "single_gpu_time_s", "interval_factor", "has_layout", "has_host_launch", "by_default", "input_size_px",
+)  # fmt: skip
+_TEXTS = ("gpu", "vendor", "generation", "precision", "layout")
+# A program predicts one GPU, eager mode and CNNs of the zoo, and refuses where there is no time.
+_ALWAYS: Mapping[str, Fact] = {
+    "n_gpus": 1.0, "added_s": 0.0, "has_compilation": 0.0, "n_cnn_notes": 0.0, "rough": "",
+    "is_undefined": 0.0, "has_settings": 0.0,
+}  # fmt: skip
 # Prefixes and suffixes of keys of CNNs that packages do not write.
 _PACKAGE = re.compile(r"^.*/|_torch$")
 
 
 @dataclass(frozen=True)
 class NamedGpu:
-    """A GPU to look up: `values` of the model's columns, nan where unknown; warnings of any prediction."""
+    """A GPU to look up: `values` of the model's columns, nan where unknown."""
 
     name: str
     aliases: tuple[str, ...]
     vendor: str
+    generation: str
     is_new: bool
     default_precision: str
-    warnings: tuple[str, ...]
     values: tuple[float, ...]
 
 
@@ -57,35 +67,35 @@ class NamedCnn:
 
 @dataclass(frozen=True)
 class NamedPrecision:
-    """A precision to look up: the values of `OF_PRECISION`, and the column of a GPU with its peak rate."""
+    """A precision to look up: `values` of the model's columns, and the column of a GPU with its peak rate."""
 
     name: str
     values: tuple[float, ...]
     peak_column: str
-    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class NamedModel:
-    """What an exported program looks up and computes.
+    """What an exported program looks up, computes and says.
 
-    formula : without grouped constants. base : base columns of its features. gpu_columns, cnn_columns : those
-    of the tables, with all peak rates. fixed : those that are the same for every run on one GPU. computed :
-    derived features, each after those that it is made of. intervals : factor by vendor, precision, layout and
-    whether the generation is new. ignored : warning by argument that no term of the formula depends on.
+    formula : without grouped constants. base : base columns of its features. gpu_columns, cnn_columns,
+    precision_columns : those of the tables, with all peak rates. fixed : those that are the same for every
+    run on one GPU. computed : derived features, each after those that it is made of. lines : rows of the
+    table of answers. intervals : factor by vendor, precision, layout and whether the generation is new.
     """
 
     formula: Formula
     base: frozenset[str]
     gpu_columns: tuple[str, ...]
     cnn_columns: tuple[str, ...]
+    precision_columns: tuple[str, ...]
     fixed: Mapping[str, float]
     computed: tuple[str, ...]
+    lines: tuple[Line, ...]
     gpus: tuple[NamedGpu, ...]
     cnns: tuple[NamedCnn, ...]
     precisions: tuple[NamedPrecision, ...]
     intervals: Mapping[str, Mapping[str, Mapping[str, list[float | None]]]]
-    ignored: Mapping[str, str]
 
 
 def named_model(formula: Formula) -> NamedModel:
@@ -95,25 +105,65 @@ def named_model(formula: Formula) -> NamedModel:
     """
     plain = replace(formula, expression=plain_expression(formula), grouped=())
     base, computed = _in_order(spec.name for spec in plain.used_features)
-    precisions = {name: str(row["peak_column"]) for name, row in precision_rows().items()}
-    needed = base | (set(precisions.values()) if PEAK in base else set())
-    gpu_columns = tuple(name for name in NUMBER_COLUMNS if name in needed)
-    cnn_columns = tuple(name for name in COUNT_COLUMNS if name in needed)
-    others = base - {*gpu_columns, *cnn_columns, *OF_PRECISION, *OF_ARGUMENTS, PEAK}
     offered = gpu_rows()
+    gpus = {
+        gpu: _numbers_of(gpu, gpu_facts(formula, gpu)) for gpu in built_in_gpus().gpus if gpu.gpu in offered
+    }
+    rows = precision_rows()
+    precisions = {name: {**rows[name], **precision_facts(formula, name)} for name in rows}
+    lines = _lines(formula, [*gpus.values()], [*precisions.values()])
+    needed = base | {name for line in lines for name in line.needs}
+    peaks = {str(row["peak_column"]) for row in precisions.values()} if PEAK in base else set()
+    gpu_columns = tuple(name for name in next(iter(gpus.values())) if name in needed | peaks)
+    cnn_columns = tuple(name for name in (*COUNT_COLUMNS, *MEMORY_COLUMNS) if name in needed)
+    precision_columns = tuple(
+        name for name, value in precisions["fp32"].items() if name in needed and isinstance(value, float)
+    )
+    others = base - {*gpu_columns, *cnn_columns, *precision_columns, *OF_ARGUMENTS, PEAK}
     return NamedModel(
         plain,
         frozenset(base),
         gpu_columns,
         cnn_columns,
+        precision_columns,
         _fixed(sorted(others)),
         computed,
-        tuple(_named_gpu(formula, gpu, gpu_columns) for gpu in built_in_gpus().gpus if gpu.gpu in offered),
+        lines,
+        tuple(_named_gpu(formula, gpu, [row[name] for name in gpu_columns]) for gpu, row in gpus.items()),
         _named_cnns(cnn_columns),
-        tuple(_named_precision(formula, name) for name in precisions),
+        tuple(
+            NamedPrecision(
+                name, tuple(float(row[column]) for column in precision_columns), str(row["peak_column"])
+            )
+            for name, row in precisions.items()
+        ),
         interval_rows(formula),
-        ignored_settings(formula),
     )
+
+
+def _numbers_of(gpu: Gpu, facts: Mapping[str, Fact]) -> dict[str, float]:
+    """Return the specifications of a GPU and the numbers that are said of it."""
+    return {name: gpu.number(name) for name in NUMBER_COLUMNS} | {
+        name: value for name, value in facts.items() if isinstance(value, float)
+    }
+
+
+def _lines(
+    formula: Formula, gpus: Sequence[Mapping[str, Fact]], precisions: Sequence[Mapping[str, Fact]]
+) -> tuple[Line, ...]:
+    """Return the rows of the table that a program says: values, warnings and notes."""
+    known: dict[str, Fact] = dict(_ALWAYS)
+    for table in (gpus, precisions):
+        known |= {name: value for name, value in table[0].items() if {row[name] for row in table} == {value}}
+    lines = [
+        line for line in lines_of(formula, known) if line.answer.kind != FIGURE or line.value is not None
+    ]
+    base, computed = _in_order(spec.name for spec in formula.used_features)
+    available = {
+        *base, *computed, *gpus[0], *precisions[0], *COUNT_COLUMNS, *MEMORY_COLUMNS, *OF_ARGUMENTS, *OF_CALL,
+        *_TEXTS,
+    }  # fmt: skip
+    return within_reach(lines, available)
 
 
 def _in_order(names: Iterable[str]) -> tuple[set[str], tuple[str, ...]]:
@@ -145,23 +195,16 @@ def _fixed(names: list[str]) -> dict[str, float]:
     return values
 
 
-def _named_gpu(formula: Formula, gpu: Gpu, columns: tuple[str, ...]) -> NamedGpu:
+def _named_gpu(formula: Formula, gpu: Gpu, values: Iterable[float]) -> NamedGpu:
     return NamedGpu(
         gpu.gpu,
         tuple(name for name in gpu.aliases if name != gpu.gpu),
         gpu.vendor,
+        gpu.generation or "unknown",
         intervals_of(formula).is_new(gpu.generation),
         gpu.default_precision,
-        (*unseen_generation(formula, gpu), *other_gpu_warning(formula, gpu.gpu)),
-        tuple(gpu.number(column) for column in columns),
+        tuple(values),
     )
-
-
-def _named_precision(formula: Formula, name: str) -> NamedPrecision:
-    row = precision_rows()[name]
-    warnings = (*untrained_precision(formula, name), *other_precision_warning(formula, name))
-    values = tuple(float(row[column]) for column in OF_PRECISION)
-    return NamedPrecision(name, values, str(row["peak_column"]), warnings)
 
 
 def _named_cnns(columns: tuple[str, ...]) -> tuple[NamedCnn, ...]:
@@ -173,7 +216,8 @@ def _named_cnns(columns: tuple[str, ...]) -> tuple[NamedCnn, ...]:
                 known.setdefault(name, []).append(int(pixels))
 
     def counts(found: CnnCounts) -> tuple[float, ...]:
-        return tuple(found.counts[column] for column in columns)
+        numbers = {**found.counts, **cnn_facts(found)}
+        return tuple(float(numbers[column]) for column in columns)
 
     return tuple(
         NamedCnn(

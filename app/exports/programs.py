@@ -3,23 +3,18 @@
 All three are filled with the same `NamedModel`; a `Dialect` is what differs.
 """
 
+import json
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from math import isfinite
 
+from trainlaw.app.answers.printed import javascript_rows, printed_lines, spoken
+from trainlaw.app.answers.table import NOTE, WARNING
 from trainlaw.app.exports.headers import header_lines
-from trainlaw.app.exports.names import (
-    OF_ARGUMENTS,
-    OF_PRECISION,
-    PEAK,
-    NamedGpu,
-    NamedModel,
-    NamedPrecision,
-    named_model,
-)
+from trainlaw.app.exports.names import OF_ARGUMENTS, OF_CALL, PEAK, NamedModel, named_model
 from trainlaw.app.models.settings import HOST_LAUNCH
 from trainlaw.app.text.source import render_source
 from trainlaw.datasets import FEATURES
@@ -38,7 +33,7 @@ from trainlaw.validate.held_out_errors import LEVEL
 PREFIX = "trainlaw"
 _WIDTH = 110
 # Names that a template uses where the formula is computed.
-_LOCALS = frozenset({"gpu", "cnn", "precision", "peak", "seconds"})
+_LOCALS = frozenset({"gpu", "cnn", "precision", "peak", "seconds", "features", "v"})
 # Software prints names of GPUs with these words in front, or without.
 _VENDOR_WORDS = ("nvidia", "amd", "intel", "geforce", "tesla")
 _PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,40}")
@@ -48,12 +43,14 @@ _PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,40}")
 class Dialect:
     """How a language writes the same program.
 
-    template : file. language : of expressions. unknown : a number that is not known. comment : before a
-    comment. flags : what a template asks for, such as which kind of module it is.
+    template : file. language : of expressions. place : where the answers have a quantity. unknown : a number
+    that is not known. comment : before a comment. flags : what a template asks for, such as which kind of
+    module it is.
     """
 
     template: str
     language: Language
+    place: str
     unknown: str
     comment: str = "//"
     flags: Mapping[str, object] = field(default_factory=dict)
@@ -67,11 +64,11 @@ class Dialect:
         return short if float(short) == value and len(short) < len(whole) else whole
 
 
-_JAVASCRIPT = Dialect("named.js.jinja", JAVASCRIPT, "NaN", flags={"exports": "module"})
-_C = Dialect("named.c.jinja", C, "NAN", flags={"guarded": False})
+_JAVASCRIPT = Dialect("named.js.jinja", JAVASCRIPT, "v.{name}", "NaN", flags={"exports": "module"})
+_C = Dialect("named.c.jinja", C, "v->{name}", "NAN", flags={"guarded": False})
 #: By the suffix of the file.
 DIALECTS: Mapping[str, Dialect] = {
-    ".py": Dialect("named.py.jinja", PYTHON, "nan", comment="#"),
+    ".py": Dialect("named.py.jinja", PYTHON, 'v["{name}"]', "nan", comment="#"),
     ".js": _JAVASCRIPT,
     ".mjs": _JAVASCRIPT,
     ".cjs": replace(_JAVASCRIPT, flags={"exports": "common"}),
@@ -91,11 +88,26 @@ def named_program(formula: Formula, suffix: str, prefix: str = "") -> str:
     dialect, prefix = DIALECTS[suffix], prefix or PREFIX
     language = _prefixed(C, prefix) if dialect.language is C else dialect.language
     model = named_model(formula)
-    lines = _assignments(model, language)
+    names = _local_names(model, language)
+    lines = _assignments(model, language, names)
+    quantities = _quantities(model)
+    answers = printed_lines(model.lines, language, lambda name: dialect.place.format(name=name))
+    texts = [*(text for _, text, _ in lines), *(text for row in answers for text in (row.value, row.when))]
     values = {
         "comments": [f"{dialect.comment} {line}" for line in _header(formula)],
-        "helpers": language.used_helpers("\n".join(text for _, text, _ in lines)),
+        "helpers": language.used_helpers("\n".join(texts)),
         "lines": lines,
+        "quantities": quantities,
+        "features": {name: names[name] for name in quantities["features"]},
+        "answers": answers,
+        "answer_rows": javascript_rows(answers, json.dumps) if language is JAVASCRIPT else "",
+        "published": [row.answer for row in answers if row.answer.is_published],
+        # C has no arrays without elements.
+        "n_sentences": {
+            kind: max(1, sum(bool(row.answer.sentence) for row in answers if row.answer.kind == kind))
+            for kind in (WARNING, NOTE)
+        },
+        "styles": {style for row in answers for _, style in row.places},
         "prefix": prefix,
         "level_percent": f"{100 * LEVEL:g}",
         **_tables(model),
@@ -117,13 +129,23 @@ def _tables(model: NamedModel) -> dict[str, object]:
         "cnn_places": {cnn.name: start for cnn, start in zip(model.cnns, starts, strict=False)},
         "vendors": list(model.intervals),
         "precisions": [row.name for row in model.precisions],
-        "most_gpu_warnings": _most_warnings(model.gpus),
-        "most_precision_warnings": _most_warnings(model.precisions),
     }
 
 
-def _most_warnings(rows: Iterable[NamedGpu | NamedPrecision]) -> int:
-    return max(1, *(len(row.warnings) for row in rows))
+def _quantities(model: NamedModel) -> dict[str, list[str]]:
+    """Return the quantities of the table of answers by where a program has them from, each in one place."""
+    groups = {
+        "gpu": model.gpu_columns, "cnn": model.cnn_columns, "precision": model.precision_columns,
+        "arguments": OF_ARGUMENTS, "call": OF_CALL,
+        "features": [name for name in (*model.base, *model.computed) if name in spoken(model.lines)],
+        "values": [line.answer.name for line in model.lines if line.value is not None],
+    }  # fmt: skip
+    known, found = set[str](), dict[str, list[str]]()
+    for group, names in groups.items():
+        found[group] = [name for name in names if name not in known]
+        known |= set(names)
+    found["features"].sort()
+    return found
 
 
 def _arguments() -> dict[str, object]:
@@ -144,6 +166,8 @@ def _filters(dialect: Dialect, language: Language) -> dict[str, Callable[..., st
     return {
         "text": language.text_literal,
         "texts": lambda items: ", ".join(map(language.text_literal, items)),
+        "place": lambda name: dialect.place.format(name=name),
+        "wrapped": _wrapped,
         "number": dialect.number,
         "numbers": lambda items: ", ".join(map(dialect.number, items)),
         "flag": lambda value: str(value) if language is PYTHON else str(value).lower(),
@@ -165,15 +189,22 @@ def _prefixed(language: Language, prefix: str) -> Language:
     )
 
 
-def _assignments(model: NamedModel, language: Language) -> list[tuple[str, str, str]]:
+def _local_names(model: NamedModel, language: Language) -> dict[str, str]:
+    """Return the variables of the computation by quantity."""
+    own = [step for step, _ in named_steps(language.known(model.formula.expression)).assignments]
+    return identifiers(
+        [*OF_ARGUMENTS, *_places(model), *model.computed, *own],
+        {*language.reserved, *language.helpers, *_LOCALS},
+    )
+
+
+def _assignments(
+    model: NamedModel, language: Language, names: Mapping[str, str]
+) -> list[tuple[str, str, str]]:
     """Return name, text and comment of each step from the tables to the time, the last one `seconds`."""
     steps = named_steps(language.known(model.formula.expression))
     looked_up = _places(model)
     ranges = model.formula.ranges
-    own = [step for step, _ in steps.assignments]
-    names = identifiers(
-        [*OF_ARGUMENTS, *looked_up, *model.computed, *own], {*language.reserved, *language.helpers, *_LOCALS}
-    )
     found = [(names[name], text, _meaning(name, ranges)) for name, text in looked_up.items()]
     for name in model.computed:
         text = language.write(language.known(FEATURES[name].expression), names)
@@ -188,7 +219,7 @@ def _places(model: NamedModel) -> dict[str, str]:
     """Return where each base column of the formula that is no argument is looked up."""
     places = {name: f"gpu[{place}]" for place, name in enumerate(model.gpu_columns)}
     places |= {name: f"cnn[{place}]" for place, name in enumerate(model.cnn_columns)}
-    places |= {name: f"precision[{place}]" for place, name in enumerate(OF_PRECISION)}
+    places |= {name: f"precision[{place}]" for place, name in enumerate(model.precision_columns)}
     places |= {PEAK: "gpu[peak]", **{name: repr(value) for name, value in model.fixed.items()}}
     return {name: place for name, place in places.items() if name in model.base}
 

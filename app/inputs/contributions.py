@@ -15,7 +15,7 @@ from trainlaw.datasets import DATASETS, RunTable, load
 from trainlaw.datasets.files.table_files import read_table_file
 from trainlaw.datasets.hardware.gpus import FACT_COLUMNS, Gpu, GpuCatalog
 from trainlaw.formulas import InputError
-from trainlaw.formulas.files.text_files import write_text_atomically
+from trainlaw.formulas.files.text_files import read_text, write_text_atomically
 
 # What a text may give away, and what stands for it afterwards.
 _PATTERNS = (
@@ -175,7 +175,7 @@ def write_contribution(
         raise InputError(f"{folder} exists: these runs were written before")
     _write(folder, made, file)
     if devices is not None:
-        write_text_atomically(folder / "gpus.csv", devices.read_text(encoding="utf-8"))
+        write_text_atomically(folder / "gpus.csv", read_text(devices))
     faults, _ = run_faults(folder / "runs.csv", None, devices)
     if faults:
         raise InputError(f"{folder / 'runs.csv'}: {faults[0]}")

@@ -16,6 +16,7 @@ from trainlaw.formulas.files.text_files import read_csv
 EXAMPLE = "example"  # names the price list that comes with trainlaw
 _EXAMPLE_FILE = Path(__file__).parents[1] / "builtin" / "prices.csv"
 _PRICE_COLUMN = re.compile(r"price_per_hour_([a-z]{3})", re.ASCII)
+_MOST_USD = 25.0  # twice the dearest GPU of a cloud; more is in cents, or the price of the GPU
 _ANY_NUMBER = 0  # of GPUs of a machine, where the file does not say
 
 
@@ -95,6 +96,8 @@ def _price(row: Mapping[str, str | None], column: str) -> float:
         price = nan
     if not (isfinite(price) and price > 0):
         raise InputError(f"expected {column} as a positive number, got {shown(text)}")
+    if price > _MOST_USD and column.endswith("usd"):
+        raise InputError(f"expected {column} in dollars for an hour of one GPU, got {shown(text)}")
     if not (row.get("source") or "").strip():
         raise InputError("column source is empty; say where the price is from")
     return price

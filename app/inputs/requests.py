@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from trainlaw.app.inputs.resolve import known_gpus, named_cnn, reader_notes, unknown_specifications
+from trainlaw.app.inputs.resolve import known_gpus, named_cnn
 from trainlaw.app.inputs.selection import ALL_GPUS, GpuSelection
 from trainlaw.datasets import CnnCounts, Gpu, GpuCatalog, RunTable
 from trainlaw.datasets.files.mapping import near_columns
 from trainlaw.datasets.hardware.collectives import gpus_of_nodes
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
-from trainlaw.datasets.measurements.memory_fit import memory_warnings
+from trainlaw.datasets.hardware.possible import impossible_setup
 from trainlaw.datasets.measurements.runs import (
     PROFILER_COLUMNS,
     RUN_COLUMNS,
@@ -140,31 +140,31 @@ def one_run(
 def _runs_on(
     cnn: CnnCounts, gpus: Sequence[Gpu], batches: Iterable[int], setup: Setup, catalog: GpuCatalog
 ) -> RunTable:
-    """Every batch on every GPU; catalog : known GPUs, which those changed by the user are added to."""
-    rows = [configured_row(cnn, gpu, batch, setup) for gpu in gpus for batch in batches]
+    """Every batch on every GPU that can train so; catalog : known GPUs, to which changed ones are added."""
+    able = [gpu for gpu in gpus if not impossible(gpu, setup)]
+    rows = [configured_row(cnn, gpu, batch, setup) for gpu in able or gpus for batch in batches]
     return unmeasured_runs("configurations", rows, Facts(catalog.with_gpus(gpus), (cnn,)))
 
 
 def configured_row(cnn: CnnCounts, gpu: Gpu, batch: int, setup: Setup) -> dict[str, object]:
-    """Return one configuration of a known CNN and GPU as a row for `unmeasured_runs`."""
+    """Return one configuration of a known CNN and GPU as a row for `unmeasured_runs`.
+
+    Raises InputError for a precision or link that the GPU has not, and for more GPUs than a node holds.
+    """
+    reason = impossible(gpu, setup)
+    if reason:
+        raise InputError(reason)
     given = {name: value for name, value in vars(setup).items() if value is not None}
     if "fabric" in given:
         given["network"] = given.pop("fabric")
     return configuration_row(cnn, gpu, batch, **given)
 
 
-def run_warnings(runs: RunTable) -> list[tuple[str, ...]]:
-    """Return warnings per run: too little memory, notes on the CNN's file, unknown GPU specifications."""
-    notes = {cnn.key: reader_notes(cnn) for cnn in runs.facts.cnns}
-    unknown = {
-        name: unknown_specifications(runs.facts.gpus.find(name)) for name in runs.frame["gpu"].unique()
-    }
-    frame, memory = runs.frame, memory_warnings(runs)
-    keys = frame[["cnn", "input_size_px", "n_classes"]].itertuples(index=False, name=None)
-    return [
-        (*notes.get(key, ()), *unknown[gpu], *filter(None, [text]))
-        for key, gpu, text in zip(keys, frame["gpu"], memory, strict=True)
-    ]
+def impossible(gpu: Gpu, setup: Setup) -> str:
+    """Return why a GPU cannot train so, as `impossible_setup`; "" where it can."""
+    parts = gpus_of_nodes(setup.allocation) if setup.allocation else ()
+    n_gpus, n_nodes = (max(parts), 1) if parts else (setup.n_gpus or 1, setup.n_nodes or 1)
+    return impossible_setup(gpu, setup.precision, setup.link, n_gpus, n_nodes)
 
 
 def runs_of_csv(

@@ -1,14 +1,12 @@
 """The GPUs and CNNs that the user names: known ones, changes of known ones, and custom ones in files."""
 
 from functools import cache
-from math import isnan
 from pathlib import Path
 
 from trainlaw.datasets import (
     FEATURES,
     STUDY_FEATURES,
     CnnCounts,
-    Gpu,
     GpuCatalog,
     built_in_gpus,
     find_cnn_counts,
@@ -76,15 +74,3 @@ def study_specifications() -> tuple[str, ...]:
     names = {*STUDY_FEATURES, *(feature.spec.name for feature in SKELETON_FEATURES)}
     base = {name for feature in names for name in variables(written_out(FEATURES, feature))}
     return tuple(name for name in NUMBER_COLUMNS if name in base)
-
-
-def unknown_specifications(gpu: Gpu) -> tuple[str, ...]:
-    """Return a line for each unknown specification of a GPU that the features of a study are made of."""
-    return tuple(
-        unknown_sentence(name, gpu.gpu) for name in study_specifications() if isnan(gpu.number(name))
-    )
-
-
-def unknown_sentence(name: str, gpu: str) -> str:
-    """Return that a specification of a GPU is not known, and what to do."""
-    return f"{name} of {gpu} is not known, so formulas that need it are not defined; a GPU file may add it"

@@ -3,21 +3,22 @@
 import ctypes
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
 
-try:
-    import fcntl
-except ImportError:  # Windows, where two studies into one folder do not notice each other
-    fcntl = None  # type: ignore[assignment]
-
 from trainlaw.formulas import InputError
 from trainlaw.formulas.files.text_files import read_json
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
 
 DEFAULT_NAME = "trainlaw-run"
 RUN_FILES = (
@@ -38,6 +39,7 @@ SLOW_FILES = ("formula.xlsx", "report.html")
 _FURTHER_FILES = ("page.html", "calibration.csv")
 # Several times a run folder with its journal.
 _LEAST_BYTES = 64 * 2**20
+_LOCKED_BYTE = 2**20
 
 
 def free_run_folder(parent: Path) -> Path:
@@ -238,15 +240,20 @@ def _locked(target: Path) -> Iterator[str | None]:
         try:
             yield None
         finally:
-            path.unlink(missing_ok=True)
+            # Windows keeps a file that is open; an unlocked one is no hindrance.
+            with suppress(PermissionError):
+                path.unlink(missing_ok=True)
 
 
 def _is_ours(file: int, path: Path) -> bool:
     """Lock an open file; False where another process has it, or has just removed it."""
-    if fcntl is None:
-        return True
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if sys.platform == "win32":
+            # Windows locks bytes, for readers too: one beyond the text, which others read.
+            os.lseek(file, _LOCKED_BYTE, os.SEEK_SET)
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return os.path.samestat(os.fstat(file), path.stat())
     except OSError:
         return False

@@ -212,24 +212,3 @@ def calibration_of(formula: Formula) -> Mapping[str, Any] | None:
     """Return what a formula was calibrated with; None for a formula that was not."""
     found = formula.provenance.get(CALIBRATED)
     return found if isinstance(found, Mapping) else None
-
-
-def calibration_warnings(formula: Formula, runs: RunTable) -> list[list[str]]:
-    """Return warnings per run: a GPU or precision other than those that the formula was calibrated with."""
-    rows = zip(runs.frame["gpu"].astype(str), runs.frame["precision"].astype(str), strict=True)
-    return [
-        [*other_gpu_warning(formula, gpu), *other_precision_warning(formula, precision)]
-        for gpu, precision in rows
-    ]
-
-
-def other_gpu_warning(formula: Formula, gpu: str) -> list[str]:
-    """Return a warning for a GPU to which a calibrated formula was not calibrated."""
-    gpus = (calibration_of(formula) or {}).get("gpus", [gpu])
-    return [] if gpu in gpus else [f"the formula is calibrated to {', '.join(gpus)}, not to this GPU"]
-
-
-def other_precision_warning(formula: Formula, precision: str) -> list[str]:
-    """Return a warning for a precision in which a calibrated formula was not calibrated."""
-    known = (calibration_of(formula) or {}).get("precisions", [precision])
-    return [] if precision in known else [f"the formula is calibrated by runs in {', '.join(known)} only"]

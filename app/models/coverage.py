@@ -1,7 +1,7 @@
-"""What the training runs of a formula cover, as warnings: precisions, generations, vendors, other runs."""
+"""Whether runs are among those that a formula was made of."""
 
 from trainlaw.app.models.calibration import calibration_of
-from trainlaw.datasets import DATASETS, Gpu, RunTable, load
+from trainlaw.datasets import DATASETS, RunTable, load
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import Formula
 
@@ -33,23 +33,3 @@ def _shared_runs(formula: Formula, table: MeasuredTable) -> int:
         return 0
     trained = set(load(name, RunTable).frame[_SAME_RUN].itertuples(index=False, name=None))
     return sum(run in trained for run in table.frame[_SAME_RUN].itertuples(index=False, name=None))
-
-
-def untrained_precision(formula: Formula, precision: str) -> list[str]:
-    """Return a warning for a precision without training runs; none where the formula does not name any."""
-    known = formula.provenance.get("precisions", [precision])
-    return [] if precision in known else [f"no training run used {precision}"]
-
-
-def unseen_generation(formula: Formula, gpu: Gpu) -> list[str]:
-    """Return a warning for a GPU of a generation, or a vendor, without training runs; none for others.
-
-    A formula that was calibrated to the GPU has measured it.
-    """
-    seen = formula.provenance.get("generations")
-    calibrated = (calibration_of(formula) or {}).get("gpus", [])
-    if seen is None or gpu.generation in seen or gpu.gpu in calibrated:
-        return []
-    if gpu.vendor not in formula.provenance.get("vendors", []):
-        return [f"no training run is on a GPU of {gpu.vendor or 'its vendor'}"]
-    return [f"no training run is on a GPU of the generation {gpu.generation or 'unknown'}"]

@@ -1,46 +1,31 @@
 """The script of the page: tables to choose from, the formula as JavaScript, and what the errors were."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from math import isfinite, nan
 from typing import Any
 
+from trainlaw.app.answers.facts import OF_MEMORY, gpu_facts
+from trainlaw.app.answers.printed import javascript_rows, printed_lines, spoken
+from trainlaw.app.answers.table import Line, lines_of, within_reach
 from trainlaw.app.explain.term_descriptions import words_of_parts
-from trainlaw.app.inputs.resolve import unknown_sentence
-from trainlaw.app.models.builtin import BUILT_IN_FORMULAS, SCALING_FORMULA
-from trainlaw.app.models.calibration import other_gpu_warning
 from trainlaw.app.models.lookup_tables import cnn_label, interval_rows
-from trainlaw.app.models.memory import LEAST_NEED, USUAL_NEED
-from trainlaw.app.models.multi_gpu import added_time, covers_algorithm
+from trainlaw.app.models.multi_gpu import added_time
 from trainlaw.app.models.scopes import feature_expression, handling
-from trainlaw.app.models.sentences import (
-    JOINTLY,
-    NO_INTERVAL,
-    NOT_DEFINED,
-    host_sentence,
-    outside_sentence,
-    several_gpus_sentence,
-)
-from trainlaw.app.models.settings import HOST_LAUNCH, STATED_LAUNCH, host_margin, ignored_settings
+from trainlaw.app.models.settings import HOST_LAUNCH, STATED_LAUNCH, host_margin
 from trainlaw.app.models.terms import parts_of
 from trainlaw.app.page.tables import page_tables
 from trainlaw.app.text.html import template_text
-from trainlaw.datasets.cnns.memory import MARGIN
+from trainlaw.datasets import FEATURES, built_in_gpus
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.datasets.files.columns import shipped_schema
-from trainlaw.datasets.hardware.collectives import ALGORITHMS, FEATURE_OF_ALGORITHM, algorithm_indicator
-from trainlaw.datasets.measurements.memory_fit import (
-    CANNOT_FIT,
-    FITS,
-    HELD_PER_SOLD,
-    MAY_NOT_FIT,
-    NOT_KNOWN,
-    ROUGH_MEMORY,
-    memory_sentence,
-)
+from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
+from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE
+from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
 from trainlaw.formulas import Constant, Expression, Formula, InputError, variables
 from trainlaw.formulas.printers import print_javascript
-from trainlaw.validate.applicability import KEY
+from trainlaw.formulas.printers.javascript import JAVASCRIPT
 from trainlaw.validate.held_out_errors import (
     BY_CNN,
     BY_GPU,
@@ -57,20 +42,14 @@ from trainlaw.validate.held_out_errors import (
 
 #: Files of the folder of templates, in the order in which the script needs them.
 SCRIPT_FILES = (
-    "numbers", "law", "warnings", "choice", "lists", "answer", "terms", "ranking", "comparison", "custom_cnn",
-    "start",
+    "answers", "page/numbers", "page/law", "page/choice", "page/lists", "page/answer", "page/terms",
+    "page/ranking", "page/comparison", "page/custom_cnn", "page/start",
 )  # fmt: skip
 # What the user chooses; no table of GPUs or CNNs has it.
 _CHOSEN = frozenset(
     {"batch_per_gpu", "has_optimizer", "has_input_copy", "bytes_per_element", "is_tensor_precision"}
-    | {
-        "is_tuned",
-        "is_channels_last",
-        "is_bucketed",
-        STATED_LAUNCH,
-        "is_stack_channels_last",
-        "is_stack_fused",
-    }
+    | {"is_tuned", "is_channels_last", "is_bucketed", STATED_LAUNCH, "is_stack_channels_last"}
+    | {"is_stack_fused"}
     | {"peak_flop_per_s", "n_gpus", "n_nodes", "gpus_per_node", "exchange_rounds"}
     | {algorithm_indicator(feature) for feature in FEATURE_OF_ALGORITHM.values()}
 )
@@ -85,6 +64,14 @@ _OPTIONAL: Mapping[str, str] = {
     "is_channels_last": "layout",
     STATED_LAUNCH: "host-launch",
 }
+# Quantities and texts of the table of answers that `factsOf` of the script gives.
+_GIVEN = (
+    "single_gpu_time_s", "added_s", "is_undefined", "gpu", "generation", "vendor", "precision", "is_tf32",
+    "is_untrained_precision", "is_other_precision", "by_default", "layout", "has_layout", "has_host_launch",
+    "n_cnn_notes", "cnn_notes", "rough", "input_size_px", "is_16_bit_float", "is_bf16",
+    "algorithm", "ways", "is_scaled", "interval_factor", "has_interval",
+    "epochs", "iterations", "training", "price_per_hour", "has_price", "currency", "price_origin",
+)  # fmt: skip
 # What the page shows first; strings, as form fields and the link's fragment hold them.
 _FIRST = {
     "gpu": "V100-SXM2-16GB",
@@ -121,21 +108,47 @@ def script_of(formula: Formula) -> str:
     all_reduce = Constant(0.0) if handling(formula).covers_multi_gpu else added_time()
     needed = {name for form in (*expressions.values(), all_reduce) for name in variables(form)}
     needed -= {SINGLE_GPU_TIME}
-    tables = page_tables(formula, needed - _CHOSEN - _OF_LINKS)
+    lines = _lines(formula)
+    base = needed - _CHOSEN - _OF_LINKS
+    tables = page_tables(formula, base, spoken(lines))
     known = {name for key in ("GPUS", "CNNS") for row in tables[key].values() for name in row}
-    missing = sorted(needed - _CHOSEN - _OF_LINKS - known)
+    missing = sorted(base - known)
     if missing:
         raise InputError(
             f"the page cannot compute {missing[0]!r}, which the formula needs; export to .py instead"
         )
-    lines = [f"const {name} = {literal(table)};" for name, table in tables.items()]
-    facts = {**_facts(formula, {*needed}), "errors": _errors(formula), "said": _sentences(formula)}
+    constants = [f"const {name} = {literal(table)};" for name, table in tables.items()]
+    facts = {**_facts(formula, {*needed}), "errors": _errors(formula)}
     functions = ",".join(
         f"{name}:{text}" for name, text in _functions(formula, expressions, all_reduce).items()
     )
-    lines.append(f"const FORMULA = {{...{literal(facts)},{functions}}};")
-    files = (template_text(f"page/{name}.js") for name in SCRIPT_FILES)
-    return "\n".join(['"use strict";', *lines, *files])
+    constants.append(f"const FORMULA = {{...{literal(facts)},{functions}}};")
+    files = (template_text(f"{name}.js") for name in SCRIPT_FILES)
+    return "\n".join(['"use strict";', *constants, *_answers(lines), *files])
+
+
+def _lines(formula: Formula) -> tuple[Line, ...]:
+    """Return the rows of the table of answers that the page can compute, over grouped constants."""
+    lines = lines_of(formula, {"has_compilation": 0.0, "has_settings": 0.0})
+    margin = host_margin(formula, formula.expression)
+    lines = tuple(
+        replace(line, value=margin) if line.answer.name == "host_margin" else line for line in lines
+    )
+    features = {spec.name for spec in formula.used_features} | {item.name for item in formula.grouped}
+    return within_reach(lines, {*features, *FEATURES, *OF_MEMORY, *_gpu_facts(formula), *_GIVEN})
+
+
+def _gpu_facts(formula: Formula) -> Iterable[str]:
+    """Return the names of the numbers that are said of a GPU."""
+    facts = gpu_facts(formula, built_in_gpus().gpus[0])
+    return (name for name, value in facts.items() if isinstance(value, float))
+
+
+def _answers(lines: Iterable[Line]) -> list[str]:
+    """Return the rows of the table of answers as script, with the helpers that they call."""
+    rows = printed_lines(lines, JAVASCRIPT, lambda name: f"v[{literal(name)}]")
+    text = javascript_rows(rows, literal)
+    return [*JAVASCRIPT.used_helpers(text), text]
 
 
 def literal(value: Any) -> str:
@@ -167,9 +180,9 @@ def _facts(formula: Formula, used: set[str]) -> dict[str, Any]:
     return {
         "intervals": interval_rows(formula),
         "level": 100 * LEVEL,
-        "joint": formula.errors.get(KEY),
-        "held": HELD_PER_SOLD,
-        "margin": MARGIN,
+        "rough": ROUGH_MEMORY,
+        "perNode": MOST_GPUS_PER_NODE,
+        "gpuFacts": list(_gpu_facts(formula)),
         "first": _FIRST,
         "most": {"batch": 10_000_000, "gpus": _MOST_GPUS, "nodes": _MOST_GPUS, "images": 10**12},
         "launch": {"least": launch.low, "most": launch.high},
@@ -207,37 +220,10 @@ def _errors(formula: Formula) -> dict[str, Any]:
     }
 
 
-def _sentences(formula: Formula) -> dict[str, Any]:
-    """Return every warning of `trainlaw predict` as a sentence, with places for numbers."""
-    features = [spec for spec in formula.used_features if spec.name in formula.ranges]
-    return {
-        "outside": {spec.name: outside_sentence(formula, spec, "{value}") for spec in features},
-        "jointly": JOINTLY,
-        "unknown": unknown_sentence("{name}", "{gpu}"),
-        "memory": {fits: memory_sentence(fits, "{needed}", "{held}") for fits in (CANNOT_FIT, MAY_NOT_FIT)},
-        "fits": {"yes": FITS, "perhaps": MAY_NOT_FIT, "no": CANNOT_FIT, "unknown": NOT_KNOWN},
-        "rough": ROUGH_MEMORY,
-        "ignored": ignored_settings(formula),
-        "uncalibrated": other_gpu_warning(formula, ""),  # of a GPU whose rates are changed
-        "host": host_sentence("{batch}", "{launch}", is_stated=True),
-        "hostUnknown": host_sentence("{batch}", "{launch}", is_stated=False),
-        "several": {} if handling(formula).covers_multi_gpu else _assumptions(),
-        "undefined": NOT_DEFINED,
-        "noInterval": NO_INTERVAL,
-    }
-
-
-def _assumptions() -> dict[str, str]:
-    """Return by collective algorithm what is assumed of several GPUs."""
-    scaling = BUILT_IN_FORMULAS[SCALING_FORMULA]()
-    return {name: several_gpus_sentence(covers_algorithm(scaling, name)) for name in ALGORITHMS[1:]}
-
-
 def _functions(
     formula: Formula, expressions: Mapping[str, Expression], all_reduce: Expression
 ) -> dict[str, str]:
     """Return the functions of the formula as JavaScript by the name under which the script calls them."""
-    margin = host_margin(formula, formula.expression)
     parts, titles = parts_of(formula, formula.expression), titled_parts(formula).values()
     terms = (f"[{','.join(_function(parts[place].counted) for place in places)}]" for places in titles)
     return {
@@ -245,8 +231,6 @@ def _functions(
         "terms": f"[{','.join(terms)}]",
         "predict": _function(formula.expression),
         "allReduce": _function(all_reduce),
-        "hostMargin": "null" if margin is None else _function(margin),
-        "memory": f"{{least:{_function(LEAST_NEED)},usual:{_function(USUAL_NEED)}}}",
     }
 
 

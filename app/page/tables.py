@@ -5,54 +5,59 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
+from trainlaw.app.answers.facts import gpu_facts, precision_facts
 from trainlaw.app.inputs.prices import EXAMPLE, read_prices
-from trainlaw.app.inputs.resolve import study_specifications
-from trainlaw.app.models.calibration import other_gpu_warning, other_precision_warning
-from trainlaw.app.models.coverage import unseen_generation, untrained_precision
+from trainlaw.app.models.builtin import BUILT_IN_FORMULAS, SCALING_FORMULA
 from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows, precision_rows
-from trainlaw.app.models.memory import NEEDED
-from trainlaw.app.models.sentences import default_precision_note
+from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.datasets import built_in_gpus, link_table
 from trainlaw.datasets.hardware.collectives import ALGORITHMS, FEATURE_OF_ALGORITHM, algorithm_indicator
+from trainlaw.datasets.hardware.possible import has_precision, link_family
+from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.formulas import Formula
 from trainlaw.validate.held_out_errors import BY_CNN, error_lines, intervals_of
 
 _Rows = dict[str, dict[str, Any]]
-_OF_CNN = frozenset({"cnn", "cnn_base", "input_size_px", "n_classes", *NEEDED})
+_OF_CNN = frozenset({"cnn", "cnn_base", "input_size_px", "n_classes"})
 _OF_GPU = frozenset({"memory_bytes", "default_precision", "vendor", "generation"})
 
 
-def page_tables(formula: Formula, names: set[str]) -> dict[str, Any]:
-    """Return the constants of the script by name; names : base columns that the formula is made of."""
-    precisions = precision_rows()
+def page_tables(formula: Formula, names: set[str], said: set[str]) -> dict[str, Any]:
+    """Return the constants of the script by name.
+
+    names : base columns that the formula is made of. said : quantities and texts of the table of answers.
+    """
+    precisions, scaling = precision_rows(), BUILT_IN_FORMULAS[SCALING_FORMULA]()
     peaks = {str(row["peak_column"]) for row in precisions.values()}
     return {
         "GPUS": _gpus(formula, names | peaks | _OF_GPU),
-        "CNNS": _cnns(formula, names | _OF_CNN),
-        "PRECISIONS": {name: {**row, **_of_precision(formula, name)} for name, row in precisions.items()},
+        "CNNS": _cnns(formula, names | said | _OF_CNN),
+        "PRECISIONS": {name: {**row, **precision_facts(formula, name)} for name, row in precisions.items()},
         "LINKS": _links(),
         "ALGORITHMS": {
-            name: {"indicator": algorithm_indicator(FEATURE_OF_ALGORITHM[name])} for name in ALGORITHMS[1:]
+            name: {
+                "indicator": algorithm_indicator(FEATURE_OF_ALGORITHM[name]),
+                "is_scaled": int(covers_algorithm(scaling, name)),
+            }
+            for name in ALGORITHMS[1:]
         },
         "PRICES": _prices(),
     }
 
 
 def _gpus(formula: Formula, names: set[str]) -> _Rows:
-    """Return the GPUs with what is to be said of each: empty lists are left out."""
+    """Return the GPUs with what is to be said of each; what does not hold is left out."""
     rows = _columns(gpu_rows(), names)
     for gpu in built_in_gpus().gpus:
         if gpu.gpu in rows:
-            said = {
-                "unseen": unseen_generation(formula, gpu),
-                "unknown": [name for name in study_specifications() if isnan(gpu.number(name))],
-                "uncalibrated": other_gpu_warning(formula, gpu.gpu),
-            }
+            facts = gpu_facts(formula, gpu)
             rows[gpu.gpu] |= {
+                "family": link_family(gpu.gpu_link),
+                "lacks": [name for name in PRECISIONS if not has_precision(gpu, name)],
                 "own_link": gpu.gpu_link or gpu.host_link or "pcie3-x16",
                 "group": gpu.gpu_group,
                 "is_new": intervals_of(formula).is_new(gpu.generation),
-                **{name: texts for name, texts in said.items() if texts},
+                **{name: value for name, value in facts.items() if isinstance(value, float) and value},
             }
     return rows
 
@@ -62,14 +67,6 @@ def _cnns(formula: Formula, names: set[str]) -> _Rows:
     rows = _columns(cnn_rows(), names)
     seen = {line.name for line in error_lines(formula, BY_CNN)}
     return dict(sorted(rows.items(), key=lambda item: (item[1]["cnn_base"] not in seen, item[0].lower())))
-
-
-def _of_precision(formula: Formula, name: str) -> dict[str, str | list[str]]:
-    return {
-        "note": default_precision_note(name),
-        "untrained": untrained_precision(formula, name),
-        "uncalibrated": other_precision_warning(formula, name),
-    }
 
 
 def _columns(table: Mapping[str, Mapping[str, Any]], names: set[str]) -> _Rows:
@@ -89,6 +86,7 @@ def _links() -> _Rows:
     return {
         row["link"]: {
             "scope": row["scope"],
+            "family": link_family(row["link"]),
             "byte_per_s": row["effective_byte_per_s"],
             "s_per_byte": 1.0 / row["effective_byte_per_s"],
             "latency_s": row["latency_s"],

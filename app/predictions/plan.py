@@ -10,9 +10,9 @@ from math import ceil, inf
 import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.prices import Prices
-from trainlaw.app.inputs.requests import DEFAULT_SETUP, Setup, configured_row
-from trainlaw.app.models.multi_gpu import exchange_seconds, multi_gpu_seconds
-from trainlaw.app.models.scopes import check_predictable, formula_rows
+from trainlaw.app.inputs.requests import DEFAULT_SETUP, Setup, configured_row, impossible
+from trainlaw.app.models.scopes import check_predictable
+from trainlaw.app.predictions.predict import run_answers
 from trainlaw.app.predictions.training import Training
 from trainlaw.datasets import CnnCounts, Gpu, GpuCatalog, RunTable
 from trainlaw.datasets.measurements.memory_fit import largest_batch
@@ -20,7 +20,6 @@ from trainlaw.datasets.measurements.runs import unmeasured_runs
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.errors import check_name
-from trainlaw.validate.held_out_errors import interval_factors
 
 BATCHES = (32, 64, 128, 256)  # per GPU, where the user names none
 #: Share of its power limit that a GPU is taken to draw while it trains: an assumption, not a measurement.
@@ -28,6 +27,11 @@ POWER_SHARE = 0.8
 #: Least share of the hours that a doubling of the GPUs saves where it pays; perfect scaling saves 0.5.
 LEAST_GAIN = 0.2
 _MOST_PLANS = 100_000
+# Rows of the table of answers that are columns of plans.
+_ANSWERS = (
+    "time_s", "training_h", "training_low_h", "training_high_h", "cost", "cost_low", "cost_high",
+    "energy_kwh",
+)  # fmt: skip
 #: What plans may be ranked by, and the column of it.
 RANKINGS: Mapping[str, str] = {"cost": "cost", "hours": "training_h", "energy": "energy_kwh"}
 
@@ -126,13 +130,8 @@ def plan_training(
         raise InputError(f"expected at least one {'GPU' if options.counts else 'number of --gpus'}, got none")
     rows, largest = _rows(cnn, chosen, options)
     runs = unmeasured_runs("plans", rows, Facts(catalog.with_gpus(chosen), (cnn,)))
-    frame = _times(formula, scaling, training, runs)
-    frame["largest_batch"] = largest
-    frame = _with_gains(frame, options)
-    frame = _with_costs(frame, options, {gpu.gpu: gpu for gpu in chosen}, prices)
-    seen = formula.provenance.get("generations")
-    measured = {gpu.gpu for gpu in chosen if seen is None or gpu.generation in seen}
-    frame["is_measured"] = frame["gpu"].isin(measured)
+    frame = _answers(formula, scaling, training, runs, options=options, prices=prices)
+    frame = _with_gains(frame.assign(largest_batch=largest), options)
     within = _within(frame, options, prices is not None)
     ordered = within.sort_values(
         ["is_measured", RANKINGS[by], "n_gpus"], ascending=[False, True, True], kind="stable"
@@ -150,6 +149,7 @@ def _rows(cnn: CnnCounts, gpus: list[Gpu], options: PlanOptions) -> tuple[list[d
             if key not in largest:
                 largest[key] = largest_batch(cnn, *key)
             setups = [_setup(options, precision, count) for count in options.counts]
+            setups = [setup for setup in setups if len(gpus) == 1 or not impossible(gpu, setup)]
             for batch in _batches(largest[key], options.batches):
                 rows += [configured_row(cnn, gpu, batch, setup) for setup in setups]
                 fitting += [largest[key]] * len(setups)
@@ -182,17 +182,27 @@ def _batches(largest: int, wanted: tuple[int, ...]) -> list[int]:
     return fitting or ([2 ** (largest.bit_length() - 1)] if largest and not wanted else [])
 
 
-def _times(formula: Formula, scaling: Formula | None, training: Training, runs: RunTable) -> pd.DataFrame:
-    """Return a row per run: time of an iteration, hours of the training, ends of their interval."""
-    single = formula_rows(formula, runs).predict(formula)
-    seconds = multi_gpu_seconds(single, exchange_seconds(formula, runs, scaling, single))
+def _answers(
+    formula: Formula,
+    scaling: Formula | None,
+    training: Training,
+    runs: RunTable,
+    *,
+    options: PlanOptions,
+    prices: Prices | None,
+) -> pd.DataFrame:
+    """Return a row per run with what the table of answers says of its time, hours, cost and energy."""
     frame = runs.frame[["gpu", "n_gpus", "n_nodes", "batch_per_gpu", "precision"]]
-    sizes = (frame["n_gpus"] * frame["batch_per_gpu"]).to_numpy()
-    hours = seconds * np.array([training.hours(size) for size in sizes.tolist()])
-    factors = interval_factors(formula, runs)
-    return frame.assign(
-        time_s=seconds, training_h=hours, training_low_h=hours / factors, training_high_h=hours * factors
-    )
+    per_node = frame["n_gpus"] // frame["n_nodes"]
+    keys = zip(frame["gpu"], per_node, strict=True)
+    others = {
+        "power_share": np.full(len(runs), options.power_share),
+        "tdp_w": frame["gpu"].map(lambda name: runs.facts.gpus.find(str(name)).tdp_w).to_numpy(dtype=float),
+        "price_per_hour": np.array([prices.of(*key) if prices else np.nan for key in keys]),
+    }
+    columns = run_answers(formula, runs, scaling, training=training, others=others).columns
+    is_measured = columns["is_unseen_vendor"] + columns["is_unseen_generation"] == 0
+    return frame.assign(**{name: columns[name] for name in _ANSWERS}, is_measured=is_measured)
 
 
 def _with_gains(frame: pd.DataFrame, options: PlanOptions) -> pd.DataFrame:
@@ -205,25 +215,6 @@ def _with_gains(frame: pd.DataFrame, options: PlanOptions) -> pd.DataFrame:
     before = np.full((len(hours), 1), np.nan)
     return frame.assign(
         gain=np.hstack([before, gains]).ravel(), pays_to_gpus=np.repeat(counts[pays].astype(int), len(counts))
-    )
-
-
-def _with_costs(
-    frame: pd.DataFrame, options: PlanOptions, gpus: Mapping[str, Gpu], prices: Prices | None
-) -> pd.DataFrame:
-    """Return the frame with energy in kWh and, with prices, cost with the ends of its interval."""
-    power_w = frame["gpu"].map({name: gpu.tdp_w for name, gpu in gpus.items()}).to_numpy(dtype=float)
-    gpu_hours = frame["training_h"] * frame["n_gpus"]
-    frame = frame.assign(energy_kwh=gpu_hours * power_w * options.power_share / 1000)
-    price = np.full(len(frame), np.nan)
-    if prices is not None:
-        per_node = frame["n_gpus"] // frame["n_nodes"]
-        price = np.array([prices.of(*key) for key in zip(frame["gpu"], per_node, strict=True)])
-    per_hour = frame["n_gpus"] * price
-    return frame.assign(
-        cost=frame["training_h"] * per_hour,
-        cost_low=frame["training_low_h"] * per_hour,
-        cost_high=frame["training_high_h"] * per_hour,
     )
 
 

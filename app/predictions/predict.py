@@ -1,49 +1,36 @@
 """Predictions with their interval and warnings: of configurations, and of every CNN on every GPU."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
-from math import inf, isfinite, isnan
+from math import inf, isfinite, isnan, nan
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.inputs.requests import run_warnings
-from trainlaw.app.models.calibration import calibration_warnings
-from trainlaw.app.models.coverage import unseen_generation, untrained_precision
-from trainlaw.app.models.multi_gpu import ALGORITHMS, exchange_seconds, multi_gpu_seconds, scaled_runs
-from trainlaw.app.models.scopes import check_predictable, formula_rows, handling
-from trainlaw.app.models.sentences import (
-    JOINTLY,
-    NO_INTERVAL,
-    NOT_DEFINED,
-    default_precision_note,
-    host_sentence,
-    outside_sentence,
-    several_gpus_sentence,
-)
-from trainlaw.app.models.settings import HOST_LAUNCH, host_decides, unknown_settings
-from trainlaw.app.text.numbers import show_number, show_seconds, show_seconds_range
+from trainlaw.app.answers.facts import run_facts
+from trainlaw.app.answers.said import Answers, answered, row_columns
+from trainlaw.app.answers.table import NOTE, WARNING
+from trainlaw.app.models.multi_gpu import ALGORITHMS, exchange_seconds, scaled_runs
+from trainlaw.app.models.scopes import check_predictable, formula_rows
+from trainlaw.app.models.settings import HOST_LAUNCH
+from trainlaw.app.predictions.training import Training
 from trainlaw.datasets import RunTable, configuration
 from trainlaw.datasets.cnns.catalog import keyed_cnn_counts
 from trainlaw.datasets.cnns.names import cnn_key
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
-from trainlaw.datasets.measurements.formula_rows import FormulaRows
-from trainlaw.datasets.measurements.memory_fit import memory_needs
-from trainlaw.datasets.measurements.runs import BY_DEFAULT
 from trainlaw.formulas import Formula, InputError, TrainlawError
-from trainlaw.validate.applicability import jointly_outside
-from trainlaw.validate.held_out_errors import LEVEL, interval_factors, interval_of
+from trainlaw.validate.held_out_errors import interval_of
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """One predicted configuration; times in s; `low_s` and `high_s` bound the interval, None without one.
+    """One predicted configuration and what the table of answers says of it.
 
-    `memory_least_bytes`, `memory_usual_bytes` and `fits_in_memory` are those of `memory_needs`. `time_s`
-    contains `exchange_s`: the all-reduce of gradients among `n_gpus` GPUs on `n_nodes` nodes, which have the
-    same number of GPUs unless `allocation` lists them. `host_launch_s`
-    is None where it is not known; `notes` say which defaults were used.
+    `n_gpus` GPUs are on `n_nodes` nodes, which have the same number of them unless `allocation` lists them.
+    `host_launch_s` is None where it is not known. `values` are the published rows of the table by name, in
+    their units, None where not defined; `notes` say which defaults were used.
     """
 
     cnn: str
@@ -61,20 +48,65 @@ class Prediction:
     host_launch_s: float | None
     allocation: str
     bucketed: bool
-    time_s: float
-    exchange_s: float
-    low_s: float | None
-    high_s: float | None
-    memory_least_bytes: int
-    memory_usual_bytes: int
-    fits_in_memory: str
+    values: Mapping[str, float | str | None]
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
+    _answers: Answers = field(repr=False, compare=False)
+    _row: int = field(repr=False, compare=False)
+
+    def configuration(self) -> dict[str, Any]:
+        """Return what is predicted: CNN, GPU, batch and settings by column."""
+        return {name: getattr(self, name) for name in _DESCRIBED}
+
+    @cached_property
+    def figures(self) -> list[tuple[str, str]]:
+        """The lines of figures, as title and text."""
+        return self._answers.figures(self._row)
+
+    def number(self, name: str) -> float:
+        """Return a number of `values`; nan where it is not defined."""
+        value = self.values.get(name)
+        return nan if value is None else float(value)
+
+    @property
+    def time_s(self) -> float:
+        """The time of an iteration on all GPUs, in seconds; nan where the formula is not defined."""
+        return self.number("time_s")
+
+    @property
+    def exchange_s(self) -> float:
+        """The share of the all-reduce in the time, in seconds."""
+        return self.number("exchange_s")
+
+    @property
+    def low_s(self) -> float | None:
+        """The lower end of the interval, in seconds; None without one."""
+        return None if self.interval is None else self.interval[0]
+
+    @property
+    def high_s(self) -> float | None:
+        """The upper end of the interval, in seconds; None without one."""
+        return None if self.interval is None else self.interval[1]
+
+    @property
+    def memory_least_bytes(self) -> int:
+        """The least memory of an iteration on each GPU, in bytes: without an optimizer."""
+        return int(self.number("memory_least_bytes"))
+
+    @property
+    def memory_usual_bytes(self) -> int:
+        """The memory of an iteration with everything, in bytes: with momentum, workspaces and driver."""
+        return int(self.number("memory_usual_bytes"))
+
+    @property
+    def fits_in_memory(self) -> str:
+        """Whether an iteration fits into the memory of each GPU, as text."""
+        return str(self.values["fits_in_memory"])
 
     @property
     def samples_per_second(self) -> float:
         """Throughput of all GPUs, in samples per second."""
-        return self.n_gpus * self.batch_per_gpu / self.time_s
+        return self.number("samples_per_second")
 
     @property
     def seconds(self) -> float:
@@ -84,7 +116,8 @@ class Prediction:
     @property
     def interval(self) -> tuple[float, float] | None:
         """The ends of the 90 % interval, in seconds; None without one."""
-        return None if self.low_s is None or self.high_s is None else (self.low_s, self.high_s)
+        low, high = self.number("low_s"), self.number("high_s")
+        return None if isnan(low + high) else (low, high)
 
     @property
     def images_per_second(self) -> float:
@@ -94,7 +127,7 @@ class Prediction:
     def __repr__(self) -> str:
         """Return the prediction in short."""
         warned = f", warnings: {len(self.warnings)}" if self.warnings else ""
-        time = f"{show_seconds(self.time_s)}, {self.interval_text(LEVEL)}"
+        time = " ".join(dict(self.figures)["iteration time"].split())
         return f"<Prediction of {self._title}: {time}{warned}>"
 
     @property
@@ -104,79 +137,82 @@ class Prediction:
 
     def _repr_html_(self) -> str:
         """Return the prediction as notebooks show it."""
-        rows = [
-            ("iteration time", f"{show_seconds(self.time_s)} ({self.interval_text(LEVEL)})"),
-            ("throughput", f"{show_number(self.images_per_second)} images/s"),
-            ("memory", self.fits_in_memory),
-            *(("note", note) for note in self.notes),
-            *(("warning", warning) for warning in self.warnings),
-        ]
-        cells = "".join(f"<tr><td>{escape(name)}</td><td>{escape(text)}</td></tr>" for name, text in rows)
+        said = [("note", note) for note in self.notes] + [("warning", text) for text in self.warnings]
+        cells = "".join(
+            f"<tr><td>{escape(name)}</td><td>{escape(text)}</td></tr>"
+            for name, text in (*self.figures, *said)
+        )
         return f"<table><caption>{escape(self._title)}</caption>{cells}</table>"
-
-    def interval_text(self, level: float) -> str:
-        """Return the interval as text; `level` is its probability.
-
-        >>> machine = ("fp32", 1, 1, "none", "none", "none", "nchw", "eager", False, None, "even", True)
-        >>> rest = (10**9, 2 * 10**9, "fits", (), ())
-        >>> Prediction("vgg16", "V100", 8, *machine, 0.1, 0.0, 0.08, 0.125, *rest).interval_text(0.9)
-        '90 % interval 80 to 125 ms'
-        """
-        if self.low_s is None or self.high_s is None:
-            return "no interval" if isnan(self.time_s) else NO_INTERVAL
-        return f"{100 * level:g} % interval {show_seconds_range(self.low_s, self.high_s)}"
 
 
 def predict_runs(
-    formula: Formula, runs: RunTable, scaling: Formula | None = None, measured_s: float | None = None
+    formula: Formula,
+    runs: RunTable,
+    scaling: Formula | None = None,
+    measured_s: float | None = None,
+    training: Training | None = None,
 ) -> list[Prediction]:
     """Predict every configuration of a table.
 
     formula : of the iteration time. runs : configurations, times are not needed. scaling : formula for
     several GPUs, for the algorithms that it covers; None for the textbook. measured_s : time of an iteration
     on one GPU, in seconds, where it is known: then the scaling formula alone predicts the runs, which are on
-    several GPUs, and the interval is its own.
+    several GPUs, and the interval is its own. training : whose hours are predicted too.
     Returns one prediction per row of `runs`; its time is nan where the formula is not defined. Raises
     InputError for a formula of a scope without predictions of configurations.
     """
-    check_predictable(formula)
-    if measured_s is None:
-        rows = formula_rows(formula, runs)
-        single = rows.predict(formula)
-        factors = interval_factors(formula, runs)
-    else:
-        single = np.full(len(runs), measured_s)
-        factors = np.full(len(runs), interval_of(_covering(scaling, runs)) or np.nan)
-    exchange = exchange_seconds(formula, runs, scaling, single)
-    seconds = multi_gpu_seconds(single, exchange)
-    warnings_of_runs = (
-        _warnings(formula, runs, rows, seconds, scaling)
-        if measured_s is None
-        else _warnings_of_measured(runs, single, scaling)
-    )
-    numbers = zip(seconds.tolist(), exchange.tolist(), factors.tolist(), warnings_of_runs, strict=True)
-    memory = memory_needs(runs)[["least_bytes", "usual_bytes", "fits"]].itertuples(index=False, name=None)
-    described = [
-        {name: _DESCRIBED[name](value) for name, value in zip(_DESCRIBED, values, strict=True)}
-        for values in runs.frame[list(_DESCRIBED)].itertuples(index=False, name=None)
-    ]
+    answers = run_answers(formula, runs, scaling, measured_s, training=training)
+    values = answers.published()
+    said = zip(answers.sentences(NOTE), answers.sentences(WARNING), strict=True)
     return [
         Prediction(
-            **named,
-            time_s=time_s,
-            exchange_s=exchange_s,
-            low_s=time_s / factor if isfinite(time_s / factor) else None,
-            high_s=time_s * factor if isfinite(time_s * factor) else None,
-            memory_least_bytes=least,
-            memory_usual_bytes=usual,
-            fits_in_memory=fits,
-            notes=_precision_note(stated, named["precision"]),
+            **{name: _DESCRIBED[name](value) for name, value in zip(_DESCRIBED, described, strict=True)},
+            values={name: column[row] for name, column in values.items()},
+            notes=notes,
             warnings=warnings,
+            _answers=answers,
+            _row=row,
         )
-        for named, stated, (time_s, exchange_s, factor, warnings), (least, usual, fits) in zip(
-            described, runs.frame["precision_stated"], numbers, memory, strict=True
+        for row, (described, (notes, warnings)) in enumerate(
+            zip(runs.frame[list(_DESCRIBED)].itertuples(index=False, name=None), said, strict=True)
         )
     ]
+
+
+def run_answers(
+    formula: Formula,
+    runs: RunTable,
+    scaling: Formula | None = None,
+    measured_s: float | None = None,
+    *,
+    training: Training | None = None,
+    others: Mapping[str, np.ndarray] | None = None,
+) -> Answers:
+    """Return the answers of every configuration of a table; arguments as for `predict_runs`.
+
+    others : further quantities of the table of answers, such as prices, (n_runs,) each.
+    """
+    check_predictable(formula)
+    if measured_s is None:
+        rows, spoken = formula_rows(formula, runs), formula
+        single, columns = rows.predict(formula), row_columns(formula, rows)
+    else:
+        single, spoken = np.full(len(runs), measured_s), _covering(scaling, runs)
+        names = [spec.name for spec in spoken.used_features if spec.name != SINGLE_GPU_TIME]
+        columns = dict(zip(names, runs.matrix(names).T, strict=True))
+    added = exchange_seconds(formula, runs, scaling, single)
+    columns |= run_facts(spoken, runs, scaling) | {
+        "single_gpu_time_s": single,
+        "added_s": added,
+        "is_undefined": 1.0 - np.isfinite(single + added),
+    }
+    if measured_s is not None:
+        factor = interval_of(spoken)
+        columns["interval_factor"] = np.full(len(runs), factor or nan)
+        columns["has_interval"] = np.full(len(runs), float(factor is not None))
+    if training is not None:
+        columns |= training.columns(runs)
+    return answered(spoken, runs, {**columns, **(others or {})})
 
 
 def fastest_first(predictions: Iterable[Prediction]) -> list[Prediction]:
@@ -203,50 +239,6 @@ _DESCRIBED: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-def _precision_note(stated: str, precision: str) -> tuple[str, ...]:
-    """Return that a precision is PyTorch's default on a GPU, where none was asked for."""
-    return (default_precision_note(precision),) if stated == BY_DEFAULT else ()
-
-
-def _warnings(
-    formula: Formula, runs: RunTable, rows: FormulaRows, seconds: np.ndarray, scaling: Formula | None
-) -> list[tuple[str, ...]]:
-    found = (
-        _out_of_range(formula, rows.columns, len(runs))
-        if rows.sums is None
-        else _layers_out_of_range(formula, rows)
-    )
-    for row, precision in enumerate(runs.frame["precision"]):
-        found[row] += untrained_precision(formula, precision)
-    for row, gpu in enumerate(runs.frame["gpu"]):
-        found[row] += unseen_generation(formula, runs.facts.gpus.find(str(gpu)))
-    unlike = rows.any_per_run(jointly_outside(formula, rows.columns)) & np.isfinite(seconds)
-    for row in np.flatnonzero(unlike).tolist():
-        found[row].append(JOINTLY)
-    for row, texts in enumerate(run_warnings(runs)):
-        found[row] += texts
-    for row, ignored in enumerate(unknown_settings(formula, runs)):
-        found[row] += ignored
-    for row, others in enumerate(calibration_warnings(formula, runs)):
-        found[row] += others
-    if rows.sums is None:
-        for row in np.flatnonzero(host_decides(formula, rows.columns)).tolist():
-            found[row].append(_host_warning(runs, row))
-    if not handling(formula).covers_multi_gpu:
-        covered = scaled_runs(scaling, runs)
-        for row in np.flatnonzero(runs.frame["n_gpus"].to_numpy() > 1).tolist():
-            found[row].append(several_gpus_sentence(bool(covered[row])))
-    for row in np.flatnonzero(~np.isfinite(seconds)).tolist():
-        found[row].append(NOT_DEFINED)
-    return [tuple(texts) for texts in found]
-
-
-def _host_warning(runs: RunTable, row: int) -> str:
-    launch_s = runs.matrix([HOST_LAUNCH])[row].item()
-    is_stated = not isnan(runs.frame[HOST_LAUNCH].iloc[row])
-    return host_sentence(str(runs.frame["batch_per_gpu"].iloc[row]), show_seconds(launch_s), is_stated)
-
-
 def _covering(scaling: Formula | None, runs: RunTable) -> Formula:
     """Return the scaling formula; InputError where it does not cover the algorithm of every run."""
     if scaling is None:
@@ -260,43 +252,6 @@ def _covering(scaling: Formula | None, runs: RunTable) -> Formula:
             f"{known}; leave the time out for the textbook"
         )
     return scaling
-
-
-def _warnings_of_measured(
-    runs: RunTable, single: np.ndarray, scaling: Formula | None
-) -> list[tuple[str, ...]]:
-    """Warnings of runs on several GPUs whose time on one was measured: what is outside the training."""
-    covering = _covering(scaling, runs)
-    names = [spec.name for spec in covering.used_features if spec.name != SINGLE_GPU_TIME]
-    columns = dict(zip(names, runs.matrix(names).T, strict=True)) | {SINGLE_GPU_TIME: single}
-    outside = _out_of_range(covering, columns, len(runs))
-    return [(*texts, *others) for texts, others in zip(outside, run_warnings(runs), strict=True)]
-
-
-def _out_of_range(formula: Formula, columns: Mapping[str, np.ndarray], count: int) -> list[list[str]]:
-    """One list of warnings for each of `count` runs, whose features are `columns`."""
-    found = [list[str]() for _ in range(count)]
-    for name, outside in formula.out_of_range(columns).items():
-        spec = next(spec for spec in formula.used_features if spec.name == name)
-        # What is not known is no number outside the range: it is named among the specifications.
-        for row in np.flatnonzero(outside & np.isfinite(columns[name])).tolist():
-            found[row].append(outside_sentence(formula, spec, show_number(columns[name][row])))
-    return found
-
-
-def _layers_out_of_range(formula: Formula, rows: FormulaRows) -> list[list[str]]:
-    """One list of warnings per run, for a formula of one layer: how many layers are outside, per feature."""
-    found = [list[str]() for _ in rows.known]
-    if rows.sums is None:
-        return found
-    for name, outside in formula.out_of_range(rows.columns).items():
-        low, high = map(show_number, formula.ranges[name])
-        # What is 0 contributes nothing: a pooling layer has no time of a matrix product.
-        layers = rows.per_run(rows.sums.apply(1.0 * (outside & (rows.columns[name] != 0))), 0.0)
-        for row in np.flatnonzero(layers).tolist():
-            number = "1 layer" if layers[row] == 1 else f"{layers[row]:.0f} layers"
-            found[row].append(f"{name} of {number} lies outside the training range {low} to {high}")
-    return found
 
 
 def pair_predictions(

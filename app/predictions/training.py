@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from math import ceil
 
-_SECONDS_PER_HOUR = 3600.0
+import numpy as np
+from trainlaw.datasets import RunTable
 
 
 @dataclass(frozen=True)
@@ -22,12 +23,14 @@ class Training:
         """
         return f"{self.epochs:g} epochs of {self.images:,} images"
 
-    def hours(self, global_batch: int) -> float:
-        """Return the hours of the training if an iteration took one second.
+    def columns(self, runs: RunTable) -> dict[str, np.ndarray]:
+        """Return what the table of answers has to know of the training, (n_runs,) each.
 
-        global_batch : images of one iteration on all GPUs; the last one of an epoch may have fewer.
-
-        >>> Training(1000, 36).hours(100)
-        0.1
+        `iterations` are those of an epoch, whose last one may have fewer images.
         """
-        return self.epochs * ceil(self.images / global_batch) / _SECONDS_PER_HOUR
+        sizes = (runs.frame["n_gpus"] * runs.frame["batch_per_gpu"]).tolist()
+        return {
+            "epochs": np.full(len(runs), float(self.epochs)),
+            "iterations": np.array([float(ceil(self.images / size)) for size in sizes]),
+            "training": np.full(len(runs), self.title),
+        }

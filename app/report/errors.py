@@ -364,6 +364,6 @@ def stability_table(outcome: StudyOutcome) -> Table:
     seeds = f"of {n_seeds} further seeds" if n_seeds else "of further seeds"
     resamples = resamples_of_groups(outcome.formula)
     shares = [f"% of {resamples}", "with any factors"] if drawn else []
-    header = [Column("term", "formula"), f"of {len(folds)} folds", seeds, *shares]
+    header: list[str | Column] = [Column("term", "formula"), f"of {len(folds)} folds", seeds, *shares]
     filled = [[*row, *[""] * (len(header) - len(row))] for row in rows]
     return Table.of(header, filled, "number")

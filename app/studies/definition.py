@@ -16,7 +16,7 @@ from trainlaw.datasets import DATASETS
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import unknown_name
-from trainlaw.formulas.files.text_files import read_toml
+from trainlaw.formulas.files.text_files import file_sha256, read_toml
 
 EVALUATIONS = 50_000  # per search, about 20 seconds on one core for the built-in table
 BASELINES = ("null_compute", "roofline", "nnls_path", "cf9", "hand_form", "constant")
@@ -213,14 +213,15 @@ def study_identity(definition: StudyDefinition, table: MeasuredTable) -> str:
     depends_on = {
         "definition": asdict(definition),
         "table_sha256": table.sha256,
-        "files": [hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in paths if path],
+        "files": [file_sha256(path) for path in paths if path],
         "versions": {name: version(name) for name in ("trainlaw", *LIBRARIES)},
     }
     return hashlib.sha256(json.dumps(depends_on, sort_keys=True).encode()).hexdigest()
 
 
 def user_files_json(definition: StudyDefinition) -> dict[str, object]:
-    """Return the sha256 of each user file of GPUs and CNNs by its name; {} where none is given."""
-    paths = [Path(text) for text in (definition.gpu_file, *definition.cnn_file) if text]
-    sums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+    """Return the sha256 of each user file but the table by its name; {} where none is given."""
+    named = (definition.held_out, definition.rates, definition.gpu_file, *definition.cnn_file)
+    paths = [Path(text) for text in named if text]
+    sums = {path.name: file_sha256(path) for path in paths}
     return {"own_files_sha256": sums} if sums else {}

@@ -173,7 +173,7 @@ def _without_one(leads: Mapping[str, float], whole: float) -> str:
 
 _WORST = 7  # groups of each kind that are named before the details
 _FEW_RUNS = 5  # fewer say little about an architecture
-_BEST_THERE = ("best there, %", Column("which baseline", "long"))
+_BEST_THERE: tuple[str | Column, ...] = ("best there, %", Column("which baseline", "long"))
 _READABLE = {"channels_last": "channels last", "unknown": "layout not recorded", "nchw": "NCHW"}
 
 
@@ -213,7 +213,14 @@ def _class_table(lines: Sequence[ErrorLine]) -> Table:
         for line in lines
     ]  # fmt: skip
     seeds = ["seeds, %"] if several else []
-    header = [Column("", "long"), "runs", "GPU groups", "this formula, %", *seeds, *_BEST_THERE]
+    header: list[str | Column] = [
+        Column("", "long"),
+        "runs",
+        "GPU groups",
+        "this formula, %",
+        *seeds,
+        *_BEST_THERE,
+    ]
     return Table.of(header, rows, "number")
 
 
@@ -241,7 +248,13 @@ def _worst_table(outcome: StudyOutcome, level: str) -> Table:
          *_best_of(line, baselines)]
         for line in worst
     ]  # fmt: skip
-    header = [Column("", "long"), "runs", "error, %", "predicted / measured", *_BEST_THERE]
+    header: list[str | Column] = [
+        Column("", "long"),
+        "runs",
+        "error, %",
+        "predicted / measured",
+        *_BEST_THERE,
+    ]
     return Table.of(header, rows, "number")
 
 

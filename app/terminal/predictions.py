@@ -3,25 +3,16 @@
 import textwrap
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, astuple, fields
 from math import isfinite
 
+from trainlaw.app.answers.facts import settings_text
 from trainlaw.app.inputs.requests import Setup
 from trainlaw.app.predictions.predict import Prediction
 from trainlaw.app.predictions.training import Training
-from trainlaw.app.text.csv import rows_as_csv
-from trainlaw.app.text.numbers import (
-    show_hours,
-    show_hours_range,
-    show_number,
-    show_percent,
-    show_seconds,
-    show_seconds_range,
-)
-from trainlaw.app.text.tables import finite_json, fitted_lines, fitted_table, null_for_nan, terminal_width
+from trainlaw.app.text.numbers import show_hours, show_number, show_percent, show_seconds, show_seconds_range
+from trainlaw.app.text.tables import Table, finite_json, fitted_lines, null_for_nan, terminal_width
 from trainlaw.datasets import Gpu
-from trainlaw.datasets.hardware.collectives import EVEN
-from trainlaw.datasets.measurements.memory_fit import FITS, gigabytes
+from trainlaw.datasets.measurements.memory_fit import FITS
 from trainlaw.formulas import Formula
 from trainlaw.validate.held_out_errors import LEVEL, OURS, held_out_kind, overall_error
 
@@ -54,7 +45,7 @@ def predictions_text(
     shown, None for all.
     """
     if len(predictions) == 1:
-        return fitted_lines(f"{formula_said}\n{_one(predictions[0], training)}")
+        return fitted_lines(f"{formula_said}\n{_one(predictions[0])}")
     shown = predictions[:most]
     lines = [formula_said, *_many(shown, training), *_warning_lines(shown)]
     if any(row.notes for row in shown):
@@ -66,34 +57,17 @@ def predictions_text(
     return fitted_lines("\n".join(lines))
 
 
-def predictions_csv(predictions: Sequence[Prediction], training: Training | None = None) -> str:
-    """Return a CSV text with one line per prediction; column names contain the units, nan is empty.
-
-    training : adds its hours, None for none.
-    """
-    names = [field.name for field in fields(Prediction)]
-    rows = [
-        [
-            *map(_csv_cell, astuple(row)[:-1]),
-            null_for_nan(row.samples_per_second) or "",
-            *map(_csv_cell, training_hours(row, training).values()),
-            "; ".join(row.warnings),
-        ]
-        for row in predictions
-    ]
-    return rows_as_csv([*names[:-1], "samples_per_second", *(_HOURS if training else ()), names[-1]], rows)
+def predictions_csv(predictions: Sequence[Prediction]) -> str:
+    """Return a CSV text with one line per prediction; column names contain the units, nan is empty."""
+    rows = [_columns(row) for row in predictions]
+    cells = [[_csv_cell(value) for value in row.values()] for row in rows]
+    return Table.of([name for name in rows[0] if rows], cells).csv()
 
 
-_HOURS = ("training_h", "training_low_h", "training_high_h")
-
-
-def training_hours(row: Prediction, training: Training | None) -> dict[str, float | None]:
-    """Return the hours of a training with the ends of their interval; empty without a training."""
-    if training is None:
-        return {}
-    per_second = training.hours(row.n_gpus * row.batch_per_gpu)
-    times = (row.time_s, row.low_s, row.high_s)
-    return {name: None if s is None else per_second * s for name, s in zip(_HOURS, times, strict=True)}
+def _columns(prediction: Prediction) -> dict[str, object]:
+    """Return the columns of a prediction: its configuration, the answers, notes and warnings."""
+    said = {"notes": prediction.notes, "warnings": prediction.warnings}
+    return {**prediction.configuration(), **prediction.values, **said}
 
 
 def _csv_cell(value: object) -> object:
@@ -103,74 +77,26 @@ def _csv_cell(value: object) -> object:
     return "" if finite is None else int(finite) if isinstance(finite, bool) else finite
 
 
-def predictions_json(predictions: Sequence[Prediction], training: Training | None = None) -> str:
-    """Return a JSON list with one object per prediction: seconds, samples per second; nan becomes null.
-
-    training : adds its hours, None for none.
-    """
-    rows = [
-        {
-            **asdict(prediction),
-            "samples_per_second": prediction.samples_per_second,
-            "interval_level": LEVEL,
-            **training_hours(prediction, training),
-        }
-        for prediction in predictions
-    ]
-    return finite_json(rows)
+def predictions_json(predictions: Sequence[Prediction]) -> str:
+    """Return a JSON list with one object per prediction, with the columns of the CSV; nan becomes null."""
+    return finite_json([{**_columns(row), "interval_level": LEVEL} for row in predictions])
 
 
-def _one(prediction: Prediction, training: Training | None) -> str:
+def _one(prediction: Prediction) -> str:
     machine = prediction.gpu if prediction.n_gpus == 1 else f"{prediction.n_gpus} x {prediction.gpu}"
-    hours = training_hours(prediction, training)
     lines = [
         f"{prediction.cnn}, batch {prediction.batch_per_gpu}, on {machine}",
-        f"  iteration time  {show_seconds(prediction.time_s)}   ({prediction.interval_text(LEVEL)})",
-        *([f"  training        {_hours_text(hours)}   ({training.title})"] if training else []),
-        *([_all_reduce(prediction)] if prediction.n_gpus > 1 else []),
-        f"  throughput      {show_number(prediction.samples_per_second)} images/s",
-        f"  memory          {_memory(prediction)}",
-        *([f"  settings        {settings}"] if (settings := _settings(prediction)) else []),
+        *(f"  {title:<16}{text}" for title, text in prediction.figures),
         *(f"  {note}" for note in prediction.notes),
         *(f"  warning: {warning}" for warning in prediction.warnings),
     ]
     return "\n".join(lines)
 
 
-def _hours_text(hours: dict[str, float | None]) -> str:
-    time, low, high = hours.values()
-    known = show_hours(time) if time is not None else "-"
-    return known if low is None or high is None else f"{known}, {show_hours_range(low, high)}"
-
-
-def _settings(of: Prediction | Setup) -> str:
-    """Return the settings that differ from the default: layout, compilation, host, allocation, ..."""
-    parts = (
-        f"layout {of.layout}" if of.layout not in (None, "nchw") else "",
-        f"compilation {of.compilation}" if of.compilation not in (None, "eager") else "",
-        "vendor-tuned" if of.tuned else "",
-        f"host launch {show_seconds(of.host_launch_s)} per layer" if of.host_launch_s is not None else "",
-        f"{of.allocation} GPUs per node" if of.allocation not in (None, EVEN) else "",
-        "gradients not in buckets" if of.bucketed is False else "",
-    )
-    return ", ".join(filter(None, parts))
-
-
 def setup_text(setup: Setup, gpu: Gpu) -> str:
     """Return the precision, PyTorch's default on a GPU where none is given, and settings not the default."""
     precision = setup.precision or f"{gpu.default_precision} (PyTorch's default on this GPU)"
-    return ", ".join(filter(None, (precision, _settings(setup))))
-
-
-def _memory(prediction: Prediction) -> str:
-    least, usual = gigabytes(prediction.memory_least_bytes), gigabytes(prediction.memory_usual_bytes)
-    return f"at least {least} GB, {usual} GB in total: {prediction.fits_in_memory}"
-
-
-def _all_reduce(prediction: Prediction) -> str:
-    places = [name for name in (prediction.link, prediction.network) if name != "none"]
-    way = f"{prediction.algorithm} over {' and '.join(places)}"
-    return f"  all-reduce      {show_seconds(prediction.exchange_s)}   ({way})"
+    return ", ".join(filter(None, (precision, settings_text(vars(setup)))))
 
 
 def _many(predictions: Sequence[Prediction], training: Training | None) -> list[str]:
@@ -181,14 +107,14 @@ def _many(predictions: Sequence[Prediction], training: Training | None) -> list[
         "GPUs": [str(row.n_gpus) for row in predictions],
         "batch": [str(row.batch_per_gpu) for row in predictions],
         "precision": [row.precision for row in predictions],
-        "settings": [_settings(row) for row in predictions],
+        "settings": [settings_text(row.configuration()) for row in predictions],
     }
     shared = {name: texts[0] for name, texts in differing.items() if len(set(texts)) == 1 and name != "GPU"}
     columns = {name: texts for name, texts in differing.items() if name not in shared}
     columns["time"] = [show_seconds(row.time_s) for row in predictions]
     columns[f"{100 * LEVEL:g} % interval"] = [_span(row) for row in predictions]
     if training is not None:
-        columns["training"] = [show_hours(training_hours(row, training)["training_h"]) for row in predictions]
+        columns["training"] = [show_hours(row.number("training_h")) for row in predictions]
     columns["images/s"] = [show_number(row.samples_per_second) for row in predictions]
     if any(notes := [_note(row) for row in predictions]):
         columns["notes"] = notes
@@ -199,13 +125,11 @@ def _many(predictions: Sequence[Prediction], training: Training | None) -> list[
     )
     if training is not None:
         said += f"; training: {training.title}"
-    return [said, fitted_table(list(columns), list(zip(*columns.values(), strict=True)))]
+    return [said, Table.of(list(columns), list(zip(*columns.values(), strict=True))).text()]
 
 
 def _span(row: Prediction) -> str:
-    if row.low_s is None or row.high_s is None:
-        return "-"
-    return show_seconds_range(row.low_s, row.high_s)
+    return "-" if row.interval is None else show_seconds_range(*row.interval)
 
 
 def _note(row: Prediction) -> str:

@@ -3,8 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
+from trainlaw.app.answers.table import JOINTLY
 from trainlaw.app.models.calibration import calibration_of
-from trainlaw.app.models.sentences import JOINTLY, several_gpus_sentence
+from trainlaw.app.models.multi_gpu import ASSUMPTION, SCALED, SINGLE_GPU_INTERVAL
 from trainlaw.app.models.settings import host_margin
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
 from trainlaw.app.workbook.model import (
@@ -137,7 +138,7 @@ def _inside_text(value: object) -> str:
 def _several(model: Model) -> list[WarningLine]:
     if model.scaling is None:
         return []
-    scaled, textbook = several_gpus_sentence(True), several_gpus_sentence(False)
+    scaled, textbook = (f"{said}; {SINGLE_GPU_INTERVAL}" for said in (SCALED, ASSUMPTION))
     by = f'IF({PREFIX}is_scaled=1,"{scaled}","{textbook}")'
     return [WarningLine("several GPUs", f'IF({PREFIX}n_gpus=1,"{ONE_GPU}",{by})', ONE_GPU, "")]
 

@@ -20,8 +20,7 @@ A line holds the layer's kind and fields of one letter and a value; a field with
 """
 
 import lzma
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 
@@ -188,8 +187,3 @@ def _size(word: str, shape: tuple[int, int, int]) -> tuple[int, int]:
         return (height + 1) // 2, (width + 1) // 2
     more = _pair(word) if word else (0, 0)
     return height + more[0], width + more[1]
-
-
-def without_names(layers: Iterable[Layer]) -> list[Layer]:
-    """Return layers with empty names, for comparisons of graphs that were named differently."""
-    return [replace(layer, name="") for layer in layers]

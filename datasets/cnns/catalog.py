@@ -108,11 +108,6 @@ def _shipped(file: str, name: str, input_size_px: int, n_classes: int) -> CnnCou
     return None if row is None else _counts_of_row(row)
 
 
-def shipped_counts() -> Mapping[tuple[str, int, int], CnnCounts]:
-    """Return the shipped counts by name, input size in pixels and number of classes."""
-    return {key: keyed_cnn_counts(*key) for key in _shipped_rows(_COUNTS_FILE)}
-
-
 def _counts_of_row(row: Mapping[str, str]) -> CnnCounts:
     numbers = {name: float(row[name]) for name in COUNT_COLUMNS}
     texts = (row["cnn"], row["cnn_base"], row["cnn_family"])

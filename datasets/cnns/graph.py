@@ -4,51 +4,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from trainlaw.datasets.files.storage import read_data_rows
 from trainlaw.formulas.errors import InputError
 
-# One row per layer kind: kind -> group. The aggregate counts distinguish groups.
-KINDS: Mapping[str, str] = MappingProxyType(
-    {
-        "input": "input",
-        "conv": "convolution",
-        "conv_transpose": "convolution",
-        "dense": "dense",
-        "batchnorm": "normalization",
-        "layernorm": "normalization",
-        "groupnorm": "normalization",
-        "instancenorm": "normalization",
-        "max_pool": "pooling",
-        "average_pool": "pooling",
-        "relu": "activation",
-        "relu6": "activation",
-        "leaky_relu": "activation",
-        "prelu": "activation",
-        "elu": "activation",
-        "selu": "activation",
-        "gelu": "activation",
-        "silu": "activation",
-        "mish": "activation",
-        "tanh": "activation",
-        "softplus": "activation",
-        "hardswish": "activation",
-        "sigmoid": "gate",
-        "hardsigmoid": "gate",
-        "softmax": "gate",
-        "add": "add",
-        "multiply": "merge",
-        "concat": "concat",
-        "slice": "move",
-        "pad": "move",
-        "channel_shuffle": "move",
-        "upsample": "move",
-        "scale": "scale",
-        "dropout": "dropout",
-        "lrn": "lrn",
-    }
-)
+_ROWS = read_data_rows("layer_kinds.csv")
+#: Group of each kind of layer, as the aggregate counts distinguish them.
+KINDS: Mapping[str, str] = MappingProxyType({row["kind"]: row["group"] for row in _ROWS})
 # Far more than any CNN has; a file with more is faulty or malicious.
 MAX_LAYERS = 100_000
 MAX_SIDE = 2**31 - 1
+
+
+def kinds_by(column: str) -> dict[str, str]:
+    """Return the kind of layer by the texts in a column of `layer_kinds.csv`, such as ONNX operations."""
+    return {text: row["kind"] for row in _ROWS for text in row.get(column, "").split()}
+
+
+def kinds_whose_backward_reads(what: str) -> frozenset[str]:
+    """Return the kinds whose backward pass reads their "input" or their "output"."""
+    return frozenset(row["kind"] for row in _ROWS if what in row.get("backward_reads", "").split())
+
+
+def operations_of_kinds() -> dict[str, tuple[str, ...]]:
+    """Return the operations of a layer by its kind: forward, and for the gradients of input and weights."""
+    return {row["kind"]: tuple(row["operations"].split()) for row in _ROWS if "operations" in row}
 
 
 @dataclass(frozen=True, slots=True)

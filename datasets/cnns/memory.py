@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
 
-from trainlaw.datasets.cnns.graph import Cnn, Layer
+from trainlaw.datasets.cnns.graph import Cnn, Layer, kinds_whose_backward_reads
 from trainlaw.formulas.errors import InputError, check_name
 
 # Bytes of a stored activation. Mixed precision keeps weights of 4 bytes.
@@ -14,31 +14,7 @@ _MIXED = frozenset({"amp"})
 OPTIMIZER_VALUES: Mapping[str, int] = MappingProxyType(
     {"none": 0, "sgd": 0, "momentum": 1, "rmsprop": 1, "adam": 2, "adamw": 2}
 )
-# What the backward pass of a kind reads: its input, its output, or neither.
-_READS_INPUT = frozenset(
-    {
-        "conv",
-        "conv_transpose",
-        "dense",
-        "batchnorm",
-        "layernorm",
-        "groupnorm",
-        "instancenorm",
-        "max_pool",
-        "relu6",
-        "leaky_relu",
-        "prelu",
-        "gelu",
-        "silu",
-        "mish",
-        "softplus",
-        "hardswish",
-        "hardsigmoid",
-        "multiply",
-        "lrn",
-    }
-)
-_READS_OUTPUT = frozenset({"relu", "sigmoid", "tanh", "softmax", "elu", "selu", "lrn"})
+_READS_INPUT, _READS_OUTPUT = kinds_whose_backward_reads("input"), kinds_whose_backward_reads("output")
 _INDEX_BYTES = 8
 _MASK_BYTES = 1
 # A CUDA context with cuDNN's and cuBLAS's handles takes 0.3 to 0.6 GB of a GPU.

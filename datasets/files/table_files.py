@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 from trainlaw.datasets.files.storage import FLOAT_PRECISION
 from trainlaw.formulas.errors import InputError, optional_package, shown
+from trainlaw.formulas.files.text_files import opened_file
 
 MAX_BYTES = 128 * 2**20
 MAX_LINE_BYTES = 2**18
@@ -109,7 +110,7 @@ def _scanned_header(place: Path, zipped: bool) -> tuple[str, str]:
     """
     unpacked, first = 0, b""
     try:
-        with gzip.open(place) if zipped else place.open("rb") as file:
+        with opened_file(place, MAX_BYTES) as packed, gzip.open(packed) if zipped else packed as file:
             for number, line in enumerate(iter(lambda: file.readline(MAX_LINE_BYTES + 1), b""), start=1):
                 first = first or line
                 unpacked += len(line)

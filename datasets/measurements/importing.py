@@ -15,6 +15,7 @@ from trainlaw.datasets.files.table_files import read_table_file
 from trainlaw.datasets.hardware.collectives import EVEN, gpus_of_nodes
 from trainlaw.datasets.hardware.gpus import GpuCatalog, built_in_gpus
 from trainlaw.datasets.hardware.links import find_link
+from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE, has_precision
 from trainlaw.datasets.measurements.copies import copy_faults, target_faults
 from trainlaw.datasets.measurements.layers import LAYER_COLUMNS, LAYER_PROFILER_COLUMNS, LayerTable
 from trainlaw.datasets.measurements.runs import PROFILER_COLUMNS, RUN_COLUMNS, RunTable, with_defaults
@@ -72,7 +73,7 @@ def runs_from_frame(
     runs, unknown = _named(with_defaults(typed), catalog, own)
     refuse(name, merged_faults(faults, unknown))
     runs, faults = _sized(runs, own)
-    refuse(name, faults + _contradictions(runs) + copy_faults(runs) + target_faults(runs))
+    refuse(name, faults + _contradictions(runs, catalog) + copy_faults(runs) + target_faults(runs))
     return RunTable(name, runs.astype(dict.fromkeys(_INTEGERS, "int64")), Facts(catalog, tuple(own.values())))
 
 
@@ -134,11 +135,16 @@ def _own_at(facts: CnnCounts, input_size_px: int | None, n_classes: int | None) 
     return facts
 
 
-def _contradictions(runs: pd.DataFrame) -> list[Fault]:
+def _contradictions(runs: pd.DataFrame, gpus: GpuCatalog) -> list[Fault]:
     """Return a fault per cell that contradicts another column of its row."""
     many, several = runs["n_gpus"] > runs["n_nodes"], runs["n_nodes"] > 1
     even = runs["allocation"] == EVEN
+    setups = runs[["gpu", "precision"]].drop_duplicates().itertuples(index=False, name=None)
+    lacking = {setup for setup in setups if not has_precision(gpus.find(setup[0]), setup[1])}
+    lacks = pd.Series([setup in lacking for setup in zip(runs["gpu"], runs["precision"], strict=True)])
     rules = (
+        ("precision", lacks, "a precision that the GPU has; PyTorch computes in fp32 on it"),
+        ("n_gpus", runs["n_gpus"] > MOST_GPUS_PER_NODE * runs["n_nodes"], "at most 16 GPUs per node"),
         ("n_gpus", even & (runs["n_gpus"] % runs["n_nodes"] != 0), "a multiple of n_nodes, or an allocation"),
         ("allocation", ~_is_allocated(runs), "the GPUs of each node, such as 4+2+1: n_gpus in all"),
         ("link", many & (runs["link"] == "none"), "a link where a node has several GPUs"),

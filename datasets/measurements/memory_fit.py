@@ -60,39 +60,6 @@ def largest_batch(facts: CnnCounts, memory_bytes: float, precision: str) -> int:
     return bisect_left(fits, 1, lo=1, key=lambda batch: not _needs(facts, batch, precision)[1] <= held) - 1
 
 
-def memory_warnings(table: RunTable) -> list[str]:
-    """Return a one-line warning per run that cannot or may not fit into its GPU, "" where it fits.
-
-    The warning also states where the estimate is rough because the layers of the CNN are not known.
-
-    >>> from trainlaw.datasets.measurements.runs import configuration
-    >>> memory_warnings(configuration(cnn="vgg16", gpu="T4", batch_per_gpu=512))
-    ['cannot fit: the step keeps 38.6 GB at least, the device has 17.2 GB']
-    """
-    rough = {facts.key for facts in table.facts.cnns if facts.memory is None}
-    keys = table.frame[["cnn", "input_size_px", "n_classes"]].itertuples(index=False, name=None)
-    needs = memory_needs(table).itertuples(index=False, name=None)
-    return [
-        memory_sentence(fits, gigabytes(least if fits == CANNOT_FIT else usual), gigabytes(held))
-        + (ROUGH_MEMORY if key in rough and fits != FITS else "")
-        for key, (least, usual, held, fits) in zip(keys, needs, strict=True)
-    ]
-
-
-def memory_sentence(fits: str, needed: str, held: str) -> str:
-    """Return that an iteration cannot or may not fit, "" where it fits or nobody knows.
-
-    needed : GB that are kept at least, or that all takes with momentum where it may not fit. held : GB of the
-    device.
-    """
-    device = f"the device has {held} GB"
-    if fits == CANNOT_FIT:
-        return f"{fits}: the step keeps {needed} GB at least, {device}"
-    if fits == MAY_NOT_FIT:
-        return f"{fits}: the step takes about {needed} GB with momentum, {device}"
-    return ""
-
-
 def gigabytes(size: float) -> str:
     """Format bytes in GB with three significant digits.
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
         configuration_grid,
         read_plan,
     )
+    from trainlaw.datasets.profiler.host import measured_host_launch
     from trainlaw.datasets.profiler.layer_times import profile_layers
     from trainlaw.datasets.profiler.micro import MicroTime, profile_micro
     from trainlaw.datasets.profiler.setup import Setup, default_threads, device_here, named_here
@@ -25,6 +26,7 @@ __all__ = [
     "configuration_grid",
     "default_threads",
     "device_here",
+    "measured_host_launch",
     "named_here",
     "profile_layers",
     "profile_micro",
@@ -40,6 +42,7 @@ if not TYPE_CHECKING:
             "Configuration": "configurations",
             "configuration_grid": "configurations",
             "read_plan": "configurations",
+            "measured_host_launch": "host",
             "profile_layers": "layer_times",
             "MicroTime": "micro",
             "profile_micro": "micro",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from math import nan
 
-from trainlaw.datasets.cnns.graph import Cnn, Layer
+from trainlaw.datasets.cnns.graph import Cnn, Layer, operations_of_kinds
 from trainlaw.datasets.measurements.layers import LAYER_COLUMNS, LAYER_PROFILER_COLUMNS
 from trainlaw.datasets.profiler.configurations import Configuration
 from trainlaw.datasets.profiler.row_files import MachineFile, RowFile
@@ -24,27 +24,10 @@ from trainlaw.formulas.errors import InputError
 
 # Forward, backward to the input and to the weights, as named by the TensorFlow profiler and in the shipped
 # anchor profiles. Kinds whose backward pass is one operation repeat its name.
-_OPERATIONS: Mapping[str, tuple[str, str, str]] = {
-    "conv": ("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"),
-    "depthwise": (
-        "DepthwiseConv2dNative",
-        "DepthwiseConv2dNativeBackpropInput",
-        "DepthwiseConv2dNativeBackpropFilter",
-    ),
-    "dense": ("MatMul", "MatMul", "MatMul"),
-    "batchnorm": ("FusedBatchNormV3", "FusedBatchNormGradV3", "FusedBatchNormGradV3"),
-    "max_pool": ("MaxPool", "MaxPoolGrad", "MaxPoolGrad"),
-    "average_pool": ("AvgPool", "AvgPoolGrad", "AvgPoolGrad"),
-    "relu": ("Relu", "ReluGrad", "ReluGrad"),
-    "relu6": ("Relu6", "Relu6Grad", "Relu6Grad"),
-    "add": ("AddV2", "AddN", "AddN"),
-    "multiply": ("Mul", "Mul", "Mul"),
-    "scale": ("Mul", "Mul", "Mul"),
-    "concat": ("ConcatV2", "Slice", "Slice"),
-    "slice": ("Slice", "Slice", "Slice"),
-    "pad": ("Pad", "Slice", "Slice"),
-    "softmax": ("Softmax", "Softmax", "Softmax"),
-    "sigmoid": ("Sigmoid", "SigmoidGrad", "SigmoidGrad"),
+_DEPTHWISE = "DepthwiseConv2dNative"
+_OPERATIONS: Mapping[str, Sequence[str]] = {
+    **operations_of_kinds(),
+    "depthwise": (_DEPTHWISE, f"{_DEPTHWISE}BackpropInput", f"{_DEPTHWISE}BackpropFilter"),
 }
 _OTHER = ("Other", "OtherGrad", "OtherGrad")
 _UPDATE = "ResourceApplyGradientDescent"

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from trainlaw.datasets.files.numbers import decimal_marks, number_of
 from trainlaw.formulas.errors import InputError, shown
-from trainlaw.formulas.files.text_files import check_is_file, check_parts, read_text, text_of
+from trainlaw.formulas.files.text_files import check_parts, opened_file, read_text, text_of
 
 _MICROSECOND_S = 1e-6
 _KERNELS = ("kernel", "gpu_memcpy", "gpu_memset")
@@ -164,7 +164,7 @@ def _without_called(operators: Iterable[_Event]) -> dict[str, float]:
     return _totals((name, max(left[0], 0.0)) for name, left in zip(names, own, strict=True))
 
 
-MAX_BYTES = 200_000_000
+MAX_BYTES = 64 * 2**20  # Python takes 14 bytes for a byte of a trace
 MAX_OPERATIONS = 100_000
 _CHARACTERS_PER_PART = 40  # of a trace: an event with its arguments has 150 and more
 MAX_SECONDS = 1e6  # of one operation; a longer time has a wrong unit
@@ -241,9 +241,8 @@ def _reader_of(text: str, place: Path) -> "Callable[[str, Path, int], tuple[Oper
 
 
 def _unpacked(place: Path) -> str:
-    check_is_file(place)
     try:
-        with gzip.open(place) as file:
+        with opened_file(place, MAX_BYTES) as packed, gzip.open(packed) as file:
             data = file.read(MAX_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"cannot read {place}: {_one_line(error)}") from None

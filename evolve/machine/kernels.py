@@ -1,4 +1,4 @@
-"""Operators of the compiled machine, written by `trainlaw.evolve.machine.kernel_source`."""
+"""Operators of the compiled machine, written by `tools/kernels.py`."""
 
 import math
 

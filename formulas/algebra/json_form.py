@@ -11,7 +11,7 @@ from trainlaw.formulas.algebra.expression import (
 )
 from trainlaw.formulas.algebra.operators import operator_named
 from trainlaw.formulas.errors import InputError, shown
-from trainlaw.formulas.files.json_fields import finite_number
+from trainlaw.formulas.files.codec import finite_number
 
 MAX_NAME = 200
 

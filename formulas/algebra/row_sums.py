@@ -54,33 +54,11 @@ class RowSums:
         return self.start.size - 1
 
     def apply(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sums of some values.
-
-        Parameters
-        ----------
-        values : ndarray of float64, shape (n_rows,)
-            Values of the rows, in any unit.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_observations,)
-            Sums in the same unit.
-        """
+        """Return the sums of `values`, (n_rows,), in their unit, shape (n_observations,)."""
         return np.add.reduceat(self.count * values[self.row], self.start[:-1])
 
     def of(self, observations: NDArray[np.int64]) -> "RowSums":
-        """Return the sums of some observations, in this order.
-
-        Parameters
-        ----------
-        observations : ndarray of int64, shape (n,)
-            Indices of observations.
-
-        Returns
-        -------
-        RowSums
-            Sums over the same rows.
-        """
+        """Return the sums over the same rows of the observations with these indices, (n,), in this order."""
         sizes = np.diff(self.start)[observations]
         start = np.concatenate([[0], np.cumsum(sizes)])
         entries = np.repeat(self.start[observations] - start[:-1], sizes) + np.arange(start[-1])

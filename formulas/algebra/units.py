@@ -1,16 +1,16 @@
 """Units as rational powers of seven bases; SI only, so no scale factors."""
 
-import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from trainlaw.formulas.errors import UnitError, shown
+from trainlaw.formulas.algebra.expression import Apply, Constant, Variable, fold
+from trainlaw.formulas.algebra.text import parse_text
+from trainlaw.formulas.errors import TrainlawError, UnitError, check_name, shown
 
 # FLOP and MAC, byte and element are separate: a factor between them is a constant with a unit, not a
 # rescaling.
 BASES = ("s", "B", "FLOP", "MAC", "element", "sample", "USD")
 MAX_LENGTH = 200
-_TOKEN = re.compile(r"\s*(?:([A-Za-z]+)|(-?\d+(?:/\d+)?)|([*/^()]))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,26 +34,13 @@ class Unit:
 
     @classmethod
     def parse(cls, text: str) -> "Unit":
-        """Return the unit that a text describes.
+        """Return the unit that a text describes, such as "FLOP/s", "B/(element*s)", "s^(1/2)" or "1".
 
-        Parameters
-        ----------
-        text : str
-            Such as "FLOP/s", "B/(element*s)", "s^(1/2)" or "1".
-
-        Returns
-        -------
-        Unit
-            The unit.
-
-        Raises
-        ------
-        UnitError
-            If the text is no product of powers of the bases.
+        Raises UnitError for a text that is no product of powers of the bases.
         """
         if len(text) > MAX_LENGTH:
             raise UnitError(f"expected a unit of at most {MAX_LENGTH} characters, got {shown(text)}")
-        return _UnitReader(text).read()
+        return _read(text)
 
     @property
     def is_dimensionless(self) -> bool:
@@ -91,75 +78,43 @@ def _factor(base: str, power: Fraction) -> str:
     return f"{base}^{power}" if power.denominator == 1 else f"{base}^({power})"
 
 
-class _UnitReader:
-    """Reads one text: product = factor, then any of '*' factor and '/' factor."""
+def _read(text: str) -> Unit:
+    """Return the unit that a text describes: an expression of bases, 1, products, quotients and powers."""
+    try:
+        unit = fold(parse_text(text), _number, _base, _applied)
+    except (TrainlawError, ArithmeticError) as error:
+        bases = ", ".join(BASES)
+        raise UnitError(f"expected a unit such as 'FLOP/s' of {bases}, got {shown(text)}: {error}") from None
+    return unit if isinstance(unit, Unit) else _as_unit(unit)
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens: list[str] = []
-        position = 0
-        while text[position:].strip():
-            match = _TOKEN.match(text, position)
-            if match is None:
-                raise self.fault(f"got {text[position]!r}")
-            self.tokens.append(match.group().strip())
-            position = match.end()
 
-    def fault(self, detail: str) -> UnitError:
-        """Return the error for this text."""
-        return UnitError(
-            f"expected a unit such as 'FLOP/s' of {', '.join(BASES)}, {detail} in {shown(self.text)}"
-        )
+def _number(node: Constant) -> Fraction:
+    return Fraction(node.value)
 
-    def take(self) -> str:
-        """Return and remove the next token, or the empty text at the end."""
-        return self.tokens.pop(0) if self.tokens else ""
 
-    def read(self) -> Unit:
-        """Return the unit of the whole text."""
-        unit = self.product()
-        if self.tokens:
-            raise self.fault(f"got {self.tokens[0]!r}")
-        return unit
+def _base(node: Variable) -> Unit:
+    check_name("base of units", node.name, BASES)
+    return Unit(tuple(Fraction(base == node.name) for base in BASES))
 
-    def product(self) -> Unit:
-        """Return the unit of a product of factors."""
-        unit = self.factor()
-        while self.tokens and self.tokens[0] in "*/":
-            unit = unit * self.factor() if self.take() == "*" else unit / self.factor()
-        return unit
 
-    def factor(self) -> Unit:
-        """Return the unit of one base, of 1 or of a parenthesis, with its exponent."""
-        token = self.take()
-        if token == "(":
-            unit = self.product()
-            if self.take() != ")":
-                raise self.fault("a ')' is missing")
-        elif token == "1":
-            unit = DIMENSIONLESS
-        elif token in BASES:
-            unit = Unit(tuple(Fraction(base == token) for base in BASES))
-        else:
-            raise self.fault(f"got {token!r}" if token else "it ends early")
-        if self.tokens and self.tokens[0] == "^":
-            self.take()
-            unit = unit ** self.exponent()
-        return unit
+def _as_unit(value: Unit | Fraction) -> Unit:
+    if isinstance(value, Unit) or value == 1:
+        return value if isinstance(value, Unit) else DIMENSIONLESS
+    raise UnitError(f"the number {value} is no unit")
 
-    def exponent(self) -> Fraction:
-        """Return the rational number after a '^', bare or in parentheses."""
-        token = self.take()
-        enclosed = token == "("
-        if enclosed:
-            token = self.take()
-        try:
-            value = Fraction(token)
-        except (ValueError, ZeroDivisionError):
-            raise self.fault(f"got the exponent {token!r}") from None
-        if enclosed and self.take() != ")":
-            raise self.fault("a ')' is missing")
-        return value
+
+def _applied(node: Apply, parts: tuple[Unit | Fraction, ...]) -> Unit | Fraction:
+    one, other = parts[0], parts[-1]
+    if node.operator == "pow" and isinstance(other, Fraction):
+        return _as_unit(one) ** other
+    if node.operator == "div" and isinstance(one, Fraction) and isinstance(other, Fraction):
+        return one / other
+    if node.operator == "neg" and isinstance(one, Fraction):
+        return -one
+    if node.operator in ("mul", "div"):
+        left, right = _as_unit(one), _as_unit(other)
+        return left * right if node.operator == "mul" else left / right
+    raise UnitError("expected products, quotients and powers only")
 
 
 DIMENSIONLESS = Unit()

@@ -1,13 +1,16 @@
 """Untrusted text files read within a size limit, and files written whole or not at all."""
 
 import csv
+import hashlib
 import io
 import json
 import os
 import re
 import secrets
+import stat
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
 from typing import Any, NoReturn
@@ -57,18 +60,34 @@ def write_text_atomically(path: str | os.PathLike[str], text: str) -> None:
     write_bytes_atomically(path, text.encode("utf-8"))
 
 
-def check_is_file(place: Path) -> None:
-    """Raise InputError for a pipe, a socket or a device, which may never end or never begin."""
+@contextmanager
+def opened_file(path: str | os.PathLike[str], limit_bytes: int | None = None) -> Iterator[io.BufferedReader]:
+    """Open a file that the user named, for reading bytes; its errors are those of the user.
+
+    Raises InputError where it cannot be read, is a pipe, a socket or a device, which may never end or never
+    begin, or is larger than `limit_bytes`.
+    """
+    place = Path(path)
     try:
-        is_strange = place.exists() and not (place.is_file() or place.is_dir())
+        # To open a pipe otherwise waits for its other end.
+        number = os.open(place, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {shown(str(place))}: {_reason(error)}") from None
-    if is_strange:
-        raise InputError(f"{place} is not a file; save its contents as a file first")
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"cannot read {shown_path(place)}: {reason}") from None
+    with open(number, "rb") as file:
+        state = os.fstat(number)
+        if not stat.S_ISREG(state.st_mode):
+            raise InputError(f"{shown_path(place)} is not a file; save its contents as a file first")
+        if limit_bytes is not None and state.st_size > limit_bytes:
+            size = f"at most {limit_bytes} bytes in {shown_path(place)}, got {state.st_size}"
+            raise InputError(f"expected {size}: is it the right file?")
+        yield file
 
 
-def _reason(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error)
+def file_sha256(path: str | os.PathLike[str]) -> str:
+    """Return the sha256 of the file at `path`; InputError as `opened_file`."""
+    with opened_file(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_text(path: str | os.PathLike[str], limit_bytes: int = MAX_TEXT_BYTES) -> str:
@@ -76,14 +95,9 @@ def read_text(path: str | os.PathLike[str], limit_bytes: int = MAX_TEXT_BYTES) -
 
     Raises InputError when it cannot be read, holds more than `limit_bytes` bytes, or is no such text.
     """
-    goal = Path(path)
-    check_is_file(goal)
-    try:
-        with goal.open("rb") as file:
-            data = file.read(limit_bytes + 1)
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {shown_path(goal)}: {_reason(error)}") from None
-    return text_of(data, limit_bytes, goal)
+    with opened_file(path, limit_bytes) as file:
+        data = file.read(limit_bytes + 1)
+    return text_of(data, limit_bytes, Path(path))
 
 
 def shown_path(place: Path) -> str:

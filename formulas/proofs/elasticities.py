@@ -137,34 +137,16 @@ class Elasticities:
         return any(low.nonnegative and high.nonnegative for low, high in self._split(everywhere))
 
     def elasticity(self, together: Mapping[str, float]) -> Bounds:
-        """Return bounds of the elasticity.
+        """Return the lowest and highest elasticity; infinite where nothing is known.
 
-        Parameters
-        ----------
-        together : mapping of str to float
-            Exponents of the variables that move: {"x": 1, "y": 2} where y grows as the square of x.
-
-        Returns
-        -------
-        tuple of float
-            The lowest and highest value; infinite where nothing is known.
+        together : exponents of the variables that move: {"x": 1, "y": 2} where y grows as the square of x.
         """
         return self._moves(together)[-1].elasticity
 
     def monotone(self, together: str | Mapping[str, float], direction: int = 1) -> Proof:
-        """Prove that the expression is valid and never falls (or never rises) in the box.
+        """Prove that the expression is valid and never falls (direction 1) or never rises (-1) in the box.
 
-        Parameters
-        ----------
-        together : str or mapping of str to float
-            A variable, or the exponents of several that move together.
-        direction : {1, -1}
-            1: never falls; -1: never rises.
-
-        Returns
-        -------
-        Proof
-            The outcome, and the terms to blame.
+        together : a variable, or the exponents of several that move together.
         """
         motion = {together: 1.0} if isinstance(together, str) else together
         moves = self._moves(motion)

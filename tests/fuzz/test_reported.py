@@ -196,3 +196,94 @@ def test_no_interval_is_narrower_than_the_error_of_the_runs_left_out(tmp_path):
         left_out = law.provenance["calibrated"]["error_left_out_percent"] or 0.0
         factor = law.errors["interval"]["factor"]
         assert factor >= max(least, 1 / (1 - left_out / 100))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("study", "fp32-2026", "--rates", "{}.csv"),
+        ("study", "fp32-2026", "--split", "list", "--held-out", "{}.toml"),
+        ("study", "--definition", "{}.toml"),
+        ("study", "{}.csv"),
+        ("data", "check", "{}.csv"),
+        ("data", "import", "{}.csv"),
+        ("data", "import", "{}.txt.gz"),
+        ("predict", "--from", "{}.csv"),
+        ("cnn", "show", "{}.onnx"),
+        ("cnn", "show", "{}.json"),
+        ("gpus", "list", "--gpu-file", "{}.csv"),
+        ("show", "{}.json"),
+        (
+            "predict-from-profile",
+            "--profile",
+            "{}.json",
+            "--anchor-gpu",
+            "T4",
+            "--gpu",
+            "K80",
+            "--cnn",
+            "vgg16",
+        ),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)])
+def test_what_is_no_file_is_refused(words, make, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name = words[next(place for place, word in enumerate(words) if word.startswith("{}"))]
+    make(tmp_path / name.replace("{}", "x"))
+    result = run(*(word.replace("{}", "x") for word in words), *(("--batch", 32) if "K80" in words else ()))
+    assert result.exit_code == 2
+    assert "Traceback" not in result.stderr
+    assert isinstance(result.exception, SystemExit)
+
+
+def test_a_device_in_a_definition_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.toml").write_text('table = "fp32-2026"\nrates = "/dev/zero"\n')
+    refused(run("study", "--definition", "study.toml"), "/dev/zero is not a file")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("predict --gpu T4 --batch 64 --precision tf32", "T4 has no tf32"),
+        ("predict --gpu K80 --batch 64 --precision bf16", "K80 has no bf16"),
+        ("predict --gpu T4 --batch 64 --gpus 2 --link nvlink2", "no link nvlink2"),
+        ("predict --gpu T4 --batch 64 --gpus 100000", "more than 16 GPUs"),
+        ("plan --gpu T4 --precision tf32 --gpus 1", "T4 has no tf32"),
+        ("scaling --gpu T4 --batch 64 --link nvlink2", "no link nvlink2"),
+    ],
+)
+def test_what_cannot_exist_is_refused(words, said):
+    refused(run(*words.split(), "--cnn", "resnet50"), said)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--gpu K80 --batch 64 --precision amp", "no fast 16-bit floats"),
+        ("--gpu T4 --batch 64 --gpus 4096 --nodes 256", "no measured run has more than 256"),
+        ("--gpu T4 --batch 64 --pixels 8", "px: runs have 32 to 832 px"),
+    ],
+)
+def test_what_no_run_resembles_is_warned_of(words, said):
+    for form in ((), ("--json",)):
+        assert said in " ".join(run("predict", "--cnn", "resnet50", *words.split(), *form).output.split())
+
+
+@pytest.mark.parametrize(("gpu", "precision"), [("T4", "tf32"), ("K80", "bf16")])
+def test_measured_precisions_that_a_card_has_not_are_faults(gpu, precision, tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text(f"{HEADER},precision\n{gpu},resnet50,32,0.3,{precision}\n")
+    result = run("data", "check", path)
+    assert (
+        result.exit_code == 2 and "column precision: expected a precision that the GPU has" in result.stdout
+    )
+
+
+@pytest.mark.parametrize("price", [35, 1999, 2999])
+def test_prices_of_cards_or_in_cents_are_refused(price, tmp_path):
+    path = tmp_path / "prices.csv"
+    path.write_text(f"gpu,price_per_hour_usd,date,source\nT4,{price},2026-09-20,x\n")
+    refused(run("plan", "--cnn", "resnet50", "--gpus", "1", "--prices", path), "an hour of one GPU")

@@ -1,12 +1,12 @@
 from itertools import product
 
 import pytest
-from trainlaw.datasets.cnns.architectures import built_architecture, without_names
+from trainlaw.datasets.cnns.architectures import built_architecture
 from trainlaw.datasets.cnns.zoo import build, zoo_entry
 from trainlaw.datasets.files.storage import read_data_file
 from trainlaw.formulas.errors import InputError
 
-from tools.architecture_lines import architecture_lines
+from tools.architecture_lines import architecture_lines, without_names
 from tools.zoo.recorder import Classes, Recorder
 from tools.zoo.write import all_entries, zoo_files
 

@@ -23,7 +23,7 @@ def test_every_feature_comes_out_as_for_a_gpu_with_these_rates():
 @pytest.fixture(scope="module")
 def study(few_runs):
     splits = splits_by_name("gpu", few_runs.labels)
-    estimators = named_baselines("cf9", "null_memory")
+    estimators = named_baselines("cf9", "null_compute")
     return run_study(few_runs.X, few_runs.seconds, few_runs.labels, splits, estimators)
 
 
@@ -50,4 +50,4 @@ def test_anchors_are_never_evaluated_and_draws_are_repeatable(few_runs, study):
 
 def test_an_estimator_without_formulas_cannot_be_calibrated(few_runs, study):
     with pytest.raises(InputError, match="has no formula"):
-        anchor_errors(study, "null_memory", few_runs.X)
+        anchor_errors(study, "null_compute", few_runs.X)

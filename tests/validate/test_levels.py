@@ -9,7 +9,7 @@ from trainlaw.validate import (
     leave_one_group_out,
     run_study,
 )
-from trainlaw.validate.baselines.closed_forms import cf5
+from trainlaw.validate.baselines.forms import cf9
 from trainlaw.validate.levels import predicted_with_others
 
 
@@ -22,13 +22,13 @@ def study(few_runs):
     compute = ["conv_other_compute_s", "im2col_compute_s", "conv_weight_compute_s"]
     factors = np.array([slower[name] for name in groups])
     seconds = factors * (few_runs.X[compute].to_numpy() @ [1.5, 59.0, 1160.0]) + 1e-4
-    result = run_study(few_runs.X, seconds, few_runs.labels, leave_one_group_out(groups), {"cf5": cf5})
+    result = run_study(few_runs.X, seconds, few_runs.labels, leave_one_group_out(groups), {"cf9": cf9})
     return result, few_runs, slower
 
 
 def test_measured_runs_lower_the_error(study):
     result, runs, _ = study
-    levels = calibration_levels(result, "cf5", runs.X, draws=2)
+    levels = calibration_levels(result, "cf9", runs.X, draws=2)
     assert [level.level[0] for level in levels] == list("01222")
     sheet, none, one, *_, five = levels
     assert none.n_groups == 0
@@ -51,7 +51,7 @@ def test_achieved_rates_lower_the_error(study):
             labels.index, labels["gpu"], labels["gpu_group"], labels["precision"], strict=True
         )
     ]
-    level = calibration_levels(result, "cf5", runs.X, rates=rates, n_anchors=(), draws=1)[1]
+    level = calibration_levels(result, "cf9", runs.X, rates=rates, n_anchors=(), draws=1)[1]
     assert level.n_groups == len(slower)
     assert level.macro_mape_percent < 0.4 * level.sheet_percent
 
@@ -59,7 +59,7 @@ def test_achieved_rates_lower_the_error(study):
 def test_rates_of_too_few_other_gpus_are_no_data(study):
     result, runs, _ = study
     rates = [MeasuredRates("T4", "fp32", 4e12), MeasuredRates("K80", "fp32", 1e12)]
-    assert calibration_levels(result, "cf5", runs.X, rates=rates, n_anchors=(), draws=1)[1].n_groups == 0
+    assert calibration_levels(result, "cf9", runs.X, rates=rates, n_anchors=(), draws=1)[1].n_groups == 0
 
 
 def test_three_other_gpus_with_rates_are_enough(study):
@@ -76,7 +76,7 @@ def test_three_other_gpus_with_rates_are_enough(study):
         )
     ]
     counts = [
-        calibration_levels(result, "cf5", runs.X, rates=some, n_anchors=(), draws=1)[1].n_groups
+        calibration_levels(result, "cf9", runs.X, rates=some, n_anchors=(), draws=1)[1].n_groups
         for some in (rates, rates[:3])
     ]
     assert counts == [4, 0]
@@ -86,8 +86,8 @@ def test_runs_of_other_architectures_on_the_same_gpu_lower_the_error(study):
     _, runs, slower = study
     seconds = study[0].predictions.sort_values("row")["measured_s"].to_numpy()
     cnns = runs.labels["cnn_base"].to_numpy(dtype=str)
-    result = run_study(runs.X, seconds, runs.labels, leave_one_group_out(cnns), {"cf5": cf5})
-    sheet, known = known_gpu_levels(result, "cf5", runs.X)
+    result = run_study(runs.X, seconds, runs.labels, leave_one_group_out(cnns), {"cf9": cf9})
+    sheet, known = known_gpu_levels(result, "cf9", runs.X)
     assert known.n_groups == sheet.n_groups == len(slower)
     assert known.sheet_percent == sheet.macro_mape_percent
     assert known.macro_mape_percent < 0.5 * sheet.macro_mape_percent
@@ -97,10 +97,10 @@ def test_no_run_of_an_architecture_calibrates_its_own_predictions(study):
     _, runs, _ = study
     seconds = study[0].predictions.sort_values("row")["measured_s"].to_numpy()
     cnns = runs.labels["cnn_base"].to_numpy(dtype=str)
-    result = run_study(runs.X, seconds, runs.labels, leave_one_group_out(cnns), {"cf5": cf5})
+    result = run_study(runs.X, seconds, runs.labels, leave_one_group_out(cnns), {"cf9": cf9})
     own = result.labels("cnn_base") == cnns[0]
     other_times = result.predictions.assign(measured_s=np.where(own, 7.0, result.measured_s))
-    before = predicted_with_others(result, "cf5", runs.X)
-    after = predicted_with_others(replace(result, predictions=other_times), "cf5", runs.X)
+    before = predicted_with_others(result, "cf9", runs.X)
+    after = predicted_with_others(replace(result, predictions=other_times), "cf9", runs.X)
     assert np.array_equal(before[own], after[own])
     assert not np.array_equal(before[~own], after[~own])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from trainlaw.formulas import InputError, MissingDependencyError
 from trainlaw.validate import leave_one_group_out, run_study, splits_by_name
-from trainlaw.validate.baselines.closed_forms import cf5, cf9
+from trainlaw.validate.baselines.forms import cf9
 from trainlaw.validate.baselines.linear import ScaledColumn
 from trainlaw.validate.guard import fold_secrets
 from trainlaw.validate.journal import Journal
@@ -106,7 +106,7 @@ def test_each_row_is_predicted_by_the_fit_that_has_not_seen_it(toy, gpu_splits):
 def test_two_workers_give_the_same_result_as_one(few_runs):
     estimators = {
         "null": partial(ScaledColumn, "activation_memory_s"),
-        "cf9": partial(cf9, harness_constants=True),
+        "cf9": cf9,
     }
     splits = splits_by_name("gpu-5-fold", few_runs.labels)
     results = [
@@ -250,7 +250,7 @@ def outcome_of(runs, factory):
 
 
 def test_the_outcome_names_the_fit_and_keeps_its_formula(few_runs):
-    outcome, split = outcome_of(few_runs, cf5), leave_one_group_out(few_runs.labels["gpu_group"])[0]
+    outcome, split = outcome_of(few_runs, cf9), leave_one_group_out(few_runs.labels["gpu_group"])[0]
     assert (outcome.split, outcome.estimator) == (split.name, "model")
     assert outcome.formula is not None
     assert outcome.predicted == pytest.approx(outcome.formula.predict(few_runs.X.iloc[split.test]), rel=1e-9)

@@ -13,8 +13,8 @@ import pandas as pd
 from trainlaw.datasets.features.pair_features import ANCHOR_TIME
 from trainlaw.formulas.errors import optional_package
 from trainlaw.validate.baselines.inputs import columns
-from trainlaw.validate.baselines.learned import ScaledPerceptron, safe_logarithms
-from trainlaw.validate.baselines.linear import NonnegativeLinear
+from trainlaw.validate.baselines.learned import ScaledPerceptron
+from trainlaw.validate.least_squares import nonnegative_least_squares
 
 
 class AnchorRates:
@@ -45,9 +45,8 @@ class AnchorRates:
         return self.ratio_ * self._scaled(X)
 
 
-# Null models of a new GPU, from nominal rates alone.
+# The null model of a new GPU, from nominal rates alone.
 anchor_peak_ratio = partial(AnchorRates, "peak_flop_per_s")
-anchor_bandwidth_ratio = partial(AnchorRates, "bandwidth_byte_per_s")
 
 
 class AnchorLine:
@@ -123,8 +122,19 @@ def grouped_profile(X: pd.DataFrame, names: Sequence[str] | None = None) -> np.n
     return np.column_stack([*sums, *(X[name] for name in host)]).astype(float)
 
 
-class OperationsNonnegative(NonnegativeLinear):
+class OperationsNonnegative:
     """`time = sum of constants x grouped times + constant`, all >= 0: least squares of the relative error."""
+
+    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
+        """Fit `constants_`, shape (n_groups + 2,), to seconds `y`, (n_runs,); `groups` are not used."""
+        # Rows divided by their time, so that relative errors are squared.
+        relative = self._table(X) / np.asarray(y)[:, None]
+        self.constants_ = nonnegative_least_squares(relative, np.ones(len(relative)))
+        return self
+
+    def predict(self, X: pd.DataFrame) -> np.ndarray:
+        """Return seconds, shape (n_runs,)."""
+        return np.asarray(self._table(X) @ self.constants_)
 
     @staticmethod
     def _table(X: pd.DataFrame) -> np.ndarray:
@@ -161,13 +171,13 @@ class ProfetEnsemble:
         self.line_ = AnchorLine().fit(X, y, groups)
         self.forest_ = self._trees.RandomForestRegressor(random_state=self.random_seed).fit(profile, y)
         ratio = np.log(y / columns(X, [ANCHOR_TIME], "PROFET's ensemble")[:, 0])
-        self._scaled.fit(safe_logarithms(profile, _LEAST_OPERATION_S), ratio)
+        self._scaled.fit(np.log(np.maximum(profile, _LEAST_OPERATION_S)), ratio)
         return self
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_runs,)."""
         profile = grouped_profile(X)
-        ratio = self._scaled.predict(safe_logarithms(profile, _LEAST_OPERATION_S))
+        ratio = self._scaled.predict(np.log(np.maximum(profile, _LEAST_OPERATION_S)))
         perceptron = np.exp(ratio) * columns(X, [ANCHOR_TIME], "PROFET's ensemble")[:, 0]
         legs = [self.line_.predict(X), self.forest_.predict(profile), perceptron]
         return np.asarray(np.median(legs, axis=0))

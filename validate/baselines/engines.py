@@ -11,16 +11,15 @@ from typing import Self
 import numpy as np
 import pandas as pd
 from trainlaw.formulas.errors import optional_package
-from trainlaw.validate.baselines.closed_forms import CF21_TERMS
 from trainlaw.validate.baselines.inputs import columns
 
 _FEATURES = (
-    *(term.feature for term in CF21_TERMS),
-    "total_compute_s",
-    "activation_memory_s",
-    "clock_ratio",
-    "wide_sm",
-)
+    "conv_other_compute_s im2col_compute_s conv_weight_compute_s conv_output_memory_s layer_launch_s "
+    "batchnorm_memory_s depthwise_output_memory_s parameter_memory_s iteration_overhead_s conv3x3_compute_s "
+    "conv5x5_compute_s input_copy_s conv1x1_compute_s grouped_conv_compute_s conv_output_compute_s "
+    "dense_compute_s dense_weight_compute_s elementwise_memory_s concat_memory_s optimizer_memory_s "
+    "kernel_launch_s total_compute_s activation_memory_s clock_ratio wide_sm"
+).split()
 
 
 def _table(X: pd.DataFrame, engine: str) -> np.ndarray:

@@ -72,33 +72,10 @@ def many_core_seconds(
 ) -> float:
     """Return the predicted time of a whole training, seconds.
 
-    Parameters
-    ----------
-    cnn : str
-        "small", "medium" or "large".
-    threads : int
-        Threads of the processor, at least 1.
-    model : str
-        "a" (operations) or "b" (measured times).
-    epochs : int or None
-        None for the published number.
-    train, test : int
-        Numbers of images.
+    cnn : "small", "medium" or "large". threads : of the processor, at least 1. model : "a" (operations)
+    or "b" (measured times). epochs : None for the published number. train, test : numbers of images.
+    Raises UnknownNameError for another CNN or model, InputError for fewer than one thread.
 
-    Returns
-    -------
-    float
-        Seconds.
-
-    Raises
-    ------
-    UnknownNameError
-        For another CNN or model.
-    InputError
-        For fewer than one thread.
-
-    Examples
-    --------
     >>> [round(many_core_seconds("small", 480, model) / 60, 1) for model in ("a", "b")]
     [6.6, 6.7]
     """

@@ -259,7 +259,7 @@ def _mean_error(predicted: np.ndarray, y: np.ndarray) -> float:
 
 ANCHOR_KIND = "anchor"
 _TABLE = "profet-pairs"
-_ALSO = ("null_compute", "roofline", "cf9", "cf21", "random_forest")
+_ALSO = ("null_compute", "roofline", "cf9")
 
 
 def _table(text: str, gpu_file: Path | None, cnn_files: Iterable[Path]) -> PairTable:
@@ -299,7 +299,7 @@ OF_PAIRS = StudyKind(
         "table": _TABLE,
         "split": "gpu",
         "evaluations": 12_000,
-        "against": (*baselines_for("gpu_pair"), *_ALSO[:3]),
+        "against": ("anchor_peak_ratio", "constant", *_ALSO),
     },
     splits=("gpu", GPU_FOLDS, "cnn"),
     has_joint_range=False,

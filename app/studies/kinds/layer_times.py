@@ -182,7 +182,7 @@ OF_LAYER_TIMES = StudyKind(
         "table": "neusight-layers/conv/forward",
         "split": "gpu",
         "evaluations": 2_000,
-        "against": ("layer_null", "layer_roofline", "layer_matrix_product", "layer_boosting", "constant"),
+        "against": ("layer_roofline", "layer_matrix_product", "gradient_boosting", "constant"),
     },
     splits=("gpu-folds", "list", "gpu", "gpu-5-fold", "cnn", "generation", "newest"),
     has_joint_range=False,

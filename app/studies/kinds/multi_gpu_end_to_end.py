@@ -31,7 +31,7 @@ from trainlaw.formulas import (
     complexity,
 )
 from trainlaw.formulas.scopes import MULTI_GPU_RUN
-from trainlaw.validate.baselines import baselines_for, named_baselines
+from trainlaw.validate.baselines import named_baselines
 
 _TABLE = "atlas-multi"
 
@@ -101,10 +101,7 @@ def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], TwoStageS
 
 
 _COMMUNICATION = (name for name in SCALING_TERMS if name != SINGLE_GPU_TIME)
-_BASELINES = {
-    **named_baselines("null_compute", "roofline", "cf21_tensor", "hand_form"),
-    **baselines_for(MULTI_GPU_RUN),
-}
+_BASELINES = named_baselines("null_compute", "roofline", "cf9", "hand_form", "constant")
 _TERMS = tuple(dict.fromkeys((*SKELETON_NAMES, *STUDY_FEATURES, *_COMMUNICATION)))
 
 END_TO_END = replace(

@@ -8,7 +8,7 @@ from trainlaw.datasets.cnns.readers.keras_reader import read_keras
 from trainlaw.datasets.cnns.readers.layer_table import read_layer_table
 from trainlaw.datasets.cnns.readers.onnx_reader import read_onnx
 from trainlaw.formulas.errors import InputError
-from trainlaw.formulas.files.text_files import check_is_file
+from trainlaw.formulas.files.text_files import opened_file
 
 # Keras writes the class of the model first.
 _HEAD_BYTES = 4096
@@ -49,10 +49,5 @@ def read_cnn(
 
 
 def _holds_keras_model(path: str | os.PathLike[str]) -> bool:
-    check_is_file(Path(path))
-    try:
-        with Path(path).open("rb") as file:
-            return b'"class_name"' in file.read(_HEAD_BYTES)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"cannot read {path}: {reason}") from None
+    with opened_file(path) as file:
+        return b'"class_name"' in file.read(_HEAD_BYTES)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from trainlaw.datasets.cnns.graph import MAX_LAYERS, Cnn
+from trainlaw.datasets.cnns.graph import MAX_LAYERS, Cnn, kinds_by
 from trainlaw.datasets.cnns.readers.foreign import cnn_name_from_file, foreign_faults
-from trainlaw.datasets.cnns.readers.tensors import COMMON_ACTIVATIONS, GraphTracer, Tensor
+from trainlaw.datasets.cnns.readers.tensors import GraphTracer, Tensor
 from trainlaw.formulas.errors import InputError, shown
 from trainlaw.formulas.files.text_files import read_json
 
@@ -40,14 +40,7 @@ class KerasLayer:
         return _activated(self.tracer, x, self.config.get("activation"))
 
 
-_ACTIVATIONS: Mapping[str, str] = {
-    **{name: name for name in COMMON_ACTIVATIONS},
-    "swish": "silu",
-    "hard_swish": "hardswish",
-    "hard_silu": "hardswish",
-    "hard_sigmoid": "hardsigmoid",
-    "log_softmax": "softmax",
-}
+_ACTIVATIONS = kinds_by("keras_activation")
 
 
 def _activated(tracer: GraphTracer, x: Tensor, activation: Any) -> Tensor:
@@ -223,6 +216,7 @@ def _reshape(layer: KerasLayer) -> Tensor:
 
 LAYERS: Mapping[str, Callable[[KerasLayer], Tensor]] = MappingProxyType(
     {
+        **{name: _elementwise(kind) for name, kind in kinds_by("keras").items()},
         "Conv2D": _conv,
         "Convolution2D": _conv,
         "DepthwiseConv2D": _depthwise_conv,
@@ -234,14 +228,7 @@ LAYERS: Mapping[str, Callable[[KerasLayer], Tensor]] = MappingProxyType(
         "GroupNormalization": _normalisation("groupnorm"),
         "Activation": _activation,
         "ReLU": _relu,
-        "LeakyReLU": _elementwise("leaky_relu"),
         "PReLU": _prelu,
-        "ELU": _elementwise("elu"),
-        "Softmax": _elementwise("softmax"),
-        "Dropout": _elementwise("dropout"),
-        "SpatialDropout2D": _elementwise("dropout"),
-        "Rescaling": _elementwise("scale"),
-        "Normalization": _elementwise("scale"),
         "MaxPooling2D": _pool("max_pool"),
         "AveragePooling2D": _pool("average_pool"),
         "GlobalMaxPooling2D": _global_pool("max_pool"),

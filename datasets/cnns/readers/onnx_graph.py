@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from trainlaw.datasets.cnns.graph import MAX_LAYERS
 from trainlaw.formulas.errors import InputError, optional_package, shown
+from trainlaw.formulas.files.text_files import opened_file
 
 _GRAPH_OF_MODEL = 7
 _INITIALIZER_OF_GRAPH = 5
@@ -29,14 +30,14 @@ def read_without_weights(path: str | os.PathLike[str], keep_bytes: int) -> bytes
     without its weights.
     """
     goal = Path(path)
-    try:
-        if not goal.stat().st_size:
+    with opened_file(goal) as file:
+        if not file.seek(0, os.SEEK_END):
             raise InputError(f"expected a CNN in {goal}, got an empty file")
-        with goal.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            with memoryview(data) as view:
-                return b"".join(_model(view, keep_bytes))
-    except OSError as error:
-        raise InputError(f"cannot read {goal}: {error.strerror or error}") from None
+        with (
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
+            memoryview(data) as view,
+        ):
+            return b"".join(_model(view, keep_bytes))
 
 
 def _model(view: memoryview, keep_bytes: int) -> Iterator[bytes]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import prod
 from types import MappingProxyType
 
-from trainlaw.datasets.cnns.graph import Cnn, Layer
+from trainlaw.datasets.cnns.graph import Cnn, Layer, kinds_by
 from trainlaw.datasets.cnns.readers.foreign import cnn_name_from_file, foreign_faults
 from trainlaw.datasets.cnns.readers.onnx_graph import ConstantTensor, Node, OnnxGraph, load_onnx_graph
 from trainlaw.datasets.cnns.readers.onnx_shapes import constant_result, slices
@@ -307,6 +307,7 @@ def _same(tracer: GraphTracer, node: Node, arguments: Arguments) -> Argument:
 
 OPERATIONS: Mapping[str, Operation] = MappingProxyType(
     {
+        **{name: _elementwise(kind) for name, kind in kinds_by("onnx").items()},
         "Conv": _conv,
         "ConvTranspose": _conv_transpose,
         "Gemm": _gemm,
@@ -322,29 +323,6 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         "LayerNormalization": _with_parameters("layernorm"),
         "GroupNormalization": _with_parameters("groupnorm"),
         "PRelu": _with_parameters("prelu"),
-        "Relu": _elementwise("relu"),
-        "LeakyRelu": _elementwise("leaky_relu"),
-        "Elu": _elementwise("elu"),
-        "Celu": _elementwise("elu"),
-        "Selu": _elementwise("selu"),
-        "Gelu": _elementwise("gelu"),
-        "Swish": _elementwise("silu"),
-        "Mish": _elementwise("mish"),
-        "HardSwish": _elementwise("hardswish"),
-        "Sigmoid": _elementwise("sigmoid"),
-        "HardSigmoid": _elementwise("hardsigmoid"),
-        "Tanh": _elementwise("tanh"),
-        "Erf": _elementwise("tanh"),
-        "Softplus": _elementwise("softplus"),
-        "Softmax": _elementwise("softmax"),
-        "LogSoftmax": _elementwise("softmax"),
-        "LRN": _elementwise("lrn"),
-        "Dropout": _elementwise("dropout"),
-        "Neg": _elementwise("scale"),
-        "Abs": _elementwise("scale"),
-        "Sqrt": _elementwise("scale"),
-        "Exp": _elementwise("scale"),
-        "Clip": _elementwise("relu6"),
         "Add": _arithmetic("add", adds=True),
         "Sub": _arithmetic("add", adds=True),
         "Sum": _arithmetic("add", adds=True),

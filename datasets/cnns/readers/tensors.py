@@ -11,11 +11,6 @@ from trainlaw.datasets.cnns.windows import Size
 from trainlaw.formulas.errors import InputError
 
 MAX_SIDE_PX = 65_536
-#: Activations that Keras and torch call as we do.
-COMMON_ACTIVATIONS = (
-    *("relu", "relu6", "leaky_relu", "elu", "selu", "gelu", "silu", "mish"),
-    *("sigmoid", "tanh", "softplus", "softmax"),
-)
 
 
 @dataclass(frozen=True, slots=True)

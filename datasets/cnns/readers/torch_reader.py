@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from trainlaw.datasets.cnns.graph import Cnn
+from trainlaw.datasets.cnns.graph import Cnn, kinds_by
 from trainlaw.datasets.cnns.readers.foreign import foreign_faults
-from trainlaw.datasets.cnns.readers.tensors import COMMON_ACTIVATIONS, GraphTracer, Tensor
+from trainlaw.datasets.cnns.readers.tensors import GraphTracer, Tensor
 from trainlaw.formulas.errors import InputError, optional_package, shown
 
 if TYPE_CHECKING:
@@ -279,23 +279,9 @@ CREATORS = frozenset(
         *("new_zeros", "new_ones", "new_empty", "new_full", "new_tensor"),
     }
 )
-_ACTIVATIONS: Mapping[str, str] = {
-    **{name: name for name in COMMON_ACTIVATIONS},
-    "hardtanh": "relu6",
-    "clamp": "relu6",
-    "celu": "elu",
-    "hardswish": "hardswish",
-    "logsigmoid": "sigmoid",
-    "hardsigmoid": "hardsigmoid",
-    "log_softmax": "softmax",
-    "local_response_norm": "lrn",
-    **dict.fromkeys(("dropout", "dropout2d", "alpha_dropout", "feature_dropout"), "dropout"),
-    **dict.fromkeys(("neg", "abs", "sqrt", "exp", "pow"), "scale"),
-}
-
 OPERATIONS: Mapping[str, Operation] = MappingProxyType(
     {
-        **{name: _elementwise(kind) for name, kind in _ACTIVATIONS.items()},
+        **{name: _elementwise(kind) for name, kind in kinds_by("torch").items()},
         "conv2d": _conv,
         "conv1d": _channel_conv,
         "stack": _stack,

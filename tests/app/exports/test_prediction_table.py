@@ -12,6 +12,7 @@ from trainlaw.app.cli import app
 from trainlaw.app.exports import prediction_table
 from trainlaw.app.exports.prediction_table import prediction_csv
 from trainlaw.app.models import lookup_tables
+from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.memory import LEAST_NEED, NEEDED, USUAL_NEED, fits_word, memory_columns
 from trainlaw.app.models.multi_gpu import exchange_seconds, multi_gpu_seconds
 from trainlaw.app.models.scopes import formula_rows, handling
@@ -20,8 +21,8 @@ from trainlaw.app.workbook.compare import COLUMN, ROW, SHARED, factorized
 from trainlaw.app.workbook.model import values_of
 from trainlaw.datasets import TARGET, configuration, feature_specs, find_cnn, find_cnn_counts
 from trainlaw.datasets.cnns import training_memory
-from trainlaw.datasets.measurements.memory_fit import memory_needs, memory_warnings
-from trainlaw.formulas import Formula, UnknownNameError, evaluate, parse_text, substitute
+from trainlaw.datasets.measurements.memory_fit import memory_needs
+from trainlaw.formulas import Formula, UnknownNameError, evaluate, load_formula, parse_text, substitute
 from typer.testing import CliRunner
 
 
@@ -158,7 +159,8 @@ def test_memory_without_layers_is_rough_and_says_so():
     assert memory_columns(configuration(cnn=known, gpu="T4", batch_per_gpu=1))["kept_bytes"] > 0
     bare = replace(known, cnn="mine", memory=None)
     run = configuration(cnn=bare, gpu="T4", batch_per_gpu=512)
-    assert memory_warnings(run)[0].endswith("GB (rough: no layers are known)")
+    (told,) = predict_runs(load_formula(BUILT_IN), run)
+    assert any(text.endswith("GB (rough: no layers are known)") for text in told.warnings)
     assert 0.3 < memory_needs(run)["least_bytes"][0] / 38.6e9 < 3.0
 
 

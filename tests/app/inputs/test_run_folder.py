@@ -122,6 +122,23 @@ def test_the_lock_of_a_dead_process_is_no_hindrance(in_empty_folder):
     assert place_of(in_empty_folder / "run", "a" * 64).target.name == "run"
 
 
+def test_windows_locks_a_byte_of_the_file(in_empty_folder, monkeypatch):
+    held = set()
+
+    def locking(file, mode, length):
+        byte = (os.fstat(file).st_ino, os.lseek(file, 0, os.SEEK_CUR))
+        if byte in held:
+            raise OSError("another process has it")
+        held.add(byte)
+
+    monkeypatch.setattr(run_folder, "msvcrt", SimpleNamespace(LK_NBLCK=2, locking=locking), raising=False)
+    monkeypatch.setattr(run_folder, "sys", SimpleNamespace(platform="win32"))
+    with study_place(in_empty_folder / "run", "a" * 64):
+        with pytest.raises(InputError, match=rf"another study.*process {os.getpid()}, since"):
+            place_of(in_empty_folder / "run", "b" * 64)
+    assert held
+
+
 def test_what_a_killed_study_left_half_written_is_replaced(in_empty_folder):
     with study_place(in_empty_folder / "run", "a" * 64) as place:
         place.working.mkdir()

@@ -13,11 +13,8 @@ from trainlaw.app.models.scopes import (
     chosen_output,
     feature_expression,
 )
-from trainlaw.datasets import FEATURES, LAYER_FEATURES, PAIR_FEATURES, load
-from trainlaw.datasets.features.feature import features_of
-from trainlaw.datasets.features.pair_features import PROFILE_FEATURES
-from trainlaw.datasets.features.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
-from trainlaw.formulas import SCOPES, Formula, InputError, UnknownNameError, evaluate, scopes, variables
+from trainlaw.datasets import FEATURES, load
+from trainlaw.formulas import SCOPES, Formula, InputError, UnknownNameError, evaluate, variables
 
 
 @pytest.fixture(scope="module", params=["default", "multi"])
@@ -33,8 +30,8 @@ def test_every_feature_is_an_expression_over_raw_columns(columns, check_each):
         values, valid = evaluate(expression, {part: columns[part] for part in variables(expression)})
         shape = columns[name].shape
         # Not every run has a measured time on one GPU, and graphics units of processors have no memory size.
-        partly_known = name in (SINGLE_GPU_TIME, "memory_bytes")
-        known = np.isfinite(columns[name]) if partly_known else np.ones(shape, bool)
+        parts = [np.isfinite(columns[part]) for part in variables(expression)]
+        known = np.logical_and.reduce([np.ones(shape, bool), *parts])
         np.testing.assert_array_equal(np.broadcast_to(valid, shape), known)
         np.testing.assert_allclose(np.broadcast_to(values, shape)[known], columns[name][known], rtol=1e-12)
 
@@ -58,34 +55,9 @@ def test_an_output_that_a_scope_lacks_is_refused_with_advice(formula):
         chosen_output(layer, "page", {})
 
 
-@pytest.mark.parametrize("name", BUILT_IN_FORMULAS)
-def test_scopes_of_built_in_formulas_are_those_of_files_without_the_field(name):
-    formula = BUILT_IN_FORMULAS[name]()
-    plain = formula.to_json()
-    scope = plain.pop("scope")
-    if scope == "layer":
-        plain["summed_over"] = "layer"
-    assert Formula.from_json(plain).scope == scope == formula.scope
-
-
-def test_the_rule_for_files_without_the_field_knows_all_features_that_decide():
-    rows = features_of("link", "communication").values()
-    of_several = {"n_gpus", "n_nodes", "gpus_per_node", *(row.spec.name for row in rows)}
-    # Files without the field are older than the features of buckets, replicas and servers.
-    assert of_several - {"gradient_bytes"} <= scopes._MULTI_GPU_RUN_MARKERS
-    assert scopes._MULTI_GPU_MARKERS <= {row.spec.name for row in SCALING_FEATURES}
-    assert set(PROFILE_FEATURES) == scopes._PAIR_MARKERS | {"anchor_time_s"}
-    for marker in scopes._MEASURED_LAYER_MARKERS:
-        assert marker in LAYER_FEATURES and marker not in FEATURES and marker not in PAIR_FEATURES
-
-
-def test_a_sum_over_anything_but_layers_is_refused(formula):
-    plain = formula.to_json()
-    del plain["scope"]
-    with pytest.raises(InputError, match="every layer"):
-        Formula.from_json({**plain, "summed_over": "kernel"})
+def test_an_unknown_scope_is_refused(formula):
     with pytest.raises(UnknownNameError, match="layer"):
-        Formula.from_json({**plain, "scope": "layers"})
+        Formula.from_json({**formula.to_json(), "scope": "layers"})
 
 
 def test_refusals_state_what_the_formula_models_and_what_to_do():

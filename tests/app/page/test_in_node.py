@@ -30,7 +30,7 @@ FIRST = {
     "cnn": cnn_label("mobilenet_v2", 224, 1000), "gpu": "T4", "batch": 8, "precision": "fp32",
     "layout": "nchw", "launch": None, "gpus": 1, "nodes": 1, "link": "own", "network": "ethernet-10g",
     "algorithm": "ring", "peak": 1, "bandwidth": 1, "has_optimizer": True, "is_tuned": False,
-    "is_bucketed": True, "largest": 0,
+    "is_bucketed": True, "largest": 0, "images": 1281167, "epochs": 90, "price": None,
 }  # fmt: skip
 CHANGES = [
     ({}, {}),
@@ -58,7 +58,7 @@ def shown(law, choices):
         f"const asked = {json.dumps(choices)};\n"
         "console.log(JSON.stringify(asked.map((choice) => { const found = computed(choice.gpu, choice);"
         " return { seconds: found.seconds, factor: factorOf(choice.gpu, choice),"
-        " warnings: warningsOf(choice, found) }; })));"
+        " warnings: sentencesOf(found, 'warning') }; })));"
     )
     done = subprocess.run([NODE, "-"], input=script + ask, capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
@@ -118,7 +118,7 @@ def test_ranges_have_one_unit_as_in_the_terminal():
         "const texts = (ends) => [durations(ends), range(ends, hoursText, hourStep)];\n"
         "console.log(JSON.stringify(asked.map(texts)));"
     )
-    script = template_text("page/numbers.js") + ask
+    script = template_text("answers.js") + ask
     done = subprocess.run([NODE, "-"], input=script, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == [[show_seconds_range(*pair), show_hours_range(*pair)] for pair in pairs]
     assert json.loads(done.stdout)[-2:] == [

@@ -20,7 +20,7 @@ from trainlaw.app.studies.kinds.layer_times import (
 from trainlaw.datasets import LAYER_FEATURES
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import InputError, UnknownNameError, save_formula, to_text
-from trainlaw.validate.baselines.linear import layer_null
+from trainlaw.validate.baselines.linear import ScaledColumn
 from typer.testing import CliRunner
 
 SETTINGS = SearchSettings(evaluations=150, population=40, polish_steps=10)
@@ -89,7 +89,7 @@ def test_families_of_shapes_are_labels():
 def test_the_law_chooses_between_two_algorithms_and_beats_the_null_on_a_new_card(found):
     search, known, unseen = found
     assert "min(" in to_text(search.formula_.expression)
-    null = layer_null().fit(known.features(), known.seconds, np.zeros(len(known)))
+    null = ScaledColumn("compute_s").fit(known.features(), known.seconds, np.zeros(len(known)))
     errors = [np.abs(law.predict(unseen.features()) / unseen.seconds - 1).mean() for law in (search, null)]
     assert errors[0] < 0.3 < errors[1]
     assert len(search.front_) > 1
@@ -152,7 +152,7 @@ def test_a_study_ends_in_all_files(in_empty_folder):
         "--folds",
         "2",
     ]
-    rest = ["--evaluations", "100", "--against", "layer_null", "--workers", "1", "--into", "run"]
+    rest = ["--evaluations", "100", "--against", "layer_roofline", "--workers", "1", "--into", "run"]
     done = CliRunner().invoke(app, [*asked, *rest])
     assert done.exit_code == 0, done.output
     names = {path.name for path in (in_empty_folder / "run").iterdir()}

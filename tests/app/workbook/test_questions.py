@@ -6,10 +6,11 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
+from trainlaw.app.answers.table import JOINTLY
 from trainlaw.app.inputs.requests import Setup, one_run
 from trainlaw.app.models.builtin import BUILT_IN, SCALING_FORMULA, formula_named
 from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows
-from trainlaw.app.predictions.predict import JOINTLY, predict_runs
+from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.sheets.xlsx import xlsx_bytes
 from trainlaw.app.workbook.book import workbook_plan
 from trainlaw.app.workbook.choices import MOST

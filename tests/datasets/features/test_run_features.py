@@ -165,52 +165,6 @@ def test_definitions_name_features_only(features):
         assert row.is_base or name not in variables(row.expression)
 
 
-@pytest.mark.parametrize("name", STUDY_FEATURES)
-def test_features_of_the_study_equal_the_same_sums_in_numpy(name):
-    """The definitions are read and evaluated; here they are written in numpy, operation by operation."""
-    table = load("fp32-2026")
-    raw = table.features([other for other, row in FEATURES.items() if row.is_base])
-    c = {other: raw[other].to_numpy() for other in raw}
-    b, e, peak, rate = (
-        c[other]
-        for other in ("batch_per_gpu", "bytes_per_element", "peak_flop_per_s", "bandwidth_byte_per_s")
-    )
-    three = c["conv1x1_macs"] + c["conv3x3_macs"] + c["conv5x5_macs"]
-    plain = c["batchnorm_output_elements"] + c["concat_elements"]
-    work = {
-        "conv3x3": c["conv3x3_macs"],
-        "conv1x1": c["conv1x1_macs"],
-        "conv5x5": c["conv5x5_macs"],
-        "conv_other": np.maximum(c["conv_macs"] - three, 0),
-        "grouped_conv": c["grouped_conv_macs"],
-        "dense": c["dense_macs"],
-        "im2col": c["im2col_elements"],
-        "conv_output": c["conv_output_elements"],
-        "depthwise_output": c["depthwise_output_elements"],
-        "batchnorm": c["batchnorm_output_elements"],
-        "elementwise": np.maximum(c["elementwise_elements"] - plain, 0),
-        "concat": c["concat_elements"],
-    }
-    kernels = c["n_conv"] + c["n_depthwise"] + c["n_dense"]
-    others = {
-        "conv_weight_compute_s": 6 * c["conv_params"] / peak,
-        "parameter_memory_s": 4 * c["params"] / rate,
-        "optimizer_memory_s": c["has_optimizer"] * (4 * c["params"] / rate),
-        "layer_launch_s": c["n_layers"] * 1e-5,
-        "kernel_launch_s": kernels * 1e-5,
-        "input_copy_s": c["has_input_copy"] * (4 * b * c["input_elements"]) / 1e10,
-        "iteration_overhead_s": np.full(len(table), 1e-3),
-        "wide_sm": (c["core_count"] > 128 * c["sm_count"]).astype(float),
-        "on_chip_ratio": c["l1_bytes_per_sm"] / 65536,
-    }
-    stem, _, kind = name.removesuffix("_s").rpartition("_")
-    if name in others:
-        expected = others[name]
-    else:
-        expected = 6 * b * work[stem] / peak if kind == "compute" else b * e * work[stem] / rate
-    assert np.array_equal(table.features([name])[name].to_numpy(), expected)
-
-
 # Counts of a whole batch: an image, a pixel and a weight count 1, so units do not say more.
 BATCH_COUNTS = {"rows", "weights", "input_elements", "output_elements", "macs"}
 

@@ -67,13 +67,6 @@ def test_every_algorithm_has_its_textbook_time(algorithm, together):
         assert seconds == pytest.approx(textbook(algorithm, n, nodes), rel=1e-12), (n, nodes)
 
 
-@pytest.mark.parametrize(
-    ("short", "link"), [("nvlink3", "nvlink3-x12"), ("ib-hdr", "infiniband-hdr"), ("NVLink4", "nvlink4-x18")]
-)
-def test_short_names_of_links(short, link):
-    assert find_link(short).link == link
-
-
 def test_the_beginning_of_the_gpus_own_link_means_it():
     run = configuration(cnn=CNN, gpu="V100-SXM2-16GB", batch_per_gpu=1, n_gpus=2, link="NVLink2")
     assert run.frame["link"].item() == "nvlink2-x6"

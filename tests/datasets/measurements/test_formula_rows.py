@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from trainlaw.datasets import (
     CNN_LAYER_FEATURES,
-    LAYER_FEATURES,
     TARGET,
     CnnCounts,
     RunTable,
@@ -18,10 +17,8 @@ from trainlaw.datasets import (
     load,
 )
 from trainlaw.datasets.features.cnn_layer_features import (
-    CNN_LAYER_COLUMNS,
     ITERATION,
     LAYER_STUDY_FEATURES,
-    DistinctLayers,
 )
 from trainlaw.datasets.measurements.formula_rows import (
     CnnLayers,
@@ -67,13 +64,6 @@ def test_layers_are_those_of_a_schedule(cnn):
         assert found[name] == pytest.approx(columns[name].sum(), rel=1e-12), name
 
 
-def test_names_and_units_are_those_of_measured_layers():
-    shared = [name for name in CNN_LAYER_FEATURES if name in LAYER_FEATURES]
-    assert {"compute_s", "rows", "reduction", "launch_s", "weights", "n_passes", "batch"} <= set(shared)
-    for name in shared:
-        assert CNN_LAYER_FEATURES[name].spec.unit == LAYER_FEATURES[name].spec.unit, name
-
-
 def test_an_ungrouped_square_layer_has_the_features_of_the_table_of_measured_layers():
     rows = run_layers(configuration(cnn="vgg16", gpu="T4", batch_per_gpu=8))
     names = ["kernel_px", "in_channels", "reduction", "rows", "out_channels", "weights", "macs"]
@@ -90,14 +80,6 @@ def test_the_row_of_the_iteration_has_no_work_of_layers_and_pure_numbers_of_one(
     assert once[["rows", "reduction", "columns", "kernel_px", "out_channels"]].tolist() == [1] * 5
     assert once["iteration_overhead_s"] == 1e-3
     assert (rows.columns["iteration_overhead_s"][:-1] == 0).all()
-
-
-def test_equal_layers_are_one_row_with_their_number():
-    network = find_cnn("resnet50")
-    layers = DistinctLayers.of(network)
-    assert layers.count.sum() == len(network.layers)  # an input less, the iteration more
-    assert len(layers.count) < len(network.layers) / 2
-    assert layers.facts.shape == (len(layers.count), len(CNN_LAYER_COLUMNS))
 
 
 def test_default_table_has_layers_for_all_its_runs_and_features_that_are_finite():

@@ -5,7 +5,7 @@ import pytest
 from trainlaw.datasets import configuration, find_gpu
 from trainlaw.datasets.cnns.memory import MARGIN
 from trainlaw.datasets.measurements import memory_fit
-from trainlaw.datasets.measurements.memory_fit import gigabytes, memory_needs, memory_warnings
+from trainlaw.datasets.measurements.memory_fit import gigabytes, memory_needs
 
 
 def needs_of(batch, **options):
@@ -46,13 +46,6 @@ def test_nothing_is_known_about_a_device_of_unknown_memory():
     gpu = replace(find_gpu("T4"), memory_bytes=np.nan)
     unknown = replace(table, facts=replace(table.facts, gpus=table.facts.gpus.with_gpu(gpu)))
     assert memory_needs(unknown)["fits"].tolist() == [memory_fit.NOT_KNOWN]
-    assert memory_warnings(unknown) == [""]
-
-
-def test_a_warning_says_how_much_is_missing():
-    (warning,) = memory_warnings(configuration(cnn="vgg16", gpu="T4", batch_per_gpu=512))
-    assert warning.startswith("cannot fit") and "(rough" not in warning
-    assert memory_warnings(configuration(cnn="vgg16", gpu="T4", batch_per_gpu=1)) == [""]
 
 
 def test_sizes_are_shown_with_three_digits():

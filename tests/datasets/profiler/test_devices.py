@@ -149,31 +149,6 @@ def test_a_known_gpu_needs_no_row(tmp_path):
     assert not machine.path.exists()
 
 
-@pytest.mark.parametrize(
-    "name, gpu",
-    [
-        ("Tesla K80", "K80"),
-        ("Tesla P100-PCIE-16GB", "P100-PCIE-16GB"),
-        ("Tesla V100-SXM2-16GB", "V100-SXM2-16GB"),
-        ("Tesla T4", "T4"),
-        ("NVIDIA GeForce GTX 1080 Ti", "GTX 1080 Ti"),
-        ("NVIDIA GeForce RTX 4090", "RTX 4090"),
-        ("NVIDIA TITAN V", "Titan V"),
-        ("NVIDIA RTX A6000", "RTX A6000"),
-        ("NVIDIA A10", "A10"),
-        ("NVIDIA L4", "L4"),
-        ("NVIDIA A100-SXM4-40GB", "A100-SXM4-40GB"),
-        ("NVIDIA A100-SXM4-80GB", "A100-SXM4-80GB"),
-        ("NVIDIA A100 80GB PCIe", "A100-PCIE-80GB"),
-        ("NVIDIA H100 80GB HBM3", "H100-SXM5-80GB"),
-        ("NVIDIA H100 PCIe", "H100-PCIE-80GB"),
-        ("NVIDIA H200", "H200-SXM-141GB"),
-    ],
-)
-def test_a_gpu_is_found_by_the_name_that_its_driver_gives(name, gpu):
-    assert known_gpu(name) == gpu
-
-
 @pytest.mark.parametrize("clock_hz, peak", [(1.5e9, 2 * 12800 * 1.5e9), (float("nan"), 3e13)])
 def test_an_unknown_gpu_comes_with_its_facts(tmp_path, clock_hz, peak):
     machine = MachineFile(tmp_path / "runs.csv")

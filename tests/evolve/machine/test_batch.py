@@ -8,12 +8,12 @@ from trainlaw.evolve.machine.batch import (
     VALUE_BLOCKS,
     Machine,
 )
-from trainlaw.evolve.machine.kernel_source import operator_codes
+from trainlaw.evolve.machine.kernels import OPERATOR_CODES
 from trainlaw.evolve.search.trees import encode, to_expression
 from trainlaw.evolve.search.variation import Individual
 from trainlaw.formulas import evaluate
 
-CODES = operator_codes()
+CODES = OPERATOR_CODES
 
 
 def grown(drawing, problem, count, depth):

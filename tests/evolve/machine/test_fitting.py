@@ -3,9 +3,9 @@ import pytest
 from trainlaw.evolve.machine import arrays, fitting
 from trainlaw.evolve.machine.arrays import CONSTANT, VARIABLE, WEIGHTED
 from trainlaw.evolve.machine.batch import Machine
-from trainlaw.evolve.machine.kernel_source import operator_codes
+from trainlaw.evolve.machine.kernels import OPERATOR_CODES
 
-CODES = operator_codes()
+CODES = OPERATOR_CODES
 SUM = [CODES["add"], WEIGHTED, WEIGHTED + 256]
 
 

@@ -3,7 +3,7 @@ import pytest
 from trainlaw.evolve.machine import batch, kernels
 from trainlaw.evolve.machine.arrays import BLOCK_ROWS, LANES, VARIABLE, WEIGHTED
 from trainlaw.evolve.machine.batch import Machine
-from trainlaw.evolve.machine.kernel_source import operator_codes
+from trainlaw.evolve.machine.kernels import OPERATOR_CODES
 from trainlaw.formulas import OPERATORS, derivative, evaluate, parse_text
 
 
@@ -17,7 +17,7 @@ def test_each_operator_gives_the_values_of_the_table(name, programs_of):
     generator = np.random.default_rng(0)
     columns = generator.normal(0.0, 2.0, (2, 300))
     arity = OPERATORS[name].arity
-    program = [operator_codes()[name], VARIABLE, VARIABLE + 256][: arity + 1]
+    program = [OPERATOR_CODES[name], VARIABLE, VARIABLE + 256][: arity + 1]
     found = Machine().values(programs_of((program, [])), columns)[0]
     with np.errstate(all="ignore"):
         expected = OPERATORS[name].function(*columns[:arity])
@@ -32,7 +32,7 @@ def test_each_partial_derivative_fits_a_constant_at_every_argument(name, program
     columns = generator.uniform(0.5, 1.5, (2, 400))
     truth = [1.3, 0.7][: row.arity]
     y = row.function(*(weight * column for weight, column in zip(truth, columns, strict=False)))
-    program = [operator_codes()[name], WEIGHTED, WEIGHTED + 256][: row.arity + 1]
+    program = [OPERATOR_CODES[name], WEIGHTED, WEIGHTED + 256][: row.arity + 1]
     programs = programs_of((program, [1.1, 0.9][: row.arity]))
     result = Machine().fit(programs, plain_rows(columns, y), steps=200)
     assert result.losses[0] < 1e-8 * np.var(y) + 1e-20
@@ -44,7 +44,7 @@ def test_adjoints_are_the_exact_derivatives(name, interpreted):
     arity = OPERATORS[name].arity
     a, b = generator.uniform(0.5, 2.0, (2, 2 * LANES))
     value, adjoints = np.zeros(a.size), np.ones((3, a.size))
-    code = operator_codes()[name]
+    code = OPERATOR_CODES[name]
     kernels.apply_operator(0, code, a, b, value, 1.0, 1.0, a.size)
     kernels.apply_partials(0, code, a, b, value, 1.0, 1.0, a.size, *adjoints, 1, int(arity == 2))
     for letter, found in zip("ab"[:arity], adjoints[1:], strict=False):
@@ -57,7 +57,7 @@ def test_adjoints_are_the_exact_derivatives(name, interpreted):
 def test_the_side_without_constants_gets_no_adjoint(name, interpreted):
     a, b, value = np.repeat([[1.5], [0.5], [0.0]], LANES, axis=1)
     adjoints = np.repeat([[1.0], [7.0], [7.0]], LANES, axis=1)
-    code = operator_codes()[name]
+    code = OPERATOR_CODES[name]
     kernels.apply_operator(0, code, a, b, value, 1.0, 1.0, 1)
     kernels.apply_partials(0, code, a, b, value, 1.0, 1.0, 1, *adjoints, 1, 0)
     assert np.all(adjoints[2] == 7.0)
@@ -66,14 +66,14 @@ def test_the_side_without_constants_gets_no_adjoint(name, interpreted):
 
 def test_factors_of_leaves_are_applied_where_they_are_read(interpreted):
     a, b, value = np.repeat([[2.0], [5.0], [0.0]], LANES, axis=1)
-    kernels.apply_operator(0, operator_codes()["add"], a, b, value, 10.0, 100.0, 2)
+    kernels.apply_operator(0, OPERATOR_CODES["add"], a, b, value, 10.0, 100.0, 2)
     assert np.all(value == 520.0)
 
 
 @pytest.mark.parametrize("count", [1, LANES - 1, LANES, LANES + 1])
 def test_whole_vectors_are_written_and_nothing_beyond(interpreted, count):
     a, value = np.full(3 * LANES, 2.0), np.zeros(3 * LANES)
-    kernels.apply_operator(0, operator_codes()["neg"], a, a, value, 1.0, 1.0, count)
+    kernels.apply_operator(0, OPERATOR_CODES["neg"], a, a, value, 1.0, 1.0, count)
     whole = -(-count // LANES) * LANES
     assert np.all(value[:whole] == -2.0)
     assert np.all(value[whole:] == 0.0)
@@ -84,6 +84,6 @@ def test_whole_vectors_are_written_and_nothing_beyond(interpreted, count):
 def test_values_of_any_number_of_rows_are_those_of_each_row(programs_of, monkeypatch, count, copied):
     monkeypatch.setattr(batch, "MOST_COPIED", 2**22 if copied else 0)
     columns = np.random.default_rng(count).uniform(1.0, 2.0, (2, count))
-    programs = programs_of(([operator_codes()["mul"], VARIABLE, VARIABLE + 256], []))
+    programs = programs_of(([OPERATOR_CODES["mul"], VARIABLE, VARIABLE + 256], []))
     found = Machine().values(programs, columns)
     np.testing.assert_array_equal(found[0], columns[0] * columns[1])

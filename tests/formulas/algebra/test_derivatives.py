@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trainlaw.formulas import Apply, Constant, derivative, evaluate, parse_text, to_text
+from trainlaw.formulas.algebra.derivatives import value_and_slopes
 
 
 @pytest.mark.parametrize(
@@ -42,3 +43,15 @@ def test_kink_is_the_mean_of_both_sides():
 
 def test_unknown_variable_gives_zero():
     assert derivative(parse_text("x"), "q") == Constant(0.0)
+
+
+@given(st.from_type(Apply), st.integers(0, 100))
+def test_accumulated_slopes_are_those_of_the_derivatives(expression, seed):
+    generator = np.random.default_rng(seed)
+    columns = {name: generator.uniform(0.5, 2.0, 20) for name in "xyz"}
+    value, slopes = value_and_slopes(expression, columns, ["x", "y"])
+    np.testing.assert_array_equal(np.broadcast_to(value, 20), evaluate(expression, columns)[0])
+    for name, slope in slopes.items():
+        exact, valid = evaluate(derivative(expression, name), columns)
+        valid &= np.isfinite(slope) & (np.abs(exact) < 1e100)
+        np.testing.assert_allclose(np.broadcast_to(slope, 20)[valid], exact[valid], rtol=1e-5, atol=1e-5)

@@ -1,37 +1,14 @@
-// The answer: time, interval, hours, cost, memory, warnings, and how wrong the formula was elsewhere.
-const intervalText = (choice, result) => {
-  const ends = endsOf(result, choice);
-  if (ends) return `${FORMULA.level} % interval ${durations(ends)}`;
-  return Number.isFinite(result.seconds) ? FORMULA.said.noInterval : "no interval";
+// The answer: time, figures, warnings, and how wrong the formula was elsewhere.
+// A line of figures is its value and, behind three spaces, a remark in parentheses.
+const partsOf = (text) => {
+  const [value, remark = ""] = text.split("   ");
+  return [value, remark.replace(/^\(|\)$/g, "")];
 };
-const figuresOf = (choice, result) => {
-  const { seconds, gpu, columns } = result;
-  const ends = endsOf(result, choice);
-  const { least, usual, fits } = memoryOf(columns);
-  const price = priceOf(gpu, choice);
-  const hours = (time) => hoursOf(choice, time);
-  const span = (text) => (ends ? ` (${text(ends)})` : "");
-  const cost = (time) => money(costOf(gpu, choice, time));
-  const epochs = `${shown(choice.epochs)} epochs of ${choice.images.toLocaleString("en")} images`;
-  const from = choice.price === null ? `price list: ${PRICES.origin}` : "your price";
-  return {
-    throughput: [
-      `${shown(imagesPerSecond(choice, seconds))} images/s`,
-      choice.gpus > 1 ? `on ${choice.gpus.toLocaleString("en")} GPUs` : "",
-    ],
-    memory: [fits, `at least ${gigabytes(least)} GB, ${gigabytes(usual)} GB in total`],
-    training: [
-      hoursText(hours(seconds)),
-      `${epochs}${span((both) => range(both.map(hours), hoursText, hourStep))}`,
-    ],
-    cost: [
-      cost(seconds),
-      Number.isFinite(price)
-        ? `at ${money(price)} per GPU and hour, ${from}${span((both) => both.map(cost).join(" to "))}`
-        : "no listed price: enter yours under “A whole training”",
-    ],
-  };
-};
+// By title: the value and the remark of each line of figures.
+const figuresOf = ({ values, said }) =>
+  Object.fromEntries(
+    said.filter(({ title }) => title).map(({ title, sentence }) => [title, partsOf(filled(sentence, values))]),
+  );
 
 // What held-out errors say of this answer, the nearest kind first: [of what, error, how many runs].
 const classOf = (gpu, choice) => {
@@ -85,8 +62,8 @@ const showErrors = (choice) => {
 const listOf = (texts) => texts.map((text) => element("li", { "data-text": "" }, text));
 // Ranges that are left by many features are one line that unfolds.
 const FEW_RANGES = 2;
-const showWarnings = (warnings, { features }) => {
-  const far = FORMULA.features.filter((feature) => isOutside(feature, features[feature.name])).length;
+const showWarnings = (warnings, result) => {
+  const far = FORMULA.features.filter(({ name }) => isOutside(result, name)).length;
   const isOpen = field("warnings").querySelector("details")?.open ?? false;
   if (far <= FEW_RANGES) return field("warnings").replaceChildren(...listOf(warnings));
   const folded = element(
@@ -98,33 +75,45 @@ const showWarnings = (warnings, { features }) => {
   folded.open = isOpen;
   return field("warnings").replaceChildren(element("li", {}, folded), ...listOf(warnings.slice(far)));
 };
+const showFigures = ({ "iteration time": time, "all-reduce": allReduce, ...others }, { seconds, values }) => {
+  field("time").textContent = time[0];
+  field("interval").textContent = time[1];
+  const efficiency = percent((100 * values.single_gpu_time_s) / seconds);
+  field("all-reduce").textContent =
+    allReduce && !FORMULA.coversGpus
+      ? `including ${allReduce.join(" for the all-reduce, ")}; scaling efficiency ${efficiency}`
+      : "";
+  const lines = Object.entries(others).map(([title, [value, remark]]) =>
+    element(
+      "div",
+      {},
+      element("dt", {}, title),
+      element("dd", { id: title }, value),
+      element("dd", { id: `${title}-remark`, class: "soft" }, remark),
+    ),
+  );
+  field("figures").replaceChildren(...lines);
+};
 const showAnswer = (choice, result, kept) => {
-  const { seconds, allReduce } = result;
-  const warnings = warningsOf(choice, result);
-  const ends = endsOf(result, choice);
-  const { least, usual, fits } = memoryOf(result.columns);
-  field("time").textContent = duration(seconds);
+  const { seconds, allReduce, values, said } = result;
+  const figures = figuresOf(result);
+  const warnings = sentencesOf(result, "warning");
   Object.assign(field("time").dataset, {
     seconds,
-    interval: ends ? ends.join(" ") : "",
+    interval: endsOf(result)?.join(" ") ?? "",
     allReduce,
-    memory: `${least} ${usual} ${fits}`,
+    memory: `${values.memory_least_bytes} ${values.memory_usual_bytes} ${fitsText(result)}`,
   });
-  field("interval").textContent = intervalText(choice, result);
-  field("all-reduce").textContent =
-    choice.gpus > 1 && !FORMULA.coversGpus
-      ? `including ${duration(allReduce)} for the all-reduce; scaling efficiency ${percent((100 * (seconds - allReduce)) / seconds)}`
-      : "";
-  for (const [name, [value, remark]] of Object.entries(figuresOf(choice, result))) {
-    field(name).textContent = value;
-    field(`${name}-remark`).textContent = remark;
-  }
-  field("memory").classList.toggle("bad", fits === FORMULA.said.fits.no);
+  showFigures(figures, result);
+  field("memory").classList.toggle(
+    "bad",
+    said.some(({ name }) => name === "cannot_fit"),
+  );
   showWarnings(warnings, result);
-  field("notes").replaceChildren(...listOf(notesOf(choice, result)));
+  field("notes").replaceChildren(...listOf(sentencesOf(result, "note")));
   showErrors(choice);
   const parts = [
-    `${shown(imagesPerSecond(choice, seconds))} images/s`,
+    figures.throughput?.[0],
     warnings.length ? counted(warnings.length, "warning") : "",
     kept ? verdictText(kept, choice) : "",
   ];

@@ -61,6 +61,13 @@ const faultOf = (choice) => {
   if (!(choice.epochs > 0 && choice.epochs <= 1e6)) return ["epochs", "Expected a number of epochs above 0."];
   if (choice.price !== null && !(choice.price >= 0 && choice.price < 1e9))
     return ["price", "Expected a price of 0 or more, or nothing for the listed one."];
+  const { family, lacks } = GPUS[choice.gpu];
+  if (lacks?.includes(choice.precision)) return ["precision", `${choice.gpu} has no ${choice.precision}.`];
+  const [maker, generation] = LINKS[choice.link]?.family ?? ["", 0];
+  if (choice.gpus > choice.nodes && maker && (family[0] !== maker || (family[1] && generation > family[1])))
+    return ["link", `${choice.gpu} has no link ${choice.link}.`];
+  if ((choice.largest || Math.ceil(choice.gpus / choice.nodes)) > FORMULA.perNode)
+    return ["nodes", `No node holds more than ${FORMULA.perNode} GPUs.`];
   if (isSpread(choice)) return null;
   const { gpus, nodes, largest } = choice;
   return largest > 0

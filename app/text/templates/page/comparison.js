@@ -1,7 +1,7 @@
 // Two choices side by side: A is kept, B is the form.
 let keptTexts = null;
 const keptChoice = () => (keptTexts ? choiceOf(keptTexts) : null);
-const speedOf = (choice) => imagesPerSecond(choice, computed(choice.gpu, choice).seconds);
+const speedOf = (choice) => computed(choice.gpu, choice).values.samples_per_second;
 const verdictText = (kept, choice) => {
   const ratio = speedOf(choice) / speedOf(kept);
   if (!Number.isFinite(ratio)) return "A and B cannot be compared";
@@ -16,29 +16,21 @@ const settingText = (id, texts) => {
 const paragraphs = (texts) => (texts.length ? texts : ["none"]).map((text) => element("p", {}, text));
 const linesOfComparison = (sides) => {
   const results = sides.map(({ choice }) => computed(choice.gpu, choice));
-  const each = (show) => sides.map(({ choice }, place) => show(choice, results[place]));
-  const figures = each(figuresOf);
+  const figures = results.map(figuresOf);
+  const titles = new Set(figures.flatMap((lines) => Object.keys(lines)));
   const differing = FIELDS.filter((id) => sides[0].texts[id] !== sides[1].texts[id]);
   const used = sides.map(({ choice }) => precisionOf(choice.gpu, choice));
   return [
     ...differing.map((id) => [labelOf(id), ...sides.map(({ texts }) => settingText(id, texts))]),
     ...(used[0] === used[1] || differing.includes("precision") ? [] : [["precision used", ...used]]),
-    ["time of an iteration", ...each((choice, { seconds }) => duration(seconds))],
-    [
-      `${FORMULA.level} % interval`,
-      ...each((choice, result) => durations(endsOf(result, choice))),
-    ],
-    ["throughput", ...figures.map(({ throughput }) => throughput[0])],
-    ["training", ...figures.map(({ training }) => training[0])],
-    ["cost", ...figures.map(({ cost }) => cost[0])],
-    ["memory", ...figures.map(({ memory }) => `${memory[0]}, ${memory[1]}`)],
-    ["warnings", ...each((choice, result) => paragraphs(warningsOf(choice, result)))],
+    ...[...titles].map((title) => [title, ...figures.map((lines) => (lines[title] ?? []).filter(Boolean).join(", "))]),
+    ["warnings", ...results.map((result) => paragraphs(sentencesOf(result, "warning")))],
   ];
 };
 // Throughputs whose intervals do not touch are in a sure order.
 const isSure = (sides) => {
   const speeds = sides.map(({ choice }) =>
-    endsOf(computed(choice.gpu, choice), choice)?.map((end) => imagesPerSecond(choice, end)),
+    endsOf(computed(choice.gpu, choice))?.map((end) => (choice.gpus * choice.batch) / end),
   );
   if (speeds.some((ends) => !ends)) return false;
   const [one, other] = speeds.sort(([, low], [, other]) => low - other);

@@ -10,7 +10,8 @@ const linkFacts = (place, link) => ({
 const scaled = (specifications, choice) => {
   const factorOf = (name) =>
     name.endsWith("_flop_per_s") ? choice.peak : name.startsWith("bandwidth_") ? choice.bandwidth : 1;
-  const change = ([name, value]) => [name, typeof value === "number" ? value * factorOf(name) : value];
+  const number = (value, factor) => (value === null ? NaN : typeof value === "number" ? value * factor : value);
+  const change = ([name, value]) => [name, number(value, factorOf(name))];
   return Object.fromEntries(Object.entries(specifications).map(change));
 };
 
@@ -52,44 +53,77 @@ const groupConstants = (choice) =>
     const group = choice[`group-${index}`];
     return [name, Object.hasOwn(values, group) ? values[group] : other];
   });
-const computed = (gpu, choice) => {
-  const columns = columnsOf(gpu, choice);
-  const features = Object.fromEntries(groupConstants(choice));
-  for (const feature of FORMULA.features) features[feature.name] = feature.compute(columns);
-  const single = FORMULA.predict(features);
-  const allReduce = choice.gpus > 1 ? FORMULA.allReduce({ ...columns, single_gpu_time_s: single }) : 0;
-  return { gpu, columns, features, allReduce, seconds: single + allReduce };
-};
-const imagesPerSecond = (choice, seconds) => (choice.gpus * choice.batch) / seconds;
-
-// The factor of the interval, by precision, layout, vendor, and whether a training run is on the generation.
-const factorOf = (gpu, choice) => {
-  const { vendor, is_new: isNew } = GPUS[gpu];
-  return FORMULA.intervals[vendor][precisionOf(gpu, choice)][choice.layout][isNew ? 1 : 0];
-};
-const endsOf = (result, choice) => {
-  const factor = factorOf(result.gpu, choice);
-  return factor && Number.isFinite(result.seconds) ? [result.seconds / factor, result.seconds * factor] : null;
-};
-const isNeverMeasured = (gpu, choice) =>
-  "unseen" in GPUS[gpu] || PRECISIONS[precisionOf(gpu, choice)].untrained.length > 0;
-
-const memoryOf = (columns) => {
-  const { memory, held: share, margin, said } = FORMULA;
-  const [least, usual, held] = [memory.least(columns), memory.usual(columns), share * columns.memory_bytes];
-  const { yes, perhaps, no, unknown } = said.fits;
-  const fits = columns.memory_bytes === null ? unknown : least > margin * held ? no : usual > held ? perhaps : yes;
-  return { least, usual, held, fits };
-};
-
-// A whole training; the last iteration of an epoch may have fewer images.
-const hoursOf = (choice, seconds) =>
-  (choice.epochs * Math.ceil(choice.images / (choice.gpus * choice.batch)) * seconds) / 3600;
+const changesOf = (choice) =>
+  ["peak", "bandwidth"].filter((rate) => choice[rate] !== 1).map((rate) => `${choice[rate]}x ${rate}`);
+const isChanged = (choice) => changesOf(choice).length > 0;
+const changedName = (gpu, choice) => (isChanged(choice) ? `${gpu} with ${changesOf(choice).join(", ")}` : gpu);
 const priceOf = (gpu, choice) => {
   const listed = PRICES.of[gpu] ?? {};
   return choice.price !== null && gpu === choice.gpu
     ? choice.price
     : (listed[Math.floor(choice.gpus / choice.nodes)] ?? listed[0] ?? NaN);
 };
-const costOf = (gpu, choice, seconds) => hoursOf(choice, seconds) * choice.gpus * priceOf(gpu, choice);
+// The factor of the interval, by precision, layout, vendor, and whether a training run is on the generation.
+const factorOf = (gpu, choice) => {
+  const { vendor, is_new: isNew } = GPUS[gpu];
+  return FORMULA.intervals[vendor][precisionOf(gpu, choice)][choice.layout][isNew ? 1 : 0];
+};
+
+// What the rows of the table of answers are made of, other than base columns and features.
+const factsOf = (gpu, choice) => {
+  const { notes = [], memory_is_rough: isRough } = CNNS[choice.cnn];
+  const factor = factorOf(gpu, choice);
+  const price = priceOf(gpu, choice);
+  const ways = [choice.gpus > choice.nodes && linkOf(gpu, choice), choice.nodes > 1 && choice.network];
+  return {
+    ...Object.fromEntries(FORMULA.gpuFacts.map((name) => [name, GPUS[gpu][name] ?? 0])),
+    ...(isChanged(choice) ? { is_other_gpu: 1 } : {}),
+    ...PRECISIONS[precisionOf(gpu, choice)],
+    gpu: changedName(gpu, choice),
+    generation: GPUS[gpu].generation,
+    vendor: GPUS[gpu].vendor,
+    precision: precisionOf(gpu, choice),
+    by_default: choice.precision ? 0 : 1,
+    layout: choice.layout,
+    has_layout: choice.layout === "nchw" ? 0 : 1,
+    has_host_launch: choice.launch === null ? 0 : 1,
+    input_size_px: CNNS[choice.cnn].input_size_px,
+    n_cnn_notes: notes.length,
+    cnn_notes: notes.join("\n"),
+    rough: isRough ? FORMULA.rough : "",
+    algorithm: choice.algorithm,
+    ways: ways.filter(Boolean).join(" and "),
+    is_scaled: ALGORITHMS[choice.algorithm].is_scaled,
+    interval_factor: factor ?? NaN,
+    has_interval: factor ? 1 : 0,
+    epochs: choice.epochs,
+    // The last iteration of an epoch may have fewer images.
+    iterations: Math.ceil(choice.images / (choice.gpus * choice.batch)),
+    training: `${shown(choice.epochs)} epochs of ${choice.images.toLocaleString("en")} images`,
+    price_per_hour: price,
+    has_price: Number.isFinite(price) ? 1 : 0,
+    currency: PRICES.currency,
+    price_origin: choice.price === null ? `price list: ${PRICES.origin}` : "your price",
+  };
+};
+// One GPU with the choice: base columns, features, times, and the answers over all of them.
+const computed = (gpu, choice) => {
+  const columns = columnsOf(gpu, choice);
+  const features = Object.fromEntries(groupConstants(choice));
+  for (const feature of FORMULA.features) features[feature.name] = feature.compute(columns);
+  const single = FORMULA.predict(features);
+  const allReduce = choice.gpus > 1 ? FORMULA.allReduce({ ...columns, single_gpu_time_s: single }) : 0;
+  const seconds = single + allReduce;
+  const times = { single_gpu_time_s: single, added_s: allReduce, is_undefined: Number.isFinite(seconds) ? 0 : 1 };
+  const { values, said } = answered({ ...columns, ...features, ...times, ...factsOf(gpu, choice) });
+  return { gpu, features, allReduce, seconds, values, said };
+};
+const isOutside = ({ said }, feature) => said.some(({ name }) => name === `outside_${feature}`);
+const endsOf = ({ values }) => (Number.isFinite(values.low_s) ? [values.low_s, values.high_s] : null);
+const isNeverMeasured = ({ said }) =>
+  said.some(({ name }) => ["untrained_precision", "unseen_vendor", "unseen_generation"].includes(name));
+const fitsText = ({ values }) => {
+  const { words } = ANSWERS.find(({ name }) => name === "fits_in_memory");
+  return wordOf(words, values.fits_in_memory);
+};
 const money = (amount) => (Number.isFinite(amount) ? `${shown(amount)} ${PRICES.currency}` : "–");

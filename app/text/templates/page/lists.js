@@ -91,7 +91,7 @@ const gpuGroups = () => {
       .filter(Boolean)
       .join(" · "),
   ]);
-  const isUnseen = ([name]) => "unseen" in GPUS[name];
+  const isUnseen = ([name]) => GPUS[name].is_unseen_vendor || GPUS[name].is_unseen_generation;
   const first = FORMULA.namesKinds ? "kinds with training runs" : "all GPUs";
   return [
     [first, names.filter((item) => !isUnseen(item))],

@@ -18,11 +18,12 @@ const bar = (share, ends = null, kind = "") => {
   }
   return outer;
 };
-const showNumbers = (features) => {
+const showNumbers = (result) => {
+  const { features } = result;
   for (const place of document.querySelectorAll("[data-feature]")) {
     const feature = FORMULA.features[Number(place.dataset.feature)];
     place.textContent = quantity(features[feature.name], feature.unit);
-    place.classList.toggle("outside", isOutside(feature, features[feature.name]));
+    place.classList.toggle("outside", isOutside(result, feature.name));
   }
   for (const place of document.querySelectorAll("[data-group]"))
     place.textContent = shown(features[FORMULA.grouped[Number(place.dataset.group)].name]);
@@ -50,5 +51,5 @@ const showTerms = (result) => {
   field("smaller").hidden = !smaller.length;
   field("smaller-title").textContent =
     `${counted(smaller.length, "smaller share")}: ${duration(rest)}, ${percent((100 * rest) / result.seconds)}`;
-  showNumbers(result.features);
+  showNumbers(result);
 };

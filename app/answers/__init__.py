@@ -1,0 +1,1 @@
+"""What a prediction says: one table of lines, which every output prints."""

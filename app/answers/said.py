@@ -1,0 +1,159 @@
+"""The answers of predictions in Python: values of the rows, and sentences with numbers filled in."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from trainlaw.app.answers.table import FIGURE, PLACE, Answer, Line, lines_of, within_reach
+from trainlaw.app.text.numbers import (
+    show_hours,
+    show_hours_range,
+    show_number,
+    show_seconds,
+    show_seconds_range,
+)
+from trainlaw.datasets import FEATURES, RunTable
+from trainlaw.datasets.measurements.formula_rows import FormulaRows
+from trainlaw.datasets.measurements.memory_fit import NOT_KNOWN, gigabytes
+from trainlaw.formulas import Formula, evaluate, variables
+from trainlaw.validate.applicability import stored_joint_range
+
+#: How a number is written, by the style of its place in a sentence.
+STYLES: Mapping[str, Callable[[float], str]] = {
+    "number": show_number,
+    "seconds": show_seconds,
+    "hours": show_hours,
+    "gigabytes": gigabytes,
+    "whole": lambda value: str(int(value)),
+    "layers": lambda value: "1 layer" if value == 1 else f"{value:.0f} layers",
+}
+_RANGES = {"seconds": show_seconds_range, "hours": show_hours_range}
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The answers of several predictions.
+
+    lines : rows of the table that can be computed. columns : all quantities by name, (count,) each, numbers
+    or texts; values of rows are among them, nan where they are not defined.
+    """
+
+    lines: tuple[Line, ...]
+    columns: Mapping[str, np.ndarray]
+    count: int
+
+    def published(self) -> dict[str, list[float | str | None]]:
+        """Return the columns of outputs by name: numbers, words, None where a value is not defined."""
+        shown = (line.answer for line in self.lines if line.answer.is_published)
+        return {
+            answer.name: [_plain(answer, value) for value in self._values(answer.name)] for answer in shown
+        }
+
+    def sentences(self, kind: str) -> list[tuple[str, ...]]:
+        """Return the warnings or notes of each prediction, in the order of the table."""
+        found = [list[str]() for _ in range(self.count)]
+        for line in self._of_kind(kind):
+            for row in self._rows_of(line):
+                found[row] += self._filled(line.answer, row).splitlines()
+        return [tuple(texts) for texts in found]
+
+    def figures(self, row: int) -> list[tuple[str, str]]:
+        """Return the lines of figures of one prediction, as title and text."""
+        lines = (line.answer for line in self._of_kind(FIGURE) if row in self._rows_of(line))
+        return [(answer.title, self._filled(answer, row)) for answer in lines]
+
+    def _of_kind(self, kind: str) -> Iterable[Line]:
+        return (line for line in self.lines if line.answer.sentence and line.answer.kind == kind)
+
+    def _rows_of(self, line: Line) -> list[int]:
+        """Return the predictions of which a line is said."""
+        if line.when is None:
+            return list(range(self.count))
+        values, valid = evaluate(line.when, {name: self.columns[name] for name in variables(line.when)})
+        return np.flatnonzero(valid & (values > 0)).tolist()
+
+    def _values(self, name: str) -> list[Any]:
+        values: list[Any] = self.columns[name].tolist()
+        return values
+
+    def _filled(self, answer: Answer, row: int) -> str:
+        """Return the sentence of a row for one prediction."""
+
+        def text(place: re.Match[str]) -> str:
+            values = [self.columns[name][row] for name in place["names"].split(",")]
+            if len(values) == 2:
+                return _RANGES[place["style"]](*values)
+            if place["style"]:
+                return STYLES[place["style"]](values[0])
+            return self._word(place["names"], values[0])
+
+        return PLACE.sub(text, answer.sentence)
+
+    def _word(self, name: str, value: Any) -> str:
+        """Return a text, or the word of a value that has words."""
+        words = next((line.answer.words for line in self.lines if line.answer.name == name), ())
+        return str(word_of(words, value)) if words else str(value)
+
+
+def word_of(words: tuple[str, ...], value: float) -> str:
+    """Return the word for a value.
+
+    >>> word_of(("fits", "cannot fit"), 1.0), word_of(("fits", "cannot fit"), float("nan"))
+    ('cannot fit', 'not known')
+    """
+    return words[int(value)] if isfinite(value) else NOT_KNOWN
+
+
+def _plain(answer: Answer, value: float) -> float | str | None:
+    """Return a value as outputs have it: a word, whole bytes, or a number."""
+    if answer.words:
+        return word_of(answer.words, value)
+    if not isfinite(value):
+        return None
+    return round(value) if answer.unit == "B" else value
+
+
+def answered(
+    formula: Formula,
+    runs: RunTable,
+    columns: Mapping[str, np.ndarray],
+    known: Mapping[str, float] | None = None,
+) -> Answers:
+    """Return the answers of runs.
+
+    columns : the used features, times and facts by name, (n_runs,) each; other base columns are those of
+    `runs`. known : quantities of which all predictions have one value.
+    """
+    lines = lines_of(formula, known)
+    needed = {name for line in lines for name in line.needs}
+    base = sorted(needed & set(FEATURES) - set(columns))
+    found = {**columns, **dict(zip(base, runs.matrix(base).T, strict=True))} if base else dict(columns)
+    lines = within_reach(lines, found)
+    for line in lines:
+        if line.value is not None:
+            values, valid = evaluate(line.value, {name: found[name] for name in variables(line.value)})
+            found[line.answer.name] = np.where(valid, values, np.nan)
+    return Answers(lines, found, len(runs))
+
+
+def row_columns(formula: Formula, rows: FormulaRows) -> dict[str, np.ndarray]:
+    """Return what the rows of a formula say of each run, (n_runs,) by name.
+
+    For a formula of runs these are its features; for one of layers, how many layers are outside the training
+    range of each feature, and the distance of the farthest.
+    """
+    if rows.sums is None:
+        return dict(rows.columns)
+    found = {}
+    for name, outside in formula.out_of_range(rows.columns).items():
+        # What is 0 contributes nothing: a pooling layer has no time of a matrix product.
+        counted = 1.0 * (outside & (rows.columns[name] != 0))
+        found[f"layers_outside_{name}"] = rows.per_run(rows.sums.apply(counted), 0.0)
+    joint = stored_joint_range(formula)
+    if joint is not None:
+        unlike = rows.any_per_run(joint.outside(rows.columns))
+        found["joint_distance"] = np.where(unlike, np.inf, 0.0)
+    return found

@@ -1,0 +1,74 @@
+"""What a GPU or a node cannot do, so that no time is given for it."""
+
+import re
+from math import ceil
+
+from trainlaw.datasets.hardware.gpus import Gpu, built_in_gpus
+from trainlaw.datasets.hardware.links import find_link
+
+#: GPUs in a node, as in an HGX-2; the measured runs have no more either.
+MOST_GPUS_PER_NODE = 16
+_TF32_CAPABILITY = 8.0  # Ampere's
+_BF16_CAPABILITY = 7.0  # Volta's, which emulates it; PyTorch has no kernels for older GPUs
+_GENERATION = re.compile(r"(?:nvlink|nvswitch)(\d)")
+
+
+def has_tf32(gpu: Gpu) -> bool:
+    """Return whether a GPU has TF32 or an equal of it; True where that is not known.
+
+    >>> [has_tf32(built_in_gpus().find(name)) for name in ("T4", "A100-SXM4-40GB")]
+    [False, True]
+    """
+    return _capability(gpu) >= _TF32_CAPABILITY
+
+
+def _capability(gpu: Gpu) -> float:
+    """Return NVIDIA's compute capability of a GPU, infinite where it is not known."""
+    text = gpu.compute_capability
+    return float(text) if text.replace(".", "", 1).isdecimal() else float("inf")
+
+
+def has_precision(gpu: Gpu, precision: str | None) -> bool:
+    """Return whether PyTorch trains in a precision on a GPU; True where that is not known."""
+    if precision == "tf32":
+        return has_tf32(gpu)
+    return precision != "bf16" or _capability(gpu) >= _BF16_CAPABILITY
+
+
+def link_family(link: str) -> tuple[str, int]:
+    """Return the maker's family of a link within a node and its generation; "" for PCIe, 0 where not known.
+
+    >>> link_family("nvlink2-x6"), link_family("nvlink-bridge"), link_family("pcie3-x16")
+    (('NV', 2), ('NV', 0), ('', 0))
+    """
+    found = find_link(link) if link else None
+    if found is None or found.kind[:2] not in ("NV", "In") or found.scope != "node":
+        return "", 0
+    generation = _GENERATION.match(found.link)
+    return found.kind[:2], int(generation[1]) if generation else 0
+
+
+def has_link(gpu: Gpu, link: str) -> bool:
+    """Return whether a GPU has a kind of link within a node; True where that is not known.
+
+    >>> [has_link(built_in_gpus().find(name), "nvlink2") for name in ("T4", "V100-SXM2-16GB")]
+    [False, True]
+    """
+    family, generation = link_family(link)
+    # A changed GPU is named "T4 with 2x peak"; of a GPU from a file, links may just not be stated.
+    if not family or gpu.gpu.partition(" with ")[0] not in {known.gpu for known in built_in_gpus().gpus}:
+        return True
+    own, newest = link_family(gpu.gpu_link)
+    return own == family and (not newest or generation <= newest)
+
+
+def impossible_setup(gpu: Gpu, precision: str | None, link: str | None, n_gpus: int, n_nodes: int) -> str:
+    """Return why a GPU or a node cannot train so, and what to do; "" where nothing known prevents it."""
+    if not has_precision(gpu, precision):
+        return f"{gpu.gpu} has no {precision}; choose precision fp32"
+    if link and n_gpus > n_nodes and not has_link(gpu, link):
+        own = gpu.gpu_link or "PCIe only"
+        return f"{gpu.gpu} has no link {link}; it has {own}"
+    if ceil(n_gpus / n_nodes) > MOST_GPUS_PER_NODE:
+        return f"no node holds more than {MOST_GPUS_PER_NODE} GPUs, got {n_gpus} on {n_nodes}: give --nodes"
+    return ""

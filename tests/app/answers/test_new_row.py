@@ -1,0 +1,81 @@
+"""A row that is added to the table of answers appears in every output; nothing else is edited."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+from trainlaw.app.answers import table
+from trainlaw.app.answers.table import Answer
+from trainlaw.app.exports.formats import export_formula
+from trainlaw.app.inputs.requests import one_run
+from trainlaw.app.models.builtin import BUILT_IN
+from trainlaw.app.page.script import script_of
+from trainlaw.app.predictions.predict import predict_runs
+from trainlaw.app.terminal.predictions import predictions_csv, predictions_json, predictions_text
+from trainlaw.formulas import load_formula
+
+NODE, GCC = (shutil.which(name) for name in ("node", "gcc"))
+ROWS = (
+    Answer("image_s", "s", "time_s / batch_per_gpu"),
+    Answer("image", when="image_s", sentence="{image_s:seconds} per image", title="one image"),
+    Answer("few", when="100 - batch_per_gpu", sentence="only {batch_per_gpu:whole} images on {gpu}"),
+)
+SAID = "only 8 images on T4"
+
+
+@pytest.fixture
+def law(monkeypatch):
+    monkeypatch.setattr(table, "ANSWERS", (*table.ANSWERS, ROWS))
+    return load_formula(BUILT_IN)
+
+
+@pytest.fixture
+def found(law):
+    (prediction,) = predict_runs(law, one_run("resnet50", "T4", 8))
+    assert SAID in prediction.warnings
+    return prediction
+
+
+def test_terminal_csv_and_json(found):
+    text = predictions_text("formula", [found])
+    assert "one image" in text and f"warning: {SAID}" in text
+    (row,) = json.loads(predictions_json([found]))
+    assert row["image_s"] == found.time_s / 8 and SAID in row["warnings"]
+    header, line = predictions_csv([found]).splitlines()
+    assert line.split(",")[header.split(",").index("image_s")] == str(found.time_s / 8)
+
+
+def test_python_program(law, found, tmp_path):
+    export_formula(law, tmp_path / "law.py")
+    ask = "import sys; sys.path.insert(0, '.'); import law; found = law.predict('resnet50', 'T4', 8); "
+    ask += "print(found.image_s, found.warnings[-1])"
+    done = subprocess.run(
+        [sys.executable, "-c", ask], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"{found.time_s / 8} {SAID}\n"
+
+
+@pytest.mark.skipif(NODE is None, reason="needs Node, which is not on the PATH")
+def test_javascript_program_and_page(law, found, tmp_path):
+    export_formula(law, tmp_path / "law.cjs")
+    ask = "const found = require('./law.cjs').predict('resnet50', 'T4', 8);"
+    ask += "console.log(found.image_s, found.warnings.at(-1));"
+    done = subprocess.run([NODE, "-e", ask], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{found.time_s / 8} {SAID}\n"
+    assert "one image" in script_of(law) and '"only {batch_per_gpu:whole} images on {gpu}"' in script_of(law)
+
+
+@pytest.mark.skipif(GCC is None, reason="needs gcc, which is not on the PATH")
+def test_c_program(law, found, tmp_path):
+    export_formula(law, tmp_path / "law.h")
+    (tmp_path / "ask.c").write_text(
+        '#define TRAINLAW_IMPLEMENTATION\n#include "law.h"\n#include <stdio.h>\n'
+        'int main(void) { trainlaw_prediction found; trainlaw_predict("resnet50", "T4", 8, 0, 0, &found);\n'
+        'printf("%.17g %s", found.image_s, found.warnings[found.n_warnings - 1]); return 0; }\n'
+    )
+    subprocess.run([GCC, "-std=c99", "ask.c", "-o", "ask", "-lm"], cwd=tmp_path, check=True)
+    done = subprocess.run([tmp_path / "ask"], capture_output=True, text=True, check=True)
+    seconds, said = done.stdout.split(" ", 1)
+    assert float(seconds) == pytest.approx(found.time_s / 8, rel=1e-12) and said == SAID
