@@ -6,6 +6,7 @@ from functools import cached_property
 from math import exp, inf, log
 
 import numpy as np
+import pandas as pd
 from trainlaw.app.models.doubts import law_seconds, run_doubts
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import RunTable
@@ -33,6 +34,8 @@ _FITS_WELL = 1.4
 _FITS_USUALLY = 1.8
 _SAME_UNIT = 0.02  # difference of two scores that decides nothing
 _BATCHES = (BATCH, "batch_per_gpu", GLOBAL_BATCH)
+# Mean deviation, ln, from which on two exchanged names are looked for, among at most so few names.
+_LEAST_EXCHANGED, _MOST_EXCHANGED = 0.3, 12
 _SEVERAL = 0.3  # ln of the least factor between times and law for which a batch is said to be misread
 
 
@@ -139,7 +142,11 @@ def _named(issue: Issue, unit: Unit) -> Issue:
 def _doubts(check: Check, answers: Answers) -> Iterable[Issue]:
     deviations = check.deviations()
     middle = _median(np.abs(deviations)) * np.sign(_median(deviations))
-    column = _of_several(check, deviations, answers) or _of_column(check, middle)
+    column = (
+        _of_several(check, deviations, answers)
+        or _of_column(check, middle)
+        or _of_exchanged(check, deviations)
+    )
     if column is not None:
         yield column
         return
@@ -209,6 +216,27 @@ def _other_batch(check: Check, trial: RunTable, answers: Answers) -> tuple[str, 
     if column.target == BATCH:
         return what, ("--batch-is", "per-gpu" if is_global else "global"), left
     return what, ("--column", f"{'batch_per_gpu' if is_global else GLOBAL_BATCH}={column.heading}"), left
+
+
+def _of_exchanged(check: Check, deviations: np.ndarray) -> Issue | None:
+    """Return the issue of two GPUs, CNNs, precisions or batches that fit the formula exchanged."""
+    trial, own = check.made.table, float(np.nanmean(np.abs(deviations)))
+    if trial is None or own < _LEAST_EXCHANGED:
+        return None
+    frame = trial.frame.reset_index(drop=True)
+    for name in ("gpu", "cnn", "precision", "batch_per_gpu"):
+        middles = pd.Series(deviations).groupby(frame[name]).median().dropna()
+        if not 1 < len(middles) <= _MOST_EXCHANGED:
+            continue
+        low, high = middles.idxmin(), middles.idxmax()
+        exchanged = frame.assign(**{name: frame[name].replace({low: high, high: low})})
+        other = np.log(check.made.seconds() / law_seconds(RunTable(trial.name, exchanged, trial.facts)))
+        if middles[low] < 0 < middles[high] and np.nanmean(np.abs(other)) < own / 2:
+            text = (
+                f"{low} and {high} fit the built-in formula exchanged: correct the file, or --trust the times"
+            )
+            return Issue("times", text)
+    return None
 
 
 def _of_rows(check: Check, deviations: np.ndarray) -> Iterable[Issue]:
