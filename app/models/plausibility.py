@@ -19,9 +19,10 @@ from trainlaw.datasets.spreadsheets.shapes import Label
 #: A run this many times longer or shorter than the formula says is doubted. Of the built-in measurements,
 #: the median of 9 of 10 sources on a GPU is within it.
 MOST_FACTOR = 2.0
-# With more rows than these doubted, a column is; their numbers would make no readable command either.
+# Half of the rows in place are enough to doubt the others singly. Of these, only few may be left out by a
+# printed command: where many are far, those that fit may do so by chance.
 _MOST_SHARE = 0.5
-_MOST_LISTED = 40
+_MOST_LEFT_OUT, _MOST_LISTED = 0.2, 40
 # Numbers fit a unit where their median is within this factor of the formula.
 _FITS = 3.0
 # ... and clearly within this one, where the file states another unit; within the second one if the numbers
@@ -145,6 +146,7 @@ def _doubts(check: Check, answers: Answers) -> Iterable[Issue]:
     column = (
         _of_several(check, deviations, answers)
         or _of_column(check, middle)
+        or _of_units(check, deviations)
         or _of_exchanged(check, deviations)
     )
     if column is not None:
@@ -218,6 +220,19 @@ def _other_batch(check: Check, trial: RunTable, answers: Answers) -> tuple[str, 
     return what, ("--column", f"{'batch_per_gpu' if is_global else GLOBAL_BATCH}={column.heading}"), left
 
 
+def _of_units(check: Check, deviations: np.ndarray) -> Issue | None:
+    """Return the issue of the first unit in which half of the numbers are far, where columns have several."""
+    texts = np.array(["" if unit is None else unit.text for unit in check.made.units])
+    for text in dict.fromkeys(texts.tolist()):
+        own = texts == text
+        if 1 < own.sum() < len(texts) and _median(np.abs(deviations[own])) > log(MOST_FACTOR):
+            said = f"half of the numbers in {text} are more than twice off the built-in formula"
+            return Issue(
+                "times", f"{said}: correct their unit, or --trust them", rows_of(check.made.rows, own)
+            )
+    return None
+
+
 def _of_exchanged(check: Check, deviations: np.ndarray) -> Issue | None:
     """Return the issue of two GPUs, CNNs, precisions or batches that fit the formula exchanged."""
     trial, own = check.made.table, float(np.nanmean(np.abs(deviations)))
@@ -249,7 +264,7 @@ def _of_rows(check: Check, deviations: np.ndarray) -> Iterable[Issue]:
         _example(row, float(seconds[place]), float(check.law_s[place])) for place, row in _first(far, rows)
     )
     text = f"times more than twice off the built-in formula ({examples}): leave them out, or --trust them"
-    few = len(rows) <= _MOST_LISTED and far.mean() <= _MOST_SHARE
+    few = len(rows) == 1 or (len(rows) <= _MOST_LISTED and far.mean() <= _MOST_LEFT_OUT)
     skipped = (("--skip-rows", ",".join(map(str, rows))),) if few else ()
     yield Issue("times", text, rows, (*skipped, ("--trust",)) if skipped else ())
 
