@@ -14,6 +14,7 @@ from trainlaw.app.models.memory import (
     fits_word,
 )
 from trainlaw.app.sheets.plan import BookPlan, Chart, SheetWriter
+from trainlaw.app.workbook.answers import UNCLEAR, of_chosen_gpu
 from trainlaw.app.workbook.choices import FIRST_EPOCHS, write_choices
 from trainlaw.app.workbook.gpus import FIRST_IMAGES, GpuRanking, memory_needed
 from trainlaw.app.workbook.model import (
@@ -40,7 +41,6 @@ from trainlaw.app.workbook.tables import (
     interval_factor,
     is_known_generation,
 )
-from trainlaw.app.workbook.warnings import UNCLEAR, of_chosen_gpu, warnings_of
 from trainlaw.datasets.measurements.memory_fit import FITS
 from trainlaw.formulas import Expression, variables
 from trainlaw.formulas.printers import excel_expression
@@ -54,6 +54,10 @@ _GB = 1e9
 ONE_GPU = (
     "A layer formula is computed for the chosen GPU only; for every GPU run trainlaw predict --all-gpus."
 )
+_SAID = 6  # sentences of sheet Answers that are shown
+NONE_SAID, MORE_SAID = "no warning", " more: sheet Answers"
+INSIDE = "inside the range of the training runs"
+OUTSIDE = " features outside the training range (sheet Formula): this time is unreliable"
 _CHARTED = 25  # best GPUs in the chart: more labels would overlap
 NO_PRICE = "enter a price on sheet GPUs"
 ON_LAYERS, ROUGH = (
@@ -103,10 +107,11 @@ class _Result(NamedTuple):
     expected: str = ""
 
 
-def write_predict(sheet: SheetWriter, model: Model, ranking: GpuRanking | None) -> None:
+def write_predict(sheet: SheetWriter, model: Model, ranking: GpuRanking | None, said: Sequence[str]) -> None:
     """Write the sheet that `new_predict` added; other sheets refer to its cells by name.
 
-    ranking : results for every GPU; None for a formula that is computed for the chosen GPU only.
+    ranking : results for every GPU; None for a formula that is computed for the chosen GPU only. said : what
+    sheet Answers says of the first choice.
     """
     sheet.title(
         "Time and cost of training a CNN",
@@ -115,9 +120,8 @@ def write_predict(sheet: SheetWriter, model: Model, ranking: GpuRanking | None) 
     sheet.text(_TOP, 0, "Choose", "section")
     row, valid = write_choices(sheet, model, _TOP + 1)
     entries = _text("entries", f'IF({valid},"{ENTRIES}","{FAULTS}")', ENTRIES, "entries", ENTRIES)
-    warned = [_text(line.title, line.formula, line.value, "", line.expected) for line in warnings_of(model)]
     row = _results(sheet, row + 1, "Prediction", _times(model))
-    row = _results(sheet, row + 1, "Warnings", [entries, *warned, *_check()])
+    row = _results(sheet, row + 1, "Warnings", [entries, *_warnings(said, model), *_check()])
     row = _results(sheet, row + 1, "Memory of each GPU", _memory(model))
     row = _results(sheet, row + 1, "Training", _costs(model, ranking)) + 1
     sheet.plan.frozen = (_TOP + 1, 0)
@@ -136,6 +140,25 @@ def write_predict(sheet: SheetWriter, model: Model, ranking: GpuRanking | None) 
 def new_predict(book: BookPlan) -> SheetWriter:
     """Add the sheet, still empty, so that it is the first one of the workbook."""
     return SheetWriter(book, "Predict", (*_WIDTHS, *(head.width for head in _HEADS.values())))
+
+
+def _warnings(said: Sequence[str], model: Model) -> list[_Result]:
+    """Return the first sentences that sheet Answers says, and how many more there are."""
+    count = f"MAX({PREFIX}said_number,0)"
+    lines = []
+    for number in range(1, _SAID + 1):
+        text = f'IFERROR(INDEX({PREFIX}said,MATCH({number},{PREFIX}said_number,0)),"")'
+        none = NONE_SAID if number == 1 else ""
+        shown = said[number - 1] if number <= len(said) else none
+        title = "what to know of this answer" if number == 1 else ""
+        lines.append(_text(title, f'IF({count}<{number},"{none}",{text})', shown, "", none))
+    more = f'IF({count}>{_SAID},{count}-{_SAID}&"{MORE_SAID}","")'
+    shown = f"{len(said) - _SAID}{MORE_SAID}" if len(said) > _SAID else ""
+    # The layers of a CNN are counted on their own sheet.
+    outside = f'IF(SUM({PREFIX}outside)=0,"{INSIDE}",SUM({PREFIX}outside)&"{OUTSIDE}")'
+    first = f"{model.outside_first}{OUTSIDE}" if model.outside_first else INSIDE
+    range_line = _text("range of each feature", f'IFERROR({outside},"{UNCLEAR}")', first, "", INSIDE)
+    return [range_line, *lines, _text("", more, shown)]
 
 
 def _text(title: str, formula: str, value: str, name: str = "", expected: str = "") -> _Result:
