@@ -200,7 +200,7 @@ def _gpu(model: Model) -> dict[str, Given]:
         "vendor": f'IF({vendor}="","its vendor",{vendor})',
         "generation": f'IF({generation}="","unknown",{generation})',
         "is_unseen_vendor": f"IF(OR({known},{made}),0,1)",
-        "is_unseen_generation": f"IF(AND(NOT({known}),{made}),1,0)",
+        "is_unseen_generation": f"IF({known},0,IF({made},1,0))",
         "is_other_gpu": f"IF(OR({is_one}),0,1)" if calibrated else "0",
         "has_slow_fp16": f'IF({of_chosen_gpu("has_fast_fp16")}&""="0",1,0)',
         "has_slow_bf16": f"IF(AND(ISNUMBER({bf16}),{bf16}<={fp32}),1,0)",

@@ -5,14 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from trainlaw.app.models.lookup_tables import cnn_label, gpu_rows
-from trainlaw.app.models.memory import (
-    LEAST_MEANING,
-    LEAST_NEED,
-    USUAL_MEANING,
-    USUAL_NEED,
-    fits_formula,
-    fits_word,
-)
 from trainlaw.app.sheets.plan import BookPlan, Chart, SheetWriter
 from trainlaw.app.workbook.answers import UNCLEAR, of_chosen_gpu
 from trainlaw.app.workbook.choices import FIRST_EPOCHS, write_choices
@@ -24,9 +16,13 @@ from trainlaw.app.workbook.model import (
     FIRST_CNN,
     FIRST_GPU,
     FIRST_PRECISION,
+    MEMORY_NEEDS,
     PREFIX,
     Model,
     cell_names,
+    figure_cell,
+    fits_cell,
+    fits_words,
 )
 from trainlaw.app.workbook.tables import (
     BY_COST,
@@ -54,6 +50,8 @@ _GB = 1e9
 ONE_GPU = (
     "A layer formula is computed for the chosen GPU only; for every GPU run trainlaw predict --all-gpus."
 )
+LEAST_MEANING = "weights, gradients, what the backward pass reads"
+USUAL_MEANING = "and momentum, gradients of outputs, workspaces, driver"
 _SAID = 6  # sentences of sheet Answers that are shown
 NONE_SAID, MORE_SAID = "no warning", " more: sheet Answers"
 INSIDE = "inside the range of the training runs"
@@ -173,13 +171,20 @@ def _times(model: Model) -> list[_Result]:
     seconds, time = model.seconds, f"{PREFIX}time_s"
     both = f'AND({PREFIX}entries="{ENTRIES}",COUNT({PREFIX}single_s,{PREFIX}all_reduce_s)=2)'
     total = f'IF({both},{PREFIX}single_s+{PREFIX}all_reduce_s,"{UNCLEAR}")'
-    images, speed = f"{PREFIX}batch_per_gpu*{PREFIX}n_gpus", FIRST_BATCH / seconds
+    rate, speed = figure_cell("samples_per_second"), FIRST_BATCH / seconds
     alone, note = f"{PREFIX}single_s/{time}", "time on one GPU divided by this time"
     return [
         _Result("time_s", "iteration time", total, seconds, "s", "result", "the sum of sheet Formula"),
         _Result("", "iteration time", _live(f"1000*{time}"), 1000 * seconds, "ms", "result_short"),
         *_interval(model),
-        _Result("", "throughput, all GPUs", _live(f"{images}/{time}"), speed, "images/s", "result_short"),
+        _Result(
+            "",
+            "throughput, all GPUs",
+            _live(rate),
+            speed,
+            "images/s",
+            "result_short",
+        ),
         _Result("", "efficiency", _live(alone), 1.0, "", "result_share", note),
         _link_used(model),
         _cnn_used(),
@@ -201,8 +206,8 @@ def _interval(model: Model) -> list[_Result]:
     by_class = "by precision, layout and generation: sheet Errors; 0: no interval"
     text = f"IFERROR({interval_factor(kind, known)},0)"
     lines = [
-        ("interval from", f"1000*{PREFIX}time_s/{factor}", 1000 * seconds / value if value else ""),
-        ("interval to", f"1000*{PREFIX}time_s*{factor}", 1000 * seconds * value if value else ""),
+        ("interval from", f"1000*({figure_cell('low_s')})", 1000 * seconds / value if value else ""),
+        ("interval to", f"1000*({figure_cell('high_s')})", 1000 * seconds * value if value else ""),
     ]
     return [
         *(
@@ -240,7 +245,7 @@ def _costs(model: Model, ranking: GpuRanking | None) -> list[_Result]:
     own = of_chosen_gpu("price_usd_per_hour")
     price = f'IFERROR(IF(ISNUMBER({own}),{own},"{NO_PRICE}"),"{UNCLEAR}")'
     priced = f"{PREFIX}price_used"
-    per_epoch = f"{PREFIX}epoch_h*{PREFIX}n_gpus*{priced}"
+    per_epoch = figure_cell("cost", training_h=f"{PREFIX}epoch_h", price_per_hour=priced)
     prices = f"GPUs!$B${HEAD + 2}:$B${HEAD + 1 + SPARE_ROWS}"
     by = f'IF(AND({PREFIX}order="{ORDERS[0]}",COUNT({prices})>0),"{BY_COST}","{BY_TIME}")'
     factor = f"{PREFIX}interval_factor"
@@ -248,8 +253,8 @@ def _costs(model: Model, ranking: GpuRanking | None) -> list[_Result]:
     with_interval = f"AND(ISNUMBER({PREFIX}cost),N({factor})>0)"
     return [
         _Result("iterations", "iterations per epoch", count, steps, "", "result_count"),
-        _amount("epoch_h", "time per epoch", _live(f"{PREFIX}time_s*{PREFIX}iterations/3600"), hours, "h"),
-        _amount("", "total time", _live(f"{PREFIX}epoch_h*{PREFIX}epochs"), hours * FIRST_EPOCHS, "h"),
+        _amount("epoch_h", "time per epoch", _live(figure_cell("epoch_h")), hours, "h"),
+        _amount("", "total time", _live(figure_cell("training_h")), hours * FIRST_EPOCHS, "h"),
         _amount("price_used", "GPU price", price, NO_PRICE, "USD/h"),
         _amount("", "cost per epoch", f'IF({both},{per_epoch},"")', "", "USD"),
         _amount("cost", "total cost", f'IF({both},{per_epoch}*{PREFIX}epochs,"")', "", "USD"),
@@ -275,13 +280,13 @@ def _memory(model: Model) -> list[_Result]:
     kept = f'MATCH("kept_elements",{PREFIX}cnn_columns,0)'
     counted = f"COUNT(INDEX({PREFIX}cnn_table,MATCH({PREFIX}cnn_used,{PREFIX}cnns,0),{kept}))=1"
     sold = of_chosen_gpu("memory_bytes")
-    fits = fits_formula(f"({PREFIX}memory_least*1E9)", f"({PREFIX}memory_usual*1E9)", sold)
+    fits = fits_cell(f"({PREFIX}memory_least*1E9)", f"({PREFIX}memory_usual*1E9)", sold)
     how = f'IFERROR(IF({counted},"{ON_LAYERS}","{ROUGH}"),"{UNCLEAR}")'
     shown = f'IFERROR(IF({sold}="","{UNCLEAR}",{sold}/1E9),"{UNCLEAR}")'
-    word = fits_word(least, usual, held)
+    (word,) = fits_words(least, usual, [held])
     return [
-        _need("memory_least", "minimum memory", LEAST_NEED, least, LEAST_MEANING),
-        _need("memory_usual", "total memory", USUAL_NEED, usual, USUAL_MEANING),
+        _need("memory_least", "minimum memory", MEMORY_NEEDS[0], least, LEAST_MEANING),
+        _need("memory_usual", "total memory", MEMORY_NEEDS[1], usual, USUAL_MEANING),
         _Result("", "GPU memory", shown, held / _GB, "GB", "result_short", "as sold: 1 GB is 1e9 bytes"),
         _text("fits in memory", f'IFERROR({fits},"{UNCLEAR}")', word, "", FITS),
         _text("basis of this estimate", how, ON_LAYERS),

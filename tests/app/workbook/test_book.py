@@ -51,6 +51,7 @@ from ...libreoffice import ALWAYS, NEVER, needs_libreoffice, read_book, recalcul
 SCALING = formula_named(SCALING_FORMULA)
 SHEETS = [
     "Predict", "Compare", "Formula", "Errors", "GPUs", "CNNs", "Links", "Options", "All GPUs", "Provenance",
+    "Answers",
 ]  # fmt: skip
 
 
