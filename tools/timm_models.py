@@ -22,9 +22,7 @@ from typing import Any
 from unittest import mock
 
 from trainlaw.datasets.cnns.architectures import built_architecture
-from trainlaw.datasets.cnns.counts import counts
 from trainlaw.datasets.cnns.graph import Cnn
-from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, memory_per_sample
 from trainlaw.datasets.cnns.readers.torch_reader import read_torch
 from trainlaw.datasets.cnns.zoo import PREFIX, TIMM_COUNTS_FILE, timm_table
 from trainlaw.formulas.errors import InputError, MissingDependencyError, optional_package
@@ -32,6 +30,7 @@ from trainlaw.formulas.files.text_files import csv_text
 
 from tools.architecture_lines import architecture_lines, without_names
 from tools.checksums import write_data_files
+from tools.cnn_counts import count_row
 
 TIMM_VERSION = "0.6.12"
 # What timm imports for data loading and drawing, which building a CNN does not need; one of its transformers
@@ -258,7 +257,7 @@ def derived_tables(keys: Iterable[tuple[str, int]]) -> Mapping[str, bytes]:
     architectures: dict[str, dict[str, list[int]]] = {}
     for name, size in sorted(keys):
         cnn = read_timm(name, size)
-        rows.append(_count_row(cnn))
+        rows.append(count_row(cnn))
         known = architectures.setdefault("\n".join(architecture_lines(cnn)), {})
         known.setdefault(name, []).append(size)
     blocks: dict[str, list[str]] = {}
@@ -272,19 +271,6 @@ def derived_tables(keys: Iterable[tuple[str, int]]) -> Mapping[str, bytes]:
     return {
         TIMM_COUNTS_FILE: gzip.compress(csv_text(list(rows[0]), rows).encode(), 9, mtime=0),
         "cnns_timm_layers.txt.xz": lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME),
-    }
-
-
-def _count_row(cnn: Cnn) -> dict[str, object]:
-    memory = memory_per_sample(cnn)
-    return {
-        "cnn": cnn.name,
-        "cnn_base": cnn.base,
-        "cnn_family": cnn.family,
-        "input_size_px": cnn.input_size_px,
-        "n_classes": cnn.n_classes,
-        **{name: int(value) if value == int(value) else value for name, value in counts(cnn).items()},
-        **{name: getattr(memory, name) for name in MEMORY_COLUMNS},
     }
 
 

@@ -10,7 +10,7 @@ from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows
 from trainlaw.app.models.multi_gpu import with_built_in_single_gpu_formula
 from trainlaw.app.models.scopes import Inputs, check_features, chosen_output
 from trainlaw.app.predictions.predict import features_outside, pair_predictions
-from trainlaw.app.text.csv import rows_as_csv
+from trainlaw.app.text.tables import Table
 from trainlaw.app.workbook.compare import pair_columns
 from trainlaw.app.workbook.model import (
     FIRST_BATCH,
@@ -50,19 +50,19 @@ def run_prediction_csv(formula: Formula) -> str:
     One GPU, with the batch and precision that the sheet Predict opens with. A time is empty where a fact is
     unknown.
     """
-    return _commented(formula, rows_as_csv(COLUMNS, _run_formula_rows(formula)))
+    return _commented(formula, Table.of(COLUMNS, _run_formula_rows(formula)).csv())
 
 
 def layer_prediction_csv(formula: Formula) -> str:
     """Return the same table for a formula of one layer."""
     check_features(formula)
-    return _commented(formula, rows_as_csv(COLUMNS, _layer_formula_rows(formula)))
+    return _commented(formula, Table.of(COLUMNS, _layer_formula_rows(formula)).csv())
 
 
 def case_csv(formula: Formula) -> str:
     """Return the worked cases of a formula with user-defined features as a CSV table."""
     entered = with_entered_sizes(formula)
-    return rows_as_csv(*case_table(entered, cases_of(entered)))
+    return Table.of(*case_table(entered, cases_of(entered))).csv()
 
 
 def _commented(formula: Formula, table: str) -> str:

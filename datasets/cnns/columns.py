@@ -24,7 +24,7 @@ class LayerColumns:
     cnn: Cnn
     group: Mapping[str, Mask]
     depthwise: Mask
-    grouped: Mask
+    groups: Numbers
     macs: Numbers
     parameters: Numbers
     input_elements: Numbers
@@ -33,6 +33,7 @@ class LayerColumns:
     kernel_height: Numbers
     kernel_width: Numbers
     stride: Numbers
+    in_channels: Numbers
     out_channels: Numbers
     rows: Numbers
     reduction: Numbers
@@ -54,7 +55,7 @@ class LayerColumns:
             cnn,
             group=MappingProxyType({name: groups == name for name in set(KINDS.values())}),
             depthwise=np.array([layer.is_depthwise for layer in layers]),
-            grouped=column(lambda layer: layer.groups) > 1,
+            groups=column(lambda layer: layer.groups),
             macs=column(lambda layer: layer.macs),
             parameters=column(lambda layer: layer.parameters),
             input_elements=column(lambda layer: layer.input_elements),
@@ -63,6 +64,7 @@ class LayerColumns:
             kernel_height=column(lambda layer: layer.kernel_height),
             kernel_width=column(lambda layer: layer.kernel_width),
             stride=column(lambda layer: layer.stride),
+            in_channels=column(lambda layer: layer.in_channels),
             out_channels=column(lambda layer: layer.out_channels),
             rows=products[:, 0],
             reduction=products[:, 1],
@@ -81,6 +83,11 @@ class LayerColumns:
         return self.group["convolution"] | self.group["dense"]
 
     @property
+    def grouped(self) -> Mask:
+        """Layers of several groups, bool, shape (n_layers,)."""
+        return self.groups > 1
+
+    @property
     def conv(self) -> Mask:
         """Convolutions that are not depthwise, bool, shape (n_layers,)."""
         return self.group["convolution"] & ~self.depthwise
@@ -94,6 +101,15 @@ class LayerColumns:
     def critical_path_macs(self) -> float:
         """Largest sum of MACs on a way from an input to an output, MAC."""
         return longest_path(self.cnn, self.macs.tolist())
+
+    @property
+    def touched(self) -> Numbers:
+        """Elements that a layer reads and writes, float64, shape (n_layers,)."""
+        return self.read + self.output_elements
+
+    def of_kind(self, *kinds: str) -> Mask:
+        """Return the layers of these kinds, bool, shape (n_layers,)."""
+        return np.array([layer.kind in kinds for layer in self.cnn.layers])
 
     def kernel(self, side: int) -> Mask:
         """Return the convolutions of one group with a kernel of that side, bool, shape (n_layers,)."""

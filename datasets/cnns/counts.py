@@ -10,6 +10,43 @@ from trainlaw.datasets.files.storage import read_data_rows
 _OTHER = frozenset({"merge", "gate", "move", "scale", "dropout", "lrn"})
 
 
+#: Sizes of layers in elements read and written, each of a class from half to twice its size: the share of a
+#: layer that a cache holds changes smoothly with its size, so a class can stand for its layers.
+LAYER_SIZES: Mapping[str, float] = {
+    "8k": 2.0**13, "32k": 2.0**15, "128k": 2.0**17, "512k": 2.0**19, "2m": 2.0**21, "8m": 2.0**23,
+}  # fmt: skip
+#: MACs per element read and written, each of a class from 1 / sqrt(2) to sqrt(2) times its number.
+INTENSITIES: Mapping[str, float] = {"6": 6, "11": 11, "23": 23, "45": 45, "91": 91, "181": 181}
+# Tensor cores multiply blocks of at least 32 channels well, and kernels compute multiples of 64.
+_THIN, _BLOCK = 32, 64
+
+
+def _touched_at_size(layers: Callable[[LayerColumns], np.ndarray], name: str) -> Callable[..., float]:
+    """Return what sums the elements that layers of one class of `LAYER_SIZES` read and write."""
+    sizes, place = list(LAYER_SIZES.values()), list(LAYER_SIZES).index(name)
+    low = sizes[place] / 2 if place else 0.0
+    high = sizes[place] * 2 if place + 1 < len(sizes) else np.inf
+    return lambda t: t.touched[layers(t) & (t.touched >= low) & (t.touched < high)].sum()
+
+
+def _touched_at_intensity(name: str) -> Callable[..., float]:
+    """Return what sums the elements that convolutions of one class of `INTENSITIES` read and write."""
+    numbers, place = list(INTENSITIES.values()), list(INTENSITIES).index(name)
+    low = np.sqrt(numbers[place - 1] * numbers[place]) if place else 0.0
+    high = (
+        numbers[place] * np.sqrt(2)
+        if place + 1 == len(numbers)
+        else np.sqrt(numbers[place] * numbers[place + 1])
+    )
+    return lambda t: t.touched[t.conv & (t.macs >= low * t.touched) & (t.macs < high * t.touched)].sum()
+
+
+def _padding_macs(t: LayerColumns) -> float:
+    padded = np.ceil(t.in_channels / _BLOCK) * np.ceil(t.out_channels / _BLOCK) * _BLOCK**2
+    extra = t.macs * (padded / np.maximum(t.in_channels * t.out_channels, 1) - 1)
+    return float(extra[t.single_conv].sum())
+
+
 def _first(values: np.ndarray) -> float:
     return float(values[0]) if len(values) else 0.0
 
@@ -98,6 +135,27 @@ COUNTS: Mapping[str, Callable[[LayerColumns], float]] = {
     "sum_sqrt_macs_elements": lambda t: np.sqrt((t.macs * t.output_elements)[t.conv]).sum(),
     "sum_macs_two_thirds": lambda t: (t.macs[t.conv] ** (2 / 3)).sum(),
     "max_dense_params": lambda t: _largest(t.parameters[t.group["dense"]]),
+    # What tensor cores do badly: few channels, channels that do not fill a block; wide groups they do well.
+    "thin_conv_macs": lambda t: t.macs[
+        t.single_conv & (np.minimum(t.in_channels, t.out_channels) < _THIN)
+    ].sum(),
+    "padding_macs": _padding_macs,
+    "broad_grouped_conv_macs": lambda t: t.macs[
+        t.conv & t.grouped & (t.out_channels >= _THIN * t.groups) & (t.in_channels >= _THIN * t.groups)
+    ].sum(),
+    # Layers without MACs by kind: their passes differ.
+    "activation_output_elements": lambda t: t.output_elements[t.group["activation"]].sum(),
+    "add_elements": lambda t: t.output_elements[t.group["add"]].sum(),
+    "gate_elements": lambda t: t.touched[t.group["merge"] | t.group["gate"] | t.group["scale"]].sum(),
+    "other_normalization_elements": lambda t: t.output_elements[
+        t.of_kind("layernorm", "groupnorm", "instancenorm", "prelu")
+    ].sum(),
+    **{f"conv_elements_{name}": _touched_at_size(lambda t: t.conv, name) for name in LAYER_SIZES},
+    **{
+        f"light_elements_{name}": _touched_at_size(lambda t: t.layers & ~t.heavy, name)
+        for name in LAYER_SIZES
+    },
+    **{f"conv_elements_at_{name}": _touched_at_intensity(name) for name in INTENSITIES},
 }
 
 

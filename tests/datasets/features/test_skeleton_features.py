@@ -1,7 +1,8 @@
 """The features of the skeleton of a formula, recomputed from figures of a data sheet and of a CNN's table."""
 
 import pytest
-from trainlaw.datasets import FEATURES, configuration
+from trainlaw.datasets import FEATURES, configuration, find_cnn
+from trainlaw.datasets.cnns.columns import LayerColumns
 from trainlaw.datasets.features.run_features import SKELETON_FEATURES
 
 NAMES = [row.spec.name for row in SKELETON_FEATURES]
@@ -16,6 +17,24 @@ BATCH = 32
 IN_OUT = 2 * BATCH * 2 * ALL_OUTPUTS / LAYERS
 COST = (1 + 5 * IN_OUT / (IN_OUT + L2)) / 6
 PASS = COST * BATCH * 2 / BANDWIDTH
+STEM, ACTIVATED, ADDED, PADDING = 118_013_952, 9_608_704, 5_519_360, 2_399_617_024
+# Elements that layers read and write, by the class of their size, and of convolutions by MACs per element.
+OF_CONV = {2**15: 100_352, 2**17: 4_867_072, 2**19: 14_400_512, 2**21: 2_408_448}
+LIGHT = {2**13: 2_000, 2**15: 501_760, 2**17: 6_926_336, 2**19: 25_188_352, 2**21: 26_492_928}
+AT_INTENSITY = {23: 401_408, 45: 6_021_120, 91: 6_874_112, 181: 4_465_664}
+HELD = L2 / BATCH / 2
+
+
+def own_pass(classes):
+    """Seconds of one pass, of which the cache holds a share of each layer."""
+    costs = sum(amount * (1 + 5 * size / (size + HELD)) / 6 for size, amount in classes.items())
+    return BATCH * 2 * costs / BANDWIDTH
+
+
+def excess(classes):
+    parts = ((amount, 3 * 2 / BANDWIDTH - 12 * macs / TENSOR) for macs, amount in classes.items())
+    return BATCH * sum(amount * max(seconds, 0.0) for amount, seconds in parts)
+
 
 EXPECTED = {
     "conv3x3_matrix_s": 6 * BATCH * CONV3 / TENSOR,
@@ -51,6 +70,19 @@ EXPECTED = {
     "mean_layer_elements": ALL_OUTPUTS / LAYERS,
     "cached_byte_cost": COST,
     "is_tuned_tensor": 0.0,
+    "cached_elements": HELD,
+    # The stem alone has 3 channels.
+    "thin_conv_simt_s": 6 * BATCH * STEM / LANES,
+    "padding_matrix_s": 6 * BATCH * PADDING / TENSOR,
+    "broad_grouped_matrix_s": 0.0,
+    "conv_own_cached_s": own_pass(OF_CONV),
+    "light_own_cached_s": own_pass(LIGHT),
+    "conv_excess_s": excess(AT_INTENSITY),
+    "activation_cached_s": PASS * ACTIVATED,
+    "add_cached_s": PASS * ADDED,
+    # The softmax reads and writes the classes.
+    "gate_cached_s": PASS * 2000,
+    "other_normalization_cached_s": 0.0,
     "is_16_bit": 1.0,
     "runs_channels_last": 1.0,
     "runs_fused": 0.0,
@@ -120,3 +152,14 @@ def test_the_host_takes_the_launch_time_that_was_measured():
 def test_small_batches_take_at_least_one_pass_over_the_parameters():
     assert value("least_time_s", cnn="vgg16", batch_per_gpu=1) == pytest.approx(4 * 138_357_544 / BANDWIDTH)
     assert PARAMS * 4 / BANDWIDTH < EXPECTED["least_time_s"]
+
+
+@pytest.mark.parametrize("cnn", ["resnet50", "vgg16", "mobilenet_v2", "densenet121", "inception_v3"])
+@pytest.mark.parametrize("batch", [8, 256])
+def test_classes_of_sizes_stand_for_their_layers(cnn, batch):
+    layers = LayerColumns.of(find_cnn(cnn))
+    held = value("cached_elements", cnn=cnn, batch_per_gpu=batch)
+    costs = layers.touched * (1 + 5 * layers.touched / (layers.touched + held)) / 6
+    for name, kind in (("conv_own_cached_s", layers.conv), ("light_own_cached_s", ~layers.heavy)):
+        exact = batch * 2 * costs[kind & layers.layers].sum() / BANDWIDTH
+        assert value(name, cnn=cnn, batch_per_gpu=batch) == pytest.approx(exact, rel=0.1)
