@@ -24,7 +24,7 @@ from trainlaw.app.workbook.model import (
     first_choice,
 )
 from trainlaw.app.workbook.tables import is_known_generation
-from trainlaw.datasets import built_in_gpus
+from trainlaw.datasets import CnnCounts, built_in_gpus
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
 from trainlaw.formulas import Expression, InputError, variables
 from trainlaw.formulas.printers import excel_expression
@@ -240,7 +240,7 @@ def _setting(model: Model) -> dict[str, Given]:
     return found if "is_tuned" in model.base_columns else {**found, "is_tuned": Given("0", 0.0)}
 
 
-def _cnn(cnn: object) -> dict[str, Given]:
+def _cnn(cnn: CnnCounts) -> dict[str, Given]:
     def fact(name: str) -> str:
         row, place = f"MATCH({PREFIX}cnn_used,{PREFIX}cnns,0)", f'MATCH("{name}",{PREFIX}cnn_columns,0)'
         return f"INDEX({PREFIX}cnn_table,{row},{place})"
