@@ -87,7 +87,7 @@ def calibrated_law(formula: Formula, runs: RunTable) -> CalibratedLaw:
     )
     warnings = _warnings(all_runs, rows.predict(law) / seconds, gpus, precisions)
     if n_given > len(all_runs):
-        left = f"{n_given - len(all_runs)} runs on several GPUs do not calibrate the formula for one GPU"
+        left = f"runs on several GPUs do not calibrate: {n_given - len(all_runs)} left out"
         warnings = (f"{left}; --single-gpu-seconds predicts several from a measured time", *warnings)
     return CalibratedLaw(law, factors, len(runs), n_cnns, gpus, precisions, before, after, warnings)
 
