@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from importlib.metadata import version
 
 from trainlaw.app.inputs.resolve import study_specifications
 from trainlaw.app.models.calibration import calibration_of
@@ -202,6 +203,11 @@ def _outside(formula: Formula) -> Iterable[Answer]:
 
 def _coverage(formula: Formula) -> Iterable[Answer]:
     """Yield the warnings about where the training runs are: precisions, vendors and generations of GPUs."""
+    made_by = formula.provenance.get("trainlaw_version")
+    if made_by not in (None, version("trainlaw")):
+        text = f"the formula is of trainlaw {made_by}, this is {version('trainlaw')}: features may differ"
+        # There is at least one GPU, so it is always said.
+        yield Answer("other_version", when="n_gpus", sentence=re.sub("[{}]", "", text))
     known = {} if formula.scope == MULTI_GPU else formula.provenance
     if "precisions" in known:
         yield Answer(
