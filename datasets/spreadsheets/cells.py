@@ -14,12 +14,14 @@ from trainlaw.datasets.spreadsheets.headings import (
     CHECK,
     DATASET,
     DATE,
+    EPOCH_TIME,
     FLAG,
     IMAGES_PER_EPOCH,
     ITERATIONS,
     MODE,
     TIME,
     UNIT,
+    read_heading,
 )
 from trainlaw.datasets.spreadsheets.phrases import Names
 from trainlaw.datasets.spreadsheets.quantities import Unit, parse_unit, unit_choices
@@ -389,6 +391,9 @@ def read_measured(rows: Rows, issues: list[Issue]) -> tuple[np.ndarray, list[Uni
     """
     numbers, stated = _measured(rows, TIME, issues)
     said = _said_unit(rows.answers)
+    if read_heading(rows.columns[TIME].heading).target == EPOCH_TIME and not rows.answers.columns:
+        stated = [unit and replace(unit, counted="epoch") for unit in stated]
+        said = said and replace(said, counted="epoch")
     units = [own or said or header for own, header in zip(stated, rows.units, strict=True)]
     if UNIT in rows.cells:
         units = [
