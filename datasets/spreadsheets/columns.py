@@ -285,7 +285,7 @@ class _Reader:
         def rank(column: tuple[int, Meaning]) -> tuple[bool, ...]:
             place, meaning = column
             by_value = target not in self.contents[place].kinds and target in ("gpu", "cnn", "precision")
-            return not meaning.is_exact, by_value, meaning.target != target, meaning.is_weak
+            return by_value, not meaning.is_exact, meaning.target != target, meaning.is_weak
 
         ordered = sorted(columns, key=rank)
         best, meaning = ordered[0]
