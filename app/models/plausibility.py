@@ -243,10 +243,11 @@ def _of_exchanged(check: Check, deviations: np.ndarray) -> Issue | None:
         middles = pd.Series(deviations).groupby(frame[name]).median().dropna()
         if not 1 < len(middles) <= _MOST_EXCHANGED:
             continue
-        low, high = middles.idxmin(), middles.idxmax()
+        ordered = middles.sort_values()
+        low, high = ordered.index[0], ordered.index[-1]
         exchanged = frame.assign(**{name: frame[name].replace({low: high, high: low})})
         other = np.log(check.made.seconds() / law_seconds(RunTable(trial.name, exchanged, trial.facts)))
-        if middles[low] < 0 < middles[high] and np.nanmean(np.abs(other)) < own / 2:
+        if ordered.iloc[0] < 0 < ordered.iloc[-1] and np.nanmean(np.abs(other)) < own / 2:
             text = (
                 f"{low} and {high} fit the built-in formula exchanged: correct the file, or --trust the times"
             )

@@ -487,7 +487,10 @@ def _asked_units(
             f"{heading}: of how many images is an epoch? Give them, or the iterations by --set iterations=N"
         )
         options = choices("--set", ("1281167", "50000"), f"{IMAGES_PER_EPOCH}=")
-        issues.append(Issue("question", text, (), (*options, ("--column", f"time_s={heading}"))))
+        whole = ("--column", f"time_s={heading}")
+        # A total may be that of the phases of an iteration.
+        is_epoch = "epoch" in heading.lower()
+        issues.append(Issue("question", text, (), (*options, whole) if is_epoch else (whole, *options)))
     open_rates = np.array(
         [
             unit is not None and unit.is_rate and unit.counted == "image" and unit.per_gpu is None
