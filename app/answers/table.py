@@ -181,7 +181,7 @@ _FIGURES = (
             (
                 "eager",
                 "(1 - is_stack_channels_last - is_stack_fused)",
-                "eager: 16-bit convolutions in NCHW, as PyTorch runs them unless told otherwise",
+                "eager: 16-bit convolutions in NCHW, as PyTorch runs them by default",
             ),
             ("channels_last", "is_stack_channels_last", "channels_last: 16-bit convolutions in NHWC"),
             ("fused", "is_stack_fused", "fused: 16-bit convolutions in NHWC with all that follows them"),
@@ -368,7 +368,8 @@ _HOST_ROWS = (
         "host_bound_as_assumed",
         when="host_margin * (1 - has_host_launch)",
         sentence=f"{_HOST}, taken as {{launch_s:seconds}} per layer: measure them with "
-        "`trainlaw profile --host`, or give --host-launch",
+        "`trainlaw profile --host`, or give --host-launch; hosts of 25 to 300 µs give about "
+        "{fast_host_s:seconds} to {slow_host_s:seconds}",
     ),
 )
 _LAST = (
@@ -392,6 +393,9 @@ def _host(formula: Formula) -> Iterable[Answer]:
     if margin is not None:
         yield Answer("host_margin", definition=to_text(margin))
         yield Answer("launch_s", definition=to_text(feature_expression(HOST_LAUNCH)))
+        # Where the host decides, the time is in proportion to its launches, down to that of the GPU's work.
+        yield Answer("fast_host_s", definition="max(time_s - host_margin, time_s * 25e-6 / launch_s)")
+        yield Answer("slow_host_s", definition="time_s * 300e-6 / launch_s")
         yield from _HOST_ROWS
 
 
