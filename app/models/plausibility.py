@@ -262,7 +262,8 @@ def _of_rows(check: Check, deviations: np.ndarray) -> Iterable[Issue]:
         return
     rows, seconds = rows_of(check.made.rows, far), check.made.seconds()
     examples = "; ".join(
-        _example(row, float(seconds[place]), float(check.law_s[place])) for place, row in _first(far, rows)
+        _example(row, float(seconds[place]), float(check.law_s[place]))
+        for place, row in _first(far, check.made.rows)
     )
     text = f"times more than twice off the built-in formula ({examples}): leave them out, or --trust them"
     few = len(rows) == 1 or (len(rows) <= _MOST_LISTED and far.mean() <= _MOST_LEFT_OUT)
@@ -271,7 +272,8 @@ def _of_rows(check: Check, deviations: np.ndarray) -> Iterable[Issue]:
 
 
 def _first(far: np.ndarray, rows: Sequence[Label]) -> Iterable[tuple[int, Label]]:
-    return list(zip(np.flatnonzero(far).tolist(), rows, strict=True))[:3]
+    # A row of a pivot has several runs.
+    return [(place, rows[place]) for place in np.flatnonzero(far)[:3].tolist()]
 
 
 def _example(row: Label, seconds: float, law_s: float) -> str:
