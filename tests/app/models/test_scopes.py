@@ -14,7 +14,6 @@ from trainlaw.app.models.scopes import (
     feature_expression,
 )
 from trainlaw.datasets import FEATURES, load
-from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.formulas import SCOPES, Formula, InputError, UnknownNameError, evaluate, variables
 
 
@@ -31,8 +30,8 @@ def test_every_feature_is_an_expression_over_raw_columns(columns, check_each):
         values, valid = evaluate(expression, {part: columns[part] for part in variables(expression)})
         shape = columns[name].shape
         # Not every run has a measured time on one GPU, and graphics units of processors have no memory size.
-        partly_known = name in (SINGLE_GPU_TIME, "memory_bytes")
-        known = np.isfinite(columns[name]) if partly_known else np.ones(shape, bool)
+        parts = [np.isfinite(columns[part]) for part in variables(expression)]
+        known = np.logical_and.reduce([np.ones(shape, bool), *parts])
         np.testing.assert_array_equal(np.broadcast_to(valid, shape), known)
         np.testing.assert_allclose(np.broadcast_to(values, shape)[known], columns[name][known], rtol=1e-12)
 
