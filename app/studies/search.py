@@ -255,4 +255,4 @@ def fitted_only(search: type[BracketSearch], settings: SearchSettings) -> Callab
         )
         for bracket in search.usual_brackets
     ]
-    return partial(search, replace(settings, evaluations=1, population=1, islands=1), brackets)
+    return partial(search, replace(settings, evaluations=1, population=4, islands=1), brackets)
