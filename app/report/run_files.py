@@ -135,12 +135,14 @@ def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[
         **outcome.provenance,
         "missing": list(outcome.missing),
         "absent_baselines": dict(outcome.absent),
-        **circumstances,
-        "written": datetime.now(UTC).isoformat(timespec="seconds"),
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "libraries": {name: version(name) for name in (*LIBRARIES, "xlsxwriter")},
         "sha256": written,
+        "this_run": {
+            **circumstances,
+            "written": datetime.now(UTC).isoformat(timespec="seconds"),
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+            "libraries": {name: version(name) for name in (*LIBRARIES, "xlsxwriter")},
+        },
     }
     text = json.dumps(provenance, indent=1, ensure_ascii=False, allow_nan=False)
     (folder / "provenance.json").write_text(text + "\n", encoding="utf-8")

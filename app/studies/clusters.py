@@ -5,10 +5,13 @@ all tasks share is sent to the scheduler once.
 """
 
 import multiprocessing
+import platform
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from ctypes import c_bool, c_longlong
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar, cast
 from warnings import catch_warnings, filterwarnings
@@ -27,6 +30,10 @@ _TASKS_IN_FLIGHT = 1_000
 # A task's worker may die this often: on machines that are taken away, that says nothing about the task.
 _DEATHS_ALLOWED = 10
 _SECONDS_TO_CONNECT = 30.0
+_SECONDS_TO_FIRST_WORKER = 60.0
+# What a search computes may change with these; with their versions equal, so are the results.
+_COMPARED = ("trainlaw", "numpy", "numba")
+_LOST = ("CancelledError", "FutureCancelledError", "CommClosedError")
 _SECONDS_TO_RETURN = 5  # of a dead worker; then another one is started
 _SETTINGS = {
     "distributed.scheduler.allowed-failures": _DEATHS_ALLOWED,
@@ -116,7 +123,7 @@ class ClusterExecutor(Executor):
         """Return the future result of `function(*arguments, **named)` on one of the workers."""
         ours: Future[Outcome] = Future()
         sent = [self._once(argument) for argument in arguments]
-        theirs = self._client.submit(function, *sent, pure=False, **named)
+        theirs = self._client.submit(with_versions, own_versions(), function, *sent, pure=False, **named)
         self._running.add(ours)
 
         def ended(future: "Future[Outcome]") -> None:
@@ -147,6 +154,44 @@ class ClusterExecutor(Executor):
         return self._sent[id(argument)][1]
 
 
+@cache
+def own_versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that results depend on, in this process."""
+    return {"python": platform.python_version()} | {name: version(name) for name in _COMPARED}
+
+
+def with_versions(expected: dict[str, str], function: Callable[..., Outcome], *arguments: Any) -> Outcome:
+    """Return `function(*arguments)` on a worker; TrainlawError where its versions are not the expected ones.
+
+    Workers may come at any time, so that every task compares them.
+    """
+    _compare(own_versions(), expected)
+    return function(*arguments)
+
+
+def _compare(found: Mapping[str, str | None], expected: Mapping[str, str]) -> None:
+    for name, wanted in expected.items():
+        if found.get(name) != wanted:
+            raise TrainlawError(
+                f"a worker of the cluster has {name} {found.get(name) or '(none)'}, here it is {wanted}: "
+                "results would differ; install the same versions there"
+            )
+
+
+def check_workers(client: Any) -> None:
+    """Wait for a worker and compare the versions of all; TrainlawError where they differ or none comes."""
+    try:
+        client.wait_for_workers(1, timeout=_SECONDS_TO_FIRST_WORKER)
+    except TimeoutError:
+        raise TrainlawError(
+            f"the cluster has no worker after {_SECONDS_TO_FIRST_WORKER:g} s: start workers with trainlaw, "
+            "then the same command continues"
+        ) from None
+    for worker in client.get_versions(packages=list(_COMPARED))["workers"].values():
+        packages = worker["packages"]
+        _compare({**packages, "python": ".".join(packages["python"].split(".")[:3])}, own_versions())
+
+
 def itself(argument: object) -> object:
     """Return the argument: as the result of a task, it is on a worker, and other tasks can share it."""
     return argument
@@ -161,10 +206,14 @@ def _pass_on(theirs: Any, ours: "Future[Any]") -> None:
     except Exception as error:  # whatever the task or the cluster raised belongs to whoever waits
         ours.set_exception(_named(error))
     except BaseException:  # dask's CancelledError is no Exception
-        ours.set_exception(TrainlawError("the cluster gave up a task: does its scheduler still run?"))
+        ours.set_exception(
+            TrainlawError("the cluster gave up a task: does its scheduler still run? --resume continues")
+        )
 
 
 def _named(error: Exception) -> Exception:
+    if type(error).__name__ in _LOST:
+        return TrainlawError("the cluster gave up a task: does its scheduler still run? --resume continues")
     if type(error).__name__ == "KilledWorker":
         return TrainlawError(
             f"a task ended its worker again and again, perhaps for lack of memory: {error.args[0]}"
@@ -180,11 +229,15 @@ def _client(cluster: str) -> Iterator[Any]:
     with dask.config.set(_SETTINGS), _started(cluster, distributed, dask) as address:
         try:
             client = distributed.Client(address, timeout=_SECONDS_TO_CONNECT, set_as_default=False)
-        except (OSError, TimeoutError, ValueError) as error:
+        # Of an address such as tls:// or ucx:// without its settings, distributed says so in any of these.
+        except (OSError, TimeoutError, ValueError, TypeError, RuntimeError, ImportError) as error:
             raise InputError(
                 f"--cluster {cluster}: expected a dask scheduler that answers: {error}"
             ) from None
         with client:
+            # A batch system starts workers when tasks wait; those compare versions.
+            if "://" in cluster or cluster.startswith(_LOCAL):
+                check_workers(client)
             yield client
 
 
@@ -195,9 +248,18 @@ def _started(cluster: str, distributed: Any, dask: Any) -> Iterator[Any]:
         yield cluster
     elif cluster.startswith(_LOCAL):
         number = local_workers(cluster)
-        with distributed.LocalCluster(
-            n_workers=number, threads_per_worker=1, dashboard_address="127.0.0.1:0"
-        ) as local:
+        optional_package("cryptography", "cluster")
+        try:
+            # With temporary certificates: other users of this machine can connect to its ports, too.
+            workers = distributed.LocalCluster(
+                n_workers=number, threads_per_worker=1, dashboard_address="127.0.0.1:0", security=True
+            )
+        except (OSError, RuntimeError, TimeoutError) as error:
+            raise TrainlawError(
+                f"--cluster {cluster}: a worker ended while it started ({type(error).__name__}); the same "
+                "command continues"
+            ) from None
+        with workers as local:
             # A worker that dies while it starts is not started again unless a number is kept up.
             local.adapt(minimum=number, maximum=number)
             yield local
@@ -260,7 +322,8 @@ def _queue(path: Path, dask: Any) -> Iterator[Any]:
     jobqueue = optional_package("dask_jobqueue", "cluster")
     with dask.config.set({f"jobqueue.{name}.{key}": value for key, value in settings.items()}):
         try:
-            jobs = getattr(jobqueue, QUEUES[name])()
+            # Certificates lie in the shared-temp-directory of the table, by default in the current folder.
+            jobs = getattr(jobqueue, QUEUES[name])(security=True)
         except (OSError, RuntimeError, TypeError, ValueError) as error:
             raise InputError(f"{path}: dask-jobqueue refused [jobqueue.{name}]: {error}") from None
         with jobs:

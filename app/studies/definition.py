@@ -220,7 +220,8 @@ def study_identity(definition: StudyDefinition, table: MeasuredTable) -> str:
 
 
 def user_files_json(definition: StudyDefinition) -> dict[str, object]:
-    """Return the sha256 of each user file of GPUs and CNNs by its name; {} where none is given."""
-    paths = [Path(text) for text in (definition.gpu_file, *definition.cnn_file) if text]
+    """Return the sha256 of each user file but the table by its name; {} where none is given."""
+    named = (definition.held_out, definition.rates, definition.gpu_file, *definition.cnn_file)
+    paths = [Path(text) for text in named if text]
     sums = {path.name: file_sha256(path) for path in paths}
     return {"own_files_sha256": sums} if sums else {}

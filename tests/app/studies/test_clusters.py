@@ -151,6 +151,39 @@ def test_a_task_that_kills_its_workers_is_named():
         ours.result()
 
 
+def test_a_worker_of_another_version_is_refused(client, monkeypatch):
+    here = clusters.own_versions()
+    clusters.check_workers(client)
+    for name in here:
+        monkeypatch.setattr(clusters, "own_versions", lambda other=name: here | {other: "0.0.9"})
+        with pytest.raises(TrainlawError, match=rf"has {name} {here[name]}, here it is 0\.0\.9"):
+            clusters.check_workers(client)
+        with pytest.raises(TrainlawError, match=f"has {name} "):
+            clusters.with_versions(here, divmod, 3, 2)
+
+
+def test_a_cluster_without_workers_and_a_lost_scheduler_are_one_line(monkeypatch):
+    monkeypatch.setattr(clusters, "_SECONDS_TO_FIRST_WORKER", 0.2)
+    local = {"n_workers": 0, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(**local) as empty, distributed.Client(empty) as one:
+        with pytest.raises(TrainlawError, match="no worker after"):
+            clusters.check_workers(one)
+    lost = type("FutureCancelledError", (Exception,), {})("scheduler-connection-lost")
+    assert "--resume continues" in str(clusters._named(lost))
+
+
+@pytest.mark.slow
+def test_local_workers_ask_for_a_certificate():
+    with clusters.task_place("local:1") as place:
+        client = place["executor"]._client
+        address = client.scheduler.address
+        assert address.startswith("tls://127.0.0.1:")
+        assert place["executor"].submit(divmod, 7, 2).result(30) == (3, 1)
+        plain = address.replace("tls://", "tcp://")
+        with pytest.raises((OSError, TimeoutError)):
+            distributed.Client(plain, timeout=2, set_as_default=False)
+
+
 @pytest.mark.parametrize("text", ["local:", "local:0", "local:two", "local:-1", "local:257", "local:²"])
 def test_faulty_numbers_of_workers(text):
     with pytest.raises(InputError, match="expected local:N"):
@@ -193,6 +226,8 @@ def test_faulty_files_of_batch_systems(text, fault, tmp_path):
         ("no-such-file.toml", "no-such-file.toml"),
         ("local:0", "expected local:N"),
         ("tcp://127.0.0.1:1", "expected a dask scheduler that answers"),
+        ("tls://127.0.0.1:1", "expected a dask scheduler that answers"),
+        ("ucx://127.0.0.1:1", "expected a dask scheduler that answers"),
     ],
 )
 def test_a_cluster_that_is_none_is_one_line(cluster, fault, monkeypatch, small_table, in_empty_folder):
