@@ -22,7 +22,7 @@ from benchmarks.first_front import first_front_rows
 from benchmarks.held_out import held_out_rows
 from benchmarks.limits import limit_rows
 from benchmarks.planted import planted_rows, planted_summary
-from benchmarks.problems import built_in_problems, read_problems
+from benchmarks.problems import built_in_problems
 from benchmarks.proofs import proof_rows
 from benchmarks.quality import quality_rows, summary_rows
 from benchmarks.raw import raw_rows
@@ -32,6 +32,7 @@ from benchmarks.third_party import ENGINES
 PARTS = ("raw", "quality", "scaling", "limits", "first-front", "planted", "proofs", "held-out")
 PACKAGES = ("trainlaw", "deap", "numba", "numpy", "pyoperon", "gplearn")
 PAGE = Path("docs/benchmarks.md")
+Part = Callable[[argparse.Namespace], None]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -59,35 +60,19 @@ def _raw(options: argparse.Namespace) -> None:
 
 
 def _quality(options: argparse.Namespace) -> None:
-    problems = read_problems(options.problems) if options.problems else built_in_problems()
-    problems = [problem for problem in problems if options.only in problem.name]
-    rows = quality_rows(problems, options.budgets, options.seeds, options.threads, options.engines)
-    _write_csv(options.out / "quality_runs.csv", rows)
+    problems = [problem for problem in built_in_problems() if options.only in problem.name]
+    engines = [name for name in options.engines if name in ENGINES]
+    rows = quality_rows(problems, options.budgets, options.seeds, options.threads, engines)
+    write_csv(options.out / "quality_runs.csv", rows)
     _section("quality", f"Quality at equal time ({len(problems)} problems)", summary_rows(rows), options)
-
-
-def _scaling(options: argparse.Namespace) -> None:
-    _section("scaling", "Scaling of a generation", scaling_rows(options.full), options)
-
-
-def _limits(options: argparse.Namespace) -> None:
-    _section("limits", "Time limits and memory of a fit", limit_rows(), options)
-
-
-def _first_front(options: argparse.Namespace) -> None:
-    _section("first-front", "From the start of the process to a front", first_front_rows(), options)
 
 
 def _planted(options: argparse.Namespace) -> None:
     with task_place(options.cluster) as place:
         rows = planted_rows(options.planted_seeds, options.threads, options.only, place=place)
-    _write_csv(options.out / "planted_runs.csv", rows)
+    write_csv(options.out / "planted_runs.csv", rows)
     title = "Planted formulas recovered (5 % noise; 60 s per search, 120 s for layers)"
     _section("planted", title, planted_summary(rows), options)
-
-
-def _proofs(options: argparse.Namespace) -> None:
-    _section("proofs", "Monotonicity of the front on the default table", proof_rows(), options)
 
 
 def _held_out(options: argparse.Namespace) -> None:
@@ -97,14 +82,23 @@ def _held_out(options: argparse.Namespace) -> None:
     _section("held-out", title, rows, options)
 
 
-_RUN: dict[str, Callable[[argparse.Namespace], None]] = {
+def _plain(name: str, title: str, rows: Callable[[argparse.Namespace], list[dict[str, object]]]) -> Part:
+    """Return a part that is one table."""
+    return lambda options: _section(name, title, rows(options), options)
+
+
+_RUN: dict[str, Part] = {
     "raw": _raw,
     "quality": _quality,
-    "scaling": _scaling,
-    "limits": _limits,
-    "first-front": _first_front,
+    "scaling": _plain("scaling", "Scaling of a generation", lambda options: scaling_rows(options.full)),
+    "limits": _plain("limits", "Time limits and memory of a fit", lambda options: limit_rows()),
+    "first-front": _plain(
+        "first-front", "From the start of the process to a front", lambda options: first_front_rows()
+    ),
     "planted": _planted,
-    "proofs": _proofs,
+    "proofs": _plain(
+        "proofs", "Monotonicity of the front on the default table", lambda options: proof_rows()
+    ),
     "held-out": _held_out,
 }
 
@@ -112,12 +106,14 @@ _RUN: dict[str, Callable[[argparse.Namespace], None]] = {
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="The search engine compared with third-party engines.")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
-    parser.add_argument("--engines", "--peers", nargs="+", choices=tuple(ENGINES), default=tuple(ENGINES))
+    engines = (*ENGINES, "gplearn")
+    parser.add_argument(
+        "--engines", nargs="+", choices=engines, default=engines, help="gplearn: held-out only"
+    )
     parser.add_argument("--budgets", nargs="+", type=float, default=(10.0, 30.0), help="seconds per fit")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--problems", type=Path, help="folder with problems.json; default: built-in problems")
     parser.add_argument("--only", default="", help="problems whose name contains this")
     parser.add_argument("--planted-seeds", type=int, default=10)
     parser.add_argument("--fold-seconds", type=float, default=60.0, help="time limit per fold, part held-out")
@@ -148,19 +144,22 @@ def _machine(threads: int) -> str:
 
 def _section(name: str, title: str, table: list[dict[str, object]], options: argparse.Namespace) -> None:
     """Write the table of one part as CSV and as a section of the page, with date and machine."""
-    _write_csv(options.out / f"{name}.csv", table)
-    heads = list(table[0])
+    write_csv(options.out / f"{name}.csv", table)
     lines = [f"## {title}", "", _machine(options.threads), ""]
-    lines += ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
-    lines += ["| " + " | ".join(_shown(row[head]) for head in heads) + " |" for row in table]
-    (options.out / f"{name}.md").write_text("\n".join(lines) + "\n")
+    (options.out / f"{name}.md").write_text("\n".join([*lines, *table_lines(table)]) + "\n")
 
 
-def _shown(value: object) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+def table_lines(table: Sequence[dict[str, object]]) -> list[str]:
+    """Return rows as a Markdown table, numbers with three digits."""
+    rows = [
+        [f"{value:.3g}" if isinstance(value, float) else str(value) for value in row.values()]
+        for row in table
+    ]
+    return [f"| {' | '.join(row)} |" for row in (list(table[0]), ["---"] * len(table[0]), *rows)]
 
 
-def _write_csv(path: Path, table: Sequence[dict[str, object]]) -> None:
+def write_csv(path: Path, table: Sequence[dict[str, object]]) -> None:
+    """Write rows, each with the keys of the first, as a CSV file."""
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(table[0]))
         writer.writeheader()

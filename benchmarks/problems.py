@@ -1,13 +1,8 @@
 """Problems with a known formula: equations of physics and performance models, built in or from a folder."""
 
-import json
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from trainlaw.formulas import DIMENSIONLESS, SECOND, Expression, FeatureSpec, Unit, evaluate, parse_text
 
@@ -52,18 +47,6 @@ MODEL_UNITS = {
     "n": "1",
     "gradient": "B",
     "link": "B/s",
-}
-# Units of the columns of a folder of problems, by name.
-FOLDER_UNITS = {
-    "gflop": "FLOP",
-    "peak_tflops": "FLOP/s",
-    "gbytes": "B",
-    "mem_bw_gbs": "B/s",
-    "layers": "1",
-    "launch_us": "s",
-    "n_gpus": "1",
-    "mparams": "B",
-    "net_gbs": "B/s",
 }
 
 
@@ -141,32 +124,3 @@ def built_in_problems() -> list[BenchmarkProblem]:
     """Return all built-in problems: every equation without and with 1 % noise, every GPU held out once."""
     equations = [make_equation(name, noise) for name in EQUATIONS for noise in (0.0, 0.01)]
     return equations + [make_performance_model(gpu) for gpu in MODEL_GPUS]
-
-
-def read_problems(folder: Path) -> list[BenchmarkProblem]:
-    """Return the problems of a folder: `problems.json`, and two CSV files of training and test rows each."""
-    entries = json.loads((folder / "problems.json").read_text())
-    return [_read_problem(folder, name, entry) for name, entry in entries.items()]
-
-
-def _read_problem(folder: Path, name: str, entry: dict[str, Any]) -> BenchmarkProblem:
-    train, test = (pd.read_csv(folder / f"{name}_{part}.csv") for part in ("train", "test"))
-    columns: Sequence[str] = entry.get("features") or list(entry["vars"])
-    measured = entry["kind"] == "perfmodel"
-    units = [Unit.parse(FOLDER_UNITS[column]) if measured else DIMENSIONLESS for column in columns]
-    features = tuple(
-        FeatureSpec(column, column, unit, column) for column, unit in zip(columns, units, strict=True)
-    )
-    text = entry["formula"].replace("**", "^").replace("Max", "max")
-    return BenchmarkProblem(
-        name,
-        entry["kind"],
-        features,
-        FeatureSpec("target", "y", SECOND if measured else DIMENSIONLESS, "target"),
-        train[list(columns)].to_numpy(np.float64),
-        train[entry["task_target"]].to_numpy(np.float64),
-        test[list(columns)].to_numpy(np.float64),
-        test[entry.get("test_target", "target")].to_numpy(np.float64),
-        train["gpu"].to_numpy(str) if measured else None,
-        parse_text(text),
-    )

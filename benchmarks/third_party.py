@@ -72,37 +72,6 @@ def run_pyoperon(problem: BenchmarkProblem, seconds: float, seed: int, threads: 
     return replace(result, others=tuple(named(text, problem, 1) for text in front))
 
 
-def run_gplearn(problem: BenchmarkProblem, seconds: float, seed: int, threads: int) -> EngineResult:
-    """Run gplearn, one generation at a time until the time limit."""
-    from gplearn.genetic import SymbolicRegressor  # noqa: PLC0415  # optional
-
-    estimator = SymbolicRegressor(
-        population_size=1000,
-        generations=1,
-        function_set=("add", "sub", "mul", "div", "sqrt", "log", "sin", "cos"),
-        parsimony_coefficient=0.001,
-        warm_start=True,
-        n_jobs=threads,
-        random_state=seed,
-    )
-
-    class Timed:
-        """Repeated warm starts until the time limit."""
-
-        def fit(self, X: NDArray[np.float64], y: NDArray[np.float64]) -> None:
-            """Fit generation after generation."""
-            began = time.perf_counter()
-            while time.perf_counter() - began < seconds:
-                estimator.fit(X, y)
-                estimator.set_params(generations=estimator.generations + 1)
-
-        def predict(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-            """Predict with the best program."""
-            return estimator.predict(X)
-
-    return _run_sklearn(Timed(), problem, lambda: str(estimator._program), first=0)
-
-
 def _run_sklearn(
     estimator: Any, problem: BenchmarkProblem, formula_text: Callable[[], str], first: int
 ) -> EngineResult:
@@ -129,5 +98,4 @@ def named(text: str, problem: BenchmarkProblem, first: int) -> str:
 ENGINES: dict[str, Callable[[BenchmarkProblem, float, int, int], EngineResult]] = {
     "trainlaw": run_trainlaw,
     "pyoperon": run_pyoperon,
-    "gplearn": run_gplearn,
 }

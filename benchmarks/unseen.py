@@ -7,7 +7,6 @@ python -m benchmarks.unseen --count 30 --budgets 10 30
 """
 
 import argparse
-import csv
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,6 +17,7 @@ import numpy as np
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.formulas.algebra.expression import count_nodes
 
+from benchmarks.engine import table_lines, write_csv
 from benchmarks.equations import TEST_SEED, unseen_equations
 from benchmarks.problems import BenchmarkProblem
 from benchmarks.quality import measures
@@ -102,10 +102,7 @@ def unseen_rows(
                         | measures(problem, replace(result, seconds=round(result.seconds, 2)))
                     )  # fmt: skip
                     print(" ".join(str(value)[:60] for value in rows[-1].values()), flush=True)
-                    with out.open("w", newline="") as file:
-                        writer = csv.DictWriter(file, list(rows[0]))
-                        writer.writeheader()
-                        writer.writerows(rows)
+                    write_csv(out, rows)
     return rows
 
 
@@ -150,13 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         problems, options.budgets, options.seeds, options.engines, options.out / "unseen_runs.csv"
     )
     table = unseen_summary(rows)
-    heads = list(table[0])
-    lines = ["## Unseen equations, one thread (`python -m benchmarks.unseen`)", ""]
-    lines += ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
-    lines += [
-        "| " + " | ".join(f"{v:.3g}" if isinstance(v, float) else str(v) for v in row.values()) + " |"
-        for row in table
-    ]
+    lines = ["## Unseen equations, one thread (`python -m benchmarks.unseen`)", "", *table_lines(table)]
     (options.out / "unseen.md").write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
 

@@ -10,8 +10,9 @@ ROOT = Path(__file__).resolve().parents[1]
 READ = (".py", ".md", ".html", ".js", ".toml", ".cff")
 FOLDERS = ("formulas", "datasets", "evolve", "validate", "app", "benchmarks", "tools", "docs")
 PLACES = (*FOLDERS, "README.md", "NOTICE")
-# The glossary lists these words as the ones not to use, and the changelog quotes messages as they were.
-QUOTES = frozenset({"docs/glossary.md", "CHANGELOG.md"})
+# The glossary lists these words as the ones not to use, the changelog quotes messages as they were, and the
+# vocabulary has the words of users.
+QUOTES = frozenset({"docs/glossary.md", "CHANGELOG.md", "datasets/spreadsheets/vocabulary.toml"})
 
 # Word, as a pattern, and what to say instead.
 OUT = {

@@ -1,17 +1,20 @@
-"""Add counts to the tables of CNNs: `python -m tools.cnn_counts`, from the root of a checkout,
+"""Add CNNs and counts to the tables of CNNs: `python -m tools.cnn_counts`, from the root of a checkout,
 after `python -m tools.checksums`.
 
 It writes `cnns.csv`, `cnns_timm.csv.gz` and their checksums into `datasets/data`. Columns that the tables
-have stay as they are; those that `COUNTS` has in addition are counted on the layers.
+have stay as they are; those that `COUNTS` has in addition are counted on the layers. CNNs that the zoo has in
+addition are counted at their usual size.
 """
 
 import gzip
+from collections.abc import Iterable
 from pathlib import Path
 
+from trainlaw.datasets.cnns.catalog import find_cnn
 from trainlaw.datasets.cnns.counts import counts
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, memory_per_sample
-from trainlaw.datasets.cnns.zoo import TIMM_COUNTS_FILE, build
+from trainlaw.datasets.cnns.zoo import TIMM_COUNTS_FILE, build, zoo_names
 from trainlaw.datasets.files.storage import read_data_rows
 from trainlaw.formulas.files.text_files import csv_text
 
@@ -34,15 +37,18 @@ def count_row(cnn: Cnn) -> dict[str, object]:
     }
 
 
-def completed(file: str) -> bytes:
-    """Return a shipped table of counts as CSV, with the counts that it lacks."""
+def completed(file: str, names: Iterable[str] = ()) -> bytes:
+    """Return a shipped table of counts as CSV, with the counts and those of the named CNNs that it lacks."""
     rows: list[dict[str, object]] = []
+    listed = set()
     for known in read_data_rows(file):
         row = count_row(build(known["cnn"], int(known["input_size_px"]), int(known["n_classes"])))
         rows.append({name: known.get(name, value) for name, value in row.items()})
+        listed.add(known["cnn"])
+    rows += [count_row(find_cnn(name)) for name in names if name not in listed]
     return csv_text(list(rows[0]), rows).encode()
 
 
 if __name__ == "__main__":
     of_timm = gzip.compress(completed(TIMM_COUNTS_FILE), 9, mtime=0)
-    write_data_files({"cnns.csv": completed("cnns.csv"), TIMM_COUNTS_FILE: of_timm}, _FOLDER)
+    write_data_files({"cnns.csv": completed("cnns.csv", zoo_names()), TIMM_COUNTS_FILE: of_timm}, _FOLDER)

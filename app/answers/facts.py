@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from trainlaw.app.inputs.resolve import reader_notes, study_specifications
 from trainlaw.app.models.calibration import calibration_of
+from trainlaw.app.models.lookup_tables import OF_PRECISION
 from trainlaw.app.models.multi_gpu import scaled_runs
 from trainlaw.app.text.numbers import show_seconds
 from trainlaw.datasets import CnnCounts, Gpu, RunTable
@@ -22,8 +23,6 @@ from trainlaw.formulas import Formula
 from trainlaw.validate.held_out_errors import interval_factors
 
 Fact = float | str
-#: Bytes per learned element, by precision: without an optimizer, and what momentum adds.
-OF_PRECISION = ("least_bytes_per_param", "momentum_bytes_per_param")
 #: Quantities of memory that no feature is made of.
 OF_MEMORY = (*MEMORY_COLUMNS, *OF_PRECISION)
 

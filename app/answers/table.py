@@ -11,6 +11,8 @@ A definition may use base columns, features of the formula, earlier rows, and th
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib.metadata import version
 
 from trainlaw.app.inputs.resolve import study_specifications
 from trainlaw.app.models.calibration import calibration_of
@@ -74,6 +76,9 @@ _HOST = "the host's launches decide (batch {batch_per_gpu:whole})"
 _PRECISION = "precision: {precision}, PyTorch's default for convolutions on this GPU"
 _IGNORED = "no term of the formula depends on it"
 _DEVICE = "the device has {memory_held_bytes:gigabytes} GB{rough}"
+
+#: What the values 0, 1, ... of `fits_in_memory` mean.
+FITS_WORDS = (FITS, MAY_NOT_FIT, CANNOT_FIT)
 
 #: Rows before those that are one per feature or specification.
 _FIGURES = (
@@ -158,7 +163,7 @@ _FIGURES = (
         "fits_in_memory",
         definition="step(memory_usual_bytes - memory_held_bytes)"
         f" + step(memory_least_bytes - {MARGIN!r} * memory_held_bytes)",
-        words=(FITS, MAY_NOT_FIT, CANNOT_FIT),
+        words=FITS_WORDS,
     ),
     Answer(
         "memory",
@@ -198,6 +203,11 @@ def _outside(formula: Formula) -> Iterable[Answer]:
 
 def _coverage(formula: Formula) -> Iterable[Answer]:
     """Yield the warnings about where the training runs are: precisions, vendors and generations of GPUs."""
+    made_by = formula.provenance.get("trainlaw_version")
+    if made_by not in (None, version("trainlaw")):
+        text = f"the formula is of trainlaw {made_by}, this is {version('trainlaw')}: features may differ"
+        # There is at least one GPU, so it is always said.
+        yield Answer("other_version", when="n_gpus", sentence=re.sub("[{}]", "", text))
     known = {} if formula.scope == MULTI_GPU else formula.provenance
     if "precisions" in known:
         yield Answer(
@@ -378,6 +388,23 @@ ANSWERS: tuple[_Rows, ...] = (
 def answers_of(formula: Formula) -> tuple[Answer, ...]:
     """Return the rows that a formula has, in the order in which they are said."""
     return tuple(row for part in ANSWERS for row in (part(formula) if callable(part) else part))
+
+
+@cache
+def definition_of(name: str) -> Expression:
+    """Return the value of a figure, over quantities and earlier figures.
+
+    >>> to_text(definition_of("low_s"))
+    'time_s / interval_factor'
+    """
+    return parse_text(next(row.definition for row in _FIGURES if row.name == name))
+
+
+@cache
+def fits_in_memory() -> Expression:
+    """Return whether an iteration fits, the place of a word, over the bytes needed and sold."""
+    held = {"memory_held_bytes": definition_of("memory_held_bytes")}
+    return substitute(definition_of("fits_in_memory"), held)
 
 
 @dataclass(frozen=True)

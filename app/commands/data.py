@@ -245,6 +245,9 @@ def import_file(
     skip_unmeasured: Annotated[
         bool, typer.Option("--skip-unmeasured", help="Omit rows without a time (empty, OOM, n/a).")
     ] = False,
+    skip_rows: Annotated[
+        str | None, typer.Option(help="Rows to omit, by their numbers: 3,7,12.", metavar="ROWS")
+    ] = None,
     fill_down: Annotated[
         bool, typer.Option("--fill-down", help="Take an empty GPU or CNN from the row above.")
     ] = False,
@@ -274,18 +277,19 @@ def import_file(
 
     constants = pairs_of("--set", constant, "OURS=VALUE") | ({"precision": precision} if precision else {})
     answers = Answers(
-        pairs_of("--column", column, "OURS=YOURS"),
-        values_of(value),
-        constants,
-        tuple(pairs_of("--only", only, "YOURS=VALUE").items()),
-        unit or "",
-        one_of("--batch-is", batch_is, ("global", "per-gpu")),
-        one_of("--decimal", decimal, ("comma", "point")),
-        sheet or "",
-        skip_unmeasured,
-        fill_down,
-        trust,
-        yes,
+        columns=pairs_of("--column", column, "OURS=YOURS"),
+        values=values_of(value),
+        constants=constants,
+        only=tuple(pairs_of("--only", only, "YOURS=VALUE").items()),
+        unit=unit or "",
+        batch_is=one_of("--batch-is", batch_is, ("global", "per-gpu")),
+        decimal=one_of("--decimal", decimal, ("comma", "point")),
+        sheet=sheet or "",
+        skipped_rows=tuple((skip_rows or "").replace(" ", "").split(",")) if skip_rows else (),
+        skip_unmeasured=skip_unmeasured,
+        fill_down=fill_down,
+        trust=trust,
+        confirmed=yes,
     )
     _write_imported(file, answers, to, gpu_file, cnn_file, merge_with)
 

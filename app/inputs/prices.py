@@ -16,7 +16,7 @@ from trainlaw.formulas.files.text_files import read_csv
 EXAMPLE = "example"  # names the price list that comes with trainlaw
 _EXAMPLE_FILE = Path(__file__).parents[1] / "builtin" / "prices.csv"
 _PRICE_COLUMN = re.compile(r"price_per_hour_([a-z]{3})", re.ASCII)
-_MOST_USD = 25.0  # twice the dearest GPU of a cloud; more is in cents, or the price of the card
+_MOST_USD = 25.0  # twice the dearest GPU of a cloud; more is in cents, or the price of the GPU
 _ANY_NUMBER = 0  # of GPUs of a machine, where the file does not say
 
 

@@ -100,7 +100,7 @@ class Prediction:
 
     @property
     def fits_in_memory(self) -> str:
-        """Whether an iteration fits into the memory of each GPU, in words."""
+        """Whether an iteration fits into the memory of each GPU, as text."""
         return str(self.values["fits_in_memory"])
 
     @property

@@ -10,9 +10,8 @@ from trainlaw.app.predictions.plan import TrainingPlans
 from trainlaw.app.predictions.predict import Prediction
 from trainlaw.app.terminal.predictions import WIDTH
 from trainlaw.app.text import svg
-from trainlaw.app.text.csv import rows_as_csv
 from trainlaw.app.text.numbers import show_hours, show_hours_range, show_number
-from trainlaw.app.text.tables import fitted_lines, fitted_table, null_for_nan, terminal_width
+from trainlaw.app.text.tables import Table, fitted_lines, null_for_nan, terminal_width
 from trainlaw.validate.held_out_errors import LEVEL
 
 _MOST_UNMEASURED = 2  # rows of GPUs that nobody measured, in a table of the best plans
@@ -89,7 +88,7 @@ def _table(plans: TrainingPlans, rows: pd.DataFrame) -> str:
         ]
         for row in _records(rows)
     ]  # fmt: skip
-    return fitted_table(header, cells)
+    return Table.of(header, cells).text()
 
 
 def _records(frame: pd.DataFrame) -> list[Any]:
@@ -122,7 +121,7 @@ def _scaling_lines(plans: TrainingPlans) -> list[str]:
     ]  # fmt: skip
     cost = [f"cost, {_currency(plans)}"] if plans.prices else []
     header = ["GPUs", "time", *cost, "hours saved by doubling", "pays"]
-    return [said, fitted_table(header, cells, indent="  ")]
+    return [said, Table.of(header, cells).text(indent="  ")]
 
 
 def _notes(plans: TrainingPlans, best: Prediction) -> list[str]:
@@ -154,7 +153,7 @@ def plans_csv(plans: TrainingPlans) -> str:
     names = _names(plans)
     frame = plans.frame.assign(is_measured=plans.frame["is_measured"].astype(int))
     rows = frame[list(names)].astype(object).to_numpy().tolist()
-    return rows_as_csv(list(names.values()), [[_cell(value) for value in row] for row in rows])
+    return Table.of(names.values(), [[_cell(value) for value in row] for row in rows]).csv()
 
 
 def _cell(value: object) -> object:

@@ -9,9 +9,8 @@ from trainlaw.app.answers.facts import settings_text
 from trainlaw.app.inputs.requests import Setup
 from trainlaw.app.predictions.predict import Prediction
 from trainlaw.app.predictions.training import Training
-from trainlaw.app.text.csv import rows_as_csv
 from trainlaw.app.text.numbers import show_hours, show_number, show_percent, show_seconds, show_seconds_range
-from trainlaw.app.text.tables import finite_json, fitted_lines, fitted_table, null_for_nan, terminal_width
+from trainlaw.app.text.tables import Table, finite_json, fitted_lines, null_for_nan, terminal_width
 from trainlaw.datasets import Gpu
 from trainlaw.datasets.measurements.memory_fit import FITS
 from trainlaw.formulas import Formula
@@ -62,7 +61,7 @@ def predictions_csv(predictions: Sequence[Prediction]) -> str:
     """Return a CSV text with one line per prediction; column names contain the units, nan is empty."""
     rows = [_columns(row) for row in predictions]
     cells = [[_csv_cell(value) for value in row.values()] for row in rows]
-    return rows_as_csv([name for name in rows[0] if rows], cells)
+    return Table.of([name for name in rows[0] if rows], cells).csv()
 
 
 def _columns(prediction: Prediction) -> dict[str, object]:
@@ -126,7 +125,7 @@ def _many(predictions: Sequence[Prediction], training: Training | None) -> list[
     )
     if training is not None:
         said += f"; training: {training.title}"
-    return [said, fitted_table(list(columns), list(zip(*columns.values(), strict=True)))]
+    return [said, Table.of(list(columns), list(zip(*columns.values(), strict=True))).text()]
 
 
 def _span(row: Prediction) -> str:

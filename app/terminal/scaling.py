@@ -8,9 +8,8 @@ from trainlaw.app.models.scopes import handling
 from trainlaw.app.predictions.scaling import ScalingPoint
 from trainlaw.app.terminal.predictions import formula_line
 from trainlaw.app.text import svg
-from trainlaw.app.text.csv import rows_as_csv
 from trainlaw.app.text.numbers import show_number, show_seconds
-from trainlaw.app.text.tables import fitted_lines, fitted_table
+from trainlaw.app.text.tables import Table, fitted_lines
 from trainlaw.formulas import Formula
 
 _FIELDS = ("n_gpus", "n_nodes", "batch", "time_s", "computing_s", "transfer_s", "latency_s", "speed_up")
@@ -46,7 +45,7 @@ def scaling_text(
     first = formula_line(formula, origin, "" if several else scaling_origin or "textbook all-reduce")
     shares = "" if several else "transfer, latency: shares of the time; "
     lines = ["", said, f"{shares}efficiency: 100 % where the all-reduce takes no time (null model)"]
-    return fitted_lines("\n".join([first, title, fitted_table(header, rows, indent="  "), *lines]))
+    return fitted_lines("\n".join([first, title, Table.of(header, rows).text(indent="  "), *lines]))
 
 
 def _shares(point: ScalingPoint) -> tuple[float, ...]:
@@ -60,7 +59,7 @@ def _percent(share: float) -> str:
 def scaling_csv(points: Sequence[ScalingPoint]) -> str:
     """Return one line per number of GPUs, in seconds and samples per second, next to perfect scaling."""
     rows = [[getattr(point, name) for name in _COLUMNS] for point in points]
-    return rows_as_csv(_COLUMNS, rows)
+    return Table.of(_COLUMNS, rows).csv()
 
 
 def scaling_json(points: Sequence[ScalingPoint]) -> str:

@@ -7,9 +7,8 @@ from math import isfinite
 from trainlaw.app.predictions.streams import StreamPlan
 from trainlaw.app.terminal.predictions import formula_line
 from trainlaw.app.text import svg
-from trainlaw.app.text.csv import rows_as_csv
 from trainlaw.app.text.numbers import show_percent, show_seconds, show_seconds_range
-from trainlaw.app.text.tables import fitted_lines, fitted_table
+from trainlaw.app.text.tables import Table, fitted_lines
 from trainlaw.formulas import Formula
 from trainlaw.validate.held_out_errors import OURS, overall_error
 
@@ -59,7 +58,7 @@ def plan_text(plan: StreamPlan, formula: Formula, origin: str = "a formula of la
         f"{schedule.speed_up:.3f}x (bounds {bounds})",
         f"  mean share of the GPU that a running layer occupies: {100 * tasks.work_s / tasks.total_s:.0f} %",
         "",
-        fitted_table(["streams", "makespan", "speed-up", "events"], streams, indent="  "),
+        Table.of(["streams", "makespan", "speed-up", "events"], streams).text(indent="  "),
         "",
         *_critical_lines(plan),
         "",
@@ -84,7 +83,7 @@ def _critical_lines(plan: StreamPlan) -> list[str]:
     return [
         f"critical path: {length} ({made_of})",
         f"its {len(rows)} longest tasks:",
-        fitted_table(["task", "kind", "time", "share of the path"], rows, indent="  "),
+        Table.of(["task", "kind", "time", "share of the path"], rows).text(indent="  "),
         "the whole path: --format csv, column on_critical_path",
     ]
 
@@ -114,7 +113,7 @@ def plan_csv(plan: StreamPlan) -> str:
         ]
         for task, layer in enumerate(plan.layers)
     ]  # fmt: skip
-    return rows_as_csv(header, rows)
+    return Table.of(header, rows).csv()
 
 
 def plan_json(plan: StreamPlan) -> str:

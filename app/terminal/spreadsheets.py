@@ -8,14 +8,14 @@ from trainlaw.app.text.tables import Table, fitted_lines
 from trainlaw.datasets.spreadsheets.answers import CHOICE, Answers, Issue
 from trainlaw.datasets.spreadsheets.cells import OF_FLAG
 from trainlaw.datasets.spreadsheets.conversion import Imported
-from trainlaw.datasets.spreadsheets.vocabulary import FLAG
+from trainlaw.datasets.spreadsheets.headings import FLAG
 
 _TITLES = {
     "columns": "Columns", "question": "Questions", "names": "Names", "cells": "Cells", "times": "Times",
 }  # fmt: skip
 _MOST_OF_A_KIND = 25
 _OURS = {
-    "time": "time_s", "throughput": "time_s", "batch": "batch_per_gpu", "global_batch": "batch_per_gpu",
+    "time": "time_s", "batch": "batch_per_gpu", "global_batch": "batch_per_gpu",
     "date": "bench_year", "gpus_per_node": "n_gpus", "dataset": "input_size_px, n_classes",
     "unit": "unit of the time", "check": "compared with the time",
     "mode": "rows of training", "accumulation": "rows without accumulation",
@@ -68,6 +68,11 @@ def rerun_command(file: str, given: Sequence[str], issues: Sequence[Issue]) -> s
         answer = list(issue.answer)
         if not answer or _has(tokens, answer):
             continue
+        if answer[0] == "--skip-rows" and answer[0] in tokens:
+            place = tokens.index(answer[0])
+            both = dict.fromkeys([*tokens[place + 1].split(","), *answer[1].split(",")])
+            tokens[place + 1] = ",".join(both)
+            continue
         if (
             answer[0] in ("--unit", "--decimal", "--batch-is", "--precision", "--sheet")
             and answer[0] in tokens
@@ -100,7 +105,7 @@ def given_words(answers: Answers, others: Sequence[tuple[str, object]]) -> list[
         tokens += ["--only", f"{column}={value}"]
     for option, text in (
         ("--unit", answers.unit), ("--batch-is", answers.batch_is), ("--decimal", answers.decimal),
-        ("--sheet", answers.sheet),
+        ("--sheet", answers.sheet), ("--skip-rows", ",".join(answers.skipped_rows)),
     ):  # fmt: skip
         tokens += [option, text] if text else []
     for option, is_given in (
@@ -117,6 +122,9 @@ def number_of_issues(made: Imported, command: str) -> str:
     number = number if made.issues else "nothing was written yet; check the columns"
     choice = f" (replace each {CHOICE})" if CHOICE in command else ""
     faults = [issue for issue in made.issues if not issue.options]
+    if faults and len(faults) == len(made.issues):
+        trust = ", or add --trust if the times are right" if faults[-1].kind == "times" else ""
+        return f"{made.name}: {number}; correct the file and import it again{trust}"
     first = "correct the file where no option is shown, and run" if faults else "run"
     return f"{made.name}: {number}; {first}{choice}: {command}"
 

@@ -102,9 +102,19 @@ class Table:
         ]
 
     def text(self, width: int | None = None, indent: str = "") -> str:
-        """Return the table for a terminal, at most `width` characters wide (None: the terminal's)."""
+        """Return the table for a terminal, at most `width` characters wide (None: the terminal's).
+
+        >>> print(Table.of(["name", "meaning"], [["rho", "base clock over boost clock"]]).text(24))
+        name  meaning
+        rho   base clock over
+              boost clock
+        >>> print(Table.of(["CNN", "mean over GPU groups"], [["vgg16", "12.6 %"]]).text(20))
+                mean over
+        CNN    GPU groups
+        vgg16      12.6 %
+        """
         numeric = [column.is_numeric for column in self.columns]
-        return fitted_table(self.header, self.shown, width, indent, numeric)
+        return _fitted_table(self.header, self.shown, width, indent, numeric)
 
     def csv(self) -> str:
         """Return CSV with the names of the columns; what is unknown (nan, None) is empty."""
@@ -220,7 +230,7 @@ def terminal_width() -> int:
     return shutil.get_terminal_size((_WIDTH_OF_PIPES, 24)).columns
 
 
-def fitted_table(
+def _fitted_table(
     header: Sequence[str],
     rows: Sequence[Sequence[object]],
     width: int | None = None,
@@ -230,15 +240,6 @@ def fitted_table(
     """Return rows as `text_table` does, at most `width` characters wide (None: terminal).
 
     Long text is wrapped first, then titles, then shorter text; numbers are never broken.
-
-    >>> print(fitted_table(["name", "meaning"], [["rho", "base clock over boost clock"]], 24))
-    name  meaning
-    rho   base clock over
-          boost clock
-    >>> print(fitted_table(["CNN", "mean over GPU groups"], [["vgg16", "12.6 %"]], 20))
-            mean over
-    CNN    GPU groups
-    vgg16      12.6 %
     """
     most, cells = width or terminal_width(), [[str(cell) for cell in row] for row in rows]
     table = text_table(header, cells, indent, numeric)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from trainlaw.datasets.files.open_documents import Merged, read_sheets
 from trainlaw.datasets.files.table_files import (
     MAX_COLUMNS,
     MAX_EMPTY_ROWS,
@@ -29,13 +30,14 @@ MAX_GRID_BYTES = 64 * 2**20
 MAX_GRID_ROWS = 200_000
 MAX_GRID_CELLS = 10_000_000  # of 32 bytes each
 _TEXTS = (".csv", ".tsv", ".txt", ".dat", ".md")
-_OTHERS = {".xls": "Excel's old format", ".ods": "OpenDocument", ".numbers": "Numbers", ".pdf": "PDF"}
+_OTHERS = {".xls": "Excel's old format", ".numbers": "Numbers", ".pdf": "PDF"}
 _SEPARATORS = ("\t", ";", ",", "|")
 # Columns that a script aligned with blanks, or separated by one.
 _BLANKS = (r"\s{2,}", r"\s+")
 _SAMPLE = 300
 # Different texts that are kept as one object each.
 _MOST_SHARED = 10_000
+_MERGED = re.compile(rb'<mergeCell ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f]")
 
 
@@ -43,11 +45,13 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f]")
 class Grid:
     """The cells of a sheet, row by row, all rows of one length; a text is stripped, an empty cell is None.
 
-    separator : of the cells of a text file, "" for a sheet.
+    separator : of the cells of a text file, "" for a sheet. merged : first row and column, last row and
+    column of merged cells, from 0.
     """
 
     rows: tuple[tuple[object, ...], ...]
     separator: str = ""
+    merged: tuple[tuple[int, int, int, int], ...] = ()
 
     @property
     def width(self) -> int:
@@ -58,16 +62,16 @@ class Grid:
 def read_grids(path: str | os.PathLike[str]) -> Mapping[str, Grid]:
     """Return the cells of a file by the name of the sheet, which is "" where a file has no sheets.
 
-    Read are .csv, .tsv, .txt, .dat and .md (also with .gz) in UTF-8, UTF-16 or Windows' Latin, .xlsx, .xlsm
-    and .parquet. Raises InputError for any other file and for one that is too large.
+    Read are .csv, .tsv, .txt, .dat and .md (also with .gz) in UTF-8, UTF-16 or Windows' Latin, .xlsx, .xlsm,
+    .ods and .parquet. Raises InputError for any other file and for one that is too large.
     """
     place = Path(path)
     zipped = place.suffix.lower() == ".gz"
     ending = (place.with_suffix("") if zipped else place).suffix.lower()
     if ending in _OTHERS:
         raise InputError(f"{place} is in {_OTHERS[ending]}; save the table as .xlsx or .csv")
-    if ending not in (*_TEXTS, ".xlsx", ".xlsm", ".parquet"):
-        known = ", ".join((*_TEXTS, ".xlsx", ".parquet"))
+    if ending not in (*_TEXTS, ".xlsx", ".xlsm", ".ods", ".parquet"):
+        known = ", ".join((*_TEXTS, ".xlsx", ".ods", ".parquet"))
         raise InputError(f"expected a table in {place} ({known}), got the suffix {ending!r}")
     check_size(place)
     if place.stat().st_size > MAX_GRID_BYTES:
@@ -81,17 +85,21 @@ def read_grids(path: str | os.PathLike[str]) -> Mapping[str, Grid]:
             )
         cells = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
         return {"": _grid([list(map(str, frame.columns)), *cells])}
+    if ending == ".ods":
+        sheets = read_sheets(place, 4 * MAX_GRID_BYTES, MAX_GRID_ROWS)
+        return {name: _grid(rows, "", merged) for name, (rows, merged) in sheets.items() if rows}
     return _sheets(place) if ending in (".xlsx", ".xlsm") else {"": _text_grid(_text(place, zipped), place)}
 
 
-def _grid(rows: Iterable[Sequence[object]], separator: str = "") -> Grid:
+def _grid(rows: Iterable[Sequence[object]], separator: str = "", merged: Iterable[Merged] = ()) -> Grid:
     shared: dict[str, str | None] = {}
     stripped = [tuple(trimmed([_cell(value, shared) for value in row])) for row in rows]
     width = max(map(len, stripped), default=0)
     for number, row in enumerate(stripped):
         if len(row) < width:
             stripped[number] = row + (None,) * (width - len(row))
-    return Grid(tuple(stripped), separator)
+    inside = (area for area in merged if area[0] < len(stripped) and area[1] < width)
+    return Grid(tuple(stripped), separator, tuple(inside))
 
 
 def _cell(value: object, shared: dict[str, str | None]) -> object:
@@ -220,7 +228,10 @@ def _sheets(place: Path) -> Mapping[str, Grid]:
         if unpacked > 4 * MAX_GRID_BYTES:
             raise InputError(f"expected at most {4 * MAX_GRID_BYTES} bytes in {place}, got {unpacked}")
         book = openpyxl.load_workbook(place, read_only=True, data_only=True)
-        found = {sheet.title: _grid(_used_rows(sheet, place)) for sheet in book.worksheets}
+        found = {
+            sheet.title: _grid(_used_rows(sheet, place), "", _merged(place, sheet))
+            for sheet in book.worksheets
+        }
         book.close()
     except InputError:
         raise
@@ -228,6 +239,25 @@ def _sheets(place: Path) -> Mapping[str, Grid]:
     except Exception as error:
         raise InputError(f"{place} is not an Excel table: {one_line(error)}") from None
     return {name: grid for name, grid in found.items() if grid.rows}
+
+
+def _merged(place: Path, sheet: object) -> list[Merged]:
+    """Return the merged cells of a sheet, which openpyxl leaves out where it reads row by row."""
+    with zipfile.ZipFile(place) as archive:
+        content = archive.read(sheet._worksheet_path)  # type: ignore[attr-defined]
+    found = []
+    for match in islice(_MERGED.finditer(content), MAX_GRID_ROWS):
+        left, top, right, bottom = (part.decode() for part in match.groups())
+        found.append((int(top) - 1, _column(left), int(bottom) - 1, _column(right)))
+    return found
+
+
+def _column(letters: str) -> int:
+    """Return the place of a column from 0; "A" is 0 and "AA" 26."""
+    place = 0
+    for letter in letters:
+        place = 26 * place + ord(letter) - ord("A") + 1
+    return place - 1
 
 
 def _used_rows(sheet: object, place: Path) -> list[Sequence[object]]:

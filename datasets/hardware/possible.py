@@ -63,7 +63,7 @@ def has_link(gpu: Gpu, link: str) -> bool:
 
 
 def impossible_setup(gpu: Gpu, precision: str | None, link: str | None, n_gpus: int, n_nodes: int) -> str:
-    """Return why a GPU or a node cannot train so, and what to do; "" where it can, as far as is known."""
+    """Return why a GPU or a node cannot train so, and what to do; "" where nothing known prevents it."""
     if not has_precision(gpu, precision):
         return f"{gpu.gpu} has no {precision}; choose precision fp32"
     if link and n_gpus > n_nodes and not has_link(gpu, link):

@@ -18,7 +18,8 @@ class Answers:
 
     columns : our name to the heading. values : (our column, text in the file) to our value. constants : our
     column to the value of all rows. unit, batch_is, decimal, sheet : "" where they were not given. only :
-    column and value of the rows to keep. skip_unmeasured : leave out rows without a time. fill_down : an
+    column and value of the rows to keep. skipped_rows : to leave out, as messages call them.
+    skip_unmeasured : leave out rows without a time. fill_down : an
     empty GPU or CNN is that of the row above. trust : import times that are far from the built-in formula.
     confirmed : the columns were read as meant.
     """
@@ -31,6 +32,7 @@ class Answers:
     batch_is: str = ""
     decimal: str = ""
     sheet: str = ""
+    skipped_rows: tuple[str, ...] = ()
     skip_unmeasured: bool = False
     fill_down: bool = False
     trust: bool = False
@@ -42,13 +44,14 @@ class Issue:
     """One question or fault of a file.
 
     kind : "columns", "question", "names", "cells" or "times". text : what is wrong or open. rows : where, as
-    spreadsheets count them, none for the whole file. options : command-line options that answer it, each the
+    spreadsheets count them, with the sheet where several are read; none for the whole file. options :
+    command-line options that answer it, each the
     list of its words; one is the answer, several are a choice.
     """
 
     kind: str
     text: str
-    rows: tuple[int, ...] = ()
+    rows: tuple[int | str, ...] = ()
     options: tuple[tuple[str, ...], ...] = ()
 
     @property
@@ -95,15 +98,15 @@ def meant(text: str, error: TrainlawError) -> tuple[str, ...]:
     return tuple(near) if len(near) > 1 and len(first) > 1 else ()
 
 
-def grouped(found: Iterable[tuple[str, int]]) -> Mapping[str, tuple[int, ...]]:
+def grouped(found: Iterable[tuple[str, int | str]]) -> Mapping[str, tuple[int | str, ...]]:
     """Return the rows of each text, in the order of first appearance."""
-    rows: dict[str, list[int]] = {}
+    rows: dict[str, list[int | str]] = {}
     for text, row in found:
         rows.setdefault(text, []).append(row)
     return {text: tuple(dict.fromkeys(where)) for text, where in rows.items()}
 
 
-def rows_of(numbers: Sequence[int], chosen: Iterable[bool]) -> tuple[int, ...]:
+def rows_of(numbers: Sequence[int | str], chosen: Iterable[bool]) -> tuple[int | str, ...]:
     """Return the numbers of the chosen rows, each once."""
     return tuple(
         dict.fromkeys(number for number, is_chosen in zip(numbers, chosen, strict=True) if is_chosen)

@@ -2,14 +2,28 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from trainlaw.datasets.files.numbers import decimal_marks, is_number
 from trainlaw.datasets.spreadsheets.answers import SKIP, Answers, Issue, choices, grouped, rows_of
 from trainlaw.datasets.spreadsheets.columns import MappedColumn
-from trainlaw.datasets.spreadsheets.layout import SheetTable
-from trainlaw.datasets.spreadsheets.quantities import Unit, parse_unit
+from trainlaw.datasets.spreadsheets.headings import (
+    ACCUMULATION,
+    CHECK,
+    DATASET,
+    DATE,
+    FLAG,
+    IMAGES_PER_EPOCH,
+    ITERATIONS,
+    MODE,
+    TIME,
+    UNIT,
+)
+from trainlaw.datasets.spreadsheets.phrases import Names
+from trainlaw.datasets.spreadsheets.quantities import Unit, parse_unit, unit_choices
+from trainlaw.datasets.spreadsheets.shapes import Label, LongTable
 from trainlaw.datasets.spreadsheets.values import (
     DATASETS,
     DEFAULT_PRECISION,
@@ -22,19 +36,11 @@ from trainlaw.datasets.spreadsheets.values import (
     year_of,
     yes_or_no,
 )
-from trainlaw.datasets.spreadsheets.vocabulary import (
-    ACCUMULATION,
-    CHECK,
-    DATASET,
-    DATE,
-    FLAG,
-    MODE,
-    RATE,
-    TIME,
-    UNIT,
-)
+from trainlaw.datasets.spreadsheets.words import groups
 from trainlaw.formulas.errors import InputError, shown
 
+T = TypeVar("T")
+_FORWARD = frozenset(groups("phrase")["inference"])
 _LEADING_NUMBER = re.compile(r"[-+]?[\d.,'\u00a0\u202f ]*\d")
 _FLAGS_OF: Mapping[str, tuple[str, ...]] = {
     "precision": ("amp", "fp16", "bf16", "tf32"), "layout": ("channels_last",),
@@ -51,14 +57,18 @@ _WITHOUT: Mapping[str, str] = {
 class Rows:
     """The rows of a table that are to be read, with what is needed to read a cell.
 
-    cells : by our name of the column, one per row. numbers : of the rows in the file. decimal : mark.
+    cells : by our name of the column, one per row. numbers : of the rows in the file. units : of the times as
+    headers and titles say, and which are rates; check_units : of the second measure. decimal : mark.
     """
 
     cells: Mapping[str, list[object]]
-    numbers: tuple[int, ...]
+    numbers: tuple[Label, ...]
     columns: Mapping[str, MappedColumn]
     answers: Answers
     decimal: str
+    units: tuple[Unit | None, ...] = ()
+    check_units: tuple[Unit | None, ...] = ()
+    rates: tuple[bool | None, ...] = ()
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -72,7 +82,7 @@ class Rows:
         value : returns None for a cell that is no value.
         """
         found: list[object] = []
-        bad: list[tuple[str, int]] = []
+        bad: list[tuple[str, Label]] = []
         for cell, number in zip(self.cells[target], self.numbers, strict=True):
             own = self.said(target, cell)
             read = None if own is None else value(own)
@@ -107,49 +117,40 @@ class Rows:
         return [None] * len(self)
 
 
-def chosen_rows(
-    table: SheetTable, columns: Mapping[str, MappedColumn], answers: Answers, issues: list[Issue]
-) -> Rows:
+def chosen_rows(table: LongTable, answers: Answers, issues: list[Issue]) -> Rows:
     """Return the rows that the user wants, without those that were not measured."""
-    keep = np.ones(len(table.rows), dtype=bool)
-    for heading, value in answers.only:
-        if heading not in table.headings:
-            raise InputError(f"--only {heading}={value}: the file has no column {heading!r}")
-        keep &= np.array([str(cell) == value for cell in table.column(heading)], dtype=bool)
-    keep &= ~_skipped(table, columns, answers)
-    measured = next((name for name in ("time_s", TIME, RATE) if name in columns), None)
-    if measured is not None:
-        cells = table.column(columns[measured].heading)
-        without = keep & np.array([is_unmeasured(cell) for cell in cells], dtype=bool)
-        if without.any() and not answers.skip_unmeasured:
-            texts = dict.fromkeys(
-                str(cell or "empty") for cell, row in zip(cells, without, strict=True) if row
-            )
-            issues.append(
-                Issue(
-                    "question",
-                    f"rows without a time ({', '.join(texts)[:80]}): leave them out?",
-                    rows_of(table.numbers, without),
-                    (("--skip-unmeasured",),),
-                )
-            )
-        keep &= ~without
-    cells_of = {
-        name: [cell for cell, kept in zip(table.column(column.heading), keep, strict=True) if kept]
-        for name, column in columns.items()
-    }
-    kept_numbers = tuple(number for number, kept in zip(table.numbers, keep, strict=True) if kept)
-    rows = Rows(cells_of, kept_numbers, columns, answers, ".")
-    return Rows(_filled(rows, issues), rows.numbers, columns, answers, _decimal_mark(rows, table, issues))
+    keep = ~_skipped(table, answers)
+    cells = table.cells.get(TIME, [])
+    without = keep & np.array([is_unmeasured(cell) for cell in cells], dtype=bool)
+    if without.any() and not answers.skip_unmeasured:
+        texts = dict.fromkeys(str(cell or "empty") for cell, row in zip(cells, without, strict=True) if row)
+        text = f"rows without a time ({', '.join(texts)[:80]}): leave them out?"
+        issues.append(Issue("question", text, rows_of(table.numbers, without), (("--skip-unmeasured",),)))
+    places = np.flatnonzero(keep & ~without).tolist()
+
+    def kept(values: Sequence[T]) -> list[T]:
+        return [values[place] for place in places] if len(places) < len(values) else list(values)
+
+    cells_of = {name: kept(column) for name, column in table.cells.items()}
+    if CHECK in table.columns:
+        cells_of[CHECK] = kept(table.checks)
+    rows = Rows(
+        cells_of, tuple(kept(table.numbers)), table.columns, answers, ".",
+        tuple(kept(table.units)), tuple(kept(table.check_units)), tuple(kept(table.rates)),
+    )  # fmt: skip
+    filled = replace(rows, cells=_filled(rows, issues))
+    return replace(filled, decimal=_decimal_mark(filled, table.separator, issues))
 
 
-def _skipped(table: SheetTable, columns: Mapping[str, MappedColumn], answers: Answers) -> np.ndarray:
+def _skipped(table: LongTable, answers: Answers) -> np.ndarray:
     """Return which rows hold a value that the user wants to leave out, (n_rows,)."""
-    skipped = np.zeros(len(table.rows), dtype=bool)
+    skipped = np.zeros(len(table.numbers), dtype=bool)
     for (name, text), value in answers.values.items():
-        if value == SKIP and name in columns:
-            cells = table.column(columns[name].heading)
-            skipped |= np.array([str(cell) == text for cell in cells], dtype=bool)
+        own = TIME if name == "time_s" else name
+        if value == SKIP and own in table.cells:
+            skipped |= np.array([str(cell) == text for cell in table.cells[own]], dtype=bool)
+    if answers.skipped_rows:
+        skipped |= np.array([str(number) in answers.skipped_rows for number in table.numbers], dtype=bool)
     return skipped
 
 
@@ -159,7 +160,7 @@ def _filled(rows: Rows, issues: list[Issue]) -> Mapping[str, list[object]]:
     for name in ("gpu", "cnn"):
         cells = rows.cells.get(name, [])
         gaps = [cell is None for cell in cells]
-        if not any(gaps) or all(gaps):
+        if not any(gaps) or all(gaps) or name in rows.answers.constants:
             continue
         if not rows.answers.fill_down:
             text = f"{rows.columns[name].heading}: empty cells below filled ones: does the cell above hold?"
@@ -169,19 +170,19 @@ def _filled(rows: Rows, issues: list[Issue]) -> Mapping[str, list[object]]:
     return filled
 
 
-def _decimal_mark(rows: Rows, table: SheetTable, issues: list[Issue]) -> str:
+def _decimal_mark(rows: Rows, separator: str, issues: list[Issue]) -> str:
     """Return the decimal mark of the numbers in texts; append an issue where it is not clear."""
     if rows.answers.decimal:
         return "," if rows.answers.decimal == "comma" else "."
-    numeric = {*NUMBERS, TIME, RATE, "time_s"}
+    numeric = {*NUMBERS, TIME}
     numbers_of = [cells for name, cells in rows.cells.items() if name in numeric]
     texts = dict.fromkeys(text for cells in numbers_of for cell in cells if (text := _number_in(cell)))
     marks = decimal_marks(texts)
     sure = marks & {".", ","}
-    unclear = {"?,"} | ({"?."} if table.separator == ";" else set())
-    if len(sure) == 1 and not (sure == {"."} and "?," in marks and table.separator == ";"):
+    unclear = {"?,"} | ({"?."} if separator == ";" else set())
+    if len(sure) == 1 and not (sure == {"."} and "?," in marks and separator == ";"):
         return next(iter(sure))
-    likely = "," if "," in sure or table.separator == ";" else "."
+    likely = "," if "," in sure or separator == ";" else "."
     if len(sure) == 2 or marks & unclear:
         doubtful = [text for text in texts if "," in text or "." in text]
         examples = ", ".join(doubtful[:50])[:60]
@@ -220,7 +221,17 @@ def _whole(rows: Rows) -> Callable[[object], object]:
 #: Columns of whole numbers and other numbers, with what a cell must hold.
 NUMBERS: Mapping[str, str] = {
     **dict.fromkeys(
-        ("batch", "batch_per_gpu", "global_batch", "n_gpus", "n_nodes", "gpus_per_node", "n_classes"),
+        (
+            "batch",
+            "batch_per_gpu",
+            "global_batch",
+            "n_gpus",
+            "n_nodes",
+            "gpus_per_node",
+            "n_classes",
+            IMAGES_PER_EPOCH,
+            ITERATIONS,
+        ),
         "a whole number of at least 1",
     ),
     "input_size_px": "the side of a square image in pixels",
@@ -245,25 +256,29 @@ def read_numbers(rows: Rows, issues: list[Issue]) -> dict[str, np.ndarray]:
     return found
 
 
-def read_words(rows: Rows, issues: list[Issue]) -> dict[str, list[object]]:
+def read_words(rows: Rows, names: Names, issues: list[Issue]) -> dict[str, list[object]]:
     """Return precision, layout and compilation where the file has them, as a column or as yes and no."""
     found: dict[str, list[object]] = {}
-    for name, known in SPELLINGS.items():
+    for name in SPELLINGS:
         flags = [flag for flag in _FLAGS_OF[name] if f"{FLAG}{flag}" in rows.cells]
         if name in rows.cells:
-            found[name] = _words(rows, name, known, issues)
+            found[name] = _words(rows, name, names, issues)
         elif flags:
             found[name] = _of_flags(rows, name, flags, issues)
     return found
 
 
-def _words(rows: Rows, name: str, words: Mapping[str, str], issues: list[Issue]) -> list[object]:
+def _words(rows: Rows, name: str, names: Names, issues: list[Issue]) -> list[object]:
+    words = SPELLINGS[name]
     values: list[object] = []
-    unknown: list[tuple[str, int]] = []
+    unknown: list[tuple[str, Label]] = []
     for cell, number in zip(rows.cells[name], rows.numbers, strict=True):
         own = rows.said(name, cell)
         text = str(int(own) if isinstance(own, float) and own.is_integer() else own).strip().lower()
         word = words.get(text, words.get(text.replace(" ", "-").replace("torch.", "")))
+        if word is None and name == "precision" and not yes_or_no(own):
+            # "fp16 (AMP)", "einfach (FP32)"
+            word = names.phrase(text).said.get("precision")
         if word is None and name == "compilation" and yes_or_no(own) is False:
             word = _WITHOUT[name]
         if word is None:
@@ -291,7 +306,8 @@ def _of_flags(rows: Rows, name: str, flags: list[str], issues: list[Issue]) -> l
 
         def value(cell: object, flag: str = flag, words: Mapping[str, str] = words) -> object:
             if (answer := yes_or_no(cell)) is not None:
-                return flag if answer else ""
+                # A switch called fp16, as trainers have it, turns mixed precision on.
+                return ("amp" if flag == "fp16" else flag) if answer else ""
             return words.get(str(cell).strip().lower())
 
         read = rows.read(f"{FLAG}{flag}", value, f"yes or no (or --value {flag}:TEXT=VALUE)", issues)
@@ -301,19 +317,21 @@ def _of_flags(rows: Rows, name: str, flags: list[str], issues: list[Issue]) -> l
 
 def check_meaning(rows: Rows, issues: list[Issue]) -> None:
     """Append an issue for rows that were no plain training: inference, accumulated gradients."""
-    if MODE in rows.cells:
+    for column in (MODE, "timed_parts"):
+        if column not in rows.cells:
+            continue
+        # The runs schema names more parts than these; only those without a backward pass are refused here.
+        is_wrong = _is_no_training if column == MODE else _is_forward
         others = [
             (str(cell), number)
-            for cell, number in zip(rows.cells[MODE], rows.numbers, strict=True)
-            if cell is not None and str(rows.said(MODE, cell)).strip().lower() not in TRAINING
+            for cell, number in zip(rows.cells[column], rows.numbers, strict=True)
+            if cell is not None and is_wrong(str(rows.said(column, cell)))
         ]
-        heading = rows.columns[MODE].heading
-        trained = dict.fromkeys(
-            str(cell) for cell in rows.cells[MODE] if str(cell).strip().lower() in TRAINING
-        )
+        heading = rows.columns[column].heading
+        trained = dict.fromkeys(str(cell) for cell in rows.cells[column] if not is_wrong(str(cell)))
         for text, where in grouped(others).items():
             options = choices("--only", trained, f"{heading}=") or choices(
-                "--value", ("training",), f"{MODE}:{text}="
+                "--value", [SKIP], f"{column}:{text}="
             )
             issues.append(
                 Issue("question", f"{heading}: rows of {shown(text)} are no training", where, options[:1])
@@ -326,10 +344,20 @@ def check_meaning(rows: Rows, issues: list[Issue]) -> None:
             issues.append(Issue("cells", text, rows_of(rows.numbers, several), (("--only", f"{heading}=1"),)))
 
 
+def _is_no_training(text: str) -> bool:
+    return text.strip().lower() not in TRAINING
+
+
+def _is_forward(text: str) -> bool:
+    return text.strip().lower() in _FORWARD
+
+
 def read_sizes(rows: Rows, numbers: Mapping[str, np.ndarray], issues: list[Issue]) -> dict[str, object]:
     """Return input sizes in px and classes, of their columns or else of the data set that is named."""
     found: dict[str, object] = {
-        name: numbers[name] for name in ("input_size_px", "n_classes") if name in numbers
+        name: numbers[name]
+        for name in ("input_size_px", "n_classes", IMAGES_PER_EPOCH, ITERATIONS)
+        if name in numbers
     }
     if DATASET not in rows.cells:
         return found
@@ -337,14 +365,14 @@ def read_sizes(rows: Rows, numbers: Mapping[str, np.ndarray], issues: list[Issue
     def value(cell: object) -> object:
         text = re.sub(r"[^a-z0-9]", "", str(cell).lower())
         # "synthetic" says nothing about sizes.
-        return (None, None) if re.match("synth|random|dummy|fake|real", text) else DATASETS.get(text)
+        return (None, None, None) if re.match("synth|random|dummy|fake|real", text) else DATASETS.get(text)
 
     expected = f"one of {', '.join(DATASETS)} (or --value {DATASET}:TEXT=NAME)"
     pairs = [
-        pair if isinstance(pair, tuple) else (None, None)
+        pair if isinstance(pair, tuple) else (None, None, None)
         for pair in rows.read(DATASET, value, expected, issues)
     ]
-    for place, name in enumerate(("input_size_px", "n_classes")):
+    for place, name in enumerate(("input_size_px", "n_classes", IMAGES_PER_EPOCH)):
         found.setdefault(name, [pair[place] for pair in pairs])
     return found
 
@@ -355,56 +383,61 @@ def read_years(rows: Rows) -> list[object] | None:
 
 
 def read_measured(rows: Rows, issues: list[Issue]) -> tuple[np.ndarray, list[Unit | None]]:
-    """Return the measured numbers, nan where a cell is none, and the unit of each, None without one."""
-    name = next(name for name in ("time_s", TIME, RATE) if name in rows.cells)
-    numbers, units = _measured(rows, name, issues)
+    """Return the measured numbers, nan where a cell is none, and the unit of each, None without one.
+
+    A unit in a cell is preferred to what the user says, and that to the unit of the header.
+    """
+    numbers, stated = _measured(rows, TIME, issues)
+    said = _said_unit(rows.answers)
+    units = [own or said or header for own, header in zip(stated, rows.units, strict=True)]
     if UNIT in rows.cells:
         units = [
-            unit or (parse_unit(str(cell)) if cell is not None else None)
-            for unit, cell in zip(units, rows.cells[UNIT], strict=True)
+            own or said or (parse_unit(str(cell)) if cell is not None else None) or header
+            for own, cell, header in zip(stated, rows.cells[UNIT], rows.units, strict=True)
         ]
     return numbers, units
 
 
+def _said_unit(answers: Answers) -> Unit | None:
+    if not answers.unit:
+        return None
+    if (unit := parse_unit(answers.unit)) is None:
+        raise InputError(
+            f"--unit: expected a unit such as {', '.join(unit_choices())}, got {shown(answers.unit)}"
+        )
+    return unit
+
+
 def read_check(rows: Rows) -> tuple[np.ndarray, list[Unit | None]] | None:
     """Return a second measure of the same runs as `read_measured` does, None without one."""
-    return _measured(rows, CHECK, []) if CHECK in rows.cells else None
+    if CHECK not in rows.cells:
+        return None
+    numbers, stated = _measured(rows, CHECK, [])
+    return numbers, [own or header for own, header in zip(stated, rows.check_units, strict=True)]
 
 
 def _measured(rows: Rows, name: str, issues: list[Issue]) -> tuple[np.ndarray, list[Unit | None]]:
-    column, cells = rows.columns[name], rows.cells[name]
+    heading, cells = rows.columns[name].heading, rows.cells[name]
     dates = [is_date(cell) for cell in cells]
     if any(dates):
-        text = f"{column.heading}: the spreadsheet made dates of numbers; enter them again as numbers"
+        text = f"{heading}: the spreadsheet made dates of numbers; enter them again as numbers"
         issues.append(Issue("cells", text, rows_of(rows.numbers, dates)))
     numbers, units = np.full(len(cells), np.nan), list[Unit | None]([None]) * len(cells)
     for place, (cell, made) in enumerate(zip(cells, dates, strict=True)):
         if not made:
-            numbers[place], units[place] = quantity(cell, rows.decimal)
+            numbers[place], units[place] = quantity(rows.said("time_s", cell), rows.decimal)
     bad = [
         (str(cell), number)
         for cell, number, value, made in zip(cells, rows.numbers, numbers, dates, strict=True)
         if not (made or value > 0)
     ]
     issues += [
-        Issue("cells", f"{column.heading}: expected a number above 0, got {shown(text)}", where)
+        Issue(
+            "cells",
+            f"{heading}: expected a number above 0, got {shown(text)}; leave it out?",
+            where,
+            choices("--value", [SKIP], f"time_s:{text}="),
+        )
         for text, where in grouped(bad).items()
     ]
-    return np.where(numbers > 0, numbers, np.nan), _units(rows, column, units, issues)
-
-
-def _units(
-    rows: Rows, column: MappedColumn, units: Sequence[Unit | None], issues: list[Issue]
-) -> list[Unit | None]:
-    differing = [
-        unit is not None and column.unit is not None and unit.text != column.unit.text for unit in units
-    ]
-    if any(differing) and not rows.answers.unit:
-        issues.append(
-            Issue(
-                "cells",
-                f"{column.heading}: cells state another unit than the header",
-                rows_of(rows.numbers, differing),
-            )
-        )
-    return [unit or column.unit for unit in units]
+    return np.where(numbers > 0, numbers, np.nan), units

@@ -1,36 +1,57 @@
-"""Which column of a spreadsheet is which of ours: what the user said, else what the headings mean."""
+"""What each column of a table is: what the user said, else its values, else the words of its heading."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from trainlaw.datasets.measurements.runs import RUN_COLUMNS
 from trainlaw.datasets.spreadsheets.answers import Answers, Issue, choices
-from trainlaw.datasets.spreadsheets.layout import SheetTable
-from trainlaw.datasets.spreadsheets.quantities import Unit
-from trainlaw.datasets.spreadsheets.vocabulary import (
+from trainlaw.datasets.spreadsheets.blocks import Block
+from trainlaw.datasets.spreadsheets.contents import Content, content_of
+from trainlaw.datasets.spreadsheets.headings import (
     BATCH,
-    CHECK,
     DATASET,
+    EPOCH_TIME,
     FLAG,
     GLOBAL_BATCH,
     GPUS_PER_NODE,
     IGNORED,
+    IMAGES_PER_EPOCH,
+    ITERATIONS,
+    MEASURES,
     MODE,
     OTHER_TIME,
     RATE,
     TIME,
+    UNIT,
     Meaning,
     near_target,
     read_heading,
 )
+from trainlaw.datasets.spreadsheets.phrases import Names
+from trainlaw.datasets.spreadsheets.quantities import Unit
+from trainlaw.datasets.spreadsheets.values import (
+    is_unmeasured,
+)
+from trainlaw.datasets.spreadsheets.words import groups
 from trainlaw.formulas.errors import InputError, check_name, unknown_name
 
 _SCHEMA = tuple(column.name for column in RUN_COLUMNS)
 #: Names that --column and --set take.
-OUR_NAMES = (*_SCHEMA, TIME, RATE, BATCH, GLOBAL_BATCH, GPUS_PER_NODE, MODE, DATASET)
+OUR_NAMES = (
+    *_SCHEMA, TIME, RATE, BATCH, GLOBAL_BATCH, GPUS_PER_NODE, MODE, DATASET, IMAGES_PER_EPOCH, ITERATIONS,
+)  # fmt: skip
 _MEDIAN = re.compile(r"median|p50", re.IGNORECASE)
 _BATCHES = (BATCH, "batch_per_gpu", GLOBAL_BATCH)
+_COUNTS = (*_BATCHES, "n_gpus", "input_size_px", "n_nodes")
+_INFERENCE = frozenset(groups("phrase")["inference"])
+_AS_THEY_ARE = (IGNORED, DATASET, UNIT, "date", "framework", "framework_version", "data")
+_SAMPLE = 60  # different values of a column that are looked at
+_MOST = 0.7  # share of the values that must agree
+# What a header says next to GPUs, precisions and so on makes it another thing, such as the memory of a GPU.
+_UNRELATED = 2
+_MOST_BATCH = 8192
+_LEAST_GPU = 500  # "3090" next to other GPUs is one
 
 
 @dataclass(frozen=True)
@@ -43,133 +64,413 @@ class MappedColumn:
     is_guess: bool = True
 
 
-def mapped_columns(
-    table: SheetTable, answers: Answers, issues: list[Issue]
-) -> tuple[dict[str, MappedColumn], list[str]]:
-    """Return the columns that are read, by our name, and notes on the others; append to `issues`."""
-    chosen = _stated(table, answers)
-    taken = {column.heading for column in chosen.values()}
-    meanings = {heading: _meaning(heading, table) for heading in table.headings if heading not in taken}
-    if "cnn" not in {*chosen, *(meaning.target for meaning in meanings.values())}:
-        # Among runs, "network" is the fabric; in a table without CNNs it is the CNN.
-        meanings = {
-            heading: Meaning("cnn") if heading.lower() == "network" else meaning
-            for heading, meaning in meanings.items()
-        }
-    by_target: dict[str, list[str]] = {}
-    for heading, meaning in meanings.items():
-        by_target.setdefault(_joint(meaning.target), []).append(heading)
-    left = {heading: "" for target in ("", IGNORED, OTHER_TIME) for heading in by_target.pop(target, [])}
-    for target, headings in by_target.items():
-        if target in chosen or target in answers.constants or (target == TIME and _has_time(chosen)):
-            left |= dict.fromkeys(headings, "another column was named")
-            continue
-        best = _best(target, headings, meanings, issues)
-        left |= dict.fromkeys((heading for heading in headings if heading != best), f"{best} is read instead")
-        found = meanings[best]
-        if target == TIME and (other := _other_measure(best, headings, meanings)):
-            chosen[CHECK] = MappedColumn(other, CHECK, meanings[other].unit)
-            left.pop(other)
-        chosen[found.target] = MappedColumn(best, found.target, found.unit, not found.is_exact)
-    return chosen, _left_notes(left, meanings, chosen, issues)
+@dataclass(frozen=True)
+class Measure:
+    """A column of times or throughputs: its place in the block, what it means, and what its header says."""
+
+    place: int
+    heading: str
+    meaning: Meaning
+    said: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether the numbers are throughputs."""
+        return self.meaning.target == RATE
 
 
-def _stated(table: SheetTable, answers: Answers) -> dict[str, MappedColumn]:
-    chosen = {}
+@dataclass
+class Columns:
+    """The columns of a block.
+
+    keys : place of each of our columns. measures : of times and
+    throughputs. extra : our columns that texts of a column name besides, with its place. notes : on columns
+    that are not read. unknown : places of columns of which nothing is known.
+    """
+
+    keys: dict[str, int] = field(default_factory=dict)
+    sure: set[str] = field(default_factory=set)
+    measures: list[Measure] = field(default_factory=list)
+    extra: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    unknown: list[int] = field(default_factory=list)
+
+
+def read_columns(
+    block: Block, answers: Answers, names: Names, known: Iterable[str], issues: list[Issue]
+) -> Columns:
+    """Return what the columns of a block are; append to `issues`.
+
+    known : our columns that titles, sections or the user give.
+    """
+    reader = _Reader(block, answers, names, issues)
+    reader.read()
+    found = reader.found
+    have = {*known, *found.keys, *found.extra, *answers.constants}
+    have |= {kind for measure in found.measures for kind in measure.said}
+    if not have & set(_BATCHES):
+        reader.guess_batch()
+    if not found.measures:
+        reader.guess_time()
+    found.extra = {kind: place for kind, place in found.extra.items() if kind not in found.keys}
+    reader.note_left(have)
+    return found
+
+
+def answers_time(answers: Answers) -> bool:
+    """Return whether the user named the column of the times."""
+    return bool({"time_s", TIME, RATE} & set(answers.columns))
+
+
+def check_named(blocks: Iterable[Block], answers: Answers) -> None:
+    """Raise InputError for a column that the user named and no table has."""
+    headings = [heading for block in blocks for heading in block.headings]
     for ours, heading in answers.columns.items():
         check_name("column", ours, OUR_NAMES)
-        if heading not in table.headings:
-            raise InputError(f"--column {ours}={heading}: {unknown_name('column', heading, table.headings)}")
-        unit = _meaning(heading, table).unit
-        target = (RATE if unit and unit.is_rate else TIME) if ours in ("time_s", TIME, RATE) else ours
-        chosen[target] = MappedColumn(heading, target, unit, is_guess=False)
-    return chosen
+        if heading not in headings:
+            raise InputError(f"--column {ours}={heading}: {unknown_name('column', heading, headings)}")
 
 
-def _meaning(heading: str, table: SheetTable) -> Meaning:
-    """Return what a heading means, read together with the header above it where it means nothing alone."""
-    meaning = read_heading(re.sub(r" \[column [A-Z]+\]$", "", heading))
-    place = table.headings.index(heading)
-    if heading == "#" and place and read_heading(table.headings[place - 1]).target == "gpu":
-        # MLPerf's tables have the number of accelerators next to their name.
-        return Meaning("n_gpus")
-    group = table.groups[place]
-    if not group:
-        return replace(meaning, target=TIME) if meaning.target == "time_s" else meaning
-    together = read_heading(f"{group} {heading}")
-    if together.target in (OTHER_TIME, IGNORED) and meaning.unit is not None:
-        return together
-    return meaning if meaning.target else together
+class _Reader:
+    """Finds what the columns of a block are.
 
+    contents : of each column by its place. left : places of columns that are not read, with the reason.
+    """
 
-def _joint(target: str) -> str:
-    """Return one name for the targets of which only one is read: the time, as time or throughput."""
-    return TIME if target in (RATE, "time_s") else target
+    def __init__(self, block: Block, answers: Answers, names: Names, issues: list[Issue]) -> None:
+        self.block, self.answers, self.names, self.issues = block, answers, names, issues
+        self.found = Columns()
+        self.contents: dict[int, Content] = {}
+        self.left: dict[int, str] = {}
+        self.candidates: dict[str, list[tuple[int, Meaning]]] = {}
 
+    def read(self) -> None:
+        """Find the keys and the measures."""
+        found = self.found
+        self._take_named()
+        taken = {*found.keys.values(), *(measure.place for measure in found.measures)}
+        for place in range(len(self.block.headings)):
+            if place in taken:
+                continue
+            content = self.contents[place] = content_of(self.block.cells(place), self.names)
+            meaning, said = self._heading(place)
+            target = self._target(place, meaning, said)
+            if target in (*MEASURES, EPOCH_TIME):
+                if answers_time(self.answers):
+                    self.left[place] = "another column was named"
+                else:
+                    found.measures.append(self._measure(place, replace(meaning, target=target), said))
+            elif target in ("", IGNORED, OTHER_TIME):
+                self.left[place] = ""
+                found.unknown += [place] if not target else []
+            else:
+                self.candidates.setdefault(target, []).append((place, meaning))
+                # What texts name besides what the column is: "ResNet-50 (bs 64)".
+                for kind in content.kinds:
+                    if kind != target and kind in ("gpu", "cnn", "precision", *_COUNTS):
+                        found.extra.setdefault(kind, place)
+        for target, columns in self.candidates.items():
+            self._add_key(target, columns)
+        self._keep_best()
 
-def _has_time(chosen: Mapping[str, MappedColumn]) -> bool:
-    return bool({TIME, RATE} & set(chosen))
+    def _take_named(self) -> None:
+        block, answers, found = self.block, self.answers, self.found
+        for ours, heading in answers.columns.items():
+            if heading not in block.headings:
+                continue
+            place = block.headings.index(heading)
+            if ours in ("time_s", TIME, RATE):
+                meaning = read_heading(re.sub(r" \[column [A-Z]+\]$", "", heading))
+                unit = meaning.unit
+                targets = {read_heading(text).target for text in block.headings} | set(answers.constants)
+                is_epoch = meaning.target == EPOCH_TIME and bool(
+                    targets & {ITERATIONS, IMAGES_PER_EPOCH, DATASET}
+                )
+                if unit is not None and unit.counted == "epoch" and not is_epoch:
+                    unit = replace(unit, counted="iteration")
+                is_rate = ours == RATE or (unit is not None and unit.is_rate)
+                target = EPOCH_TIME if is_epoch else RATE if is_rate else TIME
+                found.measures.append(Measure(place, heading, Meaning(target, unit)))
+            else:
+                found.keys[ours] = place
+                found.sure.add(ours)
 
+    def _heading(self, place: int) -> tuple[Meaning, Mapping[str, str]]:
+        """Return what a header means, with its upper lines, and which GPU, batch and so on it says."""
+        block, names = self.block, self.names
+        path = block.paths[place]
+        if not path:
+            return Meaning(""), {}
+        leaf = path[-1]
+        meaning = read_heading(leaf)
+        if leaf == "#" and place and read_heading((block.paths[place - 1] or ("",))[-1]).target == "gpu":
+            # MLPerf's tables have the number of accelerators next to their name.
+            return Meaning("n_gpus"), {}
+        said: dict[str, str] = {}
+        unit, iterations, phases = meaning.unit, 1.0, set()
+        for text in path:
+            phrase = names.phrase(text)
+            phases.add(phrase.phase)
+            iterations = max(iterations, phrase.iterations)
+            unit = unit or phrase.unit
+            conflicting = phrase.several or (phrase.is_negated and phrase.said)
+            said = {**said, **phrase.said, **({IGNORED: text} if conflicting else {})}
+            if [word for word in phrase.rest if read_heading(word).target == IGNORED]:
+                said[IGNORED] = text
+        label = leaf if leaf.isdecimal() else ""
+        if label:
+            said |= {_label_kind(path, block, names): label}
+        if meaning.target in ("", TIME) and iterations > 1 and (unit is None or not unit.is_rate):
+            meaning = Meaning(TIME, unit)
+        if len(path) > 1 and not meaning.target:
+            meaning = _of_path(path, said) or meaning
+        if unit is not None and meaning.unit is None:
+            meaning = replace(meaning, unit=unit)
+        if "inference" in phases:
+            meaning = Meaning(OTHER_TIME, meaning.unit)
+        if iterations > 1 and meaning.unit is not None and not meaning.unit.is_rate:
+            meaning = replace(meaning, unit=replace(meaning.unit, number=iterations))
+        return meaning, said
 
-def _best(target: str, headings: list[str], meanings: Mapping[str, Meaning], issues: list[Issue]) -> str:
-    """Return the heading that a column is read from; append an issue where several are as likely."""
+    def _target(self, place: int, meaning: Meaning, said: Mapping[str, str]) -> str:
+        """Return what a column is, "" where nothing is known."""
+        target, content = meaning.target, self.contents[place]
+        if meaning.is_exact and not (target == "network" and "cnn" in content.kinds):
+            return TIME if target == "time_s" else target
+        if content.is_flag:
+            return _of_flags(meaning, said)
+        if content.numbers >= 0.5 or content.has_units:
+            return self._numeric_target(place, meaning, said)
+        if target in _AS_THEY_ARE or (not content.kinds and target):
+            return target
+        if content.kinds:
+            return _of_kinds(target, content.kinds)
+        unmeasured = any(is_unmeasured(cell) for cell in self.block.cells(place) if cell is not None)
+        return TIME if said and unmeasured else ""
 
-    def rank(heading: str) -> tuple[bool, ...]:
-        meaning = meanings[heading]
-        is_rate = meaning.target == RATE
-        return (
-            not meaning.is_exact, meaning.is_weak, target == TIME and meaning.unit is None, is_rate,
-            _MEDIAN.search(heading) is None, not meaning.is_average and _MEDIAN.search(heading) is not None,
-        )  # fmt: skip
+    def _numeric_target(self, place: int, meaning: Meaning, said: Mapping[str, str]) -> str:
+        """Return what a column of numbers is."""
+        target, content = meaning.target, self.contents[place]
+        is_measure = target in (*MEASURES, EPOCH_TIME)
+        if target in (IGNORED, OTHER_TIME) or IGNORED in said:
+            return target or IGNORED
+        if target == "gpu" or (content.kinds and not is_measure):
+            return _of_numbered_names(content, self.names, self.block.cells(place))
+        rate_or_time = RATE if content.is_rate or (meaning.unit and meaning.unit.is_rate) else TIME
+        if content.has_units or is_measure:
+            return target if is_measure else rate_or_time
+        if target.startswith(FLAG) or (not target and said):
+            rest = [word for text in self.block.paths[place] for word in self.names.phrase(text).rest]
+            is_other = len([word for word in rest if not read_heading(word).target]) > _UNRELATED
+            return "" if is_other or not said else rate_or_time
+        is_odd = target == "precision" and not {16, 32, 64}.issuperset(content.wholes or (0,))
+        return "" if is_odd or target == "cnn" else target
 
-    ordered = sorted(headings, key=rank)
-    equal = [heading for heading in ordered if rank(heading) == rank(ordered[0])]
-    if len(equal) > 1:
-        ours = "time_s" if target == TIME else target.removeprefix(FLAG)
-        issues.append(
-            Issue(
-                "question",
-                f"the columns {', '.join(equal)} may all be {ours}: which one is it?",
-                options=choices("--column", equal, f"{ours}="),
-            )
+    def _measure(self, place: int, meaning: Meaning, said: Mapping[str, str]) -> Measure:
+        block = self.block
+        kept = {kind: text for kind, text in said.items() if kind != IGNORED}
+        if meaning.target == TIME and meaning.unit is not None and meaning.unit.is_rate:
+            meaning = replace(meaning, target=RATE)
+        if not block.paths[place][-1:] or (kept and not read_heading(block.paths[place][-1]).target):
+            meaning = replace(meaning, is_weak=False)
+        return Measure(place, block.headings[place], meaning, kept)
+
+    def _add_key(self, target: str, columns: list[tuple[int, Meaning]]) -> None:
+        """Choose the column of one of our names; append an issue where several are as likely."""
+        found, block = self.found, self.block
+        if target in found.keys or target in self.answers.constants:
+            self.left |= dict.fromkeys((place for place, _ in columns), "another column was named")
+            return
+
+        def rank(column: tuple[int, Meaning]) -> tuple[bool, ...]:
+            place, meaning = column
+            by_value = target not in self.contents[place].kinds and target in ("gpu", "cnn")
+            return not meaning.is_exact, by_value, meaning.target != target, meaning.is_weak
+
+        ordered = sorted(columns, key=rank)
+        best, meaning = ordered[0]
+        equal = [place for place, own in ordered if rank((place, own)) == rank(ordered[0])]
+        if any(block.cells(place) != block.cells(best) for place in equal):
+            self._ask_which([block.headings[place] for place in equal], target.removeprefix(FLAG))
+        found.keys[target] = best
+        if meaning.is_exact:
+            found.sure.add(target)
+        reason = f"{block.headings[best]} is read instead"
+        self.left |= {place: reason for place, _ in columns if place != best}
+
+    def _ask_which(self, headings: Sequence[str], ours: str) -> None:
+        text = f"the columns {', '.join(headings)} may all be {ours}: which one is it?"
+        self.issues.append(Issue("question", text, options=choices("--column", headings, f"{ours}=")))
+
+    def _keep_best(self) -> None:
+        """Keep of the measures that say the same the best time and the best throughput."""
+        found, left = self.found, self.left
+        plain = [measure for measure in found.measures if measure.meaning.target != EPOCH_TIME]
+        if plain or not {ITERATIONS, IMAGES_PER_EPOCH, DATASET} & set(found.keys):
+            # A time of an epoch counts only where nothing else is measured.
+            epochs = [measure for measure in found.measures if measure not in plain]
+            if plain:
+                left |= dict.fromkeys((measure.place for measure in epochs), "")
+                found.measures = plain
+        kinds = [frozenset(measure.said) - {"precision"} for measure in found.measures]
+        usual = max(kinds, key=kinds.count, default=frozenset())
+        usual = max(
+            (kind for kind in kinds if kinds.count(kind) == kinds.count(usual)), key=len, default=usual
         )
-    return ordered[0]
+        groups: dict[tuple[tuple[str, str], ...], list[Measure]] = {}
+        for measure, kind in zip(found.measures, kinds, strict=True):
+            if kind != usual:
+                left[measure.place] = (
+                    f"it says no {' or '.join(sorted(usual - kind))}" if usual - kind else ""
+                )
+                continue
+            groups.setdefault(tuple(sorted(measure.said.items())), []).append(measure)
+        found.measures = []
+        for measures in groups.values():
+            found.measures += self._best_of(measures)
+
+    def _best_of(self, measures: list[Measure]) -> list[Measure]:
+        """Return the best measure, and after it a second one that it can be compared with."""
+        ordered = sorted(measures, key=_rank)
+        best = ordered[0]
+        equal = [measure for measure in ordered if _rank(measure) == _rank(best)]
+        if len(equal) > 1:
+            self._ask_which([measure.heading for measure in equal], "time_s")
+        others = [
+            measure
+            for measure in ordered[1:]
+            if measure.is_rate != best.is_rate and not measure.meaning.is_weak
+        ]
+        kept = [best, *others[:1]]
+        self.left |= {
+            measure.place: f"{best.heading} is read instead" for measure in ordered if measure not in kept
+        }
+        return kept
+
+    def guess_batch(self) -> None:
+        """Offer a column of whole numbers that may be batch sizes where no column is the batch."""
+        block, found, contents = self.block, self.found, self.contents
+        likely = [
+            place for place in found.unknown
+            if contents[place].wholes and all(_is_batch(number) for number in contents[place].wholes)
+        ]  # fmt: skip
+        if likely:
+            headings = [block.headings[place] for place in likely]
+            text = f"no column is the batch size; {' or '.join(headings)} may be it"
+            self.issues.append(
+                Issue("columns", text, options=choices("--column", headings, "batch_per_gpu="))
+            )
+            found.keys[BATCH] = likely[0]
+            found.unknown.remove(likely[0])
+            self.left.pop(likely[0], None)
+
+    def guess_time(self) -> None:
+        """Offer the columns that may be times where none is."""
+        block, found, contents = self.block, self.found, self.contents
+        likely = [place for place in found.unknown if contents[place].numbers > 0.5]
+        named = [place for place in likely if read_heading(block.headings[place]).unit is not None]
+        likely = named or likely
+        headings = [block.headings[place] for place in likely]
+        text = "no column is a time or throughput of training iterations; name it by --column time_s=HEADING"
+        self.issues.append(Issue("columns", text, options=choices("--column", headings, "time_s=")))
+        if likely:
+            meaning = read_heading(headings[0])
+            found.measures.append(Measure(likely[0], headings[0], Meaning(TIME, meaning.unit)))
+            found.unknown.remove(likely[0])
+            self.left.pop(likely[0], None)
+
+    def note_left(self, have: set[str]) -> None:
+        """Note the columns that are not read; append an issue for one that is named like one of ours."""
+        plain, found = [], self.found
+        for place, reason in self.left.items():
+            heading = self.block.headings[place]
+            near = near_target(heading) if place in found.unknown and not reason else ""
+            if not near or (near in _COUNTS and not self.contents[place].wholes):
+                plain.append(f"{heading} ({reason})" if reason else heading)
+                continue
+            is_time = near in (*MEASURES, "time_s")
+            if near in have or (near in _BATCHES and have & set(_BATCHES)) or (is_time and found.measures):
+                found.notes.append(f"not read: {heading}; it resembles {near}, which is another column")
+                continue
+            text = f"the column {heading!r} is not known; is it {near}?"
+            option = f"{'time_s' if is_time else near}={heading}"
+            self.issues.append(Issue("columns", text, options=(("--column", option),)))
+        if plain:
+            found.notes.insert(0, f"not read: {', '.join(plain)}")
 
 
-def _other_measure(best: str, headings: list[str], meanings: Mapping[str, Meaning]) -> str:
-    """Return the only throughput in images next to a time, or time next to a throughput; "" without one."""
-    own = meanings[best].unit
-    others = [heading for heading in headings if own is not None and _is_other(meanings[heading], own)]
-    return others[0] if len(others) == 1 else ""
+def _label_kind(path: Sequence[str], block: Block, names: Names) -> str:
+    """Return what a number that heads a column is: a batch size, unless its group or the corner says else."""
+    corner = (block.paths[0] or ("",))[-1]
+    if int(path[-1]) > _LEAST_GPU and any(
+        "gpu" in names.phrase(other[-1]).said for other in block.paths if other
+    ):
+        return "gpu"
+    for text in (*reversed(path[:-1]), *re.split(r"[\\/|]", corner)):
+        if (target := read_heading(text).target) in _COUNTS:
+            return target
+        if target == "gpu" and re.search(r"gpus|number|anzahl|#", text, re.IGNORECASE):
+            return "n_gpus"
+    return BATCH
 
 
-def _is_other(meaning: Meaning, own: Unit) -> bool:
-    return meaning.unit is not None and meaning.unit.is_rate != own.is_rate and not meaning.is_weak
+def _of_kinds(target: str, kinds: tuple[str, ...]) -> str:
+    """Return what a column of texts is whose values are known."""
+    if target in kinds or (target in _BATCHES and BATCH in kinds):
+        return target
+    if target.startswith(FLAG) and "precision" in kinds:
+        return "precision"
+    for kind in ("cnn", "gpu", "precision", *_COUNTS, "layout", MODE, DATASET, UNIT):
+        if kind in kinds:
+            return kind
+    return target
 
 
-def _left_notes(
-    left: Mapping[str, str],
-    meanings: Mapping[str, Meaning],
-    chosen: Mapping[str, MappedColumn],
-    issues: list[Issue],
-) -> list[str]:
-    """Return notes on the columns that are not read; append an issue for a name that resembles one."""
-    plain, notes = [], []
-    has_batch = bool(set(_BATCHES) & set(chosen))
-    for heading, reason in left.items():
-        target = near_target(heading) if not meanings[heading].target else ""
-        if not target or reason:
-            plain.append(f"{heading} ({reason})" if reason else heading)
-        elif (
-            target in chosen
-            or (target in _BATCHES and has_batch)
-            or (_joint(target) == TIME and _has_time(chosen))
-        ):
-            notes.append(f"not read: {heading}; it resembles {target}, which is another column")
-        else:
-            ours = "time_s" if _joint(target) == TIME else target
-            text = f"the column {heading!r} is not known; is it {ours}?"
-            issues.append(Issue("columns", text, options=(("--column", f"{ours}={heading}"),)))
-    if plain:
-        notes.insert(0, f"not read: {', '.join(plain)}")
-    return notes
+def _of_flags(meaning: Meaning, said: Mapping[str, str]) -> str:
+    """Return what a column of yes and no is by its heading."""
+    precision = said.get("precision", "")
+    if meaning.target.startswith(FLAG) or precision not in ("amp", "fp16", "bf16", "tf32"):
+        return meaning.target
+    return f"{FLAG}{precision}"
+
+
+def _of_path(path: Sequence[str], said: Mapping[str, str]) -> Meaning | None:
+    """Return what the lines of a header mean together, None where nothing is known."""
+    together = [" ".join((text, path[-1])) for text in path[:-1]]
+    for text in (*together, *path[:-1]):
+        meaning = read_heading(text)
+        if meaning.target and (not said or meaning.target in (*MEASURES, EPOCH_TIME, OTHER_TIME, IGNORED)):
+            return meaning
+    return None
+
+
+def _of_numbered_names(content: Content, names: Names, cells: list[object]) -> str:
+    """Return what a column is that is headed as GPUs, or has values such as "8x V100", and holds numbers."""
+    if content.kinds:
+        return _of_kinds("", content.kinds)
+    texts = {str(cell) for cell in cells if cell is not None}
+    if all(
+        (len(text) > 2 and names.meant("gpu", f"RTX {text}")) or names.meant("gpu", f"GTX {text}")
+        for text in texts
+    ):
+        return "gpu"
+    if (
+        content.wholes
+        and 0 not in content.wholes
+        and all(n in (1, 2, 3, 4, 6, 8, 16, 32, 64, 128, 256, 512, 1024) for n in content.wholes)
+    ):
+        return "n_gpus"
+    return IGNORED
+
+
+def _rank(measure: Measure) -> tuple[bool, ...]:
+    meaning, heading = measure.meaning, measure.heading
+    is_median = _MEDIAN.search(heading) is not None
+    return (not meaning.is_exact, meaning.is_weak, meaning.unit is None, measure.is_rate, not is_median,
+            not meaning.is_average and is_median)  # fmt: skip
+
+
+def _is_batch(number: int) -> bool:
+    return 0 < number <= _MOST_BATCH and (
+        number & (number - 1) == 0 or number % 8 == 0 or number in (10, 12, 20, 50, 100)
+    )

@@ -16,7 +16,8 @@ from trainlaw.datasets.files.grids import Grid, read_grids
 from trainlaw.datasets.hardware.gpus import GpuCatalog, built_in_gpus
 from trainlaw.datasets.measurements.importing import runs_from_frame
 from trainlaw.datasets.measurements.runs import BY_DEFAULT, RUN_COLUMNS, RunTable
-from trainlaw.datasets.spreadsheets.answers import Answers, Issue, choices, grouped, rows_of
+from trainlaw.datasets.spreadsheets.answers import CHOICE, Answers, Issue, choices, grouped, rows_of
+from trainlaw.datasets.spreadsheets.blocks import Block, find_blocks
 from trainlaw.datasets.spreadsheets.cells import (
     NUMBERS,
     OF_FLAG,
@@ -30,33 +31,36 @@ from trainlaw.datasets.spreadsheets.cells import (
     read_words,
     read_years,
 )
-from trainlaw.datasets.spreadsheets.columns import OUR_NAMES, MappedColumn, mapped_columns
+from trainlaw.datasets.spreadsheets.columns import OUR_NAMES, MappedColumn, check_named
 from trainlaw.datasets.spreadsheets.counting import counted, says_gpus
-from trainlaw.datasets.spreadsheets.layout import SheetTable, find_table
-from trainlaw.datasets.spreadsheets.names import cnn_named, gpu_and_number, gpus_meant, read_cnns, read_gpus
-from trainlaw.datasets.spreadsheets.quantities import Unit, parse_unit, unit_choices
-from trainlaw.datasets.spreadsheets.values import DEFAULT_PRECISION, PRECISION_WORDS, SPELLINGS
-from trainlaw.datasets.spreadsheets.vocabulary import (
+from trainlaw.datasets.spreadsheets.headings import (
     BATCH,
     CHECK,
     FLAG,
     GLOBAL_BATCH,
-    MEASURES,
-    OTHER_TIME,
-    RATE,
+    IMAGES_PER_EPOCH,
+    ITERATIONS,
     TIME,
-    read_heading,
 )
-from trainlaw.datasets.spreadsheets.wide import long_table
+from trainlaw.datasets.spreadsheets.names import read_cnns, read_gpus
+from trainlaw.datasets.spreadsheets.phrases import Names, cnn_named
+from trainlaw.datasets.spreadsheets.quantities import Unit, unit_choices
+from trainlaw.datasets.spreadsheets.shapes import Label, Reading, long_table, read_tables
+from trainlaw.datasets.spreadsheets.values import DEFAULT_PRECISION, PRECISION_WORDS, SPELLINGS, yes_or_no
 from trainlaw.formulas.errors import InputError, check_name, shown, unknown_name
 
 _PRECISIONS = ("fp32", "tf32", "amp", "fp16", "bf16", DEFAULT_PRECISION)
 _NEEDED: Mapping[str, str] = {
-    "gpu": "the GPU", "cnn": "the CNN", "batch": "the batch size", "time": "a time or throughput",
+    "gpu": "the GPU", "cnn": "the CNN", "batch": "the batch size",
 }  # fmt: skip
 _SCHEMA = frozenset(column.name for column in RUN_COLUMNS)
 _MOST_READINGS = 12
 _DISAGREEING = 0.1  # ln of the factor between a time and a throughput of the same run
+_MOST_WRONG = 0.5  # share of rows that may be wrong before a whole column is
+_CONTRADICTING = 0.25  # ln of the factor between times of the same configuration
+_NO_CONFIGURATION = frozenset(
+    ("time_min_s", "time_max_s", "n_repeats", "bench_year", "memory_bytes", "source_path", "source_commit")
+)
 _NOT_COPIED = frozenset((*NUMBERS, *SPELLINGS, "gpu", "cnn", "time_s"))
 
 
@@ -67,21 +71,28 @@ class Imported:
     name : of the file. columns : that were read, with the first value of each. frame : one row per run in
     the columns of the runs schema, without `time_s`, for the rows without a fault. rows : number of each in
     the file. measured : numbers as the file has them, (n,). units : of each number, None where it is open.
-    notes : what was not read or is assumed. issues : what is to be answered or corrected first. table : the
+    rates : which are throughputs by their header, None where it does not say. iterations : of the epoch or
+    run that each time is for, nan where none are stated. readings : the tables with what their columns are.
+    has_check : whether a second measure of the same runs agrees. notes : what was not read or is assumed.
+    issues : what is to be answered or corrected first. table : the
     runs, with a time of 1 s where its unit is open; None where no row can be a run.
     """
 
     name: str
     columns: tuple[tuple[MappedColumn, str], ...]
     frame: pd.DataFrame
-    rows: tuple[int, ...]
+    rows: tuple[Label, ...]
     measured: np.ndarray
     units: tuple[Unit | None, ...]
+    rates: tuple[bool | None, ...]
     notes: tuple[str, ...]
     issues: tuple[Issue, ...]
     gpus: GpuCatalog
+    iterations: np.ndarray
     cnns: tuple[CnnCounts, ...] = ()
     table: RunTable | None = None
+    readings: tuple[Reading, ...] = ()
+    has_check: bool = False
 
     @property
     def has_guesses(self) -> bool:
@@ -90,7 +101,8 @@ class Imported:
 
     def seconds(self, unit: Unit | None = None) -> np.ndarray:
         """Return the iteration times in s by the units of the file, or by `unit`; nan where it is open."""
-        return _seconds(self.measured, [unit] * len(self.measured) if unit else self.units, self.frame)
+        units = [unit] * len(self.measured) if unit else self.units
+        return _seconds(self.measured, units, self.frame, self.iterations)
 
 
 def read_spreadsheet(
@@ -115,22 +127,36 @@ def _read(
     issues: list[Issue],
 ) -> Imported:
     """Return what a spreadsheet says of its runs, before they are checked as runs."""
-    sheet, table = _table_of(read_grids(path), said, Path(path), issues)
-    names = {facts.cnn for facts in own}
-    table = long_table(
-        table, lambda text: gpu_and_number(text, catalog)[0], lambda text: cnn_named(text, names)
+    names = Names(catalog, {facts.cnn for facts in own})
+    grids, blocks = _blocks_of(read_grids(path), said, Path(path), names)
+    readings, notes = read_tables(blocks, said, names, issues)
+    table = long_table(readings, said, names)
+    rows = chosen_rows(table, said, issues)
+    hints = (
+        Path(path).stem.replace("_", " "),
+        *grids,
+        *(text for block in blocks for text in (*block.texts, *block.below)),
     )
-    columns, notes = mapped_columns(table, said, issues)
-    rows = chosen_rows(table, columns, said, issues)
-    hints = (Path(path).stem, sheet, *table.texts)
-    _check_needed(columns, said, (table.headings, hints), catalog, issues)
-    frame, measured, units = _runs(rows, catalog, names, issues, notes)
+    _check_needed(rows, said, (blocks, hints), names, issues)
+    frame, measured, units, agrees = _runs(rows, names, issues, notes)
     notes += _readings(rows, frame)
-    shown_columns = tuple((column, _first(table, column)) for column in columns.values())
+    iterations = _iterations(frame, len(rows))
+    frame = frame.drop(columns=[IMAGES_PER_EPOCH, ITERATIONS], errors="ignore")
     return Imported(
-        Path(path).name, shown_columns, frame, rows.numbers, measured, units,
-        (*table.notes, *notes), (), catalog, own,
+        Path(path).name, tuple(table.shown), frame,
+        rows.numbers, measured, units, rows.rates, tuple(dict.fromkeys(notes)), (), catalog, iterations, own,
+        readings=tuple(readings), has_check=agrees,
     )  # fmt: skip
+
+
+def _iterations(frame: pd.DataFrame, size: int) -> np.ndarray:
+    """Return the iterations of the epoch or run of each row, nan where the table does not say."""
+    if ITERATIONS in frame and frame[ITERATIONS].notna().any():
+        return frame[ITERATIONS].to_numpy(dtype=np.float64)
+    if IMAGES_PER_EPOCH in frame and "batch_per_gpu" in frame:
+        batch = frame["batch_per_gpu"].to_numpy(dtype=np.float64) * frame["n_gpus"].to_numpy(dtype=np.float64)
+        return np.asarray(np.ceil(frame[IMAGES_PER_EPOCH].to_numpy(dtype=np.float64) / batch))
+    return np.full(size, np.nan)
 
 
 def _readings(rows: Rows, frame: pd.DataFrame) -> list[str]:
@@ -161,117 +187,110 @@ def _flag_texts(rows: Rows, flags: Sequence[str]) -> Iterable[str]:
         yield ", ".join(f"{heading} {cell}" for heading, cell in zip(headings, cells, strict=True))
 
 
-def _table_of(
-    grids: Mapping[str, Grid], answers: Answers, path: Path, issues: list[Issue]
-) -> tuple[str, SheetTable]:
-    """Return the sheet and its table; append an issue where several sheets have one."""
+def _blocks_of(
+    grids: Mapping[str, Grid], answers: Answers, path: Path, names: Names
+) -> tuple[Mapping[str, Grid], list[Block]]:
+    """Return the sheets that are read, and their tables; InputError where there is none."""
     if answers.sheet and answers.sheet not in grids:
         raise InputError(f"--sheet: {unknown_name('sheet', answers.sheet, grids)}")
     wanted = {answers.sheet: grids[answers.sheet]} if answers.sheet else grids
-    found = {name: _found(grid, tuple(answers.columns.values())) for name, grid in wanted.items()}
-    tables = {name: table for name, table in found.items() if table is not None and table.rows}
-    if not tables:
+    named = tuple(answers.columns.values())
+    blocks = [block for name, grid in wanted.items() for block in find_blocks(name, grid, names, named)]
+    if not blocks or not any(len(block.headings) > 1 for block in blocks):
         first = next((row for grid in wanted.values() for row in grid.rows if any(row)), ())
         cells = ", ".join(str(cell) for cell in first if cell is not None)
         raise InputError(
-            f"{path.name}: expected a row with names of columns (GPU, model, batch size, time) and rows "
-            f"below, got none; it begins with {shown(cells)}; name your columns, such as --column gpu=NAME"
+            f"{path}: expected a row with names of columns (GPU, model, batch size, time) and rows below, "
+            f"got {shown(cells) if cells else 'an empty table'}; add such a row, or name your columns, "
+            "such as --column gpu=NAME"
         )
-    if len(tables) > 1:
-        text = f"{len(tables)} sheets have a table; each is imported for itself: which one?"
-        issues.append(Issue("question", text, options=choices("--sheet", tables)))
-    return next(iter(tables.items()))
-
-
-def _found(grid: Grid, named: tuple[str, ...]) -> SheetTable | None:
-    """Return the table of a sheet, also where its columns run from left to right."""
-    if (table := find_table(grid, named)) is not None:
-        return table
-    turned = find_table(replace(grid, rows=tuple(zip(*grid.rows, strict=True))), named)
-    note = "the table runs from left to right: its rows here are the columns of the file"
-    return None if turned is None else replace(turned, notes=(note, *turned.notes))
-
-
-def _first(table: SheetTable, column: MappedColumn) -> str:
-    return next((str(cell) for cell in table.column(column.heading) if cell is not None), "")
+    check_named(blocks, answers)
+    return wanted, blocks
 
 
 def _check_needed(
-    columns: Mapping[str, MappedColumn],
+    rows: Rows,
     answers: Answers,
-    texts: tuple[Sequence[str], Sequence[str]],
-    gpus: GpuCatalog,
+    around: tuple[Sequence[Block], Sequence[str]],
+    names: Names,
     issues: list[Issue],
 ) -> None:
     """Append an issue for each needed column that neither the file nor the user has.
 
-    texts : the headings of the file, and texts that may name a GPU.
+    around : the tables, and texts that may name a GPU, batch or precision.
     """
-    headings, hints = texts
-    known = {*columns, *answers.constants}
+    blocks, texts = around
+    known = {*(name for name, cells in rows.cells.items() if _is_filled(cells)), *answers.constants}
     known |= {"batch"} if known & {BATCH, "batch_per_gpu", GLOBAL_BATCH} else set()
-    known |= {"time"} if known & {"time_s", *MEASURES} else set()
     asked = {option[1].partition("=")[0] for issue in issues for option in issue.options if len(option) == 2}
+    phrases = [names.phrase(text) for text in dict.fromkeys(texts)]
+    hints = {
+        kind: tuple(dict.fromkeys(phrase.said[kind] for phrase in phrases if kind in phrase.said))
+        for kind in ("gpu", "cnn", "batch", "precision")
+    }
     for name, what in _NEEDED.items():
-        ours = {"batch": "batch_per_gpu", "time": "time_s"}.get(name, name)
+        ours = {"batch": "batch_per_gpu"}.get(name, name)
         if name in known or ours in asked or name in asked:
             continue
-        if name == "time":
-            meanings = {text: read_heading(text) for text in headings}
-            others = [
-                text
-                for text, meaning in meanings.items()
-                if meaning.target == OTHER_TIME or (meaning.unit is not None and not meaning.target)
-            ]
-            text = f"no column is {what} of training iterations; name it by --column time_s=HEADING"
-            issues.append(Issue("columns", text, options=choices("--column", others, "time_s=")))
-            continue
-        likely = tuple(dict.fromkeys(_gpus_named(hints, gpus))) if name == "gpu" else ()
+        likely = tuple(own for text in hints[name] for own in names.meant(name, text) or (text,))
         text = f"no column is {what}; name it by --column {ours}=HEADING, or give one for all rows"
-        issues.append(Issue("question", text, options=choices("--set", likely or ("CHOICE",), f"{ours}=")))
-    has_precision = {"precision", *(f"{FLAG}{name}" for name in ("amp", "fp16", "bf16", "tf32"))} & known
-    if not has_precision and "precision" not in asked:
+        issues.append(Issue("question", text, options=choices("--set", likely or (CHOICE,), f"{ours}=")))
+    flags = {f"{FLAG}{name}" for name in ("amp", "fp16", "bf16", "tf32")}
+    if not {"precision", *flags} & known and "precision" not in asked:
         text = "no column is the precision (default: what PyTorch uses where none is chosen)"
-        issues.append(Issue("question", text, options=choices("--precision", _PRECISIONS)))
+        unread = _yes_or_no_columns(blocks, rows)
+        text += f"; is it {' or '.join(unread)}? --column amp={unread[0]}" if unread else ""
+        likely = hints["precision"] if len(hints["precision"]) == 1 else _PRECISIONS
+        issues.append(Issue("question", text, options=choices("--precision", likely)))
 
 
-def _gpus_named(hints: Sequence[str], gpus: GpuCatalog) -> Iterable[str]:
-    """Yield the GPUs that words of the hints name, such as a file's name."""
-    for hint in hints:
-        words = hint.replace("_", " ").replace("-", " ").split()
-        for length in (4, 3, 2, 1):
-            for start in range(len(words) - length + 1):
-                text = " ".join(words[start : start + length])
-                if any(map(str.isdigit, text)) and any(map(str.isalpha, text)) and len(text) < 40:
-                    yield from gpus_meant(text, gpus)
+def _is_filled(cells: Sequence[object]) -> bool:
+    return not cells or any(cell is not None for cell in cells)
+
+
+def _yes_or_no_columns(blocks: Sequence[Block], rows: Rows) -> list[str]:
+    """Return the headings of columns of yes and no that are not read."""
+    read = {column.heading for column in rows.columns.values()}
+    return [
+        heading
+        for block in blocks
+        for place, heading in enumerate(block.headings)
+        if heading not in read and {yes_or_no(cell) for cell in block.cells(place)} == {True, False}
+    ]
 
 
 def _runs(
-    rows: Rows, gpus: GpuCatalog, own: set[str], issues: list[Issue], notes: list[str]
-) -> tuple[pd.DataFrame, np.ndarray, tuple[Unit | None, ...]]:
-    """Return the columns of the runs schema, the measured numbers and their units."""
-    frame = _stated(rows, gpus, own, issues)
-    frame = _with_links(_with_precision(_with_usual_sizes(frame), gpus), gpus, notes)
-    if not {"time_s", *MEASURES} & set(rows.cells):
-        return frame, np.full(len(rows), np.nan), (None,) * len(rows)
+    rows: Rows, names: Names, issues: list[Issue], notes: list[str]
+) -> tuple[pd.DataFrame, np.ndarray, tuple[Unit | None, ...], bool]:
+    """Return the columns of the runs schema, measured numbers, their units, and whether a check agrees."""
+    frame = _stated(rows, names, issues)
+    frame = _with_links(_with_precision(_with_usual_sizes(frame), names.gpus), names.gpus, notes)
+    if not rows.cells.get(TIME):
+        return frame, np.full(len(rows), np.nan), (None,) * len(rows), False
     measured, stated = read_measured(rows, issues)
-    units = _asked_units(rows, stated, frame, issues)
-    _check_measures(rows, frame, measured, units, issues)
-    return frame, measured, units
+    units = _asked_units(rows, measured, stated, frame, issues)
+    agrees = _check_measures(rows, frame, measured, units, issues)
+    _check_repeats(rows, frame, measured, units, issues)
+    return frame, measured, units, agrees
 
 
-def _stated(rows: Rows, gpus: GpuCatalog, own: set[str], issues: list[Issue]) -> pd.DataFrame:
+def _stated(rows: Rows, names: Names, issues: list[Issue]) -> pd.DataFrame:
     """Return the columns of the runs schema that the file or the user states."""
-    constants, numbers = _constants(rows, gpus, own), read_numbers(rows, issues)
-    found: dict[str, object] = {name: text for name, text in constants.items() if name in _SCHEMA}
+    constants, numbers = _constants(rows, names), read_numbers(rows, issues)
+    found: dict[str, object] = {
+        name: text for name, text in constants.items() if name in _SCHEMA and name not in rows.cells
+    }
     said: list[int | None] = [None] * len(rows)
     if "gpu" in rows.cells:
-        found["gpu"], said = read_gpus(rows, gpus, says_gpus(rows, constants), issues)
+        found["gpu"], said = read_gpus(rows, names, says_gpus(rows, constants), issues)
     if "cnn" in rows.cells:
-        found["cnn"] = read_cnns(rows, own, issues)
+        found["cnn"] = read_cnns(rows, names, issues)
     check_meaning(rows, issues)
     found |= counted(rows, numbers, constants, said, issues)
-    found |= {**read_words(rows, issues), **read_sizes(rows, numbers, issues), **_copied(rows)}
+    found |= {**read_words(rows, names, issues), **read_sizes(rows, numbers, issues), **_copied(rows)}
+    for name in (ITERATIONS, IMAGES_PER_EPOCH):
+        if name in constants:
+            found[name] = np.full(len(rows), float(str(constants[name])))
     return pd.DataFrame({name: _typed(found.pop(name), len(rows)) for name in list(found)}, copy=False)
 
 
@@ -289,29 +308,70 @@ def _check_measures(
     measured: np.ndarray,
     units: Sequence[Unit | None],
     issues: list[Issue],
-) -> None:
-    """Append an issue for runs on one GPU whose time and throughput contradict each other."""
+) -> bool:
+    """Return whether a second measure says the same; append an issue where time and throughput contradict."""
     other = read_check(rows)
-    if other is None or "batch_per_gpu" not in frame:
-        return
-    first, second = (_seconds(*pair, frame) for pair in ((measured, units), other))
+    if other is None or "batch_per_gpu" not in frame or not any(unit for unit in other[1]):
+        return False
+    iterations = _iterations(frame, len(rows))
+    first, second = (_seconds(*pair, frame, iterations) for pair in ((measured, units), other))
     with np.errstate(invalid="ignore"):
         wrong = (frame["n_gpus"].to_numpy() == 1) & (np.abs(np.log(first / second)) > _DISAGREEING)
+        agrees = (
+            bool(np.nanmedian(np.abs(np.log(first / second))) < _DISAGREEING)
+            if np.isfinite(first / second).any()
+            else False
+        )
     if wrong.any():
-        name = next(name for name in ("time_s", TIME, RATE) if name in rows.cells)
-        headings = [rows.columns[column].heading for column in (name, CHECK)]
+        headings = [rows.columns[column].heading for column in (TIME, CHECK)]
         text = f"{' and '.join(headings)} contradict each other: which one is right?"
+        where = rows_of(rows.numbers, wrong)
         options = choices("--column", headings, "time_s=")
-        issues.append(Issue("cells", text, rows_of(rows.numbers, wrong), options))
+        if wrong.mean() < _MOST_WRONG:
+            options = (("--skip-rows", ",".join(map(str, where))),)
+        issues.append(Issue("cells", text, where, options))
+    return agrees
 
 
-def _seconds(measured: np.ndarray, units: Sequence[Unit | None], frame: pd.DataFrame) -> np.ndarray:
+def _check_repeats(
+    rows: Rows,
+    frame: pd.DataFrame,
+    measured: np.ndarray,
+    units: Sequence[Unit | None],
+    issues: list[Issue],
+) -> None:
+    """Append an issue for rows of the same configuration whose times contradict each other."""
+    keys = [name for name in frame if name not in _NO_CONFIGURATION]
+    if rows.answers.trust or not {"gpu", "cnn", "batch_per_gpu"} <= set(keys):
+        return
+    # Rows with another issue, such as those of inference, may be the reason.
+    doubted = {row for issue in issues for row in issue.rows}
+    seconds = _seconds(measured, units, frame, _iterations(frame, len(rows)))
+    logs = pd.Series(np.log(seconds), frame.index).mask([row in doubted for row in rows.numbers])
+    groups = logs.groupby([frame[name].astype(object).where(frame[name].notna(), "") for name in keys])
+    spread = groups.transform("max") - groups.transform("min")
+    wrong = (spread > _CONTRADICTING).to_numpy()
+    if wrong.any():
+        text = (
+            "the same configuration with times that contradict each other: name the column in which they "
+            "differ, or leave these rows out"
+        )
+        where = rows_of(rows.numbers, wrong)
+        options = (("--skip-rows", ",".join(map(str, where))), ("--trust",))
+        issues.append(Issue("times", text, where, options))
+
+
+def _seconds(
+    measured: np.ndarray, units: Sequence[Unit | None], frame: pd.DataFrame, iterations: np.ndarray
+) -> np.ndarray:
     """Return the iteration times in s of numbers in these units; nan where a unit is open."""
+    if "batch_per_gpu" not in frame:
+        return np.full(len(measured), np.nan)
     batch, gpus = (frame[name].to_numpy(dtype=np.float64) for name in ("batch_per_gpu", "n_gpus"))
     found = np.full(len(measured), np.nan)
-    for own in {unit.text: unit for unit in units if unit is not None}.values():
-        same = np.array([unit is not None and unit.text == own.text for unit in units], dtype=bool)
-        found[same] = own.seconds_of(measured, batch, gpus)[same]
+    for own in dict.fromkeys(unit for unit in units if unit is not None):
+        same = np.array([unit is own or unit == own for unit in units], dtype=bool)
+        found[same] = own.seconds_of(measured, batch, gpus, iterations)[same]
     return found
 
 
@@ -325,23 +385,26 @@ def _copied(rows: Rows) -> dict[str, object]:
     return found
 
 
-def _constants(rows: Rows, gpus: GpuCatalog, own: set[str]) -> dict[str, object]:
+def _constants(rows: Rows, names: Names) -> dict[str, object]:
     """Return the values that the user gave for all rows; InputError for one that the file has, too."""
     constants: dict[str, object] = {}
     for name, text in rows.answers.constants.items():
         check_name("column", name, OUR_NAMES)
-        if name in rows.columns:
+        cells = rows.cells.get(name, [])
+        if cells and None not in cells:
             heading = rows.columns[name].heading
             raise InputError(
                 f"{name} is given for all rows, and the file has it as {heading!r}; leave one out"
             )
-        if text == "CHOICE":
-            raise InputError(f"{name}=CHOICE: replace CHOICE by your choice")
+        if cells:
+            cells[:] = [text if cell is None else cell for cell in cells]
+        if text == CHOICE:
+            raise InputError(f"{name}={CHOICE}: replace {CHOICE} by your choice")
         constants[name] = text
     if "gpu" in constants:
-        constants["gpu"] = gpus.find(str(constants["gpu"])).gpu
+        constants["gpu"] = names.gpus.find(str(constants["gpu"])).gpu
     if "cnn" in constants:
-        constants["cnn"] = cnn_named(str(constants["cnn"]), own)
+        constants["cnn"] = cnn_named(str(constants["cnn"]), names.own)
     if "precision" in constants:
         word = PRECISION_WORDS.get(str(constants["precision"]).lower())
         if word is None:
@@ -397,24 +460,30 @@ def _with_links(frame: pd.DataFrame, gpus: GpuCatalog, notes: list[str]) -> pd.D
 
 
 def _asked_units(
-    rows: Rows, stated: list[Unit | None], frame: pd.DataFrame, issues: list[Issue]
+    rows: Rows,
+    measured: np.ndarray,
+    stated: list[Unit | None],
+    frame: pd.DataFrame,
+    issues: list[Issue],
 ) -> tuple[Unit | None, ...]:
-    """Return the unit of each number: as the user says, else as the file; append an issue for an open one."""
-    if rows.answers.unit:
-        unit = parse_unit(rows.answers.unit)
-        if unit is None:
-            raise InputError(
-                f"--unit: expected a unit such as {', '.join(unit_choices())}, got {shown(rows.answers.unit)}"
-            )
-        stated = [unit] * len(stated)
-    name = next(name for name in ("time_s", TIME, RATE) if name in rows.cells)
-    heading = rows.columns[name].heading
-    if any(unit is None for unit in stated):
-        several = bool((frame["n_gpus"] > 1).any())
+    """Return the unit of each number; append an issue for one that is open."""
+    heading = rows.columns[TIME].heading
+    several = bool((frame["n_gpus"] > 1).any())
+    is_open = [unit is None for unit in stated]
+    is_open = [own and bool(np.isfinite(number)) for own, number in zip(is_open, measured, strict=True)]
+    if any(is_open):
         usual = unit_choices(several)
         text = f"{heading}: no unit is stated; one of {', '.join(usual)}"
-        issues.append(Issue("question", text, options=choices("--unit", usual)))
+        where = () if all(is_open) else rows_of(rows.numbers, is_open)
+        issues.append(Issue("question", text, where, choices("--unit", usual)))
         return tuple(stated)
+    epochs = np.array([unit is not None and unit.counted == "epoch" for unit in stated], dtype=bool)
+    if (epochs & ~np.isfinite(_iterations(frame, len(rows)))).any():
+        text = (
+            f"{heading}: of how many images is an epoch? Give them, or the iterations by --set iterations=N"
+        )
+        options = choices("--set", ("1281167", "50000"), f"{IMAGES_PER_EPOCH}=")
+        issues.append(Issue("question", text, (), (*options, ("--column", f"time_s={heading}"))))
     open_rates = np.array(
         [
             unit is not None and unit.is_rate and unit.counted == "image" and unit.per_gpu is None
@@ -480,4 +549,6 @@ def _kept(made: Imported, good: np.ndarray) -> Imported:
         rows=tuple(made.rows[place] for place in places),
         measured=made.measured[places],
         units=tuple(made.units[place] for place in places),
+        rates=tuple(made.rates[place] for place in places),
+        iterations=made.iterations[places],
     )

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from trainlaw.datasets.spreadsheets.answers import Issue, choices, rows_of
 from trainlaw.datasets.spreadsheets.cells import Rows
-from trainlaw.datasets.spreadsheets.vocabulary import BATCH, GLOBAL_BATCH, GPUS_PER_NODE
+from trainlaw.datasets.spreadsheets.headings import BATCH, GLOBAL_BATCH, GPUS_PER_NODE
 from trainlaw.formulas.errors import InputError, shown
 
 _MOST_DIGITS = 9

@@ -1,21 +1,17 @@
 """GPUs and CNNs as people write them, with the candidates where a name may mean several."""
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from trainlaw.datasets.cnns.names import cnn_key
-from trainlaw.datasets.hardware.gpus import GpuCatalog, split_memory
+from trainlaw.datasets.hardware.gpus import hard_stop, split_memory
 from trainlaw.datasets.spreadsheets.answers import SKIP, Issue, choices, grouped, meant
 from trainlaw.datasets.spreadsheets.cells import Rows
+from trainlaw.datasets.spreadsheets.phrases import Names, cnn_named, gpu_and_number
+from trainlaw.datasets.spreadsheets.shapes import Label
 from trainlaw.formulas.errors import TrainlawError, UnknownNameError, shown
 
-_BEFORE = re.compile(r"(\d{1,4})\s*[x\u00d7*]\s*(.+)", re.IGNORECASE)
-_BEHIND = re.compile(r"(.+?)\s+\(?[x\u00d7*]\s*(\d{1,4})\)?", re.IGNORECASE)
-_PACKAGE = re.compile(
-    r"\s*\((?:torchvision|pytorch|keras|tensorflow|tf|224|imagenet)\)$|\s+training$|^(?:torchvision|keras) ",
-    re.I,
-)
+_BRACKETS = re.compile(r"[(\[{][^)\]}]*[)\]}]")
 # Near names are searched one by one: thousands of unknown names would take minutes.
 _MOST_UNKNOWN = 20
 T = TypeVar("T")
@@ -23,43 +19,8 @@ T = TypeVar("T")
 _GPUS_OF_BOARDS: Mapping[str, int] = {"K80": 2, "M60": 2, "A16": 4, "Instinct MI250": 2, "Instinct MI250X": 2}
 
 
-def gpu_and_number(text: str, gpus: GpuCatalog) -> tuple[str, int | None]:
-    """Return the name of a GPU, and how many of them a text such as "8x A100-SXM4-80GB" says.
-
-    Raises UnknownNameError as `GpuCatalog.find`.
-    """
-    try:
-        return gpus.find(text).gpu, None
-    except UnknownNameError:
-        for pattern, number, name in ((_BEFORE, 1, 2), (_BEHIND, 2, 1)):
-            if match := pattern.fullmatch(text.strip()):
-                return _counted_gpu(match[name], int(match[number]), gpus)
-        raise
-
-
-def _counted_gpu(text: str, number: int, gpus: GpuCatalog) -> tuple[str, int]:
-    """Return the GPU and its number; the candidates of an unknown name keep the number."""
-    try:
-        return gpus.find(text).gpu, number
-    except UnknownNameError as error:
-        raise UnknownNameError(str(error), [f"{number}x {name}" for name in error.candidates]) from None
-
-
-def gpus_meant(text: str, gpus: GpuCatalog) -> tuple[str, ...]:
-    """Return the names of the GPUs that a text may mean, none for a text that names none."""
-    try:
-        return (gpu_and_number(text, gpus)[0],)
-    except UnknownNameError as error:
-        return meant(text, error)
-
-
-def cnn_named(text: str, own: Collection[str] = ()) -> str:
-    """Return the key of the CNN that a text names; `own` are those of files. Raises as `cnn_key`."""
-    return text if text in own else cnn_key(_PACKAGE.sub("", text))
-
-
 def read_gpus(
-    rows: Rows, gpus: GpuCatalog, counted: bool, issues: list[Issue]
+    rows: Rows, names: Names, counted: bool, issues: list[Issue]
 ) -> tuple[list[str | None], list[int | None]]:
     """Return the GPU of each row, None where it is an issue, and how many its cell says.
 
@@ -68,7 +29,7 @@ def read_gpus(
     is_exact = not rows.columns["gpu"].is_guess
 
     def find(text: str, is_answered: bool) -> tuple[str, int | None]:
-        name, number = gpu_and_number(text, gpus)
+        name, number = gpu_and_number(_plain_gpu(text, names), names.gpus)
         if is_answered or is_exact:
             return name, number
         dies = _GPUS_OF_BOARDS.get(name)
@@ -77,7 +38,7 @@ def read_gpus(
                 f"a board of it holds {dies} GPUs: did one of them run, or all (then say --batch-is, too)?"
             )
             raise UnknownNameError(f": {reason}", [name, f"{dies}x {name}"])
-        namesakes = gpus.namesakes(name)
+        namesakes = names.gpus.namesakes(name)
         if len(namesakes) > 1 and split_memory(text)[1] is None:
             raise UnknownNameError(": GPUs of that name differ in memory", namesakes)
         return name, number
@@ -86,9 +47,26 @@ def read_gpus(
     return [pair[0] if pair else None for pair in found], [pair[1] if pair else None for pair in found]
 
 
-def read_cnns(rows: Rows, own: Collection[str], issues: list[Issue]) -> list[str | None]:
-    """Return the CNN of each row, None where it is an issue; `own` are the names of custom CNNs."""
-    return _looked_up(rows, "cnn", lambda text, _: cnn_named(text, own), issues)
+def _plain_gpu(text: str, names: Names) -> str:
+    """Return the name in a text such as "Tesla T4 (Colab)", the text itself where it is a name."""
+    said = names.phrase(text).said.get("gpu", "")
+    if names.meant("gpu", text) or not said or hard_stop(text):
+        return text
+    # A text in brackets, such as where the GPU was, is no part of its name; other words may be.
+    is_whole = not names.phrase(_BRACKETS.sub(" ", text)).rest
+    return said if is_whole else text
+
+
+def _plain_cnn(text: str, names: Names) -> str:
+    """Return the name in a text such as "ResNet-50 (bs 64)", the text itself where it is a name."""
+    phrase = names.phrase(text)
+    is_whole = len(names.meant("cnn", text)) == 1 or phrase.rest or "cnn" not in phrase.said
+    return text if is_whole else phrase.said["cnn"]
+
+
+def read_cnns(rows: Rows, names: Names, issues: list[Issue]) -> list[str | None]:
+    """Return the CNN of each row, None where it is an issue."""
+    return _looked_up(rows, "cnn", lambda text, _: cnn_named(_plain_cnn(text, names), names.own), issues)
 
 
 def _looked_up(
@@ -117,7 +95,7 @@ def _looked_up(
     return [None if cell is None else found[str(cell)] for cell in cells]
 
 
-def _unknown(column: str, text: str, where: tuple[int, ...], error: TrainlawError) -> Issue:
+def _unknown(column: str, text: str, where: tuple[Label, ...], error: TrainlawError) -> Issue:
     candidates = getattr(error, "candidates", ())
     kind = {"gpu": "GPU", "cnn": "CNN"}[column]
     reason = str(error).partition(": ")[2].partition("did you mean")[0].rstrip("; ")

@@ -6,32 +6,17 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
+from trainlaw.datasets.spreadsheets.words import groups, meanings
 
 _SECONDS: Mapping[str, float] = MappingProxyType(
-    {
-        word: seconds
-        for seconds, tokens in (
-            (1.0, "s sec secs second seconds sek sekunde sekunden"),
-            (1e-3, "ms msec msecs milli millis millisec millisecs millisecond milliseconds millisekunden"),
-            (1e-6, "us µs μs usec usecs microsec microsecond microseconds mikrosekunden"),
-            (1e-9, "ns nsec nanosecond nanoseconds"),
-            (60.0, "min mins minute minutes minuten"),
-            (3600.0, "h hr hrs hour hours stunde stunden"),
-        )
-        for word in tokens.split()
-    }
+    {word: float(seconds) for word, seconds in meanings("second").items()}
 )
-_IMAGES = frozenset(
-    "img imgs image images im pic pics picture pictures sample samples example examples ex frame frames "
-    "bild bilder record records item items".split()
-)
-_ITERATIONS = frozenset(
-    "it its iter iters iteration iterations step steps batch batches minibatch update updates schritt "
-    "schritte iterationen".split()
-)
-_GPUS = frozenset(("gpu", "gpus", "device", "accelerator", "die", "chip", "card"))
+_IMAGES, _ITERATIONS, _GPUS = (frozenset(groups("counted")[name]) for name in ("image", "iteration", "gpu"))
+_EPOCHS = frozenset(("epoch", "epochs", "epoche", "run", "lauf"))
 _WHOLE: Mapping[str, str] = {"fps": "images/s", "ips": "images/s", "its": "it/s", "qps": "images/s"}
 _THOUSANDS = re.compile(r"^k(?=\s*(?:img|image|sample))|^(?:thousand|1000|1k)\s+")
+_NUMBER = re.compile(r"(?:^|(?<=[\s/]))(\d{1,6})\s*(?=[a-z])")
+_JOINING = ("per", "pro", "a", "one", "for", "für", "je")
 _LONGEST_UNIT = 200
 _NAMES = {1.0: "s", 1e-3: "ms", 1e-6: "us", 1e-9: "ns", 60.0: "min", 3600.0: "h"}
 
@@ -40,15 +25,16 @@ _NAMES = {1.0: "s", 1e-3: "ms", 1e-6: "us", 1e-9: "ns", 60.0: "min", 3600.0: "h"
 class Unit:
     """The unit of a time or a throughput of training.
 
-    counted : what one unit of time, or one time, is for: "iteration" or "image". seconds : of the unit of
-    time. is_rate : whether the number is per time. thousands : 1e3 where the number counts thousands.
-    per_gpu : whether images are those of one GPU; None where the text does not say.
+    counted : what one unit of time, or one time, is for: "iteration", "image", or "epoch" for all iterations
+    of a run. seconds : of the unit of time. is_rate : whether the number is per time. number : how many of
+    the counted things one time is for, or one number of a rate. per_gpu : whether images are those of one
+    GPU; None where the text does not say.
     """
 
     counted: str
     seconds: float
     is_rate: bool
-    thousands: float = 1.0
+    number: float = 1.0
     per_gpu: bool | None = None
 
     @property
@@ -59,19 +45,28 @@ class Unit:
         ('images/s', 'ms')
         """
         time, things = _NAMES[self.seconds], "images" if self.counted == "image" else "it"
+        if self.number != 1.0 and not self.is_rate:
+            return f"{time}/{self.number:g} {things}"
+        if self.counted == "epoch":
+            return f"{time}/epoch"
         if self.is_rate:
             ending = {True: "/gpu", False: "/total", None: ""}[self.per_gpu]
-            return f"{'k' if self.thousands > 1 else ''}{things}/{time}{ending}"
+            return f"{'k' if self.number > 1 else ''}{things}/{time}{ending}"
         return f"{time}/image" if self.counted == "image" else time
 
-    def seconds_of(self, numbers: np.ndarray, batch_per_gpu: np.ndarray, n_gpus: np.ndarray) -> np.ndarray:
-        """Return the iteration times in s of numbers in this unit; all arrays have shape (n,)."""
+    def seconds_of(
+        self, numbers: np.ndarray, batch_per_gpu: np.ndarray, n_gpus: np.ndarray, iterations: np.ndarray
+    ) -> np.ndarray:
+        """Return the iteration times in s of numbers in this unit; all arrays have shape (n,).
+
+        iterations : of the epoch or run that a time of "epoch" is for.
+        """
         images = batch_per_gpu * (1.0 if self.per_gpu else n_gpus)
-        per_iteration = images if self.counted == "image" else np.ones_like(numbers)
+        per_iteration = {"image": images, "epoch": 1.0 / iterations}.get(self.counted, np.ones_like(numbers))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if self.is_rate:
-                return np.asarray(per_iteration * self.seconds / (numbers * self.thousands))
-            return np.asarray(numbers * self.seconds * per_iteration)
+                return np.asarray(per_iteration * self.seconds / (numbers * self.number))
+            return np.asarray(numbers * self.seconds * per_iteration / self.number)
 
 
 def parse_unit(text: str) -> Unit | None:
@@ -83,29 +78,36 @@ def parse_unit(text: str) -> Unit | None:
     # Of thousands of blanks, patterns would look for a word after each.
     stated = text if len(text) <= _LONGEST_UNIT else ""
     plain = re.sub(r"[()\[\]{}<>]", " ", stated).strip().lower()
-    thousands = 1e3 if _THOUSANDS.match(plain) else 1.0
+    number = 1e3 if _THOUSANDS.match(plain) else 1.0
     plain = _THOUSANDS.sub("", plain)
     scope, plain = _scope(plain)
     plain = _WHOLE.get(plain.strip(), plain)
-    divided = re.search(r"/|(?:^|[\s_])p(?:er|ro)[\s_]", plain) is not None
-    tokens = [
-        word for word in re.split(r"[\s_/]+", plain.strip()) if word not in ("", "per", "pro", "a", "one")
-    ]
+    divided = re.search(r"/|(?:^|[\s_])(?:p(?:er|ro)|for|für)[\s_]", plain) is not None
+    of_several = _NUMBER.search(plain) if divided else None
+    plain = _NUMBER.sub("", plain) if of_several else plain
+    tokens = [word for word in re.split(r"[\s_/]+", plain.strip()) if word not in ("", *_JOINING)]
     per_gpu = True if any(word in _GPUS for word in tokens) else scope
-    match [_part(word) for word in tokens if word not in _GPUS]:
+    unit = _of_parts([_part(word) for word in tokens if word not in _GPUS], plain, divided, per_gpu)
+    if unit is None or not of_several:
+        return replace(unit, number=number) if unit and unit.is_rate else unit
+    return None if unit.is_rate else replace(unit, number=float(of_several[1]))
+
+
+def _of_parts(parts: list[tuple[str, float]], plain: str, divided: bool, per_gpu: bool | None) -> Unit | None:
+    match parts:
         case [("time", seconds)]:
             return Unit("iteration", seconds, False)
-        case [("time", seconds), ("image" | "iteration" as counted, _)] if divided:
-            return Unit(counted, seconds, False, 1.0, per_gpu)
+        case [("time", seconds), ("image" | "iteration" | "epoch" as counted, _)] if divided:
+            return Unit(counted, seconds, False, 1.0, per_gpu if counted == "image" else None)
         # "per step ms" and "step_ms" are the time of a step, "img_sec" is a rate.
         case [("image" | "iteration" as counted, _), ("time", seconds)] if plain.startswith(("per", "pro")):
             return Unit(counted, seconds, False, 1.0, per_gpu)
-        case [("iteration", _), ("time", seconds)] if not divided:
-            return Unit("iteration", seconds, False)
+        case [("iteration" | "epoch" as counted, _), ("time", seconds)] if not divided:
+            return Unit(counted, seconds, False)
         case [("image" | "iteration" as counted, _), ("time", seconds)] if seconds >= 1.0 and (
             divided or seconds == 1.0
         ):
-            return Unit(counted, seconds, True, thousands, per_gpu)
+            return Unit(counted, seconds, True, 1.0, per_gpu)
     return None
 
 
@@ -118,7 +120,8 @@ def _scope(text: str) -> tuple[bool | None, str]:
 def _part(word: str) -> tuple[str, float]:
     if word in _SECONDS:
         return "time", _SECONDS[word]
-    return ("image" if word in _IMAGES else "iteration" if word in _ITERATIONS else "other"), 0.0
+    kinds = {"image": _IMAGES, "iteration": _ITERATIONS, "epoch": _EPOCHS}
+    return next((kind for kind, known in kinds.items() if word in known), "other"), 0.0
 
 
 #: Units that a column without one may have, the likely ones first.
@@ -131,14 +134,7 @@ CANDIDATES: tuple[Unit, ...] = (
     Unit("iteration", 1e-6, False),
     Unit("image", 1e-3, False),
     Unit("image", 1.0, False),
-    Unit("image", 1e-6, False),
-    Unit("iteration", 60.0, False),
-    Unit("iteration", 3600.0, False),
-    Unit("iteration", 1e-9, False),
-    Unit("image", 60.0, True, 1.0, False),
-    Unit("image", 3600.0, True, 1.0, False),
     Unit("image", 1.0, True, 1e3, False),
-    Unit("iteration", 60.0, True),
 )
 
 #: How many of them are usual.

@@ -8,61 +8,31 @@ from types import MappingProxyType
 
 from trainlaw.datasets.files.numbers import is_number, number_of
 from trainlaw.datasets.spreadsheets.quantities import Unit, parse_unit
+from trainlaw.datasets.spreadsheets.words import groups, meanings
 
 #: The answer for a precision that was not chosen: what PyTorch uses for convolutions on the GPU.
 DEFAULT_PRECISION = "default"
-PRECISION_WORDS: Mapping[str, str] = MappingProxyType(
-    {
-        word: precision
-        for precision, tokens in {
-            "fp32": "fp32 float32 float single f32 32 fp-32 full single-precision full-precision einfach",
-            "tf32": "tf32 tensorfloat32 tensorfloat-32",
-            "amp": "amp mixed mixed-precision mixed_precision mixed_float16 automatic-mixed-precision o1 o2 "
-            "fp16-mixed 16-mixed mp amp-fp16 fp16+fp32 gemischt native_amp amp_fp16",
-            "fp16": "fp16 float16 half f16 16 half-precision o3 fp-16",
-            "bf16": "bf16 bfloat16 bf16-mixed amp-bf16 bfloat amp_bf16 mixed_bfloat16",
-            "unknown": "unknown",
-            DEFAULT_PRECISION: "default",
-        }.items()
-        for word in tokens.split()
-    }
-)
-_LAYOUTS: Mapping[str, str] = MappingProxyType(
-    {
-        **dict.fromkeys(
-            ("nchw", "channels_first", "contiguous", "contiguous_format", "channelsfirst"), "nchw"
-        ),
-        **dict.fromkeys(("nhwc", "channels_last", "channelslast"), "channels_last"),
-        "unknown": "unknown",
-    }
-)
-_COMPILATIONS: Mapping[str, str] = MappingProxyType(
-    {
-        **dict.fromkeys(("eager", "none", "off", "no"), "eager"),
-        **dict.fromkeys(("xla", "jit_compile"), "xla"),
-        **dict.fromkeys(("inductor", "torch.compile", "torchinductor", "compile", "compiled"), "inductor"),
-        **dict.fromkeys(("cuda_graphs", "cudagraphs", "cudagraph", "reduce-overhead"), "cuda_graphs"),
-        "unknown": "unknown",
-    }
-)
-_STACKS: Mapping[str, str] = {name: name for name in ("eager", "channels_last", "fused", "unknown")}
+PRECISION_WORDS = meanings("value.precision")
 #: Words of each column of the runs schema that holds one of a few texts.
 SPELLINGS: Mapping[str, Mapping[str, str]] = MappingProxyType(
-    {"precision": PRECISION_WORDS, "layout": _LAYOUTS, "compilation": _COMPILATIONS, "stack": _STACKS}
-)
-YES = frozenset("true yes y 1 on x ja wahr w ✓ ✔ enabled j".split())
-NO = frozenset("false no n 0 off nein falsch f - disabled none".split())
-TRAINING = frozenset("train training fit train_step forward+backward+optimizer fwd+bwd+opt both".split())
-#: Data sets with the side of their images in px and their classes.
-DATASETS: Mapping[str, tuple[int | None, int]] = MappingProxyType(
     {
-        **dict.fromkeys(("imagenet", "imagenet1k", "imagenet2012", "ilsvrc2012", "ilsvrc"), (None, 1000)),
-        "cifar10": (32, 10),
-        "cifar100": (32, 100),
-        "mnist": (28, 10),
-        "fashionmnist": (28, 10),
-        "svhn": (32, 10),
-        "tinyimagenet": (64, 200),
+        "precision": PRECISION_WORDS, "layout": meanings("value.layout"),
+        "compilation": meanings("value.compilation"), "stack": meanings("value.stack"),
+    }
+)  # fmt: skip
+YES, NO, TRAINING = (frozenset(groups("answer")[name]) for name in ("yes", "no", "training"))
+#: Data sets with the side of their images in px, their classes and the images of an epoch.
+DATASETS: Mapping[str, tuple[int | None, int, int]] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            ("imagenet", "imagenet1k", "imagenet2012", "ilsvrc2012", "ilsvrc"), (None, 1000, 1_281_167)
+        ),
+        "cifar10": (32, 10, 50_000),
+        "cifar100": (32, 100, 50_000),
+        "mnist": (28, 10, 60_000),
+        "fashionmnist": (28, 10, 60_000),
+        "svhn": (32, 10, 73_257),
+        "tinyimagenet": (64, 200, 100_000),
     }
 )
 _UNMEASURED = re.compile(

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, NoReturn
 
 from trainlaw.formulas.errors import InputError, shown
 
@@ -61,7 +61,7 @@ def write_text_atomically(path: str | os.PathLike[str], text: str) -> None:
 
 
 @contextmanager
-def opened_file(path: str | os.PathLike[str], limit_bytes: int | None = None) -> Iterator[BinaryIO]:
+def opened_file(path: str | os.PathLike[str], limit_bytes: int | None = None) -> Iterator[io.BufferedReader]:
     """Open a file that the user named, for reading bytes; its errors are those of the user.
 
     Raises InputError where it cannot be read, is a pipe, a socket or a device, which may never end or never

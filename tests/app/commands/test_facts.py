@@ -13,7 +13,7 @@ from trainlaw.app.inputs.resolve import known_gpus, named_cnn
 from trainlaw.app.inputs.tables import any_table, find_table
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.predictions.predict import predict_runs
-from trainlaw.app.text.tables import fitted_table
+from trainlaw.app.text.tables import Table
 from trainlaw.datasets import (
     DATASETS,
     FEATURES,
@@ -335,7 +335,7 @@ def test_tables_fit_the_terminal(command, width):
 
 def test_prose_is_wrapped_and_nothing_is_lost():
     prose = "a rather long explanation of what a thing is and why " * 3
-    text = fitted_table(["name", "meaning"], [["x", prose]], 40)
+    text = Table.of(["name", "meaning"], [["x", prose]]).text(40)
     assert all(len(line) <= 40 for line in text.splitlines())
     assert "".join(text.split()) == "".join(f"name meaning x {prose}".split())
 

@@ -177,7 +177,7 @@ def test_workbook_with_a_title_block_and_a_line_of_units(tmp_path, amp):
         ),
     ]  # fmt: skip
     book(tmp_path / "lab.xlsx", Sheet1=(rows, ["A1:F1"]))
-    table, _ = imported(tmp_path / "lab.xlsx", ["amp"])
+    table, _ = imported(tmp_path / "lab.xlsx")
     assert_same(table, amp)
     assert set(table.frame["bench_year"]) == {2022}
 
@@ -240,10 +240,8 @@ def test_excels_export_in_utf_16(tmp_path, runs):
     (tmp_path / "export.txt").write_bytes(text(rows, "\t").encode("utf-16"))
     table, said = imported(tmp_path / "export.txt")
     assert "the built-in formula says images/s" in said
-    precision = runs["precision"].map({"amp": "fp16", "fp32": "fp32"})
-    truth = runs.assign(
-        precision=precision.where((runs["gpu"] != "RTX 3090") | (precision == "fp16"), "tf32")
-    )
+    precision = runs["precision"]
+    truth = runs.assign(precision=precision.where((runs["gpu"] != "RTX 3090") | (precision == "amp"), "tf32"))
     assert_same(table, truth)
 
 
@@ -325,7 +323,7 @@ def test_results_of_timm(tmp_path, amp):
     ]
     path = tmp_path / "benchmark-train-amp-nhwc-pt112-cu113-rtx3090.csv"
     path.write_text(text(rows))
-    table, said = imported(path, ["amp"])
+    table, said = imported(path)
     assert "gpu=RTX 3090" in said
     assert_same(table, own.assign(cnn=own["cnn"].replace({"resnet50": "timm/resnet50"})))
 

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 from trainlaw.app.terminal.progress import TimeLeft, shown_fits, shown_steps
-from trainlaw.app.text.tables import fitted_lines, fitted_table
+from trainlaw.app.text.tables import Table, fitted_lines
 from trainlaw.validate import StudyProgress
 
 
@@ -27,7 +27,7 @@ def test_nothing_is_shown_in_a_pipe(capsys):
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
 def test_tables_and_lines_fit(width):
     header = ["estimator", "mean over GPU groups", "runs within 25 %", "median over all of the runs"]
-    table = fitted_table(header, [["roofline", "35.1", "34.4", "38.2"]], width, indent="  ")
+    table = Table.of(header, [["roofline", "35.1", "34.4", "38.2"]]).text(width, "  ")
     assert max(map(len, table.splitlines())) <= width
     assert ("\n" in table.split("roofline")[0].strip()) == (width < 80)
     text = "  (a_long_name + another_name) * 3\n  short"

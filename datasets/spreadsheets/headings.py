@@ -1,0 +1,186 @@
+"""What the heading of a column means by its words: a column of the runs schema, a measure, or nothing."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import cache, lru_cache
+from types import MappingProxyType
+
+from trainlaw.datasets.measurements.runs import RUN_COLUMNS
+from trainlaw.datasets.spreadsheets.quantities import Unit, parse_unit
+from trainlaw.datasets.spreadsheets.words import groups, meanings
+
+#: Columns that the importer knows in addition to those of the runs schema.
+TIME, RATE = "time", "throughput"
+BATCH, GLOBAL_BATCH, GPUS_PER_NODE = "batch", "global_batch", "gpus_per_node"
+MODE, DATASET, DATE, ACCUMULATION = "mode", "dataset", "date", "accumulation"
+FLAG = "flag:"  # a column that says yes or no to one precision or layout
+UNIT = "unit"  # a column with the unit of each row
+CHECK = "check"  # a second measure of the same run
+EPOCH_TIME = "epoch time"  # of a number of iterations that other columns state
+IMAGES_PER_EPOCH, ITERATIONS = "images_per_epoch", "iterations"
+OTHER_TIME = "other time"  # of a phase, inference or a spread
+IGNORED = "ignored"
+
+#: Columns that are measured times or throughputs.
+MEASURES = (TIME, RATE)
+
+_PART = {name: frozenset(group) for name, group in groups("part").items()}
+_SPREAD, _AVERAGE, _OTHER, _FILLERS = (_PART[name] for name in ("spread", "average", "other", "filler"))
+# What headers say next to a unit, and which GPUs a throughput is of.
+_AROUND_UNITS, _SCOPES = _PART["around_units"], _PART["scope"]
+_EPOCH = frozenset(("epoch", "epochs", "epoche", "epochen", "epochenzeit", "epochtime"))
+_WHOLE = frozenset(("total", "gesamt", "wall", "wallclock", "walltime", "gesamtzeit"))
+_PER_IMAGE = re.compile(r"(?:per|pro|/)[\s_]*(?:img|image|sample|example|bild|frame)")
+_PER_GPU = re.compile(r"(?:per|pro|/|each)[\s_-]*(?:gpu|device|accelerator|die)|single[\s_-]gpu")
+_OF_ALL = re.compile(r"\b(?:total|overall|aggregate|global|gesamt|all[\s_-]gpus)\b")
+_EXACT = frozenset(column.name for column in RUN_COLUMNS)
+_LONGEST_HEADER = 300  # characters; what is longer is no header, and searching it takes long
+_BRACKETS = re.compile(r"[(\[{]([^)\]}]*)[)\]}]")
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a header means.
+
+    target : column of the runs schema or a name of this file, "" where none is known. unit : as the header
+    states it. is_exact : whether the header is the name in the schema. is_weak : whether another column of
+    the same target is more likely. is_average : whether a time is said to be a mean or median.
+    """
+
+    target: str
+    unit: Unit | None = None
+    is_exact: bool = False
+    is_weak: bool = False
+    is_average: bool = False
+
+
+def is_part(text: str) -> bool:
+    """Return whether a text names a part of a heading: an average, a spread, a phase or a unit."""
+    tokens = _plain_words(text) if len(text) < _LONGEST_HEADER else []
+    return (bool(tokens) and set(tokens) <= _AVERAGE | _SPREAD | _OTHER) or parse_unit(text) is not None
+
+
+@lru_cache(maxsize=10_000)
+def read_heading(text: str) -> Meaning:
+    """Return what a header means.
+
+    >>> read_heading("Step time [ms]").unit.text, read_heading("Batch size (per GPU)").target
+    ('ms', 'batch_per_gpu')
+    >>> read_heading("train_samples_per_sec").target, read_heading("GPU util %").target
+    ('throughput', 'ignored')
+    """
+    if text in _EXACT:
+        return Meaning(text, parse_unit("s") if text == "time_s" else None, is_exact=True)
+    name, stated = without_unit(text)
+    tokens, unit = _plain_words(name), _specified(stated, name)
+    if (unit is not None or _is_measure(tokens)) and (left := _not_measured(tokens, unit)):
+        is_epoch = left == EPOCH_TIME and unit is not None and unit.counted == "iteration"
+        return Meaning(left, replace(unit, counted="epoch") if unit and is_epoch else unit)
+    if unit is not None and unit.counted == "epoch":
+        return Meaning(EPOCH_TIME, unit)
+    unsaid = _AVERAGE | (_SCOPES if unit is not None else frozenset())
+    joined = "".join(word for word in tokens if word not in unsaid)
+    target, is_average = _target_of(joined), bool(_AVERAGE & set(tokens))
+    if unit is None:
+        return Meaning(target, None, is_weak=joined in _weak(), is_average=is_average)
+    measure = RATE if unit.is_rate else TIME
+    if target not in (*MEASURES, ""):
+        # "Batch (ms)" is the time of a batch where nothing else is a time.
+        return Meaning(measure, unit, is_weak=True)
+    known = bool(target) or not joined or set(tokens) <= _AROUND_UNITS
+    return Meaning(measure if known else "", unit, is_average=is_average)
+
+
+def _is_measure(tokens: list[str]) -> bool:
+    """Return whether words without a unit name a time or throughput, perhaps of something else."""
+    plain = "".join(word for word in tokens if word not in _SPREAD | _OTHER | _AVERAGE | _EPOCH)
+    return _target_of(plain) in MEASURES
+
+
+def _not_measured(tokens: list[str], unit: Unit | None) -> str:
+    """Return what a time or throughput is that is none of a training iteration; "" for one that is."""
+    said = set(tokens)
+    if _SPREAD & said:
+        return IGNORED
+    is_rate = unit is not None and unit.is_rate
+    # The total throughput is that of all GPUs, the total time that of all iterations.
+    if (_OTHER - _WHOLE) & said or (_WHOLE & said and is_rate and "epoch" in said):
+        return OTHER_TIME
+    return EPOCH_TIME if (_EPOCH | _WHOLE) & said and not is_rate else ""
+
+
+def without_unit(text: str) -> tuple[str, Unit | None]:
+    """Return a header without the unit that it states in brackets, at its end or as a whole, and the unit.
+
+    >>> without_unit("fp32 (img/s)")[0].strip(), without_unit("Tesla T4")
+    ('fp32', ('Tesla T4', None))
+    """
+    if len(text) > _LONGEST_HEADER:
+        return text, None
+    for bracket in _BRACKETS.finditer(text):
+        inside = bracket[1].strip()
+        if unit := parse_unit(inside):
+            return text[: bracket.start()] + " " + text[bracket.end() :], unit
+    tokens = [word for word in re.split(r"[\s_\-,:]+", text.strip()) if word]
+    plain = [word for word in tokens if word.lower() not in _FILLERS | _AVERAGE]
+    for length in range(len(plain), 0, -1):
+        # "time s" has a unit at its end; "s" alone has one, too.
+        unit = parse_unit(" ".join(plain[-length:])) or parse_unit(" ".join(plain[:length]))
+        if unit is None:
+            continue
+        is_last = parse_unit(" ".join(plain[-length:])) is not None
+        rest = plain[:-length] if is_last else plain[length:]
+        return " ".join([*rest, *(word for word in tokens if word.lower() in _AVERAGE)]), unit
+    return text, None
+
+
+def _specified(unit: Unit | None, name: str) -> Unit | None:
+    """Return a unit with what the rest of its header adds: per image, per GPU, of all GPUs."""
+    if unit is None:
+        return None
+    text = name.lower()
+    if unit.counted == "iteration" and not unit.is_rate and _PER_IMAGE.search(text):
+        unit = replace(unit, counted="image")
+    if unit.counted == "image" and unit.is_rate and unit.per_gpu is None:
+        per_gpu = True if _PER_GPU.search(text) else False if _OF_ALL.search(text) else None
+        return replace(unit, per_gpu=per_gpu)
+    return unit
+
+
+def _plain_words(text: str) -> list[str]:
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", " ", text)
+    spaced = re.sub(
+        r"#|\bno\.|\bnum(?:ber)?\b(?:\s+of\b)?|\bnum_|\bnr\.|\banzahl\b(?!\w)", " n ", spaced, flags=re.I
+    )
+    tokens = [word for word in re.findall(r"[^\W_]+", spaced.lower()) if word not in _FILLERS]
+    return [word for word in tokens if word not in ("px", "pixel", "pixels")] or tokens
+
+
+@cache
+def _by_word() -> Mapping[str, str]:
+    return MappingProxyType({**meanings("weak"), **meanings("heading")})
+
+
+@cache
+def _weak() -> frozenset[str]:
+    return frozenset(meanings("weak")) - frozenset(meanings("heading"))
+
+
+def _target_of(joined: str) -> str:
+    if joined in _by_word():
+        return _by_word()[joined]
+    exact = {name.replace("_", ""): name for name in _EXACT}
+    return exact.get(joined, "")
+
+
+def near_target(text: str) -> str:
+    """Return the column that a header nearly names ("precison"), "" where none is near."""
+    joined = "".join(_plain_words(without_unit(text)[0]))
+    # "time for 100 iterations" is no time of one.
+    if len(joined) < 4 or any(map(str.isdigit, joined)):
+        return ""
+    near = get_close_matches(joined, _by_word(), n=1, cutoff=0.86)
+    target = _by_word()[near[0]] if near else ""
+    return "" if target == IGNORED else target

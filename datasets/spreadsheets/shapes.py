@@ -1,0 +1,297 @@
+"""Tables of any shape as one row per run: pivots, groups of columns, titles, sections, several sheets."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from trainlaw.datasets.spreadsheets.answers import Answers, Issue
+from trainlaw.datasets.spreadsheets.blocks import Block
+from trainlaw.datasets.spreadsheets.columns import Columns, MappedColumn, Measure, answers_time, read_columns
+from trainlaw.datasets.spreadsheets.headings import CHECK, EPOCH_TIME, TIME, read_heading
+from trainlaw.datasets.spreadsheets.phrases import Names
+from trainlaw.datasets.spreadsheets.quantities import Unit
+from trainlaw.formulas.errors import InputError
+
+#: What rows are called in messages: their number, with the sheet where several are read.
+Label = int | str
+_PER_ONE = re.compile(r"(?:per|pro|/)\s*(?:step|iter|batch|schritt)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the lines around a table say of all its rows: texts by our column, with the line each is from."""
+
+    said: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
+    unit: Unit | None = None
+    iterations: float = 1.0
+    is_inference: bool = False
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A table with what its columns are and what the lines around it say."""
+
+    block: Block
+    columns: Columns
+    context: Context
+
+    @property
+    def runs(self) -> list[tuple[Measure, Measure | None]]:
+        """The measure of each run of a row, with the one that it can be compared with."""
+        found: dict[tuple[tuple[str, str], ...], list[Measure]] = {}
+        for measure in self.columns.measures:
+            found.setdefault(tuple(sorted(measure.said.items())), []).append(measure)
+        return [(measures[0], measures[1] if len(measures) > 1 else None) for measures in found.values()]
+
+
+@dataclass
+class LongTable:
+    """Runs as people wrote them, one row each.
+
+    cells : by our name of the column. units : of the measured cells as headers and titles say. checks : the
+    second measure of each run, with its units. numbers : of the rows. columns : what was read, by our name;
+    shown : all of them, with a first value. has_sheets : whether numbers name the sheet, too.
+    """
+
+    cells: dict[str, list[object]] = field(default_factory=dict)
+    units: list[Unit | None] = field(default_factory=list)
+    rates: list[bool | None] = field(default_factory=list)
+    checks: list[object] = field(default_factory=list)
+    check_units: list[Unit | None] = field(default_factory=list)
+    numbers: list[Label] = field(default_factory=list)
+    columns: dict[str, MappedColumn] = field(default_factory=dict)
+    shown: list[tuple[MappedColumn, str]] = field(default_factory=list)
+    separator: str = ""
+    has_sheets: bool = False
+
+
+def context_of(block: Block, names: Names, with_sheet: bool) -> Context:
+    """Return what the lines above a table say, and the name of its sheet where several have tables."""
+    said: dict[str, list[str]] = {}
+    sources: dict[str, str] = {}
+    unit, iterations, phases = None, 1.0, set()
+    for text in (*block.texts, *((block.sheet,) if with_sheet else ())):
+        phrase = names.phrase(text)
+        phases.add(phrase.phase)
+        if phrase.is_negated:
+            continue
+        is_sheet = text == block.sheet and text not in block.texts
+        for kind, value in phrase.said.items():
+            if not is_sheet or kind not in said:
+                said.setdefault(kind, []).append(value)
+                sources[kind] = text
+        for kind in phrase.several:
+            said.setdefault(kind, []).extend(("", "several"))
+        unit, iterations = unit or phrase.unit, max(iterations, phrase.iterations)
+    sure = {kind: values[0] for kind, values in said.items() if len(set(values)) == 1}
+    return Context(sure, sources, unit, iterations, "inference" in phases and "training" not in phases)
+
+
+def read_tables(
+    blocks: Sequence[Block], answers: Answers, names: Names, issues: list[Issue]
+) -> tuple[list[Reading], list[str]]:
+    """Return the tables whose columns are read, and notes on what is left out; append to `issues`."""
+    notes: list[str] = []
+    readings: list[Reading] = []
+    asked: list[Issue] = []
+    with_sheet = len({block.sheet for block in blocks}) > 1
+    for block in blocks:
+        context = context_of(block, names, with_sheet)
+        where = f"{block.sheet}: " if with_sheet and block.sheet else ""
+        if context.is_inference and not answers_time(answers):
+            notes.append(
+                f"{where}not read: a table of inference, rows {block.numbers[0]} to {block.numbers[-1]}"
+            )
+            continue
+        own: list[Issue] = []
+        sections = {kind for text in set(block.sections.values()) for kind in names.phrase(text).said}
+        columns = read_columns(block, answers, names, {*context.said, *sections}, own)
+        if not columns.measures and len(blocks) > 1:
+            notes.append(f"{where}not read: a table without times, from row {block.numbers[0]}")
+            continue
+        asked += [issue for issue in own if issue not in asked]
+        readings.append(Reading(block, columns, context))
+        notes += [f"{where}{note}" for note in (*block.notes, *columns.notes)]
+        if len(columns.measures) > 1 and any(measure.said for measure in columns.measures):
+            kinds = ", ".join(dict.fromkeys(kind for measure in columns.measures for kind in measure.said))
+            headings = ", ".join(measure.heading for measure in columns.measures)
+            notes.append(f"{where}the columns {headings} became rows, one for each {kinds}")
+    if not readings and blocks:
+        issues.append(Issue("columns", "the tables are of inference; expected times of training iterations"))
+    issues += asked
+    return readings, notes
+
+
+def long_table(readings: Sequence[Reading], answers: Answers, names: Names) -> LongTable:
+    """Return the runs of tables, one row per measured cell."""
+    found = LongTable()
+    found.has_sheets = len({reading.block.sheet for reading in readings}) > 1
+    targets: dict[str, None] = {}
+    for reading in readings:
+        targets |= dict.fromkeys(_targets(reading, names, answers))
+    for name, _ in answers.only:
+        if not any(name in reading.block.headings for reading in readings):
+            raise InputError(f"--only {name}: the file has no column {name!r}")
+    for reading in readings:
+        _append(found, reading, list(targets), names, answers)
+        found.separator = found.separator or reading.block.separator
+        _add_columns(found, reading, names, answers)
+    return found
+
+
+def _targets(reading: Reading, names: Names, answers: Answers) -> Iterable[str]:
+    """Yield our columns that a table, its header or the lines around it state."""
+    yield from reading.columns.keys
+    yield from reading.columns.extra
+    for measure, _ in reading.runs:
+        yield from measure.said
+    constants = _said_around(reading, names)
+    yield from (kind for kind in constants if kind not in answers.constants and not _is_known(reading, kind))
+
+
+def _is_known(reading: Reading, kind: str) -> bool:
+    """Return whether a table itself states a column; one batch rules out the others."""
+    batches = {"batch", "batch_per_gpu", "global_batch"}
+    own = {
+        *reading.columns.keys,
+        *reading.columns.extra,
+        *(k for measure, _ in reading.runs for k in measure.said),
+    }
+    flags = {"precision"} if any(key.startswith("flag:") for key in own) else set()
+    return kind in own | flags or (kind in batches and bool(batches & own))
+
+
+def _said_around(reading: Reading, names: Names) -> dict[str, str]:
+    said = dict(reading.context.said)
+    for text in set(reading.block.sections.values()):
+        said |= names.phrase(text).said
+    return said
+
+
+def _append(found: LongTable, reading: Reading, targets: list[str], names: Names, answers: Answers) -> None:
+    """Append the runs of one table."""
+    block, runs = reading.block, reading.runs
+    keep = [True] * len(block.rows)
+    for heading, value in answers.only:
+        if heading in block.headings:
+            cells = block.cells(block.headings.index(heading))
+            keep = [kept and str(cell) == value for kept, cell in zip(keep, cells, strict=True)]
+    chosen = [
+        (number, main, check)
+        for number, row in enumerate(block.rows)
+        if keep[number]
+        for main, check in runs
+        if len(runs) == 1 or row[main.place] is not None
+    ]
+    for target in targets:
+        found.cells.setdefault(target, []).extend(_cells(reading, target, chosen, names, answers))
+    found.cells.setdefault(TIME, []).extend(block.rows[number][main.place] for number, main, _ in chosen)
+    units = {main.place: _unit(main, reading.context) for main, _ in runs}
+    check_units = {check.place: _unit(check, reading.context) for _, check in runs if check}
+    found.units += [units[main.place] for _, main, _ in chosen]
+    kinds = {main.place: _kind(main) for main, _ in runs}
+    found.rates += [kinds[main.place] for _, main, _ in chosen]
+    found.checks += [block.rows[number][check.place] if check else None for number, _, check in chosen]
+    found.check_units += [check_units[check.place] if check else None for _, _, check in chosen]
+    label = f"{block.sheet}!" if found.has_sheets else ""
+    found.numbers += [
+        f"{label}{block.numbers[number]}" if label else block.numbers[number] for number, _, _ in chosen
+    ]
+
+
+def _cells(
+    reading: Reading,
+    target: str,
+    chosen: Sequence[tuple[int, Measure, Measure | None]],
+    names: Names,
+    answers: Answers,
+) -> Iterable[object]:
+    """Return a column of the long table: of the header, else of the table, else of the lines around it."""
+    block, columns = reading.block, reading.columns
+    if any(target in main.said for _, main, _ in chosen):
+        return [main.said.get(target) for _, main, _ in chosen]
+    if target in columns.keys:
+        place = columns.keys[target]
+        return [block.rows[number][place] for number, _, _ in chosen]
+    if target in columns.extra:
+        place = columns.extra[target]
+        return [names.phrase(str(block.rows[number][place])).said.get(target) for number, _, _ in chosen]
+    if target in answers.constants or _is_known(reading, target):
+        return [None] * len(chosen)
+    around = reading.context.said.get(target)
+    if not block.sections:
+        return [around] * len(chosen)
+    by_row = {number: names.phrase(text).said.get(target, around) for number, text in block.sections.items()}
+    return [by_row.get(block.numbers[number], around) for number, _, _ in chosen]
+
+
+def _kind(measure: Measure) -> bool | None:
+    """Return whether a header says that numbers are throughputs, None where it does not say."""
+    if measure.is_rate or read_heading(measure.heading).target == TIME:
+        return measure.is_rate
+    return None
+
+
+def _unit(measure: Measure, context: Context) -> Unit | None:
+    """Return the unit of a measure by its header, else by the lines above the table."""
+    unit = measure.meaning.unit
+    if unit is None and context.unit is not None:
+        named = read_heading(measure.heading).target
+        fits = not named or (named == "throughput") == context.unit.is_rate or measure.said
+        unit = context.unit if fits else None
+    if unit is None or unit.is_rate:
+        return unit
+    if measure.meaning.target == EPOCH_TIME:
+        return replace(unit, counted="epoch")
+    if (
+        context.iterations > 1
+        and unit.number == 1
+        and unit.counted == "iteration"
+        and not _PER_ONE.search(measure.heading)
+    ):
+        return replace(unit, number=context.iterations)
+    return unit
+
+
+def _add_columns(found: LongTable, reading: Reading, names: Names, answers: Answers) -> None:
+    """Add what was read of a table, for the user to see, with a first value each."""
+    block, columns = reading.block, reading.columns
+    for target, place in columns.keys.items():
+        is_guess = target not in columns.sure
+        column = MappedColumn(block.headings[place], target, None, is_guess)
+        _show(found, column, block.cells(place))
+    for kind, place in columns.extra.items():
+        texts = (names.phrase(str(cell)).said.get(kind) for cell in block.cells(place))
+        _show(found, MappedColumn(block.headings[place], kind), texts)
+    for kind, text in reading.context.said.items():
+        if not _is_known(reading, kind) and kind not in answers.constants:
+            _show(found, MappedColumn(f'"{reading.context.sources[kind][:40]}"', kind), [text])
+    for text in dict.fromkeys(block.sections.values()):
+        for kind, own in names.phrase(text).said.items():
+            if not _is_known(reading, kind) and kind not in answers.constants:
+                _show(found, MappedColumn(f'"{text[:40]}"', kind), [own])
+    for main, check in reading.runs:
+        unit = _unit(main, reading.context)
+        said = ", ".join(main.said.values())
+        column = MappedColumn(
+            main.heading, TIME, unit, not main.meaning.is_exact and not answers_time(answers)
+        )
+        first = next((str(cell) for cell in block.cells(main.place) if cell is not None), "")
+        found.shown.append((column, f"{first} ({said})" if said else first))
+        found.columns.setdefault(TIME, column)
+        for kind in main.said:
+            found.columns.setdefault(kind, MappedColumn(kind, kind))
+        if check is not None:
+            column = MappedColumn(check.heading, CHECK, _unit(check, reading.context))
+            found.columns.setdefault(CHECK, column)
+            found.shown.append(
+                (column, next((str(c) for c in block.cells(check.place) if c is not None), ""))
+            )
+
+
+def _show(found: LongTable, column: MappedColumn, cells: Iterable[object]) -> None:
+    first = next((str(cell) for cell in cells if cell is not None), "")
+    if column.target not in found.columns or (column, first) not in found.shown:
+        found.shown.append((column, first))
+    found.columns.setdefault(column.target, column)

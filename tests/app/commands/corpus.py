@@ -1,0 +1,146 @@
+"""The corpus of spreadsheets: texts that are made files, and imported as a user would."""
+
+import json
+import re
+import shlex
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+import numpy as np
+import openpyxl
+from trainlaw.app.cli import app
+from trainlaw.app.inputs.tables import read_runs
+from typer.testing import CliRunner
+
+FOLDER = Path(__file__).parent / "spreadsheets"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
+COLUMNS = ["gpu", "cnn", "batch_per_gpu", "precision", "n_gpus"]
+_ODS = "urn:oasis:names:tc:opendocument:xmlns:"
+
+
+@dataclass
+class Sheet:
+    """The cells of a sheet as texts and numbers, and its merged areas such as "A1:C1"."""
+
+    name: str
+    rows: list[list[object]]
+    merged: list[str]
+
+
+def load(name: str) -> tuple[list[Sheet], dict[str, object]]:
+    """Return the sheets and the truth of a spreadsheet of the corpus."""
+    truth = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
+    sheets = [Sheet("Sheet1", [], [])]
+    for line in (FOLDER / f"{name}.txt").read_text("utf-8").splitlines():
+        if line.startswith("== "):
+            title, _, merged = line[3:].partition(" merged ")
+            sheets.append(Sheet(title, [], merged.split()))
+        else:
+            sheets[-1].rows.append([_cell(text, truth) for text in line.split("|")])
+    return [sheet for sheet in sheets if sheet.rows], truth
+
+
+def _cell(text: str, truth: dict[str, object]) -> object:
+    text = text.strip()
+    if truth["kind"] in ("xlsx", "ods") and re.fullmatch(r"-?\d+(\.\d+)?", text):
+        return float(text) if "." in text else int(text)
+    return text or None
+
+
+def write(sheets: list[Sheet], truth: dict[str, object], folder: Path) -> Path:
+    """Write the file that the sheets are."""
+    path = folder / f"{truth.get('file', 'runs')}.{truth['kind']}"
+    if truth["kind"] == "xlsx":
+        book = openpyxl.Workbook()
+        book.remove(book.active)
+        for sheet in sheets:
+            made = book.create_sheet(sheet.name)
+            for row in sheet.rows:
+                made.append(row)
+            for area in sheet.merged:
+                made.merge_cells(area)
+        book.save(path)
+    elif truth["kind"] == "ods":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("content.xml", _content(sheets))
+    else:
+        separator = str(truth.get("separator", ","))
+        lines = [separator.join(_quoted(cell, separator) for cell in row) for row in sheets[0].rows]
+        if truth["kind"] == "md":
+            lines = [f"| {' | '.join(str(cell or '') for cell in row)} |" for row in sheets[0].rows]
+            lines.insert(1, "|" + "---|" * len(sheets[0].rows[0]))
+        path.write_bytes(("\n".join(lines) + "\n").encode(str(truth.get("encoding", "utf-8"))))
+    return path
+
+
+def _quoted(cell: object, separator: str) -> str:
+    text = "" if cell is None else str(cell)
+    return f'"{text}"' if separator in text else text
+
+
+def _content(sheets: list[Sheet]) -> str:
+    tables = []
+    for sheet in sheets:
+        rows = []
+        for row in sheet.rows:
+            cells = []
+            for cell in row:
+                if isinstance(cell, int | float):
+                    cells.append(f'<t:table-cell o:value-type="float" o:value="{cell}"/>')
+                elif cell is None:
+                    cells.append("<t:table-cell/>")
+                else:
+                    cells.append(
+                        f'<t:table-cell o:value-type="string"><x:p>{escape(str(cell))}</x:p></t:table-cell>'
+                    )
+            rows.append(f"<t:table-row>{''.join(cells)}</t:table-row>")
+        tables.append(f'<t:table t:name="{escape(sheet.name)}">{"".join(rows)}</t:table>')
+    names = "".join(
+        f' xmlns:{short}="{_ODS}{name}:1.0"'
+        for short, name in (("o", "office"), ("t", "table"), ("x", "text"))
+    )
+    body = f"<o:body>{''.join(tables)}</o:body>"
+    return f'<?xml version="1.0"?><o:document-content{names}>{body}</o:document-content>'
+
+
+def run(*arguments: object) -> object:
+    """Run `trainlaw data import`."""
+    return CliRunner().invoke(app, ["data", "import", *map(str, arguments)])
+
+
+def imported(path: Path, choices: list[str]) -> tuple[str, str]:
+    """Import as a user would, with one corrected command at most.
+
+    Returns "written" or "refused", and what the last command printed.
+    """
+    out = path.with_name("out.csv")
+    out.unlink(missing_ok=True)
+    done = run(path, "--out", out)
+    if done.exit_code == 0:
+        return "written", done.output
+    assert done.exit_code == 2 and len(done.stderr.splitlines()) == 1, (done.output, done.exception)
+    command = done.stderr.partition("trainlaw data import ")[2]
+    if not command:
+        return "refused", done.output
+    words = shlex.split(command)
+    for choice in choices:
+        place = next((number for number, word in enumerate(words) if word.endswith("CHOICE")), None)
+        if place is not None:
+            words[place] = words[place].replace("CHOICE", choice)
+    again = run(*words)
+    assert again.exit_code in (0, 2), (again.output, again.exception)
+    return ("written" if again.exit_code == 0 else "refused"), done.output + again.output
+
+
+def differences(path: Path, truth: dict[str, object]) -> str:
+    """Return how the written runs differ from the truth, "" for the same runs in any order."""
+    frame = read_runs(path.with_name("out.csv")).frame
+    found = sorted((*map(str, row[:-1]), row[-1]) for row in frame[[*COLUMNS, "time_s"]].to_numpy().tolist())
+    wanted = sorted((*map(str, row[:5]), row[5]) for row in truth["runs"])  # type: ignore[attr-defined]
+    keys, expected = ([row[:-1] for row in rows] for rows in (found, wanted))
+    if keys != expected:
+        return f"{len(found)} runs, expected {len(wanted)}: {sorted(set(keys) ^ set(expected))}"
+    off = max((abs(np.log(a[-1] / b[-1])) for a, b in zip(found, wanted, strict=True)), default=0.0)
+    return f"times off by {off:.3g}" if off > 2e-3 else ""
