@@ -74,6 +74,8 @@ _LEAST_NEED = (
 _INTERVAL = f"{100 * LEVEL:g} % interval"
 _HOST = "the host's launches decide (batch {batch_per_gpu:whole})"
 _PRECISION = "precision: {precision}, PyTorch's default for convolutions on this GPU"
+#: Positive where the formula knows stacks and the precision has 16 bits.
+_USES_STACK = "uses_stack * (4 - bytes_per_element)"
 _IGNORED = "no term of the formula depends on it"
 _DEVICE = "the device has {memory_held_bytes:gigabytes} GB{rough}"
 
@@ -173,6 +175,29 @@ _FIGURES = (
         title="memory",
     ),
     Answer("settings_said", when="has_settings", sentence="{settings}", title="settings"),
+    *(
+        Answer(f"stack_{name}", when=f"{_USES_STACK} * {when}", sentence=f"stack: {words}", is_note=True)
+        for name, when, words in (
+            (
+                "eager",
+                "(1 - is_stack_channels_last - is_stack_fused)",
+                "eager: 16-bit convolutions in NCHW, as PyTorch runs them unless told otherwise",
+            ),
+            ("channels_last", "is_stack_channels_last", "channels_last: 16-bit convolutions in NHWC"),
+            ("fused", "is_stack_fused", "fused: 16-bit convolutions in NHWC with all that follows them"),
+        )
+    ),
+    Answer(
+        "stack_unknown",
+        when=f"{_USES_STACK} * is_stack_unknown",
+        sentence="the stack is unknown and taken as eager; with another one the time may be half as long",
+    ),
+    Answer(
+        "usual_fabric",
+        when="(n_nodes - 1) * is_usual_fabric",
+        sentence="fabric: ethernet-10g, assumed unless --fabric names one",
+        is_note=True,
+    ),
     Answer("default_precision", when="by_default * (1 - is_tf32)", sentence=_PRECISION, is_note=True),
     Answer(
         "default_tf32",
@@ -308,6 +333,7 @@ _OTHERS = (
         when="is_tuned * (1 - uses_tuned)",
         sentence=f"a vendor's tuned container: {_IGNORED}",
     ),
+    Answer("ignored_stack", when="has_stack * (1 - uses_stack)", sentence=f"stack {{stack}}: {_IGNORED}"),
     Answer(
         "ignored_host_launch",
         when="has_host_launch * (1 - uses_host_launch)",
@@ -342,7 +368,8 @@ _HOST_ROWS = (
         "host_bound_as_assumed",
         when="host_margin * (1 - has_host_launch)",
         sentence=f"{_HOST}, taken as {{launch_s:seconds}} per layer: measure them with "
-        "`trainlaw profile --host`, or give --host-launch",
+        "`trainlaw profile --host`, or give --host-launch; hosts of 25 to 300 µs give about "
+        "{fast_host_s:seconds} to {slow_host_s:seconds}",
     ),
 )
 _LAST = (
@@ -366,6 +393,9 @@ def _host(formula: Formula) -> Iterable[Answer]:
     if margin is not None:
         yield Answer("host_margin", definition=to_text(margin))
         yield Answer("launch_s", definition=to_text(feature_expression(HOST_LAUNCH)))
+        # Where the host decides, the time is in proportion to its launches, down to that of the GPU's work.
+        yield Answer("fast_host_s", definition="max(time_s - host_margin, time_s * 25e-6 / launch_s)")
+        yield Answer("slow_host_s", definition="time_s * 300e-6 / launch_s")
         yield from _HOST_ROWS
 
 
@@ -480,7 +510,9 @@ def _constants(formula: Formula) -> dict[str, float]:
     used = used_base_columns(formula)
     # What a scaling formula extends, a measured time on one GPU, depends on every setting.
     every = formula.scope == MULTI_GPU
-    uses = {f"uses_{name}": float(every or base in used) for name, base in SETTING_COLUMNS.items()}
+    uses = {
+        f"uses_{name}": float(every or not used.isdisjoint(base)) for name, base in SETTING_COLUMNS.items()
+    }
     return {"is_split": float(not handling(formula).covers_multi_gpu), **uses}
 
 
