@@ -183,7 +183,7 @@ def repeats(
 def scales_whole(tree: Sequence[Node], bracket: BracketTypes, ends: Sequence[int]) -> bool:
     """Return whether the required factors of a bracket multiply all of its sum; ends : of `subtree_ends`.
 
-    A factor that may move to any part of the sum is chosen by chance: held-out errors of 17 instead of 16.6 %.
+    A factor that may move to any part of the sum is placed by chance: 16.9 instead of 16.4 % held-out error.
     """
     place = next(place for place, node in enumerate(tree) if node.ret is bracket.total)
     found = set()
