@@ -181,7 +181,7 @@ _FIGURES = (
             (
                 "eager",
                 "(1 - is_stack_channels_last - is_stack_fused)",
-                "eager: 16-bit convolutions in NCHW, as PyTorch runs them unless told otherwise",
+                "eager: 16-bit convolutions in NCHW, as PyTorch runs them by default",
             ),
             ("channels_last", "is_stack_channels_last", "channels_last: 16-bit convolutions in NHWC"),
             ("fused", "is_stack_fused", "fused: 16-bit convolutions in NHWC with all that follows them"),

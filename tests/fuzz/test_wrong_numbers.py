@@ -149,8 +149,9 @@ def refused(reader, path):
 
 
 READERS = (*COMMANDS, "API calibrate", "API study")
-# `--skip-unmeasured` leaves out what is no time, and says so.
+# `--skip-unmeasured` leaves out what is no time, and says so; `--precision` is the one of all runs.
 RIGHT = {("import", f"cell {cell}") for cell in ("nan", "n/a", "OOM", "inf", "-1", "0")}
+RIGHT |= {("import", "tf32 on a T4"), ("import", "unknown precision")}
 
 
 @pytest.mark.slow
