@@ -29,10 +29,16 @@ from trainlaw.validate.least_squares import Prior, robust_least_squares
 # among GPUs, of what one time deviates from it, of the host's times, and of runs around a calibrated formula.
 COMMON_DEVIATION = 0.1
 OWN_DEVIATION = 1.0
-HOST_DEVIATION = 0.6
+HOST_DEVIATION = 0.4
 RUN_DEVIATION = 0.2
+# Runs as far from the formula as runs of one machine are from each other say little: logarithms of factors
+# shrink by k / (k + 0.7) for k runs, and by half if the runs deviate by 0.1 in all.
+_RUNS_OF_PRIOR = 0.7
+_OWN_NOISE = 0.1
+#: Times in proportion to the host's launch time, which have one factor.
+LAUNCH_TIMES = ("host_s", "conv_launch_s")
 #: Times that depend on the host, not on the GPU.
-HOST_TIMES = ("host_s", "input_copy_s")
+HOST_TIMES = (*LAUNCH_TIMES, "input_copy_s")
 #: Bounds that no machine undercuts.
 LEAST_TIMES = ("least_time_s",)
 # Share of the logarithm of a 90 % interval that is left after that number of runs: ratios of the quantiles of
@@ -112,7 +118,8 @@ def time_factors(formula: Formula, rows: FormulaRows, seconds: np.ndarray) -> Ti
 
     wanted = np.log(seconds)
     start = np.zeros(len(deviations))
-    if not np.isfinite(log_times(start[None])).all():
+    before = log_times(start[None])[0] - wanted
+    if not np.isfinite(before).all():
         raise InputError("calibration: the formula has no finite, positive time for a measured run")
 
     def residuals(logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -123,9 +130,16 @@ def time_factors(formula: Formula, rows: FormulaRows, seconds: np.ndarray) -> Ti
     fitted = robust_least_squares(
         residuals, start, soft_l1_scale=1.0, prior=Prior(start, deviations), max_steps=30, tolerance=1e-5
     )
-    factors = np.exp(fitted.parameters @ spread)
+    logs = fitted.parameters * _kept(before)
+    factors = np.exp(logs @ spread)
     by_time = dict(zip(names, (rounded(float(f), _SIGNIFICANT_DIGITS) for f in factors), strict=False))
-    return TimeFactors(rounded(float(np.exp(fitted.parameters[0])), _SIGNIFICANT_DIGITS), by_time)
+    return TimeFactors(rounded(float(np.exp(logs[0])), _SIGNIFICANT_DIGITS), by_time)
+
+
+def _kept(deviations: np.ndarray) -> float:
+    """Return the share of the factors' logarithms to keep, from ln(predicted / measured) of each run."""
+    seen, n_runs = float((deviations**2).sum()), len(deviations)
+    return n_runs / (n_runs + _RUNS_OF_PRIOR) * seen / (seen + _OWN_NOISE**2)
 
 
 def calibrating_runs(cnns: np.ndarray, seconds: np.ndarray) -> np.ndarray:
@@ -159,11 +173,14 @@ def _spread(names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
 
     The first parameter is common to the times of the GPU. Without times it is the factor of the whole.
     """
-    of_host = np.array([name in HOST_TIMES for name in names], dtype=bool)
-    common = (~of_host).astype(float) if names else np.ones(1)
-    spread = np.vstack([common, np.eye(len(names))]) if names else common[None]
-    own = np.where(of_host, HOST_DEVIATION, OWN_DEVIATION)
-    return spread, np.concatenate([[COMMON_DEVIATION], own])
+    if not names:
+        return np.ones((1, 1)), np.array([COMMON_DEVIATION])
+    common = np.array([name not in HOST_TIMES for name in names], dtype=np.float64)
+    owners = [LAUNCH_TIMES[0] if name in LAUNCH_TIMES else name for name in names]
+    different = list(dict.fromkeys(owners))
+    own = np.array([[float(owner == name) for owner in owners] for name in different])
+    deviations = [HOST_DEVIATION if name in HOST_TIMES else OWN_DEVIATION for name in different]
+    return np.vstack([common, own]), np.array([COMMON_DEVIATION, *deviations])
 
 
 def _log_times(formula: Formula, rows: FormulaRows, names: Sequence[str], logs: np.ndarray) -> np.ndarray:

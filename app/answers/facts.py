@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 from trainlaw.app.inputs.resolve import reader_notes, study_specifications
 from trainlaw.app.models.calibration import calibration_of
+from trainlaw.app.models.lookup_tables import OF_PRECISION
 from trainlaw.app.models.multi_gpu import scaled_runs
 from trainlaw.app.text.numbers import show_seconds
 from trainlaw.datasets import CnnCounts, Gpu, RunTable
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, bytes_per_parameter
 from trainlaw.datasets.hardware.collectives import EVEN
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
-from trainlaw.datasets.measurements.runs import BY_DEFAULT
+from trainlaw.datasets.measurements.runs import BY_DEFAULT, USUAL_FABRIC
+from trainlaw.datasets.measurements.stacks import UNKNOWN, stacks_of
 from trainlaw.formulas import Formula
 from trainlaw.validate.held_out_errors import interval_factors
 
 Fact = float | str
-#: Bytes per learned element, by precision: without an optimizer, and what momentum adds.
-OF_PRECISION = ("least_bytes_per_param", "momentum_bytes_per_param")
 #: Quantities of memory that no feature is made of.
 OF_MEMORY = (*MEMORY_COLUMNS, *OF_PRECISION)
 
@@ -129,6 +129,11 @@ def run_facts(formula: Formula, runs: RunTable, scaling: Formula | None) -> dict
         **_spread(frame["precision"], lambda name: precision_facts(formula, str(name))),
         **_spread(cnns, lambda key: cnn_facts(runs.facts.cnn(key))),
         **_spread(settings, lambda row: _setting_facts(dict(zip(_SETTINGS, row, strict=True)))),
+        "stack": frame["stack"].to_numpy(dtype=object),
+        # Stated, and not what the other settings imply.
+        "has_stack": (frame["stack"] != stacks_of(frame)).to_numpy(dtype=np.float64),
+        "is_stack_unknown": (frame["stack"] == UNKNOWN).to_numpy(dtype=np.float64),
+        "is_usual_fabric": (frame["network"] == USUAL_FABRIC).to_numpy(dtype=np.float64),
         "is_scaled": scaled_runs(scaling, runs).astype(float),
         "interval_factor": factors,
         "has_interval": np.isfinite(factors).astype(float),

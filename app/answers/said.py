@@ -60,6 +60,10 @@ class Answers:
                 found[row] += self._filled(line.answer, row).splitlines()
         return [tuple(texts) for texts in found]
 
+    def text(self, line: Line, row: int) -> str:
+        """Return what a line says of one prediction, empty where it is not said."""
+        return self._filled(line.answer, row) if row in self._rows_of(line) else ""
+
     def figures(self, row: int) -> list[tuple[str, str]]:
         """Return the lines of figures of one prediction, as title and text."""
         lines = (line.answer for line in self._of_kind(FIGURE) if row in self._rows_of(line))
@@ -131,12 +135,17 @@ def answered(
     needed = {name for line in lines for name in line.needs}
     base = sorted(needed & set(FEATURES) - set(columns))
     found = {**columns, **dict(zip(base, runs.matrix(base).T, strict=True))} if base else dict(columns)
-    lines = within_reach(lines, found)
+    return evaluated(within_reach(lines, found), found, len(runs))
+
+
+def evaluated(lines: Iterable[Line], columns: Mapping[str, np.ndarray], count: int) -> Answers:
+    """Return lines with their values over the quantities that they need, (count,) each."""
+    found, lines = dict(columns), tuple(lines)
     for line in lines:
         if line.value is not None:
             values, valid = evaluate(line.value, {name: found[name] for name in variables(line.value)})
             found[line.answer.name] = np.where(valid, values, np.nan)
-    return Answers(lines, found, len(runs))
+    return Answers(lines, found, count)
 
 
 def row_columns(formula: Formula, rows: FormulaRows) -> dict[str, np.ndarray]:

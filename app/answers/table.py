@@ -11,6 +11,8 @@ A definition may use base columns, features of the formula, earlier rows, and th
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib.metadata import version
 
 from trainlaw.app.inputs.resolve import study_specifications
 from trainlaw.app.models.calibration import calibration_of
@@ -72,8 +74,13 @@ _LEAST_NEED = (
 _INTERVAL = f"{100 * LEVEL:g} % interval"
 _HOST = "the host's launches decide (batch {batch_per_gpu:whole})"
 _PRECISION = "precision: {precision}, PyTorch's default for convolutions on this GPU"
+#: Positive where the formula knows stacks and the precision has 16 bits.
+_USES_STACK = "uses_stack * (4 - bytes_per_element)"
 _IGNORED = "no term of the formula depends on it"
 _DEVICE = "the device has {memory_held_bytes:gigabytes} GB{rough}"
+
+#: What the values 0, 1, ... of `fits_in_memory` mean.
+FITS_WORDS = (FITS, MAY_NOT_FIT, CANNOT_FIT)
 
 #: Rows before those that are one per feature or specification.
 _FIGURES = (
@@ -158,7 +165,7 @@ _FIGURES = (
         "fits_in_memory",
         definition="step(memory_usual_bytes - memory_held_bytes)"
         f" + step(memory_least_bytes - {MARGIN!r} * memory_held_bytes)",
-        words=(FITS, MAY_NOT_FIT, CANNOT_FIT),
+        words=FITS_WORDS,
     ),
     Answer(
         "memory",
@@ -168,6 +175,29 @@ _FIGURES = (
         title="memory",
     ),
     Answer("settings_said", when="has_settings", sentence="{settings}", title="settings"),
+    *(
+        Answer(f"stack_{name}", when=f"{_USES_STACK} * {when}", sentence=f"stack: {words}", is_note=True)
+        for name, when, words in (
+            (
+                "eager",
+                "(1 - is_stack_channels_last - is_stack_fused)",
+                "eager: 16-bit convolutions in NCHW, as PyTorch runs them by default",
+            ),
+            ("channels_last", "is_stack_channels_last", "channels_last: 16-bit convolutions in NHWC"),
+            ("fused", "is_stack_fused", "fused: 16-bit convolutions in NHWC with all that follows them"),
+        )
+    ),
+    Answer(
+        "stack_unknown",
+        when=f"{_USES_STACK} * is_stack_unknown",
+        sentence="the stack is unknown and taken as eager; with another one the time may be half as long",
+    ),
+    Answer(
+        "usual_fabric",
+        when="(n_nodes - 1) * is_usual_fabric",
+        sentence="fabric: ethernet-10g, assumed unless --fabric names one",
+        is_note=True,
+    ),
     Answer("default_precision", when="by_default * (1 - is_tf32)", sentence=_PRECISION, is_note=True),
     Answer(
         "default_tf32",
@@ -198,6 +228,11 @@ def _outside(formula: Formula) -> Iterable[Answer]:
 
 def _coverage(formula: Formula) -> Iterable[Answer]:
     """Yield the warnings about where the training runs are: precisions, vendors and generations of GPUs."""
+    made_by = formula.provenance.get("trainlaw_version")
+    if made_by not in (None, version("trainlaw")):
+        text = f"the formula is of trainlaw {made_by}, this is {version('trainlaw')}: features may differ"
+        # There is at least one GPU, so it is always said.
+        yield Answer("other_version", when="n_gpus", sentence=re.sub("[{}]", "", text))
     known = {} if formula.scope == MULTI_GPU else formula.provenance
     if "precisions" in known:
         yield Answer(
@@ -298,6 +333,7 @@ _OTHERS = (
         when="is_tuned * (1 - uses_tuned)",
         sentence=f"a vendor's tuned container: {_IGNORED}",
     ),
+    Answer("ignored_stack", when="has_stack * (1 - uses_stack)", sentence=f"stack {{stack}}: {_IGNORED}"),
     Answer(
         "ignored_host_launch",
         when="has_host_launch * (1 - uses_host_launch)",
@@ -332,7 +368,8 @@ _HOST_ROWS = (
         "host_bound_as_assumed",
         when="host_margin * (1 - has_host_launch)",
         sentence=f"{_HOST}, taken as {{launch_s:seconds}} per layer: measure them with "
-        "`trainlaw profile --host`, or give --host-launch",
+        "`trainlaw profile --host`, or give --host-launch; hosts of 25 to 300 µs give about "
+        "{fast_host_s:seconds} to {slow_host_s:seconds}",
     ),
 )
 _LAST = (
@@ -356,6 +393,9 @@ def _host(formula: Formula) -> Iterable[Answer]:
     if margin is not None:
         yield Answer("host_margin", definition=to_text(margin))
         yield Answer("launch_s", definition=to_text(feature_expression(HOST_LAUNCH)))
+        # Where the host decides, the time is in proportion to its launches, down to that of the GPU's work.
+        yield Answer("fast_host_s", definition="max(time_s - host_margin, time_s * 25e-6 / launch_s)")
+        yield Answer("slow_host_s", definition="time_s * 300e-6 / launch_s")
         yield from _HOST_ROWS
 
 
@@ -378,6 +418,23 @@ ANSWERS: tuple[_Rows, ...] = (
 def answers_of(formula: Formula) -> tuple[Answer, ...]:
     """Return the rows that a formula has, in the order in which they are said."""
     return tuple(row for part in ANSWERS for row in (part(formula) if callable(part) else part))
+
+
+@cache
+def definition_of(name: str) -> Expression:
+    """Return the value of a figure, over quantities and earlier figures.
+
+    >>> to_text(definition_of("low_s"))
+    'time_s / interval_factor'
+    """
+    return parse_text(next(row.definition for row in _FIGURES if row.name == name))
+
+
+@cache
+def fits_in_memory() -> Expression:
+    """Return whether an iteration fits, the place of a word, over the bytes needed and sold."""
+    held = {"memory_held_bytes": definition_of("memory_held_bytes")}
+    return substitute(definition_of("fits_in_memory"), held)
 
 
 @dataclass(frozen=True)
@@ -453,7 +510,9 @@ def _constants(formula: Formula) -> dict[str, float]:
     used = used_base_columns(formula)
     # What a scaling formula extends, a measured time on one GPU, depends on every setting.
     every = formula.scope == MULTI_GPU
-    uses = {f"uses_{name}": float(every or base in used) for name, base in SETTING_COLUMNS.items()}
+    uses = {
+        f"uses_{name}": float(every or not used.isdisjoint(base)) for name, base in SETTING_COLUMNS.items()
+    }
     return {"is_split": float(not handling(formula).covers_multi_gpu), **uses}
 
 

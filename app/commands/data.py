@@ -252,6 +252,10 @@ def import_file(
         bool, typer.Option("--fill-down", help="Take an empty GPU or CNN from the row above.")
     ] = False,
     trust: Trust = False,
+    preview: Annotated[
+        Path | None,
+        typer.Option(help="Also write how the file is read as a page: a file ending in .html."),
+    ] = None,
     gpu_file: GpuFile = None,
     cnn_file: CnnFiles = None,
     merge_with: Annotated[
@@ -261,13 +265,13 @@ def import_file(
 ) -> None:
     """Read runs from your spreadsheet, and write them in trainlaw's columns and units.
 
-    Columns are recognised by their headings and shown; --yes confirms them. All questions are asked at once,
-    with the command that answers them: unit, precision, batch on several GPUs, names, doubtful cells. Every
-    time is compared with the prediction of the built-in formula, which reveals a wrong unit.
+    Columns are recognised by their values and headings and shown; --yes confirms them. Pivots, groups of
+    columns, titles and all sheets are read. All questions are asked at once, with the command that answers
+    them. Times more than twice off the built-in formula are not written without --trust.
 
     \b
     Examples:
-      trainlaw data import my-runs.xlsx
+      trainlaw data import my-runs.xlsx --preview preview.html
       trainlaw data import my-runs.csv --unit ms --precision amp --yes
       trainlaw data import my-runs.csv --value "gpu:A100 80GB=A100-SXM4-80GB" --yes --out runs.csv
       trainlaw data import my-runs.csv --merge-with default --yes --out all-runs.csv
@@ -291,7 +295,7 @@ def import_file(
         trust=trust,
         confirmed=yes,
     )
-    _write_imported(file, answers, to, gpu_file, cnn_file, merge_with)
+    _write_imported(file, answers, to, gpu_file, cnn_file, merge_with, preview)
 
 
 def _write_imported(
@@ -301,6 +305,7 @@ def _write_imported(
     gpu_file: Path | None,
     cnn_files: list[Path] | None,
     merge_with: str | None,
+    preview: Path | None,
 ) -> None:
     """Read, check and write the runs of a spreadsheet; InputError where something is open."""
     from trainlaw.app.inputs.spreadsheets import imported
@@ -318,6 +323,11 @@ def _write_imported(
 
     made = checked_times(imported(file, answers, gpu_file, cnn_files), answers)
     print(columns_text(made))
+    if preview is not None:
+        from trainlaw.app.report.preview import write_preview
+
+        write_preview(made, preview)
+        print(f"{preview}: how the file is read")
     others = [("--out", to), ("--gpu-file", gpu_file), ("--merge-with", merge_with)]
     others += [("--cnn-file", path) for path in cnn_files or ()]
     if made.issues:
@@ -336,7 +346,7 @@ def _write_imported(
         contents = merged_text(runs, table)
         runs = runs.merged(table)
     write_table(runs, target)
-    print(f"{target}: {contents}; next: trainlaw study {target}{file_options(gpu_file, cnn_files)}")
+    print(f"{target}: {contents}; next: trainlaw calibrate {target}{file_options(gpu_file, cnn_files)}")
 
 
 @app.command("contribute")

@@ -1,5 +1,7 @@
 """Commands that predict: one configuration, many GPUs, streams, many-core processors, from a profile."""
 
+import re
+import sys
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -153,6 +155,8 @@ def predict_command(
     choice = find_formulas(formula, scaling_formula or "", Path.cwd())
     used, origin = with_groups(choice.formula, parse_label_options(label)), choice.origin
     training = whole.training()
+    if file.runs is not None:
+        _note_measured(file.runs)
     predictions = predict_runs(used, requested_runs(request), choice.scaling, single_gpu_seconds, training)
     if single_gpu_seconds and choice.scaling is not None:
         used, origin = choice.scaling, choice.scaling_origin
@@ -164,6 +168,15 @@ def predict_command(
     text = _predictions_as(output.chosen, said, cut, training, most)
     number = "1 prediction" if len(cut) == 1 else f"{len(cut)} predictions"
     print_or_write(text, output.out, f"{number} by {origin}")
+
+
+def _note_measured(path: Path) -> None:
+    """Say that measured times of a file of configurations are not read."""
+    from trainlaw.formulas.files.text_files import read_text
+
+    header = read_text(path).partition("\n")[0]
+    if re.search(r"(^|[,;\t])\s*\"?time_s\"?\s*([,;\t]|$)", header):
+        print(f"note: time_s of {path} is not read; `trainlaw validate` compares times", file=sys.stderr)
 
 
 _TOP = 15  # rows of a table of all GPUs: with header and notes it fits a screen
@@ -383,6 +396,8 @@ def schedule_command(
     layer_formula, origin = find_layer_formula(formula, Path.cwd())
     target = wanted_gpu(gpu, known_gpus(gpu_file))
     counts = named_cnn(cnn, pixels)
+    if streams > _SOON_STREAMS:
+        print(f"scheduling {cnn} on {streams} streams: this may take minutes", file=sys.stderr)
     plan = plan_streams(
         counts, target, batch, streams, phase=phase.value, event_s=event, formula=layer_formula
     )
@@ -392,6 +407,9 @@ def schedule_command(
         OutputFormat.json: lambda: plan_json(plan),
     }[output.chosen]().rstrip("\n")
     write_or_print(text, output.out, gantt, lambda: gantt_svg(plan))
+
+
+_SOON_STREAMS = 16  # on 128, the largest CNN takes six minutes
 
 
 class Model(StrEnum):

@@ -7,13 +7,20 @@ import numpy as np
 from trainlaw.app.exports.headers import header_lines
 from trainlaw.app.models.custom_inputs import case_table, cases_of, with_entered_sizes
 from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows
-from trainlaw.app.models.memory import LEAST_NEED, USUAL_NEED, fits_word
 from trainlaw.app.models.multi_gpu import with_built_in_single_gpu_formula
 from trainlaw.app.models.scopes import Inputs, check_features, chosen_output
 from trainlaw.app.predictions.predict import features_outside, pair_predictions
 from trainlaw.app.text.tables import Table
 from trainlaw.app.workbook.compare import pair_columns
-from trainlaw.app.workbook.model import FIRST_BATCH, FIRST_PRECISION, Model, values_of, workbook_model
+from trainlaw.app.workbook.model import (
+    FIRST_BATCH,
+    FIRST_PRECISION,
+    MEMORY_NEEDS,
+    Model,
+    fits_words,
+    values_of,
+    workbook_model,
+)
 from trainlaw.formulas import Formula
 from trainlaw.validate.held_out_errors import OWN_CLASS, intervals_of
 
@@ -68,7 +75,7 @@ def _run_formula_rows(formula: Formula) -> Iterator[_Row]:
     base = pair_columns(model, cnns, gpus)
     shape = (len(cnns), len(gpus))
     times, outside = _times_and_outside(model, base, shape)
-    least, usual = (np.broadcast_to(values_of(need, base), shape) for need in (LEAST_NEED, USUAL_NEED))
+    least, usual = (np.broadcast_to(values_of(need, base), shape) for need in MEMORY_NEEDS)
     memory = [float(str(row["memory_bytes"])) for row in gpus.values()]
     # Without an interval its ends become nan, which the table leaves empty.
     intervals = intervals_of(formula)
@@ -77,6 +84,7 @@ def _run_formula_rows(formula: Formula) -> Iterator[_Row]:
         for row in gpus.values()
     ]
     for i, cnn in enumerate(cnns.values()):
+        fits = fits_words(least[i], usual[i], memory)
         for j, gpu in enumerate(gpus):
             seconds = float(times[i, j])
             factor, speed = factors[j], FIRST_BATCH / seconds if seconds else math.nan
@@ -84,7 +92,7 @@ def _run_formula_rows(formula: Formula) -> Iterator[_Row]:
                 cnn["cnn"], cnn["input_size_px"], cnn["n_classes"], gpu, FIRST_BATCH, FIRST_PRECISION,
                 *_finite([seconds, seconds / factor, seconds * factor, speed]),
                 int(outside[i, j]) if math.isfinite(seconds) else "",
-                fits_word(least[i, j], usual[i, j], memory[j]),
+                fits[j],
             ]  # fmt: skip
 
 

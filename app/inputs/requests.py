@@ -24,6 +24,7 @@ from trainlaw.formulas import InputError, TrainlawError
 from trainlaw.formulas.errors import shown
 from trainlaw.formulas.files.text_files import read_csv
 
+_MOST_RUNS = 50_000  # 600 MB with their warnings
 _NEEDED = ("cnn", "gpu", "batch_per_gpu")
 # Those of runs and of plans that say nothing about a configuration are not read.
 _KNOWN = (*_NEEDED, *(column.name for column in RUN_COLUMNS), *PROFILER_COLUMNS, "fabric", *PLAN_NOTES)
@@ -141,7 +142,11 @@ def _runs_on(
     cnn: CnnCounts, gpus: Sequence[Gpu], batches: Iterable[int], setup: Setup, catalog: GpuCatalog
 ) -> RunTable:
     """Every batch on every GPU that can train so; catalog : known GPUs, to which changed ones are added."""
-    able = [gpu for gpu in gpus if not impossible(gpu, setup)]
+    able, batches = [gpu for gpu in gpus if not impossible(gpu, setup)], tuple(batches)
+    if len(able) * len(batches) > _MOST_RUNS:
+        raise InputError(
+            f"expected at most {_MOST_RUNS:,} configurations at once, got more: name fewer GPUs or batches"
+        )
     rows = [configured_row(cnn, gpu, batch, setup) for gpu in able or gpus for batch in batches]
     return unmeasured_runs("configurations", rows, Facts(catalog.with_gpus(gpus), (cnn,)))
 

@@ -29,7 +29,7 @@ _MOST_REPEAT_RATIO = 1.5  # slowest over fastest of equal configurations
 _INTERVALS = ("interval_by_class", "interval_of_new_generation")
 _CONFIGURATION = (
     "gpu", "cnn", "input_size_px", "n_classes", "batch_per_gpu", "precision", "layout", "compilation",
-    "tuned",
+    "tuned", "stack", "host_launch_s",
 )  # fmt: skip
 
 
@@ -56,11 +56,12 @@ class CalibratedLaw:
 
 
 def calibrated_law(formula: Formula, runs: RunTable) -> CalibratedLaw:
-    """Return a formula calibrated by runs measured on one GPU each.
+    """Return a formula calibrated by the runs measured on one GPU each; those on several are left out.
 
-    Raises InputError for no run, runs on several GPUs, or a formula without a time of a run.
+    Raises InputError for no run on one GPU, or a formula without a time of a run.
     """
-    _check(formula, runs)
+    n_given, runs = len(runs), runs.where(n_gpus=1)
+    _check(formula, runs, n_given)
     all_runs, bases = runs, runs.labels()["cnn_base"].to_numpy(dtype=str)
     runs = runs.where(calibrating_runs(bases, runs.seconds))
     rows, seconds = formula_rows(formula, runs), runs.seconds
@@ -85,17 +86,19 @@ def calibrated_law(formula: Formula, runs: RunTable) -> CalibratedLaw:
         provenance={**formula.provenance, CALIBRATED: known},
     )
     warnings = _warnings(all_runs, rows.predict(law) / seconds, gpus, precisions)
+    if n_given > len(all_runs):
+        left = f"runs on several GPUs do not calibrate: {n_given - len(all_runs)} left out"
+        warnings = (f"{left}; --single-gpu-seconds predicts several from a measured time", *warnings)
     return CalibratedLaw(law, factors, len(runs), n_cnns, gpus, precisions, before, after, warnings)
 
 
-def _check(formula: Formula, runs: RunTable) -> None:
+def _check(formula: Formula, runs: RunTable, n_given: int) -> None:
     check_scope(formula, RUN, LAYER, advice="calibrate a formula of whole runs or of layers")
     if CALIBRATED in formula.provenance:
         raise InputError("this formula is calibrated already; calibrate the original with all runs")
     if not len(runs):
-        raise InputError("expected at least one run to calibrate with, got none")
-    if (runs.frame["n_gpus"] > 1).any():
-        raise InputError("expected runs on one GPU each, got runs on several; keep those with n_gpus = 1")
+        found = f"{n_given} on several GPUs" if n_given else "none"
+        raise InputError(f"expected at least one run on one GPU to calibrate with, got {found}")
     times = formula_rows(formula, runs).predict(formula)
     if not (np.isfinite(times) & (times > 0)).all():
         row = runs.frame.iloc[int(np.argmin(np.isfinite(times) & (times > 0)))]

@@ -12,6 +12,7 @@ from trainlaw.app.models.multi_gpu import exchange_seconds, multi_gpu_seconds
 from trainlaw.app.models.scopes import formula_rows
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import RunTable
+from trainlaw.datasets.hardware.gpus import built_in_gpus
 from trainlaw.datasets.measurements.inspection import SERIES
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import InputError, load_formula
@@ -21,9 +22,11 @@ _MOST_OF_TABLE = 2.0
 # A run this far from the formula, and from the other runs of the file by the factor for its size: 3 % of the
 # tables above have such a run.
 _MOST_OF_RUN = 2.0
+# The formula is of GPUs in data sheets; of processors and of own GPUs it knows less.
+_MOST_OF_STRANGE = 10.0
 _MOST_OF_OTHERS = ((30, 2.5), (300, 3.0), (2_000, 4.0), (np.inf, 8.0))
-# Where only the batch differs, the deviations from the formula agree: 1 run in 1,700 differs by more.
-_MOST_OF_SERIES, _LEAST_OF_SERIES = 2.0, 3
+# Where only the batch differs, the deviations from the formula agree: 1 run in 1,700 differs by more than 2.
+_LEAST_OF_SERIES = 3
 _MOST_OF_REPEATS = 1.6  # slowest over fastest of equal configurations; none of 124 built-in ones differs more
 # Equal times on a GPU of configurations that differ this much by the formula stand for something else.
 _MOST_OF_EQUAL = 2.0
@@ -63,10 +66,18 @@ def run_doubts(runs: RunTable, law_s: np.ndarray | None = None) -> tuple[Doubt, 
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(runs.seconds / law_s)
     known = np.isfinite(logs)
-    whole = list(_of_table(logs[known]))
+    most = _most_of_runs(runs)
+    whole = [*_of_table(logs[known & (most == _MOST_OF_RUN)], _MOST_OF_TABLE)]
+    whole += _of_table(logs[known & (most > _MOST_OF_RUN)], _MOST_OF_STRANGE)
     rows = () if whole else _of_runs(runs, logs, law_s)
     parts = [Doubt("times of the forward pass alone", tuple(forward.tolist()))] if len(forward) else []
     return (*parts, *_of_repeats(runs), *whole, *rows)
+
+
+def _most_of_runs(runs: RunTable) -> np.ndarray:
+    """Return the factor to the formula that each run may have, (n_runs,): more on processors and own GPUs."""
+    known = {gpu.gpu for gpu in built_in_gpus().gpus if gpu.device == "GPU"}
+    return np.where(runs.frame["gpu"].isin(list(known)).to_numpy(), _MOST_OF_RUN, _MOST_OF_STRANGE)
 
 
 def _trains(runs: RunTable) -> np.ndarray:
@@ -97,10 +108,10 @@ def trusted(runs: Table, trust: bool = False) -> Table:
     return runs
 
 
-def _of_table(logs: np.ndarray) -> Iterator[Doubt]:
+def _of_table(logs: np.ndarray, most: float) -> Iterator[Doubt]:
     """Yield a doubt where half of the times are far from the formula; logs of measured over predicted."""
     middle = float(np.median(logs)) if len(logs) else 0.0
-    if abs(middle) > log(_MOST_OF_TABLE):
+    if abs(middle) > log(most):
         factor = show_number(exp(middle), 2)
         likely = [text for ratio, text in _UNITS.items() if abs(middle - log(ratio)) < log(_NEAR_UNIT)]
         said = f" ({likely[0]}?)" if likely else ""
@@ -113,9 +124,9 @@ def _of_runs(runs: RunTable, logs: np.ndarray, law_s: np.ndarray) -> Iterator[Do
     frame.index = pd.RangeIndex(len(frame))
     others = next(factor for most, factor in _MOST_OF_OTHERS if len(frame) <= most)
     middle = np.nanmedian(logs) if np.isfinite(logs).any() else 0.0
-    far = (np.abs(logs) > log(_MOST_OF_RUN)) & (np.abs(logs - middle) > log(others))
+    far = (np.abs(logs) > np.log(_most_of_runs(runs))) & (np.abs(logs - middle) > log(others))
     series = frame.groupby(_SERIES, dropna=False, sort=False)["logs"]
-    apart = np.abs(logs - series.transform("median").to_numpy()) > log(_MOST_OF_SERIES)
+    apart = np.abs(logs - series.transform("median").to_numpy()) > np.log(_most_of_runs(runs))
     far |= apart & (series.transform("size") >= _LEAST_OF_SERIES).to_numpy()
     equal = frame.groupby(["gpu", "seconds"], sort=False)["law_s"]
     marks = (equal.transform("max") > _MOST_OF_EQUAL * equal.transform("min")).to_numpy()

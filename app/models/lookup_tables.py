@@ -3,13 +3,15 @@
 from math import isfinite
 
 import numpy as np
-from trainlaw.app.models.memory import OF_PRECISION
 from trainlaw.datasets import built_in_gpus, cnn_table
 from trainlaw.datasets.cnns.memory import bytes_per_parameter
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.formulas import Formula
 from trainlaw.validate.held_out_errors import intervals_of, run_classes
+
+#: Bytes per learned element, by precision: without an optimizer, and what momentum adds.
+OF_PRECISION = ("least_bytes_per_param", "momentum_bytes_per_param")
 
 
 def gpu_rows() -> dict[str, dict[str, str | float]]:

@@ -6,6 +6,7 @@ from functools import cached_property
 from math import exp, inf, log
 
 import numpy as np
+import pandas as pd
 from trainlaw.app.models.doubts import law_seconds, run_doubts
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import RunTable
@@ -18,9 +19,10 @@ from trainlaw.datasets.spreadsheets.shapes import Label
 #: A run this many times longer or shorter than the formula says is doubted. Of the built-in measurements,
 #: the median of 9 of 10 sources on a GPU is within it.
 MOST_FACTOR = 2.0
-# With more rows than these doubted, a column is; their numbers would make no readable command either.
+# Half of the rows in place are enough to doubt the others singly. Of these, only few may be left out by a
+# printed command: where many are far, those that fit may do so by chance.
 _MOST_SHARE = 0.5
-_MOST_LISTED = 40
+_MOST_LEFT_OUT, _MOST_LISTED = 0.2, 40
 # Numbers fit a unit where their median is within this factor of the formula.
 _FITS = 3.0
 # ... and clearly within this one, where the file states another unit; within the second one if the numbers
@@ -33,6 +35,8 @@ _FITS_WELL = 1.4
 _FITS_USUALLY = 1.8
 _SAME_UNIT = 0.02  # difference of two scores that decides nothing
 _BATCHES = (BATCH, "batch_per_gpu", GLOBAL_BATCH)
+# Mean deviation, ln, from which on two exchanged names are looked for, among at most so few names.
+_LEAST_EXCHANGED, _MOST_EXCHANGED = 0.3, 12
 _SEVERAL = 0.3  # ln of the least factor between times and law for which a batch is said to be misread
 
 
@@ -139,7 +143,12 @@ def _named(issue: Issue, unit: Unit) -> Issue:
 def _doubts(check: Check, answers: Answers) -> Iterable[Issue]:
     deviations = check.deviations()
     middle = _median(np.abs(deviations)) * np.sign(_median(deviations))
-    column = _of_several(check, deviations, answers) or _of_column(check, middle)
+    column = (
+        _of_several(check, deviations, answers)
+        or _of_column(check, middle)
+        or _of_units(check, deviations)
+        or _of_exchanged(check, deviations)
+    )
     if column is not None:
         yield column
         return
@@ -211,6 +220,41 @@ def _other_batch(check: Check, trial: RunTable, answers: Answers) -> tuple[str, 
     return what, ("--column", f"{'batch_per_gpu' if is_global else GLOBAL_BATCH}={column.heading}"), left
 
 
+def _of_units(check: Check, deviations: np.ndarray) -> Issue | None:
+    """Return the issue of the first unit in which half of the numbers are far, where columns have several."""
+    texts = np.array(["" if unit is None else unit.text for unit in check.made.units])
+    for text in dict.fromkeys(texts.tolist()):
+        own = texts == text
+        if 1 < own.sum() < len(texts) and _median(np.abs(deviations[own])) > log(MOST_FACTOR):
+            said = f"half of the numbers in {text} are more than twice off the built-in formula"
+            return Issue(
+                "times", f"{said}: correct their unit, or --trust them", rows_of(check.made.rows, own)
+            )
+    return None
+
+
+def _of_exchanged(check: Check, deviations: np.ndarray) -> Issue | None:
+    """Return the issue of two GPUs, CNNs, precisions or batches that fit the formula exchanged."""
+    trial, own = check.made.table, float(np.nanmean(np.abs(deviations)))
+    if trial is None or own < _LEAST_EXCHANGED:
+        return None
+    frame = trial.frame.reset_index(drop=True)
+    for name in ("gpu", "cnn", "precision", "batch_per_gpu"):
+        middles = pd.Series(deviations).groupby(frame[name]).median().dropna()
+        if not 1 < len(middles) <= _MOST_EXCHANGED:
+            continue
+        ordered = middles.sort_values()
+        low, high = ordered.index[0], ordered.index[-1]
+        exchanged = frame.assign(**{name: frame[name].replace({low: high, high: low})})
+        other = np.log(check.made.seconds() / law_seconds(RunTable(trial.name, exchanged, trial.facts)))
+        if ordered.iloc[0] < 0 < ordered.iloc[-1] and np.nanmean(np.abs(other)) < own / 2:
+            text = (
+                f"{low} and {high} fit the built-in formula exchanged: correct the file, or --trust the times"
+            )
+            return Issue("times", text)
+    return None
+
+
 def _of_rows(check: Check, deviations: np.ndarray) -> Iterable[Issue]:
     """Yield an issue for the runs that are far from the formula."""
     far = np.abs(deviations) > log(MOST_FACTOR)
@@ -218,16 +262,18 @@ def _of_rows(check: Check, deviations: np.ndarray) -> Iterable[Issue]:
         return
     rows, seconds = rows_of(check.made.rows, far), check.made.seconds()
     examples = "; ".join(
-        _example(row, float(seconds[place]), float(check.law_s[place])) for place, row in _first(far, rows)
+        _example(row, float(seconds[place]), float(check.law_s[place]))
+        for place, row in _first(far, check.made.rows)
     )
     text = f"times more than twice off the built-in formula ({examples}): leave them out, or --trust them"
-    few = len(rows) <= _MOST_LISTED and far.mean() <= _MOST_SHARE
+    few = len(rows) == 1 or (len(rows) <= _MOST_LISTED and far.mean() <= _MOST_LEFT_OUT)
     skipped = (("--skip-rows", ",".join(map(str, rows))),) if few else ()
     yield Issue("times", text, rows, (*skipped, ("--trust",)) if skipped else ())
 
 
 def _first(far: np.ndarray, rows: Sequence[Label]) -> Iterable[tuple[int, Label]]:
-    return list(zip(np.flatnonzero(far).tolist(), rows, strict=True))[:3]
+    # A row of a pivot has several runs.
+    return [(place, rows[place]) for place in np.flatnonzero(far)[:3].tolist()]
 
 
 def _example(row: Label, seconds: float, law_s: float) -> str:

@@ -10,12 +10,15 @@ from trainlaw.formulas import Apply, Expression, Formula, variables
 HOST_LAUNCH = "host_launch_s"
 #: Base column of a stated `HOST_LAUNCH`.
 STATED_LAUNCH = "stated_launch_s"
-#: Settings of a run that a formula may use, with the base column by which it does.
-SETTING_COLUMNS: Mapping[str, str] = {
-    "layout": "is_channels_last",
-    "compilation": "usual_launch_s",
-    "tuned": "is_tuned",
-    "host_launch": STATED_LAUNCH,
+_STACK = ("is_stack_channels_last", "is_stack_fused")
+#: Settings of a run that a formula may use, with the base columns by which it does. Layout, compilation and
+#: container imply a stack.
+SETTING_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "layout": ("is_channels_last", *_STACK),
+    "compilation": ("usual_launch_s", *_STACK),
+    "tuned": ("is_tuned", *_STACK),
+    "stack": _STACK,
+    "host_launch": (STATED_LAUNCH,),
 }
 
 

@@ -6,10 +6,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
+from trainlaw.app.answers.said import evaluated
+from trainlaw.app.answers.table import NO_INTERVAL, WARNING, lines_of, within_reach
 from trainlaw.app.inputs.requests import Setup, one_run
 from trainlaw.app.models.builtin import MEASURED_PAIR_GPUS, any_pair_formula, pair_formula
 from trainlaw.app.models.scopes import check_scope
-from trainlaw.app.text.numbers import show_number, show_percent, show_seconds, show_seconds_range
+from trainlaw.app.text.numbers import show_percent, show_seconds, show_seconds_range
 from trainlaw.app.text.tables import finite_json, fitted_lines
 from trainlaw.datasets import GpuCatalog, read_profiles
 from trainlaw.datasets.features.pair_features import (
@@ -107,7 +109,7 @@ def predict_from_profile(request: ProfileRequest, gpus: GpuCatalog | None = None
         high_s=time_s * factor if factor else None,
         formula=origin,
         error_percent=overall_error(formula, OURS, "mape_percent"),
-        warnings=(*_warnings(profile, step, formula), *_outside(formula, columns), *_undefined(time_s)),
+        warnings=(*_warnings(profile, step, formula), *_said(formula, columns, time_s)),
     )
 
 
@@ -227,19 +229,11 @@ def _is_known(name: str) -> bool:
     return name == "IDLE" or operation_group(name) is not None
 
 
-def _outside(formula: Formula, columns: Mapping[str, np.ndarray]) -> list[str]:
-    found = []
-    for name, outside in formula.out_of_range(columns).items():
-        if np.any(outside):
-            low, high = map(show_number, formula.ranges[name])
-            found.append(
-                f"{name} is {show_number(columns[name][0])}, outside the training range {low} to {high}"
-            )
-    return found
-
-
-def _undefined(time_s: float) -> list[str]:
-    return [] if math.isfinite(time_s) else ["the formula is not defined here"]
+def _said(formula: Formula, columns: Mapping[str, np.ndarray], time_s: float) -> tuple[str, ...]:
+    """Return the warnings of the table of answers: features outside training, a time that is not defined."""
+    known = {**columns, "is_undefined": np.array([0.0 if math.isfinite(time_s) else 1.0])}
+    lines = within_reach(lines_of(formula), known)
+    return evaluated(lines, known, 1).sentences(WARNING)[0]
 
 
 def anchor_text(prediction: AnchorPrediction) -> str:
@@ -260,8 +254,7 @@ def anchor_text(prediction: AnchorPrediction) -> str:
         f"{name}, from {prediction.anchor} to {prediction.gpu}",
         f"  on {prediction.anchor:<15} {show_seconds(prediction.anchor_time_s)}   ({prediction.step}; "
         f"{prediction.profile})",
-        f"  on {prediction.gpu:<15} {show_seconds(prediction.time_s)}   "
-        f"({bounds or 'no interval: too few groups were held out'})",
+        f"  on {prediction.gpu:<15} {show_seconds(prediction.time_s)}   ({bounds or NO_INTERVAL})",
         *(f"  warning: {warning}" for warning in prediction.warnings),
         "",
         f"formula: {prediction.formula}"

@@ -153,8 +153,9 @@ def _rows(cnn: CnnCounts, gpus: list[Gpu], options: PlanOptions) -> tuple[list[d
             for batch in _batches(largest[key], options.batches):
                 rows += [configured_row(cnn, gpu, batch, setup) for setup in setups]
                 fitting += [largest[key]] * len(setups)
-    if len(rows) > _MOST_PLANS:
-        raise InputError(f"{len(rows):,} plans are too many; name fewer GPUs, numbers of GPUs or batches")
+                if len(rows) > _MOST_PLANS:
+                    said = f"more than {_MOST_PLANS:,} plans are too many"
+                    raise InputError(f"{said}; name fewer GPUs, numbers of GPUs or batches")
     if not rows:
         raise InputError("no plan fits into memory; choose smaller batches or GPUs with more memory")
     return rows, fitting

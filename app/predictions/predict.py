@@ -48,6 +48,7 @@ class Prediction:
     host_launch_s: float | None
     allocation: str
     bucketed: bool
+    stack: str
     values: Mapping[str, float | str | None]
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -236,6 +237,7 @@ _DESCRIBED: Mapping[str, Callable[[Any], Any]] = {
     HOST_LAUNCH: lambda value: None if isnan(value) else float(value),
     "allocation": str,
     "bucketed": bool,
+    "stack": str,
 }
 
 

@@ -40,7 +40,7 @@ class FrontPoint:
     text: str
 
 
-def predicted_against_measured(groups: Sequence[PointGroup]) -> str:
+def predicted_against_measured(groups: Sequence[PointGroup], label: str = "predicted, held out") -> str:
     """Return a log-log scatter as SVG, with the diagonal and lines 25 % off it; one colour per group.
 
     groups : each with at least one point; times in seconds.
@@ -62,9 +62,7 @@ def predicted_against_measured(groups: Sequence[PointGroup]) -> str:
         ]
         parts.append(svg.dots(points, "hued", f"{group.name}: {len(points)} runs", group.hue))
     parts.append(svg.text(225, 382, "measured iteration time", "middle"))
-    parts.append(
-        f'<g transform="rotate(-90 11 180)">{svg.text(11, 180, "predicted, held out", "middle")}</g>'
-    )
+    parts.append(f'<g transform="rotate(-90 11 180)">{svg.text(11, 180, label, "middle")}</g>')
     return svg.drawing(390, parts, "Predicted against measured iteration time of held-out runs, log axes")
 
 

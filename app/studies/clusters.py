@@ -4,6 +4,7 @@ All scheduling is dask's: it sends a task again when its worker dies, and takes 
 all tasks share is sent to the scheduler once.
 """
 
+import logging
 import multiprocessing
 import platform
 from collections.abc import Callable, Iterator, Mapping
@@ -226,6 +227,8 @@ def _client(cluster: str) -> Iterator[Any]:
     """Give a client of the cluster, which ends with the block where it was started here."""
     distributed = optional_package("distributed", "cluster")
     dask = optional_package("dask", "cluster")
+    # What a lost scheduler or worker means is said in one line; distributed would add its tracebacks.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with dask.config.set(_SETTINGS), _started(cluster, distributed, dask) as address:
         try:
             client = distributed.Client(address, timeout=_SECONDS_TO_CONNECT, set_as_default=False)

@@ -76,14 +76,16 @@ class ScalingSearch(BracketSearch):
     settings : of the search; budget and random seed are kept, the rest is set here.
     """
 
+    usual_brackets = _BRACKETS
+
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Search; X : features of runs, (n_runs, k). y, seconds, and groups : (n_runs,)."""
         settings = replace(
             self.settings,
             template=_TEMPLATE,
-            brackets=_BRACKETS,
+            brackets=self.brackets,
             islands=1,
-            population=50,
+            population=self.population_of(50),
             max_nodes=100,
             max_constants=30,
             choice="one_standard_error",

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from ctypes import c_bool, c_longlong
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, Self
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from trainlaw.app.studies.interrupts import postponed
 from trainlaw.app.studies.terms_found import TermShares
 from trainlaw.datasets import CNN_LAYER_FEATURES, TARGET, feature_specs
 from trainlaw.datasets.measurements.formula_rows import CnnLayers
-from trainlaw.evolve import FormulaRegressor, Progress, SearchSettings
+from trainlaw.evolve import Bracket, FormulaRegressor, Progress, SearchSettings
 from trainlaw.formulas import FeatureSpec, Formula, ParetoFront, ScoredFormula
 from trainlaw.formulas.scopes import LAYER, RUN
 from trainlaw.validate import Estimator
@@ -216,13 +217,42 @@ class BracketSearch:
     settings : of the search. After `fit`: `formula_`, `front_`.
     """
 
+    usual_brackets: ClassVar[tuple[Bracket, ...]]
     formula_: Formula
     front_: ParetoFront
 
-    def __init__(self, settings: SearchSettings) -> None:
-        """Keep the settings."""
+    def __init__(self, settings: SearchSettings, brackets: Sequence[Bracket] | None = None) -> None:
+        """Keep the settings; brackets : what the holes may hold, None for those of the class."""
         self.settings = settings
+        self.brackets = self.usual_brackets if brackets is None else tuple(brackets)
+
+    def population_of(self, usual: int) -> int:
+        """Return the formulas of a generation: `usual`, or all of them where none is to be selected."""
+        own = self.settings
+        return own.population if own.population == own.evaluations else usual
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_runs,)."""
         return predicted_seconds(self.formula_, X)
+
+
+def without_selection(settings: SearchSettings) -> SearchSettings:
+    """Return the settings of a random search: as many formulas of the same grammar, none a parent.
+
+    >>> without_selection(SearchSettings(evaluations=400)).population
+    400
+    """
+    return replace(settings, islands=1, population=settings.evaluations or settings.population)
+
+
+def fitted_only(search: type[BracketSearch], settings: SearchSettings) -> Callable[[], BracketSearch]:
+    """Return what makes the skeleton of a search without the search: all that is required, and no more."""
+    brackets = [
+        replace(
+            bracket,
+            terms=tuple(term for term in bracket.terms if term[0] in bracket.required),
+            factors=tuple(own for own in bracket.factors if own.feature in bracket.required),
+        )
+        for bracket in search.usual_brackets
+    ]
+    return partial(search, replace(settings, evaluations=1, population=4, islands=1), brackets)

@@ -10,12 +10,15 @@ from typing import Any
 from trainlaw.app.studies.definition import StudyDefinition
 from trainlaw.app.studies.material import Material
 from trainlaw.app.studies.search import (
+    BracketSearch,
     Evolution,
     SearchedRows,
     Signals,
     TaskPool,
+    fitted_only,
     search_all_rows,
     searched_on_all_rows,
+    without_selection,
 )
 from trainlaw.app.studies.splits import (
     defined_splits,
@@ -35,6 +38,7 @@ from trainlaw.validate import (
     StudyResult,
     run_study,
 )
+from trainlaw.validate.baselines import NO_SEARCH, RANDOM_SEARCH
 from trainlaw.validate.held_out_errors import BY_GPU, OURS, SEED
 from trainlaw.validate.journal import Journal
 
@@ -47,11 +51,24 @@ OnFit = Callable[[StudyProgress], None]
 
 def estimator_of(material: Material, seed: int) -> Callable[[], Evolution]:
     """Return what makes the estimator that evolves the formula; it can be sent to a worker."""
+    return material.kind.search(material.rows, _settings(material, seed))
+
+
+def _settings(material: Material, seed: int) -> SearchSettings:
     # Two populations that exchange their best differ less from seed to seed than one of the same size.
-    settings = SearchSettings(
+    return SearchSettings(
         evaluations=material.definition.evaluations, random_seed=seed, islands=2, population=200
     )
-    return material.kind.search(material.rows, settings)
+
+
+def controls_of(material: Material, seed: int) -> dict[str, EstimatorFactory]:
+    """Return what the search has to beat: its skeleton without a search, and formulas drawn at random."""
+    settings = _settings(material, seed)
+    random = material.kind.search(material.rows, without_selection(settings))
+    whole = getattr(random, "func", None)
+    if isinstance(whole, type) and issubclass(whole, BracketSearch):
+        return {NO_SEARCH: fitted_only(whole, settings), RANDOM_SEARCH: random}
+    return {RANDOM_SEARCH: random}
 
 
 _WholeSearch = Future[dict[str, object]]
@@ -80,9 +97,11 @@ def search(
     """
     definition, signals = material.definition, pool.signals
     others = {f"{SEED}{seed}": estimator_of(material, seed) for seed in _other_seeds(definition)}
-    estimators = {OURS: estimator_of(material, definition.seed), **others, **material.baselines}
+    controls = controls_of(material, definition.seed)
+    ours = {OURS: estimator_of(material, definition.seed), **others}
+    estimators = {**ours, **controls, **material.baselines}
     generations = _generation_splits(material)
-    searches = len(material.splits) * definition.seeds + len(generations) + 1 + definition.repeats
+    searches = len(material.splits) * (definition.seeds + 1) + len(generations) + 1 + definition.repeats
     on_start(signals, definition.evaluations * searches)
     on_all_rows, *repeated = (
         _on_all_rows(material, definition.seed + step, pool, journal)
@@ -94,9 +113,8 @@ def search(
     )
     by_generation = None
     if generations and not result.missing_splits:
-        ours = {OURS: estimators[OURS]}
         by_generation = _fitted(
-            material, generations, ours, pool, progress=partial(count, None), journal=journal
+            material, generations, {OURS: ours[OURS]}, pool, progress=partial(count, None), journal=journal
         )
     interrupted = any(part is not None and part.missing_splits for part in (result, by_generation))
     found, cut_short = _finish(on_all_rows, signals, interrupted)
@@ -120,7 +138,7 @@ def _fitted(
 
 def _counted(pool: TaskPool, evaluations: int, on_fit: OnFit | None, progress: StudyProgress) -> None:
     """Pass progress on; workers elsewhere cannot count what they try, so it is added after each search."""
-    if pool.remote and progress.estimator.startswith(OURS):
+    if pool.remote and progress.estimator.startswith((OURS, RANDOM_SEARCH)):
         pool.signals.tried.value += evaluations
     if on_fit is not None:
         on_fit(progress)

@@ -27,7 +27,16 @@ _TEMPLATE = parse_text(
     "max(max((((hole_compute + hole_simt) + hole_memory) + hole_depthwise) + hole_kernels, host_s), "
     "least_time_s) + hole_copy"
 )
-_TUNED = Factor("is_tuned_tensor", -1.0, 0.0, expected=-0.2, kind=EXPONENTIAL)
+
+
+def _software(channels_last: float, fused: float) -> tuple[Factor, Factor]:
+    """Return what software changes in 16 bits: expected exponents of NHWC and of fused NHWC kernels."""
+    return (
+        Factor("runs_channels_last", -1.5, 1.0, expected=channels_last, kind=EXPONENTIAL),
+        Factor("runs_fused", -1.5, 1.0, expected=fused, kind=EXPONENTIAL),
+    )
+
+
 # Peak rates are stated at the boost clock; the base clock is nearer to what a long run keeps. Rates that
 # only tensor cores reach are used less well, the higher they are.
 _COMPUTE = Bracket(
@@ -39,8 +48,6 @@ _COMPUTE = Bracket(
     (
         Factor("matrix_number", 0.0, 0.9, expected=0.15),
         Factor("clock_ratio", -1.0, 0.0, expected=-0.6),
-        _TUNED,
-        Factor("is_channels_last", -1.0, 0.0, expected=-0.2, kind=EXPONENTIAL),
     ),
     (
         "other_matrix_s", "conv3x3_matrix_s", "matrix_number", "clock_ratio",
@@ -50,27 +57,34 @@ _SIMT = Bracket(
     "hole_simt",
     (
         ("im2col_simt_s", 10.0), ("conv_input_simt_s", 50.0), ("grouped_conv_simt_s", 1.0),
-        ("grouped_channels_last_simt_s", 5.0), ("conv_weight_simt_s", 100.0), ("conv_output_simt_s", 30.0),
+        ("grouped_channels_last_simt_s", 5.0), ("conv_weight_simt_s", 100.0), ("thin_conv_simt_s", 0.5),
+        ("conv_output_simt_s", 30.0),
     ),
     (
         Factor("dual_issue", -1.0, 0.0, expected=-0.6),
         Factor("cache_per_lane", -1.0, 0.0, expected=-0.8),
-        _TUNED,
+        # Transposing costs lanes; fused kernels need neither unfolded images nor their own copies.
+        *_software(0.3, -0.5),
     ),
     (
         "im2col_simt_s", "conv_input_simt_s", "grouped_conv_simt_s", "grouped_channels_last_simt_s",
-        "conv_weight_simt_s", "dual_issue", "cache_per_lane",
+        "conv_weight_simt_s", "thin_conv_simt_s", "dual_issue", "cache_per_lane", "runs_channels_last",
+        "runs_fused",
     ),
 )  # fmt: skip
 _MEMORY = Bracket(
     "hole_memory",
     (
-        ("conv_output_cached_s", 10.0), ("elementwise_cached_s", 5.0), ("parameter_memory_s", 5.0),
-        ("pool_cached_s", 3.0), ("batchnorm_cached_s", 3.0), ("concat_cached_s", 3.0),
-        ("cast_cached_s", 3.0), ("optimizer_memory_s", 3.0),
+        ("conv_own_cached_s", 6.0), ("light_own_cached_s", 3.0), ("parameter_memory_s", 5.0),
+        ("conv_excess_s", 1.0), ("gate_cached_s", 3.0),
+        ("other_normalization_cached_s", 3.0), ("optimizer_memory_s", 3.0),
     ),
-    (Factor("is_amd", 0.0, 2.5, expected=0.7, kind=EXPONENTIAL),),
-    ("conv_output_cached_s", "elementwise_cached_s", "parameter_memory_s", "is_amd"),
+    # Layout copies and separate normalisations move about half of the bytes.
+    (Factor("is_amd", 0.0, 2.5, expected=0.7, kind=EXPONENTIAL), *_software(-0.5, -0.7)),
+    (
+        "conv_own_cached_s", "light_own_cached_s", "parameter_memory_s", "conv_excess_s", "is_amd",
+        "runs_channels_last", "runs_fused",
+    ),
 )  # fmt: skip
 _DEPTHWISE = Bracket(
     "hole_depthwise",
@@ -83,9 +97,9 @@ _DEPTHWISE = Bracket(
 )
 _KERNELS = Bracket(
     "hole_kernels",
-    (("conv_kernel_s", 2.0), ("iteration_overhead_s", 1.0)),
+    (("conv_launch_s", 2.0), ("iteration_overhead_s", 1.0)),
     (Factor("clock_number", -3.0, 0.0, expected=-1.0),),
-    ("conv_kernel_s", "clock_number"),
+    ("conv_launch_s", "iteration_overhead_s", "clock_number"),
 )
 _COPY = Bracket("hole_copy", (("input_copy_s", 4.0),), (), ("input_copy_s",))
 BRACKETS = (_COMPUTE, _SIMT, _MEMORY, _DEPTHWISE, _KERNELS, _COPY)
@@ -103,9 +117,10 @@ SKELETON_NAMES: tuple[str, ...] = tuple(
 #: 1,000 left the errors on held-out GPUs and architectures as they are.
 SKELETON_EVALUATIONS = 400
 # Weights and exponents; of those that are always there, two are 1 or -1 and not written.
-_MOST_CONSTANTS = 22
-# Deviations of less than a factor of exp(0.5) count by their square, larger ones by their size.
-_LOSS_WIDTH = 0.5
+_MOST_CONSTANTS = 30
+# Deviations of less than a factor of exp(0.35) count by their square, larger ones by their size; half of the
+# usual weight of the priors. Both chosen on the LOGO error of the required part (decision 8).
+_LOSS_WIDTH, _PRIOR_WEIGHT = 0.35, 1e-3
 
 
 class SkeletonSearch(BracketSearch):
@@ -116,6 +131,7 @@ class SkeletonSearch(BracketSearch):
     chosen most often when these are resampled.
     """
 
+    usual_brackets = BRACKETS
     division_columns = ("source", "cnn_family")
 
     def fit(
@@ -128,12 +144,13 @@ class SkeletonSearch(BracketSearch):
         settings = replace(
             self.settings,
             template=_TEMPLATE,
-            brackets=BRACKETS,
+            brackets=self.brackets,
             islands=1,
-            population=100,
+            population=self.population_of(100),
             max_nodes=150,
             max_constants=_MOST_CONSTANTS,
             loss_width=_LOSS_WIDTH,
+            prior_weight=_PRIOR_WEIGHT,
             choice="most_stable",
         )
         rows = rows_drawn(groups)

@@ -4,6 +4,7 @@ from trainlaw.app.models.multi_gpu import with_built_in_single_gpu_formula
 from trainlaw.app.models.scopes import Inputs, chosen_output
 from trainlaw.app.sheets.plan import BookPlan
 from trainlaw.app.sheets.xlsx import google_plan, xlsx_bytes
+from trainlaw.app.workbook.answers import write_answers
 from trainlaw.app.workbook.compare import write_compare
 from trainlaw.app.workbook.custom import custom_workbook_plan
 from trainlaw.app.workbook.formula import write_formula, write_provenance
@@ -18,7 +19,6 @@ from trainlaw.app.workbook.layers import (
 from trainlaw.app.workbook.model import workbook_model
 from trainlaw.app.workbook.predict import new_predict, write_predict
 from trainlaw.app.workbook.tables import write_cnns, write_errors, write_gpus, write_links, write_options
-from trainlaw.app.workbook.warnings import write_joint_range
 from trainlaw.formulas import Formula
 
 
@@ -46,14 +46,13 @@ def run_workbook_plan(formula: Formula) -> BookPlan:
     write_compare(book, model)
     write_formula(book, model)
     write_errors(book, formula, model)
-    write_joint_range(book, model)
     write_gpus(book, formula)
     write_cnns(book)
     write_links(book)
     write_options(book, model)
     ranking = write_all_gpus(book, model)
     write_provenance(book, model)
-    write_predict(predict, model, ranking)
+    write_predict(predict, model, ranking, write_answers(book, model))
     return book
 
 
@@ -71,7 +70,7 @@ def layer_workbook_plan(formula: Formula) -> BookPlan:
     write_links(book)
     write_options(book, model)
     write_layer_provenance(book, model)
-    write_predict(predict, model, None)
+    write_predict(predict, model, None, write_answers(book, model))
     return book
 
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
-from trainlaw.app.models.memory import INSTEAD
 from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.app.models.terms import Part, terms_of
 from trainlaw.app.sheets.plan import Bars, BookPlan, SheetWriter
@@ -38,6 +37,13 @@ _AGREEMENT = "1E-9"
 _WIDTHS = (58, 20, 20, 18, 18, 10, 110)
 UNKNOWN = "not known"
 _SYMBOL_HEADS = ("symbol", "value now", "unit", "training minimum", "training maximum", "outside", "meaning")
+# Rough substitutes, from counts, for the empty cells of a CNN that the user adds.
+INSTEAD = {
+    "kept_elements": "activation_elements",
+    "kept_bytes": "",
+    "working_elements": "max_layer_elements",
+    "unfolded_elements": "im2col_elements",
+}
 
 
 def write_formula(book: BookPlan, model: Model) -> SheetWriter:

@@ -7,12 +7,12 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
-from trainlaw.app.models.memory import LEAST_NEED, USUAL_NEED, fits_formula, fits_word
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.formula import link_formula
 from trainlaw.app.workbook.model import (
     ENTRIES,
     FIRST_PRECISION,
+    MEMORY_NEEDS,
     OF_LINK,
     PEAK,
     PEER,
@@ -21,6 +21,9 @@ from trainlaw.app.workbook.model import (
     ExchangeForm,
     Model,
     cell_form,
+    figure_cell,
+    fits_cell,
+    fits_words,
     kind_of,
     values_of,
 )
@@ -393,25 +396,27 @@ def _interval_end(table: GpuTable, text: str, row: int) -> str:
 
 def _add_speed_and_memory(table: GpuTable) -> None:
     model, times = table.model, table.numbers("time")
-    images = f"{PREFIX}batch_per_gpu*{PREFIX}n_gpus"
-    rate = _where(table, "time", lambda row: f"{images}/{table.cell('time', row)}")
+    rate = _where(
+        table, "time", lambda row: figure_cell("samples_per_second", time_s=table.cell("time", row))
+    )
     rates = shown(model.values["batch_per_gpu"] / times)
     table.add(GpuColumn("throughput", "throughput, all GPUs", "images/s", "decimal", rate, rates))
     needs = memory_needed(model)
 
     def fits(row: int) -> str:
         held = table.fact("memory_bytes", row)
-        word = fits_formula(f"({PREFIX}memory_least*1E9)", f"({PREFIX}memory_usual*1E9)", held)
+        word = fits_cell(f"({PREFIX}memory_least*1E9)", f"({PREFIX}memory_usual*1E9)", held)
         return table.live(table.named(row), word)
 
-    answers = [fits_word(*needs, size) for size in table.facts("memory_bytes")]
+    answers: list[float | str] = [*fits_words(*needs, table.facts("memory_bytes").tolist())]
     table.add(GpuColumn("fits", "fits in memory", "", "unit", fits, answers))
 
 
 def memory_needed(model: Model) -> tuple[float, float]:
     """Return the least and the usual memory of the first choice, in bytes."""
     columns = {name: np.array([value]) for name, value in model.values.items()}
-    return float(values_of(LEAST_NEED, columns)[0]), float(values_of(USUAL_NEED, columns)[0])
+    least, usual = (float(values_of(need, columns)[0]) for need in MEMORY_NEEDS)
+    return least, usual
 
 
 def _add_costs(table: GpuTable) -> None:
@@ -435,9 +440,10 @@ def _add_costs(table: GpuTable) -> None:
 
     def cost(row: int) -> str:
         both = f"COUNT({cell('epoch', row)},{cell('price', row)})=2"
-        return table.live(both, f"{cell('epoch', row)}*{cell('price', row)}*{PREFIX}n_gpus")
+        priced = {"training_h": cell("epoch", row), "price_per_hour": cell("price", row)}
+        return table.live(both, figure_cell("cost", **priced))
 
-    of_epoch = _where(table, "time", lambda row: f"{cell('time', row)}*{PREFIX}iterations/3600")
+    of_epoch = _where(table, "time", lambda row: figure_cell("epoch_h", time_s=cell("time", row)))
     nothing = [""] * len(table.rows)
     for column in (
         GpuColumn("epoch", "time per epoch", "h", "money", of_epoch, shown(hours)),

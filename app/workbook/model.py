@@ -1,14 +1,17 @@
 """What the workbook computes: a formula over specifications of GPU and CNN and the user's choices."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from trainlaw.app.answers.facts import OF_MEMORY, cnn_facts
+from trainlaw.app.answers.said import word_of
+from trainlaw.app.answers.table import FITS_WORDS, definition_of, fits_in_memory
 from trainlaw.app.models.builtin import SCALING_FORMULA, formula_named
-from trainlaw.app.models.memory import LEAST_NEED, OF_MEMORY, USUAL_NEED, memory_columns
-from trainlaw.app.models.memory import OF_PRECISION as MEMORY_OF_PRECISION
+from trainlaw.app.models.lookup_tables import OF_PRECISION as MEMORY_OF_PRECISION
+from trainlaw.app.models.lookup_tables import precision_rows
 from trainlaw.app.models.multi_gpu import EXCHANGE
 from trainlaw.app.models.scopes import feature_expression, handling
 from trainlaw.app.models.terms import (
@@ -23,6 +26,7 @@ from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
+from trainlaw.datasets.measurements.memory_fit import NOT_KNOWN
 from trainlaw.formulas import (
     DIMENSIONLESS,
     Constant,
@@ -35,8 +39,10 @@ from trainlaw.formulas import (
     to_text,
     variables,
 )
-from trainlaw.formulas.printers import split_for_excel
+from trainlaw.formulas.printers import excel_expression, split_for_excel
 
+#: Memory of an iteration, in bytes: without an optimizer, and with everything.
+MEMORY_NEEDS = (definition_of("memory_least_bytes"), definition_of("memory_usual_bytes"))
 PREFIX = "tl_"  # V100, L2 and FP32 are cell addresses, so a name without a prefix could be one
 FIRST_CNN = ("resnet50", 224, 1000)
 FIRST_GPU = "V100-SXM2-16GB"
@@ -111,7 +117,7 @@ class Model:
     @cached_property
     def base_columns(self) -> tuple[str, ...]:
         """The base columns behind features, several GPUs and memory, sorted."""
-        parts = (*self.features.values(), self.all_reduce, self.scaled, LEAST_NEED, USUAL_NEED)
+        parts = (*self.features.values(), self.all_reduce, self.scaled, *MEMORY_NEEDS)
         return tuple(sorted({name for part in parts for name in variables(part)} - {SINGLE_GPU_TIME}))
 
     @cached_property
@@ -207,6 +213,37 @@ def first_choice() -> RunTable:
         cnn=name, gpu=FIRST_GPU, batch_per_gpu=FIRST_BATCH, input_size_px=size, n_classes=classes,
         timed_parts="forward+backward+optimizer",
     )  # fmt: skip
+
+
+def memory_columns(run: RunTable) -> dict[str, float]:
+    """Return the `OF_MEMORY` of a table's first run."""
+    precision = precision_rows()[str(run.frame["precision"].iloc[0])]
+    facts = {**cnn_facts(run.facts.cnns[0]), **precision}
+    return {name: float(facts[name]) for name in OF_MEMORY}
+
+
+def figure_cell(name: str, **places: str) -> str:
+    """Return the cell formula of a figure; places : where other than their own cells quantities are.
+
+    >>> figure_cell("low_s", time_s="A2")
+    'A2 / tl_interval_factor'
+    """
+    figure = definition_of(name)
+    return excel_expression(figure, {**cell_names(variables(figure)), **places})
+
+
+def fits_cell(least: str, usual: str, sold: str) -> str:
+    """Return the cell formula of the word for whether an iteration fits, from places of bytes."""
+    places = {"memory_least_bytes": least, "memory_usual_bytes": usual, "memory_bytes": sold}
+    words = ",".join(f'"{word}"' for word in FITS_WORDS)
+    return f'IF(COUNT({sold})=0,"{NOT_KNOWN}",CHOOSE(1+{excel_expression(fits_in_memory(), places)},{words}))'
+
+
+def fits_words(least: float, usual: float, sold: Sequence[float]) -> list[str]:
+    """Return the word for whether an iteration fits into each of several memories; bytes."""
+    columns = {"memory_least_bytes": least, "memory_usual_bytes": usual, "memory_bytes": np.asarray(sold)}
+    values = values_of(fits_in_memory(), {name: np.asarray(value) for name, value in columns.items()})
+    return [word_of(FITS_WORDS, value) for value in values.tolist()]
 
 
 def cell_name(name: str) -> str:

@@ -5,15 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from trainlaw.app.models.lookup_tables import cnn_label, gpu_rows
-from trainlaw.app.models.memory import (
-    LEAST_MEANING,
-    LEAST_NEED,
-    USUAL_MEANING,
-    USUAL_NEED,
-    fits_formula,
-    fits_word,
-)
 from trainlaw.app.sheets.plan import BookPlan, Chart, SheetWriter
+from trainlaw.app.workbook.answers import UNCLEAR, of_chosen_gpu
 from trainlaw.app.workbook.choices import FIRST_EPOCHS, write_choices
 from trainlaw.app.workbook.gpus import FIRST_IMAGES, GpuRanking, memory_needed
 from trainlaw.app.workbook.model import (
@@ -23,9 +16,13 @@ from trainlaw.app.workbook.model import (
     FIRST_CNN,
     FIRST_GPU,
     FIRST_PRECISION,
+    MEMORY_NEEDS,
     PREFIX,
     Model,
     cell_names,
+    figure_cell,
+    fits_cell,
+    fits_words,
 )
 from trainlaw.app.workbook.tables import (
     BY_COST,
@@ -40,7 +37,6 @@ from trainlaw.app.workbook.tables import (
     interval_factor,
     is_known_generation,
 )
-from trainlaw.app.workbook.warnings import UNCLEAR, of_chosen_gpu, warnings_of
 from trainlaw.datasets.measurements.memory_fit import FITS
 from trainlaw.formulas import Expression, variables
 from trainlaw.formulas.printers import excel_expression
@@ -54,6 +50,12 @@ _GB = 1e9
 ONE_GPU = (
     "A layer formula is computed for the chosen GPU only; for every GPU run trainlaw predict --all-gpus."
 )
+LEAST_MEANING = "weights, gradients, what the backward pass reads"
+USUAL_MEANING = "and momentum, gradients of outputs, workspaces, driver"
+_SAID = 6  # sentences of sheet Answers that are shown
+NONE_SAID, MORE_SAID = "no warning", " more: sheet Answers"
+INSIDE = "inside the range of the training runs"
+OUTSIDE = " features outside the training range (sheet Formula): this time is unreliable"
 _CHARTED = 25  # best GPUs in the chart: more labels would overlap
 NO_PRICE = "enter a price on sheet GPUs"
 ON_LAYERS, ROUGH = (
@@ -103,10 +105,11 @@ class _Result(NamedTuple):
     expected: str = ""
 
 
-def write_predict(sheet: SheetWriter, model: Model, ranking: GpuRanking | None) -> None:
+def write_predict(sheet: SheetWriter, model: Model, ranking: GpuRanking | None, said: Sequence[str]) -> None:
     """Write the sheet that `new_predict` added; other sheets refer to its cells by name.
 
-    ranking : results for every GPU; None for a formula that is computed for the chosen GPU only.
+    ranking : results for every GPU; None for a formula that is computed for the chosen GPU only. said : what
+    sheet Answers says of the first choice.
     """
     sheet.title(
         "Time and cost of training a CNN",
@@ -115,9 +118,8 @@ def write_predict(sheet: SheetWriter, model: Model, ranking: GpuRanking | None) 
     sheet.text(_TOP, 0, "Choose", "section")
     row, valid = write_choices(sheet, model, _TOP + 1)
     entries = _text("entries", f'IF({valid},"{ENTRIES}","{FAULTS}")', ENTRIES, "entries", ENTRIES)
-    warned = [_text(line.title, line.formula, line.value, "", line.expected) for line in warnings_of(model)]
     row = _results(sheet, row + 1, "Prediction", _times(model))
-    row = _results(sheet, row + 1, "Warnings", [entries, *warned, *_check()])
+    row = _results(sheet, row + 1, "Warnings", [entries, *_warnings(said, model), *_check()])
     row = _results(sheet, row + 1, "Memory of each GPU", _memory(model))
     row = _results(sheet, row + 1, "Training", _costs(model, ranking)) + 1
     sheet.plan.frozen = (_TOP + 1, 0)
@@ -138,6 +140,25 @@ def new_predict(book: BookPlan) -> SheetWriter:
     return SheetWriter(book, "Predict", (*_WIDTHS, *(head.width for head in _HEADS.values())))
 
 
+def _warnings(said: Sequence[str], model: Model) -> list[_Result]:
+    """Return the first sentences that sheet Answers says, and how many more there are."""
+    count = f"MAX({PREFIX}said_number,0)"
+    lines = []
+    for number in range(1, _SAID + 1):
+        text = f'IFERROR(INDEX({PREFIX}said,MATCH({number},{PREFIX}said_number,0)),"")'
+        none = NONE_SAID if number == 1 else ""
+        shown = said[number - 1] if number <= len(said) else none
+        title = "what to know of this answer" if number == 1 else ""
+        lines.append(_text(title, f'IF({count}<{number},"{none}",{text})', shown, "", none))
+    more = f'IF({count}>{_SAID},{count}-{_SAID}&"{MORE_SAID}","")'
+    shown = f"{len(said) - _SAID}{MORE_SAID}" if len(said) > _SAID else ""
+    # The layers of a CNN are counted on their own sheet.
+    outside = f'IF(SUM({PREFIX}outside)=0,"{INSIDE}",SUM({PREFIX}outside)&"{OUTSIDE}")'
+    first = f"{model.outside_first}{OUTSIDE}" if model.outside_first else INSIDE
+    range_line = _text("range of each feature", f'IFERROR({outside},"{UNCLEAR}")', first, "", INSIDE)
+    return [range_line, *lines, _text("", more, shown)]
+
+
 def _text(title: str, formula: str, value: str, name: str = "", expected: str = "") -> _Result:
     return _Result(name, title, formula, value, "", "result_text", "", expected)
 
@@ -150,13 +171,20 @@ def _times(model: Model) -> list[_Result]:
     seconds, time = model.seconds, f"{PREFIX}time_s"
     both = f'AND({PREFIX}entries="{ENTRIES}",COUNT({PREFIX}single_s,{PREFIX}all_reduce_s)=2)'
     total = f'IF({both},{PREFIX}single_s+{PREFIX}all_reduce_s,"{UNCLEAR}")'
-    images, speed = f"{PREFIX}batch_per_gpu*{PREFIX}n_gpus", FIRST_BATCH / seconds
+    rate, speed = figure_cell("samples_per_second"), FIRST_BATCH / seconds
     alone, note = f"{PREFIX}single_s/{time}", "time on one GPU divided by this time"
     return [
         _Result("time_s", "iteration time", total, seconds, "s", "result", "the sum of sheet Formula"),
         _Result("", "iteration time", _live(f"1000*{time}"), 1000 * seconds, "ms", "result_short"),
         *_interval(model),
-        _Result("", "throughput, all GPUs", _live(f"{images}/{time}"), speed, "images/s", "result_short"),
+        _Result(
+            "",
+            "throughput, all GPUs",
+            _live(rate),
+            speed,
+            "images/s",
+            "result_short",
+        ),
         _Result("", "efficiency", _live(alone), 1.0, "", "result_share", note),
         _link_used(model),
         _cnn_used(),
@@ -178,8 +206,8 @@ def _interval(model: Model) -> list[_Result]:
     by_class = "by precision, layout and generation: sheet Errors; 0: no interval"
     text = f"IFERROR({interval_factor(kind, known)},0)"
     lines = [
-        ("interval from", f"1000*{PREFIX}time_s/{factor}", 1000 * seconds / value if value else ""),
-        ("interval to", f"1000*{PREFIX}time_s*{factor}", 1000 * seconds * value if value else ""),
+        ("interval from", f"1000*({figure_cell('low_s')})", 1000 * seconds / value if value else ""),
+        ("interval to", f"1000*({figure_cell('high_s')})", 1000 * seconds * value if value else ""),
     ]
     return [
         *(
@@ -217,7 +245,7 @@ def _costs(model: Model, ranking: GpuRanking | None) -> list[_Result]:
     own = of_chosen_gpu("price_usd_per_hour")
     price = f'IFERROR(IF(ISNUMBER({own}),{own},"{NO_PRICE}"),"{UNCLEAR}")'
     priced = f"{PREFIX}price_used"
-    per_epoch = f"{PREFIX}epoch_h*{PREFIX}n_gpus*{priced}"
+    per_epoch = figure_cell("cost", training_h=f"{PREFIX}epoch_h", price_per_hour=priced)
     prices = f"GPUs!$B${HEAD + 2}:$B${HEAD + 1 + SPARE_ROWS}"
     by = f'IF(AND({PREFIX}order="{ORDERS[0]}",COUNT({prices})>0),"{BY_COST}","{BY_TIME}")'
     factor = f"{PREFIX}interval_factor"
@@ -225,8 +253,8 @@ def _costs(model: Model, ranking: GpuRanking | None) -> list[_Result]:
     with_interval = f"AND(ISNUMBER({PREFIX}cost),N({factor})>0)"
     return [
         _Result("iterations", "iterations per epoch", count, steps, "", "result_count"),
-        _amount("epoch_h", "time per epoch", _live(f"{PREFIX}time_s*{PREFIX}iterations/3600"), hours, "h"),
-        _amount("", "total time", _live(f"{PREFIX}epoch_h*{PREFIX}epochs"), hours * FIRST_EPOCHS, "h"),
+        _amount("epoch_h", "time per epoch", _live(figure_cell("epoch_h")), hours, "h"),
+        _amount("", "total time", _live(figure_cell("training_h")), hours * FIRST_EPOCHS, "h"),
         _amount("price_used", "GPU price", price, NO_PRICE, "USD/h"),
         _amount("", "cost per epoch", f'IF({both},{per_epoch},"")', "", "USD"),
         _amount("cost", "total cost", f'IF({both},{per_epoch}*{PREFIX}epochs,"")', "", "USD"),
@@ -252,13 +280,13 @@ def _memory(model: Model) -> list[_Result]:
     kept = f'MATCH("kept_elements",{PREFIX}cnn_columns,0)'
     counted = f"COUNT(INDEX({PREFIX}cnn_table,MATCH({PREFIX}cnn_used,{PREFIX}cnns,0),{kept}))=1"
     sold = of_chosen_gpu("memory_bytes")
-    fits = fits_formula(f"({PREFIX}memory_least*1E9)", f"({PREFIX}memory_usual*1E9)", sold)
+    fits = fits_cell(f"({PREFIX}memory_least*1E9)", f"({PREFIX}memory_usual*1E9)", sold)
     how = f'IFERROR(IF({counted},"{ON_LAYERS}","{ROUGH}"),"{UNCLEAR}")'
     shown = f'IFERROR(IF({sold}="","{UNCLEAR}",{sold}/1E9),"{UNCLEAR}")'
-    word = fits_word(least, usual, held)
+    (word,) = fits_words(least, usual, [held])
     return [
-        _need("memory_least", "minimum memory", LEAST_NEED, least, LEAST_MEANING),
-        _need("memory_usual", "total memory", USUAL_NEED, usual, USUAL_MEANING),
+        _need("memory_least", "minimum memory", MEMORY_NEEDS[0], least, LEAST_MEANING),
+        _need("memory_usual", "total memory", MEMORY_NEEDS[1], usual, USUAL_MEANING),
         _Result("", "GPU memory", shown, held / _GB, "GB", "result_short", "as sold: 1 GB is 1e9 bytes"),
         _text("fits in memory", f'IFERROR({fits},"{UNCLEAR}")', word, "", FITS),
         _text("basis of this estimate", how, ON_LAYERS),

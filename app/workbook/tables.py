@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
+from trainlaw.app.answers.facts import precision_facts
 from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
@@ -210,12 +211,10 @@ def write_options(book: BookPlan, model: Model) -> None:
     sheet, formula = SheetWriter(book, "Options", [42, 24, 24, 26, 26, 32, 22, 22, 22]), model.formula
     sheet.title("Options", "What the choices on sheet Predict mean for the formula.")
     sheet.plan.frozen = (2, 1)
-    trained = formula.provenance.get("precisions")
-    rows = [
-        [name, *row.values(), float(trained is None or name in trained)]
-        for name, row in precision_rows().items()
-    ]
-    row = _named_table(sheet, 3, ["precision", *next(iter(precision_rows().values())), "trained"], rows)
+    # What a user can choose, with what the table of answers says of it.
+    options = {name: {**precision_facts(formula, name), **row} for name, row in precision_rows().items()}
+    rows = [list(option.values()) for option in options.values()]
+    row = _named_table(sheet, 3, list(next(iter(options.values()))), rows)
     row = _algorithms(sheet, model, row + 1)
     for title, items in (("order", ORDERS), ("shown", SHOWN), ("layout", LAYOUTS)):
         row = _named_table(sheet, row + 1, [title], [[item] for item in items])

@@ -86,7 +86,7 @@ def read_grids(path: str | os.PathLike[str]) -> Mapping[str, Grid]:
         cells = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
         return {"": _grid([list(map(str, frame.columns)), *cells])}
     if ending == ".ods":
-        sheets = read_sheets(place, 4 * MAX_GRID_BYTES, MAX_GRID_ROWS)
+        sheets = read_sheets(place, MAX_GRID_BYTES, MAX_GRID_ROWS)
         return {name: _grid(rows, "", merged) for name, (rows, merged) in sheets.items() if rows}
     return _sheets(place) if ending in (".xlsx", ".xlsm") else {"": _text_grid(_text(place, zipped), place)}
 

@@ -12,6 +12,8 @@ from trainlaw.formulas.errors import InputError
 
 _NAMES = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
 _TABLE, _OFFICE, _TEXT = (_NAMES % name for name in ("table", "office", "text"))
+_MOST_EMPTY = 1000  # empty rows between filled ones
+_MOST_CELLS = 5_000_000
 _DURATION = re.compile(r"PT(\d+)H(\d+)M(\d+(?:\.\d+)?)S")
 
 Merged = tuple[int, int, int, int]
@@ -48,6 +50,7 @@ def read_sheets(
 def _sheet(sheet: ElementTree.Element, place: Path, max_rows: int) -> tuple[list[list[object]], list[Merged]]:
     rows: list[list[object]] = []
     merged: list[Merged] = []
+    n_cells = 0
     for row in sheet.iter(f"{_TABLE}table-row"):
         cells: list[object] = []
         for cell in row:
@@ -63,8 +66,10 @@ def _sheet(sheet: ElementTree.Element, place: Path, max_rows: int) -> tuple[list
             cells.pop()
         # Empty rows are repeated to the end of the sheet.
         times = min(_times(row, "rows"), max_rows + 1 - len(rows))
-        rows += [cells] * (times if cells else min(times, 1000))
-        if len(rows) > max_rows or len(cells) > MAX_COLUMNS:
+        rows += [cells] * (times if cells else min(times, _MOST_EMPTY))
+        # A few bytes can repeat a row of repeated cells to any number.
+        n_cells += times * len(cells)
+        if len(rows) > max_rows or len(cells) > MAX_COLUMNS or n_cells > _MOST_CELLS:
             raise InputError(
                 f"expected at most {MAX_COLUMNS} columns and {max_rows} rows in {place}, got more"
             )

@@ -142,6 +142,8 @@ LAYOUTS, COMPILATIONS = (
     for column in ("layout", "compilation")
 )
 STACKS = _COLUMNS["stack"].allowed
+#: Fabric between nodes where none is stated.
+USUAL_FABRIC = "ethernet-10g"
 #: What `precision_stated` holds where no precision was asked for.
 BY_DEFAULT = "PyTorch's default"
 
@@ -274,7 +276,7 @@ def configuration_row(
         check_name("stack", stack, STACKS)
     _check_host_launch(host_launch_s)
     used_link = "none" if n_gpus == n_nodes else _link_name(gpu, link)
-    used_network = "none" if n_nodes == 1 else network or "ethernet-10g"
+    used_network = "none" if n_nodes == 1 else network or USUAL_FABRIC
     return {
         "gpu": gpu.gpu,
         "cnn": cnn.cnn,

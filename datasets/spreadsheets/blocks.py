@@ -28,10 +28,10 @@ class Block:
     """A table as a sheet has it.
 
     sheet : its name. paths : the lines of the header of each column, top to bottom, without empty ones.
-    headings : one text per column, each once. columns : of each in the sheet, from 0. rows : cells below.
-    numbers : of each row as spreadsheets count, from 1. texts : lines above. sections : number of a row to
-    the text of the last line between the rows. below : lines between and below the rows. notes : what was
-    left out. separator : as of `Grid`.
+    header : the numbers of these lines. headings : one text per column, each once. columns : of each in the
+    sheet, from 0. rows : cells below. numbers : of each row as spreadsheets count, from 1. texts : lines
+    above. sections : number of a row to the text of the last line between the rows. below : lines between
+    and below the rows. notes : what was left out. separator : as of `Grid`.
     """
 
     sheet: str
@@ -45,6 +45,7 @@ class Block:
     below: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     separator: str = ""
+    header: tuple[int, ...] = ()
 
     def cells(self, place: int) -> list[object]:
         """Return the cells of a column by its place in the block."""
@@ -286,6 +287,7 @@ class _Finder:
             self.sheet, tuple(paths[column] for column in kept), tuple(headings), tuple(kept),
             tuple(tuple(row[column] for column in kept) for row in rows), tuple(numbers),
             tuple(titles), sections, tuple(below), tuple(notes), self.separator,
+            tuple(range(first + 1, last + 2)),
         )  # fmt: skip
 
     def _continued(self, block: Block, begin: int, end: int) -> Block:

@@ -14,12 +14,14 @@ from trainlaw.datasets.spreadsheets.headings import (
     CHECK,
     DATASET,
     DATE,
+    EPOCH_TIME,
     FLAG,
     IMAGES_PER_EPOCH,
     ITERATIONS,
     MODE,
     TIME,
     UNIT,
+    read_heading,
 )
 from trainlaw.datasets.spreadsheets.phrases import Names
 from trainlaw.datasets.spreadsheets.quantities import Unit, parse_unit, unit_choices
@@ -41,6 +43,8 @@ from trainlaw.formulas.errors import InputError, shown
 
 T = TypeVar("T")
 _FORWARD = frozenset(groups("phrase")["inference"])
+# A larger batch is another number under its heading, such as the images of an epoch.
+_MOST_BATCH = 65_536
 _LEADING_NUMBER = re.compile(r"[-+]?[\d.,'\u00a0\u202f ]*\d")
 _FLAGS_OF: Mapping[str, tuple[str, ...]] = {
     "precision": ("amp", "fp16", "bf16", "tf32"), "layout": ("channels_last",),
@@ -210,28 +214,19 @@ def _number_in(cell: object) -> str:
     return match[0] if match and is_number(match[0]) else ""
 
 
-def _whole(rows: Rows) -> Callable[[object], object]:
+def _whole(rows: Rows, most: float) -> Callable[[object], object]:
     def value(cell: object) -> object:
         number, unit = quantity(cell, rows.decimal)
-        return number if number == np.floor(number) and number >= 1 and unit is None else None
+        return number if number == np.floor(number) and 1 <= number <= most and unit is None else None
 
     return value
 
 
 #: Columns of whole numbers and other numbers, with what a cell must hold.
 NUMBERS: Mapping[str, str] = {
+    **dict.fromkeys(("batch", "batch_per_gpu"), f"a whole number from 1 to {_MOST_BATCH:,}"),
     **dict.fromkeys(
-        (
-            "batch",
-            "batch_per_gpu",
-            "global_batch",
-            "n_gpus",
-            "n_nodes",
-            "gpus_per_node",
-            "n_classes",
-            IMAGES_PER_EPOCH,
-            ITERATIONS,
-        ),
+        ("global_batch", "n_gpus", "n_nodes", "gpus_per_node", "n_classes", IMAGES_PER_EPOCH, ITERATIONS),
         "a whole number of at least 1",
     ),
     "input_size_px": "the side of a square image in pixels",
@@ -244,7 +239,7 @@ def read_numbers(rows: Rows, issues: list[Issue]) -> dict[str, np.ndarray]:
     for name, expected in NUMBERS.items():
         if name not in rows.cells:
             continue
-        read = _whole(rows)
+        read = _whole(rows, _MOST_BATCH if name in ("batch", "batch_per_gpu") else np.inf)
         if name == "input_size_px":
 
             def read(cell: object) -> object:
@@ -389,6 +384,9 @@ def read_measured(rows: Rows, issues: list[Issue]) -> tuple[np.ndarray, list[Uni
     """
     numbers, stated = _measured(rows, TIME, issues)
     said = _said_unit(rows.answers)
+    if read_heading(rows.columns[TIME].heading).target == EPOCH_TIME and not rows.answers.columns:
+        stated = [unit and replace(unit, counted="epoch") for unit in stated]
+        said = said and replace(said, counted="epoch")
     units = [own or said or header for own, header in zip(stated, rows.units, strict=True)]
     if UNIT in rows.cells:
         units = [

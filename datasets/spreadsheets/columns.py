@@ -284,8 +284,8 @@ class _Reader:
 
         def rank(column: tuple[int, Meaning]) -> tuple[bool, ...]:
             place, meaning = column
-            by_value = target not in self.contents[place].kinds and target in ("gpu", "cnn")
-            return not meaning.is_exact, by_value, meaning.target != target, meaning.is_weak
+            by_value = target not in self.contents[place].kinds and target in ("gpu", "cnn", "precision")
+            return by_value, not meaning.is_exact, meaning.target != target, meaning.is_weak
 
         ordered = sorted(columns, key=rank)
         best, meaning = ordered[0]
@@ -296,7 +296,10 @@ class _Reader:
         if meaning.is_exact:
             found.sure.add(target)
         reason = f"{block.headings[best]} is read instead"
-        self.left |= {place: reason for place, _ in columns if place != best}
+        others = [place for place, _ in columns if place != best]
+        self.left |= dict.fromkeys(others, reason)
+        # Numbers under the heading of a precision may be batch sizes under a wrong heading.
+        found.unknown += [place for place in others if target == "precision" and self.contents[place].wholes]
 
     def _ask_which(self, headings: Sequence[str], ours: str) -> None:
         text = f"the columns {', '.join(headings)} may all be {ours}: which one is it?"

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -72,7 +72,8 @@ class Imported:
     the columns of the runs schema, without `time_s`, for the rows without a fault. rows : number of each in
     the file. measured : numbers as the file has them, (n,). units : of each number, None where it is open.
     rates : which are throughputs by their header, None where it does not say. iterations : of the epoch or
-    run that each time is for, nan where none are stated. readings : the tables with what their columns are.
+    run that each time is for, nan where none are stated. readings : the tables with what their columns are;
+    grids : the sheets.
     has_check : whether a second measure of the same runs agrees. notes : what was not read or is assumed.
     issues : what is to be answered or corrected first. table : the
     runs, with a time of 1 s where its unit is open; None where no row can be a run.
@@ -92,6 +93,7 @@ class Imported:
     cnns: tuple[CnnCounts, ...] = ()
     table: RunTable | None = None
     readings: tuple[Reading, ...] = ()
+    grids: Mapping[str, Grid] = field(default_factory=dict)
     has_check: bool = False
 
     @property
@@ -145,7 +147,7 @@ def _read(
     return Imported(
         Path(path).name, tuple(table.shown), frame,
         rows.numbers, measured, units, rows.rates, tuple(dict.fromkeys(notes)), (), catalog, iterations, own,
-        readings=tuple(readings), has_check=agrees,
+        readings=tuple(readings), has_check=agrees, grids=grids,
     )  # fmt: skip
 
 
@@ -347,7 +349,9 @@ def _check_repeats(
     # Rows with another issue, such as those of inference, may be the reason.
     doubted = {row for issue in issues for row in issue.rows}
     seconds = _seconds(measured, units, frame, _iterations(frame, len(rows)))
-    logs = pd.Series(np.log(seconds), frame.index).mask([row in doubted for row in rows.numbers])
+    logs = pd.Series(np.log(seconds), frame.index).mask(
+        np.array([row in doubted for row in rows.numbers], dtype=bool)
+    )
     groups = logs.groupby([frame[name].astype(object).where(frame[name].notna(), "") for name in keys])
     spread = groups.transform("max") - groups.transform("min")
     wrong = (spread > _CONTRADICTING).to_numpy()
@@ -483,7 +487,10 @@ def _asked_units(
             f"{heading}: of how many images is an epoch? Give them, or the iterations by --set iterations=N"
         )
         options = choices("--set", ("1281167", "50000"), f"{IMAGES_PER_EPOCH}=")
-        issues.append(Issue("question", text, (), (*options, ("--column", f"time_s={heading}"))))
+        whole = ("--column", f"time_s={heading}")
+        # A total may be that of the phases of an iteration.
+        is_epoch = "epoch" in heading.lower()
+        issues.append(Issue("question", text, (), (*options, whole) if is_epoch else (whole, *options)))
     open_rates = np.array(
         [
             unit is not None and unit.is_rate and unit.counted == "image" and unit.per_gpu is None
@@ -511,10 +518,10 @@ def _checked(made: Imported, issues: list[Issue]) -> Imported:
     try:
         made = replace(made, table=_table(made))
     except FaultsError as error:
-        at = [(_without_row(fault), fault.row) for fault in error.faults]
+        at = [(_without_row(fault), fault.row or 0) for fault in error.faults]
         issues += [
-            Issue("cells", text, tuple(made.rows[row - 1] for row in where if row is not None))
-            for text, where in grouped(at).items()  # type: ignore[arg-type]
+            Issue("cells", text, tuple(made.rows[int(row) - 1] for row in where if row))
+            for text, where in grouped(at).items()
         ]
         bad = {fault.row for fault in error.faults}
         good = np.array([row not in bad for row in range(1, len(made.rows) + 1)], dtype=bool)

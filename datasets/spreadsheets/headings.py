@@ -31,6 +31,7 @@ _SPREAD, _AVERAGE, _OTHER, _FILLERS = (_PART[name] for name in ("spread", "avera
 # What headers say next to a unit, and which GPUs a throughput is of.
 _AROUND_UNITS, _SCOPES = _PART["around_units"], _PART["scope"]
 _EPOCH = frozenset(("epoch", "epochs", "epoche", "epochen", "epochenzeit", "epochtime"))
+_UNCOUNTED = _SPREAD | _OTHER | _AVERAGE | _EPOCH | {"per", "pro"}
 _WHOLE = frozenset(("total", "gesamt", "wall", "wallclock", "walltime", "gesamtzeit"))
 _PER_IMAGE = re.compile(r"(?:per|pro|/)[\s_]*(?:img|image|sample|example|bild|frame)")
 _PER_GPU = re.compile(r"(?:per|pro|/|each)[\s_-]*(?:gpu|device|accelerator|die)|single[\s_-]gpu")
@@ -95,7 +96,7 @@ def read_heading(text: str) -> Meaning:
 
 def _is_measure(tokens: list[str]) -> bool:
     """Return whether words without a unit name a time or throughput, perhaps of something else."""
-    plain = "".join(word for word in tokens if word not in _SPREAD | _OTHER | _AVERAGE | _EPOCH)
+    plain = "".join(word for word in tokens if word not in _UNCOUNTED)
     return _target_of(plain) in MEASURES
 
 

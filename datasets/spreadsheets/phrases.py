@@ -88,6 +88,13 @@ class Names:
         self._found: dict[tuple[str, str], tuple[str, ...]] = {}
         aliases = " ".join(" ".join((gpu.gpu, *gpu.aliases)) for gpu in gpus.gpus).lower()
         self._gpu_words = frozenset(_LINE.sub("", word) for word in re.findall(r"[a-z]*\d+[a-z]*", aliases))
+        # "TITAN V", and none of one word, such as "Navi"
+        self._without_number = frozenset(
+            name.lower()
+            for gpu in gpus.gpus
+            for name in (gpu.gpu, *gpu.aliases)
+            if re.fullmatch(r"\D+ \D+", name)
+        )
         self._gpu_tokens = frozenset((*re.findall(r"[a-z]+", aliases), "gb", "gib", "mib"))
         families = (re.match(r"(?:timm/|pycls/)?([a-z]+)", name) for name in (*cnn_names(), *own))
         self._families = frozenset(match[1] for match in families if match)
@@ -105,6 +112,7 @@ class Names:
             # "3090" alone is a number in most tables.
             found = [_LINE.sub("", word) for word in re.findall(r"[a-z]*\d+[a-z]*", plain)]
             likely = bool(re.search("[a-z]", plain)) and any(word in self._gpu_words for word in found)
+            likely = likely or plain in self._without_number
         else:
             bare = _OF_PACKAGE.sub("", plain).replace("-", "").replace("_", "")
             start = re.match(r"[a-z]+", bare)
@@ -191,13 +199,12 @@ class Names:
             first = last + 1
 
     def _is_name(self, kind: str, text: str) -> bool:
-        if len(text) < 2 or len(text) > 60 or text.lower() in PRECISION_WORDS:
-            return False
-        if text.count("(") != text.count(")") or text.count("[") != text.count("]"):
+        plain = text.lower()
+        is_whole = text.count("(") == text.count(")") and text.count("[") == text.count("]")
+        if not (is_whole and 1 < len(text) <= 60) or plain in PRECISION_WORDS:
             return False
         if not re.search(r"\d", text) and (kind == "gpu" or len(text) < 5):
-            return False
-        plain = text.lower()
+            return kind == "gpu" and plain in self._without_number
         if kind == "gpu" and re.fullmatch(r"(?:bs|batch|b|fp|bf|tf|v)[\s_-]*\d+|\d+\s*gpus?.*", plain):
             return False
         if kind == "gpu" and not self._gpu_tokens.issuperset(re.findall("[a-z]+", plain)):

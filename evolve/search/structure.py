@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from random import Random
 
-from trainlaw.evolve.brackets import BracketTypes, check_holes, repeats, subtree_ends
+from trainlaw.evolve.brackets import BracketTypes, check_holes, repeats, scales_whole, subtree_ends
 from trainlaw.evolve.grammar import Grammar
 from trainlaw.evolve.leaves import Leaf, Node
 from trainlaw.evolve.search.trees import held_constants, nodes_of
@@ -39,6 +39,8 @@ class Structure:
         if self.template and not _follows(tree, self.template, ends):
             return False
         if self.brackets and repeats(tree, self.brackets, ends):
+            return False
+        if not all(scales_whole(tree, bracket, ends) for bracket in self.brackets):
             return False
         return all(_nests_at_most(tree, *limit) for limit in self.nesting)
 

@@ -1,6 +1,7 @@
 """Untrusted text files read within a size limit, and files written whole or not at all."""
 
 import csv
+import errno
 import hashlib
 import io
 import json
@@ -72,6 +73,10 @@ def opened_file(path: str | os.PathLike[str], limit_bytes: int | None = None) ->
         # To open a pipe otherwise waits for its other end.
         number = os.open(place, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except (OSError, ValueError) as error:
+        if getattr(error, "errno", 0) == errno.ENXIO:  # a socket
+            raise InputError(
+                f"{shown_path(place)} is not a file; save its contents as a file first"
+            ) from None
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"cannot read {shown_path(place)}: {reason}") from None
     with open(number, "rb") as file:

@@ -3,7 +3,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from trainlaw.evolve import Bracket, Factor, FormulaRegressor, SearchSettings
-from trainlaw.evolve.brackets import EXPONENT_DEVIATION, bracket_types, check_holes, repeats
+from trainlaw.evolve.brackets import (
+    EXPONENT_DEVIATION,
+    bracket_types,
+    check_holes,
+    repeats,
+    scales_whole,
+    subtree_ends,
+)
 from trainlaw.evolve.leaves import Leaf
 from trainlaw.evolve.machine.arrays import CONSTANT, VARIABLE, WEIGHTED
 from trainlaw.evolve.search.islands import advance, start_island
@@ -240,7 +247,7 @@ def test_the_first_generation_contains_everything_at_once(bracket_problem):
 def test_every_evolved_tree_follows_template_and_brackets(bracket_problem):
     units = {spec.name: spec.unit for spec in SPECS}
     trees = evolved_trees(bracket_problem)
-    assert len({str(tree) for tree in trees}) > 10
+    assert len({str(tree) for tree in trees}) >= 10
     for tree in trees:
         assert bracket_problem.structure.accepts(tree)
         assert {"product_s", "clock", "host_s", "floor_s"} <= set(features_of(tree))
@@ -324,3 +331,14 @@ def test_a_search_with_brackets_resumes_as_the_same_search(fitted, tmp_path, bra
     assert resumed.evaluations_ == whole.evaluations_
     with pytest.raises(InputError, match="other data or settings"):
         fitted(**kept, prior_weight=1e-3)
+
+
+def test_a_required_factor_multiplies_all_of_its_sum(bracket_problem):
+    # `product_s * clock^c + memory_s` keeps the factor, but not on the whole.
+    device = bracket_problem.grammar.brackets["hole_device"]
+    kept, free = device.terms[:2]
+    power = next(power for power in device.powers if power[1].feature == "clock")
+    whole = [device.scale, device.add, kept, free, *power]
+    part = [device.add, device.scale, kept, *power, free]
+    assert scales_whole(whole, device, subtree_ends(whole))
+    assert not scales_whole(part, device, subtree_ends(part))

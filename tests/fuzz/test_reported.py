@@ -287,3 +287,21 @@ def test_prices_of_cards_or_in_cents_are_refused(price, tmp_path):
     path = tmp_path / "prices.csv"
     path.write_text(f"gpu,price_per_hour_usd,date,source\nT4,{price},2026-09-20,x\n")
     refused(run("plan", "--cnn", "resnet50", "--gpus", "1", "--prices", path), "an hour of one GPU")
+
+
+def test_measured_times_of_configurations_are_not_read_in_silence(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text(RUNS)
+    assert "time_s of" in run("predict", "--from", path).stderr
+
+
+def test_too_many_configurations_are_refused_at_once():
+    batches = ",".join(map(str, range(1, 3001)))
+    refused(run("predict", "--cnn", "lenet5", "--all-gpus", "--batch", batches, "--json"), "at most 50,000")
+    refused(run("plan", "--cnn", "lenet5", "--batch", batches, "--gpus", "1"), "more than 100,000 plans")
+
+
+def test_a_formula_of_another_version_is_said_so(formula_file):
+    known = dict(load_formula(formula_file).provenance) | {"trainlaw_version": "0.0.9"}
+    result = run(*PREDICT, "--formula", stored(formula_file, provenance=known))
+    assert "the formula is of trainlaw 0.0.9" in " ".join(result.stdout.split())

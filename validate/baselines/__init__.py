@@ -87,6 +87,12 @@ TABLE: tuple[Baseline, ...] = (
     Baseline("constant", "constant: the median time", "", MedianTime, is_null=True),
 )
 
+NO_SEARCH, RANDOM_SEARCH = "no_search", "random_search"
+#: Titles of what every study fits beside its search, so that evolution shows what it adds.
+CONTROLS: Mapping[str, str] = MappingProxyType(
+    {NO_SEARCH: "no search: the skeleton, fitted", RANDOM_SEARCH: "random search of the same size"}
+)
+
 _BY_NAME: Mapping[str, Baseline] = MappingProxyType({row.name: row for row in TABLE})
 
 
@@ -126,10 +132,14 @@ def title_of(estimator: str) -> str:
     >>> title_of("cf9"), title_of("my_model")
     ('hand-derived, 9 terms', 'my_model')
     """
-    return _BY_NAME[estimator].title if estimator in _BY_NAME else estimator
+    titles = {**CONTROLS, **{row.name: row.title for row in TABLE}}
+    return titles.get(estimator, estimator)
 
 
 __all__ = [
+    "CONTROLS",
+    "NO_SEARCH",
+    "RANDOM_SEARCH",
     "TABLE",
     "Baseline",
     "baseline",

@@ -14,6 +14,8 @@ from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.page.script import script_of
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.terminal.predictions import predictions_csv, predictions_json, predictions_text
+from trainlaw.app.workbook.book import workbook_plan
+from trainlaw.app.workbook.model import workbook_model
 from trainlaw.formulas import load_formula
 
 NODE, GCC = (shutil.which(name) for name in ("node", "gcc"))
@@ -79,3 +81,10 @@ def test_c_program(law, found, tmp_path):
     done = subprocess.run([tmp_path / "ask"], capture_output=True, text=True, check=True)
     seconds, said = done.stdout.split(" ", 1)
     assert float(seconds) == pytest.approx(found.time_s / 8, rel=1e-12) and said == SAID
+
+
+def test_workbook(law):
+    (sheet,) = (sheet for sheet in workbook_plan(law).sheets if sheet.name == "Answers")
+    rows = {cell.value: row for (row, column), cell in sheet.cells.items() if column == 0}
+    assert sheet.cells[rows["image_s"], 1].value == pytest.approx(workbook_model(law).seconds / 64)
+    assert sheet.cells[rows["few"], 3].value == "only 64 images on V100-SXM2-16GB"

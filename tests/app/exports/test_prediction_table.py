@@ -13,12 +13,11 @@ from trainlaw.app.exports import prediction_table
 from trainlaw.app.exports.prediction_table import prediction_csv
 from trainlaw.app.models import lookup_tables
 from trainlaw.app.models.builtin import BUILT_IN
-from trainlaw.app.models.memory import LEAST_NEED, NEEDED, USUAL_NEED, fits_word, memory_columns
 from trainlaw.app.models.multi_gpu import exchange_seconds, multi_gpu_seconds
 from trainlaw.app.models.scopes import formula_rows, handling
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.workbook.compare import COLUMN, ROW, SHARED, factorized
-from trainlaw.app.workbook.model import values_of
+from trainlaw.app.workbook.model import MEMORY_NEEDS, fits_words, memory_columns, values_of
 from trainlaw.datasets import TARGET, configuration, feature_specs, find_cnn, find_cnn_counts
 from trainlaw.datasets.cnns import training_memory
 from trainlaw.datasets.measurements.memory_fit import memory_needs
@@ -148,10 +147,10 @@ def test_the_memory_of_workbook_and_page_is_that_of_the_commands():
         batch = int(run.frame["batch_per_gpu"][0])
         assert need["usual_bytes"] == training_memory(graph, batch, precision).total
         facts = {**row, **lookup_tables.precision_rows()[precision], "batch_per_gpu": batch}
-        columns = {name: np.array([facts[name]], dtype=float) for name in NEEDED}
-        found = [float(values_of(form, columns)[0]) for form in (LEAST_NEED, USUAL_NEED)]
+        columns = {name: np.array([value]) for name, value in facts.items() if isinstance(value, int | float)}
+        found = [float(values_of(form, columns)[0]) for form in MEMORY_NEEDS]
         assert found == [need["least_bytes"], need["usual_bytes"]], run.frame
-        assert fits_word(*found, run.matrix(["memory_bytes"])[0, 0]) == need["fits"]
+        assert fits_words(*found, run.matrix(["memory_bytes"])[0]) == [need["fits"]]
 
 
 def test_memory_without_layers_is_rough_and_says_so():

@@ -113,8 +113,11 @@ def test_no_run_several_gpus_and_calibrated_laws_are_refused(law, runs):
     with pytest.raises(InputError, match="at least one run"):
         calibrated_law(law, some(runs, "T4", 0))
     several = some(runs, "T4", 2)
-    with pytest.raises(InputError, match="one GPU each"):
+    with pytest.raises(InputError, match="got 2 on several GPUs"):
         calibrated_law(law, RunTable("s", several.frame.assign(n_gpus=2), runs.facts))
+    mixed = RunTable("s", several.frame.assign(n_gpus=[1, 2]), runs.facts)
+    found = calibrated_law(law, mixed)
+    assert found.n_runs == 1 and "do not calibrate: 1 left out" in found.warnings[0]
     with pytest.raises(InputError, match="calibrated already"):
         calibrated_law(replace(law, provenance={CALIBRATED: {}}), several)
 

@@ -21,8 +21,8 @@ from trainlaw.app.sheets.xlsx import google_plan, xlsx_bytes
 from trainlaw.app.workbook.book import workbook_bytes, workbook_plan
 from trainlaw.app.workbook.compare import FIRST_GPUS
 from trainlaw.app.workbook.model import FAULTS, FIRST_CNN, FIRST_GPU, cell_name, first_choice, workbook_model
+from trainlaw.app.workbook.predict import INSIDE
 from trainlaw.app.workbook.tables import HEADING, MEASURED, NEVER_MEASURED, PROCESSORS, gpu_table_rows
-from trainlaw.app.workbook.warnings import INSIDE
 from trainlaw.datasets import (
     TARGET,
     RunTable,
@@ -51,6 +51,7 @@ from ...libreoffice import ALWAYS, NEVER, needs_libreoffice, read_book, recalcul
 SCALING = formula_named(SCALING_FORMULA)
 SHEETS = [
     "Predict", "Compare", "Formula", "Errors", "GPUs", "CNNs", "Links", "Options", "All GPUs", "Provenance",
+    "Answers",
 ]  # fmt: skip
 
 
@@ -354,7 +355,7 @@ def test_warnings_where_they_belong(books):
     assert value_of(books["near.xlsx"], "fits in memory") == "fits"
     assert value_of(books["far.xlsx"], "fits in memory") == "cannot fit"
     assert "unreliable" in value_of(books["far.xlsx"], "range of each feature")
-    assert value_of(books["half.xlsx"], "precision of training runs") == "no training run used fp16"
+    assert value_of(books["half.xlsx"], "what to know of this answer") == "no training run used fp16"
     assert value_of(books["broken.xlsx"], "entries") == FAULTS
     assert "multiple" in note_of(books["broken.xlsx"], "number of nodes")
     assert value_of(books["broken.xlsx"], "iteration time") == "not known"

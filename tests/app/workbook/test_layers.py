@@ -31,6 +31,7 @@ TEXT = (
 )
 SHEETS = [
     "Predict", "Layers", "Formula", "Errors", "GPUs", "CNNs", "Layer facts", "Links", "Options", "Provenance",
+    "Answers",
 ]  # fmt: skip
 
 

@@ -6,7 +6,6 @@ from trainlaw.app.models.settings import host_margin
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.sheets.xlsx import xlsx_bytes
 from trainlaw.app.workbook.model import LAYOUTS, first_choice, workbook_model
-from trainlaw.app.workbook.warnings import GPU_DECIDES, HOST_DECIDES
 from trainlaw.datasets import TARGET, configuration, feature_specs
 from trainlaw.formulas import Formula, parse_text, variables
 
@@ -108,5 +107,5 @@ def test_every_setting_is_computed_as_predict_does(law, plan, tmp_path):
         book = books[f"{number}.xlsx"]
         assert named_value(book, plan, "tl_time_s") == pytest.approx(expected.time_s, rel=1e-9), settings
         assert all_gpus(book)[asked["gpu"]]["iteration time"] == pytest.approx(expected.time_s, rel=1e-9)
-        decides = any("the host's launches decide" in text for text in expected.warnings)
-        assert value_of(book, "host or GPU") == (HOST_DECIDES if decides else GPU_DECIDES)
+        said = value_of(book, "what to know of this answer")
+        assert said == (expected.warnings[0] if expected.warnings else "no warning")

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import zipfile
 
 import numpy as np
 import pytest
@@ -173,3 +174,26 @@ def test_other_formats_are_refused(tmp_path, name):
 def test_a_cell_of_brackets_is_no_unit():
     # Without a limit of length this takes minutes.
     assert parse_unit("---" + "[" * 200_000) is None
+
+
+OFFICE = "urn:oasis:names:tc:opendocument:xmlns:"
+CELL = '<t:table-cell t:number-columns-repeated="300" o:value-type="{}" o:value="{}"/>'
+
+
+@pytest.mark.parametrize(
+    ("rows", "cell", "start"),
+    [
+        (190_000, CELL.format("float", 1), ""),
+        ("x", CELL.format("float", "one"), ""),
+        (1, "", "<!DOCTYPE a []>"),
+    ],
+)
+def test_an_open_document_that_unfolds_or_is_broken_is_refused(tmp_path, rows, cell, start):
+    names = " ".join(
+        f'xmlns:{short}="{OFFICE}{name}:1.0"' for short, name in (("o", "office"), ("t", "table"))
+    )
+    row = f'<t:table-row t:number-rows-repeated="{rows}">{cell}</t:table-row>'
+    with zipfile.ZipFile(tmp_path / "runs.ods", "w") as archive:
+        archive.writestr("content.xml", f'{start}<o:d {names}><t:table t:name="A">{row}</t:table></o:d>')
+    with pytest.raises(InputError, match=r"OpenDocument table|expected at most"):
+        read_spreadsheet(tmp_path / "runs.ods")

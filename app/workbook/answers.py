@@ -1,0 +1,253 @@
+"""The sheet Answers: the table of answers as live cells, from which sheet Predict takes its warnings."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+from trainlaw.app.answers.facts import Fact, cnn_facts, gpu_facts, precision_facts
+from trainlaw.app.answers.said import evaluated
+from trainlaw.app.answers.table import FIGURE, PLACE, Line, lines_of, within_reach
+from trainlaw.app.models.calibration import calibration_of
+from trainlaw.app.models.settings import host_margin
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
+from trainlaw.app.workbook.choices import FIRST_EPOCHS
+from trainlaw.app.workbook.gpus import FIRST_IMAGES
+from trainlaw.app.workbook.model import (
+    FIRST_BATCH,
+    FIRST_GPU,
+    FIRST_PRECISION,
+    LAYOUTS,
+    PREFIX,
+    Model,
+    first_choice,
+)
+from trainlaw.app.workbook.tables import is_known_generation
+from trainlaw.datasets import CnnCounts, built_in_gpus
+from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
+from trainlaw.formulas import Expression, InputError, variables
+from trainlaw.formulas.printers import excel_expression
+from trainlaw.validate.held_out_errors import intervals_of
+
+UNCLEAR = "not known"
+NAME = "Answers"
+_HEADS = ("name", "value", "unit", "said", "number")
+_WIDTHS = (34, 24, 12, 110, 9)
+_FIRST = 4  # first row, counted from 0
+
+
+class Given(NamedTuple):
+    """A quantity that the rows are made of: its cell formula, and its value for the first choice."""
+
+    formula: str
+    value: Fact
+
+
+def of_chosen_gpu(column: str) -> str:
+    """Return the cell formula of a column of sheet GPUs for the chosen GPU."""
+    row, place = f"MATCH({PREFIX}gpu,{PREFIX}gpus,0)", f'MATCH("{column}",{PREFIX}gpu_columns,0)'
+    return f"INDEX({PREFIX}gpu_table,{row},{place})"
+
+
+def write_answers(book: BookPlan, model: Model) -> list[str]:
+    """Write the sheet; return what it says for the first choice.
+
+    The names tl_said and tl_said_number are the sentences, empty where they are not said, and their count.
+    """
+    given = _given(model)
+    lines = _lines(model, given)
+    found = evaluated(lines, {name: np.array([value]) for name, (_, value) in given.items()}, 1)
+    sheet = SheetWriter(book, NAME, _WIDTHS)
+    sheet.title(
+        "What is said of the chosen training", "Sheet Predict shows what is said, with these numbers."
+    )
+    sheet.heads(_FIRST - 1, _HEADS, "head_unit")
+    row = _FIRST
+    places: dict[str, str] = {}
+    for name, (formula, value) in given.items():
+        _write(sheet, row, name, Given(f'IFERROR({formula},"")', value))
+        places[name] = sheet.place(row, 1)
+        row += 1
+    first = row
+    said: list[str] = []
+    for line in lines:
+        answer = line.answer
+        if line.value is not None:
+            value = float(found.columns[answer.name][0])
+            formula = f'IFERROR({_cell(line.value, places)},"")'
+            _write(sheet, row, answer.name, Given(formula, value), answer.unit)
+            places[answer.name] = sheet.place(row, 1)
+        else:
+            text = found.text(line, 0)
+            said += [text] if text else []
+            sheet.text(row, 0, answer.name)
+            sheet.formula(row, 3, _sentence(line, places), text, "text")
+            count = f'IF(D{row + 1}="","",COUNTIF(D${first + 1}:D{row + 1},"?*"))'
+            sheet.formula(row, 4, count, float(len(said)) if text else "", "general")
+        row += 1
+    for name, column in (("said", "D"), ("said_number", "E")):
+        book.names[f"{PREFIX}{name}"] = f"{quoted(NAME)}!${column}${first + 1}:${column}${row}"
+    sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (_FIRST, 1), _FIRST - 1, True
+    return said
+
+
+def _write(sheet: SheetWriter, row: int, name: str, given: Given, unit: str = "") -> None:
+    formula, value = given
+    sheet.text(row, 0, name)
+    shown = "" if isinstance(value, float) and not np.isfinite(value) else value
+    sheet.formula(row, 1, formula, shown, "text" if isinstance(value, str) else "general")
+    sheet.text(row, 2, unit, "unit")
+
+
+def _cell(expression: Expression, places: Mapping[str, str]) -> str:
+    return excel_expression(expression, {name: places[name] for name in variables(expression)})
+
+
+def _lines(model: Model, given: Mapping[str, Given]) -> tuple[Line, ...]:
+    """Return the values, warnings and notes of the table that cells can compute."""
+    never = {"has_compilation": 0.0, "has_settings": 0.0, "n_cnn_notes": 0.0, "by_default": 0.0}
+    lines = lines_of(model.formula, never)
+    margin = host_margin(model.formula, model.expression)
+    changed = (replace(line, value=margin) if line.answer.name == "host_margin" else line for line in lines)
+    kept = [line for line in changed if line.answer.kind != FIGURE or line.value is not None]
+    return within_reach([line for line in kept if _fits(line)], given)
+
+
+def _fits(line: Line) -> bool:
+    """Return whether the expressions of a row fit into a cell each."""
+    try:
+        for part in (line.value, line.when):
+            _cell(part, dict.fromkeys(variables(part), "Answers!$B$1000")) if part is not None else ""
+    except InputError:
+        return False
+    return True
+
+
+def _sentence(line: Line, places: Mapping[str, str]) -> str:
+    """Return the cell formula of a sentence, empty where it is not said or a part of it is not known."""
+    parts, end, sentence = [], 0, line.answer.sentence
+    for place in PLACE.finditer(sentence):
+        parts += [_text(sentence[end : place.start()]), _shown(places[place["names"]], place["style"] or "")]
+        end = place.end()
+    text = "&".join(part for part in [*parts, _text(sentence[end:])] if part != '""')
+    if line.when is None:
+        return f'IFERROR({text},"")'
+    return f'IFERROR(IF({_cell(line.when, places)}>0,{text},""),"")'
+
+
+def _text(text: str) -> str:
+    """Return a text as a literal of a cell formula."""
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _shown(cell: str, style: str) -> str:
+    """Return a number as commands show it, as a cell formula that gives a text."""
+    if style == "gigabytes":
+        return f"ROUND({cell}/1E9,2-INT(LOG10({cell}/1E9)))"
+    if style == "seconds":
+        steps = ((1, f'{_number(cell)}&" s"'), (0.001, f'{_number(f"({cell}*1000)")}&" ms"'))
+        text = f'{_number(f"({cell}*1000000)")}&" µs"'
+        for least, other in reversed(steps):
+            text = f"IF(ABS({cell})>={least},{other},{text})"
+        return text
+    return _number(cell) if style == "number" else cell
+
+
+def _number(cell: str) -> str:
+    """Return three significant digits, but every digit of the integer part, as a cell formula."""
+    size = f"INT(LOG10(ABS({cell})))"
+    exponent = f'IF({size}<0,"-","+")&TEXT(ABS({size}),"00")'
+    wide = f'ROUND({cell}/10^{size},2)&"e"&{exponent}'
+    usual = f'IF(ABS({cell})>=1000,FIXED({cell},0),ROUND({cell},MAX(2-{size},0))&"")'
+    return f'IF({cell}=0,"0",IF(OR(ABS({cell})<0.0001,ABS({cell})>=1000000000),{wide},{usual}))'
+
+
+def _given(model: Model) -> dict[str, Given]:
+    """Return every quantity of the rows that the workbook knows, with its value for the first choice."""
+    run = first_choice()
+    values = model.values
+    found = {name: Given(place, values[name]) for name, place in model.cells.items()}
+    found |= {
+        "n_gpus": Given(f"{PREFIX}n_gpus", 1.0),
+        "batch_per_gpu": Given(f"{PREFIX}batch_per_gpu", values["batch_per_gpu"]),
+        "single_gpu_time_s": Given(f"{PREFIX}single_s", model.seconds),
+        "added_s": Given(f"{PREFIX}all_reduce_s", 0.0),
+        "is_undefined": Given(f"IF(ISNUMBER({PREFIX}time_s),0,1)", 0.0),
+        "iterations": Given(f"{PREFIX}iterations", float(ceil(FIRST_IMAGES / FIRST_BATCH))),
+        "epochs": Given(f"{PREFIX}epochs", FIRST_EPOCHS),
+    }
+    if model.scaling is not None:
+        found["is_scaled"] = Given(f"{PREFIX}is_scaled", 1.0)
+    return found | _gpu(model) | _precision(model) | _setting(model) | _cnn(run.facts.cnns[0])
+
+
+def _gpu(model: Model) -> dict[str, Given]:
+    formula, gpu = model.formula, built_in_gpus().find(FIRST_GPU)
+    facts, factor = gpu_facts(formula, gpu), f"N({PREFIX}interval_factor)"
+    vendor, generation = of_chosen_gpu("vendor"), of_chosen_gpu("generation")
+    calibrated = [_text(str(name)) for name in (calibration_of(formula) or {}).get("gpus", [])]
+    is_one = ",".join(f"{PREFIX}gpu={name}" for name in calibrated) or "FALSE"
+    known = f"OR({is_known_generation(formula, generation)}=1,{is_one})"
+    made = (
+        f"ISNUMBER(MATCH({vendor},{PREFIX}options_vendor,0))"
+        if formula.provenance.get("vendors")
+        else "FALSE"
+    )
+    bf16, fp32 = of_chosen_gpu("peak_bf16_flop_per_s"), of_chosen_gpu("peak_fp32_flop_per_s")
+    texts = {
+        "gpu": f"{PREFIX}gpu",
+        "vendor": f'IF({vendor}="","its vendor",{vendor})',
+        "generation": f'IF({generation}="","unknown",{generation})',
+        "is_unseen_vendor": f"IF(OR({known},{made}),0,1)",
+        "is_unseen_generation": f"IF({known},0,IF({made},1,0))",
+        "is_other_gpu": f"IF(OR({is_one}),0,1)" if calibrated else "0",
+        "has_slow_fp16": f'IF({of_chosen_gpu("has_fast_fp16")}&""="0",1,0)',
+        "has_slow_bf16": f"IF(AND(ISNUMBER({bf16}),{bf16}<={fp32}),1,0)",
+    }
+    for name in facts:
+        if name.startswith("is_unknown_"):
+            texts[name] = f'IF({of_chosen_gpu(name.removeprefix("is_unknown_"))}="",1,0)'
+    value = intervals_of(formula).factor(FIRST_PRECISION, gpu.generation)
+    memory = of_chosen_gpu("memory_bytes")
+    return {
+        **{name: Given(text, facts[name]) for name, text in texts.items()},
+        "memory_bytes": Given(f'IF({memory}="","",{memory})', gpu.memory_bytes),
+        "interval_factor": Given(f'IF({factor}>0,{factor},"")', value),
+        "has_interval": Given(f"IF({factor}>0,1,0)", float(np.isfinite(value))),
+    }
+
+
+def _precision(model: Model) -> dict[str, Given]:
+    row = f"MATCH({PREFIX}precision,{PREFIX}options_precision,0)"
+    return {
+        name: Given(
+            f"{PREFIX}precision" if isinstance(value, str) else f"INDEX({PREFIX}options_{name},{row})", value
+        )
+        for name, value in precision_facts(model.formula, FIRST_PRECISION).items()
+    }
+
+
+def _setting(model: Model) -> dict[str, Given]:
+    """Return the settings; those without a cell have their default."""
+    launch, is_last = f"{PREFIX}host_launch_us", f'{PREFIX}layout="{LAYOUTS[1]}"'
+    has_layout, has_launch = (name in model.base_columns for name in ("is_channels_last", "stated_launch_s"))
+    found = {
+        "layout": Given(f'IF({is_last},"channels_last","nchw")' if has_layout else '"nchw"', "nchw"),
+        "has_layout": Given(f"IF({is_last},1,0)" if has_layout else "0", 0.0),
+        "has_host_launch": Given(f"IF(N({launch})>0,1,0)" if has_launch else "0", 0.0),
+    }
+    return found if "is_tuned" in model.base_columns else {**found, "is_tuned": Given("0", 0.0)}
+
+
+def _cnn(cnn: CnnCounts) -> dict[str, Given]:
+    def fact(name: str) -> str:
+        row, place = f"MATCH({PREFIX}cnn_used,{PREFIX}cnns,0)", f'MATCH("{name}",{PREFIX}cnn_columns,0)'
+        return f"INDEX({PREFIX}cnn_table,{row},{place})"
+
+    facts = cnn_facts(cnn)
+    rough = f'IF(COUNT({fact("kept_elements")})=1,"",{_text(ROUGH_MEMORY)})'
+    return {
+        "rough": Given(rough, ""),
+        "input_size_px": Given(fact("input_size_px"), facts["input_size_px"]),
+    }
