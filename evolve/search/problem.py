@@ -228,8 +228,7 @@ def make_problem(
     ranking, searched = _ranked(features, of_features, y, settings)
     grammar = make_grammar(features, target, of_features, y, searched, levels=levels, sums=sums)
     if ranking is not None:
-        names = [spec.name for spec in features]
-        grammar = replace(grammar, favoured=frozenset(names[i] for i in ranking.order[: ranking.chosen]))
+        grammar = replace(grammar, favoured=frozenset(features[i].name for i in ranking.relevant))
     box = {
         spec.name: (float(column.min()), float(column.max()))
         for spec, column in zip(features, of_features, strict=True)
