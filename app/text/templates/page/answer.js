@@ -112,6 +112,7 @@ const showAnswer = (choice, result, kept) => {
   showWarnings(warnings, result);
   field("notes").replaceChildren(...listOf(sentencesOf(result, "note")));
   showErrors(choice);
+  showOwn(choice);
   const parts = [
     figures.throughput?.[0],
     warnings.length ? counted(warnings.length, "warning") : "",

@@ -136,6 +136,7 @@ window.addEventListener("resize", stick);
 fillLists();
 startComparison();
 startCustomCnns();
+startOwnRuns();
 listen();
 readAddress();
 show();

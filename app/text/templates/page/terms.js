@@ -1,7 +1,7 @@
 // Where the time goes: the largest shares, the smaller ones folded. Each share is a sum of terms of the formula.
 const FEW_TERMS = 5;
-const timesOf = ({ features, allReduce }) => [
-  ...FORMULA.terms.map((terms) => terms.reduce((sum, term) => sum + term(features), 0)),
+const timesOf = ({ features, factor, allReduce }) => [
+  ...FORMULA.terms.map((terms) => factor * terms.reduce((sum, term) => sum + term(features), 0)),
   ...(FORMULA.coversGpus ? [] : [allReduce]),
 ];
 const titleOfTerm = (index) => FORMULA.titles[index] ?? "all-reduce of the gradients";
