@@ -109,9 +109,7 @@ def _intervals() -> str:
 
 def _controls() -> str:
     """What evolution adds to the skeleton without a search, and to formulas drawn at random."""
-    law = _law()
-    errors = "; ".join(f"{title_of(name)}: {show_percent(overall_error(law, name))} %" for name in CONTROLS)
-    return f"The same folds without evolution: {errors}. {evolution_sentence(law)}"
+    return evolution_sentence(_law())
 
 
 def _stated() -> str:

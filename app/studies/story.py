@@ -182,9 +182,12 @@ def evolution_sentence(formula: Formula) -> str:
         known = [gain for gain in gains if math.isfinite(gain)]
         if known:
             gain, low, high = mean_interval(known, LEVEL)
-            ends = f"{100 * LEVEL:.0f} % interval {low:+.1f} to {high:+.1f}"
-            added.append(f"{gain:+.1f} points over {title_of(name)} ({ends})")
-    return f"Evolution adds {'; '.join(added)}." if added else ""
+            # Adding 0.0 makes a rounded -0.0 positive.
+            points, *ends = (f"{round(value, 1) + 0.0:+.1f}" for value in (gain, low, high))
+            error = show_percent(overall_error(formula, name))
+            added.append(f"{points} points ({' to '.join(ends)}) over {title_of(name)}, which has {error} %")
+    level = f"{100 * LEVEL:.0f} % interval over GPU groups"
+    return f"Evolution adds, with the {level}: {'; '.join(added)}." if added else ""
 
 
 _WORST = 7  # groups of each kind that are named before the details
