@@ -5,6 +5,7 @@ has not.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -138,6 +139,21 @@ def unseen_equations(seed: int, count: int = 30, rows: int = 1000) -> list[Bench
         for number, (text, ranges) in enumerate(texts.items())
         for noise in (0.0, 0.01)
     ]
+
+
+def with_irrelevant(problem: BenchmarkProblem, count: int) -> BenchmarkProblem:
+    """Return the problem with `count` columns more, on which the target does not depend, in random places."""
+    if not count:
+        return problem
+    generator = np.random.default_rng(count)
+    order = generator.permutation(len(problem.features) + count)
+    extra = tuple(FeatureSpec(f"z{i}", f"z{i}", DIMENSIONLESS, "irrelevant") for i in range(count))
+    features = (*problem.features, *extra)
+    tables = [
+        np.column_stack([table, generator.uniform(1.0, 5.0, (table.shape[0], count))])[:, order]
+        for table in (problem.train_x, problem.test_x)
+    ]
+    return replace(problem, features=tuple(features[i] for i in order), train_x=tables[0], test_x=tables[1])
 
 
 def _problem(label: str, text: str, ranges: Ranges, noise: float, rows: int) -> BenchmarkProblem:

@@ -10,6 +10,7 @@ import argparse
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.formulas.algebra.expression import count_nodes
 
 from benchmarks.engine import table_lines, write_csv
-from benchmarks.equations import TEST_SEED, unseen_equations
+from benchmarks.equations import TEST_SEED, unseen_equations, with_irrelevant
 from benchmarks.problems import BenchmarkProblem
 from benchmarks.quality import measures
 from benchmarks.third_party import UNTYPED_SYMBOLS, EngineResult, named
@@ -28,15 +29,15 @@ TRIAL_EVALUATIONS = 100_000
 Engine = Callable[[BenchmarkProblem, float, int], EngineResult]
 
 
-def run_trainlaw(problem: BenchmarkProblem, seconds: float, seed: int) -> EngineResult:
-    """Run an untyped search for at most `seconds` of processor time."""
+def run_trainlaw(problem: BenchmarkProblem, seconds: float, seed: int, **changed: Any) -> EngineResult:
+    """Run an untyped search with some settings changed, for at most `seconds` of processor time."""
     began = time.process_time()
 
     def stop_in_time(_: object) -> None:
         if time.process_time() - began > seconds:
             raise KeyboardInterrupt  # which a search answers with what it has found
 
-    settings = SearchSettings(evaluations=10**9, random_seed=seed, typed=False)
+    settings = SearchSettings(evaluations=10**9, random_seed=seed, typed=False, **changed)
     estimator = FormulaRegressor(problem.features, problem.target, settings, progress=stop_in_time)
     estimator.fit(problem.train_x, problem.train_y)
     formula = estimator.formula_
@@ -79,7 +80,11 @@ def _operon(seed: int, wall_seconds: int, evaluations: int) -> Any:
     )
 
 
-ENGINES: dict[str, Engine] = {"trainlaw": run_trainlaw, "pyoperon": run_pyoperon}
+ENGINES: dict[str, Engine] = {
+    "trainlaw": run_trainlaw,
+    "trainlaw-unscreened": partial(run_trainlaw, screening=0),
+    "pyoperon": run_pyoperon,
+}
 
 
 def unseen_rows(
@@ -135,11 +140,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--engines", nargs="+", choices=tuple(ENGINES), default=tuple(ENGINES))
     parser.add_argument("--equations", type=int, default=TEST_SEED, help="seed of the equations")
+    parser.add_argument(
+        "--irrelevant", type=int, default=0, help="columns that the target does not depend on"
+    )
     parser.add_argument("--out", type=Path, default=Path("benchmark-results"))
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
     problems = [
-        problem
+        with_irrelevant(problem, options.irrelevant)
         for problem in unseen_equations(options.equations, options.count)
         if problem.name.split()[-1] in options.noise
     ]
@@ -147,7 +155,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         problems, options.budgets, options.seeds, options.engines, options.out / "unseen_runs.csv"
     )
     table = unseen_summary(rows)
-    lines = ["## Unseen equations, one thread (`python -m benchmarks.unseen`)", "", *table_lines(table)]
+    more = f", {options.irrelevant} irrelevant columns" if options.irrelevant else ""
+    title = f"## Unseen equations, one thread{more} (`python -m benchmarks.unseen`)"
+    lines = [title, "", *table_lines(table)]
     (options.out / "unseen.md").write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
 

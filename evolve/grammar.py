@@ -37,6 +37,8 @@ from trainlaw.formulas.errors import unknown_name
 
 # Intermediate units beyond those of the features: more would slow the search down without new formulas.
 MOST_UNITS = 24
+# Share of the leaves that are drawn from the favoured features: tests of relevance may miss one.
+FAVOURED_SHARE = 0.9
 NO_LEVELS: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 # The first unit is replaced by the second (None: by a count): a fit finds the constant between them.
 SAME_TYPE = {"MAC": "FLOP", "element": "B", "sample": None}
@@ -64,7 +66,8 @@ class Grammar:
     positive on every row. silent : features that are excluded because they never change, with their value.
     levels : per label of a grouped constant, its values. share, shares : the type of a share, and the share
     of each positive dimensionless feature. brackets : by hole of the template, the types of its bracket.
-    blocks : subtrees of the target's type that mutations may insert.
+    blocks : subtrees of the target's type that mutations may insert. favoured : features that variation draws
+    more often than others, all alike if empty.
     """
 
     primitive_set: gp.PrimitiveSetTyped
@@ -82,6 +85,7 @@ class Grammar:
     shares: Mapping[str, Share]
     brackets: Mapping[str, BracketTypes] = field(default_factory=dict)
     blocks: tuple[tuple[Node, ...], ...] = ()
+    favoured: frozenset[str] = frozenset()
 
     @property
     def fixed(self) -> type | None:
@@ -96,6 +100,22 @@ class Grammar:
         """Return the leaves of one type."""
         found: list[Leaf] = self.primitive_set.terminals[ret]
         return found
+
+    @cached_property
+    def _favourites(self) -> dict[type, list[Leaf]]:
+        """The constants and favoured features of each type that has some."""
+        found = {
+            ret: [leaf for leaf in self.leaves(ret) if leaf.feature is None or leaf.feature in self.favoured]
+            for ret in self.least_depth
+        }
+        return {ret: leaves for ret, leaves in found.items() if leaves}
+
+    def draw_leaf(self, ret: type, random: Random) -> Leaf:
+        """Return a random leaf of one type, its constant drawn: mostly of a favoured feature."""
+        leaves = self.leaves(ret)
+        if self.favoured and random.random() < FAVOURED_SHARE:
+            leaves = self._favourites.get(ret, leaves)
+        return draw(random.choice(leaves), random)
 
     def operations(self, ret: type) -> list[Operation]:
         """Return the operations that yield one type."""
@@ -150,7 +170,7 @@ class Grammar:
         leaves = self.leaves(ret)
         # Three in ten end early: most of the trees stay small, as formulas are.
         if leaves and (room <= 1 or not operations or random.random() < 0.3):
-            return [draw(random.choice(leaves), random)]
+            return [self.draw_leaf(ret, random)]
         chosen = random.choice(operations)
         tree: list[Node] = [chosen]
         for argument in chosen.args:

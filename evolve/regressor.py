@@ -69,6 +69,9 @@ class FormulaRegressor(FittedViews):
         Work done.
     logbook_ : deap.tools.Logbook
         A record per island and generation: `island`, `gen`, `nevals`, `best` and `median` loss, `size`.
+    ranking_ : dict of str to float
+        Of a table with many columns, the columns that the target was found to depend on, most relevant first:
+        standard deviations above chance. Empty without a ranking.
     hall_of_fame_ : deap.tools.ParetoFront
         The trees that no other one beat in both score and complexity, as the search left them.
     """
@@ -295,6 +298,7 @@ class FormulaRegressor(FittedViews):
     ) -> None:
         """Set the fitted attributes from the final state."""
         self.evaluations_, self.generations_ = state.evaluations, state.generation
+        self.ranking_ = problem.ranked_names()
         self.logbook_, self.hall_of_fame_ = state.logbook(), state.hall_of_fame()
         self.candidates_: list[Candidate] = finish(state, problem, refined)
         if not self.candidates_:
@@ -306,7 +310,7 @@ class FormulaRegressor(FittedViews):
         stored = asdict(settings)
         if not settings.strategy.affine:
             # Only untyped searches are screened: what typed ones store stays as it is.
-            del stored["screening"]
+            del stored["screening"], stored["select_features"]
         provenance = {
             "settings": {
                 **stored,
@@ -317,6 +321,7 @@ class FormulaRegressor(FittedViews):
             "evaluations": state.evaluations,
             "training_loss": chosen.loss,
             "validation_loss": chosen.validation_loss,
+            **({"relevant_features": list(self.ranking_)} if problem.ranking else {}),
         }
         self.formula_: Formula = Formula(
             chosen.expression, self.features_, self.target_, chosen.grouped, ranges=problem.box,

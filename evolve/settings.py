@@ -22,6 +22,8 @@ HELD_OUT_MEASURES = ("mean", "worst")
 # Defaults of `search_rows`, with groups and without.
 GROUPED_ROWS, UNGROUPED_ROWS = 65_536, 16_384
 CONSTRAINT_KINDS = ("nonnegative", "rising", "falling")
+# Tables with more columns than this are ranked, and the default of `select_features`.
+NARROW, SELECTED = 12, 64
 POWER, EXPONENTIAL = "power", "exponential"
 CHOICES = ("automatic", "one_standard_error", "most_stable", "validation", "description_length", "loss")
 
@@ -39,6 +41,7 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "max_nodes": (1, 200),
     "max_constants": (1, 60),
     "screening": (0, 20_000),
+    "select_features": (1, 100_000),
     "search_rows": (1_000, 2**40),
     "fit_steps": (0, 10_000),
     "polish_steps": (0, 10_000),
@@ -256,6 +259,9 @@ class SearchSettings:
     screening : int
         In untyped mode without groups, the size of the library of small expressions that is screened before
         the first generation; 0 means none. A budget below 5 seconds or 25,000 evaluations has a smaller one.
+    select_features : int, optional
+        In untyped mode, how many columns a formula may use: those that rank highest in a test of whether the
+        target depends on them. By default 64; tables with at most 12 columns are not ranked.
     search_rows : int, optional
         Rows to which formulas are fitted during the search; of more rows, as many are drawn at random, from
         each group its share. The constants of the formulas that are offered are fitted to all rows. By
@@ -336,6 +342,7 @@ class SearchSettings:
     max_nodes: int | None = None
     max_constants: int = 24
     screening: int = 5_000
+    select_features: int | None = None
     # Fits of the constants: five steps bring 91 % of new formulas within 1 % of their best loss
     # (default table, docs/search.md).
     search_rows: int | None = None
@@ -399,6 +406,12 @@ class SearchSettings:
     def node_limit(self) -> int:
         """Largest number of nodes of a tree, with the default of the mode."""
         return self.max_nodes or self.strategy.max_nodes
+
+    def selects(self, columns: int) -> int | None:
+        """Return how many of so many columns formulas may use, the best-ranked ones; None for no ranking."""
+        if not self.strategy.affine or (self.select_features is None and columns <= NARROW):
+            return None
+        return min(self.select_features or SELECTED, columns)
 
     @property
     def screening_share(self) -> float:

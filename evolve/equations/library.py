@@ -1,5 +1,7 @@
 """The library: all small expressions over a few quantities, with their values on the rows."""
 
+import math
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -42,10 +44,13 @@ _FUNCTIONS = {
 }  # fmt: skip
 
 
-def make_library(atoms: Sequence[Quantity], operators: Iterable[str], most: int) -> list[Quantity]:
+def make_library(
+    atoms: Sequence[Quantity], operators: Iterable[str], most: int, end: float = math.inf
+) -> list[Quantity]:
     """Return at most `most` quantities made of `atoms`, simple ones first, no two proportional.
 
-    Only finite ones that are not constant, of the given operators.
+    Only finite ones that are not constant, of the given operators. end : the time of `time.monotonic` from
+    which on no more are made.
     """
     known = frozenset(operators) & frozenset(_FUNCTIONS)
     found: dict[bytes, Quantity] = {}
@@ -53,7 +58,7 @@ def make_library(atoms: Sequence[Quantity], operators: Iterable[str], most: int)
         key = _key(candidate.values)
         if key is not None:
             found.setdefault(key, candidate)
-        if len(found) >= most:
+        if len(found) >= most or time.monotonic() > end:
             break
     return list(found.values())
 

@@ -125,7 +125,7 @@ def screen(  # noqa: PLR0917 (as the settings of a search are listed)
     with threadpool_limits(1), np.errstate(all="ignore"):
         views = simpler_views(atoms, y, np.random.default_rng(seed))
         for view in sorted(views, key=lambda view: len(view.atoms)):
-            for combinations in _of_view(_thinned(view), known, share, limits):
+            for combinations in _of_view(_thinned(view), known, share, limits, end):
                 found += combinations
                 if time.monotonic() > end or any(combination.loss < EXACT for combination in found):
                     return _best(found)
@@ -140,10 +140,10 @@ def _thinned(view: View) -> View:
 
 
 def _of_view(
-    view: View, known: frozenset[str], share: float, limits: dict[int, float]
+    view: View, known: frozenset[str], share: float, limits: dict[int, float], end: float
 ) -> Iterator[list[Found]]:
     """Yield the combinations of one view, by kind."""
-    library = make_library(view.atoms, known, max(len(view.atoms), int(share * LIBRARY)))
+    library = make_library(view.atoms, known, max(len(view.atoms), int(share * LIBRARY)), end)
     values = np.array([item.values for item in library])
     yield list(_products(view, library, values, known, max(4, int(share * MULTIPLIED))))
     for how in TRANSFORMATIONS:

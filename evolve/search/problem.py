@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from trainlaw.evolve.equations.library import quantity
+from trainlaw.evolve.equations.ranking import MOST_CHOSEN, Ranking, rank_columns
 from trainlaw.evolve.equations.screening import screen
 from trainlaw.evolve.grammar import Grammar, make_grammar
 from trainlaw.evolve.machine.arrays import Programs, Rows
@@ -26,7 +27,7 @@ from trainlaw.evolve.search.losses import loss_name, weighted_rows
 from trainlaw.evolve.search.structure import Structure, make_structure
 from trainlaw.evolve.search.trees import encode, nodes_of, untidy, with_fitted
 from trainlaw.evolve.search.variation import Fitness, Individual
-from trainlaw.evolve.settings import SearchSettings
+from trainlaw.evolve.settings import NARROW, SearchSettings
 from trainlaw.formulas import Expression, FeatureSpec, RowSums, Variable
 
 # Numbers of a table that is not copied for the problem, only for the machine.
@@ -47,7 +48,7 @@ class Problem:
     cases are groups, rather than rows assigned at random. further_rows : the same observations, ordered by
     other groups, which are held out as well. all_rows : all observations, where `rows` are drawn from them.
     seeds : expressions that screening found, for the first generation. toolbox : operators of the user, a
-    `deap.base.Toolbox`, or None.
+    `deap.base.Toolbox`, or None. ranking : of the features, where there are many.
     """
 
     features: tuple[FeatureSpec, ...]
@@ -66,6 +67,7 @@ class Problem:
     all_rows: Rows | None = None
     seeds: tuple[Expression, ...] = ()
     toolbox: Any = None
+    ranking: Ranking | None = None
 
     @property
     def whole(self) -> "Problem":
@@ -158,6 +160,13 @@ class Problem:
         ]
         return replace(result, cases=np.hstack([result.cases, *cases]))
 
+    def ranked_names(self) -> dict[str, float]:
+        """Return the features that a ranking found relevant, best first, with their scores."""
+        if self.ranking is None:
+            return {}
+        chosen = self.ranking.order[: self.ranking.chosen]
+        return {self.features[i].name: round(self.ranking.scores[i], 1) for i in chosen}
+
     def joint_loss(self, cases: NDArray[np.float64]) -> float:
         """Return the mean over divisions of held-out losses (n_cases,), infinite where one is.
 
@@ -216,7 +225,10 @@ def make_problem(
     drawn = draw_observations(cases, settings) if sums is None else None
     rows, *further_rows = (rows_of(numbers, drawn) for numbers in cases)
     of_features = columns[: X.shape[1]]
-    grammar = make_grammar(features, target, of_features, y, settings, levels=levels, sums=sums)
+    ranking, searched = _ranked(features, of_features, y, settings)
+    grammar = make_grammar(features, target, of_features, y, searched, levels=levels, sums=sums)
+    if ranking is not None:
+        grammar = replace(grammar, favoured=frozenset(features[i].name for i in ranking.relevant))
     box = {
         spec.name: (float(column.min()), float(column.max()))
         for spec, column in zip(features, of_features, strict=True)
@@ -224,9 +236,30 @@ def make_problem(
     problem = Problem(
         features, target, settings, grammar, make_structure(settings, grammar), rows, columns, sums,
         np.argsort(case, kind="stable"), box, Machine(settings.threads), groups is not None,
-        tuple(further_rows), None if drawn is None else rows_of(case), toolbox=toolbox,
+        tuple(further_rows), None if drawn is None else rows_of(case), toolbox=toolbox, ranking=ranking,
     )  # fmt: skip
     return _screened(problem, y) if problem.affine and not problem.grouped else problem
+
+
+def _ranked(
+    features: tuple[FeatureSpec, ...], columns: NDArray[np.float64], y: NDArray[np.float64],
+    settings: SearchSettings,
+) -> tuple[Ranking | None, SearchSettings]:  # fmt: skip
+    """Return the ranking of the columns (n_features, n_rows) of a wide table, and the settings for the best.
+
+    Forbidden features rank last; those that are required are always offered.
+    """
+    selected = settings.selects(len(features))
+    if selected is None or columns.shape[1] != y.size:
+        return None, settings
+    names = [spec.name for spec in features]
+    offered = [i for i, name in enumerate(names) if name not in settings.forbidden_features]
+    found = rank_columns(columns[offered], y, min(selected, MOST_CHOSEN))
+    order = tuple(offered[i] for i in found.order)
+    kept = {names[i] for i in order[:selected]} | set(settings.required_features)
+    scores = dict(zip(offered, found.scores, strict=True))
+    ranking = Ranking(order, tuple(scores.get(i, 0.0) for i in range(len(names))), found.chosen)
+    return ranking, replace(settings, forbidden_features=tuple(name for name in names if name not in kept))
 
 
 def _screened(problem: Problem, y: NDArray[np.float64]) -> Problem:
@@ -234,10 +267,13 @@ def _screened(problem: Problem, y: NDArray[np.float64]) -> Problem:
     settings, grammar = problem.settings, problem.grammar
     offered = {leaf.feature for leaf in grammar.leaves(grammar.target)}
     some = slice(None, None, -(-y.size // SCREENED_ROWS))
+    places: Sequence[int] = range(len(problem.features))
+    if problem.ranking is not None:
+        places = sorted(problem.ranking.order[: problem.ranking.chosen or NARROW])
     atoms = [
-        quantity(Variable(spec.name), column[some])
-        for spec, column in zip(problem.features, problem.columns, strict=False)
-        if spec.name in offered and np.ptp(column[some]) > 0.0
+        quantity(Variable(problem.features[i].name), problem.columns[i][some])
+        for i in places
+        if problem.features[i].name in offered and np.ptp(problem.columns[i][some]) > 0.0
     ]
     operators = settings.operators or settings.strategy.operators
     screened = screen(

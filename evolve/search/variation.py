@@ -119,7 +119,7 @@ def replace_node(tree: Individual, grammar: Grammar, random: Random) -> Individu
     i = random.randrange(1, len(tree))
     node = tree[i]
     if node.arity == 0:
-        tree[i] = draw(random.choice(grammar.leaves(node.ret)), random)
+        tree[i] = grammar.draw_leaf(node.ret, random)
     else:
         tree[i] = random.choice([other for other in grammar.operations(node.ret) if other.args == node.args])
     return tree
@@ -177,7 +177,7 @@ def swap_leaf(tree: Individual, grammar: Grammar, random: Random) -> Individual:
     """Replace a leaf by another of the same type."""
     i = random.choice([i for i, node in enumerate(tree) if node.arity == 0])
     if tree[i].ret is not grammar.fixed:
-        tree[i] = draw(random.choice(grammar.leaves(tree[i].ret)), random)
+        tree[i] = grammar.draw_leaf(tree[i].ret, random)
     return tree
 
 

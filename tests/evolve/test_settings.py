@@ -106,7 +106,7 @@ def test_settings_are_stored_field_by_field_in_a_fixed_order():
     assert list(asdict(SearchSettings())) == names
     assert names[:6] == ["operators", "typed", "nonnegative", "loss", "loss_width", "group_weight_power"]
     assert names[-4:] == ["random_seed", "threads", "checkpoint", "checkpoint_seconds"]
-    assert len(names) == 38
+    assert len(names) == 39
 
 
 def test_every_setting_is_documented():
@@ -124,7 +124,7 @@ def test_defaults_are_fixed_as_they_decide_what_a_seed_gives():
         "operators": None, "typed": True, "nonnegative": True, "loss": "automatic", "loss_width": 0.25,
         "group_weight_power": 0.35, "evaluations": 50_000, "limit_seconds": None, "population": 300,
         "islands": 1, "migration_interval": 20, "simplify_interval": 10, "max_nodes": None,
-        "max_constants": 24, "screening": 5_000, "search_rows": None,
+        "max_constants": 24, "screening": 5_000, "select_features": None, "search_rows": None,
         "fit_steps": 5, "polish_steps": 60, "held_out_selection": True,
         "held_out_measure": "mean", "choice": "automatic", "exponent_limit": 2.0, "shrinkage": 1e-3,
         "prior_weight": 2e-3, "template": None, "group_shrinkage": 1e-3, "random_seed": 0, "threads": 1,
