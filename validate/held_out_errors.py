@@ -221,7 +221,7 @@ def run_classes(precision: np.ndarray, layout: np.ndarray, vendor: np.ndarray) -
     """Return the class of each run for its interval, text (n_runs,): the vendor AMD, or precision and layout.
 
     The few runs on AMD's GPUs differ more from each other than from precision to precision. Vendors without
-    any runs are a class of their own, which gets the widest interval of all.
+    any runs are one class, which gets the widest interval of all.
     """
     layouts = np.where(layout == "channels_last", CHANNELS_LAST, "")
     by_precision = np.char.add(precision.astype(str), layouts)

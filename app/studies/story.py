@@ -250,8 +250,8 @@ def _spread(seeds: Sequence[float]) -> str:
 
 
 def _best_of(line: ErrorLine, baselines: Sequence[str]) -> tuple[str, str]:
-    rivals = [name for name in baselines if name not in CONTROLS]
-    known = [(line.errors[name], name) for name in rivals if math.isfinite(line.errors[name])]
+    others = [name for name in baselines if name not in CONTROLS]
+    known = [(line.errors[name], name) for name in others if math.isfinite(line.errors[name])]
     if not known:
         return "-", ""
     error, name = min(known)
