@@ -124,7 +124,7 @@ def _root(
         typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version),
     ] = False,
 ) -> None:
-    """Formulas for the time of a CNN training iteration, evolved from measured runs.
+    """Formulas for the time of a CNN training iteration, fitted to measured runs.
 
     Start with `trainlaw study`: it takes the built-in measurements, evolves a formula, measures its error
     on held-out GPUs, and writes a folder with the formula, a workbook and a report. Then use

@@ -14,10 +14,11 @@ from typing import Any
 
 from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.models.builtin import BUILT_IN
+from trainlaw.app.studies.story import evolution_sentence
 from trainlaw.app.terminal.formula import equation_text
 from trainlaw.app.text.numbers import show_percent
 from trainlaw.formulas import Formula, load_formula
-from trainlaw.validate.baselines import title_of
+from trainlaw.validate.baselines import CONTROLS, title_of
 from trainlaw.validate.held_out_errors import (
     LEVEL,
     MACRO,
@@ -75,7 +76,7 @@ def _overall(law: Formula) -> ErrorLine:
 def _row(name: str, line: ErrorLine) -> list[str]:
     """The lower of our error and that of the best baseline is bold."""
     ours = line.errors[OURS]
-    others = {key: value for key, value in line.errors.items() if key not in {OURS, _NULL}}
+    others = {key: value for key, value in line.errors.items() if key not in {OURS, _NULL, *CONTROLS}}
     best = min((value, key) for key, value in others.items() if math.isfinite(value))
     mark, other_mark = ("**", "") if ours < best[0] else ("", "**")
     return [
@@ -104,6 +105,11 @@ def _intervals() -> str:
     ]
     level = f"{100 * LEVEL:.0f} %"
     return markdown_table(["class of runs", "factor", f"{level} interval of 100 ms"], rows)
+
+
+def _controls() -> str:
+    """What evolution adds to the skeleton without a search, and to formulas drawn at random."""
+    return evolution_sentence(_law())
 
 
 def _stated() -> str:
@@ -167,6 +173,7 @@ MADE: Mapping[str, Callable[[], str]] = {
     "accuracy": _accuracy,
     "accuracy-by-precision": lambda: _accuracy(["precision"]),
     "commands": _commands,
+    "controls": _controls,
     "equation": _equation,
     "intervals": _intervals,
     "python": _python,

@@ -408,7 +408,7 @@ class SearchSettings:
         return self.max_nodes or self.strategy.max_nodes
 
     def selects(self, columns: int) -> int | None:
-        """Return how many of so many columns formulas may use, the best-ranked ones; None for no ranking."""
+        """Return how many of as many columns formulas may use: the best-ranked; None for no ranking."""
         if not self.strategy.affine or (self.select_features is None and columns <= NARROW):
             return None
         return min(self.select_features or SELECTED, columns)

@@ -44,6 +44,7 @@ METRIC_TITLES: Mapping[str, str] = {
 OTHERS = "any other"  # class of runs outside all others
 #: GPUs of this vendor are one class; on others a layout adds a word to the precision.
 OWN_CLASS, CHANNELS_LAST = "AMD", ", channels last"
+MAIN_VENDOR = "NVIDIA"  # whose runs have a class by precision and layout
 #: Key of the sources that support each time of a formula, by feature.
 SOURCES = "supporting_sources"
 #: Key of the share of resamples of the GPU groups in which each term is chosen.
@@ -219,10 +220,22 @@ def _macro_lines(result: StudyResult, level: str, names: tuple[str, ...]) -> lis
 def run_classes(precision: np.ndarray, layout: np.ndarray, vendor: np.ndarray) -> np.ndarray:
     """Return the class of each run for its interval, text (n_runs,): the vendor AMD, or precision and layout.
 
-    The few runs on AMD's GPUs differ more from each other than from precision to precision.
+    The few runs on AMD's GPUs differ more from each other than from precision to precision. Vendors without
+    any runs are one class, which gets the widest interval of all.
     """
     layouts = np.where(layout == "channels_last", CHANNELS_LAST, "")
-    return np.where(vendor == OWN_CLASS, OWN_CLASS, np.char.add(precision.astype(str), layouts))
+    by_precision = np.char.add(precision.astype(str), layouts)
+    of_others = np.where(vendor == OWN_CLASS, OWN_CLASS, OTHERS)
+    return np.where(vendor == MAIN_VENDOR, by_precision, of_others)
+
+
+def run_class(precision: str, layout: str, vendor: str) -> str:
+    """Return the class of one run, as `run_classes` does.
+
+    >>> run_class("amp", "channels_last", "NVIDIA"), run_class("fp32", "nchw", "Intel")
+    ('amp, channels last', 'any other')
+    """
+    return str(run_classes(*(np.array([text]) for text in (precision, layout, vendor)))[0])
 
 
 def _class_intervals_json(

@@ -22,7 +22,7 @@ from trainlaw.app.workbook.model import (
     workbook_model,
 )
 from trainlaw.formulas import Formula
-from trainlaw.validate.held_out_errors import OWN_CLASS, intervals_of
+from trainlaw.validate.held_out_errors import intervals_of, run_class
 
 COLUMNS = (
     "cnn", "input_size_px", "n_classes", "gpu", "batch_per_gpu", "precision", "time_s", "interval_from_s",
@@ -80,7 +80,7 @@ def _run_formula_rows(formula: Formula) -> Iterator[_Row]:
     # Without an interval its ends become nan, which the table leaves empty.
     intervals = intervals_of(formula)
     factors = [
-        intervals.factor(OWN_CLASS if row["vendor"] == OWN_CLASS else FIRST_PRECISION, str(row["generation"]))
+        intervals.factor(run_class(FIRST_PRECISION, "", str(row["vendor"])), str(row["generation"]))
         for row in gpus.values()
     ]
     for i, cnn in enumerate(cnns.values()):

@@ -1,4 +1,4 @@
-"""Closed-form formulas for the time of a CNN training iteration, evolved from measured runs.
+"""Closed-form formulas for the time of a CNN training iteration, fitted to measured runs.
 
 Five functions do the whole job; each loads what it needs at its first use, so `import trainlaw` is quick:
 

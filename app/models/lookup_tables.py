@@ -2,13 +2,12 @@
 
 from math import isfinite
 
-import numpy as np
 from trainlaw.datasets import built_in_gpus, cnn_table
 from trainlaw.datasets.cnns.memory import bytes_per_parameter
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.formulas import Formula
-from trainlaw.validate.held_out_errors import intervals_of, run_classes
+from trainlaw.validate.held_out_errors import intervals_of, run_class
 
 #: Bytes per learned element, by precision: without an optimizer, and what momentum adds.
 OF_PRECISION = ("least_bytes_per_param", "momentum_bytes_per_param")
@@ -67,7 +66,7 @@ def interval_rows(formula: Formula) -> dict[str, dict[str, dict[str, list[float 
     vendors = sorted({gpu.vendor for gpu in built_in_gpus().gpus})
 
     def factors(*setup: str) -> list[float | None]:
-        (kind,) = run_classes(*(np.array([text]) for text in setup)).tolist()
+        kind = run_class(*setup)
         found = (one.factor(kind) for one in (intervals.known, intervals.new))
         return [factor if isfinite(factor) else None for factor in found]
 

@@ -36,7 +36,7 @@ def host_margin(formula: Formula, expression: Expression | None = None) -> Expre
     None for a formula without such a maximum.
 
     >>> from trainlaw.formulas import parse_text, to_text
-    >>> to_text(_margin(parse_text("max(3 * a, 2 * host_s) + b"), {"host_s"}))
+    >>> to_text(_margin(parse_text("max(3 * a, 2 * host_s) + b"), {"host_s"}, {"a"}))
     '2 * host_s - 3 * a'
     """
     # What several GPUs add is not compared with the GPU's own work.
@@ -47,19 +47,22 @@ def host_margin(formula: Formula, expression: Expression | None = None) -> Expre
         if spec.name not in added and STATED_LAUNCH in variables(feature_expression(spec.name, formula.scope))
     }
     whole = plain_expression(formula) if expression is None else expression
-    return _margin(whole, host) if host else None
+    others = {spec.name for spec in formula.used_features} - host
+    return _margin(whole, host, others) if host else None
 
 
-def _margin(expression: Expression, host: set[str]) -> Expression | None:
+def _margin(expression: Expression, host: set[str], others: set[str]) -> Expression | None:
+    """Return the margin of the argument with features of the host and none of the others."""
     if not isinstance(expression, Apply):
         return None
     sides: dict[bool, list[Expression]] = {True: [], False: []}
     for part in _arguments(expression):
-        sides[bool(host.intersection(variables(part)))].append(part)
+        names = set(variables(part))
+        sides[bool(names & host) and not names & others].append(part)
     if expression.operator == "max" and sides[True] and sides[False]:
         return Apply("sub", (_largest(sides[True]), _largest(sides[False])))
     # On several GPUs the time on one may occur on both sides of a maximum: once is enough.
-    found = dict.fromkeys(_margin(part, host) for part in expression.arguments)
+    found = dict.fromkeys(_margin(part, host, others) for part in expression.arguments)
     margins = [margin for margin in found if margin is not None]
     return _largest(margins) if margins else None
 

@@ -78,7 +78,7 @@ def run_page_html(formula: Formula) -> str:
         version=facts.get("trainlaw_version", ""),
         style=page_style(),
         script=script_of(formula),
-        summary=f"Predicted by one formula, evolved from {number}measured runs. {error}".strip(),
+        summary=f"Predicted by one formula, fitted to {number}measured runs. {error}".strip(),
         currency=read_prices(Path(EXAMPLE)).currency,
         grouped=[(constant.key, list(constant.values)) for constant in formula.grouped],
         shares=_shares(formula),

@@ -32,6 +32,7 @@ from trainlaw.validate.held_out_errors import (
     CHANNELS_LAST,
     LEVEL,
     MACRO,
+    MAIN_VENDOR,
     OURS,
     OWN_CLASS,
     error_lines,
@@ -215,7 +216,7 @@ def _errors(formula: Formula) -> dict[str, Any]:
         "precision": by_name("precision"),
         "cnn": by_name(BY_CNN),
         "groups": groups,
-        "ownClass": OWN_CLASS,
+        "vendors": {MAIN_VENDOR: "", OWN_CLASS: OWN_CLASS},
         "lastWord": CHANNELS_LAST,
     }
 

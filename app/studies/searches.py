@@ -65,10 +65,11 @@ def controls_of(material: Material, seed: int) -> dict[str, EstimatorFactory]:
     """Return what the search has to beat: its skeleton without a search, and formulas drawn at random."""
     settings = _settings(material, seed)
     random = material.kind.search(material.rows, without_selection(settings))
+    controls: dict[str, EstimatorFactory] = {}
     whole = getattr(random, "func", None)
     if isinstance(whole, type) and issubclass(whole, BracketSearch):
-        return {NO_SEARCH: fitted_only(whole, settings), RANDOM_SEARCH: random}
-    return {RANDOM_SEARCH: random}
+        controls[NO_SEARCH] = fitted_only(whole, settings)
+    return {**controls, RANDOM_SEARCH: random}
 
 
 _WholeSearch = Future[dict[str, object]]

@@ -76,13 +76,13 @@ _MEMORY = Bracket(
     "hole_memory",
     (
         ("conv_own_cached_s", 6.0), ("light_own_cached_s", 3.0), ("parameter_memory_s", 5.0),
-        ("conv_excess_s", 1.0), ("gate_cached_s", 3.0),
+        ("gate_cached_s", 3.0),
         ("other_normalization_cached_s", 3.0), ("optimizer_memory_s", 3.0),
     ),
     # Layout copies and separate normalisations move about half of the bytes.
     (Factor("is_amd", 0.0, 2.5, expected=0.7, kind=EXPONENTIAL), *_software(-0.5, -0.7)),
     (
-        "conv_own_cached_s", "light_own_cached_s", "parameter_memory_s", "conv_excess_s", "is_amd",
+        "conv_own_cached_s", "light_own_cached_s", "parameter_memory_s", "is_amd",
         "runs_channels_last", "runs_fused",
     ),
 )  # fmt: skip

@@ -17,11 +17,13 @@ from trainlaw.datasets import RunTable
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import Formula, InputError, load_formula
 from trainlaw.validate import StudyResult
-from trainlaw.validate.baselines import title_of
+from trainlaw.validate.baselines import CONTROLS, title_of
+from trainlaw.validate.bootstrap import mean_interval
 from trainlaw.validate.held_out_errors import (
     BY_CNN,
     BY_GPU,
     KEPT,
+    LEVEL,
     MACRO,
     OURS,
     ErrorLine,
@@ -132,7 +134,8 @@ def error_sentence(formula: Formula) -> str:
 
 def best_baseline(formula: Formula) -> str | None:
     """Return the name of the baseline with the lowest mean error over GPU groups; None without baselines."""
-    errors = {name: overall_error(formula, name, MACRO) for name in estimators(formula) if name != OURS}
+    others = (name for name in estimators(formula) if name != OURS and name not in CONTROLS)
+    errors = {name: overall_error(formula, name, MACRO) for name in others}
     finite = {name: error for name, error in errors.items() if math.isfinite(error)}
     return min(finite, key=finite.__getitem__) if finite else None
 
@@ -171,6 +174,22 @@ def _without_one(leads: Mapping[str, float], whole: float) -> str:
     )
 
 
+def evolution_sentence(formula: Formula) -> str:
+    """Return what the search adds to its controls, with the interval over GPU groups; "" without controls."""
+    groups, added = error_lines(formula, BY_GPU), []
+    for name in (name for name in CONTROLS if name in estimators(formula)):
+        gains = [line.errors[name] - line.errors[OURS] for line in groups]
+        known = [gain for gain in gains if math.isfinite(gain)]
+        if known:
+            gain, low, high = mean_interval(known, LEVEL)
+            # Adding 0.0 makes a rounded -0.0 positive.
+            points, *ends = (f"{round(value, 1) + 0.0:+.1f}" for value in (gain, low, high))
+            error = show_percent(overall_error(formula, name))
+            added.append(f"{points} points ({' to '.join(ends)}) over {title_of(name)}, which has {error} %")
+    level = f"{100 * LEVEL:.0f} % interval over GPU groups"
+    return f"Evolution adds, with the {level}: {'; '.join(added)}." if added else ""
+
+
 _WORST = 7  # groups of each kind that are named before the details
 _FEW_RUNS = 5  # fewer say little about an architecture
 _BEST_THERE: tuple[str | Column, ...] = ("best there, %", Column("which baseline", "long"))
@@ -183,6 +202,7 @@ class Story:
 
     sentence: str
     lead: str
+    evolution: str
     classes: Sequence[tuple[str, Table]]
     worst: Sequence[tuple[str, Table]]
 
@@ -196,6 +216,7 @@ def story_of(outcome: StudyOutcome) -> Story | None:
     return Story(
         sentence=error_sentence(formula),
         lead=lead_sentence(formula),
+        evolution=evolution_sentence(formula),
         classes=[(f"By {level}", _class_table(lines)) for level, lines in levels if lines],
         worst=[
             (title, _worst_table(outcome, level))
@@ -229,7 +250,8 @@ def _spread(seeds: Sequence[float]) -> str:
 
 
 def _best_of(line: ErrorLine, baselines: Sequence[str]) -> tuple[str, str]:
-    known = [(line.errors[name], name) for name in baselines if math.isfinite(line.errors[name])]
+    others = [name for name in baselines if name not in CONTROLS]
+    known = [(line.errors[name], name) for name in others if math.isfinite(line.errors[name])]
     if not known:
         return "-", ""
     error, name = min(known)

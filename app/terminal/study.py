@@ -10,7 +10,7 @@ import pandas as pd
 from trainlaw.app.inputs.run_folder import RUN_FILES, SLOW_FILES, StudyPlace, other_journals
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.result import StudyOutcome
-from trainlaw.app.studies.story import lead_sentence
+from trainlaw.app.studies.story import evolution_sentence, lead_sentence
 from trainlaw.app.terminal.formula import (
     class_errors,
     equation_text,
@@ -33,6 +33,8 @@ def study_text(outcome: StudyOutcome, folder: Path, seconds: float) -> str:
     parts = [*outcome.verdict, *[""] * bool(outcome.verdict), equation_text(outcome.formula), ""]
     if outcome.formula.errors.get("estimators"):
         parts += [overall_errors_text(outcome.formula), lead_sentence(outcome.formula)]
+        evolution = evolution_sentence(outcome.formula)
+        parts += [evolution] if evolution else []
         parts += [*class_errors(outcome.formula, _CLASSES), worst_text(outcome.formula)]
         parts += [levels_text(outcome.levels)] if outcome.levels else []
         parts += [headline(outcome.formula), coverage_text(outcome.formula)]

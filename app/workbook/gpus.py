@@ -39,7 +39,7 @@ from trainlaw.app.workbook.tables import (
 )
 from trainlaw.datasets import FEATURES
 from trainlaw.formulas import variables
-from trainlaw.validate.held_out_errors import OWN_CLASS, intervals_of
+from trainlaw.validate.held_out_errors import intervals_of, run_class
 from xlsxwriter.utility import xl_col_to_name
 
 NAME = "All GPUs"
@@ -361,7 +361,6 @@ def _add_intervals(table: GpuTable) -> None:
     """Add whether the GPU's generation has training runs, and the interval of its time."""
     formula, times = table.model.formula, table.numbers("time")
     layout = f"{PREFIX}layout" if "is_channels_last" in table.model.base_columns else ""
-    kind = interval_class(f"{PREFIX}precision", layout)
     seen, intervals = formula.provenance.get("generations"), intervals_of(formula)
 
     def measured(row: int) -> str:
@@ -369,13 +368,13 @@ def _add_intervals(table: GpuTable) -> None:
         return table.live(table.named(row), f'IF({known}=1,"{YES}","{NO}")')
 
     def factor(row: int) -> str:
-        own = f'IF({table.fact("vendor", row)}="{OWN_CLASS}","{OWN_CLASS}",{kind})'
+        own = interval_class(table.fact("vendor", row), f"{PREFIX}precision", layout)
         known = f'({table.cell("measured", row)}="{YES}")'
         return table.live(table.named(row), interval_factor(own, known))
 
     facts = [(str(row["vendor"]), str(row["generation"])) for row in table.rows.values()]
     words: list[float | str] = [YES if seen is None or generation in seen else NO for _, generation in facts]
-    kinds = [OWN_CLASS if vendor == OWN_CLASS else FIRST_PRECISION for vendor, _ in facts]
+    kinds = [run_class(FIRST_PRECISION, "", vendor) for vendor, _ in facts]
     factors = np.array([intervals.factor(own, facts[row][1]) for row, own in enumerate(kinds)])
     table.add(GpuColumn("measured", "training runs of its generation", "", "unit", measured, words))
     table.add(GpuColumn("factor", "interval factor", "", "factor", factor, np.nan_to_num(factors).tolist()))

@@ -40,7 +40,7 @@ from trainlaw.app.workbook.tables import (
 from trainlaw.datasets.measurements.memory_fit import FITS
 from trainlaw.formulas import Expression, variables
 from trainlaw.formulas.printers import excel_expression
-from trainlaw.validate.held_out_errors import LEVEL, OWN_CLASS, held_out_kind, intervals_of
+from trainlaw.validate.held_out_errors import LEVEL, held_out_kind, intervals_of
 from xlsxwriter.utility import xl_col_to_name
 
 _WIDTHS = (38, 46, 11, 66, 3)
@@ -195,7 +195,7 @@ def _interval(model: Model) -> list[_Result]:
     """Return the factor of the interval for the class of the run, and both ends of it."""
     layout = f"{PREFIX}layout" if "is_channels_last" in model.base_columns else ""
     vendor = of_chosen_gpu("vendor")
-    kind = f'IF({vendor}="{OWN_CLASS}","{OWN_CLASS}",{interval_class(f"{PREFIX}precision", layout)})'
+    kind = interval_class(vendor, f"{PREFIX}precision", layout)
     known = is_known_generation(model.formula, of_chosen_gpu("generation"))
     gpu = gpu_rows()[FIRST_GPU]
     value = intervals_of(model.formula).factor(FIRST_PRECISION, str(gpu["generation"]))

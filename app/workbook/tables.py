@@ -19,8 +19,11 @@ from trainlaw.validate.held_out_errors import (
     BY_GPU,
     CHANNELS_LAST,
     LEVEL,
+    MAIN_VENDOR,
     METRIC_TITLES,
+    OTHERS,
     OURS,
+    OWN_CLASS,
     error_lines,
     estimators,
     held_out_kind,
@@ -302,12 +305,14 @@ def _intervals(sheet: SheetWriter, formula: Formula) -> int:
     return end + 1
 
 
-def interval_class(precision: str, layout: str) -> str:
-    """Return the cell formula of the class of a run on a GPU of any vendor but AMD; see `run_classes`.
+def interval_class(vendor: str, precision: str, layout: str) -> str:
+    """Return the cell formula of the class of a run; see `run_classes`.
 
-    precision, layout : cell formulas; an empty layout is the default one.
+    vendor, precision, layout : cell formulas; an empty layout is the default one.
     """
-    return f'{precision}&IF({layout}="{LAYOUTS[1]}","{CHANNELS_LAST}","")' if layout else precision
+    kind = f'{precision}&IF({layout}="{LAYOUTS[1]}","{CHANNELS_LAST}","")' if layout else precision
+    of_others = f'IF({vendor}="{OWN_CLASS}","{OWN_CLASS}","{OTHERS}")'
+    return f'IF({vendor}="{MAIN_VENDOR}",{kind},{of_others})'
 
 
 def interval_factor(kind: str, known: str) -> str:

@@ -173,5 +173,5 @@ def _deviations(squares: Values, freedom: int) -> Values:
 
 
 def _threshold(tests: int) -> float:
-    """Return the score that none of so many tests exceeds by chance."""
+    """Return the score that none of this many tests exceeds by chance."""
     return NormalDist().inv_cdf(1.0 - CHANCE / tests)

@@ -88,9 +88,9 @@ TABLE: tuple[Baseline, ...] = (
 )
 
 NO_SEARCH, RANDOM_SEARCH = "no_search", "random_search"
-#: Titles of what every study fits beside its search, so that evolution shows what it adds.
+#: Titles of what every study fits in addition to its search, so that evolution shows what it adds.
 CONTROLS: Mapping[str, str] = MappingProxyType(
-    {NO_SEARCH: "no search: the skeleton, fitted", RANDOM_SEARCH: "random search of the same size"}
+    {NO_SEARCH: "no search (the skeleton, fitted)", RANDOM_SEARCH: "random search (as many formulas)"}
 )
 
 _BY_NAME: Mapping[str, Baseline] = MappingProxyType({row.name: row for row in TABLE})

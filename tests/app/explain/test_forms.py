@@ -131,7 +131,7 @@ def test_raw_columns_are_no_features_of_features(built_in):
 def test_what_is_proved_holds(built_in):
     positive, trends = proved_trends(built_in)
     assert positive and len(trends) > 5
-    roofs = parse_text("2 * other_matrix_s + 9 * conv_output_cached_s + 0.001")
+    roofs = parse_text("2 * other_matrix_s + 9 * conv_own_cached_s + 0.001")
     physical = replace(built_in, expression=roofs)
     raw = {(row.name, row.claim) for row in proved_raw_trends(physical)}
     assert raw >= {
@@ -156,7 +156,7 @@ def test_show_says_all_of_it(built_in):
         "as evolved, complexity",
         "in base columns of GPU, CNN and run",
         "what each term means:",
-        "memory time (conv output)",
+        "memory time (conv own)",
         "effect of 10 % more of one quantity",
         "bandwidth_byte_per_s",
         "the time is never negative",

@@ -208,15 +208,6 @@ def test_wrong_questions_are_answered_in_one_line(profile_file, options, words):
     assert words in result.output and result.output.count("\n") == 1
 
 
-@pytest.mark.parametrize("option", ["--anchor-profile", "--anchor-gpu", "--anchor-seconds", "--anchor-steps"])
-def test_predict_names_the_command_for_profiles(option):
-    result = CliRunner().invoke(
-        app, ["predict", "--cnn", "vgg16", "--gpu", "T4", "--batch", "8", option, "1"]
-    )
-    assert result.exit_code == 2 and "predict-from-profile" in result.stderr
-    assert result.stderr.count("\n") == 1
-
-
 def test_a_formula_of_runs_does_not_transfer_between_gpus(profile_file):
     with pytest.raises(InputError, match="target GPU"):
         predict_from_profile(ProfileRequest(profile_file[0], "T4", "K80", formula=BUILT_IN))

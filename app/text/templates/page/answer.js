@@ -12,10 +12,9 @@ const figuresOf = ({ values, said }) =>
 
 // What held-out errors say of this answer, the nearest kind first: [of what, error, how many runs].
 const classOf = (gpu, choice) => {
-  const { ownClass, lastWord } = FORMULA.errors;
-  return GPUS[gpu].vendor === ownClass
-    ? ownClass
-    : precisionOf(gpu, choice) + (choice.layout === "channels_last" ? lastWord : "");
+  const { vendors, lastWord } = FORMULA.errors;
+  const byPrecision = precisionOf(gpu, choice) + (choice.layout === "channels_last" ? lastWord : "");
+  return vendors[GPUS[gpu].vendor] || (GPUS[gpu].vendor in vendors ? byPrecision : null);
 };
 const errorsOf = (choice) => {
   const { gpu: groups, precision, cnn, overall, heldOut } = FORMULA.errors;
