@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -211,7 +212,7 @@ def search_pool(workers: int) -> Iterator[TaskPool]:
                 pool.shutdown(wait=False)
 
 
-class BracketSearch:
+class BracketSearch(ABC):
     """A search whose formulas fill brackets, as an estimator; what it searches is the `fit` of a subclass.
 
     settings : of the search. After `fit`: `formula_`, `front_`.
@@ -225,6 +226,10 @@ class BracketSearch:
         """Keep the settings; brackets : what the holes may hold, None for those of the class."""
         self.settings = settings
         self.brackets = self.usual_brackets if brackets is None else tuple(brackets)
+
+    @abstractmethod
+    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
+        """Search; X : features of runs, (n_runs, k). y, seconds, and groups : (n_runs,)."""
 
     def population_of(self, usual: int) -> int:
         """Return the formulas of a generation: `usual`, or all of them where none is to be selected."""

@@ -12,7 +12,7 @@ from trainlaw.app.answers.table import FIGURE, PLACE, Line, lines_of, within_rea
 from trainlaw.app.models.calibration import calibration_of
 from trainlaw.app.models.settings import host_margin
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
-from trainlaw.app.workbook.choices import FIRST_EPOCHS
+from trainlaw.app.workbook.choices import FIRST_EPOCHS, FIRST_NETWORK
 from trainlaw.app.workbook.gpus import FIRST_IMAGES
 from trainlaw.app.workbook.model import (
     FIRST_BATCH,
@@ -26,6 +26,7 @@ from trainlaw.app.workbook.model import (
 from trainlaw.app.workbook.tables import is_known_generation
 from trainlaw.datasets import CnnCounts, built_in_gpus
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
+from trainlaw.datasets.measurements.runs import USUAL_FABRIC
 from trainlaw.formulas import Expression, InputError, variables
 from trainlaw.formulas.printers import excel_expression
 from trainlaw.validate.held_out_errors import intervals_of
@@ -173,6 +174,10 @@ def _given(model: Model) -> dict[str, Given]:
         "batch_per_gpu": Given(f"{PREFIX}batch_per_gpu", values["batch_per_gpu"]),
         "single_gpu_time_s": Given(f"{PREFIX}single_s", model.seconds),
         "added_s": Given(f"{PREFIX}all_reduce_s", 0.0),
+        "n_nodes": Given(f"{PREFIX}n_nodes", 1.0),
+        "is_usual_fabric": Given(
+            f'IF({PREFIX}network="{USUAL_FABRIC}",1,0)', float(FIRST_NETWORK == USUAL_FABRIC)
+        ),
         "is_undefined": Given(f"IF(ISNUMBER({PREFIX}time_s),0,1)", 0.0),
         "iterations": Given(f"{PREFIX}iterations", float(ceil(FIRST_IMAGES / FIRST_BATCH))),
         "epochs": Given(f"{PREFIX}epochs", FIRST_EPOCHS),

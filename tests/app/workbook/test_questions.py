@@ -215,10 +215,10 @@ def said_in(book, plan, number):
 
 
 def check(book, plan, number, shown, expected, value):
-    """Compare one answer: time, interval, memory, and warnings word for word."""
-    assert said_in(book, plan, number) == list(expected.warnings)
-    first = shown["what to know of this answer"]
-    assert first == (expected.warnings[0] if expected.warnings else "no warning")
+    """Compare one answer: time, interval, memory, notes and warnings word for word."""
+    said = [*expected.notes, *expected.warnings]
+    assert said_in(book, plan, number) == said
+    assert shown["what to know of this answer"] == (said[0] if said else "no warning")
     assert shown["fits in memory"] == expected.fits_in_memory
     if expected.time_s != expected.time_s:
         assert value == "not known"

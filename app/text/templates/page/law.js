@@ -91,6 +91,7 @@ const factsOf = (gpu, choice) => {
     n_cnn_notes: notes.length,
     cnn_notes: notes.join("\n"),
     rough: isRough ? FORMULA.rough : "",
+    is_usual_fabric: choice.network === FORMULA.usualFabric ? 1 : 0,
     algorithm: choice.algorithm,
     ways: ways.filter(Boolean).join(" and "),
     is_scaled: ALGORITHMS[choice.algorithm].is_scaled,
