@@ -44,8 +44,8 @@ from trainlaw.validate.held_out_errors import (
 
 #: Files of the folder of templates, in the order in which the script needs them.
 SCRIPT_FILES = (
-    "answers", "page/numbers", "page/own_runs", "page/law", "page/choice", "page/lists", "page/answer", "page/terms",
-    "page/ranking", "page/comparison", "page/custom_cnn", "page/start",
+    "answers", "page/numbers", "page/own_runs", "page/law", "page/choice", "page/lists", "page/answer",
+    "page/terms", "page/ranking", "page/comparison", "page/custom_cnn", "page/start",
 )  # fmt: skip
 # What the user chooses; no table of GPUs or CNNs has it.
 _CHOSEN = frozenset(

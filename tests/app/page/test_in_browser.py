@@ -447,7 +447,9 @@ def written(rows, kind, path):
         book.save(path)
     else:
         mark, comma = {"comma.csv": ",.", "semicolon.csv": ";,", "tab.csv": "\t,"}[kind]
-        texts = [[str(v).replace(".", comma) if isinstance(v, float) else str(v) for v in row] for row in rows]
+        texts = [
+            [str(v).replace(".", comma) if isinstance(v, float) else str(v) for v in row] for row in rows
+        ]
         path.write_text("\n".join(mark.join(row) for row in texts), encoding="utf-8")
     return path
 
