@@ -461,7 +461,7 @@ def test_own_runs_are_read_compared_and_calibrate(kind, opened, page_file, law, 
     page.set_input_files("#runs", written(measured_runs(law), kind, tmp_path / f"runs.{kind}"))
     assert "3 of 6 runs used" in eventually(page, "document.getElementById('runs-said').textContent")
     assert page.locator("#runs-rows tr").count() == 6
-    uses = page.locator("#runs-rows tr td:last-child").all_text_contents()
+    uses = page.locator("#runs-rows tr td:nth-child(2)").all_text_contents()
     assert uses[:3] == ["used"] * 3
     for use, words in zip(uses[3:], ["more than twice off", "unknown CNN “my net”", "no time"], strict=True):
         assert words in use

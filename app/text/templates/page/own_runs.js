@@ -211,7 +211,7 @@ const showRuns = (runs, said) => {
   field("own-runs").hidden = !runs.length;
   const cells = ({ gpu, cnn, batch, precision, seconds, predicted, ratio }) => [gpu, cnn, String(batch), precision, duration(seconds), duration(predicted), shown(ratio)];
   const row = (run) =>
-    element("tr", {}, element("th", { scope: "row" }, String(run.number)), ...(run.gpu ? cells(run) : Array(7).fill("–")).map((text) => element("td", {}, text)), element("td", {}, run.why ? `left out: ${run.why}` : "used"));
+    element("tr", {}, element("th", { scope: "row" }, String(run.number)), ...[run.why ? `left out: ${run.why}` : "used", ...(run.gpu ? cells(run) : Array(7).fill("–"))].map((text) => element("td", {}, text)));
   field("runs-rows").replaceChildren(...runs.map(row));
 };
 const readRuns = async (file) => {
