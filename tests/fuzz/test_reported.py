@@ -195,7 +195,8 @@ def test_no_interval_is_narrower_than_the_error_of_the_runs_left_out(tmp_path):
         law = trainlaw.calibrate("built-in", path, trust=True)
         left_out = law.provenance["calibrated"]["error_left_out_percent"] or 0.0
         factor = law.errors["interval"]["factor"]
-        assert factor >= max(least, 1 / (1 - left_out / 100))
+        # Factors are stored with six decimals.
+        assert factor >= max(least, 1 / (1 - left_out / 100)) - 1e-6
 
 
 @pytest.mark.parametrize(
