@@ -1,90 +1,38 @@
-"""The Python facade: fit, load, calibrate, export formulas and predict by them, as `trainlaw.study`, ..."""
+"""The Python facade: study, predict, plan, list, load, calibrate and export, as `trainlaw.study`, ..."""
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, overload
 
-import numpy as np
 import pandas as pd
 from trainlaw.app.exports.formats import export_formula
-from trainlaw.app.inputs.requests import Setup, one_run
+from trainlaw.app.frames import are_single, asked_runs, cnns, compare, gpus, plan
+from trainlaw.app.inputs.requests import one_run
 from trainlaw.app.inputs.run_folder import check_target, new_run_folder
-from trainlaw.app.inputs.tables import any_table
+from trainlaw.app.law import Law, calibrate, load_formula
 from trainlaw.app.models.builtin import SCALING_FORMULA
-from trainlaw.app.models.calibration import calibrated_law
-from trainlaw.app.models.doubts import trusted
-from trainlaw.app.models.user_formula import find_formula
-from trainlaw.app.predictions.predict import Prediction, predict_runs
+from trainlaw.app.predictions.predict import Prediction, predict_runs, predicted_blocks
 from trainlaw.app.report.run_files import write_run_files
 from trainlaw.app.studies.definition import definition_of, read_study_table
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.studies.study import study_table
-from trainlaw.datasets import DATASETS, RunTable
-from trainlaw.datasets.measurements.formula_rows import feature_rows
+from trainlaw.datasets.measurements.runs import Setup
 from trainlaw.evolve import FormulaRegressor
-from trainlaw.formulas import Formula, InputError
-from trainlaw.validate.time_factors import time_factors
+from trainlaw.formulas import Formula
 
-
-class Law(Formula):
-    """A formula that can be calibrated: what `load_formula` and `calibrate` return."""
-
-    __slots__ = ()
-
-    @classmethod
-    def of(cls, formula: Formula) -> Self:
-        """Return a formula as a law.
-
-        Parameters
-        ----------
-        formula : Formula
-            Any formula.
-
-        Returns
-        -------
-        Law
-            With the same fields.
-        """
-        return cls(**{field.name: getattr(formula, field.name) for field in fields(formula)})
-
-    def calibrate(
-        self,
-        X: RunTable | str | Path | pd.DataFrame,
-        y: Sequence[float] | np.ndarray | None = None,
-        *,
-        trust: bool = False,
-    ) -> "Law":
-        """Return this law calibrated to a machine with a few runs measured on it; see `trainlaw.calibrate`.
-
-        Parameters
-        ----------
-        X : RunTable, str, Path or DataFrame
-            Runs on one GPU: a table, or a file of runs. With `y`: a frame with a column per feature.
-        y : array_like, shape (n_rows,), optional
-            Measured target of each row of a frame, in its unit; None for a table of runs, which has times.
-        trust : bool
-            As for `trainlaw.calibrate`.
-
-        Returns
-        -------
-        Law
-            With corrected constants; this one stays as it is.
-
-        Raises
-        ------
-        InputError
-            As `trainlaw.calibrate`.
-
-        Examples
-        --------
-        >>> from trainlaw.datasets import load
-        >>> runs = load("fp32-2026").where(gpu="T4", cnn="inception_v3")
-        >>> law = load_formula().calibrate(runs)
-        >>> law.provenance["calibrated"]["runs"]
-        14
-        """
-        return calibrate(self, X, y, trust=trust)
+__all__ = [
+    "FormulaRegressor",
+    "Law",
+    "calibrate",
+    "cnns",
+    "compare",
+    "export",
+    "gpus",
+    "load_formula",
+    "plan",
+    "predict",
+    "study",
+]
 
 
 def study(
@@ -140,88 +88,61 @@ def study(
     return outcome
 
 
-def load_formula(name: str | Path = "built-in") -> Law:
-    """Load a formula by its built-in name, from a formula.json or from a run folder.
+@overload
+def predict(cnn: str, gpu: str, batch: int, **settings: Any) -> Prediction: ...
 
-    Parameters
-    ----------
-    name : str or Path
-        Such as "built-in" (the default), "multi", "trainlaw-run" or "trainlaw-run/formula.json".
 
-    Returns
-    -------
-    Law
-        A formula with units, training ranges, held-out errors and provenance, and the method `calibrate`.
-
-    Raises
-    ------
-    InputError
-        If there is no such formula, or the file is faulty.
-
-    Examples
-    --------
-    >>> load_formula().scope
-    'run'
-    """
-    return Law.of(find_formula(Path(name), Path.cwd())[0])
+@overload
+def predict(
+    cnn: pd.DataFrame | str | Sequence[str],
+    gpu: str | Sequence[str] | None = None,
+    batch: int | Sequence[int] | None = None,
+    **settings: Any,
+) -> pd.DataFrame: ...
 
 
 def predict(
-    cnn: str,
-    gpu: str,
-    batch: int,
+    cnn: pd.DataFrame | str | Sequence[str],
+    gpu: str | Sequence[str] | None = None,
+    batch: int | Sequence[int] | None = None,
     *,
-    pixels: int | None = None,
-    precision: str | None = None,
-    n_gpus: int = 1,
-    n_nodes: int = 1,
-    allocation: str | None = None,
-    bucketed: bool = True,
-    layout: str = "nchw",
-    compilation: str = "eager",
-    tuned: bool = False,
-    stack: str | None = None,
-    host_launch_s: float | None = None,
     formula: Formula | str | Path | None = None,
-) -> Prediction:
-    """Predict the time of one training iteration.
+    **settings: Any,
+) -> Prediction | pd.DataFrame:
+    """Predict the time of one training iteration, or of many at once.
 
     Parameters
     ----------
-    cnn : str
-        Name of a CNN (`trainlaw cnn list`) or a file with one (.onnx, layer table, Keras JSON).
-    gpu : str
+    cnn : str, sequence of str or DataFrame
+        Name of a CNN (`trainlaw cnn list`) or a file with one (.onnx, layer table, Keras JSON); or a frame
+        with the columns `cnn`, `gpu`, `batch` and those of settings that differ from row to row.
+    gpu : str or sequence of str
         Name of a GPU (`trainlaw gpus list`), as drivers print it.
-    batch : int
+    batch : int or sequence of int
         Images per GPU and iteration.
-    pixels : int or None
-        Side of the square input image; None for the CNN's usual one.
-    precision : str or None
-        "fp32", "tf32", "amp" or "fp16"; None for PyTorch's default for convolutions on the GPU, which `notes`
-        of the result then say.
-    n_gpus, n_nodes : int
-        GPUs in all, and nodes that hold them; several are predicted by the built-in scaling formula.
-    allocation : str or None
-        GPUs of each node where nodes differ, such as "4,2,1", in place of both numbers.
-    bucketed : bool
-        Whether gradients are reduced in buckets, as PyTorch does; otherwise tensor by tensor.
-    layout, compilation : str
-        "nchw" or "channels_last"; "eager", "xla" or "inductor". A warning says which the formula ignores.
-    tuned : bool
-        Whether training runs in a vendor's container with fused kernels.
-    stack : str or None
-        Kernels of 16-bit convolutions: "eager", "channels_last", "fused" or "unknown"; None for what layout,
-        compilation and `tuned` imply.
-    host_launch_s : float or None
-        Seconds that the host needs to launch the kernels of one layer; None where it is not known.
     formula : Formula, str, Path or None
         The formula for one GPU, or its name as in `load_formula`; None for the built-in one.
+    **settings : object
+        One value, or a sequence as long as those of CNN, GPU and batch:
+
+        - pixels: side of the square input image; None for the CNN's usual one.
+        - precision: "fp32", "tf32", "amp" or "fp16"; None for PyTorch's default for convolutions on the GPU,
+          which `notes` of the result then say.
+        - n_gpus, n_nodes: GPUs in all, and nodes that hold them, None for usual servers with the GPU; several
+          GPUs are predicted by the built-in scaling formula. allocation: GPUs of each node where nodes
+          differ, such as "4,2,1", in place of both. link, fabric, algorithm: of the all-reduce. bucketed:
+          whether gradients are reduced in buckets, as PyTorch does (True), or tensor by tensor.
+        - layout: "nchw" or "channels_last". compilation: "eager", "xla" or "inductor". tuned: whether
+          training runs in a vendor's container with fused kernels. stack: kernels of 16-bit convolutions,
+          "eager", "channels_last", "fused" or "unknown"; None for what the three imply.
+        - host_launch_s: seconds that the host needs to launch the kernels of one layer.
 
     Returns
     -------
-    Prediction
-        `seconds`, `interval` (its two ends in seconds, or None), `images_per_second`, the memory needed in
-        bytes, and `warnings`.
+    Prediction or DataFrame
+        Of single values `seconds`, `interval` (its two ends in seconds, or None), `images_per_second`, the
+        memory needed in bytes, and `warnings`. Otherwise a row each, with the columns of `trainlaw predict
+        --format csv`; `notes` and `warnings` are tuples of texts.
 
     Raises
     ------
@@ -233,75 +154,21 @@ def predict(
     >>> prediction = predict("resnet50", "V100-SXM2-16GB", 64)
     >>> 0.1 < prediction.seconds < 0.4
     True
+    >>> table = predict("resnet50", ["T4", "V100-SXM2-16GB"], 64, precision=["fp32", "amp"])
+    >>> bool(table["time_s"][0] > table["time_s"][1])
+    True
     """
-    setup = Setup(
-        precision, n_gpus, n_nodes, allocation=allocation, bucketed=bucketed,
-        layout=layout, compilation=compilation, tuned=tuned, stack=stack, host_launch_s=host_launch_s,
-    )  # fmt: skip
     chosen = formula if isinstance(formula, Formula) else load_formula(formula or "built-in")
-    runs = one_run(cnn, gpu, batch, pixels, setup)
-    (prediction,) = predict_runs(chosen, runs, load_formula(SCALING_FORMULA))
-    return prediction
-
-
-def calibrate(
-    formula: Formula | FormulaRegressor | str | Path,
-    table: RunTable | str | Path | pd.DataFrame,
-    y: Sequence[float] | np.ndarray | None = None,
-    *,
-    trust: bool = False,
-) -> Law:
-    """Calibrate a formula to a machine with a few runs measured on it, as `trainlaw calibrate` does.
-
-    Parameters
-    ----------
-    formula : Formula, FormulaRegressor, str or Path
-        The formula, an estimator that found one, or its name as in `load_formula`.
-    table : RunTable, str, Path or DataFrame
-        Runs on one GPU: a table, or a file of runs. With `y`: a frame with a column per feature.
-    y : array_like, shape (n_rows,), optional
-        Measured target of each row of a frame, in its unit; None for a table of runs, which has times.
-    trust : bool
-        Whether to take times even if the built-in formula or other runs contradict them.
-
-    Returns
-    -------
-    Law
-        The formula with corrected constants. From runs also with a narrower interval, and
-        `provenance["calibrated"]` has the factors and the errors before and after; from a frame without
-        stated errors.
-
-    Raises
-    ------
-    InputError
-        If the file is faulty, its times can hardly be right, the formula has no time for one of them, or `y`
-        goes with no frame.
-    """
-    law = _formula_of(formula)
-    if isinstance(table, pd.DataFrame) or y is not None:
-        return Law.of(_calibrated_to_rows(law, table, y))
-    runs = table if isinstance(table, RunTable) else any_table(str(table))
-    if runs.name not in DATASETS:
-        trusted(runs, trust)
-    return Law.of(calibrated_law(law, runs).formula)
-
-
-def _formula_of(formula: Formula | FormulaRegressor | str | Path) -> Formula:
-    if isinstance(formula, FormulaRegressor):
-        return formula.formula_
-    return formula if isinstance(formula, Formula) else load_formula(formula)
-
-
-def _calibrated_to_rows(formula: Formula, X: object, y: Sequence[float] | np.ndarray | None) -> Formula:
-    """Return a formula with factors on its times, or on the whole, from features and measured targets."""
-    if not isinstance(X, pd.DataFrame) or y is None:
-        raise InputError("expected a data frame of features together with y, got only one of them")
-    rows = feature_rows(X, [spec.name for spec in formula.used_features])
-    seconds = np.asarray(y, dtype=float)
-    if seconds.shape != (len(X),) or not (np.isfinite(seconds) & (seconds > 0)).all():
-        raise InputError(f"expected y as {len(X)} positive numbers, one per row")
-    factors = time_factors(formula, rows, seconds)
-    return replace(formula, expression=factors.apply(formula), errors={})
+    scaling = load_formula(SCALING_FORMULA)
+    if isinstance(cnn, str) and isinstance(gpu, str) and isinstance(batch, int) and are_single(settings):
+        pixels = settings.pop("pixels", None)
+        return predict_runs(chosen, one_run(cnn, gpu, batch, pixels, Setup(**settings)), scaling)[0]
+    runs, index = asked_runs(cnn, gpu, batch, settings)
+    columns: dict[str, list[Any]] = {}
+    for block in predicted_blocks(chosen, runs, scaling):
+        for name, values in block.items():
+            columns.setdefault(name, []).extend(values)
+    return pd.DataFrame(columns, index=index)
 
 
 def export(
@@ -314,7 +181,7 @@ def export(
     formula : Formula
         Any formula, such as that of `load_formula`.
     path : str or Path
-        File to write: .py, .js, .mjs, .cjs, .c, .h, .sql, .tex, .onnx, .json, .csv, .xlsx, .html,
+        File to write: .py, .js, .mjs, .cjs, .c, .h, .R, .jl, .sql, .tex, .onnx, .json, .csv, .xlsx, .html,
         .gsheet.xlsx, .gsheet.tsv.
     overwrite : bool
         Whether to replace the file if it exists.

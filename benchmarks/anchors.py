@@ -17,7 +17,6 @@ import numpy as np
 from trainlaw.app.models.builtin import pair_formula_path
 from trainlaw.app.studies.clusters import task_place
 from trainlaw.app.studies.kinds import STUDY_KINDS
-from trainlaw.app.studies.kinds.anchor import PAIR_FORMULA_FEATURES, ProfileSearch
 from trainlaw.datasets import TARGET, PairTable, load
 from trainlaw.datasets.measurements.pairs import PAIR
 from trainlaw.evolve import SearchSettings
@@ -27,6 +26,8 @@ from trainlaw.validate.baselines import baselines_for, title_of
 from trainlaw.validate.baselines.anchors import AnchorLine
 from trainlaw.validate.held_out_errors import BY_CNN, BY_GPU, OURS, errors_json
 from trainlaw.validate.metrics import mape_percent
+
+from tools.pair_formulas import PAIR_FORMULA_FEATURES, ProfileSearch
 
 ALONE = "trainlaw, profile alone"
 _PAIR_SETTINGS = SearchSettings(evaluations=300)

@@ -1,13 +1,14 @@
 r"""Interrupted studies: whatever ends one, no process is left, and the next run ends with the same bytes.
 
-python -m benchmarks.interruptions [workers] [cluster] [load] [worker-deaths] [cluster-deaths] [kills] \
-    [signals] [pairs]
+python -m benchmarks.interruptions [workers] [cluster] [load] [worker-deaths] [cluster-deaths] \
+    [scheduler-deaths] [kills] [early-kills] [signals] [pairs]
 
 Needs /proc. Every study is a small one, of a few seconds of a processor, on part of a built-in table.
-`--count` says how many kills, signals, pairs or studies are tried.
+`--count` says how many kills, signals, pairs or studies are tried, `--folder` where the studies stay.
 """
 
 import argparse
+import json
 import os
 import random
 import signal
@@ -24,13 +25,14 @@ from trainlaw.datasets import load
 GPUS = ("GTX 1080 Ti", "T4", "P100-SXM2-16GB", "A40")
 CNNS = ("resnet50", "vgg16", "alexnet_mx", "inception_v3", "resnet152")
 OPTIONS = (
-    "--of", "free-runs", "--folds", "3", "--seeds", "1", "--repeats", "1", "--evaluations", "1000",
+    "--of", "free-runs", "--folds", "3", "--seeds", "1", "--repeats", "1", "--evaluations", "300",
     "--against", "null_compute,cf9",
 )  # fmt: skip
-COMPARED = ("formula.json", "errors.csv", "front.csv", "predictions.csv")
+COMPARED = ("formula.json", "errors.csv", "front.csv", "predictions.csv", "formula.xlsx", "report.html")
 MOST_SECONDS = 5.0
-MOST_KILLS = 2  # then a study may end
-LEAST_PAUSE_SECONDS = 1.5
+MOST_KILLS = 5  # then a study may end
+START_SECONDS = 5.0  # of a study or a worker
+PAUSE_SECONDS = (4.0, 9.0)  # time for a new worker to start and to finish a task
 BUSY_PROCESSES = 8
 RESUMED_EVERY = 5  # how many studies are ended by a signal before one is also finished
 
@@ -112,7 +114,7 @@ class Trials:
 
     def report(self, folder: Path, what: str, passed: bool = True) -> None:
         """Say whether the study in `folder` wrote the same bytes and whatever else was `passed`."""
-        same = files(folder) == self.expected
+        same = (folder / "run" / COMPARED[0]).is_file() and files(folder) == self.expected
         self.count(same and passed)
         print(f"{what}: {'the same bytes' if same else 'OTHER BYTES'}", flush=True)
 
@@ -165,27 +167,91 @@ def workers_of(session: int) -> list[int]:
     return found
 
 
-def try_worker_deaths(
-    trials: Trials, count: int, generator: random.Random, options: Sequence[str] = ()
-) -> None:
+def try_worker_deaths(trials: Trials, count: int, generator: random.Random) -> None:
     """Kill a random worker every few seconds until the study ends."""
+
+    def pause(_: int) -> float:
+        return generator.uniform(0.04, 0.08) * trials.seconds
+
     for _ in range(count):
-        folder, deaths = trials.folder(), 0
-        process = start(folder, *options)
-        while process.poll() is None:
-            # A new worker needs a second to start; dask gives a task up when ten of its workers have died.
-            pause = generator.uniform(0.04, 0.08) * trials.seconds
-            time.sleep(max(pause, LEAST_PAUSE_SECONDS) if options else pause)
-            workers = workers_of(process.pid)
-            if workers and process.poll() is None:
-                os.kill(generator.choice(workers), signal.SIGKILL)
-                deaths += 1
-        trials.report(folder, f"{deaths} workers killed", process.returncode == 0)
+        folder = trials.folder()
+        kill_workers(trials, folder, start(folder), pause, generator)
 
 
 def try_cluster_deaths(trials: Trials, count: int, generator: random.Random) -> None:
-    """Kill a random worker of a dask cluster every few seconds until the study ends."""
-    try_worker_deaths(trials, count, generator, ("--cluster", "local:2"))
+    """Kill random workers of a dask cluster: two in the first seconds, while they start, then others."""
+
+    def pause(deaths: int) -> float:
+        return generator.uniform(0.2, START_SECONDS / 2) if deaths < 2 else generator.uniform(*PAUSE_SECONDS)
+
+    for _ in range(count):
+        folder = trials.folder()
+        kill_workers(trials, folder, start(folder, "--cluster", "local:2"), pause, generator)
+
+
+def kill_workers(
+    trials: Trials,
+    folder: Path,
+    process: subprocess.Popen[bytes],
+    pause: Callable[[int], float],
+    generator: random.Random,
+) -> None:
+    """Kill random workers until a study ends; pause : seconds before the next one, by how many died."""
+    deaths, began, moments = 0, time.monotonic(), []
+    while process.poll() is None:
+        time.sleep(pause(deaths))
+        workers = workers_of(process.pid)
+        if workers and process.poll() is None:
+            os.kill(generator.choice(workers), signal.SIGKILL)
+            moments.append(f"{time.monotonic() - began:.1f}")
+            deaths += 1
+    what = f"{deaths} workers killed, after {', '.join(moments)} s"
+    trials.report(folder, what, process.returncode == 0)
+
+
+@contextmanager
+def scheduler(folder: Path):
+    """Start a dask scheduler with two workers; give its process and its address."""
+    place = folder / "scheduler.json"
+    common = [sys.executable, "-m"]
+    commands = [
+        ["distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"],
+        *2 * [["distributed.cli.dask_worker", "--nthreads", "1", "--no-nanny", "--no-dashboard"]],
+    ]
+    with (folder / "cluster.txt").open("a") as log:
+        running = [
+            subprocess.Popen([*common, *command, "--scheduler-file", str(place)], stdout=log, stderr=log)
+            for command in commands
+        ]
+    try:
+        while not place.is_file() or not place.read_text().endswith("}"):
+            time.sleep(0.1)
+        yield running[0], json.loads(place.read_text())["address"]
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+
+
+def try_scheduler_deaths(trials: Trials, count: int, generator: random.Random) -> None:
+    """Kill the scheduler that a study uses: it must end with one line, and continue without a cluster."""
+    done = 0
+    while done < count:
+        folder = trials.folder()
+        with scheduler(folder) as (process, address):
+            study = start(folder, "--cluster", address)
+            time.sleep(START_SECONDS / 2 + generator.uniform(0.0, 1.0) * trials.seconds)
+            if study.poll() is not None:
+                continue
+            process.kill()
+            study.wait()
+        done += 1
+        lines = (folder / "log.txt").read_text().splitlines()
+        said, kept_results = [line for line in lines if line.startswith("trainlaw: ")], kept(folder)
+        one_line = len(said) == 1 and not any("Traceback" in line for line in lines)
+        finish(folder, *(["--resume"] if list(folder.glob(".run.*.journal")) else []))
+        what = f"scheduler {done} killed: exit {study.returncode}, {kept_results} results kept, {said}"
+        trials.report(folder, what, one_line and study.returncode == 2)
 
 
 def try_pairs(trials: Trials, count: int, generator: random.Random) -> None:
@@ -203,14 +269,24 @@ def try_pairs(trials: Trials, count: int, generator: random.Random) -> None:
 
 
 def try_kills(trials: Trials, count: int, generator: random.Random) -> None:
-    """Kill the study with all its processes at random moments, some studies twice, until it ends."""
+    """Kill the study with all its processes at random moments, most studies several times, until it ends."""
+    kill_studies(trials, count, lambda: generator.uniform(0.05, 0.95) * trials.seconds)
+
+
+def try_early_kills(trials: Trials, count: int, generator: random.Random) -> None:
+    """Kill the study with all its processes in its first five seconds."""
+    kill_studies(trials, count, lambda: generator.uniform(0.0, START_SECONDS))
+
+
+def kill_studies(trials: Trials, count: int, moment: Callable[[], float]) -> None:
+    """Kill studies `count` times, each at most five times; moment : seconds after the start."""
     total = 0
     while total < count:
         folder, kills, longest, results = trials.folder(), 0, 0.0, []
         process = start(folder)
         while kills < MOST_KILLS and total < count:
             try:
-                process.wait(generator.uniform(0.05, 0.95) * trials.seconds)
+                process.wait(moment())
                 break
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
@@ -257,7 +333,9 @@ TRIALS: dict[str, Callable[[Trials, int, random.Random], None]] = {
     "load": try_load,
     "worker-deaths": try_worker_deaths,
     "cluster-deaths": try_cluster_deaths,
+    "scheduler-deaths": try_scheduler_deaths,
     "kills": try_kills,
+    "early-kills": try_early_kills,
     "signals": try_signals,
     "pairs": try_pairs,
 }
@@ -269,9 +347,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("trials", nargs="+", choices=TRIALS)
     parser.add_argument("--count", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--folder", type=Path, help="where the studies stay; by default they are removed")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as name:
-        trials = Trials(Path(name))
+        trials = Trials(options.folder or Path(name))
         for trial in options.trials:
             before = trials.passed, trials.failed
             TRIALS[trial](trials, options.count, random.Random(options.seed))

@@ -128,24 +128,29 @@ def _help(path: tuple[str, ...], command: Any) -> Iterator[str]:
     context = command.context_class(command, info_name=path[-1], terminal_width=_HELP_WIDTH)
     text = command.get_help(context).replace(f"Usage: {path[-1]}", f"Usage: {' '.join(path)}", 1)
     title = " ".join(path[1:]) or "trainlaw"
-    yield f"{'#' * (1 + min(len(path), 2))} {title}\n\n```text\n{text.rstrip()}\n```"
+    first = (command.help or "").strip().split("\n\n")[0].replace("\n", " ").replace("`", "")
+    head = f"{'#' * (1 + min(len(path), 2))} {title}\n\n<details><summary>{first}</summary>"
+    yield f"{head}\n\n```text\n{text.rstrip()}\n```\n\n</details>"
     for name, part in getattr(command, "commands", {}).items():
         yield from _help((*path, name), part)
 
 
+_SUMMARY = ("```{eval-rst}", ".. autosummary::", "   :toctree: api", "   :nosignatures:", "")
+
+
 def _python() -> str:
-    """Directives for the exported names of each package, in the order of its layers."""
+    """Summaries of the exported names of each package, in the order of its layers; each has its own page."""
     return "\n\n".join(map(_package, _FACES))
 
 
 def _package(face: str) -> str:
     module = importlib.import_module(face)
-    lines = [f"## {face}", "", (inspect.getdoc(module) or "").split("\n")[0], "", "```{eval-rst}"]
+    lines = [f"## {face}", "", (inspect.getdoc(module) or "").split("\n")[0], "", *_SUMMARY]
     for name in module.__all__:
         item = getattr(module, name)
-        kind = "class" if inspect.isclass(item) else "function" if inspect.isfunction(item) else ""
-        if kind:
-            lines += [f".. auto{kind}:: {face}.{name}"]
+        # `trainlaw.FormulaRegressor` is described where it is defined.
+        if inspect.isfunction(item) or (inspect.isclass(item) and face != "trainlaw"):
+            lines += [f"   {face}.{name}"]
     return "\n".join([*lines, "```"])
 
 

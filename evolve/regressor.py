@@ -42,7 +42,8 @@ class FormulaRegressor(FittedViews):
     target : FeatureSpec, optional
         Spec of `y`; None for a target without unit.
     settings : SearchSettings, optional
-        Settings of the search; None for the defaults.
+        Settings of the search; None for the defaults. Their fields may be keywords instead:
+        `FormulaRegressor(evaluations=2000, random_seed=1)`.
     progress : callable, optional
         Called with a `Progress` after each generation; None shows a bar in a notebook, nothing elsewhere.
     executor : Executor, optional
@@ -86,11 +87,12 @@ class FormulaRegressor(FittedViews):
         *,
         scope: str | None = None,
         toolbox: base.Toolbox | None = None,
+        **search: Any,
     ) -> None:
-        """Store the arguments."""
+        """Store the arguments; `search` are fields of the settings."""
         self.features = features
         self.target = target
-        self.settings = settings
+        self.settings = self._with_fields(settings or SearchSettings(), search) if search else settings
         self.progress = progress
         self.executor = executor
         self.scope = scope

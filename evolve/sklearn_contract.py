@@ -4,18 +4,29 @@ scikit-learn itself is optional: it is imported only when it calls, and for erro
 """
 
 import inspect
+import reprlib
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from trainlaw.formulas import DIMENSIONLESS, FeatureSpec, InputError
+from trainlaw.formulas.errors import check_name
 
 
 class SklearnRegressor(ABC):
     """A regressor whose constructor only stores its arguments."""
+
+    __signature__: ClassVar[inspect.Signature]
+
+    def __init_subclass__(cls) -> None:
+        """Show scikit-learn the arguments by name only: keywords of settings are no parameters."""
+        whole = inspect.signature(cls.__init__)
+        named = [one for one in whole.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+        cls.__signature__ = whole.replace(parameters=named[1:])
 
     @abstractmethod
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -90,9 +101,17 @@ class SklearnRegressor(ABC):
     def _with_field(self, argument: str, field: str, value: Any) -> Any:
         """Return a dataclass argument with one field replaced; raises InputError for an unknown field."""
         current = getattr(self, argument) or self._default_of(argument)
-        if not is_dataclass(current) or field not in {item.name for item in fields(current)}:
+        if not is_dataclass(current):
             raise InputError(f"expected a field of {argument}, got {field!r}")
-        return replace(current, **{field: value})  # type: ignore[type-var]
+        return self._with_fields(current, {field: value})
+
+    @staticmethod
+    def _with_fields(settings: Any, values: Mapping[str, Any]) -> Any:
+        """Return settings with some fields replaced; raises UnknownNameError for an unknown field."""
+        known = [item.name for item in fields(settings)]
+        for name in values:
+            check_name("setting", name, known)
+        return replace(settings, **values)
 
     def _default_of(self, argument: str) -> Any:
         """Return what None means for an argument whose fields can be set; None where it has none."""
@@ -115,9 +134,22 @@ class SklearnRegressor(ABC):
         return hasattr(self, "formula_")
 
     def __repr__(self) -> str:
-        """Return the constructor call with the arguments that differ from None."""
+        """Return the constructor call, with the arguments and settings that differ from the default."""
         given = {name: value for name, value in self.get_params().items() if value is not None}
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+        settings = given.pop("settings", None)
+        if is_dataclass(settings):
+            usual = {item.name: item.default for item in fields(settings)}
+            given |= {
+                name: getattr(settings, name) for name in usual if getattr(settings, name) != usual[name]
+            }
+        shown = (f"{name}={_short(value)}" for name, value in given.items())
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _short(value: Any) -> str:
+    """Return a text of a value for people: specs of features by name, long values cut."""
+    named = [one.name for one in value if isinstance(one, FeatureSpec)] if isinstance(value, tuple) else []
+    return value.name if isinstance(value, FeatureSpec) else reprlib.repr(tuple(named) or value)
 
 
 def feature_matrix(

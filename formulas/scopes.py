@@ -27,6 +27,7 @@ class Scope:
 
 
 RUN = "run"
+FORWARD = "forward"
 LAYER = "layer"
 MEASURED_LAYER = "measured_layer"
 MULTI_GPU = "multi_gpu"
@@ -39,6 +40,7 @@ SCOPES: Mapping[str, Scope] = MappingProxyType(
         scope.name: scope
         for scope in (
             Scope(RUN, "an iteration on one GPU"),
+            Scope(FORWARD, "a forward pass on one GPU"),
             Scope(LAYER, "one layer of a CNN, summed over its layers", part="layer"),
             Scope(MEASURED_LAYER, "one layer measured alone"),
             Scope(MULTI_GPU, "an iteration on several GPUs, given the time on one"),

@@ -2,36 +2,42 @@
 
     python -m tools.timm_models
 
-derives again what is shipped, from the root of a checkout with timm 0.6.12 and torch on the meta device: no
-weights, no network. timm is Apache-2.0, https://github.com/huggingface/pytorch-image-models. Version 0.6.12
-is the last whose names are those of its published benchmarks (results/benchmark-train-*.csv).
+derives again what is shipped, from the root of a checkout with timm and torch on the meta device: no
+weights, no network. timm is Apache-2.0, https://github.com/huggingface/pytorch-image-models. With timm
+0.6.12, the last whose names are those of its benchmarks of training (results/benchmark-train-*.csv), it
+writes the tables of those CNNs; with timm 1.0.22 those of the CNNs that only its benchmarks of forward passes
+have (results/benchmark-infer-*.csv).
 """
 
-import gzip
 import importlib
-import lzma
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 from unittest import mock
 
-from trainlaw.datasets.cnns.architectures import built_architecture
+from trainlaw.datasets.cnns.architectures import built_architecture, shipped_architectures
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.readers.torch_reader import read_torch
-from trainlaw.datasets.cnns.zoo import PREFIX, TIMM_COUNTS_FILE, timm_table
+from trainlaw.datasets.cnns.zoo import LATER_TIMM_COUNTS_FILE, PREFIX, TIMM_COUNTS_FILE, build, timm_table
 from trainlaw.formulas.errors import InputError, MissingDependencyError, optional_package
 from trainlaw.formulas.files.text_files import csv_text
 
 from tools.architecture_lines import architecture_lines, without_names
-from tools.checksums import write_data_files
+from tools.checksums import packed, write_data_files
 from tools.cnn_counts import count_row
 
+# Files of counts and layers by the version that they are derived with.
+TIMM_FILES = {
+    "0.6.12": (TIMM_COUNTS_FILE, "cnns_timm_layers.txt.xz"),
+    "1.0.22": (LATER_TIMM_COUNTS_FILE, "cnns_timm1_layers.txt.xz"),
+}
 TIMM_VERSION = "0.6.12"
 # What timm imports for data loading and drawing, which building a CNN does not need; one of its transformers
 # cannot be imported on Python 3.11.
@@ -48,7 +54,10 @@ _ODD_PX, _EVEN_PX = 97, 32
 
 @cache
 def timm_package() -> ModuleType:
-    """Return timm; raises MissingDependencyError without it, InputError for another version than ours."""
+    """Return timm; raises MissingDependencyError without it, InputError for another version than ours.
+
+    On the meta device, numbers that a CNN's sizes are computed from have to be on the CPU.
+    """
     torch = optional_package("torch", "profile")
     stubs: dict[str, Any] = {}
     for name in _NOT_NEEDED:
@@ -58,16 +67,23 @@ def timm_package() -> ModuleType:
         # timm asks whether a module is one of these.
         stubs["torchvision.ops.misc"].FrozenBatchNorm2d = type("FrozenBatchNorm2d", (torch.nn.Module,), {})
     try:
-        with mock.patch.dict(sys.modules, {**stubs, _BROKEN: ModuleType(_BROKEN)}):
+        version = metadata.version("timm")
+        broken = {_BROKEN: ModuleType(_BROKEN)} if version == TIMM_VERSION else {}
+        with mock.patch.dict(sys.modules, {**stubs, **broken}):
             timm = importlib.import_module("timm")
-            loaded = {name: module for name, module in sys.modules.items() if name.startswith("timm")}
-        # Leaving the patch removes what was imported meanwhile.
+            loaded = {name: module for name, module in sys.modules.items() if name not in {**stubs, **broken}}
+        # Leaving the patch removes what was imported meanwhile, parts of torch among them.
         sys.modules.update(loaded)
     except ImportError as error:
         raise MissingDependencyError(f"timm cannot be imported ({error}): pip install timm==0.6.12") from None
-    if timm.__version__ != TIMM_VERSION:
-        raise InputError(f"expected timm {TIMM_VERSION}, got {timm.__version__}")
+    if version not in TIMM_FILES:
+        raise InputError(f"expected timm {' or '.join(TIMM_FILES)}, got {version}")
     return timm
+
+
+def _layers() -> str:
+    """The module of timm's layers."""
+    return "timm.models.layers" if metadata.version("timm") == TIMM_VERSION else "timm.layers"
 
 
 def read_timm(name: str, input_size_px: int) -> Cnn:
@@ -94,11 +110,19 @@ _RENAMED: Mapping[str, str] = {
 @cache
 def _module(name: str) -> Any:
     torch, timm = optional_package("torch", "profile"), timm_package()
-    linspace = torch.linspace
+    linspace, tensor, regnet = torch.linspace, torch.tensor, sys.modules["timm.models.regnet"]
+    generate = regnet.generate_regnet
+
+    def on_cpu(*arguments: Any, **options: Any) -> Any:
+        with torch.device("cpu"):
+            return generate(*arguments, **options)
+
     with (
         torch.device("meta"),
-        # Rates of stochastic depth are read as numbers while a CNN is built.
+        # Rates of stochastic depth and widths of RegNet are read as numbers while a CNN is built.
         mock.patch.object(torch, "linspace", lambda *a, **k: linspace(*a, **{**k, "device": "cpu"})),
+        mock.patch.object(torch, "tensor", lambda *a, **k: tensor(*a, **{**k, "device": "cpu"})),
+        mock.patch.object(regnet, "generate_regnet", on_cpu),
     ):
         if name == "convnext_nano_hnf":
             options = {"depths": (2, 2, 8, 2), "dims": (80, 160, 320, 640)}
@@ -118,9 +142,11 @@ def _followable() -> Iterator[None]:
         # torch computes shapes of a normalisation on the meta device slowly: most of the time of a reading.
         stack.enter_context(mock.patch.object(torch, "batch_norm", lambda x, *_: torch.empty_like(x)))
         for module, names, forward in _FORWARD:
+            place = sys.modules.get(module) or sys.modules.get(f"{_layers()}.{module}")
             for name in names:
-                layer = getattr(sys.modules[f"timm.models.layers.{module}"], name)
-                stack.enter_context(mock.patch.object(layer, "forward", forward))
+                # Some layers are of later versions only.
+                if layer := getattr(place, name, None):
+                    stack.enter_context(mock.patch.object(layer, "forward", forward))
         yield
 
 
@@ -167,7 +193,7 @@ def _conditional_conv(layer: Any, x: Any, routing: Any) -> Any:
     options = {"stride": layer.stride, "padding": layer.padding, "dilation": layer.dilation}
     conv = _functional().conv2d
     if layer.dynamic_padding:
-        conv = sys.modules["timm.models.layers.cond_conv2d"].conv2d_same
+        conv = sys.modules[f"{_layers()}.cond_conv2d"].conv2d_same
     return conv(x, layer.weight[0].view(layer.weight_shape), None, groups=layer.groups, **options)
 
 
@@ -178,7 +204,35 @@ def _inplace_norm(layer: Any, x: Any) -> Any:
     return functional.leaky_relu(x) if layer.act_name == "leaky_relu" else x
 
 
-# Module of timm.models.layers, classes, and the forward pass that they are counted as.
+def _channel_norm(layer: Any, x: Any) -> Any:
+    """A normalisation over the channels of a pixel without a shift (arXiv:1910.07467)."""
+    return _functional().group_norm(x, 1, layer.weight, None)
+
+
+def _last_axis_norm(layer: Any, x: Any) -> Any:
+    """The same where the channels are last."""
+    return _functional().layer_norm(x, x.shape[-1:], layer.weight, None)
+
+
+def _response_norm(layer: Any, x: Any) -> Any:
+    """A normalisation by each channel's norm over the image, and a sum (GRN, arXiv:2301.00808)."""
+    gated = x * x.mean(dim=layer.spatial_dim, keepdim=True)
+    if layer.channel_dim == 1:
+        return x + _functional().group_norm(gated, 1, layer.weight, layer.bias)
+    return x + _functional().layer_norm(gated, x.shape[-1:], layer.weight, layer.bias)
+
+
+def _star_relu(layer: Any, x: Any) -> Any:
+    """A squared ReLU with a learned scale and shift (arXiv:2210.13452)."""
+    # Of exponents, torch turns 2 into another function.
+    return optional_package("torch", "profile").pow(_functional().relu(x), 3) * layer.scale + layer.bias
+
+
+def _squared_relu(layer: Any, x: Any) -> Any:
+    return optional_package("torch", "profile").pow(_functional().relu(x), 3)
+
+
+# Module, in full or of timm's layers, classes, and the forward pass that they are counted as.
 _FORWARD: tuple[tuple[str, tuple[str, ...], Callable[..., Any]], ...] = (
     ("cond_conv2d", ("CondConv2d",), _conditional_conv),
     ("evo_norm", ("EvoNorm2dS0", "EvoNorm2dS0a"), _evolved_norm("group")),
@@ -186,6 +240,11 @@ _FORWARD: tuple[tuple[str, tuple[str, ...], Callable[..., Any]], ...] = (
     ("filter_response_norm", ("FilterResponseNormTlu2d",), _filter_response_norm),
     ("global_context", ("GlobalContext",), _global_context),
     ("inplace_abn", ("InplaceAbn",), _inplace_norm),
+    ("norm", ("RmsNorm2d", "RmsNorm2dFp32", "SimpleNorm2d", "SimpleNorm2dFp32"), _channel_norm),
+    ("norm", ("RmsNorm", "RmsNormFp32", "SimpleNorm", "SimpleNormFp32"), _last_axis_norm),
+    ("grn", ("GlobalResponseNorm",), _response_norm),
+    ("timm.models.metaformer", ("StarReLU",), _star_relu),
+    ("timm.models.metaformer", ("SquaredReLU",), _squared_relu),
 )
 
 # Weights of other origin: the same layers under a prefix.
@@ -211,7 +270,12 @@ _KIN = tuple(
         (r"efficientnetv2", "efficientnet_v2", "efficientnet"),
         (r"efficientnet", "efficientnet", "efficientnet"),
         (r"mobilenetv2", "mobilenet", "mobilenet"),
-        (r"mobilenetv3", "mobilenet_v3", "mobilenet"),
+        (r"mobilenetv([345])", r"mobilenet_v\1", "mobilenet"),
+        (r"mobilenet(?:v1|_edgetpu)", r"mobilenet_v1", "mobilenet"),
+        (r"convnextv2", "convnext_v2", "convnext"),
+        (r"inception_next", "inception_next", "convnext"),
+        (r"(hgnet|ghostnet|poolformer)v\d", r"\g<0>", r"\1"),
+        (r"gc_efficientnetv2", "efficientnet_v2", "efficientnet"),
         (r"(?:se)?mnasnet", "mnasnet", "mnasnet"),
         (r"spnasnet", "spnasnet", "mnasnet"),
         (r"nf_regnet", "nf_regnet", "regnet"),
@@ -220,6 +284,7 @@ _KIN = tuple(
         (r"vgg(\d+)", r"vgg\1", "vgg"),
         (r"inception_resnet", "inception_resnet", "inception_resnet"),
         (r"inception_v(\d)", r"inception_v\1", "inception"),
+        (r"sedarknet", "sedarknet", "darknet"),
         (r"cs3", "cs3net", "cspnet"),
         (r"cspdarknet53", "cspdarknet53", "darknet"),
         (r"cspres", "cspresnet", "cspnet"),
@@ -229,7 +294,7 @@ _KIN = tuple(
         (r"rexnet", "rexnet", "rexnet"),
         (r"fbnetc", "fbnet_c", "fbnet"),
         (r"(?:eca_)?nfnet", "nfnet", "nfnet"),
-        (r"(?:ese_)?vovnet", "vovnet", "vovnet"),
+        (r"(?:e[cs][ae]_)?vovnet", "vovnet", "vovnet"),
         (r"fbnetv3", "fbnet_v3", "fbnet"),
         (r"([a-z]+)", r"\1", r"\1"),
     )
@@ -252,10 +317,19 @@ def kinship(name: str) -> tuple[str, str]:
 
 
 def derived_tables(keys: Iterable[tuple[str, int]]) -> Mapping[str, bytes]:
-    """Return the content of the shipped files by their name, for CNNs of timm at input sizes in pixels."""
+    """Return the content of the shipped files by their name, for CNNs of timm at input sizes in pixels.
+
+    Layers that an earlier version's file has are not written again.
+    """
     rows: list[dict[str, object]] = []
     architectures: dict[str, dict[str, list[int]]] = {}
+    counts_file, layers_file = TIMM_FILES[metadata.version("timm")]
+    first_file = TIMM_FILES[TIMM_VERSION][1]
+    earlier = {} if layers_file == first_file else shipped_architectures(first_file)
     for name, size in sorted(keys):
+        if not {str(size), "any"}.isdisjoint(earlier.get(PREFIX + name, {})):
+            rows.append(count_row(build(PREFIX + name, size)))
+            continue
         cnn = read_timm(name, size)
         rows.append(count_row(cnn))
         known = architectures.setdefault("\n".join(architecture_lines(cnn)), {})
@@ -269,8 +343,8 @@ def derived_tables(keys: Iterable[tuple[str, int]]) -> Mapping[str, bytes]:
             blocks.setdefault(general or text, []).append(f"{PREFIX}{name}@{scope}")
     text = "".join(f"# {' '.join(dict.fromkeys(names))}\n{lines}\n" for lines, names in blocks.items())
     return {
-        TIMM_COUNTS_FILE: gzip.compress(csv_text(list(rows[0]), rows).encode(), 9, mtime=0),
-        "cnns_timm_layers.txt.xz": lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME),
+        counts_file: packed(counts_file, csv_text(list(rows[0]), rows).encode()),
+        layers_file: packed(layers_file, text.encode()),
     }
 
 
@@ -306,7 +380,8 @@ def _gives(text: str, cnn: Cnn) -> bool:
 
 def main() -> None:
     """Write the shipped tables, derived again."""
-    table = timm_table()
+    timm_package()
+    table = timm_table(later=metadata.version("timm") != TIMM_VERSION)
     names = (str(name).removeprefix(PREFIX) for name in table["cnn"])
     keys = zip(names, (int(size) for size in table["input_size_px"]), strict=True)
     write_data_files(derived_tables(keys), Path("datasets/data"))

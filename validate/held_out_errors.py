@@ -24,7 +24,7 @@ OVERALL = "all"
 BY_GPU = "gpu_group"
 BY_CNN = "cnn_base"
 #: Further labels whose groups get their own errors, where a study has them.
-ALSO_BY = ("source", "precision", "generation", "layout", "batch", "algorithm", "nodes")
+ALSO_BY = ("source", "precision", "generation", "layout", "stack", "batch", "algorithm", "nodes")
 #: Levels whose errors a formula keeps, next to those by GPU group and architecture.
 KEPT = ("precision", "generation", "layout")
 #: Begins the name of the same search with another random seed.

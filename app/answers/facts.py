@@ -4,23 +4,27 @@ Facts of a GPU or precision are known before any prediction: exported programs, 
 their tables. Those named `is_...` and `has_...` are 1 or 0.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import isnan
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from trainlaw.app.inputs.resolve import reader_notes, study_specifications
 from trainlaw.app.models.calibration import calibration_of
 from trainlaw.app.models.lookup_tables import OF_PRECISION
 from trainlaw.app.models.multi_gpu import scaled_runs
-from trainlaw.app.text.numbers import show_seconds
+from trainlaw.app.text.numbers import show_seconds, show_seconds_range
 from trainlaw.datasets import CnnCounts, Gpu, RunTable
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, bytes_per_parameter
-from trainlaw.datasets.hardware.collectives import EVEN
+from trainlaw.datasets.cnns.zoo import zoo_entry
+from trainlaw.datasets.hardware.collectives import EVEN, most_gpus_of_node
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
-from trainlaw.datasets.measurements.runs import BY_DEFAULT, USUAL_FABRIC
+from trainlaw.datasets.measurements.nearest import nearest_measured
+from trainlaw.datasets.measurements.runs import BY_DEFAULT
 from trainlaw.datasets.measurements.stacks import UNKNOWN, stacks_of
-from trainlaw.formulas import Formula
+from trainlaw.datasets.tables.joins import numbered
+from trainlaw.formulas import Formula, UnknownNameError
 from trainlaw.validate.held_out_errors import interval_factors
 
 Fact = float | str
@@ -44,6 +48,7 @@ def gpu_facts(formula: Formula, gpu: Gpu) -> dict[str, Fact]:
         # Where a GPU has no faster units for 16-bit numbers, their data sheets state the rate of fp32.
         "has_slow_fp16": float(gpu.has_fast_fp16 == 0),
         "has_slow_bf16": float(gpu.peak_bf16_flop_per_s <= gpu.peak_fp32_flop_per_s),
+        "is_one_die": float(" die" in gpu.remark),
         "is_other_gpu": float(calibrated is not None and gpu.gpu not in calibrated),
         **{f"is_unknown_{name}": float(isnan(gpu.number(name))) for name in study_specifications()},
     }
@@ -80,7 +85,7 @@ def cnn_facts(cnn: CnnCounts) -> dict[str, Fact]:
 
 _SETTINGS = (
     "layout", "compilation", "tuned", "host_launch_s", "allocation", "bucketed", "precision_stated",
-    "algorithm", "link", "network",
+    "algorithm", "link", "network", "n_gpus", "n_nodes",
 )  # fmt: skip
 
 
@@ -95,11 +100,31 @@ def _setting_facts(run: Mapping[str, Any]) -> dict[str, Fact]:
         "has_compilation": float(run["compilation"] not in ("eager", "unknown")),
         "has_host_launch": float(not isnan(launch)),
         "by_default": float(run["precision_stated"] == BY_DEFAULT),
+        "machine": machine_text(run),
         "algorithm": str(run["algorithm"]),
         "ways": " and ".join(ways),
         "settings": settings_text(run),
         "has_settings": float(bool(settings_text(run))),
     }
+
+
+def machine_text(run: Mapping[str, Any]) -> str:
+    """Return how many GPUs on how many nodes train, and how they are connected.
+
+    >>> connected = {"link": "pcie3-x16", "network": "ethernet-100g", "allocation": "even"}
+    >>> machine_text({"n_gpus": 16, "n_nodes": 2, **connected})
+    '2 nodes of 8 GPUs, link pcie3-x16, fabric ethernet-100g'
+    """
+    n_gpus, n_nodes = run["n_gpus"], run["n_nodes"]
+    most = most_gpus_of_node(run["allocation"])
+    each = f"{n_gpus // n_nodes}" if isnan(most) else f"at most {most:.0f}"
+    nodes = "1 node" if n_nodes == 1 else f"{n_nodes} nodes"
+    parts = (
+        "1 GPU" if n_gpus == 1 else f"{nodes} of {each} GPU{'s' * (n_gpus > n_nodes)}",
+        f"link {run['link']}" if n_gpus > n_nodes else "",
+        f"fabric {run['network']}" if n_nodes > 1 else "",
+    )
+    return ", ".join(filter(None, parts))
 
 
 def settings_text(run: Mapping[str, Any]) -> str:
@@ -122,27 +147,63 @@ def settings_text(run: Mapping[str, Any]) -> str:
 def run_facts(formula: Formula, runs: RunTable, scaling: Formula | None) -> dict[str, np.ndarray]:
     """Return the facts of all runs by name, (n_runs,) each, numbers or texts."""
     frame, factors = runs.frame, interval_factors(formula, runs)
-    cnns = frame[["cnn", "input_size_px", "n_classes"]].itertuples(index=False, name=None)
-    settings = frame[list(_SETTINGS)].itertuples(index=False, name=None)
     return {
-        **_spread(frame["gpu"], lambda name: gpu_facts(formula, runs.facts.gpus.find(str(name)))),
-        **_spread(frame["precision"], lambda name: precision_facts(formula, str(name))),
-        **_spread(cnns, lambda key: cnn_facts(runs.facts.cnn(key))),
-        **_spread(settings, lambda row: _setting_facts(dict(zip(_SETTINGS, row, strict=True)))),
+        **_spread(frame, ["gpu"], lambda gpu: gpu_facts(formula, runs.facts.gpus.find(str(gpu[0])))),
+        **_spread(frame, ["precision"], lambda precision: precision_facts(formula, str(precision[0]))),
+        **_spread(frame, ["cnn", "input_size_px", "n_classes"], lambda key: cnn_facts(runs.facts.cnn(key))),
+        **_spread(frame, _SETTINGS, lambda row: _setting_facts(dict(zip(_SETTINGS, row, strict=True)))),
+        **_measured_facts(frame),
         "stack": frame["stack"].to_numpy(dtype=object),
         # Stated, and not what the other settings imply.
         "has_stack": (frame["stack"] != stacks_of(frame)).to_numpy(dtype=np.float64),
         "is_stack_unknown": (frame["stack"] == UNKNOWN).to_numpy(dtype=np.float64),
-        "is_usual_fabric": (frame["network"] == USUAL_FABRIC).to_numpy(dtype=np.float64),
         "is_scaled": scaled_runs(scaling, runs).astype(float),
         "interval_factor": factors,
         "has_interval": np.isfinite(factors).astype(float),
     }
 
 
-def _spread(keys: Iterable[Any], facts: Callable[[Any], Mapping[str, Fact]]) -> dict[str, np.ndarray]:
-    """Return the facts of each key by name, (n_keys,) each; equal keys are looked up once."""
-    places: dict[Any, int] = {}
-    rows = np.array([places.setdefault(key, len(places)) for key in keys], dtype=int)
-    found = [facts(key) for key in places]
+# More predictions are shown as a table, without lines of figures.
+_MOST_SHOWN = 50
+
+
+def _measured_facts(frame: pd.DataFrame) -> dict[str, np.ndarray]:
+    """Return the nearest measured runs of each run as text, and whether there are any, (n_runs,) each."""
+    names = ["cnn", "gpu", "batch_per_gpu", "precision", "layout", "input_size_px", "n_classes", "n_gpus"]
+    shown = frame[names].itertuples(index=False) if len(frame) <= _MOST_SHOWN else ()
+    texts = [measured_text(row) if row.n_gpus == 1 else "" for row in shown] or [""] * len(frame)
+    return {"measured": np.array(texts), "has_measured": np.array([float(bool(text)) for text in texts])}
+
+
+def measured_text(run: Any) -> str:
+    """Return what the nearest measured runs of a row of a table took; "" where there are none."""
+    try:
+        usual = zoo_entry(run.cnn)
+    except UnknownNameError:
+        return ""
+    if run.n_classes != usual.n_classes:
+        return ""
+    found = nearest_measured(
+        run.cnn,
+        run.gpu,
+        run.batch_per_gpu,
+        run.precision,
+        is_channels_last=run.layout == "channels_last",
+        pixels=None if run.input_size_px == usual.input_size_px else run.input_size_px,
+    )
+    if found is None:
+        return ""
+    times = (found.low_s, found.high_s)
+    shown = show_seconds(found.low_s) if found.low_s == found.high_s else show_seconds_range(*times)
+    sources = "1 source" if found.n_sources == 1 else f"{found.n_sources} sources"
+    return f"{shown}   ({found.title}; {sources})"
+
+
+def _spread(
+    frame: pd.DataFrame, columns: Sequence[str], facts: Callable[[Any], Mapping[str, Fact]]
+) -> dict[str, np.ndarray]:
+    """Return the facts of each row by name, (n_rows,) each; rows with equal `columns` are looked up once."""
+    keys = [frame[column] for column in columns]
+    rows, first = numbered(keys)
+    found = [facts(key) for key in zip(*(key.to_numpy()[first].tolist() for key in keys), strict=True)]
     return {name: np.array([one[name] for one in found])[rows] for name in (found[0] if found else ())}

@@ -3,11 +3,13 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import repeat
 from math import isfinite
 from typing import Any
 
 import numpy as np
-from trainlaw.app.answers.table import FIGURE, PLACE, Answer, Line, lines_of, within_reach
+from trainlaw.app.answers.table import FIGURE, PLACE, Answer, Line, lines_of, places_of, within_reach
 from trainlaw.app.text.numbers import (
     show_hours,
     show_hours_range,
@@ -48,17 +50,22 @@ class Answers:
     def published(self) -> dict[str, list[float | str | None]]:
         """Return the columns of outputs by name: numbers, words, None where a value is not defined."""
         shown = (line.answer for line in self.lines if line.answer.is_published)
-        return {
-            answer.name: [_plain(answer, value) for value in self._values(answer.name)] for answer in shown
-        }
+        return {answer.name: self._plain(answer) for answer in shown}
 
     def sentences(self, kind: str) -> list[tuple[str, ...]]:
         """Return the warnings or notes of each prediction, in the order of the table."""
-        found = [list[str]() for _ in range(self.count)]
+        found: list[list[str]] = [[] for _ in range(self.count)]
         for line in self._of_kind(kind):
-            for row in self._rows_of(line):
-                found[row] += self._filled(line.answer, row).splitlines()
-        return [tuple(texts) for texts in found]
+            names = [name for each, _ in places_of(line.answer.sentence) for name in each]
+            rows = self._rows_of(line)
+            columns = [self.columns[name][rows].tolist() for name in names]
+            # Of many predictions, most have what another one has.
+            texts: dict[tuple[Any, ...], list[str]] = {}
+            for row, key in zip(rows, zip(*columns, strict=True) if columns else repeat(()), strict=False):
+                if key not in texts:
+                    texts[key] = self._filled(line.answer, row).splitlines()
+                found[row] += texts[key]
+        return list(map(tuple, found))
 
     def text(self, line: Line, row: int) -> str:
         """Return what a line says of one prediction, empty where it is not said."""
@@ -79,9 +86,13 @@ class Answers:
         values, valid = evaluate(line.when, {name: self.columns[name] for name in variables(line.when)})
         return np.flatnonzero(valid & (values > 0)).tolist()
 
-    def _values(self, name: str) -> list[Any]:
-        values: list[Any] = self.columns[name].tolist()
-        return values
+    def _plain(self, answer: Answer) -> list[float | str | None]:
+        """Return the values of a row as outputs have them: words, whole bytes, or numbers."""
+        values = self.columns[answer.name]
+        if not answer.words and answer.unit != "B" and np.isfinite(values).all():
+            plain: list[float | str | None] = values.tolist()
+            return plain
+        return [_plain(answer, value) for value in values.tolist()]
 
     def _filled(self, answer: Answer, row: int) -> str:
         """Return the sentence of a row for one prediction."""
@@ -96,9 +107,13 @@ class Answers:
 
         return PLACE.sub(text, answer.sentence)
 
+    @cached_property
+    def _words(self) -> dict[str, tuple[str, ...]]:
+        return {line.answer.name: line.answer.words for line in reversed(self.lines)}
+
     def _word(self, name: str, value: Any) -> str:
         """Return a text, or the word of a value that has words."""
-        words = next((line.answer.words for line in self.lines if line.answer.name == name), ())
+        words = self._words.get(name, ())
         return str(word_of(words, value)) if words else str(value)
 
 

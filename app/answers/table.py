@@ -25,7 +25,7 @@ from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, FITS, HELD_PER
 from trainlaw.formulas import Apply, Constant, Expression, Formula, parse_text, substitute, to_text, variables
 from trainlaw.formulas.algebra.expression import rebuilt
 from trainlaw.formulas.algebra.tidying import folded
-from trainlaw.formulas.scopes import LAYER, MULTI_GPU
+from trainlaw.formulas.scopes import FORWARD, LAYER, MULTI_GPU
 from trainlaw.validate.applicability import stored_joint_range
 from trainlaw.validate.held_out_errors import LEVEL
 
@@ -73,7 +73,6 @@ _LEAST_NEED = (
 )
 _INTERVAL = f"{100 * LEVEL:g} % interval"
 _HOST = "the host's launches decide (batch {batch_per_gpu:whole})"
-_PRECISION = "precision: {precision}, PyTorch's default for convolutions on this GPU"
 #: Positive where the formula knows stacks and the precision has 16 bits.
 _USES_STACK = "uses_stack * (4 - bytes_per_element)"
 _IGNORED = "no term of the formula depends on it"
@@ -101,6 +100,7 @@ _FIGURES = (
         title="iteration time",
     ),
     Answer("no_time", when="is_undefined", sentence="not defined   (no interval)", title="iteration time"),
+    Answer("measured_runs", when="has_measured", sentence="{measured}", title="measured"),
     Answer("epoch_h", "h", "iterations * time_s / 3600"),
     Answer("training_h", "h", "epochs * epoch_h"),
     Answer("training_low_h", "h", "training_h / interval_factor"),
@@ -120,6 +120,8 @@ _FIGURES = (
     Answer("cost", "money", "training_h * n_gpus * price_per_hour"),
     Answer("cost_low", "money", "training_low_h * n_gpus * price_per_hour"),
     Answer("cost_high", "money", "training_high_h * n_gpus * price_per_hour"),
+    Answer("spot_cost", "money", "training_h * n_gpus * spot_per_hour"),
+    Answer("host_cost", "money", "training_h * n_gpus * host_per_hour"),
     Answer(
         "cost_with_interval",
         when="cost_low",
@@ -138,6 +140,10 @@ _FIGURES = (
         "no_price", when="1 - has_price", sentence="not known   (no listed price: enter yours)", title="cost"
     ),
     Answer("energy_kwh", "kWh", "training_h * n_gpus * tdp_w * power_share / 1000"),
+    # A new GPU may draw more or less than the law of power says, by the factor of app/predictions/power.py.
+    Answer("energy_low_kwh", "kWh", "energy_kwh / interval_factor / power_factor"),
+    Answer("energy_high_kwh", "kWh", "energy_kwh * interval_factor * power_factor"),
+    Answer("image_j", "J", "3.6e6 * energy_kwh / images"),
     Answer(
         "all_reduce",
         when="n_gpus - 1",
@@ -174,6 +180,12 @@ _FIGURES = (
         "{fits_in_memory}",
         title="memory",
     ),
+    Answer(
+        "one_die",
+        when="is_one_die",
+        sentence="this GPU is one die of a board, which counts as several GPUs",
+        is_note=True,
+    ),
     Answer("settings_said", when="has_settings", sentence="{settings}", title="settings"),
     *(
         Answer(f"stack_{name}", when=f"{_USES_STACK} * {when}", sentence=f"stack: {words}", is_note=True)
@@ -192,20 +204,22 @@ _FIGURES = (
         when=f"{_USES_STACK} * is_stack_unknown",
         sentence="the stack is unknown and taken as eager; with another one the time may be half as long",
     ),
-    Answer(
-        "usual_fabric",
-        when="(n_nodes - 1) * is_usual_fabric",
-        sentence="fabric: ethernet-10g, assumed unless --fabric names one",
-        is_note=True,
-    ),
-    Answer("default_precision", when="by_default * (1 - is_tf32)", sentence=_PRECISION, is_note=True),
-    Answer(
-        "default_tf32",
-        when="by_default * is_tf32",
-        sentence=f"{_PRECISION}; or choose --precision fp32",
-        is_note=True,
-    ),
 )
+
+
+def _setup(formula: Formula) -> Iterable[Answer]:
+    """Yield the line of all assumptions: GPUs and nodes, links, precision, layout, host."""
+    margin = None if formula.scope == LAYER else host_margin(formula)
+    if margin is not None:
+        yield Answer("launch_s", definition=to_text(feature_expression(HOST_LAUNCH)))
+    host = "" if margin is None else ", host {launch_s:seconds} per layer"
+    for name, when, origin in (
+        ("setup", "1 - by_default", ""),
+        ("setup_default", "by_default * (1 - is_tf32)", " (PyTorch's default)"),
+        ("setup_default_tf32", "by_default * is_tf32", " (PyTorch's default; or --precision fp32)"),
+    ):
+        sentence = f"setup: {{machine}}, {{precision}}{origin}, layout {{layout}}{host}"
+        yield Answer(name, when=when, sentence=sentence, is_note=True)
 
 
 def _outside(formula: Formula) -> Iterable[Answer]:
@@ -392,17 +406,35 @@ def _host(formula: Formula) -> Iterable[Answer]:
     margin = None if formula.scope == LAYER else host_margin(formula)
     if margin is not None:
         yield Answer("host_margin", definition=to_text(margin))
-        yield Answer("launch_s", definition=to_text(feature_expression(HOST_LAUNCH)))
         # Where the host decides, the time is in proportion to its launches, down to that of the GPU's work.
         yield Answer("fast_host_s", definition="max(time_s - host_margin, time_s * 25e-6 / launch_s)")
         yield Answer("slow_host_s", definition="time_s * 300e-6 / launch_s")
         yield from _HOST_ROWS
 
 
+# A forward pass keeps no activations: what a layer reads and writes, and the weights.
+_FORWARD_NEED = "params * 4 + batch_per_gpu * bytes_per_element * working_elements"
+_OF_FORWARD = {
+    "memory_least_bytes": _FORWARD_NEED,
+    "memory_usual_bytes": f"{_FORWARD_NEED} + min(batch_per_gpu * bytes_per_element * unfolded_elements, "
+    f"{MAX_WORKSPACE_BYTES}) + {CONTEXT_BYTES}",
+}
+
+
+def _figures(formula: Formula) -> Iterable[Answer]:
+    """Yield the rows of figures; those of a forward pass name its time, and need less memory."""
+    for row in _FIGURES:
+        if formula.scope == FORWARD:
+            title = row.title.replace("iteration time", "forward pass")
+            row = replace(row, title=title, definition=_OF_FORWARD.get(row.name, row.definition))  # noqa: PLW2901
+        yield row
+
+
 _Rows = tuple[Answer, ...] | Callable[[Formula], Iterable[Answer]]
 #: All rows in the order in which they are said; a function yields those of one formula.
 ANSWERS: tuple[_Rows, ...] = (
-    _FIGURES,
+    _setup,
+    _figures,
     _outside,
     _coverage,
     _jointly,
@@ -516,11 +548,15 @@ def _constants(formula: Formula) -> dict[str, float]:
     return {"is_split": float(not handling(formula).covers_multi_gpu), **uses}
 
 
+# A formula's rows are the same in every prediction.
+_parsed = cache(parse_text)
+
+
 def _filled(text: str, numbers: Mapping[str, Expression]) -> Expression | None:
     """Return a text as an expression with numbers filled in and folded, None for an empty text."""
     if not text:
         return None
-    return rebuilt(substitute(parse_text(text), numbers), apply=_simplified)
+    return rebuilt(substitute(_parsed(text), numbers), apply=_simplified)
 
 
 def _simplified(node: Apply, arguments: tuple[Expression, ...]) -> Expression:

@@ -88,6 +88,39 @@ def show_gpu(
     print(gpu_json(gpu) if as_json else gpu_text(gpu))
 
 
+@gpus_app.command("instances")
+def gpu_instances(
+    gpu: Annotated[str, typer.Option(help="Only instances with this GPU.")] = "",
+) -> None:
+    """List instances of clouds: their GPUs, fabric, and price of an hour on a date.
+
+    --gpu of other commands takes their names. A date of 1 January means that the source states the year.
+
+    \b
+    Examples:
+      trainlaw gpus instances
+      trainlaw gpus instances --gpu T4
+    """
+    from math import isnan
+
+    from trainlaw.app.text.tables import Table
+    from trainlaw.datasets import built_in_gpus
+    from trainlaw.datasets.hardware.instances import instances
+    from trainlaw.datasets.hardware.servers import usual_server
+
+    wanted = built_in_gpus().find(gpu).gpu if gpu else ""
+    rows = [
+        [
+            one.instance, one.provider, f"{one.gpus_per_node} x {one.gpu}",
+            one.fabric or usual_server(one.gpu).fabric,
+            "-" if isnan(one.price_usd_per_hour) else f"{one.price_usd_per_hour:.2f}", one.date or "-",
+        ]
+        for one in instances()
+        if wanted in ("", one.gpu)
+    ]  # fmt: skip
+    print(Table.of(["instance", "provider", "GPUs", "fabric", "USD/h", "date"], rows).text())
+
+
 @gpus_app.command("template")
 def gpu_template(
     like: Annotated[

@@ -13,13 +13,11 @@ def export_command(
         Path | None,
         typer.Option(
             "--out",
-            help="File to write; its suffix determines the format: .py .js .mjs .cjs .c .h .sql .tex .onnx "
-            ".json .csv .xlsx .html; .gsheet.xlsx and .gsheet.tsv are for Google Sheets.",
+            help="File to write; its suffix determines the format: .py .js .mjs .cjs .c .h .R .jl .sql "
+            ".tex .onnx .json .csv .xlsx .html; .gsheet.xlsx and .gsheet.tsv are for Google Sheets.",
         ),
     ] = None,
-    bare: Annotated[
-        bool, typer.Option("--bare", help="Python, JavaScript or C function of features instead of names.")
-    ] = False,
+    bare: Annotated[bool, typer.Option("--bare", help="Function of features instead of names.")] = False,
     prefix: Annotated[
         str, typer.Option(help="Prefix of every name in a .c or .h file; default: trainlaw.")
     ] = "",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from trainlaw.app.inputs.requests import Setup
+    from trainlaw.datasets.measurements.runs import Setup
 
 
 class OutputFormat(StrEnum):
@@ -26,19 +26,96 @@ Format = Annotated[
     OutputFormat,
     typer.Option("--format", help="Output format; default: table, or that of the suffix of --out."),
 ]
+
+
+def _completed(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """Return what completes the value of an option for the shell: the names that begin with what is typed."""
+    return lambda incomplete: [name for name in names() if name.lower().startswith(incomplete.lower())]
+
+
+def _gpu_names() -> list[str]:
+    from trainlaw.datasets import built_in_gpus
+    from trainlaw.datasets.hardware.instances import instances
+
+    return [gpu.gpu for gpu in built_in_gpus().gpus] + [one.instance for one in instances()]
+
+
+def _cnn_names() -> tuple[str, ...]:
+    from trainlaw.datasets.cnns.names import cnn_names
+
+    return cnn_names()
+
+
+def _precisions() -> list[str]:
+    from trainlaw.datasets.hardware.precisions import PRECISIONS
+
+    return [name for name in PRECISIONS if name != "unknown"]
+
+
+def _links(scope: str) -> Callable[[], list[str]]:
+    def names() -> list[str]:
+        from trainlaw.datasets.hardware.links import links
+
+        return [link.link for link in links().values() if link.scope == scope]
+
+    return names
+
+
+def _algorithms() -> tuple[str, ...]:
+    from trainlaw.datasets.hardware.collectives import ALGORITHMS
+
+    return ALGORITHMS[1:]
+
+
+_CNN = typer.Option(
+    help="Name of the CNN (`trainlaw cnn list`), or a file.", autocompletion=_completed(_cnn_names)
+)
+CnnName = Annotated[str, _CNN]
+AnyCnn = Annotated[str | None, _CNN]
+GpuName = Annotated[
+    str,
+    typer.Option(help="Name of the GPU (`trainlaw gpus list`).", autocompletion=_completed(_gpu_names)),
+]
 Pixels = Annotated[
     int | None, typer.Option(help="Height and width of an image; default: that of the CNN.", min=1)
 ]
+Classes = Annotated[
+    int | None, typer.Option(help="Number of classes; default: that of the CNN, mostly 1,000.", min=1)
+]
 Link = Annotated[
-    str | None, typer.Option(help="Link between the GPUs of a node; default: the GPU's own link.")
+    str | None,
+    typer.Option(
+        help="Link between the GPUs of a node; default: the GPU's own link.",
+        autocompletion=_completed(_links("node")),
+    ),
 ]
 Fabric = Annotated[
     str | None,
-    typer.Option("--fabric", "--network", help="Link between nodes; default: ethernet-10g."),
+    typer.Option(
+        "--fabric",
+        "--network",
+        help="Link between nodes; default: that of usual servers with the GPU.",
+        autocompletion=_completed(_links("network")),
+    ),
+]
+Gpus = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--gpu",
+        help="Name of the GPU (`trainlaw gpus list`), of a cloud's instance, or several: T4,V100. A100 means "
+        "every A100.",
+        autocompletion=_completed(_gpu_names),
+    ),
+]
+GpusPerNode = Annotated[
+    int | None, typer.Option(help="GPUs per node; default: those of usual servers, mostly 8.", min=1)
 ]
 Precision = Annotated[
     str | None,
-    typer.Option(help="fp32, tf32, amp, fp16, ...; default: PyTorch's for convolutions on the GPU."),
+    typer.Option(
+        help="fp32, tf32, amp, fp16, ...; default: PyTorch's for convolutions on the GPU.",
+        autocompletion=_completed(_precisions),
+    ),
 ]
 Layout = Annotated[str | None, typer.Option(help="nchw or channels_last; default: nchw.")]
 Compilation = Annotated[
@@ -136,6 +213,7 @@ class RunOptions:
     """How a run trains: the options of all commands that predict."""
 
     pixels: Pixels = None
+    classes: Classes = None
     precision: Precision = None
     layout: Layout = None
     compilation: Compilation = None
@@ -153,7 +231,8 @@ class ExchangeOptions:
     algorithm: Annotated[
         str | None,
         typer.Option(
-            help="Collective algorithm: ring, tree, butterfly, parameter_server, ...; default: ring."
+            help="Collective algorithm: ring, tree, butterfly, parameter_server, ...; default: ring.",
+            autocompletion=_completed(_algorithms),
         ),
     ] = None
     unbucketed: Unbucketed = False
@@ -217,10 +296,11 @@ def check_new_files(paths: Iterable[Path | None]) -> None:
 
 def setup_of(*groups: object, **further: Any) -> "Setup":
     """Return how a run trains, from groups of options and further ones; False and None leave the default."""
-    from trainlaw.app.inputs.requests import Setup, host_launch_of
+    from trainlaw.app.inputs.requests import host_launch_of
+    from trainlaw.datasets.measurements.runs import Setup
 
     options = {name: value for group in groups for name, value in vars(group).items()} | further
-    given = {name: value for name, value in options.items() if value and name != "pixels"}
+    given = {name: value for name, value in options.items() if value and name not in ("pixels", "classes")}
     launch = given.pop("host_launch", None)
     # An option that is a flag can only differ from the default.
     given["bucketed"] = False if given.pop("unbucketed", False) else None
@@ -243,10 +323,19 @@ def write_or_print(text: str, out: Path | None, picture: Path | None, drawn: Cal
 
 def print_or_write(text: str, out: Path | None, contents: str) -> None:
     """Print a text, or write it to a file and print what it contains."""
-    from trainlaw.formulas.files.text_files import write_text_atomically
+    print_or_write_parts([f"{text}\n"], out)
+    if out is not None:
+        print(f"{out}: {contents}")
+
+
+def print_or_write_parts(parts: Iterable[str], out: Path | None) -> None:
+    """Print the parts of a text as they come, or write them to a file, which appears when it is whole."""
+    from trainlaw.formulas.files.text_files import whole_file
 
     if out is None:
-        print(text)
-    else:
-        write_text_atomically(out, text + "\n")
-        print(f"{out}: {contents}")
+        for part in parts:
+            print(part, end="")
+        return
+    with whole_file(out) as file:
+        for part in parts:
+            file.write(part.encode())

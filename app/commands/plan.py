@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from trainlaw.app.commands.options import (
+    AnyCnn,
+    Classes,
     Fabric,
     FormulaFile,
     GpuFile,
+    Gpus,
+    GpusPerNode,
     Layout,
     Link,
     OutputFormat,
@@ -31,18 +35,23 @@ if TYPE_CHECKING:
 @grouped
 def plan_command(
     *,
-    cnn: Annotated[str, typer.Option(help="Name of the CNN (`trainlaw cnn list`), or a file.")],
+    cnn: AnyCnn = None,
     images: Annotated[int, typer.Option(help="Images per epoch.", min=1, max=10**12)] = 1_281_167,
     epochs: Annotated[float, typer.Option(help="Number of epochs.", min=1e-6, max=1e6)] = 90,
-    within: Annotated[str | None, typer.Option(help="Maximum time of the training: 24h, 2d, 90min.")] = None,
+    within: Annotated[
+        str | None, typer.Option(help="Maximum time of the training: 24h, 2 days, 90min.")
+    ] = None,
     budget: Annotated[
         float | None, typer.Option(help="Maximum cost, in the currency of the prices.", min=0)
     ] = None,
     prices: Annotated[
         Path | None,
-        typer.Option(help="CSV of prices: gpu, price_per_hour_usd, date, source; `example` is shipped."),
+        typer.Option(
+            help="CSV of prices per GPU (or instance) and hour; `example`: those of clouds; `template`: "
+            "print a file to fill in."
+        ),
     ] = None,
-    gpu: Annotated[list[str] | None, typer.Option(help="Only this GPU; may be repeated.")] = None,
+    gpu: Gpus = None,
     gpus: Annotated[str, typer.Option(help="Numbers of GPUs, such as 1,2,4,8.")] = "1,2,4,8",
     batch: Annotated[
         str, typer.Option(help="Batches per GPU, such as 64,128; default: 32,64,128,256 where they fit.")
@@ -68,22 +77,25 @@ def plan_command(
         ),
     ] = 0.2,
     power_share: Annotated[
-        float,
+        float | None,
         typer.Option(
-            help="Share of the power limit that a GPU draws, for the estimate of energy.", min=0, max=1
+            help="Share of the power limit that a GPU draws; default: by a law of measured power.",
+            min=0.01,
+            max=1,
         ),
-    ] = 0.8,
+    ] = None,
     pixels: Pixels = None,
+    classes: Classes = None,
     layout: Layout = None,
     tuned: Tuned = False,
     stack: Stack = None,
     link: Link = None,
     fabric: Fabric = None,
-    gpus_per_node: Annotated[int, typer.Option(help="GPUs per node.", min=1)] = 8,
+    gpus_per_node: GpusPerNode = None,
     scaling_formula: ScalingFormula = None,
     formula: FormulaFile = None,
     gpu_file: GpuFile = None,
-    top: Annotated[int, typer.Option(help="Number of plans in the table.", min=1)] = 7,
+    top: Annotated[int, typer.Option(help="Number of plans in the table.", min=1)] = 5,
     plot: Annotated[Path | None, typer.Option(help="SVG file to write: hours against cost.")] = None,
     output: OutputOptions,
 ) -> None:
@@ -101,28 +113,33 @@ def plan_command(
       trainlaw plan --cnn vgg16 --gpu V100-SXM2-16GB --gpus 1,2,4,8,16,32,64
       trainlaw plan --cnn resnet50 --prices my-prices.csv --budget 50 --surely --out plans.csv
     """
-    from trainlaw.app.inputs.prices import read_prices
+    from trainlaw.app.inputs.prices import TEMPLATE, read_prices, template
     from trainlaw.app.inputs.resolve import known_gpus, named_cnn
     from trainlaw.app.inputs.selection import parse_hours, parse_names, selection_of, whole_numbers
     from trainlaw.app.models.user_formula import find_formulas
     from trainlaw.app.predictions.plan import PlanOptions, plan_training
     from trainlaw.app.predictions.training import Training
+    from trainlaw.datasets.hardware.precisions import precision_name
     from trainlaw.formulas import InputError
 
     check_new_files([output.out, plot])
+    if str(prices) == TEMPLATE:
+        return write_or_print(template().rstrip("\n"), output.out, None, str)
+    if cnn is None:
+        raise InputError("expected --cnn, a name or a file, got none")
     if (budget is not None or by == "cost") and prices is None:
         raise InputError("cost and --budget need prices: name a file with --prices, or the shipped `example`")
     catalog = known_gpus(gpu_file)
     options = PlanOptions(
         whole_numbers(gpus, "--gpus"), gpus_per_node, whole_numbers(batch, "--batch"),
-        parse_names(precision),
+        tuple(map(precision_name, parse_names(precision))),
         setup_of(layout=layout, tuned=tuned, stack=stack, link=link, fabric=fabric),
         parse_hours(within, "--within") if within else inf, inf if budget is None else budget, surely,
         least_gain, power_share,
     )  # fmt: skip
     choice = find_formulas(formula, scaling_formula or "", Path.cwd())
     plans = plan_training(
-        choice.formula, choice.scaling, named_cnn(cnn, pixels), Training(images, epochs),
+        choice.formula, choice.scaling, named_cnn(cnn, pixels, classes), Training(images, epochs),
         gpus=selection_of(gpu or (), vendor, min_memory, max_memory, max_power).of(catalog),
         catalog=catalog, options=options, prices=read_prices(prices, catalog) if prices else None,
         ranked_by=by,
@@ -140,9 +157,9 @@ def _text(choice: "FormulaChoice", plans: "TrainingPlans", top: int, form: Outpu
         return plans_csv(plans).rstrip("\n")
     scaling = choice.scaling_origin if max(plans.options.counts) > 1 else ""
     said = formula_line(choice.formula, choice.origin, scaling)
-    if form is OutputFormat.json:
-        return plans_json(said, plans)
     (best,) = predict_runs(choice.formula, plans.best_run(), choice.scaling)
+    if form is OutputFormat.json:
+        return plans_json(said, plans, best)
     return plans_text(said, plans, best, top)
 
 

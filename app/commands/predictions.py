@@ -1,6 +1,5 @@
 """Commands that predict: one configuration, many GPUs, streams, many-core processors, from a profile."""
 
-import re
 import sys
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,9 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from trainlaw.app.commands.options import (
     Allocation,
+    AnyCnn,
+    CnnName,
     ExchangeOptions,
     FormulaFile,
     GpuFile,
+    GpuName,
+    Gpus,
+    GpusPerNode,
     Label,
     Out,
     OutputFormat,
@@ -25,14 +29,17 @@ from trainlaw.app.commands.options import (
     check_new_files,
     grouped,
     print_or_write,
+    print_or_write_parts,
     setup_of,
     write_or_print,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from trainlaw.app.inputs.requests import RunRequest
     from trainlaw.app.predictions.predict import Prediction
+    from trainlaw.app.predictions.scaling import ScalingPoint
     from trainlaw.app.predictions.training import Training
     from trainlaw.formulas import Formula
 
@@ -44,7 +51,10 @@ class MachineOptions:
     gpus: Annotated[
         int | None, typer.Option(help="Number of GPUs that train together, each with its own batch.", min=1)
     ] = None
-    nodes: Annotated[int | None, typer.Option(help="Number of nodes that contain the GPUs.", min=1)] = None
+    nodes: Annotated[
+        int | None,
+        typer.Option(help="Number of nodes that contain the GPUs; default: usual servers.", min=1),
+    ] = None
     allocation: Allocation = None
 
 
@@ -100,9 +110,11 @@ class FileOptions:
 @grouped
 def predict_command(
     *,
-    cnn: Annotated[str | None, typer.Option(help="Name of the CNN (`trainlaw cnn list`), or a file.")] = None,
-    gpu: Annotated[str | None, typer.Option(help="Name of the GPU (`trainlaw gpus list`).")] = None,
-    batch: Annotated[str, typer.Option(help="Images per iteration on each GPU; several: 32,64,128.")] = "",
+    cnn: AnyCnn = None,
+    gpu: Gpus = None,
+    batch: Annotated[
+        list[str] | None, typer.Option(help="Images per iteration on each GPU; several: 32,64,128.")
+    ] = None,
     run: RunOptions,
     machine: MachineOptions,
     exchange: ExchangeOptions,
@@ -116,13 +128,16 @@ def predict_command(
     ranking: RankingOptions,
     whole: TrainingOptions,
     file: FileOptions,
+    forward: Annotated[
+        bool, typer.Option("--forward", help="Predict the forward pass alone: inference at large batches.")
+    ] = False,
     gpu_file: GpuFile = None,
     formula: FormulaFile = None,
     label: Label = None,
     restore_batchnorm: RestoreBatchnorm = None,
     output: OutputOptions,
 ) -> None:
-    """Predict the time of a training iteration, with an interval and warnings.
+    """Predict the time of a training iteration, or (--forward) of inference, with an interval and warnings.
 
     For several GPUs, the formula gives the time on one GPU, and a scaling formula evolved on measured runs
     extends it to several. Collective algorithms without training runs, such as tree, are computed by the
@@ -137,6 +152,7 @@ def predict_command(
       trainlaw predict --cnn vgg16 --batch 32,64 --all-gpus --vendor NVIDIA --min-memory 16GB --out all.csv
       trainlaw predict --cnn resnet50 --gpu T4 --batch 64 --epochs 90 --images 1281167
       trainlaw predict --formula mine.json --cnn vgg16 --gpu T4 --batch 32 --label harness=nvidia
+      trainlaw predict --forward --cnn resnet50 --gpu "RTX 4090" --batch 256 --precision amp
       trainlaw predict --from plans.csv --out times.csv
     """
     from trainlaw.app.inputs.requests import RunRequest, check_request, requested_runs
@@ -145,40 +161,90 @@ def predict_command(
     from trainlaw.app.predictions.predict import fastest_first, predict_runs
 
     check_new_files([output.out])
-    setup = setup_of(run, exchange, n_gpus=machine.gpus, n_nodes=machine.nodes, allocation=machine.allocation)
+    parts = "forward" if forward else None
+    setup = setup_of(
+        run, exchange, n_gpus=machine.gpus, n_nodes=machine.nodes, allocation=machine.allocation,
+        timed_parts=parts,
+    )  # fmt: skip
+    _check_forward(forward, machine, whole)
     request = RunRequest(
-        cnn, gpu, whole_numbers(batch, "--batch"), run.pixels, ranking.all_gpus, file.runs,
+        cnn, gpu, whole_numbers(",".join(batch or ()), "--batch"), run.pixels, run.classes,
+        ranking.all_gpus, file.runs,
         tuple(file.ignore or ()), gpu_file, setup,
         selection_of(vendor=ranking.vendor, min_memory=ranking.min_memory), restore_batchnorm,
     )  # fmt: skip
     check_request(request, single_gpu_seconds)
+    if forward and formula is None:
+        formula = Path("forward")
     choice = find_formulas(formula, scaling_formula or "", Path.cwd())
     used, origin = with_groups(choice.formula, parse_label_options(label)), choice.origin
     training = whole.training()
+    said = (used, origin, "" if machine.gpus in (None, 1) or single_gpu_seconds else choice.scaling_origin)
     if file.runs is not None:
-        _note_measured(file.runs)
+        _predict_file(request, file.runs, said, choice.scaling, training, output, ranking.top)
+        return
     predictions = predict_runs(used, requested_runs(request), choice.scaling, single_gpu_seconds, training)
     if single_gpu_seconds and choice.scaling is not None:
-        used, origin = choice.scaling, choice.scaling_origin
+        said = (choice.scaling, choice.scaling_origin, "")
     if ranking.all_gpus:
         predictions = fastest_first(predictions)
-    said = (used, origin, "" if machine.gpus in (None, 1) or single_gpu_seconds else choice.scaling_origin)
     cut = predictions if output.chosen is OutputFormat.table else predictions[: ranking.top]
     most = ranking.top or (_TOP if ranking.all_gpus else None)
     text = _predictions_as(output.chosen, said, cut, training, most)
-    number = "1 prediction" if len(cut) == 1 else f"{len(cut)} predictions"
-    print_or_write(text, output.out, f"{number} by {origin}")
+    print_or_write(text, output.out, f"{_counted(len(cut))} by {said[1]}")
 
 
-def _note_measured(path: Path) -> None:
-    """Say that measured times of a file of configurations are not read."""
-    from trainlaw.formulas.files.text_files import read_text
+def _check_forward(forward: bool, machine: MachineOptions, training: TrainingOptions) -> None:
+    """Raise InputError for what only a training has, next to --forward."""
+    from trainlaw.formulas import InputError
 
-    header = read_text(path).partition("\n")[0]
-    if re.search(r"(^|[,;\t])\s*\"?time_s\"?\s*([,;\t]|$)", header):
-        print(f"note: time_s of {path} is not read; `trainlaw validate` compares times", file=sys.stderr)
+    if forward and (machine != MachineOptions() or training.epochs is not None):
+        raise InputError(
+            "--forward: expected one GPU and no epochs, since a forward pass is inference; leave out "
+            "--gpus, --nodes, --allocation and --epochs"
+        )
 
 
+def _predict_file(
+    request: "RunRequest",
+    path: Path,
+    said: "tuple[Formula, str, str]",
+    scaling: "Formula | None",
+    training: "Training | None",
+    output: OutputOptions,
+    top: int | None,
+) -> None:
+    """Predict the configurations of a file by blocks; said : as for `_predictions_as`."""
+    from trainlaw.app.inputs.requests import run_blocks
+    from trainlaw.app.predictions.predict import predict_runs, predicted_blocks
+    from trainlaw.app.terminal.predictions import written_blocks
+    from trainlaw.formulas import InputError
+
+    numbers: list[int] = []
+    with run_blocks(request, path) as (header, blocks):
+        if "time_s" in header:
+            print(f"note: time_s of {path} is not read; `trainlaw validate` compares times", file=sys.stderr)
+        if str(path) != "-" and path.stat().st_size > _LONG_BYTES:
+            print(f"predicting the rows of {path}: this may take minutes", file=sys.stderr)
+        if output.chosen is OutputFormat.table:
+            predictions = predict_runs(said[0], next(blocks), scaling, training=training)
+            if next(blocks, None) is not None:
+                raise InputError(f"expected at most {len(predictions)} rows for a table; use --format csv")
+            parts: Iterable[str] = [_predictions_as(output.chosen, said, predictions, training, top), "\n"]
+            numbers.append(len(predictions))
+        else:
+            columns = predicted_blocks(said[0], blocks, scaling, training, top)
+            parts = written_blocks(columns, output.chosen is OutputFormat.json, numbers.append)
+        print_or_write_parts(parts, output.out)
+    if output.out is not None:
+        print(f"{output.out}: {_counted(sum(numbers))} by {said[1]}")
+
+
+def _counted(number: int) -> str:
+    return "1 prediction" if number == 1 else f"{number} predictions"
+
+
+_LONG_BYTES = 16 * 2**20  # of a file of configurations: half a minute
 _TOP = 15  # rows of a table of all GPUs: with header and notes it fits a screen
 
 
@@ -271,12 +337,12 @@ def predict_from_profile_command(
 @grouped
 def scaling_command(
     *,
-    cnn: Annotated[str, typer.Option(help="Name of the CNN (`trainlaw cnn list`), or a file.")],
-    gpu: Annotated[str, typer.Option(help="Name of the GPU (`trainlaw gpus list`).")],
+    cnn: CnnName,
+    gpu: GpuName,
     batch: Annotated[int, typer.Option(help="Images per iteration on each GPU.", min=1)],
     run: RunOptions,
     exchange: ExchangeOptions,
-    gpus_per_node: Annotated[int, typer.Option(help="GPUs per node.", min=1)] = 8,
+    gpus_per_node: GpusPerNode = None,
     most: Annotated[int, typer.Option("--max-gpus", help="Largest number of GPUs.", min=1)] = 256,
     scaling_formula: ScalingFormula = None,
     hidden: Annotated[
@@ -320,14 +386,14 @@ def scaling_command(
     check_new_files([output.out, plot])
     choice = find_formulas(formula, scaling_formula or (TEXTBOOK if hidden else ""), Path.cwd())
     gpus = known_gpus(gpu_file)
-    counts, target = named_cnn(cnn, run.pixels), wanted_gpu(gpu, gpus)
+    counts, target = named_cnn(cnn, run.pixels, run.classes), wanted_gpu(gpu, gpus)
     setup, algorithm = setup_of(run, exchange), exchange.algorithm or "ring"
     points = scaling_curve(
         choice.formula, counts, target, batch, most=most, gpus_per_node=gpus_per_node, hidden_share=hidden,
         scaling=choice.scaling, setup=setup,
         gpus=gpus,
     )  # fmt: skip
-    title = f"{counts.cnn}, batch {batch} per GPU, {target.gpu}, {gpus_per_node} per node, "
+    title = f"{counts.cnn}, batch {batch} per GPU, {target.gpu}, {_per_node(points)} per node, "
     title += f"{ways_text(points[-1], algorithm)}, {setup_text(setup, target)}"
     covering = choice.scaling_origin if covers_algorithm(choice.scaling, algorithm) else ""
     text = {
@@ -336,6 +402,10 @@ def scaling_command(
         OutputFormat.json: lambda: scaling_json(points),
     }[output.chosen]().rstrip("\n")
     write_or_print(text, output.out, plot, lambda: scaling_svg(title, points))
+
+
+def _per_node(points: "Sequence[ScalingPoint]") -> int:
+    return max(point.n_gpus // point.n_nodes for point in points)
 
 
 class Phase(StrEnum):
@@ -348,8 +418,8 @@ class Phase(StrEnum):
 @grouped
 def schedule_command(
     *,
-    cnn: Annotated[str, typer.Option(help="Name of the CNN (`trainlaw cnn list`), or a file.")],
-    gpu: Annotated[str, typer.Option(help="Name of the GPU (`trainlaw gpus list`).")],
+    cnn: CnnName,
+    gpu: GpuName,
     streams: Annotated[
         int, typer.Option(help="Number of streams, 1 to 128; smaller numbers are shown, too.", min=1)
     ] = 4,

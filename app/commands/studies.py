@@ -29,9 +29,9 @@ class StudyOptions:
         str | None,
         typer.Option(
             help="What to model: runs (default), within a skeleton; free-runs, without a skeleton; "
-            "layers, summed over each CNN; multi (several GPUs, from the time on one); multi-end-to-end "
-            "(several GPUs, from specifications alone); layer-times (layers measured one by one); anchor "
-            "(one GPU from a profile on another)."
+            "forward, passes of inference; layers, summed over each CNN; multi (several GPUs, from the "
+            "time on one); multi-end-to-end (several GPUs, from specifications alone); layer-times (layers "
+            "measured one by one); anchor (one GPU from a profile on another)."
         ),
     ] = None
     seed: Annotated[

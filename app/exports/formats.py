@@ -16,6 +16,8 @@ PROGRAMS: Mapping[str, str] = {
     ".py": "trainlaw.formulas.printers:print_python_function",
     ".js": "trainlaw.formulas.printers:print_javascript",
     ".c": "trainlaw.formulas.printers:print_c_function",
+    ".R": "trainlaw.formulas.printers:print_r",
+    ".jl": "trainlaw.formulas.printers:print_julia",
     ".sql": "trainlaw.formulas.printers:print_sql",
     ".tex": "trainlaw.formulas.printers:print_latex",
     ".onnx": "trainlaw.formulas.printers:print_onnx",
@@ -29,7 +31,7 @@ DOCUMENTS: Mapping[str, str] = {
 }
 #: Programs that look up GPU and CNN by name.
 NAMED = "trainlaw.app.exports.programs:named_program"
-NAMED_SUFFIXES = (".py", ".js", ".mjs", ".cjs", ".c", ".h")
+NAMED_SUFFIXES = (".py", ".js", ".mjs", ".cjs", ".c", ".h", ".R", ".jl")
 _JSON = ".json"
 
 

@@ -20,6 +20,7 @@ from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS
 from trainlaw.datasets.cnns.names import cnn_name, cnn_names
 from trainlaw.datasets.cnns.zoo import timm_table, zoo_entry
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
+from trainlaw.datasets.hardware.instances import instances
 from trainlaw.formulas import Formula, InputError, UnknownNameError, variables
 from trainlaw.validate.held_out_errors import intervals_of
 
@@ -37,7 +38,7 @@ _TEXTS = ("gpu", "vendor", "generation", "precision", "layout")
 # A program predicts one GPU, eager mode and CNNs of the zoo, and refuses where there is no time.
 _ALWAYS: Mapping[str, Fact] = {
     "n_gpus": 1.0, "added_s": 0.0, "has_compilation": 0.0, "n_cnn_notes": 0.0, "rough": "",
-    "is_undefined": 0.0, "has_settings": 0.0,
+    "is_undefined": 0.0, "has_settings": 0.0, "machine": "1 GPU",
 }  # fmt: skip
 # Prefixes and suffixes of keys of CNNs that packages do not write.
 _PACKAGE = re.compile(r"^.*/|_torch$")
@@ -198,13 +199,17 @@ def _fixed(names: list[str]) -> dict[str, float]:
 def _named_gpu(formula: Formula, gpu: Gpu, values: Iterable[float]) -> NamedGpu:
     return NamedGpu(
         gpu.gpu,
-        tuple(name for name in gpu.aliases if name != gpu.gpu),
+        (*(name for name in gpu.aliases if name != gpu.gpu), *_instances_of(gpu)),
         gpu.vendor,
         gpu.generation or "unknown",
         intervals_of(formula).is_new(gpu.generation),
         gpu.default_precision,
         tuple(values),
     )
+
+
+def _instances_of(gpu: Gpu) -> tuple[str, ...]:
+    return tuple(one.instance for one in instances() if one.gpu == gpu.gpu)
 
 
 def _named_cnns(columns: tuple[str, ...]) -> tuple[NamedCnn, ...]:

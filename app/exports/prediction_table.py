@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, repeat
 
 import numpy as np
 from trainlaw.app.exports.headers import header_lines
@@ -26,7 +27,7 @@ from trainlaw.validate.held_out_errors import intervals_of, run_class
 
 COLUMNS = (
     "cnn", "input_size_px", "n_classes", "gpu", "batch_per_gpu", "precision", "time_s", "interval_from_s",
-    "interval_to_s", "samples_per_s", "quantities_outside_training", "fits_in_memory",
+    "interval_to_s", "samples_per_s", "quantities_outside_training", "fits_in_memory", "about",
 )  # fmt: skip
 _Row = Sequence[object]
 
@@ -45,18 +46,18 @@ def prediction_csv(formula: Formula) -> str:
 
 
 def run_prediction_csv(formula: Formula) -> str:
-    """Return a CSV table with units in its column names, below comment lines that describe the formula.
+    """Return a CSV table with units in its column names; the last column describes the formula, line by line.
 
     One GPU, with the batch and precision that the sheet Predict opens with. A time is empty where a fact is
     unknown.
     """
-    return _commented(formula, Table.of(COLUMNS, _run_formula_rows(formula)).csv())
+    return _described(formula, _run_formula_rows(formula))
 
 
 def layer_prediction_csv(formula: Formula) -> str:
     """Return the same table for a formula of one layer."""
     check_features(formula)
-    return _commented(formula, Table.of(COLUMNS, _layer_formula_rows(formula)).csv())
+    return _described(formula, _layer_formula_rows(formula))
 
 
 def case_csv(formula: Formula) -> str:
@@ -65,8 +66,10 @@ def case_csv(formula: Formula) -> str:
     return Table.of(*case_table(entered, cases_of(entered))).csv()
 
 
-def _commented(formula: Formula, table: str) -> str:
-    return "".join(f"# {line}\n" for line in header_lines(formula)) + table
+def _described(formula: Formula, rows: Iterable[_Row]) -> str:
+    """Return rows as CSV, the first ones with a line of the formula's description each."""
+    lines = chain(header_lines(formula), repeat(""))
+    return Table.of(COLUMNS, ([*row, line] for row, line in zip(rows, lines, strict=False))).csv()
 
 
 def _run_formula_rows(formula: Formula) -> Iterator[_Row]:
@@ -123,7 +126,7 @@ def _layer_formula_rows(formula: Formula) -> Iterator[_Row]:
                 features_outside(found), found.fits_in_memory,
             ]  # fmt: skip
         if not predictions:
-            yield from ([*named, gpu, *[""] * (len(COLUMNS) - 4)] for gpu in gpus)
+            yield from ([*named, gpu, *[""] * (len(COLUMNS) - 5)] for gpu in gpus)
 
 
 def _finite(values: Iterable[float]) -> list[float | str]:

@@ -1,6 +1,6 @@
-"""A formula as a program that takes names: Python, JavaScript and C, one template each.
+"""A formula as a program that takes names: Python, JavaScript, C, R and Julia, one template each.
 
-All three are filled with the same `NamedModel`; a `Dialect` is what differs.
+All are filled with the same `NamedModel`; a `Dialect` is what differs.
 """
 
 import json
@@ -15,6 +15,7 @@ from trainlaw.app.answers.printed import javascript_rows, printed_lines, spoken
 from trainlaw.app.answers.table import NOTE, WARNING
 from trainlaw.app.exports.headers import header_lines
 from trainlaw.app.exports.names import OF_ARGUMENTS, OF_CALL, PEAK, NamedModel, named_model
+from trainlaw.app.exports.packing import packed_cnns
 from trainlaw.app.models.settings import HOST_LAUNCH
 from trainlaw.app.text.source import render_source
 from trainlaw.datasets import FEATURES
@@ -24,9 +25,11 @@ from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.algebra.text import number_text
 from trainlaw.formulas.printers.c_function import C
 from trainlaw.formulas.printers.javascript import JAVASCRIPT
+from trainlaw.formulas.printers.julia import JULIA
 from trainlaw.formulas.printers.language import Language
 from trainlaw.formulas.printers.naming import identifiers, inert
 from trainlaw.formulas.printers.python_function import PYTHON
+from trainlaw.formulas.printers.r_function import R
 from trainlaw.formulas.printers.steps import named_steps
 from trainlaw.validate.held_out_errors import LEVEL
 
@@ -44,8 +47,8 @@ class Dialect:
     """How a language writes the same program.
 
     template : file. language : of expressions. place : where the answers have a quantity. unknown : a number
-    that is not known. comment : before a comment. flags : what a template asks for, such as which kind of
-    module it is.
+    that is not known. comment : before a comment. first : the place of the first item of a list. flags :
+    what a template asks for, such as which kind of module it is.
     """
 
     template: str
@@ -53,6 +56,7 @@ class Dialect:
     place: str
     unknown: str
     comment: str = "//"
+    first: int = 0
     flags: Mapping[str, object] = field(default_factory=dict)
 
     def number(self, value: float | None) -> str:
@@ -74,6 +78,8 @@ DIALECTS: Mapping[str, Dialect] = {
     ".cjs": replace(_JAVASCRIPT, flags={"exports": "common"}),
     ".c": _C,
     ".h": replace(_C, flags={"guarded": True}),
+    ".R": Dialect("named.R.jinja", R, "v${name}", "NaN", comment="#", first=1),
+    ".jl": Dialect("named.jl.jinja", JULIA, 'v["{name}"]', "NaN", comment="#", first=1),
 }
 
 
@@ -89,7 +95,7 @@ def named_program(formula: Formula, suffix: str, prefix: str = "") -> str:
     language = _prefixed(C, prefix) if dialect.language is C else dialect.language
     model = named_model(formula)
     names = _local_names(model, language)
-    lines = _assignments(model, language, names)
+    lines = _assignments(model, language, names, dialect.first)
     quantities = _quantities(model)
     answers = printed_lines(model.lines, language, lambda name: dialect.place.format(name=name))
     texts = [*(text for _, text, _ in lines), *(text for row in answers for text in (row.value, row.when))]
@@ -119,14 +125,18 @@ def named_program(formula: Formula, suffix: str, prefix: str = "") -> str:
 
 def _tables(model: NamedModel) -> dict[str, object]:
     """Return what a template says of the tables: the model, and places of rows and columns in them."""
-    starts = accumulate((len(cnn.sizes) for cnn in model.cnns), initial=0)
+    cnns = packed_cnns(model.cnns)
+    starts = list(accumulate((len(cnn.sizes) for cnn in cnns), initial=0))
     return {
         "model": model,
         "peak_places": {
             row.name: model.gpu_columns.index(row.peak_column) if PEAK in model.base else 0
             for row in model.precisions
         },
-        "cnn_places": {cnn.name: start for cnn, start in zip(model.cnns, starts, strict=False)},
+        "cnns": cnns,
+        "cnn_lines": [cnn.line for cnn in cnns],
+        "cnn_starts": starts,
+        "gpu_aliases": {name: row.name for row in model.gpus for name in row.aliases},
         "vendors": list(model.intervals),
         "precisions": [row.name for row in model.precisions],
     }
@@ -199,11 +209,11 @@ def _local_names(model: NamedModel, language: Language) -> dict[str, str]:
 
 
 def _assignments(
-    model: NamedModel, language: Language, names: Mapping[str, str]
+    model: NamedModel, language: Language, names: Mapping[str, str], first: int
 ) -> list[tuple[str, str, str]]:
     """Return name, text and comment of each step from the tables to the time, the last one `seconds`."""
     steps = named_steps(language.known(model.formula.expression))
-    looked_up = _places(model)
+    looked_up = _places(model, first)
     ranges = model.formula.ranges
     found = [(names[name], text, _meaning(name, ranges)) for name, text in looked_up.items()]
     for name in model.computed:
@@ -215,11 +225,11 @@ def _assignments(
     return [(name, _wrapped(language.finite.format(a=text)), inert(note)) for name, text, note in found]
 
 
-def _places(model: NamedModel) -> dict[str, str]:
+def _places(model: NamedModel, first: int = 0) -> dict[str, str]:
     """Return where each base column of the formula that is no argument is looked up."""
-    places = {name: f"gpu[{place}]" for place, name in enumerate(model.gpu_columns)}
-    places |= {name: f"cnn[{place}]" for place, name in enumerate(model.cnn_columns)}
-    places |= {name: f"precision[{place}]" for place, name in enumerate(model.precision_columns)}
+    places = {name: f"gpu[{place}]" for place, name in enumerate(model.gpu_columns, first)}
+    places |= {name: f"cnn[{place}]" for place, name in enumerate(model.cnn_columns, first)}
+    places |= {name: f"precision[{place}]" for place, name in enumerate(model.precision_columns, first)}
     places |= {PEAK: "gpu[peak]", **{name: repr(value) for name, value in model.fixed.items()}}
     return {name: place for name, place in places.items() if name in model.base}
 

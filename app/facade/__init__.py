@@ -1,10 +1,10 @@
 """Closed-form formulas for the time of a CNN training iteration, fitted to measured runs.
 
-Five functions do the whole job; each loads what it needs at its first use, so `import trainlaw` is quick:
+These names do the whole job; each loads what it needs at its first use, so `import trainlaw` is quick:
 
 >>> import trainlaw
->>> sorted(trainlaw.__all__)
-['__version__', 'calibrate', 'export', 'load_formula', 'predict', 'study']
+>>> " ".join(sorted(trainlaw.__all__)[1:])
+'__version__ calibrate cnns compare export gpus load_formula plan predict study'
 
 The steps behind them are packages: `trainlaw.formulas`, `trainlaw.datasets`, `trainlaw.evolve` and
 `trainlaw.validate`.
@@ -13,11 +13,34 @@ The steps behind them are packages: `trainlaw.formulas`, `trainlaw.datasets`, `t
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from trainlaw.app.api import calibrate, export, load_formula, predict, study
+    from trainlaw.app.api import (
+        FormulaRegressor,
+        calibrate,
+        cnns,
+        compare,
+        export,
+        gpus,
+        load_formula,
+        plan,
+        predict,
+        study,
+    )
 
     __version__: str
 
-__all__ = ["__version__", "calibrate", "export", "load_formula", "predict", "study"]
+__all__ = [
+    "FormulaRegressor",
+    "__version__",
+    "calibrate",
+    "cnns",
+    "compare",
+    "export",
+    "gpus",
+    "load_formula",
+    "plan",
+    "predict",
+    "study",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -1,23 +1,37 @@
-"""Prices of GPUs per hour, from a CSV file with their date and source."""
+"""Prices of GPUs per hour: from a CSV file with dates and sources, or of the shipped instances of clouds."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import date
-from math import isfinite, nan
+from math import isfinite, isnan, nan
 from pathlib import Path
 
 from trainlaw.app.inputs.resolve import known_gpus
 from trainlaw.datasets import GpuCatalog
-from trainlaw.formulas import InputError, TrainlawError
-from trainlaw.formulas.errors import shown, unknown_name
-from trainlaw.formulas.files.text_files import read_csv
+from trainlaw.datasets.hardware.instances import find_instance, instances
+from trainlaw.formulas import InputError, TrainlawError, UnknownNameError
+from trainlaw.formulas.errors import shown
+from trainlaw.formulas.files.text_files import csv_text, read_csv
 
-EXAMPLE = "example"  # names the price list that comes with trainlaw
-_EXAMPLE_FILE = Path(__file__).parents[1] / "builtin" / "prices.csv"
-_PRICE_COLUMN = re.compile(r"price_per_hour_([a-z]{3})", re.ASCII)
-_MOST_USD = 25.0  # twice the dearest GPU of a cloud; more is in cents, or the price of the GPU
+EXAMPLE = "example"  # names the prices of the shipped instances
+TEMPLATE = "template"  # asks for a file to fill in
+MOST_USD = 25.0  # twice the dearest GPU of a cloud; more is in cents, or the price of the GPU
 _ANY_NUMBER = 0  # of GPUs of a machine, where the file does not say
+_RENTED_SINGLY = "RunPod"  # a provider whose price per GPU does not depend on their number
+# What a column holds, by its heading; the first that fits.
+_HEADINGS: Mapping[str, re.Pattern[str]] = {
+    "n_gpus": re.compile(r"n gpus|gpus|gpu count|(number of|anzahl) gpus|count|anzahl"),
+    "gpu": re.compile(r"gpu|graphics.*|instance( type)?|machine|model|name|(grafik)?karte"),
+    "date": re.compile(r"date|datum|as of|stand"),
+    "source": re.compile(r"source|quelle|url|provider|anbieter|cloud"),
+    "spot": re.compile(r".*(spot|preempt|interrupt).*"),
+    "host": re.compile(r".*\b(host|node|server).*"),
+    "price": re.compile(r".*(price|preis|cost|kosten|rate|hour|/ ?h\b|stunde|usd|eur|\$|€).*"),
+}
+_CURRENCIES = {"usd": "USD", "$": "USD", "eur": "EUR", "€": "EUR", "gbp": "GBP", "£": "GBP", "chf": "CHF"}
+_CODE = re.compile(r"per_hour_([a-z]{3})", re.ASCII)
+_Key = tuple[str, int]
 
 
 @dataclass(frozen=True)
@@ -25,87 +39,185 @@ class Prices:
     """Prices of one GPU for an hour.
 
     currency : three capital letters. prices : by GPU and number of GPUs of the machine. origin : the file
-    with the span of its dates.
+    with the span of its dates. spot : of GPUs that may be taken away. host : of the machine without GPUs.
     """
 
     currency: str
-    prices: Mapping[tuple[str, int], float]
+    prices: Mapping[_Key, float]
     origin: str
+    spot: Mapping[_Key, float] = field(default_factory=dict)
+    host: Mapping[_Key, float] = field(default_factory=dict)
 
     def of(self, gpu: str, gpus_per_node: int) -> float:
-        """Return the price of one GPU for an hour in a machine with that many; nan where it is not listed."""
-        whole = self.prices.get((gpu, _ANY_NUMBER), nan)
-        return self.prices.get((gpu, gpus_per_node), whole)
+        """Return the price of one GPU and its share of the host for an hour in a machine with that many GPUs.
+
+        nan where it is not listed.
+        """
+        return _listed(self.prices, gpu, gpus_per_node) + self.host_share(gpu, gpus_per_node)
+
+    def spot_of(self, gpu: str, gpus_per_node: int) -> float:
+        """Return the same of a GPU that may be taken away; nan where it is not listed."""
+        return _listed(self.spot, gpu, gpus_per_node) + self.host_share(gpu, gpus_per_node)
+
+    def host_share(self, gpu: str, gpus_per_node: int) -> float:
+        """Return a GPU's share of the price of its machine for an hour; 0 where none is listed."""
+        price = _listed(self.host, gpu, gpus_per_node)
+        return 0.0 if isnan(price) else price / gpus_per_node
+
+
+def _listed(prices: Mapping[_Key, float], gpu: str, gpus_per_node: int) -> float:
+    return prices.get((gpu, gpus_per_node), prices.get((gpu, _ANY_NUMBER), nan))
 
 
 def read_prices(path: Path, gpus: GpuCatalog | None = None) -> Prices:
-    """Return the prices in a CSV file, or the shipped ones for the path `EXAMPLE`.
+    """Return the prices in a CSV file, or those of the shipped instances for the path `EXAMPLE`.
 
-    Columns: gpu, price_per_hour_usd (or another currency: the price of one GPU), date (such as 2026-09-20),
-    source; and n_gpus where a price is for machines with that many GPUs. gpus : known GPUs.
+    A column has names of GPUs or of instances of clouds, one the price of a GPU (or instance) for an hour;
+    others may have the number of GPUs of a machine, a date, a source, the spot price, the price of the host.
+    Headings and numbers are as people write them. gpus : known GPUs.
     Raises InputError, with the line, for anything else.
     """
-    is_example = str(path) == EXAMPLE and not path.exists()
-    columns, rows = read_csv(_EXAMPLE_FILE if is_example else path)
-    currency_column = _currency_column(columns, path)
-    catalog, prices, dates = gpus or known_gpus(), dict[tuple[str, int], float](), []
+    if str(path) == EXAMPLE and not path.exists():
+        return _example()
+    columns, rows = read_csv(path)
+    places = _places(columns, path)
+    catalog, dates = gpus or known_gpus(), set[str]()
+    found: dict[str, dict[_Key, float]] = {"price": {}, "spot": {}, "host": {}}
     for line, row in enumerate(rows, start=2):
+        cells = {what: row[column].strip() for what, column in places.items()}
         try:
-            key = catalog.find((row.get("gpu") or "").strip()).gpu, _number(row)
-            if key in prices:
-                raise InputError(f"expected one price of {key[0]} per number of GPUs, got another one")
-            prices[key] = _price(row, currency_column)
-            dates.append(_date(row))
+            _add(found, cells, places, catalog)
+            dates |= {_date(cells["date"])} if cells.get("date") else set()
         except TrainlawError as error:
             raise InputError(f"{path} line {line}: {error}") from None
-    if not prices:
+    if not found["price"]:
         raise InputError(f"{path}: expected at least one price under the header")
-    first, last = min(dates), max(dates)
-    span = f"of {last}" if first == last else f"of {first} to {last}"
-    name = "the shipped example" if is_example else str(path)
-    return Prices(currency_column[-3:].upper(), prices, f"{name}, {span}")
+    said = (places["price"], *places.values(), *(row[places["price"]] for row in rows))
+    currency = next(filter(None, map(_currency, said)), "")
+    unsaid = "" if currency else ", taken as USD"
+    return Prices(
+        currency or "USD", found["price"], f"{path}, {_span(dates)}{unsaid}", found["spot"], found["host"]
+    )
 
 
-def _currency_column(columns: tuple[str, ...], path: Path) -> str:
-    found = [name for name in columns if _PRICE_COLUMN.fullmatch(name)]
-    missing = [name for name in ("gpu", "date", "source") if name not in columns]
-    if len(found) != 1 or missing:
+def _example() -> Prices:
+    """Return the least price of each GPU and number of GPUs among the shipped instances."""
+    prices, dates = dict[_Key, float](), set[str]()
+    for one in instances():
+        if not isnan(one.price_usd_per_hour):
+            number = _ANY_NUMBER if one.provider == _RENTED_SINGLY else one.gpus_per_node
+            key, price = (one.gpu, number), one.price_usd_per_hour / one.gpus_per_node
+            prices[key] = min(prices.get(key, price), price)
+            dates.add(one.date)
+    return Prices("USD", prices, f"least of clouds, {_span(dates)}")
+
+
+def template() -> str:
+    """Return a CSV file of prices to fill in, with the shipped ones of GPUs that people rent."""
+    names = ("T4", "L4", "A10G", "L40S", "RTX 4090", "A100-SXM4-40GB", "A100-SXM4-80GB", "H100-SXM5-80GB")
+    known = _example()
+    columns = (
+        "gpu",
+        "n_gpus",
+        "price_per_hour_usd",
+        "spot_per_hour_usd",
+        "host_per_hour_usd",
+        "date",
+        "source",
+    )
+    listed = [key for key in known.prices if key[0] in (*names, "H200-SXM-141GB", "Instinct MI300X")]
+    rows = [
+        {"gpu": gpu, "n_gpus": number or "", "price_per_hour_usd": f"{known.prices[gpu, number]:.4g}"}
+        for gpu, number in sorted(listed)
+    ]
+    return csv_text(columns, [{**dict.fromkeys(columns, ""), **row} for row in rows])
+
+
+def _places(columns: Iterable[str], path: Path) -> dict[str, str]:
+    """Return the column of each role; InputError where several may have one, or GPU or price have none."""
+    found: dict[str, list[str]] = {}
+    for column in columns:
+        plain = " ".join(column.lower().replace("_", " ").split())
+        role = next((name for name, form in _HEADINGS.items() if form.fullmatch(plain)), "")
+        found.setdefault(role, []).append(column)
+    found.pop("", None)
+    for role, names in found.items():
+        if len(names) > 1:
+            raise InputError(f"{path}: expected one column for the {role}, got {' and '.join(names)}")
+    if not {"gpu", "price"} <= found.keys():
         raise InputError(
-            f"{path}: expected the columns gpu, price_per_hour_usd (or another currency), date, source, got "
-            f"{', '.join(columns)}"
+            f"{path}: expected a column with GPUs and one with prices per hour, such as gpu and "
+            f"price_per_hour_usd, got {', '.join(columns)}; `trainlaw plan --prices template` prints a file"
         )
-    known = ("gpu", "n_gpus", "date", "source", found[0])
-    for name in columns:
-        if name not in known:
-            raise unknown_name(f"column of {path}", name, known)
-    return found[0]
+    return {role: names[0] for role, names in found.items()}
 
 
-def _number(row: Mapping[str, str | None]) -> int:
-    text = (row.get("n_gpus") or "").strip()
+def _add(
+    found: Mapping[str, dict[_Key, float]],
+    cells: Mapping[str, str],
+    places: Mapping[str, str],
+    catalog: GpuCatalog,
+) -> None:
+    """Add the prices of a row; a name that several GPUs have is a price of all that have none yet."""
+    instance = find_instance(cells["gpu"])
+    share = instance.gpus_per_node if instance else 1
+    number = share if instance else _number(cells.get("n_gpus", ""))
+    try:
+        names = [catalog.find(cells["gpu"]).gpu]
+    except UnknownNameError:
+        names = [gpu.gpu for gpu in catalog.variants(cells["gpu"])]
+        if not names:
+            raise
+    for role, prices in found.items():
+        if cells.get(role) or role == "price":
+            price = _price(cells[role], places[role]) / (1 if role == "host" else share)
+            if price > MOST_USD and _currency(places[role]) in ("USD", "") and role != "host":
+                expected = f"{places[role]} in dollars for an hour of one GPU"
+                raise InputError(f"expected {expected}, got {shown(cells[role])}")
+            for name in names:
+                if (name, number) in prices and len(names) == 1:
+                    raise InputError(f"expected one price of {name} per number of GPUs, got another one")
+                prices.setdefault((name, number), price)
+
+
+def _currency(heading: str) -> str:
+    """Return the currency that a heading names, "" for none."""
+    code = _CODE.search(heading.lower())
+    named = next((name for sign, name in _CURRENCIES.items() if sign in heading.lower()), "")
+    return code[1].upper() if code else named
+
+
+def _span(dates: set[str]) -> str:
+    if not dates:
+        return "without dates"
+    first, last = min(dates), max(dates)
+    return f"of {last}" if first == last else f"of {first} to {last}"
+
+
+def _number(text: str) -> int:
     if text and not (text.isdecimal() and len(text) <= 9 and 1 <= int(text) <= 65_536):
         raise InputError(f"expected n_gpus as a whole number of at least 1, or empty, got {shown(text)}")
     return int(text) if text else _ANY_NUMBER
 
 
-def _price(row: Mapping[str, str | None], column: str) -> float:
-    text = (row.get(column) or "").strip()
+def _price(text: str, column: str) -> float:
+    plain = re.sub(r"[$€£\s]|USD|EUR", "", text)
+    # Prices are small, so a single comma is a decimal one.
+    plain = plain.replace(",", ".") if "." not in plain else plain.replace(",", "")
     try:
-        price = float(text)
+        price = float(plain)
     except ValueError:
         price = nan
     if not (isfinite(price) and price > 0):
         raise InputError(f"expected {column} as a positive number, got {shown(text)}")
-    if price > _MOST_USD and column.endswith("usd"):
-        raise InputError(f"expected {column} in dollars for an hour of one GPU, got {shown(text)}")
-    if not (row.get("source") or "").strip():
-        raise InputError("column source is empty; say where the price is from")
     return price
 
 
-def _date(row: Mapping[str, str | None]) -> str:
-    text = (row.get("date") or "").strip()
+def _date(text: str) -> str:
+    german = re.fullmatch(r"(\d{1,2})\.(\d{1,2})\.(\d{4})", text, re.ASCII)
     try:
+        if german:
+            return date(int(german[3]), int(german[2]), int(german[1])).isoformat()
         return date.fromisoformat(text).isoformat()
     except ValueError:
         raise InputError(f"expected a date such as 2026-09-20, got {shown(text)}") from None

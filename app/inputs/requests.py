@@ -1,20 +1,30 @@
 """The configurations that a prediction is wanted for, from names or from a CSV file."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pandas as pd
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn
-from trainlaw.app.inputs.selection import ALL_GPUS, GpuSelection
+from trainlaw.app.inputs.selection import ALL_GPUS, GpuSelection, named_gpus, names_of
 from trainlaw.datasets import CnnCounts, Gpu, GpuCatalog, RunTable
 from trainlaw.datasets.files.mapping import near_columns
 from trainlaw.datasets.hardware.collectives import gpus_of_nodes
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
+from trainlaw.datasets.hardware.instances import find_instance
 from trainlaw.datasets.hardware.possible import impossible_setup
+from trainlaw.datasets.hardware.precisions import precision_name
+from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.runs import (
     PROFILER_COLUMNS,
     RUN_COLUMNS,
+    Setup,
+    check_counts,
     configuration_row,
     unmeasured_runs,
 )
@@ -22,57 +32,38 @@ from trainlaw.datasets.profiler.configurations import PLAN_NOTES
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import InputError, TrainlawError
 from trainlaw.formulas.errors import shown
-from trainlaw.formulas.files.text_files import read_csv
+from trainlaw.formulas.files.text_files import MAX_ROWS, MAX_TEXT_BYTES, opened_csv
 
 _MOST_RUNS = 50_000  # 600 MB with their warnings
+# Of a file that is read by blocks.
+_MOST_ROWS, _MOST_BYTES = 5_000_000, 2 * 2**30
+_MOST_SETTINGS = 100_000  # that are remembered, 150 MB
 _NEEDED = ("cnn", "gpu", "batch_per_gpu")
 # Those of runs and of plans that say nothing about a configuration are not read.
 _KNOWN = (*_NEEDED, *(column.name for column in RUN_COLUMNS), *PROFILER_COLUMNS, "fabric", *PLAN_NOTES)
-
-
-@dataclass(frozen=True)
-class Setup:
-    """How a configuration trains; None where the default of `configuration` holds.
-
-    precision : such as "fp32". n_gpus, n_nodes : GPUs, and nodes that they are spread over. link : within a
-    node. fabric : between nodes. algorithm : of the all-reduce. timed_parts : what the time covers.
-    layout, compilation, tuned, host_launch_s, allocation, bucketed, stack : as for `configuration`. Without a
-    precision PyTorch's default on the GPU holds.
-    """
-
-    precision: str | None = None
-    n_gpus: int | None = None
-    n_nodes: int | None = None
-    link: str | None = None
-    fabric: str | None = None
-    algorithm: str | None = None
-    timed_parts: str | None = None
-    layout: str | None = None
-    compilation: str | None = None
-    tuned: bool | None = None
-    host_launch_s: float | None = None
-    allocation: str | None = None
-    bucketed: bool | None = None
-    stack: str | None = None
+_OF_CNN = ("cnn", "input_size_px", "n_classes")
 
 
 DEFAULT_SETUP = Setup()
+# What is said of a configuration but its batch.
+_SAID = {"cnn", "gpu", "input_size_px", "n_classes", "network", *vars(DEFAULT_SETUP)}
 
 
 @dataclass(frozen=True)
 class RunRequest:
     """What a prediction is wanted for: one CNN and its batches on one GPU or many, or the rows of a file.
 
-    cnn : a name or a file. gpu : a name, or a change ("T4 with 2x bandwidth"). batches : images per
-    iteration. pixels : side of an image, None for the CNN's own. all_gpus : every GPU of `selection`. file :
-    CSV of configurations. ignored : columns of it that are not read. gpu_file : table with GPUs to add or
-    correct. restore_batchnorm : of a CNN's file, as for `read_cnn`.
+    cnn : a name or a file. gpu : names, as for `named_gpus`, or a change ("T4 with 2x bandwidth"). batches
+    : images per iteration. pixels : side of an image, n_classes : classes, None for the CNN's own. all_gpus
+    : every GPU of `selection`. file : CSV of configurations. ignored : columns of it that are not read.
+    gpu_file : table with GPUs to add or correct. restore_batchnorm : of a CNN's file, as for `read_cnn`.
     """
 
     cnn: str | None = None
-    gpu: str | None = None
+    gpu: str | Sequence[str] | None = None
     batches: tuple[int, ...] = ()
     pixels: int | None = None
+    n_classes: int | None = None
     all_gpus: bool = False
     file: Path | None = None
     ignored: tuple[str, ...] = ()
@@ -92,7 +83,7 @@ def check_request(request: RunRequest, single_gpu_s: float | None = None) -> Non
     n_gpus, n_nodes = sum(parts) or setup.n_gpus or 1, len(parts) or setup.n_nodes or 1
     if setup.link and n_gpus == n_nodes:
         raise InputError("--link connects the GPUs of one node: use more --gpus than --nodes")
-    if setup.fabric and n_nodes == 1:
+    if setup.fabric and n_nodes == 1 and (setup.n_nodes or parts or n_gpus == 1):
         raise InputError("--fabric connects nodes: use several --nodes")
     if single_gpu_s and (n_gpus == 1 or request.all_gpus or request.file):
         raise InputError("--single-gpu-seconds is for one configuration on several --gpus of the kind --gpu")
@@ -101,23 +92,39 @@ def check_request(request: RunRequest, single_gpu_s: float | None = None) -> Non
 
 
 def requested_runs(request: RunRequest) -> RunTable:
-    """Return the configurations of a request.
+    """Return the configurations of a request without a file.
 
     Raises InputError where parts are missing or contradict each other, UnknownNameError for an unknown name.
     """
     gpus = known_gpus(request.gpu_file)
     cnn, gpu = request.cnn, request.gpu
-    if request.file is not None:
-        if replace(request, file=None, ignored=(), gpu_file=None) != RunRequest():
-            raise InputError(
-                "--from names everything in its file; leave out --cnn, --gpu, --batch, --pixels, --all-gpus"
-            )
-        return runs_of_csv(request.file, gpus, ignored=request.ignored)
     if cnn is None or not request.batches or (gpu is None) != request.all_gpus:
         raise InputError("expected --cnn, --batch and either --gpu or --all-gpus (or --from FILE)")
-    chosen = request.selection.of(gpus) if gpu is None else [wanted_gpu(gpu, gpus)]
-    counts = named_cnn(cnn, request.pixels, restore_batchnorm=request.restore_batchnorm)
-    return _runs_on(counts, chosen, request.batches, request.setup, gpus)
+    names = names_of((gpu,) if isinstance(gpu, str) else gpu or ())
+    chosen = request.selection.of(gpus) if gpu is None else named_gpus(names, gpus)
+    counts = named_cnn(cnn, request.pixels, request.n_classes, request.restore_batchnorm)
+    setup = on_instance(request.setup, names[0]) if len(names) == 1 else request.setup
+    return _runs_on(counts, chosen, request.batches, setup, gpus)
+
+
+def on_instance(setup: Setup, text: str) -> Setup:
+    """Return a setup on the instance that a text names: its GPUs and links where none are given.
+
+    >>> on_instance(DEFAULT_SETUP, "p4d.24xlarge").n_gpus
+    8
+    """
+    found = find_instance(text)
+    if found is None or setup.allocation:
+        return setup
+    n_gpus = setup.n_gpus or found.gpus_per_node
+    n_nodes = setup.n_nodes or -(-n_gpus // found.gpus_per_node)
+    return replace(
+        setup,
+        n_gpus=n_gpus,
+        n_nodes=n_nodes,
+        link=setup.link or found.link or None,
+        fabric=setup.fabric or (found.fabric or None if n_nodes > 1 else None),
+    )
 
 
 def one_run(
@@ -135,7 +142,8 @@ def one_run(
     Raises UnknownNameError for a CNN or GPU that is not known, InputError for a faulty file.
     """
     catalog = gpus or known_gpus()
-    return _runs_on(named_cnn(cnn, pixels), [wanted_gpu(gpu, catalog)], [batch], setup, catalog)
+    counts, chosen = named_cnn(cnn, pixels), [wanted_gpu(gpu, catalog)]
+    return _runs_on(counts, chosen, [batch], on_instance(setup, gpu), catalog)
 
 
 def _runs_on(
@@ -156,19 +164,22 @@ def configured_row(cnn: CnnCounts, gpu: Gpu, batch: int, setup: Setup) -> dict[s
 
     Raises InputError for a precision or link that the GPU has not, and for more GPUs than a node holds.
     """
+    if setup.precision:
+        setup = replace(setup, precision=precision_name(setup.precision))
     reason = impossible(gpu, setup)
     if reason:
         raise InputError(reason)
-    given = {name: value for name, value in vars(setup).items() if value is not None}
-    if "fabric" in given:
-        given["network"] = given.pop("fabric")
-    return configuration_row(cnn, gpu, batch, **given)
+    return configuration_row(cnn, gpu, batch, setup)
 
 
 def impossible(gpu: Gpu, setup: Setup) -> str:
     """Return why a GPU cannot train so, as `impossible_setup`; "" where it can."""
     parts = gpus_of_nodes(setup.allocation) if setup.allocation else ()
-    n_gpus, n_nodes = (max(parts), 1) if parts else (setup.n_gpus or 1, setup.n_nodes or 1)
+    n_gpus = max(parts, default=setup.n_gpus or 1)
+    try:
+        n_nodes = 1 if parts else setup.n_nodes or usual_server(gpu.gpu).nodes_of(n_gpus)
+    except InputError as error:
+        return str(error)
     return impossible_setup(gpu, setup.precision, setup.link, n_gpus, n_nodes)
 
 
@@ -186,12 +197,66 @@ def runs_of_csv(
     those of measured runs and plans; others must be `ignored`. gpus : known GPUs, None for the built-in
     ones. on : names of GPUs for a file without the column gpu: each row on each of them. precision : of rows
     without one; None for PyTorch's default on their GPU.
-    Raises InputError for a file that is no such table, with the line and column of the first fault.
+    Raises InputError for a file that is no such table, with the line and column of the first fault, and for
+    more than `MAX_ROWS` rows.
     """
-    columns, rows = read_csv(path)
-    numbered, header = list(enumerate(rows, start=2)), list(columns)
-    if on and "gpu" not in header:
-        numbered, header = [(n, {**row, "gpu": gpu}) for n, row in numbered for gpu in on], [*header, "gpu"]
+    with opened_csv(path, MAX_TEXT_BYTES, MAX_ROWS) as (names, rows):
+        spread = bool(on) and "gpu" not in names
+        header = (*names, "gpu") if spread else names
+        _check_header(header, path, ignored)
+        reader = _ConfigurationReader(path, header, gpus or known_gpus(), precision)
+        return reader.block(((line, [*row, gpu]) for line, row in rows for gpu in on) if spread else rows)
+
+
+@contextmanager
+def run_blocks(request: RunRequest, path: Path) -> Iterator[tuple[tuple[str, ...], Iterator[RunTable]]]:
+    """Give the header of a file as for `runs_of_csv`, and its configurations in tables of `MAX_ROWS` rows.
+
+    path : of the file, which may have 5,000,000 rows and 2 GiB; "-" for standard input. Raises InputError
+    where the request names more than the file and how to read it.
+    """
+    if replace(request, file=None, ignored=(), gpu_file=None) != RunRequest():
+        raise InputError(
+            "--from names everything in its file; leave out --cnn, --gpu, --batch, --pixels, --all-gpus"
+        )
+    with opened_csv(path, _MOST_BYTES, _MOST_ROWS) as (header, rows):
+        place = Path("standard input") if str(path) == "-" else path
+        _check_header(header, place, request.ignored)
+        reader = _ConfigurationReader(place, header, known_gpus(request.gpu_file))
+
+        def blocks() -> Iterator[RunTable]:
+            yield reader.block(islice(rows, MAX_ROWS))
+            for first in rows:
+                yield reader.block(chain([first], islice(rows, MAX_ROWS - 1)))
+
+        yield header, blocks()
+
+
+def frame_blocks(frame: pd.DataFrame) -> Iterator[RunTable]:
+    """Yield the configurations of a frame with columns as for `runs_of_csv`, in tables of `MAX_ROWS` rows."""
+    name, header = Path("the frame"), list(map(str, frame.columns))
+    _check_header(header, name, ())
+    reader = _ConfigurationReader(name, header, known_gpus())
+    rows = enumerate(map(list, zip(*(_cells(frame[column]) for column in frame), strict=True)), start=1)
+    for _ in range(0, max(len(frame), 1), MAX_ROWS):
+        yield reader.block(islice(rows, MAX_ROWS))
+
+
+def _cells(column: pd.Series) -> list[str]:
+    """Return the values as a CSV file has them: whole numbers without a point, 1 and 0, empty for none."""
+
+    def text(value: Any) -> str:
+        if pd.isna(value):
+            return ""
+        is_whole = isinstance(value, bool | np.bool_) or (isinstance(value, float) and value.is_integer())
+        return str(int(value)) if is_whole else str(value)
+
+    codes, values = pd.factorize(column, use_na_sentinel=False)
+    texts = list(map(text, values))
+    return [texts[code] for code in codes.tolist()]
+
+
+def _check_header(header: Sequence[str], path: Path, ignored: Sequence[str]) -> None:
     missing = [name for name in _NEEDED if name not in header]
     if missing:
         raise InputError(f"{path}: expected the columns {', '.join(_NEEDED)}; missing: {', '.join(missing)}")
@@ -201,26 +266,70 @@ def runs_of_csv(
             raise InputError(
                 f"{path}: unknown column {shown(name)}: {near} Leave it out with --ignore {name}"
             )
-    if not rows:
-        raise InputError(f"{path}: expected at least one row under the header")
-    if precision:
-        numbered = [(n, {**row, "precision": row.get("precision") or precision}) for n, row in numbered]
-    return _together(numbered, path, gpus or known_gpus())
 
 
-def _together(rows: Iterable[tuple[int, Mapping[str, str | None]]], path: Path, gpus: GpuCatalog) -> RunTable:
-    """One table of all rows, each with its line; each GPU is looked up and each CNN's file read once."""
-    named_gpus: dict[str, Gpu] = {}
-    cnns: dict[tuple[object, ...], CnnCounts] = {}
-    found = []
-    for line, row in rows:
-        try:
-            found.append(_row_run(row, gpus, named_gpus, cnns))
-        except TrainlawError as error:
-            raise InputError(f"{path} line {line}: {error}") from None
-    gpus = gpus.with_gpus(named_gpus.values())
-    _refuse_namesakes(cnns.values(), path)
-    return unmeasured_runs("configurations", found, Facts(gpus, tuple(cnns.values())))
+class _ConfigurationReader:
+    """Makes tables of rows; what rows share but the batch is checked once, each CNN's file read once."""
+
+    def __init__(
+        self, path: Path, header: Sequence[str], gpus: GpuCatalog, precision: str | None = None
+    ) -> None:
+        """Read rows of `path` with the columns `header`; precision : of rows without one."""
+        self._path, self._gpus, self._precision = path, gpus, precision
+        self._header = tuple(header)
+        # Columns that say nothing about a configuration may differ in every row.
+        self._read = [place for place, name in enumerate(header) if name in _SAID]
+        self._batch = self._header.index("batch_per_gpu")
+        self._named_gpus: dict[str, Gpu] = {}
+        self._cnns: dict[tuple[object, ...], CnnCounts] = {}
+        self._settings: dict[tuple[str, ...], dict[str, object]] = {}
+        # What is said of a configuration but its CNN and batch.
+        self._machine = [place for place in self._read if header[place] not in _OF_CNN]
+        self._machines: dict[tuple[str, ...], dict[str, object]] = {}
+
+    def block(self, rows: Iterable[tuple[int, list[str]]]) -> RunTable:
+        """Return rows, each with its line, as a table; InputError with the line of the first fault."""
+        if len(self._settings) > _MOST_SETTINGS:
+            self._settings.clear()
+            self._machines.clear()
+            self._named_gpus.clear()
+        places: dict[tuple[str, ...], int] = {}
+        sizes: dict[str, int] = {}
+        codes, batches = [], []
+        for line, row in rows:
+            key, batch = tuple([row[place] for place in self._read]), row[self._batch]
+            try:
+                if key not in self._settings:
+                    self._settings[key] = self._checked(row)
+                if batch not in sizes:
+                    sizes[batch] = _batch_of(batch)
+            except TrainlawError as error:
+                raise InputError(f"{self._path} line {line}: {error}") from None
+            codes.append(places.setdefault(key, len(places)))
+            batches.append(sizes[batch])
+        if not codes:
+            raise InputError(f"{self._path}: expected at least one row under the header")
+        _refuse_namesakes(self._cnns.values(), self._path)
+        facts = Facts(self._gpus.with_gpus(self._named_gpus.values()), tuple(self._cnns.values()))
+        kinds = unmeasured_runs("configurations", map(self._settings.__getitem__, places), facts)
+        frame = kinds.frame.take(codes).reset_index(drop=True).assign(batch_per_gpu=batches)
+        return RunTable(kinds.name, frame, facts)
+
+    def _checked(self, cells: Sequence[str]) -> dict[str, object]:
+        row = dict(zip(self._header, cells, strict=True))
+        if self._precision:
+            row["precision"] = row.get("precision") or self._precision
+        cnn = _row_cnn(row, self._cnns)
+        machine = tuple([cells[place] for place in self._machine])
+        if machine not in self._machines:
+            self._machines[machine] = _row_run(row, self._gpus, self._named_gpus, cnn)
+        return {**self._machines[machine], **{name: getattr(cnn, name) for name in _OF_CNN}}
+
+
+def _batch_of(text: str) -> int:
+    batch = _whole_number({"batch_per_gpu": text}, "batch_per_gpu")
+    check_counts(batch)
+    return batch
 
 
 def _refuse_namesakes(cnns: Iterable[CnnCounts], path: Path) -> None:
@@ -230,22 +339,21 @@ def _refuse_namesakes(cnns: Iterable[CnnCounts], path: Path) -> None:
             raise InputError(f"{path}: two different CNNs are called {facts.cnn}; rename one of the files")
 
 
+def _row_cnn(row: Mapping[str, str | None], cnns: dict[tuple[object, ...], CnnCounts]) -> CnnCounts:
+    pixels, classes = _whole_numbers(row, "input_size_px", "n_classes")
+    key = _text(row, "cnn"), pixels, classes
+    if key not in cnns:
+        cnns[key] = named_cnn(*key)
+    return cnns[key]
+
+
 def _row_run(
-    row: Mapping[str, str | None],
-    gpus: GpuCatalog,
-    named_gpus: dict[str, Gpu],
-    cnns: dict[tuple[object, ...], CnnCounts],
+    row: Mapping[str, str | None], gpus: GpuCatalog, named_gpus: dict[str, Gpu], cnn: CnnCounts
 ) -> dict[str, object]:
-    gpu, cnn = _text(row, "gpu"), _text(row, "cnn")
-    pixels, classes, n_gpus, n_nodes = (
-        _whole_number(row, name) if row.get(name) else None
-        for name in ("input_size_px", "n_classes", "n_gpus", "n_nodes")
-    )
+    gpu = _text(row, "gpu")
+    n_gpus, n_nodes = _whole_numbers(row, "n_gpus", "n_nodes")
     if gpu not in named_gpus:
         named_gpus[gpu] = wanted_gpu(gpu, gpus)
-    key = cnn, pixels, classes
-    if key not in cnns:
-        cnns[key] = named_cnn(cnn, pixels, classes)
     batch = _whole_number(row, "batch_per_gpu")
     setup = Setup(
         row.get("precision") or None,
@@ -263,7 +371,7 @@ def _row_run(
         bucketed=_flag(row, "bucketed"),
         stack=row.get("stack") or None,
     )
-    return configured_row(cnns[key], named_gpus[gpu], batch, setup)
+    return configured_row(cnn, named_gpus[gpu], batch, setup)
 
 
 def _stated(row: Mapping[str, str | None], column: str) -> str | None:
@@ -310,6 +418,10 @@ def _text(row: Mapping[str, str | None], column: str) -> str:
     if not value:
         raise InputError(f"column {column} is empty")
     return value
+
+
+def _whole_numbers(row: Mapping[str, str | None], *columns: str) -> list[int | None]:
+    return [_whole_number(row, column) if row.get(column) else None for column in columns]
 
 
 def _whole_number(row: Mapping[str, str | None], column: str) -> int:

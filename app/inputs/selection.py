@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from math import inf
 
 from trainlaw.datasets import Gpu, GpuCatalog
-from trainlaw.datasets.hardware.hypothetical import wanted_gpu
-from trainlaw.formulas import InputError
+from trainlaw.datasets.hardware.hypothetical import is_hypothetical, wanted_gpu
+from trainlaw.formulas import InputError, UnknownNameError
 from trainlaw.formulas.errors import shown, unknown_name
 
 _MEMORY = re.compile(r"(\d{1,6}(?:\.\d{1,3})?) ?(?:gb|gib)?", re.ASCII | re.IGNORECASE)
-_HOURS = re.compile(r"(\d{1,7}(?:\.\d{1,6})?) ?(h|d|min)", re.ASCII)
-_HOURS_PER_UNIT = {"h": 1.0, "d": 24.0, "min": 1 / 60}
+_HOURS = re.compile(
+    r"(\d{1,7}(?:\.\d{1,6})?) ?(?:(h|hours?)|(d|days?)|(w|weeks?)|(min|m|minutes?))", re.ASCII | re.IGNORECASE
+)
+_HOURS_PER_UNIT = (1.0, 24.0, 168.0, 1 / 60)
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class GpuSelection:
         A GPU whose memory or power is not known is within no limit on it. Raises UnknownNameError for an
         unknown GPU or vendor, InputError where no GPU is left.
         """
-        gpus = [wanted_gpu(name, catalog) for name in self.names] or rated_gpus(catalog)
+        gpus = named_gpus(self.names, catalog) or rated_gpus(catalog)
         vendors = {
             gpu.vendor.lower(): gpu.vendor for gpu in catalog.gpus if gpu.vendor and gpu.device == "GPU"
         }
@@ -68,6 +70,32 @@ def selection_of(
     )  # fmt: skip
 
 
+def named_gpus(texts: Sequence[str], catalog: GpuCatalog) -> list[Gpu]:
+    """Return the GPUs that texts name, each a GPU, several ("T4,V100"), or all that begin so ("A100").
+
+    Raises UnknownNameError as `GpuCatalog.find`.
+    """
+    found: dict[str, Gpu] = {}
+    for name in names_of(texts):
+        try:
+            named: Sequence[Gpu] = (wanted_gpu(name, catalog),)
+        except UnknownNameError:
+            named = catalog.variants(name)
+            if not named:
+                raise
+        found |= {gpu.gpu: gpu for gpu in named}
+    return list(found.values())
+
+
+def names_of(texts: Sequence[str]) -> tuple[str, ...]:
+    """Return the names in texts, several of which are separated by commas; a changed GPU is one name.
+
+    >>> names_of(["T4, V100", "T4 with 2x peak, 2x bandwidth"])
+    ('T4', 'V100', 'T4 with 2x peak, 2x bandwidth')
+    """
+    return tuple(name for text in texts for name in ((text,) if is_hypothetical(text) else parse_names(text)))
+
+
 def rated_gpus(catalog: GpuCatalog) -> list[Gpu]:
     """Return the GPUs and processors whose peak rate and bandwidth are known."""
     return [gpu for gpu in catalog.gpus if gpu.peak_fp32_flop_per_s > 0 and gpu.bandwidth_byte_per_s > 0]
@@ -86,15 +114,16 @@ def parse_memory(text: str, option: str) -> float:
 
 
 def parse_hours(text: str, option: str) -> float:
-    """Return the hours of a time such as "24h", "2d" or "90min"; InputError for any other text.
+    """Return the hours of a time such as "24h", "2 days" or "90min"; InputError for any other text.
 
-    >>> parse_hours("24h", "--within"), parse_hours("1.5d", "--within")
+    >>> parse_hours("24h", "--within"), parse_hours("1.5 days", "--within")
     (24.0, 36.0)
     """
     match = _HOURS.fullmatch(text.strip())
     if match is None or not float(match[1]):
         raise InputError(f"expected {option} as a time such as 24h, 2d or 90min, got {shown(text)}")
-    return float(match[1]) * _HOURS_PER_UNIT[match[2]]
+    (factor,) = (hours for hours, unit in zip(_HOURS_PER_UNIT, match.groups()[1:], strict=True) if unit)
+    return float(match[1]) * factor
 
 
 def whole_numbers(text: str, option: str) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """Formulas that come with trainlaw, by name, and which of them serves a pair of GPUs."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from trainlaw.formulas import Formula, load_formula
@@ -30,13 +30,17 @@ def _many_core_formula(model: str) -> Formula:
 BUILT_IN_FORMULAS: Mapping[str, Callable[[], Formula]] = {
     "built-in": lambda: load_formula(BUILT_IN),
     "layer": lambda: load_formula(LAYER_FORMULA),
-    **{name: partial(load_formula, _FOLDER / f"{name}.json") for name in (SCALING_FORMULA, "anchor")},
+    **{
+        name: partial(load_formula, _FOLDER / f"{name}.json")
+        for name in (SCALING_FORMULA, "anchor", "forward")
+    },
     **{name: partial(load_formula, path) for name, path in _pair_formula_paths().items()},
     "xeon-phi-a": lambda: _many_core_formula("a"),
     "xeon-phi-b": lambda: _many_core_formula("b"),
 }
 
 
+@cache
 def formula_named(name: str | Path | None) -> Formula | None:
     """Return the built-in formula of that name, None where there is none.
 

@@ -176,13 +176,15 @@ def _warnings(
     if groups > 1:
         found.append(
             f"the runs are on {groups} kinds of GPUs ({', '.join(gpus)}), and the factors are those of their "
-            "mean; calibrate one formula for each"
+            "mean; --gpu calibrates one formula for each"
         )
-    if len(precisions) > 1:
-        found.append(
-            f"the runs are in {', '.join(precisions)}, and the factors are those of their mean; --precision "
-            "calibrates one formula for each"
-        )
+    layouts = tuple(runs.frame["layout"].unique())
+    for values, option in ((precisions, "--precision"), (layouts, "--layout")):
+        if len(values) > 1:
+            found.append(
+                f"the runs are in {', '.join(values)}, and the factors are those of their mean; {option} "
+                "calibrates one formula for each"
+            )
     spread = float(np.sqrt(np.mean(np.log(ratios) ** 2)))
     if len(ratios) >= _LEAST_RUNS_FOR_SPREAD and spread > _CONTRADICTORY * RUN_DEVIATION:
         found.append(

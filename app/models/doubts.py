@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.models.builtin import BUILT_IN, formula_named
+from trainlaw.app.models.builtin import BUILT_IN, BUILT_IN_FORMULAS, formula_named
 from trainlaw.app.models.multi_gpu import exchange_seconds, multi_gpu_seconds
 from trainlaw.app.models.scopes import formula_rows
 from trainlaw.app.text.numbers import show_number, show_seconds
@@ -48,8 +48,11 @@ class Doubt:
 
 def law_seconds(runs: RunTable) -> np.ndarray:
     """Return the iteration times that the built-in formula gives, in s, (n_runs,); nan where it has none."""
-    law = load_formula(BUILT_IN)
+    law, trains = load_formula(BUILT_IN), _trains(runs)
     single = formula_rows(law, runs).predict(law)
+    if not trains.all():
+        forward = BUILT_IN_FORMULAS["forward"]()
+        single = np.where(trains, single, formula_rows(forward, runs).predict(forward))
     if not (runs.frame["n_gpus"] > 1).any():
         return single
     return multi_gpu_seconds(single, exchange_seconds(law, runs, formula_named("multi"), single))
@@ -71,7 +74,7 @@ def run_doubts(runs: RunTable, law_s: np.ndarray | None = None) -> tuple[Doubt, 
     whole += _of_table(logs[known & (most > _MOST_OF_RUN)], _MOST_OF_STRANGE)
     rows = () if whole else _of_runs(runs, logs, law_s)
     parts = [Doubt("times of the forward pass alone", tuple(forward.tolist()))] if len(forward) else []
-    return (*parts, *_of_repeats(runs), *whole, *rows)
+    return (*parts, *repeat_doubts(runs), *whole, *rows)
 
 
 def _most_of_runs(runs: RunTable) -> np.ndarray:
@@ -88,20 +91,29 @@ def _trains(runs: RunTable) -> np.ndarray:
 Table = TypeVar("Table", bound=MeasuredTable)
 
 
-def trusted(runs: Table, trust: bool = False) -> Table:
+def check_parts(runs: RunTable, forward: bool = False) -> None:
+    """Raise InputError for times of the forward pass alone, or (forward) for times of anything else."""
+    fit = _trains(runs) != forward
+    if not fit.all():
+        row = int(np.argmin(fit))
+        wanted, others = ("forward passes", "with") if forward else ("training iterations", "without")
+        raise InputError(
+            f"{runs.name}: expected times of {wanted}, got timed_parts "
+            f"{runs.frame['timed_parts'].iloc[row]} in row {row + 1}; leave out runs {others} a backward pass"
+        )
+
+
+def trusted(runs: Table, trust: bool = False, forward: bool = False) -> Table:
     """Return the runs; InputError where their times can hardly be right, unless the user trusts them.
 
-    Times of the forward pass alone are refused in any case; other tables than runs are not compared.
+    Times of the forward pass alone (forward: of all else) are refused in any case; other tables than runs are
+    not compared.
     """
     if not isinstance(runs, RunTable):
         return runs
-    if not _trains(runs).all():
-        row = int(np.argmin(_trains(runs)))
-        raise InputError(
-            f"{runs.name}: expected times of training iterations, got timed_parts "
-            f"{runs.frame['timed_parts'].iloc[row]} in row {row + 1}; leave out runs without a backward pass"
-        )
-    doubts = () if trust else run_doubts(runs)
+    check_parts(runs, forward)
+    # Their times are compared by the formula of forward passes, so that being one is no doubt.
+    doubts = () if trust else run_doubts(runs)[forward:]
     if doubts:
         texts = "; ".join(doubt.text for doubt in doubts)
         raise InputError(f"{runs.name}: {texts}: correct the times, or --trust them as they are")
@@ -145,15 +157,18 @@ def _of_runs(runs: RunTable, logs: np.ndarray, law_s: np.ndarray) -> Iterator[Do
         yield Doubt(f"times that can hardly be right ({examples})", tuple(places.tolist()))
 
 
-def _of_repeats(runs: RunTable) -> Iterator[Doubt]:
-    """Yield a doubt for the configuration whose repeats differ most, where they contradict each other."""
+def repeat_doubts(runs: RunTable, most: float = _MOST_OF_REPEATS) -> Iterator[Doubt]:
+    """Yield a doubt for the configuration whose repeats differ most, where they contradict each other.
+
+    most : factor between the slowest and the fastest from which on they do.
+    """
     frame = runs.frame.assign(seconds=runs.seconds)
     frame.index = pd.RangeIndex(len(frame))
     groups = frame.groupby([*_SERIES, "batch_per_gpu"], dropna=False, sort=False)["seconds"]
     ratio = (groups.transform("max") / groups.transform("min")).to_numpy()
-    if len(ratio) and ratio.max() > _MOST_OF_REPEATS:
+    if len(ratio) and ratio.max() > most:
         worst = frame.iloc[int(ratio.argmax())]
-        places = tuple(np.flatnonzero(ratio > _MOST_OF_REPEATS).tolist())
+        places = tuple(np.flatnonzero(ratio > most).tolist())
         yield Doubt(
             f"repeats contradict each other: {worst['cnn']}, batch {worst['batch_per_gpu']}, on "
             f"{worst['gpu']}, the slowest {show_number(float(ratio.max()), 3)} times as long as the fastest",

@@ -7,10 +7,10 @@ from math import exp, inf, log
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.models.doubts import law_seconds, run_doubts
+from trainlaw.app.models.doubts import law_seconds, repeat_doubts, run_doubts
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import RunTable
-from trainlaw.datasets.spreadsheets.answers import Answers, Issue, rows_of
+from trainlaw.datasets.spreadsheets.answers import Answers, Issue, choices, rows_of
 from trainlaw.datasets.spreadsheets.conversion import Imported
 from trainlaw.datasets.spreadsheets.headings import BATCH, GLOBAL_BATCH
 from trainlaw.datasets.spreadsheets.quantities import CANDIDATES, Unit, unit_choices
@@ -33,6 +33,8 @@ _FAR = 10.0
 _FITS_WELL = 1.4
 # A usual unit that fits within this factor is preferred to any rare one.
 _FITS_USUALLY = 1.8
+_MOST_OF_REPEATS = 1.28  # factor between times of the same configuration
+_OF_EPOCHS = tuple(Unit("epoch", seconds, False) for seconds in (1.0, 1e-3, 60.0, 3600.0))
 _SAME_UNIT = 0.02  # difference of two scores that decides nothing
 _BATCHES = (BATCH, "batch_per_gpu", GLOBAL_BATCH)
 # Mean deviation, ln, from which on two exchanged names are looked for, among at most so few names.
@@ -52,6 +54,10 @@ class Check:
         """Number of GPUs of each run, (n,)."""
         return self.made.frame["n_gpus"].to_numpy(dtype=np.float64)
 
+    @property
+    def _has_epochs(self) -> bool:
+        return any(unit is not None and unit.counted == "epoch" for unit in self.made.units)
+
     def deviations(self, unit: Unit | None = None) -> np.ndarray:
         """Return ln of measured over predicted, (n,), in the units of the file or in `unit`; nan if open."""
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -65,14 +71,15 @@ class Check:
         several = bool((self.n_gpus > 1).any())
         scores = [
             (_median(np.abs(self.deviations(unit))), unit if several else replace(unit, per_gpu=None))
-            for unit in CANDIDATES
+            for unit in (*CANDIDATES, *(_OF_EPOCHS if self._has_epochs else ()))
             if is_rate in (None, unit.is_rate)
         ]
         # A rare unit may fit by chance.
         usual = min((score for score, unit in scores if unit.text in unit_choices(several)), default=inf)
         best = usual if usual < log(_FITS_USUALLY) else min(score for score, _ in scores)
         unit = next(unit for score, unit in scores if score <= best + _SAME_UNIT)
-        return (unit if best < log(_FITS) else None), best
+        most = _FITS if unit.text in unit_choices(several) else _FITS_CLEARLY
+        return (unit if best < log(most) else None), best
 
 
 def checked_times(made: Imported, answers: Answers, law_s: np.ndarray | None = None) -> Imported:
@@ -80,15 +87,15 @@ def checked_times(made: Imported, answers: Answers, law_s: np.ndarray | None = N
 
     law_s : times by the formula where they are known, in s, (n,); None to predict them.
     """
-    if made.table is None or answers.trust:
+    # Times under a wrong heading say nothing.
+    if made.table is None or answers.trust or any(issue.kind == "columns" for issue in made.issues):
         return made
     check = _check(made, made.table) if law_s is None else Check(made, law_s)
     unknown = int((~np.isfinite(check.law_s)).sum())
     if unknown == len(made.rows):
-        return replace(
-            made, notes=(*made.notes, "the built-in formula has no time for these runs: not compared")
-        )
-    if any(unit is None for unit in made.units):
+        note = "the built-in formula has no time for these runs: not compared"
+        return replace(made, issues=(*made.issues, *_of_repeats(made)), notes=(*made.notes, note))
+    if any(unit is None for unit in made.units) or not np.isfinite(made.seconds()).any():
         return replace(made, issues=tuple(_with_unit(made.issues, check)))
     found = list(_doubts(check, answers))
     made = made if found else replace(made, issues=tuple(map(_with_decimal, made.issues)))
@@ -152,13 +159,30 @@ def _doubts(check: Check, answers: Answers) -> Iterable[Issue]:
     if column is not None:
         yield column
         return
+    if any(issue.options and issue.options[0][0] == "--precision" for issue in check.made.issues):
+        # What is odd in single rows may be their precision.
+        return
     rows = list(_of_rows(check, deviations))
-    yield from rows
-    if not rows and check.made.table is not None:
+    repeats = list(_of_repeats(check.made))
+    yield from (*rows, *repeats)
+    if not rows and not repeats and check.made.table is not None:
         for doubt in run_doubts(check.made.table, check.law_s):
             far = np.isin(np.arange(len(check.law_s)), doubt.places)
             text = f"{doubt.text}: correct them, or --trust them"
             yield Issue("times", text, rows_of(check.made.rows, far))
+
+
+def _of_repeats(made: Imported) -> Iterable[Issue]:
+    """Yield an issue for rows of the same configuration whose times contradict each other."""
+    # Rows with another issue, such as those of inference, may be the reason.
+    doubted = {row for issue in made.issues for row in issue.rows}
+    for doubt in repeat_doubts(made.table, _MOST_OF_REPEATS) if made.table else ():
+        where = tuple(dict.fromkeys(made.rows[place] for place in doubt.places))
+        if not doubted.intersection(where):
+            text = f"{doubt.text}: name the column in which they differ, or leave these rows out"
+            few = 2 * len(doubt.places) < len(made.rows)
+            skipped = ("--skip-rows", ",".join(map(str, where)))
+            yield Issue("times", text, where, (skipped, ("--trust",)) if few else ())
 
 
 def _of_column(check: Check, middle: float) -> Issue | None:
@@ -227,9 +251,12 @@ def _of_units(check: Check, deviations: np.ndarray) -> Issue | None:
         own = texts == text
         if 1 < own.sum() < len(texts) and _median(np.abs(deviations[own])) > log(MOST_FACTOR):
             said = f"half of the numbers in {text} are more than twice off the built-in formula"
-            return Issue(
-                "times", f"{said}: correct their unit, or --trust them", rows_of(check.made.rows, own)
-            )
+            # The unit of all others is that of these, too, where they fit it.
+            other = {unit for unit in check.made.units if unit is not None and unit.text != text}
+            fits = len(other) == 1 and _median(np.abs(check.deviations(*other)[own])) < log(_FITS_CLEARLY)
+            options = choices("--unit", [unit.text for unit in other]) if fits else ()
+            said += "; these look like the other ones" if fits else ": correct their unit, or --trust them"
+            return Issue("times", said, rows_of(check.made.rows, own), options)
     return None
 
 
@@ -248,11 +275,17 @@ def _of_exchanged(check: Check, deviations: np.ndarray) -> Issue | None:
         exchanged = frame.assign(**{name: frame[name].replace({low: high, high: low})})
         other = np.log(check.made.seconds() / law_seconds(RunTable(trial.name, exchanged, trial.facts)))
         if ordered.iloc[0] < 0 < ordered.iloc[-1] and np.nanmean(np.abs(other)) < own / 2:
-            text = (
-                f"{low} and {high} fit the built-in formula exchanged: correct the file, or --trust the times"
-            )
-            return Issue("times", text)
+            text = f"{low} and {high} fit the built-in formula exchanged: exchange them, or --trust the times"
+            return Issue("times", text, options=_exchange(check.made, name, str(low), str(high)))
     return None
+
+
+def _exchange(made: Imported, name: str, low: str, high: str) -> tuple[tuple[str, ...], ...]:
+    """Return the options that exchange two values of a column, () where its texts are not those values."""
+    pairs = [(text, high) for text in made.texts.get((name, low), ())]
+    pairs += [(text, low) for text in made.texts.get((name, high), ())]
+    words = [word for text, value in pairs for word in ("--value", f"{name}:{text}={value}")]
+    return (tuple(words), ("--trust",)) if words else ()
 
 
 def _of_rows(check: Check, deviations: np.ndarray) -> Iterable[Issue]:

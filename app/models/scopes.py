@@ -22,7 +22,16 @@ from trainlaw.datasets.features.feature import Feature, written_out
 from trainlaw.datasets.measurements.formula_rows import CnnLayers, FormulaRows, run_layers, run_rows
 from trainlaw.formulas import SCOPES, Expression, FeatureSpec, Formula, InputError
 from trainlaw.formulas.errors import check_name
-from trainlaw.formulas.scopes import CUSTOM, GPU_PAIR, LAYER, MEASURED_LAYER, MULTI_GPU, MULTI_GPU_RUN, RUN
+from trainlaw.formulas.scopes import (
+    CUSTOM,
+    FORWARD,
+    GPU_PAIR,
+    LAYER,
+    MEASURED_LAYER,
+    MULTI_GPU,
+    MULTI_GPU_RUN,
+    RUN,
+)
 
 _Output = TypeVar("_Output")
 
@@ -64,6 +73,7 @@ _FEATURES_ALONE = ScopeHandling({}, Inputs.FEATURES, is_predictable=False)
 SCOPE_HANDLING: Mapping[str, ScopeHandling] = MappingProxyType(
     {
         RUN: replace(_WHOLE_RUN, takes_names=True),
+        FORWARD: replace(_WHOLE_RUN, takes_names=True),
         LAYER: ScopeHandling(
             CNN_LAYER_FEATURES,
             Inputs.LAYERS,

@@ -23,7 +23,6 @@ from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
-from trainlaw.datasets.measurements.runs import USUAL_FABRIC
 from trainlaw.formulas import Constant, Expression, Formula, InputError, variables
 from trainlaw.formulas.printers import print_javascript
 from trainlaw.formulas.printers.javascript import JAVASCRIPT
@@ -71,8 +70,9 @@ _GIVEN = (
     "single_gpu_time_s", "added_s", "is_undefined", "gpu", "generation", "vendor", "precision", "is_tf32",
     "is_untrained_precision", "is_other_precision", "by_default", "layout", "has_layout", "has_host_launch",
     "n_cnn_notes", "cnn_notes", "rough", "input_size_px", "is_16_bit_float", "is_bf16",
-    "n_nodes", "is_usual_fabric", "algorithm", "ways", "is_scaled", "interval_factor", "has_interval",
-    "epochs", "iterations", "training", "price_per_hour", "has_price", "currency", "price_origin",
+    "measured", "has_measured", "n_nodes", "machine", "algorithm", "ways", "is_scaled",
+    "interval_factor", "has_interval", "epochs", "iterations", "training", "price_per_hour", "has_price",
+    "currency", "price_origin",
 )  # fmt: skip
 # What the page shows first; strings, as form fields and the link's fragment hold them.
 _FIRST = {
@@ -83,10 +83,10 @@ _FIRST = {
     "host-launch": "",
     "batch": "64",
     "gpus": "1",
-    "nodes": "1",
+    "nodes": "",
     "largest": "0",
     "link": "own",
-    "network": "ethernet-10g",
+    "network": "usual",
     "algorithm": "ring",
     "peak": "1",
     "bandwidth": "1",
@@ -183,7 +183,6 @@ def _facts(formula: Formula, used: set[str]) -> dict[str, Any]:
         "intervals": interval_rows(formula),
         "level": 100 * LEVEL,
         "rough": ROUGH_MEMORY,
-        "usualFabric": USUAL_FABRIC,
         "perNode": MOST_GPUS_PER_NODE,
         "gpuFacts": list(_gpu_facts(formula)),
         "first": _FIRST,

@@ -8,12 +8,18 @@ from typing import Any
 from trainlaw.app.answers.facts import gpu_facts, precision_facts
 from trainlaw.app.inputs.prices import EXAMPLE, read_prices
 from trainlaw.app.models.builtin import BUILT_IN_FORMULAS, SCALING_FORMULA
-from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows, precision_rows
+from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.datasets import built_in_gpus, link_table
+from trainlaw.datasets.cnns.names import cnn_names, cnn_spellings
+from trainlaw.datasets.cnns.zoo import zoo_entry
+from trainlaw.datasets.files.storage import read_data_rows
 from trainlaw.datasets.hardware.collectives import ALGORITHMS, FEATURE_OF_ALGORITHM, algorithm_indicator
+from trainlaw.datasets.hardware.instances import instances
 from trainlaw.datasets.hardware.possible import has_precision, link_family
 from trainlaw.datasets.hardware.precisions import PRECISIONS
+from trainlaw.datasets.hardware.servers import usual_server
+from trainlaw.datasets.measurements.nearest import FILE, LETTERS
 from trainlaw.formulas import Formula
 from trainlaw.validate.held_out_errors import BY_CNN, error_lines, intervals_of
 
@@ -27,13 +33,23 @@ def page_tables(formula: Formula, names: set[str], said: set[str]) -> dict[str, 
 
     names : base columns that the formula is made of. said : quantities and texts of the table of answers.
     """
+    cnns = _cnns(formula, names | said | _OF_CNN)
     precisions, scaling = precision_rows(), BUILT_IN_FORMULAS[SCALING_FORMULA]()
     peaks = {str(row["peak_column"]) for row in precisions.values()}
     return {
         "GPUS": _gpus(formula, names | peaks | _OF_GPU),
-        "CNNS": _cnns(formula, names | said | _OF_CNN),
-        "PRECISIONS": {name: {**row, **precision_facts(formula, name)} for name, row in precisions.items()},
+        "CNNS": cnns,
+        "PRECISIONS": {
+            name: {**row, "letter": LETTERS[name], **precision_facts(formula, name)}
+            for name, row in precisions.items()
+        },
         "LINKS": _links(),
+        "SPELLINGS": {
+            "gpu": built_in_gpus().spellings(),
+            "cnn": _cnn_spellings(cnns),
+        },
+        "MEASURED": _measured(),
+        "INSTANCES": {one.instance: one.gpus_per_node for one in instances() if one.gpus_per_node > 1},
         "ALGORITHMS": {
             name: {
                 "indicator": algorithm_indicator(FEATURE_OF_ALGORITHM[name]),
@@ -56,6 +72,8 @@ def _gpus(formula: Formula, names: set[str]) -> _Rows:
                 "lacks": [name for name in PRECISIONS if not has_precision(gpu, name)],
                 "own_link": gpu.gpu_link or gpu.host_link or "pcie3-x16",
                 "group": gpu.gpu_group,
+                "per_node": usual_server(gpu.gpu).gpus_per_node,
+                "fabric": usual_server(gpu.gpu).fabric,
                 "is_new": intervals_of(formula).is_new(gpu.generation),
                 **{name: value for name, value in facts.items() if isinstance(value, float) and value},
             }
@@ -67,6 +85,23 @@ def _cnns(formula: Formula, names: set[str]) -> _Rows:
     rows = _columns(cnn_rows(), names)
     seen = {line.name for line in error_lines(formula, BY_CNN)}
     return dict(sorted(rows.items(), key=lambda item: (item[1]["cnn_base"] not in seen, item[0].lower())))
+
+
+def _measured() -> dict[str, dict[str, str]]:
+    """Return the packed measured runs by CNN and GPU."""
+    found: dict[str, dict[str, str]] = {}
+    for row in read_data_rows(FILE):
+        found.setdefault(row["cnn"], {})[row["gpu"]] = row["runs"]
+    return found
+
+
+def _cnn_spellings(cnns: _Rows) -> dict[str, str]:
+    """Return the label of each CNN at its usual size by the CNN's names."""
+    usual = {
+        cnn: cnn_label(cnn, zoo_entry(cnn).input_size_px, zoo_entry(cnn).n_classes) for cnn in cnn_names()
+    }
+    known = {**{cnn: cnn for cnn in usual}, **cnn_spellings()}
+    return {name: usual[key] for name, key in known.items() if usual[key] in cnns}
 
 
 def _columns(table: Mapping[str, Mapping[str, Any]], names: set[str]) -> _Rows:

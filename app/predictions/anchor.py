@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from trainlaw.app.answers.said import evaluated
 from trainlaw.app.answers.table import NO_INTERVAL, WARNING, lines_of, within_reach
-from trainlaw.app.inputs.requests import Setup, one_run
+from trainlaw.app.inputs.requests import one_run
 from trainlaw.app.models.builtin import MEASURED_PAIR_GPUS, any_pair_formula, pair_formula
 from trainlaw.app.models.scopes import check_scope
 from trainlaw.app.text.numbers import show_percent, show_seconds, show_seconds_range
@@ -21,6 +21,7 @@ from trainlaw.datasets.features.pair_features import (
     grouped_seconds,
 )
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
+from trainlaw.datasets.measurements.runs import Setup
 from trainlaw.datasets.profiles.operations import operation_group
 from trainlaw.datasets.profiles.profile_files import OperationProfile
 from trainlaw.formulas import Formula, InputError, load_formula

@@ -10,27 +10,26 @@ from math import ceil, inf
 import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.prices import Prices
-from trainlaw.app.inputs.requests import DEFAULT_SETUP, Setup, configured_row, impossible
-from trainlaw.app.models.scopes import check_predictable
+from trainlaw.app.inputs.requests import DEFAULT_SETUP, configured_row, impossible
+from trainlaw.app.models.scopes import check_predictable, formula_rows
+from trainlaw.app.predictions.power import POWER_FACTOR, busy_share, mean_power_w
 from trainlaw.app.predictions.predict import run_answers
 from trainlaw.app.predictions.training import Training
 from trainlaw.datasets import CnnCounts, Gpu, GpuCatalog, RunTable
 from trainlaw.datasets.measurements.memory_fit import largest_batch
-from trainlaw.datasets.measurements.runs import unmeasured_runs
+from trainlaw.datasets.measurements.runs import Setup, unmeasured_runs
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.errors import check_name
 
 BATCHES = (32, 64, 128, 256)  # per GPU, where the user names none
-#: Share of its power limit that a GPU is taken to draw while it trains: an assumption, not a measurement.
-POWER_SHARE = 0.8
 #: Least share of the hours that a doubling of the GPUs saves where it pays; perfect scaling saves 0.5.
 LEAST_GAIN = 0.2
 _MOST_PLANS = 100_000
 # Rows of the table of answers that are columns of plans.
 _ANSWERS = (
     "time_s", "training_h", "training_low_h", "training_high_h", "cost", "cost_low", "cost_high",
-    "energy_kwh",
+    "energy_kwh", "energy_low_kwh", "energy_high_kwh", "image_j", "power_share", "spot_cost", "host_cost",
 )  # fmt: skip
 #: What plans may be ranked by, and the column of it.
 RANKINGS: Mapping[str, str] = {"cost": "cost", "hours": "training_h", "energy": "energy_kwh"}
@@ -40,15 +39,15 @@ RANKINGS: Mapping[str, str] = {"cost": "cost", "hours": "training_h", "energy": 
 class PlanOptions:
     """What plans may differ in, and what makes them acceptable.
 
-    counts : numbers of GPUs. gpus_per_node : GPUs of a machine. batches : per GPU, empty for `BATCHES`, or
-    the largest power of two where none of them fits. precisions : empty for PyTorch's default and, where the
-    hardware gains by it, mixed precision. setup : layout, links and so on. within_h, budget : limits of hours
-    and cost. surely : whether limits hold for the upper end of the interval. least_gain : as `LEAST_GAIN`.
-    power_share : as `POWER_SHARE`.
+    counts : numbers of GPUs. gpus_per_node : None for usual servers. batches : per GPU, empty for
+    `BATCHES`, or the largest power of two where none of them fits. precisions : empty for PyTorch's default
+    and, where the hardware gains by it, mixed precision. setup : layout, links and so on. within_h, budget
+    : limits of hours and cost. surely : whether limits hold for the upper end of the interval. least_gain :
+    as `LEAST_GAIN`. power_share : of its limit that a GPU draws, None for the law of `app.predictions.power`.
     """
 
     counts: tuple[int, ...] = (1, 2, 4, 8)
-    gpus_per_node: int = 8
+    gpus_per_node: int | None = None
     batches: tuple[int, ...] = ()
     precisions: tuple[str, ...] = ()
     setup: Setup = DEFAULT_SETUP
@@ -56,7 +55,7 @@ class PlanOptions:
     budget: float = inf
     surely: bool = False
     least_gain: float = LEAST_GAIN
-    power_share: float = POWER_SHARE
+    power_share: float | None = None
 
 
 DEFAULT_OPTIONS = PlanOptions()
@@ -149,7 +148,8 @@ def _rows(cnn: CnnCounts, gpus: list[Gpu], options: PlanOptions) -> tuple[list[d
             if key not in largest:
                 largest[key] = largest_batch(cnn, *key)
             setups = [_setup(options, precision, count) for count in options.counts]
-            setups = [setup for setup in setups if len(gpus) == 1 or not impossible(gpu, setup)]
+            if len(gpus) > 1 and any(impossible(gpu, setup) for setup in setups):
+                continue
             for batch in _batches(largest[key], options.batches):
                 rows += [configured_row(cnn, gpu, batch, setup) for setup in setups]
                 fitting += [largest[key]] * len(setups)
@@ -162,8 +162,8 @@ def _rows(cnn: CnnCounts, gpus: list[Gpu], options: PlanOptions) -> tuple[list[d
 
 
 def _setup(options: PlanOptions, precision: str, count: int) -> Setup:
-    nodes = ceil(count / options.gpus_per_node)
-    if count % nodes:
+    nodes = None if options.gpus_per_node is None else ceil(count / options.gpus_per_node)
+    if nodes and count % nodes:
         raise InputError(
             f"expected numbers of GPUs up to {options.gpus_per_node} or its multiples, got {count}; "
             "--gpus-per-node says how many a machine has"
@@ -193,17 +193,32 @@ def _answers(
     prices: Prices | None,
 ) -> pd.DataFrame:
     """Return a row per run with what the table of answers says of its time, hours, cost and energy."""
-    frame = runs.frame[["gpu", "n_gpus", "n_nodes", "batch_per_gpu", "precision"]]
+    frame = runs.frame[["gpu", "n_gpus", "n_nodes", "link", "network", "batch_per_gpu", "precision"]]
     per_node = frame["n_gpus"] // frame["n_nodes"]
-    keys = zip(frame["gpu"], per_node, strict=True)
+    keys = list(zip(frame["gpu"], per_node, strict=True))
+    tdp_w = frame["gpu"].map(lambda name: runs.facts.gpus.find(str(name)).tdp_w).to_numpy(dtype=float)
     others = {
-        "power_share": np.full(len(runs), options.power_share),
-        "tdp_w": frame["gpu"].map(lambda name: runs.facts.gpus.find(str(name)).tdp_w).to_numpy(dtype=float),
+        "power_share": _power_share(formula, runs, tdp_w, options),
+        "images": np.full(len(runs), training.images * training.epochs),
+        "tdp_w": tdp_w,
+        "power_factor": np.full(len(runs), 1.0 if options.power_share else POWER_FACTOR),
         "price_per_hour": np.array([prices.of(*key) if prices else np.nan for key in keys]),
+        "spot_per_hour": np.array([prices.spot_of(*key) if prices else np.nan for key in keys]),
+        "host_per_hour": np.array([prices.host_share(*key) if prices else np.nan for key in keys]),
     }
     columns = run_answers(formula, runs, scaling, training=training, others=others).columns
     is_measured = columns["is_unseen_vendor"] + columns["is_unseen_generation"] == 0
     return frame.assign(**{name: columns[name] for name in _ANSWERS}, is_measured=is_measured)
+
+
+def _power_share(formula: Formula, runs: RunTable, tdp_w: np.ndarray, options: PlanOptions) -> np.ndarray:
+    """Return the share of its power limit that each GPU draws, (n_runs,): as given, or by the law."""
+    if options.power_share is not None:
+        return np.full(len(runs), options.power_share)
+    # Gradients travel while the GPU works, so its share on one GPU serves for several.
+    seconds = formula_rows(formula, runs).predict(formula)
+    share: np.ndarray = mean_power_w(tdp_w, busy_share(formula, runs, seconds), tdp_w) / tdp_w
+    return share
 
 
 def _with_gains(frame: pd.DataFrame, options: PlanOptions) -> pd.DataFrame:

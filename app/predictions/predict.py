@@ -128,7 +128,7 @@ class Prediction:
     def __repr__(self) -> str:
         """Return the prediction in short."""
         warned = f", warnings: {len(self.warnings)}" if self.warnings else ""
-        time = " ".join(dict(self.figures)["iteration time"].split())
+        time = " ".join(self.figures[0][1].split())
         return f"<Prediction of {self._title}: {time}{warned}>"
 
     @property
@@ -178,6 +178,33 @@ def predict_runs(
             zip(runs.frame[list(_DESCRIBED)].itertuples(index=False, name=None), said, strict=True)
         )
     ]
+
+
+def predicted_blocks(
+    formula: Formula,
+    blocks: Iterable[RunTable],
+    scaling: Formula | None = None,
+    training: Training | None = None,
+    most: int | None = None,
+) -> Iterator[dict[str, list[Any]]]:
+    """Yield what outputs say of the configurations of each table: settings, answers and warnings by column.
+
+    The same as `predict_runs` says, without an object per row; arguments and errors as there. most : rows in
+    all, None for no limit.
+    """
+    left = inf if most is None else most
+    for runs in blocks:
+        answers = run_answers(formula, runs, scaling, training=training)
+        described = {
+            name: list(map(plain, runs.frame[name].to_numpy(dtype=object)))
+            for name, plain in _DESCRIBED.items()
+        }
+        said = {"notes": answers.sentences(NOTE), "warnings": answers.sentences(WARNING)}
+        found = {**described, **answers.published(), **said}
+        yield {name: values[: int(min(left, len(runs)))] for name, values in found.items()}
+        left -= len(runs)
+        if left <= 0:
+            return
 
 
 def run_answers(

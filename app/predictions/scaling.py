@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from trainlaw.app.inputs.requests import DEFAULT_SETUP, Setup, configured_row
+from trainlaw.app.inputs.requests import DEFAULT_SETUP, configured_row
 from trainlaw.app.inputs.resolve import known_gpus
 from trainlaw.app.models.multi_gpu import (
     EXCHANGE,
@@ -15,7 +15,8 @@ from trainlaw.app.models.multi_gpu import (
 from trainlaw.app.models.scopes import check_predictable, check_scope, formula_rows, handling
 from trainlaw.datasets import FEATURES, CnnCounts, Gpu, GpuCatalog, RunTable
 from trainlaw.datasets.features.feature import written_out
-from trainlaw.datasets.measurements.runs import unmeasured_runs
+from trainlaw.datasets.hardware.servers import usual_server
+from trainlaw.datasets.measurements.runs import Setup, unmeasured_runs
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import Constant, Formula, InputError, evaluate, substitute, variables
 from trainlaw.formulas.scopes import MULTI_GPU_RUN, RUN
@@ -86,7 +87,7 @@ def scaling_curve(
     batch: int,
     *,
     most: int = 256,
-    gpus_per_node: int = 8,
+    gpus_per_node: int | None = None,
     hidden_share: float = 0.0,
     scaling: Formula | None = None,
     setup: Setup = DEFAULT_SETUP,
@@ -94,11 +95,11 @@ def scaling_curve(
 ) -> tuple[ScalingPoint, ...]:
     """Return the scaling of a configuration from 1 to `most` GPUs, as `gpu_counts` lists them.
 
-    batch : images per GPU and iteration. hidden_share : of the textbook all-reduce that overlaps with the
-    backward pass, 0 to 1. scaling : formula for several GPUs, for the algorithms that it covers; None for the
-    textbook. setup : precision, link, fabric and algorithm. gpus : known GPUs.
-    The times are those of `trainlaw predict`. Raises InputError for a formula of layers, a share outside 0 to
-    1 or one together with a scaling formula, UnknownNameError for an unknown name.
+    batch : images per GPU and iteration. gpus_per_node : None for usual servers. hidden_share : of the
+    textbook all-reduce that overlaps with the backward pass, 0 to 1. scaling : formula for several GPUs,
+    for the algorithms that it covers; None for the textbook. setup : precision, link, fabric and algorithm.
+    gpus : known GPUs. The times are those of `trainlaw predict`. Raises InputError for a formula of layers,
+    a share outside 0 to 1 or one together with a scaling formula, UnknownNameError for an unknown name.
     """
     check_predictable(formula)
     check_scope(formula, RUN, MULTI_GPU_RUN)
@@ -108,7 +109,8 @@ def scaling_curve(
         raise InputError(
             "a scaling formula covers the overlap; use a hidden share with --scaling-formula textbook"
         )
-    counts = gpu_counts(most, gpus_per_node)
+    per_node = usual_server(gpu.gpu).gpus_per_node if gpus_per_node is None else gpus_per_node
+    counts = gpu_counts(most, per_node)
     rows = [
         configured_row(cnn, gpu, batch, replace(setup, n_gpus=n_gpus, n_nodes=n_nodes))
         for n_gpus, n_nodes in counts

@@ -9,11 +9,12 @@ import multiprocessing
 import platform
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from ctypes import c_bool, c_longlong
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any, TypedDict, TypeVar, cast
 from warnings import catch_warnings, filterwarnings
 
@@ -35,6 +36,7 @@ _SECONDS_TO_FIRST_WORKER = 60.0
 # What a search computes may change with these; with their versions equal, so are the results.
 _COMPARED = ("trainlaw", "numpy", "numba")
 _LOST = ("CancelledError", "FutureCancelledError", "CommClosedError")
+_SECONDS_TO_LOOK = 1.0  # after workers that died
 _SECONDS_TO_RETURN = 5  # of a dead worker; then another one is started
 _SETTINGS = {
     "distributed.scheduler.allowed-failures": _DEATHS_ALLOWED,
@@ -227,8 +229,7 @@ def _client(cluster: str) -> Iterator[Any]:
     """Give a client of the cluster, which ends with the block where it was started here."""
     distributed = optional_package("distributed", "cluster")
     dask = optional_package("dask", "cluster")
-    # What a lost scheduler or worker means is said in one line; distributed would add its tracebacks.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    _silence(("distributed", "asyncio", "tornado"))
     with dask.config.set(_SETTINGS), _started(cluster, distributed, dask) as address:
         try:
             client = distributed.Client(address, timeout=_SECONDS_TO_CONNECT, set_as_default=False)
@@ -244,6 +245,14 @@ def _client(cluster: str) -> Iterator[Any]:
             yield client
 
 
+def _silence(roots: tuple[str, ...]) -> None:
+    """Keep loggers from printing tracebacks: what a lost scheduler or worker means is said in one line."""
+    # Some loggers of distributed have levels and handlers apart from those of their parents.
+    for name in [*roots, *logging.root.manager.loggerDict]:
+        if name.partition(".")[0] in roots:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
 @contextmanager
 def _started(cluster: str, distributed: Any, dask: Any) -> Iterator[Any]:
     """Give the address of the cluster, or the cluster that the text asks to start."""
@@ -254,21 +263,49 @@ def _started(cluster: str, distributed: Any, dask: Any) -> Iterator[Any]:
         optional_package("cryptography", "cluster")
         try:
             # With temporary certificates: other users of this machine can connect to its ports, too.
-            workers = distributed.LocalCluster(
-                n_workers=number, threads_per_worker=1, dashboard_address="127.0.0.1:0", security=True
+            local = distributed.LocalCluster(
+                n_workers=0,
+                threads_per_worker=1,
+                dashboard_address="127.0.0.1:0",
+                security=True,
+                silence_logs=logging.CRITICAL,
             )
         except (OSError, RuntimeError, TimeoutError) as error:
-            raise TrainlawError(
-                f"--cluster {cluster}: a worker ended while it started ({type(error).__name__}); the same "
-                "command continues"
-            ) from None
-        with workers as local:
-            # A worker that dies while it starts is not started again unless a number is kept up.
-            local.adapt(minimum=number, maximum=number)
+            raise TrainlawError(f"--cluster {cluster}: the scheduler did not start: {error}") from None
+        with local, _kept_up(local, number):
             yield local
     else:
         with _queue(Path(cluster), dask) as jobs:
             yield jobs
+
+
+@contextmanager
+def _kept_up(local: Any, number: int) -> Iterator[None]:
+    """Keep a number of workers inside the block: one that dies while it starts is not renewed by dask."""
+    ended = Event()
+
+    async def renew() -> None:
+        for name, nanny in list(local.workers.items()):
+            if nanny.status.name in ("closed", "failed"):
+                del local.workers[name]
+        while len(local.worker_spec) < number:
+            local.worker_spec.update(local.new_worker_spec())
+        await local._correct_state()
+
+    def watch() -> None:
+        while not ended.is_set():
+            # It raises what ended a worker while it started; the next turn starts another one.
+            with suppress(Exception):
+                local.sync(renew)
+            ended.wait(_SECONDS_TO_LOOK)
+
+    watcher = Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
 
 
 def local_workers(cluster: str) -> int:

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
-from trainlaw.app.models.doubts import trusted
+from trainlaw.app.models.doubts import check_parts, trusted
 from trainlaw.app.studies.kinds import GPU_FOLDS, OWN_LIST, RUNS, STUDY_KINDS, StudyKind
-from trainlaw.datasets import DATASETS
+from trainlaw.datasets import DATASETS, RunTable
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.files.text_files import file_sha256, read_toml
+from trainlaw.formulas.scopes import FORWARD, RUN
 
 EVALUATIONS = 50_000  # per search, about 20 seconds on one core for the built-in table
 BASELINES = ("null_compute", "roofline", "nnls_path", "cf9", "hand_form", "constant")
@@ -202,9 +203,14 @@ def read_study_table(definition: StudyDefinition, trust: bool = False) -> Measur
             f"--gpu-file and --cnn-file are for runs in a file; the built-in table {definition.table!r} has "
             "its own GPUs and CNNs"
         )
-    read = STUDY_KINDS[definition.of].read
-    table: MeasuredTable = read(definition.table, Path(gpu_file) if gpu_file else None, map(Path, cnn_files))
-    return table if definition.table in DATASETS else trusted(table, trust)
+    kind = STUDY_KINDS[definition.of]
+    table: MeasuredTable = kind.read(
+        definition.table, Path(gpu_file) if gpu_file else None, map(Path, cnn_files)
+    )
+    is_forward = kind.scope == FORWARD
+    if isinstance(table, RunTable) and kind.scope in (RUN, FORWARD):
+        check_parts(table, is_forward)
+    return table if definition.table in DATASETS else trusted(table, trust, is_forward)
 
 
 def study_identity(definition: StudyDefinition, table: MeasuredTable) -> str:

@@ -11,8 +11,9 @@ halves 3 x 3 convolutions, an output is written and read about ten times in an i
 at 2.5 GB/s. What was tuned on which runs is said in docs/decisions/0008-what-was-tuned-on-what.md.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,9 @@ from trainlaw.app.studies.search import BracketSearch, evolved
 from trainlaw.datasets import TARGET, feature_specs
 from trainlaw.evolve import Bracket, Factor
 from trainlaw.evolve.settings import EXPONENTIAL
+from trainlaw.formulas import Expression, FeatureSpec
 from trainlaw.formulas.algebra.text import parse_text
+from trainlaw.formulas.scopes import RUN
 from trainlaw.validate.baselines.inputs import class_weights, rows_drawn
 
 _TEMPLATE = parse_text(
@@ -29,7 +32,7 @@ _TEMPLATE = parse_text(
 )
 
 
-def _software(channels_last: float, fused: float) -> tuple[Factor, Factor]:
+def software_factors(channels_last: float, fused: float) -> tuple[Factor, Factor]:
     """Return what software changes in 16 bits: expected exponents of NHWC and of fused NHWC kernels."""
     return (
         Factor("runs_channels_last", -1.5, 1.0, expected=channels_last, kind=EXPONENTIAL),
@@ -64,7 +67,7 @@ _SIMT = Bracket(
         Factor("dual_issue", -1.0, 0.0, expected=-0.6),
         Factor("cache_per_lane", -1.0, 0.0, expected=-0.8),
         # Transposing costs lanes; fused kernels need neither unfolded images nor their own copies.
-        *_software(0.3, -0.5),
+        *software_factors(0.3, -0.5),
     ),
     (
         "im2col_simt_s", "conv_input_simt_s", "grouped_conv_simt_s", "grouped_channels_last_simt_s",
@@ -80,7 +83,7 @@ _MEMORY = Bracket(
         ("other_normalization_cached_s", 3.0), ("optimizer_memory_s", 3.0),
     ),
     # Layout copies and separate normalisations move about half of the bytes.
-    (Factor("is_amd", 0.0, 2.5, expected=0.7, kind=EXPONENTIAL), *_software(-0.5, -0.7)),
+    (Factor("is_amd", 0.0, 2.5, expected=0.7, kind=EXPONENTIAL), *software_factors(-0.5, -0.7)),
     (
         "conv_own_cached_s", "light_own_cached_s", "parameter_memory_s", "is_amd",
         "runs_channels_last", "runs_fused",
@@ -103,16 +106,21 @@ _KERNELS = Bracket(
 )
 _COPY = Bracket("hole_copy", (("input_copy_s", 4.0),), (), ("input_copy_s",))
 BRACKETS = (_COMPUTE, _SIMT, _MEMORY, _DEPTHWISE, _KERNELS, _COPY)
-SKELETON_NAMES: tuple[str, ...] = tuple(
-    dict.fromkeys(
-        [
-            *(name for bracket in BRACKETS for name, _ in bracket.terms),
-            *(factor.feature for bracket in BRACKETS for factor in bracket.factors),
-            "host_s",
-            "least_time_s",
-        ]
-    )
-)
+
+
+#: What an iteration takes at least: the host's launches, and the products at the peak rate.
+FLOORS = ("host_s", "least_time_s")
+
+
+def names_of(brackets: Iterable[Bracket], floors: Iterable[str] = FLOORS) -> tuple[str, ...]:
+    """Return the features of a skeleton with these brackets and floors, each once."""
+    brackets = tuple(brackets)
+    terms = (name for bracket in brackets for name, _ in bracket.terms)
+    factors = (factor.feature for bracket in brackets for factor in bracket.factors)
+    return tuple(dict.fromkeys((*terms, *factors, *floors)))
+
+
+SKELETON_NAMES = names_of(BRACKETS)
 #: Formulas tried by a search that fills the skeleton, where all that is required is there from the start:
 #: 1,000 left the errors on held-out GPUs and architectures as they are.
 SKELETON_EVALUATIONS = 400
@@ -133,6 +141,10 @@ class SkeletonSearch(BracketSearch):
 
     usual_brackets = BRACKETS
     division_columns = ("source", "cnn_family")
+    template: ClassVar[Expression] = _TEMPLATE
+    target: ClassVar[FeatureSpec] = TARGET
+    scope: ClassVar[str] = RUN
+    floors: ClassVar[tuple[str, ...]] = FLOORS
 
     def fit(
         self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray, divisions: pd.DataFrame | None = None
@@ -143,7 +155,7 @@ class SkeletonSearch(BracketSearch):
         """
         settings = replace(
             self.settings,
-            template=_TEMPLATE,
+            template=self.template,
             brackets=self.brackets,
             islands=1,
             population=self.population_of(100),
@@ -153,10 +165,10 @@ class SkeletonSearch(BracketSearch):
             prior_weight=_PRIOR_WEIGHT,
             choice="most_stable",
         )
-        rows = rows_drawn(groups)
-        search = evolved(feature_specs(SKELETON_NAMES), TARGET, settings)
+        rows, names = rows_drawn(groups), names_of(self.usual_brackets, self.floors)
+        search = evolved(feature_specs(names), self.target, settings, self.scope)
         search.fit(
-            X[list(SKELETON_NAMES)].iloc[rows],
+            X[list(names)].iloc[rows],
             y[rows],
             groups[rows],
             sample_weight=class_weights(X.iloc[rows]),

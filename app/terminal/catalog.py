@@ -257,7 +257,8 @@ def listed_cnns(query: CnnQuery) -> pd.DataFrame:
 def _known_cnns() -> pd.DataFrame:
     columns = ["cnn", "cnn_base", "cnn_family", "input_size_px", "n_classes", "macs", "params"]
     others = pd.DataFrame([_row(find_cnn_counts(name)) for name in dense_names()])
-    return pd.concat([cnn_table()[columns], others[columns], timm_table()[columns]], ignore_index=True)
+    of_timm = (timm_table(later)[columns] for later in (False, True))
+    return pd.concat([cnn_table()[columns], others[columns], *of_timm], ignore_index=True)
 
 
 def _row(known: CnnCounts) -> dict[str, object]:

@@ -7,7 +7,6 @@ import numpy as np
 from trainlaw.app.explain.forms import equivalent_forms, rounded_formula
 from trainlaw.app.explain.sensitivity import MORE, Trend, elasticities, proved_raw_trends, proved_trends
 from trainlaw.app.explain.term_descriptions import TermWords, words_of_parts
-from trainlaw.app.inputs.requests import Setup
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.calibration import calibration_of
 from trainlaw.app.models.custom_inputs import describe_custom
@@ -18,6 +17,7 @@ from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
 from trainlaw.app.text.steps import OnStep, unseen
 from trainlaw.app.text.tables import Table, fitted_lines
 from trainlaw.datasets import RunTable
+from trainlaw.datasets.measurements.runs import Setup
 from trainlaw.formulas import SCOPES, Apply, Expression, Formula, load_formula, to_text, variables
 from trainlaw.formulas.algebra.expression import additive_terms
 from trainlaw.formulas.scopes import MULTI_GPU

@@ -1,6 +1,7 @@
 """Plans of a training as text, CSV, JSON and plot (SVG)."""
 
 import json
+import re
 import textwrap
 from math import inf, isfinite
 from typing import Any
@@ -20,6 +21,8 @@ _COLUMNS = {
     "gpu": "gpu",
     "n_gpus": "n_gpus",
     "n_nodes": "n_nodes",
+    "link": "link",
+    "network": "fabric",
     "batch_per_gpu": "batch_per_gpu",
     "precision": "precision",
     "time_s": "time_s",
@@ -29,6 +32,8 @@ _COLUMNS = {
     "cost": "cost_{currency}",
     "cost_low": "cost_low_{currency}",
     "cost_high": "cost_high_{currency}",
+    "spot_cost": "spot_cost_{currency}",
+    "host_cost": "host_cost_{currency}",
     "energy_kwh": "energy_kwh",
     "largest_batch": "largest_batch",
     "pays_to_gpus": "pays_to_gpus",
@@ -45,7 +50,7 @@ def plans_text(formula_said: str, plans: TrainingPlans, best: Prediction, most: 
     """
     sizes = plans.best_by_size()
     measured, others = sizes[sizes["is_measured"]], sizes[~sizes["is_measured"]]
-    lines = [formula_said, *_title(plans)]
+    lines = [formula_said, *_title(plans), _setup(plans, best)]
     if len(measured):
         lines.append(_table(plans, measured.head(most)))
     if len(others):
@@ -69,6 +74,13 @@ def _title(plans: TrainingPlans) -> list[str]:
     return [*lines, f"prices: {plans.prices.origin}; GPUs without a price are left out"]
 
 
+def _setup(plans: TrainingPlans, best: Prediction) -> str:
+    """Return what the first plan assumes, without titles so that it is one line, and what the others do."""
+    several = plans.frame["gpu"].nunique() > 1 and plans.frame["n_nodes"].max() > 1
+    others = "; other GPUs: their usual servers" if several else ""
+    return "first plan: " + re.sub(r"\b(setup: |link |fabric |layout )", "", best.notes[0]) + others
+
+
 def _currency(plans: TrainingPlans) -> str:
     return plans.prices.currency if plans.prices else ""
 
@@ -76,14 +88,20 @@ def _currency(plans: TrainingPlans) -> str:
 def _table(plans: TrainingPlans, rows: pd.DataFrame) -> str:
     header = ["GPUs", "batch", "time", f"{100 * LEVEL:g} % interval"]
     several = len(plans.options.counts) > 1
-    header += [f"cost, {_currency(plans)}"] * bool(plans.prices) + ["energy, kWh", "max batch"]
+    has_spot = bool(plans.prices and plans.prices.spot)
+    header += (
+        [f"cost, {_currency(plans)}"] * bool(plans.prices)
+        + ["spot"] * has_spot
+        + ["energy, kWh", "max batch"]
+    )
     header += ["pays"] * several
     most = max(plans.options.counts)
     cells = [
         [
             f"{row.n_gpus} x {row.gpu}", f"{row.batch_per_gpu} {row.precision}", show_hours(row.training_h),
             show_hours_range(row.training_low_h, row.training_high_h),
-            *([_figure(row.cost)] if plans.prices else []), _figure(row.energy_kwh), row.largest_batch,
+            *([_figure(row.cost)] if plans.prices else []), *([_figure(row.spot_cost)] if has_spot else []),
+            _figure(row.energy_kwh), row.largest_batch,
             *([f"to {row.pays_to_gpus}{'+' * (row.pays_to_gpus == most)}"] if several else []),
         ]
         for row in _records(rows)
@@ -128,8 +146,11 @@ def _notes(plans: TrainingPlans, best: Prediction) -> list[str]:
     options = plans.options
     least = f"{100 * options.least_gain:g} %"
     rule = f"pays: each doubling of the GPUs saves at least {least} of the hours (perfect: 50 %)"
+    first = plans.frame.iloc[0]
     energy = (
-        f"energy: an estimate, {100 * options.power_share:g} % of the GPUs' power limit; hosts not counted"
+        f"energy: {100 * first.power_share:.0f} % of the power limit; first plan "
+        f"{_figure(first.energy_low_kwh)} to {_figure(first.energy_high_kwh)} kWh, {first.image_j:.2g} J per "
+        "image; hosts not counted"
     )
     warnings = [
         textwrap.shorten(f"warning (first plan): {text}", min(terminal_width(), WIDTH), placeholder=" ...")
@@ -144,7 +165,7 @@ def _names(plans: TrainingPlans) -> dict[str, str]:
     return {
         name: title.format(currency=currency)
         for name, title in _COLUMNS.items()
-        if currency or not name.startswith("cost")
+        if currency or "cost" not in name
     }
 
 
@@ -161,8 +182,11 @@ def _cell(value: object) -> object:
     return "" if finite is None else finite
 
 
-def plans_json(formula_said: str, plans: TrainingPlans) -> str:
-    """Return the formula, the rule, and every plan within the limits with the columns of `plans_csv`."""
+def plans_json(formula_said: str, plans: TrainingPlans, best: Prediction) -> str:
+    """Return the formula, the rules, and every plan within the limits with the columns of `plans_csv`.
+
+    best : the prediction of the first plan, for its assumptions.
+    """
     names = _names(plans)
     rows = [
         {names[str(name)]: null_for_nan(value) for name, value in row.items()}
@@ -172,7 +196,8 @@ def plans_json(formula_said: str, plans: TrainingPlans) -> str:
         "formula": formula_said.removeprefix("formula: "), "cnn": plans.cnn.cnn,
         "images": plans.training.images, "epochs": plans.training.epochs, "ranked_by": plans.ranked_by,
         "prices": plans.prices.origin if plans.prices else None, "interval_level": LEVEL,
-        "least_gain": plans.options.least_gain, "power_share": plans.options.power_share,
+        "setup": _setup(plans, best), "least_gain": plans.options.least_gain,
+        "power_share": plans.options.power_share,
     }  # fmt: skip
     return json.dumps({**said, "plans": rows}, indent=1, allow_nan=False)
 

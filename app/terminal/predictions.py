@@ -2,24 +2,24 @@
 
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from math import isfinite
 
 from trainlaw.app.answers.facts import settings_text
-from trainlaw.app.inputs.requests import Setup
 from trainlaw.app.predictions.predict import Prediction
 from trainlaw.app.predictions.training import Training
+from trainlaw.app.text.csv import columns_as_csv
 from trainlaw.app.text.numbers import show_hours, show_number, show_percent, show_seconds, show_seconds_range
-from trainlaw.app.text.tables import Table, finite_json, fitted_lines, null_for_nan, terminal_width
+from trainlaw.app.text.tables import Table, finite_json, fitted_lines, terminal_width
 from trainlaw.datasets import Gpu
 from trainlaw.datasets.measurements.memory_fit import FITS
+from trainlaw.datasets.measurements.runs import Setup
 from trainlaw.formulas import Formula
 from trainlaw.validate.held_out_errors import LEVEL, OURS, held_out_kind, overall_error
 
 WIDTH = 100  # characters of a shortened warning, at most
 _MOST_WARNINGS = 4  # below a table
-#: Said below several predictions for which no precision was asked.
-DEFAULT_PRECISION = "precision: PyTorch's default on each GPU; or choose --precision fp32"
 
 
 def formula_line(formula: Formula, origin: str, scaling_origin: str = "") -> str:
@@ -48,8 +48,8 @@ def predictions_text(
         return fitted_lines(f"{formula_said}\n{_one(predictions[0])}")
     shown = predictions[:most]
     lines = [formula_said, *_many(shown, training), *_warning_lines(shown)]
-    if any(row.notes for row in shown):
-        lines.append(DEFAULT_PRECISION)
+    setups = list(dict.fromkeys(row.notes[0] for row in shown if row.notes))
+    lines += setups if len(setups) == 1 else [f"{setups[0]}; other rows: see --format csv"] if setups else []
     if len(shown) < len(predictions):
         lines.append(
             f"{len(shown)} of {len(predictions)}; --top {len(predictions)} shows all, --out x.csv too"
@@ -59,27 +59,45 @@ def predictions_text(
 
 def predictions_csv(predictions: Sequence[Prediction]) -> str:
     """Return a CSV text with one line per prediction; column names contain the units, nan is empty."""
-    rows = [_columns(row) for row in predictions]
-    cells = [[_csv_cell(value) for value in row.values()] for row in rows]
-    return Table.of([name for name in rows[0] if rows], cells).csv()
+    return columns_as_csv(_columns(predictions))
 
 
-def _columns(prediction: Prediction) -> dict[str, object]:
-    """Return the columns of a prediction: its configuration, the answers, notes and warnings."""
-    said = {"notes": prediction.notes, "warnings": prediction.warnings}
-    return {**prediction.configuration(), **prediction.values, **said}
-
-
-def _csv_cell(value: object) -> object:
-    if isinstance(value, tuple):
-        return "; ".join(map(str, value))
-    finite = null_for_nan(value)
-    return "" if finite is None else int(finite) if isinstance(finite, bool) else finite
+def _columns(predictions: Sequence[Prediction]) -> dict[str, list[object]]:
+    """Return the columns of predictions: their configurations, the answers, notes and warnings."""
+    rows = [
+        {**row.configuration(), **row.values, "notes": row.notes, "warnings": row.warnings}
+        for row in predictions
+    ]
+    return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
 
 
 def predictions_json(predictions: Sequence[Prediction]) -> str:
     """Return a JSON list with one object per prediction, with the columns of the CSV; nan becomes null."""
-    return finite_json([{**_columns(row), "interval_level": LEVEL} for row in predictions])
+    return columns_json(_columns(predictions))
+
+
+def columns_json(columns: Mapping[str, Sequence[object]]) -> str:
+    """Return the columns of predictions as a JSON list with an object per prediction."""
+    names = (*columns, "interval_level")
+    rows = zip(*columns.values(), repeat(LEVEL), strict=False)
+    return finite_json([dict(zip(names, row, strict=True)) for row in rows])
+
+
+def written_blocks(
+    blocks: Iterable[Mapping[str, Sequence[object]]], as_json: bool, counted: Callable[[int], None]
+) -> Iterator[str]:
+    """Yield the text of predictions that come in blocks of columns, as that of all at once.
+
+    as_json : a JSON list, otherwise CSV. counted : called with the number of predictions of each block.
+    """
+    for number, columns in enumerate(blocks):
+        counted(len(columns["time_s"]))
+        if as_json:
+            yield ("," if number else "[") + columns_json(columns)[1:-2]
+        else:
+            text = columns_as_csv(columns)
+            yield text.partition("\n")[2] if number else text
+    yield "\n]\n" if as_json else ""
 
 
 def _one(prediction: Prediction) -> str:
@@ -96,7 +114,9 @@ def _one(prediction: Prediction) -> str:
 def setup_text(setup: Setup, gpu: Gpu) -> str:
     """Return the precision, PyTorch's default on a GPU where none is given, and settings not the default."""
     precision = setup.precision or f"{gpu.default_precision} (PyTorch's default on this GPU)"
-    return ", ".join(filter(None, (precision, settings_text(vars(setup)))))
+    host = "" if setup.host_launch_s else f"host {show_seconds(gpu.usual_launch_s)} per layer"
+    parts = (precision, f"layout {setup.layout or 'nchw'}", host, settings_text(vars(setup)))
+    return ", ".join(filter(None, parts))
 
 
 def _many(predictions: Sequence[Prediction], training: Training | None) -> list[str]:

@@ -5,15 +5,19 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from trainlaw.app.studies.search import Signals
-from trainlaw.app.studies.searches import OnFit, OnStart
 from trainlaw.app.text.numbers import seconds_text
 from trainlaw.app.text.steps import OnStep, unseen
 from trainlaw.app.text.tables import terminal_width
 from trainlaw.validate import StudyProgress
 from trainlaw.validate.baselines import title_of
 from trainlaw.validate.held_out_errors import OURS
+
+if TYPE_CHECKING:
+    # `show` prints steps without the search engine, whose import takes as long as the rest of it.
+    from trainlaw.app.studies.search import Signals
+    from trainlaw.app.studies.searches import OnFit, OnStart
 
 _REFRESH_SECONDS = 0.3  # fast enough to look alive, too slow to cost time
 _LEAST_SHARE = 0.02  # of the work, before the time left is estimated
@@ -81,7 +85,7 @@ def shown_steps() -> Iterator[OnStep]:
 
 
 @contextmanager
-def shown_fits() -> Iterator[OnFit | None]:
+def shown_fits() -> Iterator["OnFit | None"]:
     """Yield what shows, on a terminal, the fits of a formula that is only evaluated, and the time left."""
     if not sys.stderr.isatty():
         yield None
@@ -95,7 +99,7 @@ def shown_fits() -> Iterator[OnFit | None]:
 
 
 @contextmanager
-def shown_progress() -> Iterator[tuple[OnStart, OnFit]]:
+def shown_progress() -> "Iterator[tuple[OnStart, OnFit]]":
     """Yield the two callbacks of a study, which report progress on standard error within the block."""
     if sys.stderr.isatty():
         with _bar() as callbacks:
@@ -104,11 +108,11 @@ def shown_progress() -> Iterator[tuple[OnStart, OnFit]]:
         yield _reported()
 
 
-def _reported() -> tuple[OnStart, OnFit]:
+def _reported() -> "tuple[OnStart, OnFit]":
     """The callbacks that print a line at the start, and one per fold."""
-    left, started = TimeLeft(), list[tuple[Signals, int]]()
+    left, started = TimeLeft(), list[tuple["Signals", int]]()
 
-    def on_start(signals: Signals, total: int) -> None:
+    def on_start(signals: "Signals", total: int) -> None:
         started.append((signals, total))
         print(f"evaluating {total:,} formulas", file=sys.stderr)
 
@@ -122,7 +126,7 @@ def _reported() -> tuple[OnStart, OnFit]:
 
 
 @contextmanager
-def _bar() -> Iterator[tuple[OnStart, OnFit]]:
+def _bar() -> "Iterator[tuple[OnStart, OnFit]]":
     # rich comes with typer, but only a terminal needs its tenth of a second.
     from rich.console import Console  # noqa: PLC0415
     from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415
@@ -137,12 +141,12 @@ def _bar() -> Iterator[tuple[OnStart, OnFit]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("searching", total=None, left=_ESTIMATING)
 
-        def watch(signals: Signals, total: int) -> None:
+        def watch(signals: "Signals", total: int) -> None:
             while not ended.wait(_REFRESH_SECONDS):
                 tried = signals.tried.value
                 bar.update(task, completed=tried, left=left.text(tried, total))
 
-        def on_start(signals: Signals, total: int) -> None:
+        def on_start(signals: "Signals", total: int) -> None:
             bar.update(task, total=total)
             threading.Thread(target=watch, args=(signals, total), daemon=True).start()
 

@@ -2,7 +2,8 @@
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
@@ -27,3 +28,37 @@ def rows_as_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     writer.writerow(list(map(inert, header)))
     writer.writerows([inert(cell) for cell in row] for row in rows)
     return buffer.getvalue()
+
+
+def columns_as_csv(columns: Mapping[str, Sequence[object]]) -> str:
+    """Return columns as CSV text, as `rows_as_csv`; empty where a number is not finite or a value is None.
+
+    Flags become 1 and 0, texts of a tuple are joined by semicolons.
+
+    >>> columns_as_csv({"name": ["=x", "y"], "fits": [True, False], "notes": [(), ("a", "b")]})
+    "name,fits,notes\\n'=x,1,\\ny,0,a; b\\n"
+    """
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(list(map(inert, columns)))
+    writer.writerows(zip(*map(_csv_cells, columns.values()), strict=True))
+    return buffer.getvalue()
+
+
+def _csv_cells(values: Sequence[object]) -> Sequence[object]:
+    """Return cells of a column; each different text is looked at once, since a file may have millions."""
+    kinds = set(map(type, values))
+    if kinds <= {int, type(None)}:
+        return values
+    if kinds <= {float, type(None)}:
+        return [value if isinstance(value, float) and isfinite(value) else None for value in values]
+    known = {(type(value), value): _csv_cell(value) for value in dict.fromkeys(values)}
+    return [known[type(value), value] for value in values]
+
+
+def _csv_cell(value: object) -> object:
+    if isinstance(value, tuple):
+        value = "; ".join(map(str, value))
+    if isinstance(value, float) and not isfinite(value):
+        return None
+    return int(value) if isinstance(value, bool) else inert(value)

@@ -12,7 +12,7 @@ from trainlaw.app.answers.table import FIGURE, PLACE, Line, lines_of, within_rea
 from trainlaw.app.models.calibration import calibration_of
 from trainlaw.app.models.settings import host_margin
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
-from trainlaw.app.workbook.choices import FIRST_EPOCHS, FIRST_NETWORK
+from trainlaw.app.workbook.choices import FIRST_EPOCHS
 from trainlaw.app.workbook.gpus import FIRST_IMAGES
 from trainlaw.app.workbook.model import (
     FIRST_BATCH,
@@ -26,16 +26,23 @@ from trainlaw.app.workbook.model import (
 from trainlaw.app.workbook.tables import is_known_generation
 from trainlaw.datasets import CnnCounts, built_in_gpus
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
-from trainlaw.datasets.measurements.runs import USUAL_FABRIC
 from trainlaw.formulas import Expression, InputError, variables
 from trainlaw.formulas.printers import excel_expression
 from trainlaw.validate.held_out_errors import intervals_of
 
 UNCLEAR = "not known"
 NAME = "Answers"
+SETUP = "setup"
 _HEADS = ("name", "value", "unit", "said", "number")
 _WIDTHS = (34, 24, 12, 110, 9)
 _FIRST = 4  # first row, counted from 0
+
+
+class Said(NamedTuple):
+    """The sentences of the first choice: those that may state all assumptions, and those that are said."""
+
+    setups: list[str]
+    others: list[str]
 
 
 class Given(NamedTuple):
@@ -51,10 +58,11 @@ def of_chosen_gpu(column: str) -> str:
     return f"INDEX({PREFIX}gpu_table,{row},{place})"
 
 
-def write_answers(book: BookPlan, model: Model) -> list[str]:
+def write_answers(book: BookPlan, model: Model) -> Said:
     """Write the sheet; return what it says for the first choice.
 
-    The names tl_said and tl_said_number are the sentences, empty where they are not said, and their count.
+    The names tl_said and tl_said_number are the sentences, empty where they are not said, and their count;
+    tl_setup are those that state all assumptions, of which one is said.
     """
     given = _given(model)
     lines = _lines(model, given)
@@ -71,7 +79,7 @@ def write_answers(book: BookPlan, model: Model) -> list[str]:
         places[name] = sheet.place(row, 1)
         row += 1
     first = row
-    said: list[str] = []
+    said, setups = list[str](), dict[int, str]()
     for line in lines:
         answer = line.answer
         if line.value is not None:
@@ -81,16 +89,20 @@ def write_answers(book: BookPlan, model: Model) -> list[str]:
             places[answer.name] = sheet.place(row, 1)
         else:
             text = found.text(line, 0)
-            said += [text] if text else []
+            is_setup = answer.name.startswith(SETUP)
+            setups |= {row: text} if is_setup else {}
+            said += [text] if text and not is_setup else []
             sheet.text(row, 0, answer.name)
             sheet.formula(row, 3, _sentence(line, places), text, "text")
-            count = f'IF(D{row + 1}="","",COUNTIF(D${first + 1}:D{row + 1},"?*"))'
-            sheet.formula(row, 4, count, float(len(said)) if text else "", "general")
+            count = f'IF(D{row + 1}="","",COUNT(E${first}:E{row})+1)'
+            if not is_setup:
+                sheet.formula(row, 4, count, float(len(said)) if text else "", "general")
         row += 1
     for name, column in (("said", "D"), ("said_number", "E")):
         book.names[f"{PREFIX}{name}"] = f"{quoted(NAME)}!${column}${first + 1}:${column}${row}"
+    book.names[PREFIX + SETUP] = f"{quoted(NAME)}!$D${min(setups) + 1}:$D${max(setups) + 1}"
     sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (_FIRST, 1), _FIRST - 1, True
-    return said
+    return Said([*setups.values()], said)
 
 
 def _write(sheet: SheetWriter, row: int, name: str, given: Given, unit: str = "") -> None:
@@ -175,9 +187,7 @@ def _given(model: Model) -> dict[str, Given]:
         "single_gpu_time_s": Given(f"{PREFIX}single_s", model.seconds),
         "added_s": Given(f"{PREFIX}all_reduce_s", 0.0),
         "n_nodes": Given(f"{PREFIX}n_nodes", 1.0),
-        "is_usual_fabric": Given(
-            f'IF({PREFIX}network="{USUAL_FABRIC}",1,0)', float(FIRST_NETWORK == USUAL_FABRIC)
-        ),
+        "machine": Given(_machine(), "1 GPU"),
         "is_undefined": Given(f"IF(ISNUMBER({PREFIX}time_s),0,1)", 0.0),
         "iterations": Given(f"{PREFIX}iterations", float(ceil(FIRST_IMAGES / FIRST_BATCH))),
         "epochs": Given(f"{PREFIX}epochs", FIRST_EPOCHS),
@@ -185,6 +195,16 @@ def _given(model: Model) -> dict[str, Given]:
     if model.scaling is not None:
         found["is_scaled"] = Given(f"{PREFIX}is_scaled", 1.0)
     return found | _gpu(model) | _precision(model) | _setting(model) | _cnn(run.facts.cnns[0])
+
+
+def _machine() -> str:
+    """Return the cell formula of GPUs, nodes and links as text, as `machine_text` has it."""
+    n, nodes, most = (f"{PREFIX}{name}" for name in ("n_gpus", "n_nodes", "largest_node"))
+    each = f'IF({most}>0,"at most "&{most},{n}/{nodes})&IF({n}>{nodes}," GPUs"," GPU")'
+    count = f'IF({nodes}=1,"1 node of ",FIXED({nodes},0)&" nodes of ")'
+    link = f'IF({n}>{nodes},", link "&{PREFIX}link_used,"")'
+    fabric = f'IF({nodes}>1,", fabric "&{PREFIX}network_used,"")'
+    return f'IF({n}=1,"1 GPU",{count}&{each}&{link}&{fabric})'
 
 
 def _gpu(model: Model) -> dict[str, Given]:
@@ -207,6 +227,7 @@ def _gpu(model: Model) -> dict[str, Given]:
         "is_unseen_vendor": f"IF(OR({known},{made}),0,1)",
         "is_unseen_generation": f"IF({known},0,IF({made},1,0))",
         "is_other_gpu": f"IF(OR({is_one}),0,1)" if calibrated else "0",
+        "is_one_die": f'IF(COUNTIF({of_chosen_gpu("remark")},"* die*")>0,1,0)',
         "has_slow_fp16": f'IF({of_chosen_gpu("has_fast_fp16")}&""="0",1,0)',
         "has_slow_bf16": f"IF(AND(ISNUMBER({bf16}),{bf16}<={fp32}),1,0)",
     }

@@ -17,10 +17,9 @@ from trainlaw.app.workbook.model import (
     Model,
     cell_name,
 )
-from trainlaw.app.workbook.tables import ANY_OTHER, HEADING, ORDERS, OWN_LINK
+from trainlaw.app.workbook.tables import ANY_OTHER, HEADING, ORDERS, OWN_LINK, USUAL_FABRIC
 
 FIRST_EPOCHS = 90.0
-FIRST_NETWORK = "ethernet-10g"
 MOST = 10_000_000  # of a batch, or a number of GPUs or nodes, as `configuration` has it
 _STYLES = {"%": "input_share"}
 _WHOLE, _COUNT, _SHARE, _FLAG, _POSITIVE = "whole", "count", "share", "flag", "positive"
@@ -153,7 +152,8 @@ def _of_gpu() -> list[Choice]:
 def _of_several_gpus() -> list[Choice]:
     n, nodes, hidden, most = (f"{PREFIX}{name}" for name in ("n_gpus", "n_nodes", "hidden", "largest_node"))
     several = _whole("n_gpus", "number of GPUs", 1.0, "each with its own batch", "GPUs")
-    spread = _whole("n_nodes", "number of nodes", 1.0, "the GPUs are spread evenly", "nodes")
+    spread = _whole("nodes", "number of nodes", math.nan, "empty: as many as usual servers are", "nodes")
+    spread = spread._replace(valid=f'IF({PREFIX}nodes="",TRUE,{spread.valid})')
     divides = f"IF(AND({spread.valid},{several.valid}),OR({most}<>0,MOD({n},{nodes})=0),FALSE)"
     fault = "enter a whole number of which the number of GPUs is a multiple"
     # The others hold at least one GPU each, and none more than the largest.
@@ -175,7 +175,7 @@ def _of_several_gpus() -> list[Choice]:
             kind=_COUNT,
         ),
         _listed("link", "link within a node", OWN_LINK, "for two or more GPUs", "Links"),
-        _listed("network", "fabric between nodes", FIRST_NETWORK, "for two or more nodes", "Links"),
+        _listed("network", "fabric between nodes", USUAL_FABRIC, "for two or more nodes", "Links"),
         _listed("algorithm", "all-reduce algorithm", FIRST_ALGORITHM, "for two or more GPUs"),
         _flag("is_bucketed", "gradients in buckets", 1.0, "0: each tensor alone"),
         Choice("hidden", title, 0.0, note, share, "enter a share from 0 to 100 %", "%", "", _SHARE),

@@ -337,7 +337,7 @@ def _option(kind: str, column: str) -> str:
 
 def _look_up(kind: str, column: str) -> str:
     """Return the cell formula of the chosen row of a table; column : cell formula of a column's name."""
-    chosen = f"{PREFIX}{kind}_used" if kind in ("link", "cnn") else f"{PREFIX}{kind}"
+    chosen = f"{PREFIX}{kind}_used" if kind in ("link", "network", "cnn") else f"{PREFIX}{kind}"
     row = f"MATCH({chosen},{PREFIX}{kind}s,0)"
     found = f"INDEX({PREFIX}{kind}_table,{row},MATCH({column},{PREFIX}{kind}_columns,0))"
     unknown = "1" if column == f'"{PEER}"' else f'"{UNKNOWN}"'

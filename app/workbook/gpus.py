@@ -405,7 +405,7 @@ def _add_speed_and_memory(table: GpuTable) -> None:
     def fits(row: int) -> str:
         held = table.fact("memory_bytes", row)
         word = fits_cell(f"({PREFIX}memory_least*1E9)", f"({PREFIX}memory_usual*1E9)", held)
-        return table.live(table.named(row), word)
+        return table.live(f'AND({table.named(row)},{PREFIX}entries="{ENTRIES}")', word)
 
     answers: list[float | str] = [*fits_words(*needs, table.facts("memory_bytes").tolist())]
     table.add(GpuColumn("fits", "fits in memory", "", "unit", fits, answers))
@@ -426,7 +426,7 @@ def _add_costs(table: GpuTable) -> None:
 
     def price(row: int) -> str:
         own = table.fact("price_usd_per_hour", row)
-        return f'IF(ISNUMBER({own}),{own},"")'
+        return f'IF(AND(ISNUMBER({own}),N({own})>=0),{own},"")'
 
     def cell(key: str, row: int) -> str:
         return table.cell(key, row)

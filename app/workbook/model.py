@@ -128,7 +128,7 @@ class Model:
     @cached_property
     def cells(self) -> dict[str, str]:
         """The defined names of base columns, features and numbers."""
-        return cell_names({*self.base_columns, *self.features, *self.numbers})
+        return cell_names(sorted({*self.base_columns, *self.features, *self.numbers}))
 
     @cached_property
     def feature_base_columns(self) -> tuple[str, ...]:

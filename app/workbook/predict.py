@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from trainlaw.app.models.lookup_tables import cnn_label, gpu_rows
 from trainlaw.app.sheets.plan import BookPlan, Chart, SheetWriter
-from trainlaw.app.workbook.answers import UNCLEAR, of_chosen_gpu
+from trainlaw.app.workbook.answers import SETUP, UNCLEAR, Said, of_chosen_gpu
 from trainlaw.app.workbook.choices import FIRST_EPOCHS, write_choices
 from trainlaw.app.workbook.gpus import FIRST_IMAGES, GpuRanking, memory_needed
 from trainlaw.app.workbook.model import (
@@ -32,11 +32,13 @@ from trainlaw.app.workbook.tables import (
     ORDERS,
     OWN_LINK,
     SPARE_ROWS,
+    USUAL_FABRIC,
     gpu_table_rows,
     interval_class,
     interval_factor,
     is_known_generation,
 )
+from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.memory_fit import FITS
 from trainlaw.formulas import Expression, variables
 from trainlaw.formulas.printers import excel_expression
@@ -105,7 +107,7 @@ class _Result(NamedTuple):
     expected: str = ""
 
 
-def write_predict(sheet: SheetWriter, model: Model, ranking: GpuRanking | None, said: Sequence[str]) -> None:
+def write_predict(sheet: SheetWriter, model: Model, ranking: GpuRanking | None, said: Said) -> None:
     """Write the sheet that `new_predict` added; other sheets refer to its cells by name.
 
     ranking : results for every GPU; None for a formula that is computed for the chosen GPU only. said : what
@@ -118,8 +120,8 @@ def write_predict(sheet: SheetWriter, model: Model, ranking: GpuRanking | None, 
     sheet.text(_TOP, 0, "Choose", "section")
     row, valid = write_choices(sheet, model, _TOP + 1)
     entries = _text("entries", f'IF({valid},"{ENTRIES}","{FAULTS}")', ENTRIES, "entries", ENTRIES)
-    row = _results(sheet, row + 1, "Prediction", _times(model))
-    row = _results(sheet, row + 1, "Warnings", [entries, *_warnings(said, model), *_check()])
+    row = _results(sheet, row + 1, "Prediction", [*_times(model), _setup(said.setups)])
+    row = _results(sheet, row + 1, "Warnings", [entries, *_warnings(said.others, model), *_check()])
     row = _results(sheet, row + 1, "Memory of each GPU", _memory(model))
     row = _results(sheet, row + 1, "Training", _costs(model, ranking)) + 1
     sheet.plan.frozen = (_TOP + 1, 0)
@@ -186,7 +188,9 @@ def _times(model: Model) -> list[_Result]:
             "result_short",
         ),
         _Result("", "efficiency", _live(alone), 1.0, "", "result_share", note),
+        _nodes_used(),
         _link_used(model),
+        _fabric_used(),
         _cnn_used(),
     ]
 
@@ -226,6 +230,26 @@ def _link_used(model: Model) -> _Result:
     return _Result("link_used", "link in use", f'IFERROR({link},"{UNCLEAR}")', first, "", "result_text", note)
 
 
+def _setup(setups: Sequence[str]) -> _Result:
+    """Return the line of all assumptions: of its sentences on sheet Answers one is not empty."""
+    cells = "&".join(f"INDEX({PREFIX}{SETUP},{number + 1})" for number in range(len(setups)))
+    return _text("what this assumes", cells, "".join(setups))
+
+
+def _nodes_used() -> _Result:
+    usual = f"ROUNDUP({PREFIX}n_gpus/{of_chosen_gpu('server_gpus')},0)"
+    nodes = f'IFERROR(IF({PREFIX}nodes="",{usual},{PREFIX}nodes),1)'
+    return _Result("n_nodes", "nodes in use", nodes, 1.0, "nodes", "result_count")
+
+
+def _fabric_used() -> _Result:
+    own = of_chosen_gpu("fabric")
+    fabric = f'IFERROR(IF({PREFIX}network="{USUAL_FABRIC}",{own},{PREFIX}network),"{UNCLEAR}")'
+    note = "applies to two or more nodes; sheet All GPUs uses these nodes and this fabric, too"
+    first = usual_server(FIRST_GPU).fabric
+    return _Result("network_used", "fabric in use", fabric, first, "", "result_text", note)
+
+
 def _cnn_used() -> _Result:
     """Return the row of sheet CNNs: that of the chosen CNN, or of the same CNN at the size entered."""
 
@@ -243,11 +267,11 @@ def _costs(model: Model, ranking: GpuRanking | None) -> list[_Result]:
     hours = model.seconds * steps / 3600.0
     count = f'IFERROR(ROUNDUP({PREFIX}images/({PREFIX}batch_per_gpu*{PREFIX}n_gpus),0),"")'
     own = of_chosen_gpu("price_usd_per_hour")
-    price = f'IFERROR(IF(ISNUMBER({own}),{own},"{NO_PRICE}"),"{UNCLEAR}")'
+    price = f'IFERROR(IF(AND(ISNUMBER({own}),N({own})>=0),{own},"{NO_PRICE}"),"{UNCLEAR}")'
     priced = f"{PREFIX}price_used"
     per_epoch = figure_cell("cost", training_h=f"{PREFIX}epoch_h", price_per_hour=priced)
     prices = f"GPUs!$B${HEAD + 2}:$B${HEAD + 1 + SPARE_ROWS}"
-    by = f'IF(AND({PREFIX}order="{ORDERS[0]}",COUNT({prices})>0),"{BY_COST}","{BY_TIME}")'
+    by = f'IF(AND({PREFIX}order="{ORDERS[0]}",COUNTIF({prices},">=0")>0),"{BY_COST}","{BY_TIME}")'
     factor = f"{PREFIX}interval_factor"
     both = f"AND(ISNUMBER({PREFIX}time_s),ISNUMBER({priced}))"
     with_interval = f"AND(ISNUMBER({PREFIX}cost),N({factor})>0)"
@@ -284,11 +308,12 @@ def _memory(model: Model) -> list[_Result]:
     how = f'IFERROR(IF({counted},"{ON_LAYERS}","{ROUGH}"),"{UNCLEAR}")'
     shown = f'IFERROR(IF({sold}="","{UNCLEAR}",{sold}/1E9),"{UNCLEAR}")'
     (word,) = fits_words(least, usual, [held])
+    said = f'IFERROR({fits},"{UNCLEAR}")'
     return [
         _need("memory_least", "minimum memory", MEMORY_NEEDS[0], least, LEAST_MEANING),
         _need("memory_usual", "total memory", MEMORY_NEEDS[1], usual, USUAL_MEANING),
         _Result("", "GPU memory", shown, held / _GB, "GB", "result_short", "as sold: 1 GB is 1e9 bytes"),
-        _text("fits in memory", f'IFERROR({fits},"{UNCLEAR}")', word, "", FITS),
+        _text("fits in memory", f'IF({PREFIX}entries="{ENTRIES}",{said},"{UNCLEAR}")', word, "", FITS),
         _text("basis of this estimate", how, ON_LAYERS),
     ]
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from trainlaw.app.answers.facts import precision_facts
+from trainlaw.app.inputs.prices import MOST_USD
 from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
@@ -12,6 +13,7 @@ from trainlaw.app.text.tables import Table
 from trainlaw.app.workbook.model import LAYOUTS, PREFIX, Model, cell_name
 from trainlaw.datasets import Gpu, built_in_gpus, link_table
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
+from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.formulas import Formula
 from trainlaw.validate.bootstrap import mean_interval
 from trainlaw.validate.held_out_errors import (
@@ -35,6 +37,7 @@ from xlsxwriter.utility import xl_col_to_name
 SPARE_ROWS = 1000  # rows that look-ups cover, so that the user can add rows
 HEAD = 3  # row of the header of each table
 OWN_LINK = "the GPU's own link"
+USUAL_FABRIC = "that of usual servers"
 NO_LINK = "pcie3-x16"  # for a GPU without a known link, as in `trainlaw.datasets.configuration`
 ANY_OTHER = "(any other)"  # the group with the default of a grouped constant
 ORDERS = ("cost where prices are entered, else time", "iteration time")
@@ -68,7 +71,7 @@ _UNITS: Mapping[str, str] = {
 
 
 def gpu_table_rows(formula: Formula) -> dict[str, dict[str, object]]:
-    """Return the rows of sheet GPUs by GPU: the price that the user enters, its link, its specifications.
+    """Return the rows of sheet GPUs by GPU: the price that the user enters, link, server, specifications.
 
     They are sorted by name, below a heading for each group: generations with training runs of the formula,
     without, and CPUs.
@@ -94,8 +97,9 @@ def gpu_table_rows(formula: Formula) -> dict[str, dict[str, object]]:
 
 
 def _with_link(gpu: Gpu, specifications: Mapping[str, object]) -> dict[str, object]:
-    link = gpu.gpu_link or gpu.host_link or NO_LINK
-    return {"price_usd_per_hour": math.nan, "link": link, **specifications}
+    link, server = gpu.gpu_link or gpu.host_link or NO_LINK, usual_server(gpu.gpu)
+    of_server = {"server_gpus": float(server.gpus_per_node), "fabric": server.fabric}
+    return {"price_usd_per_hour": math.nan, "link": link, **of_server, **specifications}
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
@@ -125,6 +129,7 @@ def write_gpus(book: BookPlan, formula: Formula) -> None:
             sheet.text(row, 0, name, "section")
         else:
             sheet.number(row, 1, math.nan, "input_money")
+            sheet.plan.limits[row, 1] = ("decimal", 0.0, MOST_USD)
 
 
 def write_cnns(book: BookPlan) -> None:
@@ -146,14 +151,14 @@ def write_links(book: BookPlan) -> None:
         }
         for scope in ("node", "network")
     }
-    own = {name: math.nan if name in NUMBERS_OF_LINK else "" for name in facts}
-    own["remark"] = "column link of sheet GPUs"
+    empty = {name: math.nan if name in NUMBERS_OF_LINK else "" for name in facts}
+    own, usual = ({**empty, "remark": f"column {name} of sheet GPUs"} for name in ("link", "fabric"))
     sheet = SheetWriter(book, "Links", ())
     sheet.title("Links", f"Rates in one direction, for large messages. {_ADD}")
     width = _look_up_table(sheet, "link", {OWN_LINK: own, **tables["node"]})
     sheet.text(HEAD - 1, 0, "within a node", "section")
     sheet.text(HEAD - 1, width + 1, "between nodes", "section")
-    _look_up_table(sheet, "network", tables["network"], width + 1)
+    _look_up_table(sheet, "network", {USUAL_FABRIC: usual, **tables["network"]}, width + 1)
 
 
 def _others(columns: Sequence[str]) -> list[str]:

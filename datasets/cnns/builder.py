@@ -1,6 +1,5 @@
 """A builder of CNNs: each call adds one layer, infers its shape and returns its position."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 
@@ -85,24 +84,6 @@ class CnnBuilder:
             learns_weights=int(learned),
         )
 
-    def depthwise(
-        self,
-        x: int,
-        kernel: Size,
-        stride: Size = 1,
-        *,
-        padding: Padding = "half",
-        dilation: Size = 1,
-        bias: bool = False,
-        learned: bool = True,
-    ) -> int:
-        """Add a depthwise convolution; `learned` as in `conv`."""
-        channels = self.channels(x)
-        return self.conv(
-            x, channels, kernel, stride, padding=padding, groups=channels, dilation=dilation, bias=bias,
-            learned=learned,
-        )  # fmt: skip
-
     def conv_transpose(
         self,
         x: int,
@@ -125,37 +106,6 @@ class CnnBuilder:
         fields |= {"pad_top": top, "pad_left": left, "groups": groups, "vector_parameters": channels * bias}
         return self._append("conv_transpose", (x,), (c, h, w), (channels, height, width), **fields)
 
-    def conv_bn(
-        self,
-        x: int,
-        channels: int,
-        kernel: Size,
-        stride: Size = 1,
-        *,
-        padding: Padding = "half",
-        groups: int = 1,
-        activation: str | None = "relu",
-        learned_per_channel: int = 2,
-    ) -> int:
-        """Add a convolution, its batch normalisation, and an activation unless that is None."""
-        x = self.batchnorm(
-            self.conv(x, channels, kernel, stride, padding=padding, groups=groups), learned_per_channel
-        )
-        return x if activation is None else self.activation(x, activation)
-
-    def depthwise_bn(
-        self,
-        x: int,
-        kernel: Size,
-        stride: Size = 1,
-        activation: str | None = "relu",
-        *,
-        padding: Padding = "half",
-    ) -> int:
-        """Add a depthwise convolution, its batch normalisation, and an activation unless that is None."""
-        x = self.batchnorm(self.depthwise(x, kernel, stride, padding=padding))
-        return x if activation is None else self.activation(x, activation)
-
     def dense(self, x: int, features: int, bias: bool = True) -> int:
         """Add a fully connected layer on the flattened input."""
         c, h, w = self.shape(x)
@@ -167,35 +117,15 @@ class CnnBuilder:
         """Add a layer of any kind that keeps the shape; `fields` are those of `Layer`."""
         return self._append(kind, (x,), self.shape(x), self.shape(x), **fields)
 
-    def batchnorm(self, x: int, learned_per_channel: int = 2) -> int:
-        """Add a batch normalisation; `learned_per_channel` is 2 with scale and shift, 1 with one of them."""
-        return self.elementwise(x, "batchnorm", vector_parameters=learned_per_channel * self.channels(x))
-
-    def layernorm(self, x: int) -> int:
-        """Add a layer normalisation over the channels, with scale and shift."""
-        return self.elementwise(x, "layernorm", vector_parameters=2 * self.channels(x))
-
     def activation(self, x: int, kind: str) -> int:
         """Add an activation or gate of a kind in `KINDS`."""
         if KINDS.get(kind) not in {"activation", "gate"}:
             raise InputError(f"expected an activation, got {kind!r}")
         return self.elementwise(x, kind)
 
-    def relu(self, x: int) -> int:
-        """Add a rectified linear unit."""
-        return self.activation(x, "relu")
-
     def softmax(self, x: int) -> int:
         """Add a softmax over the channels."""
         return self.activation(x, "softmax")
-
-    def dropout(self, x: int) -> int:
-        """Add a dropout."""
-        return self.elementwise(x, "dropout")
-
-    def lrn(self, x: int) -> int:
-        """Add a local response normalisation across channels."""
-        return self.elementwise(x, "lrn")
 
     def scale(self, x: int, learned: bool = False) -> int:
         """Add a multiplication by a constant, or by a learned number per channel."""
@@ -214,14 +144,6 @@ class CnnBuilder:
         return self._window(
             "average_pool", x, kernel, kernel if stride is None else stride, padding, ceil=ceil
         )
-
-    def global_average_pool(self, x: int) -> int:
-        """Add a mean over the whole image."""
-        return self.average_pool(x, self.shape(x)[1:], 1)
-
-    def adaptive_average_pool(self, x: int, side: int) -> int:
-        """Add a mean over windows of about equal size, so that the output is `side` pixels high and wide."""
-        return self.adaptive_pool(x, "average_pool", side, side)
 
     def adaptive_pool(self, x: int, kind: str, height: int, width: int) -> int:
         """Add a pooling over windows of about equal size to an output height and width, pixels."""
@@ -301,12 +223,6 @@ class CnnBuilder:
         x = self._layers[-count].inputs[0]
         del self._layers[-count:]
         return self.elementwise(x, kind)
-
-    def chain(self, x: int, count: int, block: Callable[[int], int]) -> int:
-        """Apply `block` `count` times, each to the output of the previous one."""
-        for _ in range(count):
-            x = block(x)
-        return x
 
     def _append(
         self, kind: str, inputs: tuple[int, ...], entering: Shape, leaving: Shape, **fields: int

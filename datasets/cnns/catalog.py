@@ -10,7 +10,7 @@ from trainlaw.datasets.cnns.counts import COUNTS, counts
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, MemoryPerSample, memory_per_sample
 from trainlaw.datasets.cnns.names import cnn_name
-from trainlaw.datasets.cnns.zoo import PREFIX, TIMM_COUNTS_FILE, build, zoo_entry
+from trainlaw.datasets.cnns.zoo import LATER_TIMM_COUNTS_FILE, PREFIX, TIMM_COUNTS_FILE, build, zoo_entry
 from trainlaw.datasets.files.storage import read_data_rows, read_data_table
 
 _COUNTS_FILE = "cnns.csv"
@@ -185,5 +185,8 @@ def keyed_cnn_counts(name: str, input_size_px: int | None = None, n_classes: int
     usual = zoo_entry(name)
     size = usual.input_size_px if input_size_px is None else input_size_px
     classes = usual.n_classes if n_classes is None else n_classes
-    file = TIMM_COUNTS_FILE if name.startswith(PREFIX) else _COUNTS_FILE
-    return _shipped(file, name, size, classes) or _counted(name, size, classes)
+    of_timm = name.startswith(PREFIX)
+    for file in (TIMM_COUNTS_FILE, LATER_TIMM_COUNTS_FILE) if of_timm else (_COUNTS_FILE,):
+        if found := _shipped(file, name, size, classes):
+            return found
+    return _counted(name, size, classes)

@@ -17,12 +17,21 @@ from trainlaw.formulas.errors import InputError, UnknownNameError, shown, unknow
 
 MAX_NAME_LENGTH = 200
 _MOST_LISTED = 8
+#: Beginnings of names of networks that are no CNNs, or no classifiers, by what they are.
+_TRANSFORMERS = re.compile(
+    r"llama|bert|roberta|gpt|mistral|qwen|t5|whisper|clip|dino|vit|deit|swin|transformer"
+)
+_OTHER_TASKS = re.compile(r"yolo|ssd|retinanet|fasterrcnn|maskrcnn|unet|deeplab|fcn|sam|stablediffusion|sdxl")
+_OWN = "your own network: --cnn net.onnx (or a table of its layers)"
 # The package of RegNet's authors; three of its CNNs differ from torchvision's of the same name.
 _AUTHORS = "pycls/"
 _PACKAGES = re.compile(
     r"^(?:hf[-_]hub:)?(torchvision(?:\.models)?|timm(?:\.models)?|pycls)[./:]", re.IGNORECASE
 )
+# Data that weights are trained on, at the end of a name.
+_TAGGED = re.compile(r"^in\d+k$")
 # ResNet with its stride in the 3x3 convolution, as torchvision and the zoo have it.
+_SHORT = re.compile(r"^eff(?:icient)?net(?!v2)")
 _VERSION = re.compile(r"(?<=\d)[\s_-]*\(?v1[._]5\)?$", re.IGNORECASE)
 
 
@@ -52,6 +61,13 @@ def cnn_names() -> tuple[str, ...]:
         The names as tables of runs hold them.
     """
     return tuple(sorted({*zoo_names(), *dense_names(), *timm_names()}))
+
+
+def cnn_spellings() -> dict[str, str]:
+    """Return names of torchvision and timm without a package, and the CNNs of other keys that they mean."""
+    renamed = {**_aliases("torchvision"), **_aliases("timm since 0.8")}
+    bare = {name.rpartition("/")[2]: names[0] for name, names in _by_joined_name().items() if len(names) == 1}
+    return {name: key for name, key in {**bare, **renamed}.items() if key and name != joined_name(key)}
 
 
 def cnn_key(text: str) -> str:
@@ -94,7 +110,8 @@ def cnn_name(text: str) -> str:
         return renamed[text]
     if timm := _timm_key(text):
         return timm
-    return _one(text, _by_joined_name().get(_joined(_VERSION.sub("", text)), ()))
+    bare = _SHORT.sub("efficientnet", _joined(_VERSION.sub("", text)))
+    return _one(text, _by_joined_name().get(bare, ()))
 
 
 @cache
@@ -135,9 +152,15 @@ def _timm_bare() -> frozenset[str]:
 
 def _timm_key(name: str) -> str:
     """The key of timm's CNN of that name, with or without the tag of its weights; empty if there is none."""
-    stem = name.partition(".")[0]
-    key = _aliases("timm since 0.8").get(stem, PREFIX + stem)
-    return key if key.removeprefix(PREFIX) in _timm_bare() else ""
+    words = name.partition(".")[0].split("_")
+    # The tag of the weights may follow an underscore: resnet50_a1_in1k.
+    shortest = 1 if _TAGGED.search(words[-1]) else len(words)
+    for length in range(len(words), shortest - 1, -1):
+        stem = "_".join(words[:length])
+        key = _aliases("timm since 0.8").get(stem, PREFIX + stem)
+        if key.removeprefix(PREFIX) in _timm_bare():
+            return key
+    return ""
 
 
 @cache
@@ -189,8 +212,21 @@ def _one(text: str, found: tuple[str, ...]) -> str:
         raise UnknownNameError(
             f"{shown(text)} may mean several CNNs: {listed}{more}; give one of them", found[:_MOST_LISTED]
         )
+    raise _unknown(text, found)
+
+
+def _unknown(text: str, found: tuple[str, ...]) -> UnknownNameError:
+    """Return the error for a name that no CNN has: what it is where that is known, else near names."""
+    key = joined_name(text)
+    if _TRANSFORMERS.match(key):
+        return UnknownNameError(f"{shown(text)} is a transformer; transformers are not modelled, only CNNs")
+    if _OTHER_TASKS.match(key):
+        return UnknownNameError(f"{shown(text)} is not built in; {_OWN}")
     known = (*found, *sorted(_zoo_keys()), *sorted(_timm_bare()))
-    raise unknown_name("CNN", text.lower(), dict.fromkeys(known))
+    error = unknown_name("CNN", text.lower(), dict.fromkeys(known))
+    if error.candidates:
+        return error
+    return UnknownNameError(f"unknown CNN {shown(text)}: `trainlaw cnn list` has all; {_OWN}")
 
 
 def _beginning_with(text: str) -> tuple[str, ...]:

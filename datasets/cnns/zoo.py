@@ -1,7 +1,7 @@
 """CNNs by name: their usual inputs and layers are shipped as text.
 
-The zoo's are written by `tools/zoo`, those of timm 0.6.12, with counts at the input sizes of its published
-benchmarks, by `tools/timm_models.py`.
+The zoo's are written by `tools/zoo`, those of timm 0.6.12 and later those of 1.0.22, with counts at the input
+sizes of its published benchmarks, by `tools/timm_models.py`.
 """
 
 from collections.abc import Mapping
@@ -19,6 +19,9 @@ from trainlaw.formulas.errors import InputError, check_name, unknown_name
 MAX_INPUT_PX = 8192
 MAX_CLASSES = 1_000_000
 TIMM_COUNTS_FILE = "cnns_timm.csv.gz"
+# CNNs, and sizes of those of the first file, that only benchmarks of forward passes have.
+LATER_TIMM_COUNTS_FILE = "cnns_timm1.csv.xz"
+_TIMM_LAYERS_FILES = ("cnns_timm_layers.txt.xz", "cnns_timm1_layers.txt.xz")
 # Names of timm's CNNs begin so: other packages use some of them for other layers.
 PREFIX = "timm/"
 
@@ -64,11 +67,13 @@ def _entries(purpose: str) -> Mapping[str, Entry]:
 @cache
 def _timm_entries() -> Mapping[str, Entry]:
     found: dict[str, Entry] = {}
-    for row in read_data_rows(TIMM_COUNTS_FILE):
-        size = int(row["input_size_px"])
-        # The smallest of the benchmarked sizes is the one that the CNN is trained with.
-        if row["cnn"] not in found or size < found[row["cnn"]].input_size_px:
-            found[row["cnn"]] = Entry(row["cnn_base"], row["cnn_family"], size, int(row["n_classes"]))
+    for file in (TIMM_COUNTS_FILE, LATER_TIMM_COUNTS_FILE):
+        first = dict(found)
+        for row in read_data_rows(file):
+            size, name = int(row["input_size_px"]), row["cnn"]
+            # The smallest of the benchmarked sizes is the one that the CNN is trained with.
+            if name not in first and (name not in found or size < found[name].input_size_px):
+                found[name] = Entry(row["cnn_base"], row["cnn_family"], size, int(row["n_classes"]))
     return MappingProxyType(dict(sorted(found.items())))
 
 
@@ -93,9 +98,12 @@ def timm_names() -> tuple[str, ...]:
     return tuple(_timm_entries())
 
 
-def timm_table() -> pd.DataFrame:
-    """Return the counts of timm's CNNs, one row per CNN and input size, as a new frame."""
-    return read_data_table(TIMM_COUNTS_FILE)
+def timm_table(later: bool = False) -> pd.DataFrame:
+    """Return the counts of timm's CNNs, one row per CNN and input size, as a new frame.
+
+    later : those that only benchmarks of forward passes have, else those of benchmarks of training.
+    """
+    return read_data_table(LATER_TIMM_COUNTS_FILE if later else TIMM_COUNTS_FILE)
 
 
 def zoo_entry(name: str) -> Entry:
@@ -159,8 +167,12 @@ def build(name: str, input_size_px: int | None = None, n_classes: int | None = N
         raise InputError(f"CNN {name!r}: expected an input size of 1 to {MAX_INPUT_PX} pixels, got {size}")
     if not 1 <= classes <= MAX_CLASSES:
         raise InputError(f"CNN {name!r}: expected 1 to {MAX_CLASSES} classes, got {classes}")
-    file = "cnns_timm_layers.txt.xz" if name.startswith(PREFIX) else "zoo_layers.txt.xz"
-    by_size = shipped_architectures(file)[name]
+    files = _TIMM_LAYERS_FILES if name.startswith(PREFIX) else ("zoo_layers.txt.xz",)
+    by_size = {
+        pixels: lines
+        for known in map(shipped_architectures, reversed(files))
+        for pixels, lines in known.get(name, {}).items()
+    }
     lines = by_size.get(str(size), by_size.get("any"))
     if lines is None:
         raise InputError(

@@ -9,6 +9,7 @@ figures, which the constants of a formula correct.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 import pandas as pd
@@ -19,6 +20,8 @@ from trainlaw.formulas.algebra.units import SECOND
 from trainlaw.formulas.features import FeatureSpec
 
 TARGET = FeatureSpec("time_s", "t", SECOND, "time of one training iteration", low=0.0)
+
+FORWARD_TARGET = replace(TARGET, meaning="time of one forward pass")
 
 #: Times of the skeleton: work at the rate of the precision, work outside tensor cores at the fp32 rate, and
 #: bytes through the level 2 cache.

@@ -54,7 +54,8 @@ def _sheet(sheet: ElementTree.Element, place: Path, max_rows: int) -> tuple[list
     for row in sheet.iter(f"{_TABLE}table-row"):
         cells: list[object] = []
         for cell in row:
-            value = _value(cell)
+            # What a merged cell covers may still be in the file, and is not seen.
+            value = None if cell.tag == f"{_TABLE}covered-table-cell" else _value(cell)
             right, down = (
                 int(cell.get(f"{_TABLE}number-{what}-spanned") or 1) for what in ("columns", "rows")
             )

@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import io
 import json
+import lzma
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -53,6 +54,13 @@ def read_data_file(name: str) -> bytes:
     return data
 
 
+def _unpacked(name: str) -> bytes:
+    data = read_data_file(name)
+    if name.endswith(".xz"):
+        return lzma.decompress(data)
+    return gzip.decompress(data) if name.endswith(".gz") else data
+
+
 def read_data_table(name: str, text_columns: tuple[str, ...] = ()) -> pd.DataFrame:
     """Return the shipped CSV table `name` as a new frame; an empty cell is a missing value.
 
@@ -62,8 +70,7 @@ def read_data_table(name: str, text_columns: tuple[str, ...] = ()) -> pd.DataFra
     """
     # "none" is a value in the schemas, so only an empty cell means missing.
     return pd.read_csv(
-        io.BytesIO(read_data_file(name)),
-        compression="gzip" if name.endswith(".gz") else None,
+        io.BytesIO(_unpacked(name)),
         keep_default_na=False,
         na_values=[""],
         dtype=dict.fromkeys(text_columns, str),
@@ -76,7 +83,5 @@ def read_data_rows(name: str) -> list[dict[str, str]]:
 
     Several times faster than `read_data_table` with `records`. Raises what `read_data_file` raises.
     """
-    data = read_data_file(name)
-    text = (gzip.decompress(data) if name.endswith(".gz") else data).decode("utf-8")
-    rows = csv.DictReader(io.StringIO(text, newline=""))
+    rows = csv.DictReader(io.StringIO(_unpacked(name).decode("utf-8"), newline=""))
     return [{column: value for column, value in row.items() if value} for row in rows]

@@ -11,13 +11,19 @@ import pandas as pd
 from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.files.mapping import joined_name
 from trainlaw.datasets.files.storage import read_data_rows
+from trainlaw.datasets.hardware.instances import find_instance, instances
 from trainlaw.formulas.errors import UnknownNameError, check_name, shown
 
 # Words that name the vendor, not the product; "Quadro", "RTX" and "Radeon" are part of the product name.
 _VENDOR_WORDS = re.compile(
-    r"\((?:r|tm|c)\)|[®™©]|\b(?:nvidia|amd|intel|geforce|tesla|corporation|graphics|gpu|processor|cpu)\b"
+    r"\((?:r|tm|c)\)|[®™©]|\b(?:nvidia|amd|intel|geforce|tesla|corporation|graphics|gpu|processor|cpu|colab|kaggle)\b"
 )
 _LISTING = re.compile(r"^\s*gpu\s*\d+\s*:|\(uuid:[^)]*\)")
+_NO_GPU = re.compile(
+    r"\b(tpu|trainium|trn\d|inferentia|inf\d|gaudi|ipu|cerebras|apple|m[1-4] (?:pro|max|ultra))",
+    re.IGNORECASE,
+)
+_MOST_VARIANTS = 10
 _HARD_STOPS = re.compile(r"laptop|notebook|mobile|max-?q|max q|\bmig\b|\bgrid\b|vgpu|virtual")
 _MEMORY = re.compile(r"(?<![a-z0-9.])(\d{1,6}(?:\.\d+)?)\s*(gib|gb|mib|mb|g)(?![a-z0-9])")
 # Product lines, which people leave out ("3090"), and endings that they leave out, too ("RTX 6000").
@@ -36,7 +42,8 @@ def name_key(text: str) -> str:
     >>> name_key("NVIDIA GeForce RTX 3090"), name_key("Tesla V100-SXM2-16GB")
     ('rtx3090', 'v100sxm2_16gb')
     """
-    return joined_name(_VENDOR_WORDS.sub(" ", _LISTING.sub(" ", text.lower())))
+    bare = _VENDOR_WORDS.sub(" ", _LISTING.sub(" ", text.lower()))
+    return joined_name(re.sub(r"\(\s*\)", " ", bare))
 
 
 def hard_stop(text: str) -> str:
@@ -289,7 +296,7 @@ class GpuCatalog:
     def find(self, text: str) -> Gpu:
         """Return the GPU that `text` names, as torch, nvidia-smi, the data sheet or people write it.
 
-        "3090" is the RTX 3090 and "P100 12GB" the only P100 of that size.
+        "3090" is the RTX 3090, "P100 12GB" the only P100 of that size, "g4dn.xlarge" the T4 that it has.
 
         Raises UnknownNameError, with near names, when no GPU or more than one has that name.
 
@@ -302,6 +309,9 @@ class GpuCatalog:
             raise UnknownNameError(f"expected the name of a GPU, got {shown(text)}")
         if name_key(text) in self._by_key:
             return self._by_key[name_key(text)]
+        instance = find_instance(text)
+        if instance and instance.gpu in self._by_name:
+            return self._by_name[instance.gpu]
         if hard_stop(text):
             reason = f"no {hard_stop(text)} variant is known, and it differs from the plain GPU"
             raise self._unknown(text, reason, self.near_names(text))
@@ -326,7 +336,28 @@ class GpuCatalog:
             text, "no single GPU has that name and memory", same or named or self.near_names(rest)
         )
 
+    def variants(self, text: str) -> tuple[Gpu, ...]:
+        """Return the GPUs of which a text is the common beginning, such as "A100"; none where it is a name.
+
+        >>> [gpu.gpu for gpu in built_in_gpus().variants("V100 SXM2")]
+        ['V100-SXM2-16GB', 'V100-SXM2-32GB']
+        """
+        names = self._continuing(text) if re.search(r"\d", text) and not hard_stop(text) else []
+        return tuple(self._by_name[name] for name in names) if 2 <= len(names) <= _MOST_VARIANTS else ()
+
+    def spellings(self) -> dict[str, str]:
+        """Return further texts that name a GPU and no other, each with that GPU: "4090", "g4dn.xlarge"."""
+        bare = {key: names[0] for key, names in self._by_bare_key.items() if len(names) == 1}
+        short = {key: gpus[0].gpu for key, gpus in self._by_key_without_memory.items() if len(gpus) == 1}
+        aliases = {alias: gpu.gpu for gpu in self.gpus for alias in gpu.aliases}
+        of_clouds = {one.instance: one.gpu for one in instances() if one.gpu in self._by_name}
+        return {**bare, **short, **aliases, **of_clouds}
+
     def _unknown(self, text: str, reason: str, names: list[str]) -> UnknownNameError:
+        if _NO_GPU.search(text):
+            return UnknownNameError(
+                f"{shown(text)} is no GPU, and only GPUs are modelled: list them with `trainlaw gpus list`"
+            )
         advice = "did you mean " + " or ".join(repr(name) for name in names) + "?" if names else ""
         said = "; ".join(part for part in (reason, advice or "list them with `trainlaw gpus list`") if part)
         return UnknownNameError(f"unknown GPU {shown(text)}: {said}", names)

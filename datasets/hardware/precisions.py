@@ -29,3 +29,18 @@ _ROWS = (
     Precision("unknown", 4.0, "peak_fp32_flop_per_s", "not stated; treated as fp32"),
 )
 PRECISIONS: Mapping[str, Precision] = MappingProxyType({row.precision: row for row in _ROWS})
+# How frameworks name them.
+_OTHERWISE: Mapping[str, str] = MappingProxyType(
+    {"float32": "fp32", "single": "fp32", "tensorfloat32": "tf32", "mixed": "amp", "mixed_float16": "amp"}
+    | {"float16": "fp16", "half": "fp16", "bfloat16": "bf16"}
+)
+
+
+def precision_name(text: str) -> str:
+    """Return the name of a precision that frameworks or people write otherwise; any other text as it is.
+
+    >>> precision_name("FP16"), precision_name("bfloat16"), precision_name("fp7")
+    ('fp16', 'bf16', 'fp7')
+    """
+    name = text.strip().lower()
+    return _OTHERWISE.get(name, name if name in PRECISIONS else text)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from trainlaw.datasets.hardware.gpus import Gpu, GpuCatalog, built_in_gpus
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.hardware.links import find_link, links
 from trainlaw.datasets.hardware.precisions import PRECISIONS
+from trainlaw.datasets.hardware.servers import Server, usual_server
 from trainlaw.datasets.measurements.stacks import stacks_of
 from trainlaw.datasets.tables.joins import Facts, RunJoin
 from trainlaw.datasets.tables.measured_table import MeasuredTable, frame_sha256
@@ -142,10 +144,42 @@ LAYOUTS, COMPILATIONS = (
     for column in ("layout", "compilation")
 )
 STACKS = _COLUMNS["stack"].allowed
-#: Fabric between nodes where none is stated.
-USUAL_FABRIC = "ethernet-10g"
 #: What `precision_stated` holds where no precision was asked for.
 BY_DEFAULT = "PyTorch's default"
+
+
+@dataclass(frozen=True)
+class Setup:
+    """How a configuration trains; None where the default holds.
+
+    precision : one of `PRECISIONS`; by default PyTorch's for convolutions on the GPU, tf32 or fp32.
+    n_gpus, n_nodes : the first is a multiple of the second; 1, and as many as the GPU's usual servers
+    are. link : within a node, by default that of the GPU, which the beginning of its name also selects
+    ("nvlink2" on a V100). fabric : between nodes, by default that of usual servers with the GPU.
+    algorithm : of the collective, a ring by default. timed_parts : phases that the time includes, one of
+    `TIMED_PARTS`; the whole iteration by default. layout, compilation : one of `LAYOUTS` and of
+    `COMPILATIONS`, by default nchw and eager. tuned : whether training runs in a vendor's container with
+    fused kernels. host_launch_s : time that the host needs to launch the kernels of one layer, in
+    seconds; not known by default. allocation : GPUs of each node, such as "4,2,1", in place of both
+    numbers. bucketed : whether gradients are reduced in buckets of about 25 MB, as PyTorch does by
+    default; otherwise tensor by tensor. stack : kernels of 16-bit convolutions, one of `STACKS`; by
+    default what layout, compilation and `tuned` imply.
+    """
+
+    precision: str | None = None
+    n_gpus: int | None = None
+    n_nodes: int | None = None
+    link: str | None = None
+    fabric: str | None = None
+    algorithm: str | None = None
+    timed_parts: str | None = None
+    layout: str | None = None
+    compilation: str | None = None
+    tuned: bool | None = None
+    host_launch_s: float | None = None
+    allocation: str | None = None
+    bucketed: bool | None = None
+    stack: str | None = None
 
 
 def configuration(
@@ -156,20 +190,9 @@ def configuration(
     precision: str | None = "fp32",
     input_size_px: int | None = None,
     n_classes: int | None = None,
-    n_gpus: int = 1,
-    n_nodes: int = 1,
-    link: str | None = None,
     network: str | None = None,
-    algorithm: str | None = None,
-    allocation: str | None = None,
-    bucketed: bool = True,
-    timed_parts: str = "forward+backward+optimizer",
-    layout: str = "nchw",
-    compilation: str = "eager",
-    tuned: bool = False,
-    host_launch_s: float | None = None,
-    stack: str | None = None,
     gpus: GpuCatalog | None = None,
+    **setup: Any,
 ) -> RunTable:
     """Return the run table of one unmeasured configuration; its `time_s` is nan.
 
@@ -185,29 +208,12 @@ def configuration(
         One of `PRECISIONS`; None for PyTorch's default for convolutions on the GPU, tf32 or fp32.
     input_size_px, n_classes : int, optional
         Side of the square image in pixels, and classes; those usual for the CNN by default.
-    n_gpus, n_nodes : int
-        Numbers of GPUs and of nodes; the first is a multiple of the second.
-    link, network : str, optional
-        Link within a node, by default that of the GPU, which the beginning of its name also selects
-        ("nvlink2" on a V100); fabric between nodes, by default 10 Gbit/s Ethernet.
-    algorithm : str, optional
-        Collective algorithm; a ring by default.
-    allocation : str, optional
-        GPUs of each node, such as "4,2,1", in place of `n_gpus` and `n_nodes`.
-    bucketed : bool
-        Whether gradients are reduced in buckets of about 25 MB, as PyTorch does; otherwise tensor by tensor.
-    timed_parts : str
-        Phases that the time includes, one of `TIMED_PARTS`.
-    layout, compilation : str
-        Order of the dimensions of activations, one of `LAYOUTS`, and compiler, one of `COMPILATIONS`.
-    tuned : bool
-        Whether training runs in a vendor's container with fused kernels.
-    host_launch_s : float, optional
-        Time that the host needs to launch the kernels of one layer, in seconds; not known by default.
-    stack : str, optional
-        Kernels of 16-bit convolutions, one of `STACKS`; by default what layout, compilation, `tuned` imply.
+    network : str, optional
+        Fabric between nodes; that of usual servers with the GPU by default.
     gpus : GpuCatalog, optional
         Known GPUs; the shipped ones by default.
+    **setup : object
+        The other fields of `Setup`, such as `n_gpus=8` or `layout="channels_last"`.
 
     Returns
     -------
@@ -229,12 +235,7 @@ def configuration(
     catalog = gpus or built_in_gpus()
     chosen = gpu if isinstance(gpu, Gpu) else wanted_gpu(gpu, catalog)
     known = _counted(cnn, input_size_px, n_classes)
-    row = configuration_row(
-        known, chosen, batch_per_gpu, precision=precision, n_gpus=n_gpus, n_nodes=n_nodes, link=link,
-        network=network, algorithm=algorithm, allocation=allocation, bucketed=bucketed,
-        timed_parts=timed_parts, layout=layout, compilation=compilation, tuned=tuned,
-        host_launch_s=host_launch_s, stack=stack,
-    )  # fmt: skip
+    row = configuration_row(known, chosen, batch_per_gpu, Setup(precision, fabric=network, **setup))
     return unmeasured_runs("configuration", [row], Facts(catalog.with_gpu(chosen), (known,)))
 
 
@@ -243,40 +244,23 @@ def unmeasured_runs(name: str, rows: Iterable[Mapping[str, object]], facts: Fact
     return RunTable(name, with_defaults(pd.DataFrame(list(rows))), facts)
 
 
-def configuration_row(
-    cnn: CnnCounts,
-    gpu: Gpu,
-    batch_per_gpu: int,
-    *,
-    precision: str | None = None,
-    n_gpus: int = 1,
-    n_nodes: int = 1,
-    link: str | None = None,
-    network: str | None = None,
-    algorithm: str | None = None,
-    allocation: str | None = None,
-    bucketed: bool = True,
-    timed_parts: str = "forward+backward+optimizer",
-    layout: str = "nchw",
-    compilation: str = "eager",
-    tuned: bool = False,
-    host_launch_s: float | None = None,
-    stack: str | None = None,
-) -> dict[str, object]:
-    """Return the row of one unmeasured configuration by column; arguments and errors as `configuration`."""
-    n_gpus, n_nodes, spread = _spread(n_gpus, n_nodes, allocation)
-    _check_counts(batch_per_gpu, n_gpus, n_nodes, spread)
-    used_precision = precision or gpu.default_precision
-    check_name("precision", used_precision, PRECISIONS)
-    check_name("algorithm", algorithm or "ring", ALGORITHMS)
+def configuration_row(cnn: CnnCounts, gpu: Gpu, batch_per_gpu: int, setup: Setup) -> dict[str, object]:
+    """Return the row of one unmeasured configuration by column; raises as `configuration`."""
+    server = usual_server(gpu.gpu)
+    n_gpus, n_nodes, spread = _spread(setup, server)
+    check_counts(batch_per_gpu, n_gpus, n_nodes, spread)
+    timed_parts = setup.timed_parts or "forward+backward+optimizer"
+    layout, compilation = setup.layout or "nchw", setup.compilation or "eager"
+    precision, algorithm = setup.precision or gpu.default_precision, setup.algorithm or "ring"
+    check_name("precision", precision, PRECISIONS)
+    check_name("algorithm", algorithm, ALGORITHMS)
     check_name("timed parts", timed_parts, TIMED_PARTS)
     check_name("layout", layout, LAYOUTS)
     check_name("compilation", compilation, COMPILATIONS)
-    if stack is not None:
-        check_name("stack", stack, STACKS)
-    _check_host_launch(host_launch_s)
-    used_link = "none" if n_gpus == n_nodes else _link_name(gpu, link)
-    used_network = "none" if n_nodes == 1 else network or USUAL_FABRIC
+    check_name("stack", STACKS[0] if setup.stack is None else setup.stack, STACKS)
+    _check_host_launch(setup.host_launch_s)
+    used_link = "none" if n_gpus == n_nodes else _link_name(gpu, setup.link)
+    used_network = "none" if n_nodes == 1 else setup.fabric or server.fabric
     return {
         "gpu": gpu.gpu,
         "cnn": cnn.cnn,
@@ -287,18 +271,18 @@ def configuration_row(
         "n_nodes": n_nodes,
         "link": find_link(used_link).link,
         "network": find_link(used_network).link,
-        "algorithm": "none" if n_gpus == 1 else algorithm or "ring",
+        "algorithm": "none" if n_gpus == 1 else algorithm,
         "allocation": spread,
-        "bucketed": int(bucketed),
-        "precision_stated": precision or BY_DEFAULT,
-        "precision": used_precision,
+        "bucketed": int(setup.bucketed is not False),
+        "precision_stated": setup.precision or BY_DEFAULT,
+        "precision": precision,
         "timed_parts": timed_parts,
         "time_s": math.nan,
         "layout": layout,
         "compilation": compilation,
-        "tuned": int(tuned),
-        "host_launch_s": math.nan if host_launch_s is None else host_launch_s,
-        "stack": stack,
+        "tuned": int(bool(setup.tuned)),
+        "host_launch_s": math.nan if setup.host_launch_s is None else setup.host_launch_s,
+        "stack": setup.stack,
         "n_repeats": 0,
         "source": "configuration",
     }
@@ -324,16 +308,18 @@ def _check_host_launch(seconds: float | None) -> None:
         raise InputError(f"expected host_launch_s as {column.expected}, got {shown(seconds)}")
 
 
-def _spread(n_gpus: int, n_nodes: int, allocation: str | None) -> tuple[int, int, str]:
+def _spread(setup: Setup, server: Server) -> tuple[int, int, str]:
     """Return the numbers of GPUs and nodes, and the allocation as the column has it.
 
     Raises InputError where the numbers contradict the allocation.
     """
+    n_gpus, n_nodes, allocation = setup.n_gpus, setup.n_nodes, setup.allocation
+    n_gpus = 1 if n_gpus is None else n_gpus
     if allocation is None or allocation == EVEN:
-        return n_gpus, n_nodes, EVEN
+        return n_gpus, server.nodes_of(n_gpus) if n_nodes is None else n_nodes, EVEN
     parts = gpus_of_nodes(allocation)
     for what, given, found in (("GPUs", n_gpus, sum(parts)), ("nodes", n_nodes, len(parts))):
-        if given not in (1, found):
+        if given not in (None, 1, found):
             raise InputError(
                 f"the allocation {allocation} has {found} {what}, got {given}; leave the number out"
             )
@@ -341,7 +327,8 @@ def _spread(n_gpus: int, n_nodes: int, allocation: str | None) -> tuple[int, int
     return sum(parts), len(parts), spread
 
 
-def _check_counts(batch_per_gpu: int, n_gpus: int, n_nodes: int, allocation: str) -> None:
+def check_counts(batch_per_gpu: int, n_gpus: int = 1, n_nodes: int = 1, allocation: str = EVEN) -> None:
+    """Raise InputError for numbers of images, GPUs or nodes that no run has."""
     for name, value in (("batch_per_gpu", batch_per_gpu), ("n_gpus", n_gpus), ("n_nodes", n_nodes)):
         if not isinstance(value, int) or not 1 <= value <= 10_000_000:
             raise InputError(f"expected {name} as a whole number of at least 1, got {shown(value)}")

@@ -74,8 +74,9 @@ class Issue:
         """The words of the option to add; `CHOICE` replaces what several options differ in."""
         if len(self.options) < 2:
             return self.options[0] if self.options else ()
-        first, *others = self.options
-        if any(len(option) != 2 or option[0] != first[0] for option in others) or len(first) != 2:
+        first = self.options[0]
+        others = [option for option in self.options[1:] if option[0] == first[0]]
+        if not others or any(len(option) != 2 for option in (first, *others)):
             return first
         ours = first[1].partition("=")[0]
         is_pair = "=" in first[1] and all(option[1].partition("=")[0] == ours for option in others)

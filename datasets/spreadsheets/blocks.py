@@ -18,7 +18,8 @@ _MOST_HEADERS = 4  # lines of a header
 _LEAST_NAMES = 2
 _MOST_LABEL = 100_000  # a larger number is no batch size or number of GPUs in a header
 _UNITS_OF_OTHERS = frozenset(groups("other")["unit"])
-_SUMMARY = re.compile(rf"(?:{'|'.join(groups('other')['summary'])})\b[\s:]*", re.IGNORECASE)
+# An average below a table or a comment; "#3" is a number.
+_LEFT_OUT = re.compile(rf"(?:{'|'.join(groups('other')['summary'])})\b[\s:]*$|#(?!\s*\d+$)", re.IGNORECASE)
 
 Cells = tuple[object, ...]
 
@@ -57,7 +58,10 @@ def find_blocks(sheet: str, grid: Grid, names: Names, named: Collection[str] = (
     filled = _unmerged(grid)
     turned = tuple(zip(*filled, strict=True))
     across = max((_known(row, named) for row in filled[:60]), default=0)
-    down = max((_known(row, named) for row in turned[:3]), default=0)
+    # A name alone in its row is a line between the rows.
+    alone = {number for number, row in enumerate(filled) if len(_filled(row)) < 2}
+    inside = [tuple(cell for number, cell in enumerate(row) if number not in alone) for row in turned[:3]]
+    down = max((_known(row, named) for row in inside), default=0)
     if down > max(across, 2):
         note = "the table runs from left to right: its rows here are the columns of the file"
         found = _Finder(sheet, turned, grid.separator, names, named, {}).blocks()
@@ -238,6 +242,11 @@ class _Finder:
         if not filled or row == above:
             return False
         texts = [row[column] for column in filled]
+        repeats = None not in above and len(set(above)) < len(above)
+        is_index = filled == [0] and read_heading(str(row[0])).target not in ("", IGNORED)
+        if repeats and (is_index or (len(filled) == len(row) and scores[last + 1] > 0)):
+            # pandas writes the levels of columns one below the other, and then the names of the rows.
+            return True
         if _are_units(texts):
             return True
         gaps = [column for column in filled if above[column] is None]
@@ -270,9 +279,7 @@ class _Finder:
         if len(filled) > 1:
             # The name of a group stands over several columns.
             return len(filled) < sum(cell is not None for cell in below)
-        width = max((column for column, cell in enumerate(below) if cell is not None), default=0)
-        right = self.wide.get((number, filled[0]), filled[0])
-        return filled[0] > 0 and not (filled[0] == 0 and right >= width)
+        return filled[0] > 0 and not self._is_key(str(below[filled[0]]))
 
     def _block(self, first: int, last: int, titles: list[str], end: int) -> Block:
         paths = [self._path(first, last, column) for column in range(len(self.rows[0]))]
@@ -347,7 +354,7 @@ class _Finder:
                 left.setdefault("a note", []).append(number)
                 section = texts[0]
                 below.append(section)
-            elif isinstance(filled[0], str) and (_SUMMARY.fullmatch(filled[0]) or filled[0].startswith("#")):
+            elif isinstance(filled[0], str) and _LEFT_OUT.match(filled[0]):
                 left.setdefault("a summary or comment", []).append(number)
             else:
                 kept.append(row)

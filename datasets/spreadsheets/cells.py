@@ -29,6 +29,7 @@ from trainlaw.datasets.spreadsheets.shapes import Label, LongTable
 from trainlaw.datasets.spreadsheets.values import (
     DATASETS,
     DEFAULT_PRECISION,
+    PRECISIONS,
     SPELLINGS,
     TRAINING,
     is_date,
@@ -63,6 +64,7 @@ class Rows:
 
     cells : by our name of the column, one per row. numbers : of the rows in the file. units : of the times as
     headers and titles say, and which are rates; check_units : of the second measure. decimal : mark.
+    unread : cells of columns that are not read, by heading.
     """
 
     cells: Mapping[str, list[object]]
@@ -70,6 +72,7 @@ class Rows:
     columns: Mapping[str, MappedColumn]
     answers: Answers
     decimal: str
+    unread: Mapping[str, list[object]]
     units: tuple[Unit | None, ...] = ()
     check_units: tuple[Unit | None, ...] = ()
     rates: tuple[bool | None, ...] = ()
@@ -139,7 +142,7 @@ def chosen_rows(table: LongTable, answers: Answers, issues: list[Issue]) -> Rows
     if CHECK in table.columns:
         cells_of[CHECK] = kept(table.checks)
     rows = Rows(
-        cells_of, tuple(kept(table.numbers)), table.columns, answers, ".",
+        cells_of, tuple(kept(table.numbers)), table.columns, answers, ".", table.unread,
         tuple(kept(table.units)), tuple(kept(table.check_units)), tuple(kept(table.rates)),
     )  # fmt: skip
     filled = replace(rows, cells=_filled(rows, issues))
@@ -274,8 +277,8 @@ def _words(rows: Rows, name: str, names: Names, issues: list[Issue]) -> list[obj
         if word is None and name == "precision" and not yes_or_no(own):
             # "fp16 (AMP)", "einfach (FP32)"
             word = names.phrase(text).said.get("precision")
-        if word is None and name == "compilation" and yes_or_no(own) is False:
-            word = _WITHOUT[name]
+        if word is None and name == "compilation" and (answer := yes_or_no(own)) is not None:
+            word = "inductor" if answer else _WITHOUT[name]
         if word is None:
             unknown.append((str(cell) if cell is not None else "", number))
         # Nothing is imported before an unknown word is answered; until then the row can be checked.
@@ -285,17 +288,18 @@ def _words(rows: Rows, name: str, names: Names, issues: list[Issue]) -> list[obj
         asked = (
             f"{name}: what is {shown(text)}?"
             if text
-            else f"{name}: empty; fill it in, or keep rows by --only"
+            else f"{name}: empty; give it for these rows, or keep others by --only"
         )
-        issues.append(
-            Issue("question", asked, where, choices("--value", options, f"{name}:{text}=") if text else ())
-        )
+        empty = choices("--precision", PRECISIONS) if name == "precision" else ()
+        given = choices("--value", options, f"{name}:{text}=") if text else empty
+        issues.append(Issue("question", asked, where, given))
     return values
 
 
 def _of_flags(rows: Rows, name: str, flags: list[str], issues: list[Issue]) -> list[object]:
     """Return the value that yes in one of several columns means; without any yes the usual one."""
-    values: list[object] = [_WITHOUT[name]] * len(rows)
+    # Where a column switches tf32, no is plain fp32.
+    values: list[object] = ["fp32" if "tf32" in flags else _WITHOUT[name]] * len(rows)
     for flag in reversed(flags):
         words = SPELLINGS[name]
 
@@ -387,13 +391,16 @@ def read_measured(rows: Rows, issues: list[Issue]) -> tuple[np.ndarray, list[Uni
     if read_heading(rows.columns[TIME].heading).target == EPOCH_TIME and not rows.answers.columns:
         stated = [unit and replace(unit, counted="epoch") for unit in stated]
         said = said and replace(said, counted="epoch")
-    units = [own or said or header for own, header in zip(stated, rows.units, strict=True)]
-    if UNIT in rows.cells:
-        units = [
-            own or said or (parse_unit(str(cell)) if cell is not None else None) or header
-            for own, cell, header in zip(stated, rows.cells[UNIT], rows.units, strict=True)
-        ]
-    return numbers, units
+    named = [parse_unit("" if cell is None else str(cell)) for cell in rows.cells.get(UNIT, rows.empty())]
+    outside = [said or name or header for name, header in zip(named, rows.units, strict=True)]
+    return numbers, [_preferred(own, other) for own, other in zip(stated, outside, strict=True)]
+
+
+def _preferred(own: Unit | None, other: Unit | None) -> Unit | None:
+    """Return the unit in a cell, else another one, which also says whether a throughput is of one GPU."""
+    if own is not None and other is not None and own.is_rate and own == replace(other, per_gpu=None):
+        return other
+    return own or other
 
 
 def _said_unit(answers: Answers) -> Unit | None:

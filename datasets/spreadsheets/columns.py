@@ -30,27 +30,34 @@ from trainlaw.datasets.spreadsheets.headings import (
 )
 from trainlaw.datasets.spreadsheets.phrases import Names
 from trainlaw.datasets.spreadsheets.quantities import Unit
-from trainlaw.datasets.spreadsheets.values import (
-    is_unmeasured,
-)
+from trainlaw.datasets.spreadsheets.values import is_unmeasured, yes_or_no
 from trainlaw.datasets.spreadsheets.words import groups
 from trainlaw.formulas.errors import InputError, check_name, unknown_name
 
 _SCHEMA = tuple(column.name for column in RUN_COLUMNS)
+#: Columns of yes and no that --column takes.
+FLAGS = tuple(name.removeprefix(FLAG) for name in groups("heading") if name.startswith(FLAG))
 #: Names that --column and --set take.
 OUR_NAMES = (
     *_SCHEMA, TIME, RATE, BATCH, GLOBAL_BATCH, GPUS_PER_NODE, MODE, DATASET, IMAGES_PER_EPOCH, ITERATIONS,
 )  # fmt: skip
 _MEDIAN = re.compile(r"median|p50", re.IGNORECASE)
 _BATCHES = (BATCH, "batch_per_gpu", GLOBAL_BATCH)
+_OF_EPOCHS = frozenset((ITERATIONS, IMAGES_PER_EPOCH, DATASET))
+_NAMES = ("gpu", "cnn", "precision")
 _COUNTS = (*_BATCHES, "n_gpus", "input_size_px", "n_nodes")
-_INFERENCE = frozenset(groups("phrase")["inference"])
+_PHASES = re.compile(r"\b(?:forward|backward|fwd|bwd)\b", re.IGNORECASE)
+_MEASURED = (*MEASURES, EPOCH_TIME)
 _AS_THEY_ARE = (IGNORED, DATASET, UNIT, "date", "framework", "framework_version", "data")
-_SAMPLE = 60  # different values of a column that are looked at
-_MOST = 0.7  # share of the values that must agree
 # What a header says next to GPUs, precisions and so on makes it another thing, such as the memory of a GPU.
 _UNRELATED = 2
 _MOST_BATCH = 8192
+_USUAL_SIZES = frozenset((112, 160, 192, 224, 299))  # of images, px
+_STACK = frozenset(("layout", "compilation"))
+_BITS = frozenset((16, 32, 64))  # of a precision
+_SIZES = _USUAL_SIZES | {28, 32, 48, 64, 96, 128, 227, 240, 256, 260, 288, 300, 320, 380, 384, 448, 512}
+_FRACTIONS = 0.5  # share of numbers that are not whole, from which on a column counts nothing
+_SAMPLE = 60  # cells of a column whose names are looked up
 _LEAST_GPU = 500  # "3090" next to other GPUs is one
 
 
@@ -103,14 +110,15 @@ def read_columns(
 
     known : our columns that titles, sections or the user give.
     """
-    reader = _Reader(block, answers, names, issues)
+    reader = _Reader(block, answers, names, {*known, *answers.constants}, issues)
     reader.read()
     found = reader.found
-    have = {*known, *found.keys, *found.extra, *answers.constants}
+    have = {*reader.known, *found.keys, *found.extra}
     have |= {kind for measure in found.measures for kind in measure.said}
     if not have & set(_BATCHES):
         reader.guess_batch()
-    if not found.measures:
+    weak = [measure for measure in found.measures if measure.meaning.is_weak]
+    if not found.measures or (reader.rejected and weak == found.measures):
         reader.guess_time()
     found.extra = {kind: place for kind, place in found.extra.items() if kind not in found.keys}
     reader.note_left(have)
@@ -126,7 +134,7 @@ def check_named(blocks: Iterable[Block], answers: Answers) -> None:
     """Raise InputError for a column that the user named and no table has."""
     headings = [heading for block in blocks for heading in block.headings]
     for ours, heading in answers.columns.items():
-        check_name("column", ours, OUR_NAMES)
+        check_name("column", ours, (*OUR_NAMES, *FLAGS))
         if heading not in headings:
             raise InputError(f"--column {ours}={heading}: {unknown_name('column', heading, headings)}")
 
@@ -135,13 +143,20 @@ class _Reader:
     """Finds what the columns of a block are.
 
     contents : of each column by its place. left : places of columns that are not read, with the reason.
+    rejected : places of cells that cannot be what their heading says, with our name of that. freed :
+    meanings of headings whose cells are something else.
     """
 
-    def __init__(self, block: Block, answers: Answers, names: Names, issues: list[Issue]) -> None:
-        self.block, self.answers, self.names, self.issues = block, answers, names, issues
+    def __init__(
+        self, block: Block, answers: Answers, names: Names, known: set[str], issues: list[Issue]
+    ) -> None:
+        self.block, self.answers, self.names, self.known, self.issues = block, answers, names, known, issues
         self.found = Columns()
         self.contents: dict[int, Content] = {}
         self.left: dict[int, str] = {}
+        self.rejected: dict[int, str] = {}
+        self.freed: list[Meaning] = []
+        self.targets: dict[int, tuple[str, Meaning, Mapping[str, str]]] = {}
         self.candidates: dict[str, list[tuple[int, Meaning]]] = {}
 
     def read(self) -> None:
@@ -149,13 +164,19 @@ class _Reader:
         found = self.found
         self._take_named()
         taken = {*found.keys.values(), *(measure.place for measure in found.measures)}
-        for place in range(len(self.block.headings)):
-            if place in taken:
-                continue
+        for place in set(range(len(self.block.headings))) - taken:
             content = self.contents[place] = content_of(self.block.cells(place), self.names)
             meaning, said = self._heading(place)
-            target = self._target(place, meaning, said)
-            if target in (*MEASURES, EPOCH_TIME):
+            self.targets[place] = self._target(place, meaning, said), meaning, said
+            is_other = self.targets[place][0] != meaning.target in (*_NAMES, *_MEASURED, *_COUNTS)
+            self.freed += [meaning] if is_other and place not in self.rejected else []
+        self._exchange()
+        for place, (target, meaning, said) in self.targets.items():
+            content = self.contents[place]
+            if _STACK <= set(content.kinds):
+                # "NHWC" and "torch.compile" are in one column.
+                found.extra |= dict.fromkeys(_STACK, place)
+            elif target in _MEASURED:
                 if answers_time(self.answers):
                     self.left[place] = "another column was named"
                 else:
@@ -167,11 +188,52 @@ class _Reader:
                 self.candidates.setdefault(target, []).append((place, meaning))
                 # What texts name besides what the column is: "ResNet-50 (bs 64)".
                 for kind in content.kinds:
-                    if kind != target and kind in ("gpu", "cnn", "precision", *_COUNTS):
+                    if kind != target and kind in (*_NAMES, *_COUNTS):
                         found.extra.setdefault(kind, place)
         for target, columns in self.candidates.items():
             self._add_key(target, columns)
         self._keep_best()
+
+    def _exchange(self) -> None:
+        """Give the one column whose cells contradict its heading the one heading that is over other cells.
+
+        A count that has fractions and a time that has only sizes of batches or images are exchanged.
+        """
+        if len(self.rejected) != 1 or len(self.freed) > 1:
+            return
+        place, ours = next(iter(self.rejected.items()))
+        content, heading = self.contents[place], self.targets[place][1]
+        others: list[int] = []
+        said: Mapping[str, str] = {}
+        if self.freed:
+            target, meaning = self.freed[0].target, self.freed[0]
+            fits = content.numbers > 0.5 if target in _MEASURED else self._is_count(place)
+        else:
+            others = [other for other in self.targets if self._may_be(other, ours, content.is_flag)]
+            target, meaning, said = self.targets[others[0] if len(others) == 1 else place]
+            target, said = (meaning.target, {}) if content.is_flag else (target, said)
+            fits = len(others) == 1
+        if fits:
+            self.targets |= {other: (ours, heading, {}) for other in others}
+            self.targets[place] = target, meaning, said
+            self.found.notes.append(f"{self.block.headings[place]} is read under another column's heading")
+
+    def _may_be(self, place: int, ours: str, is_flag: bool) -> bool:
+        """Return whether a column read as times may be what another heading says.
+
+        is_flag : whether the cells under that heading say yes or no, and this one's heading is of such cells.
+        """
+        target, meaning, _ = self.targets[place]
+        is_count = self._is_count(place) and (
+            ours in _COUNTS or _BITS.issuperset(self.contents[place].wholes)
+        )
+        suits = is_count if ours not in _MEASURED else self.contents[place].numbers > 0.5
+        return target in MEASURES and suits and is_flag == meaning.target.startswith(FLAG)
+
+    def _is_count(self, place: int) -> bool:
+        """Return whether all cells of a column may be sizes of batches or images."""
+        wholes = self.contents[place].wholes
+        return bool(wholes) and (all(map(_is_batch, wholes)) or _SIZES.issuperset(wholes))
 
     def _take_named(self) -> None:
         block, answers, found = self.block, self.answers, self.found
@@ -182,18 +244,18 @@ class _Reader:
             if ours in ("time_s", TIME, RATE):
                 meaning = read_heading(re.sub(r" \[column [A-Z]+\]$", "", heading))
                 unit = meaning.unit
-                targets = {read_heading(text).target for text in block.headings} | set(answers.constants)
-                is_epoch = meaning.target == EPOCH_TIME and bool(
-                    targets & {ITERATIONS, IMAGES_PER_EPOCH, DATASET}
-                )
+                targets = {read_heading(text).target for text in block.headings} | self.known
+                is_epoch = meaning.target == EPOCH_TIME and bool(targets & _OF_EPOCHS)
                 if unit is not None and unit.counted == "epoch" and not is_epoch:
                     unit = replace(unit, counted="iteration")
                 is_rate = ours == RATE or (unit is not None and unit.is_rate)
                 target = EPOCH_TIME if is_epoch else RATE if is_rate else TIME
-                found.measures.append(Measure(place, heading, Meaning(target, unit)))
+                _, said = self._heading(place)
+                found.measures.append(self._measure(place, Meaning(target, unit), said))
             else:
-                found.keys[ours] = place
-                found.sure.add(ours)
+                target = f"{FLAG}{ours}" if ours in FLAGS else ours
+                found.keys[target] = place
+                found.sure.add(target)
 
     def _heading(self, place: int) -> tuple[Meaning, Mapping[str, str]]:
         """Return what a header means, with its upper lines, and which GPU, batch and so on it says."""
@@ -235,27 +297,39 @@ class _Reader:
     def _target(self, place: int, meaning: Meaning, said: Mapping[str, str]) -> str:
         """Return what a column is, "" where nothing is known."""
         target, content = meaning.target, self.contents[place]
-        if meaning.is_exact and not (target == "network" and "cnn" in content.kinds):
+        is_numeric = content.numbers >= 0.5 or content.has_units
+        is_odd = target in (*_NAMES, "network") and (
+            is_numeric or (content.kinds and target not in content.kinds)
+        )
+        if meaning.is_exact and not (is_odd or (target in _COUNTS and content.fractions > _FRACTIONS)):
             return TIME if target == "time_s" else target
         if content.is_flag:
-            return _of_flags(meaning, said)
-        if content.numbers >= 0.5 or content.has_units:
+            is_odd = target in (*_COUNTS, *_MEASURED) and not is_numeric
+            return self._rejected(place, target) if is_odd else _of_flags(meaning, said)
+        if is_numeric:
             return self._numeric_target(place, meaning, said)
-        if target in _AS_THEY_ARE or (not content.kinds and target):
-            return target
-        if content.kinds:
-            return _of_kinds(target, content.kinds)
+        if target in _AS_THEY_ARE or content.kinds:
+            is_kept = target in _AS_THEY_ARE and not _STACK & set(content.kinds)
+            return target if is_kept else _of_kinds(target, content.kinds)
+        if target.startswith(FLAG) and not self._has_flags(place):
+            return self._rejected(place, target)
         unmeasured = any(is_unmeasured(cell) for cell in self.block.cells(place) if cell is not None)
-        return TIME if said and unmeasured else ""
+        return target or (TIME if said and unmeasured else "")
+
+    def _has_flags(self, place: int) -> bool:
+        """Return whether a cell of a column says yes or no."""
+        return any(yes_or_no(cell) is not None for cell in self.block.cells(place) if cell is not None)
 
     def _numeric_target(self, place: int, meaning: Meaning, said: Mapping[str, str]) -> str:
         """Return what a column of numbers is."""
         target, content = meaning.target, self.contents[place]
-        is_measure = target in (*MEASURES, EPOCH_TIME)
+        is_measure = target in _MEASURED
         if target in (IGNORED, OTHER_TIME) or IGNORED in said:
             return target or IGNORED
         if target == "gpu" or (content.kinds and not is_measure):
-            return _of_numbered_names(content, self.names, self.block.cells(place))
+            target = _of_numbered_names(content, self.names, self.block.cells(place))
+            self.rejected |= {place: "gpu"} if target in ("", "n_gpus") and meaning.target == "gpu" else {}
+            return target
         rate_or_time = RATE if content.is_rate or (meaning.unit and meaning.unit.is_rate) else TIME
         if content.has_units or is_measure:
             return target if is_measure else rate_or_time
@@ -263,8 +337,13 @@ class _Reader:
             rest = [word for text in self.block.paths[place] for word in self.names.phrase(text).rest]
             is_other = len([word for word in rest if not read_heading(word).target]) > _UNRELATED
             return "" if is_other or not said else rate_or_time
-        is_odd = target == "precision" and not {16, 32, 64}.issuperset(content.wholes or (0,))
-        return "" if is_odd or target == "cnn" else target
+        is_odd = target == "precision" and not _BITS.issuperset(content.wholes or (0,))
+        is_odd = is_odd or target in ("cnn", UNIT) or (target in _COUNTS and content.fractions > _FRACTIONS)
+        return self._rejected(place, target) if is_odd else target
+
+    def _rejected(self, place: int, target: str) -> str:
+        self.rejected[place] = target
+        return ""
 
     def _measure(self, place: int, meaning: Meaning, said: Mapping[str, str]) -> Measure:
         block = self.block
@@ -279,13 +358,17 @@ class _Reader:
         """Choose the column of one of our names; append an issue where several are as likely."""
         found, block = self.found, self.block
         if target in found.keys or target in self.answers.constants:
-            self.left |= dict.fromkeys((place for place, _ in columns), "another column was named")
+            given = self.answers.constants.get(target)
+            reason = "another column was named" if given is None else f"{given} was given for every row"
+            self.left |= dict.fromkeys((place for place, _ in columns), reason)
             return
 
         def rank(column: tuple[int, Meaning]) -> tuple[bool, ...]:
             place, meaning = column
-            by_value = target not in self.contents[place].kinds and target in ("gpu", "cnn", "precision")
-            return by_value, not meaning.is_exact, meaning.target != target, meaning.is_weak
+            by_value = target not in self.contents[place].kinds and target in _NAMES
+            names = dict.fromkeys(map(str, block.cells(place)[:_SAMPLE])) if target in ("gpu", "cnn") else ()
+            is_open = any(len(self.names.meant(target, name)) != 1 for name in names)
+            return by_value, not meaning.is_exact, is_open, meaning.target != target, meaning.is_weak
 
         ordered = sorted(columns, key=rank)
         best, meaning = ordered[0]
@@ -308,8 +391,10 @@ class _Reader:
     def _keep_best(self) -> None:
         """Keep of the measures that say the same the best time and the best throughput."""
         found, left = self.found, self.left
+        if any(_PHASES.search(heading) for heading in self.block.headings):
+            found.measures = [_of_phases(measure) for measure in found.measures]
         plain = [measure for measure in found.measures if measure.meaning.target != EPOCH_TIME]
-        if plain or not {ITERATIONS, IMAGES_PER_EPOCH, DATASET} & set(found.keys):
+        if plain or not _OF_EPOCHS & set(found.keys):
             # A time of an epoch counts only where nothing else is measured.
             epochs = [measure for measure in found.measures if measure not in plain]
             if plain:
@@ -337,13 +422,10 @@ class _Reader:
         ordered = sorted(measures, key=_rank)
         best = ordered[0]
         equal = [measure for measure in ordered if _rank(measure) == _rank(best)]
+        equal = [measure for measure in equal if measure is best or not _differs(measure, best)]
         if len(equal) > 1:
             self._ask_which([measure.heading for measure in equal], "time_s")
-        others = [
-            measure
-            for measure in ordered[1:]
-            if measure.is_rate != best.is_rate and not measure.meaning.is_weak
-        ]
+        others = [own for own in ordered[1:] if _differs(own, best) and not own.meaning.is_weak]
         kept = [best, *others[:1]]
         self.left |= {
             measure.place: f"{best.heading} is read instead" for measure in ordered if measure not in kept
@@ -353,8 +435,10 @@ class _Reader:
     def guess_batch(self) -> None:
         """Offer a column of whole numbers that may be batch sizes where no column is the batch."""
         block, found, contents = self.block, self.found, self.contents
+        # Where a heading is over other numbers, that of the batches may be any.
+        places = self.left if set(_BATCHES) & set(self.rejected.values()) else found.unknown
         likely = [
-            place for place in found.unknown
+            place for place in places
             if contents[place].wholes and all(_is_batch(number) for number in contents[place].wholes)
         ]  # fmt: skip
         if likely:
@@ -364,7 +448,7 @@ class _Reader:
                 Issue("columns", text, options=choices("--column", headings, "batch_per_gpu="))
             )
             found.keys[BATCH] = likely[0]
-            found.unknown.remove(likely[0])
+            found.unknown = [place for place in found.unknown if place != likely[0]]
             self.left.pop(likely[0], None)
 
     def guess_time(self) -> None:
@@ -372,11 +456,11 @@ class _Reader:
         block, found, contents = self.block, self.found, self.contents
         likely = [place for place in found.unknown if contents[place].numbers > 0.5]
         named = [place for place in likely if read_heading(block.headings[place]).unit is not None]
-        likely = named or likely
+        likely = named or [*(measure.place for measure in found.measures), *likely]
         headings = [block.headings[place] for place in likely]
         text = "no column is a time or throughput of training iterations; name it by --column time_s=HEADING"
         self.issues.append(Issue("columns", text, options=choices("--column", headings, "time_s=")))
-        if likely:
+        if likely and not found.measures:
             meaning = read_heading(headings[0])
             found.measures.append(Measure(likely[0], headings[0], Meaning(TIME, meaning.unit)))
             found.unknown.remove(likely[0])
@@ -388,6 +472,12 @@ class _Reader:
         for place, reason in self.left.items():
             heading = self.block.headings[place]
             near = near_target(heading) if place in found.unknown and not reason else ""
+            wholes = set(self.contents[place].wholes) if place in found.unknown else set()
+            if wholes & _USUAL_SIZES and wholes <= _SIZES and len(wholes) > 1 and "input_size_px" not in have:
+                text = f"{heading} may be the side of the images in pixels"
+                options = (("--column", f"input_size_px={heading}"), ("--set", "input_size_px=224"))
+                self.issues.append(Issue("columns", text, options=options))
+                continue
             if not near or (near in _COUNTS and not self.contents[place].wholes):
                 plain.append(f"{heading} ({reason})" if reason else heading)
                 continue
@@ -423,7 +513,7 @@ def _of_kinds(target: str, kinds: tuple[str, ...]) -> str:
         return target
     if target.startswith(FLAG) and "precision" in kinds:
         return "precision"
-    for kind in ("cnn", "gpu", "precision", *_COUNTS, "layout", MODE, DATASET, UNIT):
+    for kind in ("cnn", "gpu", "precision", *_COUNTS, "layout", "compilation", MODE, DATASET, UNIT):
         if kind in kinds:
             return kind
     return target
@@ -463,14 +553,30 @@ def _of_numbered_names(content: Content, names: Names, cells: list[object]) -> s
         and all(n in (1, 2, 3, 4, 6, 8, 16, 32, 64, 128, 256, 512, 1024) for n in content.wholes)
     ):
         return "n_gpus"
-    return IGNORED
+    return ""
+
+
+def _of_phases(measure: Measure) -> Measure:
+    """Return a measure; a total next to the times of forward and backward is that of an iteration."""
+    meaning = measure.meaning
+    if meaning.target != EPOCH_TIME or "epoch" in measure.heading.lower():
+        return measure
+    unit = meaning.unit and replace(meaning.unit, counted="iteration")
+    return replace(measure, meaning=replace(meaning, target=TIME, unit=unit))
 
 
 def _rank(measure: Measure) -> tuple[bool, ...]:
     meaning, heading = measure.meaning, measure.heading
     is_median = _MEDIAN.search(heading) is not None
+    is_open = meaning.unit is None or (measure.is_rate and meaning.unit.per_gpu is None)
     return (not meaning.is_exact, meaning.is_weak, meaning.unit is None, measure.is_rate, not is_median,
-            not meaning.is_average and is_median)  # fmt: skip
+            not meaning.is_average and is_median, is_open)  # fmt: skip
+
+
+def _differs(one: Measure, other: Measure) -> bool:
+    """Return whether two measures are in different units, so that they can be compared."""
+    units = [measure.meaning.unit for measure in (one, other)]
+    return one.is_rate != other.is_rate or (None not in units and units[0] != units[1])
 
 
 def _is_batch(number: int) -> bool:

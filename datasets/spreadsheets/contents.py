@@ -29,13 +29,15 @@ class Content:
     """What the cells of a column are.
 
     kinds : our columns that most texts are values of. numbers : share of numbers among the measured cells.
-    wholes : the numbers where all are whole, else none. has_units : whether cells state units of times, and
-    is_rate : of throughputs. is_flag : whether all cells say yes or no.
+    wholes : the numbers where all are whole, else none. fractions : share of numbers that are not whole.
+    has_units : whether cells state units of times, and is_rate : of throughputs. is_flag : whether all cells
+    say yes or no.
     """
 
     kinds: tuple[str, ...] = ()
     numbers: float = 0.0
     wholes: tuple[int, ...] = ()
+    fractions: float = 0.0
     has_units: bool = False
     is_rate: bool = False
     is_flag: bool = False
@@ -58,7 +60,8 @@ def content_of(cells: Sequence[object], names: Names) -> Content:
     has_units = len(units) > 0.5 * len(distinct)
     kinds = () if has_units or is_flag else _kinds(texts, names)
     return Content(
-        kinds, len(numeric) / len(distinct), wholes if len(wholes) == len(distinct) else (), has_units,
+        kinds, len(numeric) / len(distinct), wholes if len(wholes) == len(distinct) else (),
+        1 - len(wholes) / len(found) if found else 0.0, has_units,
         any(unit.is_rate for unit in units), is_flag,
     )  # fmt: skip
 
@@ -80,4 +83,6 @@ def _kinds(texts: list[str], names: Names) -> tuple[str, ...]:
         return (DATASET,)
     phrases = [names.phrase(text) for text in texts]
     kinds = dict.fromkeys(kind for phrase in phrases for kind in phrase.said)
+    if sum(bool({"layout", "compilation"} & set(phrase.said)) for phrase in phrases) >= least:
+        return tuple(kind for kind in kinds if kind in ("layout", "compilation"))
     return tuple(kind for kind in kinds if sum(kind in phrase.said for phrase in phrases) >= least)

@@ -1,6 +1,7 @@
 """From a spreadsheet to runs: read, map columns, map values, resolve names; every fault at once."""
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -46,21 +47,24 @@ from trainlaw.datasets.spreadsheets.names import read_cnns, read_gpus
 from trainlaw.datasets.spreadsheets.phrases import Names, cnn_named
 from trainlaw.datasets.spreadsheets.quantities import Unit, unit_choices
 from trainlaw.datasets.spreadsheets.shapes import Label, Reading, long_table, read_tables
-from trainlaw.datasets.spreadsheets.values import DEFAULT_PRECISION, PRECISION_WORDS, SPELLINGS, yes_or_no
+from trainlaw.datasets.spreadsheets.values import (
+    DEFAULT_PRECISION,
+    PRECISION_WORDS,
+    PRECISIONS,
+    SPELLINGS,
+    quantity,
+    yes_or_no,
+)
 from trainlaw.formulas.errors import InputError, check_name, shown, unknown_name
 
-_PRECISIONS = ("fp32", "tf32", "amp", "fp16", "bf16", DEFAULT_PRECISION)
 _NEEDED: Mapping[str, str] = {
     "gpu": "the GPU", "cnn": "the CNN", "batch": "the batch size",
 }  # fmt: skip
 _SCHEMA = frozenset(column.name for column in RUN_COLUMNS)
+_TOTAL = re.compile(r"total|gesamt", re.IGNORECASE)
 _MOST_READINGS = 12
 _DISAGREEING = 0.1  # ln of the factor between a time and a throughput of the same run
 _MOST_WRONG = 0.5  # share of rows that may be wrong before a whole column is
-_CONTRADICTING = 0.25  # ln of the factor between times of the same configuration
-_NO_CONFIGURATION = frozenset(
-    ("time_min_s", "time_max_s", "n_repeats", "bench_year", "memory_bytes", "source_path", "source_commit")
-)
 _NOT_COPIED = frozenset((*NUMBERS, *SPELLINGS, "gpu", "cnn", "time_s"))
 
 
@@ -73,10 +77,10 @@ class Imported:
     the file. measured : numbers as the file has them, (n,). units : of each number, None where it is open.
     rates : which are throughputs by their header, None where it does not say. iterations : of the epoch or
     run that each time is for, nan where none are stated. readings : the tables with what their columns are;
-    grids : the sheets.
+    grids : the sheets. texts : of the file that mean a GPU, CNN, precision and so on, by column and value.
     has_check : whether a second measure of the same runs agrees. notes : what was not read or is assumed.
-    issues : what is to be answered or corrected first. table : the
-    runs, with a time of 1 s where its unit is open; None where no row can be a run.
+    issues : what is to be answered or corrected first. table : the runs, with a time of 1 s where its unit
+    is open; None where no row can be a run.
     """
 
     name: str
@@ -92,6 +96,7 @@ class Imported:
     iterations: np.ndarray
     cnns: tuple[CnnCounts, ...] = ()
     table: RunTable | None = None
+    texts: Mapping[tuple[str, str], list[str]] = field(default_factory=dict)
     readings: tuple[Reading, ...] = ()
     grids: Mapping[str, Grid] = field(default_factory=dict)
     has_check: bool = False
@@ -139,15 +144,16 @@ def _read(
         *grids,
         *(text for block in blocks for text in (*block.texts, *block.below)),
     )
-    _check_needed(rows, said, (blocks, hints), names, issues)
+    _check_needed(rows, hints, names, issues)
     frame, measured, units, agrees = _runs(rows, names, issues, notes)
-    notes += _readings(rows, frame)
+    texts = _texts(rows, frame)
+    notes += _readings(rows, frame, texts)
     iterations = _iterations(frame, len(rows))
     frame = frame.drop(columns=[IMAGES_PER_EPOCH, ITERATIONS], errors="ignore")
     return Imported(
         Path(path).name, tuple(table.shown), frame,
         rows.numbers, measured, units, rows.rates, tuple(dict.fromkeys(notes)), (), catalog, iterations, own,
-        readings=tuple(readings), has_check=agrees, grids=grids,
+        texts=texts, readings=tuple(readings), has_check=agrees, grids=grids,
     )  # fmt: skip
 
 
@@ -161,32 +167,42 @@ def _iterations(frame: pd.DataFrame, size: int) -> np.ndarray:
     return np.full(size, np.nan)
 
 
-def _readings(rows: Rows, frame: pd.DataFrame) -> list[str]:
+def _texts(rows: Rows, frame: pd.DataFrame) -> Mapping[tuple[str, str], list[str]]:
+    """Return the different texts of each column of names or choices, by column and value."""
+    found: dict[tuple[str, str], dict[str, None]] = {}
+    for name in ("gpu", "cnn", *SPELLINGS):
+        if name in rows.cells and name in frame:
+            for cell, value in zip(rows.cells[name], frame[name], strict=True):
+                found.setdefault((name, str(value)), {})[str(cell)] = None
+    return {key: list(texts) for key, texts in found.items()}
+
+
+def _readings(rows: Rows, frame: pd.DataFrame, texts: Mapping[tuple[str, str], list[str]]) -> list[str]:
     """Return how the texts of names and choices were read, one line per column that has any."""
+    pairs: dict[str, dict[tuple[str, str], None]] = {}
+    for (name, value), own in texts.items():
+        pairs.setdefault(name, {}).update(dict.fromkeys((text, value) for text in own))
+    for name in SPELLINGS:
+        flags = [flag for flag in rows.cells if OF_FLAG.get(flag.removeprefix(FLAG)) == name]
+        if flags and name not in rows.cells and name in frame:
+            pairs[name] = dict.fromkeys(zip(_flag_texts(rows, flags), frame[name], strict=True))
     lines = []
-    for target, ours in ((name, name) for name in ("gpu", "cnn", *SPELLINGS)):
-        cells = rows.cells.get(target)
-        flags = [
-            flag for flag in rows.cells if flag.startswith(FLAG) and OF_FLAG[flag.removeprefix(FLAG)] == ours
+    for name, read in pairs.items():
+        changed = [
+            f"{text} = {value}" for text, value in read if value not in (text, "unknown", "None", "nan")
         ]
-        if ours not in frame or (cells is None and not flags):
-            continue
-        texts = map(str, cells) if cells is not None else _flag_texts(rows, flags)
-        pairs = dict.fromkeys(
-            f"{text} = {value}"
-            for text, value in zip(texts, frame[ours], strict=True)
-            if pd.notna(value) and value not in (text, "unknown")
-        )
-        if pairs:
-            more = f" and {len(pairs) - _MOST_READINGS} more" if len(pairs) > _MOST_READINGS else ""
-            lines.append(f"{ours} read as: {'; '.join(list(pairs)[:_MOST_READINGS])}{more}")
+        more = f" and {len(changed) - _MOST_READINGS} more" if len(changed) > _MOST_READINGS else ""
+        lines += [f"{name} read as: {'; '.join(changed[:_MOST_READINGS])}{more}"] if changed else []
     return lines
 
 
 def _flag_texts(rows: Rows, flags: Sequence[str]) -> Iterable[str]:
     headings = [rows.columns[flag].heading for flag in flags]
     for cells in zip(*(rows.cells[flag] for flag in flags), strict=True):
-        yield ", ".join(f"{heading} {cell}" for heading, cell in zip(headings, cells, strict=True))
+        yield ", ".join(
+            f"{heading} {'empty' if cell is None else cell}"
+            for heading, cell in zip(headings, cells, strict=True)
+        )
 
 
 def _blocks_of(
@@ -210,21 +226,14 @@ def _blocks_of(
     return wanted, blocks
 
 
-def _check_needed(
-    rows: Rows,
-    answers: Answers,
-    around: tuple[Sequence[Block], Sequence[str]],
-    names: Names,
-    issues: list[Issue],
-) -> None:
+def _check_needed(rows: Rows, texts: Sequence[str], names: Names, issues: list[Issue]) -> None:
     """Append an issue for each needed column that neither the file nor the user has.
 
-    around : the tables, and texts that may name a GPU, batch or precision.
+    texts : of titles, sheets and the file, which may name a GPU, batch or precision.
     """
-    blocks, texts = around
-    known = {*(name for name, cells in rows.cells.items() if _is_filled(cells)), *answers.constants}
+    known = {*(name for name, cells in rows.cells.items() if _is_filled(cells)), *rows.answers.constants}
     known |= {"batch"} if known & {BATCH, "batch_per_gpu", GLOBAL_BATCH} else set()
-    asked = {option[1].partition("=")[0] for issue in issues for option in issue.options if len(option) == 2}
+    asked = {word.partition("=")[0] for issue in issues for option in issue.options for word in option}
     phrases = [names.phrase(text) for text in dict.fromkeys(texts)]
     hints = {
         kind: tuple(dict.fromkeys(phrase.said[kind] for phrase in phrases if kind in phrase.said))
@@ -240,25 +249,17 @@ def _check_needed(
     flags = {f"{FLAG}{name}" for name in ("amp", "fp16", "bf16", "tf32")}
     if not {"precision", *flags} & known and "precision" not in asked:
         text = "no column is the precision (default: what PyTorch uses where none is chosen)"
-        unread = _yes_or_no_columns(blocks, rows)
-        text += f"; is it {' or '.join(unread)}? --column amp={unread[0]}" if unread else ""
-        likely = hints["precision"] if len(hints["precision"]) == 1 else _PRECISIONS
-        issues.append(Issue("question", text, options=choices("--precision", likely)))
+        unread = [
+            heading for heading, cells in rows.unread.items() if {True, False} == set(map(yes_or_no, cells))
+        ]
+        text += f"; or does {' or '.join(unread)} say whether it is amp?" if unread else ""
+        likely = hints["precision"] if len(hints["precision"]) == 1 and not unread else PRECISIONS
+        options = (*choices("--precision", likely), *choices("--column", unread, "amp="))
+        issues.append(Issue("question", text, options=options))
 
 
 def _is_filled(cells: Sequence[object]) -> bool:
     return not cells or any(cell is not None for cell in cells)
-
-
-def _yes_or_no_columns(blocks: Sequence[Block], rows: Rows) -> list[str]:
-    """Return the headings of columns of yes and no that are not read."""
-    read = {column.heading for column in rows.columns.values()}
-    return [
-        heading
-        for block in blocks
-        for place, heading in enumerate(block.headings)
-        if heading not in read and {yes_or_no(cell) for cell in block.cells(place)} == {True, False}
-    ]
 
 
 def _runs(
@@ -272,7 +273,6 @@ def _runs(
     measured, stated = read_measured(rows, issues)
     units = _asked_units(rows, measured, stated, frame, issues)
     agrees = _check_measures(rows, frame, measured, units, issues)
-    _check_repeats(rows, frame, measured, units, issues)
     return frame, measured, units, agrees
 
 
@@ -317,8 +317,11 @@ def _check_measures(
         return False
     iterations = _iterations(frame, len(rows))
     first, second = (_seconds(*pair, frame, iterations) for pair in ((measured, units), other))
+    is_plain = [_is_plain(own) and _is_plain(checked) for own, checked in zip(units, other[1], strict=True)]
     with np.errstate(invalid="ignore"):
-        wrong = (frame["n_gpus"].to_numpy() == 1) & (np.abs(np.log(first / second)) > _DISAGREEING)
+        wrong = ((frame["n_gpus"].to_numpy() == 1) | is_plain) & (
+            np.abs(np.log(first / second)) > _DISAGREEING
+        )
         agrees = (
             bool(np.nanmedian(np.abs(np.log(first / second))) < _DISAGREEING)
             if np.isfinite(first / second).any()
@@ -335,34 +338,9 @@ def _check_measures(
     return agrees
 
 
-def _check_repeats(
-    rows: Rows,
-    frame: pd.DataFrame,
-    measured: np.ndarray,
-    units: Sequence[Unit | None],
-    issues: list[Issue],
-) -> None:
-    """Append an issue for rows of the same configuration whose times contradict each other."""
-    keys = [name for name in frame if name not in _NO_CONFIGURATION]
-    if rows.answers.trust or not {"gpu", "cnn", "batch_per_gpu"} <= set(keys):
-        return
-    # Rows with another issue, such as those of inference, may be the reason.
-    doubted = {row for issue in issues for row in issue.rows}
-    seconds = _seconds(measured, units, frame, _iterations(frame, len(rows)))
-    logs = pd.Series(np.log(seconds), frame.index).mask(
-        np.array([row in doubted for row in rows.numbers], dtype=bool)
-    )
-    groups = logs.groupby([frame[name].astype(object).where(frame[name].notna(), "") for name in keys])
-    spread = groups.transform("max") - groups.transform("min")
-    wrong = (spread > _CONTRADICTING).to_numpy()
-    if wrong.any():
-        text = (
-            "the same configuration with times that contradict each other: name the column in which they "
-            "differ, or leave these rows out"
-        )
-        where = rows_of(rows.numbers, wrong)
-        options = (("--skip-rows", ",".join(map(str, where))), ("--trust",))
-        issues.append(Issue("times", text, where, options))
+def _is_plain(unit: Unit | None) -> bool:
+    """Return whether a unit says whether it is of one GPU or of all."""
+    return unit is not None and not (unit.is_rate and unit.counted == "image" and unit.per_gpu is None)
 
 
 def _seconds(
@@ -412,7 +390,7 @@ def _constants(rows: Rows, names: Names) -> dict[str, object]:
     if "precision" in constants:
         word = PRECISION_WORDS.get(str(constants["precision"]).lower())
         if word is None:
-            raise unknown_name("precision", str(constants["precision"]), (*_PRECISIONS, "unknown"))
+            raise unknown_name("precision", str(constants["precision"]), (*PRECISIONS, "unknown"))
         constants["precision"] = word
     return constants
 
@@ -487,17 +465,16 @@ def _asked_units(
             f"{heading}: of how many images is an epoch? Give them, or the iterations by --set iterations=N"
         )
         options = choices("--set", ("1281167", "50000"), f"{IMAGES_PER_EPOCH}=")
-        whole = ("--column", f"time_s={heading}")
         # A total may be that of the phases of an iteration.
-        is_epoch = "epoch" in heading.lower()
-        issues.append(Issue("question", text, (), (*options, whole) if is_epoch else (whole, *options)))
-    open_rates = np.array(
-        [
-            unit is not None and unit.is_rate and unit.counted == "image" and unit.per_gpu is None
-            for unit in stated
-        ],
-        dtype=bool,
-    ) & (frame["n_gpus"].to_numpy() > 1)
+        whole = choices("--column", [heading] if _TOTAL.search(heading) else [], "time_s=")
+        counts = [
+            own for own, cells in rows.unread.items()
+            if {quantity(cell, rows.decimal)[0].is_integer() for cell in cells if cell is not None} == {True}
+        ]  # fmt: skip
+        counted = choices("--column", counts, f"{ITERATIONS}=")
+        issues.append(Issue("question", text, (), (*counted, *whole, *options)))
+    open_rates = np.array([unit is not None and not _is_plain(unit) for unit in stated], dtype=bool)
+    open_rates &= frame["n_gpus"].to_numpy() > 1
     if open_rates.any():
         first = next(unit for unit, is_open in zip(stated, open_rates, strict=True) if is_open and unit)
         texts = (replace(first, per_gpu=False).text, replace(first, per_gpu=True).text)

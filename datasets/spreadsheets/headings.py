@@ -38,6 +38,8 @@ _PER_GPU = re.compile(r"(?:per|pro|/|each)[\s_-]*(?:gpu|device|accelerator|die)|
 _OF_ALL = re.compile(r"\b(?:total|overall|aggregate|global|gesamt|all[\s_-]gpus)\b")
 _EXACT = frozenset(column.name for column in RUN_COLUMNS)
 _LONGEST_HEADER = 300  # characters; what is longer is no header, and searching it takes long
+# Of settings and results in the tables that experiment trackers export.
+_TRACKED = re.compile(r"^(?:config|summary|system|params?|metrics?|args|cfg|hparams|tags)[./](?=\w)")
 _BRACKETS = re.compile(r"[(\[{]([^)\]}]*)[)\]}]")
 
 
@@ -74,7 +76,7 @@ def read_heading(text: str) -> Meaning:
     """
     if text in _EXACT:
         return Meaning(text, parse_unit("s") if text == "time_s" else None, is_exact=True)
-    name, stated = without_unit(text)
+    name, stated = without_unit(_TRACKED.sub("", text))
     tokens, unit = _plain_words(name), _specified(stated, name)
     if (unit is not None or _is_measure(tokens)) and (left := _not_measured(tokens, unit)):
         is_epoch = left == EPOCH_TIME and unit is not None and unit.counted == "iteration"

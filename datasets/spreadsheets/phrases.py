@@ -8,7 +8,7 @@ from trainlaw.datasets.cnns.names import cnn_key, cnn_names
 from trainlaw.datasets.hardware.gpus import GpuCatalog
 from trainlaw.datasets.spreadsheets.answers import meant
 from trainlaw.datasets.spreadsheets.quantities import Unit, parse_unit
-from trainlaw.datasets.spreadsheets.values import PRECISION_WORDS
+from trainlaw.datasets.spreadsheets.values import DATASETS, PRECISION_WORDS
 from trainlaw.datasets.spreadsheets.words import groups
 from trainlaw.formulas.errors import TrainlawError, UnknownNameError
 
@@ -25,6 +25,8 @@ _PACKAGE = re.compile(
     re.I,
 )
 _OF_PACKAGE = re.compile(r"^(?:torchvision\.models\.|timm[./]|pycls/|keras )")
+# "CIFAR-10", "ImageNet-1k"
+_DATASETS = [re.sub(r"(?<=[a-z])(?=\d)", "[ -]?", name) for name in sorted(DATASETS, key=len, reverse=True)]
 _PATTERNS: Mapping[str, re.Pattern[str]] = {
     "global_batch": re.compile(
         r"(?:global|total|effective|gesamt)[\s_-]*(?:mini-?)?(?:batch[\s_-]*(?:size)?|bs)[\s_=:]*(\d{1,6})\b"
@@ -41,6 +43,12 @@ _PATTERNS: Mapping[str, re.Pattern[str]] = {
     "n_gpus": re.compile(
         r"(?<![\d.,a-z])(\d{1,4})\s*[x\u00d7]?\s*gpus?(?![a-z\d])|n_?gpus?\s*[=:]\s*(\d{1,4})"
     ),
+    "images_per_epoch": re.compile(
+        r"(?<![\d.,])(\d{1,3}(?:[.,]\d{3})+|\d{4,7})\s*(?:training\s*)?(?:images|bilder)\b(?!\s*(?:/|per|pro|je))"
+    ),
+    "dataset": re.compile(rf"(?<![a-z\d])({'|'.join(_DATASETS)})(?![a-z\d])"),
+    "layout": re.compile(r"(?<![a-z])(nhwc|nchw|channels[\s_-]?(?:last|first))(?![a-z])"),
+    "compilation": re.compile(r"(?<![a-z])(torch\.?compile|inductor|xla|cuda[\s_]?graphs|eager)(?![a-z])"),
     "input_size_px": re.compile(
         r"(?<![\d.,])(?:3\s*[x\u00d7]\s*)?(\d{2,4})\s*[x\u00d7]\s*\1(?:\s*[x\u00d7]\s*3)?(?:\s*(?:px|pixels?))?(?!\d)|"
         r"(?<![\d.,])(\d{2,4})\s*(?:px|pixels?)(?![a-z])"
@@ -147,7 +155,8 @@ class Names:
         for kind, pattern in _PATTERNS.items():
             for match in pattern.finditer(text.lower()):
                 if kind != "batch" or not {"global_batch", "batch_per_gpu"} & set(said):
-                    said.setdefault(kind, []).append(next(group for group in match.groups() if group))
+                    value = next(group for group in match.groups() if group)
+                    said.setdefault(kind, []).append(re.sub(r"[.,](?=\d)", "", value))
             text = (
                 pattern.sub(lambda match: " " * len(match[0]), text.lower())
                 if pattern.search(text.lower())
@@ -205,7 +214,9 @@ class Names:
             return False
         if not re.search(r"\d", text) and (kind == "gpu" or len(text) < 5):
             return kind == "gpu" and plain in self._without_number
-        if kind == "gpu" and re.fullmatch(r"(?:bs|batch|b|fp|bf|tf|v)[\s_-]*\d+|\d+\s*gpus?.*", plain):
+        if kind == "gpu" and re.fullmatch(
+            r"(?:bs|batch|b|fp|bf|tf|v)[\s_-]*\d+|\d+\s*(?:gpus?|[x\u00d7*]\s).*", plain
+        ):
             return False
         if kind == "gpu" and not self._gpu_tokens.issuperset(re.findall("[a-z]+", plain)):
             return len(self.meant(kind, text)) == 1

@@ -51,7 +51,8 @@ class LongTable:
 
     cells : by our name of the column. units : of the measured cells as headers and titles say. checks : the
     second measure of each run, with its units. numbers : of the rows. columns : what was read, by our name;
-    shown : all of them, with a first value. has_sheets : whether numbers name the sheet, too.
+    shown : all of them, with a first value. unread : cells of the other columns by heading. has_sheets :
+    whether numbers name the sheet, too.
     """
 
     cells: dict[str, list[object]] = field(default_factory=dict)
@@ -62,6 +63,7 @@ class LongTable:
     numbers: list[Label] = field(default_factory=list)
     columns: dict[str, MappedColumn] = field(default_factory=dict)
     shown: list[tuple[MappedColumn, str]] = field(default_factory=list)
+    unread: dict[str, list[object]] = field(default_factory=dict)
     separator: str = ""
     has_sheets: bool = False
 
@@ -137,6 +139,9 @@ def long_table(readings: Sequence[Reading], answers: Answers, names: Names) -> L
         _append(found, reading, list(targets), names, answers)
         found.separator = found.separator or reading.block.separator
         _add_columns(found, reading, names, answers)
+        read = {*reading.columns.keys.values(), *(own.place for own in reading.columns.measures)}
+        for place in set(range(len(reading.block.headings))) - read:
+            found.unread.setdefault(reading.block.headings[place], []).extend(reading.block.cells(place))
     return found
 
 
@@ -216,7 +221,11 @@ def _cells(
         return [block.rows[number][place] for number, _, _ in chosen]
     if target in columns.extra:
         place = columns.extra[target]
-        return [names.phrase(str(block.rows[number][place])).said.get(target) for number, _, _ in chosen]
+        # A GPU without a number is one, and "NHWC" says that nothing is compiled.
+        alone = {"n_gpus": "1", "layout": "nchw", "compilation": "eager"}.get(target)
+        return [
+            names.phrase(str(block.rows[number][place])).said.get(target, alone) for number, _, _ in chosen
+        ]
     if target in answers.constants or _is_known(reading, target):
         return [None] * len(chosen)
     around = reading.context.said.get(target)

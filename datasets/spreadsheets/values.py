@@ -12,6 +12,8 @@ from trainlaw.datasets.spreadsheets.words import groups, meanings
 
 #: The answer for a precision that was not chosen: what PyTorch uses for convolutions on the GPU.
 DEFAULT_PRECISION = "default"
+#: Answers for a precision.
+PRECISIONS = ("fp32", "tf32", "amp", "fp16", "bf16", DEFAULT_PRECISION)
 PRECISION_WORDS = meanings("value.precision")
 #: Words of each column of the runs schema that holds one of a few texts.
 SPELLINGS: Mapping[str, Mapping[str, str]] = MappingProxyType(
@@ -48,7 +50,9 @@ _SIZE = re.compile(
 _QUANTITY = re.compile(
     r"([-+]?[\d.,'\u202f ]*\d(?:e[-+]?\d+)?)\s*(k)?\s*(?:(?:±|\+/-|\+-)\s*[\d.,]+)?\s*(\D.*)?", re.I
 )
-_CLOCK = re.compile(r"(\d{1,4}):(\d{2}):(\d{2}(?:[.,]\d+)?)")
+_CLOCK = re.compile(
+    r"(?:(\d{1,4}):(?=\d{2}:))?(\d{1,4}):(\d{2}(?:[.,]\d+)?)(?:\s*(?:min|minutes|h|std)\.?)?", re.I
+)
 
 
 def is_unmeasured(cell: object) -> bool:
@@ -106,14 +110,14 @@ def quantity(cell: object, decimal: str) -> tuple[float, Unit | None]:
 
 
 def _clock_seconds(cell: object) -> float | None:
-    """Return the seconds of a duration, or of a text such as 0:01:30; None for another cell."""
+    """Return the seconds of a duration, or of a text such as 0:01:30 or 1:30; None for another cell."""
     if isinstance(cell, datetime.timedelta):
         return cell.total_seconds()
     if isinstance(cell, datetime.time):
         return cell.hour * 3600.0 + cell.minute * 60.0 + cell.second + cell.microsecond * 1e-6
     if match := _CLOCK.fullmatch(str(cell).strip()):
         hours, minutes, rest = match.groups()
-        return int(hours) * 3600.0 + int(minutes) * 60.0 + float(rest.replace(",", "."))
+        return int(hours or 0) * 3600.0 + int(minutes) * 60.0 + float(rest.replace(",", "."))
     return None
 
 

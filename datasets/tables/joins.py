@@ -133,8 +133,12 @@ class Facts:
 
         Raises UnknownNameError or InputError when it is neither shipped, nor added, nor in the zoo.
         """
-        added = next((cnn for cnn in self.cnns if cnn.key == key), None)
-        return added or keyed_cnn_counts(*key)
+        return self._added.get(key) or keyed_cnn_counts(*key)
+
+    @cached_property
+    def _added(self) -> dict[tuple[str, int, int], CnnCounts]:
+        """The further CNNs; of two with one name the first."""
+        return {cnn.key: cnn for cnn in reversed(self.cnns)}
 
 
 @cache

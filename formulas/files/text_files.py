@@ -9,12 +9,14 @@ import os
 import re
 import secrets
 import stat
+import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from itertools import chain
 from math import isfinite
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from trainlaw.formulas.errors import InputError, shown
 
@@ -28,21 +30,30 @@ _MAX_TOML_BYTES, _MAX_LEVELS = 2**18, 20  # a definition has a kilobyte and two 
 # Lists and objects of a JSON file: fewer than one in 10 characters, after the first 20,000.
 _CHARACTERS_PER_PART, _MOST_PARTS = 10, 20_000
 _SEPARATORS = ",;\t"
+_MAX_LINE = 2**20  # characters of a row
 # No text file has these; a terminal takes some for orders.
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 
 
 def write_bytes_atomically(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write `data` to a temporary name in the folder of `path` and move it onto `path` when whole.
+    """Write `data` to `path`; whole or not at all. Raises InputError as `whole_file`."""
+    with whole_file(path) as file:
+        file.write(data)
 
-    Raises InputError when the folder does not exist or cannot be written.
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[io.BufferedWriter]:
+    """Give a file of a temporary name in the folder of `path`, which becomes `path` when the block ends.
+
+    Where the block raises, nothing is left. Raises InputError when the folder does not exist or cannot be
+    written.
     """
     goal = Path(path)
     temporary = goal.with_name(f".{goal.name}.{secrets.token_hex(4)}.part")
     try:
         # "x" fails where the name exists: no other process can have it open.
         with temporary.open("xb") as file:
-            file.write(data)
+            yield file
             file.flush()
             # Without it, a power failure after the rename could leave an empty file.
             os.fsync(file.fileno())
@@ -225,22 +236,102 @@ def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> st
 def read_csv(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], list[dict[str, str]]]:
     """Return the header of the CSV file at `path` and its rows, by column; "" where a row has no cell.
 
-    Cells are separated by commas, semicolons or tabs. Raises InputError as `read_text` and `csv_rows`, for a
-    column without a name or with that of another, for a row with more cells than the header, and for more
-    than `MAX_ROWS` rows.
+    Raises InputError as `opened_csv`, for more than 16 MiB and more than `MAX_ROWS` rows.
     """
-    header, *rows = csv_rows(read_text(path), path) or [[]]
-    names = [name.strip() for name in header]
+    with opened_csv(path, MAX_TEXT_BYTES, MAX_ROWS) as (names, rows):
+        return names, [dict(zip(names, row, strict=True)) for _, row in rows]
+
+
+@contextmanager
+def opened_csv(
+    path: str | os.PathLike[str], limit_bytes: int, most_rows: int
+) -> Iterator[tuple[tuple[str, ...], Iterator[tuple[int, list[str]]]]]:
+    """Give the header of a CSV file, and its rows with their lines, one cell per column, as they are read.
+
+    path : "-" for standard input. Cells are separated by commas, semicolons or tabs; those that a row lacks
+    are "". Raises InputError as `read_text`, for a column without a name or with that of another, for a row
+    with more cells than the header, for unclosed quotes, lines of more than a million characters, and more
+    than `most_rows` rows.
+    """
+    standard = str(path) == "-"
+    with nullcontext(_standard_input()) if standard else opened_file(path, limit_bytes) as file:
+        place = "standard input" if standard else path
+        lines = _Lines(file, place)
+        first = next(lines, "")
+        separator = max(_SEPARATORS, key=first.count)
+        cells = csv.reader(chain([first], lines), delimiter=separator, strict=True)
+        try:
+            names = _header(next(filter(None, cells), []), place)
+            yield names, _csv_rows(cells, lines, names, most_rows)
+        except csv.Error as error:
+            raise InputError(f"expected a CSV table in {place}: {error}") from None
+
+
+def _standard_input() -> io.BufferedReader:
+    if sys.stdin is None:
+        raise InputError("expected a table on standard input, which is closed")
+    return io.BufferedReader(cast(io.RawIOBase, sys.stdin.buffer))
+
+
+class _Lines(Iterator[str]):
+    """The lines of a file as text, decoded and checked as they are read."""
+
+    def __init__(self, file: io.BufferedReader, place: object) -> None:
+        """Read from `file`; place : its name in messages."""
+        is_utf16 = file.peek(2)[:2] in (b"\xff\xfe", b"\xfe\xff")
+        self._text = io.TextIOWrapper(file, "utf-16" if is_utf16 else "utf-8-sig", newline="")
+        self.place, self.number, self.characters = place, 0, 0
+
+    def __next__(self) -> str:
+        """Return the next line; InputError where it is no text or longer than any."""
+        try:
+            line = self._text.readline(_MAX_LINE)
+        except UnicodeDecodeError:
+            raise InputError(
+                f"expected UTF-8 text in {self.place}, got another byte after line {self.number}"
+            ) from None
+        except OSError as error:
+            raise InputError(f"cannot read {self.place}: {error.strerror or error}") from None
+        if not line:
+            raise StopIteration
+        self.number += 1
+        self.characters += len(line)
+        control = _CONTROL.search(line)
+        if control:
+            raise InputError(f"expected text in {self.place}, got {control[0]!r} in line {self.number}")
+        if self.characters > _MAX_LINE:
+            raise InputError(f"expected a CSV table in {self.place}: line {self.number} is too long")
+        return line
+
+
+def _header(cells: Sequence[str], place: object) -> tuple[str, ...]:
+    """Return the names of the columns; InputError where one is missing or there twice."""
+    names = [name.strip() for name in cells]
     twice = {name for name in names if names.count(name) > 1}
     if "" in names or twice:
-        got = f"{shown(min(twice))} more than once" if twice else shown(header)
-        raise InputError(f"expected a name for each column in the first line of {path}, each once, got {got}")
-    if len(rows) > MAX_ROWS:
-        raise InputError(f"expected at most {MAX_ROWS} rows in {path}, got {len(rows)}")
-    for line, row in enumerate(rows, start=2):
-        if len(row) > len(names):
-            raise InputError(f"{path} line {line}: expected {len(names)} cells, got {len(row)}")
-    return tuple(names), [dict.fromkeys(names, "") | dict(zip(names, row, strict=False)) for row in rows]
+        got = f"{shown(min(twice))} more than once" if twice else shown(list(cells))
+        raise InputError(
+            f"expected a name for each column in the first line of {place}, each once, got {got}"
+        )
+    return tuple(names)
+
+
+def _csv_rows(
+    cells: Iterator[list[str]], lines: _Lines, names: Sequence[str], most_rows: int
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows that are not empty with the lines on which they begin."""
+    width, count, begins = len(names), 0, lines.number + 1
+    lines.characters = 0
+    for row in cells:
+        if row:
+            count += 1
+            if count > most_rows:
+                raise InputError(f"expected at most {most_rows} rows in {lines.place}, got more")
+            if len(row) > width:
+                raise InputError(f"{lines.place} line {begins}: expected {width} cells, got {len(row)}")
+            yield begins, row if len(row) == width else row + [""] * (width - len(row))
+        # The limit is on what one row may take.
+        begins, lines.characters = lines.number + 1, 0
 
 
 def csv_rows(text: str, place: object, separator: str = "") -> list[list[str]]:

@@ -9,11 +9,13 @@ from trainlaw.formulas.printers.c_function import print_c_function
 from trainlaw.formulas.printers.excel import ExcelCells, excel_expression, print_excel, split_for_excel
 from trainlaw.formulas.printers.google_sheets import missing_functions, print_google_sheets
 from trainlaw.formulas.printers.javascript import print_javascript
+from trainlaw.formulas.printers.julia import print_julia
 from trainlaw.formulas.printers.latex import latex_expression, latex_symbol, print_latex
 from trainlaw.formulas.printers.mathml import mathml_expression, mathml_symbol, print_mathml
 from trainlaw.formulas.printers.numpy_function import print_numpy_function
 from trainlaw.formulas.printers.onnx_model import print_onnx
 from trainlaw.formulas.printers.python_function import print_python_function
+from trainlaw.formulas.printers.r_function import print_r
 from trainlaw.formulas.printers.sql import print_sql
 
 PRINTERS: Mapping[str, Callable[[Formula | Expression], str]] = MappingProxyType(
@@ -27,6 +29,8 @@ PRINTERS: Mapping[str, Callable[[Formula | Expression], str]] = MappingProxyType
         "mathml": print_mathml,
         "c_function": print_c_function,
         "sql": print_sql,
+        "r": print_r,
+        "julia": print_julia,
     }
 )
 
@@ -43,11 +47,13 @@ __all__ = [
     "print_excel",
     "print_google_sheets",
     "print_javascript",
+    "print_julia",
     "print_latex",
     "print_mathml",
     "print_numpy_function",
     "print_onnx",
     "print_python_function",
+    "print_r",
     "print_sql",
     "split_for_excel",
 ]

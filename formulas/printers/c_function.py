@@ -7,7 +7,7 @@ from trainlaw.formulas.printers.layout import lay_out
 from trainlaw.formulas.printers.naming import as_formula, header
 
 # Characters without a meaning inside a literal, also to a trigraph or a comment.
-_PLAIN = " -_.,:;()+@"
+_PLAIN = " -_.,:;()+@/=|"
 
 
 def string_literal(text: str) -> str:

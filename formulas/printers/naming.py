@@ -64,6 +64,19 @@ def inert(text: str) -> str:
     return plain[:MAX_COMMENT]
 
 
+def unicode_literal(text: str) -> str:
+    """Return a string literal of R or Julia, in which nothing is interpolated.
+
+    >>> unicode_literal('a$b')
+    '"a\\\\U00000024b"'
+    """
+    plain = (
+        character if " " <= character <= "~" and character not in '"\\$' else f"\\U{ord(character):08x}"
+        for character in text.replace("\0", "\ufffd")
+    )
+    return f'"{"".join(plain)}"'
+
+
 def indexed(name: str) -> str:
     """Return the name of a grouped constant as a symbol with an index.
 

@@ -1,6 +1,7 @@
 """A formula written by hand, with errors as a study leaves them, for tests that need no search."""
 
 import pickle
+import shutil
 from concurrent.futures import Executor, Future
 from functools import cache
 from html.parser import HTMLParser
@@ -24,6 +25,19 @@ TEXT = (
 @pytest.fixture(scope="session", autouse=True)
 def _machine(machine_compiled) -> None:
     """Wait until the machine of searches is compiled."""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium, started once per file; tests that need it are skipped where it or playwright is missing."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright, which is not installed")
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("needs Chromium, which is not on the PATH")
+    with sync_api.sync_playwright() as play:
+        opened = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield opened
+        opened.close()
 
 
 def errors_by_hand() -> dict:

@@ -4,12 +4,15 @@ import json
 import pickle
 import subprocess
 import sys
+import time
 from dataclasses import replace
+from io import StringIO
 
 import numpy as np
 import pandas as pd
 import pytest
 import trainlaw
+from sklearn.base import clone
 from trainlaw.app.api import Law
 from trainlaw.app.cli import app
 from trainlaw.datasets import load
@@ -110,3 +113,109 @@ def test_calibration_to_rows_of_features(formula):
     for faulty in ((X, None), ("runs.csv", slower), (X, slower[1:]), (X, -slower)):
         with pytest.raises(InputError, match="expected"):
             trainlaw.calibrate(formula, *faulty)
+
+
+def random_frame(rows, seed=3):
+    choose, gpus, cnns = np.random.default_rng(seed), trainlaw.gpus("*")["gpu"], trainlaw.cnns("*")["cnn"]
+    return pd.DataFrame(
+        {
+            "cnn": choose.choice(cnns, rows),
+            "gpu": choose.choice(gpus, rows),
+            "batch": choose.choice([1, 8, 64, 500], rows),
+            "precision": choose.choice(["fp32", None], rows),
+            "tuned": choose.choice([True, False], rows),
+            "host_launch_s": choose.choice([None, 4e-5], rows),
+        },
+        index=range(100, 100 + rows),
+    )
+
+
+def test_a_frame_is_predicted_as_its_rows_are():
+    frame = random_frame(25)
+    table = trainlaw.predict(frame, pixels=224)
+    assert list(table.index) == list(frame.index)
+    for asked, found in zip(frame.to_dict("records"), table.to_dict("records"), strict=True):
+        one = trainlaw.predict(
+            **{name: value for name, value in asked.items() if pd.notna(value)}, pixels=224
+        )
+        assert found["time_s"] == pytest.approx(one.time_s, rel=1e-12, nan_ok=True)
+        assert (found["warnings"], found["notes"]) == (one.warnings, one.notes)
+    by_lists = trainlaw.predict(list(frame["cnn"]), list(frame["gpu"]), 64)
+    assert set(by_lists["batch_per_gpu"]) == {64} and list(by_lists["cnn"]) == list(table["cnn"])
+
+
+def test_ten_thousand_rows_take_less_than_a_second():
+    frame = random_frame(10_000)
+    trainlaw.predict(frame[:10])
+    began = time.process_time()
+    assert len(trainlaw.predict(frame)) == 10_000
+    assert time.process_time() - began < 1.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((["resnet50"] * 2, ["T4"] * 3, 8), "expected sequences of one length, got 2 of cnn, 3 of gpu"),
+        ((["resnet50"], "T4", 0), "the frame line 1: expected a whole number"),
+        (("resnet50", None, 8), "missing: gpu"),
+        ((pd.DataFrame({"cnn": ["vgg16"], "gpu": ["T4"], "batch": [8], "prices": [1]}),), "unknown column"),
+    ],
+)
+def test_faulty_sequences_are_one_line(arguments, message):
+    with pytest.raises(InputError, match=message):
+        trainlaw.predict(*arguments)
+
+
+def test_an_unknown_setting_is_named():
+    with pytest.raises(UnknownNameError, match="unknown setting 'precison': did you mean 'precision'"):
+        trainlaw.predict("resnet50", "T4", 8, precison="amp")
+    with pytest.raises(UnknownNameError, match="unknown setting 'evaluation': did you mean 'evaluations'"):
+        trainlaw.FormulaRegressor(evaluation=3)
+
+
+def test_lists_match_patterns():
+    assert set(trainlaw.gpus("rtx 30*")["gpu"]) > {"RTX 3090", "RTX 3080 Laptop"}
+    assert trainlaw.gpus("t4")["gpu"].tolist() == ["T4"] and trainlaw.gpus("x").empty
+    found = trainlaw.cnns("EfficientNet_B*")
+    assert {"efficientnet_b0", "timm/efficientnet_b0"} <= set(found["cnn"]) and (found["macs"] > 0).all()
+
+
+def test_plans_equal_the_command(in_empty_folder):
+    table = trainlaw.plan("vgg16", gpu="V100*", n_gpus=[1, 8], within="3d", prices="example")
+    options = ["--gpus", "1,8", "--within", "3d", "--prices", "example", "--format", "csv"]
+    cards = [text for name in trainlaw.gpus("V100*")["gpu"] for text in ("--gpu", name)]
+    printed = CliRunner().invoke(app, ["plan", "--cnn", "vgg16", *cards, *options])
+    rows = pd.read_csv(StringIO(printed.stdout))
+    assert table[["gpu", "batch_per_gpu", "precision"]].equals(rows[["gpu", "batch_per_gpu", "precision"]])
+    assert table["cost"].to_numpy() == pytest.approx(rows["cost_usd"].to_numpy(), rel=1e-6)
+    with pytest.raises(InputError, match="names of GPUs"):
+        trainlaw.plan("vgg16", gpu="nothing*")
+
+
+def test_a_loaded_law_shows_itself():
+    law = trainlaw.load_formula()
+    terms = law.shares("resnet50", "T4", 64, precision="amp")
+    seconds = trainlaw.predict("resnet50", "T4", 64, precision="amp").seconds
+    assert (
+        terms["time_s"].sum() == pytest.approx(seconds, rel=1e-9) and terms["time_s"].is_monotonic_decreasing
+    )
+    features = {spec.name for spec in law.used_features}
+    assert {str(symbol) for symbol in law.sympy().free_symbols} == features and "\\max" in law.latex()
+    axes = pytest.importorskip("matplotlib.pyplot").figure().add_subplot()
+    assert len(law.plot("resnet50", "T4", (8, 64), ax=axes).lines[0].get_xdata()) == 2
+
+
+def test_runs_in_a_frame_calibrate_as_in_a_file():
+    runs = load("fp32-2026").where(gpu="T4", cnn="inception_v3")
+    columns = ["gpu", "cnn", "input_size_px", "n_classes", "batch_per_gpu", "precision", "time_s"]
+    law = trainlaw.load_formula().calibrate(runs.frame[columns])
+    assert law.provenance["calibrated"]["runs"] == len(runs)
+
+
+def test_settings_of_a_search_are_keywords():
+    search = trainlaw.FormulaRegressor(evaluations=300, random_seed=4)
+    assert (
+        search.settings.evaluations == 300
+        and repr(search) == "FormulaRegressor(evaluations=300, random_seed=4)"
+    )
+    assert clone(search).get_params() == search.get_params()

@@ -1,4 +1,7 @@
-"""How many mutants are tried, and what came of them: `python -m pytest tests/fuzz --fuzz-examples 60000`."""
+"""How many mutants are tried, and what came of them: `python -m pytest tests/fuzz --fuzz-examples 60000`.
+
+`--fuzz-mutator form` changes samples within their form only, `bytes` anywhere.
+"""
 
 import importlib.util
 import sys
@@ -19,6 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--fuzz-from", type=int, default=1, help="Number of the first mutant: another part of them."
     )
+    parser.addoption("--fuzz-mutator", default="both", choices=("both", "form", "bytes"))
 
 
 @pytest.fixture(scope="session")
@@ -45,9 +49,9 @@ def readers() -> object:
 
 
 @pytest.fixture(scope="session")
-def mutation() -> object:
+def mutant(request: pytest.FixtureRequest) -> object:
     """What changes files; see `mutation.py`."""
-    return loaded("mutation")
+    return loaded("mutation").MUTATORS[request.config.getoption("--fuzz-mutator", "both")]
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Mutants of files: bytes and texts changed anywhere, tables, JSON, workbooks and models within their form.
+"""Mutants of files: bytes changed anywhere, or texts, tables, JSON, workbooks and models within their form.
 
 A mutant depends only on its sample, its reader and its number, so that a finding can be made again.
 """
@@ -10,8 +10,9 @@ import json
 import random
 import re
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+Change = Callable[[bytes, random.Random], bytes]
 #: Pieces that break naive readers: separators, quotes, numbers, names, marks, orders to a terminal.
 PIECES = (
     b",",
@@ -146,11 +147,29 @@ _EXTREMES = (-(2**31), -7, -1, 0, 1, 2, 3, 7, 100, 65_537, 2**31 - 1, 2**31, 2**
 
 
 def mutant(data: bytes, name: str, source: random.Random) -> bytes:
-    """Return a change of a sample, within the form of its suffix or anywhere."""
+    """Return a change of a sample, within the form of its suffix or, one of four, anywhere."""
     form = _FORMS.get(name.rpartition(".")[2], _text)
+    return _changed(data, (form, form, form, _anywhere), source)
+
+
+def form_mutant(data: bytes, name: str, source: random.Random) -> bytes:
+    """Return a change of a sample within the form of its suffix."""
+    return _changed(data, (_FORMS.get(name.rpartition(".")[2], _text),), source)
+
+
+def byte_mutant(data: bytes, name: str, source: random.Random) -> bytes:
+    """Return a change of the bytes of a sample anywhere, whatever its form."""
+    return _changed(data, (_anywhere,), source)
+
+
+#: Mutators by the name that `--fuzz-mutator` takes.
+MUTATORS = {"both": mutant, "form": form_mutant, "bytes": byte_mutant}
+
+
+def _changed(data: bytes, changes: Sequence[Change], source: random.Random) -> bytes:
     for _ in range(source.choice((1, 1, 1, 2, 3))):
         try:
-            data = source.choice((form, form, form, _anywhere))(data, source)
+            data = source.choice(changes)(data, source)
         except Exception:
             # A mutant of a mutant may have lost its form.
             data = _anywhere(data, source)
@@ -369,6 +388,7 @@ _FORMS: dict[str, Callable[[bytes, random.Random], bytes]] = {
     "csv": _table,
     "json": _json,
     "xlsx": _workbook,
+    "ods": _workbook,
     "parquet": _parquet,
     "onnx": _model,
     "gz": _zipped_table,

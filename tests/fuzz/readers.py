@@ -27,7 +27,7 @@ from trainlaw.validate.journal import Journal
 
 CORPUS = Path(__file__).with_name("corpus")
 LIMIT_SECONDS = 5.0
-LIMIT_BYTES = 2 * 2**30
+LIMIT_BYTES = 2**30
 _COMMANDS = typer.main.get_command(app)
 _INPUT_ERROR = 2
 
@@ -170,6 +170,7 @@ READERS: Mapping[str, Reader] = {
     "sheet, Markdown": Reader("wide.md", command(*_IMPORT)),
     "sheet, aligned": Reader("aligned.txt", command(*_ANSWERED)),
     "sheet, Excel": Reader("sheet.xlsx", command(*_ANSWERED)),
+    "sheet, OpenDocument": Reader("sheet.ods", command(*_ANSWERED)),
     "sheet, Parquet": Reader("runs.parquet", command(*_IMPORT)),
     "sheet, answered": Reader("german.csv", command(*_ANSWERED)),
     "configurations": Reader("configurations.csv", command("predict", "--from", "{}")),

@@ -19,6 +19,7 @@ _NAMES = (
     "sheet, Markdown",
     "sheet, aligned",
     "sheet, Excel",
+    "sheet, OpenDocument",
     "sheet, Parquet",
     "sheet, answered",
     "configurations",
@@ -83,10 +84,10 @@ def peak_bytes() -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 
 
-def tried(readers, mutation, name, number, folder, measured):
+def tried(readers, mutant, name, number, folder, measured):
     """The outcome of one mutant, with memory where it is measured."""
     reader = readers.READERS[name]
-    path = readers.mutated_file(reader, number, name, folder, mutation.mutant)
+    path = readers.mutated_file(reader, number, name, folder, mutant)
     if measured:
         reset_peak()
     signal.alarm(_STOPPED_AFTER_S)
@@ -106,12 +107,12 @@ def test_every_reader_has_its_test(readers):
 
 
 @pytest.mark.parametrize("name", _NAMES)
-def test_mutants_are_read_or_refused(name, readers, mutation, examples, report, tmp_path):
+def test_mutants_are_read_or_refused(name, readers, mutant, examples, report, tmp_path):
     total, first = examples
     number = max(round(total / len(_NAMES) * readers.READERS[name].share), 1)
     measured = total > 10_000 and Path("/proc/self/clear_refs").exists()
     outcomes = {
-        each: tried(readers, mutation, name, each, tmp_path / "mutant", measured)
+        each: tried(readers, mutant, name, each, tmp_path / "mutant", measured)
         for each in range(first, first + number)
     }
     findings = {each: outcome.finding for each, outcome in outcomes.items() if outcome.finding}
@@ -125,10 +126,10 @@ def test_mutants_are_read_or_refused(name, readers, mutation, examples, report, 
     assert not findings
 
 
-def test_the_samples_themselves_are_read(readers, mutation, tmp_path):
+def test_the_samples_themselves_are_read(readers, mutant, tmp_path):
     asking = {name for name in _NAMES if name.startswith("sheet")}
     for name in set(_NAMES) - {"runs to calibrate with", "runs to contribute"}:
         reader = readers.READERS[name]
-        path = readers.mutated_file(reader, 0, name, tmp_path / "sample", mutation.mutant)
+        path = readers.mutated_file(reader, 0, name, tmp_path / "sample", mutant)
         outcome = readers.outcome_of(reader, path)
         assert not outcome.finding and (name in asking or not outcome.refused), name

@@ -1,5 +1,7 @@
 """A builder of CNNs that also writes down each call as a line of text, without the sizes of the image."""
 
+from collections.abc import Callable
+
 from trainlaw.datasets.cnns.builder import CnnBuilder, Shape
 from trainlaw.datasets.cnns.windows import Padding, Size, axis_paddings, pair
 
@@ -41,9 +43,86 @@ class Recorder(CnnBuilder):
         other._layers, other.lines, other._is_frozen = self._layers, self.lines, True
         return other
 
+    def depthwise(
+        self,
+        x: int,
+        kernel: Size,
+        stride: Size = 1,
+        *,
+        padding: Padding = "half",
+        dilation: Size = 1,
+        bias: bool = False,
+        learned: bool = True,
+    ) -> int:
+        """Add a depthwise convolution; `learned` as in `conv`."""
+        channels = self.channels(x)
+        return self.conv(
+            x, channels, kernel, stride, padding=padding, groups=channels, dilation=dilation, bias=bias,
+            learned=learned,
+        )  # fmt: skip
+
+    def conv_bn(
+        self,
+        x: int,
+        channels: int,
+        kernel: Size,
+        stride: Size = 1,
+        *,
+        padding: Padding = "half",
+        groups: int = 1,
+        activation: str | None = "relu",
+        learned_per_channel: int = 2,
+    ) -> int:
+        """Add a convolution, its batch normalisation, and an activation unless that is None."""
+        x = self.batchnorm(
+            self.conv(x, channels, kernel, stride, padding=padding, groups=groups), learned_per_channel
+        )
+        return x if activation is None else self.activation(x, activation)
+
+    def depthwise_bn(
+        self,
+        x: int,
+        kernel: Size,
+        stride: Size = 1,
+        activation: str | None = "relu",
+        *,
+        padding: Padding = "half",
+    ) -> int:
+        """Add a depthwise convolution, its batch normalisation, and an activation unless that is None."""
+        x = self.batchnorm(self.depthwise(x, kernel, stride, padding=padding))
+        return x if activation is None else self.activation(x, activation)
+
+    def layernorm(self, x: int) -> int:
+        """Add a layer normalisation over the channels, with scale and shift."""
+        return self.elementwise(x, "layernorm", vector_parameters=2 * self.channels(x))
+
+    def relu(self, x: int) -> int:
+        """Add a rectified linear unit."""
+        return self.activation(x, "relu")
+
+    def dropout(self, x: int) -> int:
+        """Add a dropout."""
+        return self.elementwise(x, "dropout")
+
+    def lrn(self, x: int) -> int:
+        """Add a local response normalisation across channels."""
+        return self.elementwise(x, "lrn")
+
+    def adaptive_average_pool(self, x: int, side: int) -> int:
+        """Add a mean over windows of about equal size, so that the output is `side` pixels high and wide."""
+        return self.adaptive_pool(x, "average_pool", side, side)
+
+    def chain(self, x: int, count: int, block: Callable[[int], int]) -> int:
+        """Apply `block` `count` times, each to the output of the previous one."""
+        for _ in range(count):
+            x = block(x)
+        return x
+
     def batchnorm(self, x: int, learned_per_channel: int = 2) -> int:
-        """Add a batch normalisation, or a fixed product."""
-        return self.scale(x) if self._is_frozen else super().batchnorm(x, learned_per_channel)
+        """Add a batch normalisation, with scale and shift or one of them; or a fixed product."""
+        if self._is_frozen:
+            return self.scale(x)
+        return self.elementwise(x, "batchnorm", vector_parameters=learned_per_channel * self.channels(x))
 
     def conv_transpose(
         self, x: int, channels: int, kernel: Size, stride: Size = 1, *, padding: Padding = 0, bias: bool

@@ -34,7 +34,6 @@ from trainlaw.validate.baselines.forms import (
 )
 from trainlaw.validate.baselines.learned import GradientBoosting, boosting_on_perfect_scaling
 from trainlaw.validate.baselines.linear import MedianTime, null_compute
-from trainlaw.validate.baselines.many_core import many_core_seconds
 from trainlaw.validate.baselines.sparse import NonnegativePath
 from trainlaw.validate.estimators import EstimatorFactory
 
@@ -144,7 +143,6 @@ __all__ = [
     "Baseline",
     "baseline",
     "baselines_for",
-    "many_core_seconds",
     "named_baselines",
     "title_of",
 ]

@@ -21,6 +21,7 @@ from types import MappingProxyType
 from typing import Any
 
 from trainlaw.app.studies.kinds.anchor import OF_PAIRS
+from trainlaw.app.studies.kinds.forward import OF_FORWARD
 from trainlaw.app.studies.kinds.kind import (
     BOTH_FOLDS,
     CNN_FOLDS,
@@ -37,7 +38,7 @@ from trainlaw.app.studies.kinds.multi_gpu import OF_MANY_GPUS
 from trainlaw.app.studies.kinds.multi_gpu_end_to_end import END_TO_END
 from trainlaw.app.studies.kinds.whole_runs import OF_FREE_RUNS, OF_RUNS
 
-_KINDS = (OF_RUNS, OF_FREE_RUNS, OF_LAYERS, OF_MANY_GPUS, END_TO_END, OF_LAYER_TIMES, OF_PAIRS)
+_KINDS = (OF_RUNS, OF_FREE_RUNS, OF_FORWARD, OF_LAYERS, OF_MANY_GPUS, END_TO_END, OF_LAYER_TIMES, OF_PAIRS)
 STUDY_KINDS: Mapping[str, StudyKind[Any]] = MappingProxyType({kind.name: kind for kind in _KINDS})
 
 __all__ = [

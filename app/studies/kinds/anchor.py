@@ -14,7 +14,6 @@ from trainlaw.datasets import DATASETS, STUDY_FEATURES, TARGET, PairTable, featu
 from trainlaw.datasets.features.pair_features import (
     ANCHOR,
     ANCHOR_TIME,
-    OPERATION_FEATURES,
     PAIR_FEATURES,
     PAIR_RUN_FEATURES,
 )
@@ -28,7 +27,6 @@ from trainlaw.formulas import (
     ScoredFormula,
     Variable,
     complexity,
-    parse_text,
     substitute,
     variables,
 )
@@ -36,91 +34,8 @@ from trainlaw.formulas.algebra.expression import fold
 from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.scopes import GPU_PAIR
 from trainlaw.validate.baselines import baselines_for, named_baselines
-from trainlaw.validate.least_squares import nonnegative_least_squares
 
-OVERHEAD = "iteration_overhead_s"
-#: Features of the two formulas of a pair.
-ALONE = (*OPERATION_FEATURES, ANCHOR_TIME, OVERHEAD)
-WITH_CNN = (
-    *OPERATION_FEATURES,
-    "unprofiled_s",
-    "conv3x3_compute_s",
-    "conv1x1_compute_s",
-    "conv_other_compute_s",
-    "im2col_compute_s",
-    "conv_weight_compute_s",
-    "conv_output_memory_s",
-    "depthwise_output_memory_s",
-    "batchnorm_memory_s",
-    "parameter_memory_s",
-    "layer_launch_s",
-    OVERHEAD,
-)
 TRANSFER_FEATURES = (*STUDY_FEATURES, ANCHOR_TIME, *(ANCHOR + name for name in STUDY_FEATURES))
-PAIR_FORMULA_FEATURES = tuple(dict.fromkeys((*ALONE, *WITH_CNN)))
-
-
-# Sums and maxima of non-negative terms: with 14 architectures to learn from, freer forms have larger errors.
-def _pair_settings(settings: SearchSettings) -> SearchSettings:
-    return replace(
-        settings,
-        operators=("add", "max"),
-        loss="absolute_percentage",
-        choice="loss",
-        group_weight_power=0.0,
-        islands=1,
-        population=50,
-        max_constants=30,
-        polish_steps=40,
-    )
-
-
-class ProfileSearch:
-    """Evolves a formula of one pair of GPUs; `evaluations` are tried for each of its two parts.
-
-    with_cnn : take the mean with a formula that also uses the CNN; else operations alone. After `fit`:
-    `formula_`, and `front_` of it alone.
-    """
-
-    def __init__(self, settings: SearchSettings, with_cnn: bool = True) -> None:
-        """Keep the settings; only evaluations, seed and threads of them count."""
-        self.settings = _pair_settings(settings)
-        self.feature_sets = (ALONE, WITH_CNN) if with_cnn else (ALONE,)
-
-    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
-        """Search; X : features of a pair, (n_rows, k). y : seconds on the target, (n_rows,)."""
-        parts = [self._evolved(names, X, np.asarray(y, dtype=float)) for names in self.feature_sets]
-        expressions = [without_vanishing_terms(part.formula_.expression) for part in parts]
-        whole = expressions[0]
-        if len(expressions) == 2:
-            whole = Apply("sqrt", (Apply("mul", tuple(expressions)),))
-        used = set(variables(whole))
-        names = tuple(name for name in PAIR_FORMULA_FEATURES if name in used)
-        ranges = {name: (float(X[name].min()), float(X[name].max())) for name in names}
-        loss = float(np.mean([part.formula_.provenance["training_loss"] for part in parts]))
-        self.formula_ = Formula(
-            whole,
-            feature_specs(names, PAIR_FEATURES),
-            TARGET,
-            ranges=ranges,
-            provenance={"training_loss": loss},
-            scope=GPU_PAIR,
-        )
-        self.front_ = ParetoFront.of([ScoredFormula(self.formula_, loss, complexity(whole))])
-        return self
-
-    def predict(self, X: pd.DataFrame) -> np.ndarray:
-        """Return seconds, shape (n_rows,)."""
-        return predicted_seconds(self.formula_, X)
-
-    def _evolved(self, names: tuple[str, ...], X: pd.DataFrame, y: np.ndarray) -> FormulaRegressor:
-        # A column of zeros cannot have a constant.
-        names = tuple(name for name in names if X[name].any())
-        settings = replace(self.settings, seeds=(nonnegative_sum(X, y, names),))
-        search = FormulaRegressor(feature_specs(names, PAIR_FEATURES), TARGET, settings, SearchReporter())
-        # One group: the architecture of a row carries no information about the next.
-        return search.fit(X[list(names)], y, np.zeros(len(y), dtype=int))
-
 
 # A weight of a time; a term of it adds less than a nanosecond to a second.
 _VANISHING = 1e-9
@@ -130,7 +45,7 @@ _ZERO = Constant(0.0)
 def without_vanishing_terms(expression: Expression) -> Expression:
     """Return a formula of sums and maxima of non-negative terms without those of vanishing weight.
 
-    >>> from trainlaw.formulas import to_text
+    >>> from trainlaw.formulas import parse_text, to_text
     >>> to_text(without_vanishing_terms(parse_text("max(1e-99 * a, 2 * b) + 1e-12 * c")))
     '2 * b'
     """
@@ -148,22 +63,6 @@ def _merged(node: Apply, arguments: tuple[Expression, ...]) -> Expression:
     if _ZERO in arguments and node.operator in ("add", "max"):
         return arguments[1] if arguments[0] == _ZERO else arguments[0]
     return Apply(node.operator, arguments)
-
-
-def nonnegative_sum(X: pd.DataFrame, y: np.ndarray, names: Sequence[str]) -> Expression:
-    """Return the sum of features with constants >= 0 that comes closest to `y` in absolute relative error.
-
-    X : features (n_rows, k). y : seconds, (n_rows,). Least squares with weights 1 / sqrt(1 + (e / 0.1)^2) of
-    the errors e before, 15 times (Holland and Welsch, 1977).
-    """
-    relative = X[list(names)].to_numpy(dtype=float) / y[:, None]
-    weights, constants = np.ones(len(y)), np.zeros(len(names))
-    for _ in range(15):
-        root = np.sqrt(weights)
-        constants = nonnegative_least_squares(relative * root[:, None], root)
-        weights = 1.0 / np.sqrt(1.0 + ((relative @ constants - 1.0) / 0.1) ** 2)
-    terms = [f"{value:.9g} * {name}" for value, name in zip(constants, names, strict=True) if value > 0]
-    return parse_text(" + ".join(terms))
 
 
 class TransferSearch:

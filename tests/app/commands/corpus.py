@@ -85,18 +85,19 @@ def _quoted(cell: object, separator: str) -> str:
 def _content(sheets: list[Sheet]) -> str:
     tables = []
     for sheet in sheets:
+        spans, covered = _merged(sheet.merged)
         rows = []
-        for row in sheet.rows:
+        for y, row in enumerate(sheet.rows):
             cells = []
-            for cell in row:
+            for x, cell in enumerate(row):
+                attributes, body = spans.get((y, x), ""), ""
                 if isinstance(cell, int | float):
-                    cells.append(f'<t:table-cell o:value-type="float" o:value="{cell}"/>')
-                elif cell is None:
-                    cells.append("<t:table-cell/>")
-                else:
-                    cells.append(
-                        f'<t:table-cell o:value-type="string"><x:p>{escape(str(cell))}</x:p></t:table-cell>'
-                    )
+                    attributes += f' o:value-type="float" o:value="{cell}"'
+                elif cell is not None:
+                    attributes += ' o:value-type="string"'
+                    body = f"<x:p>{escape(str(cell))}</x:p>"
+                tag = "t:covered-table-cell" if (y, x) in covered else "t:table-cell"
+                cells.append(f"<{tag}{attributes}>{body}</{tag}>")
             rows.append(f"<t:table-row>{''.join(cells)}</t:table-row>")
         tables.append(f'<t:table t:name="{escape(sheet.name)}">{"".join(rows)}</t:table>')
     names = "".join(
@@ -105,6 +106,20 @@ def _content(sheets: list[Sheet]) -> str:
     )
     body = f"<o:body>{''.join(tables)}</o:body>"
     return f'<?xml version="1.0"?><o:document-content{names}>{body}</o:document-content>'
+
+
+def _merged(areas: list[str]) -> tuple[dict[tuple[int, int], str], set[tuple[int, int]]]:
+    """Return the attributes of the first cell of each merged area, and the cells that it covers."""
+    spans, covered = {}, set()
+    for area in areas:
+        left, top, right, bottom = openpyxl.utils.range_boundaries(area)
+        inside = {(y, x) for y in range(top - 1, bottom) for x in range(left - 1, right)}
+        first = (top - 1, left - 1)
+        spans[first] = (
+            f' t:number-columns-spanned="{right - left + 1}" t:number-rows-spanned="{bottom - top + 1}"'
+        )
+        covered |= inside - {first}
+    return spans, covered
 
 
 def run(*arguments: object) -> object:
@@ -220,6 +235,8 @@ def answered(words: list[str], truth: dict[str, object]) -> list[str]:
             continue
         name = {"--precision": "precision", "--unit": "unit"}.get(words[place - 1], word.partition("=")[0])
         values = only.get(name, set())
-        value = unit if name == "unit" else values.pop() if len(values) == 1 else (others or [""])[0]
+        asked = word.partition(":")[2].lower()[:3]
+        likely = [text for text in others if text.lower().startswith(asked)] or [*others, ""]
+        value = unit if name == "unit" else "" if len(values) > 1 else values.pop() if values else likely[0]
         words[place] = word.replace("CHOICE", value) if value else word
     return words

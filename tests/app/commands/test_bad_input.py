@@ -238,12 +238,6 @@ def test_formula_file_that_is_no_json(content, tmp_path):
     fails_in_one_line(run("show", path), "formula.json")
 
 
-def test_formula_file_of_random_bytes(tmp_path):
-    path = tmp_path / "noise.json"
-    path.write_bytes(random.Random(1).randbytes(10_000_000))
-    fails_in_one_line(run("show", path), "noise.json")
-
-
 def test_no_formula_anywhere(in_empty_folder, monkeypatch):
     monkeypatch.setattr("trainlaw.app.models.user_formula.BUILT_IN", in_empty_folder / "none.json")
     fails_in_one_line(run("show"), "trainlaw study")

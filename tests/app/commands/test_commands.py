@@ -6,18 +6,12 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.models.user_formula import parse_label_options, with_groups
 from trainlaw.datasets import (
-    DATASETS,
-    FEATURES,
-    STUDY_FEATURES,
     built_in_gpus,
-    cnn_table,
     configuration,
-    load,
 )
 from trainlaw.formulas import GroupedConstant, TrainlawError, load_formula, parse_text, save_formula
 from typer.main import get_command
@@ -28,14 +22,6 @@ def output(*arguments):
     result = CliRunner().invoke(app, list(map(str, arguments)))
     assert result.exit_code == 0, result.output
     return result.stdout
-
-
-def test_help_teaches_by_examples():
-    text = output("--help")
-    for command in ("study", "predict", "show", "export", "data", "gpus", "cnn", "features"):
-        assert re.search(rf"^  {command} ", text, re.MULTILINE)
-        assert "Example" in output(command, "--help") or "Commands" in output(command, "--help")
-    assert "trainlaw study" in text
 
 
 def leaves(command, name="trainlaw"):
@@ -62,18 +48,6 @@ def test_former_names_of_options_still_work(tmp_path):
     assert "--to" not in output("export", "--help")
 
 
-@pytest.mark.parametrize("group", ["data", "gpus", "cnn"])
-def test_every_subcommand_has_an_example(group):
-    names = re.findall(r"^  (list|show|check|import) ", output(group, "--help"), re.MULTILINE)
-    assert len(names) >= 2
-    for name in names:
-        assert "Example" in output(group, name, "--help")
-
-
-def test_version_is_that_of_the_package():
-    assert re.fullmatch(r"trainlaw \d+\.\d+\.\d+\n", output("--version"))
-
-
 def test_prediction_has_unit_interval_and_stated_error(formula_file):
     text = output(
         "predict", "--formula", formula_file, "--cnn", "ResNet-50", "--gpu", "V100-SXM2-16GB", "--batch", 64
@@ -98,12 +72,6 @@ def test_prediction_is_the_formula_on_the_features(formula_file):
     assert row["time_s"] / row["low_s"] == pytest.approx(1.5)
     assert row["samples_per_second"] == pytest.approx(32 / expected)
     assert row["interval_level"] == 0.9
-
-
-def test_far_away_configurations_are_warned_of(formula_file):
-    arguments = ("--formula", formula_file, "--cnn", "vgg16", "--gpu", "T4", "--batch", 500_000)
-    assert "outside the" in output("predict", *arguments)
-    assert json.loads(output("predict", *arguments, "--json"))[0]["warnings"]
 
 
 @pytest.mark.slow
@@ -151,10 +119,6 @@ def test_many_configurations_from_a_csv(formula_file, tmp_path):
 
 
 def test_undefined_prediction_is_null(formula, tmp_path):
-    from dataclasses import replace
-
-    from trainlaw.formulas import parse_text, save_formula
-
     law = replace(
         formula, expression=parse_text("conv_output_memory_s / depthwise_output_memory_s * layer_launch_s")
     )
@@ -190,72 +154,6 @@ def test_show_fits_a_screen(formula_file):
     assert len(text.splitlines()) < 30
 
 
-def test_lists_name_everything_and_can_be_searched():
-    features, gpus, cnns, tables = (
-        output(*names)
-        for names in (["features"], ["gpus", "list"], ["cnn", "list", "--all"], ["data", "list"])
-    )
-    assert all(name in features for name in FEATURES)
-    assert features.count("*") >= len(STUDY_FEATURES)
-    assert all(gpu.gpu in gpus for gpu in built_in_gpus().gpus)
-    assert all(name in cnns for name in cnn_table()["cnn"])
-    assert all(name in tables for name in DATASETS)
-    assert len(output("gpus", "list", "turing").splitlines()) < len(gpus.splitlines())
-    assert "no GPU matches" in output("gpus", "list", "abacus")
-    assert "no CNN matches" in output("cnn", "list", "abacus")
-    assert "no feature contains" in output("features", "abacus")
-
-
-def test_facts_have_units():
-    text = output("gpus", "show", "Tesla T4")
-    assert re.search(r"bandwidth_byte_per_s +320 GB/s", text)
-    text = output("cnn", "show", "resnet50", "--pixels", "128")
-    assert "128 px" in text
-    assert "MAC/sample" in text
-
-
-def test_data_show_says_what_to_be_cautious_about():
-    text = output("data", "show", "fp32-2026")
-    for expected in ("1,730 runs", "sha256", "licence", "caution", "profet", "V100-SXM2-16GB"):
-        assert expected in text
-
-
-def test_imported_runs_read_back_as_the_same_table(tmp_path):
-    frame = load("fp32-2026").where(source="zeus").frame.assign(time_s=lambda part: part["time_s"] * 1000)
-    yours = tmp_path / "yours.csv"
-    frame.rename(columns={"time_s": "latency_ms"}).drop(columns=["time_min_s", "time_max_s"]).to_csv(
-        yours, index=False
-    )
-    text = output("data", "import", yours, "--column", "time_s=latency_ms")
-    target = tmp_path / "yours-imported.csv"
-    assert str(target) in text
-    from trainlaw.app.inputs.tables import find_table
-
-    expected = load("fp32-2026").where(source="zeus").seconds
-    np.testing.assert_allclose(find_table(str(target)).seconds, expected)
-    assert "no fault" in output("data", "check", target)
-
-
-def test_examples_of_the_readme_are_commands(formula_file):
-    readme = (Path(__file__).parents[3] / "README.md").read_text()
-    for command in set(re.findall(r"trainlaw (study|predict|show|export|data|gpus|cnn|features)", readme)):
-        assert "Usage" in output(command, "--help")
-
-
-@pytest.mark.slow
-def test_csv_and_json_say_the_same(formula_file, tmp_path):
-    arguments = ("predict", "--formula", formula_file, "--cnn", "vgg16", "--batch", 32, "--all-gpus")
-    rows = json.loads(output(*arguments, "--format", "json"))
-    target = tmp_path / "times.csv"
-    assert f"{target}: {len(rows)} predictions" in output(*arguments, "--format", "csv", "--out", target)
-    with target.open(newline="") as file:
-        table = list(csv.DictReader(file))
-    assert [float(row["time_s"]) for row in table] == [row["time_s"] for row in rows]
-    assert [row["warnings"] for row in table] == ["; ".join(row["warnings"]) for row in rows]
-    assert set(table[0]) == set(rows[0]) - {"interval_level"}
-    assert [path.name for path in tmp_path.glob("times*")] == ["times.csv"]
-
-
 def test_several_gpus_add_the_textbook_exchange_where_asked_for(formula_file):
     arguments = (
         "predict",
@@ -280,7 +178,7 @@ def test_several_gpus_add_the_textbook_exchange_where_asked_for(formula_file):
     assert eight["samples_per_second"] == pytest.approx(8 * 64 / eight["time_s"])
     assert any("textbook" in warning for warning in eight["warnings"]) and not one["warnings"]
     (far,) = json.loads(output(*arguments, "--json", "--gpus", 8, "--nodes", 2, "--algorithm", "tree"))
-    assert (far["link"], far["network"], far["algorithm"]) == ("nvlink2-x6", "ethernet-10g", "tree")
+    assert (far["link"], far["network"], far["algorithm"]) == ("nvlink2-x6", "infiniband-edr-x4", "tree")
     assert "all-reduce  " in output(*arguments, "--gpus", 8)
 
 
@@ -316,13 +214,10 @@ def test_a_wrong_group_is_named(formula, label, fault):
         with_groups(formula, parse_label_options([label]))
 
 
-def test_precision_and_memory_are_warned_of(formula_file):
+def test_an_untrained_precision_is_warned_of(formula_file):
     arguments = ("predict", "--formula", formula_file, "--cnn", "vgg16", "--gpu", "T4", "--json")
     (row,) = json.loads(output(*arguments, "--batch", 32, "--precision", "amp"))
     assert row["precision"] == "amp" and "no training run used amp" in row["warnings"]
-    (row,) = json.loads(output(*arguments, "--batch", 4000))
-    assert row["fits_in_memory"] == "cannot fit"
-    assert any(warning.startswith("cannot fit: the step keeps") for warning in row["warnings"])
 
 
 @pytest.mark.parametrize(
@@ -344,9 +239,3 @@ def test_law_of_layers_in_features_that_no_layer_has_is_refused(arguments, formu
     exported = CliRunner().invoke(app, ["export", "layers.json", "--to", "law.py"])
     assert exported.exit_code == 0
     assert "sum over every layer of a run" in Path("law.py").read_text()
-
-
-def test_a_gpu_without_a_needed_specification_names_it():
-    text = output("predict", "--cnn", "resnet50", "--gpu", "RTX 5050", "--batch", 32)
-    assert "l2_bytes of RTX 5050 is not known" in text and "not defined   (no interval)" in text
-    assert "nan s" not in text

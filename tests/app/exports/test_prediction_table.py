@@ -7,6 +7,7 @@ import random
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.exports import prediction_table
@@ -29,23 +30,8 @@ def export(formula_file, path, *options):
     return CliRunner().invoke(app, ["export", str(formula_file), "--to", str(path), *options])
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("few_networks")
-@pytest.mark.parametrize("suffix", [".csv", ".gsheet.xlsx", ".gsheet.tsv"])
-def test_every_suffix_writes_one_file_and_never_over_another(suffix, formula_file, tmp_path):
-    folder = tmp_path / "out"
-    folder.mkdir()
-    path = folder / f"my.plan{suffix}"
-    assert export(formula_file, path).exit_code == 0
-    assert [file.name for file in folder.iterdir()] == [path.name]
-    assert export(formula_file, path).exit_code == 2
-    assert export(formula_file, path, "--overwrite").exit_code == 0
-
-
 def rows_of(text):
-    return list(
-        csv.DictReader(io.StringIO("".join(line for line in text.splitlines(True) if line[0] != "#")))
-    )
+    return list(csv.DictReader(io.StringIO(text)))
 
 
 @pytest.mark.slow
@@ -78,11 +64,11 @@ def test_names_in_the_table_are_inert(formula, monkeypatch):
     assert names == {"'=cmd|' /C calc'!A0", '\'+1,"quoted"'}
 
 
-def test_the_header_of_the_table_says_what_it_is(formula_file, tmp_path):
+def test_the_last_column_of_the_table_says_what_it_is(formula_file, tmp_path):
     export(formula_file, tmp_path / "all.csv")
-    text = (tmp_path / "all.csv").read_text()
+    text = "\n".join(pd.read_csv(tmp_path / "all.csv")["about"].dropna())
     for part in ("im2col_compute_s [s]", "in training", "15.2 %", "seed", "printed by trainlaw"):
-        assert part in text.split("cnn,input_size_px")[0]
+        assert part in text
 
 
 def test_open_document_is_one_line_that_says_what_to_do(formula_file, tmp_path):

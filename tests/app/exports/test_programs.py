@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import random
 import runpy
 import shutil
@@ -24,7 +25,7 @@ from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.formulas import Formula, InputError, load_formula, parse_text, variables
 
 pytestmark = pytest.mark.slow
-NODE, GCC = (shutil.which(name) for name in ("node", "gcc"))
+NODE, GCC, RSCRIPT, JULIA = (shutil.which(name) for name in ("node", "gcc", "Rscript", "julia"))
 
 
 def law_of(text, **parts):
@@ -93,7 +94,7 @@ def expected(law, asked, tmp_path_factory):
 
 
 def write_programs(law, path, most_bytes=1_000_000):
-    for suffix in (".py", ".mjs", ".cjs", ".c", ".h"):
+    for suffix in (".py", ".mjs", ".cjs", ".c", ".h", ".R", ".jl"):
         export_formula(law, path / f"law{suffix}", prefix="my_law" if suffix in (".c", ".h") else "")
         assert (path / f"law{suffix}").stat().st_size < most_bytes
     return path
@@ -101,7 +102,7 @@ def write_programs(law, path, most_bytes=1_000_000):
 
 @pytest.fixture(scope="module")
 def folder(law, tmp_path_factory):
-    return write_programs(law, tmp_path_factory.mktemp("programs"), 450_000)
+    return write_programs(law, tmp_path_factory.mktemp("programs"), 320_000)
 
 
 PYTHON = """
@@ -205,18 +206,29 @@ def c_program(folder):
 
 
 def c(folder, asked, program="alone"):
+    return by_lines([folder / program], folder, asked)
+
+
+def by_lines(command, folder, asked):
+    """What a program says that reads questions and prints answers, lines of cells with tabs between."""
+
     def cell(value, default):
         return default if value is None else str(int(value) if isinstance(value, bool) else value)
 
     defaults = ["", "", "", "-", "-", "0", "0", "0"]
-    lines = ["\t".join(map(cell, one, defaults)) for one in asked]
+    text = "".join("\t".join(map(cell, one, defaults)) + "\n" for one in asked)
+    utf8 = {**os.environ, "LC_ALL": "C.UTF-8"}
     done = subprocess.run(
-        [folder / program], input="\n".join(lines) + "\n", capture_output=True, text=True, check=True
+        command, input=text, cwd=folder, env=utf8, capture_output=True, text=True, check=True
     )
     rows = [line.split("\t") for line in done.stdout.splitlines()]
     # An interval that there is not has ends that are nan.
     return [
-        [*(None if "nan" in cell else float(cell) for cell in row[1:4]), row[4], row[5:]]
+        [
+            *(None if cell.lower() in ("-nan", "nan", "na") else float(cell) for cell in row[1:4]),
+            row[4],
+            row[5:],
+        ]
         if row[0] == "0"
         else None
         if "not defined here" in row[1]
@@ -229,6 +241,51 @@ def c(folder, asked, program="alone"):
 @pytest.mark.parametrize("program", ["alone", "linked"])
 def test_c_header_and_source(program, folder, asked, expected):
     compare(c(compiled(folder, program), asked, program), expected)
+
+
+R = r"""
+source("law.R")
+given <- function(cell, none) if (cell != none) cell
+for (line in readLines(file("stdin"))) {
+  cell <- strsplit(line, "\t", fixed = TRUE)[[1]]
+  number <- function(place) if (cell[place] != "0") as.numeric(cell[place])
+  cat(tryCatch({
+    found <- predict_time(cell[1], cell[2], as.numeric(cell[3]), given(cell[4], "-"), layout = cell[5],
+                          tuned = cell[6] == "1", host_launch_s = number(7), pixels = number(8))
+    times <- sprintf("%.17g", c(found$time_s, found$low_s, found$high_s))
+    paste(c("0", times, found$precision, found$warnings), collapse = "\t")
+  }, error = function(fault) paste("1", conditionMessage(fault), sep = "\t")), "\n", sep = "")
+}
+"""
+JULIA_ASKS = r"""
+include("law.jl")
+number(cell) = cell == "0" ? nothing : parse(Float64, cell)
+for line in eachline(stdin)
+    cell = split(line, "\t")
+    try
+        found = Law.predict(cell[1], cell[2], parse(Int, cell[3]), cell[4] == "-" ? nothing : cell[4];
+            layout = cell[5], tuned = cell[6] == "1",
+            host_launch_s = number(cell[7]), pixels = number(cell[8]))
+        times = [something(time, NaN) for time in (found.time_s, found.low_s, found.high_s)]
+        println(join(["0", times..., found.precision, found.warnings...], "\t"))
+    catch fault
+        println("1\t", sprint(showerror, fault))
+    end
+end
+"""
+INTERPRETED = {
+    "R": pytest.param("ask.R", R, RSCRIPT, marks=pytest.mark.skipif(not RSCRIPT, reason="needs R")),
+    "Julia": pytest.param(
+        "ask.jl", JULIA_ASKS, JULIA, marks=pytest.mark.skipif(not JULIA, reason="needs Julia")
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "program", "command"), INTERPRETED.values(), ids=INTERPRETED)
+def test_interpreted_languages(name, program, command, folder, asked, expected):
+    (folder / name).write_text(program)
+    compare(by_lines([command, folder / name], folder, asked), expected)
+    faults(by_lines([command, folder / name], folder, FAULTS))
 
 
 def changed(**parts):
@@ -323,6 +380,7 @@ def test_the_tables_hold_what_the_features_need_and_no_more(tmp_path):
     memory = ("kept_elements", "kept_bytes", "working_elements", "unfolded_elements")
     assert model.cnn_columns == ("conv_macs", "params", "n_layers", *memory)
     said = {"memory_bytes", "is_unknown_l2_bytes", "usual_launch_s", "has_slow_fp16", "has_slow_bf16"}
+    said.add("is_one_die")
     assert set(model.gpu_columns) == {row.peak_column for row in PRECISIONS.values()} | said
     assert set(named_model(law_of("least_time_s + host_s")).gpu_columns) > set(model.gpu_columns)
     export_formula(law_of("host_s"), tmp_path / "law.py")
@@ -373,7 +431,8 @@ def test_no_text_of_a_formula_becomes_code(law, tmp_path):
 
 def test_the_table_of_predictions_opens_in_pandas(law, tmp_path):
     export_formula(law, tmp_path / "all.csv")
-    table = pd.read_csv(tmp_path / "all.csv", comment="#")
+    table = pd.read_csv(tmp_path / "all.csv")
+    assert table["about"].dropna().str.contains("printed by trainlaw").sum() == 1
     assert len(table) > 20_000 and list(table)[:4] == ["cnn", "input_size_px", "n_classes", "gpu"]
     assert table[["time_s", "interval_from_s", "samples_per_s"]].dtypes.eq("float64").all()
     assert table["cnn"].notna().all() and table["gpu"].isin([gpu.gpu for gpu in built_in_gpus().gpus]).all()

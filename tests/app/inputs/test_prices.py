@@ -1,7 +1,8 @@
 import math
+from pathlib import Path
 
 import pytest
-from trainlaw.app.inputs.prices import read_prices
+from trainlaw.app.inputs.prices import read_prices, template
 from trainlaw.app.inputs.selection import GpuSelection
 from trainlaw.datasets import built_in_gpus
 from trainlaw.formulas import InputError, UnknownNameError
@@ -29,19 +30,43 @@ def test_prices_are_those_of_the_machine_or_of_any(tmp_path):
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("gpu,price\nT4,1\n", "price_per_hour_usd"),
+        ("gpu,quality\nT4,1\n", "price_per_hour_usd.*template"),
+        ("gpu,price,cost\nT4,1,2\n", "one column for the price, got price and cost"),
         (HEADER, "at least one price"),
         (HEADER + "T4,,0,2026-01-31,a\n", r"line 2.*positive.*'0'"),
+        (HEADER + "T4,,-3,2026-01-31,a\n", r"line 2.*positive.*'-3'"),
         (HEADER + "T4,,inf,2026-01-31,a\n", "line 2.*positive"),
-        (HEADER + "T4,,1,31.1.2026,a\n", "line 2.*2026-09-20"),
-        (HEADER + "T4,,1,2026-01-31,\n", "line 2.*source"),
+        (HEADER + "T4,,1,31.13.2026,a\n", "line 2.*2026-09-20"),
         (HEADER + "T4,x,1,2026-01-31,a\n", "line 2.*n_gpus"),
         (HEADER + "T5,,1,2026-01-31,a\n", "line 2.*'T5'"),
+        ("gpu,price_usd\nT4,40\n", "line 2.*dollars for an hour"),
     ],
 )
 def test_faulty_prices_are_named(text, error, tmp_path):
     with pytest.raises(InputError, match=error):
         prices(tmp_path, text)
+
+
+def test_prices_are_read_as_people_write_them(tmp_path):
+    found = prices(
+        tmp_path,
+        "Karte;Preis/h;Spot;Host/h;Stand\nH100;2,49 €;1,99;0,80;20.9.2026\n4090;0,39;;;\n"
+        "g4dn.12xlarge;3,912;1,2;;\n",
+    )
+    assert found.currency == "EUR" and found.origin.endswith("of 2026-09-20")
+    assert found.of("H100-SXM5-80GB", 8) == pytest.approx(2.49 + 0.8 / 8)
+    assert found.spot_of("H100-PCIE-80GB", 1) == pytest.approx(1.99 + 0.8)
+    assert found.of("T4", 4) == pytest.approx(3.912 / 4) and math.isnan(found.of("T4", 1))
+    assert found.of("RTX 4090", 2) == 0.39 and math.isnan(found.spot_of("RTX 4090", 2))
+
+
+def test_the_example_has_what_people_rent_and_the_template_is_read_again(tmp_path):
+    example = read_prices(Path("example"))
+    rented = ("T4", "L4", "A10G", "L40S", "RTX 4090", "A100-SXM4-80GB", "H100-SXM5-80GB", "H200-SXM-141GB")
+    assert all(example.of(gpu, 8) > 0 or example.of(gpu, 1) > 0 for gpu in (*rented, "Instinct MI300X"))
+    assert example.of("T4", 4) == pytest.approx(0.978) and "of 20" in example.origin
+    again = prices(tmp_path, template())
+    assert again.of("T4", 4) == pytest.approx(example.of("T4", 4), rel=1e-3)
 
 
 def test_gpus_are_selected_by_limits():

@@ -5,9 +5,10 @@ import json
 import pytest
 import trainlaw
 from trainlaw.app.cli import app
-from trainlaw.app.inputs.requests import Setup, host_launch_of, one_run, runs_of_csv
+from trainlaw.app.inputs.requests import host_launch_of, one_run, runs_of_csv
 from trainlaw.datasets import TARGET, configuration, feature_specs, find_gpu
 from trainlaw.datasets.hardware.gpus import Gpu
+from trainlaw.datasets.measurements.runs import Setup
 from trainlaw.formulas import Formula, InputError, UnknownNameError, parse_text, save_formula
 from typer.testing import CliRunner
 
@@ -45,11 +46,9 @@ def test_precision_by_default_is_that_of_pytorch(gpu, precision):
     assert find_gpu(gpu).default_precision == precision
     (row,) = predicted("--gpu", gpu)
     assert row["precision"] == precision
-    assert row["notes"][0].startswith(
-        f"precision: {precision}, PyTorch's default for convolutions on this GPU"
-    )
+    assert row["notes"][0].startswith(f"setup: 1 GPU, {precision} (PyTorch's default")
     (asked,) = predicted("--gpu", gpu, "--precision", precision)
-    assert asked["notes"] == [] and asked["time_s"] == row["time_s"]
+    assert "default" not in asked["notes"][0] and asked["time_s"] == row["time_s"]
 
 
 def test_a_gpu_of_unknown_maker_is_judged_by_its_rates():

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.inputs.used_formula import USE_FILE
-from trainlaw.formulas import load_formula, save_formula
+from trainlaw.formulas import save_formula
 from typer.testing import CliRunner
 
 PREDICT = ("predict", "--cnn", "resnet50", "--gpu", "T4", "--batch", "32")
@@ -84,8 +84,3 @@ def test_a_faulty_choice_says_how_to_undo_it(text, in_empty_folder):
     done = run(*PREDICT)
     assert done.exit_code == 2 and "trainlaw use --built-in" in done.output
     assert run("use", "--built-in").exit_code == run(*PREDICT).exit_code == 0
-
-
-def test_a_loaded_choice_is_the_formula(run_folder, formula):
-    run("use", str(run_folder))
-    assert load_formula(run_folder / "formula.json") == formula

@@ -166,17 +166,6 @@ def test_formulas_without_classes_or_generations_keep_their_interval(formula):
     assert interval_factors(law_with(formula, known, generations=[]), run_on("A40")).tolist() == [1.2]
 
 
-def test_predictions_have_the_interval_of_their_class(formula):
-    law = law_with(formula, INTERVALS, generations=["Turing", "Ampere"], vendors=["NVIDIA"])
-    for precision, factor in (("fp32", 1.2), ("amp", 1.4)):
-        (found,) = predict_runs(law, run_on("T4", precision))
-        assert found.high_s / found.time_s == pytest.approx(factor)
-        assert found.time_s / found.low_s == pytest.approx(factor)
-    unknown = law_with(formula, INTERVALS, generations=["Turing"], vendors=["NVIDIA"])
-    (found,) = predict_runs(unknown, run_on("A40", "amp"))
-    assert found.low_s is None and found.high_s is None
-
-
 @pytest.mark.parametrize(
     ("gpu", "warning"),
     [

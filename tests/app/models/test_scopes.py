@@ -14,7 +14,7 @@ from trainlaw.app.models.scopes import (
     feature_expression,
 )
 from trainlaw.datasets import FEATURES, load
-from trainlaw.formulas import SCOPES, Formula, InputError, UnknownNameError, evaluate, variables
+from trainlaw.formulas import SCOPES, InputError, UnknownNameError, evaluate, variables
 
 
 @pytest.fixture(scope="module", params=["default", "multi"])
@@ -53,11 +53,6 @@ def test_an_output_that_a_scope_lacks_is_refused_with_advice(formula):
     assert chosen_output(own, "page", {Inputs.FEATURES: lambda law: law.scope}) == "custom"
     with pytest.raises(InputError, match=r"no page; export it to \.xlsx"):
         chosen_output(layer, "page", {})
-
-
-def test_an_unknown_scope_is_refused(formula):
-    with pytest.raises(UnknownNameError, match="layer"):
-        Formula.from_json({**formula.to_json(), "scope": "layers"})
 
 
 def test_refusals_state_what_the_formula_models_and_what_to_do():

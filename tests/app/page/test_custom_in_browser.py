@@ -1,25 +1,11 @@
 """The page of a formula with features of its own, in a browser: live inputs, no fault that axe finds."""
 
-import shutil
-
 import pytest
+from trainlaw.app.models.custom_inputs import case_seconds, cases_of
 from trainlaw.app.models.many_core import many_core_formula
 from trainlaw.app.page.custom import custom_page_html
-from trainlaw.validate.baselines import many_core_seconds
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright, which is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 pytestmark = pytest.mark.slow
-if CHROMIUM is None:
-    pytest.skip("needs Chromium, which is not installed", allow_module_level=True)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as play:
-        opened = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +38,9 @@ def test_inputs_move_the_result(opened):
     page = opened()
     page.select_option("#group-0", "large")
     page.fill("#input-0", "333")
-    assert minutes(page) == pytest.approx(many_core_seconds("large", 333, "a", 70) / 60, abs=0.006)
+    law = many_core_formula("a")
+    case = cases_of(law)[0] | {"threads": 333.0, "epochs": 70.0, "network": "large"}
+    assert minutes(page) == pytest.approx(case_seconds(law, [case])[0] / 60, abs=0.006)
     assert page.input_value("#case") == ""
     page.select_option("#case", "12")
     assert (page.input_value("#input-0"), page.input_value("#group-0")) == ("240", "small")

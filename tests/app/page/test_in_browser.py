@@ -4,14 +4,13 @@ import json
 import math
 import random
 import re
-import shutil
 from dataclasses import replace
 from types import SimpleNamespace
 from urllib.parse import urlencode
 
 import openpyxl
 import pytest
-from trainlaw.app.inputs.requests import Setup, configured_row, one_run
+from trainlaw.app.inputs.requests import configured_row, one_run
 from trainlaw.app.inputs.resolve import named_cnn
 from trainlaw.app.models.builtin import BUILT_IN, SCALING_FORMULA, formula_named
 from trainlaw.app.models.lookup_tables import cnn_label
@@ -23,7 +22,7 @@ from trainlaw.app.terminal.as_json import cnn_json
 from trainlaw.app.text.numbers import show_seconds
 from trainlaw.datasets import TARGET, built_in_gpus, feature_specs, load
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
-from trainlaw.datasets.measurements.runs import unmeasured_runs
+from trainlaw.datasets.measurements.runs import Setup, unmeasured_runs
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import (
     Formula,
@@ -38,12 +37,7 @@ from trainlaw.validate.applicability import KEY, JointRange
 
 from ..workbook.test_questions import SETTINGS, questions
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright, which is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium, which is not on the PATH"),
-]
+pytestmark = pytest.mark.slow
 
 # Each link is opened as an address is, without leaving the page.
 ANSWERS = """links => links.map(link => {
@@ -62,14 +56,6 @@ PARTS = {
     (False, True): "forward+backward+copy",
     (False, False): "forward+backward",
 }
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +122,7 @@ def link_of(asked):
         "cnn": cnn_label(asked["cnn"], asked["pixels"], 1000), "gpu": asked["gpu"], "batch": asked["batch"],
         "precision": asked["precision"] or "", "layout": asked["layout"], "gpus": asked["n_gpus"],
         "nodes": asked["n_nodes"], "largest": (asked.get("allocation") or "0")[0],
-        "link": asked["link"] or "own", "network": asked["fabric"] or "ethernet-10g",
+        "link": asked["link"] or "own", "network": asked["fabric"] or "usual",
         "algorithm": asked["algorithm"], "host-launch": "" if launch is None else f"{1e6 * launch:g}",
         "is_tuned": str(asked["tuned"]).lower(), "is_bucketed": str(asked["bucketed"]).lower(),
         "has_optimizer": str(asked["optimizer"]).lower(), "has_input_copy": str(asked["copy"]).lower(),
@@ -146,10 +132,11 @@ def link_of(asked):
 
 
 def setup_of(asked):
-    names = ("precision", "layout", "tuned", "host_launch_s", "link", "fabric", "algorithm", "bucketed")
+    names = ("precision", "layout", "tuned", "host_launch_s", "link", "algorithm", "bucketed")
     counts = ("allocation",) if asked.get("allocation") else ("n_gpus", "n_nodes")
     parts = PARTS[asked["optimizer"], asked["copy"]]
-    return Setup(**{name: asked[name] for name in (*names, *counts)}, timed_parts=parts)
+    given = {name: asked[name] for name in (*names, *counts)}
+    return Setup(**given, fabric=asked["fabric"], timed_parts=parts)
 
 
 def predicted(law, questions):
@@ -341,6 +328,18 @@ def test_keyboard_and_search_are_enough(opened, page_file):
     assert page.inner_text("#fault") == "Unknown GPU “RTX 9999”: choose one of the list."
 
 
+def test_names_are_understood_as_commands_do(opened, page_file):
+    page = opened(page_file, "gpu=nvidia rtx4090&cnn=resnet-50&batch=8")
+    assert page.inner_text("#fault") == ""
+    by_name = page.get_attribute("#time", "data-seconds")
+    exact = opened(page_file, "gpu=RTX 4090&cnn=resnet50, 224 px, 1000 classes&batch=8")
+    assert exact.get_attribute("#time", "data-seconds") == by_name
+    exact.fill("#gpu", "p4d.24xlarge")
+    exact.press("#gpu", "Tab")
+    assert exact.input_value("#gpu") == "A100-SXM4-40GB" and exact.input_value("#gpus") == "8"
+    assert "1 node of 8 GPUs, link nvswitch3" in exact.inner_text("#notes")
+
+
 def test_ranking_has_measured_kinds_first_and_hatches_the_others(opened, page_file):
     page = opened(page_file)
     page.click("#more")
@@ -381,7 +380,7 @@ def test_terms_hours_and_errors_stand_with_the_answer(opened, page_file, law):
     assert "never measured" in sure and f"{amp['errors']['trainlaw']:.1f} %" in sure  # of the chip; of amp
     assert f"{row.high_s / row.time_s:.2f} times the prediction" in sure
     page.select_option("#precision", "")
-    assert "tf32, PyTorch's default" in page.inner_text("#notes")
+    assert "tf32 (PyTorch's default" in page.inner_text("#notes")
 
 
 DROP = """([name, text]) => {

@@ -17,26 +17,17 @@ from trainlaw.app.models.builtin import (
 from trainlaw.app.predictions.anchor import ProfileRequest, Workload, measured_gpu, predict_from_profile
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.kinds.anchor import (
-    PAIR_FORMULA_FEATURES,
-    ProfileSearch,
     TransferSearch,
     is_plain_run,
-    nonnegative_sum,
     transferred,
     without_vanishing_terms,
 )
 from trainlaw.datasets import load
 from trainlaw.evolve import SearchSettings
-from trainlaw.formulas import InputError, constants, evaluate, load_formula, parse_text, to_text
-from trainlaw.validate import assert_blind, leave_one_group_out, run_pair_study
+from trainlaw.formulas import InputError, constants, load_formula, parse_text, to_text
 from typer.testing import CliRunner
 
 QUICK = SearchSettings(evaluations=100)
-
-
-@pytest.fixture(scope="module")
-def pair():
-    return load("profet-pairs").where(anchor_gpu="T4", target_gpu="K80")
 
 
 @pytest.fixture(scope="module")
@@ -54,50 +45,9 @@ def profile_file(tmp_path_factory):
     return path, row.frame.iloc[0]
 
 
-def test_nonnegative_sum_finds_planted_constants():
-    random = np.random.default_rng(3)
-    X = load("profet-pairs").features(["conv_forward_s", "dense_s", "pool_s"]).iloc[::7] + 1e-4
-    y = (3.0 * X["conv_forward_s"] + 0.5 * X["pool_s"]).to_numpy(copy=True)
-    y[::20] *= random.uniform(2.0, 5.0, len(y[::20]))  # one in twenty is wrong by far
-    found = nonnegative_sum(X, y, list(X))
-    ones = {name: np.ones(1) for name in X}
-    apart = {name: evaluate(found, {**{n: np.zeros(1) for n in X}, name: ones[name]})[0][0] for name in X}
-    assert apart == pytest.approx({"conv_forward_s": 3.0, "dense_s": 0.0, "pool_s": 0.5}, rel=0.05, abs=0.05)
-
-
 def test_terms_that_vanish_are_left_out():
     law = parse_text("max(1e-99 * a, max(1e-50 * b, 2 * c)) + (1e-12 * d + 3 * e)")
     assert to_text(without_vanishing_terms(law)) == "2 * c + 3 * e"
-
-
-def test_law_of_a_pair_is_a_mean_of_two_and_predicts_what_it_says(pair):
-    X = pair.features(PAIR_FORMULA_FEATURES)
-    fitted = ProfileSearch(QUICK).fit(X, pair.seconds, np.zeros(len(X)))
-    law = fitted.formula_
-    assert law.expression.operator == "sqrt" and law.target.name == "time_s"
-    by_hand = law.predict({spec.name: X[spec.name].to_numpy() for spec in law.used_features})
-    assert (by_hand == fitted.predict(X)).all()
-    assert np.mean(np.abs(by_hand / pair.seconds - 1)) < 0.1
-    again = ProfileSearch(QUICK).fit(X, pair.seconds, np.zeros(len(X))).formula_
-    assert again.text(None) == law.text(None)
-
-
-def test_law_of_a_pair_is_blind_to_what_is_held_out(pair):
-    labels = pair.labels()
-    X, split = pair.features(PAIR_FORMULA_FEATURES), leave_one_group_out(labels["cnn_base"])[3]
-
-    def procedure(X, seconds, labels, split):
-        law = ProfileSearch(QUICK).fit(X.iloc[split.train], seconds[split.train], np.zeros(len(split.train)))
-        return law.predict(X.iloc[split.test])
-
-    assert_blind(procedure, X, pair.seconds, labels, split)
-
-
-def test_pair_study_takes_the_law_under_its_guard(pair):
-    few = pair.where(cnn=["vgg11_profet", "vgg16_profet", "resnet18_preact", "lenet5"])
-    result = run_pair_study(few, {"law": lambda: ProfileSearch(QUICK)}, features=PAIR_FORMULA_FEATURES)
-    assert len(result.predictions) == len(few) and np.isfinite(result.predicted_s("law")).all()
-    assert set(result.predictions["pair"]) == {"T4 to K80"}
 
 
 def test_transferred_law_finds_the_planted_exponent():

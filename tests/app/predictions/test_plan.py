@@ -10,17 +10,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from trainlaw import predict
 from trainlaw.app.cli import app
 from trainlaw.app.inputs.prices import read_prices
-from trainlaw.app.inputs.requests import Setup, one_run
+from trainlaw.app.inputs.requests import one_run
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn
 from trainlaw.app.inputs.selection import GpuSelection
 from trainlaw.app.models.user_formula import find_formulas
 from trainlaw.app.predictions.plan import DEFAULT_OPTIONS, PlanOptions, plan_training
 from trainlaw.app.predictions.predict import predict_runs
+from trainlaw.app.predictions.scaling import scaling_curve
 from trainlaw.app.predictions.training import Training
 from trainlaw.app.terminal.plan import plans_csv, plans_json, plans_svg
 from trainlaw.datasets.measurements.memory_fit import largest_batch, memory_needs
+from trainlaw.datasets.measurements.runs import Setup
 from trainlaw.formulas import InputError, UnknownNameError
 from typer.testing import CliRunner
 
@@ -57,13 +60,35 @@ def test_hours_are_those_of_predict(priced):
         assert row.training_high_h / row.training_h == pytest.approx(prediction.high_s / prediction.time_s)
 
 
+def test_commands_agree_on_nodes_and_fabric():
+    options = PlanOptions(counts=(8, 16), batches=(256,), precisions=("amp",))
+    eight, sixteen = plans(options, names=("H100-SXM5-80GB",)).considered.itertuples()
+    assert sixteen.training_h < 0.6 * eight.training_h
+    asked = predict("resnet50", "H100-SXM5-80GB", 256, precision="amp", n_gpus=16)
+    assert (asked.n_nodes, asked.network, asked.time_s) == (2, "infiniband-ndr-x8", sixteen.time_s)
+    assert asked.notes[0].startswith(
+        "setup: 2 nodes of 8 GPUs, link nvswitch4, fabric infiniband-ndr-x8, amp"
+    )
+    gpu = CATALOG.find("H100-SXM5-80GB")
+    curve = scaling_curve(
+        CHOICE.formula, CNN, gpu, 256, most=16, scaling=CHOICE.scaling, setup=Setup(precision="amp")
+    )
+    assert curve[-1].time_s == asked.time_s
+    stated = predict("resnet50", "H100-SXM5-80GB", 256, precision="amp", n_gpus=16, n_nodes=1)
+    assert stated.network == "none"
+
+
 def test_cost_and_energy_follow_from_the_hours(priced):
     row = next(priced.frame.query("gpu == 'V100-SXM2-16GB' and n_gpus == 16").itertuples())
     assert row.n_nodes == 2
     assert row.cost == pytest.approx(row.training_h * 16 * 0.79)
-    assert row.energy_kwh == pytest.approx(row.training_h * 16 * 300 * 0.8 / 1000)
+    # A GPU that never waits draws 87 % of its limit at most; a slow host lowers it.
+    assert 0.6 < row.power_share < 0.87
+    assert row.energy_kwh == pytest.approx(row.training_h * 16 * 300 * row.power_share / 1000)
+    assert row.energy_high_kwh / row.energy_kwh > row.training_high_h / row.training_h
+    assert row.image_j == pytest.approx(3.6e6 * row.energy_kwh / (90 * 1_281_167))
     # A price for machines of one size is not one for others.
-    assert set(priced.frame.query("gpu == 'V100-SXM2-16GB'")["n_gpus"]) == {8, 16}
+    assert set(priced.frame.query("gpu == 'V100-SXM2-16GB'")["n_gpus"]) == {1, 4, 8, 16}
     assert set(priced.frame["gpu"]) <= {gpu for gpu, _ in PRICES.prices}
 
 
@@ -73,7 +98,7 @@ def test_measured_gpus_come_first_and_the_cheapest_first(priced):
     assert frame["is_measured"].is_monotonic_decreasing
     for _, part in frame.groupby("is_measured"):
         assert part["cost"].is_monotonic_increasing
-    assert set(frame[~frame["is_measured"]]["gpu"]) == {"B200"}
+    assert set(frame[~frame["is_measured"]]["gpu"]) == {"B200", "B300", "RTX 5090"}
 
 
 def test_limits_hold_for_the_prediction_or_for_its_upper_end():
@@ -106,7 +131,8 @@ def test_every_plan_fits_and_no_larger_batch_does():
 
 def test_scaling_pays_while_each_doubling_saves_a_fifth():
     counts = (1, 2, 3, 8, 16, 32)
-    found = plans(PlanOptions(counts=counts), names=("V100-SXM2-16GB",)).considered
+    slow = PlanOptions(counts=counts, setup=Setup(fabric="ethernet-10g"))
+    found = plans(slow, names=("V100-SXM2-16GB",)).considered
     for _, group in found.groupby(["precision", "batch_per_gpu"]):
         hours, pays = group["training_h"].tolist(), 1
         for (n, h), (m, k) in pairwise(zip(counts, hours, strict=True)):
@@ -131,7 +157,8 @@ def test_the_front_has_no_beaten_plan(priced):
 
 def test_csv_and_json_hold_every_plan(priced, tmp_path):
     (tmp_path / "plans.csv").write_text(plans_csv(priced))
-    table, value = pd.read_csv(tmp_path / "plans.csv"), json.loads(plans_json("formula: here", priced))
+    (best,) = predict_runs(CHOICE.formula, priced.best_run(), CHOICE.scaling)
+    table, value = pd.read_csv(tmp_path / "plans.csv"), json.loads(plans_json("formula: here", priced, best))
     assert len(table) == len(value["plans"]) == len(priced.frame)
     assert np.allclose(table["cost_usd"], priced.frame["cost"])
     assert list(value["plans"][0]) == list(table.columns)

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-from trainlaw.app.inputs.requests import Setup
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.predictions.scaling import gpu_counts, scaling_curve
 from trainlaw.app.terminal.scaling import scaling_csv, scaling_json, scaling_svg, scaling_text
 from trainlaw.datasets import TARGET, configuration, feature_specs, find_cnn_counts, find_gpu
 from trainlaw.datasets.hardware.collectives import ALGORITHMS
+from trainlaw.datasets.measurements.runs import Setup
 from trainlaw.formulas import Formula, InputError, parse_text
 from typer.testing import CliRunner
 

@@ -1,12 +1,15 @@
 """Studies on a dask cluster: the same results as in this process, tables sent once, faults in one line."""
 
+import time
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from threading import Thread
 from types import SimpleNamespace
 
 import distributed
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.models.user_formula import read_formula
@@ -172,9 +175,24 @@ def test_a_cluster_without_workers_and_a_lost_scheduler_are_one_line(monkeypatch
     assert "--resume continues" in str(clusters._named(lost))
 
 
+def _kill_starting_workers(deaths):
+    """Kill worker processes of this one as soon as they are there, until `deaths` died."""
+    while deaths:
+        for child in psutil.Process().children(recursive=True):
+            with suppress(psutil.Error):
+                if deaths and "spawn_main" in " ".join(child.cmdline()):
+                    child.kill()
+                    child.wait()
+                    deaths -= 1
+        time.sleep(0.05)
+
+
 @pytest.mark.slow
-def test_local_workers_ask_for_a_certificate():
+def test_local_workers_ask_for_a_certificate_and_are_replaced_while_they_start():
+    killer = Thread(target=_kill_starting_workers, args=(2,), daemon=True)
+    killer.start()
     with clusters.task_place("local:1") as place:
+        killer.join()
         client = place["executor"]._client
         address = client.scheduler.address
         assert address.startswith("tls://127.0.0.1:")

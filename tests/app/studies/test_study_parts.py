@@ -23,7 +23,6 @@ from typer.testing import CliRunner
 
 pytestmark = pytest.mark.slow
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 GPUS = ["GTX 1080 Ti", "T4", "V100-SXM2-16GB", "A40", "K80"]
 
 
@@ -182,16 +181,6 @@ def test_the_report_says_all(outcome):
         assert outside not in html, outside
 
 
-@pytest.fixture(scope="module")
-def browser():
-    sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright, which is not installed")
-    with sync_api.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium, which is not on the PATH")
 @pytest.mark.parametrize("width", [360, 1400])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_report_in_a_browser(run_folder, outcome, browser, width, scheme):

@@ -173,7 +173,7 @@ def random_choice(choose):
     link = choose.choice([None, *scopes["node"]])
     network, algorithm = choose.choice(scopes["network"]), choose.choice(ALGORITHMS[1:])
     precision = choose.choice(["fp32", "tf32", "amp"])
-    numbers = {"tl_batch_per_gpu": float(batch), "tl_n_gpus": float(n_gpus), "tl_n_nodes": float(nodes)}
+    numbers = {"tl_batch_per_gpu": float(batch), "tl_n_gpus": float(n_gpus), "tl_nodes": float(nodes)}
     cells = numbers | {
         "tl_cnn": cnn_label(**cnn), "tl_gpu": gpu, "tl_precision": precision,
         "tl_link": link or "the GPU's own link", "tl_network": network, "tl_algorithm": algorithm,
@@ -342,7 +342,7 @@ def plans_with_warnings(plan):
         "near": {},
         "far": {"tl_batch_per_gpu": 1e7},
         "half": {"tl_precision": "fp16"},
-        "broken": {"tl_n_gpus": 4.0, "tl_n_nodes": 3.0},
+        "broken": {"tl_n_gpus": 4.0, "tl_nodes": 3.0},
         "unknown": {"tl_gpu": "B300"},
     }
     changes["unknown"][find_cell(plan, "GPUs", "B300", "bandwidth_byte_per_s")] = None
@@ -359,6 +359,7 @@ def test_warnings_where_they_belong(books):
     assert value_of(books["broken.xlsx"], "entries") == FAULTS
     assert "multiple" in note_of(books["broken.xlsx"], "number of nodes")
     assert value_of(books["broken.xlsx"], "iteration time") == "not known"
+    assert value_of(books["broken.xlsx"], "fits in memory") == "not known"
     assert value_of(books["unknown.xlsx"], "iteration time") == "not known"
     assert all_gpus(books["unknown.xlsx"])["B300"]["iteration time"] is None
 
@@ -410,7 +411,7 @@ def test_rows_that_a_person_adds_are_used_everywhere(formula, folder):
 
 
 def plans_with_prices(plan):
-    entered = {"T4": 9.0, "K80": 1.0}
+    entered = {"T4": 9.0, "K80": 1.0, "P100-PCIE-16GB": -3.0}
     prices = {find_cell(plan, "GPUs", name, "price_usd_per_hour"): usd for name, usd in entered.items()}
     return {
         "none": plan,
@@ -482,7 +483,7 @@ def grouped_plan():
 
 def cells_of_groups():
     """The yellow cells of each group, by the label that a formula knows it by."""
-    several = {"tl_n_gpus": 8.0, "tl_n_nodes": 2.0, "tl_algorithm": "tree"}
+    several = {"tl_n_gpus": 8.0, "tl_nodes": 2.0, "tl_algorithm": "tree"}
     shown = {"mx": "mx", "tf=1": "tf=1", "other": "(any other)"}
     return {label: {**several, "tl_label_harness": text} for label, text in shown.items()}
 

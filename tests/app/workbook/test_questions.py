@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from trainlaw.app.inputs.requests import Setup, impossible, one_run
+from trainlaw.app.inputs.requests import impossible, one_run
 from trainlaw.app.models.builtin import BUILT_IN, SCALING_FORMULA, formula_named
 from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows
 from trainlaw.app.predictions.predict import predict_runs
@@ -14,10 +14,11 @@ from trainlaw.app.sheets.xlsx import xlsx_bytes
 from trainlaw.app.workbook.book import workbook_plan
 from trainlaw.app.workbook.choices import MOST
 from trainlaw.app.workbook.model import ENTRIES, FAULTS, LAYOUTS
-from trainlaw.app.workbook.tables import HEADING, OWN_LINK
+from trainlaw.app.workbook.tables import HEADING, OWN_LINK, USUAL_FABRIC
 from trainlaw.datasets import built_in_gpus, link_table
 from trainlaw.datasets.hardware.collectives import ALGORITHMS
 from trainlaw.datasets.hardware.precisions import PRECISIONS
+from trainlaw.datasets.measurements.runs import Setup
 from trainlaw.formulas import TrainlawError, load_formula
 
 from ...libreoffice import needs_libreoffice, recalculated
@@ -80,7 +81,7 @@ def questions(choose, plan):
             "precision": choose.choice(["fp32", "fp32", "tf32", "amp", "fp16", "bf16"]),
             "layout": choose.choice(["nchw", "nchw", "channels_last"]),
             "link": choose.choice([None, *links["node"]]) if n_gpus > nodes else None,
-            "fabric": choose.choice(links["network"]) if nodes > 1 else None,
+            "fabric": choose.choice([None, *links["network"]]) if nodes > 1 else None,
             "algorithm": choose.choice(ALGORITHMS[1:]), "tuned": choose.choice([False, False, True]),
             "host_launch_s": choose.choice([None, 4e-5, 2e-3]),
         }  # fmt: skip
@@ -100,8 +101,8 @@ def cells_of(asked):
         "tl_pixels": None if asked["pixels"] == listed else asked["pixels"],
         "tl_gpu": asked["gpu"], "tl_batch_per_gpu": asked["batch"], "tl_precision": asked["precision"],
         "tl_layout": {"nchw": LAYOUTS[0], "channels_last": LAYOUTS[1]}.get(asked["layout"], asked["layout"]),
-        "tl_n_gpus": asked["n_gpus"], "tl_n_nodes": asked["n_nodes"], "tl_link": asked["link"] or OWN_LINK,
-        "tl_network": asked["fabric"] or "ethernet-10g", "tl_algorithm": asked["algorithm"],
+        "tl_n_gpus": asked["n_gpus"], "tl_nodes": asked["n_nodes"], "tl_link": asked["link"] or OWN_LINK,
+        "tl_network": asked["fabric"] or USUAL_FABRIC, "tl_algorithm": asked["algorithm"],
         "tl_is_tuned": float(asked["tuned"]),
         "tl_host_launch_us": None if launch is None else 1e6 * launch,
     }  # fmt: skip
@@ -144,8 +145,9 @@ def with_questions(plan, answers):
 
 def predicted(law, asked):
     """What the command says of a question: its prediction, None where it is refused."""
-    parts = {name: asked[name] for name in ("precision", "n_gpus", "n_nodes", "link", "fabric", "algorithm")}
-    setup = Setup(**parts, layout=asked["layout"], tuned=asked["tuned"], host_launch_s=asked["host_launch_s"])
+    parts = {name: asked[name] for name in ("precision", "n_gpus", "n_nodes", "link", "algorithm")}
+    parts |= {"fabric": asked["fabric"], "layout": asked["layout"]}
+    setup = Setup(**parts, tuned=asked["tuned"], host_launch_s=asked["host_launch_s"])
     try:
         runs = one_run(asked["cnn"], asked["gpu"], asked["batch"], asked["pixels"], setup)
         return predict_runs(law, runs, formula_named(SCALING_FORMULA))[0]
@@ -218,7 +220,8 @@ def check(book, plan, number, shown, expected, value):
     """Compare one answer: time, interval, memory, notes and warnings word for word."""
     said = [*expected.notes, *expected.warnings]
     assert said_in(book, plan, number) == said
-    assert shown["what to know of this answer"] == (said[0] if said else "no warning")
+    assert shown["what this assumes"] == said[0]
+    assert shown["what to know of this answer"] == [*said[1:], "no warning"][0]
     assert shown["fits in memory"] == expected.fits_in_memory
     if expected.time_s != expected.time_s:
         assert value == "not known"

@@ -64,16 +64,16 @@ CHOICES = [
 SEVERAL = [
     ({"tl_n_gpus": 8.0}, {"n_gpus": 8}),
     (
-        {"tl_n_gpus": 16.0, "tl_n_nodes": 2.0, "tl_is_bucketed": 0.0},
+        {"tl_n_gpus": 16.0, "tl_nodes": 2.0, "tl_is_bucketed": 0.0},
         {"n_gpus": 16, "n_nodes": 2, "bucketed": False},
     ),
     (
-        {"tl_n_gpus": 7.0, "tl_n_nodes": 3.0, "tl_largest_node": 4.0, "tl_gpu": "T4"},
+        {"tl_n_gpus": 7.0, "tl_nodes": 3.0, "tl_largest_node": 4.0, "tl_gpu": "T4"},
         {"allocation": "4,2,1", "gpu": "T4"},
     ),
     ({"tl_n_gpus": 4.0, "tl_algorithm": "data_parallel"}, {"n_gpus": 4, "algorithm": "data_parallel"}),
     (
-        {"tl_n_gpus": 4.0, "tl_n_nodes": 4.0, "tl_algorithm": "tree"},
+        {"tl_n_gpus": 4.0, "tl_nodes": 4.0, "tl_algorithm": "tree"},
         {"n_gpus": 4, "n_nodes": 4, "algorithm": "tree"},
     ),
 ]

@@ -13,13 +13,16 @@ def net():
     return builder
 
 
+def one_pixel(net):
+    return net.average_pool(0, (20, 30))
+
+
 SHAPES = {
     "a convolution keeps the size with half padding": (lambda n: n.conv(0, 8, 3), (8, 20, 30)),
     "a stride divides the size": (lambda n: n.conv(0, 8, 3, 2), (8, 10, 15)),
     "without padding the reach is lost": (lambda n: n.conv(0, 8, 3, padding=0), (8, 18, 28)),
     "dilation widens the reach": (lambda n: n.conv(0, 8, 3, padding=0, dilation=3), (8, 14, 24)),
     "sides may differ": (lambda n: n.conv(0, 8, (1, 5), (2, 3), padding=0), (8, 10, 9)),
-    "a depthwise convolution keeps channels": (lambda n: n.depthwise(0, 5, 2), (6, 10, 15)),
     "a transposed convolution enlarges": (lambda n: n.conv_transpose(0, 4, 2, 2), (4, 40, 60)),
     "its padding is cut off": (lambda n: n.conv_transpose(0, 4, 4, 2, padding=1), (4, 40, 60)),
     "its output padding is added": (
@@ -31,8 +34,7 @@ SHAPES = {
     "unless a stride is given": (lambda n: n.average_pool(0, 3, 1), (6, 18, 28)),
     "an incomplete window is dropped": (lambda n: n.max_pool(0, 3), (6, 6, 10)),
     "or kept": (lambda n: n.max_pool(0, 3, ceil=True), (6, 7, 10)),
-    "a mean over all": (lambda n: n.global_average_pool(0), (6, 1, 1)),
-    "a mean to a side": (lambda n: n.adaptive_average_pool(0, 7), (6, 7, 7)),
+    "a mean to a side": (lambda n: n.adaptive_pool(0, "average_pool", 7, 7), (6, 7, 7)),
     "a pool to two sides": (lambda n: n.adaptive_pool(0, "max_pool", 5, 3), (6, 5, 3)),
     "a slice of channels": (lambda n: n.slice(0, 2), (2, 20, 30)),
     "a slice of all": (lambda n: n.slice(0, 6, 20, 30), IMAGE),
@@ -40,10 +42,9 @@ SHAPES = {
     "padding is added to its sides": (lambda n: n.pad(0, 1, 2, 3, 5), (6, 24, 37)),
     "an image is resampled": (lambda n: n.upsample(0, 40, 50), (6, 40, 50)),
     "channels are concatenated": (lambda n: n.concat(0, n.slice(0, 2)), (8, 20, 30)),
-    "or all elements": (lambda n: n.concat(0, n.global_average_pool(0), flat=True), (3606, 1, 1)),
-    "a sum repeats sides of one": (lambda n: n.add(0, n.global_average_pool(0)), IMAGE),
-    "a product does, too": (lambda n: n.multiply(n.global_average_pool(0), 0), IMAGE),
-    "a chain is applied count times": (lambda n: n.chain(0, 2, lambda x: n.max_pool(x, 2)), (6, 5, 7)),
+    "or all elements": (lambda n: n.concat(0, one_pixel(n), flat=True), (3606, 1, 1)),
+    "a sum repeats sides of one": (lambda n: n.add(0, one_pixel(n)), IMAGE),
+    "a product does, too": (lambda n: n.multiply(one_pixel(n), 0), IMAGE),
     "a shuffle keeps the shape": (lambda n: n.channel_shuffle(0, 3), IMAGE),
 }
 
@@ -59,13 +60,9 @@ PARAMETERS = {
     "conv": (lambda n: n.conv(0, 8, 3), 6 * 8 * 9),
     "conv with bias": (lambda n: n.conv(0, 8, 3, bias=True), 6 * 8 * 9 + 8),
     "conv in groups": (lambda n: n.conv(0, 8, 3, groups=2), 3 * 8 * 9),
-    "depthwise": (lambda n: n.depthwise(0, 5, bias=True), 6 * 25 + 6),
     "conv_transpose": (lambda n: n.conv_transpose(0, 4, 3, groups=2, bias=True), 3 * 4 * 9 + 4),
     "dense": (lambda n: n.dense(0, 7), 3600 * 7 + 7),
     "dense without bias": (lambda n: n.dense(0, 7, bias=False), 3600 * 7),
-    "batchnorm": (lambda n: n.batchnorm(0), 12),
-    "batchnorm with a shift alone": (lambda n: n.batchnorm(0, 1), 6),
-    "layernorm": (lambda n: n.layernorm(0), 12),
     "scale": (lambda n: n.scale(0), 0),
     "learned scale": (lambda n: n.scale(0, learned=True), 6),
     "bias added later": (lambda n: n.with_bias(n.conv(0, 8, 1)), 48 + 8),
@@ -79,16 +76,6 @@ def test_parameters_are_those_of_the_definitions(net, case):
     assert net.layers[x].parameters == count
 
 
-def test_a_convolution_comes_with_its_normalisation_and_activation(net):
-    net.conv_bn(0, 8, 3)
-    net.conv_bn(0, 8, 3, activation=None, learned_per_channel=1)
-    net.depthwise_bn(0, 3, activation="relu6")
-    assert [layer.kind for layer in net.layers[1:]] == [
-        "conv", "batchnorm", "relu", "conv", "batchnorm", "conv", "batchnorm", "relu6",
-    ]  # fmt: skip
-    assert [layer.vector_parameters for layer in net.layers if layer.kind == "batchnorm"] == [16, 8, 12]
-
-
 def test_an_adaptive_pool_covers_the_image_with_windows_of_one_size(net):
     x = net.adaptive_pool(0, "average_pool", 3, 40)
     layer = net.layers[x]
@@ -99,7 +86,7 @@ def test_an_adaptive_pool_covers_the_image_with_windows_of_one_size(net):
 
 def test_the_last_layers_become_one(net):
     x = net.conv(0, 8, 1)
-    net.relu(net.scale(x))
+    net.activation(net.scale(x), "relu")
     assert net.fuse_last(2, "hard_swish") == 2
     assert [layer.kind for layer in net.layers] == ["input", "conv", "hard_swish"]
     assert net.layers[2].inputs == (x,)

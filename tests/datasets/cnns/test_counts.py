@@ -15,11 +15,12 @@ def network(net):
 def test_a_small_net_is_counted_as_by_hand():
     net = CnnBuilder()
     image = net.input(3, 8)
-    left = net.relu(net.batchnorm(net.conv(image, 4, 3)))
+    left = net.conv(image, 4, 3)
+    left = net.elementwise(net.elementwise(left, "batchnorm", vector_parameters=8), "relu")
     right = net.conv(image, 4, 5, 2, bias=True)
     joined = net.concat(net.max_pool(left, 2), right)
-    x = net.depthwise(net.conv(joined, 8, 3, groups=2), 3, bias=True)
-    net.softmax(net.dense(net.dropout(x), 5))
+    x = net.conv(net.conv(joined, 8, 3, groups=2), 8, 3, groups=8, bias=True)
+    net.softmax(net.dense(net.elementwise(x, "dropout"), 5))
     found = counts(network(net))
     assert found["conv_macs"] == 108 * 64 + 300 * 16
     assert found["grouped_conv_macs"] == 288 * 16

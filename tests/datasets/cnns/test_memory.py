@@ -7,8 +7,9 @@ from trainlaw.formulas.errors import InputError, UnknownNameError
 
 def small_net():
     net = CnnBuilder()
-    x = net.relu(net.batchnorm(net.conv(net.input(3, 8), 4, 3)))
-    x = net.dropout(net.max_pool(x, 2))
+    x = net.conv(net.input(3, 8), 4, 3)
+    x = net.elementwise(net.elementwise(x, "batchnorm", vector_parameters=8), "relu")
+    x = net.elementwise(net.max_pool(x, 2), "dropout")
     net.softmax(net.dense(x, 5))
     return Cnn("net", "net", "net", 8, 5, net.layers)
 

@@ -58,6 +58,8 @@ def test_bare_names_of_torchvision_are_its_networks(row):
         ("ResNet-50", "resnet50"),
         ("resnet50", "resnet50"),
         ("resnet50.a1_in1k", "timm/resnet50"),
+        ("resnet50_a1_in1k", "timm/resnet50"),
+        ("tf_efficientnet_b0.ns_jft_in1k", "timm/tf_efficientnet_b0"),
         ("timm/resnet50.a1_in1k", "timm/resnet50"),
         ("hf_hub:timm/resnet50.a1_in1k", "timm/resnet50"),
         ("timm/ResNet50", "timm/resnet50"),
@@ -110,12 +112,12 @@ def test_ambiguous_names_list_the_candidates(text, candidates):
     [
         ("resnet51", "'resnet50'"),
         ("SE-ResNeXt-101", "se_resnext101_32x4d"),
-        ("timm/resnet50e", "timm/resnet50d"),
+        ("timm/resnet50e", "timm/resnet50t"),
         ("torchvision.models.resnet51", "torchvision.models.resnet50"),
         ("pycls/regnet_y_9gf", "pycls/regnet_y_8gf"),
         ("swin_t", "transformer"),
         ("x" * 500, "known: "),
-        ("", "known: "),
+        ("", "trainlaw cnn list"),
     ],
 )
 def test_near_misses_are_suggested(text, near):

@@ -63,6 +63,8 @@ EXPECTED = {
     "host_launch_s": 120e-6,
     "conv_launch_s": CONVS * 120e-6,
     "host_s": LAYERS * 120e-6,
+    "forward_host_s": LAYERS * 40e-6,
+    "forward_least_s": 2 * BATCH * (MACS - 5 / 9 * CONV3) / TENSOR,
     "least_time_s": 6 * BATCH * (MACS - 5 / 9 * CONV3) / TENSOR,
     "matrix_flop_per_s": TENSOR,
     "matrix_number": 6.25,

@@ -13,7 +13,7 @@ def test_every_table_is_registered_and_unaltered():
     tables = {
         item.name
         for item in DATA.iterdir()
-        if item.name.endswith((".csv", ".csv.gz", ".toml", ".txt.xz", ".schema.json"))
+        if item.name.endswith((".csv", ".csv.gz", ".csv.xz", ".toml", ".txt.xz", ".schema.json"))
     }
     assert tables == set(storage.registered_files())
     for name, expected in storage.registered_files().items():

@@ -44,6 +44,8 @@ NOTICE = Path(__file__).parents[3] / "NOTICE"
         ("multi", 1218),
         ("fp32-2026", 1730),
         ("precisions-2026", 1986),
+        ("forward", 10_377),
+        ("compiled", 49),
         ("profet-pairs", 3684),
         ("cde-layers", 60_000),
         ("neusight-layers", 32_916),
@@ -100,7 +102,7 @@ def test_the_default_is_the_atlas():
 
 
 def test_every_set_is_listed_above():
-    assert len(DATASETS) == 13
+    assert len(DATASETS) == 15
 
 
 @pytest.mark.parametrize("dataset", DATASETS.values(), ids=DATASETS)

@@ -27,13 +27,18 @@ const labelOf = (id) => field(id).labels[0].textContent.trim();
 
 const textsOfForm = () =>
   Object.fromEntries(FIELDS.map((id) => [id, TICKS.includes(id) ? String(field(id).checked) : field(id).value.trim()]));
-const choiceOf = (texts) => ({
-  ...texts,
-  ...Object.fromEntries(NUMBERS.map((id) => [id, texts[id] === "" ? NaN : Number(texts[id])])),
-  ...Object.fromEntries(TICKS.map((id) => [id, texts[id] === "true"])),
-  launch: texts["host-launch"] === "" ? null : Number(texts["host-launch"]) / 1e6,
-  price: texts.price === "" ? null : Number(texts.price),
-});
+const choiceOf = (texts) =>
+  onGpu(namedOf("gpu", texts.gpu), {
+    ...texts,
+    gpu: namedOf("gpu", texts.gpu),
+    cnn: namedOf("cnn", texts.cnn),
+    ...Object.fromEntries(NUMBERS.map((id) => [id, texts[id] === "" ? NaN : Number(texts[id])])),
+    ...Object.fromEntries(TICKS.map((id) => [id, texts[id] === "true"])),
+    usualNodes: texts.nodes === "",
+    usualFabric: texts.network === "usual",
+    launch: texts["host-launch"] === "" ? null : Number(texts["host-launch"]) / 1e6,
+    price: texts.price === "" ? null : Number(texts.price),
+  });
 const choiceOfForm = () => choiceOf(textsOfForm());
 
 // The first field with a value that no prediction takes, and what it should hold; null for none.

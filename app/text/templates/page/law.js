@@ -2,6 +2,24 @@
 // above; nothing is fetched. A choice holds what the form holds, numbers as numbers.
 const precisionOf = (gpu, choice) => choice.precision || GPUS[gpu].default_precision;
 const linkOf = (gpu, choice) => (choice.link === "own" ? GPUS[gpu].own_link : choice.link);
+// A choice on a GPU: where nodes or fabric are not chosen, those of usual servers with it.
+const onGpu = (gpu, choice) => {
+  const { per_node: perNode = 8, fabric } = GPUS[gpu] ?? {};
+  return {
+    ...choice,
+    nodes: choice.usualNodes ? Math.ceil(choice.gpus / perNode) : choice.nodes,
+    network: choice.usualFabric ? fabric : choice.network,
+  };
+};
+const machineText = (gpu, { gpus, nodes, largest, network, ...choice }) => {
+  const each = largest > 0 ? `at most ${largest}` : gpus / nodes;
+  const parts = [
+    gpus === 1 ? "1 GPU" : `${counted(nodes, "node")} of ${each} GPU${gpus > nodes ? "s" : ""}`,
+    gpus > nodes && `link ${linkOf(gpu, choice)}`,
+    nodes > 1 && `fabric ${network}`,
+  ];
+  return parts.filter(Boolean).join(", ");
+};
 const linkFacts = (place, link) => ({
   [`${place}_byte_per_s`]: link ? link.byte_per_s : 0,
   [`${place}_s_per_byte`]: link ? link.s_per_byte : 0,
@@ -69,6 +87,37 @@ const factorOf = (gpu, choice) => {
   return FORMULA.intervals[vendor][precisionOf(gpu, choice)][choice.layout][isNew ? 1 : 0];
 };
 
+// The nearest measured runs on one GPU: same precision, then layout, size and batch; packed as the command reads them.
+const RUN = /(\d+)([a-zA-Z])([\d.]+)(?:-([\d.]+))?(?:\*(\d+))?(?:@(\d+))?/g;
+const measuredText = (gpu, choice) => {
+  const { cnn, input_size_px: pixels, n_classes: classes } = CNNS[choice.cnn];
+  const usual = CNNS[SPELLINGS.cnn[cnn]];
+  const packed = choice.gpus === 1 && !isChanged(choice) && usual?.n_classes === classes && MEASURED[cnn]?.[gpu];
+  if (!packed) return "";
+  const { letter } = PRECISIONS[precisionOf(gpu, choice)];
+  const isLast = choice.layout === "channels_last";
+  const size = pixels === usual.input_size_px ? undefined : String(pixels);
+  const distance = ([, batch, other, , , , px]) => [
+    other.toLowerCase() !== letter,
+    (other !== other.toLowerCase()) !== isLast,
+    px !== size,
+    Math.abs(Math.log(batch / choice.batch)),
+    Number(batch),
+  ];
+  const isNearer = (one, other) => {
+    const place = one.findIndex((value, index) => value !== other[index]);
+    return place >= 0 && one[place] < other[place];
+  };
+  const [, batch, other, low, high = low, sources = 1, px] = [...packed.matchAll(RUN)].reduce((best, run) =>
+    isNearer(distance(run), distance(best)) ? run : best,
+  );
+  const [name] = Object.entries(PRECISIONS).find(([, row]) => row.letter === other.toLowerCase());
+  const title = [`batch ${batch}`, name, other !== other.toLowerCase() && "channels last", px && `${px} px`];
+  const ends = [low / 1e3, high / 1e3];
+  const time = low === high ? duration(ends[0]) : durations(ends);
+  return `${time}   (${title.filter(Boolean).join(", ")}; ${counted(Number(sources), "source")})`;
+};
+
 // What the rows of the table of answers are made of, other than base columns and features.
 const factsOf = (gpu, choice) => {
   const { notes = [], memory_is_rough: isRough } = CNNS[choice.cnn];
@@ -91,7 +140,9 @@ const factsOf = (gpu, choice) => {
     n_cnn_notes: notes.length,
     cnn_notes: notes.join("\n"),
     rough: isRough ? FORMULA.rough : "",
-    is_usual_fabric: choice.network === FORMULA.usualFabric ? 1 : 0,
+    machine: machineText(gpu, choice),
+    measured: measuredText(gpu, choice),
+    has_measured: measuredText(gpu, choice) ? 1 : 0,
     algorithm: choice.algorithm,
     ways: ways.filter(Boolean).join(" and "),
     is_scaled: ALGORITHMS[choice.algorithm].is_scaled,
@@ -108,7 +159,8 @@ const factsOf = (gpu, choice) => {
   };
 };
 // One GPU with the choice: base columns, features, times, and the answers over all of them.
-const computed = (gpu, choice) => {
+const computed = (gpu, chosen) => {
+  const choice = onGpu(gpu, chosen);
   const columns = columnsOf(gpu, choice);
   const features = Object.fromEntries(groupConstants(choice));
   for (const feature of FORMULA.features) features[feature.name] = feature.compute(columns);

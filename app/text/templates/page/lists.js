@@ -1,3 +1,31 @@
+// Names as people write them: without case, separators and words of makers, as commands read them.
+const MAKERS = /\((?:r|tm|c)\)|[®™©]|\b(?:nvidia|amd|intel|geforce|tesla|corporation|graphics|gpu|processor|cpu|colab|kaggle)\b/g;
+const plainOf = (text) =>
+  text
+    .toLowerCase()
+    .replace(MAKERS, "")
+    .replace(/(?<=\d)[\s_-]*\(?v1[._]5\)?$/, "")
+    .replace(/^(?:standard|ml)[\s._-]/, "")
+    .replace(/^eff(?:icient)?net(?!v2)/, "efficientnet")
+    .replace(/[\s_,./()-]/g, "");
+const plainNames = Object.fromEntries(
+  Object.entries({ gpu: GPUS, cnn: CNNS }).map(([id, table]) => [
+    id,
+    new Map(
+      [...Object.entries(SPELLINGS[id]), ...Object.keys(table).map((name) => [name, name])].map(([name, own]) => [
+        plainOf(name),
+        own,
+      ]),
+    ),
+  ]),
+);
+// The name in the list that a text means; the text itself where no name is meant.
+const namedOf = (id, text) => {
+  const table = id === "gpu" ? GPUS : CNNS;
+  return Object.hasOwn(table, text) ? text : (plainNames[id].get(plainOf(text)) ?? text);
+};
+const instanceGpus = (text) =>
+  Object.entries(INSTANCES).find(([name]) => plainOf(name) === plainOf(text))?.[1];
 // Lists that are searched by typing: an input with options in groups (WAI-ARIA combobox).
 const wordsOf = (text) => text.toLowerCase().split(/[\s,]+/).filter(Boolean);
 const matches = (words, text) => words.every((word) => text.toLowerCase().includes(word));
@@ -57,7 +85,9 @@ const searchable = (id, groups, chosen) => {
       .map(({ dataset }) => dataset.name)
       .filter(Boolean);
     const same = names.find((name) => name.toLowerCase() === text.toLowerCase());
-    return same ?? (names.length === 1 ? names[0] : text || before);
+    const count = id === "gpu" && instanceGpus(text);
+    if (count) field("gpus").value = count;
+    return same ?? (names.length === 1 ? names[0] : namedOf(id, text) || before);
   };
   input.addEventListener("focus", () => (before = input.value));
   input.addEventListener("input", () => open(input.value));

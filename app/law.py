@@ -1,0 +1,303 @@
+"""Formulas as users hold them: loaded by name, calibrated, shown as terms, sympy, LaTeX and plots."""
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from trainlaw.app.explain.term_descriptions import words_of_parts
+from trainlaw.app.inputs.requests import one_run
+from trainlaw.app.inputs.tables import any_table
+from trainlaw.app.models.calibration import calibrated_law
+from trainlaw.app.models.doubts import trusted
+from trainlaw.app.models.scopes import formula_rows
+from trainlaw.app.models.terms import part_values, plain_expression
+from trainlaw.app.models.user_formula import find_formula
+from trainlaw.app.predictions.predict import predict_runs
+from trainlaw.datasets import DATASETS, RunTable
+from trainlaw.datasets.measurements.formula_rows import feature_rows
+from trainlaw.datasets.measurements.importing import runs_from_frame
+from trainlaw.datasets.measurements.runs import Setup
+from trainlaw.evolve import FormulaRegressor
+from trainlaw.formulas import Formula, InputError
+from trainlaw.formulas.algebra.sympy_bridge import to_sympy
+from trainlaw.formulas.errors import optional_package
+from trainlaw.formulas.printers.latex import latex_equation
+from trainlaw.validate.time_factors import time_factors
+
+
+class Law(Formula):
+    """A formula that can be calibrated: what `load_formula` and `calibrate` return."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, formula: Formula) -> Self:
+        """Return a formula as a law.
+
+        Parameters
+        ----------
+        formula : Formula
+            Any formula.
+
+        Returns
+        -------
+        Law
+            With the same fields.
+        """
+        return cls(**{field.name: getattr(formula, field.name) for field in fields(formula)})
+
+    def calibrate(
+        self,
+        X: RunTable | str | Path | pd.DataFrame,
+        y: Sequence[float] | np.ndarray | None = None,
+        *,
+        trust: bool = False,
+    ) -> "Law":
+        """Return this law calibrated to a machine with a few runs measured on it; see `trainlaw.calibrate`.
+
+        Parameters
+        ----------
+        X : RunTable, str, Path or DataFrame
+            Runs on one GPU: a table, or a file of runs. With `y`: a frame with a column per feature.
+        y : array_like, shape (n_rows,), optional
+            Measured target of each row of a frame, in its unit; None for a table of runs, which has times.
+        trust : bool
+            As for `trainlaw.calibrate`.
+
+        Returns
+        -------
+        Law
+            With corrected constants; this one stays as it is.
+
+        Raises
+        ------
+        InputError
+            As `trainlaw.calibrate`.
+
+        Examples
+        --------
+        >>> from trainlaw.datasets import load
+        >>> runs = load("fp32-2026").where(gpu="T4", cnn="inception_v3")
+        >>> law = load_formula().calibrate(runs)
+        >>> law.provenance["calibrated"]["runs"]
+        14
+        """
+        return calibrate(self, X, y, trust=trust)
+
+    def sympy(self) -> Any:
+        """Return the formula as a sympy expression, grouped constants at their default.
+
+        Returns
+        -------
+        sympy.Expr
+            In symbols named as the features.
+
+        Examples
+        --------
+        >>> len(load_formula("layer").sympy().free_symbols)
+        21
+        """
+        return to_sympy(plain_expression(self))
+
+    def latex(self, digits: int | None = 3) -> str:
+        """Return the formula as a LaTeX equation.
+
+        Parameters
+        ----------
+        digits : int, optional
+            Significant digits of the constants; None for exact ones.
+
+        Returns
+        -------
+        str
+            Without dollar signs.
+
+        Examples
+        --------
+        >>> load_formula().latex().startswith("t")
+        True
+        """
+        return latex_equation(self, digits)
+
+    def shares(
+        self, cnn: str, gpu: str, batch: int, *, pixels: int | None = None, **settings: Any
+    ) -> pd.DataFrame:
+        """Return what an iteration's time is made of, the largest term first.
+
+        Parameters
+        ----------
+        cnn, gpu : str
+            Names, as for `trainlaw.predict`.
+        batch : int
+            Images per iteration.
+        pixels : int, optional
+            Side of the square input image; None for the CNN's usual one.
+        **settings : object
+            Such as precision="amp", as for `trainlaw.predict`.
+
+        Returns
+        -------
+        DataFrame
+            A row per term: `term`, `meaning`, `time_s` in seconds (0 on a side of a maximum that is not the
+            largest), `share` of the sum.
+
+        Raises
+        ------
+        InputError
+            If the formula takes no names, or a name is not known.
+
+        Examples
+        --------
+        >>> table = load_formula().shares("resnet50", "T4", 64, precision="amp")
+        >>> float(round(table["share"].sum(), 6))
+        1.0
+        """
+        rows = formula_rows(self, one_run(cnn, gpu, batch, pixels, Setup(**settings)))
+        seconds = part_values(self, rows.columns, rows.sums)[:, 0]
+        described = words_of_parts(self)
+        table = pd.DataFrame(
+            {
+                "term": [term.name for term in described],
+                "meaning": [term.sentence for term in described],
+                "time_s": seconds,
+                "share": seconds / np.nansum(seconds),
+            }
+        )
+        return table.sort_values("time_s", ascending=False, kind="stable", ignore_index=True)
+
+    def plot(
+        self,
+        cnn: str,
+        gpu: str,
+        batches: Sequence[int] = (8, 16, 32, 64, 128, 256),
+        ax: Any = None,
+        **settings: Any,
+    ) -> Any:
+        """Draw time per iteration against batch, with the 90 % interval as a band; needs matplotlib.
+
+        Parameters
+        ----------
+        cnn, gpu : str
+            Names, as for `trainlaw.predict`.
+        batches : sequence of int
+            Images per iteration.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; None for a new figure.
+        **settings : object
+            Such as precision="amp", as for `trainlaw.predict`.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+
+        Raises
+        ------
+        MissingDependencyError
+            If matplotlib is not installed.
+        """
+        axes = ax or optional_package("matplotlib.pyplot", "plots").subplots()[1]
+        found = [
+            predict_runs(self, one_run(cnn, gpu, batch, None, Setup(**settings)))[0] for batch in batches
+        ]
+        low, high = (
+            [end or row.seconds for end, row in zip(ends, found, strict=True)]
+            for ends in ([row.low_s for row in found], [row.high_s for row in found])
+        )
+        axes.fill_between(batches, low, high, alpha=0.2)
+        axes.plot(batches, [row.seconds for row in found], marker="o", label=f"{cnn} on {gpu}")
+        axes.set(xlabel="images per iteration", ylabel="s per iteration", xscale="log", yscale="log")
+        axes.legend()
+        return axes
+
+
+def load_formula(name: str | Path = "built-in") -> Law:
+    """Load a formula by its built-in name, from a formula.json or from a run folder.
+
+    Parameters
+    ----------
+    name : str or Path
+        Such as "built-in" (the default), "multi", "trainlaw-run" or "trainlaw-run/formula.json".
+
+    Returns
+    -------
+    Law
+        A formula with units, training ranges, held-out errors and provenance, and the method `calibrate`.
+
+    Raises
+    ------
+    InputError
+        If there is no such formula, or the file is faulty.
+
+    Examples
+    --------
+    >>> load_formula().scope
+    'run'
+    """
+    return Law.of(find_formula(Path(name), Path.cwd())[0])
+
+
+def calibrate(
+    formula: Formula | FormulaRegressor | str | Path,
+    table: RunTable | str | Path | pd.DataFrame,
+    y: Sequence[float] | np.ndarray | None = None,
+    *,
+    trust: bool = False,
+) -> Law:
+    """Calibrate a formula to a machine with a few runs measured on it, as `trainlaw calibrate` does.
+
+    Parameters
+    ----------
+    formula : Formula, FormulaRegressor, str or Path
+        The formula, an estimator that found one, or its name as in `load_formula`.
+    table : RunTable, str, Path or DataFrame
+        Runs on one GPU: a table, a file of runs, or a frame with the columns of one (docs/import.md). With
+        `y`: a frame with a column per feature.
+    y : array_like, shape (n_rows,), optional
+        Measured target of each row of a frame, in its unit; None for a table of runs, which has times.
+    trust : bool
+        Whether to take times even if the built-in formula or other runs contradict them.
+
+    Returns
+    -------
+    Law
+        The formula with corrected constants. From runs also with a narrower interval, and
+        `provenance["calibrated"]` has the factors and the errors before and after; from a frame without
+        stated errors.
+
+    Raises
+    ------
+    InputError
+        If the file is faulty, its times can hardly be right, the formula has no time for one of them, or `y`
+        goes with no frame.
+    """
+    law = _formula_of(formula)
+    if y is not None:
+        return Law.of(_calibrated_to_rows(law, table, y))
+    if isinstance(table, pd.DataFrame):
+        table = runs_from_frame(table, "the frame")
+    runs = table if isinstance(table, RunTable) else any_table(str(table))
+    if runs.name not in DATASETS:
+        trusted(runs, trust)
+    return Law.of(calibrated_law(law, runs).formula)
+
+
+def _formula_of(formula: Formula | FormulaRegressor | str | Path) -> Formula:
+    if isinstance(formula, FormulaRegressor):
+        return formula.formula_
+    return formula if isinstance(formula, Formula) else load_formula(formula)
+
+
+def _calibrated_to_rows(formula: Formula, X: object, y: Sequence[float] | np.ndarray | None) -> Formula:
+    """Return a formula with factors on its times, or on the whole, from features and measured targets."""
+    if not isinstance(X, pd.DataFrame) or y is None:
+        raise InputError("expected a data frame of features together with y, got only one of them")
+    rows = feature_rows(X, [spec.name for spec in formula.used_features])
+    seconds = np.asarray(y, dtype=float)
+    if seconds.shape != (len(X),) or not (np.isfinite(seconds) & (seconds > 0)).all():
+        raise InputError(f"expected y as {len(X)} positive numbers, one per row")
+    factors = time_factors(formula, rows, seconds)
+    return replace(formula, expression=factors.apply(formula), errors={})

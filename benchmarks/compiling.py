@@ -1,0 +1,67 @@
+"""What compiling is worth for a forward pass: `python -m benchmarks.compiling`.
+
+Pairs of the data set forward that differ in the compiler only: measured time per image of inductor over that
+of eager NCHW, by family of CNN, and the ratio by a formula of the other families: the skeleton of forward
+passes, fitted, without a search.
+"""
+
+import numpy as np
+import pandas as pd
+from trainlaw.app.studies.forward_skeleton import FORWARD_NAMES, ForwardSearch
+from trainlaw.app.studies.search import fitted_only
+from trainlaw.datasets import load
+from trainlaw.evolve import SearchSettings
+from trainlaw.validate.splits import grouped_k_fold
+
+_PAIR = ["gpu", "cnn", "cnn_family", "input_size_px", "framework_version"]
+
+
+def held_out_seconds() -> pd.DataFrame:
+    """Return the forward passes with the time by a formula of the other families."""
+    table = load("forward")
+    frame = table.frame.assign(cnn_family=table.labels()["cnn_family"].to_numpy())
+    names = dict.fromkeys((*FORWARD_NAMES, "is_tensor_precision", "bytes_per_element"))
+    X, groups = table.features(names), table.labels()["gpu_group"].to_numpy(dtype=str)
+    predicted = np.full(len(frame), np.nan)
+    for split in grouped_k_fold(frame["cnn_family"], 5):
+        search = fitted_only(ForwardSearch, SearchSettings(evaluations=1))()
+        search.fit(X.iloc[split.train], table.seconds[split.train], groups[split.train])
+        predicted[split.test] = search.predict(X.iloc[split.test])
+    return frame.assign(predicted_s=predicted, error=np.abs(predicted / table.seconds - 1))
+
+
+def pairs(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return measured and predicted ratios of inductor to eager NCHW, per image, one row per pair."""
+    frame = frame.assign(
+        measured=frame["time_s"] / frame["batch_per_gpu"],
+        predicted=frame["predicted_s"] / frame["batch_per_gpu"],
+    )
+    nchw = frame[frame["layout"] == "nchw"].groupby([*_PAIR, "compilation"])[["measured", "predicted"]]
+    both = nchw.median().unstack("compilation").dropna()
+    ratios = {name: both[name]["inductor"] / both[name]["eager"] for name in ("measured", "predicted")}
+    return pd.DataFrame(ratios).reset_index()
+
+
+def main() -> None:
+    """Print errors with families held out, and the ratios."""
+    frame = held_out_seconds()
+    by_stack = 100 * frame.groupby(["stack", "cnn_family"])["error"].mean().groupby("stack").mean()
+    whole = 100 * frame.groupby("cnn_family")["error"].mean().mean()
+    print(f"families held out, mean over families: {whole:.1f} %; by stack:", by_stack.round(1).to_dict())
+    found = pairs(frame)
+    apart = np.abs(found["predicted"] / found["measured"] - 1)
+    per_cnn = apart.groupby(found["cnn"]).mean()
+    shares = 100 * (per_cnn <= 0.15).mean(), 100 * (apart <= 0.15).mean()
+    print(f"{len(found)} pairs of {len(per_cnn)} CNNs; predicted ratio within 15 %: "
+          f"{shares[0]:.0f} % of the CNNs, {shares[1]:.0f} % of the pairs")  # fmt: skip
+    print(found.groupby("gpu")["measured"].quantile([0.05, 0.5, 0.95]).unstack().round(2).to_string())
+    table = found.groupby("cnn_family").agg(
+        cnns=("cnn", "nunique"), ratio=("measured", "median"),
+        low=("measured", lambda values: values.quantile(0.05)),
+        high=("measured", lambda values: values.quantile(0.95)), predicted=("predicted", "median"),
+    )  # fmt: skip
+    print(table.sort_values("ratio").round(2).to_string())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""The measured runs nearest to a configuration: same CNN and GPU, then precision, layout, size, batch."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from math import log
+
+from trainlaw.datasets.files.storage import read_data_file
+
+#: Of the shipped table: a line per CNN and GPU with what was measured, packed.
+FILE = "measured.csv"
+#: Precisions in packed runs; the letter is a capital for channels last.
+LETTERS: Mapping[str, str] = {"fp32": "f", "tf32": "t", "amp": "a", "fp16": "h", "bf16": "b"}
+_PRECISION = {letter: name for name, letter in LETTERS.items()}
+_RUN = re.compile(r"(\d+)([a-zA-Z])([\d.]+)(?:-([\d.]+))?(?:\*(\d+))?(?:@(\d+))?")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Runs of one configuration: least and greatest time in seconds, and from how many sources.
+
+    input_size_px : None for the CNN's usual size.
+    """
+
+    batch_per_gpu: int
+    precision: str
+    is_channels_last: bool
+    input_size_px: int | None
+    low_s: float
+    high_s: float
+    n_sources: int
+
+    @property
+    def title(self) -> str:
+        """What was measured.
+
+        >>> Measured(64, "amp", True, 160, 0.1, 0.2, 1).title
+        'batch 64, amp, channels last, 160 px'
+        """
+        last = ", channels last" * self.is_channels_last
+        size = f", {self.input_size_px} px" if self.input_size_px else ""
+        return f"batch {self.batch_per_gpu}, {self.precision}{last}{size}"
+
+
+def nearest_measured(
+    cnn: str, gpu: str, batch: int, precision: str, *, is_channels_last: bool, pixels: int | None
+) -> Measured | None:
+    """Return the nearest runs with a CNN and a GPU; None where there are none.
+
+    cnn : its key. batch : images per GPU. pixels : side of an image, None for the CNN's usual size. Runs in
+    the same precision are nearer than others, then those of the same layout, size and batch.
+
+    >>> nearest_measured("resnet50", "V100-SXM2-16GB", 60, "fp32", is_channels_last=False, pixels=None).title
+    'batch 96, fp32'
+    """
+
+    def distance(run: Measured) -> tuple[bool, bool, bool, float, int]:
+        other = run.precision != precision, run.is_channels_last != is_channels_last
+        return *other, run.input_size_px != pixels, abs(log(run.batch_per_gpu / batch)), run.batch_per_gpu
+
+    return min(_runs(cnn, gpu), key=distance, default=None)
+
+
+def _runs(cnn: str, gpu: str) -> Iterable[Measured]:
+    """Yield the runs with a CNN and a GPU; the line is looked for as text, which takes no time."""
+    text, beginning = _text(), f"\n{cnn},{gpu},"
+    place = text.find(beginning)
+    line = "" if place < 0 else text[place + len(beginning) : text.find("\n", place + 1)]
+    for found in _RUN.finditer(line):
+        batch, letter, low, high, sources, pixels = found.groups()
+        yield Measured(
+            batch_per_gpu=int(batch),
+            precision=_PRECISION[letter.lower()],
+            is_channels_last=letter.isupper(),
+            input_size_px=int(pixels) if pixels else None,
+            low_s=float(low) / 1e3,
+            high_s=float(high or low) / 1e3,
+            n_sources=int(sources or 1),
+        )
+
+
+@cache
+def _text() -> str:
+    return read_data_file(FILE).decode()

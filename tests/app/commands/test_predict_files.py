@@ -1,0 +1,71 @@
+"""Files of configurations: the same answers by blocks, by pipe and one by one; a faulty row is named."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from trainlaw.app.cli import app
+from trainlaw.app.inputs import requests
+from trainlaw.app.inputs.requests import runs_of_csv
+from trainlaw.app.models.user_formula import find_formulas
+from trainlaw.app.predictions.predict import predict_runs
+from trainlaw.app.terminal.predictions import predictions_csv, predictions_json
+from typer.testing import CliRunner
+
+ROWS = (
+    "gpu;cnn;batch_per_gpu;n_gpus;host_launch_s;precision",
+    "T4;resnet50;64;1;;",
+    "V100-SXM2-16GB with 2x bandwidth;vgg16;64;4;;fp32",
+    "K80;resnet50;4096;1;4e-05;amp",
+    "T4;resnet50;64;1;;",
+    "T4;mobilenet_v2;1;1;;fp16",
+)
+
+
+@pytest.fixture
+def asked(tmp_path, monkeypatch):
+    """A file of five rows that is read in blocks of two."""
+    monkeypatch.setattr(requests, "MAX_ROWS", 2)
+    path = tmp_path / "asked.csv"
+    path.write_text("\n".join(ROWS))
+    return path
+
+
+def run(*arguments, **given):
+    return CliRunner().invoke(app, ["predict", "--formula", "built-in", *map(str, arguments)], **given)
+
+
+def test_blocks_say_what_each_prediction_says(asked, tmp_path, monkeypatch):
+    by_csv, by_json = (run("--from", asked, "--format", form).stdout for form in ("csv", "json"))
+    top = json.loads(run("--from", asked, "--json", "--top", 3).stdout)
+    assert run("--from", "-", "--format", "csv", input=asked.read_bytes()).stdout == by_csv
+    assert ": 5 predictions by" in run("--from", asked, "--out", tmp_path / "times.csv").stdout
+    assert (tmp_path / "times.csv").read_text() == by_csv
+    monkeypatch.setattr(requests, "MAX_ROWS", 100)
+    choice = find_formulas(Path("built-in"), "", tmp_path)
+    predictions = predict_runs(choice.formula, runs_of_csv(asked), choice.scaling)
+    assert by_csv == predictions_csv(predictions) and by_csv.count("cannot fit") == 2
+    assert by_json == predictions_json(predictions) + "\n"
+    assert top == json.loads(by_json)[:3]
+
+
+@pytest.mark.parametrize(
+    ("row", "fault"),
+    [
+        ("T4;resnet50;0;1;;", "line 8: .*batch_per_gpu"),
+        ("T4;x;1;1;;", "line 8: .*CNN"),
+        ("T4;" * 9, "line 8"),
+    ],
+)
+def test_a_faulty_row_is_named_and_nothing_is_written(asked, tmp_path, row, fault):
+    asked.write_text("\n".join([*ROWS, "", row]))
+    done = run("--from", asked, "--out", tmp_path / "times.csv")
+    assert done.exit_code == 2
+    assert re.search(fault, " ".join(done.stderr.split()))
+    assert [path.name for path in tmp_path.iterdir()] == ["asked.csv"]
+
+
+def test_a_table_for_readers_has_one_block(asked):
+    done = run("--from", asked)
+    assert done.exit_code == 2 and "at most 2 rows for a table" in done.stderr
