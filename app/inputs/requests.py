@@ -100,8 +100,11 @@ def requested_runs(request: RunRequest) -> RunTable:
     cnn, gpu = request.cnn, request.gpu
     if cnn is None or not request.batches or (gpu is None) != request.all_gpus:
         raise InputError("expected --cnn, --batch and either --gpu or --all-gpus (or --from FILE)")
-    names = names_of((gpu,) if isinstance(gpu, str) else gpu or ())
-    chosen = request.selection.of(gpus) if gpu is None else named_gpus(names, gpus)
+    texts = (gpu,) if isinstance(gpu, str) else gpu or ()
+    names = names_of(texts)
+    if gpu is not None and not names:
+        raise InputError("expected the name of a GPU after --gpu, got none; `trainlaw gpus list` prints them")
+    chosen = request.selection.of(gpus) if gpu is None else named_gpus(texts, gpus)
     counts = named_cnn(cnn, request.pixels, request.n_classes, request.restore_batchnorm)
     setup = on_instance(request.setup, names[0]) if len(names) == 1 else request.setup
     return _runs_on(counts, chosen, request.batches, setup, gpus)

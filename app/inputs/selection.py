@@ -76,7 +76,8 @@ def named_gpus(texts: Sequence[str], catalog: GpuCatalog) -> list[Gpu]:
     Raises UnknownNameError as `GpuCatalog.find`.
     """
     found: dict[str, Gpu] = {}
-    for name in names_of(texts):
+    known = {gpu.gpu for gpu in catalog.gpus}  # a name may have a comma
+    for name in (name for text in texts for name in ((text,) if text in known else names_of((text,)))):
         try:
             named: Sequence[Gpu] = (wanted_gpu(name, catalog),)
         except UnknownNameError:

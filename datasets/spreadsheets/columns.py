@@ -32,7 +32,7 @@ from trainlaw.datasets.spreadsheets.phrases import Names
 from trainlaw.datasets.spreadsheets.quantities import Unit
 from trainlaw.datasets.spreadsheets.values import is_unmeasured, yes_or_no
 from trainlaw.datasets.spreadsheets.words import groups
-from trainlaw.formulas.errors import InputError, check_name, unknown_name
+from trainlaw.formulas.errors import InputError, check_name, shown, unknown_name
 
 _SCHEMA = tuple(column.name for column in RUN_COLUMNS)
 #: Columns of yes and no that --column takes.
@@ -466,6 +466,11 @@ class _Reader:
             found.unknown.remove(likely[0])
             self.left.pop(likely[0], None)
 
+    def _why(self, place: int, near: str) -> str:
+        """Return why a column that is named like one of ours is not read, "" for any other."""
+        cells = [str(cell) for cell in self.block.cells(place) if cell is not None]
+        return f"expected whole numbers, got {shown(cells[0])}" if near and cells else ""
+
     def note_left(self, have: set[str]) -> None:
         """Note the columns that are not read; append an issue for one that is named like one of ours."""
         plain, found = [], self.found
@@ -479,7 +484,7 @@ class _Reader:
                 self.issues.append(Issue("columns", text, options=options))
                 continue
             if not near or (near in _COUNTS and not self.contents[place].wholes):
-                plain.append(f"{heading} ({reason})" if reason else heading)
+                plain.append(f"{heading} ({reason or self._why(place, near)})".replace(" ()", ""))
                 continue
             is_time = near in (*MEASURES, "time_s")
             if near in have or (near in _BATCHES and have & set(_BATCHES)) or (is_time and found.measures):

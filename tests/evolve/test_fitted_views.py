@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 from trainlaw.evolve import FormulaRegressor, SearchSettings
-from trainlaw.formulas import InputError, MissingDependencyError
+from trainlaw.formulas import InputError, MissingDependencyError, UnknownNameError
 
 SMALL = SearchSettings(evaluations=250, population=40, max_nodes=15, polish_steps=10)
 
@@ -91,7 +91,7 @@ def test_settings_are_searched_over_by_their_fields(typed_rows, specs):
     assert grid.best_params_ == {"settings__max_nodes": 15}
     assert grid.best_estimator_.settings.max_nodes == 15 and base.settings.max_nodes == SMALL.max_nodes
     assert FormulaRegressor().set_params(settings__random_seed=3).settings == SearchSettings(random_seed=3)
-    with pytest.raises(InputError, match="max_node'"):
+    with pytest.raises(UnknownNameError, match="'max_node'"):
         base.set_params(settings__max_node=3)
     with pytest.raises(InputError, match="scope"):
         base.set_params(scope__x=3)

@@ -83,7 +83,7 @@ READERS = {
     "counts": lambda text: counts_of(text, "--batch"),
     "own value": lambda text: pairs_of("--set", [f"n_gpus={text}"], "OURS=VALUE"),
     "constant": lambda text: constant("n_gpus", text, 1),
-    "prices": lambda text: price_number({"n_gpus": text}),
+    "prices": price_number,
     "sheet names": natural,
     "precision": lambda text: replace(T4, compute_capability=text).default_precision,
 }

@@ -30,7 +30,7 @@ _TIMES = tuple(
         [
             row.spec.name
             for row in SKELETON_FEATURES
-            if row.spec.unit == SECOND and row.spec.name != "least_time_s"
+            if row.spec.unit == SECOND and not row.spec.name.startswith(("least_time", "forward_"))
         ]
         + [name for name in STUDY_FEATURES if name.endswith("_s")]
     )

@@ -105,13 +105,13 @@ CASES = {
         'gpu,cnn,batch_per_gpu,time_s,device_Conv2D_s\nT4,vgg16,8,0.3,"1,250"\n',
         "expected a number",
     ),
-    "a price with a comma": (
+    "a price with two commas": (
         PLAN,
-        "gpu;price_per_hour_usd;date;source\nT4;0,35;2026-09-20;x\n",
-        "a positive number",
+        "gpu;price_per_hour_usd;date;source\nT4;0,35,1;2026-09-20;x\n",
+        "price_per_hour_usd",
     ),
     "two prices": (PLAN, f"{PRICES}\nT4,1,2026-09-20,x\nT4,2,2026-09-20,x\n", "one price of T4"),
-    "misspelt price column": (PLAN, f"{PRICES},ngpus\nT4,1,2026-09-20,x,8\n", "'ngpus'"),
+    "misspelt price column": (PLAN, "gpu,pirce\nT4,1\n", "price_per_hour_usd, got gpu, pirce"),
     "misspelt specification": (GPUS, "gpu,bandwith_byte_per_s\nT4,3e11\n", "bandwidth_byte_per_s"),
     "specification in another unit": (GPUS, "gpu,bandwidth_byte_per_s\nT4,320 GB\n", "bandwidth_byte_per_s"),
     "a GPU twice": (GPUS, "gpu,bandwidth_byte_per_s\nT4,3e11\nT4,4e11\n", "'T4'"),
