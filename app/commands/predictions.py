@@ -1,7 +1,7 @@
 """Commands that predict: one configuration, many GPUs, streams, many-core processors, from a profile."""
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -129,7 +129,12 @@ def predict_command(
     whole: TrainingOptions,
     file: FileOptions,
     forward: Annotated[
-        bool, typer.Option("--forward", help="Predict the forward pass alone: inference at large batches.")
+        bool,
+        typer.Option(
+            "--forward",
+            help="Predict the forward pass alone: inference at large batches. The precision is amp unless "
+            "another one is given, since forward passes were measured in amp alone.",
+        ),
     ] = False,
     gpu_file: GpuFile = None,
     formula: FormulaFile = None,
@@ -162,6 +167,8 @@ def predict_command(
 
     check_new_files([output.out])
     parts = "forward" if forward else None
+    if forward and run.precision is None and formula is None:
+        run = replace(run, precision="amp")
     setup = setup_of(
         run, exchange, n_gpus=machine.gpus, n_nodes=machine.nodes, allocation=machine.allocation,
         timed_parts=parts,
