@@ -101,10 +101,10 @@ class SheetPlan:
     """One sheet; rows and columns are counted from 0.
 
     widths : of the first columns, in characters. heights : of rows, in points. drop_downs : name of the list
-    per cell. open_lists : cells that take other values, too. limits : of the number that a cell takes: "integer" or "decimal", least and most. expected : the
-    cell text when there is no warning. frozen : rows and columns that stay in view. scale : range of cells
-    that is coloured from least to most. head_row : the first row that is printed on every page. many_pages :
-    whether columns may spread over several pages when printed.
+    per cell. open_lists : cells that take other values, too. limits : of the number that a cell takes:
+    "integer" or "decimal", least and most. expected : the cell text when there is no warning. frozen : rows
+    and columns that stay in view. scale : range of cells that is coloured from least to most. head_row : the
+    first row that is printed on every page. many_pages : whether columns may spread over several pages.
     """
 
     name: str

@@ -18,7 +18,6 @@ from trainlaw.app.workbook.model import (
     PREFIX,
     Model,
     kind_of,
-    values_of,
 )
 from trainlaw.app.workbook.rows import CellTable, Head, write_best_first
 from trainlaw.app.workbook.tables import (
@@ -85,7 +84,7 @@ def write_all_gpus(book: BookPlan, model: Model) -> CellTable:
 
 
 def _with_facts(model: Model) -> CellTable:
-    """Return a table with name, precision, peak rate and link of each GPU, and whether its specs are known."""
+    """Return a table with name, precision, peak rate and link of each GPU, and whether all are known."""
     rows, letters = gpu_table_rows(model.formula), fact_letters(model.formula)
 
     def facts(name: str) -> tuple[str, np.ndarray]:
@@ -113,7 +112,7 @@ def _add_precision(table: CellTable, model: Model, defaults: Sequence[str]) -> N
     """Add the precision, the chosen one or PyTorch's default on the GPU, and what follows from it."""
     own, choice = fact_letters(model.formula), f"{PREFIX}precision_choice"
     default = f"GPUs!${own['default_precision']}{{row}}"
-    text = f'IF({_NAMED},IF({choice}="{DEFAULT_PRECISION}",{default},{choice}),"")'
+    text = f'IF({_NAMED},IF({choice}="{DEFAULT_PRECISION}",{default}&"",{choice}),"")'
     table.add("precision", "precision", "", "unit", text, defaults)
     known = options_of_precisions(model.formula)
     place = f"MATCH({{@precision}},{PREFIX}options_precision,0)"
@@ -163,7 +162,8 @@ def add_link_rates(
     """Add base columns of a link, 0 where `unused` holds; kind : the column with its name, and its table."""
 
     def look_up(column: str) -> str:
-        return f"INDEX({PREFIX}{kind}_table,MATCH({{@{kind}}},{PREFIX}{kind}s,0),MATCH({column},{PREFIX}{kind}_columns,0))"
+        row, place = f"MATCH({{@{kind}}},{PREFIX}{kind}s,0)", f"MATCH({column},{PREFIX}{kind}_columns,0)"
+        return f"INDEX({PREFIX}{kind}_table,{row},{place})"
 
     for name in needed:
         unit = "s/B" if name.endswith("_s_per_byte") else str(FEATURES[name].spec.unit)
@@ -187,7 +187,7 @@ def _add_features(table: CellTable, model: Model) -> None:
         if of_gpu:
             spec = FEATURES[name].spec
             unit = "" if spec.unit.is_dimensionless else str(spec.unit)
-            table.add_expression(name, name.replace("_", " "), unit, "seconds", form, "{@known}=1")
+            table.add_expression(name, name.replace("_", " "), unit, "seconds", form, where="known")
             flags += [f"({{@{name}}}<{low!r})+({{@{name}}}>{high!r})"] if name in ranges else []
             values = table.numbers(name)
         else:
@@ -201,9 +201,7 @@ def _add_features(table: CellTable, model: Model) -> None:
 
 def _add_times(table: CellTable, model: Model) -> None:
     """Add the time on one GPU, the all-reduce, and the sum."""
-    own = [f"{{@{name}}}" for name in model.features if name in table.columns]
-    known = f"AND({{@known}}=1,COUNT({','.join(own)})={len(own)})" if own else "{@known}=1"
-    table.add_expression(SINGLE_GPU_TIME, "time on one GPU", "s", "seconds", model.expression, known)
+    table.add_expression(SINGLE_GPU_TIME, "time on one GPU", "s", "seconds", model.expression, where="known")
     add_exchange(table, model, f"{PREFIX}n_gpus")
 
 

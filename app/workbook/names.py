@@ -1,4 +1,4 @@
-"""The sheet Names: further names of GPUs and CNNs, as data sheets, drivers, clouds and packages write them."""
+"""The sheet Names: further names of GPUs and CNNs, as drivers, clouds and packages write them."""
 
 from collections.abc import Mapping
 

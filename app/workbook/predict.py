@@ -1,4 +1,4 @@
-"""The sheet Predict: choices, and beside them prediction, memory and cost, with everything that is said below."""
+"""The sheet Predict: choices, beside them prediction, memory and cost, and below what is said of them."""
 
 import math
 from collections.abc import Sequence
@@ -207,25 +207,26 @@ def _used(model: Model) -> list[_Result]:
         for column in ("cnn", "n_classes")
     )
     sized = f'{name}&", "&{PREFIX}pixels&" px, "&{classes}&" classes"'
-    default = f'IF({PREFIX}precision_choice="{DEFAULT_PRECISION}",{own["default_precision"]},{PREFIX}precision_choice)'
+    choice = f"{PREFIX}precision_choice"
+    default = f'IF({choice}="{DEFAULT_PRECISION}",{own["default_precision"]},{choice})'
     link = f'IF({PREFIX}link="{OWN_LINK}",IF({own["link"]}="","{NO_LINK}",{own["link"]}),{PREFIX}link)'
     fabric = f'IF({PREFIX}network="{USUAL_FABRIC}",{own["fabric"]},{PREFIX}network)'
     nodes = f'IF({PREFIX}nodes="",ROUNDUP({PREFIX}n_gpus/{own["server_gpus"]},0),{PREFIX}nodes)'
     cnn, first_link = cnn_label(*FIRST_CNN), str(gpu_table_rows(model.formula)[FIRST_GPU]["link"])
     lines = [
-        _Result("CNN", meant("cnn"), cnn, name="cnn"),
+        _Result("CNN in use", meant("cnn"), cnn, name="cnn"),
         _Result(
-            "row of sheet CNNs",
+            "row of sheet CNNs in use",
             f'IFERROR(IF({PREFIX}pixels="",{PREFIX}cnn,{sized}),"{UNCLEAR}")',
             cnn,
             name="cnn_used",
         ),
-        _Result("GPU", meant("gpu"), FIRST_GPU, name="gpu"),
-        _Result("precision", f'IFERROR({default},"{UNCLEAR}")', FIRST_PRECISION, name="precision"),
-        _Result("nodes", f"IFERROR({nodes},1)", 1.0, "nodes", "result_count", "n_nodes"),
-        _Result("link within a node", f'IFERROR({link},"{UNCLEAR}")', first_link, name="link_used"),
+        _Result("GPU in use", meant("gpu"), FIRST_GPU, name="gpu"),
+        _Result("precision in use", f'IFERROR({default},"{UNCLEAR}")', FIRST_PRECISION, name="precision"),
+        _Result("nodes in use", f"IFERROR({nodes},1)", 1.0, "nodes", "result_count", "n_nodes"),
+        _Result("link in use", f'IFERROR({link},"{UNCLEAR}")', first_link, name="link_used"),
         _Result(
-            "fabric between nodes",
+            "fabric in use",
             f'IFERROR({fabric},"{UNCLEAR}")',
             usual_server(FIRST_GPU).fabric,
             name="network_used",
@@ -234,7 +235,7 @@ def _used(model: Model) -> list[_Result]:
     if {"is_stack_fused", "is_stack_channels_last"} & set(model.base_columns):
         implied = f'IF({PREFIX}is_tuned=1,"fused",IF({PREFIX}layout="{LAYOUTS[1]}","channels_last","eager"))'
         stack = f'IF({PREFIX}stack_choice="{IMPLIED_STACK}",{implied},{PREFIX}stack_choice)'
-        lines.append(_Result("stack", stack, "eager", name="stack"))
+        lines.append(_Result("stack in use", stack, "eager", name="stack"))
     return lines
 
 

@@ -1,16 +1,16 @@
 """Sheets of many rows that are computed alike, and views of them with the best row first.
 
-A column is a template of a cell formula: `{@key}` stands for the same row's cell of column `key`, `{name}` for
-the place of a base column or fact. Its values for the first choice come from the same expression.
+A column is a template of a cell formula: `{@key}` stands for the same row's cell of column `key`, `{row}`
+for its number. Its values for the first choice come from the same expression.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from trainlaw.app.answers.table import definition_of
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
-from trainlaw.app.workbook.model import cell_form, cell_name, values_of
+from trainlaw.app.workbook.model import cell_form, values_of
 from trainlaw.formulas import Expression, variables
 from xlsxwriter.utility import xl_col_to_name
 
@@ -37,42 +37,44 @@ class CellTable:
     values, (n_known,), for the first choice.
     """
 
-    def __init__(
+    def __init__(  # noqa: D107 - the class says it
         self, name: str, known: int, count: int, facts: Callable[[str], tuple[str, np.ndarray]]
     ) -> None:
         self.name, self.known, self.count, self._facts = name, known, count, facts
         self.columns: dict[str, Column] = {}
 
-    def add(self, key: str, title: str, unit: str, style: str, template: str, values: Values) -> None:
+    def add(  # noqa: PLR0917 - the order is that of the fields of a column
+        self, key: str, title: str, unit: str, style: str, template: str, values: Values
+    ) -> None:
         """Add a column; a value that is not finite is shown as an empty cell."""
-        shown = [value if isinstance(value, str) or np.isfinite(value) else "" for value in values]
+        shown = [
+            value if isinstance(value, str) else float(value) if np.isfinite(value) else ""
+            for value in values
+        ]
         padded = [*shown, *[""] * (self.count - len(shown))]
         self.columns[key] = Column(key, title, unit, style, template, padded)
 
     def add_expression(
-        self, key: str, title: str, unit: str, style: str, expression: Expression, guard: str = ""
+        self, key: str, title: str, unit: str, style: str, expression: Expression, *, where: str = ""
     ) -> None:
         """Add a column of an expression over base columns and earlier columns, after steps where it is long.
 
-        guard : template that is true where the row is computed; by default where its columns are numbers.
+        It is empty where one of these columns is no number, or where the column `where` is not 1.
         """
         names = variables(expression)
-        own = [f"{{@{name}}}" for name in names if name in self.columns]
-        guard = guard or (f"COUNT({','.join(own)})={len(own)}" if own else "TRUE")
-        places = {name: f"{{@{name}}}" if name in self.columns else self.place(name) for name in names}
+        places = {name: self.place(name) for name in names}
+        own = [place for place in places.values() if place.startswith(("{@", "GPUs!"))]
+        guards = [f"{{@{where}}}=1"] * bool(where) + [f"COUNT({','.join(own)})={len(own)}"] * bool(own)
         known = {name: self.numbers(name) for name in names}
+        flags = self.numbers(where) == 1.0 if where else True
         form = cell_form(expression)
-        meanings = [*form.meanings, expression]
-        for number, meaning in enumerate(meanings):
-            is_last = number == len(meanings) - 1
+        for number, meaning in enumerate([*form.meanings, expression]):
+            is_last = number == len(form.meanings)
             text = form.filled(-1 if is_last else number, places, lambda step: f"{{@{key} {step + 1}}}")
-            values = np.broadcast_to(values_of(meaning, known), self.known)
-            head = (
-                (key, title, unit, style)
-                if is_last
-                else (f"{key} {number + 1}", f"step {number + 1}", "", "general")
-            )
-            self.add(*head, f'IF({guard},IFERROR({text},""),"")', values)
+            values = np.where(flags, np.broadcast_to(values_of(meaning, known), self.known), np.nan)
+            step = f"{key} {number + 1}", f"step {number + 1}", "", "general"
+            guarded = f'IF(AND({",".join(["TRUE", *guards])}),IFERROR({text},""),"")'
+            self.add(*((key, title, unit, style) if is_last else step), guarded, values)
 
     def add_answer(self, name: str, title: str, unit: str, style: str) -> None:
         """Add a row of the table of answers as a column, over earlier columns of these names."""
@@ -166,8 +168,3 @@ def write_best_first(
             sheet.formula(
                 row, column, text, value if isinstance(value, str) else head.scale * value, head.style
             )
-
-
-def named_place(names: Iterable[str]) -> dict[str, str]:
-    """Return the defined name of each quantity of the chosen workload, as a place."""
-    return {name: cell_name(name) for name in names}

@@ -145,7 +145,7 @@ def test_changed_constants_and_networks_that_a_person_adds(law, plan, folder):
     last = max(row for row, _ in facts.cells)
     mine = {(FACTS, row, column): cell for (row, column), cell in facts.cells.items()}
     of_lenet = [row for (_, row, column), cell in mine.items() if column == 0 and cell.value == lenet]
-    added = with_values(plan, {"tl_cnn": "my own"})
+    added = with_values(plan, {"tl_cnn_choice": "my own"})
     sheets = {sheet.name: sheet for sheet in added.sheets}
     for line, row in enumerate(of_lenet, start=last + 1):
         for column in range(40):

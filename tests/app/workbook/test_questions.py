@@ -97,9 +97,10 @@ def cells_of(asked):
     listed = min(sizes, default=224)
     launch = asked["host_launch_s"]
     return {
-        "tl_cnn": cnn_label(asked["cnn"], listed, 1000),
+        "tl_cnn_choice": cnn_label(asked["cnn"], listed, 1000),
         "tl_pixels": None if asked["pixels"] == listed else asked["pixels"],
-        "tl_gpu": asked["gpu"], "tl_batch_per_gpu": asked["batch"], "tl_precision": asked["precision"],
+        "tl_gpu_choice": asked["gpu"], "tl_batch_per_gpu": asked["batch"],
+        "tl_precision_choice": asked["precision"],
         "tl_layout": {"nchw": LAYOUTS[0], "channels_last": LAYOUTS[1]}.get(asked["layout"], asked["layout"]),
         "tl_n_gpus": asked["n_gpus"], "tl_nodes": asked["n_nodes"], "tl_link": asked["link"] or OWN_LINK,
         "tl_network": asked["fabric"] or USUAL_FABRIC, "tl_algorithm": asked["algorithm"],
@@ -126,8 +127,9 @@ def moved(formula, rows, places):
 def with_questions(plan, answers):
     """The plan with the cells of its live sheets once per question, block below block."""
     own = {name: place for name, place in plan.names.items() if place.split("!")[0].strip("'") in LIVE}
-    kept = [sheet for sheet in plan.sheets if sheet.name not in ("All GPUs", "Compare", "Provenance")]
-    ranking = min(place[1] for place, cell in plan.sheets[0].cells.items() if cell.value == "#")
+    kept = [
+        sheet for sheet in plan.sheets if sheet.name not in ("All GPUs", "Ranking", "Compare", "Provenance")
+    ]
     sheets = {sheet.name: replace(sheet, cells=dict(sheet.cells), **BARE) for sheet in kept}
     for number, cells in enumerate(answers, start=1):
         entered = {located(plan, name): value for name, value in cells.items() if name in plan.names}
@@ -135,8 +137,7 @@ def with_questions(plan, answers):
             for (row, column), cell in next(sheet for sheet in kept if sheet.name == title).cells.items():
                 value = entered.get((title, row, column), cell.value)
                 counts = cell.formula or isinstance(value, int | float) or cell.style.startswith("input")
-                shared = title == "Predict" and column >= ranking
-                if counts and not shared and "tl_self_check" not in cell.formula:
+                if counts and "tl_self_check" not in cell.formula:
                     text = moved(cell.formula, BLOCK * number, own)
                     place = row + BLOCK * number, column
                     sheets[title].cells[place] = cell._replace(formula=text, value=value)
@@ -172,9 +173,10 @@ def value_at(book, plan, name, number):
 
 def lines_of(book, plan, number):
     """What sheet Predict shows in the block of a question, by the title of the line."""
-    titles = {row: cell.value for (row, column), cell in plan.sheets[0].cells.items() if column == 0}
     return {
-        title: book["Predict"].cell(row + 1 + BLOCK * (number + 1), 2).value for row, title in titles.items()
+        cell.value: book["Predict"].cell(row + 1 + BLOCK * (number + 1), column + 2).value
+        for (row, column), cell in plan.sheets[0].cells.items()
+        if column in (0, 5)
     }
 
 
@@ -221,7 +223,7 @@ def check(book, plan, number, shown, expected, value):
     said = [*expected.notes, *expected.warnings]
     assert said_in(book, plan, number) == said
     assert shown["what this assumes"] == said[0]
-    assert shown["what to know of this answer"] == [*said[1:], "no warning"][0]
+    assert shown["notes and warnings"] == [*said[1:], "no warning"][0]
     assert shown["fits in memory"] == expected.fits_in_memory
     if expected.time_s != expected.time_s:
         assert value == "not known"
