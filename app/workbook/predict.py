@@ -51,7 +51,7 @@ from trainlaw.formulas import Expression, variables
 from trainlaw.formulas.printers import excel_expression
 from trainlaw.validate.held_out_errors import LEVEL, held_out_kind, intervals_of
 
-_WIDTHS = (34, 32, 9, 46, 2, 30, 18, 10, 44)
+_WIDTHS = (34, 36, 9, 46, 2, 22, 26, 10, 44)
 _TOP = 3  # row of the heads, counted from 0
 _LEFT, _RIGHT = 0, 5  # columns of what is chosen, and of what follows from it
 _GB = 1e9

@@ -93,6 +93,11 @@ def questions(choose, plan):
         yield {**asked, **impossible, **absent}
 
 
+def written(asked):
+    """The name of a GPU; in some questions as drivers or careless people write it."""
+    return f"nvidia {asked['gpu'].lower()}" if asked["batch"] == 33 else asked["gpu"]
+
+
 def cells_of(asked):
     """The yellow cells of a question; the size of images is entered where the CNN is listed at another."""
     sizes = [row["input_size_px"] for row in known_cnns().values() if row["cnn"] == asked["cnn"]]
@@ -101,8 +106,7 @@ def cells_of(asked):
     return {
         "tl_cnn_choice": cnn_label(asked["cnn"], listed, 1000),
         "tl_pixels": None if asked["pixels"] == listed else asked["pixels"],
-        # As drivers or careless people write it, in some questions.
-        "tl_gpu_choice": f"nvidia {asked['gpu'].lower()}" if asked["batch"] == 33 else asked["gpu"], "tl_batch_per_gpu": asked["batch"],
+        "tl_gpu_choice": written(asked), "tl_batch_per_gpu": asked["batch"],
         "tl_precision_choice": asked["precision"] or DEFAULT_PRECISION,
         "tl_stack_choice": asked["stack"] or IMPLIED_STACK,
         "tl_layout": {"nchw": LAYOUTS[0], "channels_last": LAYOUTS[1]}.get(asked["layout"], asked["layout"]),
