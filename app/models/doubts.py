@@ -48,7 +48,7 @@ class Doubt:
 
 def law_seconds(runs: RunTable) -> np.ndarray:
     """Return the iteration times that the built-in formula gives, in s, (n_runs,); nan where it has none."""
-    law, trains = load_formula(BUILT_IN), _trains(runs)
+    law, trains = load_formula(BUILT_IN), is_training(runs)
     single = formula_rows(law, runs).predict(law)
     if not trains.all():
         forward = BUILT_IN_FORMULAS["forward"]()
@@ -65,7 +65,7 @@ def run_doubts(runs: RunTable, law_s: np.ndarray | None = None) -> tuple[Doubt, 
     repeats. law_s : times by the formula where they are known, in s, (n_runs,).
     """
     law_s = law_seconds(runs) if law_s is None else law_s
-    forward = np.flatnonzero(~_trains(runs))
+    forward = np.flatnonzero(~is_training(runs))
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(runs.seconds / law_s)
     known = np.isfinite(logs)
@@ -83,9 +83,19 @@ def _most_of_runs(runs: RunTable) -> np.ndarray:
     return np.where(runs.frame["gpu"].isin(list(known)).to_numpy(), _MOST_OF_RUN, _MOST_OF_STRANGE)
 
 
-def _trains(runs: RunTable) -> np.ndarray:
+def is_training(runs: RunTable) -> np.ndarray:
     """Return whether each time contains the backward pass, bool, (n_runs,)."""
     return runs.frame["timed_parts"].astype(str).str.contains("backward").to_numpy(dtype=bool)
+
+
+def time_doubt(runs: RunTable, seconds: float) -> tuple[str, ...]:
+    """Return what speaks against a time of one configuration on one GPU, in s, as a text at most."""
+    frame = runs.frame.assign(n_gpus=1, n_nodes=1, link="none", network="none", algorithm="none")
+    single = RunTable(runs.name, frame.assign(allocation="even"), runs.facts)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_ratio = np.log(seconds / law_seconds(single))
+    found = _of_table(log_ratio[np.isfinite(log_ratio)], float(_most_of_runs(single).max()))
+    return tuple(doubt.text.replace("the times are", "the time on one GPU is") for doubt in found)
 
 
 Table = TypeVar("Table", bound=MeasuredTable)
@@ -93,7 +103,7 @@ Table = TypeVar("Table", bound=MeasuredTable)
 
 def check_parts(runs: RunTable, forward: bool = False) -> None:
     """Raise InputError for times of the forward pass alone, or (forward) for times of anything else."""
-    fit = _trains(runs) != forward
+    fit = is_training(runs) != forward
     if not fit.all():
         row = int(np.argmin(fit))
         wanted, others = ("forward passes", "with") if forward else ("training iterations", "without")
