@@ -109,8 +109,9 @@ def requested_runs(request: RunRequest) -> RunTable:
     chosen = request.selection.of(gpus) if gpu is None else named_gpus(texts, gpus)
     counts = named_cnn(cnn, request.pixels, request.n_classes, request.restore_batchnorm)
     # Each instance has its own number of GPUs and links.
-    own = {wanted_gpu(name, gpus).gpu: on_instance(request.setup, name) for name in names if find_instance(name)}
-    return _runs_on(counts, chosen, request.batches, request.setup, gpus, own)
+    rented = [name for name in names if find_instance(name)]
+    own = {wanted_gpu(name, gpus).gpu: on_instance(request.setup, name) for name in rented}
+    return _runs_on(counts, chosen, request.batches, request.setup, gpus, own=own)
 
 
 def on_instance(setup: Setup, text: str) -> Setup:
@@ -160,6 +161,7 @@ def _runs_on(
     batches: Iterable[int],
     setup: Setup,
     catalog: GpuCatalog,
+    *,
     own: Mapping[str, Setup] = MappingProxyType({}),
 ) -> RunTable:
     """Every batch on every GPU that can train so; catalog : known GPUs, to which changed ones are added.
@@ -200,7 +202,9 @@ def impossible(gpu: Gpu, setup: Setup) -> str:
     except InputError as error:
         return str(error)
     per_node = max(parts, default=ceil(n_gpus / n_nodes))
-    return impossible_setup(gpu, setup.precision, setup.link, setup.fabric, per_node, n_nodes)
+    return impossible_setup(
+        gpu, setup.precision, setup.link, setup.fabric, per_node=per_node, n_nodes=n_nodes
+    )
 
 
 def runs_of_csv(

@@ -94,8 +94,9 @@ def time_doubt(runs: RunTable, seconds: float) -> tuple[str, ...]:
     single = RunTable(runs.name, frame.assign(allocation="even"), runs.facts)
     with np.errstate(divide="ignore", invalid="ignore"):
         log_ratio = np.log(seconds / law_seconds(single))
-    found = _of_table(log_ratio[np.isfinite(log_ratio)], float(_most_of_runs(single).max()))
-    return tuple(doubt.text.replace("the times are", "the time on one GPU is") for doubt in found)
+    most = float(_most_of_runs(single).max())
+    found = _of_table(log_ratio[np.isfinite(log_ratio)], most, "the measured time is {} times that of")
+    return tuple(doubt.text for doubt in found)
 
 
 Table = TypeVar("Table", bound=MeasuredTable)
@@ -130,14 +131,16 @@ def trusted(runs: Table, trust: bool = False, forward: bool = False) -> Table:
     return runs
 
 
-def _of_table(logs: np.ndarray, most: float) -> Iterator[Doubt]:
+def _of_table(
+    logs: np.ndarray, most: float, said: str = "the times are {} times those of"
+) -> Iterator[Doubt]:
     """Yield a doubt where half of the times are far from the formula; logs of measured over predicted."""
     middle = float(np.median(logs)) if len(logs) else 0.0
     if abs(middle) > log(most):
         factor = show_number(exp(middle), 2)
         likely = [text for ratio, text in _UNITS.items() if abs(middle - log(ratio)) < log(_NEAR_UNIT)]
-        said = f" ({likely[0]}?)" if likely else ""
-        yield Doubt(f"the times are {factor} times those of the built-in formula (median){said}")
+        unit = f" ({likely[0]}?)" if likely else ""
+        yield Doubt(f"{said.format(factor)} the built-in formula{' (median)' * (len(logs) > 1)}{unit}")
 
 
 def _of_runs(runs: RunTable, logs: np.ndarray, law_s: np.ndarray) -> Iterator[Doubt]:

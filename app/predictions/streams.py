@@ -4,19 +4,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from trainlaw.app.answers.table import WARNING
+from trainlaw.app.inputs.requests import configured_row
 from trainlaw.app.models.builtin import LAYER_FORMULA
 from trainlaw.app.models.scopes import check_scope
-from trainlaw.datasets import CnnCounts, Gpu
+from trainlaw.app.predictions.predict import run_answers
+from trainlaw.datasets import CnnCounts, Gpu, built_in_gpus
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.scheduling import Schedule, Tasks, list_schedule
 from trainlaw.datasets.features.cnn_layer_features import device_shares
 from trainlaw.datasets.measurements.formula_rows import layer_columns
+from trainlaw.datasets.measurements.runs import Setup, unmeasured_runs
+from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import Formula, InputError, load_formula
 from trainlaw.formulas.errors import check_name
 from trainlaw.formulas.scopes import LAYER
 
 PHASES = ("training", "forward")
 EVENT_S = 5e-6  # recording an event on one stream and waiting for it on another; recalled order of magnitude
+_MOST_EVENT_S = 0.01  # more is in microseconds
 MOST_STREAMS = (
     128  # concurrent kernels of a GPU: CUDA C++ Programming Guide, compute capability 7.0 and newer
 )
@@ -52,6 +58,7 @@ class StreamPlan:
     phase: str
     layers: tuple[LayerTask, ...]
     schedules: tuple[Schedule, ...]
+    warnings: tuple[str, ...] = ()
 
     @property
     def chosen(self) -> Schedule:
@@ -86,13 +93,18 @@ def plan_streams(
     (1.0, True)
     """
     check_name("phase", phase, PHASES)
+    if not 0 <= event_s <= _MOST_EVENT_S:
+        raise InputError(f"expected a delay of 0 to {_MOST_EVENT_S:g} s between streams, got {event_s:g}")
     if not 1 <= streams <= MOST_STREAMS:
         raise InputError(f"expected 1 to {MOST_STREAMS} streams, got {streams}")
     formula = formula or load_formula(LAYER_FORMULA)
     check_scope(formula, LAYER, advice="`trainlaw study --of layers` finds one")
     layers, tasks = layer_tasks(cnn.graph, gpu, batch, phase, formula)
     schedules = tuple(list_schedule(tasks, count, event_s) for count in range(1, streams + 1))
-    return StreamPlan(cnn.cnn, gpu.gpu, batch, phase, layers, schedules)
+    row = configured_row(cnn, gpu, batch, Setup("fp32"))
+    run = unmeasured_runs("schedule", [row], Facts(built_in_gpus().with_gpu(gpu), (cnn,)))
+    (warnings,) = run_answers(formula, run).sentences(WARNING)
+    return StreamPlan(cnn.cnn, gpu.gpu, batch, phase, layers, schedules, warnings)
 
 
 def layer_tasks(

@@ -161,7 +161,7 @@ class ClusterExecutor(Executor):
             return argument
         with self._lock:
             if id(argument) not in self._sent:
-                # A task, not scattered data: it is done again where the only worker that held its result died.
+                # A task, not scattered data: it is done again where the only worker that had it died.
                 with catch_warnings():
                     filterwarnings("ignore", "Sending large graph", UserWarning)
                     sent = self._client.submit(itself, argument, pure=False)

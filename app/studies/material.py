@@ -12,6 +12,7 @@ from trainlaw.app.studies.splits import (
     evaluated_splits,
     platforms_of,
 )
+from trainlaw.datasets import RunTable, built_in_gpus
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.validate import (
     EstimatorFactory,
@@ -19,6 +20,7 @@ from trainlaw.validate import (
     Split,
     read_rates,
 )
+from trainlaw.validate.measured_rates import check_rates
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ def material_of(table: MeasuredTable, definition: StudyDefinition, kind: StudyKi
     for label in definition.by:
         platforms_of(rows.labels, label)
     rates = read_rates(Path(definition.rates)) if definition.rates else ()
+    check_rates(rates, table.facts.gpus if isinstance(table, RunTable) else built_in_gpus())
     present, absent = kind.available_baselines(definition.against)
     return Material(definition, kind, table, rows, splits, present, absent, rates)
 

@@ -67,7 +67,7 @@ def _leaves_the_node(gpu: Gpu, link: str) -> bool:
 
 
 def impossible_setup(
-    gpu: Gpu, precision: str | None, link: str | None, fabric: str | None, per_node: int, n_nodes: int
+    gpu: Gpu, precision: str | None, link: str | None, fabric: str | None, *, per_node: int, n_nodes: int
 ) -> str:
     """Return why GPUs or nodes cannot train so, and what to do; "" where nothing known prevents it.
 
