@@ -436,7 +436,10 @@ def schedule_command(
         Phase, typer.Option(help="Schedule a training iteration or the forward pass alone.")
     ] = Phase.training,
     event: Annotated[
-        float, typer.Option(help="Delay in seconds of a task that waits for one on another stream.", min=0)
+        float,
+        typer.Option(
+            help="Delay in seconds of a task that waits for one on another stream.", min=0, max=0.01
+        ),
     ] = 5e-6,
     gpu_file: GpuFile = None,
     formula: Annotated[
