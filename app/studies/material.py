@@ -7,11 +7,7 @@ from typing import Any
 
 from trainlaw.app.studies.definition import StudyDefinition
 from trainlaw.app.studies.kinds import STUDY_KINDS, StudyKind, StudyRows
-from trainlaw.app.studies.splits import (
-    defined_splits,
-    evaluated_splits,
-    platforms_of,
-)
+from trainlaw.app.studies.splits import platforms_of, study_splits
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.validate import (
     EstimatorFactory,
@@ -38,9 +34,7 @@ class Material:
 def material_of(table: MeasuredTable, definition: StudyDefinition, kind: StudyKind[Any]) -> Material:
     """Return what a study of `table` works on; InputError where it cannot be split as defined."""
     rows = kind.rows(table)
-    splits = evaluated_splits(
-        defined_splits(definition, rows.labels, table.name), rows.evaluated, rows.labels
-    )
+    splits = study_splits(definition, rows, table.name)
     for label in definition.by:
         platforms_of(rows.labels, label)
     rates = read_rates(Path(definition.rates)) if definition.rates else ()
