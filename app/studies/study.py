@@ -21,10 +21,7 @@ from trainlaw.app.studies.material import Material, material_of, searchable
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.studies.search import RESAMPLES
 from trainlaw.app.studies.searches import OnFit, OnStart, Searched, estimator_of, search
-from trainlaw.app.studies.splits import (
-    held_out_unit,
-    platform_matrices,
-)
+from trainlaw.app.studies.splits import platform_matrices
 from trainlaw.app.studies.story import calibration_advice, verdict_lines
 from trainlaw.app.studies.terms_found import TermShares, chosen_again, term_returns
 from trainlaw.datasets import DATASETS
@@ -235,7 +232,7 @@ def _levels(result: StudyResult, material: Material) -> tuple[LevelError, ...]:
     """The error by what is known of the target GPU: of one held out, or of CNNs held out on a known one."""
     if not len(result.predictions) or not material.kind.has_levels:
         return ()
-    if held_out_unit(material.definition) == BY_GPU:
+    if material.definition.unit == BY_GPU:
         return calibration_levels(result, OURS, material.rows.X, rates=material.rates)
     return known_gpu_levels(result, OURS, material.rows.X)
 
@@ -323,7 +320,7 @@ def _outcome(found: _Found, material: Material, place: Place, journal: Journal |
     errors = errors_json(
         found.result,
         _protocol(found, material),
-        held_out_unit(definition),
+        definition.unit,
         found.levels,
         _whole(found.new_generations),
     )
