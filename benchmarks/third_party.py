@@ -26,8 +26,8 @@ TRIAL_EVALUATIONS = 100_000
 class EngineResult:
     """Result of one engine on one problem.
 
-    predicted : for the test rows, (n_rows,). text : the formula. size : its number of nodes. seconds : processor
-    time taken. others : the formulas of the front.
+    predicted : for the test rows, (n_rows,). text : the formula. size : its number of nodes. seconds : of a
+    processor. others : the formulas of the front.
     """
 
     predicted: NDArray[np.float64]
