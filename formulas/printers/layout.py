@@ -29,10 +29,10 @@ def lay_out(formula: Formula, language: Language, name: str) -> Layout:
     steps = named_steps(language.known(formula.expression))
     features = [spec.name for spec in formula.used_features]
     constants = [constant.name for constant in formula.grouped]
-    own = [step for step, _ in steps.assignments]
+    step_names = [step for step, _ in steps.assignments]
     labels = list(dict.fromkeys(constant.key for constant in formula.grouped))
     reserved = {*language.reserved, *language.helpers, name}
-    names = identifiers([*features, *constants, *own], reserved)
+    names = identifiers([*features, *constants, *step_names], reserved)
     label_names = identifiers(labels, {*reserved, *names.values()})
     parts = [
         (names[step], language.finite.format(a=language.write(part, names)))
