@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from trainlaw.app.commands.options import CnnFiles, GpuFile
+from trainlaw.app.commands.options import CnnFiles, GpuFile, Trust
 
 
 def suggest_command(
@@ -47,6 +47,7 @@ def suggest_command(
     ] = None,
     gpu_file: GpuFile = None,
     cnn_file: CnnFiles = None,
+    trust: Trust = False,
     repeats: Annotated[
         int, typer.Option(help="Iterations of one measurement, to estimate its cost.", min=1, max=10**6)
     ] = 30,
@@ -78,7 +79,7 @@ def suggest_command(
     options = SuggestOptions(
         number=number, pool=pool, gpus=tuple(gpu or ()), cnns=cnns, batch=batch, input_px=input_px,
         precision=precision, front=front, runs=runs, gpu_file=gpu_file, cnn_files=tuple(cnn_file or ()),
-        repeats=repeats, seed=seed,
+        repeats=repeats, seed=seed, trust=trust,
     )  # fmt: skip
     with shown_steps() as on_step:
         text, csv = run_suggest(options, on_step)

@@ -8,6 +8,7 @@ from typing import Any
 from trainlaw.app.studies.definition import StudyDefinition
 from trainlaw.app.studies.kinds import STUDY_KINDS, StudyKind, StudyRows
 from trainlaw.app.studies.splits import platforms_of, study_splits
+from trainlaw.datasets import RunTable, built_in_gpus
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.validate import (
     EstimatorFactory,
@@ -15,6 +16,7 @@ from trainlaw.validate import (
     Split,
     read_rates,
 )
+from trainlaw.validate.measured_rates import check_rates
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ def material_of(table: MeasuredTable, definition: StudyDefinition, kind: StudyKi
     for label in definition.by:
         platforms_of(rows.labels, label)
     rates = read_rates(Path(definition.rates)) if definition.rates else ()
+    check_rates(rates, table.facts.gpus if isinstance(table, RunTable) else built_in_gpus())
     present, absent = kind.available_baselines(definition.against)
     return Material(definition, kind, table, rows, splits, present, absent, rates)
 

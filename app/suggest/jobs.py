@@ -192,6 +192,7 @@ class SuggestOptions:
     cnn_files: tuple[Path, ...]
     repeats: int
     seed: int
+    trust: bool
 
 
 def run_suggest(options: SuggestOptions, on_step: OnStep = unseen) -> tuple[str, str]:
@@ -202,7 +203,7 @@ def run_suggest(options: SuggestOptions, on_step: OnStep = unseen) -> tuple[str,
     on_step("reading the runs", 0.0)
     front = find_front(
         options.front, Path.cwd(), options.runs, options.gpu_file if options.runs else None,
-        options.cnn_files if options.runs else None,
+        options.cnn_files if options.runs else None, trust=options.trust,
     )  # fmt: skip
     pool, note = worth_measuring(_pool(options, part_of(on_step, 0.1, 0.5)), [front.measured])
     found = suggested_runs(

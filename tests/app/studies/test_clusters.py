@@ -139,6 +139,28 @@ def test_a_task_that_kills_its_workers_is_named():
         ours.result()
 
 
+def test_a_shared_table_that_dask_gives_up_is_sent_again(client):
+    """Deaths of workers count against a table over the whole study; no task is at fault."""
+    sent, table = [], pd.DataFrame({"a": [1.0, 2.0]})
+
+    def submit(function, *arguments, **named):
+        if function is clusters.itself:
+            sent.append(client.submit(function, *arguments, **named))
+            return sent[-1]
+        if len(sent) < 3:
+            return client.submit(_killed, sent[-1].key, pure=False)
+        return client.submit(function, *arguments, **named)
+
+    executor = ClusterExecutor(SimpleNamespace(submit=submit))
+    sums = [executor.submit(_sum_of, table, factor) for factor in (1.0, 2.0)]
+    assert [future.result(30) for future in sums] == [3.0, 6.0]
+    assert len(sent) == 3
+
+
+def _killed(key):
+    raise distributed.scheduler.KilledWorker(key, SimpleNamespace(address="tls://one"), 10)
+
+
 def test_a_worker_of_another_version_is_refused(client, monkeypatch):
     here = clusters.own_versions()
     clusters.check_workers(client)

@@ -154,6 +154,8 @@ def test_a_pool_without_gpus_and_own_runs_on_processors(in_empty_folder):
     )
     names = [option for n in ("1 thread", "2 threads") for option in ("--gpu", f"Honest CPU, {n}")]
     own = ["--runs", "runs.csv", "--gpu-file", "runs-machine.csv", *names]
+    assert "can hardly be right" in run("--pool", "pool.csv", *own).output
+    own.append("--trust")
     done = run("--pool", "pool.csv", *own, "-k", 2, "--out", "plan.csv")
     assert done.exit_code == 0, (done.output, done.exception)
     assert "6 configurations to choose from; without 2 already measured" in done.output
