@@ -241,7 +241,7 @@ def run_study(
         Simultaneous fits, in spawned processes (a script needs `if __name__ == "__main__"`). The result is
         the same for any number.
     executor : concurrent.futures.Executor or None
-        Used instead of own processes, such as that of a cluster.
+        Used instead of new processes, such as that of a cluster.
     progress : callable or None
         Called after each fit with a `StudyProgress`.
     journal : Journal or None

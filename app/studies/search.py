@@ -256,8 +256,8 @@ class BracketSearch(FormulaSearch):
 
     def population_of(self, usual: int) -> int:
         """Return the formulas of a generation: `usual`, or all of them where none is to be selected."""
-        own = self.settings
-        return own.population if own.population == own.evaluations else usual
+        settings = self.settings
+        return settings.population if settings.population == settings.evaluations else usual
 
 
 def without_selection(settings: SearchSettings) -> SearchSettings:
@@ -275,7 +275,7 @@ def fitted_only(search: type[BracketSearch], settings: SearchSettings) -> Callab
         replace(
             bracket,
             terms=tuple(term for term in bracket.terms if term[0] in bracket.required),
-            factors=tuple(own for own in bracket.factors if own.feature in bracket.required),
+            factors=tuple(factor for factor in bracket.factors if factor.feature in bracket.required),
         )
         for bracket in search.usual_brackets
     ]

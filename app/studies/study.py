@@ -136,7 +136,7 @@ def study_table(
     workers : processes at the same time. on_start : called once with the workers' signals and the number of
     formulas to be tried. on_fit : called after each fit of a fold. journal : where results are kept as they
     come, and from where those of an earlier run are taken; None for memory only. cluster : where the tasks
-    run instead of in own processes, as for `task_pool`; the result is the same.
+    run instead of in processes of this machine, as for `task_pool`; the result is the same.
     After an interruption the outcome is smaller and lists what is missing.
     If the rows lack required features, the fallback kind is used, and the outcome's definition names it.
     Raises InputError where the table has fewer than two GPU groups, or cannot be split as defined.
@@ -391,8 +391,8 @@ def _verdict(delivered: Formula, found: _Found, material: Material) -> tuple[str
     """What is to be read first; on a study of a given formula no advice to calibrate."""
     is_evolved = found.front is not None
     lines = verdict_lines(delivered, found.result, is_evolved)
-    own = overall_error(delivered, OURS, "mape_percent") if found.result.predictions.size else None
-    advice = calibration_advice(material.table, material.definition, own) if is_evolved else ""
+    our_percent = overall_error(delivered, OURS, "mape_percent") if found.result.predictions.size else None
+    advice = calibration_advice(material.table, material.definition, our_percent) if is_evolved else ""
     return (*lines, advice) if advice else lines
 
 

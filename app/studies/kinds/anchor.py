@@ -162,8 +162,8 @@ def _table(text: str, gpu_file: Path | None, cnn_files: Iterable[Path]) -> PairT
 def rows_of_pairs(table: PairTable) -> StudyRows:
     """Return the pairs, and below them the built-in runs, each its own anchor, which only train."""
     runs = load("fp32-2026")
-    own = runs.features(PAIR_RUN_FEATURES)
-    plain = pd.concat([own, own.add_prefix(ANCHOR)], axis=1)
+    of_runs = runs.features(PAIR_RUN_FEATURES)
+    plain = pd.concat([of_runs, of_runs.add_prefix(ANCHOR)], axis=1)
     plain[ANCHOR_TIME] = runs.seconds
     names = (*PAIR_RUN_FEATURES, ANCHOR_TIME, *(ANCHOR + name for name in PAIR_RUN_FEATURES))
     X = pd.concat([table.features(names), plain[list(names)]], ignore_index=True)
