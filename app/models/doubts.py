@@ -48,7 +48,7 @@ class Doubt:
 
 def law_seconds(runs: RunTable) -> np.ndarray:
     """Return the iteration times that the built-in formula gives, in s, (n_runs,); nan where it has none."""
-    law, trains = load_formula(BUILT_IN), _trains(runs)
+    law, trains = load_formula(BUILT_IN), is_training(runs)
     single = formula_rows(law, runs).predict(law)
     if not trains.all():
         forward = BUILT_IN_FORMULAS["forward"]()
@@ -65,7 +65,7 @@ def run_doubts(runs: RunTable, law_s: np.ndarray | None = None) -> tuple[Doubt, 
     repeats. law_s : times by the formula where they are known, in s, (n_runs,).
     """
     law_s = law_seconds(runs) if law_s is None else law_s
-    forward = np.flatnonzero(~_trains(runs))
+    forward = np.flatnonzero(~is_training(runs))
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(runs.seconds / law_s)
     known = np.isfinite(logs)
@@ -83,9 +83,20 @@ def _most_of_runs(runs: RunTable) -> np.ndarray:
     return np.where(runs.frame["gpu"].isin(list(known)).to_numpy(), _MOST_OF_RUN, _MOST_OF_STRANGE)
 
 
-def _trains(runs: RunTable) -> np.ndarray:
+def is_training(runs: RunTable) -> np.ndarray:
     """Return whether each time contains the backward pass, bool, (n_runs,)."""
     return runs.frame["timed_parts"].astype(str).str.contains("backward").to_numpy(dtype=bool)
+
+
+def time_doubt(runs: RunTable, seconds: float) -> tuple[str, ...]:
+    """Return what speaks against a time of one configuration on one GPU, in s, as a text at most."""
+    frame = runs.frame.assign(n_gpus=1, n_nodes=1, link="none", network="none", algorithm="none")
+    single = RunTable(runs.name, frame.assign(allocation="even"), runs.facts)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_ratio = np.log(seconds / law_seconds(single))
+    most = float(_most_of_runs(single).max())
+    found = _of_table(log_ratio[np.isfinite(log_ratio)], most, "the measured time is {} times that of")
+    return tuple(doubt.text for doubt in found)
 
 
 Table = TypeVar("Table", bound=MeasuredTable)
@@ -93,7 +104,7 @@ Table = TypeVar("Table", bound=MeasuredTable)
 
 def check_parts(runs: RunTable, forward: bool = False) -> None:
     """Raise InputError for times of the forward pass alone, or (forward) for times of anything else."""
-    fit = _trains(runs) != forward
+    fit = is_training(runs) != forward
     if not fit.all():
         row = int(np.argmin(fit))
         wanted, others = ("forward passes", "with") if forward else ("training iterations", "without")
@@ -120,14 +131,16 @@ def trusted(runs: Table, trust: bool = False, forward: bool = False) -> Table:
     return runs
 
 
-def _of_table(logs: np.ndarray, most: float) -> Iterator[Doubt]:
+def _of_table(
+    logs: np.ndarray, most: float, said: str = "the times are {} times those of"
+) -> Iterator[Doubt]:
     """Yield a doubt where half of the times are far from the formula; logs of measured over predicted."""
     middle = float(np.median(logs)) if len(logs) else 0.0
     if abs(middle) > log(most):
         factor = show_number(exp(middle), 2)
         likely = [text for ratio, text in _UNITS.items() if abs(middle - log(ratio)) < log(_NEAR_UNIT)]
-        said = f" ({likely[0]}?)" if likely else ""
-        yield Doubt(f"the times are {factor} times those of the built-in formula (median){said}")
+        unit = f" ({likely[0]}?)" if likely else ""
+        yield Doubt(f"{said.format(factor)} the built-in formula{' (median)' * (len(logs) > 1)}{unit}")
 
 
 def _of_runs(runs: RunTable, logs: np.ndarray, law_s: np.ndarray) -> Iterator[Doubt]:
