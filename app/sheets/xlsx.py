@@ -75,8 +75,13 @@ def _write_sheet(book: Workbook, sheet: Worksheet, plan: SheetPlan, styles: Mapp
         _write_cell(sheet, row, column, cell, styles[cell.style])
     for (row, column), listed in plan.drop_downs.items():
         message = "Choose from the list, or add a row to its sheet."
-        rule = {"validate": "list", "source": f"={listed}", "error_message": message}
-        rule["show_error"] = (row, column) not in plan.open_lists
+        is_open = (row, column) in plan.open_lists
+        rule = {
+            "validate": "list",
+            "source": f"={listed}",
+            "error_message": message,
+            "show_error": not is_open,
+        }
         sheet.data_validation(row, column, row, column, rule)
     for (row, column), (kind, least, most) in plan.limits.items():
         words = f"Enter a {'whole ' * (kind == 'integer')}number from {least:,g} to {most:,g}."

@@ -252,7 +252,7 @@ def _costs(model: Model, *, has_ranking: bool) -> list[_Result]:
     factor = f"{PREFIX}interval_factor"
     both = f"AND(ISNUMBER({PREFIX}time_s),ISNUMBER({priced}))"
     with_interval = f"AND(ISNUMBER({PREFIX}cost),N({factor})>0)"
-    lines = [
+    lines: list[tuple[str, str, float | str, str, str]] = [
         ("time per epoch", _live(figure_cell("epoch_h")), hours, "h", "epoch_h"),
         ("total time", _live(figure_cell("training_h")), hours * FIRST_EPOCHS, "h", ""),
         ("GPU price", price, NO_PRICE, "USD/h", "price_used"),
@@ -263,7 +263,10 @@ def _costs(model: Model, *, has_ranking: bool) -> list[_Result]:
     ]
     return [
         _Result("iterations per epoch", count, steps, "", "result_count", "iterations"),
-        *(_Result(*line[:4], "result_money", line[4]) for line in lines),
+        *(
+            _Result(title, text, value, unit, "result_money", name)
+            for title, text, value, unit, name in lines
+        ),
         *([_Result("GPUs are ranked by", by, BY_TIME, name="ranked_by")] if has_ranking else []),
     ]
 
