@@ -107,7 +107,7 @@ def _workbook(path: Path) -> None:
     ]
     subprocess.run(first, check=True, timeout=600)
     sheet = Image.open("sheet.png").convert("RGB")
-    shown = sheet.crop((0, sheet.height // 18, sheet.width, sheet.height * 9 // 10))
+    shown = sheet.crop((0, sheet.height // 18, sheet.width, sheet.height * 3 // 4))
     _save(shown, "workbook.png")
 
 

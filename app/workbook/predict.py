@@ -1,4 +1,4 @@
-"""The sheet Predict: choices, beside them prediction, memory and cost, and below what is said of them."""
+"""The sheet Predict: choices, next to them prediction, memory and cost, and below what is said of them."""
 
 import math
 from collections.abc import Sequence
@@ -232,11 +232,16 @@ def _used(model: Model) -> list[_Result]:
             name="network_used",
         ),
     ]
-    if {"is_stack_fused", "is_stack_channels_last"} & set(model.base_columns):
-        implied = f'IF({PREFIX}is_tuned=1,"fused",IF({PREFIX}layout="{LAYOUTS[1]}","channels_last","eager"))'
-        stack = f'IF({PREFIX}stack_choice="{IMPLIED_STACK}",{implied},{PREFIX}stack_choice)'
-        lines.append(_Result("stack in use", stack, "eager", name="stack"))
-    return lines
+    return [*lines, *_stack(model)]
+
+
+def _stack(model: Model) -> list[_Result]:
+    """Return the stack of a formula that knows stacks: the chosen one, or what layout and container imply."""
+    if not {"is_stack_fused", "is_stack_channels_last"} & set(model.base_columns):
+        return []
+    implied = f'IF({PREFIX}is_tuned=1,"fused",IF({PREFIX}layout="{LAYOUTS[1]}","channels_last","eager"))'
+    stack = f'IF({PREFIX}stack_choice="{IMPLIED_STACK}",{implied},{PREFIX}stack_choice)'
+    return [_Result("stack in use", stack, "eager", name="stack")]
 
 
 def _costs(model: Model, *, has_ranking: bool) -> list[_Result]:

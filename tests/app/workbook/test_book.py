@@ -101,7 +101,7 @@ def named_value(book, plan, name):
 
 
 def value_of(book, label, sheet="Predict"):
-    """What stands beside a label; of two lines with one label the last, which has no other unit."""
+    """What stands next to a label; of two lines with one label the last, which has no other unit."""
     found = [
         row[column + 1]
         for row in book[sheet].iter_rows(values_only=True)
