@@ -285,7 +285,10 @@ def _exchange(made: Imported, name: str, low: str, high: str) -> tuple[tuple[str
     pairs = [(text, high) for text in made.texts.get((name, low), ())]
     pairs += [(text, low) for text in made.texts.get((name, high), ())]
     words = [word for text, value in pairs for word in ("--value", f"{name}:{text}={value}")]
-    return (tuple(words), ("--trust",)) if words else ()
+    # A name that is still asked for may be the reason: which one it is comes first.
+    asked = {word.partition("=")[0] for issue in made.issues for option in issue.options for word in option}
+    open_names = asked.intersection(word.partition("=")[0] for word in words)
+    return (tuple(words), ("--trust",)) if words and not open_names - {"--value"} else ()
 
 
 def _of_rows(check: Check, deviations: np.ndarray) -> Iterable[Issue]:

@@ -26,9 +26,10 @@ from trainlaw.datasets.spreadsheets.headings import (
     UNIT,
     Meaning,
     near_target,
+    of_statistics,
     read_heading,
 )
-from trainlaw.datasets.spreadsheets.phrases import Names
+from trainlaw.datasets.spreadsheets.phrases import Names, is_of_training
 from trainlaw.datasets.spreadsheets.quantities import Unit
 from trainlaw.datasets.spreadsheets.values import is_unmeasured, yes_or_no
 from trainlaw.datasets.spreadsheets.words import groups
@@ -268,6 +269,10 @@ class _Reader:
         if leaf == "#" and place and read_heading((block.paths[place - 1] or ("",))[-1]).target == "gpu":
             # MLPerf's tables have the number of accelerators next to their name.
             return Meaning("n_gpus"), {}
+        leaves = [own[-1] for own in block.paths if own]
+        statistic = of_statistics(leaf, leaves)
+        if statistic and (len(path) == 1 or statistic.target == IGNORED):
+            meaning = statistic
         said: dict[str, str] = {}
         unit, iterations, phases = meaning.unit, 1.0, set()
         for text in path:
@@ -305,7 +310,11 @@ class _Reader:
             return TIME if target == "time_s" else target
         if content.is_flag:
             is_odd = target in (*_COUNTS, *_MEASURED) and not is_numeric
-            return self._rejected(place, target) if is_odd else _of_flags(meaning, said)
+            return (
+                self._rejected(place, target)
+                if is_odd
+                else _of_flags(self.block.headings[place], meaning, said)
+            )
         if is_numeric:
             return self._numeric_target(place, meaning, said)
         if target in _AS_THEY_ARE or content.kinds:
@@ -524,8 +533,10 @@ def _of_kinds(target: str, kinds: tuple[str, ...]) -> str:
     return target
 
 
-def _of_flags(meaning: Meaning, said: Mapping[str, str]) -> str:
+def _of_flags(heading: str, meaning: Meaning, said: Mapping[str, str]) -> str:
     """Return what a column of yes and no is by its heading."""
+    if is_of_training(heading):
+        return MODE
     precision = said.get("precision", "")
     if meaning.target.startswith(FLAG) or precision not in ("amp", "fp16", "bf16", "tf32"):
         return meaning.target
