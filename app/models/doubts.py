@@ -33,7 +33,7 @@ _MOST_OF_EQUAL = 2.0
 # Two names whose times are exchanged fit on every common row once they change places, not as they are. None
 # of 13,000 pairs of networks and 195 pairs of GPUs in the built-in tables (by source and precision) does so.
 _LEAST_OF_EXCHANGE, _LEAST_MISFIT, _MOST_OF_EXCHANGED = 3, 0.3, 0.25
-_MOST_NAMES = 100  # a table that a person typed has fewer; pairs of more cost time
+_MOST_NAMES = 100  # a typed table has fewer; pairs of more cost time
 _MOST_EXAMPLES = 3
 _NOT_MEASURED = "99999999"  # 999 or 9999, where a script had no time
 _LEAST_NINES, _MOST_OF_MARKS = 3, 1.3

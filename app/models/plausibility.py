@@ -287,7 +287,7 @@ def _exchange(made: Imported, name: str, low: str, high: str) -> tuple[tuple[str
     words = [word for text, value in pairs for word in ("--value", f"{name}:{text}={value}")]
     # A name that is still asked for may be the reason: which one it is comes first.
     asked = {word.partition("=")[0] for issue in made.issues for option in issue.options for word in option}
-    open_names = asked.intersection(word.partition("=")[0] for word in words)
+    open_names = {word.partition("=")[0] for word in words} & asked
     return (tuple(words), ("--trust",)) if words and not open_names - {"--value"} else ()
 
 
