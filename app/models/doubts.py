@@ -78,7 +78,9 @@ def run_doubts(runs: RunTable, law_s: np.ndarray | None = None) -> tuple[Doubt, 
     whole += _of_table(logs[known & (most > _MOST_OF_RUN)], _MOST_OF_STRANGE)
     rows = () if whole else _of_runs(runs, logs, law_s)
     parts = [Doubt("times of the forward pass alone", tuple(forward.tolist()))] if len(forward) else []
-    return (*parts, *repeat_doubts(runs), *whole, *rows, *_of_exchanges(runs, logs, law_s))
+    # Of processors the formula does not know which network takes longer.
+    exchanges = _of_exchanges(runs, np.where(most == _MOST_OF_RUN, logs, np.nan), law_s)
+    return (*parts, *repeat_doubts(runs), *whole, *rows, *exchanges)
 
 
 def _most_of_runs(runs: RunTable) -> np.ndarray:
