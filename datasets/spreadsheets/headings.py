@@ -14,6 +14,9 @@ from trainlaw.datasets.spreadsheets.words import groups, meanings
 #: Columns that the importer knows in addition to those of the runs schema.
 TIME, RATE = "time", "throughput"
 BATCH, GLOBAL_BATCH, GPUS_PER_NODE = "batch", "global_batch", "gpus_per_node"
+BATCHES = (BATCH, "batch_per_gpu", GLOBAL_BATCH)
+#: What whole numbers are.
+COUNTS = (*BATCHES, "n_gpus", "input_size_px", "n_nodes")
 MODE, DATASET, DATE, ACCUMULATION = "mode", "dataset", "date", "accumulation"
 FLAG = "flag:"  # a column that says yes or no to one precision or layout
 UNIT = "unit"  # a column with the unit of each row
