@@ -145,7 +145,9 @@ def test_a_frame_is_predicted_as_its_rows_are():
 
 def test_the_formula_is_evaluated_as_often_for_many_rows_as_for_few(monkeypatch):
     calls, predict = [], Formula.predict
-    monkeypatch.setattr(Formula, "predict", lambda *given, **named: calls.append(1) or predict(*given, **named))
+    monkeypatch.setattr(
+        Formula, "predict", lambda *given, **named: calls.append(1) or predict(*given, **named)
+    )
     counts = []
     for rows in (1_000, 10_000):
         calls.clear()
