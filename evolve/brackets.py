@@ -55,15 +55,20 @@ class BracketTypes(NamedTuple):
         for power in self.powers:
             yield from power
 
-    def grow(self, random: Random) -> list[Node]:
-        """Return a random sum of some of the terms, times some of the factors."""
+    def grow(self, random: Random, most: int) -> list[Node]:
+        """Return a random sum of some of the terms, times some of the factors: `most` constants at most."""
         kept = [leaf for leaf in self.terms if leaf.feature in self.required]
         others = [leaf for leaf in self.terms if leaf.feature not in self.required]
-        chosen = kept + random.sample(others, random.randint(0 if kept else 1, len(others)))
+        least = 0 if kept else 1
+        chosen = kept + random.sample(
+            others, random.randint(least, max(least, min(len(others), most - len(kept))))
+        )
         tree: list[Node] = [self.add] * (len(chosen) - 1) + [draw(leaf, random) for leaf in chosen]
+        left = most - len(chosen)
         for power in self.powers:
-            if _feature(power) in self.required or random.random() < FIRST_FACTORS:
-                tree = [self.scale, *tree, *power]
+            is_required = _feature(power) in self.required
+            if is_required or (random.random() < FIRST_FACTORS and left > 0):
+                tree, left = [self.scale, *tree, *power], left - 1
         return tree
 
     def whole(self) -> list[Node]:

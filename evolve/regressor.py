@@ -27,7 +27,16 @@ from trainlaw.evolve.sklearn_contract import (
     target_vector,
     weight_vector,
 )
-from trainlaw.formulas import DIMENSIONLESS, FeatureSpec, Formula, InputError, ParetoFront, RowSums, to_text
+from trainlaw.formulas import (
+    DIMENSIONLESS,
+    FeatureSpec,
+    Formula,
+    InputError,
+    ParetoFront,
+    RowSums,
+    constants,
+    to_text,
+)
 
 GENERIC_TARGET = FeatureSpec("y", "y", DIMENSIONLESS, "target")
 
@@ -245,6 +254,38 @@ class FormulaRegressor(FittedViews):
         rule, seed = settings["choice"], settings["random_seed"]
         again = choose_again(known, rule, resamples=resamples, random_seed=seed)
         return [(scored(candidate, chosen).formula, share) for candidate, share in again]
+
+    def limited_to(self, most_constants: int) -> "FormulaRegressor":
+        """Choose again among the formulas found that have few constants, and return the estimator itself.
+
+        Parameters
+        ----------
+        most_constants : int
+            Most constants of a formula.
+
+        Returns
+        -------
+        FormulaRegressor
+            The estimator itself, with another `formula_`, and `candidates_` and `front_` within the limit.
+
+        Raises
+        ------
+        InputError
+            If no formula has so few constants, or `fit` was not called.
+        """
+        chosen = self._formula_at(None)
+        within = [own for own in self.candidates_ if len(constants(own.expression)) <= most_constants]
+        if not within:
+            raise InputError(f"expected a formula with at most {most_constants} constants, found none")
+        settings = chosen.provenance["settings"]
+        best = choose(within, settings["choice"], math.inf, settings["random_seed"])
+        facts = {"training_loss": best.loss, "validation_loss": best.validation_loss}
+        self.candidates_ = within
+        self.formula_ = replace(
+            scored(best, chosen).formula, provenance={**chosen.provenance, **facts}
+        )
+        self.front_ = make_front(within, self.formula_)
+        return self
 
     def _problem_arguments(
         self,

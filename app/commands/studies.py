@@ -28,7 +28,8 @@ class StudyOptions:
     of: Annotated[
         str | None,
         typer.Option(
-            help="What to model: runs (default), within a skeleton; free-runs, without a skeleton; "
+            help="What to model: runs (default), within a skeleton; short-runs, with few constants; "
+            "free-runs, without a skeleton; "
             "forward, passes of inference; layers, summed over each CNN; multi (several GPUs, from the "
             "time on one); multi-end-to-end (several GPUs, from specifications alone); layer-times (layers "
             "measured one by one); anchor (one GPU from a profile on another)."
@@ -50,6 +51,9 @@ class StudyOptions:
     evaluations: Annotated[
         int | None,
         typer.Option(help="Evaluations of each search: formulas that it tries.", min=100, max=10**9),
+    ] = None
+    max_constants: Annotated[
+        int | None, typer.Option(help="Most constants of a formula.", min=4, max=60)
     ] = None
     against: Annotated[
         str | None, typer.Option(help="Baselines on the same splits: all, or names separated by commas.")
@@ -121,6 +125,7 @@ def study_command(
       trainlaw study runs.csv --gpu-file runs-machine.csv --split cnn
       trainlaw study --against all --split newest
       trainlaw study --of layers
+      trainlaw study --of short-runs --max-constants 8
       trainlaw study --of multi --split source
       trainlaw study --by harness,framework
       trainlaw study --definition trainlaw-run/study.toml --seed 1

@@ -11,6 +11,8 @@ _PAIRS = _FOLDER / "pairs"
 BUILT_IN = _FOLDER / "formula.json"
 LAYER_FORMULA = _FOLDER / "layer.json"
 SCALING_FORMULA = "multi"
+#: Formulas of the same time with fewer constants: at most 15 and at most 8.
+SHORTER = ("medium", "short")
 #: GPUs that were both anchor and target: each pair of them has its own formulas.
 MEASURED_PAIR_GPUS = ("K80", "M60", "T4", "V100-SXM2-16GB")
 
@@ -32,7 +34,7 @@ BUILT_IN_FORMULAS: Mapping[str, Callable[[], Formula]] = {
     "layer": lambda: load_formula(LAYER_FORMULA),
     **{
         name: partial(load_formula, _FOLDER / f"{name}.json")
-        for name in (SCALING_FORMULA, "anchor", "forward")
+        for name in (SCALING_FORMULA, "anchor", "forward", *SHORTER)
     },
     **{name: partial(load_formula, path) for name, path in _pair_formula_paths().items()},
     "xeon-phi-a": lambda: _many_core_formula("a"),
@@ -49,6 +51,13 @@ def formula_named(name: str | Path | None) -> Formula | None:
     """
     found = BUILT_IN_FORMULAS.get(str(name))
     return found() if found is not None else None
+
+
+def shorter_formulas(formula: Formula) -> dict[str, Formula]:
+    """Return the built-in formulas with fewer constants by name; none next to any other formula."""
+    if formula.expression != BUILT_IN_FORMULAS["built-in"]().expression:
+        return {}
+    return {name: BUILT_IN_FORMULAS[name]() for name in SHORTER}
 
 
 def pair_formula_path(anchor: str, target: str, with_cnn: bool, folder: Path = _PAIRS) -> Path:

@@ -1,20 +1,22 @@
 """The page of a formula: one static HTML file that predicts in the browser, offline."""
 
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.inputs.prices import EXAMPLE, read_prices
+from trainlaw.app.models.builtin import shorter_formulas
 from trainlaw.app.models.multi_gpu import SCALED, with_built_in_single_gpu_formula
 from trainlaw.app.models.scopes import Inputs, chosen_output, handling
 from trainlaw.app.models.terms import parts_of
 from trainlaw.app.page.custom import custom_page_html
-from trainlaw.app.page.script import names_kinds, script_of, titled_parts
+from trainlaw.app.page.script import names_kinds, script_of, specs_of, titled_parts
 from trainlaw.app.page.style import page_style
 from trainlaw.app.text.html import render
 from trainlaw.app.text.numbers import show_number, show_percent
 from trainlaw.app.text.tables import Column, Table
-from trainlaw.formulas import Expression, Formula
+from trainlaw.formulas import Formula, constants
 from trainlaw.formulas.printers import mathml_expression, mathml_symbol
 from trainlaw.formulas.printers.mathml import mathml_symbols
 from trainlaw.formulas.printers.naming import letter
@@ -39,10 +41,14 @@ class _Part(NamedTuple):
 
 
 class _Share(NamedTuple):
-    """A share of the time by what it goes into: the terms that it is the sum of, or a sentence instead."""
+    """A share of the time by what it goes into: the terms that it is the sum of, or a sentence instead.
+
+    formula : that it is of, as the page chooses it; None for a share of all.
+    """
 
     title: str
     parts: tuple[_Part, ...]
+    formula: str | None = None
     sentence: str = ""
 
 
@@ -69,6 +75,7 @@ def run_page_html(formula: Formula) -> str:
     In a formula that needs the time on one GPU the built-in formula takes its place.
     """
     formula = with_built_in_single_gpu_formula(formula)
+    laws = {"": formula, **shorter_formulas(formula)}
     facts, error = formula.provenance, _stated_error(formula)
     runs = facts.get("rows")
     number = f"{runs:,} " if isinstance(runs, int) else ""
@@ -81,11 +88,13 @@ def run_page_html(formula: Formula) -> str:
         summary=f"Predicted by one formula, fitted to {number}measured runs. {error}".strip(),
         currency=read_prices(Path(EXAMPLE)).currency,
         grouped=[(constant.key, list(constant.values)) for constant in formula.grouped],
-        shares=_shares(formula),
+        choices=[(name, _label(name, law)) for name, law in laws.items()],
+        shares=_shares(laws),
         names_kinds=names_kinds(formula),
         target=mathml_symbol(formula.target.symbol),
-        expression=mathml_expression(formula.expression, mathml_symbols(formula)),
-        symbols=_symbol_table(formula),
+        expression=_in_symbols(formula),
+        shorter_formulas=[(name, _label(name, law), _in_symbols(law)) for name, law in laws.items() if name],
+        symbols=_symbol_table(laws.values()),
         errors=_errors(formula),
         origin={key: facts.get(key, "unknown") for key in ("table", "table_sha256")},
     )
@@ -100,39 +109,53 @@ def _stated_error(formula: Formula) -> str:
     return f"Mean error on held-out {held_out_kind(formula)}s: {error} %." if error != "-" else ""
 
 
-def _shares(formula: Formula) -> list[_Share]:
-    parts = [part.expression for part in parts_of(formula, formula.expression)]
-    words, symbols = words_of_parts(formula), mathml_symbols(formula)
+def _label(name: str, formula: Formula) -> str:
+    """Return how the page offers a formula: its name, size and stated error."""
+    error = show_percent(overall_error(formula, OURS))
+    return f"{name or 'full'}: {len(constants(formula.expression))} constants, held-out error {error} %"
 
-    def part(place: int) -> _Part:
-        in_symbols = mathml_expression(parts[place], symbols)
-        return _Part(words[place].name, words[place].sentence, in_symbols, _numbers(parts[place], formula))
 
-    shares = [_Share(title, tuple(map(part, places))) for title, places in titled_parts(formula).items()]
-    if not handling(formula).covers_multi_gpu:
-        shares.append(_Share("all-reduce of the gradients", (), f"{SCALED}."))
+def _in_symbols(formula: Formula) -> str:
+    return mathml_expression(formula.expression, mathml_symbols(formula))
+
+
+def _shares(laws: Mapping[str, Formula]) -> list[_Share]:
+    """Return the shares of the time of each formula on offer."""
+    places = {spec.name: place for place, spec in enumerate(specs_of(laws.values()))}
+    shares = [share for name, law in laws.items() for share in _shares_of(law, name, places)]
+    if not handling(laws[""]).covers_multi_gpu:
+        shares.append(_Share("all-reduce of the gradients", (), sentence=f"{SCALED}."))
     return shares
 
 
-def _numbers(term: Expression, formula: Formula) -> str:
-    """The term as MathML with placeholders that the script fills with numbers."""
-    places = {
-        spec.name: f'<mrow><mtext data-feature="{index}">?</mtext></mrow>'
-        for index, spec in enumerate(formula.used_features)
-    }
-    places |= {
+def _shares_of(formula: Formula, name: str, features: Mapping[str, int]) -> Iterator[_Share]:
+    parts = [part.expression for part in parts_of(formula, formula.expression)]
+    words, symbols = words_of_parts(formula), mathml_symbols(formula)
+    # The script fills these placeholders with numbers.
+    numbers = {
+        feature: f'<mrow><mtext data-feature="{index}">?</mtext></mrow>'
+        for feature, index in features.items()
+    } | {
         constant.name: f'<mrow><mtext data-group="{index}">?</mtext></mrow>'
         for index, constant in enumerate(formula.grouped)
     }
-    return mathml_expression(term, places)
+
+    def part(place: int) -> _Part:
+        texts = (mathml_expression(parts[place], by_name) for by_name in (symbols, numbers))
+        return _Part(words[place].name, words[place].sentence, *texts)
+
+    for title, places in titled_parts(formula).items():
+        yield _Share(title, tuple(map(part, places)), name)
 
 
-def _symbol_table(formula: Formula) -> Table:
+def _symbol_table(formulas: Iterable[Formula]) -> Table:
     unknown = (float("nan"), float("nan"))
+    formulas = tuple(formulas)
+    ranges = {name: ends for formula in reversed(formulas) for name, ends in formula.ranges.items()}
     rows = [
         [letter(spec.symbol), spec.name, "" if spec.unit.is_dimensionless else spec.unit, spec.meaning,
-         *map(show_number, formula.ranges.get(spec.name, unknown))]
-        for spec in formula.used_features
+         *map(show_number, ranges.get(spec.name, unknown))]
+        for spec in specs_of(formulas)
     ]  # fmt: skip
     ends = [Column("training minimum", "number"), Column("maximum", "number")]
     return Table.of(["symbol", "name", "unit", "meaning", *ends], rows)

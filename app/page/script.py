@@ -10,6 +10,7 @@ from trainlaw.app.answers.facts import OF_MEMORY, gpu_facts
 from trainlaw.app.answers.printed import javascript_rows, printed_lines, spoken
 from trainlaw.app.answers.table import Line, lines_of, within_reach
 from trainlaw.app.explain.term_descriptions import words_of_parts
+from trainlaw.app.models.builtin import shorter_formulas
 from trainlaw.app.models.lookup_tables import cnn_label, interval_rows
 from trainlaw.app.models.multi_gpu import added_time
 from trainlaw.app.models.scopes import feature_expression, handling
@@ -23,7 +24,7 @@ from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
-from trainlaw.formulas import Constant, Expression, Formula, InputError, variables
+from trainlaw.formulas import Constant, Expression, FeatureSpec, Formula, InputError, variables
 from trainlaw.formulas.printers import print_javascript
 from trainlaw.formulas.printers.programming import JAVASCRIPT
 from trainlaw.validate.held_out_errors import (
@@ -106,7 +107,9 @@ def script_of(formula: Formula) -> str:
 
     Raises InputError where a feature cannot be computed from what the page offers to choose.
     """
-    expressions = {spec.name: feature_expression(spec.name) for spec in formula.used_features}
+    shorter = shorter_formulas(formula)
+    specs = specs_of((formula, *shorter.values()))
+    expressions = {spec.name: feature_expression(spec.name) for spec in specs}
     all_reduce = Constant(0.0) if handling(formula).covers_multi_gpu else added_time()
     needed = {name for form in (*expressions.values(), all_reduce) for name in variables(form)}
     needed -= {SINGLE_GPU_TIME}
@@ -120,13 +123,19 @@ def script_of(formula: Formula) -> str:
             f"the page cannot compute {missing[0]!r}, which the formula needs; export to .py instead"
         )
     constants = [f"const {name} = {literal(table)};" for name, table in tables.items()]
-    facts = {**_facts(formula, {*needed}), "errors": _errors(formula)}
-    functions = ",".join(
-        f"{name}:{text}" for name, text in _functions(formula, expressions, all_reduce).items()
+    features = ",".join(_feature(formula, spec, expressions[spec.name]) for spec in specs)
+    laws = ",".join(f"{literal(name)}:{_law(each)}" for name, each in shorter.items())
+    constants.append(
+        f"const FORMULA = {{...{literal(_facts(formula, {*needed}))},...{_law(formula)},features:[{features}],"
+        f"allReduce:{_function(all_reduce)},shorter:{{{laws}}}}};"
     )
-    constants.append(f"const FORMULA = {{...{literal(facts)},{functions}}};")
     files = (template_text(f"{name}.js") for name in SCRIPT_FILES)
     return "\n".join(['"use strict";', *constants, *_answers(lines), *files])
+
+
+def specs_of(formulas: Iterable[Formula]) -> tuple[FeatureSpec, ...]:
+    """Return the features of the formulas that a page offers, each once."""
+    return tuple({spec.name: spec for formula in formulas for spec in formula.used_features}.values())
 
 
 def _lines(formula: Formula) -> tuple[Line, ...]:
@@ -180,7 +189,6 @@ def titled_parts(formula: Formula) -> dict[str, list[int]]:
 def _facts(formula: Formula, used: set[str]) -> dict[str, Any]:
     launch = {column.name: column for column in shipped_schema("runs")}[HOST_LAUNCH]
     return {
-        "intervals": interval_rows(formula),
         "level": 100 * LEVEL,
         "rough": ROUGH_MEMORY,
         "perNode": MOST_GPUS_PER_NODE,
@@ -196,7 +204,6 @@ def _facts(formula: Formula, used: set[str]) -> dict[str, Any]:
         "known": [field for name, field in _OPTIONAL.items() if name in used],
         "coversGpus": handling(formula).covers_multi_gpu,
         "namesKinds": names_kinds(formula),
-        "titles": list(titled_parts(formula)),
     }
 
 
@@ -222,25 +229,18 @@ def _errors(formula: Formula) -> dict[str, Any]:
     }
 
 
-def _functions(
-    formula: Formula, expressions: Mapping[str, Expression], all_reduce: Expression
-) -> dict[str, str]:
-    """Return the functions of the formula as JavaScript by the name under which the script calls them."""
-    parts, titles = parts_of(formula, formula.expression), titled_parts(formula).values()
-    terms = (f"[{','.join(_function(parts[place].counted) for place in places)}]" for places in titles)
-    return {
-        "features": f"[{','.join(_feature(formula, *item) for item in expressions.items())}]",
-        "terms": f"[{','.join(terms)}]",
-        "predict": _function(formula.expression),
-        "allReduce": _function(all_reduce),
-    }
+def _law(formula: Formula) -> str:
+    """Return what differs from one formula of the page to another: functions, intervals and errors."""
+    parts, titles = parts_of(formula, formula.expression), titled_parts(formula)
+    terms = (f"[{','.join(_function(parts[place].counted) for place in places)}]" for places in titles.values())
+    facts = {"intervals": interval_rows(formula), "errors": _errors(formula), "titles": list(titles)}
+    return f"{{...{literal(facts)},terms:[{','.join(terms)}],predict:{_function(formula.expression)}}}"
 
 
-def _feature(formula: Formula, name: str, expression: Expression) -> str:
-    spec = next(spec for spec in formula.used_features if spec.name == name)
-    low, high = formula.ranges.get(name, (None, None))
+def _feature(formula: Formula, spec: FeatureSpec, expression: Expression) -> str:
+    low, high = formula.ranges.get(spec.name, (None, None))
     unit = "" if spec.unit.is_dimensionless else str(spec.unit)
-    fixed = literal({"name": name, "unit": unit, "low": low, "high": high})
+    fixed = literal({"name": spec.name, "unit": unit, "low": low, "high": high})
     return f"{{...{fixed},compute:{_function(expression)}}}"
 
 

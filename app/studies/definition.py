@@ -44,6 +44,7 @@ _LIMITS = {
     "evaluations": (100, 10**9),
     "repeats": (0, 100),
     "seeds": (1, 20),
+    "max_constants": (4, 60),
 }
 
 
@@ -71,6 +72,7 @@ class StudyDefinition:
     evaluations: int = EVALUATIONS
     repeats: int = 0
     seeds: int = 1
+    max_constants: int = 24
     against: tuple[str, ...] = BASELINES
     by: tuple[str, ...] = ()
     search_by_platform: bool = False

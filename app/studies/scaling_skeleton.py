@@ -87,7 +87,6 @@ class ScalingSearch(BracketSearch):
             islands=1,
             population=self.population_of(50),
             max_nodes=100,
-            max_constants=30,
             choice="one_standard_error",
         )
         search = evolved(feature_specs(SCALING_TERMS), TARGET, settings, MULTI_GPU)

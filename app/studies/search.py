@@ -270,11 +270,14 @@ def without_selection(settings: SearchSettings) -> SearchSettings:
 
 
 def fitted_only(search: type[BracketSearch], settings: SearchSettings) -> Callable[[], BracketSearch]:
-    """Return what makes the skeleton of a search without the search: all that is required, and no more."""
+    """Return what makes the skeleton of a search without the search: all that is required, and no more.
+
+    Where a bracket requires no term, its first one stands for it.
+    """
     brackets = [
         replace(
             bracket,
-            terms=tuple(term for term in bracket.terms if term[0] in bracket.required),
+            terms=tuple(term for term in bracket.terms if term[0] in bracket.required) or bracket.terms[:1],
             factors=tuple(factor for factor in bracket.factors if factor.feature in bracket.required),
         )
         for bracket in search.usual_brackets

@@ -52,9 +52,11 @@ def estimator_of(material: Material, seed: int) -> Callable[[], Evolution]:
 
 def _settings(material: Material, seed: int) -> SearchSettings:
     # Two populations that exchange their best differ less from seed to seed than one of the same size.
+    definition = material.definition
     return SearchSettings(
-        evaluations=material.definition.evaluations, random_seed=seed, islands=2, population=200
-    )
+        evaluations=definition.evaluations, random_seed=seed, islands=2, population=200,
+        max_constants=definition.max_constants,
+    )  # fmt: skip
 
 
 def controls_of(material: Material, seed: int) -> dict[str, EstimatorFactory]:

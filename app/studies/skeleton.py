@@ -124,8 +124,8 @@ SKELETON_NAMES = names_of(BRACKETS)
 #: Formulas tried by a search that fills the skeleton, where all that is required is there from the start:
 #: 1,000 left the errors on held-out GPUs and architectures as they are.
 SKELETON_EVALUATIONS = 400
-# Weights and exponents; of those that are always there, two are 1 or -1 and not written.
-_MOST_CONSTANTS = 30
+#: Weights and exponents; of those that are always there, two are 1 or -1 and not written.
+MOST_CONSTANTS = 30
 # Deviations of less than a factor of exp(0.35) count by their square, larger ones by their size; half of the
 # usual weight of the priors. Both chosen on the LOGO error of the required part (decision 8).
 _LOSS_WIDTH, _PRIOR_WEIGHT = 0.35, 1e-3
@@ -145,6 +145,7 @@ class SkeletonSearch(BracketSearch):
     target: ClassVar[FeatureSpec] = TARGET
     scope: ClassVar[str] = RUN
     floors: ClassVar[tuple[str, ...]] = FLOORS
+    choice: ClassVar[str] = "most_stable"
 
     def fit(
         self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray, divisions: pd.DataFrame | None = None
@@ -160,10 +161,9 @@ class SkeletonSearch(BracketSearch):
             islands=1,
             population=self.population_of(100),
             max_nodes=150,
-            max_constants=_MOST_CONSTANTS,
             loss_width=_LOSS_WIDTH,
             prior_weight=_PRIOR_WEIGHT,
-            choice="most_stable",
+            choice=self.choice,
         )
         rows, names = rows_drawn(groups), names_of(self.usual_brackets, self.floors)
         search = evolved(feature_specs(names), self.target, settings, self.scope)

@@ -19,6 +19,7 @@ from trainlaw.app.workbook.layers import (
 from trainlaw.app.workbook.model import workbook_model
 from trainlaw.app.workbook.names import write_names
 from trainlaw.app.workbook.predict import new_predict, write_predict
+from trainlaw.app.workbook.shorter import write_shorter
 from trainlaw.app.workbook.tables import write_cnns, write_errors, write_gpus, write_links, write_options
 from trainlaw.formulas import Formula
 
@@ -46,6 +47,7 @@ def run_workbook_plan(formula: Formula) -> BookPlan:
     predict = new_predict(book)
     write_compare(book, model)
     write_formula(book, model)
+    write_shorter(book, model)
     write_errors(book, formula, model)
     write_gpus(book, formula)
     write_cnns(book)

@@ -9,7 +9,7 @@ import numpy as np
 from trainlaw.app.answers.facts import OF_MEMORY, cnn_facts
 from trainlaw.app.answers.said import word_of
 from trainlaw.app.answers.table import FITS_WORDS, definition_of, fits_in_memory
-from trainlaw.app.models.builtin import SCALING_FORMULA, formula_named
+from trainlaw.app.models.builtin import SCALING_FORMULA, formula_named, shorter_formulas
 from trainlaw.app.models.lookup_tables import OF_PRECISION as MEMORY_OF_PRECISION
 from trainlaw.app.models.lookup_tables import precision_rows
 from trainlaw.app.models.multi_gpu import EXCHANGE
@@ -278,7 +278,8 @@ def workbook_model(formula: Formula) -> Model:
     """
     ungrouped = with_groups_as_features(formula)
     expression, constants = with_named_constants(ungrouped)
-    features = {spec.name: feature_expression(spec.name) for spec in formula.used_features}
+    laws = (formula, *shorter_formulas(formula).values())
+    features = {spec.name: feature_expression(spec.name) for law in laws for spec in law.used_features}
     all_reduce = Constant(0.0) if handling(formula).covers_multi_gpu else feature_expression(EXCHANGE)
     model = Model(
         formula, expression, constants, tuple(parts_of(ungrouped, expression)), features, all_reduce

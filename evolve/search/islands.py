@@ -110,7 +110,7 @@ def _first_tree(problem: Problem, random: Random) -> Individual:
     structure = problem.structure
     for _ in range(MOST_ATTEMPTS):
         if structure.template:
-            tree = structure.filled(problem.grammar, random)
+            tree = structure.filled(problem.grammar, random, problem.settings.max_constants)
         else:
             tree = random_tree(problem.grammar, problem.settings.node_limit, random)
         if structure.accepts(tree) and (not structure.brackets or _fits(tree, problem)):

@@ -44,9 +44,11 @@ class Structure:
             return False
         return all(_nests_at_most(tree, *limit) for limit in self.nesting)
 
-    def filled(self, grammar: Grammar, random: Random) -> Individual:
+    def filled(self, grammar: Grammar, random: Random, most_constants: int) -> Individual:
         """Return the template with a small random tree in each hole."""
-        return self._with(lambda hole: _grown(hole, grammar, random))
+        # Each other bracket has a constant at least.
+        most = most_constants - max(0, len(self.brackets) - 1)
+        return self._with(lambda hole: _grown(hole, grammar, random, most))
 
     def whole(self, grammar: Grammar) -> Individual:
         """Return the template with all that its brackets offer, at the expected constants."""
@@ -63,10 +65,10 @@ class Structure:
         return Individual(nodes)
 
 
-def _grown(hole: Node, grammar: Grammar, random: Random) -> list[Node]:
-    """Return a random tree for a hole."""
+def _grown(hole: Node, grammar: Grammar, random: Random, most: int) -> list[Node]:
+    """Return a random tree for a hole; most : constants that its bracket may have."""
     bracket = grammar.brackets.get(hole.name)
-    return bracket.grow(random) if bracket else grammar.grow(hole.ret, random.randint(1, 3), random)
+    return bracket.grow(random, most) if bracket else grammar.grow(hole.ret, random.randint(1, 3), random)
 
 
 def make_structure(settings: SearchSettings, grammar: Grammar) -> Structure:

@@ -15,7 +15,7 @@ from trainlaw.evolve.leaves import Leaf
 from trainlaw.evolve.machine.arrays import CONSTANT, VARIABLE, WEIGHTED
 from trainlaw.evolve.search.islands import advance, start_island
 from trainlaw.evolve.search.problem import make_problem
-from trainlaw.evolve.search.trees import to_expression
+from trainlaw.evolve.search.trees import held_constants, to_expression
 from trainlaw.evolve.search.variation import Individual
 from trainlaw.evolve.settings import EXPONENTIAL, WEIGHT_DEVIATION
 from trainlaw.formulas import (
@@ -175,16 +175,23 @@ def test_unknown_features_of_a_bracket_are_named(bracket, bracket_rows):
 
 
 def test_random_trees_keep_what_is_required_and_vary_otherwise(device, drawing):
-    trees = [features_of(device.grow(drawing)) for _ in range(100)]
+    trees = [features_of(device.grow(drawing, 24)) for _ in range(100)]
     assert all({"product_s", "clock"} <= set(tree) for tree in trees)
     assert {name for tree in trees for name in tree} == {"product_s", "memory_s", "rare_s", "clock", "vendor"}
     assert len({tuple(tree) for tree in trees}) > 5
-    assert not any(repeats(device.grow(drawing), [device]) for _ in range(50))
+    assert not any(repeats(device.grow(drawing, 24), [device]) for _ in range(50))
+
+
+def test_random_trees_of_a_small_bracket_have_few_constants(bracket_rows, drawing):
+    free = bracket_types(replace(DEVICE, required=()), PLACES, bracket_rows[0].T, 2e-3)
+    sizes = [len(held_constants(Individual(free.grow(drawing, 2)))) for _ in range(100)]
+    assert set(sizes) == {1, 2}
+    assert max(len(held_constants(Individual(free.grow(drawing, 24)))) for _ in range(100)) == 5
 
 
 def test_a_bracket_without_required_terms_is_never_empty(bracket_rows, drawing):
     free = bracket_types(replace(DEVICE, required=()), PLACES, bracket_rows[0].T, 2e-3)
-    assert all({*features_of(free.grow(drawing))} & {"product_s", "memory_s", "rare_s"} for _ in range(100))
+    assert all({*features_of(free.grow(drawing, 24))} & {"product_s", "memory_s", "rare_s"} for _ in range(100))
 
 
 def test_the_whole_bracket_has_all_terms_and_factors_at_their_expected_constants(device):
@@ -257,7 +264,7 @@ def test_every_evolved_tree_follows_template_and_brackets(bracket_problem):
 
 def test_most_variations_leave_the_template(bracket_problem, drawing, child_of):
     grammar, structure = bracket_problem.grammar, bracket_problem.structure
-    parents = [structure.filled(grammar, drawing) for _ in range(20)]
+    parents = [structure.filled(grammar, drawing, 24) for _ in range(20)]
     children = [child_of(*drawing.sample(parents, 2), grammar, 60, drawing) for _ in range(300)]
     assert not any(node.token < 0 for child in children for node in child)
     assert np.mean([structure.accepts(child) for child in children]) > 0.5

@@ -48,6 +48,7 @@ OF_MANY_GPUS = StudyKind(
     search=with_settings(ScalingSearch),
     baselines=baselines_for("multi_gpu"),
     defaults={
+        "max_constants": 30,
         "table": "atlas-multi",
         "split": "gpu",
         "evaluations": SCALING_EVALUATIONS,

@@ -7,6 +7,7 @@ from trainlaw.app.inputs.tables import find_table
 from trainlaw.app.studies.kinds.kind import RUNS, StudyKind, StudyRows, study_labels
 from trainlaw.app.studies.search import Evolution, evolved
 from trainlaw.app.studies.skeleton import (
+    MOST_CONSTANTS,
     SKELETON_EVALUATIONS,
     SKELETON_NAMES,
     SkeletonSearch,
@@ -67,7 +68,7 @@ OF_RUNS = StudyKind(
     features=tuple(dict.fromkeys((*SKELETON_NAMES, *STUDY_FEATURES, *CPU_FEATURES))),
     search=_search,
     baselines=OF_FREE_RUNS.baselines,
-    defaults={"evaluations": SKELETON_EVALUATIONS, "seeds": 3},
+    defaults={"evaluations": SKELETON_EVALUATIONS, "seeds": 3, "max_constants": MOST_CONSTANTS},
     is_proved=True,
     has_levels=True,
     platform_baselines=OF_FREE_RUNS.platform_baselines,

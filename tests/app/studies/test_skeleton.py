@@ -14,9 +14,10 @@ from trainlaw.app.studies.skeleton import (
     SkeletonSearch,
     fits_skeleton,
 )
+from trainlaw.app.studies.short_skeleton import ShortSearch
 from trainlaw.datasets import RunTable, feature_specs, load
 from trainlaw.evolve import SearchSettings
-from trainlaw.formulas import SECOND, infer_unit, variables
+from trainlaw.formulas import SECOND, constants, infer_unit, variables
 
 CNNS = ("resnet50", "vgg16", "mobilenet_v2", "alexnet_mx")
 
@@ -63,6 +64,17 @@ def test_a_law_within_the_skeleton_keeps_what_is_required(rows):
     assert np.median(errors) < 0.5
     for member in search.front_:
         assert required - constant <= set(variables(member.formula.expression))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("most", [6, 9])
+def test_a_short_law_covers_each_kind_of_work_within_its_constants(rows, most):
+    settings = SearchSettings(evaluations=300, random_seed=0, max_constants=most)
+    search = ShortSearch(settings).fit(rows.X, rows.seconds, rows.groups)
+    used = set(variables(search.formula_.expression))
+    assert {"other_matrix_s", "depthwise_simt_s", "layer_launch_s", "host_s", "least_time_s"} <= used
+    assert len(constants(search.formula_.expression)) <= most
+    assert all(len(constants(member.formula.expression)) <= most for member in search.front_)
 
 
 def on_cpu(rows):

@@ -12,12 +12,12 @@ const figuresOf = ({ values, said }) =>
 
 // What held-out errors say of this answer, the nearest kind first: [of what, error, how many runs].
 const classOf = (gpu, choice) => {
-  const { vendors, lastWord } = FORMULA.errors;
+  const { vendors, lastWord } = lawOf(choice).errors;
   const byPrecision = precisionOf(gpu, choice) + (choice.layout === "channels_last" ? lastWord : "");
   return vendors[GPUS[gpu].vendor] || (GPUS[gpu].vendor in vendors ? byPrecision : null);
 };
 const errorsOf = (choice) => {
-  const { gpu: groups, precision, cnn, overall, heldOut } = FORMULA.errors;
+  const { gpu: groups, precision, cnn, overall, heldOut } = lawOf(choice).errors;
   const used = precisionOf(choice.gpu, choice);
   const base = CNNS[choice.cnn].cnn_base;
   const line = (table, key, title) =>
@@ -37,7 +37,7 @@ const sureText = (choice) => {
   const factor = factorOf(choice.gpu, choice);
   if (!factor) return "";
   const kind = classOf(choice.gpu, choice);
-  const groups = FORMULA.errors.groups[kind];
+  const groups = lawOf(choice).errors.groups[kind];
   const where = GPUS[choice.gpu].is_new ? "generations that were held out whole" : "GPUs that were held out";
   const rests = groups ? ` Measured for the class “${kind}” on ${counted(groups, "kind")} of GPU.` : "";
   return `Nine of ten runs on ${where} took between 1/${factor.toFixed(2)} and ${factor.toFixed(2)} times the prediction.${rests}`;

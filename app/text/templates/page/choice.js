@@ -2,6 +2,7 @@
 const NUMBERS = ["batch", "gpus", "nodes", "largest", "peak", "bandwidth", "images", "epochs"];
 const TICKS = ["has_optimizer", "has_input_copy", "is_tuned", "is_bucketed"];
 const FIELDS = [
+  "formula",
   "cnn",
   "precision",
   "layout",

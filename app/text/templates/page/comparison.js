@@ -38,26 +38,26 @@ const isSure = (sides) => {
 };
 const showShares = (results) => {
   const times = results.map(timesOf);
-  const most = Math.max(...times.flat());
-  const gap = (index) => Math.abs(times[0][index] - times[1][index]);
-  const chosen = times[0]
-    .map((_, index) => index)
-    .filter((index) => gap(index) > 0)
+  const time = (side, title) => times[side][title] ?? 0;
+  const most = Math.max(...times.flatMap((each) => Object.values(each)));
+  const gap = (title) => Math.abs(time(0, title) - time(1, title));
+  const chosen = Object.keys({ ...times[0], ...times[1] })
+    .filter((title) => gap(title) > 0)
     .sort((one, other) => gap(other) - gap(one))
     .slice(0, FEW_TERMS);
   field("gaps").replaceChildren(
-    ...chosen.map((index) =>
+    ...chosen.map((title) =>
       element(
         "li",
         {},
-        element("h4", {}, titleOfTerm(index)),
+        element("h4", {}, title),
         ...["A", "B"].map((name, side) =>
           element(
             "div",
             { class: "side" },
             element("span", {}, name),
-            bar(times[side][index] / most, null, side ? "" : "plain-bar"),
-            element("span", { class: "n" }, duration(times[side][index])),
+            bar(time(side, title) / most, null, side ? "" : "plain-bar"),
+            element("span", { class: "n" }, duration(time(side, title))),
           ),
         ),
       ),

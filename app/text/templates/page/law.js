@@ -81,10 +81,12 @@ const priceOf = (gpu, choice) => {
     ? choice.price
     : (listed[Math.floor(choice.gpus / choice.nodes)] ?? listed[0] ?? NaN);
 };
+// The formula that is chosen: the full one, or one with fewer constants.
+const lawOf = (choice) => FORMULA.shorter[choice.formula] ?? FORMULA;
 // The factor of the interval, by precision, layout, vendor, and whether a training run is on the generation.
 const factorOf = (gpu, choice) => {
   const { vendor, is_new: isNew } = GPUS[gpu];
-  return FORMULA.intervals[vendor][precisionOf(gpu, choice)][choice.layout][isNew ? 1 : 0];
+  return lawOf(choice).intervals[vendor][precisionOf(gpu, choice)][choice.layout][isNew ? 1 : 0];
 };
 
 // The nearest measured runs on one GPU: same precision, then layout, size and batch; packed as the command reads them.
@@ -165,12 +167,12 @@ const computed = (gpu, chosen) => {
   const features = Object.fromEntries(groupConstants(choice));
   for (const feature of FORMULA.features) features[feature.name] = feature.compute(columns);
   const { factor } = ownFactor(gpu, precisionOf(gpu, choice));
-  const single = factor * FORMULA.predict(features);
+  const single = factor * lawOf(choice).predict(features);
   const allReduce = choice.gpus > 1 ? FORMULA.allReduce({ ...columns, single_gpu_time_s: single }) : 0;
   const seconds = single + allReduce;
   const times = { single_gpu_time_s: single, added_s: allReduce, is_undefined: Number.isFinite(seconds) ? 0 : 1 };
   const { values, said } = answered({ ...columns, ...features, ...times, ...factsOf(gpu, choice) });
-  return { gpu, features, factor, allReduce, seconds, values, said };
+  return { gpu, law: lawOf(choice), features, factor, allReduce, seconds, values, said };
 };
 const isOutside = ({ said }, feature) => said.some(({ name }) => name === `outside_${feature}`);
 const endsOf = ({ values }) => (Number.isFinite(values.low_s) ? [values.low_s, values.high_s] : null);

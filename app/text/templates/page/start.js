@@ -51,7 +51,7 @@ const show = () => {
   const result = computed(choice.gpu, choice);
   showComparison(texts, choice);
   showAnswer(choice, result, keptChoice());
-  showTerms(result);
+  showTerms(result, choice.formula);
   showRanking(choice);
   keepAddress(texts);
 };

@@ -1,10 +1,14 @@
 // Where the time goes: the largest shares, the smaller ones folded. Each share is a sum of terms of the formula.
 const FEW_TERMS = 5;
-const timesOf = ({ features, factor, allReduce }) => [
-  ...FORMULA.terms.map((terms) => factor * terms.reduce((sum, term) => sum + term(features), 0)),
-  ...(FORMULA.coversGpus ? [] : [allReduce]),
-];
-const titleOfTerm = (index) => FORMULA.titles[index] ?? "all-reduce of the gradients";
+const timesOf = ({ law, features, factor, allReduce }) => ({
+  ...Object.fromEntries(
+    law.titles.map((title, place) => [
+      title,
+      factor * law.terms[place].reduce((sum, term) => sum + term(features), 0),
+    ]),
+  ),
+  ...(FORMULA.coversGpus ? {} : { "all-reduce of the gradients": allReduce }),
+});
 const bar = (share, ends = null, kind = "") => {
   const width = (value) => `${100 * Math.max(0, Math.min(1, Number.isFinite(value) ? value : 0))}%`;
   const [outer, inner] = [element("span", { class: `bar ${kind}`, "aria-hidden": "true" }), element("i")];
@@ -28,12 +32,12 @@ const showNumbers = (result) => {
   for (const place of document.querySelectorAll("[data-group]"))
     place.textContent = shown(features[FORMULA.grouped[Number(place.dataset.group)].name]);
 };
-const showTerms = (result) => {
+const showTerms = (result, formula) => {
   const times = timesOf(result);
   const known = Number.isFinite(result.seconds);
   const rows = [...document.querySelectorAll("[data-term]")].map((row) => ({
     row,
-    time: times[Number(row.dataset.term)],
+    time: (row.dataset.formula ?? formula) === formula ? times[row.dataset.term] : 0,
   }));
   for (const { row, time } of rows) {
     const share = time / result.seconds;
