@@ -182,7 +182,7 @@ def export(
         Any formula, such as that of `load_formula`.
     path : str or Path
         File to write: .py, .js, .mjs, .cjs, .c, .h, .R, .jl, .sql, .tex, .onnx, .json, .csv, .xlsx, .html,
-        .gsheet.xlsx, .gsheet.tsv.
+        .torch.py, .jax.py, .gsheet.xlsx, .gsheet.tsv.
     overwrite : bool
         Whether to replace the file if it exists.
     bare : bool

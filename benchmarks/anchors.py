@@ -21,13 +21,13 @@ from trainlaw.datasets import TARGET, PairTable, load
 from trainlaw.datasets.measurements.pairs import PAIR
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import Formula, round_constants, save_formula
-from trainlaw.validate import StudyResult, run_pair_study, run_study, splits_by_name
-from trainlaw.validate.baselines import baselines_for, title_of
-from trainlaw.validate.baselines.anchors import AnchorLine
+from trainlaw.validate import StudyResult, run_study, splits_by_name
+from trainlaw.validate.baselines import title_of
 from trainlaw.validate.held_out_errors import BY_CNN, BY_GPU, OURS, errors_json
 from trainlaw.validate.metrics import mape_percent
 
 from tools.pair_formulas import PAIR_FORMULA_FEATURES, ProfileSearch
+from tools.profet import PROFET, AnchorLine, run_pair_study
 
 ALONE = "trainlaw, profile alone"
 _PAIR_SETTINGS = SearchSettings(evaluations=300)
@@ -36,7 +36,7 @@ _PROTOCOL = "one formula per pair of GPUs; each architecture held out in turn, w
 
 def pair_results(table: PairTable, ensemble: bool = False) -> StudyResult:
     """Return the held-out predictions of both formulas of each pair and of the baselines."""
-    baselines = baselines_for("gpu_pair", "profile")
+    baselines = dict(PROFET)
     if not ensemble:
         del baselines["profet_ensemble"]
     estimators = {

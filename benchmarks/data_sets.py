@@ -19,8 +19,7 @@ from trainlaw.formulas import DIMENSIONLESS, FeatureSpec, evaluate, parse_text
 
 from benchmarks.problems import BenchmarkProblem
 from benchmarks.quality import measures
-from benchmarks.third_party import EngineResult
-from benchmarks.unseen import run_pyoperon, run_trainlaw
+from benchmarks.third_party import Engine, EngineResult, run_pyoperon, run_trainlaw
 
 #: Right-hand sides, and the range of the initial values of both variables.
 SYSTEMS: dict[str, tuple[str, str, tuple[float, float]]] = {
@@ -100,7 +99,7 @@ def _values(text: str, points: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.array(np.broadcast_to(values, points.shape[:1]))
 
 
-def learned(make: Callable[[], object]) -> Callable[[BenchmarkProblem, float, int], EngineResult]:
+def learned(make: Callable[[], object]) -> Engine:
     """Return an engine that fits a model of scikit-learn, whatever the budget."""
 
     def run(problem: BenchmarkProblem, seconds: float, seed: int) -> EngineResult:
@@ -111,7 +110,7 @@ def learned(make: Callable[[], object]) -> Callable[[BenchmarkProblem, float, in
     return run
 
 
-def engines() -> dict[str, Callable[[BenchmarkProblem, float, int], EngineResult]]:
+def engines() -> dict[str, Engine]:
     """Return the engines and the models they are compared with."""
     from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor  # noqa: PLC0415  # optional
     from sklearn.linear_model import LinearRegression  # noqa: PLC0415  # optional

@@ -8,7 +8,6 @@ python -m benchmarks.engine --seeds 1 --budgets 5         a short run
 """
 
 import argparse
-import csv
 import datetime
 import importlib.metadata
 import os
@@ -27,6 +26,7 @@ from benchmarks.proofs import proof_rows
 from benchmarks.quality import quality_rows, summary_rows
 from benchmarks.raw import raw_rows
 from benchmarks.scaling import scaling_rows
+from benchmarks.tables import table_lines, write_csv
 from benchmarks.third_party import ENGINES
 
 PARTS = ("raw", "quality", "scaling", "limits", "first-front", "planted", "proofs", "held-out")
@@ -62,9 +62,10 @@ def _raw(options: argparse.Namespace) -> None:
 def _quality(options: argparse.Namespace) -> None:
     problems = [problem for problem in built_in_problems() if options.only in problem.name]
     engines = [name for name in options.engines if name in ENGINES]
-    rows = quality_rows(problems, options.budgets, options.seeds, options.threads, engines)
-    write_csv(options.out / "quality_runs.csv", rows)
-    _section("quality", f"Quality at equal time ({len(problems)} problems)", summary_rows(rows), options)
+    rows = quality_rows(problems, options.budgets, options.seeds, engines, options.out / "quality_runs.csv")
+    _section(
+        "quality", f"Quality at equal processor time ({len(problems)} problems)", summary_rows(rows), options
+    )
 
 
 def _planted(options: argparse.Namespace) -> None:
@@ -106,7 +107,7 @@ _RUN: dict[str, Part] = {
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="The search engine compared with third-party engines.")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
-    engines = (*ENGINES, "gplearn")
+    engines = ("trainlaw", "pyoperon", "gplearn")
     parser.add_argument(
         "--engines", nargs="+", choices=engines, default=engines, help="gplearn: held-out only"
     )
@@ -147,23 +148,6 @@ def _section(name: str, title: str, table: list[dict[str, object]], options: arg
     write_csv(options.out / f"{name}.csv", table)
     lines = [f"## {title}", "", _machine(options.threads), ""]
     (options.out / f"{name}.md").write_text("\n".join([*lines, *table_lines(table)]) + "\n")
-
-
-def table_lines(table: Sequence[dict[str, object]]) -> list[str]:
-    """Return rows as a Markdown table, numbers with three digits."""
-    rows = [
-        [f"{value:.3g}" if isinstance(value, float) else str(value) for value in row.values()]
-        for row in table
-    ]
-    return [f"| {' | '.join(row)} |" for row in (list(table[0]), ["---"] * len(table[0]), *rows)]
-
-
-def write_csv(path: Path, table: Sequence[dict[str, object]]) -> None:
-    """Write rows, each with the keys of the first, as a CSV file."""
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(table[0]))
-        writer.writeheader()
-        writer.writerows(table)
 
 
 if __name__ == "__main__":

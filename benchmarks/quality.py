@@ -2,6 +2,8 @@
 
 import multiprocessing
 from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
 
 import numpy as np
 from scipy.optimize import least_squares
@@ -19,6 +21,7 @@ from trainlaw.formulas.algebra.expression import with_constants
 from trainlaw.formulas.algebra.sympy_bridge import to_sympy
 
 from benchmarks.problems import BenchmarkProblem
+from benchmarks.tables import write_csv
 from benchmarks.third_party import ENGINES, EngineResult
 
 # A formula whose refitted constants leave a smaller share of the test variance, in float64, counts as the
@@ -35,27 +38,17 @@ def quality_rows(
     problems: Sequence[BenchmarkProblem],
     budgets: Sequence[float],
     seeds: int,
-    threads: int,
     engines: Sequence[str],
+    out: Path,
 ) -> list[dict[str, object]]:
-    """Return one row per problem, budget, seed and engine."""
-    rows = []
-    for budget in budgets:
-        for problem in problems:
-            for seed in range(seeds):
-                for engine in engines:
-                    result = ENGINES[engine](problem, budget, seed, threads)
-                    rows.append(
-                        {
-                            "problem": problem.name,
-                            "kind": problem.kind,
-                            "budget_s": budget,
-                            "seed": seed,
-                            "engine": engine,
-                        }
-                        | measures(problem, result)
-                    )
-                    print(" ".join(str(value)[:60] for value in rows[-1].values()), flush=True)
+    """Return one row per budget, problem, seed and engine, engines in turn; rows are written as they come."""
+    rows: list[dict[str, object]] = []
+    for budget, problem, seed, engine in product(budgets, problems, range(seeds), engines):
+        key = {"problem": problem.name, "kind": problem.kind, "noise": problem.name.split()[-1]}
+        result = ENGINES[engine](problem, budget, seed)
+        rows.append({**key, "budget_s": budget, "seed": seed, "engine": engine, **measures(problem, result)})
+        print(" ".join(str(value)[:60] for value in rows[-1].values()), flush=True)
+        write_csv(out, rows)
     return rows
 
 
@@ -75,7 +68,7 @@ def measures(problem: BenchmarkProblem, result: EngineResult) -> dict[str, objec
         "recovered_on_front": bool(known),
         "sympy_agrees": bool(known) and sympy_agrees(known[0], truth),
         "nodes": result.size,
-        "seconds": result.seconds,
+        "seconds": round(result.seconds, 2),
         "formula": result.text,
     }
 

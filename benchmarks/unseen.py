@@ -1,114 +1,18 @@
 """Exact recovery of unseen equations: trainlaw and pyoperon, each with the same processor time on one thread.
 
-Processor time instead of wall time, so that other work on the machine does not change the result. trainlaw
-stops by itself once only rounding is left.
-
 python -m benchmarks.unseen --count 30 --budgets 10 30
 """
 
 import argparse
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from trainlaw.evolve import FormulaRegressor, SearchSettings
-from trainlaw.formulas.algebra.expression import count_nodes
 
-from benchmarks.engine import table_lines, write_csv
 from benchmarks.equations import TEST_SEED, unseen_equations, with_irrelevant
-from benchmarks.problems import BenchmarkProblem
-from benchmarks.quality import measures
-from benchmarks.third_party import UNTYPED_SYMBOLS, EngineResult, named
-
-# Evaluations of the run of pyoperon that measures how much of a processor it gets.
-TRIAL_EVALUATIONS = 100_000
-Engine = Callable[[BenchmarkProblem, float, int], EngineResult]
-
-
-def run_trainlaw(problem: BenchmarkProblem, seconds: float, seed: int, **changed: Any) -> EngineResult:
-    """Run an untyped search with some settings changed, for at most `seconds` of processor time."""
-    began = time.process_time()
-
-    def stop_in_time(_: object) -> None:
-        if time.process_time() - began > seconds:
-            raise KeyboardInterrupt  # which a search answers with what it has found
-
-    settings = SearchSettings(evaluations=10**9, random_seed=seed, typed=False, **changed)
-    estimator = FormulaRegressor(problem.features, problem.target, settings, progress=stop_in_time)
-    estimator.fit(problem.train_x, problem.train_y)
-    formula = estimator.formula_
-    return EngineResult(
-        estimator.predict(problem.test_x), formula.text(None), count_nodes(formula.expression),
-        time.process_time() - began, tuple(member.formula.text(None) for member in estimator.front_),
-    )  # fmt: skip
-
-
-def run_pyoperon(problem: BenchmarkProblem, seconds: float, seed: int) -> EngineResult:
-    """Run pyoperon for `seconds` of processor time, which a trial run translates to a limit of wall time."""
-    began, wall = time.process_time(), time.monotonic()
-    _operon(seed, 3600, TRIAL_EVALUATIONS).fit(problem.train_x.copy(), problem.train_y.copy())
-    stretch = (time.monotonic() - wall) / (time.process_time() - began)
-    began = time.process_time()
-    estimator = _operon(seed, max(round(stretch * seconds), 1), 10**9)
-    estimator.fit(problem.train_x.copy(), problem.train_y.copy())
-    spent = time.process_time() - began
-    text = named(estimator.get_model_string(estimator.model_, 17), problem, 1)
-    front = [estimator.get_model_string(member["tree"], 17) for member in estimator.pareto_front_]
-    size = len(text.replace("(", " ").replace(")", " ").split())
-    with np.errstate(all="ignore"):
-        predicted = np.asarray(estimator.predict(problem.test_x.copy()), dtype=np.float64)
-    return EngineResult(predicted, text, size, spent, tuple(named(member, problem, 1) for member in front))
-
-
-def _operon(seed: int, wall_seconds: int, evaluations: int) -> Any:
-    from pyoperon.sklearn import SymbolicRegressor  # noqa: PLC0415  # optional
-
-    return SymbolicRegressor(
-        allowed_symbols=UNTYPED_SYMBOLS,
-        optimizer_iterations=5,
-        objectives=["r2", "length"],
-        model_selection_criterion="mean_squared_error",
-        generations=1_000_000,
-        n_threads=1,
-        random_state=seed,
-        max_time=wall_seconds,
-        max_evaluations=evaluations,
-    )
-
-
-ENGINES: dict[str, Engine] = {
-    "trainlaw": run_trainlaw,
-    "trainlaw-unscreened": partial(run_trainlaw, screening=0),
-    "pyoperon": run_pyoperon,
-}
-
-
-def unseen_rows(
-    problems: Sequence[BenchmarkProblem],
-    budgets: Sequence[float],
-    seeds: int,
-    engines: Sequence[str],
-    out: Path,
-) -> list[dict[str, object]]:
-    """Return one row per budget, problem, seed and engine, engines in turn; rows are written as they come."""
-    rows: list[dict[str, object]] = []
-    for budget in budgets:
-        for problem in problems:
-            for seed in range(seeds):
-                for engine in engines:
-                    result = ENGINES[engine](problem, budget, seed)
-                    rows.append(
-                        {"problem": problem.name, "noise": problem.name.split()[-1], "budget_s": budget,
-                         "seed": seed, "engine": engine}
-                        | measures(problem, replace(result, seconds=round(result.seconds, 2)))
-                    )  # fmt: skip
-                    print(" ".join(str(value)[:60] for value in rows[-1].values()), flush=True)
-                    write_csv(out, rows)
-    return rows
+from benchmarks.quality import quality_rows
+from benchmarks.tables import table_lines
+from benchmarks.third_party import ENGINES
 
 
 def unseen_summary(rows: Sequence[dict[str, object]]) -> list[dict[str, object]]:
@@ -151,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for problem in unseen_equations(options.equations, options.count)
         if problem.name.split()[-1] in options.noise
     ]
-    rows = unseen_rows(
+    rows = quality_rows(
         problems, options.budgets, options.seeds, options.engines, options.out / "unseen_runs.csv"
     )
     table = unseen_summary(rows)

@@ -18,12 +18,12 @@ from trainlaw.validate import (
     EstimatorFactory,
     StudyResult,
     leave_one_group_out,
-    run_pair_study,
     run_study,
 )
 from trainlaw.validate.baselines import baselines_for, title_of
-from trainlaw.validate.baselines.anchors import AnchorLine
 from trainlaw.validate.conformal import conformal_coverage
+
+from tools.profet import PROFET, AnchorLine, run_pair_study
 
 _GPU, _CNN = "gpu_group", "cnn_base"
 
@@ -76,7 +76,7 @@ def several_gpus() -> None:
 
 def pairs() -> None:
     """Hold out CNNs within each pair of GPUs."""
-    estimators = {"PROFET, linear leg": AnchorLine, **baselines_for("gpu_pair", "profile")}
+    estimators = {"PROFET, linear leg": AnchorLine, **PROFET}
     result = run_pair_study(load("profet-pairs"), estimators)
     show(result, "pairs, one architecture out", _CNN)
     missed = result.predicted_s("PROFET, linear leg") - result.measured_s

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         pairs_of_folds,
         splits_by_name,
     )
-    from trainlaw.validate.study import StudyProgress, run_pair_study, run_study
+    from trainlaw.validate.study import StudyProgress, run_study
 
 __all__ = [
     "Comparison",
@@ -59,7 +59,6 @@ __all__ = [
     "listed_splits",
     "pairs_of_folds",
     "read_rates",
-    "run_pair_study",
     "run_study",
     "splits_by_name",
     "time_factors",
@@ -90,7 +89,6 @@ _HOMES = {
     "pairs_of_folds": "splits",
     "splits_by_name": "splits",
     "StudyProgress": "study",
-    "run_pair_study": "study",
     "run_study": "study",
 }
 

@@ -167,23 +167,3 @@ def _squared_distances(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     block = max(1, 4_000_000 // max(1, second.size))
     starts = range(0, len(first), block)
     return np.vstack([np.square(first[start : start + block, None] - second).sum(axis=2) for start in starts])
-
-
-def space_filling(measured: np.ndarray, candidates: np.ndarray, size: int) -> list[int]:
-    """Return `size` candidates, each the farthest from all rows measured or chosen before it (maximin).
-
-    measured, candidates : positions, shapes (n_measured, d) and (n_candidates, d), on comparable scales.
-
-    >>> space_filling(np.array([[0.0]]), np.array([[1.0], [4.0], [5.0]]), 2)
-    [2, 0]
-    """
-    nearest = np.full(len(candidates), np.inf)
-    for row in measured:
-        nearest = np.minimum(nearest, np.square(candidates - row).sum(axis=1))
-    chosen: list[int] = []
-    for _ in range(min(size, len(candidates))):
-        nearest[chosen] = -np.inf
-        best = int(np.argmax(nearest))
-        chosen.append(best)
-        nearest = np.minimum(nearest, np.square(candidates - candidates[best]).sum(axis=1))
-    return chosen

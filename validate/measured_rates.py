@@ -1,9 +1,10 @@
 """Achieved rates of GPUs from micro-benchmarks: a small table in CSV or JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from trainlaw.datasets.hardware.gpus import GpuCatalog
 from trainlaw.formulas.errors import InputError, unknown_name
 from trainlaw.formulas.files.text_files import read_csv, read_json
 
@@ -14,6 +15,7 @@ RATE_COLUMNS = (
     "launch_latency_s",
     "allreduce_byte_per_s",
 )
+_LEAST_SHARE, _MOST_SHARE, _MOST_LAUNCH_S = 1e3, 1.5, 1e-3
 _TEXT_COLUMNS = ("gpu", "precision", "remark")
 
 
@@ -74,6 +76,25 @@ def read_rates(path: Path) -> tuple[MeasuredRates, ...]:
         if keys.count(key) > 1:
             raise InputError(f"{path}: {key[0]} in {key[1]} occurs more than once; keep one row of each")
     return rates
+
+
+def check_rates(rates: Iterable[MeasuredRates], gpus: GpuCatalog) -> None:
+    """Raise InputError for rates that a GPU cannot have, which are in another unit.
+
+    UnknownNameError for a GPU that is not known: its rates would be of no use.
+    """
+    for row in rates:
+        gpu = gpus.find(row.gpu)
+        peak = max(gpu.peak_fp32_flop_per_s, gpu.peak_tf32_flop_per_s, gpu.peak_fp16_flop_per_s)
+        for name, value, most in (
+            ("achieved_matmul_flop_per_s", row.achieved_matmul_flop_per_s, peak),
+            ("achieved_copy_byte_per_s", row.achieved_copy_byte_per_s, gpu.bandwidth_byte_per_s),
+            ("launch_latency_s", row.launch_latency_s, _MOST_LAUNCH_S),
+        ):
+            # Boost clocks and caches may exceed a data sheet a little.
+            if value and not most / _LEAST_SHARE <= value <= _MOST_SHARE * most:
+                expected = f"{most / _LEAST_SHARE:.2g} to {_MOST_SHARE * most:.2g}"
+                raise InputError(f"rates of {row.gpu}: expected {name} of {expected}, got {value:g}")
 
 
 def _json_rows(path: Path) -> list[Mapping[str, object]]:

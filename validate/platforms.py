@@ -87,7 +87,7 @@ def cross_platform(
     groups = labels[group_column].to_numpy(dtype=str)
     splits = {name: _splits(name, names, groups) for name in trained}
     result = run_study(
-        X, seconds, labels, [split for own in splits.values() for split in own], estimators,
+        X, seconds, labels, [split for several in splits.values() for split in several], estimators,
         group_column=group_column, workers=workers, executor=executor, journal=journal,
     )  # fmt: skip
     if result.missing_splits:
@@ -96,9 +96,11 @@ def cross_platform(
     tested, by = names[predictions["row"].to_numpy(dtype=np.intp)], predictions["split"]
     return pd.DataFrame(
         _row(part, name, group_column, train=train, test=str(test), n_train=int((names == train).sum()))
-        for train, own in splits.items()
+        for train, several in splits.items()
         for test in found
-        if len((part := _part(result, by.isin([split.name for split in own]) & (tested == test))).predictions)
+        if len(
+            (part := _part(result, by.isin([split.name for split in several]) & (tested == test))).predictions
+        )
         for name in estimators
     )
 
@@ -109,13 +111,13 @@ def _splits(train: str, platforms: np.ndarray, groups: np.ndarray) -> tuple[Spli
     A platform with one group is only used for the others.
     """
     inside = np.flatnonzero(platforms == train)
-    own = groups[inside]
+    groups_inside = groups[inside]
     # No held-out labels: the same GPU may be measured on both platforms.
     splits = [Split(f"{train} to others", inside, np.flatnonzero(platforms != train), ())]
-    if (amount := len(np.unique(own))) > 1:
+    if (amount := len(np.unique(groups_inside))) > 1:
         splits += [
             Split(f"{train}: {fold.name}", inside[fold.train], inside[fold.test], fold.held_out)
-            for fold in grouped_k_fold(own, min(_FOLDS, amount))
+            for fold in grouped_k_fold(groups_inside, min(_FOLDS, amount))
         ]
     return tuple(splits)
 

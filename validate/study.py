@@ -13,11 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from trainlaw.datasets.features.pair_features import ANCHOR_TIME
-from trainlaw.datasets.measurements.pairs import PAIR, PairTable
 from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.formula import Formula
-from trainlaw.validate.baselines import baselines_for
 from trainlaw.validate.estimators import SHAREABLE_LABELS, EstimatorFactory
 from trainlaw.validate.guard import (
     LeakError,
@@ -30,7 +27,7 @@ from trainlaw.validate.guard import (
 )
 from trainlaw.validate.journal import Journal
 from trainlaw.validate.result import CONFIGURATION, MEASURED, StudyResult
-from trainlaw.validate.splits import Split, leave_one_group_out
+from trainlaw.validate.splits import Split
 from trainlaw.validate.workers import run_tasks
 
 
@@ -244,7 +241,7 @@ def run_study(
         Simultaneous fits, in spawned processes (a script needs `if __name__ == "__main__"`). The result is
         the same for any number.
     executor : concurrent.futures.Executor or None
-        Used instead of own processes, such as that of a cluster.
+        Used instead of new processes, such as that of a cluster.
     progress : callable or None
         Called after each fit with a `StudyProgress`.
     journal : Journal or None
@@ -417,56 +414,3 @@ def _assembled(
     }
     missing = tuple(split.name for split in splits if split not in finished)
     return StudyResult(predictions, estimators, missing, formulas)
-
-
-def run_pair_study(
-    table: PairTable,
-    estimators: Mapping[str, EstimatorFactory] | None = None,
-    *,
-    held_out: str = "cnn_base",
-    features: Sequence[str] = (),
-) -> StudyResult:
-    """Fit every estimator to each pair of GPUs and each split, and return the held-out predictions.
-
-    Parameters
-    ----------
-    table : PairTable
-        Profiles on anchor GPUs and times on target GPUs, with labels.
-    estimators : mapping of str to EstimatorFactory, or None
-        Factories by name; None for the baselines of pairs that use a profile.
-    held_out : str
-        Label column whose groups are held out one by one, with all their repeats and batches.
-    features : sequence of str
-        Features of pairs for the estimators, in addition to the seconds of each operation and
-        `anchor_time_s`.
-
-    Returns
-    -------
-    StudyResult
-        Predictions of the held-out rows of all pairs.
-    """
-    estimators = baselines_for("gpu_pair", "profile") if estimators is None else estimators
-    frame = table.frame
-    X = table.profile().assign(**{ANCHOR_TIME: frame["anchor_time_s"].to_numpy(dtype=float)})
-    X = pd.concat([X, table.features([name for name in features if name not in X])], axis=1)
-    labels = table.labels()
-    pairs = labels[PAIR].to_numpy(dtype=str)
-    parts = []
-    for pair in np.unique(pairs):
-        rows = np.flatnonzero(pairs == pair)
-        own = labels.iloc[rows].reset_index(drop=True)
-        splits = leave_one_group_out(own[held_out])
-        result = run_study(
-            X.iloc[rows].reset_index(drop=True),
-            table.seconds[rows],
-            own,
-            splits,
-            estimators,
-            group_column=held_out,
-        )
-        part = result.predictions.copy()
-        # Positions in the part become positions in the whole table.
-        part["row"] = rows[part["row"].to_numpy(dtype=np.int64)]
-        part["split"] = [f"{pair}, {name}" for name in part["split"]]
-        parts.append(part)
-    return StudyResult(pd.concat(parts, ignore_index=True), tuple(estimators))

@@ -360,6 +360,7 @@ def contribute(
         Path, typer.Option("--out", help="Folder in which to create the folder of the contribution.")
     ] = Path(),
     gpu_file: GpuFile = None,
+    trust: Trust = False,
 ) -> None:
     """Prepare measured runs for sharing: check them, add the machine, remove private text.
 
@@ -371,7 +372,9 @@ def contribute(
     Example:
       trainlaw data contribute runs.csv --source my-lab-2026
     """
-    from trainlaw.app.inputs.contributions import contribution_text, write_contribution
+    from trainlaw.app.inputs.contributions import contributed_runs, contribution_text, write_contribution
+    from trainlaw.app.models.doubts import trusted
 
+    trusted(contributed_runs(file, gpu_file)[0], trust)
     folder, made = write_contribution(file, to, source, licence, gpu_file)
     print(f"{folder}: {contribution_text(made, file.name)}")

@@ -14,7 +14,8 @@ def export_command(
         typer.Option(
             "--out",
             help="File to write; its suffix determines the format: .py .js .mjs .cjs .c .h .R .jl .sql "
-            ".tex .onnx .json .csv .xlsx .html; .gsheet.xlsx and .gsheet.tsv are for Google Sheets.",
+            ".tex .onnx .json .csv .xlsx .html; .torch.py and .jax.py are functions of features; "
+            ".gsheet.xlsx and .gsheet.tsv are for Google Sheets.",
         ),
     ] = None,
     bare: Annotated[bool, typer.Option("--bare", help="Function of features instead of names.")] = False,

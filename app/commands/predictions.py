@@ -436,7 +436,10 @@ def schedule_command(
         Phase, typer.Option(help="Schedule a training iteration or the forward pass alone.")
     ] = Phase.training,
     event: Annotated[
-        float, typer.Option(help="Delay in seconds of a task that waits for one on another stream.", min=0)
+        float,
+        typer.Option(
+            help="Delay in seconds of a task that waits for one on another stream.", min=0, max=0.01
+        ),
     ] = 5e-6,
     gpu_file: GpuFile = None,
     formula: Annotated[
@@ -510,7 +513,9 @@ def many_core_command(
     train_images: Annotated[int, typer.Option(help="Training images per epoch.", min=1)] = 60_000,
     test_images: Annotated[int, typer.Option(help="Test images per epoch.", min=0)] = 10_000,
     cores: Annotated[int, typer.Option(help="Number of cores of the processor.", min=1)] = 61,
-    clock: Annotated[float, typer.Option(help="Clock of a core, Hz; model a only.", min=1)] = 1.238e9,
+    clock: Annotated[
+        float, typer.Option(help="Clock of a core, Hz; model a only.", min=1e8, max=1e10)
+    ] = 1.238e9,
     published: Annotated[
         bool, typer.Option("--published", help="Print all published predictions next to the computed ones.")
     ] = False,

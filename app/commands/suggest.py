@@ -1,10 +1,10 @@
-"""`trainlaw suggest`: what to measure next, and a replay of the strategy on existing measurements."""
+"""`trainlaw suggest`: what to measure next."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from trainlaw.app.commands.options import Cluster, CnnFiles, GpuFile
+from trainlaw.app.commands.options import CnnFiles, GpuFile, Trust
 
 
 def suggest_command(
@@ -47,6 +47,7 @@ def suggest_command(
     ] = None,
     gpu_file: GpuFile = None,
     cnn_file: CnnFiles = None,
+    trust: Trust = False,
     repeats: Annotated[
         int, typer.Option(help="Iterations of one measurement, to estimate its cost.", min=1, max=10**6)
     ] = 30,
@@ -54,26 +55,12 @@ def suggest_command(
     out: Annotated[
         Path | None, typer.Option(help="CSV to write for `trainlaw profile --plan`; never replaces a file.")
     ] = None,
-    simulate: Annotated[
-        bool,
-        typer.Option("--simulate", help="Replay on built-in runs: compare suggested with random choice."),
-    ] = False,
-    source: Annotated[str, typer.Option(help="With --simulate: source whose runs are the pool.")] = "profet",
-    held_out: Annotated[
-        str, typer.Option(help="With --simulate: what is held out, configuration or cnn.")
-    ] = "configuration",
-    start: Annotated[
-        int, typer.Option(help="With --simulate: number of runs measured at the start.", min=2, max=1000)
-    ] = 10,
-    seeds: Annotated[int, typer.Option(help="With --simulate: number of repetitions.", min=2, max=1000)] = 20,
-    cluster: Cluster = "",
 ) -> None:
     """Choose what to measure next to reduce the uncertainty of the formula's predictions.
 
     The command evolves a set of configurations that represents the pool, reduces the variance of the
     predicted times and is cheap to measure. The table states the reason for each configuration, and
-    `trainlaw profile` reads the plan. --simulate replays the choice on built-in runs and measures the error
-    on held-out runs.
+    `trainlaw profile` reads the plan.
 
     \b
     Examples:
@@ -81,34 +68,22 @@ def suggest_command(
       trainlaw suggest --gpu T4 --batch 16,64 -k 10
       trainlaw suggest --gpu "AMD EPYC, 2 threads" --gpu-file runs-machine.csv --runs runs.csv --out plan.csv
       trainlaw profile --plan plan.csv --out runs.csv
-      trainlaw suggest --simulate
-      trainlaw suggest --simulate --seeds 200 --cluster tcp://node1:8786
     """
-    from trainlaw.app.suggest.jobs import SuggestOptions, run_replay, run_suggest
-    from trainlaw.app.suggest.replay import ReplaySettings
+    from trainlaw.app.suggest.jobs import SuggestOptions, run_suggest
     from trainlaw.app.terminal.progress import shown_steps
     from trainlaw.formulas import InputError
     from trainlaw.formulas.files.text_files import write_text_atomically
 
     if out is not None and out.exists():
         raise InputError(f"{out} exists; choose another name for --out")
-    if cluster and not simulate:
-        raise InputError("--cluster goes with --simulate: a suggestion alone takes seconds")
-    if simulate:
-        if pool or gpu or front or runs or cnns:
-            raise InputError("--simulate uses built-in runs: omit --pool, --gpu, --cnn, --front, --runs")
-        with shown_steps() as on_step:
-            replay = ReplaySettings(seeds=seeds, held_out=held_out, start=start)
-            text, csv = run_replay(source, replay, on_step, cluster)
-    else:
-        options = SuggestOptions(
-            number=number, pool=pool, gpus=tuple(gpu or ()), cnns=cnns, batch=batch, input_px=input_px,
-            precision=precision, front=front, runs=runs, gpu_file=gpu_file, cnn_files=tuple(cnn_file or ()),
-            repeats=repeats, seed=seed,
-        )  # fmt: skip
-        with shown_steps() as on_step:
-            text, csv = run_suggest(options, on_step)
+    options = SuggestOptions(
+        number=number, pool=pool, gpus=tuple(gpu or ()), cnns=cnns, batch=batch, input_px=input_px,
+        precision=precision, front=front, runs=runs, gpu_file=gpu_file, cnn_files=tuple(cnn_file or ()),
+        repeats=repeats, seed=seed, trust=trust,
+    )  # fmt: skip
+    with shown_steps() as on_step:
+        text, csv = run_suggest(options, on_step)
     print(text)
     if out is not None:
         write_text_atomically(out, csv)
-        print(f"\n{out} written" + ("" if simulate else f"; next: trainlaw profile --plan {out}"))
+        print(f"\n{out} written; next: trainlaw profile --plan {out}")

@@ -18,6 +18,8 @@ PROGRAMS: Mapping[str, str] = {
     ".c": "trainlaw.formulas.printers:print_c_function",
     ".R": "trainlaw.formulas.printers:print_r",
     ".jl": "trainlaw.formulas.printers:print_julia",
+    ".torch.py": "trainlaw.formulas.printers:print_torch_function",
+    ".jax.py": "trainlaw.formulas.printers:print_jax_function",
     ".sql": "trainlaw.formulas.printers:print_sql",
     ".tex": "trainlaw.formulas.printers:print_latex",
     ".onnx": "trainlaw.formulas.printers:print_onnx",

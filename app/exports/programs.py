@@ -23,13 +23,9 @@ from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.measurements.runs import LAYOUTS
 from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.algebra.text import number_text
-from trainlaw.formulas.printers.c_function import C
-from trainlaw.formulas.printers.javascript import JAVASCRIPT
-from trainlaw.formulas.printers.julia import JULIA
 from trainlaw.formulas.printers.language import Language
 from trainlaw.formulas.printers.naming import identifiers, inert
-from trainlaw.formulas.printers.python_function import PYTHON
-from trainlaw.formulas.printers.r_function import R
+from trainlaw.formulas.printers.programming import JAVASCRIPT, JULIA, PYTHON, C, R
 from trainlaw.formulas.printers.steps import named_steps
 from trainlaw.validate.held_out_errors import LEVEL
 

@@ -152,6 +152,14 @@ def contribution_folder(runs: RunTable, source: str, parent: Path) -> Path:
 LICENCES = ("CC0-1.0", "CC-BY-4.0", "MIT", "BSD-3-Clause", "Apache-2.0")
 
 
+def contributed_runs(file: Path, gpu_file: Path | None) -> tuple[RunTable, pd.DataFrame, Path | None]:
+    """Return the runs in a file, all of its columns, and the file of its devices; as `write_contribution`."""
+    machine_file = file.with_name(f"{file.stem}-machine.csv")
+    devices = gpu_file or (machine_file if machine_file.is_file() else None)
+    whole = read_table_file(file)
+    return read_runs(file, None, devices, ignored=map(str, whole.columns)), whole, devices
+
+
 def write_contribution(
     file: Path, to: Path, source: str, licence: str, gpu_file: Path | None = None
 ) -> tuple[Path, Contribution]:
@@ -163,12 +171,9 @@ def write_contribution(
     """
     if licence not in LICENCES:
         raise InputError(f"--licence: expected one of {', '.join(LICENCES)}, got {licence!r}")
-    machine_file = file.with_name(f"{file.stem}-machine.csv")
-    devices = gpu_file or (machine_file if machine_file.is_file() else None)
+    runs, whole, devices = contributed_runs(file, gpu_file)
     shipped = [load(name, RunTable) for name, dataset in DATASETS.items() if dataset.kind == "runs"]
     known = frozenset(text for table in shipped for text in table.frame["source"])
-    whole = read_table_file(file)
-    runs = read_runs(file, None, devices, ignored=map(str, whole.columns))
     made = contribution(runs, whole, check_source(source, known), licence)
     folder = contribution_folder(made.runs, source, to)
     if folder.exists():

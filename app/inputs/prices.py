@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from math import isfinite, isnan, nan
+from functools import cache
+from math import inf, isfinite, isnan, nan
 from pathlib import Path
 
 from trainlaw.app.inputs.resolve import known_gpus
@@ -16,7 +17,10 @@ from trainlaw.formulas.files.text_files import csv_text, read_csv
 
 EXAMPLE = "example"  # names the prices of the shipped instances
 TEMPLATE = "template"  # asks for a file to fill in
-MOST_USD = 25.0  # twice the dearest GPU of a cloud; more is in cents, or the price of the GPU
+# Twice the dearest GPU of a cloud, a fifth of the cheapest: others are in cents, of a month, or of the GPU.
+MOST_USD, LEAST_USD = 25.0, 0.01
+_MOST_OF_KNOWN = 10.0  # factor between a price and those of the same GPU in clouds
+_OTHER_TIME = re.compile(r".*\b(month|monat|year|jahr|day|tag|week|woche|min(ute)?|sec(ond)?|sekunde)s?\b.*")
 _ANY_NUMBER = 0  # of GPUs of a machine, where the file does not say
 _RENTED_SINGLY = "RunPod"  # a provider whose price per GPU does not depend on their number
 # What a column holds, by its heading; the first that fits.
@@ -93,13 +97,20 @@ def read_prices(path: Path, gpus: GpuCatalog | None = None) -> Prices:
     if not found["price"]:
         raise InputError(f"{path}: expected at least one price under the header")
     said = (places["price"], *places.values(), *(row[places["price"]] for row in rows))
-    currency = next(filter(None, map(_currency, said)), "")
+    currencies = dict.fromkeys(filter(None, map(_currency, said)))
+    if len(currencies) > 1:
+        raise InputError(f"{path}: expected prices in one currency, got {' and '.join(currencies)}")
+    currency = next(iter(currencies), "")
+    for key, spot in found["spot"].items():
+        if spot > found["price"].get(key, inf):
+            raise InputError(f"{path}: expected a spot price of {key[0]} below its price, got {spot:g}")
     unsaid = "" if currency else ", taken as USD"
     return Prices(
         currency or "USD", found["price"], f"{path}, {_span(dates)}{unsaid}", found["spot"], found["host"]
     )
 
 
+@cache
 def _example() -> Prices:
     """Return the least price of each GPU and number of GPUs among the shipped instances."""
     prices, dates = dict[_Key, float](), set[str]()
@@ -139,6 +150,8 @@ def _places(columns: Iterable[str], path: Path) -> dict[str, str]:
     for column in columns:
         plain = " ".join(column.lower().replace("_", " ").split())
         role = next((name for name, form in _HEADINGS.items() if form.fullmatch(plain)), "")
+        if role in ("price", "spot", "host") and _OTHER_TIME.fullmatch(plain):
+            raise InputError(f"{path}: expected prices per hour, got the column {shown(column)}")
         found.setdefault(role, []).append(column)
     found.pop("", None)
     for role, names in found.items():
@@ -171,13 +184,24 @@ def _add(
     for role, prices in found.items():
         if cells.get(role) or role == "price":
             price = _price(cells[role], places[role]) / (1 if role == "host" else share)
-            if price > MOST_USD and _currency(places[role]) in ("USD", "") and role != "host":
-                expected = f"{places[role]} in dollars for an hour of one GPU"
-                raise InputError(f"expected {expected}, got {shown(cells[role])}")
+            for name in names if role != "host" else ():
+                _check_price(price, name, places[role], cells[role])
             for name in names:
                 if (name, number) in prices and len(names) == 1:
                     raise InputError(f"expected one price of {name} per number of GPUs, got another one")
                 prices.setdefault((name, number), price)
+
+
+def _check_price(price: float, gpu: str, column: str, cell: str) -> None:
+    """Raise InputError for a price that is not of one GPU and an hour, by those of clouds."""
+    if _currency(f"{column} {cell}") not in ("USD", "EUR", "GBP", "CHF", ""):
+        return
+    known = [value for (name, _), value in _example().prices.items() if name == gpu]
+    least = max(LEAST_USD, min(known, default=0.0) / _MOST_OF_KNOWN)
+    most = min(MOST_USD, max(known, default=inf) * _MOST_OF_KNOWN)
+    if not least <= price <= most:
+        expected = f"{column} of one {gpu} for an hour: {least:.2g} to {most:.2g}"
+        raise InputError(f"expected {expected}, got {shown(cell)}")
 
 
 def _currency(heading: str) -> str:

@@ -5,7 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, islice
+from math import ceil
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -106,18 +108,22 @@ def requested_runs(request: RunRequest) -> RunTable:
         raise InputError("expected the name of a GPU after --gpu, got none; `trainlaw gpus list` prints them")
     chosen = request.selection.of(gpus) if gpu is None else named_gpus(texts, gpus)
     counts = named_cnn(cnn, request.pixels, request.n_classes, request.restore_batchnorm)
-    setup = on_instance(request.setup, names[0]) if len(names) == 1 else request.setup
-    return _runs_on(counts, chosen, request.batches, setup, gpus)
+    # Each instance has its own number of GPUs and links.
+    rented = [name for name in names if find_instance(name)]
+    own = {wanted_gpu(name, gpus).gpu: on_instance(request.setup, name) for name in rented}
+    return _runs_on(counts, chosen, request.batches, request.setup, gpus, own=own)
 
 
 def on_instance(setup: Setup, text: str) -> Setup:
     """Return a setup on the instance that a text names: its GPUs and links where none are given.
 
+    A forward pass stays on one GPU.
+
     >>> on_instance(DEFAULT_SETUP, "p4d.24xlarge").n_gpus
     8
     """
     found = find_instance(text)
-    if found is None or setup.allocation:
+    if found is None or setup.allocation or setup.timed_parts == "forward":
         return setup
     n_gpus = setup.n_gpus or found.gpus_per_node
     n_nodes = setup.n_nodes or -(-n_gpus // found.gpus_per_node)
@@ -150,15 +156,27 @@ def one_run(
 
 
 def _runs_on(
-    cnn: CnnCounts, gpus: Sequence[Gpu], batches: Iterable[int], setup: Setup, catalog: GpuCatalog
+    cnn: CnnCounts,
+    gpus: Sequence[Gpu],
+    batches: Iterable[int],
+    setup: Setup,
+    catalog: GpuCatalog,
+    *,
+    own: Mapping[str, Setup] = MappingProxyType({}),
 ) -> RunTable:
-    """Every batch on every GPU that can train so; catalog : known GPUs, to which changed ones are added."""
-    able, batches = [gpu for gpu in gpus if not impossible(gpu, setup)], tuple(batches)
+    """Every batch on every GPU that can train so; catalog : known GPUs, to which changed ones are added.
+
+    own : setups by GPU that replace `setup`.
+    """
+    able = [gpu for gpu in gpus if not impossible(gpu, own.get(gpu.gpu, setup))]
+    batches = tuple(batches)
     if len(able) * len(batches) > _MOST_RUNS:
         raise InputError(
             f"expected at most {_MOST_RUNS:,} configurations at once, got more: name fewer GPUs or batches"
         )
-    rows = [configured_row(cnn, gpu, batch, setup) for gpu in able or gpus for batch in batches]
+    rows = [
+        configured_row(cnn, gpu, batch, own.get(gpu.gpu, setup)) for gpu in able or gpus for batch in batches
+    ]
     return unmeasured_runs("configurations", rows, Facts(catalog.with_gpus(gpus), (cnn,)))
 
 
@@ -178,12 +196,15 @@ def configured_row(cnn: CnnCounts, gpu: Gpu, batch: int, setup: Setup) -> dict[s
 def impossible(gpu: Gpu, setup: Setup) -> str:
     """Return why a GPU cannot train so, as `impossible_setup`; "" where it can."""
     parts = gpus_of_nodes(setup.allocation) if setup.allocation else ()
-    n_gpus = max(parts, default=setup.n_gpus or 1)
+    n_gpus = setup.n_gpus or 1
     try:
-        n_nodes = 1 if parts else setup.n_nodes or usual_server(gpu.gpu).nodes_of(n_gpus)
+        n_nodes = len(parts) or setup.n_nodes or usual_server(gpu.gpu).nodes_of(n_gpus)
     except InputError as error:
         return str(error)
-    return impossible_setup(gpu, setup.precision, setup.link, n_gpus, n_nodes)
+    per_node = max(parts, default=ceil(n_gpus / n_nodes))
+    return impossible_setup(
+        gpu, setup.precision, setup.link, setup.fabric, per_node=per_node, n_nodes=n_nodes
+    )
 
 
 def runs_of_csv(
@@ -374,7 +395,7 @@ def _row_run(
         bucketed=_flag(row, "bucketed"),
         stack=row.get("stack") or None,
     )
-    return configured_row(cnn, named_gpus[gpu], batch, setup)
+    return configured_row(cnn, named_gpus[gpu], batch, on_instance(setup, gpu))
 
 
 def _stated(row: Mapping[str, str | None], column: str) -> str | None:

@@ -82,7 +82,7 @@ def calibrated_law(formula: Formula, runs: RunTable) -> CalibratedLaw:
     law = replace(
         law,
         ranges=_extended(law, rows),
-        errors=_narrower(formula.errors, len(runs), gpus, _own_spread(seconds, left_out)),
+        errors=_narrower(formula.errors, len(runs), gpus, _own_spread(seconds, left_out), after < before),
         provenance={**formula.provenance, CALIBRATED: known},
     )
     warnings = _warnings(all_runs, rows.predict(law) / seconds, gpus, precisions)
@@ -140,10 +140,13 @@ def _extended(formula: Formula, rows: FormulaRows) -> dict[str, tuple[float, flo
     return found
 
 
-def _narrower(errors: Mapping[str, Any], n_runs: int, gpus: tuple[str, ...], own: float) -> dict[str, Any]:
+def _narrower(
+    errors: Mapping[str, Any], n_runs: int, gpus: tuple[str, ...], own: float, helps: bool
+) -> dict[str, Any]:
     """Return the errors of the formula before, with intervals as narrow as the runs allow.
 
-    own : ln of the factor that the runs themselves need. One run, which cannot be left out, narrows nothing.
+    own : ln of the factor that the runs themselves need. helps : whether runs left out are predicted better
+    than before; otherwise, as with one run, which cannot be left out, nothing is narrowed.
     """
     if not errors:
         return {}
@@ -151,7 +154,7 @@ def _narrower(errors: Mapping[str, Any], n_runs: int, gpus: tuple[str, ...], own
     def narrowed(factor: float | None) -> float | None:
         return None if factor is None else round(float(np.exp(max(share * np.log(factor), own))), 6)
 
-    share = interval_share(n_runs) if n_runs > 1 else 1.0
+    share = interval_share(n_runs) if helps else 1.0
     number = "1 run" if n_runs == 1 else f"{n_runs} runs"
     protocol = f"{errors.get('protocol', '')}; before calibration with {number} on {gpus[0]}"
     found = {**errors, "protocol": protocol}

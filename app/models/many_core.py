@@ -115,7 +115,8 @@ def many_core_formula(model: str) -> Formula:
         "comes from the row by epochs; no error against measured times is claimed",
         "cases": [case for case in published_cases() if case["model"] == model],
     }  # fmt: skip
-    return Formula(expression, specs, _TARGET, grouped, {"threads": (1.0, 3840.0)}, facts, scope=CUSTOM)
+    ranges = {"threads": (1.0, 3840.0), "core_count": (float(CORES), float(CORES))}
+    return Formula(expression, specs, _TARGET, grouped, ranges, facts, scope=CUSTOM)
 
 
 def published_cases() -> list[dict[str, str | float]]:

@@ -94,8 +94,8 @@ class Part:
     def counted(self) -> Expression:
         """The term as one expression that is 0 where another side is larger; equal sides count half each."""
         whole = self.expression
-        for own, other, _ in self.against:
-            whole = Apply("mul", (whole, Apply("step", (Apply("sub", (own, other)),))))
+        for side, other, _ in self.against:
+            whole = Apply("mul", (whole, Apply("step", (Apply("sub", (side, other)),))))
         return whole
 
 
@@ -118,8 +118,8 @@ def _parts(
         if isinstance(term, Apply) and term.operator == "max":
             for place, side in enumerate(term.arguments):
                 numbered = enumerate(term.arguments)
-                own = tuple((side, other, number < place) for number, other in numbered if number != place)
-                found += _parts(side, with_unit, against + own)
+                lost = tuple((side, other, number < place) for number, other in numbered if number != place)
+                found += _parts(side, with_unit, against + lost)
         else:
             found += [Part(written, against) for written in _spread(term, with_unit)]
     return found
@@ -184,8 +184,8 @@ def part_values(
 
     for part in parts_of(formula):
         of_rows = value(part.expression)
-        for own, other, larger in part.against:
-            wins = value(own) > value(other) if larger else value(own) >= value(other)
+        for side, other, larger in part.against:
+            wins = value(side) > value(other) if larger else value(side) >= value(other)
             of_rows = np.where(wins, of_rows, 0.0)
         rows.append(of_rows if sums is None else sums.apply(of_rows))
     return np.array(rows)

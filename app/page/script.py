@@ -25,7 +25,7 @@ from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
 from trainlaw.formulas import Constant, Expression, Formula, InputError, variables
 from trainlaw.formulas.printers import print_javascript
-from trainlaw.formulas.printers.javascript import JAVASCRIPT
+from trainlaw.formulas.printers.programming import JAVASCRIPT
 from trainlaw.validate.held_out_errors import (
     BY_CNN,
     BY_GPU,

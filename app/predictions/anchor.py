@@ -10,6 +10,7 @@ from trainlaw.app.answers.said import evaluated
 from trainlaw.app.answers.table import NO_INTERVAL, WARNING, lines_of, within_reach
 from trainlaw.app.inputs.requests import one_run
 from trainlaw.app.models.builtin import MEASURED_PAIR_GPUS, any_pair_formula, pair_formula
+from trainlaw.app.models.doubts import time_doubt
 from trainlaw.app.models.scopes import check_scope
 from trainlaw.app.text.numbers import show_percent, show_seconds, show_seconds_range
 from trainlaw.app.text.tables import finite_json, fitted_lines
@@ -94,6 +95,7 @@ def predict_from_profile(request: ProfileRequest, gpus: GpuCatalog | None = None
     )
     known = workload.cnn is not None and workload.batch is not None
     formula, origin = _formula(anchor, target, known, request.formula)
+    _check_gpu(profile, anchor, request.file)
     step_s, step = _step(profile, request.anchor_s)
     columns = _columns(formula, profile, step_s, (anchor, target), workload, gpus=gpus)
     time_s = float(np.ravel(formula.predict(columns))[0])
@@ -110,8 +112,27 @@ def predict_from_profile(request: ProfileRequest, gpus: GpuCatalog | None = None
         high_s=time_s * factor if factor else None,
         formula=origin,
         error_percent=overall_error(formula, OURS, "mape_percent"),
-        warnings=(*_warnings(profile, step, formula), *_said(formula, columns, time_s)),
+        warnings=(
+            *_warnings(profile, step, formula),
+            *_time_doubt(workload, anchor, step_s, gpus),
+            *_said(formula, columns, time_s),
+        ),
     )
+
+
+def _check_gpu(profile: OperationProfile, anchor: str, file: Path) -> None:
+    """Raise InputError where the file states another GPU than that of the anchor."""
+    stated = profile.workload.get("gpu", anchor)
+    if stated != anchor:
+        raise InputError(f"{file} was measured on {stated}, got --anchor-gpu {anchor}")
+
+
+def _time_doubt(workload: Workload, anchor: str, step_s: float, gpus: GpuCatalog | None) -> tuple[str, ...]:
+    """Return what speaks against the time on the anchor, in s, as a text at most."""
+    if workload.cnn is None or workload.batch is None:
+        return ()
+    run = one_run(workload.cnn, anchor, workload.batch, workload.pixels, Setup("fp32"), gpus=gpus)
+    return time_doubt(run, step_s)
 
 
 def measured_gpu(text: str) -> str | None:

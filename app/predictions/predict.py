@@ -12,6 +12,7 @@ import pandas as pd
 from trainlaw.app.answers.facts import run_facts
 from trainlaw.app.answers.said import Answers, answered, row_columns
 from trainlaw.app.answers.table import NOTE, WARNING
+from trainlaw.app.models.doubts import is_training, time_doubt
 from trainlaw.app.models.multi_gpu import ALGORITHMS, exchange_seconds, scaled_runs
 from trainlaw.app.models.scopes import check_predictable, formula_rows
 from trainlaw.app.models.settings import HOST_LAUNCH
@@ -21,6 +22,7 @@ from trainlaw.datasets.cnns.catalog import keyed_cnn_counts
 from trainlaw.datasets.cnns.names import cnn_key
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.formulas import Formula, InputError, TrainlawError
+from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.held_out_errors import interval_of
 
 
@@ -165,12 +167,13 @@ def predict_runs(
     answers = run_answers(formula, runs, scaling, measured_s, training=training)
     values = answers.published()
     said = zip(answers.sentences(NOTE), answers.sentences(WARNING), strict=True)
+    doubt = () if measured_s is None else time_doubt(runs, measured_s)
     return [
         Prediction(
             **{name: _DESCRIBED[name](value) for name, value in zip(_DESCRIBED, described, strict=True)},
             values={name: column[row] for name, column in values.items()},
             notes=notes,
-            warnings=warnings,
+            warnings=(*doubt, *warnings),
             _answers=answers,
             _row=row,
         )
@@ -221,6 +224,7 @@ def run_answers(
     others : further quantities of the table of answers, such as prices, (n_runs,) each.
     """
     check_predictable(formula)
+    _check_fits(formula, runs, measured_s)
     if measured_s is None:
         rows, spoken = formula_rows(formula, runs), formula
         single, columns = rows.predict(formula), row_columns(formula, rows)
@@ -241,6 +245,20 @@ def run_answers(
     if training is not None:
         columns |= training.columns(runs)
     return answered(spoken, runs, {**columns, **(others or {})})
+
+
+def _check_fits(formula: Formula, runs: RunTable, measured_s: float | None) -> None:
+    """Raise InputError for runs whose time the formula, or one measured time, is not."""
+    frame = runs.frame
+    if formula.scope == FORWARD and (frame["n_gpus"] > 1).any():
+        raise InputError("expected a forward pass on one GPU, got several: each has its own")
+    if formula.scope != FORWARD and not is_training(runs).all():
+        raise InputError(
+            "expected training iterations, got a forward pass: leave out --formula, or name one of forward "
+            "passes; in a file of configurations leave out timed_parts"
+        )
+    if measured_s is not None and len(runs) > 1:
+        raise InputError(f"--single-gpu-seconds is the time of one configuration, got {len(runs)}")
 
 
 def fastest_first(predictions: Iterable[Prediction]) -> list[Prediction]:

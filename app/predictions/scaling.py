@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from trainlaw.app.answers.table import WARNING
 from trainlaw.app.inputs.requests import DEFAULT_SETUP, configured_row
 from trainlaw.app.inputs.resolve import known_gpus
 from trainlaw.app.models.multi_gpu import (
@@ -13,6 +14,7 @@ from trainlaw.app.models.multi_gpu import (
     scaled_seconds,
 )
 from trainlaw.app.models.scopes import check_predictable, check_scope, formula_rows, handling
+from trainlaw.app.predictions.predict import run_answers
 from trainlaw.datasets import FEATURES, CnnCounts, Gpu, GpuCatalog, RunTable
 from trainlaw.datasets.features.feature import written_out
 from trainlaw.datasets.hardware.servers import usual_server
@@ -48,6 +50,7 @@ class ScalingPoint:
     speed_up: float
     link: str
     network: str
+    warnings: tuple[str, ...] = ()
 
     @property
     def efficiency(self) -> float:
@@ -122,6 +125,7 @@ def scaling_curve(
     seconds = multi_gpu_seconds(computing, exchange)
     numbers = zip(seconds, computing, exchange - latency, latency, strict=True)
     ways = runs.frame[["link", "network"]].itertuples(index=False, name=None)
+    warnings = run_answers(formula, runs, scaling).sentences(WARNING)
     return tuple(
         ScalingPoint(
             n_gpus=n_gpus,
@@ -134,9 +138,10 @@ def scaling_curve(
             speed_up=n_gpus * float(seconds[0] / time_s),
             link=str(link),
             network=str(fabric),
+            warnings=said,
         )
-        for (n_gpus, n_nodes), (time_s, computing_s, transfer_s, latency_s), (link, fabric) in zip(
-            counts, numbers, ways, strict=True
+        for (n_gpus, n_nodes), (time_s, computing_s, transfer_s, latency_s), (link, fabric), said in zip(
+            counts, numbers, ways, warnings, strict=True
         )
     )
 

@@ -4,13 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from trainlaw.app.answers.table import WARNING
+from trainlaw.app.inputs.requests import configured_row
 from trainlaw.app.models.builtin import LAYER_FORMULA
 from trainlaw.app.models.scopes import check_scope
-from trainlaw.datasets import CnnCounts, Gpu
+from trainlaw.app.predictions.predict import run_answers
+from trainlaw.datasets import CnnCounts, Gpu, built_in_gpus
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.scheduling import Schedule, Tasks, list_schedule
 from trainlaw.datasets.features.cnn_layer_features import device_shares
 from trainlaw.datasets.measurements.formula_rows import layer_columns
+from trainlaw.datasets.measurements.runs import Setup, unmeasured_runs
+from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import Formula, InputError, load_formula
 from trainlaw.formulas.errors import check_name
 from trainlaw.formulas.scopes import LAYER
@@ -52,6 +57,7 @@ class StreamPlan:
     phase: str
     layers: tuple[LayerTask, ...]
     schedules: tuple[Schedule, ...]
+    warnings: tuple[str, ...] = ()
 
     @property
     def chosen(self) -> Schedule:
@@ -92,7 +98,10 @@ def plan_streams(
     check_scope(formula, LAYER, advice="`trainlaw study --of layers` finds one")
     layers, tasks = layer_tasks(cnn.graph, gpu, batch, phase, formula)
     schedules = tuple(list_schedule(tasks, count, event_s) for count in range(1, streams + 1))
-    return StreamPlan(cnn.cnn, gpu.gpu, batch, phase, layers, schedules)
+    row = configured_row(cnn, gpu, batch, Setup("fp32"))
+    run = unmeasured_runs("schedule", [row], Facts(built_in_gpus().with_gpu(gpu), (cnn,)))
+    (warnings,) = run_answers(formula, run).sentences(WARNING)
+    return StreamPlan(cnn.cnn, gpu.gpu, batch, phase, layers, schedules, warnings)
 
 
 def layer_tasks(

@@ -309,7 +309,7 @@ def claims(formula: Formula) -> tuple[Claim, ...]:
     """
     expression = plain_expression(formula)
     box = {spec.name: formula.ranges[spec.name] for spec in formula.used_features}
-    sign = prove_sign(expression, box, max_boxes=_MAX_BOXES, simplify_calls=0)
+    sign = prove_sign(expression, box, max_boxes=_MAX_BOXES)
     found = [Claim("the time is never negative", sign)]
     for spec in formula.used_features:
         found += _trend(expression, spec.name, box)
@@ -327,7 +327,7 @@ def _trend(expression: Expression, name: str, box: dict[str, tuple[float, float]
 def _monotone(
     expression: Expression, name: str, box: dict[str, tuple[float, float]], direction: int
 ) -> Proof:
-    return prove_monotone(expression, name, box, direction, max_boxes=_MAX_BOXES, simplify_calls=0)
+    return prove_monotone(expression, name, box, direction, max_boxes=_MAX_BOXES)
 
 
 def property_table(formula: Formula) -> Table:

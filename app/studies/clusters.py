@@ -13,8 +13,9 @@ from contextlib import contextmanager, suppress
 from ctypes import c_bool, c_longlong
 from functools import cache
 from importlib.metadata import version
+from itertools import count
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import Any, TypedDict, TypeVar, cast
 from warnings import catch_warnings, filterwarnings
 
@@ -120,22 +121,33 @@ class ClusterExecutor(Executor):
         """Keep the client."""
         self._client = client
         self._sent: dict[int, tuple[object, Any]] = {}
+        self._lock = Lock()
         self._running: set[Future[Any]] = set()
 
     def submit(self, function: Callable[..., Outcome], /, *arguments: Any, **named: Any) -> "Future[Outcome]":
         """Return the future result of `function(*arguments, **named)` on one of the workers."""
         ours: Future[Outcome] = Future()
-        sent = [self._once(argument) for argument in arguments]
-        theirs = self._client.submit(with_versions, own_versions(), function, *sent, pure=False, **named)
-        self._running.add(ours)
+        tries = count()
+        latest: list[Any] = []
+
+        def send() -> None:
+            sent = [self._once(argument) for argument in arguments]
+            theirs = self._client.submit(with_versions, own_versions(), function, *sent, pure=False, **named)
+            latest[:] = [theirs]
+            theirs.add_done_callback(finished)
+
+        def finished(theirs: Any) -> None:
+            lost = self._forgotten(theirs) and not ours.cancelled() and next(tries) < _DEATHS_ALLOWED
+            send() if lost else _pass_on(theirs, ours)
 
         def ended(future: "Future[Outcome]") -> None:
             self._running.discard(future)
             if future.cancelled():
-                theirs.cancel()
+                latest[0].cancel()
 
+        send()
+        self._running.add(ours)
         ours.add_done_callback(ended)
-        theirs.add_done_callback(lambda done: _pass_on(done, ours))
         return ours
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -147,14 +159,29 @@ class ClusterExecutor(Executor):
     def _once(self, argument: object) -> object:
         if not isinstance(argument, FoldTable | pd.DataFrame | np.ndarray):
             return argument
-        if id(argument) not in self._sent:
-            # A task, not scattered data: it is done again where the only worker that held its result died.
-            with catch_warnings():
-                filterwarnings("ignore", "Sending large graph", UserWarning)
-                sent = self._client.submit(itself, argument, pure=False)
-            # The argument is kept, so that no other gets its id.
-            self._sent[id(argument)] = (argument, sent)
-        return self._sent[id(argument)][1]
+        with self._lock:
+            if id(argument) not in self._sent:
+                # A task, not scattered data: it is done again where the only worker that had it died.
+                with catch_warnings():
+                    filterwarnings("ignore", "Sending large graph", UserWarning)
+                    sent = self._client.submit(itself, argument, pure=False)
+                # The argument is kept, so that no other gets its id.
+                self._sent[id(argument)] = (argument, sent)
+            return self._sent[id(argument)][1]
+
+    def _forgotten(self, theirs: Any) -> bool:
+        """Return whether a task failed for what it shares with others, which is then sent again.
+
+        Each death of a worker that was to copy a table counts against the table, over the whole study and
+        whatever ended the worker: in a long one, dask gives the table up.
+        """
+        if theirs.status != "error":
+            return False
+        given_up = getattr(theirs.exception(), "task", None)
+        with self._lock:
+            self._sent = {place: pair for place, pair in self._sent.items() if pair[1].key != given_up}
+        # Of several tasks that share it, the first one has removed it.
+        return str(given_up).startswith(f"{itself.__name__}-")
 
 
 @cache

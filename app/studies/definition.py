@@ -11,13 +11,14 @@ from typing import Any
 
 import tomli_w
 from trainlaw.app.models.doubts import check_parts, trusted
-from trainlaw.app.studies.kinds import GPU_FOLDS, OWN_LIST, RUNS, STUDY_KINDS, StudyKind
+from trainlaw.app.studies.kinds import CNN_FOLDS, GPU_FOLDS, OWN_LIST, RUNS, STUDY_KINDS, StudyKind
 from trainlaw.datasets import DATASETS, RunTable
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.files.text_files import file_sha256, read_toml
 from trainlaw.formulas.scopes import FORWARD, RUN
+from trainlaw.validate.held_out_errors import BY_CNN, BY_GPU
 
 EVALUATIONS = 50_000  # per search, about 20 seconds on one core for the built-in table
 BASELINES = ("null_compute", "roofline", "nnls_path", "cf9", "hand_form", "constant")
@@ -34,6 +35,8 @@ _SPLIT_ALIASES = {
 }
 #: Libraries whose versions the result may depend on.
 LIBRARIES = ("numpy", "pandas", "numba", "deap", "sympy")
+# Splits that hold out architectures, or families of them; all others hold out GPU groups.
+_SPLITS_OF_CNNS = (CNN_FOLDS, "cnn", "cnn-family")
 _PATHS = ("table", "held_out", "rates", "gpu_file", "cnn_file")
 _LIMITS = {
     "seed": (0, 2**32 - 1),
@@ -74,6 +77,11 @@ class StudyDefinition:
     rates: str = ""
     gpu_file: str = ""
     cnn_file: tuple[str, ...] = ()
+
+    @property
+    def unit(self) -> str:
+        """The label column of the groups that the split holds out whole, for intervals."""
+        return BY_CNN if self.split in _SPLITS_OF_CNNS else BY_GPU
 
 
 def definition_of(values: Mapping[str, object], where: str) -> StudyDefinition:

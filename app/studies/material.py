@@ -7,11 +7,8 @@ from typing import Any
 
 from trainlaw.app.studies.definition import StudyDefinition
 from trainlaw.app.studies.kinds import STUDY_KINDS, StudyKind, StudyRows
-from trainlaw.app.studies.splits import (
-    defined_splits,
-    evaluated_splits,
-    platforms_of,
-)
+from trainlaw.app.studies.splits import platforms_of, study_splits
+from trainlaw.datasets import RunTable, built_in_gpus
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.validate import (
     EstimatorFactory,
@@ -19,6 +16,7 @@ from trainlaw.validate import (
     Split,
     read_rates,
 )
+from trainlaw.validate.measured_rates import check_rates
 
 
 @dataclass(frozen=True)
@@ -38,12 +36,11 @@ class Material:
 def material_of(table: MeasuredTable, definition: StudyDefinition, kind: StudyKind[Any]) -> Material:
     """Return what a study of `table` works on; InputError where it cannot be split as defined."""
     rows = kind.rows(table)
-    splits = evaluated_splits(
-        defined_splits(definition, rows.labels, table.name), rows.evaluated, rows.labels
-    )
+    splits = study_splits(definition, rows, table.name)
     for label in definition.by:
         platforms_of(rows.labels, label)
     rates = read_rates(Path(definition.rates)) if definition.rates else ()
+    check_rates(rates, table.facts.gpus if isinstance(table, RunTable) else built_in_gpus())
     present, absent = kind.available_baselines(definition.against)
     return Material(definition, kind, table, rows, splits, present, absent, rates)
 

@@ -91,6 +91,4 @@ class ScalingSearch(BracketSearch):
             choice="one_standard_error",
         )
         search = evolved(feature_specs(SCALING_TERMS), TARGET, settings, MULTI_GPU)
-        search.fit(X[list(SCALING_TERMS)], y, groups)
-        self.search_, self.formula_, self.front_ = search, search.formula_, search.front_
-        return self
+        return self.keep(search.fit(X[list(SCALING_TERMS)], y, groups))

@@ -108,25 +108,57 @@ class Evolution(Estimator, Protocol):
     front_: ParetoFront
 
 
-class LayerSearch:
+class FormulaSearch(ABC):
+    """An estimator that searches with some settings; `fit` of a subclass sets `formula_` and `front_`.
+
+    settings : of the search.
+    """
+
+    formula_: Formula
+    front_: ParetoFront
+
+    def __init__(self, settings: SearchSettings) -> None:
+        """Keep the settings."""
+        self.settings = settings
+
+    @abstractmethod
+    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
+        """Search; X : features, (n_rows, k). y, seconds, and groups : (n_rows,)."""
+
+    def keep(self, search: FormulaRegressor) -> Self:
+        """Take the result of a search, and the search itself as `search_`."""
+        self.search_, self.formula_, self.front_ = search, search.formula_, search.front_
+        return self
+
+    def predict(self, X: pd.DataFrame) -> np.ndarray:
+        """Return seconds, shape (n_rows,)."""
+        return predicted_seconds(self.formula_, X)
+
+
+def with_settings(
+    search: type[FormulaSearch],
+) -> Callable[[object, SearchSettings], Callable[[], FormulaSearch]]:
+    """Return the `search` of a kind of study whose estimator needs nothing but its settings."""
+    return lambda rows, settings: partial(search, settings)
+
+
+class LayerSearch(FormulaSearch):
     """Evolves a formula of one layer from times of whole runs: each is the sum over its layers.
 
-    cnn_layers : the layers of the CNNs, found by the counts of each. After `fit`: `formula_`, `front_`.
+    cnn_layers : the layers of the CNNs, found by the counts of each.
     """
 
     def __init__(self, cnn_layers: CnnLayers, features: Sequence[str], settings: SearchSettings) -> None:
         """Keep what the search is made of; features : names among `CNN_LAYER_FEATURES`."""
+        super().__init__(settings)
         self.cnn_layers = cnn_layers
         self.features = tuple(features)
-        self.settings = settings
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Search; X : all features of runs, (n_runs, k). y, seconds, and groups : (n_runs,)."""
         rows = self.cnn_layers.rows(X, self.features)
         search = evolved(feature_specs(self.features, CNN_LAYER_FEATURES), TARGET, self.settings, LAYER)
-        search.fit(pd.DataFrame(rows.columns), y, groups, sums=rows.sums)
-        self.search_, self.formula_, self.front_ = search, search.formula_, search.front_
-        return self
+        return self.keep(search.fit(pd.DataFrame(rows.columns), y, groups, sums=rows.sums))
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_runs,); nan for a CNN whose layers are not known."""
@@ -212,33 +244,20 @@ def search_pool(workers: int) -> Iterator[TaskPool]:
                 pool.shutdown(wait=False)
 
 
-class BracketSearch(ABC):
-    """A search whose formulas fill brackets, as an estimator; what it searches is the `fit` of a subclass.
-
-    settings : of the search. After `fit`: `formula_`, `front_`.
-    """
+class BracketSearch(FormulaSearch):
+    """A search whose formulas fill brackets."""
 
     usual_brackets: ClassVar[tuple[Bracket, ...]]
-    formula_: Formula
-    front_: ParetoFront
 
     def __init__(self, settings: SearchSettings, brackets: Sequence[Bracket] | None = None) -> None:
         """Keep the settings; brackets : what the holes may hold, None for those of the class."""
-        self.settings = settings
+        super().__init__(settings)
         self.brackets = self.usual_brackets if brackets is None else tuple(brackets)
-
-    @abstractmethod
-    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
-        """Search; X : features of runs, (n_runs, k). y, seconds, and groups : (n_runs,)."""
 
     def population_of(self, usual: int) -> int:
         """Return the formulas of a generation: `usual`, or all of them where none is to be selected."""
-        own = self.settings
-        return own.population if own.population == own.evaluations else usual
-
-    def predict(self, X: pd.DataFrame) -> np.ndarray:
-        """Return seconds, shape (n_runs,)."""
-        return predicted_seconds(self.formula_, X)
+        settings = self.settings
+        return settings.population if settings.population == settings.evaluations else usual
 
 
 def without_selection(settings: SearchSettings) -> SearchSettings:
@@ -256,7 +275,7 @@ def fitted_only(search: type[BracketSearch], settings: SearchSettings) -> Callab
         replace(
             bracket,
             terms=tuple(term for term in bracket.terms if term[0] in bracket.required),
-            factors=tuple(own for own in bracket.factors if own.feature in bracket.required),
+            factors=tuple(factor for factor in bracket.factors if factor.feature in bracket.required),
         )
         for bracket in search.usual_brackets
     ]

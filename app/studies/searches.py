@@ -20,11 +20,7 @@ from trainlaw.app.studies.search import (
     searched_on_all_rows,
     without_selection,
 )
-from trainlaw.app.studies.splits import (
-    defined_splits,
-    evaluated_splits,
-    held_out_unit,
-)
+from trainlaw.app.studies.splits import study_splits
 from trainlaw.app.studies.terms_found import TermShares
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import (
@@ -153,14 +149,12 @@ def _other_seeds(definition: StudyDefinition) -> range:
 def _generation_splits(material: Material) -> tuple[Split, ...]:
     """The splits that hold out generations whole, for the interval of a GPU of a new one; none if too few."""
     labels, kind = material.rows.labels, material.kind
-    if not kind.has_levels or held_out_unit(material.definition) != BY_GPU or "layout" not in labels:
+    if not kind.has_levels or material.definition.unit != BY_GPU or "layout" not in labels:
         return ()
     if labels["generation"].nunique() < _LEAST_GENERATIONS:
         return ()
     wanted = replace(material.definition, split="generation", held_out="")
-    return evaluated_splits(
-        defined_splits(wanted, labels, material.table.name), material.rows.evaluated, labels
-    )
+    return study_splits(wanted, material.rows, material.table.name)
 
 
 def _on_all_rows(material: Material, seed: int, pool: TaskPool, journal: Journal) -> _WholeSearch:

@@ -167,15 +167,15 @@ class SkeletonSearch(BracketSearch):
         )
         rows, names = rows_drawn(groups), names_of(self.usual_brackets, self.floors)
         search = evolved(feature_specs(names), self.target, settings, self.scope)
-        search.fit(
-            X[list(names)].iloc[rows],
-            y[rows],
-            groups[rows],
-            sample_weight=class_weights(X.iloc[rows]),
-            further_groups=[] if divisions is None else _dividing(divisions.iloc[rows]),
+        return self.keep(
+            search.fit(
+                X[list(names)].iloc[rows],
+                y[rows],
+                groups[rows],
+                sample_weight=class_weights(X.iloc[rows]),
+                further_groups=[] if divisions is None else _dividing(divisions.iloc[rows]),
+            )
         )
-        self.search_, self.formula_, self.front_ = search, search.formula_, search.front_
-        return self
 
 
 def _dividing(divisions: pd.DataFrame) -> list[np.ndarray]:

@@ -24,10 +24,15 @@ from trainlaw.validate import (
     pairs_of_folds,
     splits_by_name,
 )
-from trainlaw.validate.held_out_errors import OURS
+from trainlaw.validate.held_out_errors import BY_CNN, BY_GPU, OURS
 from trainlaw.validate.journal import Journal
 
 SEARCHED_PER_PLATFORM = f"{OURS}, searched per platform"
+
+
+def study_splits(definition: StudyDefinition, rows: StudyRows, name: str) -> tuple[Split, ...]:
+    """Return what the definition holds out of the evaluated rows of a study; raises as `defined_splits`."""
+    return evaluated_splits(defined_splits(definition, rows.labels, name), rows.evaluated, rows.labels)
 
 
 def defined_splits(definition: StudyDefinition, labels: pd.DataFrame, name: str) -> tuple[Split, ...]:
@@ -35,18 +40,17 @@ def defined_splits(definition: StudyDefinition, labels: pd.DataFrame, name: str)
 
     InputError where there is nothing to hold out, UnknownNameError for an unknown label in the list.
     """
-    unit = held_out_unit(definition)
-    groups, what = labels[unit].nunique(), "GPU" if unit == "gpu_group" else "CNN"
+    groups, what = labels[definition.unit].nunique(), "GPU" if definition.unit == BY_GPU else "CNN"
     if groups < 2:
         advice = "; on one GPU hold out CNNs: --split cnn" if what == "GPU" else ""
         raise InputError(
             f"{name}: expected runs on at least two kinds of {what}, to hold one out; got {groups}{advice}"
         )
     if definition.split in (GPU_FOLDS, CNN_FOLDS):
-        keys = labels["gpu_group" if definition.split == GPU_FOLDS else "cnn_base"]
+        keys = labels[definition.unit]
         return grouped_k_fold(keys, min(definition.folds, keys.nunique()), definition.seed)
     if definition.split == BOTH_FOLDS:
-        return pairs_of_folds(labels["gpu_group"], labels["cnn_base"], definition.folds, definition.seed)
+        return pairs_of_folds(labels[BY_GPU], labels[BY_CNN], definition.folds, definition.seed)
     if definition.split == OWN_LIST:
         return _listed(Path(definition.held_out), labels)
     return splits_by_name(definition.split, labels)
@@ -86,13 +90,6 @@ def _listed(path: Path, labels: pd.DataFrame) -> tuple[Split, ...]:
         if not isinstance(keys, list) or not keys or not all(isinstance(key, str) for key in keys):
             raise InputError(f"{path}: held_out, {name}: expected a list of texts that is not empty")
     return listed_splits(labels[label].to_numpy(dtype=str), lists)
-
-
-def held_out_unit(definition: StudyDefinition) -> str:
-    """Return the label column of the groups that a split holds out whole, for intervals."""
-    return {CNN_FOLDS: "cnn_base", "cnn": "cnn_base", "cnn-family": "cnn_base"}.get(
-        definition.split, "gpu_group"
-    )
 
 
 def platforms_of(labels: pd.DataFrame, by: str) -> np.ndarray:

@@ -21,10 +21,7 @@ from trainlaw.app.studies.material import Material, material_of, searchable
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.studies.search import RESAMPLES
 from trainlaw.app.studies.searches import OnFit, OnStart, Searched, estimator_of, search
-from trainlaw.app.studies.splits import (
-    held_out_unit,
-    platform_matrices,
-)
+from trainlaw.app.studies.splits import platform_matrices
 from trainlaw.app.studies.story import calibration_advice, verdict_lines
 from trainlaw.app.studies.terms_found import TermShares, chosen_again, term_returns
 from trainlaw.datasets import DATASETS
@@ -139,7 +136,7 @@ def study_table(
     workers : processes at the same time. on_start : called once with the workers' signals and the number of
     formulas to be tried. on_fit : called after each fit of a fold. journal : where results are kept as they
     come, and from where those of an earlier run are taken; None for memory only. cluster : where the tasks
-    run instead of in own processes, as for `task_pool`; the result is the same.
+    run instead of in processes of this machine, as for `task_pool`; the result is the same.
     After an interruption the outcome is smaller and lists what is missing.
     If the rows lack required features, the fallback kind is used, and the outcome's definition names it.
     Raises InputError where the table has fewer than two GPU groups, or cannot be split as defined.
@@ -235,7 +232,7 @@ def _levels(result: StudyResult, material: Material) -> tuple[LevelError, ...]:
     """The error by what is known of the target GPU: of one held out, or of CNNs held out on a known one."""
     if not len(result.predictions) or not material.kind.has_levels:
         return ()
-    if held_out_unit(material.definition) == BY_GPU:
+    if material.definition.unit == BY_GPU:
         return calibration_levels(result, OURS, material.rows.X, rates=material.rates)
     return known_gpu_levels(result, OURS, material.rows.X)
 
@@ -323,7 +320,7 @@ def _outcome(found: _Found, material: Material, place: Place, journal: Journal |
     errors = errors_json(
         found.result,
         _protocol(found, material),
-        held_out_unit(definition),
+        definition.unit,
         found.levels,
         _whole(found.new_generations),
     )
@@ -394,8 +391,8 @@ def _verdict(delivered: Formula, found: _Found, material: Material) -> tuple[str
     """What is to be read first; on a study of a given formula no advice to calibrate."""
     is_evolved = found.front is not None
     lines = verdict_lines(delivered, found.result, is_evolved)
-    own = overall_error(delivered, OURS, "mape_percent") if found.result.predictions.size else None
-    advice = calibration_advice(material.table, material.definition, own) if is_evolved else ""
+    our_percent = overall_error(delivered, OURS, "mape_percent") if found.result.predictions.size else None
+    advice = calibration_advice(material.table, material.definition, our_percent) if is_evolved else ""
     return (*lines, advice) if advice else lines
 
 

@@ -41,8 +41,8 @@ class TermShares(NamedTuple):
         amounts: dict[frozenset[str], float] = {}
         for formula, share in chosen:
             kinds, with_unit = kinds_of(formula), _amounts(formula)
-            for found, own in ((terms, kinds), (amounts, {kind & with_unit for kind in kinds})):
-                for kind in own:
+            for found, of_formula in ((terms, kinds), (amounts, {kind & with_unit for kind in kinds})):
+                for kind in of_formula:
                     found[kind] = found.get(kind, 0.0) + share
         return cls(terms, amounts)
 
@@ -112,8 +112,8 @@ def term_returns(
 
 def further_terms(formula: Formula, others: Iterable[Formula]) -> dict[tuple[str, ...], int]:
     """Return the terms that `formula` lacks, as their features, and how many of the `others` have each."""
-    own, counts = kinds_of(formula), dict[tuple[str, ...], int]()
+    present, counts = kinds_of(formula), dict[tuple[str, ...], int]()
     for other in others:
-        for kind in sorted(kinds_of(other) - own, key=sorted):
+        for kind in sorted(kinds_of(other) - present, key=sorted):
             counts[tuple(sorted(kind))] = counts.get(tuple(sorted(kind)), 0) + 1
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

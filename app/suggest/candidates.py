@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.tables import find_table
 from trainlaw.app.inputs.used_formula import ONE_GPU, used_formulas
+from trainlaw.app.models.doubts import trusted
 from trainlaw.app.models.scopes import check_scope, feature_specs_for, handling
 from trainlaw.app.models.user_formula import find_formula
 from trainlaw.app.studies.definition import definition_of, read_definition
@@ -50,18 +51,22 @@ def find_front(
     runs: str | None = None,
     gpu_file: Path | None = None,
     cnn_files: Iterable[Path] | None = None,
+    *,
+    trust: bool = False,
 ) -> StudiedFront:
     """Return the front of a run folder or a formula.json: the given one, that in use, or built in.
 
     runs : a built-in table or a file of runs in place of those of the study. gpu_file, cnn_files : GPUs and
-    CNNs for that file. InputError for a formula without runs on one GPU, or whose runs are not known.
+    CNNs for that file. trust : take its times as they are. InputError for a formula without runs on one GPU,
+    or whose runs are not known.
     """
     chosen, origin = find_formula(given, folder)
     check_scope(chosen, RUN, LAYER, MULTI_GPU_RUN, origin=origin)
     place = _run_folder(given, folder)
     others = _near_best(place / "front.csv", chosen) if place else ()
     if runs is not None:
-        return StudiedFront(chosen, others, find_table(runs, gpu_file, cnn_files), origin)
+        table = trusted(find_table(runs, gpu_file, cnn_files), trust or runs in DATASETS)
+        return StudiedFront(chosen, others, table, origin)
     return StudiedFront(chosen, others, _runs_of_study(place, chosen, origin), origin)
 
 

@@ -1,30 +1,26 @@
-"""`trainlaw suggest` with its options: a pool of configurations, then a suggestion or a replay, as text."""
+"""`trainlaw suggest` with its options: a pool of configurations, then a suggestion, as text."""
 
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from trainlaw.app.inputs.requests import runs_of_csv
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn
 from trainlaw.app.inputs.selection import whole_numbers
-from trainlaw.app.studies.clusters import task_place
 from trainlaw.app.suggest.candidates import StudiedFront, Suggestion, Suggestions, find_front, suggested_runs
-from trainlaw.app.suggest.replay import RANDOM, Replay, ReplaySettings, replayed
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
 from trainlaw.app.text.steps import OnStep, part_of, unseen
 from trainlaw.app.text.tables import Table, terminal_width
-from trainlaw.datasets import CnnCounts, GpuCatalog, RunTable, configuration, load
+from trainlaw.datasets import CnnCounts, GpuCatalog, RunTable, configuration
 from trainlaw.datasets.cnns.zoo import zoo_names
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, memory_needs
 from trainlaw.datasets.profiler.configurations import PLAN_NOTES
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import InputError
-from trainlaw.formulas.errors import unknown_name
 
 _PLANNED = ("cnn", "batch_per_gpu", "input_size_px", "n_classes", "precision")
 _SHOWN_RANGES = 2
@@ -89,49 +85,6 @@ def plan_csv(found: Suggestions, pool: RunTable) -> str:
             ]
         )  # fmt: skip
     return Table.of([*_PLANNED, "threads", "n_gpus", "gpu", *PLAN_NOTES], rows).csv()
-
-
-def replay_text(replay: Replay, source: str) -> str:
-    """Return the errors of all strategies compared with random choice; source : of the pool's runs."""
-    settings, table = replay.settings, replay.differences()
-    start = table.loc[table["size"] == 0, "error_percent"].item()
-    parts = [
-        _title(replay, source),
-        f"error with the {settings.start} runs at first: {start:.2f} %",
-    ]
-    for size in settings.sizes:
-        rows = [
-            [row.strategy, f"{row.error_percent:.2f} %", *_against_random(row, settings.seeds)]
-            for row in table[table["size"] == size].itertuples()
-        ]
-        header = [f"{size} chosen", "error", "against random", "95 % interval", "lower in", "cost of the set"]
-        parts += ["", Table.of(header, rows).text(indent="  ")]
-    parts += ["", "error: MAPE of held-out runs; against random: points of percent, paired, seeds resampled"]
-    return "\n".join(parts)
-
-
-def _against_random(row: Any, seeds: int) -> list[str]:
-    """Difference, interval, seeds with a lower error and cost of a row of `Replay.differences`."""
-    cost = show_seconds(row.cost_s)
-    if row.strategy == RANDOM:
-        return ["-", "-", "-", cost]
-    interval = f"{row.low:+.2f} to {row.high:+.2f}"
-    return [f"{row.difference_percent:+.2f}", interval, f"{row.wins} of {seeds}", cost]
-
-
-def _title(replay: Replay, source: str) -> str:
-    settings = replay.settings
-    inside, outside = replay.rows
-    kind = "architectures" if settings.held_out == "cnn" else "configurations"
-    return (
-        f"{source}: {inside:,} runs; {settings.seeds} seeds, a third of the {kind} held out on all GPUs\n"
-        f"form, found on {outside:,} runs of other sources: {replay.form.text()}"
-    )
-
-
-def replay_csv(replay: Replay) -> str:
-    """Return one line per seed, size and strategy: error in percent, seconds of measuring."""
-    return Table.of(replay.errors.columns, replay.errors.to_numpy().tolist()).csv()
 
 
 _MOST = 20_000
@@ -239,6 +192,7 @@ class SuggestOptions:
     cnn_files: tuple[Path, ...]
     repeats: int
     seed: int
+    trust: bool
 
 
 def run_suggest(options: SuggestOptions, on_step: OnStep = unseen) -> tuple[str, str]:
@@ -249,7 +203,7 @@ def run_suggest(options: SuggestOptions, on_step: OnStep = unseen) -> tuple[str,
     on_step("reading the runs", 0.0)
     front = find_front(
         options.front, Path.cwd(), options.runs, options.gpu_file if options.runs else None,
-        options.cnn_files if options.runs else None,
+        options.cnn_files if options.runs else None, trust=options.trust,
     )  # fmt: skip
     pool, note = worth_measuring(_pool(options, part_of(on_step, 0.1, 0.5)), [front.measured])
     found = suggested_runs(
@@ -272,20 +226,3 @@ def _pool(options: SuggestOptions, on_step: OnStep) -> RunTable:
         precision=options.precision,
         on_step=on_step,
     )
-
-
-def run_replay(
-    source: str, settings: ReplaySettings, on_step: OnStep = unseen, cluster: str = ""
-) -> tuple[str, str]:
-    """Return what to print and a CSV of a replay on the built-in runs of one source.
-
-    on_step : called when a step begins. cluster : where it runs instead of in this process, as for
-    `task_place`.
-    """
-    runs = load("fp32-2026")
-    inside = (runs.frame["source"] == source).to_numpy()
-    if not inside.any():
-        raise unknown_name("source", source, sorted(runs.frame["source"].unique()))
-    with task_place(cluster) as place:
-        replay = replayed(runs, inside, settings, on_step, place)
-    return replay_text(replay, source), replay_csv(replay)

@@ -45,6 +45,8 @@ def scaling_text(
     first = formula_line(formula, origin, "" if several else scaling_origin or "textbook all-reduce")
     shares = "" if several else "transfer, latency: shares of the time; "
     lines = ["", said, f"{shares}efficiency: 100 % where the all-reduce takes no time (null model)"]
+    warned = dict.fromkeys((*points[0].warnings, *points[-1].warnings))
+    lines += [f"warning: {text}" for text in warned if not text.startswith(added)]
     return fitted_lines("\n".join([first, title, Table.of(header, rows).text(indent="  "), *lines]))
 
 
@@ -58,13 +60,13 @@ def _percent(share: float) -> str:
 
 def scaling_csv(points: Sequence[ScalingPoint]) -> str:
     """Return one line per number of GPUs, in seconds and samples per second, next to perfect scaling."""
-    rows = [[getattr(point, name) for name in _COLUMNS] for point in points]
-    return Table.of(_COLUMNS, rows).csv()
+    rows = [[*(getattr(point, name) for name in _COLUMNS), "; ".join(point.warnings)] for point in points]
+    return Table.of((*_COLUMNS, "warnings"), rows).csv()
 
 
 def scaling_json(points: Sequence[ScalingPoint]) -> str:
     """Return a JSON list with one object per number of GPUs, with the columns of `scaling_csv`."""
-    rows = [{name: getattr(point, name) for name in _COLUMNS} for point in points]
+    rows = [{name: getattr(point, name) for name in (*_COLUMNS, "warnings")} for point in points]
     return json.dumps(rows, indent=2, allow_nan=False)
 
 

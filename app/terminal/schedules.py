@@ -64,6 +64,7 @@ def plan_text(plan: StreamPlan, formula: Formula, origin: str = "a formula of la
         "",
         PUBLISHED,
         "layer times: " + _stated(formula),
+        *(f"warning: {text}" for text in plan.warnings),
     ]
     return fitted_lines("\n".join(lines))
 
@@ -130,6 +131,7 @@ def plan_json(plan: StreamPlan) -> str:
             "cnn": plan.cnn, "gpu": plan.gpu, "batch": plan.batch, "phase": plan.phase,
             "tasks": len(plan.layers), "sum_s": plan.chosen.tasks.total_s, "schedules": schedules,
             "critical_path": [plan.layers[task].name for task in plan.critical],
+            "warnings": plan.warnings,
         },
         indent=2,
         allow_nan=False,

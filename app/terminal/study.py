@@ -96,11 +96,11 @@ def matrix_text(matrix: pd.DataFrame, by: str) -> str:
 
 
 def _next_step(outcome: StudyOutcome, folder: str) -> str:
-    step, own = STUDY_KINDS[outcome.definition.of].next_step, outcome.definition.gpu_file
+    step, gpu_file = STUDY_KINDS[outcome.definition.of].next_step, outcome.definition.gpu_file
     predictions = outcome.result.predictions
-    if own and step.startswith("trainlaw predict --cnn") and len(predictions):
+    if gpu_file and step.startswith("trainlaw predict --cnn") and len(predictions):
         cnn, gpu = (shlex.quote(str(predictions[name].iloc[0])) for name in ("cnn", "gpu"))
-        step = f"trainlaw predict --cnn {cnn} --gpu {gpu} --batch 64 --gpu-file {shlex.quote(own)}"
+        step = f"trainlaw predict --cnn {cnn} --gpu {gpu} --batch 64 --gpu-file {shlex.quote(gpu_file)}"
         step += " --formula {folder}"
     return "next: " + step.replace("{folder}", shlex.quote(folder))
 

@@ -182,6 +182,25 @@ def _weight_fault(layer: Layer) -> str:
             return f"expected groups that divide the channels, got {layer.groups} groups"
         if not all(0 < side <= MAX_SIDE for side in kernel):
             return f"expected a kernel of 1 to {MAX_SIDE} pixels, got {kernel}"
+        return _window_fault(layer)
+    return ""
+
+
+def _window_fault(layer: Layer) -> str:
+    """Describe why a kernel cannot make an output of this size; "" when it can."""
+    for kernel, stride, dilation, before, after in (
+        (layer.kernel_height, layer.stride_height, layer.dilation_height, layer.pad_top, layer.pad_bottom),
+        (layer.kernel_width, layer.stride_width, layer.dilation_width, layer.pad_left, layer.pad_right),
+    ):
+        if stride < 1 or dilation < 1:
+            return f"expected strides and dilations of 1 or more, got {stride} and {dilation}"
+        # Frameworks pad both sides alike, but for what a stride leaves, or by half of the kernel.
+        if not -stride < after <= max(before + stride, (dilation * (kernel - 1) + 1) // 2):
+            entering, leaving = (
+                f"{layer.in_height} x {layer.in_width}",
+                f"{layer.out_height} x {layer.out_width}",
+            )
+            return f"expected a size that its kernel makes of {entering}, got {leaving}"
     return ""
 
 

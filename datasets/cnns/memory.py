@@ -70,22 +70,6 @@ class TrainingMemory:
         """All memory, bytes."""
         return self.needed + self.working + self.workspace + self.context
 
-    def warning(self, memory_bytes: float) -> str:
-        """Return a one-line warning if the step cannot or may not fit into that memory (bytes), else "".
-
-        "Cannot" includes a margin of 6 % for frameworks that keep less than the estimate.
-
-        >>> step = TrainingMemory(10, 10, 10, 60, 10, 10, 10)
-        >>> step.warning(80), step.warning(200)
-        ('cannot fit: the step keeps 9e-08 GB at least, the device has 8e-08 GB', '')
-        """
-        device = f"the device has {memory_bytes / 1e9:.3g} GB"
-        if self.needed > MARGIN * memory_bytes:
-            return f"cannot fit: the step keeps {self.needed / 1e9:.3g} GB at least, {device}"
-        if self.total > memory_bytes:
-            return f"may not fit: the step takes about {self.total / 1e9:.3g} GB, {device}"
-        return ""
-
 
 def training_memory(
     cnn: Cnn, batch: int, precision: str = "fp32", optimizer: str = "momentum"

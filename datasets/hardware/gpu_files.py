@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 from trainlaw.datasets.files.checks import typed_frame, value_faults
-from trainlaw.datasets.files.faults import Fault, FaultsError, merged_faults
+from trainlaw.datasets.files.faults import Fault, FaultsError, merged_faults, refuse
 from trainlaw.datasets.files.mapping import absence_faults
 from trainlaw.datasets.files.storage import records
 from trainlaw.datasets.files.table_files import read_table_file
@@ -49,9 +49,28 @@ def with_gpus(path: str | os.PathLike[str], gpus: GpuCatalog | None = None) -> G
         ordered = sorted(set(faults), key=lambda fault: (fault.row or 0, fault.column))
         advice = "`trainlaw gpus template` prints the columns, those that are needed first"
         raise FaultsError(name, tuple(ordered), listed=_MOST_LISTED, advice=advice)
-    for row in records(typed):
-        catalog = catalog.with_gpu(_gpu(row, known.get(str(row["gpu"])), name))
+    found = [_gpu(row, known.get(str(row["gpu"])), name) for row in records(typed)]
+    refuse(name, [fault for number, gpu in enumerate(found, 1) for fault in _strange(number, gpu)])
+    for gpu in found:
+        catalog = catalog.with_gpu(gpu)
     return catalog
+
+
+def _strange(row: int, gpu: Gpu) -> Iterator[Fault]:
+    """Yield a fault for numbers that contradict each other: one is in another unit or column."""
+    rate, bandwidth, cores = gpu.peak_fp32_flop_per_s, gpu.bandwidth_byte_per_s, gpu.core_count
+    cycles = cores * gpu.boost_clock_hz
+    # Half of the least and twice the greatest ratio of all shipped GPUs and processors.
+    for column, value, least, most, of in (
+        ("bandwidth_byte_per_s", bandwidth, rate / 230, rate / 3.4, "B/s for this fp32 rate"),
+        ("peak_fp32_flop_per_s", rate, cycles / 2, 8 * cycles, "FLOP/s for these lanes and clock"),
+        ("core_count", cores, gpu.sm_count, 400 * gpu.sm_count, "lanes for these multiprocessors"),
+        ("tensor_fp16_flop_per_s", gpu.tensor_fp16_flop_per_s, rate, 66 * rate, "FLOP/s for this fp32 rate"),
+        ("memory_bytes", gpu.memory_bytes, bandwidth / 250, 100 * bandwidth, "B for this bandwidth"),
+    ):
+        # Comparisons with what is not known, nan, are false.
+        if 0 < value < least or value > most:
+            yield Fault(row, column, value, f"{least:.2g} to {most:.2g} {of}")
 
 
 def _in_si_units(table: pd.DataFrame) -> pd.DataFrame:

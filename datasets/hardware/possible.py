@@ -1,7 +1,6 @@
 """What a GPU or a node cannot do, so that no time is given for it."""
 
 import re
-from math import ceil
 
 from trainlaw.datasets.hardware.gpus import Gpu, built_in_gpus
 from trainlaw.datasets.hardware.links import find_link
@@ -62,13 +61,27 @@ def has_link(gpu: Gpu, link: str) -> bool:
     return own == family and (not newest or generation <= newest)
 
 
-def impossible_setup(gpu: Gpu, precision: str | None, link: str | None, n_gpus: int, n_nodes: int) -> str:
-    """Return why a GPU or a node cannot train so, and what to do; "" where nothing known prevents it."""
+def _leaves_the_node(gpu: Gpu, link: str) -> bool:
+    """Return whether the link is a switch that racks also have between nodes, such as NVSwitch 5."""
+    return find_link(link).kind == "NVSwitch" and has_link(gpu, link)
+
+
+def impossible_setup(
+    gpu: Gpu, precision: str | None, link: str | None, fabric: str | None, *, per_node: int, n_nodes: int
+) -> str:
+    """Return why GPUs or nodes cannot train so, and what to do; "" where nothing known prevents it.
+
+    per_node : GPUs of the largest node.
+    """
     if not has_precision(gpu, precision):
         return f"{gpu.gpu} has no {precision}; choose precision fp32"
-    if link and n_gpus > n_nodes and not has_link(gpu, link):
+    if link and per_node > 1 and not has_link(gpu, link):
         own = gpu.gpu_link or "PCIe only"
         return f"{gpu.gpu} has no link {link}; it has {own}"
-    if ceil(n_gpus / n_nodes) > MOST_GPUS_PER_NODE:
-        return f"no node holds more than {MOST_GPUS_PER_NODE} GPUs, got {n_gpus} on {n_nodes}: give --nodes"
+    if link and per_node > 1 and find_link(link).scope == "network":
+        return f"{link} connects nodes, not the GPUs of one: give it as --fabric"
+    if fabric and n_nodes > 1 and find_link(fabric).scope == "node" and not _leaves_the_node(gpu, fabric):
+        return f"{fabric} connects the GPUs of a node, not nodes: give it as --link"
+    if per_node > MOST_GPUS_PER_NODE:
+        return f"no node holds more than {MOST_GPUS_PER_NODE} GPUs, got {per_node}: give --nodes"
     return ""

@@ -283,10 +283,17 @@ def _read_trace(text: str, place: Path, steps: int) -> tuple[OperationProfile, .
         raise InputError(
             f"expected events of operations with ph X, name and dur in the trace {place}, got none"
         )
-    counted = found.steps or steps
+    counted = _steps(found.steps, steps, place)
     return (
         OperationProfile(_per_step(found.seconds, counted), {}, found.step_s, f"a trace of {found.what}"),
     )
+
+
+def _steps(found: int, given: int, place: Path) -> int:
+    """Return the steps of a profile, which the user may only say where the file does not."""
+    if found and given not in (1, found):
+        raise InputError(f"{place} states {found} steps of its profile, got {given}")
+    return found or given
 
 
 def _per_step(seconds: Mapping[str, float], steps: int) -> dict[str, float]:
@@ -315,7 +322,7 @@ def _read_torch_table(text: str, place: Path, steps: int) -> tuple[OperationProf
     counted, whole_s = steps, math.nan
     for row in rows:
         if row["Name"].startswith(_STEP):
-            counted = _count(row.get("# of Calls", ""), place)
+            counted = _steps(_count(row.get("# of Calls", ""), place), steps, place)
             whole_s = _seconds(row["CPU total"], place) / counted if row.get("CPU total") else math.nan
         elif re.match(r"[A-Za-z_]\w*::", row["Name"]) and not row["Name"].startswith("autograd::"):
             # Kernels have separate rows next to the operators that launch them: only the latter count.

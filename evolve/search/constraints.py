@@ -32,12 +32,10 @@ def keeps_as(expression: Expression, grouped: Sequence[GroupedConstant], problem
 def is_kept(constraint: Constraint, expression: Expression, box: Mapping[str, tuple[float, float]]) -> bool:
     """Return whether one constraint is proved over `box`; without its feature nothing rises or falls."""
     if constraint.kind == "nonnegative":
-        proof = prove_sign(expression, box, max_boxes=MOST_BOXES, simplify_calls=0)
+        proof = prove_sign(expression, box, max_boxes=MOST_BOXES)
     elif constraint.feature not in box:
         return True
     else:
         direction = 1 if constraint.kind == "rising" else -1
-        proof = prove_monotone(
-            expression, constraint.feature, box, direction, max_boxes=MOST_BOXES, simplify_calls=0
-        )
+        proof = prove_monotone(expression, constraint.feature, box, direction, max_boxes=MOST_BOXES)
     return proof.status == "proved"

@@ -137,7 +137,7 @@ def _ask_sympy(
             check=False,
         ).stdout
     except OSError:
-        # Where no second interpreter can be started, the own rules have to do.
+        # Where no second interpreter can be started, the rules of `tidy` have to do.
         output = b""
     complete = output[: output.rfind(b"\n") + 1].splitlines()
     return [(index, from_json(item)) for index, item in map(json.loads, complete)]

@@ -276,9 +276,9 @@ def _absorbed(coefficient: float, above: list[Expression]) -> tuple[float, list[
     for place, item in enumerate(above):
         if isinstance(item, Apply) and item.operator in SUMS:
             terms = list(_signed_terms(item, 1.0))
-            scaled = [(coefficient * own, bases) for own, bases in terms]
-            numbered = all(abs(own) != 1.0 for own, _ in terms)
-            if numbered and all(own and math.isfinite(own) for own, _ in scaled):
+            scaled = [(coefficient * number, bases) for number, bases in terms]
+            numbered = all(abs(number) != 1.0 for number, _ in terms)
+            if numbered and all(number and math.isfinite(number) for number, _ in scaled):
                 return 1.0, [*above[:place], _sum(scaled), *above[place + 1 :]]
     return coefficient, above
 

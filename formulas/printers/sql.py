@@ -89,8 +89,10 @@ def print_sql(formula: Formula | Expression, table: str = "runs") -> str:
     formula = as_formula(formula)
     steps = named_steps(known_constants(SQL.known(formula.expression)), _needs_a_step)
     features = [spec.name for spec in formula.used_features]
-    own = [step for step, _ in steps.assignments]
-    names = identifiers([*features, *(constant.name for constant in formula.grouped), *own], SQL.reserved)
+    step_names = [step for step, _ in steps.assignments]
+    names = identifiers(
+        [*features, *(constant.name for constant in formula.grouped), *step_names], SQL.reserved
+    )
     stages, checks = [_inputs(formula, names, table)], [names[feature] for feature in features]
     for step, part in steps.assignments:
         stages.append(_stage(f"*, {SQL.write(part, names)} AS {names[step]}", len(stages), checks))

@@ -6,7 +6,7 @@ that interval arithmetic confirms; all else is "undecided".
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice, product
 
 import numpy as np
@@ -15,7 +15,6 @@ from trainlaw.formulas.algebra.derivatives import derivative
 from trainlaw.formulas.algebra.evaluation import evaluate
 from trainlaw.formulas.algebra.expression import Apply, Expression, Variable, nodes, variables
 from trainlaw.formulas.algebra.intervals import Interval
-from trainlaw.formulas.algebra.simplification import CALLS_PER_EXPRESSION, simplify
 from trainlaw.formulas.proofs.elasticities import Elasticities, Proof
 from trainlaw.formulas.proofs.enclosure import Box, Ranges, check_box, enclose, one_box
 
@@ -36,7 +35,6 @@ def prove_sign(
     sign: int = 1,
     *,
     max_boxes: int = 4096,
-    simplify_calls: int = CALLS_PER_EXPRESSION,
 ) -> Proof:
     """Prove or refute that the expression is valid and never negative (or never positive) in a box.
 
@@ -49,9 +47,7 @@ def prove_sign(
     sign : {1, -1}
         1: never negative; -1: never positive.
     max_boxes : int
-        A try is given up after this number of boxes of the bisection.
-    simplify_calls : int
-        Function calls allowed to simplify the expression for a second try; 0: no second try.
+        The try is given up after this number of boxes of the bisection.
 
     Returns
     -------
@@ -72,7 +68,7 @@ def prove_sign(
     'proved'
     """
     signed = expression if sign > 0 else Apply("neg", (expression,))
-    return _prove(_SignClaim(signed, signed), check_box(expression, box), max_boxes, simplify_calls)
+    return _prove(_SignClaim(signed), check_box(expression, box), max_boxes)
 
 
 def prove_monotone(
@@ -82,7 +78,6 @@ def prove_monotone(
     direction: int = 1,
     *,
     max_boxes: int = 4096,
-    simplify_calls: int = CALLS_PER_EXPRESSION,
 ) -> Proof:
     """Prove or refute that the expression is valid and never falls (or never rises) in one variable.
 
@@ -97,9 +92,7 @@ def prove_monotone(
     direction : {1, -1}
         1: never falls; -1: never rises.
     max_boxes : int
-        A try is given up after this number of boxes of the bisection.
-    simplify_calls : int
-        Function calls allowed to simplify the expression for a second try; 0: no second try.
+        The try is given up after this number of boxes of the bisection.
 
     Returns
     -------
@@ -126,20 +119,19 @@ def prove_monotone(
         return proof
     signed = expression if direction > 0 else Apply("neg", (expression,))
     claim = _RisingClaim(signed, derivative(signed, name), name, ends[name][1])
-    return _prove(claim, ends, max_boxes, simplify_calls)
+    return _prove(claim, ends, max_boxes)
 
 
 @dataclass(frozen=True, slots=True)
 class _SignClaim:
-    """The claim that `expression` is never negative; `form` is equal to it."""
+    """The claim that `expression` is never negative."""
 
     expression: Expression
-    form: Expression
 
     def margin(self, boxes: Ranges) -> Array:
         """Return per box a bound that proves the claim there where it is not negative, shape (n_boxes,)."""
-        plain, form = enclose(self.expression, boxes), enclose(self.form, boxes)
-        return np.where(plain.total, np.fmax(plain.low, form.low), -np.inf)
+        value = enclose(self.expression, boxes)
+        return np.where(value.total, value.low, -np.inf)
 
     def decide(self, points: Mapping[str, Array]) -> Proof | None:
         """Return the outcome where points decide it: one refutes the claim, or has no valid value."""
@@ -151,10 +143,10 @@ class _SignClaim:
 
 @dataclass(frozen=True, slots=True)
 class _RisingClaim:
-    """The claim that `expression` never falls in `name` up to `top`; `form` is its derivative."""
+    """The claim that `expression` never falls in `name` up to `top`; `slope` is its derivative."""
 
     expression: Expression
-    form: Expression
+    slope: Expression
     name: str
     top: float
 
@@ -162,7 +154,7 @@ class _RisingClaim:
         """Return per box a bound that proves the claim there where it is not negative, shape (n_boxes,)."""
         if self._jumps():
             return np.full(len(boxes[self.name][0]), -np.inf)
-        slope, value = enclose(self.form, boxes), enclose(self.expression, boxes)
+        slope, value = enclose(self.slope, boxes), enclose(self.expression, boxes)
         return np.where(slope.total & value.total, slope.low, -np.inf)
 
     def _jumps(self) -> bool:
@@ -184,36 +176,9 @@ class _RisingClaim:
         return None if np.all(evaluate(self.expression, points)[1]) else UNDECIDED
 
 
-def _prove(claim: _SignClaim | _RisingClaim, ends: Box, max_boxes: int, simplify_calls: int) -> Proof:
-    """Return the outcome from sampled points, from a bisection, or from one with a simpler form."""
-    samples = _samples(ends)
-    decided = claim.decide(samples)
-    if decided:
-        return decided
-    outcome = _bisect(claim, ends, max_boxes)
-    # Simplifying starts a process, so it is the last resort.
-    if outcome.status == "undecided" and simplify_calls > 0:
-        shorter = _shorter(claim.form, ends, samples, simplify_calls)
-        if shorter != claim.form:
-            return _bisect(replace(claim, form=shorter), ends, max_boxes)
-    return outcome
-
-
-def _shorter(form: Expression, ends: Box, samples: Mapping[str, Array], calls: int) -> Expression:
-    """Return a simpler form, or `form` itself.
-
-    Far out a difference of large numbers evaluates to noise. So the values are compared near 1, in the signs
-    that the box allows, and on its samples the rigorous bounds of both have to overlap.
-    """
-    generator = np.random.default_rng(1)
-    near = {name: 10.0 ** generator.uniform(-1, 1, SAMPLES) for name in ends}
-    for name, (low, high) in ends.items():
-        if low < 0:
-            near[name] *= generator.choice([-1.0, 1.0 if high > 0 else -1.0], SAMPLES)
-    shorter = simplify(form, near, calls)
-    one, other = _enclose_points(form, samples), _enclose_points(shorter, samples)
-    apart = (one.low > other.high) | (other.low > one.high) | (one.total & np.isnan(other.low))
-    return form if np.any(apart) else shorter
+def _prove(claim: _SignClaim | _RisingClaim, ends: Box, max_boxes: int) -> Proof:
+    """Return the outcome from sampled points, or from a bisection."""
+    return claim.decide(_samples(ends)) or _bisect(claim, ends, max_boxes)
 
 
 def _enclose_points(expression: Expression, points: Mapping[str, Array]) -> Interval:

@@ -301,7 +301,7 @@ def _numbered(expression: Expression) -> list[_Node]:
 
 def _elasticity(operator: str, moves: list[_Move], inner: list[Bounds]) -> Bounds | None:
     """Return the elasticity of an operator; None: no rule, or an argument that may be negative."""
-    own = [move.elasticity for move in moves]
+    inside = [move.elasticity for move in moves]
     if operator == "exp":
         return moves[0].slope
     if operator == "pow":
@@ -309,10 +309,10 @@ def _elasticity(operator: str, moves: list[_Move], inner: list[Bounds]) -> Bound
     if not all(low >= 0 for low, _ in inner):
         return None
     if operator in _CHOICES:
-        return _hull(own)
+        return _hull(inside)
     if operator in ("mul", "div"):
-        return _plus(own[0], own[1] if operator == "mul" else _negated(own[1]))
-    return _times(_SCALES[operator], own[0]) if operator in _SCALES else None
+        return _plus(inside[0], inside[1] if operator == "mul" else _negated(inside[1]))
+    return _times(_SCALES[operator], inside[0]) if operator in _SCALES else None
 
 
 def _of_power(moves: list[_Move], inner: list[Bounds]) -> Bounds | None:

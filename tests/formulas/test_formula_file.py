@@ -30,6 +30,10 @@ def deep(law):
      (lambda text, law: text.replace('"format"', '"format": "x", "format"', 1), "twice"),
      (lambda text, law: text.replace("0.001", "9" * 5000), "JSON"),
      (lambda text, law: "x" * (MAX_TEXT_BYTES + 1), f"{MAX_TEXT_BYTES} bytes"),
+     (lambda text, law: text.replace('"expression"', '"expresion"'), "expression"),
+     (lambda text, law: text.replace("trainlaw formula", "pickle"), "format"),
+     (lambda text, law: text.replace('"format"', '"run": "rm -rf", "format"'), "run"),
+     (lambda text, law: "{}" * 3, "JSON"),
      (lambda text, law: text.replace("FLOP/s", "furlong"), "unit")],
 )  # fmt: skip
 def test_bad_files_give_one_line_that_names_the_file(law, tmp_path, change, message):
@@ -58,16 +62,6 @@ def test_random_bytes(tmp_path):
     path.write_bytes(bytes(range(256)) * 100)
     with pytest.raises(InputError, match="UTF-8"):
         load_formula(path)
-
-
-def test_what_is_no_json_is_not_saved(law, tmp_path):
-    law.provenance["bad"] = float("nan")
-    with pytest.raises(InputError, match="plain, finite JSON"):
-        save_formula(law, tmp_path / "a.json")
-    law.provenance["bad"] = {1, 2}
-    with pytest.raises(InputError, match="plain, finite JSON"):
-        save_formula(law, tmp_path / "a.json")
-    assert not list(tmp_path.iterdir())
 
 
 def test_a_file_is_indented_by_one_space_and_ends_with_a_line(law, tmp_path):

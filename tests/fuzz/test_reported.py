@@ -287,7 +287,7 @@ def test_measured_precisions_that_a_card_has_not_are_faults(gpu, precision, tmp_
 def test_prices_of_cards_or_in_cents_are_refused(price, tmp_path):
     path = tmp_path / "prices.csv"
     path.write_text(f"gpu,price_per_hour_usd,date,source\nT4,{price},2026-09-20,x\n")
-    refused(run("plan", "--cnn", "resnet50", "--gpus", "1", "--prices", path), "an hour of one GPU")
+    refused(run("plan", "--cnn", "resnet50", "--gpus", "1", "--prices", path), "of one T4 for an hour")
 
 
 def test_measured_times_of_configurations_are_not_read_in_silence(tmp_path):

@@ -5,9 +5,10 @@ import pytest
 from trainlaw.datasets import load
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import evaluate
-from trainlaw.validate import assert_blind, leave_one_group_out, run_pair_study
+from trainlaw.validate import assert_blind, leave_one_group_out
 
 from tools.pair_formulas import PAIR_FORMULA_FEATURES, ProfileSearch, nonnegative_sum
+from tools.profet import run_pair_study
 
 QUICK = SearchSettings(evaluations=100)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trainlaw.formulas import InputError
-from trainlaw.validate.design import Design, Representation, space_filling, standardised_slopes
+from trainlaw.validate.design import Design, Representation, standardised_slopes
 
 NOISE = 0.2
 
@@ -76,13 +76,6 @@ def test_a_certain_formula_has_no_variance_to_remove():
 def test_slopes_that_are_not_finite_are_refused():
     with pytest.raises(InputError, match="no finite, positive time"):
         standardised_slopes(np.ones((2, 1)), np.array([[np.nan]]), np.zeros(2))
-
-
-def test_space_filling_goes_to_the_corners():
-    square = np.array([(x, y) for x in range(5) for y in range(5)], dtype=float)
-    chosen = space_filling(np.array([[2.0, 2.0]]), square, 4)
-    assert {tuple(square[row]) for row in chosen} == {(0, 0), (0, 4), (4, 0), (4, 4)}
-    assert len(set(space_filling(square[:1], square, 25))) == 25
 
 
 def nearest_mean(measured, candidates, rows):

@@ -117,22 +117,12 @@ def as_runs(X, seconds, labels):
 
 
 def other_tables():
-    """Runs on several GPUs, pairs and layers, a few hundred rows each, with the baselines of each."""
+    """Runs on several GPUs and layers, a few hundred rows each, with the baselines of each."""
     several = load("multi")
     several = several.where(several.frame["single_gpu_time_s"].notna().to_numpy())
     labels = several.labels().assign(algorithm=several.frame["algorithm"].astype(str))
     X = several.features().assign(single_gpu_time_s=several.frame["single_gpu_time_s"].astype(float))
     yield baselines_for("multi_gpu"), as_runs(X, several.seconds, labels), "gpu_group"
-    pairs = load("profet-pairs")
-    pairs = pairs.where(
-        ((pairs.frame["anchor_gpu"] == "T4") & (pairs.frame["target_gpu"] == "K80")).to_numpy()
-    )
-    X = pairs.profile().assign(anchor_time_s=pairs.frame["anchor_time_s"])
-    yield (
-        baselines_for("gpu_pair", "profile"),
-        as_runs(X, pairs.seconds, pairs.target_runs().labels()),
-        "cnn_base",
-    )
     layers = load("cde-layers")
     layers = layers.where(np.arange(len(layers)) % 100 == 0)
     yield (

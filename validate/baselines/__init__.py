@@ -16,11 +16,7 @@ from trainlaw.formulas.scopes import (
     RUN,
     check_scope_name,
 )
-from trainlaw.validate.baselines.anchors import (
-    OperationsNonnegative,
-    ProfetEnsemble,
-    anchor_peak_ratio,
-)
+from trainlaw.validate.baselines.anchors import anchor_peak_ratio
 from trainlaw.validate.baselines.engines import Gplearn, Pyoperon
 from trainlaw.validate.baselines.forms import (
     cf9,
@@ -45,8 +41,8 @@ class Baseline:
     name : unique key, as in `trainlaw study --against`. title : name shown to the user. scope : of the
     formulas to compare with, a key of `trainlaw.formulas.scopes.SCOPES`; "" for all. make : returns a
     new, unfitted estimator; can be pickled. requires : what it needs beyond the rows of its scope: "" for
-    nothing, "engine" for a third-party engine (`trainlaw[peers]`), "profile" for the operation times of
-    one GPU pair. is_null : whether it knows next to nothing: what learns anything has to beat it.
+    nothing, "engine" for a third-party engine (`trainlaw[peers]`). is_null : whether it knows next to
+    nothing: what learns anything has to beat it.
     """
 
     name: str
@@ -78,8 +74,6 @@ TABLE: tuple[Baseline, ...] = (
     Baseline(
         "anchor_peak_ratio", "null: anchor's time x peak ratio", GPU_PAIR, anchor_peak_ratio, is_null=True
     ),
-    Baseline("operations_nonnegative", "non-negative operations", GPU_PAIR, OperationsNonnegative, "profile"),
-    Baseline("profet_ensemble", "PROFET, ensemble", GPU_PAIR, ProfetEnsemble, "profile"),
     Baseline("layer_roofline", "roofline of a layer", MEASURED_LAYER, layer_roofline),
     Baseline("layer_matrix_product", "hand-derived matrix product", MEASURED_LAYER, layer_matrix_product),
     Baseline("gradient_boosting", "gradient boosting", "", GradientBoosting),
@@ -92,6 +86,8 @@ CONTROLS: Mapping[str, str] = MappingProxyType(
     {NO_SEARCH: "no search (the skeleton, fitted)", RANDOM_SEARCH: "random search (as many formulas)"}
 )
 
+# Models of one GPU pair (tools/profet.py), with which only the shipped formulas of pairs were compared.
+_OF_PAIRS = {"operations_nonnegative": "non-negative operations", "profet_ensemble": "PROFET, ensemble"}
 _BY_NAME: Mapping[str, Baseline] = MappingProxyType({row.name: row for row in TABLE})
 
 
@@ -131,7 +127,7 @@ def title_of(estimator: str) -> str:
     >>> title_of("cf9"), title_of("my_model")
     ('hand-derived, 9 terms', 'my_model')
     """
-    titles = {**CONTROLS, **{row.name: row.title for row in TABLE}}
+    titles = {**CONTROLS, **_OF_PAIRS, **{row.name: row.title for row in TABLE}}
     return titles.get(estimator, estimator)
 
 

@@ -1,6 +1,5 @@
-"""Learned baselines on scikit-learn: gradient boosting, and the perceptron of an ensemble."""
+"""Learned baselines on scikit-learn: gradient boosting."""
 
-import warnings
 from functools import partial
 from typing import Self
 
@@ -46,33 +45,3 @@ class GradientBoosting:
 
 # Of the slowdown on several GPUs; needs the measured time on one.
 boosting_on_perfect_scaling = partial(GradientBoosting, perfect_scaling)
-
-
-class ScaledPerceptron:
-    """scikit-learn's perceptron on standardised columns, which several baselines wrap.
-
-    settings : of `sklearn.neural_network.MLPRegressor`.
-    """
-
-    def __init__(self, **settings: object) -> None:
-        """Store the settings; MissingDependencyError without scikit-learn."""
-        self.settings = settings
-        self._perceptrons = optional_package("sklearn.neural_network", "sklearn")
-
-    def fit(self, table: np.ndarray, target: np.ndarray) -> Self:
-        """Fit to `table`, shape (n_rows, n_columns), and `target`, shape (n_rows,)."""
-        self.centre_, self.width_ = table.mean(axis=0), table.std(axis=0)
-        # A column without variation is dropped by an infinite width.
-        self.width_[self.width_ < 1e-9] = np.inf
-        perceptron = self._perceptrons.MLPRegressor(**self.settings)
-        # One thread: many times faster on matrices of this size.
-        with warnings.catch_warnings(), threadpool_limits(1):
-            # The limit on iterations regularises a small perceptron; to reach it is no fault.
-            warnings.simplefilter("ignore")
-            self.perceptron_ = perceptron.fit((table - self.centre_) / self.width_, target)
-        return self
-
-    def predict(self, table: np.ndarray) -> np.ndarray:
-        """Return the predicted target, shape (n_rows,)."""
-        with threadpool_limits(1):
-            return np.asarray(self.perceptron_.predict((table - self.centre_) / self.width_))

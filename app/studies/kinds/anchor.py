@@ -1,15 +1,14 @@
 """Formulas of the time on one GPU from the measured time on another: any pair of GPUs, measured or not."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Self
 
 import numpy as np
 import pandas as pd
 from trainlaw.app.studies.kinds.kind import GPU_FOLDS, StudyKind, StudyRows, study_labels
-from trainlaw.app.studies.search import SearchReporter, predicted_seconds
+from trainlaw.app.studies.search import FormulaSearch, SearchReporter, with_settings
 from trainlaw.datasets import DATASETS, STUDY_FEATURES, TARGET, PairTable, feature_specs, load
 from trainlaw.datasets.features.pair_features import (
     ANCHOR,
@@ -17,7 +16,7 @@ from trainlaw.datasets.features.pair_features import (
     PAIR_FEATURES,
     PAIR_RUN_FEATURES,
 )
-from trainlaw.evolve import FormulaRegressor, SearchSettings
+from trainlaw.evolve import FormulaRegressor
 from trainlaw.formulas import (
     Apply,
     Constant,
@@ -65,15 +64,11 @@ def _merged(node: Apply, arguments: tuple[Expression, ...]) -> Expression:
     return Apply(node.operator, arguments)
 
 
-class TransferSearch:
+class TransferSearch(FormulaSearch):
     """Evolves a formula of plain runs, and fits how its error on the anchor transfers to the target.
 
-    Rows whose anchor is their own GPU are plain runs. After `fit`: `formula_`, `front_`.
+    Rows whose anchor is their own GPU are plain runs.
     """
-
-    def __init__(self, settings: SearchSettings) -> None:
-        """Keep the settings of the search."""
-        self.settings = settings
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Search; X : features of pairs and plain runs, (n_rows, k). y : seconds; groups : both (n_rows,)."""
@@ -90,10 +85,6 @@ class TransferSearch:
         ]
         self.front_ = ParetoFront.of([item for item in scored if np.isfinite(item.loss)])
         return self
-
-    def predict(self, X: pd.DataFrame) -> np.ndarray:
-        """Return seconds, shape (n_rows,)."""
-        return predicted_seconds(self.formula_, X)
 
 
 _CHIP_COLUMNS = ("sm_count", "core_count", "peak_flop_per_s", "bandwidth_byte_per_s")
@@ -171,18 +162,14 @@ def _table(text: str, gpu_file: Path | None, cnn_files: Iterable[Path]) -> PairT
 def rows_of_pairs(table: PairTable) -> StudyRows:
     """Return the pairs, and below them the built-in runs, each its own anchor, which only train."""
     runs = load("fp32-2026")
-    own = runs.features(PAIR_RUN_FEATURES)
-    plain = pd.concat([own, own.add_prefix(ANCHOR)], axis=1)
+    of_runs = runs.features(PAIR_RUN_FEATURES)
+    plain = pd.concat([of_runs, of_runs.add_prefix(ANCHOR)], axis=1)
     plain[ANCHOR_TIME] = runs.seconds
     names = (*PAIR_RUN_FEATURES, ANCHOR_TIME, *(ANCHOR + name for name in PAIR_RUN_FEATURES))
     X = pd.concat([table.features(names), plain[list(names)]], ignore_index=True)
     labels = pd.concat([study_labels(table.target_runs()), study_labels(runs)], ignore_index=True)
     evaluated = np.arange(len(X)) < len(table)
     return StudyRows(X, np.concatenate([table.seconds, runs.seconds]), labels, evaluated=evaluated)
-
-
-def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], TransferSearch]:
-    return partial(TransferSearch, settings)
 
 
 OF_PAIRS = StudyKind(
@@ -192,7 +179,7 @@ OF_PAIRS = StudyKind(
     read=_table,
     rows=rows_of_pairs,
     features=TRANSFER_FEATURES,
-    search=_search,
+    search=with_settings(TransferSearch),
     baselines={**baselines_for("gpu_pair"), **named_baselines(*_ALSO)},
     defaults={
         "table": _TABLE,

@@ -1,14 +1,12 @@
 """Formulas of forward passes on one GPU: inference at large batches, within the skeleton of such a pass."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 from trainlaw.app.studies.forward_skeleton import FORWARD_NAMES, ForwardSearch
 from trainlaw.app.studies.kinds.kind import StudyRows, study_labels
 from trainlaw.app.studies.kinds.whole_runs import OF_RUNS
+from trainlaw.app.studies.search import with_settings
 from trainlaw.datasets import RunTable
-from trainlaw.evolve import SearchSettings
 from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.baselines import named_baselines
 
@@ -19,10 +17,6 @@ def _rows(table: RunTable) -> StudyRows:
     return StudyRows(table.features(), table.seconds, labels)
 
 
-def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], ForwardSearch]:
-    return partial(ForwardSearch, settings)
-
-
 _BASELINES = named_baselines("null_compute", "roofline", "hand_form", "constant")
 OF_FORWARD = replace(
     OF_RUNS,
@@ -31,7 +25,7 @@ OF_FORWARD = replace(
     title="forward passes on one GPU",
     rows=_rows,
     features=FORWARD_NAMES,
-    search=_search,
+    search=with_settings(ForwardSearch),
     baselines=_BASELINES,
     defaults={
         **OF_RUNS.defaults,

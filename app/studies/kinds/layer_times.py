@@ -1,8 +1,7 @@
 """Formulas of one kind of layer in one pass, from layers that were measured one by one."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -10,10 +9,9 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.resolve import known_gpus
 from trainlaw.app.studies.kinds.kind import StudyKind, StudyRows
-from trainlaw.app.studies.search import evolved, predicted_seconds
+from trainlaw.app.studies.search import FormulaSearch, evolved, with_settings
 from trainlaw.datasets import DATASETS, LAYER_FEATURES, LayerTable, feature_specs, load
 from trainlaw.datasets.measurements.importing import import_layers
-from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import SECOND, FeatureSpec, InputError, parse_text
 from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.scopes import MEASURED_LAYER
@@ -36,16 +34,11 @@ LAYER_TIME_FEATURES = tuple(dict.fromkeys(("compute_s", *_PRODUCT, *_TILES, *_RE
 _MOST_ROWS = 4_000  # of a search; more find the same terms later
 
 
-class LayerTimeSearch:
+class LayerTimeSearch(FormulaSearch):
     """Evolves the time of one kind of layer: the faster of two algorithms, plus what both have.
 
-    settings : of the search; operators, form, loss and limits are set here. After `fit`: `formula_`,
-    `front_`.
+    settings : of the search; operators, form, loss and limits are set here.
     """
-
-    def __init__(self, settings: SearchSettings) -> None:
-        """Keep the settings."""
-        self.settings = settings
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Search; X : features of layers, (n_layers, k). y, seconds, and groups : (n_layers,)."""
@@ -64,13 +57,7 @@ class LayerTimeSearch:
             loss="absolute_percentage",
         )
         search = evolved(feature_specs(features, LAYER_FEATURES), LAYER_TIME, settings, MEASURED_LAYER)
-        search.fit(X[list(features)], y, groups)
-        self.search_, self.formula_, self.front_ = search, search.formula_, search.front_
-        return self
-
-    def predict(self, X: pd.DataFrame) -> np.ndarray:
-        """Return seconds, shape (n_layers,)."""
-        return predicted_seconds(self.formula_, X)
+        return self.keep(search.fit(X[list(features)], y, groups))
 
 
 def drawn_rows(groups: np.ndarray, most: int, seed: int) -> np.ndarray:
@@ -165,10 +152,6 @@ def layer_time_rows(table: LayerTable) -> StudyRows:
     return StudyRows(table.features(), table.seconds, labels)
 
 
-def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], LayerTimeSearch]:
-    return partial(LayerTimeSearch, settings)
-
-
 OF_LAYER_TIMES = StudyKind(
     name=LAYER_TIMES,
     scope=MEASURED_LAYER,
@@ -176,7 +159,7 @@ OF_LAYER_TIMES = StudyKind(
     read=read_layer_times,
     rows=layer_time_rows,
     features=LAYER_TIME_FEATURES,
-    search=_search,
+    search=with_settings(LayerTimeSearch),
     baselines=baselines_for("measured_layer"),
     defaults={
         "table": "neusight-layers/conv/forward",

@@ -1,16 +1,15 @@
 """Formulas of the iteration on several GPUs, from the measured time of the same configuration on one."""
 
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 from trainlaw.app.inputs.tables import any_table
 from trainlaw.app.studies.kinds.kind import StudyKind, StudyRows, study_labels
 from trainlaw.app.studies.scaling_skeleton import SCALING_EVALUATIONS, SCALING_TERMS, ScalingSearch
+from trainlaw.app.studies.search import with_settings
 from trainlaw.datasets import FEATURES, RunTable
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
-from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import InputError
 from trainlaw.formulas.scopes import MULTI_GPU
 from trainlaw.validate.baselines import baselines_for
@@ -39,10 +38,6 @@ def _table(text: str, gpu_file: Path | None, cnn_files: Iterable[Path]) -> RunTa
     return table.where(usable.to_numpy(dtype=bool))
 
 
-def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], ScalingSearch]:
-    return partial(ScalingSearch, settings)
-
-
 OF_MANY_GPUS = StudyKind(
     name=MULTI,
     scope=MULTI_GPU,
@@ -50,7 +45,7 @@ OF_MANY_GPUS = StudyKind(
     read=_table,
     rows=several_gpu_rows,
     features=SCALING_TERMS,
-    search=_search,
+    search=with_settings(ScalingSearch),
     baselines=baselines_for("multi_gpu"),
     defaults={
         "table": "atlas-multi",

@@ -5,9 +5,8 @@ time on one GPU was measured. The first then replaces that time in the second, s
 formula, and a held-out GPU is unknown to both.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -18,11 +17,11 @@ from trainlaw.app.models.multi_gpu import with_single_gpu_formula
 from trainlaw.app.studies.kinds.kind import StudyRows
 from trainlaw.app.studies.kinds.multi_gpu import MULTI, OF_MANY_GPUS, several_gpu_rows
 from trainlaw.app.studies.scaling_skeleton import SCALING_EVALUATIONS, SCALING_TERMS, ScalingSearch
-from trainlaw.app.studies.search import evolved, predicted_seconds
+from trainlaw.app.studies.search import FormulaSearch, evolved, predicted_seconds, with_settings
 from trainlaw.app.studies.skeleton import SKELETON_EVALUATIONS, SKELETON_NAMES, SkeletonSearch, fits_skeleton
 from trainlaw.datasets import STUDY_FEATURES, TARGET, RunTable, feature_specs, load
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
-from trainlaw.evolve import FormulaRegressor, SearchSettings
+from trainlaw.evolve import FormulaRegressor
 from trainlaw.formulas import (
     Formula,
     InputError,
@@ -36,15 +35,11 @@ from trainlaw.validate.baselines import named_baselines
 _TABLE = "atlas-multi"
 
 
-class TwoStageSearch:
+class TwoStageSearch(FormulaSearch):
     """Evolves a formula of one GPU, then a scaling formula, and inserts the first into the second.
 
-    settings : of both searches; the second needs fewer evaluations. After `fit`: `formula_`, `front_`.
+    settings : of both searches; the second needs fewer evaluations.
     """
-
-    def __init__(self, settings: SearchSettings) -> None:
-        """Keep what the searches are made of."""
-        self.settings = settings
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Search; X : features of runs, (n_runs, k). y, seconds, and groups : (n_runs,)."""
@@ -62,10 +57,6 @@ class TwoStageSearch:
         if fits_skeleton(X):
             return SkeletonSearch(self.settings)
         return evolved(feature_specs(STUDY_FEATURES), TARGET, self.settings)
-
-    def predict(self, X: pd.DataFrame) -> np.ndarray:
-        """Return seconds, shape (n_runs,)."""
-        return predicted_seconds(self.formula_, X)
 
 
 def _front(scaling: ScalingSearch, one: Formula, X: pd.DataFrame, y: np.ndarray) -> ParetoFront:
@@ -96,10 +87,6 @@ def _rows(table: RunTable) -> StudyRows:
     return replace(several_gpu_rows(table), evaluated=table.frame["n_gpus"].to_numpy() > 1)
 
 
-def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], TwoStageSearch]:
-    return partial(TwoStageSearch, settings)
-
-
 _COMMUNICATION = (name for name in SCALING_TERMS if name != SINGLE_GPU_TIME)
 _BASELINES = named_baselines("null_compute", "roofline", "cf9", "hand_form", "constant")
 _TERMS = tuple(dict.fromkeys((*SKELETON_NAMES, *STUDY_FEATURES, *_COMMUNICATION)))
@@ -112,7 +99,7 @@ END_TO_END = replace(
     read=_table,
     rows=_rows,
     features=_TERMS,
-    search=_search,
+    search=with_settings(TwoStageSearch),
     baselines=_BASELINES,
     defaults={
         **OF_MANY_GPUS.defaults,

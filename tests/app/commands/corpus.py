@@ -17,7 +17,16 @@ from trainlaw.datasets.spreadsheets.quantities import parse_unit
 from typer.testing import CliRunner
 
 FOLDER = Path(__file__).parent / "spreadsheets"
-NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
+# In one file: a line "#### {...}" with name and kind, the cells, a line "#### [...]" with the runs.
+_PARTS = (FOLDER / "further.sheets").read_text("utf-8").split("#### ")[1:]
+_FURTHER = {
+    (truth := json.loads(head.partition("\n")[0]))["name"]: (
+        head.partition("\n")[2],
+        truth | {"runs": json.loads(runs)},
+    )
+    for head, runs in zip(_PARTS[::2], _PARTS[1::2], strict=True)
+}
+NAMES = sorted([*(path.stem for path in FOLDER.glob("*.json")), *_FURTHER])
 COLUMNS = ["gpu", "cnn", "batch_per_gpu", "precision", "n_gpus"]
 _ODS = "urn:oasis:names:tc:opendocument:xmlns:"
 
@@ -33,9 +42,13 @@ class Sheet:
 
 def load(name: str) -> tuple[list[Sheet], dict[str, object]]:
     """Return the sheets and the truth of a spreadsheet of the corpus."""
-    truth = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
+    if name in _FURTHER:
+        text, truth = _FURTHER[name][0], dict(_FURTHER[name][1])
+    else:
+        text = (FOLDER / f"{name}.txt").read_text("utf-8")
+        truth = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
     sheets = [Sheet("Sheet1", [], [])]
-    for line in (FOLDER / f"{name}.txt").read_text("utf-8").splitlines():
+    for line in text.splitlines():
         if line.startswith("== "):
             title, _, merged = line[3:].partition(" merged ")
             sheets.append(Sheet(title, [], merged.split()))

@@ -25,7 +25,7 @@ def test_json_reads_back(formula_file, tmp_path, formula):
     assert load_formula(tmp_path / "law.json") == formula
 
 
-@pytest.mark.parametrize("suffix", [".py", ".js", ".c", ".R", ".jl", ".sql", ".tex"])
+@pytest.mark.parametrize("suffix", [".py", ".js", ".c", ".R", ".jl", ".torch.py", ".sql", ".tex"])
 def test_headers_say_units_ranges_error_and_origin(suffix, formula_file, tmp_path, formula):
     text = export(formula_file, tmp_path / f"law{suffix}", "--bare")
     for spec in formula.used_features:

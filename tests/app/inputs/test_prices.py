@@ -39,7 +39,7 @@ def test_prices_are_those_of_the_machine_or_of_any(tmp_path):
         (HEADER + "T4,,1,31.13.2026,a\n", "line 2.*2026-09-20"),
         (HEADER + "T4,x,1,2026-01-31,a\n", "line 2.*n_gpus"),
         (HEADER + "T5,,1,2026-01-31,a\n", "line 2.*'T5'"),
-        ("gpu,price_usd\nT4,40\n", "line 2.*dollars for an hour"),
+        ("gpu,price_usd\nT4,40\n", "line 2.*of one T4 for an hour"),
     ],
 )
 def test_faulty_prices_are_named(text, error, tmp_path):

@@ -81,8 +81,10 @@ def test_a_formula_of_several_gpus_gets_no_addition():
 def test_forms_hold_the_same_numbers(formula, tmp_path):
     points = scaling_curve(formula, CNN, GPU, 64, setup=Setup(**SETUP))
     (tmp_path / "s.csv").write_text(scaling_csv(points))
-    table = pd.read_csv(tmp_path / "s.csv").to_dict("records")
-    assert table == [pytest.approx(row) for row in json.loads(scaling_json(points))]
+    table, rows = pd.read_csv(tmp_path / "s.csv").to_dict("records"), json.loads(scaling_json(points))
+    for line, row in zip(table, rows, strict=True):
+        assert "; ".join(row.pop("warnings")) == str(line.pop("warnings")).replace("nan", "")
+        assert line == pytest.approx(row)
     assert len(table) == len(points)
     svg = ET.fromstring(scaling_svg("a < b & c", points))
     circles = [item for item in svg.iter() if item.tag.endswith("circle")]

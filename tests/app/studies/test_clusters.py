@@ -17,7 +17,6 @@ from trainlaw.app.studies import clusters
 from trainlaw.app.studies.clusters import ClusterExecutor, local_workers, queue_settings, task_pool
 from trainlaw.app.studies.definition import StudyDefinition
 from trainlaw.app.studies.study import score_formula
-from trainlaw.app.suggest.replay import ReplaySettings, replayed
 from trainlaw.datasets import load
 from trainlaw.formulas import InputError, TrainlawError
 from trainlaw.formulas.errors import MissingDependencyError, UnknownNameError
@@ -92,14 +91,6 @@ def test_a_formula_is_validated_on_a_cluster_as_here(thread_place):
     assert there.formula.to_json() == here.formula.to_json()
 
 
-def test_a_simulated_suggestion_is_the_same_on_a_cluster(thread_place):
-    runs, settings = load("fp32-2026"), ReplaySettings(sizes=(2,), seeds=2, start=5, draws=1, evaluations=300)
-    inside = (runs.frame["source"] == "mxnet-docs").to_numpy()
-    with clusters.task_place("local:2") as place:
-        there = replayed(runs, inside, settings, place=place)
-    assert there.errors.equals(replayed(runs, inside, settings).errors)
-
-
 def test_errors_from_platform_to_platform_are_the_same_on_a_cluster(client):
     random = np.random.default_rng(0)
     X = pd.DataFrame({"compute_s": random.uniform(1, 9, 24)})
@@ -110,12 +101,6 @@ def test_errors_from_platform_to_platform_are_the_same_on_a_cluster(client):
     here = cross_platform(*arguments, least_runs=5)
     there = cross_platform(*arguments, least_runs=5, workers=9, executor=ClusterExecutor(client))
     assert there.equals(here)
-
-
-def test_a_cluster_for_a_suggestion_alone_is_refused():
-    done = CliRunner().invoke(app, ["suggest", "--gpu", "T4", "--cluster", "local:2"])
-    assert done.exit_code == 2
-    assert "--cluster goes with --simulate" in done.output
 
 
 def test_errors_of_a_task_reach_who_waits(client):
@@ -152,6 +137,28 @@ def test_a_task_that_kills_its_workers_is_named():
     clusters._pass_on(SimpleNamespace(result=result), ours)
     with pytest.raises(TrainlawError, match=r"ended its worker again and again.*fold 3"):
         ours.result()
+
+
+def test_a_shared_table_that_dask_gives_up_is_sent_again(client):
+    """Deaths of workers count against a table over the whole study; no task is at fault."""
+    sent, table = [], pd.DataFrame({"a": [1.0, 2.0]})
+
+    def submit(function, *arguments, **named):
+        if function is clusters.itself:
+            sent.append(client.submit(function, *arguments, **named))
+            return sent[-1]
+        if len(sent) < 3:
+            return client.submit(_killed, sent[-1].key, pure=False)
+        return client.submit(function, *arguments, **named)
+
+    executor = ClusterExecutor(SimpleNamespace(submit=submit))
+    sums = [executor.submit(_sum_of, table, factor) for factor in (1.0, 2.0)]
+    assert [future.result(30) for future in sums] == [3.0, 6.0]
+    assert len(sent) == 3
+
+
+def _killed(key):
+    raise distributed.scheduler.KilledWorker(key, SimpleNamespace(address="tls://one"), 10)
 
 
 def test_a_worker_of_another_version_is_refused(client, monkeypatch):

@@ -1,16 +1,14 @@
-"""What to measure next: choice, table, plan, replay; plans go into the profiler's reader."""
+"""What to measure next: choice, table, plan; plans go into the profiler's reader."""
 
 import csv
 import shutil
 
-import numpy as np
 import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.inputs.selection import whole_numbers
 from trainlaw.app.models.user_formula import read_formula
 from trainlaw.app.suggest.candidates import StudiedFront, find_front, suggested_runs
 from trainlaw.app.suggest.jobs import SAME, cnn_pool, worth_measuring
-from trainlaw.app.suggest.replay import RANDOM, SUGGESTED, ReplaySettings, replayed
 from trainlaw.datasets import built_in_gpus, load
 from trainlaw.datasets.profiler import read_plan
 from trainlaw.formulas import InputError, UnknownNameError, save_formula
@@ -156,6 +154,8 @@ def test_a_pool_without_gpus_and_own_runs_on_processors(in_empty_folder):
     )
     names = [option for n in ("1 thread", "2 threads") for option in ("--gpu", f"Honest CPU, {n}")]
     own = ["--runs", "runs.csv", "--gpu-file", "runs-machine.csv", *names]
+    assert "can hardly be right" in run("--pool", "pool.csv", *own).output
+    own.append("--trust")
     done = run("--pool", "pool.csv", *own, "-k", 2, "--out", "plan.csv")
     assert done.exit_code == 0, (done.output, done.exception)
     assert "6 configurations to choose from; without 2 already measured" in done.output
@@ -168,8 +168,6 @@ def test_a_pool_without_gpus_and_own_runs_on_processors(in_empty_folder):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--simulate", "--gpu", "T4"), "omit --pool"),
-        (("--simulate", "--source", "proffet"), "did you mean 'profet'"),
         (("--gpu", "T44"), "did you mean"),
         (("--gpu", "T4", "--cnns", "vgg11", "--batch", "x"), "--batch"),
         (("--pool", "none.csv",), "none.csv"),
@@ -182,49 +180,6 @@ def test_faults_are_one_line(in_empty_folder, arguments, words):
     assert done.exit_code == 2
     assert words in done.output
     assert "Traceback" not in done.output
-
-
-@pytest.fixture(scope="module")
-def replay():
-    runs = load("fp32-2026")
-    settings = ReplaySettings(sizes=(3, 6), seeds=3, draws=2, evaluations=600)
-    return replayed(runs, (runs.frame["source"] == "mxnet-docs").to_numpy(), settings)
-
-
-def test_a_replay_pairs_every_strategy_with_random_choice(replay):
-    table = replay.differences()
-    assert set(table["size"]) == {0, 3, 6}
-    assert (table.loc[table["strategy"] == RANDOM, "difference_percent"] == 0).all()
-    (row,) = table[(table["strategy"] == SUGGESTED) & (table["size"] == 3)].itertuples()
-    errors = replay.errors.set_index(["seed", "size", "strategy"])["error_percent"]
-    paired = [errors[seed, 3, SUGGESTED] - errors[seed, 3, RANDOM] for seed in range(3)]
-    assert row.difference_percent == pytest.approx(np.mean(paired))
-    assert row.low <= row.difference_percent <= row.high
-    assert replay.rows[0] == 116
-
-
-def test_held_out_runs_decide_nothing_before_they_are_predicted(replay):
-    """With other held-out times, start and choice stay: only errors change."""
-    from trainlaw.app.suggest import replay as module
-
-    runs = load("fp32-2026").where(source="mxnet-docs")
-    own = module._runs_of(runs, "configuration")
-    first = module._stage(own, replay.form, (replay.form,), replay.settings, 0)
-    changed = own.y.copy()
-    changed[first.held_out] *= 7
-    second = module._stage(module._Runs(own.X, changed, own.groups, own.units), replay.form, (replay.form,),
-                           replay.settings, 0)  # fmt: skip
-    known = set(own.units[np.concatenate([first.measured, first.pool])])
-    assert not known & set(own.units[first.held_out])
-    for size in (3, 6):
-        assert module._choices(first, size, 1, 0) == module._choices(second, size, 1, 0)
-
-
-def test_kinds_of_held_out_runs_and_too_few_runs():
-    runs = load("fp32-2026")
-    inside = (runs.frame["source"] == "cde-catapult").to_numpy()
-    with pytest.raises(UnknownNameError, match="configuration"):
-        replayed(runs, inside, ReplaySettings(held_out="config"))
 
 
 def test_columns_that_make_two_runs_the_same_are_those_of_the_schema(pool):

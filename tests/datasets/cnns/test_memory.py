@@ -45,13 +45,6 @@ def test_memory_grows_with_the_batch(name, batch, more):
     assert small.total < large.total
 
 
-def test_a_configuration_that_cannot_fit_is_told():
-    memory = training_memory(build("resnet50"), 256)
-    assert memory.warning(4e9).startswith("cannot fit: the step keeps 22.")
-    assert memory.warning(memory.needed * 1.01).startswith("may not fit")
-    assert memory.warning(80e9) == ""
-
-
 def test_wrong_settings_are_refused():
     with pytest.raises(UnknownNameError, match="precision"):
         training_memory(small_net(), 1, precision="fp31")

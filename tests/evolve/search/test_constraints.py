@@ -70,9 +70,7 @@ def test_constraints_are_proved_for_all_that_is_offered(typed_rows, specs):
     used = [item for item in bound.candidates_ if "ratio" in variables(item.expression)]
     assert len(used) > 0 and len(bound.candidates_) > 2
     for candidate in used:
-        proof = prove_monotone(
-            candidate.expression, "ratio", bound.formula_.ranges, -1, max_boxes=256, simplify_calls=0
-        )
+        proof = prove_monotone(candidate.expression, "ratio", bound.formula_.ranges, -1, max_boxes=256)
         assert proof.status == "proved"
 
 

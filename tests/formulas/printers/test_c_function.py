@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from trainlaw.formulas import variables
 from trainlaw.formulas.printers import print_c_function
-from trainlaw.formulas.printers.c_function import C
+from trainlaw.formulas.printers.programming import C
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc, which is not on the PATH")
 

@@ -15,7 +15,6 @@ GOLDEN = Path(__file__).parent / "golden.csv"
 ROWS = 12
 RUN = ("null_compute", "roofline", "cf9", "hand_form", "nnls_path")
 MULTI_GPU = ("perfect_scaling", "ring_scaling", "mg13")
-PAIRS = ("operations_nonnegative",)
 MEASURED = ("layer_roofline", "layer_matrix_product")
 
 
@@ -26,17 +25,11 @@ def rows_of(few_runs):
     several = several.where(several.frame["single_gpu_time_s"].notna().to_numpy())
     labels = several.labels().assign(algorithm=several.frame["algorithm"].astype(str))
     X = several.features().assign(single_gpu_time_s=several.frame["single_gpu_time_s"].astype(float))
-    pairs = load("profet-pairs")
-    pairs = pairs.where(
-        ((pairs.frame["anchor_gpu"] == "T4") & (pairs.frame["target_gpu"] == "K80")).to_numpy()
-    )
-    profiles = pairs.profile().assign(anchor_time_s=pairs.frame["anchor_time_s"])
     layers = load("cde-layers")
     layers = layers.where(np.arange(len(layers)) % 200 == 0)
     return {
         RUN: (few_runs.X, few_runs.seconds, few_runs.labels, "gpu_group"),
         MULTI_GPU: (X, several.seconds, labels, "gpu_group"),
-        PAIRS: (profiles, pairs.seconds, pairs.target_runs().labels(), "cnn_base"),
         MEASURED: (layers.features(), layers.seconds, layers.labels(), "gpu_group"),
     }
 
@@ -50,7 +43,7 @@ def predictions(name, X, seconds, labels, key):
     return np.asarray(fitted.predict(X.iloc[chosen]))
 
 
-@pytest.mark.parametrize("name", [*RUN, *MULTI_GPU, *PAIRS, *MEASURED])
+@pytest.mark.parametrize("name", [*RUN, *MULTI_GPU, *MEASURED])
 def test_predictions_equal_the_golden_ones(name, rows_of, overwrite_golden):
     (given,) = [table for names, table in rows_of.items() if name in names]
     found = predictions(name, *given)

@@ -1,0 +1,361 @@
+"""A formula as a function of Python, numpy, C, JavaScript, R or Julia: a table of texts per language.
+
+C functions are C99; those of Python, R and Julia need no package.
+"""
+
+import json
+import keyword
+import math
+
+from trainlaw.formulas.algebra.expression import Expression
+from trainlaw.formulas.formula import Formula
+from trainlaw.formulas.printers.functions import FunctionForm
+from trainlaw.formulas.printers.language import Language, calls, known_constants, plain_number
+from trainlaw.formulas.printers.naming import unicode_literal
+
+PYTHON = Language(
+    forms={
+        **calls("sqrt", "cbrt", "exp", "log", "sin", "cos", "tanh", prefix="math."),
+        "abs": "abs({a})",
+        "square": "math.pow({a}, 2)",
+        "cube": "math.pow({a}, 3)",
+        "pow": "math.pow({a}, {b})",
+        "min": "min({a}, {b})",
+        "max": "max({a}, {b})",
+        "step": "step({a})",
+    },
+    number=plain_number(repr),
+    finite="finite({a})",
+    raising=("square", "cube", "exp", "log", "pow"),
+    helpers={
+        "finite": (
+            "def finite(number):\n"
+            "    if not math.isfinite(number):\n"
+            '        raise ArithmeticError("a part of the formula is not finite")\n'
+            "    return number\n"
+        ),
+        "step": "def step(number):\n    return 0.5 * ((number > 0) - (number < 0) + 1)\n",
+    },
+    reserved=frozenset({*keyword.kwlist, "math", "abs", "min", "max", "all", "map", "str"}),
+)
+
+
+_PYTHON = FunctionForm(
+    language=PYTHON,
+    check="{name}",
+    also=", ",
+    guard="if not all(map(math.isfinite, [{checks}])):\n    return math.nan",
+    pair="{key}: {value}",
+    lookup="{name} = {{{pairs}}}.get({label}, {default})",
+    before_steps="try:",
+    step="    {name} = {value}",
+    result="    return finite({value})\nexcept (ArithmeticError, ValueError):\n    return math.nan",
+    before_helper="\n\n",
+    whole="{comments}import math\n{helpers}\n\ndef {name}({parameters}):\n{body}",
+)
+
+
+def print_python_function(formula: Formula | Expression, name: str = "predict") -> str:
+    """Return the source of a module with one function: features (numbers, in their units) in, target out.
+
+    Grouped constants take the group's label as a further argument. The function returns nan where the formula
+    is not valid. The module only needs Python 3.11.
+    """
+    return _PYTHON.write(formula, name)
+
+
+NUMPY = Language(
+    forms={
+        **calls("abs", "sqrt", "cbrt", "square", "exp", "log", "sin", "cos", "tanh", prefix="np."),
+        "cube": "np.power({a}, 3)",
+        "pow": "power({a}, {b})",
+        "min": "np.minimum({a}, {b})",
+        "max": "np.maximum({a}, {b})",
+        "step": "np.heaviside({a}, 0.5)",
+    },
+    finite="finite({a})",
+    helpers={
+        "finite": "def finite(values):\n    return np.where(np.isfinite(values), values, np.nan)\n",
+        # The power functions of C give 1 for nan to the power 0.
+        "power": (
+            "def power(base, exponent):\n"
+            "    known = np.isfinite(base) & np.isfinite(exponent)\n"
+            "    return np.where(known, np.power(base, exponent), np.nan)\n"
+        ),
+        "constants": (
+            "def constants(labels, values, default):\n"
+            "    return np.vectorize(lambda label: values.get(str(label), default), otypes=[float])(labels)\n"
+        ),
+    },
+    number=plain_number(lambda value: repr(value) if math.isfinite(value) else "np.nan"),
+    reserved=frozenset({*keyword.kwlist, "np", "float"}),
+)
+
+
+_NUMPY = FunctionForm(
+    language=NUMPY,
+    indent="        ",
+    input="{name} = finite(np.asarray({name}, dtype=float))",
+    pair="{key}: {value}",
+    lookup="{name} = constants({label}, {{{pairs}}}, {default})",
+    step="{name} = {value}",
+    result="return finite({value})",
+    before_helper="\n\n",
+    whole=(
+        "{comments}import numpy as np\n{helpers}\n\ndef {name}({parameters}):\n"
+        '    with np.errstate(all="ignore"):\n{body}'
+    ),
+    prepared=known_constants,
+)
+
+
+def print_numpy_function(formula: Formula | Expression, name: str = "predict") -> str:
+    """Return the source of a module with one function: features (arrays, in their units) in, target out.
+
+    Grouped constants take an array of the groups' labels as a further argument. The function gives nan where
+    the formula is not valid; arrays broadcast as in numpy.
+    """
+    return _NUMPY.write(formula, name)
+
+
+# Characters without a meaning inside a literal, also to a trigraph or a comment.
+_PLAIN = " -_.,:;()+@/=|"
+
+
+def c_text(text: str) -> str:
+    """Return a C string literal of the UTF-8 bytes of a text.
+
+    >>> c_text('a"b')
+    '"a\\\\042b"'
+    """
+    plain = "".join(
+        chr(byte) if byte < 128 and (chr(byte).isalnum() or chr(byte) in _PLAIN) else f"\\{byte:03o}"
+        for byte in text.encode()
+    )
+    return f'"{plain}"'
+
+
+C = Language(
+    forms={
+        **calls("sqrt", "cbrt", "exp", "log", "sin", "cos", "tanh", "step"),
+        "abs": "fabs({a})",
+        "square": "power({a}, 2.0)",
+        "cube": "power({a}, 3.0)",
+        "pow": "power({a}, {b})",
+        "min": "smaller({a}, {b})",
+        "max": "larger({a}, {b})",
+    },
+    number=plain_number(repr),
+    finite="finite_or_nan({a})",
+    helpers={
+        "finite_or_nan": "static double finite_or_nan(double a) { return isfinite(a) ? a : NAN; }\n",
+        # The library's pow, fmin and fmax hide a NAN.
+        "power": (
+            "static double power(double a, double b) {\n"
+            "    return isfinite(a) && isfinite(b) ? pow(a, b) : NAN;\n"
+            "}\n"
+        ),
+        "smaller": "static double smaller(double a, double b) { return isnan(a) || a < b ? a : b; }\n",
+        "larger": "static double larger(double a, double b) { return isnan(a) || a > b ? a : b; }\n",
+        "step": "static double step(double a) { return isnan(a) ? a : 0.5 * ((a > 0) - (a < 0) + 1); }\n",
+    },
+    text_literal=c_text,
+    reserved=frozenset(
+        "auto break case char const continue default do double else enum extern float for goto if"
+        " inline int long register restrict return short signed sizeof static struct switch typedef"
+        " union unsigned void volatile while main asm y0 y1 yn j0 j1 jn gamma isnan isfinite fabs sqrt"
+        " cbrt exp log pow sin cos tanh strcmp NAN HUGE_VAL M_PI M_E div abs index time remainder round"
+        " floor ceil erf hypot fmin fmax".split()
+    ),
+)
+
+
+_C = FunctionForm(
+    language=C,
+    comment="// ",
+    parameter="double {name}",
+    label="const char *{name}",
+    no_parameters="void",
+    check="isfinite({name})",
+    guard="if (!({checks})) return NAN;",
+    pair="strcmp({label}, {key}) == 0 ? {value} : ",
+    between="",
+    lookup="const double {name} = {pairs}{default};",
+    step="const double {name} = {value};",
+    result="return finite_or_nan({value});",
+    if_labels="#include <string.h>\n",
+    whole=("{comments}#include <math.h>\n{if_labels}\n{helpers}\ndouble {name}({parameters}) {{\n{body}}}\n"),
+)
+
+
+def print_c_function(formula: Formula | Expression, name: str = "predict") -> str:
+    """Return the source of one C99 function: features (doubles, in their units) in, target out.
+
+    Grouped constants take the group's label as a further argument, a string. The function returns NAN where
+    the formula is not valid. Not for -ffast-math, which takes NAN and infinity out of the language.
+    """
+    return _C.write(formula, name)
+
+
+def javascript_text(text: str) -> str:
+    """Return a JavaScript string literal that is safe inside a script element of a page, too.
+
+    >>> javascript_text("</script>")
+    '"\\\\u003c/script>"'
+    """
+    return json.dumps(text).replace("<", "\\u003c")
+
+
+JAVASCRIPT = Language(
+    forms={
+        **calls("abs", "sqrt", "cbrt", "exp", "log", "sin", "cos", "tanh", prefix="Math."),
+        "square": "power({a}, 2)",
+        "cube": "power({a}, 3)",
+        "pow": "power({a}, {b})",
+        "min": "Math.min({a}, {b})",
+        "max": "Math.max({a}, {b})",
+        "step": "(0.5 * (Math.sign({a}) + 1))",
+    },
+    number=plain_number(repr),
+    finite="finite({a})",
+    helpers={
+        "finite": "const finite = (value) => (Number.isFinite(value) ? value : NaN);\n",
+        # Math.pow(NaN, 0) is 1.
+        "power": (
+            "const power = (base, exponent) =>\n"
+            "  Number.isFinite(base) && Number.isFinite(exponent) ? Math.pow(base, exponent) : NaN;\n"
+        ),
+    },
+    text_literal=javascript_text,
+    reserved=frozenset(
+        "abstract arguments await boolean break byte case catch char class const continue debugger"
+        " default delete do double else enum eval export extends false final finally float for function"
+        " goto if implements import in instanceof int interface let long native new null package private"
+        " protected public return short static super switch synchronized this throw throws transient"
+        " true try typeof var void volatile while with yield undefined NaN Infinity Math Number Map"
+        " features labels".split()
+    ),
+)
+
+
+_JAVASCRIPT = FunctionForm(
+    language=JAVASCRIPT,
+    comment="// ",
+    indent="  ",
+    input="const {name} = finite(features[{key}]);",
+    label_input="const {name} = labels[{key}];",
+    pair="[{key}, {value}]",
+    lookup="const {name} = new Map([{pairs}]).get({label}) ?? {default};",
+    step="const {name} = {value};",
+    result="return finite({value});",
+    whole="{comments}{helpers}function {name}(features, labels = {{}}) {{\n{body}}}\n",
+)
+
+
+def print_javascript(formula: Formula | Expression, name: str = "predict") -> str:
+    """Return the source of one function (features, labels) -> number, with its helpers.
+
+    features : an object with a number per feature name, in its unit. labels : an object with the group's
+    label per label column, for grouped constants. The function returns NaN where the formula is not valid.
+    """
+    return _JAVASCRIPT.write(formula, name)
+
+
+R = Language(
+    forms={
+        **calls("abs", "sqrt", "exp", "log", "sin", "cos", "tanh"),
+        "cbrt": "cube_root({a})",
+        "square": "power({a}, 2)",
+        "cube": "power({a}, 3)",
+        "pow": "power({a}, {b})",
+        "min": "pmin({a}, {b})",
+        "max": "pmax({a}, {b})",
+        "step": "(0.5 * (sign({a}) + 1))",
+    },
+    number=plain_number(repr),
+    finite="finite({a})",
+    helpers={
+        "finite": "finite <- function(a) ifelse(is.finite(a), a, NaN)\n",
+        # NaN^0 is 1 in R.
+        "power": "power <- function(a, b) ifelse(is.finite(a) & is.finite(b), a^b, NaN)\n",
+        "cube_root": "cube_root <- function(a) sign(a) * abs(a)^(1 / 3)\n",
+    },
+    text_literal=unicode_literal,
+    reserved=frozenset(
+        "if else repeat while function for next break TRUE FALSE NULL Inf NaN NA in T F ifelse".split()
+    ),
+)
+
+
+_R = FunctionForm(
+    language=R,
+    indent="  ",
+    label='{name} = ""',
+    input="{name} <- finite({name})",
+    lookup="{name} <- c({values}, {default})[match({label}, c({keys}), {count})]",
+    step="{name} <- {value}",
+    result="finite({value})",
+    whole="{comments}{helpers}{name} <- function({parameters}) suppressWarnings({{\n{body}}})\n",
+)
+
+
+def print_r(formula: Formula | Expression, name: str = "predict_time") -> str:
+    """Return the source of one function of R: features (numeric vectors, in their units) in, target out.
+
+    Grouped constants take the group's label as a further argument. The value is NaN where the formula is not
+    valid.
+    """
+    return _R.write(formula, name)
+
+
+JULIA = Language(
+    forms={
+        **calls("abs", "sqrt", "cbrt", "exp", "log", "sin", "cos", "tanh"),
+        "square": "power({a}, 2)",
+        "cube": "power({a}, 3)",
+        "pow": "power({a}, {b})",
+        "min": "min({a}, {b})",
+        "max": "max({a}, {b})",
+        "step": "(0.5 * (sign({a}) + 1))",
+    },
+    number=plain_number(repr),
+    finite="finite({a})",
+    helpers={
+        "finite": "finite(a) = isfinite(a) ? a : NaN\n",
+        # NaN^0 is 1 in Julia.
+        "power": "power(a, b) = isfinite(a) && isfinite(b) ? Float64(a)^b : NaN\n",
+    },
+    text_literal=unicode_literal,
+    reserved=frozenset(
+        "baremodule begin break catch const continue do else elseif end export false finally for function"
+        " global if import in isa let local macro module mutable outer primitive quote return struct true try"
+        " type using where while abstract NaN Inf pi ifelse isfinite min max abs sign error get Dict".split()
+    ),
+)
+
+
+_JULIA = FunctionForm(
+    language=JULIA,
+    indent="        ",
+    label='{name} = ""',
+    check="isfinite({name})",
+    guard="({checks}) || return NaN",
+    pair="{key} => {value}",
+    lookup="{name} = get(Dict{{String,Float64}}({pairs}), {label}, {default})",
+    step="{name} = {value}",
+    result="return finite({value})",
+    # Roots and logarithms of negative numbers raise a DomainError.
+    whole=(
+        "{comments}{helpers}function {name}({parameters})\n    try\n{body}    catch fault\n"
+        "        fault isa DomainError ? NaN : rethrow()\n    end\nend\n"
+    ),
+)
+
+
+def print_julia(formula: Formula | Expression, name: str = "predict") -> str:
+    """Return the source of one function of Julia: features (numbers, in their units) in, target out.
+
+    Grouped constants take the group's label as a further argument. The value is NaN where the formula is not
+    valid.
+    """
+    return _JULIA.write(formula, name)
