@@ -222,43 +222,6 @@ def _setup(formula: Formula) -> Iterable[Answer]:
         yield Answer(name, when=when, sentence=sentence, is_note=True)
 
 
-def _outside(formula: Formula) -> Iterable[Answer]:
-    """Yield a warning per feature outside its training range; for layers, how many of them are."""
-    for spec in formula.used_features:
-        if spec.name not in formula.ranges:
-            continue
-        low, high = formula.ranges[spec.name]
-        said = f"outside the training range {show_number(low)} to {show_number(high)}"
-        if formula.scope == LAYER:
-            layers = f"layers_outside_{spec.name}"
-            sentence = f"{spec.name} of {{{layers}:layers}} lies {said}"
-            yield Answer(f"outside_{spec.name}", when=layers, sentence=sentence)
-            continue
-        unit = "" if spec.unit.is_dimensionless else f" {spec.unit}"
-        sentence = f"{spec.name} is {{{spec.name}:number}}{unit}, {said}"
-        when = f"max({spec.name} - {high!r}, {low!r} - {spec.name})"
-        yield Answer(f"outside_{spec.name}", when=when, sentence=sentence)
-
-
-def _coverage(formula: Formula) -> Iterable[Answer]:
-    """Yield the warnings about where the training runs are: precisions, vendors and generations of GPUs."""
-    made_by = formula.provenance.get("trainlaw_version")
-    if made_by not in (None, version("trainlaw")):
-        text = f"the formula is of trainlaw {made_by}, this is {version('trainlaw')}: features may differ"
-        # There is at least one GPU, so it is always said.
-        yield Answer("other_version", when="n_gpus", sentence=re.sub("[{}]", "", text))
-    known = {} if formula.scope == MULTI_GPU else formula.provenance
-    if "precisions" in known:
-        yield Answer(
-            "untrained_precision", when="is_untrained_precision", sentence="no training run used {precision}"
-        )
-    if known.get("generations") is not None:
-        of_gpu = "no training run is on a GPU of"
-        yield Answer("unseen_vendor", when="is_unseen_vendor", sentence=f"{of_gpu} {{vendor}}")
-        generation = f"{of_gpu} the generation {{generation}}"
-        yield Answer("unseen_generation", when="is_unseen_generation", sentence=generation)
-
-
 # Errors of a formula by what it was asked for: the level that it keeps, and words for the runs.
 _ERRORS = (
     ("architecture", BY_CNN, "runs of this architecture"),
@@ -295,6 +258,43 @@ def _errors(formula: Formula) -> Iterable[Answer]:
             sentence="the formula's error on held-out runs of this architecture is "
             "{architecture_error_percent:number} %: expect this prediction to be off by as much",
         )
+
+
+def _outside(formula: Formula) -> Iterable[Answer]:
+    """Yield a warning per feature outside its training range; for layers, how many of them are."""
+    for spec in formula.used_features:
+        if spec.name not in formula.ranges:
+            continue
+        low, high = formula.ranges[spec.name]
+        said = f"outside the training range {show_number(low)} to {show_number(high)}"
+        if formula.scope == LAYER:
+            layers = f"layers_outside_{spec.name}"
+            sentence = f"{spec.name} of {{{layers}:layers}} lies {said}"
+            yield Answer(f"outside_{spec.name}", when=layers, sentence=sentence)
+            continue
+        unit = "" if spec.unit.is_dimensionless else f" {spec.unit}"
+        sentence = f"{spec.name} is {{{spec.name}:number}}{unit}, {said}"
+        when = f"max({spec.name} - {high!r}, {low!r} - {spec.name})"
+        yield Answer(f"outside_{spec.name}", when=when, sentence=sentence)
+
+
+def _coverage(formula: Formula) -> Iterable[Answer]:
+    """Yield the warnings about where the training runs are: precisions, vendors and generations of GPUs."""
+    made_by = formula.provenance.get("trainlaw_version")
+    if made_by not in (None, version("trainlaw")):
+        text = f"the formula is of trainlaw {made_by}, this is {version('trainlaw')}: features may differ"
+        # There is at least one GPU, so it is always said.
+        yield Answer("other_version", when="n_gpus", sentence=re.sub("[{}]", "", text))
+    known = {} if formula.scope == MULTI_GPU else formula.provenance
+    if "precisions" in known:
+        yield Answer(
+            "untrained_precision", when="is_untrained_precision", sentence="no training run used {precision}"
+        )
+    if known.get("generations") is not None:
+        of_gpu = "no training run is on a GPU of"
+        yield Answer("unseen_vendor", when="is_unseen_vendor", sentence=f"{of_gpu} {{vendor}}")
+        generation = f"{of_gpu} the generation {{generation}}"
+        yield Answer("unseen_generation", when="is_unseen_generation", sentence=generation)
 
 
 def _jointly(formula: Formula) -> Iterable[Answer]:
@@ -473,9 +473,9 @@ _Rows = tuple[Answer, ...] | Callable[[Formula], Iterable[Answer]]
 ANSWERS: tuple[_Rows, ...] = (
     _setup,
     _figures,
+    _errors,
     _outside,
     _coverage,
-    _errors,
     _jointly,
     _OF_CNN,
     _unknown,
