@@ -107,8 +107,7 @@ def _workbook(path: Path) -> None:
     ]
     subprocess.run(first, check=True, timeout=600)
     sheet = Image.open("sheet.png").convert("RGB")
-    # The choices and the prediction; the ranking of all GPUs to the right is too small to read.
-    shown = sheet.crop((0, sheet.height // 18, sheet.width * 2 // 5, sheet.height * 5 // 6))
+    shown = sheet.crop((0, sheet.height // 18, sheet.width, sheet.height * 3 // 4))
     _save(shown, "workbook.png")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from trainlaw.formulas.errors import TrainlawError
 
-MAX_SECONDS = 5.0
+MAX_SECONDS = 10.0
 
 
 def read_or_refused(read: Callable[[Path], object], path: Path) -> bool:

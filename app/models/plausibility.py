@@ -284,6 +284,10 @@ def _exchange(made: Imported, name: str, low: str, high: str) -> tuple[tuple[str
     """Return the options that exchange two values of a column, () where its texts are not those values."""
     pairs = [(text, high) for text in made.texts.get((name, low), ())]
     pairs += [(text, low) for text in made.texts.get((name, high), ())]
+    # Where it is still asked what a text means, its exchange would be a second answer.
+    asked = {text.partition("=")[0] for issue in made.issues for option in issue.options for text in option}
+    if any(f"{name}:{text}" in asked for text, _ in pairs):
+        return ()
     words = [word for text, value in pairs for word in ("--value", f"{name}:{text}={value}")]
     return (tuple(words), ("--trust",)) if words else ()
 

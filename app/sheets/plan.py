@@ -101,10 +101,10 @@ class SheetPlan:
     """One sheet; rows and columns are counted from 0.
 
     widths : of the first columns, in characters. heights : of rows, in points. drop_downs : name of the list
-    per cell. limits : of the number that a cell takes: "integer" or "decimal", least and most. expected : the
-    cell text when there is no warning. frozen : rows and columns that stay in view. scale : range of cells
-    that is coloured from least to most. head_row : the first row that is printed on every page. many_pages :
-    whether columns may spread over several pages when printed.
+    per cell. open_lists : cells that take other values, too. limits : of the number that a cell takes:
+    "integer" or "decimal", least and most. expected : the cell text when there is no warning. frozen : rows
+    and columns that stay in view. scale : range of cells that is coloured from least to most. head_row : the
+    first row that is printed on every page. many_pages : whether columns may spread over several pages.
     """
 
     name: str
@@ -112,6 +112,7 @@ class SheetPlan:
     cells: dict[tuple[int, int], PlannedCell] = field(default_factory=dict)
     heights: dict[int, float] = field(default_factory=dict)
     drop_downs: dict[tuple[int, int], str] = field(default_factory=dict)
+    open_lists: set[tuple[int, int]] = field(default_factory=set)
     limits: dict[tuple[int, int], tuple[str, float, float]] = field(default_factory=dict)
     expected: dict[tuple[int, int], str] = field(default_factory=dict)
     bars: list[Bars] = field(default_factory=list)
@@ -178,9 +179,11 @@ class SheetWriter:
         """Give a cell a name that all sheets know."""
         self.book.names[name] = self.place(row, column)
 
-    def drop_down(self, row: int, column: int, listed: str) -> None:
-        """Restrict a cell to the values of the range named `listed`."""
+    def drop_down(self, row: int, column: int, listed: str, *, is_open: bool = False) -> None:
+        """Offer a cell the values of the range named `listed`, its only ones unless it is open to others."""
         self.plan.drop_downs[row, column] = listed
+        if is_open:
+            self.plan.open_lists.add((row, column))
 
     def heads(self, row: int, titles: Sequence[str], style: str = "head_right", column: int = 0) -> None:
         """Write the titles of columns; the first one is aligned to the left."""

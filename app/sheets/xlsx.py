@@ -73,14 +73,7 @@ def _write_sheet(book: Workbook, sheet: Worksheet, plan: SheetPlan, styles: Mapp
         sheet.set_row(row, height)
     for (row, column), cell in plan.cells.items():
         _write_cell(sheet, row, column, cell, styles[cell.style])
-    for (row, column), listed in plan.drop_downs.items():
-        message = "Choose from the list, or add a row to its sheet."
-        rule = {"validate": "list", "source": f"={listed}", "error_message": message}
-        sheet.data_validation(row, column, row, column, rule)
-    for (row, column), (kind, least, most) in plan.limits.items():
-        words = f"Enter a {'whole ' * (kind == 'integer')}number from {least:,g} to {most:,g}."
-        limits = {"validate": kind, "criteria": "between", "minimum": least, "maximum": most}
-        sheet.data_validation(row, column, row, column, {**limits, "error_message": words})
+    _restrict(sheet, plan)
     for (row, column), text in plan.expected.items():
         rule = {"type": "cell", "criteria": "!=", "value": f'"{text}"', "format": styles["warning"]}
         sheet.conditional_format(row, column, row, column, rule)
@@ -103,6 +96,24 @@ def _write_sheet(book: Workbook, sheet: Worksheet, plan: SheetPlan, styles: Mapp
     for chart in plan.charts:
         _draw(book, sheet, plan.name, chart)
     _set_up_print(sheet, plan)
+
+
+def _restrict(sheet: Worksheet, plan: SheetPlan) -> None:
+    """Offer lists of values, and limit numbers."""
+    for (row, column), listed in plan.drop_downs.items():
+        message = "Choose from the list, or add a row to its sheet."
+        is_open = (row, column) in plan.open_lists
+        rule = {
+            "validate": "list",
+            "source": f"={listed}",
+            "error_message": message,
+            "show_error": not is_open,
+        }
+        sheet.data_validation(row, column, row, column, rule)
+    for (row, column), (kind, least, most) in plan.limits.items():
+        words = f"Enter a {'whole ' * (kind == 'integer')}number from {least:,g} to {most:,g}."
+        limits = {"validate": kind, "criteria": "between", "minimum": least, "maximum": most}
+        sheet.data_validation(row, column, row, column, {**limits, "error_message": words})
 
 
 def _write_cell(sheet: Worksheet, row: int, column: int, cell: PlannedCell, style: Format) -> None:

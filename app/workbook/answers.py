@@ -12,18 +12,19 @@ from trainlaw.app.answers.table import FIGURE, PLACE, Line, lines_of, within_rea
 from trainlaw.app.models.calibration import calibration_of
 from trainlaw.app.models.settings import host_margin
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
-from trainlaw.app.workbook.choices import FIRST_EPOCHS
-from trainlaw.app.workbook.gpus import FIRST_IMAGES
 from trainlaw.app.workbook.model import (
+    DEFAULT_PRECISION,
     FIRST_BATCH,
+    FIRST_EPOCHS,
     FIRST_GPU,
+    FIRST_IMAGES,
     FIRST_PRECISION,
     LAYOUTS,
     PREFIX,
     Model,
     first_choice,
 )
-from trainlaw.app.workbook.tables import held_out_error, is_known_generation
+from trainlaw.app.workbook.tables import IMPLIED_STACK, held_out_error, is_known_generation
 from trainlaw.datasets import CnnCounts, built_in_gpus
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
 from trainlaw.formulas import Expression, Formula, InputError, variables
@@ -119,7 +120,7 @@ def _cell(expression: Expression, places: Mapping[str, str]) -> str:
 
 def _lines(model: Model, given: Mapping[str, Given]) -> tuple[Line, ...]:
     """Return the values, warnings and notes of the table that cells can compute."""
-    never = {"has_compilation": 0.0, "has_settings": 0.0, "n_cnn_notes": 0.0, "by_default": 0.0}
+    never = {"has_compilation": 0.0, "has_settings": 0.0, "n_cnn_notes": 0.0}
     lines = lines_of(model.formula, never)
     margin = host_margin(model.formula, model.expression)
     changed = (replace(line, value=margin) if line.answer.name == "host_margin" else line for line in lines)
@@ -259,7 +260,14 @@ def _setting(model: Model) -> dict[str, Given]:
     """Return the settings; those without a cell have their default."""
     launch, is_last = f"{PREFIX}host_launch_us", f'{PREFIX}layout="{LAYOUTS[1]}"'
     has_layout, has_launch = (name in model.base_columns for name in ("is_channels_last", "stated_launch_s"))
+    implied = f'IF({PREFIX}stack_choice="{IMPLIED_STACK}",0,1)'
+    has_stack = "is_stack_fused" in model.base_columns
+    by_default = f'IF({PREFIX}precision_choice="{DEFAULT_PRECISION}",1,0)'
     found = {
+        "by_default": Given(by_default, 1.0),
+        "stack": Given(f"{PREFIX}stack" if has_stack else '"eager"', "eager"),
+        "has_stack": Given(implied if has_stack else "0", 0.0),
+        "is_stack_unknown": Given(f'IF({PREFIX}stack="unknown",1,0)' if has_stack else "0", 0.0),
         "layout": Given(f'IF({is_last},"channels_last","nchw")' if has_layout else '"nchw"', "nchw"),
         "has_layout": Given(f"IF({is_last},1,0)" if has_layout else "0", 0.0),
         "has_host_launch": Given(f"IF(N({launch})>0,1,0)" if has_launch else "0", 0.0),

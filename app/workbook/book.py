@@ -17,6 +17,7 @@ from trainlaw.app.workbook.layers import (
     write_layers,
 )
 from trainlaw.app.workbook.model import workbook_model
+from trainlaw.app.workbook.names import write_names
 from trainlaw.app.workbook.predict import new_predict, write_predict
 from trainlaw.app.workbook.tables import write_cnns, write_errors, write_gpus, write_links, write_options
 from trainlaw.formulas import Formula
@@ -50,9 +51,10 @@ def run_workbook_plan(formula: Formula) -> BookPlan:
     write_cnns(book)
     write_links(book)
     write_options(book, model)
-    ranking = write_all_gpus(book, model)
+    write_all_gpus(book, model)
+    write_names(book)
     write_provenance(book, model)
-    write_predict(predict, model, ranking, write_answers(book, model))
+    write_predict(predict, model, write_answers(book, model), has_ranking=True)
     return book
 
 
@@ -69,8 +71,9 @@ def layer_workbook_plan(formula: Formula) -> BookPlan:
     write_layer_facts(book, model)
     write_links(book)
     write_options(book, model)
+    write_names(book)
     write_layer_provenance(book, model)
-    write_predict(predict, model, None, write_answers(book, model))
+    write_predict(predict, model, write_answers(book, model), has_ranking=False)
     return book
 
 

@@ -5,21 +5,21 @@ from typing import NamedTuple
 
 from trainlaw.app.models.lookup_tables import cnn_label
 from trainlaw.app.sheets.plan import SheetWriter
-from trainlaw.app.workbook.gpus import FIRST_IMAGES
 from trainlaw.app.workbook.model import (
+    DEFAULT_PRECISION,
     FIRST_ALGORITHM,
     FIRST_BATCH,
     FIRST_CNN,
+    FIRST_EPOCHS,
     FIRST_GPU,
-    FIRST_PRECISION,
+    FIRST_IMAGES,
     LAYOUTS,
     PREFIX,
     Model,
     cell_name,
 )
-from trainlaw.app.workbook.tables import ANY_OTHER, HEADING, ORDERS, OWN_LINK, USUAL_FABRIC
+from trainlaw.app.workbook.tables import ANY_OTHER, HEADING, IMPLIED_STACK, ORDERS, OWN_LINK, USUAL_FABRIC
 
-FIRST_EPOCHS = 90.0
 MOST = 10_000_000  # of a batch, or a number of GPUs or nodes, as `configuration` has it
 _STYLES = {"%": "input_share"}
 _WHOLE, _COUNT, _SHARE, _FLAG, _POSITIVE = "whole", "count", "share", "flag", "positive"
@@ -73,7 +73,7 @@ def write_choices(sheet: SheetWriter, model: Model, row: int) -> tuple[int, str]
 def _entry(sheet: SheetWriter, row: int, choice: Choice) -> None:
     if isinstance(choice.value, str):
         sheet.text(row, 1, choice.value, "input")
-        sheet.drop_down(row, 1, PREFIX + choice.listed)
+        sheet.drop_down(row, 1, PREFIX + choice.listed, is_open=choice.name in ("gpu_choice", "cnn_choice"))
         return
     sheet.number(
         row, 1, choice.value, _STYLES.get(choice.unit, "input_count" if choice.name == "images" else "input")
@@ -83,10 +83,19 @@ def _entry(sheet: SheetWriter, row: int, choice: Choice) -> None:
 
 def _choices(model: Model) -> list[Choice]:
     """Return the yellow cells that the formula needs, in their order."""
-    needed = {"has_optimizer", "has_input_copy", "is_tuned", "layout", "host_launch_us", "is_bucketed"}
+    needed = {
+        "has_optimizer",
+        "has_input_copy",
+        "is_tuned",
+        "layout",
+        "host_launch_us",
+        "is_bucketed",
+        "stack_choice",
+    }
     of_stack = {
         "layout": {"is_stack_channels_last"},
         "is_tuned": {"is_stack_channels_last", "is_stack_fused"},
+        "stack_choice": {"is_stack_channels_last", "is_stack_fused"},
     }
     base = {"layout": "is_channels_last", "host_launch_us": "stated_launch_s"}
     used = set(model.base_columns)
@@ -101,11 +110,21 @@ def _choices(model: Model) -> list[Choice]:
 def _listed(name: str, title: str, value: str, note: str, table: str = "") -> Choice:
     """Return a choice among names; table : sheet whose rows they are, empty for a list of sheet Options."""
     cell, names = cell_name(name), f"{name}s" if table else f"options_{name}"
-    known = f'AND(ISNUMBER(MATCH({cell},{PREFIX}{names},0)),LEFT({cell},1)<>"{HEADING[0]}")'
+    known = f"ISNUMBER(MATCH({cell},{PREFIX}{names},0))"
     fault = (
         f"unknown: choose from the list, or add a row to sheet {table}" if table else "choose from the list"
     )
     return Choice(name, title, value, note, known, fault, listed=f"{names}_listed" if table else names)
+
+
+def _named(kind: str, title: str, value: str) -> Choice:
+    """Return a choice of a GPU or CNN, by any name of sheet Names."""
+    note = f"any usual name; add custom ones as rows of sheet {title}s"
+    known = f'AND(ISNUMBER(MATCH({PREFIX}{kind},{PREFIX}{kind}s,0)),LEFT({PREFIX}{kind},1)<>"{HEADING[0]}")'
+    return Choice(
+        f"{kind}_choice", title, value, note, known, f"unknown: see the list and sheet {title}s",
+        listed=f"{kind}s_listed",
+    )  # fmt: skip
 
 
 def _whole(name: str, title: str, value: float, note: str, unit: str) -> Choice:
@@ -134,18 +153,18 @@ def _of_cnn() -> list[Choice]:
     size, title = f"{PREFIX}pixels", "height and width of an image"
     counted = f'OR({size}="",ISNUMBER(MATCH({PREFIX}cnn_used,{PREFIX}cnns,0)))'
     return [
-        _listed("cnn", "CNN", cnn_label(*FIRST_CNN), "add custom ones as rows of sheet CNNs", "CNNs"),
+        _named("cnn", "CNN", cnn_label(*FIRST_CNN)),
         Choice("pixels", title, math.nan, exact, counted, fault, "pixels", "", _WHOLE),
         _whole("batch_per_gpu", "batch per GPU", float(FIRST_BATCH), "per iteration on one GPU", "images"),
     ]
 
 
 def _of_gpu() -> list[Choice]:
-    note = "PyTorch's default: column default_precision of sheet GPUs"
     return [
-        _listed("gpu", "GPU", FIRST_GPU, "add custom ones as rows of sheet GPUs", "GPUs"),
-        _listed("precision", "precision", FIRST_PRECISION, note),
+        _named("gpu", "GPU", FIRST_GPU),
+        _listed("precision_choice", "precision", DEFAULT_PRECISION, "the default depends on the GPU"),
         _listed("layout", "layout of activations", LAYOUTS[0], "order of their dimensions in memory"),
+        _listed("stack_choice", "stack of 16-bit convolutions", IMPLIED_STACK, "which kernels run them"),
     ]
 
 

@@ -300,7 +300,8 @@ def fact_formula(name: str) -> str:
     elif name in OF_PRECISION:
         text = _option("precision", name)
     elif name in OF_LINK or name in OF_NETWORK:
-        text = link_formula(name, partial(_look_up, "link" if name in OF_LINK else "network"))
+        unused = f"{PREFIX}n_gpus={PREFIX}n_nodes" if name in OF_LINK else f"{PREFIX}n_nodes=1"
+        text = link_formula(name, partial(_look_up, "link" if name in OF_LINK else "network"), unused)
     elif name == ROUNDS:
         # Rounded first: a floating-point logarithm may fall just short of a whole number.
         text = f"ROUNDUP(ROUND(LOG({PREFIX}n_gpus,2),9),0)"
@@ -322,12 +323,11 @@ def _kept(name: str) -> str:
     return "".join(f"IF(ISNUMBER({cell}),{cell}," for cell in cells) + "0" + ")" * len(cells)
 
 
-def link_formula(name: str, look_up: Callable[[str], str]) -> str:
-    """Return the cell formula of a base column of a link, 0 where nothing crosses it."""
-    nothing = f"{PREFIX}n_gpus={PREFIX}n_nodes" if name in OF_LINK else f"{PREFIX}n_nodes=1"
+def link_formula(name: str, look_up: Callable[[str], str], unused: str) -> str:
+    """Return the cell formula of a base column of a link, 0 where `unused` holds: nothing crosses it."""
     rate = look_up('"effective_byte_per_s"')
     known = {"latency_s": look_up('"latency_s"'), "byte_per_s": rate, "s_per_byte": f"1/{rate}"}
-    return f"IF({nothing},0,{known[name.split('_', 1)[1]]})"
+    return f"IF({unused},0,{known[name.split('_', 1)[1]]})"
 
 
 def _option(kind: str, column: str) -> str:

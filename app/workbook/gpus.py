@@ -1,475 +1,290 @@
-"""The sheet All GPUs: the chosen workload on every GPU, one row each, which sheet Predict ranks."""
+"""The sheets All GPUs, the chosen workload on every GPU, and Ranking, which shows them best first."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter
+from trainlaw.app.answers.table import FITS_WORDS
+from trainlaw.app.sheets.plan import BookPlan, Chart, SheetWriter
 from trainlaw.app.workbook.formula import link_formula
 from trainlaw.app.workbook.model import (
+    DEFAULT_PRECISION,
     ENTRIES,
-    FIRST_PRECISION,
-    MEMORY_NEEDS,
+    FIRST_IMAGES,
     OF_LINK,
+    OF_PRECISION,
     PEAK,
     PEER,
     PREFIX,
-    CellForm,
-    ExchangeForm,
     Model,
-    cell_form,
-    figure_cell,
-    fits_cell,
-    fits_words,
     kind_of,
-    values_of,
 )
+from trainlaw.app.workbook.rows import CellTable, Head, write_best_first
 from trainlaw.app.workbook.tables import (
     BY_COST,
-    HEAD,
     NO_LINK,
     OWN_LINK,
+    fact_letters,
     gpu_table_rows,
     interval_class,
     interval_factor,
     is_known_generation,
+    options_of_precisions,
 )
 from trainlaw.datasets import FEATURES
+from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
+from trainlaw.datasets.measurements.memory_fit import NOT_KNOWN
 from trainlaw.formulas import variables
-from trainlaw.validate.held_out_errors import intervals_of, run_class
-from xlsxwriter.utility import xl_col_to_name
+from trainlaw.validate.held_out_errors import LEVEL, intervals_of, run_class
 
-NAME = "All GPUs"
-_WIDTHS = {"text": 30, "unit": 26, "amount": 26}  # by style; other columns hold short numbers
-FIRST_IMAGES = 1_281_167.0
-_IN_RANKING = (
-    "gpu", "time", "low", "high", "throughput", "epoch", "cost", "price", "fits", "measured", "outside",
-    "below", "above", "rank",
-)  # fmt: skip
-
-
+NAME, RANKING = "All GPUs", "Ranking"
 YES, NO = "yes", "no"
 SPARE = 24  # rows for GPUs that the user adds
-TOP = 4  # first row, counted from 0
+_CHARTED = 25  # best GPUs in the chart: more labels would overlap
+_NAMED = '{@gpu}<>""'
+_HEADS: Mapping[str, Head] = {
+    "rank": Head("#", "", "general", 5),
+    "gpu": Head("GPU", "", "unit", 32),
+    "precision": Head("precision", "", "unit", 10),
+    "time_s": Head("iteration time", "ms", "decimal", 12, 1000),
+    "low_s": Head("interval from", "ms", "decimal", 12, 1000),
+    "high_s": Head("interval to", "ms", "decimal", 12, 1000),
+    "samples_per_second": Head("throughput, all GPUs", "images/s", "decimal", 14),
+    "epoch_h": Head("time per epoch", "h", "money", 11),
+    "cost": Head("cost per epoch", "USD", "money", 11),
+    "price_per_hour": Head("GPU price", "USD/h", "money", 9),
+    "fits": Head("fits in memory", "", "unit", 13),
+    "measured": Head("training runs of its generation", "", "unit", 15),
+    "outside": Head("features out of range", "", "general", 11),
+    "below": Head("interval, below", "ms", "faint", 9, 1000),
+    "above": Head("interval, above", "ms", "faint", 9, 1000),
+}  # fmt: skip
 
 
-@dataclass(frozen=True)
-class GpuColumn:
-    """One column: key, title, unit, style, cell formula by row number (from 1), values of the known GPUs."""
-
-    key: str
-    title: str
-    unit: str
-    style: str
-    formula: Callable[[int], str]
-    values: Sequence[float | str]
-
-
-@dataclass
-class GpuTable:
-    """The columns so far, which later columns refer to by key. Rows are numbered from 1."""
-
-    model: Model
-    columns: list[GpuColumn] = field(default_factory=list)
-    letters: dict[str, str] = field(default_factory=dict)
-
-    @cached_property
-    def rows(self) -> dict[str, dict[str, object]]:
-        """The specifications of the known GPUs."""
-        return gpu_table_rows(self.model.formula)
-
-    @property
-    def count(self) -> int:
-        """Number of rows: known GPUs and spare rows."""
-        return len(self.rows) + SPARE
-
-    @cached_property
-    def fact_letters(self) -> dict[str, str]:
-        """The column of each specification on sheet GPUs."""
-        header = ["gpu", *next(iter(self.rows.values()))]
-        return {name: xl_col_to_name(column) for column, name in enumerate(header)}
-
-    def add(self, column: GpuColumn) -> None:
-        """Add a column; the spare rows stay empty."""
-        padded = [*column.values, *[""] * (self.count - len(column.values))]
-        self.letters[column.key] = str(xl_col_to_name(len(self.columns)))
-        self.columns.append(replace(column, values=padded))
-
-    def letter(self, key: str) -> str:
-        """Return the letter of a column."""
-        return self.letters[key]
-
-    def cell(self, key: str, row: int) -> str:
-        """Return the address of a column's cell in a row."""
-        return f"${self.letter(key)}{row}"
-
-    def span(self, key: str) -> str:
-        """Return the address of a whole column."""
-        letter = self.letter(key)
-        return f"${letter}${TOP + 1}:${letter}${TOP + self.count}"
-
-    def fact(self, name: str, row: int) -> str:
-        """Return the address of a specification on sheet GPUs, which lists the GPUs in the same order."""
-        return f"GPUs!${self.fact_letters[name]}{row - TOP + HEAD + 1}"
-
-    def facts(self, name: str) -> np.ndarray:
-        """Return a specification of the known GPUs, shape (n_gpus,); nan where unknown."""
-        return np.array([row[name] for row in self.rows.values()], dtype=float)
-
-    def values(self, key: str) -> list[float | str]:
-        """Return what a column shows for the first choice, spare rows included."""
-        return list(next(column.values for column in self.columns if column.key == key))
-
-    def numbers(self, key: str) -> np.ndarray:
-        """Return the numbers of a column for the known GPUs, shape (n_gpus,); nan where there is none."""
-        values = self.values(key)[: len(self.rows)]
-        return np.array([value if isinstance(value, float) else math.nan for value in values])
-
-    def has(self, key: str) -> bool:
-        """Return whether there is such a column."""
-        return key in self.letters
-
-    def live(self, condition: str, formula: str) -> str:
-        """Return a cell formula that stays empty where the condition does not hold."""
-        return f'IF({condition},{formula},"")'
-
-    def named(self, row: int) -> str:
-        """Return the condition that a row has a GPU."""
-        return f'{self.cell("gpu", row)}<>""'
-
-    def base_places(self, row: int) -> dict[str, str]:
-        """Return the addresses of the base columns for a row: those of its GPU, else those of the choice."""
-        own = {name: self.cell(name, row) for name in self.model.base_columns if self.has(name)}
-        facts = {name: self.fact(name, row) for name in self.model.gpu_columns if name not in own}
-        places = {**self.model.cells, **facts, **own}
-        if PEER in places:
-            # As trainlaw reads a GPU without this column.
-            places[PEER] = f'IF({places[PEER]}="",1,{places[PEER]})'
-        return places
-
-    def base_values(self) -> dict[str, np.ndarray]:
-        """Return the base columns of the known GPUs for the first choice, each of shape (n_gpus,)."""
-        values = {}
-        for name in self.model.base_columns:
-            if self.has(name):
-                values[name] = self.numbers(name)
-            elif kind_of(name) == "gpu":
-                values[name] = self.facts(name)
-            else:
-                values[name] = np.full(len(self.rows), self.model.values[name])
-        return values
-
-
-def shown(values: np.ndarray) -> list[float | str]:
-    """Return the numbers, with an empty text for each that is not finite."""
-    return [float(value) if math.isfinite(value) else "" for value in values]
-
-
-def with_facts(model: Model) -> GpuTable:
-    """Return a table with name, peak rate and link of each GPU, and whether all needed specs are known."""
-    table = GpuTable(model)
-    table.add(GpuColumn("gpu", "GPU", "", "text", lambda r: _filled(table.fact("gpu", r)), list(table.rows)))
-    needed = [name for name in model.feature_base_columns if kind_of(name) == "gpu"]
-    if PEAK in needed:
-        rates = shown(table.facts("peak_fp32_flop_per_s"))
-        title = "peak rate of the precision"
-        table.add(GpuColumn(PEAK, title, "FLOP/s", "amount", partial(_peak, table), rates))
-    _add_links(table, [name for name in OF_LINK if name in model.base_columns])
-    direct = [name for name in needed if name != PEAK and name not in OF_LINK]
-    own = [name for name in (PEAK, *OF_LINK) if table.has(name)]
-
-    def known(row: int) -> str:
-        cells = [*(table.fact(name, row) for name in direct), *(table.cell(name, row) for name in own)]
-        all_known = f"IF(COUNT({','.join(cells)})={len(cells)},1,0)" if cells else "1"
-        return table.live(table.named(row), all_known)
-
-    complete = np.ones(len(table.rows))
-    for name in direct:
-        complete *= np.isfinite(table.facts(name))
-    table.add(GpuColumn("known", "specs known", "1 or 0", "general", known, shown(complete)))
+def write_all_gpus(book: BookPlan, model: Model) -> CellTable:
+    """Write both sheets; return the table of all GPUs."""
+    table = _with_facts(model)
+    _add_features(table, model)
+    _add_times(table, model)
+    add_intervals(table, model, [dict(row) for row in gpu_table_rows(model.formula).values()])
+    _add_speed_and_memory(table)
+    _add_costs(table, model)
+    ranking = SheetWriter(book, RANKING, [head.width for head in _HEADS.values()])
+    note = "For the workload and number of GPUs on sheet Predict; by cost as soon as sheet GPUs has a price."
+    ranking.title("Every GPU, best first", note)
+    write_best_first(ranking, table, _HEADS, 2, table.count)
+    ranking.plan.frozen, ranking.plan.head_row, ranking.plan.many_pages = (3, 2), 2, True
+    labels, times, below, above = map(list(_HEADS).index, ("gpu", "time_s", "below", "above"))
+    title = f"Iteration time of the {_CHARTED} best GPUs, with the {100 * LEVEL:g} % interval"
+    place, last, size = len(_HEADS) + 1, 2 + _CHARTED, (1000, 620)
+    ranking.plan.charts.append(Chart(2, place, title, "ms", labels, times, 3, last, size, (below, above)))
+    note = f"The first {table.count} rows of sheet GPUs, in its order; sheet {RANKING} shows them best first."
+    table.write(book, "The chosen workload on every GPU", note)
     return table
 
 
-def _filled(cell: str) -> str:
-    return f'IF({cell}="","",{cell})'
+def _with_facts(model: Model) -> CellTable:
+    """Return a table with name, precision, peak rate and link of each GPU, and whether all are known."""
+    rows, letters = gpu_table_rows(model.formula), fact_letters(model.formula)
+
+    def facts(name: str) -> tuple[str, np.ndarray]:
+        if kind_of(name) != "gpu" and name not in letters:
+            return model.cells.get(name, PREFIX + name), np.array(model.values.get(name, math.nan))
+        # As trainlaw reads a GPU without this column.
+        place = f"GPUs!${letters[name]}{{row}}"
+        text = f'IF({place}="",1,{place})' if name == PEER else place
+        return text, np.array([row[name] for row in rows.values()], dtype=float)
+
+    table = CellTable(NAME, len(rows), len(rows) + SPARE, facts)
+    table.add("gpu", "GPU", "", "text", 'IF(GPUs!$A{row}="","",GPUs!$A{row})', list(rows))
+    _add_precision(table, model, [str(row["default_precision"]) for row in rows.values()])
+    _add_links(table, model, [str(row["link"]) or NO_LINK for row in rows.values()])
+    needed = [name for name in model.feature_base_columns if kind_of(name) == "gpu" and name != PEER]
+    cells = [table.place(name) for name in needed]
+    count = f"IF(COUNT({','.join(cells)})={len(cells)},1,0)" if cells else "1"
+    complete = np.all([np.isfinite(table.numbers(name)) for name in needed] or [[True]], axis=0)
+    known = np.broadcast_to(complete.astype(float), len(rows))
+    table.add("known", "specs known", "1 or 0", "general", f'IF({_NAMED},{count},"")', known)
+    return table
 
 
-def _peak(table: GpuTable, row: int) -> str:
-    """Return the cell formula of the peak rate at the chosen precision, whose column sheet Options names."""
-    column = f"INDEX({PREFIX}options_peak_column,MATCH({PREFIX}precision,{PREFIX}options_precision,0))"
-    place, right = row - TOP + HEAD + 1, list(table.fact_letters.values())[-1]
-    found = f"INDEX(GPUs!$A{place}:${right}{place},MATCH({column},{PREFIX}gpu_columns,0))"
-    return f'IFERROR({_filled(found)},"")'
+def _add_precision(table: CellTable, model: Model, defaults: Sequence[str]) -> None:
+    """Add the precision, the chosen one or PyTorch's default on the GPU, and what follows from it."""
+    own, choice = fact_letters(model.formula), f"{PREFIX}precision_choice"
+    default = f"GPUs!${own['default_precision']}{{row}}"
+    text = f'IF({_NAMED},IF({choice}="{DEFAULT_PRECISION}",{default}&"",{choice}),"")'
+    table.add("precision", "precision", "", "unit", text, defaults)
+    known = options_of_precisions(model.formula)
+    place = f"MATCH({{@precision}},{PREFIX}options_precision,0)"
+    for name in OF_PRECISION:
+        if name in model.base_columns:
+            values = [float(known[used][name]) if used in known else math.nan for used in defaults]
+            cell = f'IFERROR(INDEX({PREFIX}options_{name},{place}),"")'
+            table.add(
+                name,
+                name.replace("_", " "),
+                str(getattr(FEATURES.get(name), "symbol", "")),
+                "general",
+                cell,
+                values,
+            )
+    if PEAK in model.feature_base_columns:
+        right, columns = (
+            list(own.values())[-1],
+            [str(known.get(used, {}).get("peak_column")) for used in defaults],
+        )
+        column = f"MATCH(INDEX({PREFIX}options_peak_column,{place}),{PREFIX}gpu_columns,0)"
+        found = f"INDEX(GPUs!$A{{row}}:${right}{{row}},{column})"
+        rows = gpu_table_rows(model.formula).values()
+        rates = [float(str(row.get(column, math.nan))) for row, column in zip(rows, columns, strict=True)]
+        text = f'IFERROR(IF({found}="","",{found}),"")'
+        table.add(PEAK, "peak rate of the precision", "FLOP/s", "amount", text, rates)
 
 
-def _add_links(table: GpuTable, needed: Sequence[str]) -> None:
+def _add_links(table: CellTable, model: Model, own_links: Sequence[str]) -> None:
     """Add the link of each GPU, its own or the chosen one, and its rates; the first choice uses none."""
+    needed = [name for name in OF_LINK if name in model.base_columns]
     if not needed:
         return
+    own = f"GPUs!${fact_letters(model.formula)['link']}{{row}}"
+    used = f'IF({PREFIX}link="{OWN_LINK}",IF({own}="","{NO_LINK}",{own}),{PREFIX}link)'
+    table.add("link", "link between GPUs", "", "unit", f'IF({_NAMED},{used},"")', own_links)
+    add_link_rates(table, needed, "link", f"{PREFIX}n_gpus={PREFIX}n_nodes", np.zeros(table.known))
 
-    def link(row: int) -> str:
-        own = table.fact("link", row)
-        used = f'IF({PREFIX}link="{OWN_LINK}",IF({own}="","{NO_LINK}",{own}),{PREFIX}link)'
-        return table.live(table.named(row), used)
 
-    def fact(name: str, row: int) -> str:
-        def look_up(column: str) -> str:
-            place = f"MATCH({table.cell('link', row)},{PREFIX}links,0)"
-            return f"INDEX({PREFIX}link_table,{place},MATCH({column},{PREFIX}link_columns,0))"
+def add_link_rates(
+    table: CellTable,
+    needed: Sequence[str],
+    kind: str,
+    unused: str,
+    values: np.ndarray | Mapping[str, np.ndarray],
+) -> None:
+    """Add base columns of a link, 0 where `unused` holds; kind : the column with its name, and its table."""
 
-        return table.live(table.named(row), f'IFERROR({link_formula(name, look_up)},"")')
+    def look_up(column: str) -> str:
+        row, place = f"MATCH({{@{kind}}},{PREFIX}{kind}s,0)", f"MATCH({column},{PREFIX}{kind}_columns,0)"
+        return f"INDEX({PREFIX}{kind}_table,{row},{place})"
 
-    own_links = [str(facts["link"]) or NO_LINK for facts in table.rows.values()]
-    table.add(GpuColumn("link", "link between GPUs", "", "unit", link, own_links))
     for name in needed:
-        unit = "s/B" if name == "link_s_per_byte" else str(FEATURES[name].spec.unit)
-        nothing = [0.0] * len(table.rows)
-        table.add(GpuColumn(name, name.replace("_", " "), unit, "general", partial(fact, name), nothing))
+        unit = "s/B" if name.endswith("_s_per_byte") else str(FEATURES[name].spec.unit)
+        text = f'IF({{@{kind}}}<>"",IFERROR({link_formula(name, look_up, unused)},""),"")'
+        table.add(
+            name,
+            name.replace("_", " "),
+            unit,
+            "general",
+            text,
+            values[name] if isinstance(values, Mapping) else values,
+        )
 
 
-class GpuRanking(NamedTuple):
-    """What sheet Predict shows: values by column key, best first, and the addresses of the columns."""
-
-    values: dict[str, list[float | str]]
-    places: dict[str, str]
-    rows: int
-
-
-def write_all_gpus(book: BookPlan, model: Model) -> GpuRanking:
-    """Write the sheet; return what sheet Predict shows of it for the first choice."""
-    table = with_facts(model)
-    own, values = _add_features(table)
-    _add_outside(table, own, values)
-    _add_times(table, own, values)
-    _add_intervals(table)
-    _add_speed_and_memory(table)
-    _add_costs(table)
-    sheet = SheetWriter(book, NAME, [_WIDTHS.get(column.style, 18) for column in table.columns])
-    note = f"The first {table.count} rows of sheet GPUs, in its order; sheet Predict shows them best first."
-    sheet.title("The chosen workload on every GPU", note)
-    for number, column in enumerate(table.columns):
-        head = "head_unit" if column.style == "unit" else "head_right"
-        sheet.text(TOP - 2, number, column.title, head if number else "head")
-        sheet.text(TOP - 1, number, column.unit, "small")
-        for row, value in enumerate(column.values, start=TOP):
-            sheet.formula(row, number, column.formula(row + 1), value, column.style)
-    sheet.plan.heights[TOP - 2] = 45
-    sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (TOP, 1), TOP - 2, True
-    return _ranking(table)
-
-
-def _add_features(table: GpuTable) -> tuple[list[str], dict[str, np.ndarray]]:
-    """Add the features that differ by GPU; return their names, and the values of all features."""
-    base, features = table.base_values(), table.model.features
-    values = {name: values_of(form, base) for name, form in features.items()}
-    own = [name for name, form in features.items() if any(kind_of(part) == "gpu" for part in variables(form))]
-    places = {row: table.base_places(row) for row in range(TOP + 1, TOP + table.count + 1)}
-
-    known = table.numbers("known") == 1.0
-
-    def cell(form: CellForm, row: int) -> str:
-        text = form.filled(-1, places[row], str)
-        return table.live(f"{table.cell('known', row)}=1", f'IFERROR({text},"")')
-
-    for name in own:
-        spec = FEATURES[name].spec
-        unit, title = "" if spec.unit.is_dimensionless else str(spec.unit), name.replace("_", " ")
-        formula, found = partial(cell, cell_form(features[name])), np.where(known, values[name], math.nan)
-        table.add(GpuColumn(f"feature {name}", title, unit, "seconds", formula, shown(found)))
-    return own, values
-
-
-def _add_outside(table: GpuTable, own: Sequence[str], values: dict[str, np.ndarray]) -> None:
-    """Add how many features lie outside the training range; those of the workload count for every GPU."""
-    features, ranges = list(table.model.features), table.model.formula.ranges
-
-    def formula(row: int) -> str:
-        flags = ["0"]
-        for name in features:
-            if name not in own:
-                flags.append(f"INDEX({PREFIX}outside,{features.index(name) + 1})")
-            elif name in ranges:
-                cell = table.cell(f"feature {name}", row)
-                flags.append(f"({cell}<{ranges[name][0]!r})+({cell}>{ranges[name][1]!r})")
-        return table.live(f"{table.cell('known', row)}=1", "+".join(flags))
-
-    count = np.zeros(len(table.rows))
-    for name in features:
+def _add_features(table: CellTable, model: Model) -> None:
+    """Add the features that differ by GPU, and how many of all lie outside their training range."""
+    ranges, flags, count = model.formula.ranges, ["0"], np.zeros(table.known)
+    for index, (name, form) in enumerate(model.features.items(), start=1):
         low, high = ranges.get(name, (-math.inf, math.inf))
-        count += ~((values[name] >= low) & (values[name] <= high))
-    counted = shown(np.where(table.numbers("known") == 1.0, count, math.nan))
-    table.add(GpuColumn("outside", "features outside training", "count", "general", formula, counted))
+        of_gpu = any(part in table.columns or kind_of(part) == "gpu" for part in variables(form))
+        if of_gpu:
+            spec = FEATURES[name].spec
+            unit = "" if spec.unit.is_dimensionless else str(spec.unit)
+            table.add_expression(name, name.replace("_", " "), unit, "seconds", form, where="known")
+            flags += [f"({{@{name}}}<{low!r})+({{@{name}}}>{high!r})"] if name in ranges else []
+            values = table.numbers(name)
+        else:
+            flags.append(f"INDEX({PREFIX}outside,{index})")
+            values = np.array(model.values[name])
+        count += ~((values >= low) & (values <= high))
+    counted = np.where(table.numbers("known") == 1.0, count, math.nan)
+    text = f'IF({{@known}}=1,{"+".join(flags)},"")'
+    table.add("outside", "features outside training", "count", "general", text, counted)
 
 
-def _add_times(table: GpuTable, own: Sequence[str], values: dict[str, np.ndarray]) -> None:
-    """Add the time on one GPU, in steps where it is too long for one cell, the all-reduce, and the sum."""
-    model, shape = table.model, np.zeros(len(table.rows))
-    columns = {**values, **{name: shape + value for name, value in model.numbers.items()}}
-    form, known = cell_form(model.expression), table.numbers("known") == 1.0
-    for index, part in enumerate(form.meanings):
-        step = partial(_step, table, own, form, index)
-        found = shown(np.where(known, values_of(part, columns) + shape, math.nan))
-        table.add(GpuColumn(f"step {index}", f"step {index + 1}", "", "general", step, found))
-    single = shown(np.where(known, values_of(model.expression, columns), math.nan))
-    # The first choice is one GPU, which has nothing to reduce.
-    none = [0.0 if isinstance(value, float) else "" for value in single]
-
-    exchange = ExchangeForm(model)
-
-    def all_reduce(row: int) -> str:
-        single = table.cell("single", row)
-        text = exchange.filled(table.base_places(row), single)
-        return table.live(f"ISNUMBER({single})", f'IFERROR({text},"")')
-
-    def total(row: int) -> str:
-        parts = [table.cell("single", row), table.cell("all_reduce", row)]
-        usable = f'{PREFIX}entries="{ENTRIES}"'
-        return table.live(f"AND({usable},COUNT({','.join(parts)})=2)", "+".join(parts))
-
-    for key, title, formula, found in (
-        ("single", "time on one GPU", partial(_step, table, own, form, -1), single),
-        ("all_reduce", "all-reduce", all_reduce, none),
-        ("time", "iteration time", total, single),
-    ):
-        table.add(GpuColumn(key, title, "s", "seconds", formula, found))
+def _add_times(table: CellTable, model: Model) -> None:
+    """Add the time on one GPU, the all-reduce, and the sum."""
+    table.add_expression(SINGLE_GPU_TIME, "time on one GPU", "s", "seconds", model.expression, where="known")
+    add_exchange(table, model, f"{PREFIX}n_gpus")
 
 
-def _places(table: GpuTable, own: Sequence[str], row: int) -> dict[str, str]:
-    shared = table.model.cells
-    return {**shared, **{name: table.cell(f"feature {name}", row) for name in own}}
+def add_exchange(table: CellTable, model: Model, n_gpus: str) -> None:
+    """Add what several GPUs add to the time on one, and the time; n_gpus : place of their number."""
+    single, added = table.numbers(SINGLE_GPU_TIME), "0"
+    values = np.zeros(table.known)
+    if model.scaling is not None:
+        table.add_expression("textbook_s", "textbook all-reduce", "s", "seconds", model.all_reduce)
+        table.add_expression("scaled_s", "time by the scaling formula", "s", "seconds", model.scaled)
+        scaled = f"MAX({{@scaled_s}}-{{@{SINGLE_GPU_TIME}}},0)"
+        by = f"IF({PREFIX}is_scaled=1,{scaled},(1-{PREFIX}hidden)*{{@textbook_s}})"
+        added = f"IF({n_gpus}=1,0,{by})"
+        several = table.numbers("n_gpus") > 1
+        values = np.where(several, np.maximum(table.numbers("scaled_s") - single, 0.0), 0.0)
+    values = np.where(np.isfinite(single), values, math.nan)
+    text = f'IF(ISNUMBER({{@{SINGLE_GPU_TIME}}}),IFERROR({added},""),"")'
+    table.add("added_s", "all-reduce", "s", "seconds", text, values)
+    both = f"{{@{SINGLE_GPU_TIME}}},{{@added_s}}"
+    usable = f'AND({PREFIX}entries="{ENTRIES}",COUNT({both})=2)'
+    table.add("time_s", "iteration time", "s", "seconds", f'IF({usable},SUM({both}),"")', single + values)
 
 
-def _step(table: GpuTable, own: Sequence[str], form: CellForm, index: int, row: int) -> str:
-    """Return the cell formula of the time on one GPU (index -1), or of a step of it."""
-    places = _places(table, own, row)
-    text = form.filled(index, places, lambda other: table.cell(f"step {other}", row))
-    features = ",".join(places[name] for name in own)
-    known = f"{table.cell('known', row)}=1"
-    known = f"AND({known},COUNT({features})={len(own)})" if own else known
-    return table.live(known, f'IFERROR({text},"")')
-
-
-def _where(table: GpuTable, key: str, text: Callable[[int], str]) -> Callable[[int], str]:
-    """Return a column formula that stays empty where column `key` has no number."""
-    return lambda row: table.live(f"ISNUMBER({table.cell(key, row)})", text(row))
-
-
-def _add_intervals(table: GpuTable) -> None:
-    """Add whether the GPU's generation has training runs, and the interval of its time."""
-    formula, times = table.model.formula, table.numbers("time")
-    layout = f"{PREFIX}layout" if "is_channels_last" in table.model.base_columns else ""
+def add_intervals(table: CellTable, model: Model, facts: Sequence[Mapping[str, object]]) -> None:
+    """Add whether a GPU's generation has training runs, and the interval of its time; facts : of the GPUs."""
+    formula, layout = model.formula, f"{PREFIX}layout" if "is_channels_last" in model.base_columns else ""
     seen, intervals = formula.provenance.get("generations"), intervals_of(formula)
+    vendor, generation = (f"GPUs!${fact_letters(formula)[name]}{{row}}" for name in ("vendor", "generation"))
+    words = [YES if seen is None or row["generation"] in seen else NO for row in facts]
+    measured = f'IF({_NAMED},IF({is_known_generation(formula, generation)}=1,"{YES}","{NO}"),"")'
+    table.add("measured", "training runs of its generation", "", "unit", measured, words)
+    kind = interval_class(vendor, "{@precision}", layout)
+    text = f'IF({_NAMED},{interval_factor(kind, f"""({{@measured}}="{YES}")""")},"")'
+    used = zip(table.columns["precision"].values, facts, strict=False)
+    factors = [
+        intervals.factor(run_class(str(precision), "", str(row["vendor"])), str(row["generation"]))
+        for precision, row in used
+    ]
+    table.add("interval_factor", "interval factor", "", "factor", text, np.nan_to_num(np.array(factors)))
+    add_interval_ends(table)
 
-    def measured(row: int) -> str:
-        known = is_known_generation(formula, table.fact("generation", row))
-        return table.live(table.named(row), f'IF({known}=1,"{YES}","{NO}")')
 
-    def factor(row: int) -> str:
-        own = interval_class(table.fact("vendor", row), f"{PREFIX}precision", layout)
-        known = f'({table.cell("measured", row)}="{YES}")'
-        return table.live(table.named(row), interval_factor(own, known))
-
-    facts = [(str(row["vendor"]), str(row["generation"])) for row in table.rows.values()]
-    words: list[float | str] = [YES if seen is None or generation in seen else NO for _, generation in facts]
-    kinds = [run_class(FIRST_PRECISION, "", vendor) for vendor, _ in facts]
-    factors = np.array([intervals.factor(own, facts[row][1]) for row, own in enumerate(kinds)])
-    table.add(GpuColumn("measured", "training runs of its generation", "", "unit", measured, words))
-    table.add(GpuColumn("factor", "interval factor", "", "factor", factor, np.nan_to_num(factors).tolist()))
-    for key, title, text, found in (
-        ("low", "interval from", "{time}/{factor}", times / factors),
-        ("high", "interval to", "{time}*{factor}", times * factors),
-        ("below", "interval below", "{time}-{time}/{factor}", times - times / factors),
-        ("above", "interval above", "{time}*{factor}-{time}", times * factors - times),
+def add_interval_ends(table: CellTable) -> None:
+    """Add the ends of the interval of the time, and their distances from it."""
+    table.add_answer("low_s", "interval from", "s", "seconds")
+    table.add_answer("high_s", "interval to", "s", "seconds")
+    time, low, high = (table.numbers(name) for name in ("time_s", "low_s", "high_s"))
+    # Where a class has no interval, its factor is 0 and the upper end would be 0 as well.
+    for key, title, text, values in (
+        ("below", "interval below", "{@time_s}-{@low_s}", time - low),
+        ("above", "interval above", "{@high_s}-{@time_s}", high - time),
     ):
-        end = partial(_interval_end, table, text)
-        table.add(GpuColumn(key, title, "s", "seconds", end, shown(found)))
+        table.add(key, title, "s", "seconds", f'IF(COUNT({{@low_s}},{{@high_s}})=2,{text},"")', values)
 
 
-def _interval_end(table: GpuTable, text: str, row: int) -> str:
-    cells = {key: table.cell(key, row) for key in ("time", "factor")}
-    return table.live(f"AND(ISNUMBER({cells['time']}),N({cells['factor']})>0)", text.format(**cells))
+def _add_speed_and_memory(table: CellTable) -> None:
+    table.add_answer("samples_per_second", "throughput, all GPUs", "images/s", "decimal")
+    table.add_answer("memory_least_bytes", "minimum memory", "B", "amount")
+    table.add_answer("memory_usual_bytes", "total memory", "B", "amount")
+    table.add_answer("memory_held_bytes", "memory held", "B", "amount")
+    table.add_answer("fits_in_memory", "fits: 0 yes, 1 perhaps, 2 no", "", "general")
+    words = ",".join(f'"{word}"' for word in FITS_WORDS)
+    sold = table.place("memory_bytes")
+    word = f'IF(COUNT({sold},{{@fits_in_memory}})<2,"{NOT_KNOWN}",CHOOSE(1+{{@fits_in_memory}},{words}))'
+    text = f'IF(AND({_NAMED},{PREFIX}entries="{ENTRIES}"),{word},"")'
+    values = table.numbers("fits_in_memory")
+    shown = [FITS_WORDS[int(value)] if math.isfinite(value) else NOT_KNOWN for value in values]
+    table.add("fits", "fits in memory", "", "unit", text, shown)
 
 
-def _add_speed_and_memory(table: GpuTable) -> None:
-    model, times = table.model, table.numbers("time")
-    rate = _where(
-        table, "time", lambda row: figure_cell("samples_per_second", time_s=table.cell("time", row))
-    )
-    rates = shown(model.values["batch_per_gpu"] / times)
-    table.add(GpuColumn("throughput", "throughput, all GPUs", "images/s", "decimal", rate, rates))
-    needs = memory_needed(model)
-
-    def fits(row: int) -> str:
-        held = table.fact("memory_bytes", row)
-        word = fits_cell(f"({PREFIX}memory_least*1E9)", f"({PREFIX}memory_usual*1E9)", held)
-        return table.live(f'AND({table.named(row)},{PREFIX}entries="{ENTRIES}")', word)
-
-    answers: list[float | str] = [*fits_words(*needs, table.facts("memory_bytes").tolist())]
-    table.add(GpuColumn("fits", "fits in memory", "", "unit", fits, answers))
-
-
-def memory_needed(model: Model) -> tuple[float, float]:
-    """Return the least and the usual memory of the first choice, in bytes."""
-    columns = {name: np.array([value]) for name, value in model.values.items()}
-    least, usual = (float(values_of(need, columns)[0]) for need in MEMORY_NEEDS)
-    return least, usual
-
-
-def _add_costs(table: GpuTable) -> None:
+def _add_costs(table: CellTable, model: Model) -> None:
     """Add time and cost per epoch, and the rank of each GPU in the chosen order."""
-    steps = math.ceil(FIRST_IMAGES / table.model.values["batch_per_gpu"])
-    times = table.numbers("time")
-    hours = times * steps / 3600.0
-
-    def price(row: int) -> str:
-        own = table.fact("price_usd_per_hour", row)
-        return f'IF(AND(ISNUMBER({own}),N({own})>=0),{own},"")'
-
-    def cell(key: str, row: int) -> str:
-        return table.cell(key, row)
-
-    def key(row: int) -> str:
-        # GPUs without a price follow those with one, by time.
-        own, time = cell("cost", row), cell("time", row)
-        by_cost = f"IF(ISNUMBER({own}),{own},MAX({table.span('cost')})+{time})"
-        return f'IF({PREFIX}ranked_by="{BY_COST}",{by_cost},{time})'
-
-    def cost(row: int) -> str:
-        both = f"COUNT({cell('epoch', row)},{cell('price', row)})=2"
-        priced = {"training_h": cell("epoch", row), "price_per_hour": cell("price", row)}
-        return table.live(both, figure_cell("cost", **priced))
-
-    of_epoch = _where(table, "time", lambda row: figure_cell("epoch_h", time_s=cell("time", row)))
-    nothing = [""] * len(table.rows)
-    for column in (
-        GpuColumn("epoch", "time per epoch", "h", "money", of_epoch, shown(hours)),
-        GpuColumn("price", "GPU price", "USD/h", "money", price, nothing),
-        GpuColumn("cost", "cost per epoch", "USD", "money", cost, nothing),
-        GpuColumn("key", "ranking key", "", "seconds", _where(table, "time", key), shown(times)),
-        GpuColumn("rank", "rank", "", "general", _where(table, "key", partial(_rank, table)), _ranks(times)),
-    ):
-        table.add(column)
-
-
-def _rank(table: GpuTable, row: int) -> str:
-    """Count the lesser keys, and the equal ones above, so that GPUs with equal keys get different ranks."""
-    letter = table.letter("key")
-    own, above = f"${letter}{row}", f"${letter}${TOP}:${letter}{row - 1}"
-    return f"SUMPRODUCT(({table.span('key')}<{own})*1)+SUMPRODUCT(({above}={own})*1)+1"
-
-
-def _ranks(keys: np.ndarray) -> list[float | str]:
-    ranks = np.empty(len(keys))
-    ranks[np.argsort(keys, kind="stable")] = np.arange(1.0, len(keys) + 1)
-    return shown(np.where(np.isfinite(keys), ranks, math.nan))
-
-
-def _ranking(table: GpuTable) -> GpuRanking:
-    ranks = table.numbers("rank")
-    order = np.argsort(ranks, kind="stable")[: int(np.isfinite(ranks).sum())]
-    values = {key: [table.values(key)[row] for row in order] for key in _IN_RANKING}
-    places = {key: f"'{NAME}'!{table.span(key)}" for key in _IN_RANKING}
-    return GpuRanking(values, places, table.count)
+    steps = math.ceil(FIRST_IMAGES / model.values["batch_per_gpu"])
+    nothing, price = [""] * table.known, table.place("price_usd_per_hour")
+    hours = table.numbers("time_s") * steps / 3600.0
+    epoch = f'IF(ISNUMBER({{@time_s}}),{PREFIX}iterations*{{@time_s}}/3600,"")'
+    table.add("epoch_h", "time per epoch", "h", "money", epoch, hours)
+    usable = f'IF(AND(ISNUMBER({price}),N({price})>=0),{price},"")'
+    table.add("price_per_hour", "GPU price", "USD/h", "money", usable, nothing)
+    both = f'IF(COUNT({{@epoch_h}},{{@price_per_hour}})=2,{{@epoch_h}}*{PREFIX}n_gpus*{{@price_per_hour}},"")'
+    table.add("cost", "cost per epoch", "USD", "money", both, nothing)
+    # GPUs without a price follow those with one, by time.
+    by_cost = f"IF(ISNUMBER({{@cost}}),{{@cost}},MAX({table.span('cost', of_sheet=False)})+{{@time_s}})"
+    key = f'IF(ISNUMBER({{@time_s}}),IF({PREFIX}ranked_by="{BY_COST}",{by_cost},{{@time_s}}),"")'
+    table.add("key", "ranking key", "", "seconds", key, table.numbers("time_s"))
+    table.add_rank("key")

@@ -47,7 +47,9 @@ PREFIX = "tl_"  # V100, L2 and FP32 are cell addresses, so a name without a pref
 FIRST_CNN = ("resnet50", 224, 1000)
 FIRST_GPU = "V100-SXM2-16GB"
 FIRST_BATCH = 64
-FIRST_PRECISION = "fp32"
+DEFAULT_PRECISION = "PyTorch's default"
+FIRST_PRECISION = "fp32"  # PyTorch's default on the first GPU
+FIRST_IMAGES, FIRST_EPOCHS = 1_281_167.0, 90.0
 FIRST_ALGORITHM = "ring"
 ENTRIES, FAULTS = "all entries can be used", "an entry cannot be used: see the red note next to it"
 
@@ -71,8 +73,8 @@ LAYOUTS = ("nchw", "channels last")
 # Base columns that follow from an input of another kind or unit: its cell formula.
 OF_INPUT: Mapping[str, str] = {
     "is_channels_last": f'IF({PREFIX}layout="{LAYOUTS[1]}",1,0)',
-    "is_stack_fused": f"{PREFIX}is_tuned",
-    "is_stack_channels_last": f'IF({PREFIX}layout="{LAYOUTS[1]}",1-{PREFIX}is_tuned,0)',
+    "is_stack_fused": f'IF({PREFIX}stack="fused",1,0)',
+    "is_stack_channels_last": f'IF({PREFIX}stack="channels_last",1,0)',
     "stated_launch_s": f"{PREFIX}host_launch_us/1000000",
     "gpus_per_node": f"IF({PREFIX}largest_node>0,{PREFIX}largest_node,{PREFIX}n_gpus/{PREFIX}n_nodes)",
 }

@@ -1,33 +1,40 @@
-"""The sheet Predict: choices, prediction, warnings, memory, cost, and every GPU ranked by time or cost."""
+"""The sheet Predict: choices, next to them prediction, memory and cost, and below what is said of them."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+from trainlaw.app.answers.table import FITS_WORDS, definition_of
 from trainlaw.app.models.lookup_tables import cnn_label, gpu_rows
-from trainlaw.app.sheets.plan import BookPlan, Chart, SheetWriter
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.answers import SETUP, UNCLEAR, Said, of_chosen_gpu
-from trainlaw.app.workbook.choices import FIRST_EPOCHS, write_choices
-from trainlaw.app.workbook.gpus import FIRST_IMAGES, GpuRanking, memory_needed
+from trainlaw.app.workbook.choices import write_choices
 from trainlaw.app.workbook.model import (
+    DEFAULT_PRECISION,
     ENTRIES,
     FAULTS,
     FIRST_BATCH,
     FIRST_CNN,
+    FIRST_EPOCHS,
     FIRST_GPU,
+    FIRST_IMAGES,
     FIRST_PRECISION,
+    LAYOUTS,
     MEMORY_NEEDS,
     PREFIX,
     Model,
     cell_names,
     figure_cell,
     fits_cell,
-    fits_words,
+    values_of,
 )
+from trainlaw.app.workbook.names import meant
 from trainlaw.app.workbook.tables import (
     BY_COST,
     BY_TIME,
     HEAD,
+    IMPLIED_STACK,
     NO_LINK,
     ORDERS,
     OWN_LINK,
@@ -43,22 +50,18 @@ from trainlaw.datasets.measurements.memory_fit import FITS
 from trainlaw.formulas import Expression, variables
 from trainlaw.formulas.printers import excel_expression
 from trainlaw.validate.held_out_errors import LEVEL, held_out_kind, intervals_of
-from xlsxwriter.utility import xl_col_to_name
 
-_WIDTHS = (38, 46, 11, 66, 3)
-_RANKED = 5  # first column of the ranking, counted from 0
+_WIDTHS = (34, 36, 9, 46, 2, 22, 26, 10, 44)
 _TOP = 3  # row of the heads, counted from 0
+_LEFT, _RIGHT = 0, 5  # columns of what is chosen, and of what follows from it
 _GB = 1e9
 ONE_GPU = (
     "A layer formula is computed for the chosen GPU only; for every GPU run trainlaw predict --all-gpus."
 )
-LEAST_MEANING = "weights, gradients, what the backward pass reads"
-USUAL_MEANING = "and momentum, gradients of outputs, workspaces, driver"
 _SAID = 6  # sentences of sheet Answers that are shown
 NONE_SAID, MORE_SAID = "no warning", " more: sheet Answers"
 INSIDE = "inside the range of the training runs"
 OUTSIDE = " features outside the training range (sheet Formula): this time is unreliable"
-_CHARTED = 25  # best GPUs in the chart: more labels would overlap
 NO_PRICE = "enter a price on sheet GPUs"
 ON_LAYERS, ROUGH = (
     "from the layers of the CNN",
@@ -66,80 +69,63 @@ ON_LAYERS, ROUGH = (
 )
 
 
-class _Head(NamedTuple):
-    """A column of the ranking: its title, unit, style, width, and what its cells are multiplied by."""
-
-    title: str
-    unit: str
-    style: str
-    width: float
-    scale: str = ""
-
-
-_HEADS: Mapping[str, _Head] = {
-    "rank": _Head("#", "", "general", 5),
-    "gpu": _Head("GPU", "", "unit", 32),
-    "time": _Head("iteration time", "ms", "decimal", 12, "1000*"),
-    "low": _Head("interval from", "ms", "decimal", 12, "1000*"),
-    "high": _Head("interval to", "ms", "decimal", 12, "1000*"),
-    "throughput": _Head("throughput, all GPUs", "images/s", "decimal", 14),
-    "epoch": _Head("time per epoch", "h", "money", 11),
-    "cost": _Head("cost per epoch", "USD", "money", 11),
-    "price": _Head("GPU price", "USD/h", "money", 9),
-    "fits": _Head("fits in memory", "", "unit", 13),
-    "measured": _Head("training runs of its generation", "", "unit", 15),
-    "outside": _Head("features out of range", "", "general", 11),
-    "below": _Head("interval, below", "ms", "faint", 9, "1000*"),
-    "above": _Head("interval, above", "ms", "faint", 9, "1000*"),
-}
-
-
 class _Result(NamedTuple):
     """One line; `name` is empty where no other cell refers to it, `expected` where nothing is wrong."""
 
-    name: str
     title: str
     formula: str
     value: float | str | bool
-    unit: str
-    style: str
+    unit: str = ""
+    style: str = "result_text"
+    name: str = ""
     note: str = ""
     expected: str = ""
 
 
-def write_predict(sheet: SheetWriter, model: Model, ranking: GpuRanking | None, said: Said) -> None:
+def write_predict(sheet: SheetWriter, model: Model, said: Said, *, has_ranking: bool) -> None:
     """Write the sheet that `new_predict` added; other sheets refer to its cells by name.
 
-    ranking : results for every GPU; None for a formula that is computed for the chosen GPU only. said : what
-    sheet Answers says of the first choice.
+    said : what sheet Answers says of the first choice. has_ranking : whether every GPU is computed.
     """
     sheet.title(
         "Time and cost of training a CNN",
         "Choose in the yellow cells; everything else is computed from them. What is red is a warning.",
     )
-    sheet.text(_TOP, 0, "Choose", "section")
-    row, valid = write_choices(sheet, model, _TOP + 1)
-    entries = _text("entries", f'IF({valid},"{ENTRIES}","{FAULTS}")', ENTRIES, "entries", ENTRIES)
-    row = _results(sheet, row + 1, "Prediction", [*_times(model), _setup(said.setups)])
-    row = _results(sheet, row + 1, "Warnings", [entries, *_warnings(said.others, model), *_check()])
-    row = _results(sheet, row + 1, "Memory of each GPU", _memory(model))
-    row = _results(sheet, row + 1, "Training", _costs(model, ranking)) + 1
-    sheet.plan.frozen = (_TOP + 1, 0)
-    if ranking is None:
-        sheet.text(row, 0, ONE_GPU, "note")
-        return
-    columns = list(_HEADS)
-    labels, values, *ends = (_RANKED + columns.index(key) for key in ("gpu", "time", "below", "above"))
-    first = _ranking(sheet, ranking)
-    title = f"Iteration time of the {_CHARTED} best GPUs, with the {100 * LEVEL:g} % interval"
-    last, size = first + _CHARTED - 1, (1000, 620)
-    chart = Chart(row, 0, title, "ms", labels, values, first, last, size, (ends[0], ends[1]))
-    sheet.plan.charts.append(chart)
+    sheet.text(_TOP, _LEFT, "Choose", "section")
+    left, valid = write_choices(sheet, model, _TOP + 1)
+    row = _results(sheet, _TOP, _RIGHT, "Prediction", _times(model))
+    row = _results(sheet, row, _RIGHT, "Memory of each GPU", _memory(model))
+    row = _results(sheet, row, _RIGHT, "Training", _costs(model, has_ranking=has_ranking))
+    entries = _Result(
+        "entries", f'IF({valid},"{ENTRIES}","{FAULTS}")', ENTRIES, name="entries", expected=ENTRIES
+    )
+    lines = [entries, _setup(said.setups), *_warnings(said.others, model), *_check()]
+    row = _results(sheet, max(left, row) + 1, _LEFT, "What to know of this answer", lines)
+    row = _results(sheet, row + 1, _LEFT, "What is used", _used(model))
+    if not has_ranking:
+        sheet.text(row + 1, _LEFT, ONE_GPU, "note")
+    sheet.plan.frozen = (_TOP, 0)
 
 
 def new_predict(book: BookPlan) -> SheetWriter:
     """Add the sheet, still empty, so that it is the first one of the workbook."""
-    return SheetWriter(book, "Predict", (*_WIDTHS, *(head.width for head in _HEADS.values())))
+    return SheetWriter(book, "Predict", _WIDTHS)
+
+
+def _results(sheet: SheetWriter, row: int, column: int, title: str, lines: Sequence[_Result]) -> int:
+    """Write lines below a title; return the next free row."""
+    sheet.text(row, column, title, "section")
+    for number, line in enumerate(lines, start=row + 1):
+        sheet.text(number, column, line.title)
+        sheet.formula(number, column + 1, line.formula, line.value, line.style)
+        for offset, text, style in ((2, line.unit, "unit"), (3, line.note, "note")):
+            if text:
+                sheet.text(number, column + offset, text, style)
+        if line.expected:
+            sheet.plan.expected[number, column + 1] = line.expected
+        if line.name:
+            sheet.define(PREFIX + line.name, number, column + 1)
+    return row + 1 + len(lines)
 
 
 def _warnings(said: Sequence[str], model: Model) -> list[_Result]:
@@ -150,19 +136,15 @@ def _warnings(said: Sequence[str], model: Model) -> list[_Result]:
         text = f'IFERROR(INDEX({PREFIX}said,MATCH({number},{PREFIX}said_number,0)),"")'
         none = NONE_SAID if number == 1 else ""
         shown = said[number - 1] if number <= len(said) else none
-        title = "what to know of this answer" if number == 1 else ""
-        lines.append(_text(title, f'IF({count}<{number},"{none}",{text})', shown, "", none))
+        title = "notes and warnings" if number == 1 else ""
+        lines.append(_Result(title, f'IF({count}<{number},"{none}",{text})', shown, expected=none))
     more = f'IF({count}>{_SAID},{count}-{_SAID}&"{MORE_SAID}","")'
     shown = f"{len(said) - _SAID}{MORE_SAID}" if len(said) > _SAID else ""
     # The layers of a CNN are counted on their own sheet.
     outside = f'IF(SUM({PREFIX}outside)=0,"{INSIDE}",SUM({PREFIX}outside)&"{OUTSIDE}")'
     first = f"{model.outside_first}{OUTSIDE}" if model.outside_first else INSIDE
-    range_line = _text("range of each feature", f'IFERROR({outside},"{UNCLEAR}")', first, "", INSIDE)
-    return [range_line, *lines, _text("", more, shown)]
-
-
-def _text(title: str, formula: str, value: str, name: str = "", expected: str = "") -> _Result:
-    return _Result(name, title, formula, value, "", "result_text", "", expected)
+    range_line = _Result("range of each feature", f'IFERROR({outside},"{UNCLEAR}")', first, expected=INSIDE)
+    return [*lines, _Result("", more, shown), range_line]
 
 
 def _live(formula: str) -> str:
@@ -173,96 +155,96 @@ def _times(model: Model) -> list[_Result]:
     seconds, time = model.seconds, f"{PREFIX}time_s"
     both = f'AND({PREFIX}entries="{ENTRIES}",COUNT({PREFIX}single_s,{PREFIX}all_reduce_s)=2)'
     total = f'IF({both},{PREFIX}single_s+{PREFIX}all_reduce_s,"{UNCLEAR}")'
-    rate, speed = figure_cell("samples_per_second"), FIRST_BATCH / seconds
     alone, note = f"{PREFIX}single_s/{time}", "time on one GPU divided by this time"
+    rate, speed = figure_cell("samples_per_second"), FIRST_BATCH / seconds
     return [
-        _Result("time_s", "iteration time", total, seconds, "s", "result", "the sum of sheet Formula"),
-        _Result("", "iteration time", _live(f"1000*{time}"), 1000 * seconds, "ms", "result_short"),
+        _Result("iteration time", _live(f"1000*{time}"), 1000 * seconds, "ms", "result_short"),
         *_interval(model),
-        _Result(
-            "",
-            "throughput, all GPUs",
-            _live(rate),
-            speed,
-            "images/s",
-            "result_short",
-        ),
-        _Result("", "efficiency", _live(alone), 1.0, "", "result_share", note),
-        _nodes_used(),
-        _link_used(model),
-        _fabric_used(),
-        _cnn_used(),
+        _Result("throughput, all GPUs", _live(rate), speed, "images/s", "result_short"),
+        _Result("iteration time", total, seconds, "s", "result", "time_s", "the sum of sheet Formula"),
+        _Result("efficiency", _live(alone), 1.0, "", "result_share", note=note),
     ]
 
 
 def _interval(model: Model) -> list[_Result]:
-    """Return the factor of the interval for the class of the run, and both ends of it."""
+    """Return both ends of the interval for the class of the run, and its factor."""
     layout = f"{PREFIX}layout" if "is_channels_last" in model.base_columns else ""
-    vendor = of_chosen_gpu("vendor")
-    kind = interval_class(vendor, f"{PREFIX}precision", layout)
+    kind = interval_class(of_chosen_gpu("vendor"), f"{PREFIX}precision", layout)
     known = is_known_generation(model.formula, of_chosen_gpu("generation"))
     gpu = gpu_rows()[FIRST_GPU]
     value = intervals_of(model.formula).factor(FIRST_PRECISION, str(gpu["generation"]))
     value, seconds = 0.0 if math.isnan(value) else value, model.seconds
     factor = f"{PREFIX}interval_factor"
     ends = f"AND(ISNUMBER({PREFIX}time_s),N({factor})>0)"
-    note = f"{100 * LEVEL:g} % interval, from single-GPU runs on held-out {held_out_kind(model.formula)}s"
-    by_class = "by precision, layout and generation: sheet Errors; 0: no interval"
-    text = f"IFERROR({interval_factor(kind, known)},0)"
+    note = f"{100 * LEVEL:g} %, from held-out {held_out_kind(model.formula)}s"
+    by_class = "0: no interval; by class: sheet Errors"
     lines = [
         ("interval from", f"1000*({figure_cell('low_s')})", 1000 * seconds / value if value else ""),
         ("interval to", f"1000*({figure_cell('high_s')})", 1000 * seconds * value if value else ""),
     ]
+    text = f"IFERROR({interval_factor(kind, known)},0)"
     return [
         *(
-            _Result("", title, f'IF({ends},{end},"")', shown, "ms", "result_short", note)
+            _Result(title, f'IF({ends},{end},"")', shown, "ms", "result_short", note=note)
             for title, end, shown in lines
         ),
-        _Result("interval_factor", "interval factor", text, value, "", "result_factor", by_class),
+        _Result("interval factor", text, value, "", "result_factor", "interval_factor", by_class),
     ]
-
-
-def _link_used(model: Model) -> _Result:
-    own = of_chosen_gpu("link")
-    link = f'IF({PREFIX}link="{OWN_LINK}",IF({own}="","{NO_LINK}",{own}),{PREFIX}link)'
-    first = str(gpu_table_rows(model.formula)[FIRST_GPU]["link"])
-    note = "applies to two or more GPUs in a node"
-    return _Result("link_used", "link in use", f'IFERROR({link},"{UNCLEAR}")', first, "", "result_text", note)
 
 
 def _setup(setups: Sequence[str]) -> _Result:
     """Return the line of all assumptions: of its sentences on sheet Answers one is not empty."""
     cells = "&".join(f"INDEX({PREFIX}{SETUP},{number + 1})" for number in range(len(setups)))
-    return _text("what this assumes", cells, "".join(setups))
+    return _Result("what this assumes", cells, "".join(setups))
 
 
-def _nodes_used() -> _Result:
-    usual = f"ROUNDUP({PREFIX}n_gpus/{of_chosen_gpu('server_gpus')},0)"
-    nodes = f'IFERROR(IF({PREFIX}nodes="",{usual},{PREFIX}nodes),1)'
-    return _Result("n_nodes", "nodes in use", nodes, 1.0, "nodes", "result_count")
+def _used(model: Model) -> list[_Result]:
+    """Return what the choices mean: names as sheets GPUs and CNNs have them, and what was left to usual."""
+    own = {name: of_chosen_gpu(name) for name in ("default_precision", "link", "fabric", "server_gpus")}
+    row = f"MATCH({PREFIX}cnn,{PREFIX}cnns,0)"
+    name, classes = (
+        f'INDEX({PREFIX}cnn_table,{row},MATCH("{column}",{PREFIX}cnn_columns,0))'
+        for column in ("cnn", "n_classes")
+    )
+    sized = f'{name}&", "&{PREFIX}pixels&" px, "&{classes}&" classes"'
+    choice = f"{PREFIX}precision_choice"
+    default = f'IF({choice}="{DEFAULT_PRECISION}",{own["default_precision"]},{choice})'
+    link = f'IF({PREFIX}link="{OWN_LINK}",IF({own["link"]}="","{NO_LINK}",{own["link"]}),{PREFIX}link)'
+    fabric = f'IF({PREFIX}network="{USUAL_FABRIC}",{own["fabric"]},{PREFIX}network)'
+    nodes = f'IF({PREFIX}nodes="",ROUNDUP({PREFIX}n_gpus/{own["server_gpus"]},0),{PREFIX}nodes)'
+    cnn, first_link = cnn_label(*FIRST_CNN), str(gpu_table_rows(model.formula)[FIRST_GPU]["link"])
+    lines = [
+        _Result("CNN in use", meant("cnn"), cnn, name="cnn"),
+        _Result(
+            "row of sheet CNNs in use",
+            f'IFERROR(IF({PREFIX}pixels="",{PREFIX}cnn,{sized}),"{UNCLEAR}")',
+            cnn,
+            name="cnn_used",
+        ),
+        _Result("GPU in use", meant("gpu"), FIRST_GPU, name="gpu"),
+        _Result("precision in use", f'IFERROR({default},"{UNCLEAR}")', FIRST_PRECISION, name="precision"),
+        _Result("nodes in use", f"IFERROR({nodes},1)", 1.0, "nodes", "result_count", "n_nodes"),
+        _Result("link in use", f'IFERROR({link},"{UNCLEAR}")', first_link, name="link_used"),
+        _Result(
+            "fabric in use",
+            f'IFERROR({fabric},"{UNCLEAR}")',
+            usual_server(FIRST_GPU).fabric,
+            name="network_used",
+        ),
+    ]
+    return [*lines, *_stack(model)]
 
 
-def _fabric_used() -> _Result:
-    own = of_chosen_gpu("fabric")
-    fabric = f'IFERROR(IF({PREFIX}network="{USUAL_FABRIC}",{own},{PREFIX}network),"{UNCLEAR}")'
-    note = "applies to two or more nodes; sheet All GPUs uses these nodes and this fabric, too"
-    first = usual_server(FIRST_GPU).fabric
-    return _Result("network_used", "fabric in use", fabric, first, "", "result_text", note)
+def _stack(model: Model) -> list[_Result]:
+    """Return the stack of a formula that knows stacks: the chosen one, or what layout and container imply."""
+    if not {"is_stack_fused", "is_stack_channels_last"} & set(model.base_columns):
+        return []
+    implied = f'IF({PREFIX}is_tuned=1,"fused",IF({PREFIX}layout="{LAYOUTS[1]}","channels_last","eager"))'
+    stack = f'IF({PREFIX}stack_choice="{IMPLIED_STACK}",{implied},{PREFIX}stack_choice)'
+    return [_Result("stack in use", stack, "eager", name="stack")]
 
 
-def _cnn_used() -> _Result:
-    """Return the row of sheet CNNs: that of the chosen CNN, or of the same CNN at the size entered."""
-
-    def fact(name: str) -> str:
-        place = f'MATCH("{name}",{PREFIX}cnn_columns,0)'
-        return f"INDEX({PREFIX}cnn_table,MATCH({PREFIX}cnn,{PREFIX}cnns,0),{place})"
-
-    sized = f'{fact("cnn")}&", "&{PREFIX}pixels&" px, "&{fact("n_classes")}&" classes"'
-    text = f'IFERROR(IF({PREFIX}pixels="",{PREFIX}cnn,{sized}),"{UNCLEAR}")'
-    return _Result("cnn_used", "row of sheet CNNs in use", text, cnn_label(*FIRST_CNN), "", "result_text")
-
-
-def _costs(model: Model, ranking: GpuRanking | None) -> list[_Result]:
+def _costs(model: Model, *, has_ranking: bool) -> list[_Result]:
     steps = float(math.ceil(FIRST_IMAGES / FIRST_BATCH))
     hours = model.seconds * steps / 3600.0
     count = f'IFERROR(ROUNDUP({PREFIX}images/({PREFIX}batch_per_gpu*{PREFIX}n_gpus),0),"")'
@@ -275,92 +257,55 @@ def _costs(model: Model, ranking: GpuRanking | None) -> list[_Result]:
     factor = f"{PREFIX}interval_factor"
     both = f"AND(ISNUMBER({PREFIX}time_s),ISNUMBER({priced}))"
     with_interval = f"AND(ISNUMBER({PREFIX}cost),N({factor})>0)"
+    lines: list[tuple[str, str, float | str, str, str]] = [
+        ("time per epoch", _live(figure_cell("epoch_h")), hours, "h", "epoch_h"),
+        ("total time", _live(figure_cell("training_h")), hours * FIRST_EPOCHS, "h", ""),
+        ("GPU price", price, NO_PRICE, "USD/h", "price_used"),
+        ("cost per epoch", f'IF({both},{per_epoch},"")', "", "USD", ""),
+        ("total cost", f'IF({both},{per_epoch}*{PREFIX}epochs,"")', "", "USD", "cost"),
+        ("total cost from", f'IF({with_interval},{PREFIX}cost/{factor},"")', "", "USD", ""),
+        ("total cost to", f'IF({with_interval},{PREFIX}cost*{factor},"")', "", "USD", ""),
+    ]
     return [
-        _Result("iterations", "iterations per epoch", count, steps, "", "result_count"),
-        _amount("epoch_h", "time per epoch", _live(figure_cell("epoch_h")), hours, "h"),
-        _amount("", "total time", _live(figure_cell("training_h")), hours * FIRST_EPOCHS, "h"),
-        _amount("price_used", "GPU price", price, NO_PRICE, "USD/h"),
-        _amount("", "cost per epoch", f'IF({both},{per_epoch},"")', "", "USD"),
-        _amount("cost", "total cost", f'IF({both},{per_epoch}*{PREFIX}epochs,"")', "", "USD"),
-        _amount("", "total cost from", f'IF({with_interval},{PREFIX}cost/{factor},"")', "", "USD"),
-        _amount("", "total cost to", f'IF({with_interval},{PREFIX}cost*{factor},"")', "", "USD"),
-        *([_text("GPUs are ranked by", by, BY_TIME, "ranked_by")] if ranking else []),
+        _Result("iterations per epoch", count, steps, "", "result_count", "iterations"),
+        *(
+            _Result(title, text, value, unit, "result_money", name)
+            for title, text, value, unit, name in lines
+        ),
+        *([_Result("GPUs are ranked by", by, BY_TIME, name="ranked_by")] if has_ranking else []),
     ]
 
 
-def _amount(name: str, title: str, formula: str, value: float | str, unit: str) -> _Result:
-    return _Result(name, title, formula, value, unit, "result_money")
-
-
 def _check() -> list[_Result]:
-    title = "self-check: same result as trainlaw"
-    return [_Result("", title, f"{PREFIX}self_check", True, "", "result_text")]
+    return [_Result("self-check: same result as trainlaw", f"{PREFIX}self_check", True)]
 
 
 def _memory(model: Model) -> list[_Result]:
     """Return the lines on memory, in GB of 1e9 bytes, as GPUs are sold."""
-    least, usual = memory_needed(model)
+    columns = {name: np.array([value]) for name, value in model.values.items()}
     held = float(gpu_rows()[FIRST_GPU]["memory_bytes"])
+    columns["memory_bytes"] = np.array([held])
+    least, usual, place = (
+        float(values_of(form, columns)[0]) for form in (*MEMORY_NEEDS, definition_of("memory_held_bytes"))
+    )
     kept = f'MATCH("kept_elements",{PREFIX}cnn_columns,0)'
     counted = f"COUNT(INDEX({PREFIX}cnn_table,MATCH({PREFIX}cnn_used,{PREFIX}cnns,0),{kept}))=1"
     sold = of_chosen_gpu("memory_bytes")
     fits = fits_cell(f"({PREFIX}memory_least*1E9)", f"({PREFIX}memory_usual*1E9)", sold)
-    how = f'IFERROR(IF({counted},"{ON_LAYERS}","{ROUGH}"),"{UNCLEAR}")'
     shown = f'IFERROR(IF({sold}="","{UNCLEAR}",{sold}/1E9),"{UNCLEAR}")'
-    (word,) = fits_words(least, usual, [held])
-    said = f'IFERROR({fits},"{UNCLEAR}")'
+    how = f'IFERROR(IF({counted},"{ON_LAYERS}","{ROUGH}"),"{UNCLEAR}")'
+    fitting = f'IF({PREFIX}entries="{ENTRIES}",IFERROR({fits},"{UNCLEAR}"),"{UNCLEAR}")'
+    word = FITS_WORDS[int(usual > place) + int(least > place)]
     return [
-        _need("memory_least", "minimum memory", MEMORY_NEEDS[0], least, LEAST_MEANING),
-        _need("memory_usual", "total memory", MEMORY_NEEDS[1], usual, USUAL_MEANING),
-        _Result("", "GPU memory", shown, held / _GB, "GB", "result_short", "as sold: 1 GB is 1e9 bytes"),
-        _text("fits in memory", f'IF({PREFIX}entries="{ENTRIES}",{said},"{UNCLEAR}")', word, "", FITS),
-        _text("basis of this estimate", how, ON_LAYERS),
+        _Result("fits in memory", fitting, word, expected=FITS),
+        _need("minimum memory", "memory_least", MEMORY_NEEDS[0], least, "weights, gradients, kept layers"),
+        _need("total memory", "memory_usual", MEMORY_NEEDS[1], usual, "and momentum, workspaces, driver"),
+        _Result("GPU memory", shown, held / _GB, "GB", "result_short", note="as sold: 1 GB is 1e9 bytes"),
+        _Result("basis of this estimate", how, ON_LAYERS),
     ]
 
 
-def _need(name: str, title: str, form: Expression, value: float, note: str) -> _Result:
+def _need(title: str, name: str, form: Expression, value: float, note: str) -> _Result:
     text = excel_expression(form, cell_names(variables(form)))
     shown = f'IFERROR(({text})/1E9,"{UNCLEAR}")'
-    return _Result(name, title, shown, value / _GB, "GB", "result_short", note)
-
-
-def _results(sheet: SheetWriter, row: int, title: str, lines: Sequence[_Result]) -> int:
-    """Write lines below a title; return the next free row."""
-    sheet.text(row, 0, title, "section")
-    for number, line in enumerate(lines, start=row + 1):
-        sheet.text(number, 0, line.title)
-        sheet.formula(number, 1, line.formula, line.value, line.style)
-        sheet.text(number, 2, line.unit, "unit")
-        sheet.text(number, 3, line.note, "note")
-        if line.expected:
-            sheet.plan.expected[number, 1] = line.expected
-        if line.name:
-            sheet.define(PREFIX + line.name, number, 1)
-    return row + 1 + len(lines)
-
-
-def _ranking(sheet: SheetWriter, ranking: GpuRanking) -> int:
-    """Write the table of all GPUs, best first, to the right of the choices; return its first row."""
-    sheet.text(
-        _TOP - 1, _RANKED, "Every GPU, best first, for the same workload and number of GPUs", "section"
-    )
-    for column, head in enumerate(_HEADS.values(), start=_RANKED):
-        text = f"{head.title}, {head.unit}" if head.unit else head.title
-        sheet.text(_TOP, column, text, "head_unit" if head.style == "unit" else "head_right")
-    sheet.plan.heights[_TOP] = 48
-    first, letter, rank = _TOP + 1, xl_col_to_name(_RANKED), ranking.places["rank"]
-    for row in range(first, first + ranking.rows):
-        place = f"ROWS(${letter}${first + 1}:${letter}{row + 1})"
-        number = row - first
-        known = number < len(ranking.values["gpu"])
-        for column, (key, head) in enumerate(_HEADS.items(), start=_RANKED):
-            found = f"INDEX({ranking.places[key]},MATCH(${letter}{row + 1},{rank},0))"
-            if head.scale:
-                found = f'IFERROR({head.scale}{found},"")'
-            text = f'IF(${letter}{row + 1}="","",{found})'
-            if key == "rank":
-                text = f'IF({place}<=MAX({rank}),{place},"")'
-            value = ranking.values[key][number] if known else ""
-            shown = 1000 * value if head.scale and isinstance(value, float) else value
-            sheet.formula(row, column, text, shown, head.style)
-    return first
+    return _Result(title, shown, value / _GB, "GB", "result_short", name, note)

@@ -4,16 +4,17 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from trainlaw.app.answers.facts import precision_facts
+from trainlaw.app.answers.facts import Fact, precision_facts
 from trainlaw.app.inputs.prices import MOST_USD
 from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.text.tables import Table
-from trainlaw.app.workbook.model import LAYOUTS, PREFIX, Model, cell_name
+from trainlaw.app.workbook.model import DEFAULT_PRECISION, LAYOUTS, PREFIX, Model, cell_name
 from trainlaw.datasets import Gpu, built_in_gpus, link_table
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.hardware.servers import usual_server
+from trainlaw.datasets.measurements.runs import STACKS
 from trainlaw.formulas import Formula
 from trainlaw.validate.bootstrap import mean_interval
 from trainlaw.validate.held_out_errors import (
@@ -41,6 +42,7 @@ OWN_LINK = "the GPU's own link"
 USUAL_FABRIC = "that of usual servers"
 NO_LINK = "pcie3-x16"  # for a GPU without a known link, as in `trainlaw.datasets.configuration`
 ANY_OTHER = "(any other)"  # the group with the default of a grouped constant
+IMPLIED_STACK = "as layout and container imply"
 ORDERS = ("cost where prices are entered, else time", "iteration time")
 BY_COST, BY_TIME = "cost per epoch", "iteration time"
 #: Headings of the list of GPUs: names of no GPU, so that each group can be found in the drop-down.
@@ -96,6 +98,12 @@ def gpu_table_rows(formula: Formula) -> dict[str, dict[str, object]]:
             }
         rows |= known
     return rows
+
+
+def fact_letters(formula: Formula) -> dict[str, str]:
+    """Return the column of each specification on sheet GPUs."""
+    header = ["gpu", *next(iter(gpu_table_rows(formula).values()))]
+    return {name: xl_col_to_name(column) for column, name in enumerate(header)}
 
 
 def _with_link(gpu: Gpu, specifications: Mapping[str, object]) -> dict[str, object]:
@@ -216,17 +224,27 @@ def _define_look_up(sheet: SheetWriter, kind: str, left: int, width: int) -> Non
     names[f"{PREFIX}{kind}s_listed"] = f"{sheet.name}!${first}${top}:INDEX({labels},COUNTA({labels}))"
 
 
+def options_of_precisions(formula: Formula) -> dict[str, dict[str, Fact]]:
+    """Return by precision what the formula needs of it, and what the table of answers says."""
+    return {name: {**precision_facts(formula, name), **row} for name, row in precision_rows().items()}
+
+
 def write_options(book: BookPlan, model: Model) -> None:
     """Write the sheet Options: precisions, all-reduce algorithms, kinds of GPUs, grouped constants."""
     sheet, formula = SheetWriter(book, "Options", [42, 24, 24, 26, 26, 32, 22, 22, 22]), model.formula
     sheet.title("Options", "What the choices on sheet Predict mean for the formula.")
     sheet.plan.frozen = (2, 1)
-    # What a user can choose, with what the table of answers says of it.
-    options = {name: {**precision_facts(formula, name), **row} for name, row in precision_rows().items()}
+    options = options_of_precisions(formula)
     rows = [list(option.values()) for option in options.values()]
     row = _named_table(sheet, 3, list(next(iter(options.values()))), rows)
     row = _algorithms(sheet, model, row + 1)
-    for title, items in (("order", ORDERS), ("shown", SHOWN), ("layout", LAYOUTS)):
+    for title, items in (
+        ("order", ORDERS),
+        ("shown", SHOWN),
+        ("layout", LAYOUTS),
+        ("stack_choice", (IMPLIED_STACK, *STACKS)),
+        ("precision_choice", (DEFAULT_PRECISION, *options)),
+    ):
         row = _named_table(sheet, row + 1, [title], [[item] for item in items])
     for kind in ("generation", "vendor"):
         seen = formula.provenance.get(f"{kind}s")

@@ -32,7 +32,8 @@ class Block:
     header : the numbers of these lines. headings : one text per column, each once. columns : of each in the
     sheet, from 0. rows : cells below. numbers : of each row as spreadsheets count, from 1. texts : lines
     above. sections : number of a row to the text of the last line between the rows. below : lines between
-    and below the rows. notes : what was left out. separator : as of `Grid`.
+    and below the rows. notes : what was left out. separator : as of `Grid`. outer : lines above the first
+    table of the sheet and apart from it, which hold for this later one, too.
     """
 
     sheet: str
@@ -47,6 +48,7 @@ class Block:
     notes: tuple[str, ...] = ()
     separator: str = ""
     header: tuple[int, ...] = ()
+    outer: tuple[str, ...] = ()
 
     def cells(self, place: int) -> list[object]:
         """Return the cells of a column by its place in the block."""
@@ -137,7 +139,7 @@ class _Finder:
                 continue
             block = self._block(first, last, self._titles(begin, first, bool(found)), end)
             if block.rows:
-                found.append(block)
+                found.append(replace(block, outer=tuple(self._outer(heads[0][0])) if found else ()))
         if not heads and any(any(cell is not None for cell in row) for row in self.rows):
             block = self._block(0, -1, [], len(self.rows))
             return [block] if block.rows else []
@@ -150,6 +152,12 @@ class _Finder:
             between = [number for number in empty if self._texts(number, first)]
             begin = between[-1] if between else begin
         return self._texts(begin, first)
+
+    def _outer(self, first: int) -> list[str]:
+        """Return the lines above the first table that an empty row parts from its own title."""
+        empty = [number for number in range(first) if not _filled(self.rows[number])]
+        parting = [number for number in empty if self._texts(number, first)]
+        return self._texts(0, parting[-1]) if parting else []
 
     def _texts(self, begin: int, end: int) -> list[str]:
         texts = [cell for row in self.rows[begin:end] for cell in row if isinstance(cell, str)]
@@ -327,7 +335,7 @@ class _Finder:
             if place < column and self._is_key(str(text)):
                 continue
             path.append(str(int(text)) if isinstance(text, float) and text.is_integer() else str(text))
-        if len(path) > 1 and path[-1].lower() in _UNITS_OF_OTHERS:
+        if len(path) > 1 and _is_other_unit(path[-1]):
             path.pop()
         return tuple(dict.fromkeys(path))
 
@@ -377,12 +385,12 @@ def _filled(row: Cells) -> list[object]:
 def _are_units(texts: Sequence[object]) -> bool:
     """Return whether texts are units and nothing else, at least one of them of a time or throughput."""
     units = [isinstance(text, str) and parse_unit(text) is not None for text in texts]
-    others = (
-        str(text).lower() in _UNITS_OF_OTHERS
-        for text, is_unit in zip(texts, units, strict=True)
-        if not is_unit
-    )
+    others = (_is_other_unit(str(text)) for text, is_unit in zip(texts, units, strict=True) if not is_unit)
     return any(units) and all(others)
+
+
+def _is_other_unit(text: str) -> bool:
+    return text.strip("[]() ").lower() in _UNITS_OF_OTHERS
 
 
 def _without_comment_sign(paths: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
@@ -414,7 +422,7 @@ def _distinct(paths: Sequence[tuple[str, ...]], columns: Sequence[int]) -> list[
 
 def _is_plain_unit(path: tuple[str, ...]) -> bool:
     return len(path) > 1 and (
-        parse_unit(path[-1]) is not None or path[-1].lower() in _UNITS_OF_OTHERS or path[-1].isdecimal()
+        parse_unit(path[-1]) is not None or _is_other_unit(path[-1]) or path[-1].isdecimal()
     )
 
 

@@ -32,6 +32,7 @@ from trainlaw.datasets.spreadsheets.values import (
     PRECISIONS,
     SPELLINGS,
     TRAINING,
+    YES,
     is_date,
     is_unmeasured,
     quantity,
@@ -261,6 +262,11 @@ def read_words(rows: Rows, names: Names, issues: list[Issue]) -> dict[str, list[
         flags = [flag for flag in _FLAGS_OF[name] if f"{FLAG}{flag}" in rows.cells]
         if name in rows.cells:
             found[name] = _words(rows, name, names, issues)
+            if flags and name == "precision":
+                # "32-true" next to a switch of tf32 or amp: what was switched on holds.
+                switched = _of_flags(rows, name, flags, issues)
+                pairs = zip(found[name], switched, strict=True)
+                found[name] = [own if own != "fp32" or on == DEFAULT_PRECISION else on for own, on in pairs]
         elif flags:
             found[name] = _of_flags(rows, name, flags, issues)
     return found
@@ -344,7 +350,7 @@ def check_meaning(rows: Rows, issues: list[Issue]) -> None:
 
 
 def _is_no_training(text: str) -> bool:
-    return text.strip().lower() not in TRAINING
+    return text.strip().lower() not in TRAINING | YES
 
 
 def _is_forward(text: str) -> bool:
@@ -388,7 +394,9 @@ def read_measured(rows: Rows, issues: list[Issue]) -> tuple[np.ndarray, list[Uni
     """
     numbers, stated = _measured(rows, TIME, issues)
     said = _said_unit(rows.answers)
-    if read_heading(rows.columns[TIME].heading).target == EPOCH_TIME and not rows.answers.columns:
+    is_epoch = read_heading(rows.columns[TIME].heading).target == EPOCH_TIME
+    is_epoch = is_epoch or any(unit is not None and unit.counted == "epoch" for unit in rows.units)
+    if is_epoch and not rows.answers.columns:
         stated = [unit and replace(unit, counted="epoch") for unit in stated]
         said = said and replace(said, counted="epoch")
     named = [parse_unit("" if cell is None else str(cell)) for cell in rows.cells.get(UNIT, rows.empty())]

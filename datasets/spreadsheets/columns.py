@@ -8,8 +8,11 @@ from trainlaw.datasets.measurements.runs import RUN_COLUMNS
 from trainlaw.datasets.spreadsheets.answers import Answers, Issue, choices
 from trainlaw.datasets.spreadsheets.blocks import Block
 from trainlaw.datasets.spreadsheets.contents import Content, content_of
+from trainlaw.datasets.spreadsheets.headers import header_meaning
 from trainlaw.datasets.spreadsheets.headings import (
     BATCH,
+    BATCHES,
+    COUNTS,
     DATASET,
     EPOCH_TIME,
     FLAG,
@@ -28,7 +31,7 @@ from trainlaw.datasets.spreadsheets.headings import (
     near_target,
     read_heading,
 )
-from trainlaw.datasets.spreadsheets.phrases import Names
+from trainlaw.datasets.spreadsheets.phrases import Names, is_of_training
 from trainlaw.datasets.spreadsheets.quantities import Unit
 from trainlaw.datasets.spreadsheets.values import is_unmeasured, yes_or_no
 from trainlaw.datasets.spreadsheets.words import groups
@@ -42,10 +45,8 @@ OUR_NAMES = (
     *_SCHEMA, TIME, RATE, BATCH, GLOBAL_BATCH, GPUS_PER_NODE, MODE, DATASET, IMAGES_PER_EPOCH, ITERATIONS,
 )  # fmt: skip
 _MEDIAN = re.compile(r"median|p50", re.IGNORECASE)
-_BATCHES = (BATCH, "batch_per_gpu", GLOBAL_BATCH)
 _OF_EPOCHS = frozenset((ITERATIONS, IMAGES_PER_EPOCH, DATASET))
 _NAMES = ("gpu", "cnn", "precision")
-_COUNTS = (*_BATCHES, "n_gpus", "input_size_px", "n_nodes")
 _PHASES = re.compile(r"\b(?:forward|backward|fwd|bwd)\b", re.IGNORECASE)
 _MEASURED = (*MEASURES, EPOCH_TIME)
 _AS_THEY_ARE = (IGNORED, DATASET, UNIT, "date", "framework", "framework_version", "data")
@@ -58,7 +59,6 @@ _BITS = frozenset((16, 32, 64))  # of a precision
 _SIZES = _USUAL_SIZES | {28, 32, 48, 64, 96, 128, 227, 240, 256, 260, 288, 300, 320, 380, 384, 448, 512}
 _FRACTIONS = 0.5  # share of numbers that are not whole, from which on a column counts nothing
 _SAMPLE = 60  # cells of a column whose names are looked up
-_LEAST_GPU = 500  # "3090" next to other GPUs is one
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def read_columns(
     found = reader.found
     have = {*reader.known, *found.keys, *found.extra}
     have |= {kind for measure in found.measures for kind in measure.said}
-    if not have & set(_BATCHES):
+    if not have & set(BATCHES):
         reader.guess_batch()
     weak = [measure for measure in found.measures if measure.meaning.is_weak]
     if not found.measures or (reader.rejected and weak == found.measures):
@@ -166,9 +166,9 @@ class _Reader:
         taken = {*found.keys.values(), *(measure.place for measure in found.measures)}
         for place in set(range(len(self.block.headings))) - taken:
             content = self.contents[place] = content_of(self.block.cells(place), self.names)
-            meaning, said = self._heading(place)
+            meaning, said = header_meaning(self.block, place, self.names)
             self.targets[place] = self._target(place, meaning, said), meaning, said
-            is_other = self.targets[place][0] != meaning.target in (*_NAMES, *_MEASURED, *_COUNTS)
+            is_other = self.targets[place][0] != meaning.target in (*_NAMES, *_MEASURED, *COUNTS)
             self.freed += [meaning] if is_other and place not in self.rejected else []
         self._exchange()
         for place, (target, meaning, said) in self.targets.items():
@@ -188,7 +188,7 @@ class _Reader:
                 self.candidates.setdefault(target, []).append((place, meaning))
                 # What texts name besides what the column is: "ResNet-50 (bs 64)".
                 for kind in content.kinds:
-                    if kind != target and kind in (*_NAMES, *_COUNTS):
+                    if kind != target and kind in (*_NAMES, *COUNTS):
                         found.extra.setdefault(kind, place)
         for target, columns in self.candidates.items():
             self._add_key(target, columns)
@@ -224,9 +224,7 @@ class _Reader:
         is_flag : whether the cells under that heading say yes or no, and this one's heading is of such cells.
         """
         target, meaning, _ = self.targets[place]
-        is_count = self._is_count(place) and (
-            ours in _COUNTS or _BITS.issuperset(self.contents[place].wholes)
-        )
+        is_count = self._is_count(place) and (ours in COUNTS or _BITS.issuperset(self.contents[place].wholes))
         suits = is_count if ours not in _MEASURED else self.contents[place].numbers > 0.5
         return target in MEASURES and suits and is_flag == meaning.target.startswith(FLAG)
 
@@ -250,49 +248,12 @@ class _Reader:
                     unit = replace(unit, counted="iteration")
                 is_rate = ours == RATE or (unit is not None and unit.is_rate)
                 target = EPOCH_TIME if is_epoch else RATE if is_rate else TIME
-                _, said = self._heading(place)
+                _, said = header_meaning(self.block, place, self.names)
                 found.measures.append(self._measure(place, Meaning(target, unit), said))
             else:
                 target = f"{FLAG}{ours}" if ours in FLAGS else ours
                 found.keys[target] = place
                 found.sure.add(target)
-
-    def _heading(self, place: int) -> tuple[Meaning, Mapping[str, str]]:
-        """Return what a header means, with its upper lines, and which GPU, batch and so on it says."""
-        block, names = self.block, self.names
-        path = block.paths[place]
-        if not path:
-            return Meaning(""), {}
-        leaf = path[-1]
-        meaning = read_heading(leaf)
-        if leaf == "#" and place and read_heading((block.paths[place - 1] or ("",))[-1]).target == "gpu":
-            # MLPerf's tables have the number of accelerators next to their name.
-            return Meaning("n_gpus"), {}
-        said: dict[str, str] = {}
-        unit, iterations, phases = meaning.unit, 1.0, set()
-        for text in path:
-            phrase = names.phrase(text)
-            phases.add(phrase.phase)
-            iterations = max(iterations, phrase.iterations)
-            unit = unit or phrase.unit
-            conflicting = phrase.several or (phrase.is_negated and phrase.said)
-            said = {**said, **phrase.said, **({IGNORED: text} if conflicting else {})}
-            if [word for word in phrase.rest if read_heading(word).target == IGNORED]:
-                said[IGNORED] = text
-        label = leaf if leaf.isdecimal() else ""
-        if label:
-            said |= {_label_kind(path, block, names): label}
-        if meaning.target in ("", TIME) and iterations > 1 and (unit is None or not unit.is_rate):
-            meaning = Meaning(TIME, unit)
-        if len(path) > 1 and not meaning.target:
-            meaning = _of_path(path, said) or meaning
-        if unit is not None and meaning.unit is None:
-            meaning = replace(meaning, unit=unit)
-        if "inference" in phases:
-            meaning = Meaning(OTHER_TIME, meaning.unit)
-        if iterations > 1 and meaning.unit is not None and not meaning.unit.is_rate:
-            meaning = replace(meaning, unit=replace(meaning.unit, number=iterations))
-        return meaning, said
 
     def _target(self, place: int, meaning: Meaning, said: Mapping[str, str]) -> str:
         """Return what a column is, "" where nothing is known."""
@@ -301,11 +262,15 @@ class _Reader:
         is_odd = target in (*_NAMES, "network") and (
             is_numeric or (content.kinds and target not in content.kinds)
         )
-        if meaning.is_exact and not (is_odd or (target in _COUNTS and content.fractions > _FRACTIONS)):
+        if meaning.is_exact and not (is_odd or (target in COUNTS and content.fractions > _FRACTIONS)):
             return TIME if target == "time_s" else target
         if content.is_flag:
-            is_odd = target in (*_COUNTS, *_MEASURED) and not is_numeric
-            return self._rejected(place, target) if is_odd else _of_flags(meaning, said)
+            is_odd = target in (*COUNTS, *_MEASURED) and not is_numeric
+            return (
+                self._rejected(place, target)
+                if is_odd
+                else _of_flags(self.block.headings[place], meaning, said)
+            )
         if is_numeric:
             return self._numeric_target(place, meaning, said)
         if target in _AS_THEY_ARE or content.kinds:
@@ -338,7 +303,7 @@ class _Reader:
             is_other = len([word for word in rest if not read_heading(word).target]) > _UNRELATED
             return "" if is_other or not said else rate_or_time
         is_odd = target == "precision" and not _BITS.issuperset(content.wholes or (0,))
-        is_odd = is_odd or target in ("cnn", UNIT) or (target in _COUNTS and content.fractions > _FRACTIONS)
+        is_odd = is_odd or target in ("cnn", UNIT) or (target in COUNTS and content.fractions > _FRACTIONS)
         return self._rejected(place, target) if is_odd else target
 
     def _rejected(self, place: int, target: str) -> str:
@@ -436,7 +401,7 @@ class _Reader:
         """Offer a column of whole numbers that may be batch sizes where no column is the batch."""
         block, found, contents = self.block, self.found, self.contents
         # Where a heading is over other numbers, that of the batches may be any.
-        places = self.left if set(_BATCHES) & set(self.rejected.values()) else found.unknown
+        places = self.left if set(BATCHES) & set(self.rejected.values()) else found.unknown
         likely = [
             place for place in places
             if contents[place].wholes and all(_is_batch(number) for number in contents[place].wholes)
@@ -483,11 +448,11 @@ class _Reader:
                 options = (("--column", f"input_size_px={heading}"), ("--set", "input_size_px=224"))
                 self.issues.append(Issue("columns", text, options=options))
                 continue
-            if not near or (near in _COUNTS and not self.contents[place].wholes):
+            if not near or (near in COUNTS and not self.contents[place].wholes):
                 plain.append(f"{heading} ({reason or self._why(place, near)})".replace(" ()", ""))
                 continue
             is_time = near in (*MEASURES, "time_s")
-            if near in have or (near in _BATCHES and have & set(_BATCHES)) or (is_time and found.measures):
+            if near in have or (near in BATCHES and have & set(BATCHES)) or (is_time and found.measures):
                 found.notes.append(f"not read: {heading}; it resembles {near}, which is another column")
                 continue
             text = f"the column {heading!r} is not known; is it {near}?"
@@ -497,49 +462,26 @@ class _Reader:
             found.notes.insert(0, f"not read: {', '.join(plain)}")
 
 
-def _label_kind(path: Sequence[str], block: Block, names: Names) -> str:
-    """Return what a number that heads a column is: a batch size, unless its group or the corner says else."""
-    corner = (block.paths[0] or ("",))[-1]
-    if int(path[-1]) > _LEAST_GPU and any(
-        "gpu" in names.phrase(other[-1]).said for other in block.paths if other
-    ):
-        return "gpu"
-    for text in (*reversed(path[:-1]), *re.split(r"[\\/|]", corner)):
-        if (target := read_heading(text).target) in _COUNTS:
-            return target
-        if target == "gpu" and re.search(r"gpus|number|anzahl|#", text, re.IGNORECASE):
-            return "n_gpus"
-    return BATCH
-
-
 def _of_kinds(target: str, kinds: tuple[str, ...]) -> str:
     """Return what a column of texts is whose values are known."""
-    if target in kinds or (target in _BATCHES and BATCH in kinds):
+    if target in kinds or (target in BATCHES and BATCH in kinds):
         return target
     if target.startswith(FLAG) and "precision" in kinds:
         return "precision"
-    for kind in ("cnn", "gpu", "precision", *_COUNTS, "layout", "compilation", MODE, DATASET, UNIT):
+    for kind in ("cnn", "gpu", "precision", *COUNTS, "layout", "compilation", MODE, DATASET, UNIT):
         if kind in kinds:
             return kind
     return target
 
 
-def _of_flags(meaning: Meaning, said: Mapping[str, str]) -> str:
+def _of_flags(heading: str, meaning: Meaning, said: Mapping[str, str]) -> str:
     """Return what a column of yes and no is by its heading."""
+    if is_of_training(heading):
+        return MODE
     precision = said.get("precision", "")
     if meaning.target.startswith(FLAG) or precision not in ("amp", "fp16", "bf16", "tf32"):
         return meaning.target
     return f"{FLAG}{precision}"
-
-
-def _of_path(path: Sequence[str], said: Mapping[str, str]) -> Meaning | None:
-    """Return what the lines of a header mean together, None where nothing is known."""
-    together = [" ".join((text, path[-1])) for text in path[:-1]]
-    for text in (*together, *path[:-1]):
-        meaning = read_heading(text)
-        if meaning.target and (not said or meaning.target in (*MEASURES, EPOCH_TIME, OTHER_TIME, IGNORED)):
-            return meaning
-    return None
 
 
 def _of_numbered_names(content: Content, names: Names, cells: list[object]) -> str:

@@ -491,6 +491,11 @@ def _checked(made: Imported, issues: list[Issue]) -> Imported:
         good &= made.frame[name].notna().to_numpy()
     if len(needed) < 3:
         good[:] = False
+    asked = {row for issue in issues for row in issue.rows}
+    lost = tuple(row for row, kept in zip(made.rows, good, strict=True) if not kept and row not in asked)
+    if lost and good.any():
+        text = "no GPU, CNN, batch size or time is stated: add it, or leave these rows out"
+        issues.append(Issue("cells", text, lost, (("--skip-rows", ",".join(map(str, lost))),)))
     made = _kept(made, good)
     try:
         made = replace(made, table=_table(made))

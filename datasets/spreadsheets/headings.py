@@ -1,7 +1,7 @@
 """What the heading of a column means by its words: a column of the runs schema, a measure, or nothing."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache, lru_cache
@@ -14,6 +14,9 @@ from trainlaw.datasets.spreadsheets.words import groups, meanings
 #: Columns that the importer knows in addition to those of the runs schema.
 TIME, RATE = "time", "throughput"
 BATCH, GLOBAL_BATCH, GPUS_PER_NODE = "batch", "global_batch", "gpus_per_node"
+BATCHES = (BATCH, "batch_per_gpu", GLOBAL_BATCH)
+#: What whole numbers are.
+COUNTS = (*BATCHES, "n_gpus", "input_size_px", "n_nodes")
 MODE, DATASET, DATE, ACCUMULATION = "mode", "dataset", "date", "accumulation"
 FLAG = "flag:"  # a column that says yes or no to one precision or layout
 UNIT = "unit"  # a column with the unit of each row
@@ -63,6 +66,19 @@ def is_part(text: str) -> bool:
     """Return whether a text names a part of a heading: an average, a spread, a phase or a unit."""
     tokens = _plain_words(text) if len(text) < _LONGEST_HEADER else []
     return (bool(tokens) and set(tokens) <= _AVERAGE | _SPREAD | _OTHER) or parse_unit(text) is not None
+
+
+def of_statistics(text: str, others: Collection[str]) -> Meaning | None:
+    """Return what the name of a statistic means in a table that has an average, None for another heading.
+
+    others : the headings of the table. "min" is the least time there, and no number of minutes.
+    """
+    tokens = set(_plain_words(text))
+    if not any(_AVERAGE & set(_plain_words(other)) for other in others):
+        return None
+    if tokens and tokens <= _SPREAD | {"n", "count"}:
+        return Meaning(IGNORED)
+    return Meaning(TIME, is_weak=True, is_average=True) if tokens and tokens <= _AVERAGE else None
 
 
 @lru_cache(maxsize=10_000)

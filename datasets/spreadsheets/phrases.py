@@ -223,6 +223,12 @@ class Names:
         return bool(self.meant(kind, text))
 
 
+def is_of_training(heading: str) -> bool:
+    """Return whether a heading asks whether rows are of training: "Training?", "is_train"."""
+    words = set(lowered_words(heading.replace("_", " "))) - {"is"}
+    return bool(words) and words <= {"train", "training"}
+
+
 def lowered_words(text: str) -> list[str]:
     """Return the words of a text, lowered; "fwd+bwd" is one."""
     return re.findall(r"[^\W\d_]+(?:[+][^\W\d_]+)*", text.lower())
@@ -285,4 +291,12 @@ def _counted_gpu(text: str, number: int, gpus: GpuCatalog) -> tuple[str, int]:
 
 def cnn_named(text: str, own: Collection[str] = ()) -> str:
     """Return the key of the CNN that a text names; `own` are those of files. Raises as `cnn_key`."""
-    return text if text in own else cnn_key(_PACKAGE.sub("", text))
+    if text in own:
+        return text
+    try:
+        return cnn_key(_PACKAGE.sub("", text))
+    except UnknownNameError:
+        if not re.fullmatch(r"[\w.-]+/[\w.-]+", text):
+            raise
+        # "microsoft/resnet-50": hubs have the name of an organisation before that of the CNN.
+        return cnn_key(text.partition("/")[2])

@@ -73,14 +73,14 @@ def context_of(block: Block, names: Names, with_sheet: bool) -> Context:
     said: dict[str, list[str]] = {}
     sources: dict[str, str] = {}
     unit, iterations, phases = None, 1.0, set()
-    for text in (*block.texts, *((block.sheet,) if with_sheet else ())):
+    for text in (*block.texts, *block.outer, *((block.sheet,) if with_sheet else ())):
         phrase = names.phrase(text)
         phases.add(phrase.phase)
         if phrase.is_negated:
             continue
-        is_sheet = text == block.sheet and text not in block.texts
+        is_outer = text not in block.texts
         for kind, value in phrase.said.items():
-            if not is_sheet or kind not in said:
+            if not is_outer or kind not in said:
                 said.setdefault(kind, []).append(value)
                 sources[kind] = text
         for kind in phrase.several:

@@ -105,7 +105,8 @@ def quantity(cell: object, decimal: str) -> tuple[float, Unit | None]:
         return float(cell), None
     if (seconds := _clock_seconds(cell)) is not None:
         return seconds, Unit("iteration", 1.0, False)
-    text = str(cell).strip()
+    # "132.5*" has a footnote.
+    text = str(cell).strip().rstrip("*†‡ ")
     return (number_of(text, decimal), None) if is_number(text) else _with_unit(text, decimal)
 
 

@@ -17,8 +17,9 @@ from trainlaw.formulas.printers.naming import as_formula, header, identifiers, i
 
 # Google, "Google Sheets function list": those of our forms, and those that a workbook needs.
 FUNCTIONS = frozenset(
-    "ABS AND CHOOSE COS COUNT COUNTA COUNTIF EXP FIXED IF IFERROR INDEX INT ISNUMBER LEFT LN LOG LOG10 MATCH "
-    "MAX MIN MOD N NA OR POWER ROUND ROUNDUP ROWS SIGN SIN SQRT SUM SUMPRODUCT SUMSQ TANH TEXT TRUNC".split()
+    "ABS AND CHOOSE COS COUNT COUNTA COUNTIF EXP FIXED IF IFERROR INDEX INT ISNUMBER LEFT LN LOG LOG10 LOWER "
+    "MATCH MAX MIN MOD N NA OR POWER ROUND ROUNDUP ROWS SIGN SIN SQRT SUBSTITUTE SUM SUMPRODUCT SUMSQ "
+    "TANH TEXT TRUNC".split()
 )
 # A pasted cell that begins with one of these would be taken for a formula.
 _STARTS = ("=", "+", "-", "@")

@@ -6,6 +6,7 @@ import pytest
 from trainlaw.app.models.doubts import law_seconds, run_doubts
 from trainlaw.app.models.plausibility import checked_times
 from trainlaw.datasets import RunTable, load
+from trainlaw.datasets.measurements.importing import runs_from_frame
 from trainlaw.datasets.spreadsheets.answers import Answers
 from trainlaw.datasets.spreadsheets.conversion import read_spreadsheet
 
@@ -165,3 +166,21 @@ def test_few_tables_of_measured_runs_are_doubted(tmp_path):
     parts[0].to_csv(tmp_path / "part.csv", index=False)
     said = Answers(confirmed=True)
     assert checked_times(read_spreadsheet(tmp_path / "part.csv", said), said).issues == ()
+
+
+@pytest.mark.parametrize(
+    ("column", "one", "other"), [("cnn", "resnet50", "vgg16"), ("gpu", "T4", "RTX 3090")]
+)
+def test_names_whose_times_are_exchanged_are_doubted(column, one, other):
+    rows = [
+        (gpu, cnn, 64)
+        for gpu in ("T4", "V100-SXM2-16GB", "RTX 3090")
+        for cnn in ("resnet50", "vgg16", "vgg11")
+    ]
+    frame = pd.DataFrame(rows, columns=["gpu", "cnn", "batch_per_gpu"])
+    frame = frame.assign(precision="amp", time_s=1.0)
+    frame["time_s"] = law_seconds(runs_from_frame(frame, "runs"))
+    assert run_doubts(runs_from_frame(frame, "runs")) == ()
+    exchanged = frame.assign(**{column: frame[column].replace({one: other, other: one})})
+    texts = [doubt.text for doubt in run_doubts(runs_from_frame(exchanged, "runs"))]
+    assert any("exchanged" in text and one in text and other in text for text in texts)

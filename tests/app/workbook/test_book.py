@@ -50,8 +50,8 @@ from ...libreoffice import ALWAYS, NEVER, needs_libreoffice, read_book, recalcul
 
 SCALING = formula_named(SCALING_FORMULA)
 SHEETS = [
-    "Predict", "Compare", "Formula", "Errors", "GPUs", "CNNs", "Links", "Options", "All GPUs", "Provenance",
-    "Answers",
+    "Predict", "Compare", "Formula", "Errors", "GPUs", "CNNs", "Links", "Options", "Ranking", "All GPUs",
+    "Names", "Provenance", "Answers",
 ]  # fmt: skip
 
 
@@ -101,14 +101,20 @@ def named_value(book, plan, name):
 
 
 def value_of(book, label, sheet="Predict"):
-    for row in book[sheet].iter_rows(values_only=True):
-        if row[0] == label:
-            return row[1]
-    raise AssertionError(f"no line {label!r} in sheet {sheet}")
+    """What stands next to a label; of two lines with one label the last, which has no other unit."""
+    found = [
+        row[column + 1]
+        for row in book[sheet].iter_rows(values_only=True)
+        for column in (0, 5)
+        if row[column : column + 1] == (label,)
+    ]
+    assert found, f"no line {label!r} in sheet {sheet}"
+    return found[-1]
 
 
 def note_of(book, label):
-    return next(row[3] for row in book["Predict"].iter_rows(values_only=True) if row[0] == label)
+    rows = [row for row in book["Predict"].iter_rows(values_only=True) if label in row]
+    return next(row[row.index(label) + 3] for row in rows)
 
 
 def all_gpus(book):
@@ -175,7 +181,7 @@ def random_choice(choose):
     precision = choose.choice(["fp32", "tf32", "amp"])
     numbers = {"tl_batch_per_gpu": float(batch), "tl_n_gpus": float(n_gpus), "tl_nodes": float(nodes)}
     cells = numbers | {
-        "tl_cnn": cnn_label(**cnn), "tl_gpu": gpu, "tl_precision": precision,
+        "tl_cnn_choice": cnn_label(**cnn), "tl_gpu_choice": gpu, "tl_precision_choice": precision,
         "tl_link": link or "the GPU's own link", "tl_network": network, "tl_algorithm": algorithm,
     }  # fmt: skip
     asked = {
@@ -253,7 +259,7 @@ def edited(book, edits):
 
 @needs_libreoffice
 def test_changes_of_constants_and_gpus_change_the_prediction_as_in_python(formula, small, folder):
-    choose, plan = random.Random(5), small
+    choose, plan = random.Random(5), with_values(small, {"tl_precision_choice": "fp32"})
     book = read_book(BytesIO(xlsx_bytes(plan)), values=False)
     constants = [constant.value for constant in with_named_constants(formula)[1]]
     files, laws = {}, {}
@@ -341,9 +347,9 @@ def plans_with_warnings(plan):
     changes = {
         "near": {},
         "far": {"tl_batch_per_gpu": 1e7},
-        "half": {"tl_precision": "fp16"},
+        "half": {"tl_precision_choice": "fp16"},
         "broken": {"tl_n_gpus": 4.0, "tl_nodes": 3.0},
-        "unknown": {"tl_gpu": "B300"},
+        "unknown": {"tl_gpu_choice": "B300"},
     }
     changes["unknown"][find_cell(plan, "GPUs", "B300", "bandwidth_byte_per_s")] = None
     return {name: with_values(plan, change) for name, change in changes.items()}
@@ -355,7 +361,7 @@ def test_warnings_where_they_belong(books):
     assert value_of(books["near.xlsx"], "fits in memory") == "fits"
     assert value_of(books["far.xlsx"], "fits in memory") == "cannot fit"
     assert "unreliable" in value_of(books["far.xlsx"], "range of each feature")
-    assert value_of(books["half.xlsx"], "what to know of this answer") == "no training run used fp16"
+    assert value_of(books["half.xlsx"], "notes and warnings") == "no training run used fp16"
     assert value_of(books["broken.xlsx"], "entries") == FAULTS
     assert "multiple" in note_of(books["broken.xlsx"], "number of nodes")
     assert value_of(books["broken.xlsx"], "iteration time") == "not known"
@@ -424,16 +430,16 @@ def plans_with_prices(plan):
 @pytest.mark.parametrize("name", ["none", "cost", "time"])
 def test_gpus_are_ranked_by_time_until_prices_are_entered(name, books):
     book = books[f"{name}.xlsx"]
-    rows = [row for row in book["Predict"].iter_rows(min_row=5, values_only=True) if row[6]]
+    rows = [row for row in book["Ranking"].iter_rows(min_row=4, values_only=True) if row[1]]
     ranked = sum(row["rank"] is not None for row in all_gpus(book).values())
-    assert len({row[6] for row in rows}) == len(rows) == ranked
-    times = [row[7] for row in rows]
+    assert len({row[1] for row in rows}) == len(rows) == ranked
+    times = [row[3] for row in rows]
     if name == "cost":
-        costs = [row[12] for row in rows if row[12] is not None]
-        assert {rows[0][6], rows[1][6]} == {"K80", "T4"} and costs == sorted(costs) and len(costs) == 2
+        costs = [row[8] for row in rows if row[8] is not None]
+        assert {rows[0][1], rows[1][1]} == {"K80", "T4"} and costs == sorted(costs) and len(costs) == 2
         times = times[2:]  # those without a price follow, by time
     assert times == sorted(times) and len(set(times)) < len(times)  # V100 GPUs tie
-    assert all(row[8] < row[7] < row[9] for row in rows)
+    assert all(row[4] < row[3] < row[5] for row in rows)
 
 
 @needs_libreoffice
@@ -451,7 +457,7 @@ def test_every_pair_of_compare_is_what_python_says(formula, books):
 
 def test_the_workbook_is_light(plan, data):
     formulas = {sheet.name: sum(bool(cell.formula) for cell in sheet.cells.values()) for sheet in plan.sheets}
-    assert formulas["Compare"] < 5000 and len(data) < 700_000
+    assert formulas["Compare"] < 5000 and len(data) < 800_000
 
 
 def test_gpus_are_listed_in_groups_that_the_training_runs_make():
@@ -600,14 +606,15 @@ def test_every_sheet_and_its_choices_are_there(data):
     found = book["Predict"].data_validations.dataValidation
     rules = {rule.formula1 for rule in found if rule.type == "list"}
     assert rules == {
-        "tl_gpus_listed", "tl_cnns_listed", "tl_links_listed", "tl_networks_listed", "tl_options_precision",
+        "tl_gpus_listed", "tl_cnns_listed", "tl_links_listed", "tl_networks_listed",
+        "tl_options_precision_choice",
         "tl_options_algorithm", "tl_options_order",
     }  # fmt: skip
     labels = [row[0] for row in book["CNNs"].iter_rows(min_row=5, values_only=True)]
     assert len(set(labels)) == len(labels) == len(cnn_table())
     whole = [rule for rule in book["Predict"].data_validations.dataValidation if rule.type == "whole"]
     assert {(rule.formula1, rule.formula2) for rule in whole} >= {("1", "10000000")}
-    assert len(book["Predict"]._charts) == 1
+    assert len(book["Ranking"]._charts) == 1
 
 
 def test_google_form_has_plain_ranges_only(plan):

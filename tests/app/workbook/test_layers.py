@@ -30,8 +30,8 @@ TEXT = (
     " + 3 * optimizer_memory_s + max(input_copy_s, 0.1 * weight_compute_s) + 0.00001"
 )
 SHEETS = [
-    "Predict", "Layers", "Formula", "Errors", "GPUs", "CNNs", "Layer facts", "Links", "Options", "Provenance",
-    "Answers",
+    "Predict", "Layers", "Formula", "Errors", "GPUs", "CNNs", "Layer facts", "Links", "Options", "Names",
+    "Provenance", "Answers",
 ]  # fmt: skip
 
 
@@ -87,7 +87,8 @@ def small(plan, labels, room=SLOTS):
 
 def chosen(plan, choice):
     cnn, gpu, batch, copied = choice
-    values = {"cnn": cnn_label(**cnn), "gpu": gpu, "batch_per_gpu": float(batch), "has_input_copy": copied}
+    names = {"cnn_choice": cnn_label(**cnn), "gpu_choice": gpu, "precision_choice": "fp32"}
+    values = {**names, "batch_per_gpu": float(batch), "has_input_copy": copied}
     return with_values(plan, {f"tl_{name}": value for name, value in values.items()})
 
 
@@ -145,7 +146,7 @@ def test_changed_constants_and_networks_that_a_person_adds(law, plan, folder):
     last = max(row for row, _ in facts.cells)
     mine = {(FACTS, row, column): cell for (row, column), cell in facts.cells.items()}
     of_lenet = [row for (_, row, column), cell in mine.items() if column == 0 and cell.value == lenet]
-    added = with_values(plan, {"tl_cnn": "my own"})
+    added = with_values(plan, {"tl_cnn_choice": "my own"})
     sheets = {sheet.name: sheet for sheet in added.sheets}
     for line, row in enumerate(of_lenet, start=last + 1):
         for column in range(40):

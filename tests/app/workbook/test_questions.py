@@ -13,12 +13,12 @@ from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.sheets.xlsx import xlsx_bytes
 from trainlaw.app.workbook.book import workbook_plan
 from trainlaw.app.workbook.choices import MOST
-from trainlaw.app.workbook.model import ENTRIES, FAULTS, LAYOUTS
-from trainlaw.app.workbook.tables import HEADING, OWN_LINK, USUAL_FABRIC
+from trainlaw.app.workbook.model import DEFAULT_PRECISION, ENTRIES, FAULTS, LAYOUTS
+from trainlaw.app.workbook.tables import HEADING, IMPLIED_STACK, OWN_LINK, USUAL_FABRIC
 from trainlaw.datasets import built_in_gpus, link_table
 from trainlaw.datasets.hardware.collectives import ALGORITHMS
 from trainlaw.datasets.hardware.precisions import PRECISIONS
-from trainlaw.datasets.measurements.runs import Setup
+from trainlaw.datasets.measurements.runs import STACKS, Setup
 from trainlaw.formulas import TrainlawError, load_formula
 
 from ...libreoffice import needs_libreoffice, recalculated
@@ -62,6 +62,7 @@ def plan(law):
 
 
 SETTINGS = {"tuned": ("tl_is_tuned", False), "layout": ("tl_layout", LAYOUTS[0])}
+SETTINGS["stack"] = ("tl_stack_choice", None)
 SETTINGS["host_launch_s"] = ("tl_host_launch_us", None)
 
 
@@ -78,17 +79,23 @@ def questions(choose, plan):
         asked = {
             "cnn": row["cnn"], "pixels": row["input_size_px"], "gpu": choose.choice(gpus),
             "batch": choose.choice([1, 2, 8, 33, 64, 256, 1024]), "n_gpus": n_gpus, "n_nodes": nodes,
-            "precision": choose.choice(["fp32", "fp32", "tf32", "amp", "fp16", "bf16"]),
+            "precision": choose.choice([None, "fp32", "tf32", "amp", "fp16", "bf16"]),
             "layout": choose.choice(["nchw", "nchw", "channels_last"]),
             "link": choose.choice([None, *links["node"]]) if n_gpus > nodes else None,
             "fabric": choose.choice([None, *links["network"]]) if nodes > 1 else None,
             "algorithm": choose.choice(ALGORITHMS[1:]), "tuned": choose.choice([False, False, True]),
             "host_launch_s": choose.choice([None, 4e-5, 2e-3]),
+            "stack": choose.choice([None, None, *STACKS]),
         }  # fmt: skip
         # RTX 5050: a specification that the formula needs is not known.
         asked |= {"gpu": "RTX 5050"} if number % 50 == 1 else {}
         impossible = IMPOSSIBLE[number // 10 % len(IMPOSSIBLE)] if number % 10 == 0 else {}
         yield {**asked, **impossible, **absent}
+
+
+def written(asked):
+    """The name of a GPU; in some questions as drivers or careless people write it."""
+    return f"nvidia {asked['gpu'].lower()}" if asked["batch"] == 33 else asked["gpu"]
 
 
 def cells_of(asked):
@@ -97,9 +104,11 @@ def cells_of(asked):
     listed = min(sizes, default=224)
     launch = asked["host_launch_s"]
     return {
-        "tl_cnn": cnn_label(asked["cnn"], listed, 1000),
+        "tl_cnn_choice": cnn_label(asked["cnn"], listed, 1000),
         "tl_pixels": None if asked["pixels"] == listed else asked["pixels"],
-        "tl_gpu": asked["gpu"], "tl_batch_per_gpu": asked["batch"], "tl_precision": asked["precision"],
+        "tl_gpu_choice": written(asked), "tl_batch_per_gpu": asked["batch"],
+        "tl_precision_choice": asked["precision"] or DEFAULT_PRECISION,
+        "tl_stack_choice": asked["stack"] or IMPLIED_STACK,
         "tl_layout": {"nchw": LAYOUTS[0], "channels_last": LAYOUTS[1]}.get(asked["layout"], asked["layout"]),
         "tl_n_gpus": asked["n_gpus"], "tl_nodes": asked["n_nodes"], "tl_link": asked["link"] or OWN_LINK,
         "tl_network": asked["fabric"] or USUAL_FABRIC, "tl_algorithm": asked["algorithm"],
@@ -126,8 +135,9 @@ def moved(formula, rows, places):
 def with_questions(plan, answers):
     """The plan with the cells of its live sheets once per question, block below block."""
     own = {name: place for name, place in plan.names.items() if place.split("!")[0].strip("'") in LIVE}
-    kept = [sheet for sheet in plan.sheets if sheet.name not in ("All GPUs", "Compare", "Provenance")]
-    ranking = min(place[1] for place, cell in plan.sheets[0].cells.items() if cell.value == "#")
+    kept = [
+        sheet for sheet in plan.sheets if sheet.name not in ("All GPUs", "Ranking", "Compare", "Provenance")
+    ]
     sheets = {sheet.name: replace(sheet, cells=dict(sheet.cells), **BARE) for sheet in kept}
     for number, cells in enumerate(answers, start=1):
         entered = {located(plan, name): value for name, value in cells.items() if name in plan.names}
@@ -135,8 +145,7 @@ def with_questions(plan, answers):
             for (row, column), cell in next(sheet for sheet in kept if sheet.name == title).cells.items():
                 value = entered.get((title, row, column), cell.value)
                 counts = cell.formula or isinstance(value, int | float) or cell.style.startswith("input")
-                shared = title == "Predict" and column >= ranking
-                if counts and not shared and "tl_self_check" not in cell.formula:
+                if counts and "tl_self_check" not in cell.formula:
                     text = moved(cell.formula, BLOCK * number, own)
                     place = row + BLOCK * number, column
                     sheets[title].cells[place] = cell._replace(formula=text, value=value)
@@ -146,7 +155,7 @@ def with_questions(plan, answers):
 def predicted(law, asked):
     """What the command says of a question: its prediction, None where it is refused."""
     parts = {name: asked[name] for name in ("precision", "n_gpus", "n_nodes", "link", "algorithm")}
-    parts |= {"fabric": asked["fabric"], "layout": asked["layout"]}
+    parts |= {name: asked[name] for name in ("fabric", "layout", "stack")}
     setup = Setup(**parts, tuned=asked["tuned"], host_launch_s=asked["host_launch_s"])
     try:
         runs = one_run(asked["cnn"], asked["gpu"], asked["batch"], asked["pixels"], setup)
@@ -158,7 +167,13 @@ def predicted(law, asked):
 def is_unequipped(asked):
     """Whether the GPU lacks the precision or link of a question, or a node the room for its GPUs."""
     gpus = {gpu.gpu: gpu for gpu in built_in_gpus().gpus}
-    if asked["gpu"] not in gpus or asked["precision"] not in PRECISIONS or asked["n_gpus"] % asked["n_nodes"]:
+    if (
+        asked["gpu"] not in gpus
+        or asked["precision"] not in (None, *PRECISIONS)
+        or asked["n_gpus"] % asked["n_nodes"]
+    ):
+        return False
+    if asked["link"] not in (None, *link_table()["link"]):
         return False
     setup = Setup(**{name: asked[name] for name in ("precision", "n_gpus", "n_nodes", "link")})
     return bool(impossible(gpus[asked["gpu"]], setup))
@@ -172,9 +187,10 @@ def value_at(book, plan, name, number):
 
 def lines_of(book, plan, number):
     """What sheet Predict shows in the block of a question, by the title of the line."""
-    titles = {row: cell.value for (row, column), cell in plan.sheets[0].cells.items() if column == 0}
     return {
-        title: book["Predict"].cell(row + 1 + BLOCK * (number + 1), 2).value for row, title in titles.items()
+        cell.value: book["Predict"].cell(row + 1 + BLOCK * (number + 1), column + 2).value
+        for (row, column), cell in plan.sheets[0].cells.items()
+        if column in (0, 5)
     }
 
 
@@ -221,7 +237,7 @@ def check(book, plan, number, shown, expected, value):
     said = [*expected.notes, *expected.warnings]
     assert said_in(book, plan, number) == said
     assert shown["what this assumes"] == said[0]
-    assert shown["what to know of this answer"] == [*said[1:], "no warning"][0]
+    assert shown["notes and warnings"] == [*said[1:], "no warning"][0]
     assert shown["fits in memory"] == expected.fits_in_memory
     if expected.time_s != expected.time_s:
         assert value == "not known"
@@ -231,6 +247,22 @@ def check(book, plan, number, shown, expected, value):
     assert exchange == pytest.approx(expected.exchange_s, rel=1e-9, abs=1e-15)
     factor = value_at(book, plan, "tl_interval_factor", number)
     assert expected.low_s is not None and factor == pytest.approx(expected.high_s / value, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "name"),
+    [
+        ("gpu", "g4dn.xlarge", "T4"),
+        ("gpu", "rtx4090", "RTX 4090"),
+        ("cnn", "resnet50", "resnet50, 224 px, 1000 classes"),
+        ("cnn", "efficientnetb0", "efficientnet_b0, 224 px, 1000 classes"),
+    ],
+)
+def test_further_names_are_listed_without_spaces_and_hyphens(kind, key, name, plan):
+    cells = next(sheet for sheet in plan.sheets if sheet.name == "Names").cells
+    column = {"gpu": 0, "cnn": 3}[kind]
+    row = next(place[0] for place, cell in cells.items() if place[1] == column and cell.value == key)
+    assert cells[row, column + 1].value == name
 
 
 @needs_libreoffice

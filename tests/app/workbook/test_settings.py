@@ -56,8 +56,14 @@ def test_the_first_choice_is_that_of_predict(law):
 CHOICES = [
     ({}, {}),
     ({"tl_layout": LAYOUTS[1], "tl_is_tuned": 1.0}, {"layout": "channels_last", "tuned": True}),
-    ({"tl_host_launch_us": 40.0, "tl_gpu": "Instinct MI50"}, {"host_launch_s": 4e-5, "gpu": "Instinct MI50"}),
-    ({"tl_host_launch_us": 2000.0, "tl_precision": "amp"}, {"host_launch_s": 2e-3, "precision": "amp"}),
+    (
+        {"tl_host_launch_us": 40.0, "tl_gpu_choice": "Instinct MI50"},
+        {"host_launch_s": 4e-5, "gpu": "Instinct MI50"},
+    ),
+    (
+        {"tl_host_launch_us": 2000.0, "tl_precision_choice": "amp"},
+        {"host_launch_s": 2e-3, "precision": "amp"},
+    ),
 ]
 
 
@@ -68,7 +74,7 @@ SEVERAL = [
         {"n_gpus": 16, "n_nodes": 2, "bucketed": False},
     ),
     (
-        {"tl_n_gpus": 7.0, "tl_nodes": 3.0, "tl_largest_node": 4.0, "tl_gpu": "T4"},
+        {"tl_n_gpus": 7.0, "tl_nodes": 3.0, "tl_largest_node": 4.0, "tl_gpu_choice": "T4"},
         {"allocation": "4,2,1", "gpu": "T4"},
     ),
     ({"tl_n_gpus": 4.0, "tl_algorithm": "data_parallel"}, {"n_gpus": 4, "algorithm": "data_parallel"}),
@@ -107,5 +113,5 @@ def test_every_setting_is_computed_as_predict_does(law, plan, tmp_path):
         book = books[f"{number}.xlsx"]
         assert named_value(book, plan, "tl_time_s") == pytest.approx(expected.time_s, rel=1e-9), settings
         assert all_gpus(book)[asked["gpu"]]["iteration time"] == pytest.approx(expected.time_s, rel=1e-9)
-        said = value_of(book, "what to know of this answer")
+        said = value_of(book, "notes and warnings")
         assert said == (expected.warnings[0] if expected.warnings else "no warning")

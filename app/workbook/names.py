@@ -1,0 +1,76 @@
+"""The sheet Names: further names of GPUs and CNNs, as drivers, clouds and packages write them."""
+
+from collections.abc import Mapping
+
+from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows, gpu_rows
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter
+from trainlaw.app.workbook.model import PREFIX
+from trainlaw.datasets import built_in_gpus
+from trainlaw.datasets.cnns.names import cnn_names, cnn_spellings
+from trainlaw.datasets.cnns.zoo import zoo_entry
+from xlsxwriter.utility import xl_col_to_name
+
+_HEAD = 3
+#: What no name needs to be found.
+_IGNORED = (" ", "-", "_", "nvidia", "geforce", "tesla", "amd", "intel")
+
+
+def _key(text: str) -> str:
+    """Return a name as sheet Names lists it.
+
+    >>> _key("NVIDIA GeForce RTX 4090")
+    'rtx4090'
+    """
+    key = text.lower()
+    for part in _IGNORED:
+        key = key.replace(part, "")
+    return key
+
+
+def _names() -> Mapping[str, Mapping[str, str]]:
+    """Return what further names mean by key, of GPUs and of CNNs; a name of several is left out."""
+    gpus = {**{name: name for name in gpu_rows()}, **built_in_gpus().spellings()}
+    usual = {
+        cnn: cnn_label(cnn, zoo_entry(cnn).input_size_px, zoo_entry(cnn).n_classes) for cnn in cnn_names()
+    }
+    cnns = {name: usual[key] for name, key in {**{cnn: cnn for cnn in usual}, **cnn_spellings()}.items()}
+    found: dict[str, dict[str, str]] = {}
+    for kind, names, known in (("gpu", gpus, gpu_rows()), ("cnn", cnns, cnn_rows())):
+        meanings: dict[str, set[str]] = {}
+        for name, own in names.items():
+            if own in known:
+                meanings.setdefault(_key(name), set()).add(own)
+        found[kind] = {key: own for key, (own, *others) in sorted(meanings.items()) if not others}
+    return found
+
+
+def meant(kind: str) -> str:
+    """Return the cell formula of the name that a choice means, "not known" where it means none."""
+    entered, listed = f"{PREFIX}{kind}_choice", f"{PREFIX}{kind}s"
+    key = f"LOWER({entered})"
+    for part in _IGNORED:
+        key = f'SUBSTITUTE({key},"{part}","")'
+    exact = f"INDEX({listed},MATCH({entered},{listed},0))"
+    other = f"INDEX({PREFIX}names_{kind}_of,MATCH({key},{PREFIX}names_{kind},0))"
+    return f'IFERROR({exact},IFERROR({other},"not known"))'
+
+
+def write_names(book: BookPlan) -> None:
+    """Write the sheet."""
+    sheet = SheetWriter(book, "Names", (34, 34, 3, 44, 50))
+    sheet.title("Further names", "Without spaces, hyphens and makers; add a row for one that is missing.")
+    for left, (kind, names) in zip((0, 3), _names().items(), strict=True):
+        sheet.heads(
+            _HEAD,
+            [f"name of a {kind.upper()}", f"{kind.upper()} on sheet {kind.upper()}s"],
+            "head_unit",
+            left,
+        )
+        for row, (key, own) in enumerate(names.items(), start=_HEAD + 1):
+            sheet.text(row, left, key)
+            sheet.text(row, left + 1, own, "unit")
+        for column, name in ((left, kind), (left + 1, f"{kind}_of")):
+            letter = xl_col_to_name(column)
+            ends = f"{letter}${_HEAD + 2}:${letter}${_HEAD + 1 + len(names) + 200}"
+            book.names[f"{PREFIX}names_{name}"] = f"Names!${ends}"
+    sheet.plan.frozen = (_HEAD + 1, 0)

@@ -1,0 +1,170 @@
+"""Sheets of many rows that are computed alike, and views of them with the best row first.
+
+A column is a template of a cell formula: `{@key}` stands for the same row's cell of column `key`, `{row}`
+for its number. Its values for the first choice come from the same expression.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from trainlaw.app.answers.table import definition_of
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
+from trainlaw.app.workbook.model import cell_form, values_of
+from trainlaw.formulas import Expression, variables
+from xlsxwriter.utility import xl_col_to_name
+
+TOP = 4  # first row, counted from 0
+_WIDTHS = {"text": 30, "unit": 26, "amount": 26}  # by style; other columns hold short numbers
+Values = Sequence[float | str] | np.ndarray
+
+
+class Column(NamedTuple):
+    """One column: key, title, unit, style, template of its cells, and their values for the first choice."""
+
+    key: str
+    title: str
+    unit: str
+    style: str
+    template: str
+    values: list[float | str]
+
+
+class CellTable:
+    """A sheet under construction: rows that are computed alike, of which the first ones have values.
+
+    facts : gives the template of the place of a base column that no column of the table holds, and its
+    values, (n_known,), for the first choice.
+    """
+
+    def __init__(  # noqa: D107 - the class says it
+        self, name: str, known: int, count: int, facts: Callable[[str], tuple[str, np.ndarray]]
+    ) -> None:
+        self.name, self.known, self.count, self._facts = name, known, count, facts
+        self.columns: dict[str, Column] = {}
+
+    def add(  # noqa: PLR0917 - the order is that of the fields of a column
+        self, key: str, title: str, unit: str, style: str, template: str, values: Values
+    ) -> None:
+        """Add a column; a value that is not finite is shown as an empty cell."""
+        shown = [
+            value if isinstance(value, str) else float(value) if np.isfinite(value) else ""
+            for value in values
+        ]
+        padded = [*shown, *[""] * (self.count - len(shown))]
+        self.columns[key] = Column(key, title, unit, style, template, padded)
+
+    def add_expression(
+        self, key: str, title: str, unit: str, style: str, expression: Expression, *, where: str = ""
+    ) -> None:
+        """Add a column of an expression over base columns and earlier columns, after steps where it is long.
+
+        It is empty where one of these columns is no number, or where the column `where` is not 1.
+        """
+        names = variables(expression)
+        places = {name: self.place(name) for name in names}
+        own = [place for place in places.values() if place.startswith(("{@", "GPUs!"))]
+        guards = [f"{{@{where}}}=1"] * bool(where) + [f"COUNT({','.join(own)})={len(own)}"] * bool(own)
+        known = {name: self.numbers(name) for name in names}
+        flags = self.numbers(where) == 1.0 if where else True
+        form = cell_form(expression)
+        for number, meaning in enumerate([*form.meanings, expression]):
+            is_last = number == len(form.meanings)
+            text = form.filled(-1 if is_last else number, places, lambda step: f"{{@{key} {step + 1}}}")
+            values = np.where(flags, np.broadcast_to(values_of(meaning, known), self.known), np.nan)
+            step = f"{key} {number + 1}", f"step {number + 1}", "", "general"
+            guarded = f'IF(AND({",".join(["TRUE", *guards])}),IFERROR({text},""),"")'
+            self.add(*((key, title, unit, style) if is_last else step), guarded, values)
+
+    def add_answer(self, name: str, title: str, unit: str, style: str) -> None:
+        """Add a row of the table of answers as a column, over earlier columns of these names."""
+        self.add_expression(name, title, unit, style, definition_of(name))
+
+    def place(self, name: str) -> str:
+        """Return the template of the place of a base column."""
+        return f"{{@{name}}}" if name in self.columns else self._facts(name)[0]
+
+    def numbers(self, name: str) -> np.ndarray:
+        """Return a column or base column of the known rows, (n_known,); nan where there is no number."""
+        if name not in self.columns:
+            return np.broadcast_to(self._facts(name)[1], self.known)
+        values = self.columns[name].values[: self.known]
+        return np.array([np.nan if isinstance(value, str) else value for value in values])
+
+    def span(self, key: str, *, of_sheet: bool = True) -> str:
+        """Return the address of a whole column."""
+        letter = self._letter(key)
+        sheet = f"{quoted(self.name)}!" if of_sheet else ""
+        return f"{sheet}${letter}${TOP + 1}:${letter}${TOP + self.count}"
+
+    def _letter(self, key: str) -> str:
+        return str(xl_col_to_name(list(self.columns).index(key)))
+
+    def add_rank(self, key: str) -> None:
+        """Add the rank of each row by a column, the least first; of equal ones the upper row is first."""
+        keys, ranks = self.numbers(key), np.full(self.known, np.nan)
+        ranks[np.argsort(keys, kind="stable")] = np.arange(1.0, self.known + 1)
+        letter, whole = self._letter(key), self.span(key, of_sheet=False)
+        above = f"${letter}${TOP}:${letter}{{above}}"
+        text = f"SUMPRODUCT(({whole}<{{@{key}}})*1)+SUMPRODUCT(({above}={{@{key}}})*1)+1"
+        template = f'IF(ISNUMBER({{@{key}}}),{text},"")'
+        self.add("rank", "rank", "", "general", template, np.where(np.isfinite(keys), ranks, np.nan))
+
+    def write(self, book: BookPlan, title: str, note: str) -> None:
+        """Write the sheet."""
+        sheet = SheetWriter(book, self.name, [_WIDTHS.get(item.style, 18) for item in self.columns.values()])
+        sheet.title(title, note)
+        letters = {key: xl_col_to_name(number) for number, key in enumerate(self.columns)}
+        for number, item in enumerate(self.columns.values()):
+            head = "head_unit" if item.style == "unit" else "head_right"
+            sheet.text(TOP - 2, number, item.title, head if number else "head")
+            sheet.text(TOP - 1, number, item.unit, "small")
+            for row, value in enumerate(item.values, start=TOP):
+                own = {f"@{key}": f"${letter}{row + 1}" for key, letter in letters.items()}
+                text = item.template.format_map(
+                    {**own, "row": row + 1, "above": row, "number": row - TOP + 1}
+                )
+                sheet.formula(row, number, text, value, item.style)
+        sheet.plan.heights[TOP - 2] = 45
+        sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (TOP, 1), TOP - 2, True
+
+    def order(self) -> np.ndarray:
+        """Return the known rows that have a rank, the best first."""
+        ranks = self.numbers("rank")
+        return np.argsort(ranks, kind="stable")[: int(np.isfinite(ranks).sum())]
+
+
+class Head(NamedTuple):
+    """A column of a view: its title, unit, style, width, and what its cells are multiplied by."""
+
+    title: str
+    unit: str
+    style: str
+    width: float
+    scale: int = 1
+
+
+def write_best_first(
+    sheet: SheetWriter, table: CellTable, heads: Mapping[str, Head], top: int, rows: int
+) -> None:
+    """Write the first `rows` ranks of a table below a line of heads in row `top`; `heads` by column key."""
+    place = "ROWS($A${first}:$A{row})"
+    ranks, order = table.span("rank"), table.order()
+    for column, head in enumerate(heads.values()):
+        text = f"{head.title}, {head.unit}" if head.unit else head.title
+        sheet.text(top, column, text, "head_unit" if head.style == "unit" else "head_right")
+    sheet.plan.heights[top] = 48
+    for number in range(rows):
+        row = top + 1 + number
+        ranked = place.format(first=top + 2, row=row + 1)
+        for column, (key, head) in enumerate(heads.items()):
+            found = f"INDEX({table.span(key)},MATCH($A{row + 1},{ranks},0))"
+            if head.scale != 1:
+                found = f'IFERROR({head.scale}*{found},"")'
+            text = f'IF($A{row + 1}="","",{found})'
+            if key == "rank":
+                text = f'IF({ranked}<=MAX({ranks}),{ranked},"")'
+            value = table.columns[key].values[order[number]] if number < len(order) else ""
+            sheet.formula(
+                row, column, text, value if isinstance(value, str) else head.scale * value, head.style
+            )
