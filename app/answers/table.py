@@ -199,11 +199,6 @@ _FIGURES = (
             ("fused", "is_stack_fused", "fused: 16-bit convolutions in NHWC with all that follows them"),
         )
     ),
-    Answer(
-        "stack_unknown",
-        when=f"{_USES_STACK} * is_stack_unknown",
-        sentence="the stack is unknown and taken as eager; with another one the time may be half as long",
-    ),
 )
 
 
@@ -258,6 +253,16 @@ def _errors(formula: Formula) -> Iterable[Answer]:
             sentence="the formula's error on held-out runs of this architecture is "
             "{architecture_error_percent:number} %: expect this prediction to be off by as much",
         )
+
+
+# After all notes, as every output says them.
+_OF_STACK = (
+    Answer(
+        "stack_unknown",
+        when=f"{_USES_STACK} * is_stack_unknown",
+        sentence="the stack is unknown and taken as eager; with another one the time may be half as long",
+    ),
+)
 
 
 def _outside(formula: Formula) -> Iterable[Answer]:
@@ -474,6 +479,7 @@ ANSWERS: tuple[_Rows, ...] = (
     _setup,
     _figures,
     _errors,
+    _OF_STACK,
     _outside,
     _coverage,
     _jointly,
