@@ -30,7 +30,7 @@ NAME = re.compile(r"\btl_\w+")
 CELLS = re.compile(
     r"(?P<sheet>(?:'[^']+'|\b[A-Za-z]+)!)?(?P<cells>\$?\b[A-Z]{1,2}\$?\d+\b(?::\$?[A-Z]{1,2}\$?\d+)?)"
 )
-BLOCK = 400  # rows of a question on each sheet
+BLOCK = 400  # rows of a question on each sheet, of which Answers has most
 BARE = {
     "charts": [],
     "bars": [],

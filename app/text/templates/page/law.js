@@ -137,6 +137,7 @@ const factsOf = (gpu, choice) => {
     has_layout: choice.layout === "nchw" ? 0 : 1,
     has_host_launch: choice.launch === null ? 0 : 1,
     input_size_px: CNNS[choice.cnn].input_size_px,
+    error_of_architecture: FORMULA.errors.cnn[CNNS[choice.cnn].cnn_base]?.[0] ?? 0,
     n_cnn_notes: notes.length,
     cnn_notes: notes.join("\n"),
     rough: isRough ? FORMULA.rough : "",
