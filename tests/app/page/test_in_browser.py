@@ -120,7 +120,8 @@ def link_of(asked):
     launch = asked["host_launch_s"]
     texts = {
         "cnn": cnn_label(asked["cnn"], asked["pixels"], 1000), "gpu": asked["gpu"], "batch": asked["batch"],
-        "precision": asked["precision"] or "", "layout": asked["layout"], "gpus": asked["n_gpus"],
+        "precision": asked["precision"] or "", "layout": asked["layout"],
+        "stack": asked["stack"] or "", "gpus": asked["n_gpus"],
         "nodes": asked["n_nodes"], "largest": (asked.get("allocation") or "0")[0],
         "link": asked["link"] or "own", "network": asked["fabric"] or "usual",
         "algorithm": asked["algorithm"], "host-launch": "" if launch is None else f"{1e6 * launch:g}",
@@ -132,7 +133,7 @@ def link_of(asked):
 
 
 def setup_of(asked):
-    names = ("precision", "layout", "tuned", "host_launch_s", "link", "algorithm", "bucketed")
+    names = ("precision", "layout", "tuned", "stack", "host_launch_s", "link", "algorithm", "bucketed")
     counts = ("allocation",) if asked.get("allocation") else ("n_gpus", "n_nodes")
     parts = PARTS[asked["optimizer"], asked["copy"]]
     given = {name: asked[name] for name in (*names, *counts)}
