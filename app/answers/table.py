@@ -302,6 +302,10 @@ def _coverage(formula: Formula) -> Iterable[Answer]:
         yield Answer("unseen_generation", when="is_unseen_generation", sentence=generation)
 
 
+# A whitening matrix has rounding errors of zeros of this size.
+_NO_WEIGHT = 1e-12
+
+
 def _jointly(formula: Formula) -> Iterable[Answer]:
     """Yield the distance from the training runs in all features, in steps, and its warning.
 
@@ -311,13 +315,18 @@ def _jointly(formula: Formula) -> Iterable[Answer]:
     if found is None or formula.scope == MULTI_GPU:
         return
     if formula.scope != LAYER:
-        places = [f"joint_{name}" for name in found.names]
+        # By number, since exported programs repeat them in every axis.
+        places = [f"joint_{number}" for number in range(len(found.names))]
         for place, name, floor, centre in zip(places, found.names, found.floors, found.centre, strict=True):
             yield Answer(place, definition=f"log({name} + {float(floor)!r}) - {float(centre)!r}")
         axes = []
         for number, row in enumerate(found.whitening.tolist()):
-            weights = [f"{weight!r} * {place}" for weight, place in zip(row, places, strict=True) if weight]
-            axes.append(f"joint_axis_{number}")
+            weights = [
+                f"{weight!r} * {place}"
+                for weight, place in zip(row, places, strict=True)
+                if abs(weight) > _NO_WEIGHT
+            ]
+            axes.append(f"axis_{number}")
             yield Answer(axes[-1], definition=" + ".join(weights))
         squares = " + ".join(f"square({axis})" for axis in axes)
         yield Answer("joint_distance", definition=f"sqrt(({squares}) / {len(axes)})")

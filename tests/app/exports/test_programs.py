@@ -102,7 +102,7 @@ def write_programs(law, path, most_bytes=1_000_000):
 
 @pytest.fixture(scope="module")
 def folder(law, tmp_path_factory):
-    return write_programs(law, tmp_path_factory.mktemp("programs"), 320_000)
+    return write_programs(law, tmp_path_factory.mktemp("programs"), 300_000)
 
 
 PYTHON = """
