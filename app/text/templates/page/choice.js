@@ -6,6 +6,7 @@ const FIELDS = [
   "cnn",
   "precision",
   "layout",
+  "stack",
   "host-launch",
   "batch",
   "gpu",
