@@ -13,11 +13,11 @@ from importlib import resources
 from typing import Any
 
 from trainlaw.app.explain.term_descriptions import words_of_parts
-from trainlaw.app.models.builtin import BUILT_IN
+from trainlaw.app.models.builtin import BUILT_IN, BUILT_IN_FORMULAS, SHORTER
 from trainlaw.app.studies.story import evolution_sentence
 from trainlaw.app.terminal.formula import equation_text
 from trainlaw.app.text.numbers import show_percent
-from trainlaw.formulas import Formula, load_formula
+from trainlaw.formulas import Formula, constants, load_formula
 from trainlaw.validate.baselines import CONTROLS, title_of
 from trainlaw.validate.held_out_errors import (
     LEVEL,
@@ -28,6 +28,7 @@ from trainlaw.validate.held_out_errors import (
     estimators,
     intervals_of,
     overall_error,
+    summary_interval,
 )
 
 _NULL = "null_compute"
@@ -168,8 +169,23 @@ def _terms() -> str:
     return markdown_table(["term", "meaning"], rows)
 
 
-def _equation() -> str:
-    return f"```text\n{equation_text(_law())}\n```"
+def _equation(name: str = "built-in") -> str:
+    return f"```text\n{equation_text(BUILT_IN_FORMULAS[name]())}\n```"
+
+
+def _shorter() -> str:
+    """Constants and errors of the three formulas, with what evolution adds to each."""
+    rows = []
+    for name in ("built-in", *SHORTER):
+        law = BUILT_IN_FORMULAS[name]()
+        errors = (show_percent(overall_error(law, key)) for key in (OURS, *CONTROLS))
+        low, high = summary_interval(law, OURS, MACRO)
+        held, *controls = (f"{error} %" for error in errors)
+        span = f"{show_percent(low)} to {show_percent(high)} %"
+        rows.append([name, len(constants(law.expression)), held, span, *controls])
+    return markdown_table(
+        ["formula", "constants", "held-out error", "90 % interval", *map(title_of, CONTROLS)], rows
+    )
 
 
 _FACES = ("trainlaw", "trainlaw.formulas", "trainlaw.datasets", "trainlaw.evolve", "trainlaw.validate")
@@ -180,6 +196,9 @@ MADE: Mapping[str, Callable[[], str]] = {
     "commands": _commands,
     "controls": _controls,
     "equation": _equation,
+    "medium-equation": lambda: _equation("medium"),
+    "short-equation": lambda: _equation("short"),
+    "shorter": _shorter,
     "intervals": _intervals,
     "python": _python,
     "run-columns": _run_columns,

@@ -286,9 +286,7 @@ class FormulaRegressor(FittedViews):
         best = choose(within, settings["choice"], math.inf, settings["random_seed"])
         facts = {"training_loss": best.loss, "validation_loss": best.validation_loss}
         self.candidates_ = within
-        self.formula_ = replace(
-            scored(best, chosen).formula, provenance={**chosen.provenance, **facts}
-        )
+        self.formula_ = replace(scored(best, chosen).formula, provenance={**chosen.provenance, **facts})
         self.front_ = make_front(within, self.formula_)
         return self
 

@@ -52,9 +52,9 @@ class StudyOptions:
         int | None,
         typer.Option(help="Evaluations of each search: formulas that it tries.", min=100, max=10**9),
     ] = None
-    max_constants: Annotated[
-        int | None, typer.Option(help="Most constants of a formula.", min=4, max=60)
-    ] = None
+    max_constants: Annotated[int | None, typer.Option(help="Most constants of a formula.", min=4, max=60)] = (
+        None
+    )
     against: Annotated[
         str | None, typer.Option(help="Baselines on the same splits: all, or names separated by commas.")
     ] = None

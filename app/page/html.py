@@ -114,7 +114,7 @@ def _stated_error(formula: Formula) -> str:
 def _label(name: str, formula: Formula) -> str:
     """Return how the page offers a formula: its name, size and stated error."""
     error = show_percent(overall_error(formula, OURS))
-    return f"{name or 'full'}: {len(constants(formula.expression))} constants, held-out error {error} %"
+    return f"{name or 'full'}: {len(constants(formula.expression))} constants, error {error} %"
 
 
 def _in_symbols(formula: Formula) -> str:

@@ -128,8 +128,9 @@ def script_of(formula: Formula) -> str:
     constants = [f"const {name} = {literal(table)};" for name, table in tables.items()]
     features = ",".join(_feature(formula, spec, expressions[spec.name]) for spec in specs)
     laws = ",".join(f"{literal(name)}:{_law(each)}" for name, each in shorter.items())
+    facts = literal(_facts(formula, {*needed}))
     constants.append(
-        f"const FORMULA = {{...{literal(_facts(formula, {*needed}))},...{_law(formula)},features:[{features}],"
+        f"const FORMULA = {{...{facts},...{_law(formula)},features:[{features}],"
         f"allReduce:{_function(all_reduce)},shorter:{{{laws}}}}};"
     )
     files = (template_text(f"{name}.js") for name in SCRIPT_FILES)
@@ -223,6 +224,7 @@ def _errors(formula: Formula) -> dict[str, Any]:
         "overall": [value if isfinite(value) else None for value in overall],
         "gpu": by_name(BY_GPU),
         "precision": by_name("precision"),
+        "generation": by_name("generation"),
         "cnn": by_name(BY_CNN),
         "groups": groups,
         "vendors": {MAIN_VENDOR: "", OWN_CLASS: OWN_CLASS},
@@ -233,7 +235,9 @@ def _errors(formula: Formula) -> dict[str, Any]:
 def _law(formula: Formula) -> str:
     """Return what differs from one formula of the page to another: functions, intervals and errors."""
     parts, titles = parts_of(formula, formula.expression), titled_parts(formula)
-    terms = (f"[{','.join(_function(parts[place].counted) for place in places)}]" for places in titles.values())
+    terms = (
+        f"[{','.join(_function(parts[place].counted) for place in places)}]" for places in titles.values()
+    )
     facts = {"intervals": interval_rows(formula), "errors": _errors(formula), "titles": list(titles)}
     return f"{{...{literal(facts)},terms:[{','.join(terms)}],predict:{_function(formula.expression)}}}"
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar, Self
 
-from trainlaw.app.studies.skeleton import BRACKETS, FLOORS, SkeletonSearch, names_of
+from trainlaw.app.studies.skeleton import BRACKETS, SkeletonSearch, names_of
 from trainlaw.evolve import Bracket, FormulaRegressor, SearchSettings
 from trainlaw.formulas import Expression
 from trainlaw.formulas.algebra.text import parse_text
@@ -51,7 +51,8 @@ class ShortSearch(SkeletonSearch):
 
     usual_brackets = SHORT_BRACKETS
     template: ClassVar[Expression] = parse_text(
-        "max(max(((hole_compute + hole_lanes) + hole_memory) + hole_kernels, host_s), least_time_s) + hole_copy"
+        "max(max(((hole_compute + hole_lanes) + hole_memory) + hole_kernels, host_s), least_time_s)"
+        " + hole_copy"
     )
     choice: ClassVar[str] = "validation"
 

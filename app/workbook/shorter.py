@@ -7,7 +7,7 @@ from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.text.numbers import show_percent
 from trainlaw.app.workbook.formula import UNKNOWN, unit_text
 from trainlaw.app.workbook.model import PREFIX, Model, cell_name, cell_names, values_of
-from trainlaw.formulas import Formula, substitute, to_text, Variable
+from trainlaw.formulas import Formula, Variable, substitute, to_text
 from trainlaw.formulas.printers import split_for_excel
 from trainlaw.validate.held_out_errors import OURS, overall_error
 
@@ -15,7 +15,7 @@ _WIDTHS = (96, 20, 20)
 
 
 def write_shorter(book: BookPlan, model: Model) -> None:
-    """Write each shorter formula with its time and its constants, which can be changed; nothing without any."""
+    """Write each shorter formula with its time and its constants, which can be changed, if there is any."""
     laws = shorter_formulas(model.formula)
     if not laws:
         return

@@ -191,7 +191,9 @@ def test_random_trees_of_a_small_bracket_have_few_constants(bracket_rows, drawin
 
 def test_a_bracket_without_required_terms_is_never_empty(bracket_rows, drawing):
     free = bracket_types(replace(DEVICE, required=()), PLACES, bracket_rows[0].T, 2e-3)
-    assert all({*features_of(free.grow(drawing, 24))} & {"product_s", "memory_s", "rare_s"} for _ in range(100))
+    assert all(
+        {*features_of(free.grow(drawing, 24))} & {"product_s", "memory_s", "rare_s"} for _ in range(100)
+    )
 
 
 def test_the_whole_bracket_has_all_terms_and_factors_at_their_expected_constants(device):

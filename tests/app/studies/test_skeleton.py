@@ -8,13 +8,13 @@ from trainlaw.app.studies.definition import definition_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.kinds.kind import StudyRows
 from trainlaw.app.studies.material import material_of, searchable
+from trainlaw.app.studies.short_skeleton import ShortSearch
 from trainlaw.app.studies.skeleton import (
     BRACKETS,
     SKELETON_NAMES,
     SkeletonSearch,
     fits_skeleton,
 )
-from trainlaw.app.studies.short_skeleton import ShortSearch
 from trainlaw.datasets import RunTable, feature_specs, load
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import SECOND, constants, infer_unit, variables

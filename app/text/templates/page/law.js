@@ -123,6 +123,17 @@ const measuredText = (gpu, choice) => {
   return `${time}   (${title.filter(Boolean).join(", ")}; ${counted(Number(sources), "source")})`;
 };
 
+// The held-out errors of this architecture, and of a shorter formula also by precision and generation.
+const errorsOfLaw = (gpu, choice) => {
+  const { cnn, precision, generation } = lawOf(choice).errors;
+  const architecture = { error_of_architecture: cnn[CNNS[choice.cnn].cnn_base]?.[0] ?? 0 };
+  if (lawOf(choice) === FORMULA) return architecture;
+  return {
+    ...architecture,
+    error_of_precision: precision[precisionOf(gpu, choice)]?.[0] ?? 0,
+    error_of_generation: generation[GPUS[gpu].generation]?.[0] ?? 0,
+  };
+};
 // What the rows of the table of answers are made of, other than base columns and features.
 const factsOf = (gpu, choice) => {
   const { notes = [], memory_is_rough: isRough } = CNNS[choice.cnn];
@@ -145,7 +156,7 @@ const factsOf = (gpu, choice) => {
     is_stack_unknown: stackOf(choice) === "unknown" ? 1 : 0,
     has_host_launch: choice.launch === null ? 0 : 1,
     input_size_px: CNNS[choice.cnn].input_size_px,
-    error_of_architecture: FORMULA.errors.cnn[CNNS[choice.cnn].cnn_base]?.[0] ?? 0,
+    ...errorsOfLaw(gpu, choice),
     n_cnn_notes: notes.length,
     cnn_notes: notes.join("\n"),
     rough: isRough ? FORMULA.rough : "",
