@@ -11,7 +11,7 @@ import openpyxl
 import pytest
 from trainlaw.app.inputs.requests import configured_row, one_run
 from trainlaw.app.inputs.resolve import named_cnn
-from trainlaw.app.models.builtin import BUILT_IN, SCALING_FORMULA, formula_named
+from trainlaw.app.models.builtin import BUILT_IN, SCALING_FORMULA, SHORTER, formula_named
 from trainlaw.app.models.lookup_tables import cnn_label
 from trainlaw.app.models.scopes import handling
 from trainlaw.app.page.html import page_html
@@ -204,6 +204,18 @@ def test_further_choices_are_answered_as_the_command_does(opened, page_file, law
     assert 12 < refused < 60
     for words in KINDS:
         assert any(words in text for text in seen), words
+
+
+def test_shorter_formulas_are_chosen_and_computed_as_the_command_does(opened, page_file):
+    page, asked = opened(page_file), [*asked_of(random.Random(5), 12)]
+    for name in SHORTER:
+        links = [f"formula={name}&{link_of(one)}" for one in asked]
+        expected = predicted(formula_named(name), asked)
+        for answer, prediction in zip(page.evaluate(ANSWERS, links), expected, strict=True):
+            assert (prediction is None) == bool(answer["fault"])
+            if prediction is not None and not math.isnan(prediction.time_s):
+                assert float(answer["seconds"]) == pytest.approx(prediction.time_s, rel=1e-9)
+                assert sum(answer["shares"]) == pytest.approx(prediction.time_s, rel=1e-9)
 
 
 def with_joint_range(formula):

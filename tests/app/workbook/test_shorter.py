@@ -1,0 +1,25 @@
+"""The sheet Shorter: the formulas with fewer constants, as LibreOffice computes them."""
+
+import pytest
+from trainlaw.app.models.builtin import BUILT_IN_FORMULAS, SHORTER
+from trainlaw.app.predictions.predict import predict_runs
+from trainlaw.app.sheets.xlsx import xlsx_bytes
+from trainlaw.app.workbook.book import workbook_plan
+from trainlaw.app.workbook.model import first_choice
+
+from ...libreoffice import recalculated, value_of_name
+
+pytestmark = pytest.mark.slow
+
+
+def test_shorter_formulas_give_the_time_of_the_command(tmp_path):
+    plan = workbook_plan(BUILT_IN_FORMULAS["built-in"]())
+    book = recalculated({"built-in.xlsx": xlsx_bytes(plan)}, tmp_path)["built-in.xlsx"]
+    for name in SHORTER:
+        (expected,) = predict_runs(BUILT_IN_FORMULAS[name](), first_choice())
+        assert value_of_name(book, f"tl_{name}_s") == pytest.approx(expected.time_s, rel=1e-9)
+
+
+def test_another_formula_has_no_such_sheet():
+    plan = workbook_plan(BUILT_IN_FORMULAS["short"]())
+    assert "Shorter" not in [sheet.name for sheet in plan.sheets]
