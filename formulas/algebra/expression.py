@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeVar
 
 from trainlaw.formulas.algebra.operators import OPERATORS
@@ -143,6 +144,8 @@ def nodes(expression: Expression) -> list[Expression]:
     return found
 
 
+# Every output asks the same few hundred expressions again.
+@lru_cache(maxsize=4096)
 def variables(expression: Expression) -> tuple[str, ...]:
     """Return the names of the variables, each once, sorted.
 
