@@ -63,6 +63,7 @@ _OPTIONAL: Mapping[str, str] = {
     "is_tuned": "is_tuned",
     "is_bucketed": "is_bucketed",
     "is_channels_last": "layout",
+    "is_stack_fused": "stack",
     STATED_LAUNCH: "host-launch",
 }
 # Quantities and texts of the table of answers that `factsOf` of the script gives.
@@ -72,7 +73,8 @@ _GIVEN = (
     "n_cnn_notes", "cnn_notes", "rough", "input_size_px", "is_16_bit_float", "is_bf16",
     "measured", "has_measured", "n_nodes", "machine", "algorithm", "ways", "is_scaled",
     "interval_factor", "has_interval", "epochs", "iterations", "training", "price_per_hour", "has_price",
-    "currency", "price_origin", "error_of_precision", "error_of_architecture",
+    "currency", "price_origin", "error_of_precision", "error_of_architecture", "stack", "has_stack",
+    "is_stack_unknown",
 )  # fmt: skip
 # What the page shows first; strings, as form fields and the link's fragment hold them.
 _FIRST = {
@@ -80,6 +82,7 @@ _FIRST = {
     "cnn": cnn_label("resnet50", 224, 1000),
     "precision": "",
     "layout": "nchw",
+    "stack": "",
     "host-launch": "",
     "batch": "64",
     "gpus": "1",
