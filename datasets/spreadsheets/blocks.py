@@ -53,6 +53,12 @@ class Block:
     header: tuple[int, ...] = ()
     outer: tuple[str, ...] = ()
 
+    @property
+    def footnotes(self) -> dict[str, str]:
+        """The lines around the table that begin with a mark, such as "* with amp", by their mark."""
+        found = (FOOTNOTE.match(text) for text in (*self.texts, *self.outer, *self.below))
+        return {match[1]: match[0] for match in found if match}
+
     def cells(self, place: int) -> list[object]:
         """Return the cells of a column by its place in the block."""
         return [row[place] for row in self.rows]
