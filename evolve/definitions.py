@@ -74,8 +74,8 @@ def definition(text: str) -> Definition:
     head, equals, right = text.partition("=")
     name, bracket, inside = head.strip().partition("(")
     parameters = [part.strip() for part in inside.removesuffix(")").split(",")]
-    words = [name, *parameters]
-    if not (equals and bracket and inside.endswith(")") and all(word.isidentifier() for word in words)):
+    named = all(one.isidentifier() for one in (name, *parameters))
+    if not (equals and bracket and inside.endswith(")") and named):
         raise InputError(f"expected an operator such as 'swish(x) = x / (1 + exp(-x))', got {text!r}")
     body = parse_text(right)
     if not isinstance(body, Apply) or {*parameters} != {*variables(body)} or name in COSTS:

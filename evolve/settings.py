@@ -406,7 +406,7 @@ class SearchSettings:
             raise InputError(f"expected at most {MOST_DEFINED} definitions with different names")
         for outer, inner, _ in self.nesting_limits:
             for name in (outer, inner):
-                check_name("operator", name, {*OPERATORS, *self.costs})
+                check_name("operator", name, [*OPERATORS, *(known.name for known in self.definitions)])
         self._check_pairs()
         if self.brackets and self.template is None:
             raise InputError("expected a template with the holes of the brackets, got none")
@@ -416,7 +416,7 @@ class SearchSettings:
     def _check_pairs(self) -> None:
         """Check complexities and ranges of constants."""
         for name, cost in self.complexities:
-            check_name("part of a formula", name, self.costs)
+            check_name("part of a formula", name, [*COSTS, *(known.name for known in self.definitions)])
             if not 1 <= cost <= MOST_COST:
                 raise InputError(f"expected a complexity of {name} from 1 to {MOST_COST}, got {cost}")
         for name, low, high in self.constant_ranges:

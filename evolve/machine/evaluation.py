@@ -88,6 +88,18 @@ call_operator, call_partials, call_residuals = (KERNELS[i].call for i in (OPERAT
 
 
 @compiled
+def find_source(token: int, node: int, work: Work) -> None:
+    """Set the node whose value this one has, and count it among those that repeat that one."""
+    work.source[node] = node
+    work.again[node] = 0
+    if token & 255 == VARIABLE and token < 0:
+        source = node - (token >> 8)
+        work.source[node] = source
+        work.again[node] = work.again[source]
+        work.again[source] = node
+
+
+@compiled
 def link(program: np.ndarray, nodes: int, levels: np.ndarray, work: Work) -> None:
     """Find the arguments, the row and the constants of each node; `set_constants` then sets their values.
 
@@ -98,13 +110,7 @@ def link(program: np.ndarray, nodes: int, levels: np.ndarray, work: Work) -> Non
     depth = 1
     for node in range(nodes - 1, -1, -1):
         code = program[node] & 255
-        work.source[node] = node
-        work.again[node] = 0
-        if code == VARIABLE and program[node] < 0:
-            source = node - (program[node] >> 8)
-            work.source[node] = source
-            work.again[node] = work.again[source]
-            work.again[source] = node
+        find_source(program[node], node, work)
         work.scale[node] = 1.0
         work.moving[node] = (code == VARIABLE) | (code == WEIGHTED)
         is_operation = int(code > GROUPED)

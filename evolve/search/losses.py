@@ -16,8 +16,8 @@ from trainlaw.formulas import Apply, Expression, FeatureSpec, InputError, RowSum
 
 # Relative error below which the absolute percentage loss is quadratic: a fit needs a smooth minimum.
 PERCENTAGE_WIDTH = 0.02
-# Added to a loss that is an expression, as a share of that of the mean.
-LEAST_LOSS = 1e-24
+# Added to a loss that is an expression, as a share of that of the mean: at last, and for a first fit.
+LEAST_LOSS, ROUGH_LOSS = 1e-24, 1e-2
 # What stands for it among variables, and for a program among tokens.
 LEAST, HERE = "least", 255
 # Per loss: whether of logarithms, and the robust form of the machine.
@@ -35,7 +35,8 @@ LOSS_FORMS = {
 class LossProgram:
     """A loss as tokens before and after a program.
 
-    rows : the observations with a loss by name, for the start of a fit. column : of the target.
+    rows : the observations with a loss by name, for the start of a fit. column : of the target. rough : front
+    and behind of the same loss without a kink at zero, where a fit would stay.
     """
 
     expression: Expression
@@ -43,6 +44,7 @@ class LossProgram:
     behind: tuple[int, ...]
     rows: Rows
     column: int
+    rough: tuple[tuple[int, ...], tuple[int, ...]]
 
     def of(self, values: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the loss of each value (n,), infinite where it is not valid."""
@@ -71,7 +73,7 @@ def with_definition_columns(
         at_mean, valid = evaluate(loss, {PREDICTION: np.full_like(y, y.mean()), TARGET: y})
         if not np.all(valid) or at_mean.min() < 0.0 or not at_mean.max() > 0.0:
             raise InputError(f"expected a loss that is at least 0 and varies, got {settings.loss!r}")
-        added += [y, np.full_like(y, LEAST_LOSS * float(at_mean.mean()))]
+        added += [y, *(np.full_like(y, least * float(at_mean.mean())) for least in (LEAST_LOSS, ROUGH_LOSS))]
     return (np.vstack([columns, *added]) if added else columns), place
 
 
@@ -90,7 +92,13 @@ def loss_program(settings: SearchSettings, rows: Rows, place: int) -> LossProgra
     whole = Apply("sqrt", (Apply("add", (loss, Variable(LEAST))),))
     found = put_in(pattern(whole, tokens, (PREDICTION,)), [[HERE]], VARIABLE)
     at = found.index(HERE)
-    return LossProgram(loss, tuple(found[:at]), tuple(found[at + 1 :]), rows, place)
+    front, behind = tuple(found[:at]), tuple(found[at + 1 :])
+    other = {tokens[LEAST]: tokens[LEAST] + 256}
+    rough = (
+        tuple(other.get(token, token) for token in front),
+        tuple(other.get(token, token) for token in behind),
+    )
+    return LossProgram(loss, front, behind, rows, place, rough)
 
 
 def loss_name(settings: SearchSettings, target: FeatureSpec, y: NDArray[np.float64]) -> str:

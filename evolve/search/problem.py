@@ -160,7 +160,14 @@ class Problem:
                     programs, self.loss.rows, steps=steps, start_mode=start_mode, skip=skip
                 )
                 programs, start_mode = programs._replace(theta=begun.theta), NOTHING
-            programs = within_loss(programs, self.loss.front, self.loss.behind)
+            rough = self.machine.fit(
+                within_loss(programs, *self.loss.rough),
+                self.rows,
+                steps=steps,
+                least_gain=least_gain,
+                skip=skip,
+            )
+            programs = within_loss(programs._replace(theta=rough.theta), self.loss.front, self.loss.behind)
         result_of = self.machine.start_fit(
             programs, self.rows, steps=steps, least_gain=least_gain, start_mode=start_mode,
             held_out=held_out, skip=skip, limits=limits,
@@ -264,17 +271,14 @@ def make_problem(
     grammar = make_grammar(features, target, of_features, y, searched, levels=levels, sums=sums)
     if ranking is not None:
         grammar = replace(grammar, favoured=frozenset(features[i].name for i in ranking.relevant))
-    box = {
-        spec.name: (float(column.min()), float(column.max()))
-        for spec, column in zip(features, of_features, strict=True)
-    }
+    ends = zip(of_features.min(axis=1).tolist(), of_features.max(axis=1).tolist(), strict=True)
+    box = dict(zip([spec.name for spec in features], ends, strict=True))
     problem = Problem(
         features, target, settings, grammar, make_structure(settings, grammar), rows, columns, sums,
         np.argsort(case, kind="stable"), box, Machine(settings.threads), groups is not None,
         tuple(further_rows), None if drawn is None else rows_of(case), toolbox=toolbox, ranking=ranking,
     )  # fmt: skip
-    problem = _with_loss(problem, place)
-    return _screened(problem, y) if problem.affine and not problem.grouped else problem
+    return _screened(_with_loss(problem, place), y)
 
 
 def _with_loss(problem: Problem, place: int) -> Problem:
@@ -311,6 +315,8 @@ def _ranked(
 def _screened(problem: Problem, y: NDArray[np.float64]) -> Problem:
     """Return the problem with what screening finds for `y`, its values (n_rows,): seeds and blocks."""
     settings, grammar = problem.settings, problem.grammar
+    if problem.grouped or not problem.affine:
+        return problem
     offered = {leaf.feature for leaf in grammar.leaves(grammar.target)}
     some = slice(None, None, -(-y.size // SCREENED_ROWS))
     places: Sequence[int] = range(len(problem.features))
