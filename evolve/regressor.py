@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from trainlaw.evolve.checkpoint import load_state, save_state
 from trainlaw.evolve.executors import Executor, advance_on, problem_arguments
 from trainlaw.evolve.fitted_views import FittedViews
-from trainlaw.evolve.notebooks import notebook_progress
+from trainlaw.evolve.live_front import notebook_progress
 from trainlaw.evolve.search.candidates import Candidate, choose, choose_again, finish, make_front, scored
 from trainlaw.evolve.search.generation import check_toolbox
 from trainlaw.evolve.search.loop import Progress, SearchState, run, search_seconds, start_state
@@ -45,7 +45,8 @@ class FormulaRegressor(FittedViews):
         Settings of the search; None for the defaults. Their fields may be keywords instead:
         `FormulaRegressor(evaluations=2000, random_seed=1)`.
     progress : callable, optional
-        Called with a `Progress` after each generation; None shows a bar in a notebook, nothing elsewhere.
+        Called with a `Progress` after each generation; `LiveFront()` prints the front as it grows. None shows
+        it with a bar in a notebook, and nothing elsewhere.
     executor : Executor, optional
         Where the islands advance, as defined by `concurrent.futures` (`settings.islands` says how many there
         are); None for this process.
@@ -57,6 +58,8 @@ class FormulaRegressor(FittedViews):
         `select(trees, k)` and `survive(trees, k)`. Parameters named `pset`, `grammar` and `random` are filled
         in with the primitive set, the grammar and the search's generator. Only operators that draw from that
         generator keep the result the same for the same seed.
+    warm_start : bool
+        Whether the formulas that `fit` found before are in the first generation when it is called again.
 
     Attributes
     ----------
@@ -87,6 +90,7 @@ class FormulaRegressor(FittedViews):
         *,
         scope: str | None = None,
         toolbox: base.Toolbox | None = None,
+        warm_start: bool = False,
         **search: Any,
     ) -> None:
         """Store the arguments; `search` are fields of the settings."""
@@ -97,6 +101,7 @@ class FormulaRegressor(FittedViews):
         self.executor = executor
         self.scope = scope
         self.toolbox = toolbox
+        self.warm_start = warm_start
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled: the types of trees live in this process alone, unlike formulas."""
@@ -154,7 +159,7 @@ class FormulaRegressor(FittedViews):
             labels=labels,
             sums=sums,
         )
-        problem = make_problem(**arguments)
+        problem = self._warmed(make_problem(**arguments))
         path = Path(problem.settings.checkpoint) if problem.settings.checkpoint else None
         if path and path.exists():
             state = load_state(problem, path)
@@ -284,6 +289,13 @@ class FormulaRegressor(FittedViews):
             "toolbox": self.toolbox,
         }
 
+    def _warmed(self, problem: Problem) -> Problem:
+        """Return the problem with the formulas of an earlier fit as seeds, simple ones first."""
+        if not self.warm_start or not hasattr(self, "front_") or problem.settings.brackets:
+            return problem
+        known = tuple(member.formula.expression for member in self.front_)
+        return replace(problem, seeds=(*problem.seeds, *known))
+
     def _of_file(self, features: tuple[FeatureSpec, ...]) -> None:
         self.features, self.target = features, self.target_
 
@@ -313,6 +325,8 @@ class FormulaRegressor(FittedViews):
         if not settings.strategy.affine:
             # Only untyped searches are screened: what typed ones store stays as it is.
             del stored["screening"], stored["select_features"]
+        if not settings.complexities:
+            del stored["complexities"]
         provenance = {
             "settings": {
                 **stored,

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from trainlaw.formulas import OPERATORS, Expression, InputError
-from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.algebra.expression import COSTS
+from trainlaw.formulas.errors import check_name, unknown_name
 
 TYPED_OPERATORS = ("add", "mul", "div", "max", "pow", "exp")
 UNTYPED_OPERATORS = ("add", "sub", "mul", "div", "sqrt", "square", "exp", "log", "sin", "cos")
@@ -24,6 +25,8 @@ GROUPED_ROWS, UNGROUPED_ROWS = 65_536, 16_384
 CONSTRAINT_KINDS = ("nonnegative", "rising", "falling")
 # Tables with more columns than this are ranked, and the default of `select_features`.
 NARROW, SELECTED = 12, 64
+# Largest complexity of one operator.
+MOST_COST = 1_000
 POWER, EXPONENTIAL = "power", "exponential"
 CHOICES = ("automatic", "one_standard_error", "most_stable", "validation", "description_length", "loss")
 
@@ -256,6 +259,9 @@ class SearchSettings:
         Largest number of nodes of a tree; by default 60 in typed mode, otherwise 30.
     max_constants : int
         Largest number of fitted constants of a tree.
+    complexities : tuple of (str, int)
+        Operator, "constant" or "variable", and what each occurrence adds to the complexity of a formula; by
+        default its cost in the table of operators, or 1.
     screening : int
         In untyped mode without groups, the size of the library of small expressions that is screened before
         the first generation; 0 means none. A budget below 5 seconds or 25,000 evaluations has a smaller one.
@@ -341,6 +347,7 @@ class SearchSettings:
     simplify_interval: int = 10
     max_nodes: int | None = None
     max_constants: int = 24
+    complexities: tuple[tuple[str, int], ...] = ()
     screening: int = 5_000
     select_features: int | None = None
     # Fits of the constants: five steps bring 91 % of new formulas within 1 % of their best loss
@@ -389,13 +396,21 @@ class SearchSettings:
             for name in (outer, inner):
                 if name not in OPERATORS:
                     raise unknown_name("operator", name, OPERATORS)
-        for name, low, high in self.constant_ranges:
-            if not low <= high:
-                raise InputError(f"expected low <= high as range of {name!r}, got {low} and {high}")
+        self._check_pairs()
         if self.brackets and self.template is None:
             raise InputError("expected a template with the holes of the brackets, got none")
         if self.evaluations is None and self.limit_seconds is None:
             raise InputError("expected a budget, got none: set evaluations or limit_seconds")
+
+    def _check_pairs(self) -> None:
+        """Check complexities and ranges of constants."""
+        for name, cost in self.complexities:
+            check_name("part of a formula", name, COSTS)
+            if not 1 <= cost <= MOST_COST:
+                raise InputError(f"expected a complexity of {name} from 1 to {MOST_COST}, got {cost}")
+        for name, low, high in self.constant_ranges:
+            if not low <= high:
+                raise InputError(f"expected low <= high as range of {name!r}, got {low} and {high}")
 
     @property
     def strategy(self) -> Strategy:
@@ -412,6 +427,11 @@ class SearchSettings:
         if not self.strategy.affine or (self.select_features is None and columns <= NARROW):
             return None
         return min(self.select_features or SELECTED, columns)
+
+    @property
+    def costs(self) -> dict[str, int]:
+        """Complexity of each operator, of a "constant" and of a "variable"."""
+        return {**COSTS, **dict(self.complexities)}
 
     @property
     def screening_share(self) -> float:

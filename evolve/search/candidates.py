@@ -104,7 +104,7 @@ def _candidate(tree: Individual, held_out: tuple[NDArray[np.float64], ...], prob
         short = _without_magnitudes(short, problem.grammar.positive)
     if keeps_as(short, grouped, problem):
         expression = short
-    return Candidate(expression, loss, complexity(expression), held_out, grouped)
+    return Candidate(expression, loss, complexity(expression, problem.settings.costs), held_out, grouped)
 
 
 def _without_magnitudes(expression: Expression, positive: frozenset[str]) -> Expression:

@@ -242,7 +242,7 @@ def _limits(island: Island, problem: Problem, trees: list[Individual]) -> NDArra
     Without a group, the mean loss is hardly ever smaller than with it, so that such trees need no held-out
     losses; a margin is left for fits that have not converged.
     """
-    costs = complexities(trees, problem.affine)
+    costs = complexities(trees, problem.affine, problem.costs)
     if problem.settings.held_out_measure != "mean":
         return np.full(costs.size, math.inf)
     return HELD_OUT_MARGIN * survival_limits(island.population, costs, problem.settings.population)
@@ -288,7 +288,7 @@ def receive(island: Island, problem: Problem, fitted: list[Individual], held_out
     for full in fitted:
         tree = prune(full, problem.grammar) if full.untidy else full
         tidy.append(tree if tree is full or problem.structure.accepts(tree) else full)
-    for tree, cost in zip(tidy, complexities(tidy, problem.affine).tolist(), strict=True):
+    for tree, cost in zip(tidy, complexities(tidy, problem.affine, problem.costs).tolist(), strict=True):
         score = problem.joint_loss(tree.cases) if held_out else tree.loss
         tree.fitness = Fitness(tree.loss, tree.cases, score, cost)
         _remember(island, tree, problem)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from trainlaw.evolve.search.divisions import (
 )
 from trainlaw.evolve.search.losses import loss_name, weighted_rows
 from trainlaw.evolve.search.structure import Structure, make_structure
-from trainlaw.evolve.search.trees import encode, nodes_of, untidy, with_fitted
+from trainlaw.evolve.search.trees import costs_by_code, encode, nodes_of, untidy, with_fitted
 from trainlaw.evolve.search.variation import Fitness, Individual
 from trainlaw.evolve.settings import NARROW, SearchSettings
 from trainlaw.formulas import Expression, FeatureSpec, RowSums, Variable
@@ -86,6 +86,11 @@ class Problem:
         A typed tree is proportional to its weights already; sums over rows and templates take no offset.
         """
         return self.settings.strategy.affine and self.sums is None and self.settings.template is None
+
+    @cached_property
+    def costs(self) -> NDArray[np.int64]:
+        """Complexity of each code of the machine."""
+        return costs_by_code(self.settings.costs)
 
     @property
     def case_count(self) -> int:

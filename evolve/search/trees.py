@@ -1,7 +1,7 @@
 """Conversions of trees: to programs of the machine, to and from expressions, and to a pruned form."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
@@ -26,11 +26,10 @@ from trainlaw.formulas import (
     tidy,
     variables,
 )
+from trainlaw.formulas.algebra.expression import COSTS
 
 _ADD, _MUL = OPERATOR_CODES["add"], OPERATOR_CODES["mul"]
 _UNORDERED = np.array([False] * 4 + [name in ("add", "mul", "max", "min") for name in OPERATORS])
-# Complexity of each code, as counted for expressions; a weighted leaf is a constant times a variable.
-_COSTS = np.array([1, 1, 2 + OPERATORS["mul"].cost, 1] + [row.cost for row in OPERATORS.values()])
 _TWO_SIDED = np.array([False] * 4 + [row.arity == 2 for row in OPERATORS.values()])
 # The four nodes before a tree with an offset and a slope: add, constant, mul, constant.
 _AFFINE = [_ADD, 0, _MUL, 0]
@@ -169,11 +168,29 @@ def structure_keys(trees: Sequence[Individual]) -> NDArray[np.uint64]:
     return keys
 
 
-def complexities(trees: Sequence[Individual], affine: bool) -> NDArray[np.int64]:
-    """Return the complexity of each tree's expression; with `affine`, including offset and slope."""
+def costs_by_code(costs: Mapping[str, int]) -> NDArray[np.int64]:
+    """Return the complexity of each code, as counted for expressions.
+
+    A weighted leaf is a constant times a variable.
+    """
+    constant, variable = costs["constant"], costs["variable"]
+    leaves = [constant, variable, constant + costs["mul"] + variable, variable]
+    return np.array(leaves + [costs[name] for name in OPERATORS])
+
+
+USUAL_COSTS = costs_by_code(COSTS)
+
+
+def complexities(
+    trees: Sequence[Individual], affine: bool, costs: NDArray[np.int64] = USUAL_COSTS
+) -> NDArray[np.int64]:
+    """Return the complexity of each tree's expression; with `affine`, including offset and slope.
+
+    costs : of each code, of `costs_by_code`.
+    """
     tokens, sizes = _tokens(trees)
-    own = np.add.reduceat(_COSTS[tokens & 255], np.cumsum(sizes) - sizes)
-    return own + (int(_COSTS[np.array(_AFFINE)].sum()) if affine else 0)
+    own = np.add.reduceat(costs[tokens & 255], np.cumsum(sizes) - sizes)
+    return own + (int(costs[np.array(_AFFINE)].sum()) if affine else 0)
 
 
 def untidy(programs: Programs, theta: NDArray[np.float64]) -> NDArray[np.bool_]:
