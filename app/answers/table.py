@@ -27,7 +27,7 @@ from trainlaw.formulas.algebra.expression import rebuilt
 from trainlaw.formulas.algebra.tidying import folded
 from trainlaw.formulas.scopes import FORWARD, LAYER, MULTI_GPU
 from trainlaw.validate.applicability import stored_joint_range
-from trainlaw.validate.held_out_errors import LEVEL
+from trainlaw.validate.held_out_errors import BY_CNN, LEVEL, own_errors
 
 FIGURE, WARNING, NOTE = "figure", "warning", "note"
 #: A place of a sentence: a name for a text; names and a style for one number or the two ends of a range.
@@ -199,11 +199,6 @@ _FIGURES = (
             ("fused", "is_stack_fused", "fused: 16-bit convolutions in NHWC with all that follows them"),
         )
     ),
-    Answer(
-        "stack_unknown",
-        when=f"{_USES_STACK} * is_stack_unknown",
-        sentence="the stack is unknown and taken as eager; with another one the time may be half as long",
-    ),
 )
 
 
@@ -220,6 +215,54 @@ def _setup(formula: Formula) -> Iterable[Answer]:
     ):
         sentence = f"setup: {{machine}}, {{precision}}{origin}, layout {{layout}}{host}"
         yield Answer(name, when=when, sentence=sentence, is_note=True)
+
+
+# Errors of a formula by what it was asked for: the level that it keeps, and words for the runs.
+_ERRORS = (
+    ("architecture", BY_CNN, "runs of this architecture"),
+    ("precision", "precision", "runs in {precision}"),
+    ("generation", "generation", "{generation} GPUs"),
+)
+_LARGE_ERROR = 30  # percent, nearly twice the mean error of the built-in formula
+
+
+def _errors(formula: Formula) -> Iterable[Answer]:
+    """Yield how far the formula was off on held-out runs like this one, in one sentence where all are known.
+
+    A formula of layers has errors by kinds of layers, and a calibrated one only those from before.
+    """
+    known = [row for row in _ERRORS if own_errors(formula, row[1])]
+    if formula.scope == LAYER or calibration_of(formula) or not known:
+        return
+    # 1 where such runs were held out, else 0; an error divided by 0 is not defined. Errors are in tenths.
+    has = {kind: f"step(error_of_{kind} - 0.05)" for kind, _, _ in known}
+    said = {kind: f"{{{kind}_error_percent:number}} % on {words}" for kind, _, words in known}
+    for kind, is_known in has.items():
+        yield Answer(f"{kind}_error_percent", "%", f"error_of_{kind} / {is_known}")
+    yield Answer("has_all_errors", definition=" * ".join(has.values()))
+    yield Answer(
+        "errors", when="has_all_errors", sentence=f"held-out error: {', '.join(said.values())}", is_note=True
+    )
+    for kind, words in said.items():
+        when = f"error_of_{kind} * (1 - has_all_errors)"
+        yield Answer(f"{kind}_error", when=when, sentence=f"held-out error: {words}", is_note=True)
+    if "architecture" in has:
+        yield Answer(
+            "large_architecture_error",
+            when=f"error_of_architecture - {_LARGE_ERROR}",
+            sentence="the formula's error on held-out runs of this architecture is "
+            "{architecture_error_percent:number} %: expect this prediction to be off by as much",
+        )
+
+
+# After all notes, as every output says them.
+_OF_STACK = (
+    Answer(
+        "stack_unknown",
+        when=f"{_USES_STACK} * is_stack_unknown",
+        sentence="the stack is unknown and taken as eager; with another one the time may be half as long",
+    ),
+)
 
 
 def _outside(formula: Formula) -> Iterable[Answer]:
@@ -259,6 +302,10 @@ def _coverage(formula: Formula) -> Iterable[Answer]:
         yield Answer("unseen_generation", when="is_unseen_generation", sentence=generation)
 
 
+# A whitening matrix has rounding errors of zeros of this size.
+_NO_WEIGHT = 1e-12
+
+
 def _jointly(formula: Formula) -> Iterable[Answer]:
     """Yield the distance from the training runs in all features, in steps, and its warning.
 
@@ -268,13 +315,18 @@ def _jointly(formula: Formula) -> Iterable[Answer]:
     if found is None or formula.scope == MULTI_GPU:
         return
     if formula.scope != LAYER:
-        places = [f"joint_{name}" for name in found.names]
+        # By number, since exported programs repeat them in every axis.
+        places = [f"joint_{number}" for number in range(len(found.names))]
         for place, name, floor, centre in zip(places, found.names, found.floors, found.centre, strict=True):
             yield Answer(place, definition=f"log({name} + {float(floor)!r}) - {float(centre)!r}")
         axes = []
         for number, row in enumerate(found.whitening.tolist()):
-            weights = [f"{weight!r} * {place}" for weight, place in zip(row, places, strict=True) if weight]
-            axes.append(f"joint_axis_{number}")
+            weights = [
+                f"{weight!r} * {place}"
+                for weight, place in zip(row, places, strict=True)
+                if abs(weight) > _NO_WEIGHT
+            ]
+            axes.append(f"axis_{number}")
             yield Answer(axes[-1], definition=" + ".join(weights))
         squares = " + ".join(f"square({axis})" for axis in axes)
         yield Answer("joint_distance", definition=f"sqrt(({squares}) / {len(axes)})")
@@ -435,6 +487,8 @@ _Rows = tuple[Answer, ...] | Callable[[Formula], Iterable[Answer]]
 ANSWERS: tuple[_Rows, ...] = (
     _setup,
     _figures,
+    _errors,
+    _OF_STACK,
     _outside,
     _coverage,
     _jointly,

@@ -6,6 +6,8 @@ from math import ceil
 import numpy as np
 from trainlaw.datasets import RunTable
 
+IMAGENET_IMAGES = 1_281_167
+
 
 @dataclass(frozen=True)
 class Training:

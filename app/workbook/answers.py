@@ -6,7 +6,7 @@ from math import ceil
 from typing import NamedTuple
 
 import numpy as np
-from trainlaw.app.answers.facts import Fact, cnn_facts, gpu_facts, precision_facts
+from trainlaw.app.answers.facts import Fact, architecture_facts, cnn_facts, gpu_facts, precision_facts
 from trainlaw.app.answers.said import evaluated
 from trainlaw.app.answers.table import FIGURE, PLACE, Line, lines_of, within_reach
 from trainlaw.app.models.calibration import calibration_of
@@ -24,10 +24,10 @@ from trainlaw.app.workbook.model import (
     Model,
     first_choice,
 )
-from trainlaw.app.workbook.tables import IMPLIED_STACK, is_known_generation
+from trainlaw.app.workbook.tables import IMPLIED_STACK, held_out_error, is_known_generation
 from trainlaw.datasets import CnnCounts, built_in_gpus
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
-from trainlaw.formulas import Expression, InputError, variables
+from trainlaw.formulas import Expression, Formula, InputError, variables
 from trainlaw.formulas.printers import excel_expression
 from trainlaw.validate.held_out_errors import intervals_of
 
@@ -195,7 +195,7 @@ def _given(model: Model) -> dict[str, Given]:
     }
     if model.scaling is not None:
         found["is_scaled"] = Given(f"{PREFIX}is_scaled", 1.0)
-    return found | _gpu(model) | _precision(model) | _setting(model) | _cnn(run.facts.cnns[0])
+    return found | _gpu(model) | _precision(model) | _setting(model) | _cnn(model.formula, run.facts.cnns[0])
 
 
 def _machine() -> str:
@@ -227,6 +227,7 @@ def _gpu(model: Model) -> dict[str, Given]:
         "generation": f'IF({generation}="","unknown",{generation})',
         "is_unseen_vendor": f"IF(OR({known},{made}),0,1)",
         "is_unseen_generation": f"IF({known},0,IF({made},1,0))",
+        "error_of_generation": held_out_error(formula, "generation", generation),
         "is_other_gpu": f"IF(OR({is_one}),0,1)" if calibrated else "0",
         "is_one_die": f'IF(COUNTIF({of_chosen_gpu("remark")},"* die*")>0,1,0)',
         "has_slow_fp16": f'IF({of_chosen_gpu("has_fast_fp16")}&""="0",1,0)',
@@ -274,14 +275,17 @@ def _setting(model: Model) -> dict[str, Given]:
     return found if "is_tuned" in model.base_columns else {**found, "is_tuned": Given("0", 0.0)}
 
 
-def _cnn(cnn: CnnCounts) -> dict[str, Given]:
+def _cnn(formula: Formula, cnn: CnnCounts) -> dict[str, Given]:
     def fact(name: str) -> str:
         row, place = f"MATCH({PREFIX}cnn_used,{PREFIX}cnns,0)", f'MATCH("{name}",{PREFIX}cnn_columns,0)'
         return f"INDEX({PREFIX}cnn_table,{row},{place})"
 
-    facts = cnn_facts(cnn)
+    facts = {**cnn_facts(cnn), **architecture_facts(formula, cnn.cnn_base)}
     rough = f'IF(COUNT({fact("kept_elements")})=1,"",{_text(ROUGH_MEMORY)})'
     return {
         "rough": Given(rough, ""),
         "input_size_px": Given(fact("input_size_px"), facts["input_size_px"]),
+        "error_of_architecture": Given(
+            held_out_error(formula, "architecture", fact("cnn_base")), facts["error_of_architecture"]
+        ),
     }

@@ -32,6 +32,7 @@ from trainlaw.validate.held_out_errors import (
     held_out_kind,
     intervals_of,
     overall_error,
+    own_errors,
 )
 from xlsxwriter.utility import xl_col_to_name
 
@@ -53,6 +54,7 @@ MEASURED, NEVER_MEASURED, PROCESSORS = (
 )
 SHOWN = ("iteration time, ms", "throughput, images/s")
 NUMBERS_OF_LINK = ("effective_byte_per_s", "latency_s", "nominal_byte_per_s")
+_HELD_OUT: Mapping[str, str] = {"generation": "generation", "architecture": BY_CNN}
 _NUMBER_WIDTH = 18  # characters of the longest number with separators
 _ADD = "Change a value, or add a row below the last one; predictions follow."
 # By the end of a column's name, since names of columns carry their units.
@@ -249,6 +251,11 @@ def write_options(book: BookPlan, model: Model) -> None:
         if seen:
             sheet.text(row + 1, 0, f"GPUs of the training runs, by {kind}", "note")
             row = _named_table(sheet, row + 2, [kind], [[name] for name in seen])
+    for kind, level in _HELD_OUT.items():
+        errors = [[name, error] for name, (error, _) in own_errors(formula, level).items()]
+        if errors:
+            sheet.text(row + 1, 0, f"error on held-out runs by {kind}, %", "note")
+            row = _named_table(sheet, row + 2, [f"held_out_{kind}", f"error_of_{kind}"], errors)
     for constant in formula.grouped:
         sheet.text(row + 1, 0, f"{constant.name}: one constant per {constant.key}", "section")
         groups = [[ANY_OTHER, constant.default], *([*item] for item in constant.values.items())]
@@ -286,6 +293,17 @@ def _named_table(
         letter = xl_col_to_name(column)
         sheet.book.names[cell_name(f"options_{name}")] = f"{sheet.name}!${letter}${row + 2}:${letter}${end}"
     return end
+
+
+def held_out_error(formula: Formula, kind: str, name: str) -> str:
+    """Return the cell formula of the error on held-out runs, in percent, 0 where there were none.
+
+    kind : "generation" or "architecture". name : cell formula of its name.
+    """
+    if not own_errors(formula, _HELD_OUT[kind]):
+        return "0"
+    row = f"MATCH({name},{PREFIX}options_held_out_{kind},0)"
+    return f"IFERROR(INDEX({PREFIX}options_error_of_{kind},{row}),0)"
 
 
 def write_errors(book: BookPlan, formula: Formula, model: Model) -> None:

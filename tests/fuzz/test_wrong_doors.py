@@ -4,8 +4,10 @@ import shlex
 from pathlib import Path
 
 import pytest
+import trainlaw
 from trainlaw.app.cli import app
 from trainlaw.app.models.builtin import BUILT_IN
+from trainlaw.formulas import InputError
 from typer.testing import CliRunner
 
 CORPUS = Path(__file__).with_name("corpus")
@@ -96,8 +98,48 @@ WAYS = {
     "copies in GB/s": (table(RATE, "T4,4.1e12,240"), STUDY, "achieved_copy_byte_per_s of"),
     "latency in us": (table("gpu,launch_latency_s", "T4,5"), STUDY, "launch_latency_s of"),
     "rates of an unknown GPU": (table(RATE, "T5,4.1e12,2.4e11"), STUDY, "'T5'"),
+    "a machine's price": (table(f"{PRICE},n_gpus", "V100-SXM2-16GB,19.84,8"), PLAN, "of a machine of 8"),
+    "a machine's price, said": (table("gpu,price per instance", "T4,3.9"), PLAN, "prices of one GPU"),
+    "a machine's price, unsaid": (table(PRICE, "V100-SXM2-16GB,19.84"),
+                                  PLAN.replace("T4", "V100-SXM2-16GB"), "is it the price of one GPU?"),
+    "sparse rate": (own_gpu(compute_capability="7.5", tensor_fp16_flop_per_s=130e12), OWN,
+                    "without sparsity"),
+    "sparse rate of a generation": (own_gpu(generation="Turing", tensor_fp16_flop_per_s=130e12), OWN,
+                                    "without sparsity"),
+    "a known GPU, corrected to its sparse rate": (
+        table("gpu,peak_fp16_flop_per_s", "A100-SXM4-80GB,624e12"),
+        "predict --cnn resnet50 --gpu A100-SXM4-80GB --batch 64 --precision amp --gpu-file file.csv",
+        "without sparsity"),
+    "sparse TF32": (table("gpu,peak_tf32_flop_per_s", "A100-SXM4-80GB,312e12"),
+                    "gpus list --gpu-file file.csv", "without sparsity"),
+    "sparse bf16": (table("gpu,peak_bf16_flop_per_s", "H100-SXM5-80GB,1979e12"),
+                    "gpus list --gpu-file file.csv", "without sparsity"),
+    "algorithm of one GPU": ("", f"{ONE} --algorithm tree", "use several --gpus"),
+    "buckets of one GPU": ("", f"{ONE} --unbucketed", "use several --gpus"),
+    "link of one GPU": ("", f"{ONE} --link pcie3-x16", "use more --gpus"),
+    "fabric of one GPU": ("", f"{ONE} --fabric ib-hdr", "use several --nodes"),
+    "images without epochs": ("", f"{ONE} --images 1000", "give --epochs too"),
+    "shares of a batch that cannot fit": ("", "show --cnn resnet50 --gpu T4 --batch 100000", "cannot fit"),
     "suggestion by ms": (RUNS, "suggest --gpu T4 --runs file.csv", "ms read as s"),
     "contribution in ms": (RUNS, "data contribute file.csv --source a-lab", "ms read as s"),
+}  # fmt: skip
+#: Values of another kind in Python, and what they must say.
+PYTHON = {
+    "batch True": ({"batch": True}, "batch_per_gpu as a whole number"),
+    "batches True": ({"batch": [True]}, "got True or False"),
+    "pixels True": ({"pixels": True}, "pixels as a whole number"),
+    "pixels as text": ({"pixels": "224"}, "pixels as a whole number"),
+    "GPUs True": ({"n_gpus": True}, "n_gpus as a whole number"),
+    "half a GPU": ({"n_gpus": 0.5}, "n_gpus as a whole number"),
+    "tuned no": ({"tuned": "no"}, "tuned as True or False"),
+    "tuned 2": ({"tuned": 2}, "tuned as True or False"),
+    "bucketed no": ({"bucketed": "no"}, "bucketed as True or False"),
+    "launch True": ({"host_launch_s": True}, "host_launch_s as a number"),
+    "launch in us": ({"host_launch_s": 40}, "host_launch_s as a number from"),
+    "layout True": ({"layout": True}, "layout as a text"),
+    "link of one GPU": ({"link": "pcie3-x16"}, "use more --gpus"),
+    "algorithm of one GPU": ({"algorithm": "tree"}, "use several --gpus"),
+    "batch 64.5": ({"batch": [64.5]}, "batch_per_gpu"),
 }  # fmt: skip
 RIGHT = {
     "own GPU": (own_gpu(), OWN),
@@ -135,6 +177,13 @@ def test_no_other_wrong_number_is_silent(name, tmp_path, monkeypatch):
     status, text = said(content, words, tmp_path)
     assert expected in text, text[-300:]
     assert status in (0, 2) and "nan" not in text.split("warning")[0]
+
+
+@pytest.mark.parametrize("name", PYTHON)
+def test_no_wrong_value_of_python_is_silent(name):
+    settings, expected = PYTHON[name]
+    with pytest.raises(InputError, match=expected):
+        trainlaw.predict(**{"cnn": "resnet50", "gpu": "T4", "batch": 64} | settings)
 
 
 @pytest.mark.parametrize("name", RIGHT)
