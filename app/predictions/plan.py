@@ -30,7 +30,8 @@ _MOST_PLANS = 100_000
 # Rows of the table of answers that are columns of plans.
 _ANSWERS = (
     "time_s", "samples_per_second", "training_h", "training_low_h", "training_high_h", "cost", "cost_low",
-    "cost_high", "energy_kwh", "energy_low_kwh", "energy_high_kwh", "image_j", "power_share", "spot_cost", "host_cost",
+    "cost_high", "energy_kwh", "energy_low_kwh", "energy_high_kwh", "image_j", "power_share", "spot_cost",
+    "host_cost",
 )  # fmt: skip
 #: What plans may be ranked by, and the column of it.
 RANKINGS: Mapping[str, str] = {"cost": "cost", "hours": "training_h", "energy": "energy_kwh"}
@@ -68,8 +69,8 @@ class TrainingPlans:
 
     frame : a row per plan within the limits: `gpu`, `n_gpus`, `n_nodes`, `batch_per_gpu`, `precision`,
     `time_s` of an iteration, `samples_per_second`, `training_h` with `training_low_h` and `training_high_h`,
-    `cost`, `cost_low` and `cost_high` in the currency of `prices` (nan without one), `energy_kwh`, `largest_batch` that fits,
-    `pays_to_gpus` (scaling pays up to this number), `gain` of the hours by a doubling up to here, and
+    `cost`, `cost_low` and `cost_high` in the currency of `prices` (nan without one), `energy_kwh`,
+    `largest_batch` that fits, `pays_to_gpus` (scaling pays up to this number), `gain` of the hours by a doubling up to here, and
     `is_measured`: the formula was trained on GPUs of this generation. Its index numbers the rows of `runs`.
     considered : all plans that fit into memory, in the order of `runs`. ranked_by : one of `RANKINGS`.
     """
