@@ -10,7 +10,7 @@ from math import ceil, inf
 import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.prices import Prices
-from trainlaw.app.inputs.requests import DEFAULT_SETUP, configured_row, impossible
+from trainlaw.app.inputs.requests import DEFAULT_SETUP, check_exchange, configured_row, impossible
 from trainlaw.app.models.scopes import check_predictable, formula_rows
 from trainlaw.app.predictions.power import POWER_FACTOR, busy_share, mean_power_w
 from trainlaw.app.predictions.predict import run_answers
@@ -131,6 +131,8 @@ def plan_training(
         options = _for_inference(formula, options)
     if not options.counts or not chosen:
         raise InputError(f"expected at least one {'GPU' if options.counts else 'number of --gpus'}, got none")
+    if not any(count > 1 for count in options.counts):
+        check_exchange(options.setup)
     rows, largest = _rows(cnn, chosen, options)
     runs = unmeasured_runs("plans", rows, Facts(catalog.with_gpus(chosen), (cnn,)))
     frame = _answers(formula, scaling, training, runs, options=options, prices=prices)

@@ -93,7 +93,8 @@ def _candidate(tree: Individual, held_out: tuple[NDArray[np.float64], ...], prob
     grouped = grouped_constants(tree, problem.grammar)
     if loss < EXACT_LOSS:
         expression, loss = round_exact(expression, lambda trial: squares_loss(trial, grouped, problem), 1e-3)
-    elif problem.affine and not problem.grouped and not problem.machine.fits_end:
+    # How much noise hides of a loss that a user defined is not known.
+    elif problem.affine and not (problem.grouped or problem.loss or problem.machine.fits_end):
         expression, loss = snapped(
             expression, lambda trial: squares_loss(trial, grouped, problem), problem.columns.shape[1],
             lambda: problem.machine.fits_end,
@@ -104,7 +105,10 @@ def _candidate(tree: Individual, held_out: tuple[NDArray[np.float64], ...], prob
         short = _without_magnitudes(short, problem.grammar.positive)
     if keeps_as(short, grouped, problem):
         expression = short
-    return Candidate(expression, loss, complexity(expression, problem.settings.costs), held_out, grouped)
+    # What a user defined costs what it is said to, although its definition is written out here.
+    size = complexity(expression, problem.settings.costs)
+    size = min(size, tree.complexity) if problem.grammar.defines else size
+    return Candidate(expression, loss, size, held_out, grouped)
 
 
 def _without_magnitudes(expression: Expression, positive: frozenset[str]) -> Expression:
@@ -133,12 +137,18 @@ def values_of(
 
 
 def squares_loss(expression: Expression, grouped: Sequence[GroupedConstant], problem: Problem) -> float:
-    """Return the weighted mean square residual on the training rows, infinite where a value is not valid."""
+    """Return the weighted mean square residual on the training rows, or the loss that is an expression.
+
+    Infinite where a value is not valid.
+    """
     rows = problem.rows
     values, valid = values_of(expression, grouped, problem)
     values = np.broadcast_to(values, problem.columns.shape[1:])
     if not np.all(valid):
         return math.inf
+    if problem.loss is not None:
+        losses = problem.loss.of(values, problem.columns[problem.loss.column])
+        return float(np.sum(rows.weight * losses[problem.order]))
     found = (values if problem.sums is None else problem.sums.apply(values))[problem.order]
     if rows.logarithmic and not np.all(found > 0.0):
         return math.inf
