@@ -70,8 +70,9 @@ class TrainingPlans:
     frame : a row per plan within the limits: `gpu`, `n_gpus`, `n_nodes`, `batch_per_gpu`, `precision`,
     `time_s` of an iteration, `samples_per_second`, `training_h` with `training_low_h` and `training_high_h`,
     `cost`, `cost_low` and `cost_high` in the currency of `prices` (nan without one), `energy_kwh`,
-    `largest_batch` that fits, `pays_to_gpus` (scaling pays up to this number), `gain` of the hours by a doubling up to here, and
-    `is_measured`: the formula was trained on GPUs of this generation. Its index numbers the rows of `runs`.
+    `largest_batch` that fits, `pays_to_gpus` (scaling pays up to this number), `gain` of the hours by a
+    doubling up to here, and `is_measured`: the formula was trained on GPUs of this generation. Its index
+    numbers the rows of `runs`.
     considered : all plans that fit into memory, in the order of `runs`. ranked_by : one of `RANKINGS`.
     """
 
