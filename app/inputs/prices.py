@@ -22,8 +22,12 @@ MOST_USD, LEAST_USD = 25.0, 0.01
 _MOST_OF_KNOWN = 10.0  # factor between a price and those of the same GPU in clouds
 # From this factor on, the price is rather that of a machine with several GPUs.
 _MOST_OF_MACHINE = 1.8
-_OTHER_TIME = re.compile(r".*\b(month|monat|year|jahr|day|tag|week|woche|min(ute)?|sec(ond)?|sekunde)s?\b.*")
+_OTHER_TIME = re.compile(
+    r".*\b(month|monat|quarter|quartal|year|jahr|day|tag|week|woche|min(ute)?|sec(ond)?|sekunde|"
+    r"image|epoch|kwh)s?\b.*"
+)
 _ANY_NUMBER = 0  # of GPUs of a machine, where the file does not say
+_MOST_OF_HOST = 5.0  # prices of a GPU for its share of the host
 _OF_MACHINE = re.compile(r".*\b(instance|machine|vm|rack|box)s?\b.*")
 _RENTED_SINGLY = "RunPod"  # a provider whose price per GPU does not depend on their number
 # What a column holds, by its heading; the first that fits.
@@ -104,6 +108,9 @@ def read_prices(path: Path, gpus: GpuCatalog | None = None) -> Prices:
     if len(currencies) > 1:
         raise InputError(f"{path}: expected prices in one currency, got {' and '.join(currencies)}")
     currency = next(iter(currencies), "")
+    for key, host in found["host"].items():
+        if host / max(key[1], 1) > _MOST_OF_HOST * found["price"].get(key, inf):
+            raise InputError(f"{path}: expected the price of a host of {key[0]} alone, got {host:g}")
     for key, spot in found["spot"].items():
         if spot > found["price"].get(key, inf):
             raise InputError(f"{path}: expected a spot price of {key[0]} below its price, got {spot:g}")
@@ -256,8 +263,9 @@ def _number(text: str) -> int:
 
 def _price(text: str, column: str) -> float:
     plain = re.sub(r"[$€£\s]|USD|EUR", "", text)
-    # Prices are small, so a single comma is a decimal one.
-    plain = plain.replace(",", ".") if "." not in plain else plain.replace(",", "")
+    # Prices are small, so a single comma is a decimal one; of a comma and a point the last is.
+    thousands, decimal = (",", ".") if plain.rfind(".") > plain.rfind(",") else (".", ",")
+    plain = plain.replace(thousands, "" if "," in plain else ".").replace(decimal, ".")
     try:
         price = float(plain)
     except ValueError:
