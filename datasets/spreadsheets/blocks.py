@@ -124,7 +124,7 @@ def _is_label(cell: object) -> bool:
     """Return whether a cell may be a batch size or number of GPUs in a header."""
     if isinstance(cell, str):
         return cell.isascii() and cell.isdecimal() and 0 < int(cell[:9]) <= _MOST_LABEL
-    return isinstance(cell, int | float) and cell == int(cell) and 0 < cell <= _MOST_LABEL
+    return isinstance(cell, int | float) and cell % 1 == 0 and 0 < cell <= _MOST_LABEL
 
 
 @dataclass
