@@ -21,8 +21,8 @@ _UNITS_OF_OTHERS = frozenset(groups("other")["unit"])
 _SUMMARY, _AROUND_SUMMARY = (frozenset(groups("other")[name]) for name in ("summary", "around_summary"))
 _COMMENT = re.compile(r"#(?!\s*\d+$)")  # "#3" is a number
 #: A mark behind a cell, and a text below or above the table that begins with one.
-MARK = re.compile(r"(\*+|[†‡§¹²³⁴]|\[[\da-z]\])$")
-FOOTNOTE = re.compile(r"(\*+|[†‡§¹²³⁴]|\[[\da-z]\])[\s:=]*(?=\w)(.+)")
+MARK = re.compile(r"(\*+|[†‡§¹²³⁴]|\[\d\])$")
+FOOTNOTE = re.compile(r"(\*+|[†‡§¹²³⁴]|\[\d\])[\s:=]*(?=\w)(.+)")
 
 Cells = tuple[object, ...]
 

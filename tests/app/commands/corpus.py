@@ -152,6 +152,8 @@ def imported(path: Path, truth: dict[str, object]) -> tuple[str, str]:
     words = answered(shlex.split(command), truth)
     again = run(*words)
     assert again.exit_code in (0, 2), (again.output, again.exception)
+    # The next command is never the one that was just refused.
+    assert shlex.split(again.stderr.partition("trainlaw data import ")[2]) != words, again.stderr
     return ("written" if again.exit_code == 0 else "refused"), done.output + again.output
 
 
