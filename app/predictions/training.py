@@ -21,7 +21,7 @@ class Training:
         >>> Training(1_281_167, 90).title
         '90 epochs of 1,281,167 images'
         """
-        return f"{self.epochs:g} epochs of {self.images:,} images"
+        return f"{self.epochs:g} epoch{'s' * (self.epochs != 1)} of {self.images:,} images"
 
     def columns(self, runs: RunTable) -> dict[str, np.ndarray]:
         """Return what the table of answers has to know of the training, (n_runs,) each.
