@@ -84,14 +84,18 @@ class TrainingOptions:
         typer.Option(help="Also predict the hours of a training of this many epochs.", min=1e-6, max=1e6),
     ] = None
     images: Annotated[
-        int, typer.Option(help="Images per epoch; default: those of ImageNet.", min=1, max=10**12)
-    ] = 1_281_167
+        int | None,
+        typer.Option(help="Images per epoch; default: 1281167, those of ImageNet.", min=1, max=10**12),
+    ] = None
 
     def training(self) -> "Training | None":
-        """Return the training; None without a number of epochs."""
-        from trainlaw.app.predictions.training import Training
+        """Return the training; None without a number of epochs, InputError for images alone."""
+        from trainlaw.app.predictions.training import IMAGENET_IMAGES, Training
+        from trainlaw.formulas import InputError
 
-        return None if self.epochs is None else Training(self.images, self.epochs)
+        if self.epochs is None and self.images is not None:
+            raise InputError("--images are those of an epoch: give --epochs too")
+        return None if self.epochs is None else Training(self.images or IMAGENET_IMAGES, self.epochs)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from trainlaw.datasets.cnns.zoo import zoo_entry
 from trainlaw.datasets.files.faults import Fault, FaultsError
 from trainlaw.datasets.files.grids import Grid, read_grids
 from trainlaw.datasets.hardware.gpus import GpuCatalog, built_in_gpus
+from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.importing import runs_from_frame
 from trainlaw.datasets.measurements.runs import BY_DEFAULT, RUN_COLUMNS, RunTable
 from trainlaw.datasets.spreadsheets.answers import CHOICE, Answers, Issue, choices, grouped, rows_of
@@ -428,14 +429,16 @@ def _with_links(frame: pd.DataFrame, gpus: GpuCatalog, notes: list[str]) -> pd.D
     links = frame["gpu"].map(
         {name: gpu.gpu_link or gpu.host_link or "pcie3-x16" for name, gpu in own.items()}
     )
+    fabrics = {name: usual_server(name).fabric for name in own}
     usual = {
         "link": links.where(several, "none"),
-        "network": pd.Series("ethernet-10g", frame.index).where(frame["n_nodes"] > 1, "none"),
+        "network": frame["gpu"].map(fabrics).where(frame["n_nodes"] > 1, "none"),
         "algorithm": pd.Series("ring", frame.index).where(frame["n_gpus"] > 1, "none"),
     }
     absent = {name: values for name, values in usual.items() if name not in frame}
     if absent:
-        said = {"link": "the GPU's own link", "network": "ethernet-10g between nodes", "algorithm": "a ring"}
+        between = " or ".join(sorted(set(usual["network"]) - {"none"}))
+        said = {"link": "the GPU's own link", "network": f"{between} between nodes", "algorithm": "a ring"}
         names = [said[name] for name in absent if name != "network" or (frame["n_nodes"] > 1).any()]
         notes.append(f"assumed for several GPUs: {', '.join(names)}; other ones by --set link=NAME and so on")
     return frame.assign(**absent)

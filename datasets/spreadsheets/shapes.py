@@ -50,9 +50,9 @@ class LongTable:
     """Runs as people wrote them, one row each.
 
     cells : by our name of the column. units : of the measured cells as headers and titles say. checks : the
-    second measure of each run, with its units. numbers : of the rows. columns : what was read, by our name;
-    shown : all of them, with a first value. unread : cells of the other columns by heading. has_sheets :
-    whether numbers name the sheet, too.
+    second measure of each run, with its units. numbers, tables : of the rows, in the file. columns : what was
+    read, by our name; shown : all of them, with a first value. unread : cells of other columns by heading.
+    has_sheets : whether numbers name the sheet, too.
     """
 
     cells: dict[str, list[object]] = field(default_factory=dict)
@@ -64,6 +64,7 @@ class LongTable:
     columns: dict[str, MappedColumn] = field(default_factory=dict)
     shown: list[tuple[MappedColumn, str]] = field(default_factory=list)
     unread: dict[str, list[object]] = field(default_factory=dict)
+    tables: list[int] = field(default_factory=list)
     separator: str = ""
     has_sheets: bool = False
 
@@ -200,6 +201,7 @@ def _append(found: LongTable, reading: Reading, targets: list[str], names: Names
     found.checks += [block.rows[number][check.place] if check else None for number, _, check in chosen]
     found.check_units += [check_units[check.place] if check else None for _, _, check in chosen]
     label = f"{block.sheet}!" if found.has_sheets else ""
+    found.tables += [max(found.tables, default=-1) + 1] * len(chosen)
     found.numbers += [
         f"{label}{block.numbers[number]}" if label else block.numbers[number] for number, _, _ in chosen
     ]
