@@ -376,7 +376,7 @@ def scaling_command(
     \b
     Examples:
       trainlaw scaling --cnn resnet50 --gpu V100-SXM2-16GB --batch 64 --link nvlink2
-      trainlaw scaling --cnn vgg16 --gpu A100-SXM4-40GB,T4 --batch 32 --fabric ib-hdr --algorithm tree
+      trainlaw scaling --cnn vgg16 --gpu A100-SXM4-40GB --batch 32 --fabric ib-hdr --algorithm tree
       trainlaw scaling --cnn vgg16 --gpu T4 --batch 32 --scaling-formula textbook --hidden 0.5
       trainlaw scaling --cnn resnet50 --gpu T4 --batch 32 --plot scaling.svg --out scaling.csv --format csv
     """
