@@ -31,6 +31,9 @@ from trainlaw.formulas.algebra.expression import rebuilt, with_constants
 
 # Constants are refitted without each group only for this many: a refit per group costs most.
 MOST_CANDIDATES = 60
+# Of more rows, only those formulas are refitted whose mean loss, after one step, is at most this many
+# standard errors above the least: the others are not chosen, whatever a refit finds.
+REFITTED_ROWS, RACED_ERRORS = 16_384, 2.0
 # The worst group of a simpler formula may err by this factor more than the worst of the best formula.
 WORST_GROUP = 1.1
 # A formula counts as exact below this mean square residual (of the target's variance, or of its logarithm).
@@ -196,15 +199,39 @@ def _losses_without(trees: Sequence[Individual], problem: Problem, steps: int) -
     groups = problem.case_count
     if groups < 2 or not trees:
         return [np.array([tree.loss]) for tree in trees]
-    copies = [tree for tree in trees for _ in range(groups)]
-    skip = np.tile(np.arange(groups), len(trees))
-    refitted = problem.fit(copies, steps, start=False, skip=skip)
-    losses = [
+    losses, raced = _one_step_losses(trees, problem)
+    copies = [trees[place] for place in raced for _ in range(groups)]
+    skip = np.tile(np.arange(groups), len(raced))
+    refitted = problem.fit(copies, steps, start=False, skip=skip) if copies else []
+    for place, found, tree, group in zip(
+        np.repeat(raced, groups), refitted, copies, skip.tolist(), strict=True
+    ):
         # What was not reached in time keeps the loss with all groups.
-        found.cases[group] if found is not tree else tree.loss
-        for found, tree, group in zip(refitted, copies, skip.tolist(), strict=True)
-    ]
-    return list(np.array(losses).reshape(len(trees), groups))
+        losses[place, group] = found.cases[group] if found is not tree else tree.loss
+    return list(losses)
+
+
+def _one_step_losses(trees: Sequence[Individual], problem: Problem) -> tuple[NDArray[np.float64], list[int]]:
+    """Return the losses (n_trees, n_groups) at constants one step away, and who may be best.
+
+    Of a small table everyone may be, and no step is taken: a refit costs little there.
+    """
+    alone = replace(problem, further_rows=())
+    places = list(range(len(trees)))
+    if problem.rows.target.size <= REFITTED_ROWS:
+        return np.zeros((len(trees), problem.case_count)), places
+    stepped = alone.fit(trees, 0, start=False, held_out=True)
+    losses = np.array(
+        [
+            found.cases if found is not tree else np.full(problem.case_count, tree.loss)
+            for found, tree in zip(stepped, trees, strict=True)
+        ]
+    )
+    with np.errstate(invalid="ignore"):
+        difference = losses - losses[np.argmin(np.where(np.isfinite(losses).all(1), losses.mean(1), np.inf))]
+        error = difference.std(axis=1) / math.sqrt(problem.case_count)
+        behind = difference.mean(axis=1) > RACED_ERRORS * error
+    return losses, [place for place in places if not behind[place]]
 
 
 def make_front(candidates: Sequence[Candidate], template: Formula) -> ParetoFront:
