@@ -158,7 +158,7 @@ const factsOf = (gpu, choice) => {
     epochs: choice.epochs,
     // The last iteration of an epoch may have fewer images.
     iterations: Math.ceil(choice.images / (choice.gpus * choice.batch)),
-    training: `${shown(choice.epochs)} epochs of ${choice.images.toLocaleString("en")} images`,
+    training: `${shown(choice.epochs)} epoch${choice.epochs === 1 ? "" : "s"} of ${choice.images.toLocaleString("en")} images`,
     price_per_hour: price,
     has_price: Number.isFinite(price) ? 1 : 0,
     currency: PRICES.currency,
