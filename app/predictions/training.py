@@ -10,8 +10,6 @@ from trainlaw.formulas import InputError
 IMAGENET_IMAGES, USUAL_EPOCHS = 1_281_167, 90
 _MILLION = 1_000_000
 
-IMAGENET_IMAGES = 1_281_167
-
 
 @dataclass(frozen=True)
 class Training:
