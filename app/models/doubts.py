@@ -37,6 +37,9 @@ _MOST_OF_EQUAL = 2.0
 _LEAST_GAIN = 0.2
 # Among many names some pair fits by chance: more rows and a greater gain are needed then.
 _FEW_NAMES, _LEAST_OF_MANY, _LEAST_GAIN_OF_MANY = 12, 3, 0.5
+# A larger batch takes longer: 21 of 1,910 built-in runs with another batch are shorter by this factor.
+_LEAST_OF_LARGER = 0.8
+_MOST_OF_BATCH = 3.0  # a run further from the formula is in another unit
 _MOST_NAMES = 100  # a typed table has fewer; pairs of more cost time
 _MOST_EXAMPLES = 3
 _NOT_MEASURED = "99999999"  # 999 or 9999, where a script had no time
@@ -210,6 +213,14 @@ def exchange_doubts(runs: RunTable, law_s: np.ndarray) -> Iterator[Doubt]:
             text = f"the times of {one} and {other} fit the formula once they are exchanged: are the names?"
             yield Doubt(text, pair, (column, one, other))
             return
+    ordered = runs.frame.assign(seconds=runs.seconds, place=range(len(frame)))
+    ordered = ordered[np.abs(logs) < log(_MOST_OF_BATCH)].sort_values("batch_per_gpu")
+    longest = ordered.groupby(_SERIES, dropna=False, sort=False)["seconds"].cummax()
+    shorter = ordered[(ordered["seconds"] < _LEAST_OF_LARGER * longest).to_numpy()]
+    if len(shorter):
+        run = shorter.iloc[0]
+        text = f"{run['cnn']}, batch {run['batch_per_gpu']}, on {run['gpu']} takes less time"
+        yield Doubt(f"{text} than a smaller batch: are the batches right?", tuple(sorted(shorter["place"])))
 
 
 def _exchanged(

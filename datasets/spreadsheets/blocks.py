@@ -21,8 +21,8 @@ _UNITS_OF_OTHERS = frozenset(groups("other")["unit"])
 _SUMMARY, _AROUND_SUMMARY = (frozenset(groups("other")[name]) for name in ("summary", "around_summary"))
 _COMMENT = re.compile(r"#(?!\s*\d+$)")  # "#3" is a number
 #: A mark behind a cell, and a text below or above the table that begins with one.
-MARK = re.compile(r"(\*+|[†‡§¹²³⁴]|\[[\da-z]\])$")
-FOOTNOTE = re.compile(r"(\*+|[†‡§¹²³⁴]|\[[\da-z]\])[\s:=]*(?=\w)(.+)")
+MARK = re.compile(r"(\*+|[†‡§¹²³⁴]|\[\d\])$")
+FOOTNOTE = re.compile(r"(\*+|[†‡§¹²³⁴]|\[\d\])[\s:=]*(?=\w)(.+)")
 
 Cells = tuple[object, ...]
 
@@ -52,6 +52,12 @@ class Block:
     separator: str = ""
     header: tuple[int, ...] = ()
     outer: tuple[str, ...] = ()
+
+    @property
+    def footnotes(self) -> dict[str, str]:
+        """The lines around the table that begin with a mark, such as "* with amp", by their mark."""
+        found = (FOOTNOTE.match(text) for text in (*self.texts, *self.outer, *self.below))
+        return {match[1]: match[0] for match in found if match}
 
     def cells(self, place: int) -> list[object]:
         """Return the cells of a column by its place in the block."""

@@ -40,9 +40,11 @@ from trainlaw.datasets.spreadsheets.headings import (
     CHECK,
     FLAG,
     GLOBAL_BATCH,
+    IGNORED,
     IMAGES_PER_EPOCH,
     ITERATIONS,
     TIME,
+    read_heading,
 )
 from trainlaw.datasets.spreadsheets.names import read_cnns, read_gpus
 from trainlaw.datasets.spreadsheets.phrases import Names, cnn_named
@@ -248,11 +250,16 @@ def _check_needed(rows: Rows, texts: Sequence[str], names: Names, issues: list[I
         text = f"no column is {what}; name it by --column {ours}=HEADING, or give one for all rows"
         issues.append(Issue("question", text, options=choices("--set", likely or (CHOICE,), f"{ours}=")))
     flags = {f"{FLAG}{name}" for name in ("amp", "fp16", "bf16", "tf32")}
+    unread = [
+        heading for heading, cells in rows.unread.items() if {True, False} == set(map(yes_or_no, cells))
+    ]
+    strange = [heading for heading in unread if not read_heading(heading).target]
+    if strange and flags & known and "precision" not in known:
+        text = f"does {' or '.join(strange)} say whether it is a precision, too?"
+        options = (("--column", f"{ours}={strange[0]}") for ours in ("amp", "tf32", "fp16", IGNORED))
+        issues.append(Issue("question", text, options=tuple(options)))
     if not {"precision", *flags} & known and "precision" not in asked:
         text = "no column is the precision (default: what PyTorch uses where none is chosen)"
-        unread = [
-            heading for heading, cells in rows.unread.items() if {True, False} == set(map(yes_or_no, cells))
-        ]
         text += f"; or does {' or '.join(unread)} say whether it is amp?" if unread else ""
         likely = hints["precision"] if len(hints["precision"]) == 1 and not unread else PRECISIONS
         options = (*choices("--precision", likely), *choices("--column", unread, "amp="))
