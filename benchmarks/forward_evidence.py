@@ -28,6 +28,7 @@ Labels = Callable[[pd.DataFrame], np.ndarray]
 class _Both(skeleton.SkeletonSearch):
     """The search on both: each part but the copy has a factor for forward passes."""
 
+    most_constants = 40  # the marks add one per part
     usual_brackets = tuple(
         bracket
         if bracket.hole == "hole_copy"

@@ -10,8 +10,6 @@ from trainlaw.formulas import InputError
 IMAGENET_IMAGES, USUAL_EPOCHS = 1_281_167, 90
 _MILLION = 1_000_000
 
-IMAGENET_IMAGES = 1_281_167
-
 
 @dataclass(frozen=True)
 class Training:
@@ -30,7 +28,7 @@ class Training:
         """
         if self.is_inference:
             return f"inference of {self.images:,} images"
-        return f"{self.epochs:g} epochs of {self.images:,} images"
+        return f"{self.epochs:g} epoch{'s' * (self.epochs != 1)} of {self.images:,} images"
 
     def columns(self, runs: RunTable) -> dict[str, np.ndarray]:
         """Return what the table of answers has to know of the training, (n_runs,) each.

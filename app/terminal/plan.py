@@ -65,10 +65,13 @@ def _title(plans: TrainingPlans) -> list[str]:
     limits = [f"{plans.options.within_h:g} h"] if plans.options.within_h < inf else []
     if plans.options.budget < inf:
         limits.append(f"{plans.options.budget:g} {_currency(plans)}")
-    said = f"{len(plans.frame):,} plans"
+    counted = f"plan{'s' * (len(plans.considered) != 1)}"
+    said = f"{len(plans.frame):,} {counted}"
     if limits:
         sure = "surely " * plans.options.surely
-        said = f"{len(plans.frame):,} of {len(plans.considered):,} plans {sure}within {' and '.join(limits)}"
+        said = (
+            f"{len(plans.frame):,} of {len(plans.considered):,} {counted} {sure}within {' and '.join(limits)}"
+        )
     lines = [f"{plans.cnn.cnn}, {plans.training.title}; {said}; ranked by {plans.ranked_by}"]
     if plans.prices is None:
         return [*lines, "no prices: ranked without cost; --prices FILE adds it (docs/plan.md)"]

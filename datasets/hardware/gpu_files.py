@@ -73,12 +73,14 @@ def _strange(row: int, gpu: Gpu) -> Iterator[Fault]:
     lane_cycles, cycles = cores * gpu.boost_clock_hz, _cycles(gpu)
     # Lanes that issue two operations at once are AMD's.
     most_of_lanes = (8 if gpu.vendor == "AMD" else 3) * lane_cycles
+    # The last cache of a server's processor may be half a GB where a virtual machine has little memory.
+    most_cache = gpu.memory_bytes / (8 if gpu.device == "CPU" else 100)
     # Half of the least and twice the greatest ratio of all shipped GPUs and processors.
     for column, value, least, most, of in (
         ("bandwidth_byte_per_s", bandwidth, rate / 230, rate / 3.4, "B/s for this fp32 rate"),
         ("peak_fp32_flop_per_s", rate, lane_cycles / 2, most_of_lanes, "FLOP/s for these lanes and clock"),
         ("core_count", cores, 4 * gpu.sm_count, 400 * gpu.sm_count, "lanes for these multiprocessors"),
-        ("l2_bytes", gpu.l2_bytes, 1e3, gpu.memory_bytes / 100, "B for this memory"),
+        ("l2_bytes", gpu.l2_bytes, 1e3, most_cache, "B for this memory"),
         (
             "last_level_cache_bytes",
             gpu.last_level_cache_bytes,
