@@ -28,6 +28,7 @@ Labels = Callable[[pd.DataFrame], np.ndarray]
 class _Both(skeleton.SkeletonSearch):
     """The search on both: each part but the copy has a factor for forward passes."""
 
+    most_constants = 40  # the marks add one per part
     usual_brackets = tuple(
         bracket
         if bracket.hole == "hole_copy"
@@ -94,20 +95,24 @@ def _parts(labels: np.ndarray) -> list[np.ndarray]:
     return [np.flatnonzero(np.isin(labels, order[part::5])) for part in range(5)]
 
 
+def ways_out(labels: pd.DataFrame) -> dict[str, tuple[list[np.ndarray], Labels]]:
+    """Return test rows of each fold, and the labels that they hold out, by the title of the way."""
+    newest = newest_gpus_out(labels["gpu_group"], labels["gpu_year"].astype(float))
+    return {
+        "GPU groups": ([split.test for split in grouped_k_fold(labels["gpu_group"], 5)], _GPU),
+        "families of CNNs": (_parts(_FAMILY(labels)), _FAMILY),
+        "newest GPUs": ([split.test for split in newest], _GPU),
+        "sources": (_parts(_SOURCE(labels)), _SOURCE),
+    }
+
+
 def main(passes: int, seed: int) -> None:
     """Print the mean error over groups for each way to hold out, and how many groups gain or lose."""
     skeleton._MOST_CONSTANTS = 40
     training, table = _Rows(load(), False), load("forward")
     forward = _Rows(_drawn(table, passes, seed) if passes else table, True)
     labels = training.labels
-    newest = newest_gpus_out(labels["gpu_group"], labels["gpu_year"].astype(float))
-    ways: dict[str, tuple[list[np.ndarray], Labels]] = {
-        "GPU groups": ([split.test for split in grouped_k_fold(labels["gpu_group"], 5)], _GPU),
-        "families of CNNs": (_parts(_FAMILY(labels)), _FAMILY),
-        "newest GPUs": ([split.test for split in newest], _GPU),
-        "sources": (_parts(_SOURCE(labels)), _SOURCE),
-    }
-    for title, (folds, of) in ways.items():
+    for title, (folds, of) in ways_out(labels).items():
         found = errors(training, forward, folds, of)
         change = found["with"] - found["without"]
         print(

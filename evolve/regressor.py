@@ -2,6 +2,7 @@
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from trainlaw.evolve.checkpoint import load_state, save_state
 from trainlaw.evolve.executors import Executor, advance_on, problem_arguments
 from trainlaw.evolve.fitted_views import FittedViews
-from trainlaw.evolve.notebooks import notebook_progress
+from trainlaw.evolve.live_front import notebook_progress
 from trainlaw.evolve.search.candidates import Candidate, choose, choose_again, finish, make_front, scored
 from trainlaw.evolve.search.generation import check_toolbox
 from trainlaw.evolve.search.loop import Progress, SearchState, run, search_seconds, start_state
@@ -45,7 +46,8 @@ class FormulaRegressor(FittedViews):
         Settings of the search; None for the defaults. Their fields may be keywords instead:
         `FormulaRegressor(evaluations=2000, random_seed=1)`.
     progress : callable, optional
-        Called with a `Progress` after each generation; None shows a bar in a notebook, nothing elsewhere.
+        Called with a `Progress` after each generation; `LiveFront()` prints the front as it grows. None shows
+        it with a bar in a notebook, and nothing elsewhere.
     executor : Executor, optional
         Where the islands advance, as defined by `concurrent.futures` (`settings.islands` says how many there
         are); None for this process.
@@ -57,6 +59,8 @@ class FormulaRegressor(FittedViews):
         `select(trees, k)` and `survive(trees, k)`. Parameters named `pset`, `grammar` and `random` are filled
         in with the primitive set, the grammar and the search's generator. Only operators that draw from that
         generator keep the result the same for the same seed.
+    warm_start : bool
+        Whether the formulas that `fit` found before are in the first generation when it is called again.
 
     Attributes
     ----------
@@ -87,6 +91,7 @@ class FormulaRegressor(FittedViews):
         *,
         scope: str | None = None,
         toolbox: base.Toolbox | None = None,
+        warm_start: bool = False,
         **search: Any,
     ) -> None:
         """Store the arguments; `search` are fields of the settings."""
@@ -97,6 +102,7 @@ class FormulaRegressor(FittedViews):
         self.executor = executor
         self.scope = scope
         self.toolbox = toolbox
+        self.warm_start = warm_start
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled: the types of trees live in this process alone, unlike formulas."""
@@ -154,7 +160,7 @@ class FormulaRegressor(FittedViews):
             labels=labels,
             sums=sums,
         )
-        problem = make_problem(**arguments)
+        problem = self._warmed(make_problem(**arguments))
         path = Path(problem.settings.checkpoint) if problem.settings.checkpoint else None
         if path and path.exists():
             state = load_state(problem, path)
@@ -169,6 +175,7 @@ class FormulaRegressor(FittedViews):
         state = run(state, problem, self.progress or notebook_progress(), save, elsewhere, began=began)
         with problem.machine.until(began + search_seconds(state, problem, refined=True) - earlier):
             refined = refine(state, problem)
+        self._warn_of_few(problem, state)
         limit = problem.settings.limit_seconds
         with problem.machine.until(math.inf if limit is None else began + limit - earlier):
             self._conclude(problem, state, refined, self.scope or self._default_scope(sums))
@@ -284,6 +291,25 @@ class FormulaRegressor(FittedViews):
             "toolbox": self.toolbox,
         }
 
+    def _warn_of_few(self, problem: Problem, state: SearchState) -> None:
+        """Warn where the time limit ended the search before its first generation was whole."""
+        settings = problem.settings
+        wanted = min(settings.population, settings.evaluations or settings.population)
+        if settings.limit_seconds is not None and state.evaluations < wanted:
+            warnings.warn(
+                f"the search tried {state.evaluations} formulas in {settings.limit_seconds:g} s, "
+                f"expected at least {wanted}: raise limit_seconds, or use fewer rows or columns",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def _warmed(self, problem: Problem) -> Problem:
+        """Return the problem with the formulas of an earlier fit as seeds, simple ones first."""
+        if not self.warm_start or not hasattr(self, "front_") or problem.settings.brackets:
+            return problem
+        known = tuple(member.formula.expression for member in self.front_)
+        return replace(problem, seeds=(*problem.seeds, *known))
+
     def _of_file(self, features: tuple[FeatureSpec, ...]) -> None:
         self.features, self.target = features, self.target_
 
@@ -313,6 +339,8 @@ class FormulaRegressor(FittedViews):
         if not settings.strategy.affine:
             # Only untyped searches are screened: what typed ones store stays as it is.
             del stored["screening"], stored["select_features"]
+        if not settings.complexities:
+            del stored["complexities"]
         provenance = {
             "settings": {
                 **stored,

@@ -4,8 +4,10 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from trainlaw.evolve.definitions import MOST_DEFINED, Definition, definition, loss_expression
 from trainlaw.formulas import OPERATORS, Expression, InputError
-from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.algebra.expression import COSTS
+from trainlaw.formulas.errors import check_name, unknown_name
 
 TYPED_OPERATORS = ("add", "mul", "div", "max", "pow", "exp")
 UNTYPED_OPERATORS = ("add", "sub", "mul", "div", "sqrt", "square", "exp", "log", "sin", "cos")
@@ -24,6 +26,8 @@ GROUPED_ROWS, UNGROUPED_ROWS = 65_536, 16_384
 CONSTRAINT_KINDS = ("nonnegative", "rising", "falling")
 # Tables with more columns than this are ranked, and the default of `select_features`.
 NARROW, SELECTED = 12, 64
+# Largest complexity of one operator.
+MOST_COST = 1_000
 POWER, EXPONENTIAL = "power", "exponential"
 CHOICES = ("automatic", "one_standard_error", "most_stable", "validation", "description_length", "loss")
 
@@ -59,6 +63,13 @@ _NAMES: dict[str, tuple[str, tuple[str, ...]]] = {
     "held_out_measure": ("measure of held-out losses", HELD_OUT_MEASURES),
     "choice": ("choice", CHOICES),
 }
+
+
+def _is_defined(setting: str, text: str) -> bool:
+    """Return whether the text defines an operator or a loss; raises InputError for one that is not valid."""
+    if setting == "operators":
+        return "=" in text and bool(definition(text))
+    return setting == "loss" and loss_expression(text) is not None
 
 
 @dataclass(frozen=True)
@@ -228,13 +239,15 @@ class SearchSettings:
     Parameters
     ----------
     operators : tuple of str, optional
-        Names of the operators; by default `TYPED_OPERATORS` or `UNTYPED_OPERATORS`.
+        Names of the operators; by default `TYPED_OPERATORS` or `UNTYPED_OPERATORS`. Another operator is
+        defined by known ones: "swish(x) = x / (1 + exp(-x))".
     typed : bool
         Whether units are types, so that only formulas with the target's unit exist.
     nonnegative : bool
         Whether the weights of amounts (times, work, bytes) must not be negative.
     loss : str
         One of `LOSSES`; "automatic" is "soft_l1_log" for positive targets with a unit, otherwise "squares".
+        Or an expression that is at least 0, such as "abs(prediction - target) / target".
     loss_width : float
         Residual at which a robust loss changes from quadratic to linear.
     group_weight_power : float
@@ -256,6 +269,9 @@ class SearchSettings:
         Largest number of nodes of a tree; by default 60 in typed mode, otherwise 30.
     max_constants : int
         Largest number of fitted constants of a tree.
+    complexities : tuple of (str, int)
+        Operator, "constant" or "variable", and what each occurrence adds to the complexity of a formula; by
+        default its cost in the table of operators, or 1.
     screening : int
         In untyped mode without groups, the size of the library of small expressions that is screened before
         the first generation; 0 means none. A budget below 5 seconds or 25,000 evaluations has a smaller one.
@@ -341,6 +357,7 @@ class SearchSettings:
     simplify_interval: int = 10
     max_nodes: int | None = None
     max_constants: int = 24
+    complexities: tuple[tuple[str, int], ...] = ()
     screening: int = 5_000
     select_features: int | None = None
     # Fits of the constants: five steps bring 91 % of new formulas within 1 % of their best loss
@@ -378,24 +395,33 @@ class SearchSettings:
         for name, (kind, known) in _NAMES.items():
             value = getattr(self, name)
             for given in (value,) if isinstance(value, str) else value or ():
-                if given not in known:
+                if given not in known and not _is_defined(name, given):
                     raise unknown_name(kind, given, known)
         for name, (least, most) in _LIMITS.items():
             value = getattr(self, name)
             if value is not None and not least <= value <= most:
                 wanted = f"from {least} to {most}" if most < math.inf else f"of at least {least}"
                 raise InputError(f"expected {name} {wanted}, got {value}")
+        if len(self.definitions) > MOST_DEFINED or len(self.costs) < len(self.definitions) + len(COSTS):
+            raise InputError(f"expected at most {MOST_DEFINED} definitions with different names")
         for outer, inner, _ in self.nesting_limits:
             for name in (outer, inner):
-                if name not in OPERATORS:
-                    raise unknown_name("operator", name, OPERATORS)
-        for name, low, high in self.constant_ranges:
-            if not low <= high:
-                raise InputError(f"expected low <= high as range of {name!r}, got {low} and {high}")
+                check_name("operator", name, [*OPERATORS, *(known.name for known in self.definitions)])
+        self._check_pairs()
         if self.brackets and self.template is None:
             raise InputError("expected a template with the holes of the brackets, got none")
         if self.evaluations is None and self.limit_seconds is None:
             raise InputError("expected a budget, got none: set evaluations or limit_seconds")
+
+    def _check_pairs(self) -> None:
+        """Check complexities and ranges of constants."""
+        for name, cost in self.complexities:
+            check_name("part of a formula", name, [*COSTS, *(known.name for known in self.definitions)])
+            if not 1 <= cost <= MOST_COST:
+                raise InputError(f"expected a complexity of {name} from 1 to {MOST_COST}, got {cost}")
+        for name, low, high in self.constant_ranges:
+            if not low <= high:
+                raise InputError(f"expected low <= high as range of {name!r}, got {low} and {high}")
 
     @property
     def strategy(self) -> Strategy:
@@ -412,6 +438,28 @@ class SearchSettings:
         if not self.strategy.affine or (self.select_features is None and columns <= NARROW):
             return None
         return min(self.select_features or SELECTED, columns)
+
+    @property
+    def costs(self) -> dict[str, int]:
+        """Complexity of each operator, of a "constant" and of a "variable"."""
+        defined = {known.name: known.cost for known in self.definitions}
+        return {**COSTS, **defined, **dict(self.complexities)}
+
+    @property
+    def operator_names(self) -> tuple[str, ...]:
+        """Names of the operators of the table, with the default of the mode."""
+        given = self.operators or self.strategy.operators
+        return tuple(name for name in given if name in OPERATORS)
+
+    @property
+    def definitions(self) -> tuple[Definition, ...]:
+        """The operators that the user defined."""
+        return tuple(definition(text) for text in self.operators or () if text not in OPERATORS)
+
+    @property
+    def loss_expression(self) -> Expression | None:
+        """The loss, where it is an expression."""
+        return loss_expression(self.loss)
 
     @property
     def screening_share(self) -> float:

@@ -135,7 +135,8 @@ class SklearnRegressor(ABC):
 
     def __repr__(self) -> str:
         """Return the constructor call, with the arguments and settings that differ from the default."""
-        given = {name: value for name, value in self.get_params().items() if value is not None}
+        plain = {name: one.default for name, one in inspect.signature(type(self)).parameters.items()}
+        given = {name: value for name, value in self.get_params().items() if value is not plain[name]}
         settings = given.pop("settings", None)
         if is_dataclass(settings):
             usual = {item.name: item.default for item in fields(settings)}
@@ -203,9 +204,10 @@ def weight_vector(sample_weight: ArrayLike, count: int) -> NDArray[np.float64]:
     return weight
 
 
-def generic_features(X: ArrayLike, count: int) -> tuple[FeatureSpec, ...]:
+def generic_features(X: ArrayLike, count: int, letter: str = "x") -> tuple[FeatureSpec, ...]:
     """Return features without units for `count` columns, named as in a data frame or x0, x1, and so on."""
-    names = [str(name) for name in X.columns] if hasattr(X, "columns") else [f"x{i}" for i in range(count)]
+    unnamed = [f"{letter}{i}" for i in range(count)]
+    names = [str(name) for name in X.columns] if hasattr(X, "columns") else unnamed
     return tuple(FeatureSpec(name, name, DIMENSIONLESS, f"column {i}") for i, name in enumerate(names))
 
 

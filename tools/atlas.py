@@ -1,10 +1,9 @@
 """Convert the sources' files of the atlas into the shipped tables: `python -m tools.atlas FOLDER`.
 
 FOLDER holds `atlas/*.csv.gz` (one file per source), `tables/T5_*_released.csv.gz` and `runs/timm.csv.gz`. The
-rows that ship as `runs_single.csv.gz` and `runs_multi.csv.gz` come first and stay as they are.
+rows that ship as `runs_single.csv.xz` and `runs_multi.csv.xz` come first and stay as they are.
 """
 
-import gzip
 import io
 import re
 import sys
@@ -20,11 +19,11 @@ from trainlaw.datasets.hardware.gpus import find_gpu
 from trainlaw.datasets.measurements.runs import OPTIONAL_COLUMNS, RUN_COLUMNS, with_defaults
 from trainlaw.formulas.errors import TrainlawError
 
-from tools.checksums import write_data_files
+from tools.checksums import packed, write_data_files
 
 Row = dict[str, object]
 
-SINGLE_FILE, MULTI_FILE = "atlas_single.csv.gz", "atlas_multi.csv.gz"
+SINGLE_FILE, MULTI_FILE = "atlas_single.csv.xz", "atlas_multi.csv.xz"
 NO_FACTS = "the CNN has no counts"
 VARYING_IMAGES = "images of varying sizes"
 THREE_DIMENSIONS = "three-dimensional convolutions"
@@ -475,8 +474,8 @@ def convert(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
         ignore_index=True,
     )
     single, multi = added[added["n_gpus"] == 1], added[added["n_gpus"] > 1]
-    one = _finished(_shipped("runs_single.csv.gz"), single)
-    return one, _with_single_gpu_times(_finished(_shipped("runs_multi.csv.gz"), multi), one)
+    one = _finished(_shipped("runs_single.csv.xz"), single)
+    return one, _with_single_gpu_times(_finished(_shipped("runs_multi.csv.xz"), multi), one)
 
 
 def _finished(shipped: pd.DataFrame, added: pd.DataFrame) -> pd.DataFrame:
@@ -492,14 +491,13 @@ def _written(runs: pd.DataFrame) -> bytes:
     runs = runs.drop(columns=unused)
     text = io.StringIO()
     runs.to_csv(text, index=False, lineterminator="\n")
-    # No time stamp: the same rows are the same bytes.
-    return gzip.compress(text.getvalue().encode(), mtime=0)
+    return text.getvalue().encode()
 
 
 def main(folder: str) -> None:
     """Write both tables next to the other shipped data."""
     tables = zip((SINGLE_FILE, MULTI_FILE), convert(Path(folder)), strict=True)
-    write_data_files({file: _written(runs) for file, runs in tables}, Path("datasets/data"))
+    write_data_files({file: packed(file, _written(runs)) for file, runs in tables}, Path("datasets/data"))
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from trainlaw.formulas.errors import TrainlawError, UnknownNameError
 
 from tools.atlas import Row, _frame, _table
 from tools.checksums import packed, write_data_files
+from tools.timm_models import MERGED
 
 FORWARD_FILE, COMPILED_FILE = "forward.csv.xz", "compiled.csv.xz"
 # Years in which these versions of PyTorch were released.
@@ -32,23 +33,19 @@ _TORCHBENCH = {
     "timm_vovnet": "timm/vovnet39a",
 }
 NO_CNN = "no convolutions alone: transformers, hybrids and networks that cannot be followed"
-OTHER_LAYERS = "other layers than when training: branches merged for inference"
+OTHER_LAYERS = "other parameters than this CNN of timm has"
 
 
 def forward_rows(path: Path) -> Iterator[Row | str]:
     """Yield each forward pass in the columns of the runs schema, or why it is left out."""
-    known: dict[tuple[str, int], CnnCounts | None] = {}
+    known: dict[tuple[str, int], tuple[CnnCounts | None, ...]] = {}
     for row in _table(path):
         key = row["cnn"], int(row["input_size_px"])
         if key not in known:
-            known[key] = _found(*key)
-        found = known[key]
-        if found is None:
-            yield NO_CNN
-        elif abs(found.counts["params"] / 1e6 - float(row["params_m"])) > _most_apart(found):
-            yield OTHER_LAYERS
-        else:
-            yield _forward_row(row, found)
+            known[key] = _found(*key), _found(f"{key[0]}{MERGED}", key[1])
+        found = [cnn for cnn in known[key] if cnn is not None]
+        fitting = [cnn for cnn in found if _fits(cnn, float(row["params_m"]))]
+        yield _forward_row(row, fitting[0]) if fitting else OTHER_LAYERS if found else NO_CNN
 
 
 def _found(name: str, input_size_px: int) -> CnnCounts | None:
@@ -59,9 +56,10 @@ def _found(name: str, input_size_px: int) -> CnnCounts | None:
         return None
 
 
-def _most_apart(cnn: CnnCounts) -> float:
-    """Millions of parameters by which a figure of two decimals may differ: 0.3 % are gains of weights."""
-    return 0.011 + 0.003 * cnn.counts["params"] / 1e6
+def _fits(cnn: CnnCounts, params_m: float) -> bool:
+    """Whether a figure of two decimals, millions of parameters, is a CNN's: 0.3 % are gains of weights."""
+    params = cnn.counts["params"] / 1e6
+    return abs(params - params_m) <= 0.011 + 0.003 * params
 
 
 def _forward_row(row: Mapping[str, str], cnn: CnnCounts) -> Row:

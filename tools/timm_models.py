@@ -1,10 +1,10 @@
 """The CNNs of the package timm as graphs, and the script that writes the shipped tables of them.
 
-    python -m tools.timm_models
+    python -m tools.timm_models [NAME@PIXELS ...]
 
-derives again what is shipped, from the root of a checkout with timm and torch on the meta device: no
-weights, no network. timm is Apache-2.0, https://github.com/huggingface/pytorch-image-models. With timm
-0.6.12, the last whose names are those of its benchmarks of training (results/benchmark-train-*.csv), it
+derives again what is shipped, and further CNNs, from the root of a checkout with timm and torch on the meta
+device: no weights, no network. timm is Apache-2.0, https://github.com/huggingface/pytorch-image-models. With
+timm 0.6.12, the last whose names are those of its benchmarks of training (results/benchmark-train-*.csv), it
 writes the tables of those CNNs; with timm 1.0.22 those of the CNNs that only its benchmarks of forward passes
 have (results/benchmark-infer-*.csv).
 """
@@ -48,6 +48,8 @@ _NOT_NEEDED = (
     "torchvision.transforms.functional",
 )
 _BROKEN = "timm.models.maxxvit"
+# End of the name of a CNN whose parallel branches are merged into one convolution, as for inference.
+MERGED = "_merged"
 # Pixels beyond a benchmarked size, where lines of an architecture must give the layers of torch, too.
 _ODD_PX, _EVEN_PX = 97, 32
 
@@ -94,7 +96,10 @@ def read_timm(name: str, input_size_px: int) -> Cnn:
     """
     base, family = kinship(name)
     with _followable():
-        cnn = read_torch(_module(name), (3, input_size_px, input_size_px), name)
+        module = _module(name.removesuffix(MERGED))
+        if name.endswith(MERGED):
+            module = _merged(module)
+        cnn = read_torch(module, (3, input_size_px, input_size_px), name)
     return replace(cnn, name=PREFIX + name, base=base, family=family)
 
 
@@ -131,6 +136,11 @@ def _module(name: str) -> Any:
                 "convnext_nano_ols", head_norm_first=True, conv_mlp=True, **options
             )
         return timm.create_model(_RENAMED.get(name, name))
+
+
+def _merged(module: Any) -> Any:
+    with optional_package("torch", "profile").device("meta"):
+        return importlib.import_module("timm.utils.model").reparameterize_model(module)
 
 
 @contextmanager
@@ -232,6 +242,12 @@ def _squared_relu(layer: Any, x: Any) -> Any:
     return optional_package("torch", "profile").pow(_functional().relu(x), 3)
 
 
+def _space_to_depth(layer: Any, x: Any) -> Any:
+    """Blocks of pixels as channels, counted as a smaller image and its copies: as many elements."""
+    small = _functional().interpolate(x, scale_factor=1 / layer.bs)
+    return optional_package("torch", "profile").cat([small] * layer.bs**2, 1)
+
+
 # Module, in full or of timm's layers, classes, and the forward pass that they are counted as.
 _FORWARD: tuple[tuple[str, tuple[str, ...], Callable[..., Any]], ...] = (
     ("cond_conv2d", ("CondConv2d",), _conditional_conv),
@@ -243,12 +259,13 @@ _FORWARD: tuple[tuple[str, tuple[str, ...], Callable[..., Any]], ...] = (
     ("norm", ("RmsNorm2d", "RmsNorm2dFp32", "SimpleNorm2d", "SimpleNorm2dFp32"), _channel_norm),
     ("norm", ("RmsNorm", "RmsNormFp32", "SimpleNorm", "SimpleNormFp32"), _last_axis_norm),
     ("grn", ("GlobalResponseNorm",), _response_norm),
+    ("space_to_depth", ("SpaceToDepth",), _space_to_depth),
     ("timm.models.metaformer", ("StarReLU",), _star_relu),
     ("timm.models.metaformer", ("SquaredReLU",), _squared_relu),
 )
 
-# Weights of other origin: the same layers under a prefix.
-_ORIGINS = re.compile(r"^(tf|gluon|ssl|swsl|ig|tv|legacy|ens_adv|adv|dm)_")
+# Weights of other origin, the same layers under a prefix; small ones of timm's tests.
+_ORIGINS = re.compile(r"^(tf|gluon|ssl|swsl|ig|tv|legacy|ens_adv|adv|dm|test)_")
 # One row per kind of name, the first that matches counts: pattern, base and family; \1 is the depth.
 _KIN = tuple(
     (re.compile(pattern), base, family)
@@ -378,14 +395,16 @@ def _gives(text: str, cnn: Cnn) -> bool:
     return without_names(layers) == without_names(cnn.layers)
 
 
-def main() -> None:
-    """Write the shipped tables, derived again."""
+def main(further: Iterable[str]) -> None:
+    """Write the shipped tables, derived again, with further CNNs, each as name@pixels."""
     timm_package()
     table = timm_table(later=metadata.version("timm") != TIMM_VERSION)
     names = (str(name).removeprefix(PREFIX) for name in table["cnn"])
-    keys = zip(names, (int(size) for size in table["input_size_px"]), strict=True)
+    keys = set(zip(names, map(int, table["input_size_px"]), strict=True))
+    for name, _, size in (text.partition("@") for text in further):
+        keys.add((name, int(size)))
     write_data_files(derived_tables(keys), Path("datasets/data"))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -400,7 +400,7 @@ def _number(value: float) -> float | None:
 def error_lines(formula: Formula, level: str) -> list[ErrorLine]:
     """Return the held-out errors that a formula carries, best first; empty where it carries none.
 
-    level : `BY_GPU` or `BY_CNN`.
+    level : `BY_GPU`, `BY_CNN` or one of `KEPT`.
     """
     return [
         ErrorLine(
@@ -412,6 +412,15 @@ def error_lines(formula: Formula, level: str) -> list[ErrorLine]:
         )
         for line in formula.errors.get(level, [])
     ]
+
+
+def own_errors(formula: Formula, level: str) -> dict[str, tuple[float, int]]:
+    """Return the formula's own held-out error in percent, to 0.1, and the number of runs, by name.
+
+    level : `BY_GPU`, `BY_CNN` or one of `KEPT`. Names without an error are left out.
+    """
+    known = ((line, line.errors.get(OURS, math.nan)) for line in error_lines(formula, level))
+    return {line.name: (round(error, 1), line.rows) for line, error in known if math.isfinite(error)}
 
 
 def estimators(formula: Formula) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from trainlaw.datasets.measurements.runs import BY_DEFAULT
 from trainlaw.datasets.measurements.stacks import UNKNOWN, stacks_of
 from trainlaw.datasets.tables.joins import numbered
 from trainlaw.formulas import Formula, UnknownNameError
-from trainlaw.validate.held_out_errors import interval_factors
+from trainlaw.validate.held_out_errors import BY_CNN, interval_factors, own_errors
 
 Fact = float | str
 #: Quantities of memory that no feature is made of.
@@ -49,6 +49,7 @@ def gpu_facts(formula: Formula, gpu: Gpu) -> dict[str, Fact]:
         "has_slow_fp16": float(gpu.has_fast_fp16 == 0),
         "has_slow_bf16": float(gpu.peak_bf16_flop_per_s <= gpu.peak_fp32_flop_per_s),
         "is_one_die": float(" die" in gpu.remark),
+        "error_of_generation": _error(formula, "generation", gpu.generation),
         "is_other_gpu": float(calibrated is not None and gpu.gpu not in calibrated),
         **{f"is_unknown_{name}": float(isnan(gpu.number(name))) for name in study_specifications()},
     }
@@ -65,6 +66,7 @@ def precision_facts(formula: Formula, precision: str) -> dict[str, Fact]:
         "is_16_bit_float": float(precision in ("amp", "fp16")),
         "is_bf16": float(precision == "bf16"),
         "is_untrained_precision": float(precision not in formula.provenance.get("precisions", (precision,))),
+        "error_of_precision": _error(formula, "precision", precision),
         "is_other_precision": float(calibrated is not None and precision not in calibrated),
         **dict(zip(OF_PRECISION, map(float, sizes), strict=True)),
     }
@@ -81,6 +83,16 @@ def cnn_facts(cnn: CnnCounts) -> dict[str, Fact]:
         "rough": ROUGH_MEMORY if cnn.memory is None else "",
         **memory,
     }
+
+
+def architecture_facts(formula: Formula, cnn_base: str) -> dict[str, Fact]:
+    """Return what is said of an architecture."""
+    return {"error_of_architecture": _error(formula, BY_CNN, cnn_base)}
+
+
+def _error(formula: Formula, level: str, name: str) -> float:
+    """Return the formula's error in percent on held-out runs of a name; 0 where there were none."""
+    return own_errors(formula, level).get(name, (0.0, 0))[0]
 
 
 _SETTINGS = (
@@ -151,6 +163,7 @@ def run_facts(formula: Formula, runs: RunTable, scaling: Formula | None) -> dict
         **_spread(frame, ["gpu"], lambda gpu: gpu_facts(formula, runs.facts.gpus.find(str(gpu[0])))),
         **_spread(frame, ["precision"], lambda precision: precision_facts(formula, str(precision[0]))),
         **_spread(frame, ["cnn", "input_size_px", "n_classes"], lambda key: cnn_facts(runs.facts.cnn(key))),
+        **_spread(runs.labels(), ["cnn_base"], lambda label: architecture_facts(formula, str(label[0]))),
         **_spread(frame, _SETTINGS, lambda row: _setting_facts(dict(zip(_SETTINGS, row, strict=True)))),
         **_measured_facts(frame),
         "stack": frame["stack"].to_numpy(dtype=object),
@@ -158,7 +171,7 @@ def run_facts(formula: Formula, runs: RunTable, scaling: Formula | None) -> dict
         "has_stack": (frame["stack"] != stacks_of(frame)).to_numpy(dtype=np.float64),
         "is_stack_unknown": (frame["stack"] == UNKNOWN).to_numpy(dtype=np.float64),
         "is_scaled": scaled_runs(scaling, runs).astype(float),
-        "interval_factor": factors,
+        "class_factor": factors,
         "has_interval": np.isfinite(factors).astype(float),
     }
 

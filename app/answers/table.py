@@ -22,12 +22,22 @@ from trainlaw.app.models.settings import HOST_LAUNCH, SETTING_COLUMNS, host_marg
 from trainlaw.app.text.numbers import show_number
 from trainlaw.datasets.cnns.memory import CONTEXT_BYTES, MARGIN, MAX_WORKSPACE_BYTES
 from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, FITS, HELD_PER_SOLD, MAY_NOT_FIT
-from trainlaw.formulas import Apply, Constant, Expression, Formula, parse_text, substitute, to_text, variables
+from trainlaw.formulas import (
+    Apply,
+    Constant,
+    Expression,
+    Formula,
+    evaluate,
+    parse_text,
+    substitute,
+    to_text,
+    variables,
+)
 from trainlaw.formulas.algebra.expression import rebuilt
 from trainlaw.formulas.algebra.tidying import folded
-from trainlaw.formulas.scopes import FORWARD, LAYER, MULTI_GPU
+from trainlaw.formulas.scopes import FORWARD, LAYER, MULTI_GPU, RUN
 from trainlaw.validate.applicability import stored_joint_range
-from trainlaw.validate.held_out_errors import LEVEL
+from trainlaw.validate.held_out_errors import BY_CNN, LEVEL, own_errors
 
 FIGURE, WARNING, NOTE = "figure", "warning", "note"
 #: A place of a sentence: a name for a text; names and a style for one number or the two ends of a range.
@@ -81,10 +91,22 @@ _DEVICE = "the device has {memory_held_bytes:gigabytes} GB{rough}"
 #: What the values 0, 1, ... of `fits_in_memory` mean.
 FITS_WORDS = (FITS, MAY_NOT_FIT, CANNOT_FIT)
 
+# The 90 % point of an architecture's errors over their mean, as exponent of 1 + the mean: 2.06 where errors
+# scatter, 1.2 where all have one sign; this covers held-out GPUs best (docs/decisions/0008). An architecture
+# without held-out runs counts as one that is warned of.
+_SPREAD_OF_ERRORS = 1.65
+_LARGE_ERROR = 30  # percent, nearly twice the mean error of the built-in formula
+_IS_HELD_OUT = "step(error_of_architecture - 0.05)"
+_ARCHITECTURE_FACTOR = (
+    f"(1 + 0.01 * (error_of_architecture + {_LARGE_ERROR} * (1 - {_IS_HELD_OUT})))^{_SPREAD_OF_ERRORS}"
+)
+
 #: Rows before those that are one per feature or specification.
 _FIGURES = (
     Answer("exchange_s", "s", "added_s"),
     Answer("time_s", "s", "single_gpu_time_s + exchange_s"),
+    # A product, since a class without an interval must not get that of the architecture.
+    Answer("interval_factor", definition="class_factor * max(1, architecture_factor / class_factor)"),
     Answer("low_s", "s", "time_s / interval_factor"),
     Answer("high_s", "s", "time_s * interval_factor"),
     Answer(
@@ -199,11 +221,6 @@ _FIGURES = (
             ("fused", "is_stack_fused", "fused: 16-bit convolutions in NHWC with all that follows them"),
         )
     ),
-    Answer(
-        "stack_unknown",
-        when=f"{_USES_STACK} * is_stack_unknown",
-        sentence="the stack is unknown and taken as eager; with another one the time may be half as long",
-    ),
 )
 
 
@@ -220,6 +237,69 @@ def _setup(formula: Formula) -> Iterable[Answer]:
     ):
         sentence = f"setup: {{machine}}, {{precision}}{origin}, layout {{layout}}{host}"
         yield Answer(name, when=when, sentence=sentence, is_note=True)
+
+
+# Errors of a formula by what it was asked for: the level that it keeps, and words for the runs.
+_ERRORS = (
+    ("architecture", BY_CNN, "runs of this architecture"),
+    ("precision", "precision", "runs in {precision}"),
+    ("generation", "generation", "{generation} GPUs"),
+)
+
+
+def has_architecture_errors(formula: Formula) -> bool:
+    """Return whether intervals depend on the architecture: its errors are kept, and not calibrated away."""
+    return (
+        formula.scope in (RUN, FORWARD) and not calibration_of(formula) and bool(own_errors(formula, BY_CNN))
+    )
+
+
+def architecture_factor(formula: Formula, cnn_base: str) -> float:
+    """Return the factor that the interval of an architecture has at least; 1 for a formula without them."""
+    if not has_architecture_errors(formula):
+        return 1.0
+    error, _ = own_errors(formula, BY_CNN).get(cnn_base, (0.0, 0))
+    known = substitute(parse_text(_ARCHITECTURE_FACTOR), {"error_of_architecture": Constant(error)})
+    return float(evaluate(known, {})[0][0])
+
+
+def _errors(formula: Formula) -> Iterable[Answer]:
+    """Yield how far the formula was off on held-out runs like this one, in one sentence where all are known.
+
+    A formula of layers has errors by kinds of layers, and a calibrated one only those from before.
+    """
+    known = [row for row in _ERRORS if own_errors(formula, row[1])]
+    if formula.scope == LAYER or calibration_of(formula) or not known:
+        return
+    # 1 where such runs were held out, else 0; an error divided by 0 is not defined. Errors are in tenths.
+    has = {kind: f"step(error_of_{kind} - 0.05)" for kind, _, _ in known}
+    said = {kind: f"{{{kind}_error_percent:number}} % on {words}" for kind, _, words in known}
+    for kind, is_known in has.items():
+        yield Answer(f"{kind}_error_percent", "%", f"error_of_{kind} / {is_known}")
+    yield Answer("has_all_errors", definition=" * ".join(has.values()))
+    yield Answer(
+        "errors", when="has_all_errors", sentence=f"held-out error: {', '.join(said.values())}", is_note=True
+    )
+    for kind, words in said.items():
+        when = f"error_of_{kind} * (1 - has_all_errors)"
+        yield Answer(f"{kind}_error", when=when, sentence=f"held-out error: {words}", is_note=True)
+    if "architecture" in has:
+        yield Answer(
+            "large_architecture_error",
+            when=f"error_of_architecture - {_LARGE_ERROR}",
+            sentence="the formula's error on held-out runs of this architecture is "
+            "{architecture_error_percent:number} %: expect this prediction to be off by as much",
+        )
+
+
+# After all notes, as every output says them.
+_OF_STACK = (
+    Answer(
+        "stack_unknown",
+        when=f"{_USES_STACK} * is_stack_unknown",
+        sentence="the stack is unknown and taken as eager; with another one the time may be half as long",
+    ),
+)
 
 
 def _outside(formula: Formula) -> Iterable[Answer]:
@@ -259,6 +339,10 @@ def _coverage(formula: Formula) -> Iterable[Answer]:
         yield Answer("unseen_generation", when="is_unseen_generation", sentence=generation)
 
 
+# A whitening matrix has rounding errors of zeros of this size.
+_NO_WEIGHT = 1e-12
+
+
 def _jointly(formula: Formula) -> Iterable[Answer]:
     """Yield the distance from the training runs in all features, in steps, and its warning.
 
@@ -268,13 +352,18 @@ def _jointly(formula: Formula) -> Iterable[Answer]:
     if found is None or formula.scope == MULTI_GPU:
         return
     if formula.scope != LAYER:
-        places = [f"joint_{name}" for name in found.names]
+        # By number, since exported programs repeat them in every axis.
+        places = [f"joint_{number}" for number in range(len(found.names))]
         for place, name, floor, centre in zip(places, found.names, found.floors, found.centre, strict=True):
             yield Answer(place, definition=f"log({name} + {float(floor)!r}) - {float(centre)!r}")
         axes = []
         for number, row in enumerate(found.whitening.tolist()):
-            weights = [f"{weight!r} * {place}" for weight, place in zip(row, places, strict=True) if weight]
-            axes.append(f"joint_axis_{number}")
+            weights = [
+                f"{weight!r} * {place}"
+                for weight, place in zip(row, places, strict=True)
+                if abs(weight) > _NO_WEIGHT
+            ]
+            axes.append(f"axis_{number}")
             yield Answer(axes[-1], definition=" + ".join(weights))
         squares = " + ".join(f"square({axis})" for axis in axes)
         yield Answer("joint_distance", definition=f"sqrt(({squares}) / {len(axes)})")
@@ -423,6 +512,8 @@ _OF_FORWARD = {
 
 def _figures(formula: Formula) -> Iterable[Answer]:
     """Yield the rows of figures; those of a forward pass name its time, and need less memory."""
+    has_errors = has_architecture_errors(formula)
+    yield Answer("architecture_factor", definition=_ARCHITECTURE_FACTOR if has_errors else "1")
     for row in _FIGURES:
         if formula.scope == FORWARD:
             title = row.title.replace("iteration time", "forward pass")
@@ -435,6 +526,8 @@ _Rows = tuple[Answer, ...] | Callable[[Formula], Iterable[Answer]]
 ANSWERS: tuple[_Rows, ...] = (
     _setup,
     _figures,
+    _errors,
+    _OF_STACK,
     _outside,
     _coverage,
     _jointly,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 
-from trainlaw.app.answers.facts import Fact, cnn_facts, gpu_facts, precision_facts
+from trainlaw.app.answers.facts import Fact, architecture_facts, cnn_facts, gpu_facts, precision_facts
 from trainlaw.app.answers.table import FIGURE, Line, lines_of, within_reach
 from trainlaw.app.models.lookup_tables import gpu_rows, interval_rows, precision_rows
 from trainlaw.app.models.settings import STATED_LAUNCH
@@ -32,8 +32,9 @@ OF_ARGUMENTS = (
 )  # fmt: skip
 #: Further quantities of the table of answers that a program knows when it is asked.
 OF_CALL = (
-    "single_gpu_time_s", "interval_factor", "has_layout", "has_host_launch", "by_default", "input_size_px",
+    "single_gpu_time_s", "class_factor", "has_layout", "has_host_launch", "by_default", "input_size_px",
 )  # fmt: skip
+_CNN_COLUMNS = (*COUNT_COLUMNS, *MEMORY_COLUMNS, "error_of_architecture")
 _TEXTS = ("gpu", "vendor", "generation", "precision", "layout")
 # A program predicts one GPU, eager mode and CNNs of the zoo, and refuses where there is no time.
 _ALWAYS: Mapping[str, Fact] = {
@@ -116,7 +117,7 @@ def named_model(formula: Formula) -> NamedModel:
     needed = base | {name for line in lines for name in line.needs}
     peaks = {str(row["peak_column"]) for row in precisions.values()} if PEAK in base else set()
     gpu_columns = tuple(name for name in next(iter(gpus.values())) if name in needed | peaks)
-    cnn_columns = tuple(name for name in (*COUNT_COLUMNS, *MEMORY_COLUMNS) if name in needed)
+    cnn_columns = tuple(name for name in _CNN_COLUMNS if name in needed)
     precision_columns = tuple(
         name for name, value in precisions["fp32"].items() if name in needed and isinstance(value, float)
     )
@@ -131,7 +132,7 @@ def named_model(formula: Formula) -> NamedModel:
         computed,
         lines,
         tuple(_named_gpu(formula, gpu, [row[name] for name in gpu_columns]) for gpu, row in gpus.items()),
-        _named_cnns(cnn_columns),
+        _named_cnns(formula, cnn_columns),
         tuple(
             NamedPrecision(
                 name, tuple(float(row[column]) for column in precision_columns), str(row["peak_column"])
@@ -161,8 +162,7 @@ def _lines(
     ]
     base, computed = _in_order(spec.name for spec in formula.used_features)
     available = {
-        *base, *computed, *gpus[0], *precisions[0], *COUNT_COLUMNS, *MEMORY_COLUMNS, *OF_ARGUMENTS, *OF_CALL,
-        *_TEXTS,
+        *base, *computed, *gpus[0], *precisions[0], *_CNN_COLUMNS, *OF_ARGUMENTS, *OF_CALL, *_TEXTS,
     }  # fmt: skip
     return within_reach(lines, available)
 
@@ -212,7 +212,7 @@ def _instances_of(gpu: Gpu) -> tuple[str, ...]:
     return tuple(one.instance for one in instances() if one.gpu == gpu.gpu)
 
 
-def _named_cnns(columns: tuple[str, ...]) -> tuple[NamedCnn, ...]:
+def _named_cnns(formula: Formula, columns: tuple[str, ...]) -> tuple[NamedCnn, ...]:
     """Return every CNN that is known by name, at the sizes whose counts are shipped and its usual classes."""
     known: dict[str, list[int]] = {}
     for table in (cnn_table(), timm_table()):
@@ -221,7 +221,7 @@ def _named_cnns(columns: tuple[str, ...]) -> tuple[NamedCnn, ...]:
                 known.setdefault(name, []).append(int(pixels))
 
     def counts(found: CnnCounts) -> tuple[float, ...]:
-        numbers = {**found.counts, **cnn_facts(found)}
+        numbers = {**found.counts, **cnn_facts(found), **architecture_facts(formula, found.cnn_base)}
         return tuple(float(numbers[column]) for column in columns)
 
     return tuple(

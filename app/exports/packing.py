@@ -1,55 +1,64 @@
-"""Counts of CNNs as short lines of text, which exported programs unpack when they are loaded or asked."""
+"""Tables of exported programs as short lines of text, which the programs unpack."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
-from trainlaw.app.exports.names import NamedCnn
+from trainlaw.app.exports.names import NamedCnn, NamedGpu
 
-_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+#: Printable characters without those that a string of some language or a line gives a meaning: |;:*() and
+#: quotes, backslash, dollar sign (Julia) and question mark (C). The first half are digits before the last
+#: one of a number, the second half last digits, so that numbers need no separator.
+DIGITS = "".join(chr(code) for code in range(33, 127) if chr(code) not in "\"'`\\$?|;:*()")
+_BASE = len(DIGITS) // 2
 
 
 @dataclass(frozen=True)
 class PackedCnns:
     """CNNs with the same counts.
 
-    names : each with * before it where it is also known without its package. sizes : counts by input size in
-    pixels, as `packed` writes them, the usual size first.
+    names : separated by ; each with * before it where it is also known without its package. sizes : input
+    size in pixels and counts, `224:...|160:...`, the usual size first.
     """
 
-    names: tuple[str, ...]
-    sizes: Mapping[int, str]
-
-    @property
-    def line(self) -> str:
-        """Names, then sizes with their counts: `*timm/resnet18 resnet18|224:1z,,8|160:q4,,8`."""
-        sizes = (f"{pixels}:{cells}" for pixels, cells in self.sizes.items())
-        return "|".join([" ".join(self.names), *sizes])
+    names: str
+    sizes: str
 
 
 def packed_cnns(cnns: Iterable[NamedCnn]) -> list[PackedCnns]:
     """Return CNNs grouped by equal counts at equal sizes, in the order of the first of each group."""
-    groups: dict[tuple[tuple[int, str], ...], list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for cnn in cnns:
-        sizes = tuple((pixels, packed(counts)) for pixels, counts in cnn.sizes.items())
+        sizes = "|".join(f"{pixels}:{packed(counts)}" for pixels, counts in cnn.sizes.items())
         groups.setdefault(sizes, []).append(f"{'*' if cnn.aliases else ''}{cnn.name}")
-    return [PackedCnns(tuple(names), dict(sizes)) for sizes, names in groups.items()]
+    return [PackedCnns(";".join(names), sizes) for sizes, names in groups.items()]
 
 
-def packed(counts: Sequence[float]) -> str:
-    """Return numbers with commas between them: whole ones in base 36, nothing for 0, others with a point.
+def gpu_line(gpu: NamedGpu) -> str:
+    """Return names, vendor, generation, 1 if it is new, usual precision and numbers of a GPU."""
+    names = ";".join((gpu.name, *gpu.aliases))
+    texts = (names, gpu.vendor, gpu.generation, str(int(gpu.is_new)), gpu.default_precision)
+    return "|".join((*texts, packed(gpu.values)))
 
-    >>> packed([35.0, 0.0, 36.0, 0.25])
-    'z,,10,0.25'
+
+def packed(numbers: Sequence[float]) -> str:
+    """Return numbers as text: whole ones as digits of `DIGITS`, others in parentheses, without a point.
+
+    >>> packed([0.0, 40.0, 41.0, 0.25])
+    'S~#S(25e-2)'
     """
-    return ",".join(map(_short, counts))
+    return "".join(map(_short, numbers))
 
 
 def _short(value: float) -> str:
     if not (0 <= value < 2**53 and value == int(value)):
-        decimal = repr(value)
-        return decimal if "." in decimal else decimal.replace("e", ".0e")
-    rest, digits = int(value), ""
+        # Without a point, for which C expects what the user's locale has.
+        parts = Decimal(repr(value)).as_tuple()
+        sign, digits = "-" * parts.sign, "".join(map(str, parts.digits))
+        return f"({sign}{digits}e{parts.exponent})" if isinstance(parts.exponent, int) else "(nan)"
+    rest, last = divmod(int(value), _BASE)
+    text = DIGITS[_BASE + last]
     while rest:
-        rest, digit = divmod(rest, 36)
-        digits = _DIGITS[digit] + digits
-    return digits
+        rest, digit = divmod(rest, _BASE)
+        text = DIGITS[digit] + text
+    return text

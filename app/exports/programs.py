@@ -8,14 +8,13 @@ import re
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
 from math import isfinite
 
 from trainlaw.app.answers.printed import javascript_rows, printed_lines, spoken
 from trainlaw.app.answers.table import NOTE, WARNING
 from trainlaw.app.exports.headers import header_lines
 from trainlaw.app.exports.names import OF_ARGUMENTS, OF_CALL, PEAK, NamedModel, named_model
-from trainlaw.app.exports.packing import packed_cnns
+from trainlaw.app.exports.packing import DIGITS, gpu_line, packed, packed_cnns
 from trainlaw.app.models.settings import HOST_LAUNCH
 from trainlaw.app.text.source import render_source
 from trainlaw.datasets import FEATURES
@@ -122,7 +121,6 @@ def named_program(formula: Formula, suffix: str, prefix: str = "") -> str:
 def _tables(model: NamedModel) -> dict[str, object]:
     """Return what a template says of the tables: the model, and places of rows and columns in them."""
     cnns = packed_cnns(model.cnns)
-    starts = list(accumulate((len(cnn.sizes) for cnn in cnns), initial=0))
     return {
         "model": model,
         "peak_places": {
@@ -130,9 +128,10 @@ def _tables(model: NamedModel) -> dict[str, object]:
             for row in model.precisions
         },
         "cnns": cnns,
-        "cnn_lines": [cnn.line for cnn in cnns],
-        "cnn_starts": starts,
-        "gpu_aliases": {name: row.name for row in model.gpus for name in row.aliases},
+        "cnn_lines": [f"{cnn.names}|{cnn.sizes}" for cnn in cnns],
+        "gpu_lines": [gpu_line(gpu) for gpu in model.gpus],
+        "digits": DIGITS,
+        "base": len(DIGITS) // 2,
         "vendors": list(model.intervals),
         "precisions": [row.name for row in model.precisions],
     }
@@ -176,7 +175,7 @@ def _filters(dialect: Dialect, language: Language) -> dict[str, Callable[..., st
         "wrapped": _wrapped,
         "number": dialect.number,
         "numbers": lambda items: ", ".join(map(dialect.number, items)),
-        "flag": lambda value: str(value) if language is PYTHON else str(value).lower(),
+        "packed": packed,
     }
 
 

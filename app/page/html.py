@@ -14,6 +14,7 @@ from trainlaw.app.page.style import page_style
 from trainlaw.app.text.html import render
 from trainlaw.app.text.numbers import show_number, show_percent
 from trainlaw.app.text.tables import Column, Table
+from trainlaw.datasets.measurements.runs import STACKS
 from trainlaw.formulas import Expression, Formula
 from trainlaw.formulas.printers import mathml_expression, mathml_symbol
 from trainlaw.formulas.printers.mathml import mathml_symbols
@@ -80,6 +81,7 @@ def run_page_html(formula: Formula) -> str:
         script=script_of(formula),
         summary=f"Predicted by one formula, fitted to {number}measured runs. {error}".strip(),
         currency=read_prices(Path(EXAMPLE)).currency,
+        stacks=STACKS,
         grouped=[(constant.key, list(constant.values)) for constant in formula.grouped],
         shares=_shares(formula),
         names_kinds=names_kinds(formula),

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from math import isfinite, nan
+from math import isfinite
 from typing import Any
 
 from trainlaw.app.answers.facts import OF_MEMORY, gpu_facts
@@ -35,9 +35,9 @@ from trainlaw.validate.held_out_errors import (
     MAIN_VENDOR,
     OURS,
     OWN_CLASS,
-    error_lines,
     held_out_kind,
     overall_error,
+    own_errors,
     summary_interval,
 )
 
@@ -63,6 +63,7 @@ _OPTIONAL: Mapping[str, str] = {
     "is_tuned": "is_tuned",
     "is_bucketed": "is_bucketed",
     "is_channels_last": "layout",
+    "is_stack_fused": "stack",
     STATED_LAUNCH: "host-launch",
 }
 # Quantities and texts of the table of answers that `factsOf` of the script gives.
@@ -71,8 +72,9 @@ _GIVEN = (
     "is_untrained_precision", "is_other_precision", "by_default", "layout", "has_layout", "has_host_launch",
     "n_cnn_notes", "cnn_notes", "rough", "input_size_px", "is_16_bit_float", "is_bf16",
     "measured", "has_measured", "n_nodes", "machine", "algorithm", "ways", "is_scaled",
-    "interval_factor", "has_interval", "epochs", "iterations", "training", "price_per_hour", "has_price",
-    "currency", "price_origin",
+    "class_factor", "has_interval", "epochs", "iterations", "training", "price_per_hour", "has_price",
+    "currency", "price_origin", "error_of_precision", "error_of_architecture", "stack", "has_stack",
+    "is_stack_unknown",
 )  # fmt: skip
 # What the page shows first; strings, as form fields and the link's fragment hold them.
 _FIRST = {
@@ -80,6 +82,7 @@ _FIRST = {
     "cnn": cnn_label("resnet50", 224, 1000),
     "precision": "",
     "layout": "nchw",
+    "stack": "",
     "host-launch": "",
     "batch": "64",
     "gpus": "1",
@@ -204,9 +207,7 @@ def _errors(formula: Formula) -> dict[str, Any]:
     """Return the held-out errors: overall with its interval, and by GPU group, precision and architecture."""
 
     def by_name(level: str) -> dict[str, Any]:
-        lines = error_lines(formula, level)
-        known = {line.name: (line.errors.get(OURS, nan), line.rows) for line in lines}
-        return {name: [error, rows] for name, (error, rows) in known.items() if isfinite(error)}
+        return {name: [*known] for name, known in own_errors(formula, level).items()}
 
     overall = [overall_error(formula, OURS, MACRO), *summary_interval(formula, OURS, MACRO)]
     groups = formula.errors.get("interval_by_class", {}).get("groups", {})

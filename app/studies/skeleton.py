@@ -145,6 +145,7 @@ class SkeletonSearch(BracketSearch):
     target: ClassVar[FeatureSpec] = TARGET
     scope: ClassVar[str] = RUN
     floors: ClassVar[tuple[str, ...]] = FLOORS
+    most_constants: ClassVar[int] = _MOST_CONSTANTS
 
     def fit(
         self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray, divisions: pd.DataFrame | None = None
@@ -160,7 +161,7 @@ class SkeletonSearch(BracketSearch):
             islands=1,
             population=self.population_of(100),
             max_nodes=150,
-            max_constants=_MOST_CONSTANTS,
+            max_constants=self.most_constants,
             loss_width=_LOSS_WIDTH,
             prior_weight=_PRIOR_WEIGHT,
             choice="most_stable",

@@ -6,9 +6,9 @@ from math import ceil
 from typing import NamedTuple
 
 import numpy as np
-from trainlaw.app.answers.facts import Fact, cnn_facts, gpu_facts, precision_facts
+from trainlaw.app.answers.facts import Fact, architecture_facts, cnn_facts, gpu_facts, precision_facts
 from trainlaw.app.answers.said import evaluated
-from trainlaw.app.answers.table import FIGURE, PLACE, Line, lines_of, within_reach
+from trainlaw.app.answers.table import FIGURE, PLACE, Line, architecture_factor, lines_of, within_reach
 from trainlaw.app.models.calibration import calibration_of
 from trainlaw.app.models.settings import host_margin
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
@@ -24,10 +24,10 @@ from trainlaw.app.workbook.model import (
     Model,
     first_choice,
 )
-from trainlaw.app.workbook.tables import IMPLIED_STACK, is_known_generation
+from trainlaw.app.workbook.tables import IMPLIED_STACK, held_out_error, is_known_generation
 from trainlaw.datasets import CnnCounts, built_in_gpus
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
-from trainlaw.formulas import Expression, InputError, variables
+from trainlaw.formulas import Expression, Formula, InputError, variables
 from trainlaw.formulas.printers import excel_expression
 from trainlaw.validate.held_out_errors import intervals_of
 
@@ -85,8 +85,8 @@ def write_answers(book: BookPlan, model: Model) -> Said:
         answer = line.answer
         if line.value is not None:
             value = float(found.columns[answer.name][0])
-            formula = f'IFERROR({_cell(line.value, places)},"")'
-            _write(sheet, row, answer.name, Given(formula, value), answer.unit)
+            given = Given(f'IFERROR({_cell(line.value, places)},"")', value)
+            _write(sheet, row, answer.name, given, answer.unit)
             places[answer.name] = sheet.place(row, 1)
         else:
             text = found.text(line, 0)
@@ -101,6 +101,7 @@ def write_answers(book: BookPlan, model: Model) -> Said:
         row += 1
     for name, column in (("said", "D"), ("said_number", "E")):
         book.names[f"{PREFIX}{name}"] = f"{quoted(NAME)}!${column}${first + 1}:${column}${row}"
+    book.names |= {f"{PREFIX}{name}": places[name] for name in ("architecture_factor",) if name in places}
     book.names[PREFIX + SETUP] = f"{quoted(NAME)}!$D${min(setups) + 1}:$D${max(setups) + 1}"
     sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (_FIRST, 1), _FIRST - 1, True
     return Said([*setups.values()], said)
@@ -195,7 +196,7 @@ def _given(model: Model) -> dict[str, Given]:
     }
     if model.scaling is not None:
         found["is_scaled"] = Given(f"{PREFIX}is_scaled", 1.0)
-    return found | _gpu(model) | _precision(model) | _setting(model) | _cnn(run.facts.cnns[0])
+    return found | _gpu(model) | _precision(model) | _setting(model) | _cnn(model.formula, run.facts.cnns[0])
 
 
 def _machine() -> str:
@@ -227,6 +228,7 @@ def _gpu(model: Model) -> dict[str, Given]:
         "generation": f'IF({generation}="","unknown",{generation})',
         "is_unseen_vendor": f"IF(OR({known},{made}),0,1)",
         "is_unseen_generation": f"IF({known},0,IF({made},1,0))",
+        "error_of_generation": held_out_error(formula, "generation", generation),
         "is_other_gpu": f"IF(OR({is_one}),0,1)" if calibrated else "0",
         "is_one_die": f'IF(COUNTIF({of_chosen_gpu("remark")},"* die*")>0,1,0)',
         "has_slow_fp16": f'IF({of_chosen_gpu("has_fast_fp16")}&""="0",1,0)',
@@ -235,12 +237,13 @@ def _gpu(model: Model) -> dict[str, Given]:
     for name in facts:
         if name.startswith("is_unknown_"):
             texts[name] = f'IF({of_chosen_gpu(name.removeprefix("is_unknown_"))}="",1,0)'
-    value = intervals_of(formula).factor(FIRST_PRECISION, gpu.generation)
+    least = architecture_factor(formula, first_choice().facts.cnns[0].cnn_base)
+    value = float(np.maximum(intervals_of(formula).factor(FIRST_PRECISION, gpu.generation), least))
     memory = of_chosen_gpu("memory_bytes")
     return {
         **{name: Given(text, facts[name]) for name, text in texts.items()},
         "memory_bytes": Given(f'IF({memory}="","",{memory})', gpu.memory_bytes),
-        "interval_factor": Given(f'IF({factor}>0,{factor},"")', value),
+        "class_factor": Given(f'IF({factor}>0,{factor},"")', value),
         "has_interval": Given(f"IF({factor}>0,1,0)", float(np.isfinite(value))),
     }
 
@@ -274,14 +277,17 @@ def _setting(model: Model) -> dict[str, Given]:
     return found if "is_tuned" in model.base_columns else {**found, "is_tuned": Given("0", 0.0)}
 
 
-def _cnn(cnn: CnnCounts) -> dict[str, Given]:
+def _cnn(formula: Formula, cnn: CnnCounts) -> dict[str, Given]:
     def fact(name: str) -> str:
         row, place = f"MATCH({PREFIX}cnn_used,{PREFIX}cnns,0)", f'MATCH("{name}",{PREFIX}cnn_columns,0)'
         return f"INDEX({PREFIX}cnn_table,{row},{place})"
 
-    facts = cnn_facts(cnn)
+    facts = {**cnn_facts(cnn), **architecture_facts(formula, cnn.cnn_base)}
     rough = f'IF(COUNT({fact("kept_elements")})=1,"",{_text(ROUGH_MEMORY)})'
     return {
         "rough": Given(rough, ""),
         "input_size_px": Given(fact("input_size_px"), facts["input_size_px"]),
+        "error_of_architecture": Given(
+            held_out_error(formula, "architecture", fact("cnn_base")), facts["error_of_architecture"]
+        ),
     }

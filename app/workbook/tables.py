@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from trainlaw.app.answers.facts import Fact, precision_facts
+from trainlaw.app.answers.table import has_architecture_errors
 from trainlaw.app.inputs.prices import MOST_USD
 from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.models.multi_gpu import covers_algorithm
@@ -32,6 +33,7 @@ from trainlaw.validate.held_out_errors import (
     held_out_kind,
     intervals_of,
     overall_error,
+    own_errors,
 )
 from xlsxwriter.utility import xl_col_to_name
 
@@ -53,6 +55,7 @@ MEASURED, NEVER_MEASURED, PROCESSORS = (
 )
 SHOWN = ("iteration time, ms", "throughput, images/s")
 NUMBERS_OF_LINK = ("effective_byte_per_s", "latency_s", "nominal_byte_per_s")
+_HELD_OUT: Mapping[str, str] = {"generation": "generation", "architecture": BY_CNN}
 _NUMBER_WIDTH = 18  # characters of the longest number with separators
 _ADD = "Change a value, or add a row below the last one; predictions follow."
 # By the end of a column's name, since names of columns carry their units.
@@ -249,6 +252,11 @@ def write_options(book: BookPlan, model: Model) -> None:
         if seen:
             sheet.text(row + 1, 0, f"GPUs of the training runs, by {kind}", "note")
             row = _named_table(sheet, row + 2, [kind], [[name] for name in seen])
+    for kind, level in _HELD_OUT.items():
+        errors = [[name, error] for name, (error, _) in own_errors(formula, level).items()]
+        if errors:
+            sheet.text(row + 1, 0, f"error on held-out runs by {kind}, %", "note")
+            row = _named_table(sheet, row + 2, [f"held_out_{kind}", f"error_of_{kind}"], errors)
     for constant in formula.grouped:
         sheet.text(row + 1, 0, f"{constant.name}: one constant per {constant.key}", "section")
         groups = [[ANY_OTHER, constant.default], *([*item] for item in constant.values.items())]
@@ -286,6 +294,17 @@ def _named_table(
         letter = xl_col_to_name(column)
         sheet.book.names[cell_name(f"options_{name}")] = f"{sheet.name}!${letter}${row + 2}:${letter}${end}"
     return end
+
+
+def held_out_error(formula: Formula, kind: str, name: str) -> str:
+    """Return the cell formula of the error on held-out runs, in percent, 0 where there were none.
+
+    kind : "generation" or "architecture". name : cell formula of its name.
+    """
+    if not own_errors(formula, _HELD_OUT[kind]):
+        return "0"
+    row = f"MATCH({name},{PREFIX}options_held_out_{kind},0)"
+    return f"IFERROR(INDEX({PREFIX}options_error_of_{kind},{row}),0)"
 
 
 def write_errors(book: BookPlan, formula: Formula, model: Model) -> None:
@@ -338,13 +357,16 @@ def interval_class(vendor: str, precision: str, layout: str) -> str:
     return f'IF({vendor}="{MAIN_VENDOR}",{kind},{of_others})'
 
 
-def interval_factor(kind: str, known: str) -> str:
+def interval_factor(formula: Formula, kind: str, known: str) -> str:
     """Return the cell formula of an interval's factor, 0 where there is none.
 
     kind : cell formula of the class. known : of 1 for a generation with training runs, else 0.
     """
     row = f"IFERROR(MATCH({kind},{PREFIX}interval_class,0),ROWS({PREFIX}interval_class))"
-    return f"N(INDEX({PREFIX}interval_factors,{row},2-{known}))"
+    of_class = f"N(INDEX({PREFIX}interval_factors,{row},2-{known}))"
+    # An error, hence 0, where the class has no interval.
+    widened = f"IFERROR(MAX(1/(1/{of_class}),{PREFIX}architecture_factor),0)"
+    return widened if has_architecture_errors(formula) else of_class
 
 
 def is_known_generation(formula: Formula, generation: str) -> str:

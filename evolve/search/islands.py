@@ -14,6 +14,7 @@ from random import Random
 import numpy as np
 from deap import base, tools
 from numpy.typing import NDArray
+from trainlaw.evolve.machine.arrays import NODE_LIMIT
 from trainlaw.evolve.search.constraints import keeps_constraints
 from trainlaw.evolve.search.generation import MOST_ATTEMPTS, generation, make_toolbox, survived
 from trainlaw.evolve.search.problem import Problem
@@ -242,7 +243,7 @@ def _limits(island: Island, problem: Problem, trees: list[Individual]) -> NDArra
     Without a group, the mean loss is hardly ever smaller than with it, so that such trees need no held-out
     losses; a margin is left for fits that have not converged.
     """
-    costs = complexities(trees, problem.affine)
+    costs = complexities(trees, problem.affine, problem.costs)
     if problem.settings.held_out_measure != "mean":
         return np.full(costs.size, math.inf)
     return HELD_OUT_MARGIN * survival_limits(island.population, costs, problem.settings.population)
@@ -269,6 +270,8 @@ def is_allowed(tree: Individual, problem: Problem) -> bool:
 
 def _fits(tree: Individual, problem: Problem) -> bool:
     """Return whether the tree has few enough constants, and each grouped one at most once."""
+    if problem.grammar.defines and problem.program_length(tree) > NODE_LIMIT:
+        return False
     # At most every second node is a leaf, and one more.
     if len(tree) // 2 + 1 <= problem.settings.max_constants and not problem.grammar.levels:
         return True
@@ -288,7 +291,7 @@ def receive(island: Island, problem: Problem, fitted: list[Individual], held_out
     for full in fitted:
         tree = prune(full, problem.grammar) if full.untidy else full
         tidy.append(tree if tree is full or problem.structure.accepts(tree) else full)
-    for tree, cost in zip(tidy, complexities(tidy, problem.affine).tolist(), strict=True):
+    for tree, cost in zip(tidy, complexities(tidy, problem.affine, problem.costs).tolist(), strict=True):
         score = problem.joint_loss(tree.cases) if held_out else tree.loss
         tree.fitness = Fitness(tree.loss, tree.cases, score, cost)
         _remember(island, tree, problem)

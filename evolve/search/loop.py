@@ -3,12 +3,14 @@
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from deap import tools
 from trainlaw.evolve.search.islands import Island, advance, front_of, is_spent, start_island
 from trainlaw.evolve.search.problem import Problem
+from trainlaw.evolve.search.trees import to_expression
 from trainlaw.evolve.search.variation import Individual
+from trainlaw.formulas import to_text
 
 # Largest share of a time limit that is kept for finishing what the search found.
 MOST_SPARE = 0.4
@@ -36,6 +38,8 @@ class Progress:
         Smallest training loss.
     front_size : int
         Number of complexities in the archives.
+    trees : tuple of Individual
+        The front by training loss, from simple to complex, with the constants of the search.
     """
 
     evaluations: int
@@ -44,6 +48,11 @@ class Progress:
     seconds_left: float
     best_loss: float
     front_size: int
+    trees: tuple[Individual, ...] = field(default=(), repr=False)
+
+    def front(self, digits: int = 3) -> list[tuple[int, float, str]]:
+        """Return complexity, loss and text of each formula of the front so far."""
+        return [(tree.complexity, tree.loss, to_text(to_expression(tree), digits)) for tree in self.trees]
 
 
 @dataclass
@@ -212,6 +221,8 @@ def report(state: SearchState, problem: Problem) -> Progress:
         left = state.seconds * (settings.evaluations / state.evaluations - 1.0)
     if settings.limit_seconds is not None:
         left = min(left, settings.limit_seconds - state.seconds)
+    if _is_spent(state, problem):
+        left = 0.0
     archived = [tree for island in state.islands for tree in island.archive.values()]
     return Progress(
         state.evaluations,
@@ -220,4 +231,5 @@ def report(state: SearchState, problem: Problem) -> Progress:
         max(left, 0.0),
         min((tree.loss for tree in archived), default=math.inf),
         len({tree.complexity for tree in archived}),
+        tuple(state.front("loss")),
     )

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TypeVar
 
 from trainlaw.formulas.algebra.operators import OPERATORS
@@ -12,6 +13,10 @@ from trainlaw.formulas.errors import InputError
 # conversion (sympy and JSON recurse) within Python's stack and a second.
 MAX_DEPTH = 200
 MAX_NODES = 10_000
+# What each kind of node adds to the complexity.
+COSTS: Mapping[str, int] = MappingProxyType(
+    {name: row.cost for name, row in OPERATORS.items()} | {"constant": 1, "variable": 1}
+)
 
 Answer = TypeVar("Answer")
 
@@ -218,20 +223,25 @@ def depth(expression: Expression) -> int:
     return fold(expression, lambda node: 1, lambda node: 1, lambda node, depths: 1 + max(depths))
 
 
-def complexity(expression: Expression) -> int:
+def complexity(expression: Expression, costs: Mapping[str, int] = COSTS) -> int:
     """Return the sum of the operators' costs plus one per leaf.
 
     Parameters
     ----------
     expression : Expression
         Any expression.
+    costs : mapping of str to int
+        Cost of each operator, by name, and of a "constant" and a "variable".
 
     Returns
     -------
     int
         Complexity, at least 1.
     """
-    return sum(OPERATORS[node.operator].cost if isinstance(node, Apply) else 1 for node in nodes(expression))
+    kinds = {Constant: costs["constant"], Variable: costs["variable"]}
+    return sum(
+        costs[node.operator] if isinstance(node, Apply) else kinds[type(node)] for node in nodes(expression)
+    )
 
 
 def additive_terms(expression: Expression) -> list[Expression]:

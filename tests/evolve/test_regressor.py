@@ -7,9 +7,24 @@ import pytest
 from trainlaw.evolve import Constraint, FormulaRegressor, SearchSettings
 from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.trees import from_expression
-from trainlaw.formulas import Formula, InputError, RowSums, UnknownNameError, parse_text, variables
+from trainlaw.formulas import (
+    Formula,
+    InputError,
+    RowSums,
+    UnknownNameError,
+    complexity,
+    parse_text,
+    variables,
+)
+from trainlaw.formulas.algebra.expression import COSTS
 
 SMALL = SearchSettings(evaluations=250, population=40, max_nodes=15, polish_steps=10)
+
+
+@pytest.fixture
+def untyped_rows():
+    X = np.random.default_rng(3).uniform(0.5, 2.0, (80, 2))
+    return X, X[:, 0] * np.sin(2.3 * X[:, 1]) + 0.7 / X[:, 0]
 
 
 def fitted(rows, specs, settings=SMALL, **arguments):
@@ -266,3 +281,36 @@ def test_the_choice_is_repeated_on_groups_drawn_anew(typed_rows, specs, tmp_path
     assert FormulaRegressor.load(tmp_path / "found.json").choose_again() == []
     without = replace(settings, evaluations=100)
     assert FormulaRegressor(specs.features, specs.target, without).fit(columns, y).choose_again() == []
+
+
+def test_a_warm_start_begins_with_what_was_found(untyped_rows):
+    X, y = untyped_rows
+    again = FormulaRegressor(evaluations=2000, population=60, screening=0, warm_start=True).fit(X, y)
+    best = again.front_[-1].loss
+    again.set_params(settings__evaluations=1).fit(X, y)
+    assert again.evaluations_ < 500
+    assert again.front_[-1].loss <= best * (1.0 + 1e-6)
+    cold = again.set_params(warm_start=False).fit(X, y)
+    assert cold.front_[-1].loss > 1.1 * best
+
+
+def test_a_search_that_the_limit_starves_says_how_few_formulas_it_tried():
+    X = np.random.default_rng(0).uniform(1.0, 2.0, (150_000, 3))
+    starved = FormulaRegressor(evaluations=None, limit_seconds=0.02, screening=0, search_rows=10**9)
+    with pytest.warns(UserWarning, match=r"the search tried \d+ formulas in 0.02 s, expected at least 300"):
+        starved.fit(X, X[:, 0] * X[:, 1])
+    assert starved.evaluations_ < 300
+
+
+def test_complexities_of_operators_count_in_the_search_and_on_the_front(untyped_rows):
+    X, y = untyped_rows
+    costs = {"sin": 40, "variable": 2}
+    fitted = FormulaRegressor(evaluations=600, population=60, screening=0, complexities=tuple(costs.items()))
+    fitted.fit(X, y)
+    for member in fitted.front_:
+        assert member.complexity == complexity(member.formula.expression, {**COSTS, **costs})
+    assert fitted.formula_.provenance["settings"]["complexities"] == tuple(costs.items())
+    with pytest.raises(UnknownNameError, match="unknown part of a formula 'sinn'"):
+        SearchSettings(complexities=(("sinn", 2),))
+    with pytest.raises(InputError, match="expected a complexity of sin from 1 to 1000, got 0"):
+        SearchSettings(complexities=(("sin", 0),))

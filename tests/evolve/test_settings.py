@@ -106,7 +106,7 @@ def test_settings_are_stored_field_by_field_in_a_fixed_order():
     assert list(asdict(SearchSettings())) == names
     assert names[:6] == ["operators", "typed", "nonnegative", "loss", "loss_width", "group_weight_power"]
     assert names[-4:] == ["random_seed", "threads", "checkpoint", "checkpoint_seconds"]
-    assert len(names) == 39
+    assert len(names) == 40
 
 
 def test_every_setting_is_documented():

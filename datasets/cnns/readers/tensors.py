@@ -117,11 +117,11 @@ class GraphTracer:
         flat = [x for x in xs if prod(x.shape[1:]) != prod(self.builder.shape(x.layer))]
         if flat:
             raise InputError(f"{kind}: cannot follow an operand of shape {flat[0].shape}")
-        # One that is repeated along height and width has the smaller shape.
+        # One that is repeated along height and width, or along the channels, has the smaller shape.
         largest = max(xs, key=lambda x: prod(x.shape))
-        return Tensor(
-            self.builder.merge(kind, tuple(x.layer for x in xs)), largest.shape, largest.channel_axis
-        )
+        alike = [x.shape for x in xs if len(x.shape) == len(largest.shape)]
+        shape = tuple(max(sides) for sides in zip(*alike, strict=True))
+        return Tensor(self.builder.merge(kind, tuple(x.layer for x in xs)), shape, largest.channel_axis)
 
     def concat(self, xs: Sequence[Tensor], axis: int) -> Tensor:
         """Concatenate tensors along the channels, or along the only axis of flat ones."""

@@ -5,6 +5,7 @@ const FIELDS = [
   "cnn",
   "precision",
   "layout",
+  "stack",
   "host-launch",
   "batch",
   "gpu",

@@ -33,6 +33,9 @@ const scaled = (specifications, choice) => {
   return Object.fromEntries(Object.entries(specifications).map(change));
 };
 
+const impliedStack = ({ is_tuned: isTuned, layout }) => (isTuned ? "fused" : layout === "nchw" ? "eager" : layout);
+const stackOf = (choice) => choice.stack || impliedStack(choice);
+
 // The base columns of a configuration, of which features are made, as `trainlaw predict` joins them.
 const columnsOf = (gpu, choice) => {
   const precision = PRECISIONS[precisionOf(gpu, choice)];
@@ -56,8 +59,8 @@ const columnsOf = (gpu, choice) => {
     is_tuned: choice.is_tuned ? 1 : 0,
     is_bucketed: choice.is_bucketed ? 1 : 0,
     is_channels_last: choice.layout === "channels_last" ? 1 : 0,
-    is_stack_fused: choice.is_tuned ? 1 : 0,
-    is_stack_channels_last: choice.layout === "channels_last" && !choice.is_tuned ? 1 : 0,
+    is_stack_fused: stackOf(choice) === "fused" ? 1 : 0,
+    is_stack_channels_last: stackOf(choice) === "channels_last" ? 1 : 0,
     stated_launch_s: choice.launch ?? 0,
     n_gpus: choice.gpus,
     n_nodes: choice.nodes,
@@ -135,8 +138,12 @@ const factsOf = (gpu, choice) => {
     by_default: choice.precision ? 0 : 1,
     layout: choice.layout,
     has_layout: choice.layout === "nchw" ? 0 : 1,
+    stack: stackOf(choice),
+    has_stack: stackOf(choice) === impliedStack(choice) ? 0 : 1,
+    is_stack_unknown: stackOf(choice) === "unknown" ? 1 : 0,
     has_host_launch: choice.launch === null ? 0 : 1,
     input_size_px: CNNS[choice.cnn].input_size_px,
+    error_of_architecture: FORMULA.errors.cnn[CNNS[choice.cnn].cnn_base]?.[0] ?? 0,
     n_cnn_notes: notes.length,
     cnn_notes: notes.join("\n"),
     rough: isRough ? FORMULA.rough : "",
@@ -146,12 +153,12 @@ const factsOf = (gpu, choice) => {
     algorithm: choice.algorithm,
     ways: ways.filter(Boolean).join(" and "),
     is_scaled: ALGORITHMS[choice.algorithm].is_scaled,
-    interval_factor: factor ?? NaN,
+    class_factor: factor ?? NaN,
     has_interval: factor ? 1 : 0,
     epochs: choice.epochs,
     // The last iteration of an epoch may have fewer images.
     iterations: Math.ceil(choice.images / (choice.gpus * choice.batch)),
-    training: `${shown(choice.epochs)} epochs of ${choice.images.toLocaleString("en")} images`,
+    training: `${shown(choice.epochs)} epoch${choice.epochs === 1 ? "" : "s"} of ${choice.images.toLocaleString("en")} images`,
     price_per_hour: price,
     has_price: Number.isFinite(price) ? 1 : 0,
     currency: PRICES.currency,

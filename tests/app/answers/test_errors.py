@@ -1,0 +1,119 @@
+"""The error on held-out runs like the one asked for, in the outputs that compute it by themselves."""
+
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from itertools import product
+
+import pytest
+from trainlaw.app.answers.table import architecture_factor
+from trainlaw.app.exports.formats import export_formula
+from trainlaw.app.inputs.requests import one_run
+from trainlaw.app.models.builtin import BUILT_IN
+from trainlaw.app.models.calibration import CALIBRATED
+from trainlaw.app.predictions.predict import predict_runs
+from trainlaw.app.workbook.book import workbook_plan
+from trainlaw.datasets import built_in_gpus
+from trainlaw.formulas import load_formula
+from trainlaw.validate.held_out_errors import OURS, intervals_of, run_class
+
+NODE = shutil.which("node")
+LAW = load_formula(BUILT_IN)
+
+
+def stored(level, name):
+    """The error that the formula's file has, read without the code under test."""
+    return next(line["errors"][OURS] for line in LAW.errors[level] if line["name"] == name)
+
+
+def asked(cnn, gpu="T4", law=LAW):
+    (found,) = predict_runs(law, one_run(cnn, gpu, 64))
+    return found, [text for text in found.warnings if "off by as much" in text]
+
+
+def test_a_large_error_of_the_architecture_is_a_warning():
+    found, warnings = asked("xception")
+    error = stored("cnn_base", "xception")
+    assert error > 30 and found.values["architecture_error_percent"] == pytest.approx(error, abs=0.051)
+    assert len(warnings) == 1 and f"architecture is {error:.3g} %" in warnings[0]
+    usual, none = asked("resnet50")
+    assert usual.values["architecture_error_percent"] == pytest.approx(
+        stored("cnn_base", "resnet50"), abs=0.051
+    )
+    assert usual.values["precision_error_percent"] == pytest.approx(stored("precision", "fp32"), abs=0.051)
+    assert usual.values["generation_error_percent"] == pytest.approx(
+        stored("generation", "Turing"), abs=0.051
+    )
+    assert not none and sum("held-out error" in text for text in usual.notes) == 1
+
+
+def test_what_was_not_held_out_has_no_error():
+    found, _ = asked("xception", "B200")
+    assert found.values["generation_error_percent"] is None
+    assert [text for text in found.notes if "held-out error" in text and "Blackwell" in text] == []
+    calibrated = replace(LAW, provenance={**LAW.provenance, CALIBRATED: {"gpus": ["T4"]}})
+    found, warnings = asked("xception", law=calibrated)
+    assert not warnings and not any("held-out error" in text for text in found.notes)
+
+
+@pytest.mark.parametrize("cnn", ["xception", "resnet50"])
+def test_exported_python_says_the_same(cnn, tmp_path):
+    found, warnings = asked(cnn)
+    export_formula(LAW, tmp_path / "law.py")
+    ask = f"import sys; sys.path.insert(0, '.'); import law; f = law.predict({cnn!r}, 'T4', 64); "
+    ask += "print(f.architecture_error_percent, [w for w in f.warnings if 'off by' in w])"
+    done = subprocess.run(
+        [sys.executable, "-c", ask], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"{found.values['architecture_error_percent']} {warnings}\n"
+
+
+@pytest.mark.skipif(NODE is None, reason="needs Node, which is not on the PATH")
+def test_exported_javascript_says_the_same(tmp_path):
+    found, (warning,) = asked("xception")
+    export_formula(LAW, tmp_path / "law.cjs")
+    ask = "const f = require('./law.cjs').predict('xception', 'T4', 64);"
+    ask += "console.log(f.architecture_error_percent, f.warnings.find((w) => w.includes('off by')));"
+    done = subprocess.run([NODE, "-e", ask], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{found.values['architecture_error_percent']} {warning}\n"
+
+
+def test_workbook_has_the_errors_of_its_first_choice():
+    (sheet,) = (sheet for sheet in workbook_plan(LAW).sheets if sheet.name == "Answers")
+    rows = {cell.value: row for (row, column), cell in sheet.cells.items() if column == 0}
+    found, _ = asked("resnet50", "V100-SXM2-16GB")
+    for kind in ("architecture", "precision", "generation"):
+        name = f"{kind}_error_percent"
+        assert sheet.cells[rows[name], 1].value == pytest.approx(found.values[name])
+
+
+def test_the_interval_holds_the_errors_of_the_architecture():
+    """An architecture without held-out runs has at least the factor of those that no warning names."""
+    factors = {line["name"]: architecture_factor(LAW, line["name"]) for line in LAW.errors["cnn_base"]}
+    error = stored("cnn_base", "xception")
+    assert factors["xception"] == pytest.approx((1 + error / 100) ** 1.65, rel=1e-3)
+    mild = [name for name in factors if stored("cnn_base", name) < 30]
+    assert len(mild) > 50
+    assert all(factors[name] <= architecture_factor(LAW, "unheard_of") for name in mild)
+    usual, hard = (asked(cnn)[0] for cnn in ("resnet50", "xception"))
+    assert hard.high_s / hard.time_s == pytest.approx(factors["xception"])
+    assert hard.time_s / hard.low_s == pytest.approx(factors["xception"])
+    assert usual.high_s / usual.time_s < factors["xception"]
+
+
+def test_what_was_never_measured_never_has_the_narrower_interval():
+    """Every pair of GPUs of one vendor of which one is measured, and of a known and a new vendor."""
+    intervals, known = intervals_of(LAW), LAW.provenance["vendors"]
+    gpus = {(gpu.vendor, gpu.generation) for gpu in built_in_gpus().gpus if gpu.device == "GPU"}
+    pairs, narrower = 0, []
+    for precision, layout in product(("fp32", "tf32", "amp", "fp16", "bf16"), ("nchw", "channels_last")):
+        factors = {
+            gpu: intervals.factor(run_class(precision, layout, gpu[0]), gpu[1]) for gpu in sorted(gpus)
+        }
+        for one, other in product(factors, factors):
+            is_new = one[0] == other[0] and intervals.is_new(one[1]) and not intervals.is_new(other[1])
+            if is_new or (one[0] not in known and other[0] in known):
+                pairs += 1
+                narrower += [(precision, layout, one, other)] if factors[one] < factors[other] else []
+    assert pairs > 500 and not narrower

@@ -1,0 +1,105 @@
+"""One drawing of questions for all outputs, and what the command says of them."""
+
+import math
+from functools import cache
+
+from trainlaw.app.inputs.requests import configured_row, impossible
+from trainlaw.app.inputs.resolve import named_cnn
+from trainlaw.app.models.builtin import SCALING_FORMULA, formula_named
+from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows
+from trainlaw.app.predictions.predict import predict_runs
+from trainlaw.app.workbook.choices import MOST
+from trainlaw.datasets import built_in_gpus, link_table
+from trainlaw.datasets.hardware.collectives import ALGORITHMS
+from trainlaw.datasets.hardware.hypothetical import wanted_gpu
+from trainlaw.datasets.hardware.precisions import PRECISIONS
+from trainlaw.datasets.measurements.runs import STACKS, Setup, unmeasured_runs
+from trainlaw.datasets.tables.joins import Facts
+from trainlaw.formulas import TrainlawError
+
+IMPOSSIBLE = (
+    {"batch": 0}, {"batch": 2.5}, {"batch": -8}, {"batch": MOST + 1}, {"n_gpus": 0}, {"n_gpus": 1.5},
+    {"n_gpus": 4, "n_nodes": 3}, {"gpu": "RTX 9999"}, {"cnn": "resnet51"}, {"precision": "fp7"},
+    {"algorithm": "gossip", "n_gpus": 2}, {"link": "string", "n_gpus": 2}, {"layout": "nhcw"},
+    {"pixels": -224}, {"batch": "many"}, {"host_launch_s": -1.0},
+)  # fmt: skip
+SETTINGS = (
+    "precision", "n_gpus", "n_nodes", "link", "fabric", "algorithm", "layout", "stack", "tuned",
+    "host_launch_s",
+)  # fmt: skip
+IMAGES, EPOCHS = 1_281_167, 90
+known_cnns = cache(cnn_rows)
+
+
+def questions(choose, count):
+    """Settings by name: every other one on a single GPU without further choices, every tenth impossible."""
+    gpus = [gpu.gpu for gpu in built_in_gpus().gpus]
+    links = link_table().groupby("scope")["link"].apply(list)
+    for number in range(count):
+        row, is_plain = choose.choice([*known_cnns().values()]), number % 2 == 1
+        nodes = 1 if is_plain else choose.choice([1, 1, 2, 4, 8])
+        n_gpus = 1 if is_plain else nodes * choose.choice([1, 2, 3, 8])
+        asked = {
+            "cnn": row["cnn"], "pixels": row["input_size_px"], "classes": row["n_classes"],
+            "gpu": choose.choice(gpus), "batch": choose.choice([1, 2, 8, 33, 64, 256, 1024]),
+            "n_gpus": n_gpus, "n_nodes": nodes,
+            "precision": choose.choice([None, "fp32", "tf32", "amp", "fp16", "bf16"]),
+            "layout": choose.choice(["nchw", "nchw", "channels_last"]),
+            "link": choose.choice([None, *links["node"]]) if n_gpus > nodes else None,
+            "fabric": choose.choice([None, *links["network"]]) if nodes > 1 else None,
+            "algorithm": choose.choice(ALGORITHMS[1:]), "tuned": choose.choice([False, False, True]),
+            "host_launch_s": choose.choice([None, 4e-5, 2e-3]),
+            "stack": None if is_plain else choose.choice([None, None, *STACKS]),
+        }  # fmt: skip
+        # RTX 5050: a specification that the formula needs is not known.
+        asked |= {"gpu": "RTX 5050"} if number % 50 == 1 else {}
+        yield asked | (IMPOSSIBLE[number // 10 % len(IMPOSSIBLE)] if number % 10 == 0 else {})
+
+
+def price_of(asked):
+    """A price for an hour of the GPU: the same in every question, since the workbook has one cell for it."""
+    return 0.5 + len(asked["gpu"]) / 8
+
+
+def listed_label(asked):
+    """The CNN of a question as page and workbook list it, at its first listed size."""
+    wanted = asked["cnn"], asked["classes"]
+    rows = [row for row in known_cnns().values() if (row["cnn"], row["n_classes"]) == wanted]
+    sizes = [row["input_size_px"] for row in rows]
+    return cnn_label(asked["cnn"], min(sizes), asked["classes"]) if sizes else asked["cnn"]
+
+
+def predicted(law, asked):
+    """What the command says of each question: its prediction, None where it is refused."""
+    rows, gpus, cnns = {}, {}, {}
+    for number, one in enumerate(asked):
+        try:
+            cnn = named_cnn(one["cnn"], one["pixels"], one["classes"])
+            gpu = wanted_gpu(one["gpu"])
+            setup = Setup(**{name: one[name] for name in SETTINGS})
+            rows[number] = configured_row(cnn, gpu, one["batch"], setup)
+            gpus[gpu.gpu], cnns[cnn.key] = gpu, cnn
+        except TrainlawError:
+            continue
+    facts = Facts(built_in_gpus().with_gpus(gpus.values()), tuple(cnns.values()))
+    runs = unmeasured_runs("questions", list(rows.values()), facts)
+    found = predict_runs(law, runs, formula_named(SCALING_FORMULA))
+    answers = dict(zip(rows, found, strict=True))
+    return [answers.get(number) for number in range(len(asked))]
+
+
+def cost_of(asked, time_s):
+    """The price of the whole training."""
+    steps = math.ceil(IMAGES / (asked["batch"] * asked["n_gpus"]))
+    return EPOCHS * steps * time_s / 3600 * asked["n_gpus"] * price_of(asked)
+
+
+def is_unequipped(asked):
+    """Whether the GPU lacks the precision or link of a question, or a node the room for its GPUs."""
+    gpus = {gpu.gpu: gpu for gpu in built_in_gpus().gpus}
+    known = asked["gpu"] in gpus and asked["precision"] in (None, *PRECISIONS)
+    known &= asked["link"] in (None, *link_table()["link"])
+    if not known or asked["n_gpus"] % asked["n_nodes"]:
+        return False
+    setup = Setup(**{name: asked[name] for name in ("precision", "n_gpus", "n_nodes", "link")})
+    return bool(impossible(gpus[asked["gpu"]], setup))

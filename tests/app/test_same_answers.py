@@ -1,0 +1,251 @@
+"""A hundred random questions in every output: the same times and costs to 1e-9, the same sentences."""
+
+import csv
+import json
+import math
+import random
+from functools import cache
+from typing import NamedTuple
+
+import pandas as pd
+import pytest
+import trainlaw
+from trainlaw.app.cli import app
+from trainlaw.app.exports.names import named_model
+from trainlaw.app.models.builtin import BUILT_IN
+from trainlaw.app.page.html import page_html
+from trainlaw.app.sheets.xlsx import xlsx_bytes
+from trainlaw.app.workbook.book import workbook_plan
+from trainlaw.app.workbook.model import ENTRIES, FAULTS
+from trainlaw.formulas import load_formula
+from typer.testing import CliRunner
+
+from ..libreoffice import SOFFICE, recalculated
+from .exports.test_programs import (
+    GCC,
+    INTERPRETED,
+    JULIA,
+    NODE,
+    RSCRIPT,
+    by_lines,
+    c,
+    compiled,
+    node,
+    python,
+    write_programs,
+)
+from .page.test_in_browser import ANSWERS, link_of
+from .questions import IMPOSSIBLE, cost_of, is_unequipped, predicted, price_of, questions
+from .workbook.test_questions import cells_of, lines_of, said_in, value_at, with_questions
+
+pytestmark = pytest.mark.slow
+COUNT = 100
+REFUSED = "refused"
+# Limits of the exported programs and of their tests.
+MOST_BYTES = 300_000
+LANGUAGES = {"py": True, "mjs": NODE, "cjs": NODE, "c": GCC, "h": GCC, "R": RSCRIPT, "jl": JULIA}
+
+
+class Answer(NamedTuple):
+    """What an output says; None for what it does not say."""
+
+    time_s: float | None
+    low_s: float | None
+    high_s: float | None
+    warnings: list
+    notes: list | None = None
+    cost: float | None = None
+
+
+@cache
+def law():
+    return load_formula(BUILT_IN)
+
+
+@pytest.fixture(scope="module")
+def asked():
+    return list(questions(random.Random(8), COUNT))
+
+
+@pytest.fixture(scope="module")
+def expected(asked):
+    found = []
+    for one, answer in zip(asked, predicted(law(), asked), strict=True):
+        if answer is None:
+            found.append(REFUSED)
+            continue
+        is_defined = math.isfinite(answer.time_s)
+        times = (answer.time_s, answer.low_s, answer.high_s) if is_defined else (None, None, None)
+        cost = cost_of(one, answer.time_s) if is_defined else None
+        found.append(Answer(*times, list(answer.warnings), list(answer.notes), cost))
+    return found
+
+
+def known(value):
+    return value if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+def of_row(row):
+    """The answer of a row of JSON or of a frame."""
+    times = map(known, (row["time_s"], row.get("low_s"), row.get("high_s")))
+    return Answer(*times, list(row["warnings"]), list(row["notes"]))
+
+
+RENAMED = {"pixels": "input_size_px", "classes": "n_classes", "batch": "batch_per_gpu"}
+
+
+def by_place(asked, places, answers):
+    """Answers of some questions as those of all, None for the others."""
+    found = dict(zip(places, answers, strict=True))
+    return [found.get(number) for number in range(len(asked))]
+
+
+def by_command(asked, expected, folder, _):
+    places = [number for number, answer in enumerate(expected) if answer != REFUSED]
+    with (folder / "asked.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, [RENAMED.get(name, name) for name in asked[0]])
+        writer.writeheader()
+        for number in places:
+            numbers = {**asked[number], "tuned": int(asked[number]["tuned"])}
+            writer.writerow({RENAMED.get(name, name): value for name, value in numbers.items()})
+    printed = CliRunner().invoke(app, ["predict", "--from", str(folder / "asked.csv"), "--json"])
+    assert printed.exit_code == 0, printed.output
+    return by_place(asked, places, map(of_row, json.loads(printed.stdout)))
+
+
+def by_python(asked, expected, _, __):
+    places = [number for number, answer in enumerate(expected) if answer != REFUSED]
+    frame = pd.DataFrame([asked[number] for number in places]).rename(columns=RENAMED)
+    table = trainlaw.predict(frame.rename(columns={"batch_per_gpu": "batch"}).astype(object))
+    return by_place(asked, places, map(of_row, table.to_dict("records")))
+
+
+def by_workbook(asked, _, folder, __):
+    if SOFFICE is None:
+        pytest.skip("LibreOffice (soffice) is not installed")
+    plan = workbook_plan(law())
+    data = xlsx_bytes(with_questions(plan, [cells_of(one) for one in asked], price_of))
+    book = recalculated({"questions.xlsx": data}, folder)["questions.xlsx"]
+
+    def answer(number, one):
+        shown, time_s, cost, factor = (
+            lines_of(book, plan, number),
+            *(value_at(book, plan, f"tl_{name}", number) for name in ("time_s", "cost", "interval_factor")),
+        )
+        if shown["entries"] == FAULTS:
+            assert time_s == "not known"
+            return REFUSED
+        assert shown["entries"] == ENTRIES
+        said = said_in(book, plan, number)
+        assert [shown["what this assumes"], shown["notes and warnings"]] == [*said, "no warning"][:2]
+        time_s = known(time_s)
+        ends = (time_s / factor, time_s * factor) if time_s and factor else (None, None)
+        # Notes come first, and the sheet does not tell them apart.
+        return Answer(time_s, *ends, [], said, known(cost))
+
+    return [None if is_unequipped(one) else answer(number, one) for number, one in enumerate(asked)]
+
+
+def by_page(asked, _, folder, request):
+    page = request.getfixturevalue("browser").new_page()
+    (folder / "page.html").write_text(page_html(law()), encoding="utf-8")
+    page.goto((folder / "page.html").as_uri())
+    others = {"optimizer": True, "copy": False, "bucketed": True, "peak": "1", "bandwidth": "1"}
+    links = [f"{link_of({**one, **others})}&price={price_of(one)}" for one in asked]
+    found = []
+    for answer in page.evaluate(ANSWERS, links):
+        if answer["fault"]:
+            found.append(REFUSED)
+            continue
+        ends = [float(end) for end in answer["interval"].split()] or [None, None]
+        seconds = known(float(answer["seconds"]))
+        times = (seconds, *(ends if seconds else (None, None)))
+        found.append(Answer(*times, answer["warnings"], answer["notes"], known(answer["cost"])))
+    return found
+
+
+def by_program(suffix):
+    def ask(asked, expected, folder, _):
+        if not LANGUAGES[suffix]:
+            pytest.skip(f"nothing here runs .{suffix}")
+        write_programs(law(), folder, MOST_BYTES, [f".{suffix}", ".h"] if suffix == "c" else [f".{suffix}"])
+        sizes = {cnn.name: cnn.sizes for cnn in named_model(law()).cnns}
+        usual = {"n_gpus": 1, "stack": None, "classes": 1000}
+        places = [
+            number
+            for number, one in enumerate(asked)
+            if expected[number] != REFUSED
+            and {name: one[name] for name in usual} == usual
+            and one["pixels"] in sizes.get(one["cnn"], ())
+        ]
+        names = ("cnn", "gpu", "batch", "precision", "layout", "tuned", "host_launch_s", "pixels")
+        plain = [tuple(asked[number][name] for name in names) for number in places]
+        found = RUN[suffix](folder, plain)
+        # A program without a time says nothing.
+        assert all(one or expected[place].time_s is None for place, one in zip(places, found, strict=True))
+        answers = [one and Answer(*map(known, one[:3]), list(one[4])) for one in found]
+        return by_place(asked, places, answers)
+
+    return ask
+
+
+def interpreted(name):
+    file, program, command = INTERPRETED[name].values
+
+    def run(folder, plain):
+        (folder / file).write_text(program)
+        return by_lines([command, folder / file], folder, plain)
+
+    return run
+
+
+RUN = {
+    "py": python,
+    "mjs": lambda folder, plain: node(folder, plain, ".mjs"),
+    "cjs": lambda folder, plain: node(folder, plain, ".cjs"),
+    "c": lambda folder, plain: c(compiled(folder, "linked"), plain, "linked"),
+    "h": lambda folder, plain: c(compiled(folder), plain),
+    "R": interpreted("R"),
+    "jl": interpreted("Julia"),
+}
+OUTPUTS = {
+    "command": by_command,
+    "Python": by_python,
+    "workbook": by_workbook,
+    "page": by_page,
+    **{suffix: by_program(suffix) for suffix in LANGUAGES},
+}
+# Programs know one GPU, no stack, and CNNs with their usual classes.
+LEAST_ASKED = {name: 15 if name in LANGUAGES else 50 for name in OUTPUTS}
+
+
+def test_the_questions_bring_about_most_sentences(expected):
+    said = [text for one in expected if one != REFUSED for text in one.warnings]
+    assert 10 < expected.count(REFUSED) < COUNT / 2 and len(IMPOSSIBLE) > COUNT / 10
+    for words in (
+        "outside the training range", "unlike any", "no training run used", "of the generation", "GPU of",
+        "cannot fit", "taken as 120", "at 2 ms per layer", "is not known", "by the scaling formula",
+        "not defined here",
+    ):  # fmt: skip
+        assert any(words in text for text in said), words
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_every_output_gives_the_same_answers(output, asked, expected, request, tmp_path):
+    found = OUTPUTS[output](asked, expected, tmp_path, request)
+    assert sum(isinstance(one, Answer) for one in found) >= LEAST_ASKED[output]
+    for one, answer, right in zip(asked, found, expected, strict=True):
+        if answer is None:
+            continue
+        assert (answer == REFUSED) == (right == REFUSED), json.dumps(one)
+        if right == REFUSED:
+            continue
+        cost = right.cost if answer.cost is None else answer.cost
+        for got, wanted in zip((*answer[:3], cost), (*right[:3], right.cost), strict=True):
+            is_same = None not in (got, wanted) and math.isclose(got, wanted, rel_tol=1e-9)
+            assert got == wanted or is_same, (one, got, wanted)
+        if output == "workbook":
+            assert answer.notes == right.notes + right.warnings, one
+            continue
+        assert answer.warnings == right.warnings, one
+        assert answer.notes is None or answer.notes == right.notes, one
