@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -149,8 +148,6 @@ def nodes(expression: Expression) -> list[Expression]:
     return found
 
 
-# Every output asks the same few hundred expressions again.
-@lru_cache(maxsize=4096)
 def variables(expression: Expression) -> tuple[str, ...]:
     """Return the names of the variables, each once, sorted.
 
