@@ -19,6 +19,7 @@ from trainlaw.app.studies.study import study_table
 from trainlaw.datasets.measurements.runs import Setup
 from trainlaw.evolve import FormulaRegressor
 from trainlaw.formulas import Formula
+from trainlaw.formulas.scopes import FORWARD
 
 __all__ = [
     "FormulaRegressor",
@@ -135,6 +136,8 @@ def predict(
         - layout: "nchw" or "channels_last". compilation: "eager", "xla" or "inductor". tuned: whether
           training runs in a vendor's container with fused kernels. stack: kernels of 16-bit convolutions,
           "eager", "channels_last", "fused" or "unknown"; None for what the three imply.
+        - timed_parts: "forward" for the forward pass alone, inference at large batches, by the formula of
+          forward passes, and in amp unless another precision is given.
         - host_launch_s: seconds that the host needs to launch the kernels of one layer.
 
     Returns
@@ -158,6 +161,8 @@ def predict(
     >>> bool(table["time_s"][0] > table["time_s"][1])
     True
     """
+    if formula is None and settings.get("timed_parts") == FORWARD:
+        formula, settings = FORWARD, {"precision": "amp", **settings}
     chosen = formula if isinstance(formula, Formula) else load_formula(formula or "built-in")
     scaling = load_formula(SCALING_FORMULA)
     if isinstance(cnn, str) and isinstance(gpu, str) and isinstance(batch, int) and are_single(settings):

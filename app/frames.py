@@ -14,7 +14,7 @@ from trainlaw.app.inputs.resolve import known_gpus, named_cnn
 from trainlaw.app.inputs.selection import parse_hours, rated_gpus, selection_of
 from trainlaw.app.models.user_formula import find_formulas
 from trainlaw.app.predictions.plan import PlanOptions, plan_training
-from trainlaw.app.predictions.training import Training
+from trainlaw.app.predictions.training import inference, whole_training
 from trainlaw.app.studies.comparison import compare_runs, read_run
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.cnns.catalog import keyed_cnn_counts
@@ -22,6 +22,7 @@ from trainlaw.datasets.cnns.names import cnn_names
 from trainlaw.datasets.measurements.runs import Setup
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import check_name
+from trainlaw.formulas.scopes import FORWARD
 
 # Short names of columns of configurations.
 _COLUMNS = {"batch": "batch_per_gpu", "pixels": "input_size_px"}
@@ -120,10 +121,10 @@ def _matches(pattern: str, names: Iterable[str]) -> bool:
 def plan(
     cnn: str,
     *,
-    images: int = 1_281_167,
-    epochs: float = 90,
+    images: int | None = None,
+    epochs: float | None = None,
     gpu: str | Sequence[str] = "*",
-    n_gpus: Sequence[int] = (1, 2, 4, 8),
+    n_gpus: Sequence[int] = (),
     batch: Sequence[int] = (),
     precision: Sequence[str] = (),
     within: str | float | None = None,
@@ -141,12 +142,12 @@ def plan(
     ----------
     cnn : str
         Name of a CNN or a file with one.
-    images, epochs : int, float
-        Images per epoch, and epochs.
+    images, epochs : int, float, optional
+        Images per epoch, and epochs; None for those of ImageNet, 90 times.
     gpu : str or sequence of str
         Names of GPUs, * for any text.
     n_gpus : sequence of int
-        Numbers of GPUs.
+        Numbers of GPUs; empty for 1, 2, 4 and 8.
     batch : sequence of int
         Batches per GPU; empty for 32, 64, 128 and 256 where they fit.
     precision : sequence of str
@@ -166,7 +167,8 @@ def plan(
     formula : str or Path, optional
         As for `trainlaw.load_formula`.
     **settings : object
-        Such as layout="channels_last" or fabric="infiniband-hdr".
+        Such as layout="channels_last" or fabric="infiniband-hdr"; timed_parts="forward" for inference of a
+        million images (or `images`) on one GPU.
 
     Returns
     -------
@@ -190,14 +192,19 @@ def plan(
         raise InputError("cost and budget need prices: name a file, or the shipped 'example'")
     catalog = known_gpus()
     hours = parse_hours(within, "within") if isinstance(within, str) else within
+    forward = settings.get("timed_parts") == FORWARD
+    training = inference(images, epochs) if forward else whole_training(images, epochs)
+    if forward and formula is None:
+        formula, precision = FORWARD, precision or ("amp",)
+    counts = tuple(sorted(n_gpus)) or ((1,) if forward else (1, 2, 4, 8))
     options = PlanOptions(
-        tuple(sorted(n_gpus)), batches=tuple(batch), precisions=tuple(precision), setup=Setup(**settings),
+        counts, batches=tuple(batch), precisions=tuple(precision), setup=Setup(**settings),
         within_h=inf if hours is None else hours, budget=inf if budget is None else budget, surely=surely,
     )  # fmt: skip
     choice = find_formulas(None if formula is None else Path(formula), "", Path.cwd())
     listed = read_prices(Path(prices), catalog) if prices else None
     plans = plan_training(
-        choice.formula, choice.scaling, named_cnn(cnn, pixels), Training(images, epochs),
+        choice.formula, choice.scaling, named_cnn(cnn, pixels), training,
         gpus=selection_of(_names(gpu)).of(catalog), catalog=catalog, options=options, prices=listed,
         ranked_by=by,
     )  # fmt: skip

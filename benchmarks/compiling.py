@@ -7,7 +7,9 @@ passes, fitted, without a search; then by models of the ratio from what a CNN is
 
 import numpy as np
 import pandas as pd
+from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.linear_model import RidgeCV
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from trainlaw.app.studies.forward_skeleton import FORWARD_NAMES, ForwardSearch
@@ -59,7 +61,15 @@ def by_shares(found: pd.DataFrame) -> None:
         ada=(found["gpu"] == "RTX 4090") * 1.0, later=found["framework_version"].str.startswith("2.9") * 1.0
     )
     y = np.log(found["measured"])
-    models = {"linear": make_pipeline(StandardScaler(), RidgeCV(np.logspace(-1, 4, 12))), "forest": forest()}
+    models = {
+        "linear": make_pipeline(StandardScaler(), RidgeCV(np.logspace(-1, 4, 12))),
+        "forest": forest(),
+        "nearest": make_pipeline(StandardScaler(), KNeighborsRegressor(5, weights="distance")),
+        "boosting": GradientBoostingRegressor(
+            loss="absolute_error", n_estimators=200, max_depth=4, learning_rate=0.06, subsample=0.6,
+            min_samples_leaf=10, random_state=0,
+        ),
+    }  # fmt: skip
     for held in ("cnn", "cnn_base", "cnn_family"):
         apart = {name: np.full(len(y), np.nan) for name in ("median", *models)}
         for split in grouped_k_fold(found[held], 5):

@@ -18,7 +18,7 @@ from trainlaw.evolve import SearchSettings
 from benchmarks.cnn_shares import forest, shares
 from benchmarks.forward_evidence import _FAMILY, _GPU, _Rows, ways_out
 
-_SETTINGS = SearchSettings(evaluations=1)
+_SETTINGS = SearchSettings(evaluations=1, max_constants=30)
 
 
 class _Passes:

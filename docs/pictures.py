@@ -15,11 +15,14 @@ from typing import Any
 import printed
 from PIL import Image
 from playwright.sync_api import sync_playwright
+from trainlaw.app.text import svg
 from trainlaw.app.text.html import template_text
+from trainlaw.datasets import load
 
 PICTURES = Path(__file__).resolve().parent / "pictures"
 _COLOURS = 256  # of a picture's palette: enough for plots, a third of the size
 _WIDTH, _HEIGHT = 1280, 900
+_LEAST_CNNS = 3  # of a family in the picture of compiling
 _CLI = {
     "plans.svg": "trainlaw plan --cnn resnet50 --within 24h --prices prices.csv --plot plans.svg",
     "scaling.svg": "trainlaw scaling --cnn vgg16 --gpu V100-SXM2-16GB --batch 64 --plot scaling.svg",
@@ -34,12 +37,43 @@ def take(run: Path | None) -> None:
         for name, command in _CLI.items():
             printed.run(command, printed.Session())
             shutil.copy(name, PICTURES / name)
+        (PICTURES / "compiling.svg").write_text(compiling(), encoding="utf-8")
         printed.run("trainlaw export --out law.html", printed.Session())
         scatter = scatter_of(report.read_text(encoding="utf-8"))
         (PICTURES / "scatter.svg").write_text(scatter, encoding="utf-8")
         _photograph(Path("law.html").resolve(), report)
         printed.run("trainlaw export --out formula.xlsx", printed.Session())
         _workbook(Path("formula.xlsx"))
+
+
+def compiling() -> str:
+    """Return what inductor makes of the time of a forward pass, by family of CNN: median, 5 to 95 %."""
+    table = load("forward")
+    passes = table.frame.assign(cnn_family=table.labels()["cnn_family"].to_numpy())
+    passes = passes[passes["layout"] == "nchw"]
+    passes = passes.assign(image_s=passes["time_s"] / passes["batch_per_gpu"])
+    alike = ["gpu", "cnn", "cnn_family", "input_size_px", "framework_version", "compilation"]
+    both = passes.groupby(alike)["image_s"].median().unstack("compilation").dropna().reset_index()
+    both = both.assign(ratio=both["inductor"] / both["eager"])
+    families = both.groupby("cnn_family").agg(
+        cnns=("cnn", "nunique"), low=("ratio", lambda ratios: ratios.quantile(0.05)),
+        median=("ratio", "median"), high=("ratio", lambda ratios: ratios.quantile(0.95)),
+    )  # fmt: skip
+    families = families[families["cnns"] >= _LEAST_CNNS].sort_values("median")
+    across, bottom = svg.LogAxis(0.2, 2.7, 92, 388), 30.0 + 11 * len(families)
+    parts = [svg.text(8, 12, "time with inductor over eager, per image of a forward pass")]
+    for tick in (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0):
+        parts.append(svg.line(across(tick), 20, across(tick), bottom, "equal" if tick == 1 else "grid"))
+        parts.append(svg.text(across(tick), bottom + 11, f"{tick:g}", "middle", "tick"))
+    for place, row in enumerate(families.itertuples()):
+        y, said = 29.0 + 11 * place, f"{row.Index}: {row.median:.2f} ({row.low:.2f} to {row.high:.2f})"
+        parts.append(svg.text(88, y + 3, f"{row.Index} ({row.cnns})", "end", "tick"))
+        parts.append(svg.line(across(row.low), y, across(row.high), y, "reach"))
+        parts.append(svg.circle(across(row.median), y, 2.6, "front", said))
+    said = "dots: medians; bars: 5 to 95 % of the pairs; in parentheses: CNNs"
+    parts.append(svg.text(8, bottom + 24, said, "start", "tick"))
+    style = ".front{fill:#d55e00}.reach{stroke:#0072b2;stroke-width:3;stroke-opacity:.45}.equal{stroke:#888}"
+    return svg.standalone(svg.drawing(bottom + 30, parts, "what compiling is worth, by family of CNN"), style)
 
 
 def _study(folder: Path) -> Path:

@@ -6,18 +6,22 @@ counts of samples differ by constants that a fit finds, so they are one type eac
 A leaf of an amount (not a rate) has its own fitted weight: a sum of ten times has 19 nodes instead of 39.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from itertools import product
 from random import Random
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from deap import gp
 from numpy.typing import NDArray
 from trainlaw.evolve.brackets import BracketTypes, bracket_types
+from trainlaw.evolve.definitions import FIRST_DEFINED, Definition, numbers_of, pattern
 from trainlaw.evolve.leaves import (
+    Defined,
     Leaf,
     Node,
     Operation,
@@ -30,6 +34,7 @@ from trainlaw.evolve.leaves import (
     within,
 )
 from trainlaw.evolve.machine.arrays import VARIABLE
+from trainlaw.evolve.machine.kernels import OPERATOR_CODES
 from trainlaw.evolve.settings import TYPED_OPERATORS, SearchSettings
 from trainlaw.formulas import DIMENSIONLESS, OPERATORS, FeatureSpec, InputError, RowSums, Unit
 from trainlaw.formulas.algebra.units import BASES
@@ -66,6 +71,7 @@ class Grammar:
     positive on every row. silent : features that are excluded because they never change, with their value.
     levels : per label of a grouped constant, its values. share, shares : the type of a share, and the share
     of each positive dimensionless feature. brackets : by hole of the template, the types of its bracket.
+    defines : whether operations that a user defined are among them.
     blocks : subtrees of the target's type that mutations may insert. favoured : features that variation draws
     more often than others, all alike if empty.
     """
@@ -84,6 +90,7 @@ class Grammar:
     share: type
     shares: Mapping[str, Share]
     brackets: Mapping[str, BracketTypes] = field(default_factory=dict)
+    defines: bool = False
     blocks: tuple[tuple[Node, ...], ...] = ()
     favoured: frozenset[str] = frozenset()
 
@@ -203,7 +210,7 @@ def make_grammar(
     types = _make_types({units[i] for i in allowed} | {goal, DIMENSIONLESS}, goal, by_unit)
     exponent = type("exponent", (), {})
     logarithm = type("logarithm", (), {}) if by_unit else types[DIMENSIONLESS]
-    names = settings.operators or settings.strategy.operators
+    names = settings.operator_names
     summed = columns if sums is None else np.array([sums.apply(column) for column in columns])
     leaves = feature_leaves(
         features, units=units, goal=goal, types=types, logarithm=logarithm, columns=summed, y=y,
@@ -216,6 +223,8 @@ def make_grammar(
     share: type = type("share", (), {})
     shares: dict[str, Share] = {}
     operations = _operations(names, types, exponent, logarithm)
+    numbers = number_columns(settings, len(features) + len(levels))
+    operations += _defined(settings.definitions, types, numbers)
     if by_unit and {"add", "div", "mul"} <= set(names):
         for i in allowed:
             if units[i].is_dimensionless and features[i].name in positive:
@@ -225,11 +234,41 @@ def make_grammar(
     primitive_set = _primitive_set(types[goal], operations, leaves, settings)
     depths = _least_depths(primitive_set)
     _check_reachable(depths[types[goal]], target)
-    only_positive = by_unit and settings.nonnegative and {*names} <= {*TYPED_OPERATORS}
+    only_positive = (
+        by_unit and settings.nonnegative and {*names} <= {*TYPED_OPERATORS} and not settings.definitions
+    )
     return Grammar(
         primitive_set, types[goal], number, exponent, logarithm, depths, by_unit, only_positive,
-        positive, silent, levels, share, shares,
+        positive, silent, levels, share, shares, defines=bool(settings.definitions),
     )  # fmt: skip
+
+
+def number_columns(settings: SearchSettings, first: int) -> dict[float, int]:
+    """Return the column of each number in the definitions of operators and loss, from column `first` on."""
+    bodies = [known.body for known in settings.definitions]
+    loss = settings.loss_expression
+    numbers = numbers_of([*bodies, *([loss] if loss else [])])
+    return {number: first + place for place, number in enumerate(numbers)}
+
+
+def tokens_of(columns: Mapping[Any, int]) -> dict[Any, int]:
+    """Return the machine's token of each operator, and of each variable or number with a column."""
+    return {**OPERATOR_CODES, **{name: VARIABLE + 256 * column for name, column in columns.items()}}
+
+
+def _defined(
+    known: Sequence[Definition], types: Mapping[Unit, type], columns: Mapping[float, int]
+) -> list[Operation]:
+    """Return every signature of the definitions over the types."""
+    found: list[Operation] = []
+    for place, one in enumerate(known):
+        body = pattern(one.body, tokens_of(columns), one.parameters)
+        for units in product(types, repeat=len(one.parameters)):
+            unit = one.unit(units)
+            ret = types.get(unit) if unit else None
+            if ret is not None:
+                found.append(Defined(one, FIRST_DEFINED + place, body, [types[unit] for unit in units], ret))
+    return found
 
 
 def _bracket_grammar(

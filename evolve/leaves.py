@@ -1,13 +1,14 @@
 """The leaves of a grammar: features and constants, how each is fitted, and its starting value."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import NamedTuple
 
 import numpy as np
 from deap import gp
 from numpy.typing import NDArray
+from trainlaw.evolve.definitions import Definition
 from trainlaw.evolve.machine.arrays import CONSTANT, GROUPED, VARIABLE, WEIGHTED
 from trainlaw.evolve.machine.kernels import OPERATOR_CODES
 from trainlaw.evolve.settings import SearchSettings
@@ -94,6 +95,25 @@ class Operation(gp.Primitive):  # type: ignore[misc]
         super().__init__(operator, arguments, ret)
         self.token = OPERATOR_CODES[operator]
         self.constant = None
+
+
+class Defined(Operation):
+    """An operation that a user defined: `body` are its tokens, as of `pattern`."""
+
+    __slots__ = ("body", "definition")
+
+    def __init__(
+        self, known: Definition, code: int, body: Sequence[int], arguments: list[type], ret: type
+    ) -> None:
+        """Make the primitive of a definition over arguments of these types."""
+        gp.Primitive.__init__(self, known.name, arguments, ret)
+        self.token, self.constant = code, None
+        self.definition, self.body = known, body
+
+    @property
+    def further(self) -> int:
+        """Nodes of the program in addition to the operation's one."""
+        return len(self.body) - 1 - len(self.args)
 
 
 Node = Leaf | Operation

@@ -2,6 +2,7 @@
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -183,6 +184,7 @@ class FormulaRegressor(FittedViews):
         state = run(state, problem, self.progress or notebook_progress(), save, elsewhere, began=began)
         with problem.machine.until(began + search_seconds(state, problem, refined=True) - earlier):
             refined = refine(state, problem)
+        self._warn_of_few(problem, state)
         limit = problem.settings.limit_seconds
         with problem.machine.until(math.inf if limit is None else began + limit - earlier):
             self._conclude(problem, state, refined, self.scope or self._default_scope(sums))
@@ -327,6 +329,18 @@ class FormulaRegressor(FittedViews):
             "sums": sums,
             "toolbox": self.toolbox,
         }
+
+    def _warn_of_few(self, problem: Problem, state: SearchState) -> None:
+        """Warn where the time limit ended the search before its first generation was whole."""
+        settings = problem.settings
+        wanted = min(settings.population, settings.evaluations or settings.population)
+        if settings.limit_seconds is not None and state.evaluations < wanted:
+            warnings.warn(
+                f"the search tried {state.evaluations} formulas in {settings.limit_seconds:g} s, "
+                f"expected at least {wanted}: raise limit_seconds, or use fewer rows or columns",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def _warmed(self, problem: Problem) -> Problem:
         """Return the problem with the formulas of an earlier fit as seeds, simple ones first."""

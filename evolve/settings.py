@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from trainlaw.evolve.definitions import MOST_DEFINED, Definition, definition, loss_expression
 from trainlaw.formulas import OPERATORS, Expression, InputError
 from trainlaw.formulas.algebra.expression import COSTS
 from trainlaw.formulas.errors import check_name, unknown_name
@@ -62,6 +63,13 @@ _NAMES: dict[str, tuple[str, tuple[str, ...]]] = {
     "held_out_measure": ("measure of held-out losses", HELD_OUT_MEASURES),
     "choice": ("choice", CHOICES),
 }
+
+
+def _is_defined(setting: str, text: str) -> bool:
+    """Return whether the text defines an operator or a loss; raises InputError for one that is not valid."""
+    if setting == "operators":
+        return "=" in text and bool(definition(text))
+    return setting == "loss" and loss_expression(text) is not None
 
 
 @dataclass(frozen=True)
@@ -231,13 +239,15 @@ class SearchSettings:
     Parameters
     ----------
     operators : tuple of str, optional
-        Names of the operators; by default `TYPED_OPERATORS` or `UNTYPED_OPERATORS`.
+        Names of the operators; by default `TYPED_OPERATORS` or `UNTYPED_OPERATORS`. Another operator is
+        defined by known ones: "swish(x) = x / (1 + exp(-x))".
     typed : bool
         Whether units are types, so that only formulas with the target's unit exist.
     nonnegative : bool
         Whether the weights of amounts (times, work, bytes) must not be negative.
     loss : str
         One of `LOSSES`; "automatic" is "soft_l1_log" for positive targets with a unit, otherwise "squares".
+        Or an expression that is at least 0, such as "abs(prediction - target) / target".
     loss_width : float
         Residual at which a robust loss changes from quadratic to linear.
     group_weight_power : float
@@ -385,17 +395,18 @@ class SearchSettings:
         for name, (kind, known) in _NAMES.items():
             value = getattr(self, name)
             for given in (value,) if isinstance(value, str) else value or ():
-                if given not in known:
+                if given not in known and not _is_defined(name, given):
                     raise unknown_name(kind, given, known)
         for name, (least, most) in _LIMITS.items():
             value = getattr(self, name)
             if value is not None and not least <= value <= most:
                 wanted = f"from {least} to {most}" if most < math.inf else f"of at least {least}"
                 raise InputError(f"expected {name} {wanted}, got {value}")
+        if len(self.definitions) > MOST_DEFINED or len(self.costs) < len(self.definitions) + len(COSTS):
+            raise InputError(f"expected at most {MOST_DEFINED} definitions with different names")
         for outer, inner, _ in self.nesting_limits:
             for name in (outer, inner):
-                if name not in OPERATORS:
-                    raise unknown_name("operator", name, OPERATORS)
+                check_name("operator", name, [*OPERATORS, *(known.name for known in self.definitions)])
         self._check_pairs()
         if self.brackets and self.template is None:
             raise InputError("expected a template with the holes of the brackets, got none")
@@ -405,7 +416,7 @@ class SearchSettings:
     def _check_pairs(self) -> None:
         """Check complexities and ranges of constants."""
         for name, cost in self.complexities:
-            check_name("part of a formula", name, COSTS)
+            check_name("part of a formula", name, [*COSTS, *(known.name for known in self.definitions)])
             if not 1 <= cost <= MOST_COST:
                 raise InputError(f"expected a complexity of {name} from 1 to {MOST_COST}, got {cost}")
         for name, low, high in self.constant_ranges:
@@ -431,7 +442,24 @@ class SearchSettings:
     @property
     def costs(self) -> dict[str, int]:
         """Complexity of each operator, of a "constant" and of a "variable"."""
-        return {**COSTS, **dict(self.complexities)}
+        defined = {known.name: known.cost for known in self.definitions}
+        return {**COSTS, **defined, **dict(self.complexities)}
+
+    @property
+    def operator_names(self) -> tuple[str, ...]:
+        """Names of the operators of the table, with the default of the mode."""
+        given = self.operators or self.strategy.operators
+        return tuple(name for name in given if name in OPERATORS)
+
+    @property
+    def definitions(self) -> tuple[Definition, ...]:
+        """The operators that the user defined."""
+        return tuple(definition(text) for text in self.operators or () if text not in OPERATORS)
+
+    @property
+    def loss_expression(self) -> Expression | None:
+        """The loss, where it is an expression."""
+        return loss_expression(self.loss)
 
     @property
     def screening_share(self) -> float:

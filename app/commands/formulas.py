@@ -1,10 +1,16 @@
 """`trainlaw show` and `trainlaw export`: explain a formula, or write it in another form."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from trainlaw.app.commands.options import FormulaName, GpuFile, Json, Label
+
+if TYPE_CHECKING:
+    from trainlaw.datasets import RunTable
+    from trainlaw.formulas import Formula
+
+_SHOWN = ("resnet50", "V100-SXM2-16GB", 64)  # the configuration of `show`, where none is asked for
 
 
 def export_command(
@@ -86,13 +92,9 @@ def use_command(
 
 def show_command(
     formula: FormulaName = None,
-    cnn: Annotated[
-        str, typer.Option(help="CNN for which the shares of the terms are computed.")
-    ] = "resnet50",
-    gpu: Annotated[
-        str, typer.Option(help="GPU for which the shares of the terms are computed.")
-    ] = "V100-SXM2-16GB",
-    batch: Annotated[int, typer.Option(help="Images per iteration.", min=1)] = 64,
+    cnn: Annotated[str, typer.Option(help="CNN for which the shares of the terms are computed.")] = _SHOWN[0],
+    gpu: Annotated[str, typer.Option(help="GPU for which the shares of the terms are computed.")] = _SHOWN[1],
+    batch: Annotated[int, typer.Option(help="Images per iteration.", min=1)] = _SHOWN[2],
     gpu_file: GpuFile = None,
     everything: Annotated[
         bool,
@@ -129,4 +131,16 @@ def show_command(
     run = partial(one_run, cnn, gpu, batch, gpus=known_gpus(gpu_file))
     with shown_steps() as on_step:
         text = describe(found, origin, run, everything, on_step)
-    print(text)
+    asked = (cnn, gpu, batch) != _SHOWN
+    print("\n".join([text, *(_warnings(found, run()) if asked else [])]))
+
+
+def _warnings(formula: "Formula", run: "RunTable") -> list[str]:
+    """Return what a prediction of the configuration warns of."""
+    from trainlaw.app.models.scopes import handling
+    from trainlaw.app.predictions.predict import predict_runs
+    from trainlaw.formulas.scopes import MULTI_GPU
+
+    if formula.scope == MULTI_GPU or not handling(formula).is_predictable:
+        return []
+    return [f"warning: {warning}" for warning in predict_runs(formula, run)[0].warnings]

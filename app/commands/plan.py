@@ -36,8 +36,20 @@ if TYPE_CHECKING:
 def plan_command(
     *,
     cnn: AnyCnn = None,
-    images: Annotated[int, typer.Option(help="Images per epoch.", min=1, max=10**12)] = 1_281_167,
-    epochs: Annotated[float, typer.Option(help="Number of epochs.", min=1e-6, max=1e6)] = 90,
+    images: Annotated[
+        int | None,
+        typer.Option(help="Images per epoch; default: 1281167, with --forward 1000000.", min=1, max=10**12),
+    ] = None,
+    epochs: Annotated[
+        float | None, typer.Option(help="Number of epochs; default: 90.", min=1e-6, max=1e6)
+    ] = None,
+    forward: Annotated[
+        bool,
+        typer.Option(
+            "--forward",
+            help="Plan inference on one GPU instead: images/s, and hours, cost and energy of the images.",
+        ),
+    ] = False,
     within: Annotated[
         str | None, typer.Option(help="Maximum time of the training: 24h, 2 days, 90min.")
     ] = None,
@@ -52,7 +64,7 @@ def plan_command(
         ),
     ] = None,
     gpu: Gpus = None,
-    gpus: Annotated[str, typer.Option(help="Numbers of GPUs, such as 1,2,4,8.")] = "1,2,4,8",
+    gpus: Annotated[str, typer.Option(help="Numbers of GPUs; default: 1,2,4,8.")] = "",
     batch: Annotated[
         str, typer.Option(help="Batches per GPU, such as 64,128; default: 32,64,128,256 where they fit.")
     ] = "",
@@ -99,7 +111,7 @@ def plan_command(
     plot: Annotated[Path | None, typer.Option(help="SVG file to write: hours against cost.")] = None,
     output: OutputOptions,
 ) -> None:
-    """Rank GPU, number of GPUs, batch and precision for a training by cost, hours or energy.
+    """Rank GPU, number of GPUs, batch and precision for a training or inference by cost, hours or energy.
 
     Every plan fits into memory. The batch is per GPU, so the global batch grows with the number of GPUs;
     whether the training then needs the same epochs is not modelled. The 90 % interval is the one for a single
@@ -110,6 +122,7 @@ def plan_command(
     Examples:
       trainlaw plan --cnn resnet50 --within 24h --prices example
       trainlaw plan --cnn resnet50 --gpus 1 --max-memory 16GB --max-power 300
+      trainlaw plan --forward --cnn resnet50 --prices example
       trainlaw plan --cnn vgg16 --gpu V100-SXM2-16GB --gpus 1,2,4,8,16,32,64
       trainlaw plan --cnn resnet50 --prices my-prices.csv --budget 50 --surely --out plans.csv
     """
@@ -118,9 +131,10 @@ def plan_command(
     from trainlaw.app.inputs.selection import parse_hours, parse_names, selection_of, whole_numbers
     from trainlaw.app.models.user_formula import find_formulas
     from trainlaw.app.predictions.plan import PlanOptions, plan_training
-    from trainlaw.app.predictions.training import Training
+    from trainlaw.app.predictions.training import inference, whole_training
     from trainlaw.datasets.hardware.precisions import precision_name
     from trainlaw.formulas import InputError
+    from trainlaw.formulas.scopes import FORWARD
 
     check_new_files([output.out, plot])
     if str(prices) == TEMPLATE:
@@ -130,16 +144,20 @@ def plan_command(
     if (budget is not None or by == "cost") and prices is None:
         raise InputError("cost and --budget need prices: name a file with --prices, or the shipped `example`")
     catalog = known_gpus(gpu_file)
+    training = inference(images, epochs) if forward else whole_training(images, epochs)
     options = PlanOptions(
-        whole_numbers(gpus, "--gpus"), gpus_per_node, whole_numbers(batch, "--batch"),
-        tuple(map(precision_name, parse_names(precision))),
+        whole_numbers(gpus or ("1" if forward else "1,2,4,8"), "--gpus"), gpus_per_node,
+        whole_numbers(batch, "--batch"),
+        tuple(map(precision_name, parse_names(precision or "amp" * (forward and formula is None)))),
         setup_of(layout=layout, tuned=tuned, stack=stack, link=link, fabric=fabric),
         parse_hours(within, "--within") if within else inf, inf if budget is None else budget, surely,
         least_gain, power_share,
     )  # fmt: skip
+    if forward and formula is None:
+        formula = Path(FORWARD)
     choice = find_formulas(formula, scaling_formula or "", Path.cwd())
     plans = plan_training(
-        choice.formula, choice.scaling, named_cnn(cnn, pixels, classes), Training(images, epochs),
+        choice.formula, choice.scaling, named_cnn(cnn, pixels, classes), training,
         gpus=selection_of(gpu or (), vendor, min_memory, max_memory, max_power).of(catalog),
         catalog=catalog, options=options, prices=read_prices(prices, catalog) if prices else None,
         ranked_by=by,

@@ -84,14 +84,18 @@ class TrainingOptions:
         typer.Option(help="Also predict the hours of a training of this many epochs.", min=1e-6, max=1e6),
     ] = None
     images: Annotated[
-        int, typer.Option(help="Images per epoch; default: those of ImageNet.", min=1, max=10**12)
-    ] = 1_281_167
+        int | None,
+        typer.Option(help="Images per epoch; default: 1281167, those of ImageNet.", min=1, max=10**12),
+    ] = None
 
     def training(self) -> "Training | None":
-        """Return the training; None without a number of epochs."""
-        from trainlaw.app.predictions.training import Training
+        """Return the training; None without a number of epochs, InputError for images alone."""
+        from trainlaw.app.predictions.training import IMAGENET_IMAGES, Training
+        from trainlaw.formulas import InputError
 
-        return None if self.epochs is None else Training(self.images, self.epochs)
+        if self.epochs is None and self.images is not None:
+            raise InputError("--images are those of an epoch: give --epochs too")
+        return None if self.epochs is None else Training(self.images or IMAGENET_IMAGES, self.epochs)
 
 
 @dataclass(frozen=True)
@@ -345,7 +349,7 @@ def predict_from_profile_command(
 def scaling_command(
     *,
     cnn: CnnName,
-    gpu: GpuName,
+    gpu: Gpus,
     batch: Annotated[int, typer.Option(help="Images per iteration on each GPU.", min=1)],
     run: RunOptions,
     exchange: ExchangeOptions,
@@ -377,6 +381,7 @@ def scaling_command(
       trainlaw scaling --cnn resnet50 --gpu T4 --batch 32 --plot scaling.svg --out scaling.csv --format csv
     """
     from trainlaw.app.inputs.resolve import known_gpus, named_cnn
+    from trainlaw.app.inputs.selection import named_gpus
     from trainlaw.app.models.multi_gpu import covers_algorithm
     from trainlaw.app.models.user_formula import TEXTBOOK, find_formulas
     from trainlaw.app.predictions.scaling import scaling_curve
@@ -388,27 +393,37 @@ def scaling_command(
         scaling_text,
         ways_text,
     )
-    from trainlaw.datasets.hardware.hypothetical import wanted_gpu
+    from trainlaw.formulas import InputError
 
     check_new_files([output.out, plot])
     choice = find_formulas(formula, scaling_formula or (TEXTBOOK if hidden else ""), Path.cwd())
     gpus = known_gpus(gpu_file)
-    counts, target = named_cnn(cnn, run.pixels, run.classes), wanted_gpu(gpu, gpus)
+    counts, targets = named_cnn(cnn, run.pixels, run.classes), named_gpus(gpu, gpus)
     setup, algorithm = setup_of(run, exchange), exchange.algorithm or "ring"
-    points = scaling_curve(
-        choice.formula, counts, target, batch, most=most, gpus_per_node=gpus_per_node, hidden_share=hidden,
-        scaling=choice.scaling, setup=setup,
-        gpus=gpus,
-    )  # fmt: skip
-    title = f"{counts.cnn}, batch {batch} per GPU, {target.gpu}, {_per_node(points)} per node, "
-    title += f"{ways_text(points[-1], algorithm)}, {setup_text(setup, target)}"
+    if len(targets) != 1 and (plot or output.chosen != OutputFormat.table):
+        raise InputError("expected one --gpu for a file, CSV or JSON; several are printed as tables")
     covering = choice.scaling_origin if covers_algorithm(choice.scaling, algorithm) else ""
+    curves = [
+        scaling_curve(
+            choice.formula, counts, target, batch, most=most, gpus_per_node=gpus_per_node,
+            hidden_share=hidden, scaling=choice.scaling, setup=setup, gpus=gpus,
+        )
+        for target in targets
+    ]  # fmt: skip
+    titles = [
+        f"{counts.cnn}, batch {batch} per GPU, {target.gpu}, {_per_node(points)} per node, "
+        f"{ways_text(points[-1], algorithm)}, {setup_text(setup, target)}"
+        for target, points in zip(targets, curves, strict=True)
+    ]
     text = {
-        OutputFormat.table: lambda: scaling_text(title, points, choice.formula, choice.origin, covering),
-        OutputFormat.csv: lambda: scaling_csv(points),
-        OutputFormat.json: lambda: scaling_json(points),
+        OutputFormat.table: lambda: "\n\n".join(
+            scaling_text(title, points, choice.formula, choice.origin, covering).rstrip("\n")
+            for title, points in zip(titles, curves, strict=True)
+        ),
+        OutputFormat.csv: lambda: scaling_csv(curves[0]),
+        OutputFormat.json: lambda: scaling_json(curves[0]),
     }[output.chosen]().rstrip("\n")
-    write_or_print(text, output.out, plot, lambda: scaling_svg(title, points))
+    write_or_print(text, output.out, plot, lambda: scaling_svg(titles[0], curves[0]))
 
 
 def _per_node(points: "Sequence[ScalingPoint]") -> int:

@@ -20,8 +20,15 @@ TEMPLATE = "template"  # asks for a file to fill in
 # Twice the dearest GPU of a cloud, a fifth of the cheapest: others are in cents, of a month, or of the GPU.
 MOST_USD, LEAST_USD = 25.0, 0.01
 _MOST_OF_KNOWN = 10.0  # factor between a price and those of the same GPU in clouds
-_OTHER_TIME = re.compile(r".*\b(month|monat|year|jahr|day|tag|week|woche|min(ute)?|sec(ond)?|sekunde)s?\b.*")
+# From this factor on, the price is rather that of a machine with several GPUs.
+_MOST_OF_MACHINE = 1.8
+_OTHER_TIME = re.compile(
+    r".*\b(month|monat|quarter|quartal|year|jahr|day|tag|week|woche|min(ute)?|sec(ond)?|sekunde|"
+    r"image|epoch|kwh)s?\b.*"
+)
 _ANY_NUMBER = 0  # of GPUs of a machine, where the file does not say
+_MOST_OF_HOST = 5.0  # prices of a GPU for its share of the host
+_OF_MACHINE = re.compile(r".*\b(instance|machine|vm|rack|box)s?\b.*")
 _RENTED_SINGLY = "RunPod"  # a provider whose price per GPU does not depend on their number
 # What a column holds, by its heading; the first that fits.
 _HEADINGS: Mapping[str, re.Pattern[str]] = {
@@ -101,13 +108,30 @@ def read_prices(path: Path, gpus: GpuCatalog | None = None) -> Prices:
     if len(currencies) > 1:
         raise InputError(f"{path}: expected prices in one currency, got {' and '.join(currencies)}")
     currency = next(iter(currencies), "")
+    for key, host in found["host"].items():
+        if host / max(key[1], 1) > _MOST_OF_HOST * found["price"].get(key, inf):
+            raise InputError(f"{path}: expected the price of a host of {key[0]} alone, got {host:g}")
     for key, spot in found["spot"].items():
         if spot > found["price"].get(key, inf):
             raise InputError(f"{path}: expected a spot price of {key[0]} below its price, got {spot:g}")
     unsaid = "" if currency else ", taken as USD"
-    return Prices(
-        currency or "USD", found["price"], f"{path}, {_span(dates)}{unsaid}", found["spot"], found["host"]
-    )
+    origin = f"{path}, {_span(dates)}{unsaid}{_dear(found['price'])}"
+    return Prices(currency or "USD", found["price"], origin, found["spot"], found["host"])
+
+
+def _dear(prices: Mapping[_Key, float]) -> str:
+    """Return a question about GPUs that cost more than in clouds; "" where none does."""
+    names = [
+        gpu
+        for (gpu, _), price in prices.items()
+        if price > _MOST_OF_MACHINE * max(_of_clouds(gpu), default=inf)
+    ]
+    said = f"{names[0]}{f' and {len(names) - 1} others' * (len(names) > 1)}" if names else ""
+    return f"; {said} dearer than in any cloud: is it the price of one GPU?" if said else ""
+
+
+def _of_clouds(gpu: str) -> list[float]:
+    return [price for (name, _), price in _example().prices.items() if name == gpu]
 
 
 @cache
@@ -152,6 +176,11 @@ def _places(columns: Iterable[str], path: Path) -> dict[str, str]:
         role = next((name for name, form in _HEADINGS.items() if form.fullmatch(plain)), "")
         if role in ("price", "spot", "host") and _OTHER_TIME.fullmatch(plain):
             raise InputError(f"{path}: expected prices per hour, got the column {shown(column)}")
+        if role in ("price", "spot") and _OF_MACHINE.fullmatch(plain):
+            raise InputError(
+                f"{path}: expected prices of one GPU, got the column {shown(column)}: divide them by "
+                "the number of GPUs, or name instances in the column of the GPU"
+            )
         found.setdefault(role, []).append(column)
     found.pop("", None)
     for role, names in found.items():
@@ -185,23 +214,31 @@ def _add(
         if cells.get(role) or role == "price":
             price = _price(cells[role], places[role]) / (1 if role == "host" else share)
             for name in names if role != "host" else ():
-                _check_price(price, name, places[role], cells[role])
+                _check_price(price, name, 1 if instance else number, places[role], cells[role])
             for name in names:
                 if (name, number) in prices and len(names) == 1:
                     raise InputError(f"expected one price of {name} per number of GPUs, got another one")
                 prices.setdefault((name, number), price)
 
 
-def _check_price(price: float, gpu: str, column: str, cell: str) -> None:
-    """Raise InputError for a price that is not of one GPU and an hour, by those of clouds."""
+def _check_price(price: float, gpu: str, number: int, column: str, cell: str) -> None:
+    """Raise InputError for a price that is not of one GPU and an hour, by those of clouds.
+
+    number : of GPUs of the machine, `_ANY_NUMBER` where the file does not say.
+    """
     if _currency(f"{column} {cell}") not in ("USD", "EUR", "GBP", "CHF", ""):
         return
-    known = [value for (name, _), value in _example().prices.items() if name == gpu]
+    known = _of_clouds(gpu)
     least = max(LEAST_USD, min(known, default=0.0) / _MOST_OF_KNOWN)
     most = min(MOST_USD, max(known, default=inf) * _MOST_OF_KNOWN)
     if not least <= price <= most:
         expected = f"{column} of one {gpu} for an hour: {least:.2g} to {most:.2g}"
         raise InputError(f"expected {expected}, got {shown(cell)}")
+    if number > 1 and price > _MOST_OF_MACHINE * max(known, default=inf):
+        raise InputError(
+            f"expected {column} of one {gpu} for an hour, got {shown(cell)}, rather that of a machine "
+            f"of {number}"
+        )
 
 
 def _currency(heading: str) -> str:
@@ -226,8 +263,9 @@ def _number(text: str) -> int:
 
 def _price(text: str, column: str) -> float:
     plain = re.sub(r"[$€£\s]|USD|EUR", "", text)
-    # Prices are small, so a single comma is a decimal one.
-    plain = plain.replace(",", ".") if "." not in plain else plain.replace(",", "")
+    # Prices are small, so a single comma is a decimal one; of a comma and a point the last is.
+    thousands, decimal = (",", ".") if plain.rfind(".") > plain.rfind(",") else (".", ",")
+    plain = plain.replace(thousands, "" if "," in plain else ".").replace(decimal, ".")
     try:
         price = float(plain)
     except ValueError:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import infer_dtype
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn
 from trainlaw.app.inputs.selection import ALL_GPUS, GpuSelection, named_gpus, names_of
 from trainlaw.datasets import CnnCounts, Gpu, GpuCatalog, RunTable
@@ -44,6 +45,7 @@ _NEEDED = ("cnn", "gpu", "batch_per_gpu")
 # Those of runs and of plans that say nothing about a configuration are not read.
 _KNOWN = (*_NEEDED, *(column.name for column in RUN_COLUMNS), *PROFILER_COLUMNS, "fabric", *PLAN_NOTES)
 _OF_CNN = ("cnn", "input_size_px", "n_classes")
+_FLAGS = ("tuned", "bucketed", "peer_access")
 
 
 DEFAULT_SETUP = Setup()
@@ -76,21 +78,28 @@ class RunRequest:
 
 
 def check_request(request: RunRequest, single_gpu_s: float | None = None) -> None:
-    """Raise InputError for links without GPUs or nodes to connect, or a measured time that fits no run.
+    """Raise InputError for a measured time or a choice of GPUs that fits no run.
 
     single_gpu_s : measured time of an iteration on one GPU, None where it is not given.
     """
-    setup = request.setup
+    is_single = request.setup.n_gpus in (None, 1) and not request.setup.allocation
+    if single_gpu_s and (is_single or request.all_gpus or request.file):
+        raise InputError("--single-gpu-seconds is for one configuration on several --gpus of the kind --gpu")
+    if request.selection != ALL_GPUS and not request.all_gpus:
+        raise InputError("--vendor and --min-memory choose among --all-gpus")
+
+
+def check_exchange(setup: Setup) -> None:
+    """Raise InputError for what says how GPUs exchange gradients where there is nothing to exchange."""
     parts = gpus_of_nodes(setup.allocation) if setup.allocation else ()
     n_gpus, n_nodes = sum(parts) or setup.n_gpus or 1, len(parts) or setup.n_nodes or 1
     if setup.link and n_gpus == n_nodes:
         raise InputError("--link connects the GPUs of one node: use more --gpus than --nodes")
     if setup.fabric and n_nodes == 1 and (setup.n_nodes or parts or n_gpus == 1):
         raise InputError("--fabric connects nodes: use several --nodes")
-    if single_gpu_s and (n_gpus == 1 or request.all_gpus or request.file):
-        raise InputError("--single-gpu-seconds is for one configuration on several --gpus of the kind --gpu")
-    if request.selection != ALL_GPUS and not request.all_gpus:
-        raise InputError("--vendor and --min-memory choose among --all-gpus")
+    if n_gpus == 1 and (setup.algorithm or setup.bucketed is not None):
+        name = "--algorithm" if setup.algorithm else "--unbucketed"
+        raise InputError(f"{name} says how several GPUs exchange gradients: use several --gpus")
 
 
 def requested_runs(request: RunRequest) -> RunTable:
@@ -101,7 +110,9 @@ def requested_runs(request: RunRequest) -> RunTable:
     gpus = known_gpus(request.gpu_file)
     cnn, gpu = request.cnn, request.gpu
     if cnn is None or not request.batches or (gpu is None) != request.all_gpus:
-        raise InputError("expected --cnn, --batch and either --gpu or --all-gpus (or --from FILE)")
+        missing = ["--cnn"] * (cnn is None) + ["--batch"] * (not request.batches)
+        missing += ["either --gpu or --all-gpus"] * ((gpu is None) != request.all_gpus)
+        raise InputError(f"expected {' and '.join(missing)} as well (or --from FILE)")
     texts = (gpu,) if isinstance(gpu, str) else gpu or ()
     names = names_of(texts)
     if gpu is not None and not names:
@@ -111,6 +122,8 @@ def requested_runs(request: RunRequest) -> RunTable:
     # Each instance has its own number of GPUs and links.
     rented = [name for name in names if find_instance(name)]
     own = {wanted_gpu(name, gpus).gpu: on_instance(request.setup, name) for name in rented}
+    for setup in own.values() if own and len(own) == len(names) else (request.setup,):
+        check_exchange(setup)
     return _runs_on(counts, chosen, request.batches, request.setup, gpus, own=own)
 
 
@@ -151,8 +164,13 @@ def one_run(
     Raises UnknownNameError for a CNN or GPU that is not known, InputError for a faulty file.
     """
     catalog = gpus or known_gpus()
+    check_counts(batch)
+    if pixels is not None and (isinstance(pixels, bool) or not isinstance(pixels, int)):
+        raise InputError(f"expected pixels as a whole number, got {shown(pixels)}")
+    on = on_instance(setup, gpu)
+    check_exchange(on)
     counts, chosen = named_cnn(cnn, pixels), [wanted_gpu(gpu, catalog)]
-    return _runs_on(counts, chosen, [batch], on_instance(setup, gpu), catalog)
+    return _runs_on(counts, chosen, [batch], on, catalog)
 
 
 def _runs_on(
@@ -260,6 +278,9 @@ def frame_blocks(frame: pd.DataFrame) -> Iterator[RunTable]:
     """Yield the configurations of a frame with columns as for `runs_of_csv`, in tables of `MAX_ROWS` rows."""
     name, header = Path("the frame"), list(map(str, frame.columns))
     _check_header(header, name, ())
+    for column in header:
+        if column not in _FLAGS and infer_dtype(frame[column]) == "boolean":
+            raise InputError(f"{name}: expected {column} as numbers or texts, got True or False")
     reader = _ConfigurationReader(name, header, known_gpus())
     rows = enumerate(map(list, zip(*(_cells(frame[column]) for column in frame), strict=True)), start=1)
     for _ in range(0, max(len(frame), 1), MAX_ROWS):

@@ -6,8 +6,7 @@ from functools import cached_property
 from math import exp, inf, log
 
 import numpy as np
-import pandas as pd
-from trainlaw.app.models.doubts import law_seconds, repeat_doubts, run_doubts
+from trainlaw.app.models.doubts import exchange_doubts, law_seconds, repeat_doubts, run_doubts
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.spreadsheets.answers import Answers, Issue, choices, rows_of
@@ -37,8 +36,6 @@ _MOST_OF_REPEATS = 1.28  # factor between times of the same configuration
 _OF_EPOCHS = tuple(Unit("epoch", seconds, False) for seconds in (1.0, 1e-3, 60.0, 3600.0))
 _SAME_UNIT = 0.02  # difference of two scores that decides nothing
 _BATCHES = (BATCH, "batch_per_gpu", GLOBAL_BATCH)
-# Mean deviation, ln, from which on two exchanged names are looked for, among at most so few names.
-_LEAST_EXCHANGED, _MOST_EXCHANGED = 0.3, 12
 _SEVERAL = 0.3  # ln of the least factor between times and law for which a batch is said to be misread
 
 
@@ -154,7 +151,7 @@ def _doubts(check: Check, answers: Answers) -> Iterable[Issue]:
         _of_several(check, deviations, answers)
         or _of_column(check, middle)
         or _of_units(check, deviations)
-        or _of_exchanged(check, deviations)
+        or _of_exchanged(check)
     )
     if column is not None:
         yield column
@@ -260,23 +257,12 @@ def _of_units(check: Check, deviations: np.ndarray) -> Issue | None:
     return None
 
 
-def _of_exchanged(check: Check, deviations: np.ndarray) -> Issue | None:
+def _of_exchanged(check: Check) -> Issue | None:
     """Return the issue of two GPUs, CNNs, precisions or batches that fit the formula exchanged."""
-    trial, own = check.made.table, float(np.nanmean(np.abs(deviations)))
-    if trial is None or own < _LEAST_EXCHANGED:
-        return None
-    frame = trial.frame.reset_index(drop=True)
-    for name in ("gpu", "cnn", "precision", "batch_per_gpu"):
-        middles = pd.Series(deviations).groupby(frame[name]).median().dropna()
-        if not 1 < len(middles) <= _MOST_EXCHANGED:
-            continue
-        ordered = middles.sort_values()
-        low, high = ordered.index[0], ordered.index[-1]
-        exchanged = frame.assign(**{name: frame[name].replace({low: high, high: low})})
-        other = np.log(check.made.seconds() / law_seconds(RunTable(trial.name, exchanged, trial.facts)))
-        if ordered.iloc[0] < 0 < ordered.iloc[-1] and np.nanmean(np.abs(other)) < own / 2:
-            text = f"{low} and {high} fit the built-in formula exchanged: exchange them, or --trust the times"
-            return Issue("times", text, options=_exchange(check.made, name, str(low), str(high)))
+    table = check.made.table
+    for doubt in exchange_doubts(table, check.law_s) if table is not None else ():
+        options = _exchange(check.made, *doubt.exchanged) if doubt.exchanged else ()
+        return Issue("times", f"{doubt.text} Correct them, or --trust the times", options=options)
     return None
 
 

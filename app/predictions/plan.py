@@ -10,7 +10,7 @@ from math import ceil, inf
 import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.prices import Prices
-from trainlaw.app.inputs.requests import DEFAULT_SETUP, configured_row, impossible
+from trainlaw.app.inputs.requests import DEFAULT_SETUP, check_exchange, configured_row, impossible
 from trainlaw.app.models.scopes import check_predictable, formula_rows
 from trainlaw.app.predictions.power import POWER_FACTOR, busy_share, mean_power_w
 from trainlaw.app.predictions.predict import run_answers
@@ -21,6 +21,7 @@ from trainlaw.datasets.measurements.runs import Setup, unmeasured_runs
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.errors import check_name
+from trainlaw.formulas.scopes import FORWARD
 
 BATCHES = (32, 64, 128, 256)  # per GPU, where the user names none
 #: Least share of the hours that a doubling of the GPUs saves where it pays; perfect scaling saves 0.5.
@@ -28,8 +29,9 @@ LEAST_GAIN = 0.2
 _MOST_PLANS = 100_000
 # Rows of the table of answers that are columns of plans.
 _ANSWERS = (
-    "time_s", "training_h", "training_low_h", "training_high_h", "cost", "cost_low", "cost_high",
-    "energy_kwh", "energy_low_kwh", "energy_high_kwh", "image_j", "power_share", "spot_cost", "host_cost",
+    "time_s", "samples_per_second", "training_h", "training_low_h", "training_high_h", "cost", "cost_low",
+    "cost_high", "energy_kwh", "energy_low_kwh", "energy_high_kwh", "image_j", "power_share", "spot_cost",
+    "host_cost",
 )  # fmt: skip
 #: What plans may be ranked by, and the column of it.
 RANKINGS: Mapping[str, str] = {"cost": "cost", "hours": "training_h", "energy": "energy_kwh"}
@@ -66,10 +68,11 @@ class TrainingPlans:
     """Plans of a training, the best first, those on GPUs of measured generations before all others.
 
     frame : a row per plan within the limits: `gpu`, `n_gpus`, `n_nodes`, `batch_per_gpu`, `precision`,
-    `time_s` of an iteration, `training_h` with `training_low_h` and `training_high_h`, `cost`, `cost_low` and
-    `cost_high` in the currency of `prices` (nan without one), `energy_kwh`, `largest_batch` that fits,
-    `pays_to_gpus` (scaling pays up to this number), `gain` of the hours by a doubling up to here, and
-    `is_measured`: the formula was trained on GPUs of this generation. Its index numbers the rows of `runs`.
+    `time_s` of an iteration, `samples_per_second`, `training_h` with `training_low_h` and `training_high_h`,
+    `cost`, `cost_low` and `cost_high` in the currency of `prices` (nan without one), `energy_kwh`,
+    `largest_batch` that fits, `pays_to_gpus` (scaling pays up to this number), `gain` of the hours by a
+    doubling up to here, and `is_measured`: the formula was trained on GPUs of this generation. Its index
+    numbers the rows of `runs`.
     considered : all plans that fit into memory, in the order of `runs`. ranked_by : one of `RANKINGS`.
     """
 
@@ -125,8 +128,12 @@ def plan_training(
     by = ranked_by or ("hours" if prices is None else "cost")
     check_name("ranking", by, RANKINGS)
     chosen = [gpu for gpu in gpus if gpu.device == "GPU"]
+    if training.is_inference:
+        options = _for_inference(formula, options)
     if not options.counts or not chosen:
         raise InputError(f"expected at least one {'GPU' if options.counts else 'number of --gpus'}, got none")
+    if not any(count > 1 for count in options.counts):
+        check_exchange(options.setup)
     rows, largest = _rows(cnn, chosen, options)
     runs = unmeasured_runs("plans", rows, Facts(catalog.with_gpus(chosen), (cnn,)))
     frame = _answers(formula, scaling, training, runs, options=options, prices=prices)
@@ -138,6 +145,15 @@ def plan_training(
     return TrainingPlans(cnn, training, options, prices, runs, frame, ordered, by)
 
 
+def _for_inference(formula: Formula, options: PlanOptions) -> PlanOptions:
+    """Return options of forward passes; InputError for a formula of training, or several GPUs."""
+    if formula.scope != FORWARD:
+        raise InputError("expected a formula of forward passes for inference, got one of training")
+    if options.counts != (1,):
+        raise InputError("expected 1 as the number of GPUs for inference: each GPU has its images")
+    return replace(options, setup=replace(options.setup, timed_parts=FORWARD))
+
+
 def _rows(cnn: CnnCounts, gpus: list[Gpu], options: PlanOptions) -> tuple[list[dict[str, object]], list[int]]:
     """Return the rows of plans that fit into memory, numbers of GPUs innermost; the largest batches."""
     largest: dict[tuple[float, str], int] = {}
@@ -146,12 +162,14 @@ def _rows(cnn: CnnCounts, gpus: list[Gpu], options: PlanOptions) -> tuple[list[d
         for precision in options.precisions or _precisions(gpu):
             key = gpu.memory_bytes, precision
             if key not in largest:
-                largest[key] = largest_batch(cnn, *key)
+                largest[key] = largest_batch(cnn, *key, options.setup.timed_parts == FORWARD)
             setups = [_setup(options, precision, count) for count in options.counts]
             if len(gpus) > 1 and any(impossible(gpu, setup) for setup in setups):
                 continue
-            for batch in _batches(largest[key], options.batches):
-                rows += [configured_row(cnn, gpu, batch, setup) for setup in setups]
+            batches = _batches(largest[key], options.batches)
+            settings = [configured_row(cnn, gpu, batch, setup) for batch in batches[:1] for setup in setups]
+            for batch in batches:
+                rows += [{**row, "batch_per_gpu": batch} for row in settings]
                 fitting += [largest[key]] * len(setups)
                 if len(rows) > _MOST_PLANS:
                     said = f"more than {_MOST_PLANS:,} plans are too many"

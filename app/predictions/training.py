@@ -5,14 +5,19 @@ from math import ceil
 
 import numpy as np
 from trainlaw.datasets import RunTable
+from trainlaw.formulas import InputError
+
+IMAGENET_IMAGES, USUAL_EPOCHS = 1_281_167, 90
+_MILLION = 1_000_000
 
 
 @dataclass(frozen=True)
 class Training:
-    """What is trained on: `images` per epoch, for `epochs`."""
+    """What is trained on: `images` per epoch, for `epochs`; or images of inference, in one epoch."""
 
     images: int
     epochs: float
+    is_inference: bool = False
 
     @property
     def title(self) -> str:
@@ -21,7 +26,9 @@ class Training:
         >>> Training(1_281_167, 90).title
         '90 epochs of 1,281,167 images'
         """
-        return f"{self.epochs:g} epochs of {self.images:,} images"
+        if self.is_inference:
+            return f"inference of {self.images:,} images"
+        return f"{self.epochs:g} epoch{'s' * (self.epochs != 1)} of {self.images:,} images"
 
     def columns(self, runs: RunTable) -> dict[str, np.ndarray]:
         """Return what the table of answers has to know of the training, (n_runs,) each.
@@ -34,3 +41,19 @@ class Training:
             "iterations": np.array([float(ceil(self.images / size)) for size in sizes]),
             "training": np.full(len(runs), self.title),
         }
+
+
+def whole_training(images: int | None, epochs: float | None) -> Training:
+    """Return a training; None for the images of ImageNet and its usual epochs."""
+    return Training(images or IMAGENET_IMAGES, epochs or USUAL_EPOCHS)
+
+
+def inference(images: int | None, epochs: float | None = None) -> Training:
+    """Return the inference of images, None for a million; InputError for epochs.
+
+    >>> inference(None).title
+    'inference of 1,000,000 images'
+    """
+    if epochs is not None:
+        raise InputError("expected no epochs with --forward, since inference has none; name --images")
+    return Training(images or _MILLION, 1, is_inference=True)

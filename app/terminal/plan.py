@@ -26,6 +26,7 @@ _COLUMNS = {
     "batch_per_gpu": "batch_per_gpu",
     "precision": "precision",
     "time_s": "time_s",
+    "samples_per_second": "samples_per_second",
     "training_h": "training_h",
     "training_low_h": "training_low_h",
     "training_high_h": "training_high_h",
@@ -64,10 +65,13 @@ def _title(plans: TrainingPlans) -> list[str]:
     limits = [f"{plans.options.within_h:g} h"] if plans.options.within_h < inf else []
     if plans.options.budget < inf:
         limits.append(f"{plans.options.budget:g} {_currency(plans)}")
-    said = f"{len(plans.frame):,} plans"
+    counted = f"plan{'s' * (len(plans.considered) != 1)}"
+    said = f"{len(plans.frame):,} {counted}"
     if limits:
         sure = "surely " * plans.options.surely
-        said = f"{len(plans.frame):,} of {len(plans.considered):,} plans {sure}within {' and '.join(limits)}"
+        said = (
+            f"{len(plans.frame):,} of {len(plans.considered):,} {counted} {sure}within {' and '.join(limits)}"
+        )
     lines = [f"{plans.cnn.cnn}, {plans.training.title}; {said}; ranked by {plans.ranked_by}"]
     if plans.prices is None:
         return [*lines, "no prices: ranked without cost; --prices FILE adds it (docs/plan.md)"]
@@ -86,7 +90,9 @@ def _currency(plans: TrainingPlans) -> str:
 
 
 def _table(plans: TrainingPlans, rows: pd.DataFrame) -> str:
-    header = ["GPUs", "batch", "time", f"{100 * LEVEL:g} % interval"]
+    is_inference = plans.training.is_inference
+    header = ["GPUs", "batch", *["images/s"] * is_inference, "time"]
+    header += [] if is_inference else [f"{100 * LEVEL:g} % interval"]
     several = len(plans.options.counts) > 1
     has_spot = bool(plans.prices and plans.prices.spot)
     header += (
@@ -98,8 +104,9 @@ def _table(plans: TrainingPlans, rows: pd.DataFrame) -> str:
     most = max(plans.options.counts)
     cells = [
         [
-            f"{row.n_gpus} x {row.gpu}", f"{row.batch_per_gpu} {row.precision}", show_hours(row.training_h),
-            show_hours_range(row.training_low_h, row.training_high_h),
+            f"{row.n_gpus} x {row.gpu}", f"{row.batch_per_gpu} {row.precision}",
+            *[f"{row.samples_per_second:,.0f}"] * is_inference, show_hours(row.training_h),
+            *([] if is_inference else [show_hours_range(row.training_low_h, row.training_high_h)]),
             *([_figure(row.cost)] if plans.prices else []), *([_figure(row.spot_cost)] if has_spot else []),
             _figure(row.energy_kwh), row.largest_batch,
             *([f"to {row.pays_to_gpus}{'+' * (row.pays_to_gpus == most)}"] if several else []),
@@ -147,10 +154,11 @@ def _notes(plans: TrainingPlans, best: Prediction) -> list[str]:
     least = f"{100 * options.least_gain:g} %"
     rule = f"pays: each doubling of the GPUs saves at least {least} of the hours (perfect: 50 %)"
     first = plans.frame.iloc[0]
+    ends = [_figure(end) for end in (first.energy_low_kwh, first.energy_high_kwh) if isfinite(end)]
     energy = (
         f"energy: {100 * first.power_share:.0f} % of the power limit; first plan "
-        f"{_figure(first.energy_low_kwh)} to {_figure(first.energy_high_kwh)} kWh, {first.image_j:.2g} J per "
-        "image; hosts not counted"
+        f"{' to '.join(ends) or _figure(first.energy_kwh)} kWh, {first.image_j:.2g} J per image; hosts not "
+        "counted"
     )
     warnings = [
         textwrap.shorten(f"warning (first plan): {text}", min(terminal_width(), WIDTH), placeholder=" ...")

@@ -38,6 +38,8 @@ _SAMPLE = 300
 # Different texts that are kept as one object each.
 _MOST_SHARED = 10_000
 _MERGED = re.compile(rb'<mergeCell ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
+# Bold, code and links of Markdown around the text of a cell.
+_MARKUP = ((re.compile(r"^\s*(\*\*|__|`)(.+)\1\s*$"), r"\2"), (re.compile(r"\[([^\]]+)\]\([^)]*\)"), r"\1"))
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f]")
 
 
@@ -217,7 +219,11 @@ def _of_markdown(row: list[str]) -> list[str]:
     """Return the cells of a line of a Markdown table, none for the line below its header."""
     if len(row) > 2 and not row[0].strip() and not row[-1].strip():
         row = row[1:-1]
-    return [] if all(re.fullmatch(r"\s*:?-+:?\s*", cell) for cell in row) else row
+    if all(re.fullmatch(r"\s*:?-+:?\s*", cell) for cell in row):
+        return []
+    for pattern, plain in _MARKUP:
+        row = [pattern.sub(plain, cell) for cell in row]
+    return [cell.replace("<br>", " ") for cell in row]
 
 
 def _sheets(place: Path) -> Mapping[str, Grid]:

@@ -218,7 +218,10 @@ def _read_parquet(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
             texts = _checked_columns(file, place)
         # Texts stay in their dictionary until it is known how large they are without it.
         with parquet.ParquetFile(place, read_dictionary=texts) as file:
-            frame: pd.DataFrame = _with_texts(file.read(), place).to_pandas()
+            table = _with_texts(file.read(), place)
+        # Texts that are none would fail wherever they are first looked at.
+        table.validate(full=True)
+        frame: pd.DataFrame = table.to_pandas()
     except InputError:
         raise
     # pyarrow raises its own errors, OSError or ValueError, depending on what is broken.

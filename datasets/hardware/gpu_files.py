@@ -24,6 +24,17 @@ _TEXTS = tuple(column.name for column in GPU_COLUMNS if column.kind == "text")
 _NEEDED = tuple(column for column in GPU_COLUMNS if column.default is None)
 # A row that corrects a known GPU may leave all but the name empty.
 _MOST_LISTED = 8
+# Rates per clock and multiprocessor differ little within a compute capability; data sheets double them with
+# sparsity.
+_MATRIX_RATES = (
+    "peak_fp32_flop_per_s",
+    "peak_tf32_flop_per_s",
+    "peak_fp16_flop_per_s",
+    "peak_bf16_flop_per_s",
+    "tensor_fp16_flop_per_s",
+)
+_MOST_OF_KIN = 1.5
+_NO_CAPABILITY = 30.0  # 75 stands for 7.5, so that every precision would seem to be there
 _FILLED = tuple(replace(column, may_be_empty=column.name != "gpu") for column in GPU_COLUMNS)
 
 
@@ -59,18 +70,55 @@ def with_gpus(path: str | os.PathLike[str], gpus: GpuCatalog | None = None) -> G
 def _strange(row: int, gpu: Gpu) -> Iterator[Fault]:
     """Yield a fault for numbers that contradict each other: one is in another unit or column."""
     rate, bandwidth, cores = gpu.peak_fp32_flop_per_s, gpu.bandwidth_byte_per_s, gpu.core_count
-    cycles = cores * gpu.boost_clock_hz
+    lane_cycles, cycles = cores * gpu.boost_clock_hz, _cycles(gpu)
+    # Lanes that issue two operations at once are AMD's.
+    most_of_lanes = (8 if gpu.vendor == "AMD" else 3) * lane_cycles
+    # The last cache of a server's processor may be half a GB where a virtual machine has little memory.
+    most_cache = gpu.memory_bytes / (8 if gpu.device == "CPU" else 100)
     # Half of the least and twice the greatest ratio of all shipped GPUs and processors.
     for column, value, least, most, of in (
         ("bandwidth_byte_per_s", bandwidth, rate / 230, rate / 3.4, "B/s for this fp32 rate"),
-        ("peak_fp32_flop_per_s", rate, cycles / 2, 8 * cycles, "FLOP/s for these lanes and clock"),
-        ("core_count", cores, gpu.sm_count, 400 * gpu.sm_count, "lanes for these multiprocessors"),
+        ("peak_fp32_flop_per_s", rate, lane_cycles / 2, most_of_lanes, "FLOP/s for these lanes and clock"),
+        ("core_count", cores, 4 * gpu.sm_count, 400 * gpu.sm_count, "lanes for these multiprocessors"),
+        ("l2_bytes", gpu.l2_bytes, 1e3, most_cache, "B for this memory"),
+        (
+            "last_level_cache_bytes",
+            gpu.last_level_cache_bytes,
+            gpu.l2_bytes,
+            gpu.memory_bytes / 50,
+            "B for this second level and memory",
+        ),
+        ("l1_bytes_per_sm", gpu.l1_bytes_per_sm, 4e3, 2**20, "B of one multiprocessor"),
         ("tensor_fp16_flop_per_s", gpu.tensor_fp16_flop_per_s, rate, 66 * rate, "FLOP/s for this fp32 rate"),
         ("memory_bytes", gpu.memory_bytes, bandwidth / 250, 100 * bandwidth, "B for this bandwidth"),
     ):
         # Comparisons with what is not known, nan, are false.
         if 0 < value < least or value > most:
             yield Fault(row, column, value, f"{least:.2g} to {most:.2g} {of}")
+    capability = gpu.compute_capability
+    if capability.replace(".", "", 1).isdecimal() and float(capability) >= _NO_CAPABILITY:
+        yield Fault(row, "compute_capability", capability, "a compute capability such as 7.5")
+    alike, kin = _alike(gpu)
+    for column in _MATRIX_RATES:
+        rates = [one.number(column) / _cycles(one) for one in alike if one.number(column) > 0]
+        most = _MOST_OF_KIN * cycles * max(rates, default=math.inf)
+        if gpu.number(column) > most:
+            said = f"at most {most:.2g} FLOP/s on {kin}, without sparsity"
+            yield Fault(row, column, gpu.number(column), said)
+
+
+def _cycles(gpu: Gpu) -> float:
+    return gpu.sm_count * gpu.boost_clock_hz
+
+
+def _alike(gpu: Gpu) -> tuple[list[Gpu], str]:
+    """Return the shipped GPUs of the same compute capability, or else generation, and what they share."""
+    for name in ("compute_capability", "generation"):
+        text = getattr(gpu, name)
+        alike = [one for one in built_in_gpus().gpus if text and getattr(one, name) == text]
+        if alike:
+            return alike, text if name == "generation" else f"compute capability {text}"
+    return [], ""
 
 
 def _in_si_units(table: pd.DataFrame) -> pd.DataFrame:

@@ -45,10 +45,22 @@ def _needs(facts: CnnCounts, batch: int, precision: str) -> tuple[int, int]:
 _MOST_BATCH = 2**20  # larger ones are not looked for
 
 
-def largest_batch(facts: CnnCounts, memory_bytes: float, precision: str) -> int:
+def _usual_need(facts: CnnCounts, batch: int, precision: str) -> int:
+    return _needs(facts, batch, precision)[1]
+
+
+def _forward_need(facts: CnnCounts, batch: int, precision: str) -> int:
+    """Return the bytes of a forward pass: weights, the largest layer, workspace and driver."""
+    parameters = int(facts.counts["params"])
+    needs = step_memory(parameters, facts.memory_per_image, batch, precision, "none")
+    return 4 * parameters + needs.working + needs.workspace + needs.context
+
+
+def largest_batch(facts: CnnCounts, memory_bytes: float, precision: str, forward: bool = False) -> int:
     """Return the largest batch of a CNN whose training fits into a GPU; 0 where none does or it is not known.
 
-    memory_bytes : of the data sheet. "fits" is that of `memory_needs`, with momentum.
+    memory_bytes : of the data sheet. forward : whether the forward pass alone is to fit. "fits" is that of
+    `memory_needs`, with momentum.
 
     >>> from trainlaw.datasets import find_cnn_counts
     >>> largest_batch(find_cnn_counts("vgg16"), 16e9, "fp32")
@@ -56,8 +68,12 @@ def largest_batch(facts: CnnCounts, memory_bytes: float, precision: str) -> int:
     """
     held = memory_bytes * HELD_PER_SOLD
     fits = range(_MOST_BATCH + 1)
+
     # What an iteration needs rises with its batch, and fits into no memory that is not known.
-    return bisect_left(fits, 1, lo=1, key=lambda batch: not _needs(facts, batch, precision)[1] <= held) - 1
+    def need(batch: int) -> int:
+        return (_forward_need if forward else _usual_need)(facts, batch, precision)
+
+    return bisect_left(fits, 1, lo=1, key=lambda batch: not need(batch) <= held) - 1
 
 
 def gigabytes(size: float) -> str:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any
 
@@ -148,6 +149,20 @@ STACKS = _COLUMNS["stack"].allowed
 BY_DEFAULT = "PyTorch's default"
 
 
+#: Kinds of the fields of a `Setup`, as they are said.
+_KINDS_OF_SETTINGS: tuple[tuple[type, str, tuple[str, ...]], ...] = (
+    (Integral, "a whole number", ("n_gpus", "n_nodes")),
+    (Real, "a number of seconds", ("host_launch_s",)),
+    (bool, "True or False", ("tuned", "bucketed")),
+    (
+        str,
+        "a text",
+        ("precision", "link", "fabric", "algorithm", "timed_parts", "layout", "compilation", "allocation",
+         "stack"),
+    ),
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Setup:
     """How a configuration trains; None where the default holds.
@@ -180,6 +195,17 @@ class Setup:
     allocation: str | None = None
     bucketed: bool | None = None
     stack: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raise InputError for a value of another kind, such as True for a number."""
+        for kinds, said, names in _KINDS_OF_SETTINGS:
+            for name in names:
+                value = getattr(self, name)
+                is_flag = isinstance(value, bool | np.bool_)
+                if value is not None and not (
+                    is_flag if kinds is bool else isinstance(value, kinds) > is_flag
+                ):
+                    raise InputError(f"expected {name} as {said}, got {shown(value)}")
 
 
 def configuration(
@@ -330,7 +356,7 @@ def _spread(setup: Setup, server: Server) -> tuple[int, int, str]:
 def check_counts(batch_per_gpu: int, n_gpus: int = 1, n_nodes: int = 1, allocation: str = EVEN) -> None:
     """Raise InputError for numbers of images, GPUs or nodes that no run has."""
     for name, value in (("batch_per_gpu", batch_per_gpu), ("n_gpus", n_gpus), ("n_nodes", n_nodes)):
-        if not isinstance(value, int) or not 1 <= value <= 10_000_000:
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 10_000_000:
             raise InputError(f"expected {name} as a whole number of at least 1, got {shown(value)}")
     if allocation == EVEN and n_gpus % n_nodes:
         raise InputError(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from trainlaw.datasets.files.grids import Grid
+from trainlaw.datasets.files.numbers import is_number
 from trainlaw.datasets.spreadsheets.headings import IGNORED, is_part, read_heading
 from trainlaw.datasets.spreadsheets.phrases import Names
 from trainlaw.datasets.spreadsheets.quantities import parse_unit
@@ -18,8 +19,11 @@ _MOST_HEADERS = 4  # lines of a header
 _LEAST_NAMES = 2
 _MOST_LABEL = 100_000  # a larger number is no batch size or number of GPUs in a header
 _UNITS_OF_OTHERS = frozenset(groups("other")["unit"])
-# An average below a table or a comment; "#3" is a number.
-_LEFT_OUT = re.compile(rf"(?:{'|'.join(groups('other')['summary'])})\b[\s:]*$|#(?!\s*\d+$)", re.IGNORECASE)
+_SUMMARY, _AROUND_SUMMARY = (frozenset(groups("other")[name]) for name in ("summary", "around_summary"))
+_COMMENT = re.compile(r"#(?!\s*\d+$)")  # "#3" is a number
+#: A mark behind a cell, and a text below or above the table that begins with one.
+MARK = re.compile(r"(\*+|[†‡§¹²³⁴]|\[\d\])$")
+FOOTNOTE = re.compile(r"(\*+|[†‡§¹²³⁴]|\[\d\])[\s:=]*(?=\w)(.+)")
 
 Cells = tuple[object, ...]
 
@@ -49,6 +53,12 @@ class Block:
     separator: str = ""
     header: tuple[int, ...] = ()
     outer: tuple[str, ...] = ()
+
+    @property
+    def footnotes(self) -> dict[str, str]:
+        """The lines around the table that begin with a mark, such as "* with amp", by their mark."""
+        found = (FOOTNOTE.match(text) for text in (*self.texts, *self.outer, *self.below))
+        return {match[1]: match[0] for match in found if match}
 
     def cells(self, place: int) -> list[object]:
         """Return the cells of a column by its place in the block."""
@@ -115,7 +125,7 @@ def _is_label(cell: object) -> bool:
     """Return whether a cell may be a batch size or number of GPUs in a header."""
     if isinstance(cell, str):
         return cell.isascii() and cell.isdecimal() and 0 < int(cell[:9]) <= _MOST_LABEL
-    return isinstance(cell, int | float) and cell == int(cell) and 0 < cell <= _MOST_LABEL
+    return isinstance(cell, int | float) and cell % 1 == 0 and 0 < cell <= _MOST_LABEL
 
 
 @dataclass
@@ -204,7 +214,7 @@ class _Finder:
         """Return whether a cell is a number that is no label, such as a time with its unit."""
         if cell is None or not is_numeric(cell) or _is_label(cell):
             return False
-        if not isinstance(cell, str) or quantity(cell, ".")[0] > 0:
+        if not isinstance(cell, str) or is_number(cell) or quantity(cell, ".")[0] > 0:
             return True
         return not self.names.phrase(cell).said
 
@@ -360,9 +370,9 @@ class _Finder:
             texts = [cell for cell in filled if isinstance(cell, str)]
             if len(filled) == 1 and texts and len(row) > 1:
                 left.setdefault("a note", []).append(number)
-                section = texts[0]
-                below.append(section)
-            elif isinstance(filled[0], str) and _LEFT_OUT.match(filled[0]):
+                below.append(texts[0])
+                section = section if FOOTNOTE.match(texts[0]) else texts[0]
+            elif isinstance(filled[0], str) and _is_left_out(filled[0]):
                 left.setdefault("a summary or comment", []).append(number)
             else:
                 kept.append(row)
@@ -380,6 +390,14 @@ class _Finder:
 
 def _filled(row: Cells) -> list[object]:
     return [cell for cell in row if cell is not None]
+
+
+def _is_left_out(text: str) -> bool:
+    """Return whether a row that begins with a text is a comment, a total, or an average of the others."""
+    words = re.findall(r"[^\W\d_]+", text.lower())
+    is_summary = bool(_SUMMARY & set(words)) and set(words) <= _SUMMARY | _AROUND_SUMMARY
+    is_subtotal = len(words) > 1 and words[-1] in ("total", "ergebnis", "gesamt", "subtotal")
+    return is_summary or is_subtotal or _COMMENT.match(text) is not None
 
 
 def _are_units(texts: Sequence[object]) -> bool:

@@ -64,7 +64,8 @@ class Rows:
     """The rows of a table that are to be read, with what is needed to read a cell.
 
     cells : by our name of the column, one per row. numbers : of the rows in the file. units : of the times as
-    headers and titles say, and which are rates; check_units : of the second measure. decimal : mark.
+    headers and titles say, and which are rates; check_units : of the second measure. decimal : mark. tables :
+    number of the table of each row.
     unread : cells of columns that are not read, by heading.
     """
 
@@ -77,6 +78,7 @@ class Rows:
     units: tuple[Unit | None, ...] = ()
     check_units: tuple[Unit | None, ...] = ()
     rates: tuple[bool | None, ...] = ()
+    tables: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -145,6 +147,7 @@ def chosen_rows(table: LongTable, answers: Answers, issues: list[Issue]) -> Rows
     rows = Rows(
         cells_of, tuple(kept(table.numbers)), table.columns, answers, ".", table.unread,
         tuple(kept(table.units)), tuple(kept(table.check_units)), tuple(kept(table.rates)),
+        tuple(kept(table.tables)),
     )  # fmt: skip
     filled = replace(rows, cells=_filled(rows, issues))
     return replace(filled, decimal=_decimal_mark(filled, table.separator, issues))
@@ -166,15 +169,26 @@ def _filled(rows: Rows, issues: list[Issue]) -> Mapping[str, list[object]]:
     """Return the cells, with empty GPUs and CNNs filled from above where the user says so."""
     filled = dict(rows.cells)
     for name in ("gpu", "cnn"):
-        cells = rows.cells.get(name, [])
-        gaps = [cell is None for cell in cells]
-        if not any(gaps) or all(gaps) or name in rows.answers.constants:
+        cells, found = rows.cells.get(name, []), list[object]()
+        empty = [cell is None for cell in cells]
+        if not any(empty) or all(empty) or name in rows.answers.constants:
             continue
-        if not rows.answers.fill_down:
+        have = {table for table, cell in zip(rows.tables, cells, strict=True) if cell is not None}
+        apart = [own and table not in have for table, own in zip(rows.tables, empty, strict=True)]
+        if any(apart):
+            where = rows_of(rows.numbers, apart)
+            what = {"gpu": "GPU", "cnn": "CNN"}[name]
+            text = f"a table or sheet names no {what}: leave its rows out?"
+            issues.append(Issue("question", text, where, (("--skip-rows", ",".join(map(str, where))),)))
+        gaps = [own and not other for own, other in zip(empty, apart, strict=True)]
+        if any(gaps) and not rows.answers.fill_down:
             text = f"{rows.columns[name].heading}: empty cells below filled ones: does the cell above hold?"
             issues.append(Issue("question", text, rows_of(rows.numbers, gaps), (("--fill-down",),)))
-        last: object = None
-        filled[name] = [last := cell if cell is not None else last for cell in cells]
+        last: dict[int, object] = {}
+        for table, cell in zip(rows.tables, cells, strict=True):
+            last[table] = last.get(table) if cell is None else cell
+            found.append(last[table])
+        filled[name] = found
     return filled
 
 

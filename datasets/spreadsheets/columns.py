@@ -134,7 +134,7 @@ def check_named(blocks: Iterable[Block], answers: Answers) -> None:
     """Raise InputError for a column that the user named and no table has."""
     headings = [heading for block in blocks for heading in block.headings]
     for ours, heading in answers.columns.items():
-        check_name("column", ours, (*OUR_NAMES, *FLAGS))
+        check_name("column", ours, (*OUR_NAMES, *FLAGS, IGNORED))
         if heading not in headings:
             raise InputError(f"--column {ours}={heading}: {unknown_name('column', heading, headings)}")
 
@@ -171,6 +171,7 @@ class _Reader:
             is_other = self.targets[place][0] != meaning.target in (*_NAMES, *_MEASURED, *COUNTS)
             self.freed += [meaning] if is_other and place not in self.rejected else []
         self._exchange()
+        self._ask_for_batches()
         for place, (target, meaning, said) in self.targets.items():
             content = self.contents[place]
             if _STACK <= set(content.kinds):
@@ -179,6 +180,8 @@ class _Reader:
             elif target in _MEASURED:
                 if answers_time(self.answers):
                     self.left[place] = "another column was named"
+                elif not any(cell is not None for cell in self.block.cells(place)):
+                    self.left[place] = "empty"
                 else:
                     found.measures.append(self._measure(place, replace(meaning, target=target), said))
             elif target in ("", IGNORED, OTHER_TIME):
@@ -193,6 +196,29 @@ class _Reader:
         for target, columns in self.candidates.items():
             self._add_key(target, columns)
         self._keep_best()
+        self._read_labels()
+
+    def _ask_for_batches(self) -> None:
+        """Append an issue where names are under the heading of batches: numbers of GPUs may be them."""
+        counts = [place for place, (target, _, _) in self.targets.items() if target == "n_gpus"]
+        if counts and any(meaning.target in BATCHES for meaning in self.freed):
+            headings = [self.block.headings[place] for place in counts]
+            text = f"no number is under the heading of the batches: is {headings[0]} the batch?"
+            options = choices("--column", headings, "batch_per_gpu=")
+            self.issues.append(Issue("columns", text, options=options))
+
+    def _read_labels(self) -> None:
+        """Read names that no other column has from labels such as "resnet50_bs32" under "run"."""
+        have = {*self.known, *self.found.keys, *self.found.extra}
+        have |= {kind for measure in self.found.measures for kind in measure.said}
+        for kind in ("cnn", "gpu"):
+            places = [place for place in self.left if kind in self.contents[place].kinds]
+            if kind not in have and len(places) == 1:
+                place = places[0]
+                kinds = [own for own in self.contents[place].kinds if own in (*_NAMES, *COUNTS)]
+                self.found.extra |= {own: place for own in kinds if own not in have}
+                del self.left[place]
+                return
 
     def _exchange(self) -> None:
         """Give the one column whose cells contradict its heading the one heading that is over other cells.

@@ -15,6 +15,7 @@ from trainlaw.datasets.cnns.zoo import zoo_entry
 from trainlaw.datasets.files.faults import Fault, FaultsError
 from trainlaw.datasets.files.grids import Grid, read_grids
 from trainlaw.datasets.hardware.gpus import GpuCatalog, built_in_gpus
+from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.importing import runs_from_frame
 from trainlaw.datasets.measurements.runs import BY_DEFAULT, RUN_COLUMNS, RunTable
 from trainlaw.datasets.spreadsheets.answers import CHOICE, Answers, Issue, choices, grouped, rows_of
@@ -39,9 +40,11 @@ from trainlaw.datasets.spreadsheets.headings import (
     CHECK,
     FLAG,
     GLOBAL_BATCH,
+    IGNORED,
     IMAGES_PER_EPOCH,
     ITERATIONS,
     TIME,
+    read_heading,
 )
 from trainlaw.datasets.spreadsheets.names import read_cnns, read_gpus
 from trainlaw.datasets.spreadsheets.phrases import Names, cnn_named
@@ -247,11 +250,16 @@ def _check_needed(rows: Rows, texts: Sequence[str], names: Names, issues: list[I
         text = f"no column is {what}; name it by --column {ours}=HEADING, or give one for all rows"
         issues.append(Issue("question", text, options=choices("--set", likely or (CHOICE,), f"{ours}=")))
     flags = {f"{FLAG}{name}" for name in ("amp", "fp16", "bf16", "tf32")}
+    unread = [
+        heading for heading, cells in rows.unread.items() if {True, False} == set(map(yes_or_no, cells))
+    ]
+    strange = [heading for heading in unread if not read_heading(heading).target]
+    if strange and flags & known and "precision" not in known:
+        text = f"does {' or '.join(strange)} say whether it is a precision, too?"
+        options = (("--column", f"{ours}={strange[0]}") for ours in ("amp", "tf32", "fp16", IGNORED))
+        issues.append(Issue("question", text, options=tuple(options)))
     if not {"precision", *flags} & known and "precision" not in asked:
         text = "no column is the precision (default: what PyTorch uses where none is chosen)"
-        unread = [
-            heading for heading, cells in rows.unread.items() if {True, False} == set(map(yes_or_no, cells))
-        ]
         text += f"; or does {' or '.join(unread)} say whether it is amp?" if unread else ""
         likely = hints["precision"] if len(hints["precision"]) == 1 and not unread else PRECISIONS
         options = (*choices("--precision", likely), *choices("--column", unread, "amp="))
@@ -428,14 +436,16 @@ def _with_links(frame: pd.DataFrame, gpus: GpuCatalog, notes: list[str]) -> pd.D
     links = frame["gpu"].map(
         {name: gpu.gpu_link or gpu.host_link or "pcie3-x16" for name, gpu in own.items()}
     )
+    fabrics = {name: usual_server(name).fabric for name in own}
     usual = {
         "link": links.where(several, "none"),
-        "network": pd.Series("ethernet-10g", frame.index).where(frame["n_nodes"] > 1, "none"),
+        "network": frame["gpu"].map(fabrics).where(frame["n_nodes"] > 1, "none"),
         "algorithm": pd.Series("ring", frame.index).where(frame["n_gpus"] > 1, "none"),
     }
     absent = {name: values for name, values in usual.items() if name not in frame}
     if absent:
-        said = {"link": "the GPU's own link", "network": "ethernet-10g between nodes", "algorithm": "a ring"}
+        between = " or ".join(sorted(set(usual["network"]) - {"none"}))
+        said = {"link": "the GPU's own link", "network": f"{between} between nodes", "algorithm": "a ring"}
         names = [said[name] for name in absent if name != "network" or (frame["n_nodes"] > 1).any()]
         notes.append(f"assumed for several GPUs: {', '.join(names)}; other ones by --set link=NAME and so on")
     return frame.assign(**absent)

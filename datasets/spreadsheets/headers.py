@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from trainlaw.datasets.spreadsheets.blocks import Block
+from trainlaw.datasets.spreadsheets.blocks import MARK, Block
 from trainlaw.datasets.spreadsheets.headings import (
     BATCH,
     COUNTS,
@@ -27,7 +27,7 @@ def header_meaning(block: Block, place: int, names: Names) -> tuple[Meaning, Map
 
     place : of the column in the block.
     """
-    path = block.paths[place]
+    path = tuple(MARK.sub("", text).strip() or text for text in block.paths[place])
     if not path:
         return Meaning(""), {}
     leaf = path[-1]

@@ -95,7 +95,10 @@ class Names:
         self._phrases: dict[str, Phrase] = {}
         self._found: dict[tuple[str, str], tuple[str, ...]] = {}
         aliases = " ".join(" ".join((gpu.gpu, *gpu.aliases)) for gpu in gpus.gpus).lower()
-        self._gpu_words = frozenset(_LINE.sub("", word) for word in re.findall(r"[a-z]*\d+[a-z]*", aliases))
+        squashed = (re.sub(r"\W", "", name.lower()) for gpu in gpus.gpus for name in (gpu.gpu, *gpu.aliases))
+        self._gpu_words = frozenset(
+            _LINE.sub("", word) for word in (*re.findall(r"[a-z]*\d+[a-z]*", aliases), *squashed)
+        )
         # "TITAN V", and none of one word, such as "Navi"
         self._without_number = frozenset(
             name.lower()

@@ -16,7 +16,7 @@ _EPOCHS = frozenset(("epoch", "epochs", "epoche", "run", "lauf"))
 _WHOLE: Mapping[str, str] = {"fps": "images/s", "ips": "images/s", "its": "it/s", "qps": "images/s"}
 _THOUSANDS = re.compile(r"^k(?=\s*(?:img|image|sample))|^(?:thousand|1000|1k)\s+")
 _NUMBER = re.compile(r"(?:^|(?<=[\s/]))(\d{1,6})\s*(?=[a-z])")
-_JOINING = ("per", "pro", "a", "one", "for", "für", "je")
+_JOINING = ("per", "pro", "par", "por", "a", "one", "for", "für", "je")
 _LONGEST_UNIT = 200
 _NAMES = {1.0: "s", 1e-3: "ms", 1e-6: "us", 1e-9: "ns", 60.0: "min", 3600.0: "h"}
 
@@ -82,7 +82,7 @@ def parse_unit(text: str) -> Unit | None:
     plain = _THOUSANDS.sub("", plain)
     scope, plain = _scope(plain)
     plain = _WHOLE.get(plain.strip(), plain)
-    divided = re.search(r"/|(?:^|[\s_])(?:p(?:er|ro)|for|für)[\s_]", plain) is not None
+    divided = re.search(r"/|(?:^|[\s_])(?:p(?:er|ro|ar|or)|for|für)[\s_]", plain) is not None
     of_several = _NUMBER.search(plain) if divided else None
     plain = _NUMBER.sub("", plain) if of_several else plain
     tokens = [word for word in re.split(r"[\s_/]+", plain.strip()) if word not in ("", *_JOINING)]
@@ -100,7 +100,7 @@ def _of_parts(parts: list[tuple[str, float]], plain: str, divided: bool, per_gpu
         case [("time", seconds), ("image" | "iteration" | "epoch" as counted, _)] if divided:
             return Unit(counted, seconds, False, 1.0, per_gpu if counted == "image" else None)
         # "per step ms" and "step_ms" are the time of a step, "img_sec" is a rate.
-        case [("image" | "iteration" as counted, _), ("time", seconds)] if plain.startswith(("per", "pro")):
+        case [("image" | "iteration" as counted, _), ("time", seconds)] if plain.startswith(_JOINING[:4]):
             return Unit(counted, seconds, False, 1.0, per_gpu)
         case [("iteration" | "epoch" as counted, _), ("time", seconds)] if not divided:
             return Unit(counted, seconds, False)

@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from trainlaw.datasets.spreadsheets.answers import Answers, Issue
-from trainlaw.datasets.spreadsheets.blocks import Block
+from trainlaw.datasets.spreadsheets.answers import SKIP, Answers, Issue
+from trainlaw.datasets.spreadsheets.blocks import MARK, Block, is_numeric
 from trainlaw.datasets.spreadsheets.columns import Columns, MappedColumn, Measure, answers_time, read_columns
 from trainlaw.datasets.spreadsheets.headings import CHECK, EPOCH_TIME, TIME, read_heading
 from trainlaw.datasets.spreadsheets.phrases import Names
 from trainlaw.datasets.spreadsheets.quantities import Unit
-from trainlaw.formulas.errors import InputError
+from trainlaw.formulas.errors import InputError, shown
 
 #: What rows are called in messages: their number, with the sheet where several are read.
 Label = int | str
@@ -50,9 +50,9 @@ class LongTable:
     """Runs as people wrote them, one row each.
 
     cells : by our name of the column. units : of the measured cells as headers and titles say. checks : the
-    second measure of each run, with its units. numbers : of the rows. columns : what was read, by our name;
-    shown : all of them, with a first value. unread : cells of the other columns by heading. has_sheets :
-    whether numbers name the sheet, too.
+    second measure of each run, with its units. numbers, tables : of the rows, in the file. columns : what was
+    read, by our name; shown : all of them, with a first value. unread : cells of other columns by heading.
+    has_sheets : whether numbers name the sheet, too.
     """
 
     cells: dict[str, list[object]] = field(default_factory=dict)
@@ -64,6 +64,7 @@ class LongTable:
     columns: dict[str, MappedColumn] = field(default_factory=dict)
     shown: list[tuple[MappedColumn, str]] = field(default_factory=list)
     unread: dict[str, list[object]] = field(default_factory=dict)
+    tables: list[int] = field(default_factory=list)
     separator: str = ""
     has_sheets: bool = False
 
@@ -75,9 +76,9 @@ def context_of(block: Block, names: Names, with_sheet: bool) -> Context:
     unit, iterations, phases = None, 1.0, set()
     for text in (*block.texts, *block.outer, *((block.sheet,) if with_sheet else ())):
         phrase = names.phrase(text)
-        phases.add(phrase.phase)
-        if phrase.is_negated:
+        if phrase.is_negated or text in block.footnotes.values():
             continue
+        phases.add(phrase.phase)
         is_outer = text not in block.texts
         for kind, value in phrase.said.items():
             if not is_outer or kind not in said:
@@ -106,7 +107,7 @@ def read_tables(
                 f"{where}not read: a table of inference, rows {block.numbers[0]} to {block.numbers[-1]}"
             )
             continue
-        own: list[Issue] = []
+        own = [] if answers.trust else list(_footnote_issues(block, answers, names, where))
         sections = {kind for text in set(block.sections.values()) for kind in names.phrase(text).said}
         columns = read_columns(block, answers, names, {*context.said, *sections}, own)
         if not columns.measures and len(blocks) > 1:
@@ -123,6 +124,38 @@ def read_tables(
         issues.append(Issue("columns", "the tables are of inference; expected times of training iterations"))
     issues += asked
     return readings, notes
+
+
+def _footnote_issues(block: Block, answers: Answers, names: Names, where: str) -> Iterable[Issue]:
+    """Yield an issue for the cells with a mark whose footnote says that they are another measurement."""
+    label = where.replace(": ", "!")
+    for mark, text in block.footnotes.items():
+        phrase = names.phrase(text[len(mark) :])
+        if not (phrase.said or phrase.is_negated or phrase.phase == "inference" or phrase.unit):
+            continue
+        marked = [
+            (number, cell)
+            for number, row in zip(block.numbers, block.rows, strict=True)
+            for cell in row
+            if _mark(cell) == mark
+            and f"{label}{number}" not in answers.skipped_rows
+            and answers.values.get(("time_s", str(cell))) != SKIP
+        ]
+        heads = [heading for heading in block.headings if _mark(heading) == mark]
+        if not (marked or heads):
+            continue
+        cells = list(dict.fromkeys(str(cell) for _, cell in marked))
+        rows = tuple(dict.fromkeys(f"{label}{number}" if label else number for number, _ in marked))
+        values = tuple(word for cell in cells for word in ("--value", f"time_s:{cell}={SKIP}"))
+        skipped = values if all(map(is_numeric, cells)) else ("--skip-rows", ",".join(map(str, rows)))
+        said = f"{shown(text)} is said of {', '.join((*heads, *cells))[:80]}"
+        asked = f"{said}: leave them out, or --trust them"
+        yield Issue("cells", asked, rows, (skipped, ("--trust",)) if marked and not heads else ())
+
+
+def _mark(cell: object) -> str:
+    match = MARK.search(cell) if isinstance(cell, str) else None
+    return match[1] if match else ""
 
 
 def long_table(readings: Sequence[Reading], answers: Answers, names: Names) -> LongTable:
@@ -200,6 +233,7 @@ def _append(found: LongTable, reading: Reading, targets: list[str], names: Names
     found.checks += [block.rows[number][check.place] if check else None for number, _, check in chosen]
     found.check_units += [check_units[check.place] if check else None for _, _, check in chosen]
     label = f"{block.sheet}!" if found.has_sheets else ""
+    found.tables += [max(found.tables, default=-1) + 1] * len(chosen)
     found.numbers += [
         f"{label}{block.numbers[number]}" if label else block.numbers[number] for number, _, _ in chosen
     ]

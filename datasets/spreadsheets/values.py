@@ -106,7 +106,8 @@ def quantity(cell: object, decimal: str) -> tuple[float, Unit | None]:
     if (seconds := _clock_seconds(cell)) is not None:
         return seconds, Unit("iteration", 1.0, False)
     # "132.5*" has a footnote.
-    text = str(cell).strip().rstrip("*†‡ ")
+    text = str(cell).strip().rstrip("*†‡§¹²³⁴ ")
+    text = re.sub(r"\s*\[\d\]$", "", text)
     return (number_of(text, decimal), None) if is_number(text) else _with_unit(text, decimal)
 
 

@@ -1,8 +1,9 @@
 """The arrays between search and machine: programs, rows and scratch, as named tuples, which numba compiles.
 
 A program is a tree in prefix order, one integer `code + 256 * column` per node. Codes 0 to 3 are leaves,
-the operators follow in the order of their table. Constants are numbered in prefix order; a grouped constant
-has one per level of its label.
+the operators follow in the order of their table. A variable of column -k repeats the value of the node that
+is k places behind it and repeats none: the argument of a definition may so occur twice. Constants are
+numbered in prefix order; a grouped constant has one per level of its label.
 """
 
 import math
@@ -148,8 +149,10 @@ class Work(Protocol):
     jacobian, gathered : (constants, block), derivatives per row and per observation. value, residual,
     factor : (block,), of the observations of a chunk; factor is the slope of the weighted residual in the
     value. Per node (nodes,): row, of its value in the arena or, where moving is 1, among the columns; scale,
-    factor of its row; left, right, its arguments; live, whether it holds a constant; first, its first
-    constant; stack. inner : (nodes,), the nodes to be computed, root first. holder, level :
+    factor of its row; left, right, its arguments; source, the node whose value it has, which is another where
+    it repeats one; again, the last node that repeats it, and of that node the one before, 0 for none; live,
+    whether it holds a constant; first, its first constant; stack. inner : (nodes,), the nodes to be computed,
+    root first. holder, level :
     (constants + 1,), the leaf of each constant and its level there, -1 for an ordinary one. effect :
     (constants,), the factor of each level. sizes : (2,), numbers of inner nodes and of constants. loss :
     (1,), of the rows alone, without
@@ -170,6 +173,8 @@ class Work(Protocol):
     scale: np.ndarray
     left: np.ndarray
     right: np.ndarray
+    source: np.ndarray
+    again: np.ndarray
     live: np.ndarray
     first: np.ndarray
     stack: np.ndarray
@@ -198,7 +203,7 @@ class Work(Protocol):
 
 
 _NODES, _CONSTANTS = (NODE_LIMIT,), (CONSTANT_LIMIT,)
-_NODE_NUMBERS = ("row", "moving", "left", "right", "live", "first", "stack", "inner")
+_NODE_NUMBERS = ("row", "moving", "left", "right", "source", "again", "live", "first", "stack", "inner")
 _CONSTANT_NUMBERS = (
     "effect", "gradient", "step", "trial", "lower", "upper", "pull", "centre", "kept_gradient",
 )  # fmt: skip

@@ -88,6 +88,18 @@ call_operator, call_partials, call_residuals = (KERNELS[i].call for i in (OPERAT
 
 
 @compiled
+def find_source(token: int, node: int, work: Work) -> None:
+    """Set the node whose value this one has, and count it among those that repeat that one."""
+    work.source[node] = node
+    work.again[node] = 0
+    if token & 255 == VARIABLE and token < 0:
+        source = node - (token >> 8)
+        work.source[node] = source
+        work.again[node] = work.again[source]
+        work.again[source] = node
+
+
+@compiled
 def link(program: np.ndarray, nodes: int, levels: np.ndarray, work: Work) -> None:
     """Find the arguments, the row and the constants of each node; `set_constants` then sets their values.
 
@@ -98,6 +110,7 @@ def link(program: np.ndarray, nodes: int, levels: np.ndarray, work: Work) -> Non
     depth = 1
     for node in range(nodes - 1, -1, -1):
         code = program[node] & 255
+        find_source(program[node], node, work)
         work.scale[node] = 1.0
         work.moving[node] = (code == VARIABLE) | (code == WEIGHTED)
         is_operation = int(code > GROUPED)
@@ -106,7 +119,7 @@ def link(program: np.ndarray, nodes: int, levels: np.ndarray, work: Work) -> Non
         b = work.stack[depth]
         work.left[node] = a
         work.right[node] = b
-        inside = (work.live[a] | work.live[b]) & is_operation
+        inside = (work.live[work.source[a]] | work.live[work.source[b]]) & is_operation
         work.live[node] = inside | (code == CONSTANT) | (code == WEIGHTED) | (code == GROUPED)
         work.stack[depth] = node
         depth += 1
@@ -137,7 +150,8 @@ def link(program: np.ndarray, nodes: int, levels: np.ndarray, work: Work) -> Non
 def share_rows(program: np.ndarray, work: Work) -> None:
     """Reuse the row of a value that is no longer needed, so that few rows stay in the first-level cache.
 
-    A row is never reused by the operation that reads it. For values alone: derivatives need every value.
+    A row is never reused by the operation that reads it, nor one that is repeated. For values alone:
+    derivatives need every value.
     """
     free, taken, waiting = work.stack, 0, 0
     for k in range(work.sizes[0] - 1, -1, -1):
@@ -150,9 +164,9 @@ def share_rows(program: np.ndarray, work: Work) -> None:
             continue
         a, b = work.left[node], work.right[node]
         free[waiting] = work.row[a]
-        waiting += int(program[a] & 255 >= GROUPED)
+        waiting += int(program[a] & 255 >= GROUPED) & int(work.again[a] == 0)
         free[waiting] = work.row[b]
-        waiting += int(program[b] & 255 >= GROUPED) & int(b != a)
+        waiting += int(program[b] & 255 >= GROUPED) & int(work.again[b] == 0) & int(b != a)
 
 
 @compiled
@@ -193,9 +207,20 @@ def forward(program: np.ndarray, rows: Columns | Rows, shift: int, first: int, l
             for i in range(last - first):
                 out[i] = work.effect[work.first[node] + int(levels[i])]
             continue
-        a, b = work.left[node], work.right[node]
+        a, b = work.source[work.left[node]], work.source[work.right[node]]
         x, y = values_from(rows, a, shift, first, work), values_from(rows, b, shift, first, work)
         call_operator(work.kernels[OPERATOR], code, x, y, out, work.scale[a], work.scale[b], last - first)
+
+
+@compiled
+def add_repeated(node: int, n: int, work: Work) -> None:
+    """Add to a node's adjoint those of the nodes that repeat it, on the first `n` rows."""
+    again = work.again[node]
+    while again:
+        total, more = flat_from(work.adjoints, node, 0), flat_from(work.adjoints, again, 0)
+        for i in range(n):
+            total[i] += more[i]
+        again = work.again[again]
 
 
 @compiled
@@ -210,15 +235,19 @@ def backward(program: np.ndarray, rows: Columns | Rows, shift: int, n: int, work
         code = program[node] & 255
         if code == GROUPED or not live[node]:
             continue
-        a, b = work.left[node], work.right[node]
+        add_repeated(node, n, work)
+        left, right = work.left[node], work.right[node]
+        a, b = work.source[left], work.source[right]
         call_partials(
             work.kernels[PARTIALS], code, values_from(rows, a, shift, FIRST, work),
             values_from(rows, b, shift, FIRST, work), flat_from(work.arena, work.row[node], 0),
             work.scale[a], work.scale[b], n, flat_from(work.adjoints, node, 0),
-            flat_from(work.adjoints, a, 0), flat_from(work.adjoints, b, 0), live[a], live[b]
+            flat_from(work.adjoints, left, 0), flat_from(work.adjoints, right, 0), live[a], live[b]
         )  # fmt: skip
     for constant in range(work.sizes[1]):
         node = work.holder[constant]
+        if work.level[constant] <= 0:
+            add_repeated(node, n, work)
         slopes, adjoints = flat_from(work.jacobian, constant, 0), flat_from(work.adjoints, node, 0)
         values = values_from(rows, node, shift, FIRST, work)
         for i in range(n):

@@ -31,6 +31,9 @@ from trainlaw.formulas.algebra.expression import rebuilt, with_constants
 
 # Constants are refitted without each group only for this many: a refit per group costs most.
 MOST_CANDIDATES = 60
+# Of more rows, only those formulas are refitted whose mean loss, after one step, is at most this many
+# standard errors above the least: the others are not chosen, whatever a refit finds.
+REFITTED_ROWS, RACED_ERRORS = 16_384, 2.0
 # The worst group of a simpler formula may err by this factor more than the worst of the best formula.
 WORST_GROUP = 1.1
 # A formula counts as exact below this mean square residual (of the target's variance, or of its logarithm).
@@ -93,7 +96,8 @@ def _candidate(tree: Individual, held_out: tuple[NDArray[np.float64], ...], prob
     grouped = grouped_constants(tree, problem.grammar)
     if loss < EXACT_LOSS:
         expression, loss = round_exact(expression, lambda trial: squares_loss(trial, grouped, problem), 1e-3)
-    elif problem.affine and not problem.grouped and not problem.machine.fits_end:
+    # How much noise hides of a loss that a user defined is not known.
+    elif problem.affine and not (problem.grouped or problem.loss or problem.machine.fits_end):
         expression, loss = snapped(
             expression, lambda trial: squares_loss(trial, grouped, problem), problem.columns.shape[1],
             lambda: problem.machine.fits_end,
@@ -104,7 +108,10 @@ def _candidate(tree: Individual, held_out: tuple[NDArray[np.float64], ...], prob
         short = _without_magnitudes(short, problem.grammar.positive)
     if keeps_as(short, grouped, problem):
         expression = short
-    return Candidate(expression, loss, complexity(expression, problem.settings.costs), held_out, grouped)
+    # What a user defined costs what it is said to, although its definition is written out here.
+    size = complexity(expression, problem.settings.costs)
+    size = min(size, tree.complexity) if problem.grammar.defines else size
+    return Candidate(expression, loss, size, held_out, grouped)
 
 
 def _without_magnitudes(expression: Expression, positive: frozenset[str]) -> Expression:
@@ -133,12 +140,18 @@ def values_of(
 
 
 def squares_loss(expression: Expression, grouped: Sequence[GroupedConstant], problem: Problem) -> float:
-    """Return the weighted mean square residual on the training rows, infinite where a value is not valid."""
+    """Return the weighted mean square residual on the training rows, or the loss that is an expression.
+
+    Infinite where a value is not valid.
+    """
     rows = problem.rows
     values, valid = values_of(expression, grouped, problem)
     values = np.broadcast_to(values, problem.columns.shape[1:])
     if not np.all(valid):
         return math.inf
+    if problem.loss is not None:
+        losses = problem.loss.of(values, problem.columns[problem.loss.column])
+        return float(np.sum(rows.weight * losses[problem.order]))
     found = (values if problem.sums is None else problem.sums.apply(values))[problem.order]
     if rows.logarithmic and not np.all(found > 0.0):
         return math.inf
@@ -186,15 +199,39 @@ def _losses_without(trees: Sequence[Individual], problem: Problem, steps: int) -
     groups = problem.case_count
     if groups < 2 or not trees:
         return [np.array([tree.loss]) for tree in trees]
-    copies = [tree for tree in trees for _ in range(groups)]
-    skip = np.tile(np.arange(groups), len(trees))
-    refitted = problem.fit(copies, steps, start=False, skip=skip)
-    losses = [
+    losses, raced = _one_step_losses(trees, problem)
+    copies = [trees[place] for place in raced for _ in range(groups)]
+    skip = np.tile(np.arange(groups), len(raced))
+    refitted = problem.fit(copies, steps, start=False, skip=skip) if copies else []
+    for place, found, tree, group in zip(
+        np.repeat(raced, groups), refitted, copies, skip.tolist(), strict=True
+    ):
         # What was not reached in time keeps the loss with all groups.
-        found.cases[group] if found is not tree else tree.loss
-        for found, tree, group in zip(refitted, copies, skip.tolist(), strict=True)
-    ]
-    return list(np.array(losses).reshape(len(trees), groups))
+        losses[place, group] = found.cases[group] if found is not tree else tree.loss
+    return list(losses)
+
+
+def _one_step_losses(trees: Sequence[Individual], problem: Problem) -> tuple[NDArray[np.float64], list[int]]:
+    """Return the losses (n_trees, n_groups) at constants one step away, and who may be best.
+
+    Of a small table everyone may be, and no step is taken: a refit costs little there.
+    """
+    alone = replace(problem, further_rows=())
+    places = list(range(len(trees)))
+    if problem.rows.target.size <= REFITTED_ROWS:
+        return np.zeros((len(trees), problem.case_count)), places
+    stepped = alone.fit(trees, 0, start=False, held_out=True)
+    losses = np.array(
+        [
+            found.cases if found is not tree else np.full(problem.case_count, tree.loss)
+            for found, tree in zip(stepped, trees, strict=True)
+        ]
+    )
+    with np.errstate(invalid="ignore"):
+        difference = losses - losses[np.argmin(np.where(np.isfinite(losses).all(1), losses.mean(1), np.inf))]
+        error = difference.std(axis=1) / math.sqrt(problem.case_count)
+        behind = difference.mean(axis=1) > RACED_ERRORS * error
+    return losses, [place for place in places if not behind[place]]
 
 
 def make_front(candidates: Sequence[Candidate], template: Formula) -> ParetoFront:

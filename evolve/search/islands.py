@@ -14,6 +14,7 @@ from random import Random
 import numpy as np
 from deap import base, tools
 from numpy.typing import NDArray
+from trainlaw.evolve.machine.arrays import NODE_LIMIT
 from trainlaw.evolve.search.constraints import keeps_constraints
 from trainlaw.evolve.search.generation import MOST_ATTEMPTS, generation, make_toolbox, survived
 from trainlaw.evolve.search.problem import Problem
@@ -269,6 +270,8 @@ def is_allowed(tree: Individual, problem: Problem) -> bool:
 
 def _fits(tree: Individual, problem: Problem) -> bool:
     """Return whether the tree has few enough constants, and each grouped one at most once."""
+    if problem.grammar.defines and problem.program_length(tree) > NODE_LIMIT:
+        return False
     # At most every second node is a leaf, and one more.
     if len(tree) // 2 + 1 <= problem.settings.max_constants and not problem.grammar.levels:
         return True

@@ -12,6 +12,7 @@ from trainlaw.evolve.equations.library import quantity
 from trainlaw.evolve.equations.ranking import MOST_CHOSEN, Ranking, rank_columns
 from trainlaw.evolve.equations.screening import screen
 from trainlaw.evolve.grammar import Grammar, make_grammar
+from trainlaw.evolve.leaves import Defined
 from trainlaw.evolve.machine.arrays import Programs, Rows
 from trainlaw.evolve.machine.batch import AFFINE, LEAST_GAIN, NOTHING, RESCALE, FitResult, Machine
 from trainlaw.evolve.search.divisions import (
@@ -23,9 +24,23 @@ from trainlaw.evolve.search.divisions import (
     merge_equal_rows,
     number_groups,
 )
-from trainlaw.evolve.search.losses import loss_name, weighted_rows
+from trainlaw.evolve.search.losses import (
+    LossProgram,
+    loss_name,
+    loss_program,
+    loss_rows,
+    weighted_rows,
+    with_definition_columns,
+)
 from trainlaw.evolve.search.structure import Structure, make_structure
-from trainlaw.evolve.search.trees import costs_by_code, encode, nodes_of, untidy, with_fitted
+from trainlaw.evolve.search.trees import (
+    costs_by_code,
+    encode,
+    nodes_of,
+    untidy,
+    with_fitted,
+    within_loss,
+)
 from trainlaw.evolve.search.variation import Fitness, Individual
 from trainlaw.evolve.settings import NARROW, SearchSettings
 from trainlaw.formulas import Expression, FeatureSpec, RowSums, Variable
@@ -48,7 +63,8 @@ class Problem:
     cases are groups, rather than rows assigned at random. further_rows : the same observations, ordered by
     other groups, which are held out as well. all_rows : all observations, where `rows` are drawn from them.
     seeds : expressions that screening found, for the first generation. toolbox : operators of the user, a
-    `deap.base.Toolbox`, or None. ranking : of the features, where there are many.
+    `deap.base.Toolbox`, or None. ranking : of the features, where there are many. loss : where it is an
+    expression.
     """
 
     features: tuple[FeatureSpec, ...]
@@ -68,6 +84,7 @@ class Problem:
     seeds: tuple[Expression, ...] = ()
     toolbox: Any = None
     ranking: Ranking | None = None
+    loss: LossProgram | None = None
 
     @property
     def whole(self) -> "Problem":
@@ -90,7 +107,12 @@ class Problem:
     @cached_property
     def costs(self) -> NDArray[np.int64]:
         """Complexity of each code of the machine."""
-        return costs_by_code(self.settings.costs)
+        return costs_by_code(self.settings.costs, [known.name for known in self.settings.definitions])
+
+    def program_length(self, tree: Individual) -> int:
+        """Return the number of nodes of a tree's program, with offset, slope and loss."""
+        loss = len(self.loss.front) + len(self.loss.behind) if self.loss else 0
+        return len(tree) + sum(node.further for node in tree if isinstance(node, Defined)) + 4 + loss
 
     @property
     def case_count(self) -> int:
@@ -132,6 +154,20 @@ class Problem:
         programs = encode(trees, self.affine)
         further = self.further_rows if held_out else ()
         start_mode = (AFFINE if self.affine else RESCALE) if start else NOTHING
+        if self.loss is not None:
+            if start:
+                begun = self.machine.fit(
+                    programs, self.loss.rows, steps=steps, start_mode=start_mode, skip=skip
+                )
+                programs, start_mode = programs._replace(theta=begun.theta), NOTHING
+            rough = self.machine.fit(
+                within_loss(programs, *self.loss.rough),
+                self.rows,
+                steps=steps,
+                least_gain=least_gain,
+                skip=skip,
+            )
+            programs = within_loss(programs._replace(theta=rough.theta), self.loss.front, self.loss.behind)
         result_of = self.machine.start_fit(
             programs, self.rows, steps=steps, least_gain=least_gain, start_mode=start_mode,
             held_out=held_out, skip=skip, limits=limits,
@@ -223,6 +259,7 @@ def make_problem(
         )
     case, weight = make_cases(None if groups is None else divisions[0], weight, settings)
     cases = [case, *(few_cases(division) for division in divisions[groups is not None :])]
+    columns, place = with_definition_columns(columns, y, settings)
     rows_of = partial(
         weighted_rows, columns, y, weight,
         loss=name, settings=settings, sums=sums, levels=level_counts(levels, X.shape[1]),
@@ -234,16 +271,24 @@ def make_problem(
     grammar = make_grammar(features, target, of_features, y, searched, levels=levels, sums=sums)
     if ranking is not None:
         grammar = replace(grammar, favoured=frozenset(features[i].name for i in ranking.relevant))
-    box = {
-        spec.name: (float(column.min()), float(column.max()))
-        for spec, column in zip(features, of_features, strict=True)
-    }
+    ends = zip(of_features.min(axis=1).tolist(), of_features.max(axis=1).tolist(), strict=True)
+    box = dict(zip([spec.name for spec in features], ends, strict=True))
     problem = Problem(
         features, target, settings, grammar, make_structure(settings, grammar), rows, columns, sums,
         np.argsort(case, kind="stable"), box, Machine(settings.threads), groups is not None,
         tuple(further_rows), None if drawn is None else rows_of(case), toolbox=toolbox, ranking=ranking,
     )  # fmt: skip
-    return _screened(problem, y) if problem.affine and not problem.grouped else problem
+    return _screened(_with_loss(problem, place), y)
+
+
+def _with_loss(problem: Problem, place: int) -> Problem:
+    """Return the problem with a loss that is an expression, where it is one; place : column of the target."""
+    loss = loss_program(problem.settings, problem.rows, place)
+    if loss is None:
+        return problem
+    all_rows = problem.all_rows and loss_rows(problem.all_rows)
+    further = tuple(map(loss_rows, problem.further_rows))
+    return replace(problem, loss=loss, rows=loss_rows(problem.rows), further_rows=further, all_rows=all_rows)
 
 
 def _ranked(
@@ -270,6 +315,8 @@ def _ranked(
 def _screened(problem: Problem, y: NDArray[np.float64]) -> Problem:
     """Return the problem with what screening finds for `y`, its values (n_rows,): seeds and blocks."""
     settings, grammar = problem.settings, problem.grammar
+    if problem.grouped or not problem.affine:
+        return problem
     offered = {leaf.feature for leaf in grammar.leaves(grammar.target)}
     some = slice(None, None, -(-y.size // SCREENED_ROWS))
     places: Sequence[int] = range(len(problem.features))

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from trainlaw.evolve.definitions import FIRST_DEFINED, put_in
 from trainlaw.evolve.grammar import Grammar
-from trainlaw.evolve.leaves import Leaf, Node, Rule
+from trainlaw.evolve.leaves import Defined, Leaf, Node, Rule
 from trainlaw.evolve.machine.arrays import CONSTANT, GROUPED, NODE_LIMIT, VARIABLE, WEIGHTED, Programs
 from trainlaw.evolve.machine.compiler_cache import CACHED
 from trainlaw.evolve.machine.kernels import OPERATOR_CODES, is_binary
@@ -41,8 +42,11 @@ def held_constants(tree: Sequence[Node]) -> list[Node]:
 
 
 def encode(trees: Sequence[Individual], affine: bool) -> Programs:
-    """Return the programs of many trees; with `affine` each begins with its offset and slope."""
-    tokens, sizes = _tokens(trees)
+    """Return the programs of many trees; with `affine` each begins with its offset and slope.
+
+    Raises InputError for a program that is longer than the machine's scratch.
+    """
+    tokens, sizes = _expanded(trees)
     codes = tokens & 255
     widths = ((codes <= GROUPED) & (codes != VARIABLE)).astype(np.int64)
     held = [node for tree in trees for node in tree if node.constant is not None]
@@ -55,6 +59,7 @@ def encode(trees: Sequence[Individual], affine: bool) -> Programs:
         widths[widths > 0] = counts_held
         rules = np.repeat(rules, counts_held, axis=0)
         values = [number for value in values for number in (value if isinstance(value, tuple) else (value,))]
+    check_length(sizes + 4)
     owners = np.repeat(np.arange(len(trees)), sizes)
     counts = np.bincount(owners, weights=widths, minlength=len(trees)).astype(np.int64)
     theta = np.array(values, dtype=np.float64)
@@ -76,10 +81,46 @@ def encode(trees: Sequence[Individual], affine: bool) -> Programs:
     )
 
 
+def check_length(sizes: NDArray[np.int64]) -> None:
+    """Raise InputError where one of the programs has more nodes than the machine's scratch."""
+    if sizes.max(initial=0) > NODE_LIMIT:
+        raise InputError(f"expected programs of at most {NODE_LIMIT} nodes, got {sizes.max()}")
+
+
+def within_loss(programs: Programs, front: Sequence[int], behind: Sequence[int]) -> Programs:
+    """Return the programs with the tokens of a loss before and after each."""
+    sizes, amount = np.diff(programs.offsets), programs.amount
+    # From behind, what is behind is in front.
+    tokens, sizes = _in_front(np.tile(behind[::-1], (amount, 1)), programs.tokens[::-1], sizes[::-1])
+    tokens, sizes = _in_front(np.tile(front, (amount, 1)), tokens[::-1], sizes[::-1])
+    check_length(sizes)
+    return programs._replace(tokens=tokens, offsets=np.concatenate([[0], np.cumsum(sizes)]))
+
+
 def _tokens(trees: Sequence[Individual]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the trees' tokens, concatenated, and the number of tokens of each."""
     tokens = np.array([node.token for tree in trees for node in tree], dtype=np.int64)
     return tokens, np.fromiter(map(len, trees), np.int64, len(trees))
+
+
+def _expanded(trees: Sequence[Individual]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the same, with the operations that a user defined written out."""
+    tokens, sizes = _tokens(trees)
+    if not np.any(tokens & 255 >= FIRST_DEFINED):
+        return tokens, sizes
+    written = [_written_out(tree) for tree in trees]
+    return np.array([*chain(*written)], dtype=np.int64), np.fromiter(map(len, written), np.int64, len(trees))
+
+
+def _written_out(tree: Sequence[Node]) -> list[int]:
+    stack: list[list[int]] = []
+    for node in reversed(tree):
+        parts = [stack.pop() for _ in range(node.arity)]
+        if isinstance(node, Defined):
+            stack.append(put_in(node.body, parts, VARIABLE))
+        else:
+            stack.append([node.token, *chain(*parts)])
+    return stack[0]
 
 
 def _in_front(
@@ -162,20 +203,22 @@ def _structure_keys(
 
 def structure_keys(trees: Sequence[Individual]) -> NDArray[np.uint64]:
     """Return a hash of each tree's structure: constants and the order in sums and products do not matter."""
-    tokens, sizes = _tokens(trees)
+    tokens, sizes = _expanded(trees)
     keys, scratch = np.zeros(sizes.size, np.uint64), np.zeros((3, NODE_LIMIT), np.uint64)
     _structure_keys(tokens, np.concatenate([[0], np.cumsum(sizes)]), _UNORDERED, scratch, keys)
     return keys
 
 
-def costs_by_code(costs: Mapping[str, int]) -> NDArray[np.int64]:
-    """Return the complexity of each code, as counted for expressions.
+def costs_by_code(costs: Mapping[str, int], defined: Sequence[str] = ()) -> NDArray[np.int64]:
+    """Return the complexity of each code, as counted for expressions; defined : names of definitions.
 
     A weighted leaf is a constant times a variable.
     """
     constant, variable = costs["constant"], costs["variable"]
     leaves = [constant, variable, constant + costs["mul"] + variable, variable]
-    return np.array(leaves + [costs[name] for name in OPERATORS])
+    operators = [costs[name] for name in OPERATORS]
+    unused = [0] * (FIRST_DEFINED - len(leaves) - len(operators))
+    return np.array(leaves + operators + unused + [costs[name] for name in defined])
 
 
 USUAL_COSTS = costs_by_code(COSTS)
@@ -249,7 +292,7 @@ def _prune_from(tree: Sequence[Node], begin: int, grammar: Grammar) -> tuple[lis
 
 def _number_of_numbers(node: Node, parts: Sequence[Sequence[Node]], grammar: Grammar) -> Leaf | None:
     """Return the value of an operation on free constants alone as a leaf, where the grammar has one."""
-    if any(len(part) != 1 or part[0].token != CONSTANT for part in parts):
+    if isinstance(node, Defined) or any(len(part) != 1 or part[0].token != CONSTANT for part in parts):
         return None
     leaf = grammar.free_constant(node.ret)
     if leaf is None:
@@ -272,7 +315,8 @@ def to_expression(tree: Individual) -> Expression:
     for node in reversed(tree):
         if node.arity:
             arguments = tuple(stack.pop() for _ in range(node.arity))
-            stack.append(Apply(node.name, arguments))
+            defined = isinstance(node, Defined)
+            stack.append(node.definition.applied(arguments) if defined else Apply(node.name, arguments))
         elif node.feature is None:
             stack.append(Constant(node.constant))
         elif isinstance(node.constant, tuple):

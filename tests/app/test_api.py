@@ -145,6 +145,32 @@ def test_a_frame_is_predicted_as_its_rows_are():
     assert set(by_lists["batch_per_gpu"]) == {64} and list(by_lists["cnn"]) == list(table["cnn"])
 
 
+def test_a_forward_pass_is_predicted_and_planned_as_the_commands_do():
+    asked = {"cnn": "resnet50", "gpu": "RTX 4090", "batch": 256, "timed_parts": "forward"}
+    one = trainlaw.predict(**asked)
+    said = json.loads(
+        CliRunner()
+        .invoke(
+            app, [*"predict --forward --cnn resnet50 --batch 256 --format json --gpu".split(), "RTX 4090"]
+        )
+        .stdout
+    )
+    assert one.precision == "amp" and one.time_s == said[0]["time_s"]
+    assert trainlaw.predict(**{**asked, "batch": [256, 64]})["time_s"][0] == one.time_s
+    assert one.time_s < 0.5 * trainlaw.predict("resnet50", "RTX 4090", 256, precision="amp").time_s
+    plans = trainlaw.plan(
+        "resnet50", gpu=["RTX 4090", "L4"], batch=[256], timed_parts="forward", prices="example"
+    )
+    best = plans[plans["gpu"] == "RTX 4090"].iloc[0]
+    assert best["samples_per_second"] == pytest.approx(256 / one.time_s, rel=1e-12)
+    # A last batch of fewer images counts as a whole one.
+    assert best["training_h"] * 3600 == pytest.approx(np.ceil(1e6 / 256) * one.time_s, rel=1e-12)
+    assert (plans["cost"] > 0).all() and (plans["largest_batch"] > 2048).all()
+    for faulty in ({"n_gpus": [2]}, {"epochs": 3}, {"formula": "built-in"}):
+        with pytest.raises(InputError, match="inference"):
+            trainlaw.plan("resnet50", gpu="L4", timed_parts="forward", **faulty)
+
+
 def test_the_formula_is_evaluated_as_often_for_many_rows_as_for_few(monkeypatch):
     calls, predict = [], Formula.predict
     monkeypatch.setattr(

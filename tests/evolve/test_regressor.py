@@ -294,6 +294,14 @@ def test_a_warm_start_begins_with_what_was_found(untyped_rows):
     assert cold.front_[-1].loss > 1.1 * best
 
 
+def test_a_search_that_the_limit_starves_says_how_few_formulas_it_tried():
+    X = np.random.default_rng(0).uniform(1.0, 2.0, (150_000, 3))
+    starved = FormulaRegressor(evaluations=None, limit_seconds=0.02, screening=0, search_rows=10**9)
+    with pytest.warns(UserWarning, match=r"the search tried \d+ formulas in 0.02 s, expected at least 300"):
+        starved.fit(X, X[:, 0] * X[:, 1])
+    assert starved.evaluations_ < 300
+
+
 def test_complexities_of_operators_count_in_the_search_and_on_the_front(untyped_rows):
     X, y = untyped_rows
     costs = {"sin": 40, "variable": 2}

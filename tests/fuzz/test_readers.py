@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 # A mutant that runs this long is stopped; it counts as one that hangs.
-_STOPPED_AFTER_S = 30
+_STOPPED_AFTER_S = 300
 _NAMES = (
     "runs, CSV",
     "runs, few columns",
@@ -93,7 +93,7 @@ def peak_bytes() -> int:
 
 
 def tried(readers, mutant, name, number, folder, measured):
-    """The outcome of one mutant, with memory where it is measured."""
+    """The outcome of one mutant; its time and memory count in long runs."""
     reader = readers.READERS[name]
     path = readers.mutated_file(reader, number, name, folder, mutant)
     if measured:
@@ -105,6 +105,8 @@ def tried(readers, mutant, name, number, folder, measured):
         outcome = readers.Outcome(False, _STOPPED_AFTER_S, "hangs")
     signal.alarm(0)
     outcome.peak_bytes = peak_bytes() if measured else 0
+    if measured and outcome.seconds > readers.LIMIT_SECONDS:
+        outcome.finding = outcome.finding or f"{outcome.seconds:.1f} CPU s"
     if outcome.peak_bytes > readers.LIMIT_BYTES:
         outcome.finding = outcome.finding or f"{outcome.peak_bytes >> 20} MiB"
     return outcome

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -44,7 +45,7 @@ def process(*words, **options):
         resource.setrlimit(resource.RLIMIT_DATA, (3 * LIMIT_BYTES, 3 * LIMIT_BYTES))
 
     command = [sys.executable, "-P", "-m", "trainlaw", *map(str, words)]
-    return subprocess.run(command, preexec_fn=limited, timeout=60, check=False, **options)
+    return subprocess.run(command, preexec_fn=limited, timeout=600, check=False, **options)
 
 
 def test_closed_output_is_one_line():
@@ -306,3 +307,40 @@ def test_a_formula_of_another_version_is_said_so(formula_file):
     known = dict(load_formula(formula_file).provenance) | {"trainlaw_version": "0.0.9"}
     result = run(*PREDICT, "--formula", stored(formula_file, provenance=known))
     assert "the formula is of trainlaw 0.0.9" in " ".join(result.stdout.split())
+
+
+SHEET = "gpu,model,batch"
+
+
+@pytest.mark.parametrize(
+    ("content", "words", "expected"),
+    [
+        (f"{SHEET},img,time (ms)\nT4,resnet50,64,128,180\nT4,resnet50,64,224,540\n", ("--precision", "fp32"),
+         {"input_size_px": [128, 224]}),
+        (f"{SHEET},imgsz,time (ms)\nT4,vgg16,32,64,60\nT4,vgg16,32,224,450\n", ("--precision", "fp32"),
+         {"input_size_px": [64, 224]}),
+        (f"{SHEET},bits,time (ms)\nT4,resnet50,64,16,266\nT4,resnet50,64,32,540\n", (),
+         {"precision": ["fp16", "fp32"]}),
+    ],
+)  # fmt: skip
+def test_columns_by_other_names_are_read(content, words, expected, tmp_path):
+    (tmp_path / "runs.csv").write_text(content)
+    out = tmp_path / "out.csv"
+    assert run("data", "import", tmp_path / "runs.csv", "--yes", "--out", out, *words).exit_code == 0
+    frame = pd.read_csv(out)
+    assert {name: frame[name].tolist() for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("T4,resnet50,64,9999\nT4,vgg16,32,450\n", "--skip-rows 2"),
+        ("T4,resnet50,64,540\nT4,resnet50,64,54\nT4,vgg16,32,450\n", "contradict each other"),
+    ],
+)
+def test_few_rows_are_asked_about(rows, said, tmp_path):
+    (tmp_path / "runs.csv").write_text(f"{SHEET},time (ms)\n{rows}")
+    out = tmp_path / "out.csv"
+    result = run("data", "import", tmp_path / "runs.csv", "--yes", "--precision", "fp32", "--out", out)
+    assert result.exit_code == 2 and said in result.output
+    assert not out.exists()

@@ -4,8 +4,10 @@ import shlex
 from pathlib import Path
 
 import pytest
+import trainlaw
 from trainlaw.app.cli import app
 from trainlaw.app.models.builtin import BUILT_IN
+from trainlaw.formulas import InputError
 from typer.testing import CliRunner
 
 CORPUS = Path(__file__).with_name("corpus")
@@ -30,6 +32,20 @@ def own_gpu(**changes):
 
 def table(header, *rows):
     return "\n".join((header, *rows)) + "\n"
+
+
+def configured(column, cell, others=None):
+    """A header and a row with a cell in a column, which may be a further one."""
+    row = (others or {"cnn": "resnet50", "gpu": "T4", "batch_per_gpu": 64}) | {column: cell}
+    return ",".join(row), ",".join(map(str, row.values()))
+
+
+def layer(column, cell):
+    """The first convolution of a network with another cell."""
+    header, *lines = (CORPUS / "net.csv").read_text().splitlines()
+    cells = lines[1].split(",")
+    cells[header.split(",").index(column)] = cell
+    return table(header, lines[0], ",".join(cells), *lines[2:])
 
 
 def of_corpus(name, old="", new=""):
@@ -96,8 +112,162 @@ WAYS = {
     "copies in GB/s": (table(RATE, "T4,4.1e12,240"), STUDY, "achieved_copy_byte_per_s of"),
     "latency in us": (table("gpu,launch_latency_s", "T4,5"), STUDY, "launch_latency_s of"),
     "rates of an unknown GPU": (table(RATE, "T5,4.1e12,2.4e11"), STUDY, "'T5'"),
+    "a machine's price": (table(f"{PRICE},n_gpus", "V100-SXM2-16GB,19.84,8"), PLAN, "of a machine of 8"),
+    "a machine's price, said": (table("gpu,price per instance", "T4,3.9"), PLAN, "prices of one GPU"),
+    "a machine's price, unsaid": (table(PRICE, "V100-SXM2-16GB,19.84"),
+                                  PLAN.replace("T4", "V100-SXM2-16GB"), "is it the price of one GPU?"),
+    "sparse rate": (own_gpu(compute_capability="7.5", tensor_fp16_flop_per_s=130e12), OWN,
+                    "without sparsity"),
+    "sparse rate of a generation": (own_gpu(generation="Turing", tensor_fp16_flop_per_s=130e12), OWN,
+                                    "without sparsity"),
+    "a known GPU, corrected to its sparse rate": (
+        table("gpu,peak_fp16_flop_per_s", "A100-SXM4-80GB,624e12"),
+        "predict --cnn resnet50 --gpu A100-SXM4-80GB --batch 64 --precision amp --gpu-file file.csv",
+        "without sparsity"),
+    "sparse TF32": (table("gpu,peak_tf32_flop_per_s", "A100-SXM4-80GB,312e12"),
+                    "gpus list --gpu-file file.csv", "without sparsity"),
+    "sparse bf16": (table("gpu,peak_bf16_flop_per_s", "H100-SXM5-80GB,1979e12"),
+                    "gpus list --gpu-file file.csv", "without sparsity"),
+    "algorithm of one GPU": ("", f"{ONE} --algorithm tree", "use several --gpus"),
+    "buckets of one GPU": ("", f"{ONE} --unbucketed", "use several --gpus"),
+    "link of one GPU": ("", f"{ONE} --link pcie3-x16", "use more --gpus"),
+    "fabric of one GPU": ("", f"{ONE} --fabric ib-hdr", "use several --nodes"),
+    "images without epochs": ("", f"{ONE} --images 1000", "give --epochs too"),
+    "shares of a batch that cannot fit": ("", "show --cnn resnet50 --gpu T4 --batch 100000", "cannot fit"),
     "suggestion by ms": (RUNS, "suggest --gpu T4 --runs file.csv", "ms read as s"),
     "contribution in ms": (RUNS, "data contribute file.csv --source a-lab", "ms read as s"),
+}  # fmt: skip
+LIST = "gpus list --gpu-file file.csv"
+RATED = {
+    "achieved_matmul_flop_per_s": (4.1, 4100, 4.1e6, 4.1e9, 4.1e15, 4e14, -1, 0, "x", "4.1 TFLOP/s"),
+    "achieved_copy_byte_per_s": (0.24, 240, 2.4e5, 2.4e8, 2.4e14, 3.3e12, 0, -1, "x", "320 Gbit/s"),
+    "launch_latency_s": (5, 0.005, 1e-9, 0, -1, "5us"),
+}  # fmt: skip
+#: What a layer of a network has in its column, which does not fit the others or the layers beside it.
+LAYERS = {
+    "kind": "convolution", "inputs": "7", "in_channels": "6", "out_channels": "12", "in_height": "64",
+    "in_width": "16", "out_height": "30", "out_width": "-28", "kernel_height": "55", "kernel_width": "1.5",
+    "stride_height": "0", "stride_width": "5", "dilation_height": "-1", "dilation_width": "0", "pad_top": "x",
+    "pad_left": "-2", "groups": "4", "vector_parameters": "-6", "learns_weights": "2",
+}  # fmt: skip
+NO_NVLINK = (
+    "T4",
+    "L4",
+    "A10",
+    "K80",
+    "M60",
+    "P40",
+    "RTX 4090",
+    "A10G",
+    "L40S",
+    "GTX 1080 Ti",
+    "P100-PCIE-16GB",
+)
+NO_BF16 = ("K80", "M60", "P40", "GTX 1080 Ti", "P100-PCIE-16GB", "GTX 970")
+#: Of the same table, in families: what a file holds or a command line ends with, and what must be said.
+GPU_CELLS = {
+    "boost_clock_hz": (1590, 1.59, 1.59e12), "peak_fp32_flop_per_s": (8.1, 8100, 8.1e6, 8.1e15, 16e12),
+    "memory_bytes": (16, 16e3, 16e6, "128 Gbit"),
+    "bandwidth_byte_per_s": (320, 320e3, "320 Gbit/s", 2.56e12),
+    "l2_bytes": (4, 4096, 4194304e3, 4194304 * 100), "l1_bytes_per_sm": (64, 65536 * 40, 65536e3),
+    "last_level_cache_bytes": (4, 4096, 4e12), "tensor_fp16_flop_per_s": (65, 65e3, 65e15),
+    "tdp_w": (0.07, 70e3, -70), "core_count": (64, 2.5, 0), "sm_count": (2560, 0, -40),
+    "comparable_fp32_flop_per_s": (8.1, 8100), "compute_capability": ("75", "750"), "year": (22,),
+}  # fmt: skip
+PRICED = {
+    "gpu,price_jpy": "T4,55", "gpu,price in ct per hour": "T4,35", "gpu,purchase price": "T4,2000",
+    "gpu,price per node": "T4,3.5", "gpu,price per quarter": "T4,3", "gpu,price per kWh": "T4,0.35",
+    "gpu,price per 1000 images": "T4,0.35", "gpu,price per epoch": "T4,1", "gpu,price per week": "T4,5",
+    "gpu,price per year": "T4,9", "gpu,price per second": "T4,0.1", "gpu,price per VM": "T4,0.5",
+    "gpu,price_per_hour": 'T4,"1.234,50"', "gpu,hourly price": 'T4,"1,234.50"', "gpu,price_usd": "T4,0",
+    "gpu,cost": "T4,-0.35", "gpu,usd": "T4,nan", "gpu,eur": "T4,inf", "gpu,rate": "T4,free",
+    "gpu,price,host": "T4,0.35,35", "gpu,price,spot": "T4,0.35,0.36", "gpu,price,n_gpus": "T4,0.35,0",
+    "gpu,price,gpus": "V100-SXM2-16GB,12.24,4", "gpu,price,date": "T4,0.35,soon",
+    "instance,price": "p3.8xlarge,3.06e3", "gpu,list price": "T5,0.35", "name,price,price_usd": "T4,1,1",
+}  # fmt: skip
+CONFIGURED = {
+    "batch_per_gpu": ("64.5", "6e1", "-64", '"1,024"', "0", "", "64 images", "all"),
+    "gpu": ("T4,T4", "2x T4", "T4 x4", "T5", "GRID T4-8Q", "A100-SXM4-40GB MIG 1g.5gb", "3080", ""),
+    "cnn": ("resnet", "yolov8n", "vit_b_16", "vgg17", "", "bert-base"),
+    "precision": ("fp64", "int8", "16", "tf32", "mixed?", "fp8"), "layout": ("nhwc", "ndhwc", "last"),
+    "compilation": ("torch.compile", "jit", "yes"), "tuned": ("yes", "2", "-1"), "bucketed": ("no", "25"),
+    "host_launch_s": ("40", "40us", "-1", "nan", "1e-9"), "n_gpus": ("0", "1.5", "-8", "eight"),
+    "n_nodes": ("0", "2", "x"), "input_size_px": ("0", "224x224", "224.5", "-1", "999999"),
+    "n_classes": ("0", "-10", "ten"), "allocation": ("4,0", "x", "4;2"),
+    "timed_parts": ("forward", "backward"),
+    "algorithm": ("rings", "nccl"), "stack": ("cudnn",), "time": ("0.54",), "global_batch": ("512",),
+    "px": ("128",), "amp": ("1",), "classes": ("10",), "image_size": ("128",), "gpus": ("8",),
+    "epochs": ("90",), "loss": ("mse",),
+}  # fmt: skip
+MORE = "\n".join((
+    *(f"{ONE} --{words}" for words in (
+        "pixels 0", "pixels 99999999", "pixels 224.5", "classes 0", "precision fp64", "precision 16",
+        "layout nhwc", "host-launch 40", "host-launch 40s", "host-launch 0.0001us", "host-launch -1us",
+        "epochs 0", "epochs -1", "epochs nan", "images 1.28 --epochs 1", "images 0 --epochs 1", "gpus 0",
+        "gpus 3 --nodes 2", "gpus 8 --nodes 16", "gpus 1.5", "allocation 4,0", "gpus 8 --allocation 4,2",
+        "gpus 8 --link nvlink9", "gpus 8 --fabric wifi --nodes 2", "gpus 8 --algorithm rings", "stack cudnn",
+        "single-gpu-seconds 0.5", "gpus 8 --single-gpu-seconds 0", "gpus 8 --single-gpu-seconds 540",
+        "gpus 8 --single-gpu-seconds 0.01", "vendor AMD", "min-memory 16GB", "forward --gpus 8",
+        "forward --epochs 9", "label harness=mine", "gpus 32 --nodes 1", "batch 0", "batch 64.5",
+    )),
+    *(f"plan --cnn resnet50 --gpu T4 --gpus 1 --{words}" for words in (
+        "within 0h", "within 24", "within 24m", "within -1h", "budget 100", "by cost", "by price",
+        "max-memory 16MB", "min-memory x", "max-power 0.3", "power-share 80", "least-gain 20", "batch 9999",
+        "batch 0", "link pcie3-x16", "fabric ib-hdr", "precision tf32", "precision fp64", "epochs 1281167",
+        "images 0", "epochs 0", "layout nhwc", "gpus-per-node 0", "gpus 0", "vendor Intel",
+    )),
+    *(f"scaling --cnn resnet50 --gpu T4 --batch 64 --{words}" for words in (
+        "gpus-per-node 100", "hidden 50", "hidden=-0.5", "fabric pcie3-x16", "link ib-hdr", "link nvlink2",
+        "max-gpus 0", "max-gpus 1000000", "precision tf32", "algorithm rings", "batch 0",
+    )),
+    *(f"schedule --cnn lenet5 --gpu T4 --{words}" for words in (
+        "streams 0", "streams 1000", "event 10", "event -1", "batch 0", "phase backwards", "streams 1.5",
+        "pixels 1", "pixels 99999999",
+    )),
+    *(f"predict --cnn resnet50 --gpu {gpu} --batch 64 --precision tf32" for gpu in (
+        "K80", "M60", "P40", "T4", "V100-SXM2-16GB", "'GTX 1080 Ti'", "'RTX 2080 Ti'", "'Quadro RTX 6000'",
+    )),
+    *(f"predict --cnn resnet50 --batch 64 --gpu 'T4 with {change}'" for change in (
+        "0x bandwidth", "-1x peak", "2x speed", "2 bandwidth", "1e999x bandwidth", "bandwidth", "3x",
+        "320 GB bandwidth", "2x 3x memory", "nanx peak",
+    )),
+    *(f"many-core --{words}" for words in (
+        "cores 0", "threads 0", "epochs 0", "clock 1", "model x", "cores 61.5", "train-images -1",
+        "cnn resnet50", "threads x", "epochs -1")),
+    *(f"validate fp32-2026 --formula '{text}'" for text in ("0.5", "time_s", "macs +", "macs * ops", "1/0")),
+)).split("\n")  # fmt: skip
+FAMILIES = {
+    **{f"{column} {cell}": (own_gpu(**{column: cell}), LIST)
+       for column, cells in GPU_CELLS.items() for cell in cells},
+    **{f"{header}: {row}": (table(header, row), PLAN) for header, row in PRICED.items()},
+    **{f"{column} {cell}": (table(*configured(column, cell)), FROM)
+       for column, cells in CONFIGURED.items() for cell in cells},
+    **{f"{column} {cell}": (table(*configured(column, cell, {"gpu": "T4"})), STUDY)
+       for column, cells in RATED.items() for cell in cells},
+    **{f"layer's {column} {cell}": (layer(column, cell), NET) for column, cell in LAYERS.items()},
+    **{f"NVLink of {gpu}": ("", f"predict --cnn vgg16 --gpu '{gpu}' --batch 8 --gpus 4 --link nvlink3")
+       for gpu in NO_NVLINK},
+    **{f"bf16 on {gpu}": ("", f"predict --cnn vgg16 --gpu '{gpu}' --batch 8 --precision bf16")
+       for gpu in NO_BF16},
+    **{words: ("", words) for words in MORE},
+}  # fmt: skip
+#: Values of another kind in Python, and what they must say.
+PYTHON = {
+    "batch True": ({"batch": True}, "batch_per_gpu as a whole number"),
+    "batches True": ({"batch": [True]}, "got True or False"),
+    "pixels True": ({"pixels": True}, "pixels as a whole number"),
+    "pixels as text": ({"pixels": "224"}, "pixels as a whole number"),
+    "GPUs True": ({"n_gpus": True}, "n_gpus as a whole number"),
+    "half a GPU": ({"n_gpus": 0.5}, "n_gpus as a whole number"),
+    "tuned no": ({"tuned": "no"}, "tuned as True or False"),
+    "tuned 2": ({"tuned": 2}, "tuned as True or False"),
+    "bucketed no": ({"bucketed": "no"}, "bucketed as True or False"),
+    "launch True": ({"host_launch_s": True}, "host_launch_s as a number"),
+    "launch in us": ({"host_launch_s": 40}, "host_launch_s as a number from"),
+    "layout True": ({"layout": True}, "layout as a text"),
+    "link of one GPU": ({"link": "pcie3-x16"}, "use more --gpus"),
+    "algorithm of one GPU": ({"algorithm": "tree"}, "use several --gpus"),
+    "batch 64.5": ({"batch": [64.5]}, "batch_per_gpu"),
 }  # fmt: skip
 RIGHT = {
     "own GPU": (own_gpu(), OWN),
@@ -121,6 +291,34 @@ RIGHT = {
 }  # fmt: skip
 
 
+#: What follows a usual command; all of it is right.
+USUAL = "\n".join((
+    *(f"{ONE} {words}" for words in (
+        "", "--pixels 256", "--pixels 160", "--classes 10", "--classes 365", "--precision amp",
+        "--precision fp16", "--precision half", "--precision FP32", "--layout channels_last --precision amp",
+        "--host-launch 40us", "--host-launch 0.1ms", "--epochs 90", "--epochs 30 --images 50000", "--gpus 8",
+        "--gpus 4 --nodes 2",
+        "--gpus 16 --nodes 2 --fabric ethernet-100g", "--allocation 4,2,1", "--gpus 4 --link pcie3-x16",
+        "--gpus 8 --algorithm tree", "--gpus 8 --unbucketed", "--format json", "--format csv",
+    )),
+    *(f"predict --cnn {cnn} --gpu {gpu} --batch {batch}" for cnn, gpu, batch in (
+        ("vgg16", "V100-SXM2-16GB", 32), ("mobilenet_v2", "'RTX 3090'", 128), ("ResNet-50", "'Tesla T4'", 1),
+        ("densenet121", "'NVIDIA A100-SXM4-40GB'", 64), ("inception_v3", "P100-PCIE-16GB", 32),
+        ("resnet18", "'T4 with 2x bandwidth'", 16), ("resnet50", "p3.8xlarge", 64),
+        ("alexnet", "K80", "64,128"),
+    )),
+    *(f"plan --cnn resnet50 --gpu T4 {words}" for words in (
+        "--gpus 1", "--within 2d", "--prices example", "--gpus 1,2 --link pcie3-x16", "--precision amp",
+        "--max-memory 24GB", "--prices example --budget 200", "--epochs 30 --images 50000",
+    )),
+    "scaling --cnn resnet50 --gpu T4 --batch 64 --max-gpus 16",
+    "schedule --cnn googlenet --gpu T4 --streams 4",
+    "show --cnn vgg16 --gpu T4 --batch 32", "gpus list", "many-core --threads 240",
+)).split("\n")  # fmt: skip
+# A doubt that `predict` says of the numbers, not of what they are extended to.
+DOUBTS = ("times that of", "is it the price", "cannot fit", "unlike any")
+
+
 def said(content, words, folder):
     (folder / "file.csv").write_text(content)
     result = CliRunner().invoke(app, shlex.split(words))
@@ -135,6 +333,38 @@ def test_no_other_wrong_number_is_silent(name, tmp_path, monkeypatch):
     status, text = said(content, words, tmp_path)
     assert expected in text, text[-300:]
     assert status in (0, 2) and "nan" not in text.split("warning")[0]
+
+
+@pytest.mark.slow
+def test_no_way_of_the_families_is_silent(tmp_path, monkeypatch):
+    """Each is refused by one line, or asked about."""
+    monkeypatch.chdir(tmp_path)
+    answers = {name: said(*way, tmp_path) for name, way in FAMILIES.items()}
+    asked = ("warning", "is it the price")
+    silent = [name for name, (status, text) in answers.items()
+              if status != 2 and not any(word in text for word in asked)]  # fmt: skip
+    assert silent == []
+
+
+def test_there_are_four_hundred_ways_beside_runs():
+    assert len(WAYS) + len(PYTHON) + len(FAMILIES) >= 400
+
+
+@pytest.mark.parametrize("name", PYTHON)
+def test_no_wrong_value_of_python_is_silent(name):
+    settings, expected = PYTHON[name]
+    with pytest.raises(InputError, match=expected):
+        trainlaw.predict(**{"cnn": "resnet50", "gpu": "T4", "batch": 64} | settings)
+
+
+@pytest.mark.slow
+def test_of_usual_commands_at_most_one_in_twenty_is_asked_about(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    answers = {words: said("", words, tmp_path) for words in USUAL}
+    asked = [words for words, (status, text) in answers.items()
+             if status or any(doubt in text for doubt in DOUBTS)]  # fmt: skip
+    assert len(USUAL) + len(RIGHT) >= 60
+    assert len(asked) <= 0.05 * len(USUAL), asked
 
 
 @pytest.mark.parametrize("name", RIGHT)

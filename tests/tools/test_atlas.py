@@ -1,5 +1,3 @@
-import gzip
-
 from tools import atlas as conversion
 
 
@@ -55,4 +53,4 @@ def test_tables_are_the_same_bytes_each_time(tmp_path):
     rows = conversion._frame(iter([{"gpu": "T4", "cnn": "a", "batch_per_gpu": 1, "time_s": 0.1}]))
     written = conversion._written(rows)
     assert written == conversion._written(rows)
-    assert gzip.decompress(written).decode().startswith("gpu,cnn,")
+    assert written.decode().startswith("gpu,cnn,")

@@ -16,17 +16,16 @@ from trainlaw.app.inputs.tables import read_runs
 from trainlaw.datasets.spreadsheets.quantities import parse_unit
 from typer.testing import CliRunner
 
-FOLDER = Path(__file__).parent / "spreadsheets"
-# In one file: a line "#### {...}" with name and kind, the cells, a line "#### [...]" with the runs.
-_PARTS = (FOLDER / "further.sheets").read_text("utf-8").split("#### ")[1:]
-_FURTHER = {
+# A line "#### {...}" with name and kind, the cells, a line "#### [...]" with the runs.
+_PARTS = Path(__file__).with_name("corpus.sheets").read_text("utf-8").split("#### ")[1:]
+SHEETS = {
     (truth := json.loads(head.partition("\n")[0]))["name"]: (
         head.partition("\n")[2],
         truth | {"runs": json.loads(runs)},
     )
     for head, runs in zip(_PARTS[::2], _PARTS[1::2], strict=True)
 }
-NAMES = sorted([*(path.stem for path in FOLDER.glob("*.json")), *_FURTHER])
+NAMES = sorted(SHEETS)
 COLUMNS = ["gpu", "cnn", "batch_per_gpu", "precision", "n_gpus"]
 _ODS = "urn:oasis:names:tc:opendocument:xmlns:"
 
@@ -42,11 +41,7 @@ class Sheet:
 
 def load(name: str) -> tuple[list[Sheet], dict[str, object]]:
     """Return the sheets and the truth of a spreadsheet of the corpus."""
-    if name in _FURTHER:
-        text, truth = _FURTHER[name][0], dict(_FURTHER[name][1])
-    else:
-        text = (FOLDER / f"{name}.txt").read_text("utf-8")
-        truth = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
+    text, truth = SHEETS[name][0], dict(SHEETS[name][1])
     sheets = [Sheet("Sheet1", [], [])]
     for line in text.splitlines():
         if line.startswith("== "):
@@ -157,6 +152,8 @@ def imported(path: Path, truth: dict[str, object]) -> tuple[str, str]:
     words = answered(shlex.split(command), truth)
     again = run(*words)
     assert again.exit_code in (0, 2), (again.output, again.exception)
+    # The next command is never the one that was just refused.
+    assert shlex.split(again.stderr.partition("trainlaw data import ")[2]) != words, again.stderr
     return ("written" if again.exit_code == 0 else "refused"), done.output + again.output
 
 

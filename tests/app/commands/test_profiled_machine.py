@@ -2,13 +2,16 @@
 
 import csv
 import json
+from importlib.util import find_spec
 
+import pandas as pd
 import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.studies.definition import asked_definition, definition_of, read_study_table
 from trainlaw.app.studies.kinds.kind import study_labels
 from trainlaw.app.studies.splits import defined_splits
 from trainlaw.datasets import configuration, find_gpu
+from trainlaw.datasets.hardware.gpu_files import with_gpus
 from trainlaw.datasets.profiler.machine import Processor
 from trainlaw.datasets.profiler.row_files import MachineFile
 from trainlaw.formulas import InputError, load_formula
@@ -119,3 +122,28 @@ def test_without_its_file_a_device_is_unknown(machine):
     done = run("validate", machine / "runs.csv", "--formula", LAW)
     assert done.exit_code == 2
     assert "Honest CPU" in done.output
+
+
+def test_a_processor_may_have_half_a_gigabyte_of_cache(tmp_path):
+    MachineFile(tmp_path / "runs.csv").add(
+        Processor("Large CPU", 8, 16, 2.6e9, 25e9, 503e6, 48e3).gpu_row(1, 0.0, 1e10)
+    )
+    (row,) = csv.DictReader((tmp_path / "runs-machine.csv").open())
+    assert with_gpus(tmp_path / "runs-machine.csv").find(row["gpu"]).l2_bytes == float(row["l2_bytes"]) > 4e8
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="needs torch")
+def test_runs_of_torch_are_checked_and_calibrate(tmp_path):
+    path, own = tmp_path / "runs.csv", ["--gpu-file", tmp_path / "runs-machine.csv"]
+    asked = "--cnn resnet18,squeezenet1_1 --batch 2 --pixels 64 --threads 1 --device cpu --limit-seconds 0.5"
+    done = run("profile", *asked.split(), "--out", path)
+    assert done.exit_code == 0, done.output
+    runs = pd.read_csv(path)
+    assert sorted(runs["cnn"]) == ["resnet18", "squeezenet1_1"]
+    assert set(runs["timed_parts"]) == {"forward+backward+optimizer"} and set(runs["device"]) == {"cpu"}
+    assert (runs[["forward_s", "backward_s", "update_s"]] > 0).all(axis=None)
+    assert (runs["forward_s"] < runs["time_s"]).all()
+    assert "no fault" in run("data", "check", path, *own).output
+    # The machine may be busy, so that its times are far from the formula's.
+    done = run("calibrate", path, *own, "--trust", "--out", tmp_path / "law")
+    assert done.exit_code == 0 and "2 runs" in done.output, done.output

@@ -184,3 +184,16 @@ def test_names_whose_times_are_exchanged_are_doubted(column, one, other):
     exchanged = frame.assign(**{column: frame[column].replace({one: other, other: one})})
     texts = [doubt.text for doubt in run_doubts(runs_from_frame(exchanged, "runs"))]
     assert any("exchanged" in text and one in text and other in text for text in texts)
+
+
+def test_few_rows_and_batches_that_are_exchanged_are_doubted():
+    frame = pd.DataFrame([("T4", "resnet50", batch, "amp", 1.0) for batch in (32, 64)],
+                         columns=["gpu", "cnn", "batch_per_gpu", "precision", "time_s"])  # fmt: skip
+    frame["time_s"] = law_seconds(runs_from_frame(frame, "runs"))
+    pair = pd.concat([frame[:1], frame[:1].assign(cnn="vgg16")], ignore_index=True)
+    pair["time_s"] = law_seconds(runs_from_frame(pair, "runs"))
+    for own, what in ((frame, "batch"), (pair, "vgg16")):
+        assert run_doubts(runs_from_frame(own, "runs")) == ()
+        exchanged = own.assign(time_s=own["time_s"].to_numpy()[::-1])
+        texts = [doubt.text for doubt in run_doubts(runs_from_frame(exchanged, "runs"))]
+        assert any(what in text or "exchanged" in text for text in texts)

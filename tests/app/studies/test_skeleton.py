@@ -11,6 +11,7 @@ from trainlaw.app.studies.material import material_of, searchable
 from trainlaw.app.studies.short_skeleton import ShortSearch
 from trainlaw.app.studies.skeleton import (
     BRACKETS,
+    MOST_CONSTANTS,
     SKELETON_NAMES,
     SkeletonSearch,
     fits_skeleton,
@@ -48,7 +49,7 @@ def test_runs_fit_where_every_quantity_is_known(rows):
 
 @pytest.mark.slow
 def test_a_law_within_the_skeleton_keeps_what_is_required(rows):
-    settings = SearchSettings(evaluations=100, random_seed=0)
+    settings = SearchSettings(evaluations=100, random_seed=0, max_constants=MOST_CONSTANTS)
     search = SkeletonSearch(settings).fit(rows.X, rows.seconds, rows.groups)
     used = set(variables(search.formula_.expression))
     constant = {name for name in SKELETON_NAMES if np.ptp(rows.X[name].to_numpy()) == 0}
@@ -90,8 +91,8 @@ def test_a_cpu_is_searched_freely(rows):
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({}, {"evaluations": 50_000, "seeds": 1}),
-        ({"evaluations": 700, "seeds": 2}, {"evaluations": 700, "seeds": 2}),
+        ({}, {"evaluations": 50_000, "seeds": 1, "max_constants": 24}),
+        ({"evaluations": 700, "seeds": 2}, {"evaluations": 700, "seeds": 2, "max_constants": 24}),
     ],
     ids=["defaults", "asked"],
 )

@@ -197,3 +197,13 @@ def test_an_open_document_that_unfolds_or_is_broken_is_refused(tmp_path, rows, c
         archive.writestr("content.xml", f'{start}<o:d {names}><t:table t:name="A">{row}</t:table></o:d>')
     with pytest.raises(InputError, match=r"OpenDocument table|expected at most"):
         read_spreadsheet(tmp_path / "runs.ods")
+
+
+def test_what_may_say_another_measurement_is_asked_about(tmp_path):
+    switches = "GPU,Model,Batch,AMP,xyz,ms\nT4,resnet50,32,yes,no,150\nT4,vgg16,32,no,yes,300\n"
+    assert ("--column", "tf32=xyz") in options(read(tmp_path, switches))
+    assert options(read(tmp_path, switches, columns={"ignored": "xyz"})) == []
+    noted = HEAD + "ms*\n" + ROWS.format(100, 200) + "* with AMP,,,,\n"
+    (issue,) = read(tmp_path, noted).issues
+    assert "with AMP" in issue.text and issue.options == ()
+    assert options(read(tmp_path, noted.replace("with AMP", "measured twice"))) == []

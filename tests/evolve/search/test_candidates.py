@@ -252,6 +252,29 @@ def test_held_out_losses_are_those_of_refits(typed_problem):
         assert losses[group] == typed_problem.fit([tree], 30, start=False, skip=skip)[0].cases[group]
 
 
+def test_of_many_rows_only_formulas_near_the_best_are_refitted(typed_problem, monkeypatch):
+    problem = typed_problem
+    state = run(start_state(problem), replace(problem, settings=replace(problem.settings, evaluations=1500)))
+    trees = sorted(state.front("score"), key=lambda tree: tree.complexity)
+    trees = problem.fit(trees, 60, start=False)
+    whole = [losses for (losses,) in held_out_losses(trees, problem, 60)]
+    refits = []
+    fit = type(problem).fit
+    monkeypatch.setattr(
+        type(problem),
+        "fit",
+        lambda self, *a, skip=None, **b: refits.append(skip) or fit(self, *a, skip=skip, **b),
+    )
+    monkeypatch.setattr("trainlaw.evolve.search.candidates.REFITTED_ROWS", 100)
+    raced = [losses for (losses,) in held_out_losses(trees, problem, 60)]
+    again = sum(len(skip) for skip in refits if skip is not None) // 6
+    assert 0 < again < len(trees) / 2
+    same = [np.array_equal(one, other) for one, other in zip(raced, whole, strict=True)]
+    assert sum(same) >= again
+    assert same[int(np.argmin([losses.mean() for losses in whole]))]
+    np.testing.assert_allclose(raced, whole, rtol=0.5)
+
+
 def test_groups_of_a_further_division_are_held_out_too(typed_rows, specs):
     columns, y, groups = typed_rows
     settings, halves = SearchSettings(population=40), np.arange(len(y)) % 2
