@@ -1,10 +1,11 @@
 """A whole training: the images and epochs that an iteration time is multiplied up to."""
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 
 import numpy as np
 from trainlaw.datasets import RunTable
+from trainlaw.formulas import InputError
 from trainlaw.formulas import InputError
 
 IMAGENET_IMAGES, USUAL_EPOCHS = 1_281_167, 90
@@ -19,6 +20,12 @@ class Training:
 
     images: int
     epochs: float
+
+    def __post_init__(self) -> None:
+        """Raise InputError for epochs that are no number of them; the command line may let nan pass."""
+        if not 0 < self.epochs < inf:
+            raise InputError(f"expected a positive number of epochs, got {self.epochs}")
+
     is_inference: bool = False
 
     @property
