@@ -6,12 +6,9 @@ from math import ceil, inf
 import numpy as np
 from trainlaw.datasets import RunTable
 from trainlaw.formulas import InputError
-from trainlaw.formulas import InputError
 
 IMAGENET_IMAGES, USUAL_EPOCHS = 1_281_167, 90
 _MILLION = 1_000_000
-
-IMAGENET_IMAGES = 1_281_167
 
 
 @dataclass(frozen=True)
@@ -20,13 +17,12 @@ class Training:
 
     images: int
     epochs: float
+    is_inference: bool = False
 
     def __post_init__(self) -> None:
         """Raise InputError for epochs that are no number of them; the command line may let nan pass."""
         if not 0 < self.epochs < inf:
             raise InputError(f"expected a positive number of epochs, got {self.epochs}")
-
-    is_inference: bool = False
 
     @property
     def title(self) -> str:
