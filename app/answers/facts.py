@@ -171,7 +171,7 @@ def run_facts(formula: Formula, runs: RunTable, scaling: Formula | None) -> dict
         "has_stack": (frame["stack"] != stacks_of(frame)).to_numpy(dtype=np.float64),
         "is_stack_unknown": (frame["stack"] == UNKNOWN).to_numpy(dtype=np.float64),
         "is_scaled": scaled_runs(scaling, runs).astype(float),
-        "interval_factor": factors,
+        "class_factor": factors,
         "has_interval": np.isfinite(factors).astype(float),
     }
 

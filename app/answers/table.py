@@ -22,10 +22,20 @@ from trainlaw.app.models.settings import HOST_LAUNCH, SETTING_COLUMNS, host_marg
 from trainlaw.app.text.numbers import show_number
 from trainlaw.datasets.cnns.memory import CONTEXT_BYTES, MARGIN, MAX_WORKSPACE_BYTES
 from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, FITS, HELD_PER_SOLD, MAY_NOT_FIT
-from trainlaw.formulas import Apply, Constant, Expression, Formula, parse_text, substitute, to_text, variables
+from trainlaw.formulas import (
+    Apply,
+    Constant,
+    Expression,
+    Formula,
+    evaluate,
+    parse_text,
+    substitute,
+    to_text,
+    variables,
+)
 from trainlaw.formulas.algebra.expression import rebuilt
 from trainlaw.formulas.algebra.tidying import folded
-from trainlaw.formulas.scopes import FORWARD, LAYER, MULTI_GPU
+from trainlaw.formulas.scopes import FORWARD, LAYER, MULTI_GPU, RUN
 from trainlaw.validate.applicability import stored_joint_range
 from trainlaw.validate.held_out_errors import BY_CNN, LEVEL, own_errors
 
@@ -81,10 +91,22 @@ _DEVICE = "the device has {memory_held_bytes:gigabytes} GB{rough}"
 #: What the values 0, 1, ... of `fits_in_memory` mean.
 FITS_WORDS = (FITS, MAY_NOT_FIT, CANNOT_FIT)
 
+# The 90 % point of an architecture's errors over their mean, as exponent of 1 + the mean: 2.06 where errors
+# scatter, 1.2 where all have one sign; this covers held-out GPUs best (docs/decisions/0008). An architecture
+# without held-out runs counts as one that is warned of.
+_SPREAD_OF_ERRORS = 1.65
+_LARGE_ERROR = 30  # percent, nearly twice the mean error of the built-in formula
+_IS_HELD_OUT = "step(error_of_architecture - 0.05)"
+_ARCHITECTURE_FACTOR = (
+    f"(1 + 0.01 * (error_of_architecture + {_LARGE_ERROR} * (1 - {_IS_HELD_OUT})))^{_SPREAD_OF_ERRORS}"
+)
+
 #: Rows before those that are one per feature or specification.
 _FIGURES = (
     Answer("exchange_s", "s", "added_s"),
     Answer("time_s", "s", "single_gpu_time_s + exchange_s"),
+    # A product, since a class without an interval must not get that of the architecture.
+    Answer("interval_factor", definition="class_factor * max(1, architecture_factor / class_factor)"),
     Answer("low_s", "s", "time_s / interval_factor"),
     Answer("high_s", "s", "time_s * interval_factor"),
     Answer(
@@ -223,7 +245,22 @@ _ERRORS = (
     ("precision", "precision", "runs in {precision}"),
     ("generation", "generation", "{generation} GPUs"),
 )
-_LARGE_ERROR = 30  # percent, nearly twice the mean error of the built-in formula
+
+
+def has_architecture_errors(formula: Formula) -> bool:
+    """Return whether intervals depend on the architecture: its errors are kept, and not calibrated away."""
+    return (
+        formula.scope in (RUN, FORWARD) and not calibration_of(formula) and bool(own_errors(formula, BY_CNN))
+    )
+
+
+def architecture_factor(formula: Formula, cnn_base: str) -> float:
+    """Return the factor that the interval of an architecture has at least; 1 for a formula without them."""
+    if not has_architecture_errors(formula):
+        return 1.0
+    error, _ = own_errors(formula, BY_CNN).get(cnn_base, (0.0, 0))
+    known = substitute(parse_text(_ARCHITECTURE_FACTOR), {"error_of_architecture": Constant(error)})
+    return float(evaluate(known, {})[0][0])
 
 
 def _errors(formula: Formula) -> Iterable[Answer]:
@@ -475,6 +512,8 @@ _OF_FORWARD = {
 
 def _figures(formula: Formula) -> Iterable[Answer]:
     """Yield the rows of figures; those of a forward pass name its time, and need less memory."""
+    has_errors = has_architecture_errors(formula)
+    yield Answer("architecture_factor", definition=_ARCHITECTURE_FACTOR if has_errors else "1")
     for row in _FIGURES:
         if formula.scope == FORWARD:
             title = row.title.replace("iteration time", "forward pass")

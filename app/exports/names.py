@@ -32,7 +32,7 @@ OF_ARGUMENTS = (
 )  # fmt: skip
 #: Further quantities of the table of answers that a program knows when it is asked.
 OF_CALL = (
-    "single_gpu_time_s", "interval_factor", "has_layout", "has_host_launch", "by_default", "input_size_px",
+    "single_gpu_time_s", "class_factor", "has_layout", "has_host_launch", "by_default", "input_size_px",
 )  # fmt: skip
 _CNN_COLUMNS = (*COUNT_COLUMNS, *MEMORY_COLUMNS, "error_of_architecture")
 _TEXTS = ("gpu", "vendor", "generation", "precision", "layout")

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, repeat
 
 import numpy as np
+from trainlaw.app.answers.table import architecture_factor
 from trainlaw.app.exports.headers import header_lines
 from trainlaw.app.models.custom_inputs import case_table, cases_of, with_entered_sizes
 from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows
@@ -87,10 +88,12 @@ def _run_formula_rows(formula: Formula) -> Iterator[_Row]:
         for row in gpus.values()
     ]
     for i, cnn in enumerate(cnns.values()):
+        at_least = architecture_factor(formula, str(cnn["cnn_base"]))
         fits = fits_words(least[i], usual[i], memory)
         for j, gpu in enumerate(gpus):
             seconds = float(times[i, j])
-            factor, speed = factors[j], FIRST_BATCH / seconds if seconds else math.nan
+            # The first argument of max is returned where it is not a number.
+            factor, speed = max(factors[j], at_least), FIRST_BATCH / seconds if seconds else math.nan
             yield [
                 cnn["cnn"], cnn["input_size_px"], cnn["n_classes"], gpu, FIRST_BATCH, FIRST_PRECISION,
                 *_finite([seconds, seconds / factor, seconds * factor, speed]),

@@ -72,7 +72,7 @@ _GIVEN = (
     "is_untrained_precision", "is_other_precision", "by_default", "layout", "has_layout", "has_host_launch",
     "n_cnn_notes", "cnn_notes", "rough", "input_size_px", "is_16_bit_float", "is_bf16",
     "measured", "has_measured", "n_nodes", "machine", "algorithm", "ways", "is_scaled",
-    "interval_factor", "has_interval", "epochs", "iterations", "training", "price_per_hour", "has_price",
+    "class_factor", "has_interval", "epochs", "iterations", "training", "price_per_hour", "has_price",
     "currency", "price_origin", "error_of_precision", "error_of_architecture", "stack", "has_stack",
     "is_stack_unknown",
 )  # fmt: skip

@@ -166,8 +166,10 @@ def _rows(cnn: CnnCounts, gpus: list[Gpu], options: PlanOptions) -> tuple[list[d
             setups = [_setup(options, precision, count) for count in options.counts]
             if len(gpus) > 1 and any(impossible(gpu, setup) for setup in setups):
                 continue
-            for batch in _batches(largest[key], options.batches):
-                rows += [configured_row(cnn, gpu, batch, setup) for setup in setups]
+            batches = _batches(largest[key], options.batches)
+            settings = [configured_row(cnn, gpu, batch, setup) for batch in batches[:1] for setup in setups]
+            for batch in batches:
+                rows += [{**row, "batch_per_gpu": batch} for row in settings]
                 fitting += [largest[key]] * len(setups)
                 if len(rows) > _MOST_PLANS:
                     said = f"more than {_MOST_PLANS:,} plans are too many"

@@ -240,7 +240,7 @@ def run_answers(
     }
     if measured_s is not None:
         factor = interval_of(spoken)
-        columns["interval_factor"] = np.full(len(runs), factor or nan)
+        columns["class_factor"] = np.full(len(runs), factor or nan)
         columns["has_interval"] = np.full(len(runs), float(factor is not None))
     if training is not None:
         columns |= training.columns(runs)

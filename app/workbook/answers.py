@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from trainlaw.app.answers.facts import Fact, architecture_facts, cnn_facts, gpu_facts, precision_facts
 from trainlaw.app.answers.said import evaluated
-from trainlaw.app.answers.table import FIGURE, PLACE, Line, lines_of, within_reach
+from trainlaw.app.answers.table import FIGURE, PLACE, Line, architecture_factor, lines_of, within_reach
 from trainlaw.app.models.calibration import calibration_of
 from trainlaw.app.models.settings import host_margin
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
@@ -85,8 +85,8 @@ def write_answers(book: BookPlan, model: Model) -> Said:
         answer = line.answer
         if line.value is not None:
             value = float(found.columns[answer.name][0])
-            formula = f'IFERROR({_cell(line.value, places)},"")'
-            _write(sheet, row, answer.name, Given(formula, value), answer.unit)
+            given = Given(f'IFERROR({_cell(line.value, places)},"")', value)
+            _write(sheet, row, answer.name, given, answer.unit)
             places[answer.name] = sheet.place(row, 1)
         else:
             text = found.text(line, 0)
@@ -101,6 +101,7 @@ def write_answers(book: BookPlan, model: Model) -> Said:
         row += 1
     for name, column in (("said", "D"), ("said_number", "E")):
         book.names[f"{PREFIX}{name}"] = f"{quoted(NAME)}!${column}${first + 1}:${column}${row}"
+    book.names |= {f"{PREFIX}{name}": places[name] for name in ("architecture_factor",) if name in places}
     book.names[PREFIX + SETUP] = f"{quoted(NAME)}!$D${min(setups) + 1}:$D${max(setups) + 1}"
     sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (_FIRST, 1), _FIRST - 1, True
     return Said([*setups.values()], said)
@@ -236,12 +237,13 @@ def _gpu(model: Model) -> dict[str, Given]:
     for name in facts:
         if name.startswith("is_unknown_"):
             texts[name] = f'IF({of_chosen_gpu(name.removeprefix("is_unknown_"))}="",1,0)'
-    value = intervals_of(formula).factor(FIRST_PRECISION, gpu.generation)
+    least = architecture_factor(formula, first_choice().facts.cnns[0].cnn_base)
+    value = float(np.maximum(intervals_of(formula).factor(FIRST_PRECISION, gpu.generation), least))
     memory = of_chosen_gpu("memory_bytes")
     return {
         **{name: Given(text, facts[name]) for name, text in texts.items()},
         "memory_bytes": Given(f'IF({memory}="","",{memory})', gpu.memory_bytes),
-        "interval_factor": Given(f'IF({factor}>0,{factor},"")', value),
+        "class_factor": Given(f'IF({factor}>0,{factor},"")', value),
         "has_interval": Given(f"IF({factor}>0,1,0)", float(np.isfinite(value))),
     }
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from trainlaw.app.answers.table import FITS_WORDS
+from trainlaw.app.answers.table import FITS_WORDS, architecture_factor
 from trainlaw.app.sheets.plan import BookPlan, Chart, SheetWriter
 from trainlaw.app.workbook.formula import link_formula
 from trainlaw.app.workbook.model import (
@@ -17,6 +17,7 @@ from trainlaw.app.workbook.model import (
     PEER,
     PREFIX,
     Model,
+    first_choice,
     kind_of,
 )
 from trainlaw.app.workbook.rows import CellTable, Head, write_best_first
@@ -234,13 +235,15 @@ def add_intervals(table: CellTable, model: Model, facts: Sequence[Mapping[str, o
     measured = f'IF({_NAMED},IF({is_known_generation(formula, generation)}=1,"{YES}","{NO}"),"")'
     table.add("measured", "training runs of its generation", "", "unit", measured, words)
     kind = interval_class(vendor, "{@precision}", layout)
-    text = f'IF({_NAMED},{interval_factor(kind, f"""({{@measured}}="{YES}")""")},"")'
+    text = f'IF({_NAMED},{interval_factor(formula, kind, f"""({{@measured}}="{YES}")""")},"")'
     used = zip(table.columns["precision"].values, facts, strict=False)
     factors = [
         intervals.factor(run_class(str(precision), "", str(row["vendor"])), str(row["generation"]))
         for precision, row in used
     ]
-    table.add("interval_factor", "interval factor", "", "factor", text, np.nan_to_num(np.array(factors)))
+    least = architecture_factor(formula, first_choice().facts.cnns[0].cnn_base)
+    values = np.nan_to_num(np.maximum(factors, least))
+    table.add("interval_factor", "interval factor", "", "factor", text, values)
     add_interval_ends(table)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from trainlaw.app.answers.table import FITS_WORDS, definition_of
+from trainlaw.app.answers.table import FITS_WORDS, architecture_factor, definition_of
 from trainlaw.app.models.lookup_tables import cnn_label, gpu_rows
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.answers import SETUP, UNCLEAR, Said, of_chosen_gpu
@@ -26,6 +26,7 @@ from trainlaw.app.workbook.model import (
     Model,
     cell_names,
     figure_cell,
+    first_choice,
     fits_cell,
     values_of,
 )
@@ -173,7 +174,8 @@ def _interval(model: Model) -> list[_Result]:
     known = is_known_generation(model.formula, of_chosen_gpu("generation"))
     gpu = gpu_rows()[FIRST_GPU]
     value = intervals_of(model.formula).factor(FIRST_PRECISION, str(gpu["generation"]))
-    value, seconds = 0.0 if math.isnan(value) else value, model.seconds
+    least = architecture_factor(model.formula, first_choice().facts.cnns[0].cnn_base)
+    value, seconds = 0.0 if math.isnan(value) else max(value, least), model.seconds
     factor = f"{PREFIX}interval_factor"
     ends = f"AND(ISNUMBER({PREFIX}time_s),N({factor})>0)"
     note = f"{100 * LEVEL:g} %, from held-out {held_out_kind(model.formula)}s"
@@ -182,7 +184,7 @@ def _interval(model: Model) -> list[_Result]:
         ("interval from", f"1000*({figure_cell('low_s')})", 1000 * seconds / value if value else ""),
         ("interval to", f"1000*({figure_cell('high_s')})", 1000 * seconds * value if value else ""),
     ]
-    text = f"IFERROR({interval_factor(kind, known)},0)"
+    text = f"IFERROR({interval_factor(model.formula, kind, known)},0)"
     return [
         *(
             _Result(title, f'IF({ends},{end},"")', shown, "ms", "result_short", note=note)

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from trainlaw.app.answers.facts import Fact, precision_facts
+from trainlaw.app.answers.table import has_architecture_errors
 from trainlaw.app.inputs.prices import MOST_USD
 from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.models.multi_gpu import covers_algorithm
@@ -356,13 +357,16 @@ def interval_class(vendor: str, precision: str, layout: str) -> str:
     return f'IF({vendor}="{MAIN_VENDOR}",{kind},{of_others})'
 
 
-def interval_factor(kind: str, known: str) -> str:
+def interval_factor(formula: Formula, kind: str, known: str) -> str:
     """Return the cell formula of an interval's factor, 0 where there is none.
 
     kind : cell formula of the class. known : of 1 for a generation with training runs, else 0.
     """
     row = f"IFERROR(MATCH({kind},{PREFIX}interval_class,0),ROWS({PREFIX}interval_class))"
-    return f"N(INDEX({PREFIX}interval_factors,{row},2-{known}))"
+    of_class = f"N(INDEX({PREFIX}interval_factors,{row},2-{known}))"
+    # An error, hence 0, where the class has no interval.
+    widened = f"IFERROR(MAX(1/(1/{of_class}),{PREFIX}architecture_factor),0)"
+    return widened if has_architecture_errors(formula) else of_class
 
 
 def is_known_generation(formula: Formula, generation: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from trainlaw.datasets.files.grids import Grid
+from trainlaw.datasets.files.numbers import is_number
 from trainlaw.datasets.spreadsheets.headings import IGNORED, is_part, read_heading
 from trainlaw.datasets.spreadsheets.phrases import Names
 from trainlaw.datasets.spreadsheets.quantities import parse_unit
@@ -213,7 +214,7 @@ class _Finder:
         """Return whether a cell is a number that is no label, such as a time with its unit."""
         if cell is None or not is_numeric(cell) or _is_label(cell):
             return False
-        if not isinstance(cell, str) or quantity(cell, ".")[0] > 0:
+        if not isinstance(cell, str) or is_number(cell) or quantity(cell, ".")[0] > 0:
             return True
         return not self.names.phrase(cell).said
 

@@ -171,6 +171,7 @@ class _Reader:
             is_other = self.targets[place][0] != meaning.target in (*_NAMES, *_MEASURED, *COUNTS)
             self.freed += [meaning] if is_other and place not in self.rejected else []
         self._exchange()
+        self._ask_for_batches()
         for place, (target, meaning, said) in self.targets.items():
             content = self.contents[place]
             if _STACK <= set(content.kinds):
@@ -196,6 +197,15 @@ class _Reader:
             self._add_key(target, columns)
         self._keep_best()
         self._read_labels()
+
+    def _ask_for_batches(self) -> None:
+        """Append an issue where names are under the heading of batches: numbers of GPUs may be them."""
+        counts = [place for place, (target, _, _) in self.targets.items() if target == "n_gpus"]
+        if counts and any(meaning.target in BATCHES for meaning in self.freed):
+            headings = [self.block.headings[place] for place in counts]
+            text = f"no number is under the heading of the batches: is {headings[0]} the batch?"
+            options = choices("--column", headings, "batch_per_gpu=")
+            self.issues.append(Issue("columns", text, options=options))
 
     def _read_labels(self) -> None:
         """Read names that no other column has from labels such as "resnet50_bs32" under "run"."""

@@ -4,16 +4,19 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import product
 
 import pytest
+from trainlaw.app.answers.table import architecture_factor
 from trainlaw.app.exports.formats import export_formula
 from trainlaw.app.inputs.requests import one_run
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.calibration import CALIBRATED
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.workbook.book import workbook_plan
+from trainlaw.datasets import built_in_gpus
 from trainlaw.formulas import load_formula
-from trainlaw.validate.held_out_errors import OURS
+from trainlaw.validate.held_out_errors import OURS, intervals_of, run_class
 
 NODE = shutil.which("node")
 LAW = load_formula(BUILT_IN)
@@ -83,3 +86,34 @@ def test_workbook_has_the_errors_of_its_first_choice():
     for kind in ("architecture", "precision", "generation"):
         name = f"{kind}_error_percent"
         assert sheet.cells[rows[name], 1].value == pytest.approx(found.values[name])
+
+
+def test_the_interval_holds_the_errors_of_the_architecture():
+    """An architecture without held-out runs has at least the factor of those that no warning names."""
+    factors = {line["name"]: architecture_factor(LAW, line["name"]) for line in LAW.errors["cnn_base"]}
+    error = stored("cnn_base", "xception")
+    assert factors["xception"] == pytest.approx((1 + error / 100) ** 1.65, rel=1e-3)
+    mild = [name for name in factors if stored("cnn_base", name) < 30]
+    assert len(mild) > 50
+    assert all(factors[name] <= architecture_factor(LAW, "unheard_of") for name in mild)
+    usual, hard = (asked(cnn)[0] for cnn in ("resnet50", "xception"))
+    assert hard.high_s / hard.time_s == pytest.approx(factors["xception"])
+    assert hard.time_s / hard.low_s == pytest.approx(factors["xception"])
+    assert usual.high_s / usual.time_s < factors["xception"]
+
+
+def test_what_was_never_measured_never_has_the_narrower_interval():
+    """Every pair of GPUs of one vendor of which one is measured, and of a known and a new vendor."""
+    intervals, known = intervals_of(LAW), LAW.provenance["vendors"]
+    gpus = {(gpu.vendor, gpu.generation) for gpu in built_in_gpus().gpus if gpu.device == "GPU"}
+    pairs, narrower = 0, []
+    for precision, layout in product(("fp32", "tf32", "amp", "fp16", "bf16"), ("nchw", "channels_last")):
+        factors = {
+            gpu: intervals.factor(run_class(precision, layout, gpu[0]), gpu[1]) for gpu in sorted(gpus)
+        }
+        for one, other in product(factors, factors):
+            is_new = one[0] == other[0] and intervals.is_new(one[1]) and not intervals.is_new(other[1])
+            if is_new or (one[0] not in known and other[0] in known):
+                pairs += 1
+                narrower += [(precision, layout, one, other)] if factors[one] < factors[other] else []
+    assert pairs > 500 and not narrower

@@ -153,7 +153,7 @@ const factsOf = (gpu, choice) => {
     algorithm: choice.algorithm,
     ways: ways.filter(Boolean).join(" and "),
     is_scaled: ALGORITHMS[choice.algorithm].is_scaled,
-    interval_factor: factor ?? NaN,
+    class_factor: factor ?? NaN,
     has_interval: factor ? 1 : 0,
     epochs: choice.epochs,
     // The last iteration of an epoch may have fewer images.
