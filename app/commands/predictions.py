@@ -386,13 +386,7 @@ def scaling_command(
     from trainlaw.app.models.user_formula import TEXTBOOK, find_formulas
     from trainlaw.app.predictions.scaling import scaling_curve
     from trainlaw.app.terminal.predictions import setup_text
-    from trainlaw.app.terminal.scaling import (
-        scaling_csv,
-        scaling_json,
-        scaling_svg,
-        scaling_text,
-        ways_text,
-    )
+    from trainlaw.app.terminal.scaling import scaling_csv, scaling_json, scaling_svg, scaling_text, ways_text
     from trainlaw.formulas import InputError
 
     check_new_files([output.out, plot])

@@ -1,7 +1,7 @@
 """A whole training: the images and epochs that an iteration time is multiplied up to."""
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 
 import numpy as np
 from trainlaw.datasets import RunTable
@@ -18,6 +18,11 @@ class Training:
     images: int
     epochs: float
     is_inference: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise InputError for epochs that are no number of them; the command line may let nan pass."""
+        if not 0 < self.epochs < inf:
+            raise InputError(f"expected a positive number of epochs, got {self.epochs}")
 
     @property
     def title(self) -> str:

@@ -125,6 +125,8 @@ def _is_label(cell: object) -> bool:
     """Return whether a cell may be a batch size or number of GPUs in a header."""
     if isinstance(cell, str):
         return cell.isascii() and cell.isdecimal() and 0 < int(cell[:9]) <= _MOST_LABEL
+    if isinstance(cell, bool):
+        return False
     return isinstance(cell, int | float) and cell % 1 == 0 and 0 < cell <= _MOST_LABEL
 
 

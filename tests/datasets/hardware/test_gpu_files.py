@@ -57,7 +57,8 @@ def test_numbers_may_have_their_unit(write):
     row = "Tensor Beast 9000,10,1280,1.5 GHz,3.84 TFLOPS,8 GB,200 GB/s"
     gpu = with_gpus(write(f"{HEADER}\n{row}\n", "gpus.csv")).find("Tensor Beast 9000")
     plain = with_gpus(write(f"{HEADER}\n{NEW}\n", "gpus.csv")).find("Tensor Beast 9000")
-    assert gpu == plain
+    # Python 3.13 finds two objects with nan unequal.
+    assert repr(gpu) == repr(plain)
 
 
 def test_all_faults_are_in_the_message(write):
