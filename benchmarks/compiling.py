@@ -33,7 +33,7 @@ def held_out_seconds() -> pd.DataFrame:
     X, groups = table.features(names), table.labels()["gpu_group"].to_numpy(dtype=str)
     predicted = np.full(len(frame), np.nan)
     for split in grouped_k_fold(frame["cnn_family"], 5):
-        search = fitted_only(ForwardSearch, SearchSettings(evaluations=1))()
+        search = fitted_only(ForwardSearch, SearchSettings(evaluations=1, max_constants=30))()
         search.fit(X.iloc[split.train], table.seconds[split.train], groups[split.train])
         predicted[split.test] = search.predict(X.iloc[split.test])
     return frame.assign(predicted_s=predicted, error=np.abs(predicted / table.seconds - 1))
