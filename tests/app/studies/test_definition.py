@@ -14,7 +14,7 @@ from trainlaw.app.studies.definition import (
 )
 from trainlaw.app.studies.kinds import SPLITS
 from trainlaw.app.studies.kinds.kind import study_labels
-from trainlaw.app.studies.skeleton import SKELETON_EVALUATIONS
+from trainlaw.app.studies.skeleton import MOST_CONSTANTS, SKELETON_EVALUATIONS
 from trainlaw.app.studies.splits import defined_splits, platforms_of
 from trainlaw.datasets import load
 from trainlaw.formulas import InputError
@@ -26,7 +26,10 @@ GROUPS = ["gpu_group", "cnn_base", "cnn_family", "source", "harness", "generatio
 
 def test_an_empty_definition_is_the_main_job():
     wanted = definition_of({}, "here")
-    assert wanted == replace(StudyDefinition(), evaluations=SKELETON_EVALUATIONS, seeds=3)
+    usual = replace(
+        StudyDefinition(), evaluations=SKELETON_EVALUATIONS, seeds=3, max_constants=MOST_CONSTANTS
+    )
+    assert wanted == usual
     assert (wanted.table, wanted.of, wanted.split) == ("default", "runs", "gpu-folds")
 
 
