@@ -8,6 +8,7 @@ from trainlaw.app.workbook.book import workbook_plan
 from trainlaw.app.workbook.model import first_choice
 
 from ...libreoffice import needs_libreoffice, recalculated
+from .test_book import named_value
 
 
 @needs_libreoffice
@@ -16,8 +17,7 @@ def test_shorter_formulas_give_the_time_of_the_command(tmp_path):
     book = recalculated({"built-in.xlsx": xlsx_bytes(plan)}, tmp_path)["built-in.xlsx"]
     for name in SHORTER:
         (expected,) = predict_runs(BUILT_IN_FORMULAS[name](), first_choice())
-        sheet, place = plan.names[f"tl_{name}_s"].split("!")
-        assert book[sheet][place.replace("$", "")].value == pytest.approx(expected.time_s, rel=1e-9)
+        assert named_value(book, plan, f"tl_{name}_s") == pytest.approx(expected.time_s, rel=1e-9)
 
 
 def test_another_formula_has_no_such_sheet():
