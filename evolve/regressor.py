@@ -90,6 +90,8 @@ class FormulaRegressor(FittedViews):
         The trees that no other one beat in both score and complexity, as the search left them.
     """
 
+    candidates_: list[Candidate]
+
     def __init__(
         self,
         features: tuple[FeatureSpec, ...] | None = None,
@@ -367,7 +369,7 @@ class FormulaRegressor(FittedViews):
         self.evaluations_, self.generations_ = state.evaluations, state.generation
         self.ranking_ = problem.ranked_names()
         self.logbook_, self.hall_of_fame_ = state.logbook(), state.hall_of_fame()
-        self.candidates_: list[Candidate] = finish(state, problem, refined)
+        self.candidates_ = finish(state, problem, refined)
         if not self.candidates_:
             raise InputError(
                 "expected at least one valid formula, got none: allow more operators or a larger budget"

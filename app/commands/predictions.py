@@ -392,7 +392,7 @@ def scaling_command(
     check_new_files([output.out, plot])
     choice = find_formulas(formula, scaling_formula or (TEXTBOOK if hidden else ""), Path.cwd())
     gpus = known_gpus(gpu_file)
-    counts, targets = named_cnn(cnn, run.pixels, run.classes), named_gpus(gpu, gpus)
+    counts, targets = named_cnn(cnn, run.pixels, run.classes), named_gpus(gpu or (), gpus)
     setup, algorithm = setup_of(run, exchange), exchange.algorithm or "ring"
     if len(targets) != 1 and (plot or output.chosen != OutputFormat.table):
         raise InputError("expected one --gpu for a file, CSV or JSON; several are printed as tables")

@@ -139,7 +139,7 @@ class SkeletonSearch(BracketSearch):
     chosen most often when these are resampled.
     """
 
-    usual_brackets = BRACKETS
+    usual_brackets: ClassVar[tuple[Bracket, ...]] = BRACKETS
     division_columns = ("source", "cnn_family")
     template: ClassVar[Expression] = _TEMPLATE
     target: ClassVar[FeatureSpec] = TARGET

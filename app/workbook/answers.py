@@ -85,8 +85,8 @@ def write_answers(book: BookPlan, model: Model) -> Said:
         answer = line.answer
         if line.value is not None:
             value = float(found.columns[answer.name][0])
-            given = Given(f'IFERROR({_cell(line.value, places)},"")', value)
-            _write(sheet, row, answer.name, given, answer.unit)
+            computed = Given(f'IFERROR({_cell(line.value, places)},"")', value)
+            _write(sheet, row, answer.name, computed, answer.unit)
             places[answer.name] = sheet.place(row, 1)
         else:
             text = found.text(line, 0)

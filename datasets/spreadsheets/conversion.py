@@ -256,8 +256,8 @@ def _check_needed(rows: Rows, texts: Sequence[str], names: Names, issues: list[I
     strange = [heading for heading in unread if not read_heading(heading).target]
     if strange and flags & known and "precision" not in known:
         text = f"does {' or '.join(strange)} say whether it is a precision, too?"
-        options = (("--column", f"{ours}={strange[0]}") for ours in ("amp", "tf32", "fp16", IGNORED))
-        issues.append(Issue("question", text, options=tuple(options)))
+        as_switch = (("--column", f"{ours}={strange[0]}") for ours in ("amp", "tf32", "fp16", IGNORED))
+        issues.append(Issue("question", text, options=tuple(as_switch)))
     if not {"precision", *flags} & known and "precision" not in asked:
         text = "no column is the precision (default: what PyTorch uses where none is chosen)"
         text += f"; or does {' or '.join(unread)} say whether it is amp?" if unread else ""

@@ -27,7 +27,7 @@ const STEPS = [
 const timeStep = (seconds) => STEPS.find(([size]) => Math.abs(seconds) >= size) ?? STEPS.at(-1);
 const inUnit = (value, [size, unit]) => `${shown(value / size)} ${unit}`;
 const duration = (seconds) => (Number.isFinite(seconds) ? inUnit(seconds, timeStep(seconds)) : "not defined");
-const hourStep = (hours) => (hours < 100 ? [1, "h"] : [24, "d"]);
+const hourStep = (hours) => (hours < 0.01 ? [1 / 3600, "s"] : hours < 100 ? [1, "h"] : [24, "d"]);
 const hoursText = (hours) => (Number.isFinite(hours) ? inUnit(hours, hourStep(hours)) : "–");
 // Both ends in the unit of their geometric mean, unless they differ by a factor of more than 1000.
 const range = ([low, high], show, step) => {
