@@ -351,7 +351,8 @@ class GpuCatalog:
         short = {key: gpus[0].gpu for key, gpus in self._by_key_without_memory.items() if len(gpus) == 1}
         aliases = {alias: gpu.gpu for gpu in self.gpus for alias in gpu.aliases}
         of_clouds = {one.instance: one.gpu for one in instances() if one.gpu in self._by_name}
-        return {**bare, **short, **aliases, **of_clouds}
+        # Keys come from sets: sorted, a page has the same bytes in every process.
+        return dict(sorted({**bare, **short, **aliases, **of_clouds}.items()))
 
     def _unknown(self, text: str, reason: str, names: list[str]) -> UnknownNameError:
         if _NO_GPU.search(text):

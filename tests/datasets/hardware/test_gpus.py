@@ -195,3 +195,8 @@ def test_unknown_rates_and_caches_have_a_default_and_known_ones_stay():
     )
     assert known.number("comparable_fp32_flop_per_s") == 1e13
     assert known.number("last_level_cache_bytes") == 96e6
+
+
+def test_spellings_are_in_the_same_order_in_every_process():
+    spellings = built_in_gpus().spellings()
+    assert list(spellings) == sorted(spellings)
