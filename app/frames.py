@@ -13,7 +13,7 @@ from trainlaw.app.inputs.requests import frame_blocks
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn
 from trainlaw.app.inputs.selection import parse_hours, rated_gpus, selection_of
 from trainlaw.app.models.user_formula import find_formulas
-from trainlaw.app.predictions.plan import PlanOptions, plan_training
+from trainlaw.app.predictions.plan import PlanOptions, plan_training, usual_counts
 from trainlaw.app.predictions.training import inference, whole_training
 from trainlaw.app.studies.comparison import compare_runs, read_run
 from trainlaw.datasets import RunTable
@@ -196,9 +196,9 @@ def plan(
     training = inference(images, epochs) if forward else whole_training(images, epochs)
     if forward and formula is None:
         formula, precision = FORWARD, precision or ("amp",)
-    counts = tuple(sorted(n_gpus)) or ((1,) if forward else (1, 2, 4, 8))
     options = PlanOptions(
-        counts, batches=tuple(batch), precisions=tuple(precision), setup=Setup(**settings),
+        tuple(sorted(n_gpus)) or usual_counts(training),
+        batches=tuple(batch), precisions=tuple(precision), setup=Setup(**settings),
         within_h=inf if hours is None else hours, budget=inf if budget is None else budget, surely=surely,
     )  # fmt: skip
     choice = find_formulas(None if formula is None else Path(formula), "", Path.cwd())

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from trainlaw.app.answers.table import PLACE, Answer, Line, places_of
+from trainlaw.app.answers.answer import PLACE, Answer, places_of
+from trainlaw.app.answers.table import Line
 from trainlaw.formulas import Expression
 from trainlaw.formulas.algebra.expression import variables
 from trainlaw.formulas.printers.language import Language

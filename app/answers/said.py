@@ -9,7 +9,8 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
-from trainlaw.app.answers.table import FIGURE, PLACE, Answer, Line, lines_of, places_of, within_reach
+from trainlaw.app.answers.answer import FIGURE, PLACE, Answer, places_of
+from trainlaw.app.answers.table import Line, lines_of, within_reach
 from trainlaw.app.text.numbers import (
     show_hours,
     show_hours_range,

@@ -130,7 +130,7 @@ def plan_command(
     from trainlaw.app.inputs.resolve import known_gpus, named_cnn
     from trainlaw.app.inputs.selection import parse_hours, parse_names, selection_of, whole_numbers
     from trainlaw.app.models.user_formula import find_formulas
-    from trainlaw.app.predictions.plan import PlanOptions, plan_training
+    from trainlaw.app.predictions.plan import PlanOptions, plan_training, usual_counts
     from trainlaw.app.predictions.training import inference, whole_training
     from trainlaw.datasets.hardware.precisions import precision_name
     from trainlaw.formulas import InputError
@@ -145,16 +145,15 @@ def plan_command(
         raise InputError("cost and --budget need prices: name a file with --prices, or the shipped `example`")
     catalog = known_gpus(gpu_file)
     training = inference(images, epochs) if forward else whole_training(images, epochs)
+    if forward and formula is None:
+        formula, precision = Path(FORWARD), precision or "amp"
     options = PlanOptions(
-        whole_numbers(gpus or ("1" if forward else "1,2,4,8"), "--gpus"), gpus_per_node,
-        whole_numbers(batch, "--batch"),
-        tuple(map(precision_name, parse_names(precision or "amp" * (forward and formula is None)))),
+        whole_numbers(gpus, "--gpus") if gpus else usual_counts(training), gpus_per_node,
+        whole_numbers(batch, "--batch"), tuple(map(precision_name, parse_names(precision))),
         setup_of(layout=layout, tuned=tuned, stack=stack, link=link, fabric=fabric),
         parse_hours(within, "--within") if within else inf, inf if budget is None else budget, surely,
         least_gain, power_share,
     )  # fmt: skip
-    if forward and formula is None:
-        formula = Path(FORWARD)
     choice = find_formulas(formula, scaling_formula or "", Path.cwd())
     plans = plan_training(
         choice.formula, choice.scaling, named_cnn(cnn, pixels, classes), training,

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 
+from trainlaw.app.answers.answer import FIGURE
 from trainlaw.app.answers.facts import Fact, architecture_facts, cnn_facts, gpu_facts, precision_facts
-from trainlaw.app.answers.table import FIGURE, Line, lines_of, within_reach
+from trainlaw.app.answers.table import Line, lines_of, within_reach
 from trainlaw.app.models.lookup_tables import gpu_rows, interval_rows, precision_rows
 from trainlaw.app.models.settings import STATED_LAUNCH
 from trainlaw.app.models.terms import plain_expression

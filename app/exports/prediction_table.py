@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, repeat
 
 import numpy as np
-from trainlaw.app.answers.table import architecture_factor
+from trainlaw.app.answers.error_rows import architecture_factor
 from trainlaw.app.exports.headers import header_lines
 from trainlaw.app.models.custom_inputs import case_table, cases_of, with_entered_sizes
 from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import isfinite
 
+from trainlaw.app.answers.answer import NOTE, WARNING
 from trainlaw.app.answers.printed import javascript_rows, printed_lines, spoken
-from trainlaw.app.answers.table import NOTE, WARNING
 from trainlaw.app.exports.headers import header_lines
 from trainlaw.app.exports.names import OF_ARGUMENTS, OF_CALL, PEAK, NamedModel, named_model
 from trainlaw.app.exports.packing import DIGITS, gpu_line, packed, packed_cnns

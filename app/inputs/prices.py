@@ -126,8 +126,10 @@ def _dear(prices: Mapping[_Key, float]) -> str:
         for (gpu, _), price in prices.items()
         if price > _MOST_OF_MACHINE * max(_of_clouds(gpu), default=inf)
     ]
-    said = f"{names[0]}{f' and {len(names) - 1} others' * (len(names) > 1)}" if names else ""
-    return f"; {said} dearer than in any cloud: is it the price of one GPU?" if said else ""
+    if not names:
+        return ""
+    others = f" and {len(names) - 1} others" if len(names) > 1 else ""
+    return f"; {names[0]}{others} dearer than in any cloud: is it the price of one GPU?"
 
 
 def _of_clouds(gpu: str) -> list[float]:

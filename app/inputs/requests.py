@@ -110,9 +110,13 @@ def requested_runs(request: RunRequest) -> RunTable:
     gpus = known_gpus(request.gpu_file)
     cnn, gpu = request.cnn, request.gpu
     if cnn is None or not request.batches or (gpu is None) != request.all_gpus:
-        missing = ["--cnn"] * (cnn is None) + ["--batch"] * (not request.batches)
-        missing += ["either --gpu or --all-gpus"] * ((gpu is None) != request.all_gpus)
-        raise InputError(f"expected {' and '.join(missing)} as well (or --from FILE)")
+        absent = {
+            "--cnn": cnn is None,
+            "--batch": not request.batches,
+            "either --gpu or --all-gpus": (gpu is None) != request.all_gpus,
+        }
+        missing = " and ".join(name for name, is_absent in absent.items() if is_absent)
+        raise InputError(f"expected {missing} as well (or --from FILE)")
     texts = (gpu,) if isinstance(gpu, str) else gpu or ()
     names = names_of(texts)
     if gpu is not None and not names:

@@ -6,8 +6,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
+from trainlaw.app.answers.answer import WARNING
+from trainlaw.app.answers.figure_rows import NO_INTERVAL
 from trainlaw.app.answers.said import evaluated
-from trainlaw.app.answers.table import NO_INTERVAL, WARNING, lines_of, within_reach
+from trainlaw.app.answers.table import lines_of, within_reach
 from trainlaw.app.inputs.requests import one_run
 from trainlaw.app.models.builtin import MEASURED_PAIR_GPUS, any_pair_formula, pair_formula
 from trainlaw.app.models.doubts import time_doubt

@@ -24,6 +24,7 @@ from trainlaw.formulas.errors import check_name
 from trainlaw.formulas.scopes import FORWARD
 
 BATCHES = (32, 64, 128, 256)  # per GPU, where the user names none
+_COUNTS = (1, 2, 4, 8)  # GPUs, likewise
 #: Least share of the hours that a doubling of the GPUs saves where it pays; perfect scaling saves 0.5.
 LEAST_GAIN = 0.2
 _MOST_PLANS = 100_000
@@ -48,7 +49,7 @@ class PlanOptions:
     as `LEAST_GAIN`. power_share : of its limit that a GPU draws, None for the law of `app.predictions.power`.
     """
 
-    counts: tuple[int, ...] = (1, 2, 4, 8)
+    counts: tuple[int, ...] = _COUNTS
     gpus_per_node: int | None = None
     batches: tuple[int, ...] = ()
     precisions: tuple[str, ...] = ()
@@ -103,6 +104,11 @@ class TrainingPlans:
     def second_axis(self) -> str:
         """What is weighed against hours: cost where prices are known, else energy."""
         return "energy_kwh" if self.prices is None else "cost"
+
+
+def usual_counts(training: Training) -> tuple[int, ...]:
+    """Return the numbers of GPUs of plans where the user names none."""
+    return (1,) if training.is_inference else _COUNTS
 
 
 def plan_training(

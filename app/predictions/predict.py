@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from trainlaw.app.answers.answer import NOTE, WARNING
 from trainlaw.app.answers.facts import run_facts
 from trainlaw.app.answers.said import Answers, answered, row_columns
-from trainlaw.app.answers.table import NOTE, WARNING
 from trainlaw.app.models.doubts import is_training, time_doubt
 from trainlaw.app.models.multi_gpu import ALGORITHMS, exchange_seconds, scaled_runs
 from trainlaw.app.models.scopes import check_predictable, formula_rows

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from trainlaw.app.answers.table import WARNING
+from trainlaw.app.answers.answer import WARNING
 from trainlaw.app.inputs.requests import DEFAULT_SETUP, configured_row
 from trainlaw.app.inputs.resolve import known_gpus
 from trainlaw.app.models.multi_gpu import (

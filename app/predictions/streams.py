@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from trainlaw.app.answers.table import WARNING
+from trainlaw.app.answers.answer import WARNING
 from trainlaw.app.inputs.requests import configured_row
 from trainlaw.app.models.builtin import LAYER_FORMULA
 from trainlaw.app.models.scopes import check_scope

@@ -33,7 +33,8 @@ class Training:
         """
         if self.is_inference:
             return f"inference of {self.images:,} images"
-        return f"{self.epochs:g} epoch{'s' * (self.epochs != 1)} of {self.images:,} images"
+        epochs = "epoch" if self.epochs == 1 else "epochs"
+        return f"{self.epochs:g} {epochs} of {self.images:,} images"
 
     def columns(self, runs: RunTable) -> dict[str, np.ndarray]:
         """Return what the table of answers has to know of the training, (n_runs,) each.

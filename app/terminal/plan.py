@@ -65,7 +65,7 @@ def _title(plans: TrainingPlans) -> list[str]:
     limits = [f"{plans.options.within_h:g} h"] if plans.options.within_h < inf else []
     if plans.options.budget < inf:
         limits.append(f"{plans.options.budget:g} {_currency(plans)}")
-    counted = f"plan{'s' * (len(plans.considered) != 1)}"
+    counted = "plan" if len(plans.considered) == 1 else "plans"
     said = f"{len(plans.frame):,} {counted}"
     if limits:
         sure = "surely " * plans.options.surely
@@ -91,8 +91,8 @@ def _currency(plans: TrainingPlans) -> str:
 
 def _table(plans: TrainingPlans, rows: pd.DataFrame) -> str:
     is_inference = plans.training.is_inference
-    header = ["GPUs", "batch", *["images/s"] * is_inference, "time"]
-    header += [] if is_inference else [f"{100 * LEVEL:g} % interval"]
+    header = ["GPUs", "batch"]
+    header += ["images/s", "time"] if is_inference else ["time", f"{100 * LEVEL:g} % interval"]
     several = len(plans.options.counts) > 1
     has_spot = bool(plans.prices and plans.prices.spot)
     header += (
@@ -105,8 +105,11 @@ def _table(plans: TrainingPlans, rows: pd.DataFrame) -> str:
     cells = [
         [
             f"{row.n_gpus} x {row.gpu}", f"{row.batch_per_gpu} {row.precision}",
-            *[f"{row.samples_per_second:,.0f}"] * is_inference, show_hours(row.training_h),
-            *([] if is_inference else [show_hours_range(row.training_low_h, row.training_high_h)]),
+            *(
+                [f"{row.samples_per_second:,.0f}", show_hours(row.training_h)]
+                if is_inference
+                else [show_hours(row.training_h), show_hours_range(row.training_low_h, row.training_high_h)]
+            ),
             *([_figure(row.cost)] if plans.prices else []), *([_figure(row.spot_cost)] if has_spot else []),
             _figure(row.energy_kwh), row.largest_batch,
             *([f"to {row.pays_to_gpus}{'+' * (row.pays_to_gpus == most)}"] if several else []),

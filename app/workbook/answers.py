@@ -6,9 +6,10 @@ from math import ceil
 from typing import NamedTuple
 
 import numpy as np
+from trainlaw.app.answers.answer import FIGURE, PLACE
 from trainlaw.app.answers.facts import Fact, architecture_facts, cnn_facts, gpu_facts, precision_facts
 from trainlaw.app.answers.said import evaluated
-from trainlaw.app.answers.table import FIGURE, PLACE, Line, architecture_factor, lines_of, within_reach
+from trainlaw.app.answers.table import Line, lines_of, within_reach
 from trainlaw.app.models.calibration import calibration_of
 from trainlaw.app.models.settings import host_margin
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
@@ -23,13 +24,13 @@ from trainlaw.app.workbook.model import (
     PREFIX,
     Model,
     first_choice,
+    first_interval_factor,
 )
 from trainlaw.app.workbook.tables import IMPLIED_STACK, held_out_error, is_known_generation
 from trainlaw.datasets import CnnCounts, built_in_gpus
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
 from trainlaw.formulas import Expression, Formula, InputError, variables
 from trainlaw.formulas.printers import excel_expression
-from trainlaw.validate.held_out_errors import intervals_of
 
 UNCLEAR = "not known"
 NAME = "Answers"
@@ -237,8 +238,7 @@ def _gpu(model: Model) -> dict[str, Given]:
     for name in facts:
         if name.startswith("is_unknown_"):
             texts[name] = f'IF({of_chosen_gpu(name.removeprefix("is_unknown_"))}="",1,0)'
-    least = architecture_factor(formula, first_choice().facts.cnns[0].cnn_base)
-    value = float(np.maximum(intervals_of(formula).factor(FIRST_PRECISION, gpu.generation), least))
+    value = first_interval_factor(formula)
     memory = of_chosen_gpu("memory_bytes")
     return {
         **{name: Given(text, facts[name]) for name, text in texts.items()},

@@ -4,7 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from trainlaw.app.answers.table import FITS_WORDS, architecture_factor
+from trainlaw.app.answers.error_rows import architecture_factor
+from trainlaw.app.answers.figure_rows import FITS_WORDS
 from trainlaw.app.sheets.plan import BookPlan, Chart, SheetWriter
 from trainlaw.app.workbook.formula import link_formula
 from trainlaw.app.workbook.model import (

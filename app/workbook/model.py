@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from trainlaw.app.answers.error_rows import architecture_factor
 from trainlaw.app.answers.facts import OF_MEMORY, cnn_facts
+from trainlaw.app.answers.figure_rows import FITS_WORDS, definition_of, fits_in_memory
 from trainlaw.app.answers.said import word_of
-from trainlaw.app.answers.table import FITS_WORDS, definition_of, fits_in_memory
 from trainlaw.app.models.builtin import SCALING_FORMULA, formula_named, shorter_formulas
 from trainlaw.app.models.lookup_tables import OF_PRECISION as MEMORY_OF_PRECISION
 from trainlaw.app.models.lookup_tables import precision_rows
@@ -40,6 +41,7 @@ from trainlaw.formulas import (
     variables,
 )
 from trainlaw.formulas.printers import excel_expression, split_for_excel
+from trainlaw.validate.held_out_errors import intervals_of
 
 #: Memory of an iteration, in bytes: without an optimizer, and with everything.
 MEMORY_NEEDS = (definition_of("memory_least_bytes"), definition_of("memory_usual_bytes"))
@@ -215,6 +217,14 @@ def first_choice() -> RunTable:
         cnn=name, gpu=FIRST_GPU, batch_per_gpu=FIRST_BATCH, input_size_px=size, n_classes=classes,
         timed_parts="forward+backward+optimizer",
     )  # fmt: skip
+
+
+def first_interval_factor(formula: Formula) -> float:
+    """Return the factor of the interval that the workbook shows when it is opened; nan without one."""
+    run = first_choice()
+    gpu, cnn = run.facts.gpus.find(FIRST_GPU), run.facts.cnns[0]
+    factor = intervals_of(formula).factor(FIRST_PRECISION, gpu.generation)
+    return float(np.maximum(factor, architecture_factor(formula, cnn.cnn_base)))
 
 
 def memory_columns(run: RunTable) -> dict[str, float]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from trainlaw.app.answers.table import FITS_WORDS, architecture_factor, definition_of
+from trainlaw.app.answers.figure_rows import FITS_WORDS, definition_of
 from trainlaw.app.models.lookup_tables import cnn_label, gpu_rows
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.answers import SETUP, UNCLEAR, Said, of_chosen_gpu
@@ -26,7 +26,7 @@ from trainlaw.app.workbook.model import (
     Model,
     cell_names,
     figure_cell,
-    first_choice,
+    first_interval_factor,
     fits_cell,
     values_of,
 )
@@ -50,7 +50,7 @@ from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.memory_fit import FITS
 from trainlaw.formulas import Expression, variables
 from trainlaw.formulas.printers import excel_expression
-from trainlaw.validate.held_out_errors import LEVEL, held_out_kind, intervals_of
+from trainlaw.validate.held_out_errors import LEVEL, held_out_kind
 
 _WIDTHS = (34, 36, 9, 46, 2, 22, 26, 10, 44)
 _TOP = 3  # row of the heads, counted from 0
@@ -172,10 +172,7 @@ def _interval(model: Model) -> list[_Result]:
     layout = f"{PREFIX}layout" if "is_channels_last" in model.base_columns else ""
     kind = interval_class(of_chosen_gpu("vendor"), f"{PREFIX}precision", layout)
     known = is_known_generation(model.formula, of_chosen_gpu("generation"))
-    gpu = gpu_rows()[FIRST_GPU]
-    value = intervals_of(model.formula).factor(FIRST_PRECISION, str(gpu["generation"]))
-    least = architecture_factor(model.formula, first_choice().facts.cnns[0].cnn_base)
-    value, seconds = 0.0 if math.isnan(value) else max(value, least), model.seconds
+    value, seconds = float(np.nan_to_num(first_interval_factor(model.formula))), model.seconds
     factor = f"{PREFIX}interval_factor"
     ends = f"AND(ISNUMBER({PREFIX}time_s),N({factor})>0)"
     note = f"{100 * LEVEL:g} %, from held-out {held_out_kind(model.formula)}s"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from trainlaw.app.answers.table import definition_of
+from trainlaw.app.answers.figure_rows import definition_of
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
 from trainlaw.app.workbook.model import cell_form, values_of
 from trainlaw.formulas import Expression, variables

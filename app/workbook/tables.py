@@ -4,8 +4,8 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
+from trainlaw.app.answers.error_rows import has_architecture_errors
 from trainlaw.app.answers.facts import Fact, precision_facts
-from trainlaw.app.answers.table import has_architecture_errors
 from trainlaw.app.inputs.prices import MOST_USD
 from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.models.multi_gpu import covers_algorithm

@@ -202,9 +202,8 @@ class Setup:
             for name in names:
                 value = getattr(self, name)
                 is_flag = isinstance(value, bool | np.bool_)
-                if value is not None and not (
-                    is_flag if kinds is bool else isinstance(value, kinds) > is_flag
-                ):
+                is_right = is_flag if kinds is bool else isinstance(value, kinds) and not is_flag
+                if value is not None and not is_right:
                     raise InputError(f"expected {name} as {said}, got {shown(value)}")
 
 

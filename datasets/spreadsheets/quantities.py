@@ -16,7 +16,8 @@ _EPOCHS = frozenset(("epoch", "epochs", "epoche", "run", "lauf"))
 _WHOLE: Mapping[str, str] = {"fps": "images/s", "ips": "images/s", "its": "it/s", "qps": "images/s"}
 _THOUSANDS = re.compile(r"^k(?=\s*(?:img|image|sample))|^(?:thousand|1000|1k)\s+")
 _NUMBER = re.compile(r"(?:^|(?<=[\s/]))(\d{1,6})\s*(?=[a-z])")
-_JOINING = ("per", "pro", "par", "por", "a", "one", "for", "für", "je")
+_PER = ("per", "pro", "par", "por")
+_JOINING = (*_PER, "a", "one", "for", "für", "je")
 _LONGEST_UNIT = 200
 _NAMES = {1.0: "s", 1e-3: "ms", 1e-6: "us", 1e-9: "ns", 60.0: "min", 3600.0: "h"}
 
@@ -100,7 +101,7 @@ def _of_parts(parts: list[tuple[str, float]], plain: str, divided: bool, per_gpu
         case [("time", seconds), ("image" | "iteration" | "epoch" as counted, _)] if divided:
             return Unit(counted, seconds, False, 1.0, per_gpu if counted == "image" else None)
         # "per step ms" and "step_ms" are the time of a step, "img_sec" is a rate.
-        case [("image" | "iteration" as counted, _), ("time", seconds)] if plain.startswith(_JOINING[:4]):
+        case [("image" | "iteration" as counted, _), ("time", seconds)] if plain.startswith(_PER):
             return Unit(counted, seconds, False, 1.0, per_gpu)
         case [("iteration" | "epoch" as counted, _), ("time", seconds)] if not divided:
             return Unit(counted, seconds, False)

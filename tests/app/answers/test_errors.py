@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
-from trainlaw.app.answers.table import architecture_factor
+from trainlaw.app.answers.error_rows import architecture_factor
 from trainlaw.app.exports.formats import export_formula
 from trainlaw.app.inputs.requests import one_run
 from trainlaw.app.models.builtin import BUILT_IN

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from trainlaw.app.answers import table
-from trainlaw.app.answers.table import Answer
+from trainlaw.app.answers.answer import Answer
 from trainlaw.app.exports.formats import export_formula
 from trainlaw.app.inputs.requests import one_run
 from trainlaw.app.models.builtin import BUILT_IN

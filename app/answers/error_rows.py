@@ -1,0 +1,70 @@
+"""The rows of errors: how far a formula was off on held-out runs like this one, and what that says of it."""
+
+from collections.abc import Iterable
+
+from trainlaw.app.answers.answer import Answer
+from trainlaw.app.models.calibration import calibration_of
+from trainlaw.formulas import Constant, Formula, evaluate, parse_text, substitute
+from trainlaw.formulas.scopes import FORWARD, LAYER, RUN
+from trainlaw.validate.held_out_errors import BY_CNN, own_errors
+
+# The 90 % point of an architecture's errors over their mean, as exponent of 1 + the mean: 2.06 where errors
+# scatter, 1.2 where all have one sign; this covers held-out GPUs best (docs/decisions/0008). An architecture
+# without held-out runs counts as one that is warned of.
+_SPREAD_OF_ERRORS = 1.65
+_LARGE_ERROR = 30  # percent, nearly twice the mean error of the built-in formula
+_IS_HELD_OUT = "step(error_of_architecture - 0.05)"
+ARCHITECTURE_FACTOR = (
+    f"(1 + 0.01 * (error_of_architecture + {_LARGE_ERROR} * (1 - {_IS_HELD_OUT})))^{_SPREAD_OF_ERRORS}"
+)
+# Errors of a formula by what it was asked for: the level that it keeps, and words for the runs.
+_ERRORS = (
+    ("architecture", BY_CNN, "runs of this architecture"),
+    ("precision", "precision", "runs in {precision}"),
+    ("generation", "generation", "{generation} GPUs"),
+)
+
+
+def has_architecture_errors(formula: Formula) -> bool:
+    """Return whether intervals depend on the architecture: its errors are kept, and not calibrated away."""
+    return (
+        formula.scope in (RUN, FORWARD) and not calibration_of(formula) and bool(own_errors(formula, BY_CNN))
+    )
+
+
+def architecture_factor(formula: Formula, cnn_base: str) -> float:
+    """Return the factor that the interval of an architecture has at least; 1 for a formula without them."""
+    if not has_architecture_errors(formula):
+        return 1.0
+    error, _ = own_errors(formula, BY_CNN).get(cnn_base, (0.0, 0))
+    known = substitute(parse_text(ARCHITECTURE_FACTOR), {"error_of_architecture": Constant(error)})
+    return float(evaluate(known, {})[0][0])
+
+
+def errors(formula: Formula) -> Iterable[Answer]:
+    """Yield how far the formula was off on held-out runs like this one, in one sentence where all are known.
+
+    A formula of layers has errors by kinds of layers, and a calibrated one only those from before.
+    """
+    known = [row for row in _ERRORS if own_errors(formula, row[1])]
+    if formula.scope == LAYER or calibration_of(formula) or not known:
+        return
+    # 1 where such runs were held out, else 0; an error divided by 0 is not defined. Errors are in tenths.
+    has = {kind: f"step(error_of_{kind} - 0.05)" for kind, _, _ in known}
+    said = {kind: f"{{{kind}_error_percent:number}} % on {words}" for kind, _, words in known}
+    for kind, is_known in has.items():
+        yield Answer(f"{kind}_error_percent", "%", f"error_of_{kind} / {is_known}")
+    yield Answer("has_all_errors", definition=" * ".join(has.values()))
+    yield Answer(
+        "errors", when="has_all_errors", sentence=f"held-out error: {', '.join(said.values())}", is_note=True
+    )
+    for kind, words in said.items():
+        when = f"error_of_{kind} * (1 - has_all_errors)"
+        yield Answer(f"{kind}_error", when=when, sentence=f"held-out error: {words}", is_note=True)
+    if "architecture" in has:
+        yield Answer(
+            "large_architecture_error",
+            when=f"error_of_architecture - {_LARGE_ERROR}",
+            sentence="the formula's error on held-out runs of this architecture is "
+            "{architecture_error_percent:number} %: expect this prediction to be off by as much",
+        )
