@@ -234,7 +234,6 @@ def compare_command(
 
 
 def _scope(of: str) -> str:
-    """The scope of the formulas that a kind of study finds."""
     from trainlaw.app.studies.kinds import STUDY_KINDS
     from trainlaw.formulas.errors import check_name
 

@@ -16,7 +16,6 @@ class AnchorRates:
     """
 
     def __init__(self, rate: str) -> None:
-        """Store the name of the rate."""
         self.rate = rate
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:

@@ -59,12 +59,10 @@ class FittedForm:
         deviation: float = 5.0,
         weighted: bool = True,
     ) -> None:
-        """Store the settings."""
         self.title, self.text = title, text
         self.starts, self.deviation, self.weighted = starts, deviation, weighted
 
     def _names(self) -> tuple[list[str], list[str], list[str]]:
-        """Return the names of the constants, the exponents and the features."""
         found: dict[str, list[tuple[int, str]]] = {"c": [], "k": [], "": []}
         for place, name in enumerate(variables(parse_text(self.text))):
             match = _PARAMETER.fullmatch(name)

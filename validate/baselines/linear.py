@@ -28,7 +28,6 @@ class ScaledColumn:
     """
 
     def __init__(self, feature: str) -> None:
-        """Store the settings."""
         self.feature = feature
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
