@@ -11,7 +11,7 @@ from trainlaw.app.answers.printed import javascript_rows, printed_lines, spoken
 from trainlaw.app.answers.table import Line, lines_of, within_reach
 from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.models.builtin import shorter_formulas
-from trainlaw.app.models.lookup_tables import cnn_label, interval_rows
+from trainlaw.app.models.lookup_tables import cnn_label, interval_rows, precision_rows
 from trainlaw.app.models.multi_gpu import added_time
 from trainlaw.app.models.scopes import feature_expression, handling
 from trainlaw.app.models.settings import HOST_LAUNCH, STATED_LAUNCH, host_margin
@@ -24,13 +24,13 @@ from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
+from trainlaw.datasets.measurements.runs import STACKS
 from trainlaw.formulas import Constant, Expression, FeatureSpec, Formula, InputError, variables
 from trainlaw.formulas.printers import print_javascript
 from trainlaw.formulas.printers.programming import JAVASCRIPT
 from trainlaw.validate.held_out_errors import (
     BY_CNN,
     BY_GPU,
-    CHANNELS_LAST,
     LEVEL,
     MACRO,
     MAIN_VENDOR,
@@ -39,6 +39,7 @@ from trainlaw.validate.held_out_errors import (
     held_out_kind,
     overall_error,
     own_errors,
+    run_class,
     summary_interval,
 )
 
@@ -227,8 +228,13 @@ def _errors(formula: Formula) -> dict[str, Any]:
         "generation": by_name("generation"),
         "cnn": by_name(BY_CNN),
         "groups": groups,
-        "vendors": {MAIN_VENDOR: "", OWN_CLASS: OWN_CLASS},
-        "lastWord": CHANNELS_LAST,
+        "kinds": {
+            vendor: {
+                precision: {stack: run_class(precision, stack, vendor) for stack in STACKS}
+                for precision in precision_rows()
+            }
+            for vendor in (MAIN_VENDOR, OWN_CLASS)
+        },
     }
 
 

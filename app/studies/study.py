@@ -323,6 +323,7 @@ def _outcome(found: _Found, material: Material, place: Place, journal: Journal |
         definition.unit,
         found.levels,
         _whole(found.new_generations),
+        X=rows.X,
     )
     errors |= _joint_range({name: own_rows.columns[name] for name in names}, material)
     errors |= _support(found.formula, own_rows, material)
