@@ -98,7 +98,7 @@ def coverage(runs: pd.DataFrame) -> pd.DataFrame:
         known, unknown = (held[held["asked"] == stack] for stack in ("known", "unknown"))
         small = known[known["batch"].astype(float) <= _SMALL_BATCH]
         bits = unknown[unknown["precision"].isin(OF_STACKS) & (unknown["vendor"] == MAIN_VENDOR)]
-        named = [("all", "", known), ("batches up to", str(_SMALL_BATCH), small), ("stack", "not told", bits)]
+        named = [("all", "", known), ("batches up to", str(_SMALL_BATCH), small), ("stack", "unknown", bits)]
         by = ("precision", "stack", "layout", "is_host", *(["generation"] * (part == "generation")))
         named += [(column, str(name), rows) for column in by for name, rows in known.groupby(column)]
         for kind, name, rows in named:
@@ -110,7 +110,7 @@ def coverage(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def main() -> None:
-    """Print the table, marking what lies outside the bar; single generations are too few to judge."""
+    """Print the table, marking what lies outside the bar; single generations are too few."""
     found = coverage(held_out_runs(load("default", RunTable), load_formula(BUILT_IN)))
     outside = ~found["covered"].between(*BAR) & (found["of"] != "generation")
     print(found.round(2).assign(outside=outside.map({True: "*", False: ""})).to_string(index=False))

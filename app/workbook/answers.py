@@ -43,6 +43,7 @@ NAME = "Answers"
 SETUP = "setup"
 _HEADS = ("name", "value", "unit", "said", "number")
 _WIDTHS = (34, 24, 12, 110, 9)
+_NAMED = {"architecture_factor", "is_processor"}  # quantities that sheet Predict needs
 _FIRST = 4  # first row, counted from 0
 
 
@@ -108,8 +109,7 @@ def write_answers(book: BookPlan, model: Model) -> Said:
         row += 1
     for name, column in (("said", "D"), ("said_number", "E")):
         book.names[f"{PREFIX}{name}"] = f"{quoted(NAME)}!${column}${first + 1}:${column}${row}"
-    named = [name for name in ("architecture_factor", "is_processor") if name in places]
-    book.names |= {f"{PREFIX}{name}": places[name] for name in named}
+    book.names |= {f"{PREFIX}{name}": places[name] for name in _NAMED & places.keys()}
     book.names[PREFIX + SETUP] = f"{quoted(NAME)}!$D${min(setups) + 1}:$D${max(setups) + 1}"
     sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (_FIRST, 1), _FIRST - 1, True
     return Said([*setups.values()], said)

@@ -103,7 +103,7 @@ def test_the_interval_holds_the_errors_of_the_architecture():
 
 
 def test_what_was_never_measured_has_the_wider_interval():
-    """Every pair of GPUs of which one is of a measured generation, and runs whose stack is not told."""
+    """Every pair of GPUs of which one is of a measured generation, and runs of unknown stack."""
     intervals, known = intervals_of(LAW), LAW.provenance["vendors"]
     gpus = {(gpu.vendor, gpu.generation) for gpu in built_in_gpus().gpus if gpu.device == "GPU"}
     pairs, not_wider = 0, []
