@@ -99,7 +99,8 @@ def asked_runs(
 ) -> tuple[Iterator[RunTable], pd.Index]:
     """Return the configurations of a frame or of sequences in blocks, and the index of their rows.
 
-    usual : by column what rows have that do not state it. Raises InputError for sequences of different lengths, and as `runs_of_csv`.
+    usual : by column what rows have that do not state it. Raises InputError for sequences of different
+    lengths, and as `runs_of_csv`.
     """
     named = {"gpu": gpu, "batch_per_gpu": batch, **settings}
     given: dict[str, Any] = {

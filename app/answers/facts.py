@@ -189,9 +189,9 @@ def _measured_facts(frame: pd.DataFrame) -> dict[str, np.ndarray]:
     ]  # fmt: skip
     shown = frame[names].itertuples(index=False) if len(frame) <= _MOST_SHOWN else ()
     # What was measured are training iterations on one GPU.
-    texts = [
-        "" if row.n_gpus > 1 or row.timed_parts == FORWARD else measured_text(row) for row in shown
-    ] or [""] * len(frame)
+    texts = ["" if row.n_gpus > 1 or row.timed_parts == FORWARD else measured_text(row) for row in shown] or [
+        ""
+    ] * len(frame)
     return {"measured": np.array(texts), "has_measured": np.array([float(bool(text)) for text in texts])}
 
 

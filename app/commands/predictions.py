@@ -86,7 +86,7 @@ class TrainingOptions:
     images: Annotated[
         int | None,
         typer.Option(
-            help="Images per epoch; default: 1281167, those of ImageNet. With --forward: images of inference.",
+            help="Images per epoch, default: 1281167, of ImageNet; with --forward those of inference.",
             min=1,
             max=10**12,
         ),

@@ -101,7 +101,7 @@ def named_program(formula: Formula, suffix: str, prefix: str = "") -> str:
         "quantities": quantities,
         "features": {name: names[name] for name in quantities["features"]},
         "answers": answers,
-        "answer_rows": f"const ANSWERS = {javascript_rows(answers, json.dumps)};" if language is JAVASCRIPT else "",
+        "answer_rows": javascript_rows(answers, json.dumps) if language is JAVASCRIPT else "",
         "published": [row.answer for row in answers if row.answer.is_published],
         # C has no arrays without elements.
         "n_sentences": {

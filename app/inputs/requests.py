@@ -332,9 +332,7 @@ def _check_header(header: Sequence[str], path: Path, ignored: Sequence[str]) -> 
 class _ConfigurationReader:
     """Makes tables of rows; what rows share but the batch is checked once, each CNN's file read once."""
 
-    def __init__(
-        self, path: Path, header: Sequence[str], gpus: GpuCatalog, usual: Mapping[str, str]
-    ) -> None:
+    def __init__(self, path: Path, header: Sequence[str], gpus: GpuCatalog, usual: Mapping[str, str]) -> None:
         """Read rows of `path` with the columns `header`; usual : by column what rows have without a text."""
         self._path, self._gpus, self._usual = path, gpus, usual
         self._header = tuple(header)

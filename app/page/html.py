@@ -116,10 +116,8 @@ def _summary(formula: Formula) -> str:
 def _label(name: str, formula: Formula) -> str:
     """Return how the page offers a formula: its name, size and stated error."""
     error = show_percent(overall_error(formula, OURS))
-    size = f"{len(constants(formula.expression))} constants, error {error} %"
-    if formula.scope == FORWARD:
-        return f"forward pass (inference at large batches): {size}"
-    return f"{_timed(formula)}, {name or 'full'} formula: {size}"
+    what = "forward pass, large batches" if formula.scope == FORWARD else f"training, {name or 'full'}"
+    return f"{what}: error {error} %, {len(constants(formula.expression))} constants"
 
 
 def _timed(formula: Formula) -> str:

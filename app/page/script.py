@@ -251,7 +251,8 @@ def _errors(formula: Formula) -> dict[str, Any]:
 def _law(formula: Formula, first: Formula, answers: str) -> str:
     """Return what differs from one formula of the page to another: functions, intervals, errors and answers.
 
-    first : the formula of which the tables of GPUs and precisions state the facts. answers : its rows as script.
+    first : the formula of which the tables of GPUs and precisions state the facts. answers : rows of the
+    formula as script.
     """
     parts, titles = parts_of(formula, formula.expression), titled_parts(formula)
     terms = (

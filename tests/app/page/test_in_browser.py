@@ -121,6 +121,7 @@ def link_of(asked):
         "cnn": cnn_label(asked["cnn"], asked["pixels"], asked["classes"]),
         "gpu": asked["gpu"], "batch": asked["batch"],
         "precision": asked["precision"] or "", "layout": asked["layout"],
+        "compilation": asked.get("compilation", "eager"),
         "stack": asked["stack"] or "", "gpus": asked["n_gpus"],
         "nodes": asked["n_nodes"], "largest": (asked.get("allocation") or "0")[0],
         "link": asked["link"] or "own", "network": asked["fabric"] or "usual",
