@@ -188,11 +188,13 @@ def _measured_facts(frame: pd.DataFrame) -> dict[str, np.ndarray]:
         "timed_parts",
     ]  # fmt: skip
     shown = frame[names].itertuples(index=False) if len(frame) <= _MOST_SHOWN else ()
-    # What was measured are training iterations on one GPU.
-    texts = ["" if row.n_gpus > 1 or row.timed_parts == FORWARD else measured_text(row) for row in shown] or [
-        ""
-    ] * len(frame)
+    texts = [_own_measured_text(row) for row in shown] or [""] * len(frame)
     return {"measured": np.array(texts), "has_measured": np.array([float(bool(text)) for text in texts])}
+
+
+def _own_measured_text(run: Any) -> str:
+    """Return `measured_text` of what was measured: training iterations on one GPU."""
+    return measured_text(run) if run.n_gpus == 1 and run.timed_parts != FORWARD else ""
 
 
 def measured_text(run: Any) -> str:

@@ -120,8 +120,7 @@ def script_of(formula: Formula) -> str:
 
     Raises InputError where a feature cannot be computed from what the page offers to choose.
     """
-    others = offered_formulas(formula)
-    laws = {"": formula, **others}
+    laws = {"": formula, **offered_formulas(formula)}
     specs = specs_of(laws.values())
     expressions = {spec.name: feature_expression(spec.name) for spec in specs}
     all_reduce = _all_reduce(formula)
@@ -140,7 +139,7 @@ def script_of(formula: Formula) -> str:
     features = ",".join(_feature(spec, expressions[spec.name]) for spec in specs)
     answers = {name: _answers(each) for name, each in lines.items()}
     printed = {name: _law(law, formula, answers[name]) for name, law in laws.items()}
-    others = ",".join(f"{literal(name)}:{printed[name]}" for name in others)
+    others = ",".join(f"{literal(name)}:{law}" for name, law in printed.items() if name)
     constants.append(
         f"const FORMULA = {{...{literal(_facts(formula))},...{printed['']},features:[{features}],"
         f"allReduce:{_function(all_reduce)},others:{{{others}}}}};\nconst ANSWERS = FORMULA.answers;"
