@@ -79,7 +79,6 @@ class Answers:
         return (line for line in self.lines if line.answer.sentence and line.answer.kind == kind)
 
     def _rows_of(self, line: Line) -> list[int]:
-        """Return the predictions of which a line is said."""
         if line.when is None:
             return list(range(self.count))
         values, valid = evaluate(line.when, {name: self.columns[name] for name in variables(line.when)})
@@ -122,7 +121,6 @@ class Answers:
         return {line.answer.name: line.answer.words for line in reversed(self.lines)}
 
     def _word(self, name: str, value: Any) -> str:
-        """Return a text, or the word of a value that has words."""
         words = self._words.get(name, ())
         return str(word_of(words, value)) if words else str(value)
 
