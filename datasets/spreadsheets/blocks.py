@@ -229,7 +229,8 @@ class _Finder:
     def _score(self, number: int) -> float:
         """Return how many cells of a row are names of columns, 0 for a row of the body."""
         row = self.rows[number]
-        if any(self._is_measured(cell) for cell in row):
+        # Times are usually on the right.
+        if any(self._is_measured(cell) for cell in reversed(row)):
             return 0
         filled = [(column, cell) for column, cell in enumerate(row) if cell is not None]
         texts = [(column, cell) for column, cell in filled if isinstance(cell, str) and not _is_label(cell)]
@@ -394,6 +395,7 @@ def _filled(row: Cells) -> list[object]:
     return [cell for cell in row if cell is not None]
 
 
+@lru_cache(maxsize=10_000)
 def _is_left_out(text: str) -> bool:
     """Return whether a row that begins with a text is a comment, a total, or an average of the others."""
     words = re.findall(r"[^\W\d_]+", text.lower())

@@ -175,7 +175,7 @@ def _texts(rows: Rows, frame: pd.DataFrame) -> Mapping[tuple[str, str], list[str
     found: dict[tuple[str, str], dict[str, None]] = {}
     for name in ("gpu", "cnn", *SPELLINGS):
         if name in rows.cells and name in frame:
-            for cell, value in zip(rows.cells[name], frame[name], strict=True):
+            for cell, value in dict.fromkeys(zip(rows.cells[name], frame[name], strict=True)):
                 found.setdefault((name, str(value)), {})[str(cell)] = None
     return {key: list(texts) for key, texts in found.items()}
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from trainlaw.datasets.files.numbers import is_number, number_of
+from trainlaw.datasets.files.numbers import number_of
 from trainlaw.datasets.spreadsheets.quantities import Unit, parse_unit
 from trainlaw.datasets.spreadsheets.words import groups, meanings
 
@@ -108,7 +108,8 @@ def quantity(cell: object, decimal: str) -> tuple[float, Unit | None]:
     # "132.5*" has a footnote.
     text = str(cell).strip().rstrip("*†‡§¹²³⁴ ")
     text = re.sub(r"\s*\[\d\]$", "", text)
-    return (number_of(text, decimal), None) if is_number(text) else _with_unit(text, decimal)
+    number = number_of(text, decimal)
+    return _with_unit(text, decimal) if math.isnan(number) else (number, None)
 
 
 def _clock_seconds(cell: object) -> float | None:
