@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 from trainlaw.datasets.files.numbers import decimal_marks, is_number
 from trainlaw.datasets.spreadsheets.answers import SKIP, Answers, Issue, choices, grouped, rows_of
-from trainlaw.datasets.spreadsheets.columns import MappedColumn
+from trainlaw.datasets.spreadsheets.columns import MappedColumn, answers_time
 from trainlaw.datasets.spreadsheets.headings import (
     ACCUMULATION,
     CHECK,
@@ -431,7 +431,7 @@ def read_measured(rows: Rows, issues: list[Issue]) -> tuple[np.ndarray, list[Uni
     said = _said_unit(rows.answers)
     is_epoch = read_heading(rows.columns[TIME].heading).target == EPOCH_TIME
     is_epoch = is_epoch or any(unit is not None and unit.counted == "epoch" for unit in rows.units)
-    if is_epoch and not rows.answers.columns:
+    if is_epoch and not answers_time(rows.answers):
         stated = [unit and replace(unit, counted="epoch") for unit in stated]
         said = said and replace(said, counted="epoch")
     named = each(rows.cells.get(UNIT, rows.empty()), lambda cell: parse_unit(str(cell or "")))

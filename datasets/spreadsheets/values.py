@@ -105,8 +105,8 @@ def quantity(cell: object, decimal: str) -> tuple[float, Unit | None]:
         return float(cell), None
     if (seconds := _clock_seconds(cell)) is not None:
         return seconds, Unit("iteration", 1.0, False)
-    # "132.5*" has a footnote.
-    text = str(cell).strip().rstrip("*†‡§¹²³⁴ ")
+    # "132.5*" has a footnote, and "~132" is rounded.
+    text = str(cell).strip().rstrip("*†‡§¹²³⁴ ").lstrip("~≈ ")
     text = re.sub(r"\s*\[\d\]$", "", text)
     number = number_of(text, decimal)
     return _with_unit(text, decimal) if math.isnan(number) else (number, None)
