@@ -2,8 +2,8 @@
 
 python -m benchmarks.coverage       some minutes on one thread
 
-Each GPU group, generation, family of CNNs and source of the default table is held out once: the constants of the
-built-in formula are fitted without it, and the intervals are calibrated on the errors of the others.
+Each GPU group, generation, family of CNNs and source of the default table is held out once: the constants
+of the built-in formula are fitted without it, and the intervals are calibrated on the errors of the others.
 """
 
 from collections.abc import Iterator

@@ -12,6 +12,7 @@ from trainlaw.validate.held_out_errors import (
     SPREAD_OF_ERRORS,
     UNKNOWN_ARCHITECTURE,
     architecture_factor,
+    own_error,
     own_errors,
 )
 
@@ -39,7 +40,7 @@ def widened(formula: Formula, class_factor: float, cnn_base: str) -> float:
     """Return the factor of an interval by those of its class, nan where it has none, and its architecture."""
     if not has_architecture_errors(formula):
         return class_factor
-    error, _ = own_errors(formula, BY_CNN).get(cnn_base, (None, 0))
+    error = own_error(formula, BY_CNN, cnn_base) or None
     return exp(hypot(log(class_factor), log(architecture_factor(error))))
 
 

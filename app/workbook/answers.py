@@ -109,7 +109,7 @@ def write_answers(book: BookPlan, model: Model) -> Said:
         row += 1
     for name, column in (("said", "D"), ("said_number", "E")):
         book.names[f"{PREFIX}{name}"] = f"{quoted(NAME)}!${column}${first + 1}:${column}${row}"
-    book.names |= {f"{PREFIX}{name}": places[name] for name in _NAMED & places.keys()}
+    book.names |= {f"{PREFIX}{name}": places[name] for name in places if name in _NAMED}
     book.names[PREFIX + SETUP] = f"{quoted(NAME)}!$D${min(setups) + 1}:$D${max(setups) + 1}"
     sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (_FIRST, 1), _FIRST - 1, True
     return Said([*setups.values()], said)
