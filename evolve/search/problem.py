@@ -34,6 +34,7 @@ from trainlaw.evolve.search.losses import (
 )
 from trainlaw.evolve.search.structure import Structure, make_structure
 from trainlaw.evolve.search.trees import (
+    Tokens,
     costs_by_code,
     encode,
     nodes_of,
@@ -41,7 +42,7 @@ from trainlaw.evolve.search.trees import (
     with_fitted,
     within_loss,
 )
-from trainlaw.evolve.search.variation import Fitness, Individual
+from trainlaw.evolve.search.variation import BEHIND, Fitness, Individual
 from trainlaw.evolve.settings import NARROW, SearchSettings
 from trainlaw.formulas import Expression, FeatureSpec, RowSums, Variable
 
@@ -146,12 +147,14 @@ class Problem:
         held_out: bool = False,
         skip: NDArray[np.int64] | None = None,
         limits: NDArray[np.float64] | None = None,
+        known: Tokens | None = None,
     ) -> Callable[[], list[Individual]]:
         """Start a fit, in the background if possible, and return a function that waits for the trees.
 
-        limits : as of `Machine.start_fit`.
+        known : the trees' tokens, where these are at hand. limits : as of `Machine.start_fit`; a tree without
+        held-out losses that is not below its limit is not changed, its fitness is `BEHIND`.
         """
-        programs = encode(trees, self.affine)
+        programs = encode(trees, self.affine, known)
         further = self.further_rows if held_out else ()
         start_mode = (AFFINE if self.affine else RESCALE) if start else NOTHING
         if self.loss is not None:
@@ -177,10 +180,17 @@ class Problem:
             result = self._in_every_division(programs, result_of(), further)
             theta, edges = result.theta.tolist(), programs.constant_offsets.tolist()
             known = (result.losses.tolist(), result.cases, untidy(programs, result.theta).tolist())
+            behind = np.zeros(programs.amount, np.bool_)
+            if limits is not None and not held_out:
+                behind = result.losses > limits
             found = []
-            for tree, begin, end, loss, cases, to_prune in zip(
-                trees, edges[:-1], edges[1:], *known, strict=True
+            for tree, begin, end, loss, cases, to_prune, is_behind in zip(
+                trees, edges[:-1], edges[1:], *known, behind.tolist(), strict=True
             ):
+                if is_behind:
+                    tree.fitness = BEHIND
+                    found.append(tree)
+                    continue
                 new = with_fitted(tree, theta[begin:end], self.affine, Fitness(loss, cases))
                 new.untidy = to_prune
                 # What was not reached in time stays as it is.
