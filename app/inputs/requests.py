@@ -261,6 +261,11 @@ def run_blocks(request: RunRequest, path: Path) -> Iterator[tuple[tuple[str, ...
     path : of the file, which may have 5,000,000 rows and 2 GiB; "-" for standard input. Raises InputError
     where the request names more than the file and how to read it.
     """
+    if request.setup.timed_parts:
+        raise InputError(
+            "--forward is for one configuration; in a file of --from write forward in the column timed_parts, "
+            "and give --formula forward"
+        )
     if replace(request, file=None, ignored=(), gpu_file=None) != RunRequest():
         raise InputError(
             "--from names everything in its file; leave out --cnn, --gpu, --batch, --pixels, --all-gpus"
