@@ -44,7 +44,6 @@ class LazyColumns(Mapping[str, np.ndarray]):
     """
 
     def __init__(self, makers: Mapping[str, Maker]) -> None:
-        """Keep the function that computes each column."""
         self._makers = makers
 
     def __getitem__(self, name: str) -> np.ndarray:
@@ -53,15 +52,12 @@ class LazyColumns(Mapping[str, np.ndarray]):
         return self._makers[name]()
 
     def __contains__(self, name: object) -> bool:
-        """Return whether there is a column of that name, without computing it."""
         return name in self._makers
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the names of the columns."""
         return iter(self._makers)
 
     def __len__(self) -> int:
-        """Return the number of columns."""
         return len(self._makers)
 
 
