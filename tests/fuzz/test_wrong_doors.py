@@ -144,8 +144,6 @@ WAYS = {
                                             "use several --gpus"),
     "scaling formula of a file on one GPU": (table("cnn,gpu,batch_per_gpu", "resnet50,T4,64"),
                                              f"{FROM} --law textbook", "use several --gpus"),
-    "forward and a file": (table("cnn,gpu,batch_per_gpu", "resnet50,T4,64"), f"{FROM} --forward",
-                           "column timed_parts"),
     "buckets of one GPU": ("", f"{ONE} --unbucketed", "use several --gpus"),
     "link of one GPU": ("", f"{ONE} --link pcie3-x16", "use more --gpus"),
     "fabric of one GPU": ("", f"{ONE} --fabric ib-hdr", "use several --nodes"),
