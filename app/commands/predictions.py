@@ -152,12 +152,11 @@ def predict_command(
     from trainlaw.app.predictions.predict import fastest_first, predict_runs
 
     check_new_files([output.out])
-    parts = "forward" if forward else None
     if forward and run.precision is None and formula is None:
         run = replace(run, precision="amp")
     setup = setup_of(
         run, exchange, n_gpus=machine.gpus, n_nodes=machine.nodes, allocation=machine.allocation,
-        timed_parts=parts,
+        timed_parts="forward" if forward else None,
     )  # fmt: skip
     _check_forward(forward, machine, whole)
     request = RunRequest(

@@ -159,8 +159,8 @@ class FormulaChoice:
         """Raise InputError for a scaling formula that is named, but has nothing to extend."""
         if self.is_scaling_asked and most_gpus == 1:
             raise InputError(
-                "a scaling formula (--law) extends the time on one GPU to several: use several --gpus, or name "
-                "a formula for one GPU with --formula"
+                "a scaling formula (--law) extends the time on one GPU to several: use several --gpus, or "
+                "name a formula for one GPU with --formula"
             )
 
 

@@ -74,7 +74,7 @@ def test_all_faults_are_in_the_message(write):
 
 
 def _asked_about(monkeypatch, write, names, **changes):
-    """Return which GPUs are refused as GPUs of a user that state no architecture, and are not in the table."""
+    """Return which GPUs are refused where they are not in the table and state no architecture."""
     asked = []
     for name in names:
         others = GpuCatalog(tuple(gpu for gpu in built_in_gpus().gpus if gpu.gpu != name))
