@@ -154,7 +154,7 @@ def _cycles(gpu: Gpu) -> float:
 
 
 def _matrix_rate(gpu: Gpu, column: str) -> float:
-    """Return the rate in a column; of 16-bit floats the fastest, as accumulation halves it on some cards."""
+    """Return the rate in a column; of 16-bit floats the fastest, as accumulation halves it on some GPUs."""
     rates = [gpu.number(name) for name in (_16_BIT_RATES if column in _16_BIT_RATES else (column,))]
     return max(rate for rate in rates if not math.isnan(rate))
 

@@ -108,7 +108,7 @@ def test_rates_with_sparsity_are_asked_about_where_no_architecture_is_stated(wri
     }
     with_tensor_cores = [gpu.gpu for gpu in known if gpu.tensor_fp16_flop_per_s > 0]
     doubled = _asked_about(monkeypatch, write, with_tensor_cores, tensor_fp16_flop_per_s=2)
-    # Cards whose rate was halved look as their siblings with the doubled one.
+    # GPUs whose rate was halved look as their siblings with the doubled one.
     passed = set(with_tensor_cores) - set(doubled)
     assert passed <= {"A10G", "L40", "RTX 3080 Laptop", "RTX 4090 Laptop", "H20-96GB"}
     assert len(doubled) >= 104
