@@ -65,7 +65,7 @@ _MATRIX_RATES = (
 )
 _16_BIT_RATES = _MATRIX_RATES[2:]
 _MOST_OF_KIN = 1.5
-# What a chip has per multiprocessor tells its architecture where the file does not state it.
+# What a multiprocessor has shows the architecture where the file does not state it.
 _OF_ARCHITECTURE = (
     "core_count",
     "peak_fp32_flop_per_s",
@@ -160,7 +160,7 @@ def _matrix_rate(gpu: Gpu, column: str) -> float:
 
 
 def _alike(gpu: Gpu) -> tuple[list[Gpu], str]:
-    """Return shipped GPUs of about the same architecture, and what tells it.
+    """Return shipped GPUs of about the same architecture, and why these.
 
     They have its compute capability, or are the two with the most similar multiprocessors: of its
     generation, or of all where the file states neither.
