@@ -25,6 +25,7 @@ from trainlaw.datasets.measurements.runs import BY_DEFAULT
 from trainlaw.datasets.measurements.stacks import UNKNOWN, stacks_of
 from trainlaw.datasets.tables.joins import numbered
 from trainlaw.formulas import Formula, UnknownNameError
+from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.held_out_errors import BY_CNN, interval_factors, own_error
 
 Fact = float | str
@@ -177,14 +178,19 @@ _MOST_SHOWN = 50
 
 def _measured_facts(frame: pd.DataFrame) -> dict[str, np.ndarray]:
     """Return the nearest measured runs of each run as text, and whether there are any, (n_runs,) each."""
-    names = ["cnn", "gpu", "batch_per_gpu", "precision", "layout", "input_size_px", "n_classes", "n_gpus"]
+    names = [
+        "cnn", "gpu", "batch_per_gpu", "precision", "layout", "input_size_px", "n_classes", "n_gpus",
+        "timed_parts",
+    ]  # fmt: skip
     shown = frame[names].itertuples(index=False) if len(frame) <= _MOST_SHOWN else ()
-    texts = [measured_text(row) if row.n_gpus == 1 else "" for row in shown] or [""] * len(frame)
+    texts = [_measured_text(row) for row in shown] or [""] * len(frame)
     return {"measured": np.array(texts), "has_measured": np.array([float(bool(text)) for text in texts])}
 
 
-def measured_text(run: Any) -> str:
-    """Return what the nearest measured runs of a row of a table took; "" where there are none."""
+def _measured_text(run: Any) -> str:
+    """Return what the nearest measured runs of a row of a table took: training iterations on one GPU."""
+    if run.n_gpus > 1 or run.timed_parts == FORWARD:
+        return ""
     try:
         usual = zoo_entry(run.cnn)
     except UnknownNameError:

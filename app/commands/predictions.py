@@ -71,13 +71,22 @@ class TrainingOptions:
     epochs: float | None = option(
         "Also predict the hours of a training of this many epochs.", min=1e-6, max=1e6
     )
-    images: int | None = option("Images per epoch; default: 1281167, those of ImageNet.", min=1, max=10**12)
+    images: int | None = option(
+        "Images per epoch, default: 1281167, of ImageNet; with --forward those of inference.",
+        min=1,
+        max=10**12,
+    )
 
-    def training(self) -> "Training | None":
-        """Return the training; None without a number of epochs, InputError for images alone."""
-        from trainlaw.app.predictions.training import IMAGENET_IMAGES, Training
+    def training(self, forward: bool = False) -> "Training | None":
+        """Return the training; None without a number of epochs, InputError for images alone.
+
+        forward : whether the images are those of inference, which needs no epochs.
+        """
+        from trainlaw.app.predictions.training import IMAGENET_IMAGES, Training, inference
         from trainlaw.formulas import InputError
 
+        if forward:
+            return None if self.images is None else inference(self.images)
         if self.epochs is None and self.images is not None:
             raise InputError("--images are those of an epoch: give --epochs too")
         return None if self.epochs is None else Training(self.images or IMAGENET_IMAGES, self.epochs)
@@ -161,7 +170,7 @@ def predict_command(
         formula = Path("forward")
     choice = find_formulas(formula, scaling_formula or "", Path.cwd())
     used, origin = with_groups(choice.formula, parse_label_options(label)), choice.origin
-    training = whole.training()
+    training = whole.training(forward)
     said = (used, origin, "" if machine.gpus in (None, 1) or single_gpu_seconds else choice.scaling_origin)
     if file.runs is not None:
         _predict_file(request, file.runs, said, choice.scaling, training, output, ranking.top)

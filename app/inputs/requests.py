@@ -37,6 +37,7 @@ from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import InputError, TrainlawError
 from trainlaw.formulas.errors import shown
 from trainlaw.formulas.files.text_files import MAX_ROWS, MAX_TEXT_BYTES, opened_csv
+from trainlaw.formulas.scopes import FORWARD
 
 _MOST_RUNS = 50_000  # 600 MB with their warnings
 # Of a file that is read by blocks.
@@ -141,7 +142,7 @@ def on_instance(setup: Setup, text: str) -> Setup:
     8
     """
     found = find_instance(text)
-    if found is None or setup.allocation or setup.timed_parts == "forward":
+    if found is None or setup.allocation or setup.timed_parts == FORWARD:
         return setup
     n_gpus = setup.n_gpus or found.gpus_per_node
     n_nodes = setup.n_nodes or -(-n_gpus // found.gpus_per_node)
@@ -251,7 +252,8 @@ def runs_of_csv(
         spread = bool(on) and "gpu" not in names
         header = (*names, "gpu") if spread else names
         _check_header(header, path, ignored)
-        reader = _ConfigurationReader(path, header, gpus or known_gpus(), precision)
+        usual = {"precision": precision} if precision else {}
+        reader = _ConfigurationReader(path, header, gpus or known_gpus(), usual)
         return reader.block(((line, [*row, gpu]) for line, row in rows for gpu in on) if spread else rows)
 
 
@@ -260,16 +262,18 @@ def run_blocks(request: RunRequest, path: Path) -> Iterator[tuple[tuple[str, ...
     """Give the header of a file as for `runs_of_csv`, and its configurations in tables of `MAX_ROWS` rows.
 
     path : of the file, which may have 5,000,000 rows and 2 GiB; "-" for standard input. Raises InputError
-    where the request names more than the file and how to read it.
+    where the request names more than the file and how to read it, and that its rows are forward passes.
     """
-    if replace(request, file=None, ignored=(), gpu_file=None) != RunRequest():
+    usual = _usual_of_passes(request.setup) if request.setup.timed_parts == FORWARD else {}
+    setup = replace(request.setup, **dict.fromkeys(usual))
+    if replace(request, file=None, ignored=(), gpu_file=None, setup=setup) != RunRequest():
         raise InputError(
             "--from names everything in its file; leave out --cnn, --gpu, --batch, --pixels, --all-gpus"
         )
     with opened_csv(path, _MOST_BYTES, _MOST_ROWS) as (header, rows):
         place = Path("standard input") if str(path) == "-" else path
         _check_header(header, place, request.ignored)
-        reader = _ConfigurationReader(place, header, known_gpus(request.gpu_file))
+        reader = _ConfigurationReader(place, header, known_gpus(request.gpu_file), usual)
 
         def blocks() -> Iterator[RunTable]:
             yield reader.block(islice(rows, MAX_ROWS))
@@ -279,14 +283,22 @@ def run_blocks(request: RunRequest, path: Path) -> Iterator[tuple[tuple[str, ...
         yield header, blocks()
 
 
-def frame_blocks(frame: pd.DataFrame) -> Iterator[RunTable]:
-    """Yield the configurations of a frame with columns as for `runs_of_csv`, in tables of `MAX_ROWS` rows."""
+def _usual_of_passes(setup: Setup) -> dict[str, str]:
+    """Return what rows of forward passes have where they do not state it, by column."""
+    return {"timed_parts": FORWARD} | ({"precision": setup.precision} if setup.precision == "amp" else {})
+
+
+def frame_blocks(frame: pd.DataFrame, usual: Mapping[str, str] = MappingProxyType({})) -> Iterator[RunTable]:
+    """Yield the configurations of a frame with columns as for `runs_of_csv`, in tables of `MAX_ROWS` rows.
+
+    usual : by column what rows have that do not state it.
+    """
     name, header = Path("the frame"), list(map(str, frame.columns))
     _check_header(header, name, ())
     for column in header:
         if column not in _FLAGS and infer_dtype(frame[column]) == "boolean":
             raise InputError(f"{name}: expected {column} as numbers or texts, got True or False")
-    reader = _ConfigurationReader(name, header, known_gpus())
+    reader = _ConfigurationReader(name, header, known_gpus(), usual)
     rows = enumerate(map(list, zip(*(_cells(frame[column]) for column in frame), strict=True)), start=1)
     for _ in range(0, max(len(frame), 1), MAX_ROWS):
         yield reader.block(islice(rows, MAX_ROWS))
@@ -321,11 +333,9 @@ def _check_header(header: Sequence[str], path: Path, ignored: Sequence[str]) -> 
 class _ConfigurationReader:
     """Makes tables of rows; each CNN is read once, and what else rows share but the batch is checked once."""
 
-    def __init__(
-        self, path: Path, header: Sequence[str], gpus: GpuCatalog, precision: str | None = None
-    ) -> None:
-        """Read rows of `path` with the columns `header`; precision : of rows without one."""
-        self._path, self._gpus, self._precision = path, gpus, precision
+    def __init__(self, path: Path, header: Sequence[str], gpus: GpuCatalog, usual: Mapping[str, str]) -> None:
+        """Read rows of `path` with the columns `header`; usual : by column what rows have without a text."""
+        self._path, self._gpus, self._usual = path, gpus, usual
         self._header = tuple(header)
         self._named_gpus: dict[str, Gpu] = {}
         # By the cells that say it; columns that say nothing about a configuration may differ in every row.
@@ -373,9 +383,7 @@ class _ConfigurationReader:
 
     def _named(self, cells: Sequence[str]) -> dict[str, str]:
         row = dict(zip(self._header, cells, strict=True))
-        if self._precision:
-            row["precision"] = row.get("precision") or self._precision
-        return row
+        return row | {name: row.get(name) or text for name, text in self._usual.items()}
 
 
 def _batch_of(text: str) -> int:

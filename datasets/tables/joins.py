@@ -29,9 +29,9 @@ RUN_NUMBERS = (
     "time_s",
     "single_gpu_time_s",
 )
-# Share of the eager launches that a compiler leaves: the median of inductor over 17 CNNs on an A100 (small
-# batches of DenseNet-121: 0.84), taken for XLA too. A CUDA graph launches an iteration at once.
-_LAUNCHES_LEFT: Mapping[str, float] = {"xla": 0.84, "inductor": 0.84, "cuda_graphs": 0.04}
+#: Share of the eager launches that a compiler leaves: the median of inductor over 17 CNNs on an A100 (small
+#: batches of DenseNet-121: 0.84), taken for XLA too. A CUDA graph launches an iteration at once.
+LAUNCHES_LEFT: Mapping[str, float] = {"xla": 0.84, "inductor": 0.84, "cuda_graphs": 0.04}
 # More codes than these would not fit into 64 bits.
 _MOST_CODES = 2**62
 Maker = Callable[[], np.ndarray]
@@ -236,7 +236,7 @@ def _includes(part: str) -> Callable[[GpuJoin], np.ndarray]:
 
 
 def _usual_launch(rows: GpuJoin) -> np.ndarray:
-    left = rows.looked_up("compilation", lambda text: _LAUNCHES_LEFT.get(text, 1.0))
+    left = rows.looked_up("compilation", lambda text: LAUNCHES_LEFT.get(text, 1.0))
     return rows.gpu_number("usual_launch_s") * left
 
 

@@ -127,6 +127,7 @@ def link_of(asked):
         "cnn": cnn_label(asked["cnn"], asked["pixels"], asked["classes"]),
         "gpu": asked["gpu"], "batch": asked["batch"],
         "precision": asked["precision"] or "", "layout": asked["layout"],
+        "compilation": asked.get("compilation", "eager"),
         "stack": asked["stack"] or "", "gpus": asked["n_gpus"],
         "nodes": asked["n_nodes"], "largest": (asked.get("allocation") or "0")[0],
         "link": asked["link"] or "own", "network": asked["fabric"] or "usual",
@@ -284,7 +285,7 @@ def test_link_brings_answer_and_comparison_back(opened, page_file):
     assert first.is_visible("#comparison")
     said = "document.getElementById('verdict').textContent"
     verdict = eventually(first, f"{said}.startsWith('A is ') && {said}")
-    address = eventually(first, "location.hash.includes('a.batch=48') && location.hash")
+    address = eventually(first, "/batch=12&.*a.batch=48/.test(location.hash) && location.hash")
     second = opened(page_file, address.removeprefix("#"))
     assert second.inner_text("#verdict") == verdict
     assert second.inner_text("#time") == first.inner_text("#time")

@@ -82,7 +82,9 @@ const showWarnings = (warnings, result) => {
   folded.open = isOpen;
   return field("warnings").replaceChildren(element("li", {}, folded), ...listOf(warnings.slice(far)));
 };
-const showFigures = ({ "iteration time": time, "all-reduce": allReduce, ...others }, { seconds, values }) => {
+const showFigures = ({ "all-reduce": allReduce, ...figures }, { seconds, values }) => {
+  // The time comes first.
+  const [[, time], ...others] = Object.entries(figures);
   field("time").textContent = time[0];
   field("interval").textContent = time[1];
   const efficiency = percent((100 * values.single_gpu_time_s) / seconds);
@@ -90,7 +92,7 @@ const showFigures = ({ "iteration time": time, "all-reduce": allReduce, ...other
     allReduce && !FORMULA.coversGpus
       ? `including ${allReduce.join(" for the all-reduce, ")}; scaling efficiency ${efficiency}`
       : "";
-  const lines = Object.entries(others).map(([title, [value, remark]]) =>
+  const lines = others.map(([title, [value, remark]]) =>
     element(
       "div",
       {},
