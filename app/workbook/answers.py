@@ -37,6 +37,8 @@ NAME = "Answers"
 SETUP = "setup"
 _HEADS = ("name", "value", "unit", "said", "warning", "note")
 _WIDTHS = (34, 24, 12, 110, 9, 9)
+# Columns that count the sentences of a kind.
+_COUNTED = {WARNING: "E", NOTE: "F"}
 _FIRST = 4  # first row, counted from 0
 
 
@@ -98,18 +100,22 @@ def write_answers(book: BookPlan, model: Model) -> Said:
             if answer.name.startswith(SETUP):
                 setups[row] = text
             else:
-                kind = said[answer.kind]
-                kind += [text] if text else []
-                column, letter = (5, "F") if answer.kind == NOTE else (4, "E")
-                count = f'IF(D{row + 1}="","",COUNT({letter}${first}:{letter}{row})+1)'
-                sheet.formula(row, column, count, float(len(kind)) if text else "", "general")
+                said[answer.kind] += [text] if text else []
+                _write_count(sheet, first, row, answer.kind, len(said[answer.kind]) if text else None)
         row += 1
-    for name, letter in (("said", "D"), (WARNING, "E"), (NOTE, "F")):
+    for name, letter in (("said", "D"), *_COUNTED.items()):
         book.names[f"{PREFIX}{name}"] = f"{quoted(NAME)}!${letter}${first + 1}:${letter}${row}"
     book.names |= {f"{PREFIX}{name}": places[name] for name in ("architecture_factor",) if name in places}
     book.names[PREFIX + SETUP] = f"{quoted(NAME)}!$D${min(setups) + 1}:$D${max(setups) + 1}"
     sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (_FIRST, 1), _FIRST - 1, True
     return Said([*setups.values()], said[NOTE], said[WARNING])
+
+
+def _write_count(sheet: SheetWriter, first: int, row: int, kind: str, count: int | None) -> None:
+    """Write which sentence of its kind that of a row is; None where it is not said."""
+    letter = _COUNTED[kind]
+    text = f'IF(D{row + 1}="","",COUNT({letter}${first}:{letter}{row})+1)'
+    sheet.formula(row, "ABCDEF".index(letter), text, "" if count is None else float(count), "general")
 
 
 def _write(sheet: SheetWriter, row: int, name: str, given: Given, unit: str = "") -> None:
