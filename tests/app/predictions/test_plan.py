@@ -144,6 +144,12 @@ def test_scaling_pays_while_each_doubling_saves_a_fifth():
     assert found["pays_to_gpus"].min() < 32
 
 
+def test_numbers_of_gpus_that_are_no_doubling_gain_per_doubling():
+    found = plans(PlanOptions(counts=(1, 8), batches=(64,), precisions=("fp32",)), names=("T4",)).considered
+    one, eight = found.sort_values("n_gpus")["training_h"]
+    assert found["gain"].max() == pytest.approx(1 - (eight / one) ** (1 / 3))
+
+
 def test_the_front_has_no_beaten_plan(priced):
     front, frame = priced.front(), priced.frame
     assert front["training_h"].is_monotonic_increasing and front["cost"].is_monotonic_decreasing
