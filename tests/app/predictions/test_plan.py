@@ -3,6 +3,7 @@
 import json
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from itertools import pairwise
 from math import inf, log2
 from pathlib import Path
@@ -113,6 +114,15 @@ def test_limits_hold_for_the_prediction_or_for_its_upper_end():
     for name in set(within.frame["gpu"]):
         gpu = CATALOG.find(name)
         assert gpu.memory_bytes <= 16e9 and gpu.tdp_w <= 300 and gpu.vendor == "NVIDIA"
+
+
+def test_a_budget_holds_for_the_prediction_or_for_its_upper_end(priced):
+    budget = priced.frame["cost"].median()
+    options = PlanOptions(counts=(1, 2), budget=budget)
+    within, surely = plans(options, PRICES), plans(replace(options, surely=True), PRICES)
+    assert within.frame["cost"].max() <= budget < within.frame["cost_high"].max()
+    assert surely.frame["cost_high"].max() <= budget
+    assert 0 < len(surely.frame) < len(within.frame)
 
 
 def test_every_plan_fits_and_no_larger_batch_does():
