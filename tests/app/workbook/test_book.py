@@ -51,7 +51,7 @@ from ...libreoffice import ALWAYS, NEVER, needs_libreoffice, read_book, recalcul
 SCALING = formula_named(SCALING_FORMULA)
 SHEETS = [
     "Predict", "Compare", "Formula", "Errors", "GPUs", "CNNs", "Links", "Options", "Ranking", "All GPUs",
-    "Names", "Provenance", "Answers",
+    "Plan", "All plans", "Names", "Provenance", "Answers",
 ]  # fmt: skip
 
 
@@ -365,7 +365,7 @@ def test_warnings_where_they_belong(books):
     assert value_of(books["near.xlsx"], "fits in memory") == "fits"
     assert value_of(books["far.xlsx"], "fits in memory") == "cannot fit"
     assert "unreliable" in value_of(books["far.xlsx"], "range of each feature")
-    assert value_of(books["half.xlsx"], "notes and warnings") == "no training run used fp16"
+    assert value_of(books["half.xlsx"], "warnings") == "no training run used fp16"
     assert value_of(books["broken.xlsx"], "entries") == FAULTS
     assert "multiple" in note_of(books["broken.xlsx"], "number of nodes")
     assert value_of(books["broken.xlsx"], "iteration time") == "not known"
