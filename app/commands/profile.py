@@ -24,6 +24,12 @@ def profile_command(
     precision: Annotated[
         str, typer.Option(help="fp32, tf32, amp, bf16; on a CPU amp casts to bf16.")
     ] = "fp32",
+    stack: Annotated[
+        str, typer.Option(help="eager or channels_last, how activations are stored, separated by commas.")
+    ] = "eager",
+    forward: Annotated[
+        bool, typer.Option("--forward", help="Measure forward passes (inference) instead of iterations.")
+    ] = False,
     classes: Annotated[
         int | None, typer.Option(help="Number of classes; default: that of each CNN.", min=1, max=10**6)
     ] = None,
@@ -55,7 +61,7 @@ def profile_command(
     ] = "",
     plan: Annotated[
         Path | None,
-        typer.Option(help="CSV of configurations instead of --cnn, --batch, --pixels, --precision."),
+        typer.Option(help="CSV of configurations instead of --cnn, --batch, --pixels, --precision, --stack."),
     ] = None,
     out: Annotated[Path, typer.Option(help="CSV file of runs; further files are written next to it.")] = Path(
         "runs.csv"
@@ -88,7 +94,8 @@ def profile_command(
 ) -> None:
     """Measure CNN training iterations on this machine.
 
-    An iteration consists of forward pass, loss, backward pass and parameter update on random images. The CNNs
+    An iteration consists of forward pass, loss, backward pass and parameter update on random images; with
+    --forward only the forward pass is measured, in evaluation mode. The CNNs
     are built from trainlaw's layer graphs and run on a CPU or GPU, in one process or several
     (DistributedDataParallel). Each configuration becomes a row of the file. Configurations in the file are
     not measured again, so an interruption loses only one. Needs torch: pip install 'trainlaw[profile]';
@@ -97,6 +104,7 @@ def profile_command(
     \b
     Examples:
       trainlaw profile --cnn resnet18,vgg11 --batch 8,32 --pixels 64 --threads 1,2 --out runs.csv
+      trainlaw profile --cnn resnet50 --batch 256 --precision amp --stack eager,channels_last --forward
       trainlaw profile --plan plan.csv --out runs.csv
       trainlaw profile --processes 1,2 --threads 1 --out two.csv
       trainlaw profile --micro --threads 1,2 --out runs.csv
@@ -113,6 +121,7 @@ def profile_command(
         cnns=cnns, batch=batch, input_px=input_px, precision=precision, classes=classes, device=device,
         threads=threads, processes=processes, nodes=nodes, rendezvous=rendezvous, link=link, network=network,
         plan=plan, out=out, limit_seconds=limit_seconds, interval=interval, layers=layers, micro=micro,
+        stack=stack, forward=forward,
     )  # fmt: skip
     try:
         print(run_profile(options))

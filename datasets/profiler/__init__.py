@@ -6,6 +6,8 @@ from trainlaw.formulas.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from trainlaw.datasets.profiler.configurations import (
+        FORWARD_PASS,
+        WHOLE_ITERATION,
         Configuration,
         configuration_grid,
         read_plan,
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from trainlaw.datasets.profiler.timing import StoppingRule
 
 __all__ = [
+    "FORWARD_PASS",
+    "WHOLE_ITERATION",
     "Configuration",
     "MicroTime",
     "Progress",
@@ -39,6 +43,8 @@ if not TYPE_CHECKING:
     __getattr__ = lazy_names(
         __name__,
         {
+            "FORWARD_PASS": "configurations",
+            "WHOLE_ITERATION": "configurations",
             "Configuration": "configurations",
             "configuration_grid": "configurations",
             "read_plan": "configurations",
