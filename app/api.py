@@ -161,14 +161,15 @@ def predict(
     >>> bool(table["time_s"][0] > table["time_s"][1])
     True
     """
-    if formula is None and settings.get("timed_parts") == FORWARD:
-        formula, settings = FORWARD, {"precision": "amp", **settings}
+    is_forward = formula is None and settings.get("timed_parts") == FORWARD
+    formula, usual = (FORWARD, {"precision": "amp"}) if is_forward else (formula, {})
     chosen = formula if isinstance(formula, Formula) else load_formula(formula or "built-in")
     scaling = load_formula(SCALING_FORMULA)
     if isinstance(cnn, str) and isinstance(gpu, str) and isinstance(batch, int) and are_single(settings):
         pixels = settings.pop("pixels", None)
+        settings |= {name: settings.get(name) or text for name, text in usual.items()}
         return predict_runs(chosen, one_run(cnn, gpu, batch, pixels, Setup(**settings)), scaling)[0]
-    runs, index = asked_runs(cnn, gpu, batch, settings)
+    runs, index = asked_runs(cnn, gpu, batch, settings, usual)
     columns: dict[str, list[Any]] = {}
     for block in predicted_blocks(chosen, runs, scaling):
         for name, values in block.items():

@@ -91,11 +91,16 @@ def are_single(settings: Mapping[str, object]) -> bool:
 
 
 def asked_runs(
-    cnn: pd.DataFrame | str | Sequence[str], gpu: object, batch: object, settings: Mapping[str, object]
+    cnn: pd.DataFrame | str | Sequence[str],
+    gpu: object,
+    batch: object,
+    settings: Mapping[str, object],
+    usual: Mapping[str, str],
 ) -> tuple[Iterator[RunTable], pd.Index]:
     """Return the configurations of a frame or of sequences in blocks, and the index of their rows.
 
-    Raises InputError for sequences of different lengths, and as `runs_of_csv`.
+    usual : by column what rows have that do not state it. Raises InputError for sequences of different
+    lengths, and as `runs_of_csv`.
     """
     named = {"gpu": gpu, "batch_per_gpu": batch, **settings}
     given: dict[str, Any] = {
@@ -104,14 +109,14 @@ def asked_runs(
     if isinstance(cnn, pd.DataFrame):
         frame = cnn.rename(columns=_COLUMNS)
         frame = frame.assign(**{name: value for name, value in given.items() if name not in frame})
-        return frame_blocks(frame), frame.index
+        return frame_blocks(frame, usual), frame.index
     given = {"cnn": cnn, **given}
     lengths = {name: len(value) for name, value in given.items() if not isinstance(value, _SINGLE)}
     if len(set(lengths.values())) > 1:
         said = ", ".join(f"{length} of {name}" for name, length in lengths.items())
         raise InputError(f"expected sequences of one length, got {said}")
     frame = pd.DataFrame(given, index=range(next(iter(lengths.values()), 1)))
-    return frame_blocks(frame), frame.index
+    return frame_blocks(frame, usual), frame.index
 
 
 def _matches(pattern: str, names: Iterable[str]) -> bool:

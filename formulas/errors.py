@@ -34,7 +34,6 @@ class UnknownNameError(TrainlawError, LookupError):
     """
 
     def __init__(self, message: str, candidates: Iterable[str] = ()) -> None:
-        """Keep the known names that may be meant."""
         super().__init__(message)
         self.candidates = tuple(candidates)
 

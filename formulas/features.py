@@ -48,7 +48,6 @@ class FeatureSpec:
     high: float = inf
 
     def __post_init__(self) -> None:
-        """Check the fields that a slip would leave wrong without notice."""
         if not self.name:
             raise InputError("expected a feature with a name, got an empty name")
         if not self.low <= self.high:

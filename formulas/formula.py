@@ -117,7 +117,6 @@ class Formula:
     scope: str = RUN
 
     def __post_init__(self) -> None:
-        """Check that every variable is explained once."""
         check_size(self.expression)
         check_scope_name(self.scope)
         known = [spec.name for spec in self.features] + [constant.name for constant in self.grouped]

@@ -51,7 +51,6 @@ class ParetoFront:
     members: tuple[ScoredFormula, ...]
 
     def __post_init__(self) -> None:
-        """Check the order."""
         for simple, complex_ in zip(self.members, self.members[1:], strict=False):
             if not (simple.complexity < complex_.complexity and simple.loss > complex_.loss):
                 raise InputError(
@@ -95,15 +94,12 @@ class ParetoFront:
         return f"<table>{head}{rows}</table>"
 
     def __iter__(self) -> Iterator[ScoredFormula]:
-        """Iterate from the simplest."""
         return iter(self.members)
 
     def __len__(self) -> int:
-        """Return the number of members."""
         return len(self.members)
 
     def __getitem__(self, position: int) -> ScoredFormula:
-        """Return the member at `position`, 0 being the simplest."""
         return self.members[position]
 
     def to_rows(self) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from trainlaw.datasets import RunTable
+from trainlaw.datasets.tables.joins import numbered
 from trainlaw.formulas import Formula
 from trainlaw.validate.class_intervals import ClassIntervals
 from trainlaw.validate.conformal import LEAST_UNITS, ConformalInterval, conformal_coverage
@@ -327,14 +328,17 @@ def interval_factors(formula: Formula, runs: RunTable) -> np.ndarray:
     were held out whole.
     """
     intervals = intervals_of(formula)
-    gpus = [runs.facts.gpus.find(str(name)) for name in runs.frame["gpu"]]
+    different, first = numbered(runs.frame[name] for name in ("gpu", "precision", "layout"))
+    frame = runs.frame.iloc[first]
+    gpus = [runs.facts.gpus.find(str(name)) for name in frame["gpu"]]
     classes = run_classes(
-        runs.frame["precision"].to_numpy(str),
-        runs.frame["layout"].to_numpy(str),
+        frame["precision"].to_numpy(str),
+        frame["layout"].to_numpy(str),
         np.array([gpu.vendor for gpu in gpus], dtype=str),
     )
     kinds = zip(gpus, classes.tolist(), strict=True)
-    return np.array([intervals.factor(kind, gpu.generation) for gpu, kind in kinds], dtype=float)
+    factors = [intervals.factor(kind, gpu.generation) for gpu, kind in kinds]
+    return np.array(factors, dtype=float)[different]
 
 
 def _interval_json(result: StudyResult, unit: str) -> dict[str, Any]:
@@ -421,6 +425,13 @@ def own_errors(formula: Formula, level: str) -> dict[str, tuple[float, int]]:
     """
     known = ((line, line.errors.get(OURS, math.nan)) for line in error_lines(formula, level))
     return {line.name: (round(error, 1), line.rows) for line, error in known if math.isfinite(error)}
+
+
+def own_error(formula: Formula, level: str, name: str) -> float:
+    """Return the formula's own held-out error on runs of a name, as in `own_errors`; 0 where it has none."""
+    errors = (line["errors"].get(OURS) for line in formula.errors.get(level, ()) if line["name"] == name)
+    error = next(errors, None)
+    return round(error, 1) if error is not None and math.isfinite(error) else 0.0
 
 
 def estimators(formula: Formula) -> tuple[str, ...]:

@@ -34,19 +34,15 @@ class Journal:
             self._open(path, json.dumps([FORMAT, study]))
 
     def __len__(self) -> int:
-        """Return the number of results."""
         return len(self._results)
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the names of the finished tasks."""
         return iter(tuple(self._results))
 
     def __contains__(self, task: object) -> bool:
-        """Return whether the task is finished."""
         return task in self._results
 
     def __getitem__(self, task: str) -> Any:
-        """Return the result of a finished task, as it is read back from the file."""
         return json.loads(self._results[task])
 
     def keep(self, task: str, result: object) -> None:

@@ -6,7 +6,7 @@ from trainlaw.app.answers.answer import Answer
 from trainlaw.app.models.calibration import calibration_of
 from trainlaw.formulas import Constant, Formula, evaluate, parse_text, substitute
 from trainlaw.formulas.scopes import FORWARD, LAYER, RUN
-from trainlaw.validate.held_out_errors import BY_CNN, own_errors
+from trainlaw.validate.held_out_errors import BY_CNN, own_error, own_errors
 
 # The 90 % point of an architecture's errors over their mean, as exponent of 1 + the mean: 2.06 where errors
 # scatter, 1.2 where all have one sign; this covers held-out GPUs best (docs/decisions/0008). An architecture
@@ -36,8 +36,8 @@ def architecture_factor(formula: Formula, cnn_base: str) -> float:
     """Return the factor that the interval of an architecture has at least; 1 for a formula without them."""
     if not has_architecture_errors(formula):
         return 1.0
-    error, _ = own_errors(formula, BY_CNN).get(cnn_base, (0.0, 0))
-    known = substitute(parse_text(ARCHITECTURE_FACTOR), {"error_of_architecture": Constant(error)})
+    error = Constant(own_error(formula, BY_CNN, cnn_base))
+    known = substitute(parse_text(ARCHITECTURE_FACTOR), {"error_of_architecture": error})
     return float(evaluate(known, {})[0][0])
 
 

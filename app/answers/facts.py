@@ -25,7 +25,8 @@ from trainlaw.datasets.measurements.runs import BY_DEFAULT
 from trainlaw.datasets.measurements.stacks import UNKNOWN, stacks_of
 from trainlaw.datasets.tables.joins import numbered
 from trainlaw.formulas import Formula, UnknownNameError
-from trainlaw.validate.held_out_errors import BY_CNN, interval_factors, own_errors
+from trainlaw.formulas.scopes import FORWARD
+from trainlaw.validate.held_out_errors import BY_CNN, interval_factors, own_error
 
 Fact = float | str
 #: Quantities of memory that no feature is made of.
@@ -49,7 +50,7 @@ def gpu_facts(formula: Formula, gpu: Gpu) -> dict[str, Fact]:
         "has_slow_fp16": float(gpu.has_fast_fp16 == 0),
         "has_slow_bf16": float(gpu.peak_bf16_flop_per_s <= gpu.peak_fp32_flop_per_s),
         "is_one_die": float(" die" in gpu.remark),
-        "error_of_generation": _error(formula, "generation", gpu.generation),
+        "error_of_generation": own_error(formula, "generation", gpu.generation),
         "is_other_gpu": float(calibrated is not None and gpu.gpu not in calibrated),
         **{f"is_unknown_{name}": float(isnan(gpu.number(name))) for name in study_specifications()},
     }
@@ -66,7 +67,7 @@ def precision_facts(formula: Formula, precision: str) -> dict[str, Fact]:
         "is_16_bit_float": float(precision in ("amp", "fp16")),
         "is_bf16": float(precision == "bf16"),
         "is_untrained_precision": float(precision not in formula.provenance.get("precisions", (precision,))),
-        "error_of_precision": _error(formula, "precision", precision),
+        "error_of_precision": own_error(formula, "precision", precision),
         "is_other_precision": float(calibrated is not None and precision not in calibrated),
         **dict(zip(OF_PRECISION, map(float, sizes), strict=True)),
     }
@@ -87,12 +88,7 @@ def cnn_facts(cnn: CnnCounts) -> dict[str, Fact]:
 
 def architecture_facts(formula: Formula, cnn_base: str) -> dict[str, Fact]:
     """Return what is said of an architecture."""
-    return {"error_of_architecture": _error(formula, BY_CNN, cnn_base)}
-
-
-def _error(formula: Formula, level: str, name: str) -> float:
-    """Return the formula's error in percent on held-out runs of a name; 0 where there were none."""
-    return own_errors(formula, level).get(name, (0.0, 0))[0]
+    return {"error_of_architecture": own_error(formula, BY_CNN, cnn_base)}
 
 
 _SETTINGS = (
@@ -182,14 +178,19 @@ _MOST_SHOWN = 50
 
 def _measured_facts(frame: pd.DataFrame) -> dict[str, np.ndarray]:
     """Return the nearest measured runs of each run as text, and whether there are any, (n_runs,) each."""
-    names = ["cnn", "gpu", "batch_per_gpu", "precision", "layout", "input_size_px", "n_classes", "n_gpus"]
+    names = [
+        "cnn", "gpu", "batch_per_gpu", "precision", "layout", "input_size_px", "n_classes", "n_gpus",
+        "timed_parts",
+    ]  # fmt: skip
     shown = frame[names].itertuples(index=False) if len(frame) <= _MOST_SHOWN else ()
-    texts = [measured_text(row) if row.n_gpus == 1 else "" for row in shown] or [""] * len(frame)
+    texts = [_measured_text(row) for row in shown] or [""] * len(frame)
     return {"measured": np.array(texts), "has_measured": np.array([float(bool(text)) for text in texts])}
 
 
-def measured_text(run: Any) -> str:
-    """Return what the nearest measured runs of a row of a table took; "" where there are none."""
+def _measured_text(run: Any) -> str:
+    """Return what the nearest measured runs of a row of a table took: training iterations on one GPU."""
+    if run.n_gpus > 1 or run.timed_parts == FORWARD:
+        return ""
     try:
         usual = zoo_entry(run.cnn)
     except UnknownNameError:

@@ -144,6 +144,7 @@ _FIGURES = (
         )
     ),
 )
+_TITLES_OF_FORWARD = {"iteration time": "forward pass", "training": "all images"}
 # A forward pass keeps no activations: what a layer reads and writes, and the weights.
 _FORWARD_NEED = "params * 4 + batch_per_gpu * bytes_per_element * working_elements"
 _OF_FORWARD = {
@@ -159,7 +160,7 @@ def figures(formula: Formula) -> Iterable[Answer]:
     yield Answer("architecture_factor", definition=ARCHITECTURE_FACTOR if has_errors else "1")
     for row in _FIGURES:
         if formula.scope == FORWARD:
-            title = row.title.replace("iteration time", "forward pass")
+            title = _TITLES_OF_FORWARD.get(row.title, row.title)
             row = replace(row, title=title, definition=_OF_FORWARD.get(row.name, row.definition))  # noqa: PLW2901
         yield row
 

@@ -53,7 +53,7 @@ def spoken(lines: Iterable[Line]) -> set[str]:
 
 
 def javascript_rows(rows: Iterable[PrintedLine], literal: Callable[[object], str]) -> str:
-    """Return rows as the array ANSWERS that `answers.js` computes."""
+    """Return rows as an array, such as ANSWERS, that `answers.js` computes."""
     printed = []
     for row in rows:
         answer = row.answer
@@ -70,4 +70,4 @@ def javascript_rows(rows: Iterable[PrintedLine], literal: Callable[[object], str
             f"{name}: (v) => {text}" for name, text in (("value", row.value), ("when", row.when)) if text
         ]
         printed.append(f"  {{ {', '.join([*fixed, *computed])} }},")
-    return "\n".join(["const ANSWERS = [", *printed, "];"])
+    return "\n".join(["[", *printed, "]"])

@@ -1,7 +1,6 @@
 """The answers of predictions in Python: values of the rows, and sentences with numbers filled in."""
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
@@ -57,31 +56,29 @@ class Answers:
         """Return the warnings or notes of each prediction, in the order of the table."""
         found: list[list[str]] = [[] for _ in range(self.count)]
         for line in self._of_kind(kind):
-            names = [name for each, _ in places_of(line.answer.sentence) for name in each]
             rows = self._rows_of(line)
-            columns = [self.columns[name][rows].tolist() for name in names]
+            columns = [self.columns[name][rows].tolist() for name in _names_in(line.answer)]
             # Of many predictions, most have what another one has.
             texts: dict[tuple[Any, ...], list[str]] = {}
-            for row, key in zip(rows, zip(*columns, strict=True) if columns else repeat(()), strict=False):
-                if key not in texts:
-                    texts[key] = self._filled(line.answer, row).splitlines()
-                found[row] += texts[key]
+            for row, values in zip(rows, zip(*columns, strict=True) if columns else repeat(()), strict=False):
+                if values not in texts:
+                    texts[values] = self._filled(line.answer, values).splitlines()
+                found[row] += texts[values]
         return list(map(tuple, found))
 
     def text(self, line: Line, row: int) -> str:
         """Return what a line says of one prediction, empty where it is not said."""
-        return self._filled(line.answer, row) if row in self._rows_of(line) else ""
+        return self._of_row(line.answer, row) if row in self._rows_of(line) else ""
 
     def figures(self, row: int) -> list[tuple[str, str]]:
         """Return the lines of figures of one prediction, as title and text."""
         lines = (line.answer for line in self._of_kind(FIGURE) if row in self._rows_of(line))
-        return [(answer.title, self._filled(answer, row)) for answer in lines]
+        return [(answer.title, self._of_row(answer, row)) for answer in lines]
 
     def _of_kind(self, kind: str) -> Iterable[Line]:
         return (line for line in self.lines if line.answer.sentence and line.answer.kind == kind)
 
     def _rows_of(self, line: Line) -> list[int]:
-        """Return the predictions of which a line is said."""
         if line.when is None:
             return list(range(self.count))
         values, valid = evaluate(line.when, {name: self.columns[name] for name in variables(line.when)})
@@ -90,30 +87,40 @@ class Answers:
     def _plain(self, answer: Answer) -> list[float | str | None]:
         """Return the values of a row as outputs have them: words, whole bytes, or numbers."""
         values = self.columns[answer.name]
-        if not answer.words and answer.unit != "B" and np.isfinite(values).all():
-            plain: list[float | str | None] = values.tolist()
-            return plain
-        return [_plain(answer, value) for value in values.tolist()]
+        numbers: list[float] = values.tolist()
+        if answer.words:
+            return [word_of(answer.words, number) for number in numbers]
+        is_known = np.isfinite(values).tolist()
+        if answer.unit == "B":
+            return [round(size) if known else None for size, known in zip(numbers, is_known, strict=True)]
+        if not all(is_known):
+            return [number if known else None for number, known in zip(numbers, is_known, strict=True)]
+        return list(numbers)
 
-    def _filled(self, answer: Answer, row: int) -> str:
+    def _of_row(self, answer: Answer, row: int) -> str:
         """Return the sentence of a row for one prediction."""
+        return self._filled(answer, [self.columns[name][row] for name in _names_in(answer)])
 
-        def text(place: re.Match[str]) -> str:
-            values = [self.columns[name][row] for name in place["names"].split(",")]
-            if len(values) == 2:
-                return _RANGES[place["style"]](*values)
-            if place["style"]:
-                return STYLES[place["style"]](values[0])
-            return self._word(place["names"], values[0])
+    def _filled(self, answer: Answer, values: Sequence[Any]) -> str:
+        """Return the sentence of a row, filled with the values of its places in their order."""
+        left = iter(values)
+        first, *rest = PLACE.split(answer.sentence)
+        pieces = zip(rest[::3], rest[1::3], rest[2::3], strict=True)
+        texts = (self._text(names, style, left) + words for names, style, words in pieces)
+        return first + "".join(texts)
 
-        return PLACE.sub(text, answer.sentence)
+    def _text(self, names: str, style: str | None, values: Iterator[Any]) -> str:
+        """Return the text of a place, whose values are the next ones."""
+        if "," in names:
+            return _RANGES[style or ""](next(values), next(values))
+        value = next(values)
+        return STYLES[style](value) if style else self._word(names, value)
 
     @cached_property
     def _words(self) -> dict[str, tuple[str, ...]]:
         return {line.answer.name: line.answer.words for line in reversed(self.lines)}
 
     def _word(self, name: str, value: Any) -> str:
-        """Return a text, or the word of a value that has words."""
         words = self._words.get(name, ())
         return str(word_of(words, value)) if words else str(value)
 
@@ -127,13 +134,9 @@ def word_of(words: tuple[str, ...], value: float) -> str:
     return words[int(value)] if isfinite(value) else NOT_KNOWN
 
 
-def _plain(answer: Answer, value: float) -> float | str | None:
-    """Return a value as outputs have it: a word, whole bytes, or a number."""
-    if answer.words:
-        return word_of(answer.words, value)
-    if not isfinite(value):
-        return None
-    return round(value) if answer.unit == "B" else value
+def _names_in(answer: Answer) -> list[str]:
+    """Return the quantities of a sentence in the order of its places."""
+    return [name for names, _ in places_of(answer.sentence) for name in names]
 
 
 def answered(

@@ -1,34 +1,20 @@
 """`trainlaw calibrate`: fit a formula to one machine with a few runs measured on it."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-from trainlaw.app.commands.options import CnnFiles, FormulaFile, GpuFile, Trust
+from trainlaw.app.commands.options import CnnFiles, FormulaFile, GpuFile, Trust, argument, flag, option
 
 
 def calibrate_command(
-    table: Annotated[
-        str, typer.Argument(help="CSV or Excel file of runs on one GPU, or a built-in table with --gpu.")
-    ],
-    gpu: Annotated[
-        str | None,
-        typer.Option(help="Only runs on GPUs with the chip and number of multiprocessors of this GPU."),
-    ] = None,
-    precision: Annotated[
-        str | None, typer.Option(help="Only runs in this precision: fp32, tf32, amp, ...")
-    ] = None,
-    layout: Annotated[
-        str | None, typer.Option(help="Only runs in this layout: nchw or channels_last.")
-    ] = None,
+    table: str = argument(
+        "CSV or Excel file of runs on one GPU, or a built-in table with --gpu.", default=...
+    ),
+    gpu: str | None = option("Only runs on GPUs with the chip and number of multiprocessors of this GPU."),
+    precision: str | None = option("Only runs in this precision: fp32, tf32, amp, ..."),
+    layout: str | None = option("Only runs in this layout: nchw or channels_last."),
     formula: FormulaFile = None,
-    to: Annotated[
-        Path | None,
-        typer.Option("--out", help="Folder to write; default: trainlaw-run, or the next free number."),
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the folder if it is a run folder.")
-    ] = False,
+    to: Path | None = option("Folder to write; default: trainlaw-run, or the next free number.", "--out"),
+    overwrite: bool = flag("Replace the folder if it is a run folder.", "--overwrite"),
     gpu_file: GpuFile = None,
     cnn_file: CnnFiles = None,
     trust: Trust = False,

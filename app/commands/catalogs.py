@@ -1,10 +1,9 @@
 """`trainlaw gpus`, `trainlaw cnn` and `trainlaw features`: what is known, and its specifications."""
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
-from trainlaw.app.commands.options import GpuFile, Json, RestoreBatchnorm
+from trainlaw.app.commands.options import GpuFile, Json, RestoreBatchnorm, argument, flag, option
 
 gpus_app = typer.Typer(
     help="Show the known GPUs and links, and their specifications.",
@@ -15,9 +14,7 @@ gpus_app = typer.Typer(
 
 @gpus_app.command("list")
 def list_gpus(
-    search: Annotated[
-        str, typer.Argument(help="Show only GPUs whose name, chip or generation contains this text.")
-    ] = "",
+    search: str = argument("Show only GPUs whose name, chip or generation contains this text.", default=""),
     gpu_file: GpuFile = None,
     as_json: Json = False,
 ) -> None:
@@ -57,12 +54,10 @@ def list_gpus(
 
 @gpus_app.command("show")
 def show_gpu(
-    name: Annotated[
-        str,
-        typer.Argument(
-            help="Name of the GPU, as torch, nvidia-smi or its data sheet print it; or a hypothetical GPU."
-        ),
-    ],
+    name: str = argument(
+        "Name of the GPU, as torch, nvidia-smi or its data sheet print it; or a hypothetical GPU.",
+        default=...,
+    ),
     gpu_file: GpuFile = None,
     as_json: Json = False,
 ) -> None:
@@ -90,7 +85,7 @@ def show_gpu(
 
 @gpus_app.command("instances")
 def gpu_instances(
-    gpu: Annotated[str, typer.Option(help="Only instances with this GPU.")] = "",
+    gpu: str = option("Only instances with this GPU.", default=""),
 ) -> None:
     """List instances of clouds: their GPUs, fabric, and price of an hour on a date.
 
@@ -123,12 +118,8 @@ def gpu_instances(
 
 @gpus_app.command("template")
 def gpu_template(
-    like: Annotated[
-        str | None, typer.Option(help="Fill the row with the specifications of this GPU, as a start.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="CSV file to write; the columns are then explained.")
-    ] = None,
+    like: str | None = option("Fill the row with the specifications of this GPU, as a start."),
+    out: Path | None = option("CSV file to write; the columns are then explained."),
 ) -> None:
     """Print a file of custom GPUs to fill in, for --gpu-file.
 
@@ -156,9 +147,7 @@ def gpu_template(
 
 @gpus_app.command("links")
 def list_links(
-    search: Annotated[
-        str, typer.Argument(help="Show only links whose name or kind contains this text.")
-    ] = "",
+    search: str = argument("Show only links whose name or kind contains this text.", default=""),
     as_json: Json = False,
 ) -> None:
     """List the links between GPUs and between nodes: rate, latency, and the source of each figure.
@@ -182,13 +171,11 @@ def list_links(
 
 
 def features_command(
-    search: Annotated[
-        str, typer.Argument(help="Show only features whose name, meaning or definition contains this text.")
-    ] = "",
-    layers: Annotated[
-        bool, typer.Option("--layers", help="Features of single layers instead of whole CNNs.")
-    ] = False,
-    brief: Annotated[bool, typer.Option("--brief", help="Omit the definitions.")] = False,
+    search: str = argument(
+        "Show only features whose name, meaning or definition contains this text.", default=""
+    ),
+    layers: bool = flag("Features of single layers instead of whole CNNs.", "--layers"),
+    brief: bool = flag("Omit the definitions.", "--brief"),
     as_json: Json = False,
 ) -> None:
     """List the features: name, symbol, unit, meaning and definition.
@@ -216,15 +203,11 @@ cnns_app = typer.Typer(
 
 @cnns_app.command("list")
 def list_cnns(
-    search: Annotated[
-        str, typer.Argument(help="List the CNNs whose name or family contains this text.")
-    ] = "",
-    family: Annotated[str, typer.Option(help="List the CNNs of one family.")] = "",
-    everything: Annotated[bool, typer.Option("--all", help="List every CNN that matches.")] = False,
-    sizes: Annotated[
-        bool, typer.Option("--sizes", help="List each input size whose counts are shipped.")
-    ] = False,
-    sort: Annotated[str, typer.Option(help="Sort by name, macs or params.")] = "name",
+    search: str = argument("List the CNNs whose name or family contains this text.", default=""),
+    family: str = option("List the CNNs of one family.", default=""),
+    everything: bool = flag("List every CNN that matches.", "--all"),
+    sizes: bool = flag("List each input size whose counts are shipped.", "--sizes"),
+    sort: str = option("Sort by name, macs or params.", default="name"),
     as_json: Json = False,
 ) -> None:
     """List the families of known CNNs, or the CNNs that match: input, classes, MACs, parameters.
@@ -249,19 +232,13 @@ def list_cnns(
 
 @cnns_app.command("show")
 def show_cnn(
-    name: Annotated[
-        str,
-        typer.Argument(
-            help="Name of the CNN, or a file: .onnx, a table of layers (.csv, .json), a Keras model (.json)."
-        ),
-    ],
-    pixels: Annotated[
-        int | None, typer.Option(help="Height and width of an image; default: that of the CNN.", min=1)
-    ] = None,
-    classes: Annotated[
-        int | None, typer.Option(help="Number of classes; default: that of the CNN.", min=1)
-    ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Print the definition of each count.")] = False,
+    name: str = argument(
+        "Name of the CNN, or a file: .onnx, a table of layers (.csv, .json), a Keras model (.json).",
+        default=...,
+    ),
+    pixels: int | None = option("Height and width of an image; default: that of the CNN.", min=1),
+    classes: int | None = option("Number of classes; default: that of the CNN.", min=1),
+    explain: bool = flag("Print the definition of each count.", "--explain"),
     restore_batchnorm: RestoreBatchnorm = None,
     as_json: Json = False,
 ) -> None:
@@ -283,10 +260,8 @@ def show_cnn(
 
 @cnns_app.command("layers")
 def show_layers(
-    name: Annotated[str, typer.Argument(help="Name of the CNN, or a file as in `trainlaw cnn show`.")],
-    pixels: Annotated[
-        int | None, typer.Option(help="Height and width of an image; default: that of the CNN.", min=1)
-    ] = None,
+    name: str = argument("Name of the CNN, or a file as in `trainlaw cnn show`.", default=...),
+    pixels: int | None = option("Height and width of an image; default: that of the CNN.", min=1),
     as_json: Json = False,
 ) -> None:
     """List the layers of one CNN: kind, sizes, kernel, multiply-accumulates, parameters.

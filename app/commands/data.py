@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from trainlaw.app.commands.options import CnnFiles, GpuFile, Json, Trust
+from trainlaw.app.commands.options import CnnFiles, GpuFile, Json, Trust, argument, flag, option
 
 if TYPE_CHECKING:
     from trainlaw.datasets.spreadsheets.answers import Answers
@@ -32,13 +32,9 @@ def list_tables(as_json: Json = False) -> None:
 
 @app.command("show")
 def show_table(
-    name: Annotated[str, typer.Argument(help="Name of a built-in table.")],
-    gpu: Annotated[
-        str | None, typer.Option(help="Show the runs on this GPU: every CNN, image size and batch.")
-    ] = None,
-    show_all: Annotated[
-        bool, typer.Option("--all", help="With --gpu: all lines, not only the first 60.")
-    ] = False,
+    name: str = argument("Name of a built-in table.", default=...),
+    gpu: str | None = option("Show the runs on this GPU: every CNN, image size and batch."),
+    show_all: bool = flag("With --gpu: all lines, not only the first 60.", "--all"),
     as_json: Json = False,
 ) -> None:
     """Show the contents of a built-in table: sources, and the runs by GPU and CNN with their batches.
@@ -65,18 +61,12 @@ def show_table(
 
 @app.command("coverage")
 def show_coverage(
-    table: Annotated[
-        str, typer.Argument(help="Name of a built-in table of runs, or a file of measured runs.")
-    ] = "atlas",
-    by: Annotated[
-        str,
-        typer.Option(
-            help="Dimensions: the first one for the rows, the combinations of the others for the columns."
-        ),
-    ] = "gpu,precision,layout",
-    out: Annotated[
-        Path | None, typer.Option(help="Write a heat map: a file ending in .svg or .html.")
-    ] = None,
+    table: str = argument("Name of a built-in table of runs, or a file of measured runs.", default="atlas"),
+    by: str = option(
+        "Dimensions: the first one for the rows, the combinations of the others for the columns.",
+        default="gpu,precision,layout",
+    ),
+    out: Path | None = option("Write a heat map: a file ending in .svg or .html."),
 ) -> None:
     """Show how many runs a table has by GPU, precision, layout or other dimensions; a dot means none.
 
@@ -103,10 +93,8 @@ def show_coverage(
 
 @app.command("noise")
 def show_noise(
-    table: Annotated[
-        str, typer.Argument(help="Name of a built-in table of runs, or a file of measured runs.")
-    ] = "atlas",
-    least: Annotated[int, typer.Option(min=1, help="Omit pairs with fewer common runs.")] = 1,
+    table: str = argument("Name of a built-in table of runs, or a file of measured runs.", default="atlas"),
+    least: int = option("Omit pairs with fewer common runs.", default=1, min=1),
 ) -> None:
     """Show how much sources differ on the same GPU, CNN, batch, precision and layout: a floor of any error.
 
@@ -137,7 +125,7 @@ Ignored = Annotated[
 
 @app.command("check")
 def check_file(
-    file: Annotated[Path, typer.Argument(help="CSV, Excel or Parquet file of measured runs.")],
+    file: Path = argument("CSV, Excel or Parquet file of measured runs.", default=...),
     column: Columns = None,
     ignore: Ignored = None,
     gpu_file: GpuFile = None,
@@ -157,7 +145,7 @@ def check_file(
       trainlaw data check my-runs.csv --gpu-file my-gpus.csv --cnn-file my-cnn.onnx
     """
     from trainlaw.app.inputs.tables import file_options, parse_column_options, run_faults
-    from trainlaw.app.models.doubts import trusted
+    from trainlaw.app.models.doubts import is_training, trusted
     from trainlaw.formulas import InputError
 
     faults, runs = run_faults(file, parse_column_options(column), gpu_file, cnn_file, ignore or ())
@@ -167,7 +155,12 @@ def check_file(
         number = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
         raise InputError(f"{file}: {number}; correct the file and check again")
     if runs is not None:
-        trusted(runs, trust)
+        trusted(runs, trust, forward=None)
+        passes = int((~is_training(runs)).sum())
+        if passes:
+            print(
+                f"{passes} of {len(runs)} times are of the forward pass alone: only study --of forward reads them"
+            )
     if ignore:
         print(f"not read: {', '.join(ignore)}")
     print(f"{file}: no fault; next: trainlaw data outliers {file}{file_options(gpu_file, cnn_file)}")
@@ -175,14 +168,12 @@ def check_file(
 
 @app.command("outliers")
 def show_outliers(
-    table: Annotated[str, typer.Argument(help="A file of measured runs, or the name of a built-in table.")],
+    table: str = argument("A file of measured runs, or the name of a built-in table.", default=...),
     column: Columns = None,
     ignore: Ignored = None,
     gpu_file: GpuFile = None,
     cnn_file: CnnFiles = None,
-    show_all: Annotated[
-        bool, typer.Option("--all", help="Show all findings, not only the first 40.")
-    ] = False,
+    show_all: bool = flag("Show all findings, not only the first 40.", "--all"),
 ) -> None:
     """Find runs that deserve a second look; a hint, not a verdict.
 
@@ -208,60 +199,30 @@ def show_outliers(
 
 @app.command("import")
 def import_file(
-    file: Annotated[Path, typer.Argument(help="CSV, text, Excel or Parquet file of measured runs.")],
-    to: Annotated[
-        Path | None,
-        typer.Option("--out", help="CSV file to write; default: the name of FILE with -imported.csv."),
-    ] = None,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Confirm the columns as shown, and write the runs.")
-    ] = False,
-    unit: Annotated[
-        str | None, typer.Option(help="Unit of the time or throughput: ms, s, us, min, images/s, it/s, ...")
-    ] = None,
-    precision: Annotated[
-        str | None,
-        typer.Option(help="Precision of all runs: fp32, tf32, amp, fp16, bf16, or default for PyTorch's."),
-    ] = None,
-    batch_is: Annotated[
-        str | None, typer.Option(help="Batch on several GPUs: global or per-gpu.", metavar="global|per-gpu")
-    ] = None,
+    file: Path = argument("CSV, text, Excel or Parquet file of measured runs.", default=...),
+    to: Path | None = option("CSV file to write; default: the name of FILE with -imported.csv.", "--out"),
+    yes: bool = flag("Confirm the columns as shown, and write the runs.", "--yes"),
+    unit: str | None = option("Unit of the time or throughput: ms, s, us, min, images/s, it/s, ..."),
+    precision: str | None = option(
+        "Precision of all runs: fp32, tf32, amp, fp16, bf16, or default for PyTorch's."
+    ),
+    batch_is: str | None = option("Batch on several GPUs: global or per-gpu.", metavar="global|per-gpu"),
     column: Columns = None,
-    value: Annotated[
-        list[str] | None,
-        typer.Option(help="Meaning of a cell: COLUMN:YOURS=OURS, such as precision:yes=amp."),
-    ] = None,
-    constant: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Value of a column for all rows: OURS=VALUE, such as gpu=T4."),
-    ] = None,
-    only: Annotated[
-        list[str] | None, typer.Option(help="Rows to keep: YOURS=VALUE, such as mode=train.")
-    ] = None,
-    sheet: Annotated[str | None, typer.Option(help="Sheet of a workbook.")] = None,
-    decimal: Annotated[
-        str | None, typer.Option(help="Decimal mark of numbers: comma or point.", metavar="comma|point")
-    ] = None,
-    skip_unmeasured: Annotated[
-        bool, typer.Option("--skip-unmeasured", help="Omit rows without a time (empty, OOM, n/a).")
-    ] = False,
-    skip_rows: Annotated[
-        str | None, typer.Option(help="Rows to omit, by their numbers: 3,7,12.", metavar="ROWS")
-    ] = None,
-    fill_down: Annotated[
-        bool, typer.Option("--fill-down", help="Take an empty GPU or CNN from the row above.")
-    ] = False,
+    value: list[str] | None = option("Meaning of a cell: COLUMN:YOURS=OURS, such as precision:yes=amp."),
+    constant: list[str] | None = option(
+        "Value of a column for all rows: OURS=VALUE, such as gpu=T4.", "--set"
+    ),
+    only: list[str] | None = option("Rows to keep: YOURS=VALUE, such as mode=train."),
+    sheet: str | None = option("Sheet of a workbook."),
+    decimal: str | None = option("Decimal mark of numbers: comma or point.", metavar="comma|point"),
+    skip_unmeasured: bool = flag("Omit rows without a time (empty, OOM, n/a).", "--skip-unmeasured"),
+    skip_rows: str | None = option("Rows to omit, by their numbers: 3,7,12.", metavar="ROWS"),
+    fill_down: bool = flag("Take an empty GPU or CNN from the row above.", "--fill-down"),
     trust: Trust = False,
-    preview: Annotated[
-        Path | None,
-        typer.Option(help="Also write how the file is read as a page: a file ending in .html."),
-    ] = None,
+    preview: Path | None = option("Also write how the file is read as a page: a file ending in .html."),
     gpu_file: GpuFile = None,
     cnn_file: CnnFiles = None,
-    merge_with: Annotated[
-        str | None,
-        typer.Option(help="A built-in table or another file to append; repeats are kept."),
-    ] = None,
+    merge_with: str | None = option("A built-in table or another file to append; repeats are kept."),
 ) -> None:
     """Read runs from your spreadsheet, and write them in trainlaw's columns and units.
 
@@ -351,14 +312,12 @@ def _write_imported(
 
 @app.command("contribute")
 def contribute(
-    file: Annotated[Path, typer.Argument(help="File of measured runs, as `trainlaw profile` writes it.")],
-    source: Annotated[str, typer.Option(help="Name of the source: lower-case letters, digits and hyphens.")],
-    licence: Annotated[
-        str, typer.Option(help="Licence of the figures: CC0-1.0, CC-BY-4.0, MIT, BSD-3-Clause or Apache-2.0.")
-    ] = "CC-BY-4.0",
-    to: Annotated[
-        Path, typer.Option("--out", help="Folder in which to create the folder of the contribution.")
-    ] = Path(),
+    file: Path = argument("File of measured runs, as `trainlaw profile` writes it.", default=...),
+    source: str = option("Name of the source: lower-case letters, digits and hyphens.", default=...),
+    licence: str = option(
+        "Licence of the figures: CC0-1.0, CC-BY-4.0, MIT, BSD-3-Clause or Apache-2.0.", default="CC-BY-4.0"
+    ),
+    to: Path = option("Folder in which to create the folder of the contribution.", "--out", default=Path()),
     gpu_file: GpuFile = None,
     trust: Trust = False,
 ) -> None:

@@ -1,10 +1,9 @@
 """`trainlaw show` and `trainlaw export`: explain a formula, or write it in another form."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-from trainlaw.app.commands.options import FormulaName, GpuFile, Json, Label
+from trainlaw.app.commands.options import FormulaName, GpuFile, Json, Label, argument, flag, option
 
 if TYPE_CHECKING:
     from trainlaw.datasets import RunTable
@@ -15,21 +14,16 @@ _SHOWN = ("resnet50", "V100-SXM2-16GB", 64)  # the configuration of `show`, wher
 
 def export_command(
     formula: FormulaName = None,
-    to: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            help="File to write; its suffix determines the format: .py .js .mjs .cjs .c .h .R .jl .sql "
-            ".tex .onnx .json .csv .xlsx .html; .torch.py and .jax.py are functions of features; "
-            ".gsheet.xlsx and .gsheet.tsv are for Google Sheets.",
-        ),
-    ] = None,
-    bare: Annotated[bool, typer.Option("--bare", help="Function of features instead of names.")] = False,
-    prefix: Annotated[
-        str, typer.Option(help="Prefix of every name in a .c or .h file; default: trainlaw.")
-    ] = "",
+    to: Path | None = option(
+        "File to write; its suffix determines the format: .py .js .mjs .cjs .c .h .R .jl .sql "
+        ".tex .onnx .json .csv .xlsx .html; .torch.py and .jax.py are functions of features; "
+        ".gsheet.xlsx and .gsheet.tsv are for Google Sheets.",
+        "--out",
+    ),
+    bare: bool = flag("Function of features instead of names.", "--bare"),
+    prefix: str = option("Prefix of every name in a .c or .h file; default: trainlaw.", default=""),
     label: Label = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")] = False,
+    overwrite: bool = flag("Replace the file if it exists.", "--overwrite"),
 ) -> None:
     """Export a formula to the format that the suffix of the file determines.
 
@@ -59,10 +53,8 @@ def export_command(
 
 
 def use_command(
-    formula: Annotated[
-        Path | None, typer.Argument(help="Run folder or formula.json; without one, show what is in use.")
-    ] = None,
-    built_in: Annotated[bool, typer.Option("--built-in", help="Use the built-in formulas again.")] = False,
+    formula: Path | None = argument("Run folder or formula.json; without one, show what is in use."),
+    built_in: bool = flag("Use the built-in formulas again.", "--built-in"),
 ) -> None:
     """Choose the formula that all commands use by default in this folder, or show it.
 
@@ -92,17 +84,13 @@ def use_command(
 
 def show_command(
     formula: FormulaName = None,
-    cnn: Annotated[str, typer.Option(help="CNN for which the shares of the terms are computed.")] = _SHOWN[0],
-    gpu: Annotated[str, typer.Option(help="GPU for which the shares of the terms are computed.")] = _SHOWN[1],
-    batch: Annotated[int, typer.Option(help="Images per iteration.", min=1)] = _SHOWN[2],
+    cnn: str = option("CNN for which the shares of the terms are computed.", default=_SHOWN[0]),
+    gpu: str = option("GPU for which the shares of the terms are computed.", default=_SHOWN[1]),
+    batch: int = option("Images per iteration.", default=_SHOWN[2], min=1),
     gpu_file: GpuFile = None,
-    everything: Annotated[
-        bool,
-        typer.Option(
-            "--all",
-            help="Also print forms, every term as a sentence, sensitivities, proofs, symbols and errors.",
-        ),
-    ] = False,
+    everything: bool = flag(
+        "Also print forms, every term as a sentence, sensitivities, proofs, symbols and errors.", "--all"
+    ),
     as_json: Json = False,
 ) -> None:
     """Print a formula, its largest terms in one configuration and its stated error.

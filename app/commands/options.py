@@ -14,6 +14,24 @@ if TYPE_CHECKING:
     from trainlaw.datasets.measurements.runs import Setup
 
 
+def option(text: str, *names: str, default: Any = None, **limits: Any) -> Any:
+    """Return the default of a parameter that is an option with a help text; names : others than its own.
+
+    limits : `min`, `max` and further arguments of `typer.Option`.
+    """
+    return typer.Option(default, *names, help=text, **limits)
+
+
+def flag(text: str, name: str) -> Any:
+    """Return the default of a parameter that is off without its option, such as `--all`."""
+    return typer.Option(False, name, help=text)
+
+
+def argument(text: str, default: Any = None, **limits: Any) -> Any:
+    """Return the default of a parameter that is given without a name; `...` where it is required."""
+    return typer.Argument(default, help=text, **limits)
+
+
 class OutputFormat(StrEnum):
     """How a result is printed or written."""
 
@@ -228,13 +246,10 @@ class ExchangeOptions:
 
     link: Link = None
     fabric: Fabric = None
-    algorithm: Annotated[
-        str | None,
-        typer.Option(
-            help="Collective algorithm: ring, tree, butterfly, parameter_server, ...; default: ring.",
-            autocompletion=_completed(_algorithms),
-        ),
-    ] = None
+    algorithm: str | None = option(
+        "Collective algorithm: ring, tree, butterfly, parameter_server, ...; default: ring.",
+        autocompletion=_completed(_algorithms),
+    )
     unbucketed: Unbucketed = False
 
 

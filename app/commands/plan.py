@@ -2,9 +2,8 @@
 
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
 from trainlaw.app.commands.options import (
     AnyCnn,
     Classes,
@@ -22,7 +21,9 @@ from trainlaw.app.commands.options import (
     Stack,
     Tuned,
     check_new_files,
+    flag,
     grouped,
+    option,
     setup_of,
     write_or_print,
 )
@@ -36,66 +37,39 @@ if TYPE_CHECKING:
 def plan_command(
     *,
     cnn: AnyCnn = None,
-    images: Annotated[
-        int | None,
-        typer.Option(help="Images per epoch; default: 1281167, with --forward 1000000.", min=1, max=10**12),
-    ] = None,
-    epochs: Annotated[
-        float | None, typer.Option(help="Number of epochs; default: 90.", min=1e-6, max=1e6)
-    ] = None,
-    forward: Annotated[
-        bool,
-        typer.Option(
-            "--forward",
-            help="Plan inference on one GPU instead: images/s, and hours, cost and energy of the images.",
-        ),
-    ] = False,
-    within: Annotated[
-        str | None, typer.Option(help="Maximum time of the training: 24h, 2 days, 90min.")
-    ] = None,
-    budget: Annotated[
-        float | None, typer.Option(help="Maximum cost, in the currency of the prices.", min=0)
-    ] = None,
-    prices: Annotated[
-        Path | None,
-        typer.Option(
-            help="CSV of prices per GPU (or instance) and hour; `example`: those of clouds; `template`: "
-            "print a file to fill in."
-        ),
-    ] = None,
+    images: int | None = option(
+        "Images per epoch; default: 1281167, with --forward 1000000.", min=1, max=10**12
+    ),
+    epochs: float | None = option("Number of epochs; default: 90.", min=1e-6, max=1e6),
+    forward: bool = flag(
+        "Plan inference on one GPU instead: images/s, and hours, cost and energy of the images.", "--forward"
+    ),
+    within: str | None = option("Maximum time of the training: 24h, 2 days, 90min."),
+    budget: float | None = option("Maximum cost, in the currency of the prices.", min=0),
+    prices: Path | None = option(
+        "CSV of prices per GPU (or instance) and hour; `example`: those of clouds; `template`: "
+        "print a file to fill in."
+    ),
     gpu: Gpus = None,
-    gpus: Annotated[str, typer.Option(help="Numbers of GPUs; default: 1,2,4,8.")] = "",
-    batch: Annotated[
-        str, typer.Option(help="Batches per GPU, such as 64,128; default: 32,64,128,256 where they fit.")
-    ] = "",
-    precision: Annotated[
-        str,
-        typer.Option(help="Precisions, such as fp32,amp; default: PyTorch's, and amp where it is faster."),
-    ] = "",
-    vendor: Annotated[str, typer.Option(help="Only GPUs of this vendor, such as NVIDIA.")] = "",
-    min_memory: Annotated[str, typer.Option(help="Minimum memory of a GPU, such as 16GB.")] = "",
-    max_memory: Annotated[str, typer.Option(help="Maximum memory of a GPU, such as 16GB.")] = "",
-    max_power: Annotated[float | None, typer.Option(help="Maximum power limit of a GPU, W.", min=1)] = None,
-    by: Annotated[
-        str, typer.Option(help="Rank by cost, hours or energy; default: cost, or hours without prices.")
-    ] = "",
-    surely: Annotated[
-        bool, typer.Option("--surely", help="Apply the limits to the upper end of the 90 % interval.")
-    ] = False,
-    least_gain: Annotated[
-        float,
-        typer.Option(
-            help="Least share of the hours that a doubling of the GPUs must save to pay.", min=0, max=0.5
-        ),
-    ] = 0.2,
-    power_share: Annotated[
-        float | None,
-        typer.Option(
-            help="Share of the power limit that a GPU draws; default: by a law of measured power.",
-            min=0.01,
-            max=1,
-        ),
-    ] = None,
+    gpus: str = option("Numbers of GPUs; default: 1,2,4,8.", default=""),
+    batch: str = option(
+        "Batches per GPU, such as 64,128; default: 32,64,128,256 where they fit.", default=""
+    ),
+    precision: str = option(
+        "Precisions, such as fp32,amp; default: PyTorch's, and amp where it is faster.", default=""
+    ),
+    vendor: str = option("Only GPUs of this vendor, such as NVIDIA.", default=""),
+    min_memory: str = option("Minimum memory of a GPU, such as 16GB.", default=""),
+    max_memory: str = option("Maximum memory of a GPU, such as 16GB.", default=""),
+    max_power: float | None = option("Maximum power limit of a GPU, W.", min=1),
+    by: str = option("Rank by cost, hours or energy; default: cost, or hours without prices.", default=""),
+    surely: bool = flag("Apply the limits to the upper end of the 90 % interval.", "--surely"),
+    least_gain: float = option(
+        "Least share of the hours that a doubling of the GPUs must save to pay.", default=0.2, min=0, max=0.5
+    ),
+    power_share: float | None = option(
+        "Share of the power limit that a GPU draws; default: by a law of measured power.", min=0.01, max=1
+    ),
     pixels: Pixels = None,
     classes: Classes = None,
     layout: Layout = None,
@@ -107,8 +81,8 @@ def plan_command(
     scaling_formula: ScalingFormula = None,
     formula: FormulaFile = None,
     gpu_file: GpuFile = None,
-    top: Annotated[int, typer.Option(help="Number of plans in the table.", min=1)] = 5,
-    plot: Annotated[Path | None, typer.Option(help="SVG file to write: hours against cost.")] = None,
+    top: int = option("Number of plans in the table.", default=5, min=1),
+    plot: Path | None = option("SVG file to write: hours against cost."),
     output: OutputOptions,
 ) -> None:
     """Rank GPU, number of GPUs, batch and precision for a training or inference by cost, hours or energy.

@@ -4,9 +4,8 @@ import sys
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
 from trainlaw.app.commands.options import (
     Allocation,
     AnyCnn,
@@ -27,7 +26,9 @@ from trainlaw.app.commands.options import (
     ScalingFormula,
     ShortJson,
     check_new_files,
+    flag,
     grouped,
+    option,
     print_or_write,
     print_or_write_parts,
     setup_of,
@@ -48,13 +49,8 @@ if TYPE_CHECKING:
 class MachineOptions:
     """How many GPUs train together, and how they exchange gradients."""
 
-    gpus: Annotated[
-        int | None, typer.Option(help="Number of GPUs that train together, each with its own batch.", min=1)
-    ] = None
-    nodes: Annotated[
-        int | None,
-        typer.Option(help="Number of nodes that contain the GPUs; default: usual servers.", min=1),
-    ] = None
+    gpus: int | None = option("Number of GPUs that train together, each with its own batch.", min=1)
+    nodes: int | None = option("Number of nodes that contain the GPUs; default: usual servers.", min=1)
     allocation: Allocation = None
 
 
@@ -62,37 +58,35 @@ class MachineOptions:
 class RankingOptions:
     """Which of all GPUs are predicted, and how many of them are shown."""
 
-    all_gpus: Annotated[
-        bool, typer.Option("--all-gpus", help="Predict for every known GPU, fastest first.")
-    ] = False
-    vendor: Annotated[str, typer.Option(help="With --all-gpus: only this vendor, such as NVIDIA.")] = ""
-    min_memory: Annotated[
-        str, typer.Option(help="With --all-gpus: GPUs with at least this memory, such as 16GB.")
-    ] = ""
-    top: Annotated[
-        int | None,
-        typer.Option(help="Largest number of rows; default: all, or 15 in the table of --all-gpus.", min=1),
-    ] = None
+    all_gpus: bool = flag("Predict for every known GPU, fastest first.", "--all-gpus")
+    vendor: str = option("With --all-gpus: only this vendor, such as NVIDIA.", default="")
+    min_memory: str = option("With --all-gpus: GPUs with at least this memory, such as 16GB.", default="")
+    top: int | None = option("Largest number of rows; default: all, or 15 in the table of --all-gpus.", min=1)
 
 
 @dataclass(frozen=True)
 class TrainingOptions:
     """The training whose hours are predicted."""
 
-    epochs: Annotated[
-        float | None,
-        typer.Option(help="Also predict the hours of a training of this many epochs.", min=1e-6, max=1e6),
-    ] = None
-    images: Annotated[
-        int | None,
-        typer.Option(help="Images per epoch; default: 1281167, those of ImageNet.", min=1, max=10**12),
-    ] = None
+    epochs: float | None = option(
+        "Also predict the hours of a training of this many epochs.", min=1e-6, max=1e6
+    )
+    images: int | None = option(
+        "Images per epoch, default: 1281167, of ImageNet; with --forward those of inference.",
+        min=1,
+        max=10**12,
+    )
 
-    def training(self) -> "Training | None":
-        """Return the training; None without a number of epochs, InputError for images alone."""
-        from trainlaw.app.predictions.training import IMAGENET_IMAGES, Training
+    def training(self, forward: bool = False) -> "Training | None":
+        """Return the training; None without a number of epochs, InputError for images alone.
+
+        forward : whether the images are those of inference, which needs no epochs.
+        """
+        from trainlaw.app.predictions.training import IMAGENET_IMAGES, Training, inference
         from trainlaw.formulas import InputError
 
+        if forward:
+            return None if self.images is None else inference(self.images)
         if self.epochs is None and self.images is not None:
             raise InputError("--images are those of an epoch: give --epochs too")
         return None if self.epochs is None else Training(self.images or IMAGENET_IMAGES, self.epochs)
@@ -102,13 +96,8 @@ class TrainingOptions:
 class FileOptions:
     """Configurations from a file."""
 
-    runs: Annotated[
-        Path | None,
-        typer.Option("--from", help="CSV of configurations, with the columns cnn, gpu, batch_per_gpu."),
-    ] = None
-    ignore: Annotated[
-        list[str] | None, typer.Option(help="Column of --from that is not read, such as remarks.")
-    ] = None
+    runs: Path | None = option("CSV of configurations, with the columns cnn, gpu, batch_per_gpu.", "--from")
+    ignore: list[str] | None = option("Column of --from that is not read, such as remarks.")
 
 
 @grouped
@@ -116,30 +105,22 @@ def predict_command(
     *,
     cnn: AnyCnn = None,
     gpu: Gpus = None,
-    batch: Annotated[
-        list[str] | None, typer.Option(help="Images per iteration on each GPU; several: 32,64,128.")
-    ] = None,
+    batch: list[str] | None = option("Images per iteration on each GPU; several: 32,64,128."),
     run: RunOptions,
     machine: MachineOptions,
     exchange: ExchangeOptions,
     scaling_formula: ScalingFormula = None,
-    single_gpu_seconds: Annotated[
-        float | None,
-        typer.Option(
-            help="Measured iteration time on one GPU, to which the scaling formula is applied.", min=1e-9
-        ),
-    ] = None,
+    single_gpu_seconds: float | None = option(
+        "Measured iteration time on one GPU, to which the scaling formula is applied.", min=1e-9
+    ),
     ranking: RankingOptions,
     whole: TrainingOptions,
     file: FileOptions,
-    forward: Annotated[
-        bool,
-        typer.Option(
-            "--forward",
-            help="Predict the forward pass alone: inference at large batches. The precision is amp unless "
-            "another one is given, since forward passes were measured in amp alone.",
-        ),
-    ] = False,
+    forward: bool = flag(
+        "Predict the forward pass alone: inference at large batches. The precision is amp unless "
+        "another one is given, since forward passes were measured in amp alone.",
+        "--forward",
+    ),
     gpu_file: GpuFile = None,
     formula: FormulaFile = None,
     label: Label = None,
@@ -189,7 +170,7 @@ def predict_command(
         formula = Path("forward")
     choice = find_formulas(formula, scaling_formula or "", Path.cwd())
     used, origin = with_groups(choice.formula, parse_label_options(label)), choice.origin
-    training = whole.training()
+    training = whole.training(forward)
     said = (used, origin, "" if machine.gpus in (None, 1) or single_gpu_seconds else choice.scaling_origin)
     if file.runs is not None:
         _predict_file(request, file.runs, said, choice.scaling, training, output, ranking.top)
@@ -209,7 +190,8 @@ def _check_forward(forward: bool, machine: MachineOptions, training: TrainingOpt
     """Raise InputError for what only a training has, next to --forward."""
     from trainlaw.formulas import InputError
 
-    if forward and (machine != MachineOptions() or training.epochs is not None):
+    several = any(value is not None for value in vars(machine).values())
+    if forward and (several or training.epochs is not None):
         raise InputError(
             "--forward: expected one GPU and no epochs, since a forward pass is inference; leave out "
             "--gpus, --nodes, --allocation and --epochs"
@@ -282,34 +264,25 @@ def _predictions_as(
 
 
 def predict_from_profile_command(
-    anchor_profile: Annotated[
-        Path | None,
-        typer.Option(
-            "--anchor-profile",
-            "--profile",
-            help="Profile of an iteration on the anchor GPU: PyTorch's table, a Chrome trace, op statistics.",
-        ),
-    ] = None,
-    anchor_gpu: Annotated[
-        str | None, typer.Option(help="Anchor GPU: the GPU on which the profile was measured.")
-    ] = None,
-    gpu: Annotated[str | None, typer.Option(help="Target GPU: the GPU to predict for.")] = None,
-    cnn: Annotated[str | None, typer.Option(help="Name of the profiled CNN, or its file.")] = None,
-    batch: Annotated[int | None, typer.Option(help="Images per iteration in the profile.", min=1)] = None,
+    anchor_profile: Path | None = option(
+        "Profile of an iteration on the anchor GPU: PyTorch's table, a Chrome trace, op statistics.",
+        "--anchor-profile",
+        "--profile",
+    ),
+    anchor_gpu: str | None = option("Anchor GPU: the GPU on which the profile was measured."),
+    gpu: str | None = option("Target GPU: the GPU to predict for."),
+    cnn: str | None = option("Name of the profiled CNN, or its file."),
+    batch: int | None = option("Images per iteration in the profile.", min=1),
     pixels: Pixels = None,
-    anchor_seconds: Annotated[
-        float | None,
-        typer.Option(
-            help="Iteration time on the anchor GPU without the profiler; default: that in the profile.",
-            min=1e-9,
-        ),
-    ] = None,
-    anchor_steps: Annotated[
-        int, typer.Option(help="Number of iterations in the profile, if it does not state it.", min=1)
-    ] = 1,
+    anchor_seconds: float | None = option(
+        "Iteration time on the anchor GPU without the profiler; default: that in the profile.", min=1e-9
+    ),
+    anchor_steps: int = option(
+        "Number of iterations in the profile, if it does not state it.", default=1, min=1
+    ),
     formula: FormulaFile = None,
     gpu_file: GpuFile = None,
-    form: Annotated[OutputFormat, typer.Option("--format", help="table or json.")] = OutputFormat.table,
+    form: OutputFormat = option("table or json.", "--format", default=OutputFormat.table),
     as_json: ShortJson = False,
     out: Out = None,
 ) -> None:
@@ -350,21 +323,18 @@ def scaling_command(
     *,
     cnn: CnnName,
     gpu: Gpus,
-    batch: Annotated[int, typer.Option(help="Images per iteration on each GPU.", min=1)],
+    batch: int = option("Images per iteration on each GPU.", default=..., min=1),
     run: RunOptions,
     exchange: ExchangeOptions,
     gpus_per_node: GpusPerNode = None,
-    most: Annotated[int, typer.Option("--max-gpus", help="Largest number of GPUs.", min=1)] = 256,
+    most: int = option("Largest number of GPUs.", "--max-gpus", default=256, min=1),
     scaling_formula: ScalingFormula = None,
-    hidden: Annotated[
-        float,
-        typer.Option(
-            help="Share of the textbook all-reduce that overlaps with the backward pass.", min=0, max=1
-        ),
-    ] = 0.0,
+    hidden: float = option(
+        "Share of the textbook all-reduce that overlaps with the backward pass.", default=0.0, min=0, max=1
+    ),
     gpu_file: GpuFile = None,
     formula: FormulaFile = None,
-    plot: Annotated[Path | None, typer.Option(help="SVG file to write: speed-up and shares.")] = None,
+    plot: Path | None = option("SVG file to write: speed-up and shares."),
     output: OutputOptions,
 ) -> None:
     """Predict weak scaling: time, speed-up and efficiency on 1 to many GPUs, with the same batch on each.
@@ -436,30 +406,18 @@ def schedule_command(
     *,
     cnn: CnnName,
     gpu: GpuName,
-    streams: Annotated[
-        int, typer.Option(help="Number of streams, 1 to 128; smaller numbers are shown, too.", min=1)
-    ] = 4,
-    batch: Annotated[int, typer.Option(help="Images per iteration.", min=1)] = 32,
+    streams: int = option("Number of streams, 1 to 128; smaller numbers are shown, too.", default=4, min=1),
+    batch: int = option("Images per iteration.", default=32, min=1),
     pixels: Pixels = None,
-    phase: Annotated[
-        Phase, typer.Option(help="Schedule a training iteration or the forward pass alone.")
-    ] = Phase.training,
-    event: Annotated[
-        float,
-        typer.Option(
-            help="Delay in seconds of a task that waits for one on another stream.", min=0, max=0.01
-        ),
-    ] = 5e-6,
+    phase: Phase = option("Schedule a training iteration or the forward pass alone.", default=Phase.training),
+    event: float = option(
+        "Delay in seconds of a task that waits for one on another stream.", default=5e-6, min=0, max=0.01
+    ),
     gpu_file: GpuFile = None,
-    formula: Annotated[
-        Path | None,
-        typer.Option(
-            "--formula",
-            "--law",
-            help="Layer formula (formula.json); default: that of `trainlaw use`, or built-in.",
-        ),
-    ] = None,
-    gantt: Annotated[Path | None, typer.Option(help="Write the schedule as a Gantt chart (SVG).")] = None,
+    formula: Path | None = option(
+        "Layer formula (formula.json); default: that of `trainlaw use`, or built-in.", "--formula", "--law"
+    ),
+    gantt: Path | None = option("Write the schedule as a Gantt chart (SVG)."),
     output: OutputOptions,
 ) -> None:
     """Schedule the layers of a CNN on streams: makespan, speed-up, critical path, Gantt chart.
@@ -509,25 +467,15 @@ class Model(StrEnum):
 
 
 def many_core_command(
-    cnn: Annotated[
-        str, typer.Option("--cnn", "--network", help="CNN of the paper: small, medium or large.")
-    ] = "small",
-    threads: Annotated[int, typer.Option(help="Number of threads.", min=1)] = 240,
-    model: Annotated[
-        Model, typer.Option(help="a counts operations, b uses measured times of one image.")
-    ] = Model.a,
-    epochs: Annotated[
-        int | None, typer.Option(help="Number of epochs; default: that of the published runs.", min=1)
-    ] = None,
-    train_images: Annotated[int, typer.Option(help="Training images per epoch.", min=1)] = 60_000,
-    test_images: Annotated[int, typer.Option(help="Test images per epoch.", min=0)] = 10_000,
-    cores: Annotated[int, typer.Option(help="Number of cores of the processor.", min=1)] = 61,
-    clock: Annotated[
-        float, typer.Option(help="Clock of a core, Hz; model a only.", min=1e8, max=1e10)
-    ] = 1.238e9,
-    published: Annotated[
-        bool, typer.Option("--published", help="Print all published predictions next to the computed ones.")
-    ] = False,
+    cnn: str = option("CNN of the paper: small, medium or large.", "--cnn", "--network", default="small"),
+    threads: int = option("Number of threads.", default=240, min=1),
+    model: Model = option("a counts operations, b uses measured times of one image.", default=Model.a),
+    epochs: int | None = option("Number of epochs; default: that of the published runs.", min=1),
+    train_images: int = option("Training images per epoch.", default=60_000, min=1),
+    test_images: int = option("Test images per epoch.", default=10_000, min=0),
+    cores: int = option("Number of cores of the processor.", default=61, min=1),
+    clock: float = option("Clock of a core, Hz; model a only.", default=1.238e9, min=1e8, max=1e10),
+    published: bool = flag("Print all published predictions next to the computed ones.", "--published"),
 ) -> None:
     """Predict the time of a training on a many-core processor (Xeon Phi 7120P) by two published formulas.
 

@@ -1,96 +1,61 @@
 """`trainlaw profile`: measure training iterations on this machine, as rows that a study takes."""
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
+from trainlaw.app.commands.options import flag, option
 
 _EXIT_INTERRUPTED = 130
 
 
 def profile_command(
-    cnns: Annotated[
-        str, typer.Option("--cnn", help="CNNs, separated by commas (`trainlaw cnn list`).")
-    ] = "resnet18,mobilenet_v2,squeezenet1_1",
-    batch: Annotated[
-        str, typer.Option(help="Images per iteration and process, separated by commas.")
-    ] = "8,32",
-    input_px: Annotated[
-        str,
-        typer.Option(
-            "--pixels", help="Sides of an image in pixels, separated by commas; default: that of each CNN."
-        ),
-    ] = "",
-    precision: Annotated[
-        str, typer.Option(help="fp32, tf32, amp, bf16; on a CPU amp casts to bf16.")
-    ] = "fp32",
-    stack: Annotated[
-        str, typer.Option(help="eager or channels_last, how activations are stored, separated by commas.")
-    ] = "eager",
-    forward: Annotated[
-        bool, typer.Option("--forward", help="Measure forward passes (inference) instead of iterations.")
-    ] = False,
-    classes: Annotated[
-        int | None, typer.Option(help="Number of classes; default: that of each CNN.", min=1, max=10**6)
-    ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    threads: Annotated[
-        str, typer.Option(help="Threads of a process on a CPU, separated by commas; default: all cores.")
-    ] = "",
-    processes: Annotated[
-        str,
-        typer.Option(
-            help="Numbers of processes that train together, separated by commas; on GPUs one per GPU."
-        ),
-    ] = "1",
-    nodes: Annotated[
-        int,
-        typer.Option(
-            "--nodes", "--nnodes", help="Number of hosts; run the same command on each.", min=1, max=4096
-        ),
-    ] = 1,
-    rendezvous: Annotated[
-        str,
-        typer.Option(
-            "--rendezvous", "--rdzv-endpoint", help="HOST:PORT of one host, to which all hosts connect."
-        ),
-    ] = "",
-    link: Annotated[str, typer.Option(help="Link between the GPUs of a host, such as nvlink3-x12.")] = "",
-    network: Annotated[
-        str, typer.Option("--fabric", "--network", help="Link between hosts, such as infiniband-hdr.")
-    ] = "",
-    plan: Annotated[
-        Path | None,
-        typer.Option(help="CSV of configurations instead of --cnn, --batch, --pixels, --precision, --stack."),
-    ] = None,
-    out: Annotated[Path, typer.Option(help="CSV file of runs; further files are written next to it.")] = Path(
-        "runs.csv"
+    cnns: str = option(
+        "CNNs, separated by commas (`trainlaw cnn list`).",
+        "--cnn",
+        default="resnet18,mobilenet_v2,squeezenet1_1",
     ),
-    limit_seconds: Annotated[
-        float,
-        typer.Option(help="Time limit for one configuration, including warm-up.", min=0.1, max=86400.0),
-    ] = 10.0,
-    interval: Annotated[
-        float,
-        typer.Option(
-            help="Repeat until the 95 % interval of the median is at most this wide, in percent.", min=0.01
-        ),
-    ] = 2.0,
-    layers: Annotated[
-        bool, typer.Option("--layers", help="Measure each layer instead of iterations.")
-    ] = False,
-    micro: Annotated[
-        bool,
-        typer.Option(
-            "--micro", help="Measure achieved rates instead of iterations: matrix products, copies, links."
-        ),
-    ] = False,
-    host: Annotated[
-        bool,
-        typer.Option(
-            "--host", help="Measure in seconds how long this host takes to launch a layer's kernels."
-        ),
-    ] = False,
+    batch: str = option("Images per iteration and process, separated by commas.", default="8,32"),
+    input_px: str = option(
+        "Sides of an image in pixels, separated by commas; default: that of each CNN.", "--pixels", default=""
+    ),
+    precision: str = option("fp32, tf32, amp, bf16; on a CPU amp casts to bf16.", default="fp32"),
+    stack: str = option(
+        "eager or channels_last, how activations are stored, separated by commas.", default="eager"
+    ),
+    forward: bool = flag("Measure forward passes (inference) instead of iterations.", "--forward"),
+    classes: int | None = option("Number of classes; default: that of each CNN.", min=1, max=10**6),
+    device: str = option("auto, cpu or cuda.", default="auto"),
+    threads: str = option(
+        "Threads of a process on a CPU, separated by commas; default: all cores.", default=""
+    ),
+    processes: str = option(
+        "Numbers of processes that train together, separated by commas; on GPUs one per GPU.", default="1"
+    ),
+    nodes: int = option(
+        "Number of hosts; run the same command on each.", "--nodes", "--nnodes", default=1, min=1, max=4096
+    ),
+    rendezvous: str = option(
+        "HOST:PORT of one host, to which all hosts connect.", "--rendezvous", "--rdzv-endpoint", default=""
+    ),
+    link: str = option("Link between the GPUs of a host, such as nvlink3-x12.", default=""),
+    network: str = option("Link between hosts, such as infiniband-hdr.", "--fabric", "--network", default=""),
+    plan: Path | None = option(
+        "CSV of configurations instead of --cnn, --batch, --pixels, --precision, --stack."
+    ),
+    out: Path = option("CSV file of runs; further files are written next to it.", default=Path("runs.csv")),
+    limit_seconds: float = option(
+        "Time limit for one configuration, including warm-up.", default=10.0, min=0.1, max=86400.0
+    ),
+    interval: float = option(
+        "Repeat until the 95 % interval of the median is at most this wide, in percent.",
+        default=2.0,
+        min=0.01,
+    ),
+    layers: bool = flag("Measure each layer instead of iterations.", "--layers"),
+    micro: bool = flag(
+        "Measure achieved rates instead of iterations: matrix products, copies, links.", "--micro"
+    ),
+    host: bool = flag("Measure in seconds how long this host takes to launch a layer's kernels.", "--host"),
 ) -> None:
     """Measure CNN training iterations on this machine.
 

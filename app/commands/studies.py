@@ -4,10 +4,10 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
-from trainlaw.app.commands.options import Cluster, CnnFiles, GpuFile, Trust, grouped
+from trainlaw.app.commands.options import Cluster, CnnFiles, GpuFile, Trust, argument, flag, grouped, option
 
 if TYPE_CHECKING:
     from trainlaw.app.inputs.run_folder import StudyPlace
@@ -25,60 +25,36 @@ _SPLIT_HELP = (
 class StudyOptions:
     """What defines a study, but for its table: the entries of study.toml."""
 
-    of: Annotated[
-        str | None,
-        typer.Option(
-            help="What to model: runs (default), within a skeleton; short-runs, with few constants; "
-            "free-runs, without a skeleton; "
-            "forward, passes of inference; layers, summed over each CNN; multi (several GPUs, from the "
-            "time on one); multi-end-to-end (several GPUs, from specifications alone); layer-times (layers "
-            "measured one by one); anchor (one GPU from a profile on another)."
-        ),
-    ] = None
-    seed: Annotated[
-        int | None,
-        typer.Option(help="Random seed; the same seed, data and version give the same formula.", min=0),
-    ] = None
-    split: Annotated[str | None, typer.Option(help=_SPLIT_HELP)] = None
-    folds: Annotated[
-        int | None,
-        typer.Option(help="Number of folds into which the groups are divided; each is held out once.", min=2),
-    ] = None
-    held_out: Annotated[
-        Path | None,
-        typer.Option(help="TOML file that lists what is held out; see docs/studies.md."),
-    ] = None
-    evaluations: Annotated[
-        int | None,
-        typer.Option(help="Evaluations of each search: formulas that it tries.", min=100, max=10**9),
-    ] = None
-    max_constants: Annotated[int | None, typer.Option(help="Most constants of a formula.", min=4, max=60)] = (
-        None
+    of: str | None = option(
+        "What to model: runs (default), within a skeleton; short-runs, with few constants; "
+        "free-runs, without a skeleton; "
+        "forward, passes of inference; layers, summed over each CNN; multi (several GPUs, from the "
+        "time on one); multi-end-to-end (several GPUs, from specifications alone); layer-times (layers "
+        "measured one by one); anchor (one GPU from a profile on another)."
     )
-    against: Annotated[
-        str | None, typer.Option(help="Baselines on the same splits: all, or names separated by commas.")
-    ] = None
-    by: Annotated[
-        str | None,
-        typer.Option(
-            help="Errors from platform to platform, by harness, framework, precision, vendor, generation, "
-            "source or device; several separated by commas."
-        ),
-    ] = None
-    search_by_platform: Annotated[
-        bool, typer.Option("--search-by-platform", help="With --by: also rerun the search on each platform.")
-    ] = False
-    repeats: Annotated[
-        int | None,
-        typer.Option(help="Further searches with other seeds, for the selection frequency of terms.", min=0),
-    ] = None
-    seeds: Annotated[
-        int | None,
-        typer.Option(help="Searches with different seeds in each fold; the error is their mean.", min=1),
-    ] = None
-    rates: Annotated[
-        Path | None, typer.Option(help="CSV or JSON file of achieved rates of GPUs, for calibration level 1.")
-    ] = None
+    seed: int | None = option("Random seed; the same seed, data and version give the same formula.", min=0)
+    split: str | None = option(_SPLIT_HELP)
+    folds: int | None = option(
+        "Number of folds into which the groups are divided; each is held out once.", min=2
+    )
+    held_out: Path | None = option("TOML file that lists what is held out; see docs/studies.md.")
+    evaluations: int | None = option(
+        "Evaluations of each search: formulas that it tries.", min=100, max=10**9
+    )
+    max_constants: int | None = option("Most constants of a formula.", min=4, max=60)
+    against: str | None = option("Baselines on the same splits: all, or names separated by commas.")
+    by: str | None = option(
+        "Errors from platform to platform, by harness, framework, precision, vendor, generation, "
+        "source or device; several separated by commas."
+    )
+    search_by_platform: bool = flag(
+        "With --by: also rerun the search on each platform.", "--search-by-platform"
+    )
+    repeats: int | None = option(
+        "Further searches with other seeds, for the selection frequency of terms.", min=0
+    )
+    seeds: int | None = option("Searches with different seeds in each fold; the error is their mean.", min=1)
+    rates: Path | None = option("CSV or JSON file of achieved rates of GPUs, for calibration level 1.")
     gpu_file: GpuFile = None
     cnn_file: CnnFiles = None
 
@@ -86,27 +62,17 @@ class StudyOptions:
 @grouped
 def study_command(
     *,
-    table: Annotated[
-        str | None,
-        typer.Argument(help="A built-in table (`trainlaw data list`) or a file of runs; default: default."),
-    ] = None,
-    into: Annotated[
-        Path | None,
-        typer.Option("--out", help="Folder to write; default: trainlaw-run, or the next free number."),
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the folder if it is a run folder.")
-    ] = False,
-    definition: Annotated[
-        Path | None, typer.Option(help="TOML file that defines the study; options take precedence over it.")
-    ] = None,
+    table: str | None = argument(
+        "A built-in table (`trainlaw data list`) or a file of runs; default: default."
+    ),
+    into: Path | None = option("Folder to write; default: trainlaw-run, or the next free number.", "--out"),
+    overwrite: bool = flag("Replace the folder if it is a run folder.", "--overwrite"),
+    definition: Path | None = option("TOML file that defines the study; options take precedence over it."),
     asked: StudyOptions,
     trust: Trust = False,
-    workers: Annotated[int, typer.Option(help="Number of worker processes.", min=1, max=64)] = 2,
+    workers: int = option("Number of worker processes.", default=2, min=1, max=64),
     cluster: Cluster = "",
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Only continue an unfinished study; an error if there is none.")
-    ] = False,
+    resume: bool = flag("Only continue an unfinished study; an error if there is none.", "--resume"),
 ) -> None:
     """Evolve a formula and measure its error on held-out GPUs.
 
@@ -195,22 +161,16 @@ def _run_study(
 
 
 def compare_command(
-    first: Annotated[Path, typer.Argument(help="A run folder: A.", exists=True, file_okay=False)],
-    second: Annotated[
-        Path, typer.Argument(help="Another run folder, or the same: B.", exists=True, file_okay=False)
-    ],
-    estimators: Annotated[
-        str,
-        typer.Option(
-            help="Estimators to compare: one name for both, or those of A and B separated by a comma."
-        ),
-    ] = "trainlaw",
-    by: Annotated[
-        str,
-        typer.Option(
-            help="Label whose groups are resampled for the interval: gpu_group, cnn_base, source, ..."
-        ),
-    ] = "gpu_group",
+    first: Path = argument("A run folder: A.", default=..., exists=True, file_okay=False),
+    second: Path = argument("Another run folder, or the same: B.", default=..., exists=True, file_okay=False),
+    estimators: str = option(
+        "Estimators to compare: one name for both, or those of A and B separated by a comma.",
+        default="trainlaw",
+    ),
+    by: str = option(
+        "Label whose groups are resampled for the interval: gpu_group, cnn_base, source, ...",
+        default="gpu_group",
+    ),
 ) -> None:
     """Compare the errors of two studies on the rows that both held out.
 
@@ -234,7 +194,6 @@ def compare_command(
 
 
 def _scope(of: str) -> str:
-    """The scope of the formulas that a kind of study finds."""
     from trainlaw.app.studies.kinds import STUDY_KINDS
     from trainlaw.formulas.errors import check_name
 
@@ -243,35 +202,27 @@ def _scope(of: str) -> str:
 
 
 def validate_command(
-    formula: Annotated[
-        str,
-        typer.Option(help="Formula of the time in seconds, of features or short names; or a formula.json."),
-    ],
-    table: Annotated[
-        str, typer.Argument(help="A built-in table (`trainlaw data list`) or a file of runs.")
-    ] = "default",
-    of: Annotated[
-        str,
-        typer.Option(
-            help="What the formula models: runs, or layers summed over each CNN; as for `trainlaw study`."
-        ),
-    ] = "runs",
-    refit: Annotated[bool, typer.Option("--refit", help="Fit the constants again in each fold.")] = False,
-    split: Annotated[str, typer.Option(help="What is held out, as for `trainlaw study`.")] = "gpu-folds",
-    folds: Annotated[int, typer.Option(help="Number of folds into which the groups are divided.", min=2)] = 5,
-    seed: Annotated[int, typer.Option(help="Random seed for assigning groups to folds.", min=0)] = 0,
-    against: Annotated[
-        str, typer.Option(help="Baselines on the same splits: all, or names separated by commas.")
-    ] = "null_compute,roofline",
+    formula: str = option(
+        "Formula of the time in seconds, of features or short names; or a formula.json.", default=...
+    ),
+    table: str = argument("A built-in table (`trainlaw data list`) or a file of runs.", default="default"),
+    of: str = option(
+        "What the formula models: runs, or layers summed over each CNN; as for `trainlaw study`.",
+        default="runs",
+    ),
+    refit: bool = flag("Fit the constants again in each fold.", "--refit"),
+    split: str = option("What is held out, as for `trainlaw study`.", default="gpu-folds"),
+    folds: int = option("Number of folds into which the groups are divided.", default=5, min=2),
+    seed: int = option("Random seed for assigning groups to folds.", default=0, min=0),
+    against: str = option(
+        "Baselines on the same splits: all, or names separated by commas.", default="null_compute,roofline"
+    ),
     gpu_file: GpuFile = None,
     cnn_file: CnnFiles = None,
     trust: Trust = False,
-    into: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", help="Folder to write, as `trainlaw study` does: report, workbook, errors.csv, ..."
-        ),
-    ] = None,
+    into: Path | None = option(
+        "Folder to write, as `trainlaw study` does: report, workbook, errors.csv, ...", "--out"
+    ),
     cluster: Cluster = "",
 ) -> None:
     """Evaluate your own formula: held-out errors per architecture, with those of null model and roofline.

@@ -1,60 +1,36 @@
 """`trainlaw suggest`: what to measure next."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-from trainlaw.app.commands.options import CnnFiles, GpuFile, Trust
+from trainlaw.app.commands.options import CnnFiles, GpuFile, Trust, option
 
 
 def suggest_command(
-    number: Annotated[
-        int, typer.Option("-k", help="Number of configurations to choose.", min=1, max=1000)
-    ] = 5,
-    pool: Annotated[
-        Path | None,
-        typer.Option(
-            help="CSV of configurations to choose from: cnn, batch_per_gpu, gpu, optionally input_size_px."
-        ),
-    ] = None,
-    gpu: Annotated[
-        list[str] | None,
-        typer.Option(help="GPU to measure on, if --pool has no column gpu; may be repeated."),
-    ] = None,
-    cnns: Annotated[
-        str,
-        typer.Option("--cnn", help="Without --pool: CNNs, separated by commas; default: all built-in ones."),
-    ] = "",
-    batch: Annotated[
-        str, typer.Option(help="Without --pool: images per iteration, separated by commas.")
-    ] = "8,32,128",
-    input_px: Annotated[
-        str,
-        typer.Option(
-            "--pixels", help="Without --pool: sides of an image in pixels; default: that of each CNN."
-        ),
-    ] = "",
-    precision: Annotated[str, typer.Option(help="Without --pool: fp32, tf32, amp, bf16.")] = "fp32",
-    front: Annotated[
-        Path | None,
-        typer.Option(
-            help="Run folder or formula.json; default: that of `trainlaw use`, or the built-in one."
-        ),
-    ] = None,
-    runs: Annotated[
-        str | None,
-        typer.Option(help="Runs measured so far: a table or a CSV file; default: the runs of the study."),
-    ] = None,
+    number: int = option("Number of configurations to choose.", "-k", default=5, min=1, max=1000),
+    pool: Path | None = option(
+        "CSV of configurations to choose from: cnn, batch_per_gpu, gpu, optionally input_size_px."
+    ),
+    gpu: list[str] | None = option("GPU to measure on, if --pool has no column gpu; may be repeated."),
+    cnns: str = option(
+        "Without --pool: CNNs, separated by commas; default: all built-in ones.", "--cnn", default=""
+    ),
+    batch: str = option("Without --pool: images per iteration, separated by commas.", default="8,32,128"),
+    input_px: str = option(
+        "Without --pool: sides of an image in pixels; default: that of each CNN.", "--pixels", default=""
+    ),
+    precision: str = option("Without --pool: fp32, tf32, amp, bf16.", default="fp32"),
+    front: Path | None = option(
+        "Run folder or formula.json; default: that of `trainlaw use`, or the built-in one."
+    ),
+    runs: str | None = option("Runs measured so far: a table or a CSV file; default: the runs of the study."),
     gpu_file: GpuFile = None,
     cnn_file: CnnFiles = None,
     trust: Trust = False,
-    repeats: Annotated[
-        int, typer.Option(help="Iterations of one measurement, to estimate its cost.", min=1, max=10**6)
-    ] = 30,
-    seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same set.", min=0)] = 0,
-    out: Annotated[
-        Path | None, typer.Option(help="CSV to write for `trainlaw profile --plan`; never replaces a file.")
-    ] = None,
+    repeats: int = option(
+        "Iterations of one measurement, to estimate its cost.", default=30, min=1, max=10**6
+    ),
+    seed: int = option("Random seed; the same seed gives the same set.", default=0, min=0),
+    out: Path | None = option("CSV to write for `trainlaw profile --plan`; never replaces a file."),
 ) -> None:
     """Choose what to measure next to reduce the uncertainty of the formula's predictions.
 

@@ -60,7 +60,6 @@ def export_formula(
 
 
 def _content(formula: Formula, suffix: str, bare: bool, prefix: str) -> str | bytes:
-    """Return a formula in the format of a suffix."""
     content: str | bytes
     named = suffix in NAMED_SUFFIXES and not bare and handling(formula).takes_names
     if prefix and not named:

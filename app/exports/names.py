@@ -145,7 +145,6 @@ def named_model(formula: Formula) -> NamedModel:
 
 
 def _numbers_of(gpu: Gpu, facts: Mapping[str, Fact]) -> dict[str, float]:
-    """Return the specifications of a GPU and the numbers that are said of it."""
     return {name: gpu.number(name) for name in NUMBER_COLUMNS} | {
         name: value for name, value in facts.items() if isinstance(value, float)
     }

@@ -6,17 +6,27 @@ All are filled with the same `NamedModel`; a `Dialect` is what differs.
 import json
 import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from math import isfinite
+from typing import Any
 
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 from trainlaw.app.answers.answer import NOTE, WARNING
 from trainlaw.app.answers.printed import javascript_rows, printed_lines, spoken
 from trainlaw.app.exports.headers import header_lines
-from trainlaw.app.exports.names import OF_ARGUMENTS, OF_CALL, PEAK, NamedModel, named_model
-from trainlaw.app.exports.packing import DIGITS, gpu_line, packed, packed_cnns
+from trainlaw.app.exports.names import (
+    OF_ARGUMENTS,
+    OF_CALL,
+    PEAK,
+    NamedCnn,
+    NamedGpu,
+    NamedModel,
+    named_model,
+)
 from trainlaw.app.models.settings import HOST_LAUNCH
-from trainlaw.app.text.source import render_source
+from trainlaw.app.text.html import template_text
 from trainlaw.datasets import FEATURES
 from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.measurements.runs import LAYOUTS
@@ -27,6 +37,81 @@ from trainlaw.formulas.printers.naming import identifiers, inert
 from trainlaw.formulas.printers.programming import JAVASCRIPT, JULIA, PYTHON, C, R
 from trainlaw.formulas.printers.steps import named_steps
 from trainlaw.validate.held_out_errors import LEVEL
+
+
+def render_source(template: str, filters: Mapping[str, Callable[..., str]], values: Mapping[str, Any]) -> str:
+    """Return a template of source code filled with values; `filters` write them in the language.
+
+    A name that is missing raises `jinja2.UndefinedError`.
+    """
+    environment = Environment(
+        loader=FunctionLoader(template_text),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(filters)
+    return environment.get_template(template).render(**values)
+
+
+#: Printable characters without those that a string of some language or a line gives a meaning: |;:*() and
+#: quotes, backslash, dollar sign (Julia) and question mark (C). The first half are digits before the last
+#: one of a number, the second half last digits, so that numbers need no separator.
+DIGITS = "".join(chr(code) for code in range(33, 127) if chr(code) not in "\"'`\\$?|;:*()")
+_BASE = len(DIGITS) // 2
+
+
+@dataclass(frozen=True)
+class PackedCnns:
+    """CNNs with the same counts.
+
+    names : separated by ; each with * before it where it is also known without its package. sizes : input
+    size in pixels and counts, `224:...|160:...`, the usual size first.
+    """
+
+    names: str
+    sizes: str
+
+
+def packed_cnns(cnns: Iterable[NamedCnn]) -> list[PackedCnns]:
+    """Return CNNs grouped by equal counts at equal sizes, in the order of the first of each group."""
+    groups: dict[str, list[str]] = {}
+    for cnn in cnns:
+        sizes = "|".join(f"{pixels}:{packed(counts)}" for pixels, counts in cnn.sizes.items())
+        groups.setdefault(sizes, []).append(f"{'*' if cnn.aliases else ''}{cnn.name}")
+    return [PackedCnns(";".join(names), sizes) for sizes, names in groups.items()]
+
+
+def gpu_line(gpu: NamedGpu) -> str:
+    """Return names, vendor, generation, 1 if it is new, usual precision and numbers of a GPU."""
+    names = ";".join((gpu.name, *gpu.aliases))
+    texts = (names, gpu.vendor, gpu.generation, str(int(gpu.is_new)), gpu.default_precision)
+    return "|".join((*texts, packed(gpu.values)))
+
+
+def packed(numbers: Sequence[float]) -> str:
+    """Return numbers as text: whole ones as digits of `DIGITS`, others in parentheses, without a point.
+
+    >>> packed([0.0, 40.0, 41.0, 0.25])
+    'S~#S(25e-2)'
+    """
+    return "".join(map(_short, numbers))
+
+
+def _short(value: float) -> str:
+    if not (0 <= value < 2**53 and value == int(value)):
+        # Without a point, for which C expects what the user's locale has.
+        parts = Decimal(repr(value)).as_tuple()
+        sign, digits = "-" * parts.sign, "".join(map(str, parts.digits))
+        return f"({sign}{digits}e{parts.exponent})" if isinstance(parts.exponent, int) else "(nan)"
+    rest, last = divmod(int(value), _BASE)
+    text = DIGITS[_BASE + last]
+    while rest:
+        rest, digit = divmod(rest, _BASE)
+        text = DIGITS[digit] + text
+    return text
+
 
 PREFIX = "trainlaw"
 _WIDTH = 110

@@ -1,11 +1,12 @@
 """The configurations that a prediction is wanted for, from names or from a CSV file."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from math import ceil
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -36,11 +37,12 @@ from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import InputError, TrainlawError
 from trainlaw.formulas.errors import shown
 from trainlaw.formulas.files.text_files import MAX_ROWS, MAX_TEXT_BYTES, opened_csv
+from trainlaw.formulas.scopes import FORWARD
 
 _MOST_RUNS = 50_000  # 600 MB with their warnings
 # Of a file that is read by blocks.
 _MOST_ROWS, _MOST_BYTES = 5_000_000, 2 * 2**30
-_MOST_SETTINGS = 100_000  # that are remembered, 150 MB
+_MOST_MACHINES = 100_000  # that are remembered, 150 MB
 _NEEDED = ("cnn", "gpu", "batch_per_gpu")
 # Those of runs and of plans that say nothing about a configuration are not read.
 _KNOWN = (*_NEEDED, *(column.name for column in RUN_COLUMNS), *PROFILER_COLUMNS, "fabric", *PLAN_NOTES)
@@ -49,8 +51,8 @@ _FLAGS = ("tuned", "bucketed", "peer_access")
 
 
 DEFAULT_SETUP = Setup()
-# What is said of a configuration but its batch.
-_SAID = {"cnn", "gpu", "input_size_px", "n_classes", "network", *vars(DEFAULT_SETUP)}
+# What is said of a configuration but its CNN and batch.
+_OF_MACHINE = {"gpu", "network", *vars(DEFAULT_SETUP)}
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ def on_instance(setup: Setup, text: str) -> Setup:
     8
     """
     found = find_instance(text)
-    if found is None or setup.allocation or setup.timed_parts == "forward":
+    if found is None or setup.allocation or setup.timed_parts == FORWARD:
         return setup
     n_gpus = setup.n_gpus or found.gpus_per_node
     n_nodes = setup.n_nodes or -(-n_gpus // found.gpus_per_node)
@@ -250,7 +252,8 @@ def runs_of_csv(
         spread = bool(on) and "gpu" not in names
         header = (*names, "gpu") if spread else names
         _check_header(header, path, ignored)
-        reader = _ConfigurationReader(path, header, gpus or known_gpus(), precision)
+        usual = {"precision": precision} if precision else {}
+        reader = _ConfigurationReader(path, header, gpus or known_gpus(), usual)
         return reader.block(((line, [*row, gpu]) for line, row in rows for gpu in on) if spread else rows)
 
 
@@ -259,16 +262,18 @@ def run_blocks(request: RunRequest, path: Path) -> Iterator[tuple[tuple[str, ...
     """Give the header of a file as for `runs_of_csv`, and its configurations in tables of `MAX_ROWS` rows.
 
     path : of the file, which may have 5,000,000 rows and 2 GiB; "-" for standard input. Raises InputError
-    where the request names more than the file and how to read it.
+    where the request names more than the file and how to read it, and that its rows are forward passes.
     """
-    if replace(request, file=None, ignored=(), gpu_file=None) != RunRequest():
+    usual = _usual_of_passes(request.setup) if request.setup.timed_parts == FORWARD else {}
+    setup = replace(request.setup, **dict.fromkeys(usual))
+    if replace(request, file=None, ignored=(), gpu_file=None, setup=setup) != RunRequest():
         raise InputError(
             "--from names everything in its file; leave out --cnn, --gpu, --batch, --pixels, --all-gpus"
         )
     with opened_csv(path, _MOST_BYTES, _MOST_ROWS) as (header, rows):
         place = Path("standard input") if str(path) == "-" else path
         _check_header(header, place, request.ignored)
-        reader = _ConfigurationReader(place, header, known_gpus(request.gpu_file))
+        reader = _ConfigurationReader(place, header, known_gpus(request.gpu_file), usual)
 
         def blocks() -> Iterator[RunTable]:
             yield reader.block(islice(rows, MAX_ROWS))
@@ -278,14 +283,22 @@ def run_blocks(request: RunRequest, path: Path) -> Iterator[tuple[tuple[str, ...
         yield header, blocks()
 
 
-def frame_blocks(frame: pd.DataFrame) -> Iterator[RunTable]:
-    """Yield the configurations of a frame with columns as for `runs_of_csv`, in tables of `MAX_ROWS` rows."""
+def _usual_of_passes(setup: Setup) -> dict[str, str]:
+    """Return what rows of forward passes have where they do not state it, by column."""
+    return {"timed_parts": FORWARD} | ({"precision": setup.precision} if setup.precision == "amp" else {})
+
+
+def frame_blocks(frame: pd.DataFrame, usual: Mapping[str, str] = MappingProxyType({})) -> Iterator[RunTable]:
+    """Yield the configurations of a frame with columns as for `runs_of_csv`, in tables of `MAX_ROWS` rows.
+
+    usual : by column what rows have that do not state it.
+    """
     name, header = Path("the frame"), list(map(str, frame.columns))
     _check_header(header, name, ())
     for column in header:
         if column not in _FLAGS and infer_dtype(frame[column]) == "boolean":
             raise InputError(f"{name}: expected {column} as numbers or texts, got True or False")
-    reader = _ConfigurationReader(name, header, known_gpus())
+    reader = _ConfigurationReader(name, header, known_gpus(), usual)
     rows = enumerate(map(list, zip(*(_cells(frame[column]) for column in frame), strict=True)), start=1)
     for _ in range(0, max(len(frame), 1), MAX_ROWS):
         yield reader.block(islice(rows, MAX_ROWS))
@@ -318,61 +331,59 @@ def _check_header(header: Sequence[str], path: Path, ignored: Sequence[str]) -> 
 
 
 class _ConfigurationReader:
-    """Makes tables of rows; what rows share but the batch is checked once, each CNN's file read once."""
+    """Makes tables of rows; each CNN is read once, and what else rows share but the batch is checked once."""
 
-    def __init__(
-        self, path: Path, header: Sequence[str], gpus: GpuCatalog, precision: str | None = None
-    ) -> None:
-        """Read rows of `path` with the columns `header`; precision : of rows without one."""
-        self._path, self._gpus, self._precision = path, gpus, precision
+    def __init__(self, path: Path, header: Sequence[str], gpus: GpuCatalog, usual: Mapping[str, str]) -> None:
+        """Read rows of `path` with the columns `header`; usual : by column what rows have without a text."""
+        self._path, self._gpus, self._usual = path, gpus, usual
         self._header = tuple(header)
-        # Columns that say nothing about a configuration may differ in every row.
-        self._read = [place for place, name in enumerate(header) if name in _SAID]
-        self._batch = self._header.index("batch_per_gpu")
         self._named_gpus: dict[str, Gpu] = {}
-        self._cnns: dict[tuple[object, ...], CnnCounts] = {}
-        self._settings: dict[tuple[str, ...], dict[str, object]] = {}
-        # What is said of a configuration but its CNN and batch.
-        self._machine = [place for place in self._read if header[place] not in _OF_CNN]
-        self._machines: dict[tuple[str, ...], dict[str, object]] = {}
+        # By the cells that say it; columns that say nothing about a configuration may differ in every row.
+        self._cnns: dict[object, CnnCounts] = {}
+        self._machines: dict[object, dict[str, object]] = {}
+        self._of_cnn = itemgetter(*self._places(_OF_CNN))
+        self._of_machine = itemgetter(*self._places(_OF_MACHINE))
+
+    def _places(self, names: Collection[str]) -> list[int]:
+        return [place for place, name in enumerate(self._header) if name in names]
 
     def block(self, rows: Iterable[tuple[int, list[str]]]) -> RunTable:
         """Return rows, each with its line, as a table; InputError with the line of the first fault."""
-        if len(self._settings) > _MOST_SETTINGS:
-            self._settings.clear()
+        if len(self._machines) > _MOST_MACHINES:
             self._machines.clear()
             self._named_gpus.clear()
-        places: dict[tuple[str, ...], int] = {}
+        place_of_batch = self._header.index("batch_per_gpu")
+        places: dict[object, int] = {}
         sizes: dict[str, int] = {}
-        codes, batches = [], []
+        cnns, codes, batches = [], [], []
         for line, row in rows:
-            key, batch = tuple([row[place] for place in self._read]), row[self._batch]
+            cnn, machine, batch = self._of_cnn(row), self._of_machine(row), row[place_of_batch]
             try:
-                if key not in self._settings:
-                    self._settings[key] = self._checked(row)
+                if cnn not in self._cnns:
+                    self._cnns[cnn] = _row_cnn(self._named(row))
+                if machine not in self._machines:
+                    self._machines[machine] = _row_run(
+                        self._named(row), self._gpus, self._named_gpus, self._cnns[cnn]
+                    )
                 if batch not in sizes:
                     sizes[batch] = _batch_of(batch)
             except TrainlawError as error:
                 raise InputError(f"{self._path} line {line}: {error}") from None
-            codes.append(places.setdefault(key, len(places)))
+            cnns.append(self._cnns[cnn])
+            codes.append(places.setdefault(machine, len(places)))
             batches.append(sizes[batch])
         if not codes:
             raise InputError(f"{self._path}: expected at least one row under the header")
         _refuse_namesakes(self._cnns.values(), self._path)
         facts = Facts(self._gpus.with_gpus(self._named_gpus.values()), tuple(self._cnns.values()))
-        kinds = unmeasured_runs("configurations", map(self._settings.__getitem__, places), facts)
-        frame = kinds.frame.take(codes).reset_index(drop=True).assign(batch_per_gpu=batches)
-        return RunTable(kinds.name, frame, facts)
+        machines = unmeasured_runs("configurations", map(self._machines.__getitem__, places), facts)
+        of_cnn = {name: list(map(attrgetter(name), cnns)) for name in _OF_CNN}
+        frame = machines.frame.take(codes).reset_index(drop=True)
+        return RunTable(machines.name, frame.assign(batch_per_gpu=batches, **of_cnn), facts)
 
-    def _checked(self, cells: Sequence[str]) -> dict[str, object]:
+    def _named(self, cells: Sequence[str]) -> dict[str, str]:
         row = dict(zip(self._header, cells, strict=True))
-        if self._precision:
-            row["precision"] = row.get("precision") or self._precision
-        cnn = _row_cnn(row, self._cnns)
-        machine = tuple([cells[place] for place in self._machine])
-        if machine not in self._machines:
-            self._machines[machine] = _row_run(row, self._gpus, self._named_gpus, cnn)
-        return {**self._machines[machine], **{name: getattr(cnn, name) for name in _OF_CNN}}
+        return row | {name: row.get(name) or text for name, text in self._usual.items()}
 
 
 def _batch_of(text: str) -> int:
@@ -388,12 +399,9 @@ def _refuse_namesakes(cnns: Iterable[CnnCounts], path: Path) -> None:
             raise InputError(f"{path}: two different CNNs are called {facts.cnn}; rename one of the files")
 
 
-def _row_cnn(row: Mapping[str, str | None], cnns: dict[tuple[object, ...], CnnCounts]) -> CnnCounts:
+def _row_cnn(row: Mapping[str, str | None]) -> CnnCounts:
     pixels, classes = _whole_numbers(row, "input_size_px", "n_classes")
-    key = _text(row, "cnn"), pixels, classes
-    if key not in cnns:
-        cnns[key] = named_cnn(*key)
-    return cnns[key]
+    return named_cnn(_text(row, "cnn"), pixels, classes)
 
 
 def _row_run(

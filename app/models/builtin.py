@@ -5,6 +5,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from trainlaw.formulas import Formula, load_formula
+from trainlaw.formulas.scopes import FORWARD
 
 _FOLDER = Path(__file__).parents[1] / "builtin"
 _PAIRS = _FOLDER / "pairs"
@@ -34,7 +35,7 @@ BUILT_IN_FORMULAS: Mapping[str, Callable[[], Formula]] = {
     "layer": lambda: load_formula(LAYER_FORMULA),
     **{
         name: partial(load_formula, _FOLDER / f"{name}.json")
-        for name in (SCALING_FORMULA, "anchor", "forward", *SHORTER)
+        for name in (SCALING_FORMULA, "anchor", FORWARD, *SHORTER)
     },
     **{name: partial(load_formula, path) for name, path in _pair_formula_paths().items()},
     "xeon-phi-a": lambda: _many_core_formula("a"),
@@ -58,6 +59,15 @@ def shorter_formulas(formula: Formula) -> dict[str, Formula]:
     if formula.expression != BUILT_IN_FORMULAS["built-in"]().expression:
         return {}
     return {name: BUILT_IN_FORMULAS[name]() for name in SHORTER}
+
+
+def offered_formulas(formula: Formula) -> dict[str, Formula]:
+    """Return the built-in formulas that page and workbook offer next to a formula, by name.
+
+    Next to the built-in one these are the shorter ones and that of forward passes; none next to any other.
+    """
+    shorter = shorter_formulas(formula)
+    return {**shorter, FORWARD: BUILT_IN_FORMULAS[FORWARD]()} if shorter else {}
 
 
 def pair_formula_path(anchor: str, target: str, with_cnn: bool, folder: Path = _PAIRS) -> Path:

@@ -185,7 +185,6 @@ def _gpu_constant(name: str, facts: list[str]) -> GroupedConstant:
 
 
 def _layer_cases(inputs: list[str], dense: bool) -> list[dict[str, str | float]]:
-    """One layer on some GPUs, as worked cases."""
     typical = {**_TYPICAL, **(_DENSE if dense else {})}
     layer = {name: typical.get(name, 0.0) for name in inputs}
     return [{**layer, _GPU: gpu} for gpu in _SHOWN_GPUS]

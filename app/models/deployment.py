@@ -192,7 +192,6 @@ def proved_properties(formula: Formula) -> list[Property]:
 
 
 def _work(names: set[str]) -> list[Change]:
-    """Return the batch and every amount of work among the names."""
     return [_alone(name, 1) for name in sorted(names & {"batch_per_gpu", "single_gpu_time_s", *_cnn_box()})]
 
 

@@ -59,10 +59,10 @@ def scaled_runs(scaling: Formula | None, runs: RunTable) -> np.ndarray:
 
     scaling : None for none; see `covers_algorithm`.
     """
-    frame = runs.frame
-    known = [covers_algorithm(scaling, str(algorithm)) for algorithm in frame["algorithm"]]
-    several = frame["n_gpus"].to_numpy() > 1
-    covered: np.ndarray = several & np.array(known, dtype=bool)
+    algorithms = runs.frame["algorithm"]
+    known = [name for name in algorithms.unique() if covers_algorithm(scaling, str(name))]
+    several = runs.frame["n_gpus"].to_numpy() > 1
+    covered: np.ndarray = several & algorithms.isin(known).to_numpy()
     return covered
 
 

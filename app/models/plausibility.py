@@ -279,7 +279,6 @@ def _exchange(made: Imported, name: str, low: str, high: str) -> tuple[tuple[str
 
 
 def _of_rows(check: Check, deviations: np.ndarray) -> Iterable[Issue]:
-    """Yield an issue for the runs that are far from the formula."""
     far = np.abs(deviations) > log(MOST_FACTOR)
     if not far.any():
         return

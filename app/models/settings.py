@@ -68,7 +68,6 @@ def _margin(expression: Expression, host: set[str], others: set[str]) -> Express
 
 
 def _arguments(expression: Expression) -> list[Expression]:
-    """Return the arguments of nested maxima as those of one."""
     if isinstance(expression, Apply) and expression.operator == "max":
         return [part for argument in expression.arguments for part in _arguments(argument)]
     return [expression]

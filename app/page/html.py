@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.inputs.prices import EXAMPLE, read_prices
-from trainlaw.app.models.builtin import shorter_formulas
+from trainlaw.app.models.builtin import offered_formulas
 from trainlaw.app.models.multi_gpu import SCALED, with_built_in_single_gpu_formula
 from trainlaw.app.models.scopes import Inputs, chosen_output, handling
 from trainlaw.app.models.terms import parts_of
@@ -21,6 +21,7 @@ from trainlaw.formulas import Formula, constants
 from trainlaw.formulas.printers import mathml_expression, mathml_symbol
 from trainlaw.formulas.printers.mathml import mathml_symbols
 from trainlaw.formulas.printers.naming import letter
+from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.held_out_errors import (
     BY_CNN,
     METRIC_TITLES,
@@ -71,22 +72,21 @@ def page_html(formula: Formula) -> str:
 
 
 def run_page_html(formula: Formula) -> str:
-    """Return the page of a formula of whole iterations.
+    """Return the page of a formula of whole iterations or forward passes.
 
     In a formula that needs the time on one GPU the built-in formula takes its place.
     """
     formula = with_built_in_single_gpu_formula(formula)
-    laws = {"": formula, **shorter_formulas(formula)}
-    facts, error = formula.provenance, _stated_error(formula)
-    runs = facts.get("rows")
-    number = f"{runs:,} " if isinstance(runs, int) else ""
+    laws = {"": formula, **offered_formulas(formula)}
+    facts = formula.provenance
     return render(
         "page.html",
-        title="Time of a CNN training iteration",
+        title=f"Time of a CNN {_timed(formula)}",
         version=facts.get("trainlaw_version", ""),
         style=page_style(),
         script=script_of(formula),
-        summary=f"Predicted by one formula, fitted to {number}measured runs. {error}".strip(),
+        summary=_summary(formula),
+        summary_of_pass=_summary(laws.get(FORWARD, formula)),
         currency=read_prices(Path(EXAMPLE)).currency,
         stacks=STACKS,
         grouped=[(constant.key, list(constant.values)) for constant in formula.grouped],
@@ -106,15 +106,22 @@ def run_page_html(formula: Formula) -> str:
 PAGES = {Inputs.RUN: run_page_html, Inputs.FEATURES: custom_page_html}
 
 
-def _stated_error(formula: Formula) -> str:
-    error = show_percent(overall_error(formula, OURS))
-    return f"Mean error on held-out {held_out_kind(formula)}s: {error} %." if error != "-" else ""
+def _summary(formula: Formula) -> str:
+    runs, error = formula.provenance.get("rows"), show_percent(overall_error(formula, OURS))
+    number = f"{runs:,} " if isinstance(runs, int) else ""
+    stated = f" Mean error on held-out {held_out_kind(formula)}s: {error} %." if error != "-" else ""
+    return f"Predicted by one formula, fitted to {number}measured runs.{stated}"
 
 
 def _label(name: str, formula: Formula) -> str:
     """Return how the page offers a formula: its name, size and stated error."""
     error = show_percent(overall_error(formula, OURS))
-    return f"{name or 'full'}: {len(constants(formula.expression))} constants, error {error} %"
+    what = "forward pass, large batches" if formula.scope == FORWARD else f"training, {name or 'full'}"
+    return f"{what}: error {error} %, {len(constants(formula.expression))} constants"
+
+
+def _timed(formula: Formula) -> str:
+    return "forward pass" if formula.scope == FORWARD else "training iteration"
 
 
 def _in_symbols(formula: Formula) -> str:

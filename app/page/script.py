@@ -6,15 +6,21 @@ from dataclasses import replace
 from math import isfinite
 from typing import Any
 
-from trainlaw.app.answers.facts import OF_MEMORY, gpu_facts
+from trainlaw.app.answers.facts import OF_MEMORY, Fact, gpu_facts, precision_facts
 from trainlaw.app.answers.printed import javascript_rows, printed_lines, spoken
 from trainlaw.app.answers.table import Line, lines_of, within_reach
 from trainlaw.app.explain.term_descriptions import words_of_parts
-from trainlaw.app.models.builtin import shorter_formulas
-from trainlaw.app.models.lookup_tables import cnn_label, interval_rows
+from trainlaw.app.models.builtin import offered_formulas
+from trainlaw.app.models.lookup_tables import cnn_label, interval_rows, precision_rows
 from trainlaw.app.models.multi_gpu import added_time
 from trainlaw.app.models.scopes import feature_expression, handling
-from trainlaw.app.models.settings import HOST_LAUNCH, STATED_LAUNCH, host_margin
+from trainlaw.app.models.settings import (
+    HOST_LAUNCH,
+    SETTING_COLUMNS,
+    STATED_LAUNCH,
+    host_margin,
+    used_base_columns,
+)
 from trainlaw.app.models.terms import parts_of
 from trainlaw.app.page.tables import page_tables
 from trainlaw.app.text.html import template_text
@@ -24,9 +30,11 @@ from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
+from trainlaw.datasets.tables.joins import LAUNCHES_LEFT
 from trainlaw.formulas import Constant, Expression, FeatureSpec, Formula, InputError, variables
 from trainlaw.formulas.printers import print_javascript
 from trainlaw.formulas.printers.programming import JAVASCRIPT
+from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.held_out_errors import (
     BY_CNN,
     BY_GPU,
@@ -57,15 +65,16 @@ _CHOSEN = frozenset(
 )
 _LINK_FACTS = ("byte_per_s", "s_per_byte", "latency_s")
 _OF_LINKS = frozenset(f"{place}_{fact}" for place in ("link", "network") for fact in _LINK_FACTS)
-# Inputs, by the base column that they set, which are shown only for formulas with a term for it.
-_OPTIONAL: Mapping[str, str] = {
-    "has_optimizer": "has_optimizer",
-    "has_input_copy": "has_input_copy",
-    "is_tuned": "is_tuned",
-    "is_bucketed": "is_bucketed",
-    "is_channels_last": "layout",
-    "is_stack_fused": "stack",
-    STATED_LAUNCH: "host-launch",
+# Inputs that are shown only for formulas with a term for them, with the base columns that they set.
+_OPTIONAL: Mapping[str, tuple[str, ...]] = {
+    "has_optimizer": ("has_optimizer",),
+    "has_input_copy": ("has_input_copy",),
+    "is_tuned": SETTING_COLUMNS["tuned"],
+    "is_bucketed": ("is_bucketed",),
+    "layout": SETTING_COLUMNS["layout"],
+    "stack": SETTING_COLUMNS["stack"],
+    "compilation": SETTING_COLUMNS["compilation"],
+    "host-launch": SETTING_COLUMNS["host_launch"],
 }
 # Quantities and texts of the table of answers that `factsOf` of the script gives.
 _GIVEN = (
@@ -75,7 +84,7 @@ _GIVEN = (
     "measured", "has_measured", "n_nodes", "machine", "algorithm", "ways", "is_scaled",
     "class_factor", "has_interval", "epochs", "iterations", "training", "price_per_hour", "has_price",
     "currency", "price_origin", "error_of_precision", "error_of_architecture", "stack", "has_stack",
-    "is_stack_unknown",
+    "is_stack_unknown", "compilation", "has_compilation",
 )  # fmt: skip
 # What the page shows first; strings, as form fields and the link's fragment hold them.
 _FIRST = {
@@ -83,6 +92,7 @@ _FIRST = {
     "cnn": cnn_label("resnet50", 224, 1000),
     "precision": "",
     "layout": "nchw",
+    "compilation": "eager",
     "stack": "",
     "host-launch": "",
     "batch": "64",
@@ -110,15 +120,15 @@ def script_of(formula: Formula) -> str:
 
     Raises InputError where a feature cannot be computed from what the page offers to choose.
     """
-    shorter = shorter_formulas(formula)
-    specs = specs_of((formula, *shorter.values()))
+    laws = {"": formula, **offered_formulas(formula)}
+    specs = specs_of(laws.values())
     expressions = {spec.name: feature_expression(spec.name) for spec in specs}
-    all_reduce = Constant(0.0) if handling(formula).covers_multi_gpu else added_time()
+    all_reduce = _all_reduce(formula)
     needed = {name for form in (*expressions.values(), all_reduce) for name in variables(form)}
     needed -= {SINGLE_GPU_TIME}
-    lines = _lines(formula)
+    lines = {name: _lines(law) for name, law in laws.items()}
     base = needed - _CHOSEN - _OF_LINKS
-    tables = page_tables(formula, base, spoken(lines))
+    tables = page_tables(formula, base, {name for each in lines.values() for name in spoken(each)})
     known = {name for key in ("GPUS", "CNNS") for row in tables[key].values() for name in row}
     missing = sorted(base - known)
     if missing:
@@ -126,15 +136,22 @@ def script_of(formula: Formula) -> str:
             f"the page cannot compute {missing[0]!r}, which the formula needs; export to .py instead"
         )
     constants = [f"const {name} = {literal(table)};" for name, table in tables.items()]
-    features = ",".join(_feature(formula, spec, expressions[spec.name]) for spec in specs)
-    laws = ",".join(f"{literal(name)}:{_law(each)}" for name, each in shorter.items())
-    facts = literal(_facts(formula, {*needed}))
+    features = ",".join(_feature(spec, expressions[spec.name]) for spec in specs)
+    answers = {name: _answers(each) for name, each in lines.items()}
+    printed = {name: _law(law, formula, answers[name]) for name, law in laws.items()}
+    others = ",".join(f"{literal(name)}:{law}" for name, law in printed.items() if name)
     constants.append(
-        f"const FORMULA = {{...{facts},...{_law(formula)},features:[{features}],"
-        f"allReduce:{_function(all_reduce)},shorter:{{{laws}}}}};"
+        f"const FORMULA = {{...{literal(_facts(formula))},...{printed['']},features:[{features}],"
+        f"allReduce:{_function(all_reduce)},others:{{{others}}}}};\nconst ANSWERS = FORMULA.answers;"
     )
+    helpers = JAVASCRIPT.used_helpers("".join(answers.values()))
     files = (template_text(f"{name}.js") for name in SCRIPT_FILES)
-    return "\n".join(['"use strict";', *constants, *_answers(lines), *files])
+    return "\n".join(['"use strict";', *helpers, *constants, *files])
+
+
+def _all_reduce(formula: Formula) -> Expression:
+    """Return what several GPUs add to the time by a formula, over base columns and the time on one."""
+    return Constant(0.0) if handling(formula).covers_multi_gpu else added_time()
 
 
 def specs_of(formulas: Iterable[Formula]) -> tuple[FeatureSpec, ...]:
@@ -144,7 +161,7 @@ def specs_of(formulas: Iterable[Formula]) -> tuple[FeatureSpec, ...]:
 
 def _lines(formula: Formula) -> tuple[Line, ...]:
     """Return the rows of the table of answers that the page can compute, over grouped constants."""
-    lines = lines_of(formula, {"has_compilation": 0.0, "has_settings": 0.0})
+    lines = lines_of(formula, {"has_settings": 0.0})
     margin = host_margin(formula, formula.expression)
     lines = tuple(
         replace(line, value=margin) if line.answer.name == "host_margin" else line for line in lines
@@ -159,11 +176,9 @@ def _gpu_facts(formula: Formula) -> Iterable[str]:
     return (name for name, value in facts.items() if isinstance(value, float))
 
 
-def _answers(lines: Iterable[Line]) -> list[str]:
-    """Return the rows of the table of answers as script, with the helpers that they call."""
-    rows = printed_lines(lines, JAVASCRIPT, lambda name: f"v[{literal(name)}]")
-    text = javascript_rows(rows, literal)
-    return [*JAVASCRIPT.used_helpers(text), text]
+def _answers(lines: Iterable[Line]) -> str:
+    """Return the rows of the table of answers as an array of the script."""
+    return javascript_rows(printed_lines(lines, JAVASCRIPT, lambda name: f"v[{literal(name)}]"), literal)
 
 
 def literal(value: Any) -> str:
@@ -190,7 +205,7 @@ def titled_parts(formula: Formula) -> dict[str, list[int]]:
     return found
 
 
-def _facts(formula: Formula, used: set[str]) -> dict[str, Any]:
+def _facts(formula: Formula) -> dict[str, Any]:
     launch = {column.name: column for column in shipped_schema("runs")}[HOST_LAUNCH]
     return {
         "level": 100 * LEVEL,
@@ -204,8 +219,8 @@ def _facts(formula: Formula, used: set[str]) -> dict[str, Any]:
             {"name": item.name, "values": dict(item.values), "default": item.default}
             for item in formula.grouped
         ],
-        "optional": list(_OPTIONAL.values()),
-        "known": [field for name, field in _OPTIONAL.items() if name in used],
+        "optional": list(_OPTIONAL),
+        "launchesLeft": LAUNCHES_LEFT,
         "coversGpus": handling(formula).covers_multi_gpu,
         "namesKinds": names_kinds(formula),
     }
@@ -232,20 +247,47 @@ def _errors(formula: Formula) -> dict[str, Any]:
     }
 
 
-def _law(formula: Formula) -> str:
-    """Return what differs from one formula of the page to another: functions, intervals and errors."""
+def _law(formula: Formula, first: Formula, answers: str) -> str:
+    """Return what differs from one formula of the page to another: functions, intervals, errors and answers.
+
+    first : the formula of which the tables of GPUs and precisions state the facts. answers : rows of the
+    formula as script.
+    """
     parts, titles = parts_of(formula, formula.expression), titled_parts(formula)
     terms = (
         f"[{','.join(_function(parts[place].counted) for place in places)}]" for places in titles.values()
     )
-    facts = {"intervals": interval_rows(formula), "errors": _errors(formula), "titles": list(titles)}
-    return f"{{...{literal(facts)},terms:[{','.join(terms)}],predict:{_function(formula.expression)}}}"
+    is_forward = formula.scope == FORWARD
+    used = {*used_base_columns(formula), *(() if is_forward else variables(_all_reduce(formula)))}
+    # The time of a forward pass never includes copying the images.
+    used -= {"has_input_copy"} if is_forward else set()
+    facts = {
+        "intervals": interval_rows(formula),
+        "errors": _errors(formula),
+        "titles": list(titles),
+        "known": [field for field, columns in _OPTIONAL.items() if used & {*columns}],
+        "isForward": is_forward,
+        "ofGeneration": {
+            gpu.generation: _differing(gpu_facts(formula, gpu), gpu_facts(first, gpu))
+            for gpu in built_in_gpus().gpus
+        },
+        "ofPrecision": {
+            name: _differing(precision_facts(formula, name), precision_facts(first, name))
+            for name in precision_rows()
+        },
+    }
+    printed = f"terms:[{','.join(terms)}],predict:{_function(formula.expression)},answers:{answers}"
+    return f"{{...{literal(facts)},{printed}}}"
 
 
-def _feature(formula: Formula, spec: FeatureSpec, expression: Expression) -> str:
-    low, high = formula.ranges.get(spec.name, (None, None))
+def _differing(facts: Mapping[str, Fact], others: Mapping[str, Fact]) -> dict[str, Fact]:
+    """Return those facts that others do not state alike."""
+    return {name: fact for name, fact in facts.items() if fact != others[name]}
+
+
+def _feature(spec: FeatureSpec, expression: Expression) -> str:
     unit = "" if spec.unit.is_dimensionless else str(spec.unit)
-    fixed = literal({"name": spec.name, "unit": unit, "low": low, "high": high})
+    fixed = literal({"name": spec.name, "unit": unit})
     return f"{{...{fixed},compute:{_function(expression)}}}"
 
 

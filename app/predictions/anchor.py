@@ -148,7 +148,6 @@ def measured_gpu(text: str) -> str | None:
 
 
 def _chosen(profiles: Sequence[OperationProfile], workload: Workload, file: Path) -> OperationProfile:
-    """The one profile of a file that matches the workload."""
     wanted = {column: str(value) for name, column in _WORKLOAD.items() if (value := getattr(workload, name))}
     found = [
         profile
@@ -211,7 +210,6 @@ def _columns(
     *,
     gpus: GpuCatalog | None,
 ) -> dict[str, np.ndarray]:
-    """The features of the formula, one row each."""
     named = {f"device_{name}_s": np.array([value]) for name, value in profile.device.items()}
     named |= {f"host_{name}_s": np.array([value]) for name, value in profile.host.items()}
     of_profile = grouped_seconds(named, np.array([step_s]))

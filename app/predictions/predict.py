@@ -128,7 +128,6 @@ class Prediction:
         return self.samples_per_second
 
     def __repr__(self) -> str:
-        """Return the prediction in short."""
         warned = f", warnings: {len(self.warnings)}" if self.warnings else ""
         time = " ".join(self.figures[0][1].split())
         return f"<Prediction of {self._title}: {time}{warned}>"
@@ -326,7 +325,6 @@ def pair_predictions(
 
 
 def _on_all(run: RunTable, gpus: Collection[str]) -> RunTable:
-    """The run on each of these GPUs."""
     frame = pd.concat([run.frame] * len(gpus), ignore_index=True)
     return RunTable(run.name, frame.assign(gpu=list(gpus)), run.facts)
 

@@ -12,6 +12,7 @@ from trainlaw.validate.held_out_errors import ErrorLine
 
 _ROW_HEIGHT = 15.0
 _LABEL = 22  # characters of a label to the left of an axis
+_NEAR = 5.0  # user units between dots that do not hide each other
 _ZERO_AT = 54.0  # user units, left of the axis, which has no place for zero
 _LEAST_LOSS = 1e-9  # end of a logarithmic axis where a formula is exact
 _LEAST_SHARE = 1e-3  # of the largest loss: better ones are drawn at the end of the axis
@@ -107,16 +108,25 @@ def _short(label: str) -> str:
 
 
 def _error_row(row: ErrorLine, estimators: Sequence[str], axis: svg.LogAxis, height: float) -> list[str]:
-    drawn = []
+    interval, dots = list[str](), list[str]()
     if row.low > 0 and row.high > 0:
-        drawn.append(svg.line(axis(row.low), height, axis(row.high), height, "interval"))
-    # Drawn backwards, so that the first estimator lies on top.
-    for index in reversed(range(len(estimators))):
-        error = row.errors.get(estimators[index], float("nan"))
+        interval.append(svg.line(axis(row.low), height, axis(row.high), height, "interval"))
+    taken: list[tuple[float, float]] = []
+    for index, name in enumerate(estimators):
+        error = row.errors.get(name, float("nan"))
         if error > 0:
-            hint = f"{row.label}, {title_of(estimators[index])}: {show_percent(error)} % over {row.rows} runs"
-            drawn.append(svg.circle(axis(error), height, 4.5 if index == 0 else 3.2, f"e{index}", hint))
-    return drawn
+            hint = f"{row.label}, {title_of(name)}: {show_percent(error)} % over {row.rows} runs"
+            place = axis(error), _free_height(taken, axis(error), height)
+            taken.append(place)
+            dots.append(svg.circle(*place, 3.6 if index == 0 else 2.6, f"e{index}", hint))
+    # Drawn backwards, so that the first estimator lies on top.
+    return [*interval, *reversed(dots)]
+
+
+def _free_height(taken: Sequence[tuple[float, float]], x: float, height: float) -> float:
+    """Return the height at which a dot hides no earlier one: on its line, or above or below it."""
+    near = {at for other, at in taken if abs(other - x) < _NEAR}
+    return next((at for at in (height, height - _NEAR, height + _NEAR) if at not in near), height)
 
 
 def residuals(groups: Sequence[PointGroup], feature: str, unit: str) -> str:

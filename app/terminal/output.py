@@ -38,11 +38,9 @@ class _VisibleStream:
     """A text stream that writes what `visible` gives."""
 
     def __init__(self, stream: TextIO) -> None:
-        """Write to `stream`."""
         self._stream = stream
 
     def __getattr__(self, name: str) -> Any:
-        """Return anything else of the stream."""
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:

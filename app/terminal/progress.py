@@ -31,7 +31,6 @@ class TimeLeft:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin before any work."""
         self._clock = clock
         self._first: tuple[float, float] | None = None  # when the first work was seen, and how much it was
 
@@ -109,7 +108,6 @@ def shown_progress() -> "Iterator[tuple[OnStart, OnFit]]":
 
 
 def _reported() -> "tuple[OnStart, OnFit]":
-    """The callbacks that print a line at the start, and one per fold."""
     left, started = TimeLeft(), list[tuple["Signals", int]]()
 
     def on_start(signals: "Signals", total: int) -> None:

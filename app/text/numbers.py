@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 
 _TIME_STEPS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
-_LEAST_HOURS = 0.01
+_MINUTE, _SECOND = 1 / 60, 1 / 3600
 _HOURS_PER_DAY, _MOST_HOURS = 24, 100
 _WIDE = 1000  # the ends of a range that differ by a larger factor have a unit each
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -36,12 +36,12 @@ def show_seconds_range(low: float, high: float) -> str:
 
 
 def show_hours(hours: float | None) -> str:
-    """Return a long time in hours, in days from 100 hours on, in seconds below 0.01 hours.
+    """Return a long time in seconds below a minute, minutes below an hour, hours below 100, else days.
 
     It has three significant digits; None is unknown.
 
-    >>> show_hours(12.345), show_hours(240.0), show_hours(0.005), show_hours(None)
-    ('12.3 h', '10 d', '18 s', '-')
+    >>> show_hours(12.345), show_hours(240.0), show_hours(0.5), show_hours(0.005), show_hours(None)
+    ('12.3 h', '10 d', '30 min', '18 s', '-')
     """
     if hours is None or not math.isfinite(hours):
         return "-"
@@ -50,8 +50,10 @@ def show_hours(hours: float | None) -> str:
 
 
 def _hour_step(hours: float) -> tuple[float, str]:
-    if hours < _LEAST_HOURS:
-        return 1 / 3600, "s"
+    if hours < _MINUTE:
+        return _SECOND, "s"
+    if hours < 1:
+        return _MINUTE, "min"
     return (1, "h") if hours < _MOST_HOURS else (_HOURS_PER_DAY, "d")
 
 

@@ -37,7 +37,7 @@ class CellTable:
     values, (n_known,), for the first choice.
     """
 
-    def __init__(  # noqa: D107 - the class says it
+    def __init__(
         self, name: str, known: int, count: int, facts: Callable[[str], tuple[str, np.ndarray]]
     ) -> None:
         self.name, self.known, self.count, self._facts = name, known, count, facts

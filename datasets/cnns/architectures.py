@@ -78,7 +78,6 @@ class _LineBuilder(CnnBuilder):
     """A CNN under construction from lines of text."""
 
     def __init__(self, image: tuple[int, int], n_classes: int) -> None:
-        """Start with an empty CNN for images of a height and width, pixels."""
         super().__init__()
         self._image, self._n_classes = image, n_classes
         # The layer that each line stands for: a crop that changes nothing adds none.

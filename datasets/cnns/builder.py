@@ -32,7 +32,6 @@ class CnnBuilder:
     """
 
     def __init__(self) -> None:
-        """Start with an empty CNN."""
         self._layers: list[Layer] = []
 
     @property

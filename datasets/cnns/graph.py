@@ -149,7 +149,6 @@ class Cnn:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check the graph."""
         if not 0 < len(self.layers) <= MAX_LAYERS:
             raise InputError(f"CNN {self.name!r}: expected 1 to {MAX_LAYERS} layers, got {len(self.layers)}")
         for position, layer in enumerate(self.layers):

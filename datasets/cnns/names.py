@@ -125,7 +125,6 @@ def _joined(text: str) -> str:
 
 
 def _of_package(package: str, name: str) -> str:
-    """The key of a CNN that a package has under a name."""
     if package.startswith("timm"):
         found = _timm_key(name) or _timm_key(name.lower().replace("-", "_"))
         known: Iterable[str] = (PREFIX + bare for bare in _timm_bare())

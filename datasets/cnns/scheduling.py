@@ -27,7 +27,6 @@ class Tasks:
     waits_for: tuple[tuple[int, ...], ...]
 
     def __post_init__(self) -> None:
-        """Check the consistency that a schedule relies on."""
         if not len(self.seconds) == len(self.demands) == len(self.waits_for) or not self.seconds:
             raise InputError("expected at least one task, each with a time, a demand and what it waits for")
         for number, (seconds, demand, waits_for) in enumerate(
@@ -42,7 +41,6 @@ class Tasks:
                 raise InputError(f"task {number}: expected to wait for earlier tasks only, got {waits_for}")
 
     def __len__(self) -> int:
-        """Return the number of tasks."""
         return len(self.seconds)
 
     @property
@@ -179,7 +177,6 @@ class _Running:
     """A schedule under construction: the moment `now`, running tasks, ready tasks by decreasing rank."""
 
     def __init__(self, tasks: Tasks, streams: int, event_s: float) -> None:
-        """Start at 0 s with all streams free."""
         self.tasks, self.streams, self.event_s = tasks, streams, event_s
         count = self.left = len(tasks)
         self.now = 0.0

@@ -25,7 +25,6 @@ class Fault:
     expected: str
 
     def __str__(self) -> str:
-        """Return the fault as one line."""
         places = [
             f"row {self.row}" if self.row is not None else "",
             f"column {plain_name(self.column)}" if self.column else "",

@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,8 +17,37 @@ from trainlaw.datasets.files.mapping import absence_faults
 from trainlaw.datasets.files.storage import records
 from trainlaw.datasets.files.table_files import read_table_file
 from trainlaw.datasets.hardware.gpus import GPU_COLUMNS, Gpu, GpuCatalog, built_in_gpus, gpu_from_row
-from trainlaw.datasets.hardware.quantities import si_number
 from trainlaw.formulas.errors import unknown_name
+
+_PREFIXES = {
+    "": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15,
+    "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40,
+}  # fmt: skip
+# How data sheets write the units of the GPU schema.
+_SPELLINGS = {
+    "FLOP/s": r"flops?(?:/s(?:ec)?)?", "B/s": r"b(?:yte)?s?/s(?:ec)?|bps", "B": r"b(?:ytes?)?", "Hz": "hz",
+    "W": r"w(?:atts?)?",
+}  # fmt: skip
+_QUANTITY = re.compile(
+    r"([-+]?[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,3})?)\s*([kKMGTP]i?)?([A-Za-z/]+)"
+)
+
+
+def si_number(text: str, unit: str) -> float:
+    """Return the number of a text with a prefix and `unit` in that unit; nan where it is another text.
+
+    >>> si_number("150 TFLOPS", "FLOP/s"), si_number("900 GB/s", "B/s"), si_number("24 GB", "Hz")
+    (150000000000000.0, 900000000000.0, nan)
+    """
+    match = _QUANTITY.fullmatch(text.strip()) if len(text) < 60 else None
+    if match is None or unit not in _SPELLINGS:
+        return math.nan
+    number, prefix, written = match.groups()
+    # "Gbit/s" and "Gb/s" are bits.
+    if not re.fullmatch(_SPELLINGS[unit], written, re.IGNORECASE) or (unit == "B/s" and written[:1] == "b"):
+        return math.nan
+    return float(number.replace("_", "")) * _PREFIXES[prefix or ""]
+
 
 _NAMES = tuple(column.name for column in GPU_COLUMNS)
 _TEXTS = tuple(column.name for column in GPU_COLUMNS if column.kind == "text")

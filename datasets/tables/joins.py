@@ -29,9 +29,9 @@ RUN_NUMBERS = (
     "time_s",
     "single_gpu_time_s",
 )
-# Share of the eager launches that a compiler leaves: the median of inductor over 17 CNNs on an A100 (small
-# batches of DenseNet-121: 0.84), taken for XLA too. A CUDA graph launches an iteration at once.
-_LAUNCHES_LEFT: Mapping[str, float] = {"xla": 0.84, "inductor": 0.84, "cuda_graphs": 0.04}
+#: Share of the eager launches that a compiler leaves: the median of inductor over 17 CNNs on an A100 (small
+#: batches of DenseNet-121: 0.84), taken for XLA too. A CUDA graph launches an iteration at once.
+LAUNCHES_LEFT: Mapping[str, float] = {"xla": 0.84, "inductor": 0.84, "cuda_graphs": 0.04}
 # More codes than these would not fit into 64 bits.
 _MOST_CODES = 2**62
 Maker = Callable[[], np.ndarray]
@@ -44,7 +44,6 @@ class LazyColumns(Mapping[str, np.ndarray]):
     """
 
     def __init__(self, makers: Mapping[str, Maker]) -> None:
-        """Keep the function that computes each column."""
         self._makers = makers
 
     def __getitem__(self, name: str) -> np.ndarray:
@@ -53,15 +52,12 @@ class LazyColumns(Mapping[str, np.ndarray]):
         return self._makers[name]()
 
     def __contains__(self, name: object) -> bool:
-        """Return whether there is a column of that name, without computing it."""
         return name in self._makers
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the names of the columns."""
         return iter(self._makers)
 
     def __len__(self) -> int:
-        """Return the number of columns."""
         return len(self._makers)
 
 
@@ -240,7 +236,7 @@ def _includes(part: str) -> Callable[[GpuJoin], np.ndarray]:
 
 
 def _usual_launch(rows: GpuJoin) -> np.ndarray:
-    left = rows.looked_up("compilation", lambda text: _LAUNCHES_LEFT.get(text, 1.0))
+    left = rows.looked_up("compilation", lambda text: LAUNCHES_LEFT.get(text, 1.0))
     return rows.gpu_number("usual_launch_s") * left
 
 

@@ -47,7 +47,6 @@ def derivative(expression: Expression, name: str) -> Expression:
 def _chain_rule(
     node: Apply, answers: tuple[tuple[Expression, Expression], ...]
 ) -> tuple[Expression, Expression]:
-    """Return a node and its slope from the arguments and theirs."""
     places = dict(zip("ab", node.arguments, strict=False))
     slope: Expression = ZERO
     for partial, (_, inner) in zip(partials(node.operator), answers, strict=True):

@@ -39,7 +39,6 @@ class RowSums:
     count: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        """Check that the three arrays describe one ragged table."""
         if self.start.size < 2 or self.start[0] != 0 or np.any(np.diff(self.start) < 1):
             raise InputError("expected sums over at least one row each, got an empty one: leave it out")
         if self.start[-1] != self.row.size or self.row.size != self.count.size:

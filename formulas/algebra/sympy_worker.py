@@ -45,7 +45,6 @@ class _CountedCalls:
         self.left = left
 
     def __call__(self, frame: FrameType, event: str, argument: object) -> None:
-        """Count one event of the interpreter's profiler."""
         self.left -= 1
         if self.left < 0:
             raise _OutOfCallsError

@@ -100,7 +100,6 @@ def merged(expression: Expression) -> Expression:
 
 
 def _tidy_node(node: Apply, arguments: tuple[Expression, ...]) -> Expression:
-    """Return the tidy form of one node whose arguments are tidy."""
     plain = folded(node.operator, arguments)
     if not isinstance(plain, Apply):
         return plain
@@ -132,7 +131,6 @@ def _without_identities(node: Apply) -> Expression:
 
 
 def _signed_terms(expression: Expression, sign: float) -> Iterable[Factors]:
-    """Yield the terms of a sum as coefficient and factors."""
     if isinstance(expression, Apply) and expression.operator in SUMS:
         left, right = expression.arguments
         yield from _signed_terms(left, sign)
@@ -247,14 +245,12 @@ def product(coefficient: float, bases: dict[Expression, float]) -> Expression:
 
 
 def _power(base: Expression, exponent: float) -> Expression:
-    """Return base^exponent by the cheapest operator."""
     if exponent in BY_EXPONENT:
         return Apply(BY_EXPONENT[exponent], (base,))
     return Apply("pow", (base, Constant(exponent)))
 
 
 def _quotient(coefficient: float, above: list[Expression], below: list[Expression]) -> Expression:
-    """Return coefficient * above / below."""
     if coefficient == 0 or not (above or below):
         return Constant(coefficient)
     coefficient, above = _absorbed(coefficient, above)
@@ -284,7 +280,6 @@ def _absorbed(coefficient: float, above: list[Expression]) -> tuple[float, list[
 
 
 def _chain(items: list[Expression]) -> Expression:
-    """Return the product of the items, from left to right."""
     return reduce(lambda left, right: Apply("mul", (left, right)), items)
 
 

@@ -127,7 +127,6 @@ class _System:
 
 
 def _solve(expression: Expression, units: Mapping[str, Unit]) -> tuple[_System, _Power]:
-    """Return the equations of the expression and the unit of its root."""
     for name in variables(expression):
         check_name("variable with a unit", name, units)
     system = _System()
@@ -141,7 +140,6 @@ def _solve(expression: Expression, units: Mapping[str, Unit]) -> tuple[_System, 
 
 
 def _result(system: _System, node: Apply, powers: tuple[_Power, ...]) -> _Power:
-    """Return the unit of one node and add the equations of its operator."""
     rule = OPERATORS[node.operator].unit_rule
     if rule.kind == "product":
         result = NO_UNIT

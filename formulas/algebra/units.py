@@ -48,19 +48,15 @@ class Unit:
         return not any(self.exponents)
 
     def __mul__(self, other: "Unit") -> "Unit":
-        """Return the unit of a product."""
         return Unit(tuple(a + b for a, b in zip(self.exponents, other.exponents, strict=True)))
 
     def __truediv__(self, other: "Unit") -> "Unit":
-        """Return the unit of a quotient."""
         return Unit(tuple(a - b for a, b in zip(self.exponents, other.exponents, strict=True)))
 
     def __pow__(self, exponent: Fraction | int) -> "Unit":
-        """Return the unit of a power with a rational exponent."""
         return Unit(tuple(a * Fraction(exponent) for a in self.exponents))
 
     def __str__(self) -> str:
-        """Return the unit in the form that `parse` reads."""
         above = [_factor(base, power) for base, power in zip(BASES, self.exponents, strict=True) if power > 0]
         below = [
             _factor(base, -power) for base, power in zip(BASES, self.exponents, strict=True) if power < 0

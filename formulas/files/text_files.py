@@ -319,7 +319,6 @@ def _header(cells: Sequence[str], place: object) -> tuple[str, ...]:
 def _csv_rows(
     cells: Iterator[list[str]], lines: _Lines, names: Sequence[str], most_rows: int
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows that are not empty with the lines on which they begin."""
     width, count, begins = len(names), 0, lines.number + 1
     lines.characters = 0
     for row in cells:

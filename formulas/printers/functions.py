@@ -80,7 +80,6 @@ class FunctionForm:
         )
 
     def _inputs(self, inputs: dict[str, str], labels: dict[str, str]) -> list[str]:
-        """Return the lines that check or fetch the inputs."""
         lines = []
         if self.guard and inputs:
             checks = self.also.join(self.check.format(name=place) for place in inputs.values())
@@ -91,7 +90,6 @@ class FunctionForm:
         return lines
 
     def _lookup(self, place: str, label: str, constant: GroupedConstant) -> str:
-        """Return the line that looks up the value of a grouped constant."""
         groups = {
             self.language.text_literal(str(group)): repr(float(value))
             for group, value in constant.values.items()

@@ -65,6 +65,5 @@ def print_google_sheets(formula: Formula | Expression) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a cell that stays text, whatever it begins with."""
     plain = inert(text)
     return f"'{plain}" if plain.startswith(_STARTS) else plain

@@ -47,7 +47,6 @@ def latex_language(digits: int | None) -> Language:
 
 
 def _number(value: float, digits: int | None) -> Piece:
-    """Return a number, its power of ten written out."""
     mantissa, _, exponent = number_text(value, digits).partition("e")
     text = rf"{mantissa} \times 10^{{{int(exponent)}}}" if exponent else mantissa
     strength = STRENGTHS["mul"] if exponent else ATOM
@@ -116,10 +115,8 @@ def latex_equation(formula: Formula, digits: int | None = 3) -> str:
 
 
 def _row(spec: FeatureSpec) -> str:
-    """Return the row of a feature in the table of symbols."""
     return f"${latex_symbol(spec.symbol)}$ & {_unit(spec.unit)} & {escaped(spec.meaning or spec.name)} \\\\\n"
 
 
 def _unit(unit: Unit) -> str:
-    """Return a unit, upright."""
     return f"$\\mathrm{{{unit}}}$" if not unit.is_dimensionless else "1"

@@ -118,7 +118,6 @@ def _needs_a_step(node: Apply, place: int) -> bool:
 
 
 def _inputs(formula: Formula, names: Mapping[str, str], table: str) -> str:
-    """Return the query of the inputs as numbers."""
     columns = [
         f"CAST({quoted(table)}.{quoted(spec.name)} AS DOUBLE PRECISION) AS {names[spec.name]}"
         for spec in formula.used_features

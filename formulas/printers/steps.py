@@ -53,7 +53,6 @@ def named_steps(
 
 
 def _free_prefix(expression: Expression) -> str:
-    """Return a prefix that no variable begins with."""
     prefix = "step_"
     while any(name.startswith(prefix) for name in variables(expression)):
         prefix = "_" + prefix

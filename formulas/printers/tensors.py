@@ -19,7 +19,6 @@ _LABELS = (
 
 
 def _like_numpy(module: str) -> Language:
-    """Return the language of a module with the functions of numpy."""
     helpers = {name: source.replace("np.", f"{module}.") for name, source in NUMPY.helpers.items()}
     return replace(
         NUMPY,

@@ -182,12 +182,10 @@ def _prove(claim: _SignClaim | _RisingClaim, ends: Box, max_boxes: int) -> Proof
 
 
 def _enclose_points(expression: Expression, points: Mapping[str, Array]) -> Interval:
-    """Return rigorous bounds of the value at each point."""
     return enclose(expression, {name: (column, column) for name, column in points.items()})
 
 
 def _point(points: Mapping[str, Array], index: int) -> dict[str, float]:
-    """Return one point of many."""
     return {name: float(column[index]) for name, column in points.items()}
 
 
@@ -261,5 +259,4 @@ def _cut(boxes: Ranges, name: str) -> tuple[Ranges, Ranges]:
 
 
 def _relative_width(low: Array, high: Array) -> Array:
-    """Return the width of each side against its distance from zero, 0 to 2."""
     return (high - low) / np.maximum(np.maximum(np.abs(low), np.abs(high)), 1e-300)

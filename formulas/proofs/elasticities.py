@@ -183,7 +183,6 @@ class Elasticities:
 
     @cached_property
     def _values(self) -> list[Bounds]:
-        """Bounds of the value of each node."""
         found: list[Bounds] = []
         intervals: list[Interval] = []
         with np.errstate(all="ignore"):

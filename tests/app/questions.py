@@ -56,6 +56,17 @@ def questions(choose, count):
         yield asked | (IMPOSSIBLE[number // 10 % len(IMPOSSIBLE)] if number % 10 == 0 else {})
 
 
+def questions_of_passes(choose, count):
+    """Settings of forward passes by name, which are on one GPU; as `questions`."""
+    for one in questions(choose, count):
+        yield one | {
+            "n_gpus": 1, "n_nodes": 1, "link": None, "fabric": None, "algorithm": "ring",
+            "precision": choose.choice(["amp", "amp", one["precision"]]) or "amp",
+            "compilation": choose.choice(["eager", "inductor", "inductor", "xla", "cuda_graphs"]),
+            "timed_parts": "forward",
+        }  # fmt: skip
+
+
 def price_of(asked):
     """A price for an hour of the GPU: the same in every question, since the workbook has one cell for it."""
     return 0.5 + len(asked["gpu"]) / 8
@@ -76,7 +87,8 @@ def predicted(law, asked):
         try:
             cnn = named_cnn(one["cnn"], one["pixels"], one["classes"])
             gpu = wanted_gpu(one["gpu"])
-            setup = Setup(**{name: one[name] for name in SETTINGS})
+            others = {name: one[name] for name in ("timed_parts", "compilation") if name in one}
+            setup = Setup(**{name: one[name] for name in SETTINGS}, **others)
             rows[number] = configured_row(cnn, gpu, one["batch"], setup)
             gpus[gpu.gpu], cnns[cnn.key] = gpu, cnn
         except TrainlawError:

@@ -69,8 +69,13 @@ def asked():
 
 @pytest.fixture(scope="module")
 def expected(asked):
+    return answers_of(law(), asked)
+
+
+def answers_of(formula, asked):
+    """What the command says of each question."""
     found = []
-    for one, answer in zip(asked, predicted(law(), asked), strict=True):
+    for one, answer in zip(asked, predicted(formula, asked), strict=True):
         if answer is None:
             found.append(REFUSED)
             continue
@@ -100,7 +105,7 @@ def by_place(asked, places, answers):
     return [found.get(number) for number in range(len(asked))]
 
 
-def by_command(asked, expected, folder, _):
+def by_command(asked, expected, folder, _, *options):
     places = [number for number, answer in enumerate(expected) if answer != REFUSED]
     with (folder / "asked.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, [RENAMED.get(name, name) for name in asked[0]])
@@ -108,15 +113,15 @@ def by_command(asked, expected, folder, _):
         for number in places:
             numbers = {**asked[number], "tuned": int(asked[number]["tuned"])}
             writer.writerow({RENAMED.get(name, name): value for name, value in numbers.items()})
-    printed = CliRunner().invoke(app, ["predict", "--from", str(folder / "asked.csv"), "--json"])
+    printed = CliRunner().invoke(app, ["predict", "--from", str(folder / "asked.csv"), "--json", *options])
     assert printed.exit_code == 0, printed.output
     return by_place(asked, places, map(of_row, json.loads(printed.stdout)))
 
 
-def by_python(asked, expected, _, __):
+def by_python(asked, expected, _, __, **settings):
     places = [number for number, answer in enumerate(expected) if answer != REFUSED]
     frame = pd.DataFrame([asked[number] for number in places]).rename(columns=RENAMED)
-    table = trainlaw.predict(frame.rename(columns={"batch_per_gpu": "batch"}).astype(object))
+    table = trainlaw.predict(frame.rename(columns={"batch_per_gpu": "batch"}).astype(object), **settings)
     return by_place(asked, places, map(of_row, table.to_dict("records")))
 
 
@@ -146,12 +151,12 @@ def by_workbook(asked, _, folder, __):
     return [None if is_unequipped(one) else answer(number, one) for number, one in enumerate(asked)]
 
 
-def by_page(asked, _, folder, request):
+def by_page(asked, _, folder, request, choice="formula="):
     page = request.getfixturevalue("browser").new_page()
     (folder / "page.html").write_text(page_html(law()), encoding="utf-8")
     page.goto((folder / "page.html").as_uri())
     others = {"optimizer": True, "copy": False, "bucketed": True, "peak": "1", "bandwidth": "1"}
-    links = [f"{link_of({**one, **others})}&price={price_of(one)}" for one in asked]
+    links = [f"{link_of({**one, **others})}&price={price_of(one)}&{choice}" for one in asked]
     found = []
     for answer in page.evaluate(ANSWERS, links):
         if answer["fault"]:
@@ -234,6 +239,10 @@ def test_the_questions_bring_about_most_sentences(expected):
 def test_every_output_gives_the_same_answers(output, asked, expected, request, tmp_path):
     found = OUTPUTS[output](asked, expected, tmp_path, request)
     assert sum(isinstance(one, Answer) for one in found) >= LEAST_ASKED[output]
+    check_same(output, asked, found, expected)
+
+
+def check_same(output, asked, found, expected):
     for one, answer, right in zip(asked, found, expected, strict=True):
         if answer is None:
             continue

@@ -16,9 +16,9 @@ from trainlaw.app.studies.clusters import local_workers
 from trainlaw.app.workbook.tables import _natural as natural
 from trainlaw.datasets.files.numbers import decimal_marks, number_of
 from trainlaw.datasets.hardware.collectives import gpus_of_nodes
+from trainlaw.datasets.hardware.gpu_files import si_number
 from trainlaw.datasets.hardware.gpus import built_in_gpus
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
-from trainlaw.datasets.hardware.quantities import si_number
 from trainlaw.datasets.spreadsheets.counting import _constant as constant
 from trainlaw.formulas import Unit, to_text
 from trainlaw.formulas.errors import TrainlawError

@@ -4,8 +4,7 @@ from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.formulas import InputError
 from trainlaw.validate import run_study, splits_by_name
 from trainlaw.validate.baselines import named_baselines
-from trainlaw.validate.calibration import anchor_errors
-from trainlaw.validate.levels import at_rates
+from trainlaw.validate.levels import anchor_errors, at_rates
 
 
 def test_every_feature_comes_out_as_for_a_gpu_with_these_rates():

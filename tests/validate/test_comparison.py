@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from trainlaw.formulas import InputError, UnknownNameError
 from trainlaw.validate import compare_studies, leave_one_group_out, run_study
-from trainlaw.validate.baselines.linear import ScaledColumn
+from trainlaw.validate.baselines.null_models import ScaledColumn
 
 
 def by_compute():

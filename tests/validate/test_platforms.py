@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from trainlaw.formulas import InputError
 from trainlaw.validate import cross_platform
-from trainlaw.validate.baselines.linear import ScaledColumn
+from trainlaw.validate.baselines.null_models import ScaledColumn
 from trainlaw.validate.journal import Journal
 
 NULL = {"null": partial(ScaledColumn, "compute_s")}

@@ -5,7 +5,7 @@ import pytest
 from trainlaw.formulas import InputError, UnknownNameError
 from trainlaw.validate import StudyResult, leave_one_group_out, run_study
 from trainlaw.validate.baselines.forms import cf9
-from trainlaw.validate.baselines.linear import ScaledColumn
+from trainlaw.validate.baselines.null_models import ScaledColumn
 from trainlaw.validate.metrics import METRICS
 
 

@@ -7,7 +7,7 @@ import pytest
 from trainlaw.formulas import InputError, MissingDependencyError
 from trainlaw.validate import leave_one_group_out, run_study, splits_by_name
 from trainlaw.validate.baselines.forms import cf9
-from trainlaw.validate.baselines.linear import ScaledColumn
+from trainlaw.validate.baselines.null_models import ScaledColumn
 from trainlaw.validate.guard import fold_secrets
 from trainlaw.validate.journal import Journal
 from trainlaw.validate.study import FoldTable, FoldTask, _Clock, configuration_labels, run_fold

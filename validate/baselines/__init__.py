@@ -16,7 +16,6 @@ from trainlaw.formulas.scopes import (
     RUN,
     check_scope_name,
 )
-from trainlaw.validate.baselines.anchors import anchor_peak_ratio
 from trainlaw.validate.baselines.engines import Gplearn, Pyoperon
 from trainlaw.validate.baselines.forms import (
     cf9,
@@ -29,7 +28,7 @@ from trainlaw.validate.baselines.forms import (
     roofline,
 )
 from trainlaw.validate.baselines.learned import GradientBoosting, boosting_on_perfect_scaling
-from trainlaw.validate.baselines.linear import MedianTime, null_compute
+from trainlaw.validate.baselines.null_models import MedianTime, anchor_peak_ratio, null_compute
 from trainlaw.validate.baselines.sparse import NonnegativePath
 from trainlaw.validate.estimators import EstimatorFactory
 

@@ -27,7 +27,12 @@ const STEPS = [
 const timeStep = (seconds) => STEPS.find(([size]) => Math.abs(seconds) >= size) ?? STEPS.at(-1);
 const inUnit = (value, [size, unit]) => `${shown(value / size)} ${unit}`;
 const duration = (seconds) => (Number.isFinite(seconds) ? inUnit(seconds, timeStep(seconds)) : "not defined");
-const hourStep = (hours) => (hours < 0.01 ? [1 / 3600, "s"] : hours < 100 ? [1, "h"] : [24, "d"]);
+const HOUR_STEPS = [
+  [24, "d", 100],
+  [1, "h", 1],
+  [1 / 60, "min", 1 / 60],
+];
+const hourStep = (hours) => HOUR_STEPS.find(([, , least]) => hours >= least) ?? [1 / 3600, "s"];
 const hoursText = (hours) => (Number.isFinite(hours) ? inUnit(hours, hourStep(hours)) : "–");
 // Both ends in the unit of their geometric mean, unless they differ by a factor of more than 1000.
 const range = ([low, high], show, step) => {
@@ -48,10 +53,10 @@ const filled = (sentence, values) =>
     const { words } = ANSWERS.find(({ name }) => name === one) ?? {};
     return words ? wordOf(words, values[one]) : String(values[one]);
   });
-// The values of all rows over the quantities given, and the rows that are said.
-const answered = (given) => {
+// The values of all rows over the quantities given, and the rows that are said; `rows` of another formula.
+const answered = (given, rows = ANSWERS) => {
   const values = { ...given };
-  const said = ANSWERS.filter(({ name, value, when, sentence }) => {
+  const said = rows.filter(({ name, value, when, sentence }) => {
     if (value) values[name] = value(values);
     return sentence && (!when || when(values) > 0);
   });

@@ -27,7 +27,6 @@ def _data(arguments: Arguments, position: int = 0) -> Tensor:
 
 
 def _weight(arguments: Arguments, rank: int) -> tuple[int, ...]:
-    """Return the shape of the weight, which is the second input."""
     weight = arguments[1]
     if not isinstance(weight, ConstantTensor):
         raise InputError("expected a constant weight, got one that depends on the input")

@@ -29,7 +29,6 @@ class GraphTracer:
     """
 
     def __init__(self) -> None:
-        """Start with an empty CNN."""
         self.builder = CnnBuilder()
         self.notes: list[str] = []
 

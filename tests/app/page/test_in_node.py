@@ -42,15 +42,15 @@ def test_ranges_have_one_unit_as_in_the_terminal():
     assert json.loads(done.stdout) == [[show_seconds_range(*pair), show_hours_range(*pair)] for pair in pairs]
     assert json.loads(done.stdout)[-2:] == [
         ["66.4 to 124 s", "66.4 to 124 h"],
-        ["800 to 1,200 ms", "0.8 to 1.2 h"],
+        ["800 to 1,200 ms", "48 to 72 min"],
     ]
 
 
 def test_inputs_are_shown_only_where_the_formula_uses_them(law, formula):
     # What several GPUs add depends on the buckets and on the host.
     of_law, of_plain = (
-        '"known":["is_tuned","is_bucketed","layout","host-launch"]',
-        '"known":["is_bucketed","host-launch"]',
+        '"known":["is_tuned","is_bucketed","layout","compilation","host-launch"]',
+        '"known":["is_bucketed","compilation","host-launch"]',
     )
     for each, known in ((law, of_law), (formula, of_plain)):
         assert known in script_of(each).replace('"has_optimizer",', "").replace('"has_optimizer"', "")

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from trainlaw.app.models.terms import mean_shares
 from trainlaw.app.page.html import page_html
+from trainlaw.app.report.plots import error_dots
 from trainlaw.app.report.run_files import report_html
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.studies.story import lead_sentence
@@ -15,7 +16,7 @@ from trainlaw.app.terminal.study import study_text
 from trainlaw.datasets import load
 from trainlaw.formulas import ParetoFront, ScoredFormula, parse_text
 from trainlaw.validate import StudyResult
-from trainlaw.validate.held_out_errors import errors_json
+from trainlaw.validate.held_out_errors import ErrorLine, errors_json
 
 
 def made_up_result(names=("trainlaw", "null_compute", "roofline")):
@@ -161,3 +162,12 @@ def test_the_story_is_short_and_open_to_all(outcome, browser, tmp_path):
 def test_made_up_errors_are_as_made(outcome):
     assert 8 < outcome.formula.errors["summary"]["trainlaw"]["mape_percent"] < 16
     assert isinstance(outcome.result.predictions, pd.DataFrame)
+
+
+def test_no_dot_hides_one_of_an_equal_error():
+    names = ("trainlaw", "no search", "random search")
+    drawing = error_dots([ErrorLine("vgg16", 5, dict.fromkeys(names, 12.0))], names, "errors")
+    places = re.findall(r'<circle cx="([0-9.]+)" cy="([0-9.]+)"', drawing)
+    heights = sorted(float(height) for _, height in places)
+    assert len({across for across, _ in places}) == 1
+    assert np.diff(heights).min() > 4

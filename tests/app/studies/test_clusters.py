@@ -21,7 +21,7 @@ from trainlaw.datasets import load
 from trainlaw.formulas import InputError, TrainlawError
 from trainlaw.formulas.errors import MissingDependencyError, UnknownNameError
 from trainlaw.validate import cross_platform, leave_one_group_out, run_study
-from trainlaw.validate.baselines.linear import ScaledColumn
+from trainlaw.validate.baselines.null_models import ScaledColumn
 from trainlaw.validate.workers import given_up
 from typer.testing import CliRunner
 

@@ -20,7 +20,7 @@ from trainlaw.app.studies.kinds.layer_times import (
 from trainlaw.datasets import LAYER_FEATURES
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import InputError, UnknownNameError, save_formula, to_text
-from trainlaw.validate.baselines.linear import ScaledColumn
+from trainlaw.validate.baselines.null_models import ScaledColumn
 from typer.testing import CliRunner
 
 SETTINGS = SearchSettings(evaluations=150, population=40, polish_steps=10)

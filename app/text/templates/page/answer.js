@@ -17,8 +17,9 @@ const classOf = (gpu, choice) => {
   return vendors[GPUS[gpu].vendor] || (GPUS[gpu].vendor in vendors ? byPrecision : null);
 };
 const errorsOf = (choice) => {
-  const { gpu: groups, precision, cnn, overall, heldOut } = lawOf(choice).errors;
+  const { gpu: groups, generation, precision, cnn, overall, heldOut } = lawOf(choice).errors;
   const used = precisionOf(choice.gpu, choice);
+  const kind = GPUS[choice.gpu].generation || "unknown";
   const base = CNNS[choice.cnn].cnn_base;
   const line = (table, key, title) =>
     Object.hasOwn(table, key)
@@ -28,11 +29,17 @@ const errorsOf = (choice) => {
     overall[1] === null ? "" : `${FORMULA.level} % interval ${percent(overall[1])} to ${percent(overall[2])}`;
   return [
     line(groups, GPUS[choice.gpu].group, `this GPU's chip (${GPUS[choice.gpu].group || "unknown"})`),
+    ...(Object.keys(generation).length ? [line(generation, kind, `generation ${kind}`)] : []),
     ...(Object.keys(precision).length ? [line(precision, used, `precision ${used}`)] : []),
     line(cnn, base, `architecture ${base}`),
     ...(overall[0] === null ? [] : [[`all held-out ${heldOut}s, mean`, percent(overall[0]), span]]),
   ];
 };
+const ERROR_TABLES = ["gpu", "generation", "precision", "cnn"];
+// Their table says them, with the number of runs.
+const ERROR_NOTES = ["errors", "architecture_error", "precision_error", "generation_error"];
+const notesOf = ({ said, ...result }) =>
+  sentencesOf({ ...result, said: said.filter(({ name }) => !ERROR_NOTES.includes(name)) }, "note");
 const sureText = (choice) => {
   const factor = factorOf(choice.gpu, choice);
   if (!factor) return "";
@@ -44,7 +51,8 @@ const sureText = (choice) => {
 };
 const showErrors = (choice) => {
   const lines = errorsOf(choice);
-  field("sure").hidden = !Object.keys(FORMULA.errors.gpu).length && FORMULA.errors.overall[0] === null;
+  const { overall, ...tables } = lawOf(choice).errors;
+  field("sure").hidden = !ERROR_TABLES.some((name) => Object.keys(tables[name]).length) && overall[0] === null;
   field("sure-text").textContent = sureText(choice);
   field("sure-rows").replaceChildren(
     ...lines.map(([of, error, more]) =>
@@ -74,7 +82,9 @@ const showWarnings = (warnings, result) => {
   folded.open = isOpen;
   return field("warnings").replaceChildren(element("li", {}, folded), ...listOf(warnings.slice(far)));
 };
-const showFigures = ({ "iteration time": time, "all-reduce": allReduce, ...others }, { seconds, values }) => {
+const showFigures = ({ "all-reduce": allReduce, ...figures }, { seconds, values }) => {
+  // The time comes first.
+  const [[, time], ...others] = Object.entries(figures);
   field("time").textContent = time[0];
   field("interval").textContent = time[1];
   const efficiency = percent((100 * values.single_gpu_time_s) / seconds);
@@ -82,7 +92,7 @@ const showFigures = ({ "iteration time": time, "all-reduce": allReduce, ...other
     allReduce && !FORMULA.coversGpus
       ? `including ${allReduce.join(" for the all-reduce, ")}; scaling efficiency ${efficiency}`
       : "";
-  const lines = Object.entries(others).map(([title, [value, remark]]) =>
+  const lines = others.map(([title, [value, remark]]) =>
     element(
       "div",
       {},
@@ -109,7 +119,7 @@ const showAnswer = (choice, result, kept) => {
     said.some(({ name }) => name === "cannot_fit"),
   );
   showWarnings(warnings, result);
-  field("notes").replaceChildren(...listOf(sentencesOf(result, "note")));
+  field("notes").replaceChildren(...listOf(notesOf(result)));
   showErrors(choice);
   showOwn(choice);
   const parts = [

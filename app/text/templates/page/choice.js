@@ -6,6 +6,7 @@ const FIELDS = [
   "cnn",
   "precision",
   "layout",
+  "compilation",
   "stack",
   "host-launch",
   "batch",
@@ -29,8 +30,11 @@ const labelOf = (id) => field(id).labels[0].textContent.trim();
 
 const textsOfForm = () =>
   Object.fromEntries(FIELDS.map((id) => [id, TICKS.includes(id) ? String(field(id).checked) : field(id).value.trim()]));
-const choiceOf = (texts) =>
-  onGpu(namedOf("gpu", texts.gpu), {
+// A forward pass is on one GPU, and inference has no epochs.
+const ONE_PASS = { gpus: "1", nodes: "", largest: "0", epochs: "1" };
+const choiceOf = (typed) => {
+  const texts = isForward(typed) ? { ...typed, ...ONE_PASS } : typed;
+  return onGpu(namedOf("gpu", texts.gpu), {
     ...texts,
     gpu: namedOf("gpu", texts.gpu),
     cnn: namedOf("cnn", texts.cnn),
@@ -41,6 +45,7 @@ const choiceOf = (texts) =>
     launch: texts["host-launch"] === "" ? null : Number(texts["host-launch"]) / 1e6,
     price: texts.price === "" ? null : Number(texts.price),
   });
+};
 const choiceOfForm = () => choiceOf(textsOfForm());
 
 // The first field with a value that no prediction takes, and what it should hold; null for none.
@@ -69,7 +74,8 @@ const faultOf = (choice) => {
   if (choice.price !== null && !(choice.price >= 0 && choice.price < 1e9))
     return ["price", "Expected a price of 0 or more, or nothing for the listed one."];
   const { family, lacks } = GPUS[choice.gpu];
-  if (lacks?.includes(choice.precision)) return ["precision", `${choice.gpu} has no ${choice.precision}.`];
+  const precision = precisionOf(choice.gpu, choice);
+  if (lacks?.includes(precision)) return ["precision", `${choice.gpu} has no ${precision}.`];
   const [maker, generation] = LINKS[choice.link]?.family ?? ["", 0];
   if (choice.gpus > choice.nodes && maker && (family[0] !== maker || (family[1] && generation > family[1])))
     return ["link", `${choice.gpu} has no link ${choice.link}.`];

@@ -28,13 +28,15 @@ const linesOfComparison = (sides) => {
   ];
 };
 // Throughputs whose intervals do not touch are in a sure order.
-const isSure = (sides) => {
+const orderText = (sides) => {
   const speeds = sides.map(({ choice }) =>
     endsOf(computed(choice.gpu, choice))?.map((end) => (choice.gpus * choice.batch) / end),
   );
-  if (speeds.some((ends) => !ends)) return false;
+  if (speeds.some((ends) => !ends)) return "Not both have an interval, so the order is not certain.";
   const [one, other] = speeds.sort(([, low], [, other]) => low - other);
-  return one[0] < other[1];
+  return one[0] < other[1]
+    ? "Their intervals do not touch."
+    : "Their intervals overlap, so the order is not certain.";
 };
 const showShares = (results) => {
   const times = results.map(timesOf);
@@ -73,8 +75,7 @@ const showComparison = (texts, choice) => {
     { texts: keptTexts, choice: kept },
     { texts, choice },
   ];
-  const order = isSure(sides) ? "Their intervals do not touch." : "Their intervals overlap, so the order is not certain.";
-  field("verdict").textContent = `${verdictText(kept, choice)}, in images per second. ${order}`;
+  field("verdict").textContent = `${verdictText(kept, choice)}, in images per second. ${orderText(sides)}`;
   field("comparison-rows").replaceChildren(
     ...linesOfComparison(sides).map(([title, ...cells]) =>
       element(

@@ -1,6 +1,9 @@
 // The time of one configuration. GPUS, CNNS, PRECISIONS, LINKS, ALGORITHMS, PRICES and FORMULA are defined
 // above; nothing is fetched. A choice holds what the form holds, numbers as numbers.
-const precisionOf = (gpu, choice) => choice.precision || GPUS[gpu].default_precision;
+// The formula that is chosen: the full one, one with fewer constants, or that of forward passes.
+const lawOf = (choice) => FORMULA.others[choice.formula] ?? FORMULA;
+const isForward = (choice) => lawOf(choice).isForward;
+const precisionOf = (gpu, choice) => choice.precision || (isForward(choice) ? "amp" : GPUS[gpu].default_precision);
 const linkOf = (gpu, choice) => (choice.link === "own" ? GPUS[gpu].own_link : choice.link);
 // A choice on a GPU: where nodes or fabric are not chosen, those of usual servers with it.
 const onGpu = (gpu, choice) => {
@@ -33,7 +36,8 @@ const scaled = (specifications, choice) => {
   return Object.fromEntries(Object.entries(specifications).map(change));
 };
 
-const impliedStack = ({ is_tuned: isTuned, layout }) => (isTuned ? "fused" : layout === "nchw" ? "eager" : layout);
+const impliedStack = ({ is_tuned: isTuned, layout, compilation }) =>
+  isTuned || compilation === "inductor" ? "fused" : layout === "nchw" ? "eager" : layout;
 const stackOf = (choice) => choice.stack || impliedStack(choice);
 
 // The base columns of a configuration, of which features are made, as `trainlaw predict` joins them.
@@ -54,8 +58,9 @@ const columnsOf = (gpu, choice) => {
     least_bytes_per_param: precision.least_bytes_per_param,
     momentum_bytes_per_param: precision.momentum_bytes_per_param,
     peak_flop_per_s: specifications[precision.peak_column],
-    has_optimizer: choice.has_optimizer ? 1 : 0,
-    has_input_copy: choice.has_input_copy ? 1 : 0,
+    usual_launch_s: specifications.usual_launch_s * (FORMULA.launchesLeft[choice.compilation] ?? 1),
+    has_optimizer: choice.has_optimizer && !isForward(choice) ? 1 : 0,
+    has_input_copy: choice.has_input_copy && !isForward(choice) ? 1 : 0,
     is_tuned: choice.is_tuned ? 1 : 0,
     is_bucketed: choice.is_bucketed ? 1 : 0,
     is_channels_last: choice.layout === "channels_last" ? 1 : 0,
@@ -84,8 +89,6 @@ const priceOf = (gpu, choice) => {
     ? choice.price
     : (listed[Math.floor(choice.gpus / choice.nodes)] ?? listed[0] ?? NaN);
 };
-// The formula that is chosen: the full one, or one with fewer constants.
-const lawOf = (choice) => FORMULA.shorter[choice.formula] ?? FORMULA;
 // The factor of the interval, by precision, layout, vendor, and whether a training run is on the generation.
 const factorOf = (gpu, choice) => {
   const { vendor, is_new: isNew } = GPUS[gpu];
@@ -97,7 +100,8 @@ const RUN = /(\d+)([a-zA-Z])([\d.]+)(?:-([\d.]+))?(?:\*(\d+))?(?:@(\d+))?/g;
 const measuredText = (gpu, choice) => {
   const { cnn, input_size_px: pixels, n_classes: classes } = CNNS[choice.cnn];
   const usual = CNNS[SPELLINGS.cnn[cnn]];
-  const packed = choice.gpus === 1 && !isChanged(choice) && usual?.n_classes === classes && MEASURED[cnn]?.[gpu];
+  const isMeasured = choice.gpus === 1 && !isChanged(choice) && !isForward(choice);
+  const packed = isMeasured && usual?.n_classes === classes && MEASURED[cnn]?.[gpu];
   if (!packed) return "";
   const { letter } = PRECISIONS[precisionOf(gpu, choice)];
   const isLast = choice.layout === "channels_last";
@@ -123,40 +127,35 @@ const measuredText = (gpu, choice) => {
   return `${time}   (${title.filter(Boolean).join(", ")}; ${counted(Number(sources), "source")})`;
 };
 
-// The held-out errors of this architecture, and of a shorter formula also by precision and generation.
-const errorsOfLaw = (gpu, choice) => {
-  const { cnn, precision, generation } = lawOf(choice).errors;
-  const architecture = { error_of_architecture: cnn[CNNS[choice.cnn].cnn_base]?.[0] ?? 0 };
-  if (lawOf(choice) === FORMULA) return architecture;
-  return {
-    ...architecture,
-    error_of_precision: precision[precisionOf(gpu, choice)]?.[0] ?? 0,
-    error_of_generation: generation[GPUS[gpu].generation]?.[0] ?? 0,
-  };
-};
 // What the rows of the table of answers are made of, other than base columns and features.
 const factsOf = (gpu, choice) => {
   const { notes = [], memory_is_rough: isRough } = CNNS[choice.cnn];
   const factor = factorOf(gpu, choice);
   const price = priceOf(gpu, choice);
+  const { errors, ofGeneration, ofPrecision } = lawOf(choice);
+  const epochs = `${shown(choice.epochs)} epoch${choice.epochs === 1 ? "" : "s"} of`;
   const ways = [choice.gpus > choice.nodes && linkOf(gpu, choice), choice.nodes > 1 && choice.network];
   return {
     ...Object.fromEntries(FORMULA.gpuFacts.map((name) => [name, GPUS[gpu][name] ?? 0])),
+    ...ofGeneration[GPUS[gpu].generation],
     ...(isChanged(choice) ? { is_other_gpu: 1 } : {}),
     ...PRECISIONS[precisionOf(gpu, choice)],
+    ...ofPrecision[precisionOf(gpu, choice)],
     gpu: changedName(gpu, choice),
     generation: GPUS[gpu].generation,
     vendor: GPUS[gpu].vendor,
     precision: precisionOf(gpu, choice),
-    by_default: choice.precision ? 0 : 1,
+    by_default: choice.precision || isForward(choice) ? 0 : 1,
     layout: choice.layout,
     has_layout: choice.layout === "nchw" ? 0 : 1,
+    compilation: choice.compilation,
+    has_compilation: choice.compilation === "eager" ? 0 : 1,
     stack: stackOf(choice),
     has_stack: stackOf(choice) === impliedStack(choice) ? 0 : 1,
     is_stack_unknown: stackOf(choice) === "unknown" ? 1 : 0,
     has_host_launch: choice.launch === null ? 0 : 1,
     input_size_px: CNNS[choice.cnn].input_size_px,
-    ...errorsOfLaw(gpu, choice),
+    error_of_architecture: errors.cnn[CNNS[choice.cnn].cnn_base]?.[0] ?? 0,
     n_cnn_notes: notes.length,
     cnn_notes: notes.join("\n"),
     rough: isRough ? FORMULA.rough : "",
@@ -171,7 +170,7 @@ const factsOf = (gpu, choice) => {
     epochs: choice.epochs,
     // The last iteration of an epoch may have fewer images.
     iterations: Math.ceil(choice.images / (choice.gpus * choice.batch)),
-    training: `${shown(choice.epochs)} epoch${choice.epochs === 1 ? "" : "s"} of ${choice.images.toLocaleString("en")} images`,
+    training: `${isForward(choice) ? "inference of" : epochs} ${choice.images.toLocaleString("en")} images`,
     price_per_hour: price,
     has_price: Number.isFinite(price) ? 1 : 0,
     currency: PRICES.currency,
@@ -184,13 +183,15 @@ const computed = (gpu, chosen) => {
   const columns = columnsOf(gpu, choice);
   const features = Object.fromEntries(groupConstants(choice));
   for (const feature of FORMULA.features) features[feature.name] = feature.compute(columns);
-  const { factor } = ownFactor(gpu, precisionOf(gpu, choice));
-  const single = factor * lawOf(choice).predict(features);
+  const law = lawOf(choice);
+  // Your own runs are training iterations.
+  const { factor } = law.isForward ? { factor: 1 } : ownFactor(gpu, precisionOf(gpu, choice));
+  const single = factor * law.predict(features);
   const allReduce = choice.gpus > 1 ? FORMULA.allReduce({ ...columns, single_gpu_time_s: single }) : 0;
   const seconds = single + allReduce;
   const times = { single_gpu_time_s: single, added_s: allReduce, is_undefined: Number.isFinite(seconds) ? 0 : 1 };
-  const { values, said } = answered({ ...columns, ...features, ...times, ...factsOf(gpu, choice) });
-  return { gpu, law: lawOf(choice), features, factor, allReduce, seconds, values, said };
+  const { values, said } = answered({ ...columns, ...features, ...times, ...factsOf(gpu, choice) }, law.answers);
+  return { gpu, law, features, factor, allReduce, seconds, values, said };
 };
 const isOutside = ({ said }, feature) => said.some(({ name }) => name === `outside_${feature}`);
 const endsOf = ({ values }) => (Number.isFinite(values.low_s) ? [values.low_s, values.high_s] : null);

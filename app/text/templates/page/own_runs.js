@@ -151,7 +151,10 @@ const cnnOf = (text, pixels) => {
 const runOf = (row, columns, headings, isComma) => {
   const cell = (place) => row[place] ?? "";
   const text = (place) => String(cell(place)).trim();
-  const choice = { ...choiceOfForm(), gpus: 1, nodes: 1, largest: 0, peak: 1, bandwidth: 1 };
+  const form = choiceOfForm();
+  // Runs are training iterations, whatever the form asks for.
+  const formula = isForward(form) ? "" : form.formula;
+  const choice = { ...form, formula, gpus: 1, nodes: 1, largest: 0, peak: 1, bandwidth: 1 };
   const outOf = (why) => ({ why });
   if (columns.several.some((place) => numberIn(cell(place), isComma)[0] > 1)) return outOf("on several GPUs");
   if (columns.gpu !== undefined) {
@@ -200,6 +203,10 @@ const runsOf = (tables) => {
 const showOwn = (choice) => {
   field("own").hidden = !ownRuns.length;
   if (!ownRuns.length) return;
+  if (isForward(choice)) {
+    field("own").textContent = "Not calibrated: your runs are training iterations, this is a forward pass.";
+    return;
+  }
   const precision = precisionOf(choice.gpu, choice);
   const { factor, used, isOwn } = ownFactor(choice.gpu, precision);
   const which = isOwn ? `${counted(used.length, "run")} of yours on ${choice.gpu} in ${precision}` : `all ${counted(used.length, "run")} of yours, none of them on ${choice.gpu} in ${precision}`;

@@ -14,7 +14,11 @@ const showFault = (fault) => {
 };
 const showFields = (choice) => {
   const several = choice.gpus > 1;
+  const { known, isForward: isPass } = lawOf(choice);
   const there = {
+    ...Object.fromEntries(FORMULA.optional.map((id) => [id, true])),
+    gpus: !isPass,
+    epochs: !isPass,
     nodes: several,
     algorithm: several,
     largest: choice.nodes > 1,
@@ -23,14 +27,16 @@ const showFields = (choice) => {
     is_bucketed: several,
   };
   for (const [id, isThere] of Object.entries(there))
-    field(id).closest(".field").hidden = !isThere || (FORMULA.optional.includes(id) && !FORMULA.known.includes(id));
+    field(id).closest(".field").hidden = !isThere || (FORMULA.optional.includes(id) && !known.includes(id));
+  for (const place of document.querySelectorAll("[data-pass]"))
+    place.textContent = isPass ? place.dataset.pass : place.dataset.training;
   field("changed").hidden = choice.peak === 1 && choice.bandwidth === 1;
   const gpu = GPUS[choice.gpu];
   if (!gpu) return;
   field("link").options[0].text = `the GPU's own (${gpu.own_link})`;
   field("network").options[0].text = `that of usual servers (${gpu.fabric})`;
   field("nodes").placeholder = String(onGpu(choice.gpu, { ...choice, usualNodes: true }).nodes);
-  field("precision").options[0].text = `PyTorch's default: ${gpu.default_precision}`;
+  field("precision").options[0].text = isPass ? "amp, as measured" : `PyTorch's default: ${gpu.default_precision}`;
   const listed = priceOf(choice.gpu, { ...choice, price: null });
   field("price").placeholder = Number.isFinite(listed) ? `${shown(listed)}, listed` : "not listed";
 };
@@ -85,9 +91,9 @@ const fillLists = () => {
     Object.keys(LINKS).filter((name) => LINKS[name].scope === "network"),
   );
   fill("algorithm", Object.keys(ALGORITHMS));
+  fill("compilation", Object.keys(FORMULA.launchesLeft));
   searchable("cnn", cnnGroups, changed);
   searchable("gpu", gpuGroups, changed);
-  for (const id of FORMULA.optional) field(id).closest(".field").hidden = !FORMULA.known.includes(id);
 };
 const copyLink = async () => {
   try {

@@ -1,0 +1,57 @@
+"""Forty random questions of forward passes in every output: the same times, costs and sentences."""
+
+import random
+from functools import partial
+
+import pytest
+from trainlaw.app.models.builtin import formula_named
+from trainlaw.formulas.scopes import FORWARD
+
+from .questions import EPOCHS, questions_of_passes
+from .test_same_answers import Answer, answers_of, by_command, by_page, by_python, check_same
+
+pytestmark = pytest.mark.slow
+COUNT = 40
+
+
+def by_command_with_option(*known):
+    return by_command(*known, "--forward")
+
+
+OUTPUTS = {
+    "command": by_command_with_option,
+    "Python": partial(by_python, timed_parts=FORWARD),
+    "page": partial(by_page, choice=f"formula={FORWARD}"),
+}
+
+
+@pytest.fixture(scope="module")
+def asked():
+    return list(questions_of_passes(random.Random(35), COUNT))
+
+
+@pytest.fixture(scope="module")
+def expected(asked):
+    return [in_one_epoch(one) for one in answers_of(formula_named(FORWARD), asked)]
+
+
+def in_one_epoch(answer):
+    """The answer with the cost of inference, which has no epochs."""
+    is_priced = isinstance(answer, Answer) and answer.cost is not None
+    return answer._replace(cost=answer.cost / EPOCHS) if is_priced else answer
+
+
+def test_the_questions_bring_about_most_sentences(expected):
+    said = [text for one in expected if isinstance(one, Answer) for text in one.warnings]
+    for words in (
+        "outside the training range", "unlike any", "no training run used", "of the generation", "GPU of AMD",
+        "launches decide",
+    ):  # fmt: skip
+        assert any(words in text for text in said), words
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_every_output_gives_the_same_answers(output, asked, expected, request, tmp_path):
+    found = OUTPUTS[output](asked, expected, tmp_path, request)
+    assert sum(isinstance(one, Answer) for one in found) >= COUNT / 2
+    check_same(output, asked, found, expected)
