@@ -159,7 +159,7 @@ def check_file(
         passes = int((~is_training(runs)).sum())
         if passes:
             print(
-                f"{passes} of {len(runs)} times are of the forward pass alone: only study --of forward reads them"
+                f"{passes} of {len(runs)} times are of the forward pass alone: study --of forward reads them"
             )
     if ignore:
         print(f"not read: {', '.join(ignore)}")

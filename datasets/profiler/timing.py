@@ -60,8 +60,8 @@ class StoppingRule:
     """When to stop repeating.
 
     `interval` is the target width of the 95 % interval of the median, as a share of the median;
-    `limit_seconds` the longest time for warm-up and repeats after the first iteration, `least` and `most` bound the
-    repeats.
+    `limit_seconds` the longest time for warm-up and repeats after the first iteration, `least` and `most`
+    bound the repeats.
     """
 
     interval: float = 0.02
