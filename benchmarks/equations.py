@@ -4,7 +4,7 @@ Settings are chosen on the equations of one seed. Those of another test them, wi
 has not.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -135,7 +135,7 @@ def unseen_equations(seed: int, count: int = 30, rows: int = 1000) -> list[Bench
         text, ranges = forms[len(texts) % len(forms)](random)
         texts.setdefault(text, ranges)
     return [
-        _problem(f"{seed}.{number}", text, ranges, noise, rows)
+        make_problem(f"unseen {seed}.{number}", text, ranges, noise, rows, seed=[seed, number])
         for number, (text, ranges) in enumerate(texts.items())
         for noise in (0.0, 0.01)
     ]
@@ -156,16 +156,19 @@ def with_irrelevant(problem: BenchmarkProblem, count: int) -> BenchmarkProblem:
     return replace(problem, features=tuple(features[i] for i in order), train_x=tables[0], test_x=tables[1])
 
 
-def _problem(label: str, text: str, ranges: Ranges, noise: float, rows: int) -> BenchmarkProblem:
+def make_problem(
+    label: str, text: str, ranges: Ranges, noise: float, rows: int, *, seed: Sequence[int]
+) -> BenchmarkProblem:
+    """Return the equation of `text` at random values of its features, with noise on the training rows."""
     truth = parse_text(text)
-    generator = np.random.default_rng([int(part) for part in label.split(".")])
+    generator = np.random.default_rng(seed)
     low, high = np.array(list(ranges.values()), dtype=np.float64).T
     points = generator.uniform(low, high, (2 * rows, len(ranges)))
-    exact = evaluate(truth, dict(zip(ranges, points.T, strict=True)))[0]
+    exact = np.broadcast_to(evaluate(truth, dict(zip(ranges, points.T, strict=True)))[0], 2 * rows)
     noisy = exact[:rows] + noise * np.std(exact[:rows]) * generator.standard_normal(rows)
     features = tuple(FeatureSpec(name, name, DIMENSIONLESS, name) for name in ranges)
     target = FeatureSpec("target", "y", DIMENSIONLESS, "target")
     return BenchmarkProblem(
-        f"unseen {label} noise {noise:g}", "equation", features, target,
+        f"{label} noise {noise:g}", "equation", features, target,
         points[:rows], noisy, points[rows:], exact[rows:], None, truth,
     )  # fmt: skip

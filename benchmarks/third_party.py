@@ -62,8 +62,10 @@ def run_trainlaw(problem: BenchmarkProblem, seconds: float, seed: int, **changed
     )  # fmt: skip
 
 
-def run_pyoperon(problem: BenchmarkProblem, seconds: float, seed: int) -> EngineResult:
+def run_pyoperon(problem: BenchmarkProblem, seconds: float, seed: int, **changed: Any) -> EngineResult:
     """Run pyoperon with five Levenberg-Marquardt steps; on performance models it fits the logarithm of time.
+
+    changed : settings of its regressor.
 
     A trial run translates processor time to a limit of wall time. It reports the model of least error on its
     front; the default choice prefers shorter ones with larger errors.
@@ -71,10 +73,10 @@ def run_pyoperon(problem: BenchmarkProblem, seconds: float, seed: int) -> Engine
     logarithmic = problem.kind == "perfmodel"
     truth = np.log(problem.train_y) if logarithmic else problem.train_y
     began, wall = time.process_time(), time.monotonic()
-    _operon(seed, 3600, TRIAL_EVALUATIONS).fit(problem.train_x.copy(), truth.copy())
+    _operon(seed, 3600, TRIAL_EVALUATIONS, changed).fit(problem.train_x.copy(), truth.copy())
     stretch = (time.monotonic() - wall) / (time.process_time() - began)
     began = time.process_time()
-    estimator = _operon(seed, max(round(stretch * seconds), 1), 10**9)
+    estimator = _operon(seed, max(round(stretch * seconds), 1), 10**9, changed)
     estimator.fit(problem.train_x.copy(), truth.copy())
     spent = time.process_time() - began
     text = named(estimator.get_model_string(estimator.model_, 17), problem)
@@ -86,19 +88,19 @@ def run_pyoperon(problem: BenchmarkProblem, seconds: float, seed: int) -> Engine
     return EngineResult(predicted, text, size, spent, tuple(named(member, problem) for member in front))
 
 
-def _operon(seed: int, wall_seconds: int, evaluations: int) -> Any:
+def _operon(seed: int, wall_seconds: int, evaluations: int, changed: dict[str, Any]) -> Any:
     from pyoperon.sklearn import SymbolicRegressor  # noqa: PLC0415  # optional
 
+    settings = {"optimizer_iterations": 5, "objectives": ["r2", "length"], **changed}
     return SymbolicRegressor(
         allowed_symbols="add,sub,mul,div,sqrt,square,exp,log,sin,cos,constant,variable",
-        optimizer_iterations=5,
-        objectives=["r2", "length"],
         model_selection_criterion="mean_squared_error",
         generations=1_000_000,
         n_threads=1,
         random_state=seed,
         max_time=wall_seconds,
         max_evaluations=evaluations,
+        **settings,
     )
 
 
@@ -111,4 +113,8 @@ ENGINES: dict[str, Engine] = {
     "trainlaw": run_trainlaw,
     "trainlaw-unscreened": partial(run_trainlaw, screening=0),
     "pyoperon": run_pyoperon,
+    # Other settings of pyoperon, which no problem here is meant to prefer.
+    "pyoperon-one-objective": partial(run_pyoperon, objectives=["r2"]),
+    "pyoperon-two-steps": partial(run_pyoperon, optimizer_iterations=2),
+    "pyoperon-short": partial(run_pyoperon, max_length=25, max_depth=8, population_size=500),
 }

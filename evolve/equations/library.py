@@ -55,7 +55,7 @@ def make_library(
     known = frozenset(operators) & frozenset(_FUNCTIONS)
     found: dict[bytes, Quantity] = {}
     for candidate in _candidates(atoms, known):
-        key = _key(candidate.values)
+        key = key_of(candidate.values)
         if key is not None:
             found.setdefault(key, candidate)
         if len(found) >= most or time.monotonic() > end:
@@ -63,7 +63,7 @@ def make_library(
     return list(found.values())
 
 
-def _key(values: NDArray[np.float64]) -> bytes | None:
+def key_of(values: NDArray[np.float64]) -> bytes | None:
     """Return what proportional values share; None for values that are constant or not finite."""
     size = float(np.sqrt(np.mean(np.square(values)))) if np.all(np.isfinite(values)) else 0.0
     if not 1e-100 < size < 1e100 or np.ptp(values) < 1e-9 * size:

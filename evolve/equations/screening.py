@@ -10,11 +10,21 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
-from trainlaw.evolve.equations.library import ONE, Quantity, make_library
+from trainlaw.evolve.equations.library import ONE, Quantity, apply, make_library
+from trainlaw.evolve.equations.nested import (
+    FACTORS,
+    TERMS,
+    Grid,
+    Nested,
+    arguments_of,
+    multiplied,
+    refine_in_turn,
+)
 from trainlaw.evolve.equations.regressions import best_subsets, coefficients
 from trainlaw.evolve.equations.separability import View, monomial, simpler_views
 from trainlaw.formulas import Apply, Constant, Expression
@@ -27,6 +37,9 @@ LEAST_ROWS = 50
 # Quantities in the library of a view, in sums of it, over denominators, and in products.
 LIBRARY, SUMMED, DIVIDED, MULTIPLIED = 5000, 700, 120, 700
 DENOMINATORS = 80
+# Quantities that functions of a fitted multiple are taken of, functions in sums and in a product, the first
+# transformations that are tried with them, and atoms up to which they are multiplied by pairs of atoms.
+ARGUMENTS, NESTED, FACTORED, NESTING, PAIRED = 80, 4, 3, 3, 4
 # Terms of the longest sum, and how many sums of each length are kept.
 MOST_TERMS, KEPT = 4, 12
 # Individuals and building blocks that are handed over.
@@ -123,7 +136,7 @@ def screen(  # noqa: PLR0917 (as the settings of a search are listed)
     # Tables this small are slower with threads, a hundred times so on a busy machine, and their number would
     # change the last digits.
     with threadpool_limits(1), np.errstate(all="ignore"):
-        views = simpler_views(atoms, y, np.random.default_rng(seed))
+        views = simpler_views(atoms, y, np.random.default_rng(seed), end)
         for view in sorted(views, key=lambda view: len(view.atoms)):
             for combinations in _of_view(_thinned(view), known, share, limits, end):
                 found += combinations
@@ -149,6 +162,12 @@ def _of_view(
     for how in TRANSFORMATIONS:
         if known >= set(how.operators):
             yield list(_sums(view, library, values, how, most=max(4, int(share * SUMMED)), limits=limits))
+    arguments = arguments_of(view.atoms, known)[: max(1, int(share * ARGUMENTS))]
+    yield list(_nested_products(view, Grid(arguments, FACTORS, known, end), known))
+    grid = Grid(arguments, TERMS, known, end)
+    for how in TRANSFORMATIONS[:NESTING]:
+        if known >= set(how.operators):
+            yield list(_nested_sums(view, grid, known, how, limits))
     few = max(4, int(share * DIVIDED))
     below = [item for item in library[: int(share * LIBRARY) // 2] if _is_denominator(item)]
     for item in below[: int(share * DENOMINATORS)]:
@@ -156,6 +175,47 @@ def _of_view(
         yield list(
             _sums(above, library[:few], values[:few], IDENTITY, most=few, limits=limits, keep=3, terms=2)
         )
+
+
+def _nested_sums(
+    view: View, grid: Grid, known: frozenset[str], how: Transformation, limits: dict[int, float]
+) -> Iterator[Found]:
+    """Yield the best sums of atoms, their powers, and functions of fitted multiples times these."""
+    weighted = _weighted(view, how)
+    if weighted is None:
+        return
+    wanted, weight = weighted
+    atoms = view.atoms
+    squares = [apply("square", atom) for atom in atoms if "square" in known]
+    several = [apply("mul", *pair) for pair in combinations(atoms, 2)] if len(atoms) <= PAIRED else []
+    roots = [apply("sqrt", atom) for atom in atoms if "sqrt" in known and np.all(atom.values > 0.0)]
+    several += roots if len(atoms) < PAIRED else []
+    one = np.ones_like(weight)
+    always = np.array([one, *(item.values for item in (*atoms, *squares))]) * weight
+    times = np.array([one, *(item.values for item in (*atoms, *several))]) * weight
+    found = grid.best(wanted * weight, always, times, NESTED)
+    functions = [nested.quantity() for nested in found]
+    products = [multiplied(function, item) for function in functions for item in (*atoms, *several)]
+    library = [*functions, *atoms, *squares, *roots, *products]
+    values = np.array([item.values for item in library])
+    yield from _sums(view, library, values, how, most=len(library), limits=limits)
+
+
+def _nested_products(view: View, grid: Grid, known: frozenset[str]) -> Iterator[Found]:
+    """Yield the best products of powers of atoms and of functions of fitted multiples, one after another."""
+    if np.any(view.values == 0.0):
+        return
+    weight = np.abs(view.values * view.scale)
+    target = np.log(np.abs(view.values)) * weight
+    logs = [np.log(np.abs(atom.values)) for atom in view.atoms if np.all(atom.values != 0.0)]
+    always = np.array([np.ones_like(weight), *logs]) * weight
+    chosen: list[Nested] = []
+    for _ in range(FACTORED):
+        chosen += grid.best(target, always, weight[None], NESTED, chosen)[:1]
+        chosen = refine_in_turn(target, always, weight[None], chosen)
+        functions = [nested.quantity() for nested in chosen]
+        values = np.array([item.values for item in functions])
+        yield from _products(view, functions, values, known, len(functions), terms=FACTORED)
 
 
 def _is_denominator(item: Quantity) -> bool:
@@ -191,13 +251,12 @@ def _sums(
 ) -> Iterator[Found]:
     """Yield the best sums of quantities for the transformed target.
 
-    Rows are weighted so that, to first order, the squares that are left are those of the target itself.
     limits : by number of terms, the least share left so far, updated in place.
     """
-    wanted, slope = how.forward(view.values), np.abs(how.slope(view.values))
-    weight = np.abs(view.scale) / np.maximum(slope, 0.03 * np.median(slope))
-    if not (np.all(np.isfinite(wanted)) and np.all(np.isfinite(weight))):
+    weighted = _weighted(view, how)
+    if weighted is None:
         return
+    wanted, weight = weighted
     columns, target, base = values * weight, wanted * weight, weight[None]
     if len(library) > most:
         rough = _explained(columns, target, base)
@@ -211,6 +270,17 @@ def _sums(
             for offset in (False, True):
                 if not (offset and how is IDENTITY and view.factor is None):
                     yield from _fitted(view, parts, how, wanted, weight, offset=offset)
+
+
+def _weighted(view: View, how: Transformation) -> tuple[Values, Values] | None:
+    """Return the transformed target and the weights of the rows, None where it is not finite.
+
+    So weighted, the squares that are left are to first order those of the target itself.
+    """
+    wanted, slope = how.forward(view.values), np.abs(how.slope(view.values))
+    weight = np.abs(view.scale) / np.maximum(slope, 0.03 * np.median(slope))
+    sound = np.all(np.isfinite(wanted)) and np.all(np.isfinite(weight))
+    return (wanted, weight) if sound else None
 
 
 def _explained(columns: Values, target: Values, base: Values) -> Values:
@@ -303,31 +373,40 @@ def _loss(view: View, inner: Values) -> float:
 
 
 def _products(
-    view: View, library: Sequence[Quantity], values: Values, known: frozenset[str], most: int
+    view: View,
+    library: Sequence[Quantity],
+    values: Values,
+    known: frozenset[str],
+    most: int,
+    *,
+    terms: int = 2,
 ) -> Iterator[Found]:
-    """Yield the best products of powers of the atoms and of up to two quantities of the library."""
+    """Yield the best products of powers of the atoms and of up to some quantities of the library."""
     if not {"square", "sqrt"} <= known or np.any(view.values == 0.0):
         return
     weight = np.abs(view.values * view.scale)
     target = np.log(np.abs(view.values)) * weight
-    positive = [atom for atom in view.atoms if np.all(atom.values > 0.0)]
-    logs = np.log(np.array([atom.values for atom in positive]).reshape(len(positive), weight.size))
+    nowhere_zero = [atom for atom in view.atoms if np.all(atom.values != 0.0)]
+    sizes = np.abs([atom.values for atom in nowhere_zero]).reshape(len(nowhere_zero), weight.size)
+    logs = np.log(sizes)
     base = np.vstack([np.ones_like(weight), logs]) * weight
     usable = [i for i, item in enumerate(library) if np.all(np.abs(item.values) > 1e-9)][: 4 * most]
     columns = np.log(np.abs(values[usable])) * weight
-    subsets = best_subsets(columns[:most], target, base, KEPT, 2) if usable else []
+    subsets = best_subsets(columns[:most], target, base, KEPT, terms) if usable else []
     for chosen, _ in [((), 0.0), *subsets]:
-        terms = [library[usable[i]] for i in chosen]
+        chosen_items = [library[usable[i]] for i in chosen]
         table = np.vstack([base, columns[list(chosen)]]) if chosen else base
         exponents = np.round(2.0 * coefficients(table, target)[1:]) / 2.0
-        factors = [*positive, *terms]
+        factors = [*nowhere_zero, *chosen_items]
         if not np.any(exponents) or np.any(np.abs(exponents) > 6.0):
             continue
         whole = monomial([item.expression for item in factors], exponents.tolist())
         inner = np.prod([item.values**e for item, e in zip(factors, exponents, strict=True) if e], axis=0)
         whole = whole if view.factor is None else _times(view.factor, whole or ONE)
         if whole is not None:
-            yield Found(_loss(view, inner), count_nodes(whole), whole, tuple(t.expression for t in terms))
+            yield Found(
+                _loss(view, inner), count_nodes(whole), whole, tuple(t.expression for t in chosen_items)
+            )
 
 
 def _best(found: Iterable[Found]) -> Screened:

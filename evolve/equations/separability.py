@@ -5,7 +5,9 @@ must fit clearly better than one without it (the F test). What holds leaves fewe
 Source of the idea: Udrescu and Tegmark, "AI Feynman", 2020, there with a neural network as the smooth fit.
 """
 
-from collections.abc import Sequence
+import math
+import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, combinations_with_replacement
 from math import comb
@@ -22,11 +24,13 @@ LEAST_RATIO = 1.7
 # A share of the variance that is rounding.
 ROUNDING = 1e-20
 # Standard deviations of the noise of each pass, in those of the target.
-ADDED_NOISE = (0.0, 0.005)
+ADDED_NOISE = (0.0, 0.005, 0.03)
 # Columns of a polynomial, rows that are fitted, and features up to which there are tests.
-MOST_COLUMNS = 60
-MOST_ROWS = 800
+MOST_COLUMNS = 130
+MOST_ROWS = 600
 MOST_ATOMS = 12
+# Atoms up to which several are measured in units of one.
+MOST_SCALED = 5
 
 
 @dataclass(frozen=True)
@@ -43,9 +47,14 @@ class View:
 
 
 def simpler_views(
-    atoms: Sequence[Quantity], y: NDArray[np.float64], generator: np.random.Generator
+    atoms: Sequence[Quantity],
+    y: NDArray[np.float64],
+    generator: np.random.Generator,
+    end: float = math.inf,
 ) -> list[View]:
     """Return the problem as it is, and as much simpler as the tests allow, on the rows as given.
+
+    end : the time of `time.monotonic` from which on no further test begins.
 
     Without noise, what the polynomials miss passes for a dependence; further passes therefore add some.
     A view that holds by chance costs time only: all of them are screened.
@@ -56,7 +65,7 @@ def simpler_views(
     found = {_name(whole): whole}
     for size in ADDED_NOISE:
         noise = size * float(np.std(y)) * generator.standard_normal(y.size)
-        for view in _chain(replace(whole, values=y + noise)):
+        for view in _chain(replace(whole, values=y + noise), end):
             found.setdefault(_name(view), view)
     return [replace(view, values=y / view.scale) for view in found.values()]
 
@@ -65,13 +74,16 @@ def _name(view: View) -> tuple[object, ...]:
     return view.factor, frozenset(atom.expression for atom in view.atoms)
 
 
-def _chain(view: View) -> list[View]:
+def _chain(view: View, end: float) -> list[View]:
     """Return the first simpler view with fewer atoms, and the one with the fewest."""
     views = [view]
     for _ in range(len(view.atoms)):
+        if time.monotonic() > end:
+            break
         view = _peeled(views[-1])
-        if len(view.atoms) == len(views[-1].atoms):
-            view = _joined(view)
+        for simpler in (_joined, _scaled):
+            if len(view.atoms) == len(views[-1].atoms):
+                view = simpler(view)
         if len(view.atoms) == len(views[-1].atoms):
             break
         views.append(view)
@@ -118,12 +130,19 @@ def _peeled(view: View) -> View:
     kept = [atom for atom, exponent in zip(view.atoms, exponents, strict=True) if not exponent]
     if not kept:
         exponents[0], kept = 0.0, [view.atoms[0]]
+    return _divided(replace(view, atoms=tuple(kept)), view.atoms, exponents)
+
+
+def _divided(view: View, quantities: Sequence[Quantity], exponents: Sequence[float]) -> View:
+    """Return the view with powers of quantities divided out of its target."""
+    if not any(exponents):
+        return view
     scale = np.prod(
-        [atom.values**e for atom, e in zip(view.atoms, exponents, strict=True) if e], axis=0, initial=1.0
+        [item.values**e for item, e in zip(quantities, exponents, strict=True) if e], axis=0, initial=1.0
     )
-    found = monomial([atom.expression for atom in view.atoms], exponents)
+    found = monomial([item.expression for item in quantities], exponents)
     factor = times([part for part in (view.factor, found) if part is not None])
-    return View(tuple(kept), view.values / scale, factor, view.scale * scale)
+    return View(view.atoms, view.values / scale, factor, view.scale * scale)
 
 
 def _exponent(view: View, place: int) -> float:
@@ -139,14 +158,54 @@ def _exponent(view: View, place: int) -> float:
 
 
 def _joined(view: View) -> View:
-    """Return the view with the first two atoms that act only together replaced by one."""
-    for first, second in combinations(range(len(view.atoms)), 2):
-        one, two = view.atoms[first], view.atoms[second]
-        for together, extra in _ways(one, two):
-            others = [atom for i, atom in enumerate(view.atoms) if i not in (first, second)]
-            if _ratios(view.values[None], [*others, together], extra)[0] < LEAST_RATIO:
-                return replace(view, atoms=(*others, replace(together, size=1)))
-    return view
+    """Return the view with two atoms that act only together replaced by one, the first such pair."""
+    return (
+        _simplest(
+            (view, [*others, replace(together, size=1)], extra)
+            for one, two in combinations(view.atoms, 2)
+            for together, extra in _ways(one, two)
+            for others in [[atom for atom in view.atoms if atom is not one and atom is not two]]
+        )
+        or view
+    )
+
+
+def _scaled(view: View) -> View:
+    """Return the view with several atoms measured in units of another one, where that one then drops out."""
+    if len(view.atoms) > MOST_SCALED:
+        return view
+    return (
+        _simplest(
+            (view, [*rest, *(replace(apply("div", atom, unit), size=1) for atom in chosen)], unit)
+            for unit in view.atoms
+            if np.all(unit.values > 0.0)
+            for others in [[atom for atom in view.atoms if atom is not unit]]
+            for amount in range(len(others), 1, -1)
+            for chosen in combinations(others, amount)
+            for rest in [[atom for atom in others if atom not in chosen]]
+        )
+        or view
+    )
+
+
+def _simplest(trials: Iterable[tuple[View, list[Quantity], Quantity]]) -> View | None:
+    """Return the first view over other atoms that hold all that the target depends on, None if none do.
+
+    A trial is a view, its new atoms, and an extra quantity that may still matter. Where it does in each, the
+    best view of the target over a power of the extra quantity is returned.
+    """
+    best: tuple[float, View] | None = None
+    for view, atoms, extra in trials:
+        exponents = (0.0, *EXPONENTS) if np.all(extra.values > 0.0) else (0.0,)
+        divided = np.array([view.values / extra.values**exponent for exponent in exponents])
+        ratios = _ratios(divided, atoms, extra)
+        place = 0 if ratios[0] < LEAST_RATIO else int(np.argmin(ratios))
+        if ratios[place] < LEAST_RATIO and (place == 0 or best is None or ratios[place] < best[0]):
+            simpler = replace(view, atoms=tuple(atoms))
+            best = float(ratios[place]), _divided(simpler, [extra], [exponents[place]])
+            if place == 0:
+                break
+    return best and best[1]
 
 
 def _ways(one: Quantity, two: Quantity) -> list[tuple[Quantity, Quantity]]:
@@ -158,8 +217,13 @@ def _ways(one: Quantity, two: Quantity) -> list[tuple[Quantity, Quantity]]:
         (apply("add", *squares), two),
         (apply("sub", *squares), two),
     ]
-    if np.any(one.values <= 0.0) or np.any(two.values <= 0.0):
+    if np.any(two.values <= 0.0):
+        one, two = two, one
+    if np.any(two.values <= 0.0):
         return ways
+    squares = apply("square", one), apply("square", two)
+    if np.any(one.values <= 0.0):
+        return [(apply("div", one, two), two), (apply("mul", one, two), two), *ways]
     return [
         (apply("div", one, two), two),
         (apply("mul", one, two), two),
