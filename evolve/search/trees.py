@@ -51,8 +51,8 @@ def encode(trees: Sequence[Individual], affine: bool) -> Programs:
     widths = ((codes <= GROUPED) & (codes != VARIABLE)).astype(np.int64)
     held = [node for tree in trees for node in tree if node.constant is not None]
     values = [node.constant for node in held]
-    rules = np.fromiter(chain.from_iterable([node.rule for node in held]), np.float64)
-    rules = rules.reshape(-1, len(Rule()))
+    numbers = np.fromiter(chain.from_iterable([node.rule for node in held]), np.float64)
+    rules = numbers.reshape(-1, len(Rule()))
     # Grouped constants are rare: the common case avoids a loop over all constants.
     if np.any(codes == GROUPED):
         counts_held = [len(value) if isinstance(value, tuple) else 1 for value in values]

@@ -37,7 +37,8 @@ def options(tmp_path, **changed):
         "cnns": "lenet5", "batch": "2,4", "input_px": "", "precision": "fp32", "classes": None,
         "device": "cpu", "threads": "1,2", "processes": "1", "nodes": 1, "rendezvous": "", "link": "",
         "network": "",
-        "plan": None, "out": tmp_path / "runs.csv", "limit_seconds": 1.0, "interval": 2.0, "layers": False, "stack": "eager", "forward": False,
+        "plan": None, "out": tmp_path / "runs.csv", "limit_seconds": 1.0, "interval": 2.0, "layers": False,
+        "stack": "eager", "forward": False,
         "micro": False,
     }  # fmt: skip
     return ProfileOptions(**(values | changed))
