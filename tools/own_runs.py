@@ -1,7 +1,8 @@
 """Convert runs of `trainlaw profile` into shipped tables: `python -m tools.own_runs RUNS.csv NAME COMMIT`.
 
-Writes `NAME.csv.xz` with the training iterations and `NAME_forward.csv.xz` with the forward passes of RUNS.csv.
-COMMIT is that of trainlaw's profiler. They stay outside the default table: the built-in formulas have not seen them.
+Writes `NAME.csv.xz` with the training iterations and `NAME_forward.csv.xz` with the forward passes of
+RUNS.csv. COMMIT is that of the profiler. The tables stay outside the default one: the built-in formulas
+have not seen them.
 """
 
 import sys
