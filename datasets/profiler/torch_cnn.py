@@ -408,7 +408,7 @@ class TorchForward(TorchStep):
     ) -> None:
         """Build CNN and batch as for a training iteration."""
         super().__init__(cnn, configuration, wrap)
-        self.network.eval()
+        self.network.train(mode=False)
         self._scores: tuple[Tensor, ...] = ()
 
     def forward(self) -> None:
