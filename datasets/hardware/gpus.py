@@ -360,7 +360,7 @@ class GpuCatalog:
                 f"{shown(text)} is no GPU, and only GPUs are modelled: list them with `trainlaw gpus list`"
             )
         advice = "did you mean " + " or ".join(repr(name) for name in names) + "?" if names else ""
-        listed = "list them with `trainlaw gpus list`; one of your own: --gpu-file FILE"
+        listed = "list them with `trainlaw gpus list`; describe yours with --gpu-file FILE"
         said = "; ".join(part for part in (reason, advice or listed) if part)
         return UnknownNameError(f"unknown GPU {shown(text)}: {said}", names)
 

@@ -43,7 +43,7 @@ GPUS = {
     "p4d": "? p4d.24xlarge",
     "n1-standard-4 t4": "? T4",
     "h100 sxm": "? H100-SXM5-80GB",
-    "jetson orin": "? one of your own: --gpu-file",
+    "jetson orin": "? describe yours with --gpu-file",
 }
 CNNS = {
     "resnet-50": "resnet50",
