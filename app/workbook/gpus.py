@@ -105,7 +105,7 @@ def _with_facts(model: Model) -> CellTable:
     needed = [name for name in model.feature_base_columns if kind_of(name) == "gpu" and name != PEER]
     cells = [table.place(name) for name in needed]
     count = f"IF(COUNT({','.join(cells)})={len(cells)},1,0)" if cells else "1"
-    complete = np.all([np.isfinite(table.numbers(name)) for name in needed] or [[True]], axis=0)
+    complete = np.all(np.isfinite([table.numbers(name) for name in needed]), axis=0)
     known = np.broadcast_to(complete.astype(float), len(rows))
     table.add("known", "specs known", "1 or 0", "general", f'IF({_NAMED},{count},"")', known)
     return table
