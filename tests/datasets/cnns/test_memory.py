@@ -1,8 +1,5 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from trainlaw.datasets.cnns import Cnn, CnnBuilder, build, training_memory
-from trainlaw.formulas.errors import InputError, UnknownNameError
+from trainlaw.datasets.cnns import Cnn, CnnBuilder, training_memory
 
 
 def small_net():
