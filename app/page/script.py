@@ -258,7 +258,7 @@ def _law(formula: Formula, first: Formula, answers: str) -> str:
         f"[{','.join(_function(parts[place].counted) for place in places)}]" for places in titles.values()
     )
     is_forward = formula.scope == FORWARD
-    used = {*used_base_columns(formula), *(() if is_forward else variables(_all_reduce(formula)))}
+    used = {*used_base_columns(formula), *variables(_all_reduce(formula))}
     # The time of a forward pass never includes copying the images.
     used -= {"has_input_copy"} if is_forward else set()
     facts = {

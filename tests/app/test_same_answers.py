@@ -36,7 +36,7 @@ from .exports.test_programs import (
 )
 from .page.test_in_browser import ANSWERS, link_of
 from .questions import IMPOSSIBLE, cost_of, is_unequipped, predicted, price_of, questions
-from .workbook.test_questions import cells_of, lines_of, said_in, value_at, with_questions
+from .workbook.test_questions import LIVE, cells_of, lines_of, said_in, value_at, with_questions
 
 pytestmark = pytest.mark.slow
 COUNT = 100
@@ -125,23 +125,23 @@ def by_python(asked, expected, _, __, **settings):
     return by_place(asked, places, map(of_row, table.to_dict("records")))
 
 
-def by_workbook(asked, _, folder, __):
+def by_workbook(asked, _, folder, __, live=LIVE, prefix="tl_"):
     if SOFFICE is None:
         pytest.skip("LibreOffice (soffice) is not installed")
     plan = workbook_plan(law())
-    data = xlsx_bytes(with_questions(plan, [cells_of(one) for one in asked], price_of))
+    data = xlsx_bytes(with_questions(plan, [cells_of(one) for one in asked], price_of, live))
     book = recalculated({"questions.xlsx": data}, folder)["questions.xlsx"]
 
     def answer(number, one):
-        shown, time_s, cost, factor = (
-            lines_of(book, plan, number),
-            *(value_at(book, plan, f"tl_{name}", number) for name in ("time_s", "cost", "interval_factor")),
-        )
+        shown, factor = lines_of(book, plan, number, live[0]), None
+        time_s, cost = (value_at(book, plan, f"{prefix}{name}", number) for name in ("time_s", "cost"))
+        if f"{prefix}interval_factor" in plan.names:
+            factor = value_at(book, plan, f"{prefix}interval_factor", number)
         if shown["entries"] == FAULTS:
             assert time_s == "not known"
             return REFUSED
         assert shown["entries"] == ENTRIES
-        said = said_in(book, plan, number)
+        said = said_in(book, plan, number, prefix)
         assert [shown["what this assumes"], shown["notes and warnings"]] == [*said, "no warning"][:2]
         time_s = known(time_s)
         ends = (time_s / factor, time_s * factor) if time_s and factor else (None, None)

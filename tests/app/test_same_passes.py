@@ -5,10 +5,12 @@ from functools import partial
 
 import pytest
 from trainlaw.app.models.builtin import formula_named
+from trainlaw.app.workbook.forward import PREFIX_OF_PASSES
 from trainlaw.formulas.scopes import FORWARD
 
 from .questions import EPOCHS, questions_of_passes
-from .test_same_answers import Answer, answers_of, by_command, by_page, by_python, check_same
+from .test_same_answers import Answer, answers_of, by_command, by_page, by_python, by_workbook, check_same
+from .workbook.test_questions import OF_PASSES
 
 pytestmark = pytest.mark.slow
 COUNT = 40
@@ -21,6 +23,7 @@ def by_command_with_option(*known):
 OUTPUTS = {
     "command": by_command_with_option,
     "Python": partial(by_python, timed_parts=FORWARD),
+    "workbook": partial(by_workbook, live=OF_PASSES, prefix=PREFIX_OF_PASSES),
     "page": partial(by_page, choice=f"formula={FORWARD}"),
 }
 
