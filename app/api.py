@@ -16,7 +16,7 @@ from trainlaw.app.report.run_files import write_run_files
 from trainlaw.app.studies.definition import definition_of, read_study_table
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.studies.study import study_table
-from trainlaw.datasets.measurements.runs import Setup
+from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES, Setup
 from trainlaw.evolve import FormulaRegressor
 from trainlaw.formulas import Formula
 from trainlaw.formulas.scopes import FORWARD
@@ -162,7 +162,7 @@ def predict(
     True
     """
     is_forward = formula is None and settings.get("timed_parts") == FORWARD
-    formula, usual = (FORWARD, {"precision": "amp"}) if is_forward else (formula, {})
+    formula, usual = (FORWARD, {"precision": PRECISION_OF_PASSES}) if is_forward else (formula, {})
     chosen = formula if isinstance(formula, Formula) else load_formula(formula or "built-in")
     scaling = load_formula(SCALING_FORMULA)
     if isinstance(cnn, str) and isinstance(gpu, str) and isinstance(batch, int) and are_single(settings):

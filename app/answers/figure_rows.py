@@ -175,7 +175,7 @@ def definition_of(name: str) -> Expression:
     return parse_text(next(row.definition for row in _FIGURES if row.name == name))
 
 
-def memory_needs(formula: Formula) -> tuple[Expression, Expression]:
+def needed_memory(formula: Formula) -> tuple[Expression, Expression]:
     """Return the memory that a formula's iteration or pass takes, in bytes: at least, and with everything.
 
     They are over base columns, and the memory of a CNN and a precision.

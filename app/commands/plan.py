@@ -107,6 +107,7 @@ def plan_command(
     from trainlaw.app.predictions.plan import PlanOptions, plan_training, usual_counts
     from trainlaw.app.predictions.training import inference, whole_training
     from trainlaw.datasets.hardware.precisions import precision_name
+    from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES
     from trainlaw.formulas import InputError
     from trainlaw.formulas.scopes import FORWARD
 
@@ -120,7 +121,7 @@ def plan_command(
     catalog = known_gpus(gpu_file)
     training = inference(images, epochs) if forward else whole_training(images, epochs)
     if forward and formula is None:
-        formula, precision = Path(FORWARD), precision or "amp"
+        formula, precision = Path(FORWARD), precision or PRECISION_OF_PASSES
     options = PlanOptions(
         whole_numbers(gpus, "--gpus") if gpus else usual_counts(training), gpus_per_node,
         whole_numbers(batch, "--batch"), tuple(map(precision_name, parse_names(precision))),

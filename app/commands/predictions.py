@@ -149,11 +149,12 @@ def predict_command(
     from trainlaw.app.inputs.selection import selection_of, whole_numbers
     from trainlaw.app.models.user_formula import find_formulas, parse_label_options, with_groups
     from trainlaw.app.predictions.predict import fastest_first, predict_runs
+    from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES
 
     check_new_files([output.out])
     parts = "forward" if forward else None
     if forward and run.precision is None and formula is None:
-        run = replace(run, precision="amp")
+        run = replace(run, precision=PRECISION_OF_PASSES)
     setup = setup_of(
         run, exchange, n_gpus=machine.gpus, n_nodes=machine.nodes, allocation=machine.allocation,
         timed_parts=parts,

@@ -6,7 +6,7 @@ from itertools import chain, repeat
 
 import numpy as np
 from trainlaw.app.answers.error_rows import architecture_factor
-from trainlaw.app.answers.figure_rows import memory_needs
+from trainlaw.app.answers.figure_rows import needed_memory
 from trainlaw.app.exports.headers import header_lines
 from trainlaw.app.models.custom_inputs import case_table, cases_of, with_entered_sizes
 from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows
@@ -79,7 +79,7 @@ def _run_formula_rows(formula: Formula) -> Iterator[_Row]:
     base = pair_columns(model, cnns, gpus)
     shape = (len(cnns), len(gpus))
     times, outside = _times_and_outside(model, base, shape)
-    least, usual = (np.broadcast_to(values_of(need, base), shape) for need in memory_needs(model.formula))
+    least, usual = (np.broadcast_to(values_of(need, base), shape) for need in needed_memory(model.formula))
     memory = [float(str(row["memory_bytes"])) for row in gpus.values()]
     # Without an interval its ends become nan, which the table leaves empty.
     intervals = intervals_of(formula)

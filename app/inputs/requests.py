@@ -25,6 +25,7 @@ from trainlaw.datasets.hardware.possible import impossible_setup
 from trainlaw.datasets.hardware.precisions import precision_name
 from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.runs import (
+    PRECISION_OF_PASSES,
     PROFILER_COLUMNS,
     RUN_COLUMNS,
     Setup,
@@ -285,7 +286,8 @@ def run_blocks(request: RunRequest, path: Path) -> Iterator[tuple[tuple[str, ...
 
 def _usual_of_passes(setup: Setup) -> dict[str, str]:
     """Return what rows of forward passes have where they do not state it, by column."""
-    return {"timed_parts": FORWARD} | ({"precision": setup.precision} if setup.precision == "amp" else {})
+    is_usual = setup.precision == PRECISION_OF_PASSES
+    return {"timed_parts": FORWARD} | ({"precision": PRECISION_OF_PASSES} if is_usual else {})
 
 
 def frame_blocks(frame: pd.DataFrame, usual: Mapping[str, str] = MappingProxyType({})) -> Iterator[RunTable]:

@@ -30,6 +30,7 @@ from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
+from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES
 from trainlaw.datasets.tables.joins import LAUNCHES_LEFT
 from trainlaw.formulas import Constant, Expression, FeatureSpec, Formula, InputError, variables
 from trainlaw.formulas.printers import print_javascript
@@ -221,6 +222,7 @@ def _facts(formula: Formula) -> dict[str, Any]:
         ],
         "optional": list(_OPTIONAL),
         "launchesLeft": LAUNCHES_LEFT,
+        "ofPasses": PRECISION_OF_PASSES,
         "coversGpus": handling(formula).covers_multi_gpu,
         "namesKinds": names_kinds(formula),
     }

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from trainlaw.app.answers.error_rows import architecture_factor
 from trainlaw.app.answers.facts import OF_MEMORY, cnn_facts
-from trainlaw.app.answers.figure_rows import FITS_WORDS, definition_of, fits_in_memory, memory_needs
+from trainlaw.app.answers.figure_rows import FITS_WORDS, definition_of, fits_in_memory, needed_memory
 from trainlaw.app.answers.said import word_of
 from trainlaw.app.models.builtin import SCALING_FORMULA, formula_named, shorter_formulas
 from trainlaw.app.models.lookup_tables import OF_PRECISION as MEMORY_OF_PRECISION
@@ -28,6 +28,7 @@ from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.datasets.measurements.memory_fit import NOT_KNOWN
+from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES
 from trainlaw.formulas import (
     DIMENSIONLESS,
     Constant,
@@ -50,8 +51,7 @@ FIRST_GPU = "V100-SXM2-16GB"
 FIRST_BATCH = 64
 DEFAULT_PRECISION = "PyTorch's default"
 FIRST_PRECISION = "fp32"  # PyTorch's default on the first GPU
-OF_PASSES = "amp"  # as forward passes were measured
-AS_MEASURED = f"{OF_PASSES}, as measured"
+AS_MEASURED = f"{PRECISION_OF_PASSES}, as measured"
 FIRST_IMAGES, FIRST_EPOCHS = 1_281_167.0, 90.0
 FIRST_ALGORITHM = "ring"
 ENTRIES, FAULTS = "all entries can be used", "an entry cannot be used: see the red note next to it"
@@ -109,7 +109,7 @@ class Model:
     @property
     def first_precision(self) -> str:
         """The precision of the first choice."""
-        return OF_PASSES if self.is_forward else FIRST_PRECISION
+        return PRECISION_OF_PASSES if self.is_forward else FIRST_PRECISION
 
     @property
     def default_precision(self) -> str:
@@ -151,7 +151,7 @@ class Model:
     @cached_property
     def base_columns(self) -> tuple[str, ...]:
         """The base columns behind features, several GPUs and memory, sorted."""
-        parts = (*self.features.values(), self.all_reduce, self.scaled, *memory_needs(self.formula))
+        parts = (*self.features.values(), self.all_reduce, self.scaled, *needed_memory(self.formula))
         return tuple(sorted({name for part in parts for name in variables(part)} - {SINGLE_GPU_TIME}))
 
     @cached_property
@@ -246,7 +246,7 @@ def first_choice(*, is_forward: bool = False) -> RunTable:
     return configuration(
         cnn=name, gpu=FIRST_GPU, batch_per_gpu=FIRST_BATCH, input_size_px=size, n_classes=classes,
         timed_parts=FORWARD if is_forward else "forward+backward+optimizer",
-        precision=OF_PASSES if is_forward else FIRST_PRECISION,
+        precision=PRECISION_OF_PASSES if is_forward else FIRST_PRECISION,
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from trainlaw.app.answers.figure_rows import FITS_WORDS, NO_INTERVAL, definition_of, memory_needs
+from trainlaw.app.answers.figure_rows import FITS_WORDS, NO_INTERVAL, definition_of, needed_memory
 from trainlaw.app.models.lookup_tables import cnn_label, gpu_rows
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.answers import SETUP, UNCLEAR, Said, of_chosen_gpu
@@ -319,7 +319,7 @@ def _check() -> list[_Result]:
 def _memory(model: Model) -> list[_Result]:
     """Return the lines on memory, in GB of 1e9 bytes, as GPUs are sold."""
     columns = {name: np.array([value]) for name, value in model.values.items()}
-    needs = memory_needs(model.formula)
+    needs = needed_memory(model.formula)
     held = float(gpu_rows()[FIRST_GPU]["memory_bytes"])
     columns["memory_bytes"] = np.array([held])
     least, usual, place = (

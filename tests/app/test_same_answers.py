@@ -169,18 +169,20 @@ def by_page(asked, _, folder, request, choice="formula="):
     return found
 
 
-def by_program(suffix):
+def by_program(suffix, formula=None):
     def ask(asked, expected, folder, _):
         if not LANGUAGES[suffix]:
             pytest.skip(f"nothing here runs .{suffix}")
-        write_programs(law(), folder, MOST_BYTES, [f".{suffix}", ".h"] if suffix == "c" else [f".{suffix}"])
-        sizes = {cnn.name: cnn.sizes for cnn in named_model(law()).cnns}
+        used = formula or law()
+        write_programs(used, folder, MOST_BYTES, [f".{suffix}", ".h"] if suffix == "c" else [f".{suffix}"])
+        sizes = {cnn.name: cnn.sizes for cnn in named_model(used).cnns}
         usual = {"n_gpus": 1, "stack": None, "classes": 1000}
         places = [
             number
             for number, one in enumerate(asked)
             if expected[number] != REFUSED
             and {name: one[name] for name in usual} == usual
+            and one.get("compilation", "eager") == "eager"
             and one["pixels"] in sizes.get(one["cnn"], ())
         ]
         names = ("cnn", "gpu", "batch", "precision", "layout", "tuned", "host_launch_s", "pixels")
