@@ -19,7 +19,7 @@ from trainlaw.app.studies.comparison import compare_runs, read_run
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.cnns.catalog import keyed_cnn_counts
 from trainlaw.datasets.cnns.names import cnn_names
-from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES, Setup
+from trainlaw.datasets.measurements.runs import Setup
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import check_name
 from trainlaw.formulas.scopes import FORWARD
@@ -200,7 +200,7 @@ def plan(
     forward = settings.get("timed_parts") == FORWARD
     training = inference(images, epochs) if forward else whole_training(images, epochs)
     if forward and formula is None:
-        formula, precision = FORWARD, precision or (PRECISION_OF_PASSES,)
+        formula = FORWARD
     options = PlanOptions(
         tuple(sorted(n_gpus)) or usual_counts(training),
         batches=tuple(batch), precisions=tuple(precision), setup=Setup(**settings),

@@ -203,11 +203,12 @@ def _scope(of: str) -> str:
 
 def validate_command(
     formula: str = option(
-        "Formula of the time in seconds, of features or short names; or a formula.json.", default=...
+        "Formula of the time in seconds, of features or short names; a formula.json, or a built-in name.",
+        default=...,
     ),
     table: str = argument("A built-in table (`trainlaw data list`) or a file of runs.", default="default"),
     of: str = option(
-        "What the formula models: runs, or layers summed over each CNN; as for `trainlaw study`.",
+        "What the formula models: runs, forward passes, or layers summed over each CNN; as for `study`.",
         default="runs",
     ),
     refit: bool = flag("Fit the constants again in each fold.", "--refit"),
