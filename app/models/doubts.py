@@ -1,6 +1,6 @@
 """Measured times that cannot be training iterations as they are: wrong units, sentinels, contradictions."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import exp, log
 from typing import TypeVar
@@ -76,10 +76,15 @@ def law_seconds(runs: RunTable) -> np.ndarray:
 def run_doubts(runs: RunTable, law_s: np.ndarray | None = None) -> tuple[Doubt, ...]:
     """Return what speaks against the times of runs; () for times that can be right.
 
-    They are compared with the built-in formula, with each other where only the batch differs, and with
-    repeats. law_s : times by the formula where they are known, in s, (n_runs,).
+    They are compared with the built-in formula, with each other where only the batch differs, with repeats,
+    and with those of other names. law_s : times by the formula where they are known, in s, (n_runs,).
     """
     law_s = law_seconds(runs) if law_s is None else law_s
+    return (*time_doubts(runs, law_s), *exchange_doubts(runs, law_s))
+
+
+def time_doubts(runs: RunTable, law_s: np.ndarray) -> tuple[Doubt, ...]:
+    """Return the doubts of `run_doubts` without those of exchanged names and batches."""
     forward = np.flatnonzero(~is_training(runs))
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(runs.seconds / law_s)
@@ -89,7 +94,7 @@ def run_doubts(runs: RunTable, law_s: np.ndarray | None = None) -> tuple[Doubt, 
     whole += _of_table(logs[known & (most > _MOST_OF_RUN)], _MOST_OF_STRANGE)
     rows = () if whole else _of_runs(runs, logs, law_s)
     parts = [Doubt("times of the forward pass alone", tuple(forward.tolist()))] if len(forward) else []
-    return (*parts, *repeat_doubts(runs), *whole, *rows, *exchange_doubts(runs, law_s))
+    return (*parts, *repeat_doubts(runs), *whole, *rows)
 
 
 def _most_of_runs(runs: RunTable) -> np.ndarray:
@@ -195,27 +200,52 @@ def exchange_doubts(runs: RunTable, law_s: np.ndarray) -> Iterator[Doubt]:
     with np.errstate(divide="ignore", invalid="ignore"):
         law, logs = np.log(law_s), np.log(runs.seconds / law_s)
     # Of processors the formula does not know which network takes longer.
-    frame = runs.frame.assign(logs=np.where(_most_of_runs(runs) == _MOST_OF_RUN, logs, np.nan), law=law)
-    frame["law_per_image"] = frame["law"] - np.log(frame["batch_per_gpu"])
+    compared = np.where(_most_of_runs(runs) == _MOST_OF_RUN, logs, np.nan)
     setup = [name for name in (*_SERIES, "batch_per_gpu") if name != "precision_stated"]
+    codes = {name: pd.factorize(runs.frame[name], use_na_sentinel=False)[0] for name in setup}
+    groups = _numbered(codes.values())
+    firsts = np.unique(groups, return_index=True)[1]
+    logs_of, law_of = _medians(groups, compared), _medians(groups, law)
+    per_image = law_of - np.log(runs.frame["batch_per_gpu"].to_numpy()[firsts])
     of_setup = [name for name in setup if name not in ("gpu", "precision")]
     of_cnn = [name for name in of_setup if name != "batch_per_gpu"]
     # Under exchanged headings with batches, images/s change places instead of times.
-    for column, names, law, least in (
-        ("cnn", of_cnn, "law", 1),
-        ("cnn", of_setup, "law", _LEAST_OF_MANY),
-        ("cnn", of_setup, "law_per_image", _LEAST_OF_MANY),
-        ("gpu", ["gpu"], "law", 1),
-        ("precision", ["precision"], "law", 1),
-        ("batch_per_gpu", ["batch_per_gpu"], "law", 1),
+    for column, names, expected, least in (
+        ("cnn", of_cnn, law_of, 1),
+        ("cnn", of_setup, law_of, _LEAST_OF_MANY),
+        ("cnn", of_setup, per_image, _LEAST_OF_MANY),
+        ("gpu", ["gpu"], law_of, 1),
+        ("precision", ["precision"], law_of, 1),
+        ("batch_per_gpu", ["batch_per_gpu"], law_of, 1),
     ):
-        others = [name for name in setup if name not in names]
-        if pair := _exchanged(frame, names, others, law, least):
-            one, other = (str(frame[column].iloc[place]) for place in pair)
+        own = _numbered(codes[name][firsts] for name in names)
+        others = _numbered(codes[name][firsts] for name in setup if name not in names)
+        if pair := _exchanged(own, others, logs_of, expected, least):
+            places = tuple(int(firsts[group]) for group in pair)
+            one, other = (str(runs.frame[column].iloc[place]) for place in places)
             text = f"the times of {one} and {other} fit the formula once they are exchanged: are the names?"
-            yield Doubt(text, pair, (column, one, other))
+            yield Doubt(text, places, (column, one, other))
             return
     yield from _of_batches(runs, logs)
+
+
+def _numbered(codes: Iterable[np.ndarray]) -> np.ndarray:
+    """Return the number of the group of each run, (n,): runs of a group have equal codes in every column."""
+    found = np.zeros(1, dtype=np.int64)
+    for own in codes:
+        found = np.unique(found * (own.max(initial=0) + 1) + own, return_inverse=True)[1]
+    return found
+
+
+def _medians(groups: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return the median of the values of each group that are known, nan for a group without any."""
+    order = np.lexsort((values, groups))
+    counts = np.bincount(groups, np.isfinite(values)).astype(int)
+    begins = np.searchsorted(groups[order], np.arange(len(counts)))
+    ordered = values[order]
+    # Within a group, unknown values are sorted behind the others.
+    middle = 0.5 * (ordered[begins + np.maximum(counts - 1, 0) // 2] + ordered[begins + counts // 2])
+    return np.where(counts > 0, middle, np.nan)
 
 
 def _of_batches(runs: RunTable, logs: np.ndarray) -> Iterator[Doubt]:
@@ -231,24 +261,22 @@ def _of_batches(runs: RunTable, logs: np.ndarray) -> Iterator[Doubt]:
 
 
 def _exchanged(
-    frame: pd.DataFrame, names: list[str], others: list[str], law: str, least: int
+    names: np.ndarray, others: np.ndarray, logs: np.ndarray, law: np.ndarray, least: int
 ) -> tuple[int, ...]:
-    """Return the places of a first run of two names whose times look exchanged; () if none do.
+    """Return a setup of each of two names whose times look exchanged; () if none do.
 
-    law : column of ln of the times by the formula. least : rows that the names have in common.
+    All arrays have one element per setup. names : its number. others : number of all else. logs : ln of
+    measured over predicted. law : ln of the times by the formula. least : rows that the names have in common.
     """
-    frame = frame.assign(
-        name=frame.groupby(names, dropna=False, sort=False).ngroup(),
-        other=frame.groupby(others, dropna=False, sort=False).ngroup(),
-    ).reset_index(drop=True)
-    if min(frame["name"].max(), frame["other"].max()) >= _MOST_NAMES:
+    if min(names.max(initial=0), others.max(initial=0)) >= _MOST_NAMES:
         return ()
-    few = frame["name"].max() < _FEW_NAMES
-    medians = frame.groupby(["other", "name"])[["logs", law]].median().unstack("name")
-    misfit, lead = (
-        values[:, :_MOST_NAMES, None] - values[:, None, :_MOST_NAMES]
-        for values in (medians["logs"].to_numpy(), medians[law].to_numpy())
-    )
+    few = names.max(initial=0) < _FEW_NAMES
+    kept = names < _MOST_NAMES
+    table = np.full((2, others.max(initial=0) + 1, names[kept].max(initial=0) + 1), np.nan)
+    table[:, others[kept], names[kept]] = logs[kept], law[kept]
+    # A row of one name has nothing in common with another one.
+    table = table[:, np.isfinite(table[0]).sum(axis=1) > 1]
+    misfit, lead = table[:, :, :, None] - table[:, :, None, :]
     common = np.isfinite(misfit) & np.isfinite(lead)
     rows = common.sum(axis=0)
     # Once exchanged, a deviation is that as it is and twice the lead by the formula.
@@ -260,7 +288,7 @@ def _exchanged(
         gain > (_LEAST_GAIN if few else _LEAST_GAIN_OF_MANY)
     )
     pairs = np.argwhere(enough & (fits | ~common).all(axis=0))
-    return tuple(int((frame["name"] == name).argmax()) for name in pairs[0]) if len(pairs) else ()
+    return tuple(int((names == name).argmax()) for name in pairs[0]) if len(pairs) else ()
 
 
 def repeat_doubts(runs: RunTable, most: float = _MOST_OF_REPEATS) -> Iterator[Doubt]:

@@ -6,7 +6,7 @@ from functools import cached_property
 from math import exp, inf, log
 
 import numpy as np
-from trainlaw.app.models.doubts import exchange_doubts, law_seconds, repeat_doubts, run_doubts
+from trainlaw.app.models.doubts import exchange_doubts, law_seconds, repeat_doubts, time_doubts
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.spreadsheets.answers import Answers, Issue, choices, rows_of
@@ -163,7 +163,7 @@ def _doubts(check: Check, answers: Answers) -> Iterable[Issue]:
     repeats = list(_of_repeats(check.made))
     yield from (*rows, *repeats)
     if not rows and not repeats and check.made.table is not None:
-        for doubt in run_doubts(check.made.table, check.law_s):
+        for doubt in time_doubts(check.made.table, check.law_s):
             far = np.isin(np.arange(len(check.law_s)), doubt.places)
             text = f"{doubt.text}: correct them, or --trust them"
             yield Issue("times", text, rows_of(check.made.rows, far))

@@ -16,7 +16,14 @@ def is_number(text: str) -> bool:
     >>> is_number("1'234,5"), is_number("1e-3"), is_number("12 ms")
     (True, True, False)
     """
-    return len(text) <= _LONGEST and _NUMBER.fullmatch(_SPACES.sub("", text.strip())) is not None
+    return len(text) <= _LONGEST and _NUMBER.fullmatch(_without_spaces(text)) is not None
+
+
+def _without_spaces(text: str) -> str:
+    """Return a text without blanks around it and marks of thousands that are blanks or apostrophes."""
+    plain = text.strip()
+    # Most numbers have none, and looking for them takes longer than reading the number.
+    return plain if _NUMBER.fullmatch(plain) else _SPACES.sub("", plain)
 
 
 def decimal_marks(texts: Iterable[str]) -> set[str]:
@@ -29,7 +36,7 @@ def decimal_marks(texts: Iterable[str]) -> set[str]:
 
 
 def _mark(text: str) -> str:
-    plain = _SPACES.sub("", text.strip())
+    plain = _without_spaces(text)
     mantissa = re.split("[eE]", plain, maxsplit=1)[0]
     found = [character for character in mantissa if character in ".,"]
     if not found:
@@ -49,8 +56,8 @@ def number_of(text: str, decimal: str) -> float:
     >>> number_of("1.234,5", ","), number_of("1,234.5", "."), number_of("12,5", ".")
     (1234.5, 1234.5, nan)
     """
-    plain = _SPACES.sub("", text.strip())
-    if not is_number(plain):
+    plain = _without_spaces(text)
+    if len(text) > _LONGEST or not _NUMBER.fullmatch(plain):
         return math.nan
     thousands = "," if decimal == "." else "."
     whole, mark, rest = plain.partition(decimal)

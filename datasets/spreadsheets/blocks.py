@@ -4,11 +4,11 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from trainlaw.datasets.files.grids import Grid
 from trainlaw.datasets.files.numbers import is_number
-from trainlaw.datasets.spreadsheets.headings import IGNORED, is_part, read_heading
+from trainlaw.datasets.spreadsheets.headings import COUNTS, IGNORED, is_part, read_heading
 from trainlaw.datasets.spreadsheets.phrases import Names
 from trainlaw.datasets.spreadsheets.quantities import parse_unit
 from trainlaw.datasets.spreadsheets.values import is_unmeasured, quantity
@@ -71,7 +71,7 @@ def find_blocks(sheet: str, grid: Grid, names: Names, named: Collection[str] = (
     turned = tuple(zip(*filled, strict=True))
     across = max((_known(row, named) for row in filled[:60]), default=0)
     # A name alone in its row is a line between the rows.
-    alone = {number for number, row in enumerate(filled) if len(_filled(row)) < 2}
+    alone = {*_settings(filled), *(number for number, row in enumerate(filled) if len(_filled(row)) < 2)}
     inside = [tuple(cell for number, cell in enumerate(row) if number not in alone) for row in turned[:3]]
     down = max((_known(row, named) for row in inside), default=0)
     if down > max(across, 2):
@@ -97,6 +97,21 @@ def _unmerged(grid: Grid) -> tuple[Cells, ...]:
 def _wide(grid: Grid) -> dict[tuple[int, int], int]:
     """Return the last column of each cell that is merged over several columns."""
     return {(first, left): right for first, left, _, right in grid.merged if right > left}
+
+
+def _settings(rows: Sequence[Cells]) -> range:
+    """Return the rows above the first empty one if they are pairs such as "Batch size" and 64."""
+    first = next((number for number, row in enumerate(rows) if _filled(row)), 0)
+    end = next((number for number, row in enumerate(rows) if number > first and not _filled(row)), first)
+    cells = [_filled(row) for row in rows[first:end]]
+    pairs = [_is_setting(row) for row in cells if len(row) > 1]
+    is_narrow = all(len(row) < 3 for row in cells) and any(len(_filled(row)) > 2 for row in rows[end:])
+    return range(first, end) if is_narrow and sum(pairs) > len(pairs) / 2 else range(0)
+
+
+def _is_setting(cells: Sequence[object]) -> bool:
+    """Return whether two cells are the name of a column and a value."""
+    return len(cells) == 2 and read_heading(str(cells[0]).rstrip(": ")).target not in ("", IGNORED)
 
 
 def _known(row: Cells, named: Collection[str]) -> int:
@@ -139,6 +154,11 @@ class _Finder:
     named: Collection[str]
     wide: dict[tuple[int, int], int]
 
+    @cached_property
+    def left(self) -> int:
+        """The first column that is not empty."""
+        return min((row.index(cell) for row in self.rows for cell in _filled(row)[:1]), default=0)
+
     def blocks(self) -> list[Block]:
         """Return the tables: from each header to the lines above the next one."""
         heads = self._headers()
@@ -172,12 +192,21 @@ class _Finder:
         return self._texts(0, parting[-1]) if parting else []
 
     def _texts(self, begin: int, end: int) -> list[str]:
-        texts = [cell for row in self.rows[begin:end] for cell in row if isinstance(cell, str)]
+        """Return the texts of rows; a setting and its value, such as "Batch size" and 64, are one."""
+        texts: list[str] = []
+        for row in self.rows[begin:end]:
+            cells = _filled(row)
+            if _is_setting(cells):
+                texts.append(f"{cells[0]} {cells[1]}")
+            else:
+                texts += [cell for cell in cells if isinstance(cell, str)]
         return list(dict.fromkeys(texts))
 
     def _headers(self) -> list[tuple[int, int]]:
         """Return the first and last row of each header."""
         scores = [self._score(number) for number in range(len(self.rows))]
+        for number in _settings(self.rows):
+            scores[number] = 0
         best = max(scores, default=0)
         if best < 1:
             return self._plain_header()
@@ -229,7 +258,8 @@ class _Finder:
     def _score(self, number: int) -> float:
         """Return how many cells of a row are names of columns, 0 for a row of the body."""
         row = self.rows[number]
-        if any(self._is_measured(cell) for cell in row):
+        # Times are usually on the right.
+        if any(self._is_measured(cell) for cell in reversed(row)):
             return 0
         filled = [(column, cell) for column, cell in enumerate(row) if cell is not None]
         texts = [(column, cell) for column, cell in filled if isinstance(cell, str) and not _is_label(cell)]
@@ -246,7 +276,9 @@ class _Finder:
             elif self._heads_numbers(number, column, text):
                 score += 1
         numbers = [float(str(cell)) for cell in labels]
-        rises = numbers == sorted(set(numbers)) and len(filled) > 2
+        # Each group of columns has the same labels again.
+        different = sorted(set(numbers))
+        rises = len(filled) > 2 and numbers == different * (len(numbers) // max(len(different), 1))
         if labels and not (rises and texts[0][0] == filled[0][0] and score == len(texts)):
             return 0
         return score + len(labels)
@@ -262,9 +294,10 @@ class _Finder:
         if not filled or row == above:
             return False
         texts = [row[column] for column in filled]
-        repeats = None not in above and len(set(above)) < len(above)
-        is_index = filled == [0] and read_heading(str(row[0])).target not in ("", IGNORED)
-        if repeats and (is_index or (len(filled) == len(row) and scores[last + 1] > 0)):
+        left = self.left
+        repeats = None not in above[left:] and len(set(above[left:])) < len(above) - left
+        is_index = filled == [left] and read_heading(str(row[left])).target not in ("", IGNORED)
+        if repeats and (is_index or (len(filled) == len(row) - left and scores[last + 1] > 0)):
             # pandas writes the levels of columns one below the other, and then the names of the rows.
             return True
         if _are_units(texts):
@@ -281,12 +314,26 @@ class _Finder:
         )
         if all(map(_is_label, texts)):
             return len(filled) > 1 and in_groups and bool(alone)
+        if self._is_line_of_labels(last + 1):
+            return True
         return (
             words_only
             and len(filled) > 1
             and bool(gaps)
             and in_groups
             and (bool(alone) or scores[last + 1] >= _LEAST_NAMES)
+        )
+
+    def _is_line_of_labels(self, number: int) -> bool:
+        """Return whether a row is named as a count and holds one below each name, with other rows below."""
+        filled = _filled(self.rows[number])
+        below = _filled(self.rows[number + 1]) if number + 1 < len(self.rows) else []
+        return (
+            len(filled) == len(_filled(self.rows[number - 1])) > _LEAST_NAMES
+            and read_heading(str(filled[0])).target in COUNTS
+            and all(map(_is_label, filled[1:]))
+            and any(map(self._is_measured, below[1:]))
+            and not read_heading(str(below[0])).target
         )
 
     def _is_above(self, number: int, first: int) -> bool:
@@ -299,7 +346,7 @@ class _Finder:
         if len(filled) > 1:
             # The name of a group stands over several columns.
             return len(filled) < sum(cell is not None for cell in below)
-        return filled[0] > 0 and not self._is_key(str(below[filled[0]]))
+        return filled[0] > self.left and not self._is_key(str(below[filled[0]]))
 
     def _block(self, first: int, last: int, titles: list[str], end: int) -> Block:
         paths = [self._path(first, last, column) for column in range(len(self.rows[0]))]
@@ -394,6 +441,7 @@ def _filled(row: Cells) -> list[object]:
     return [cell for cell in row if cell is not None]
 
 
+@lru_cache(maxsize=10_000)
 def _is_left_out(text: str) -> bool:
     """Return whether a row that begins with a text is a comment, a total, or an average of the others."""
     words = re.findall(r"[^\W\d_]+", text.lower())

@@ -1,14 +1,14 @@
 """The cells of a table as values of the runs schema, with an issue for each that is none."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 from trainlaw.datasets.files.numbers import decimal_marks, is_number
 from trainlaw.datasets.spreadsheets.answers import SKIP, Answers, Issue, choices, grouped, rows_of
-from trainlaw.datasets.spreadsheets.columns import MappedColumn
+from trainlaw.datasets.spreadsheets.columns import MappedColumn, answers_time
 from trainlaw.datasets.spreadsheets.headings import (
     ACCUMULATION,
     CHECK,
@@ -59,6 +59,19 @@ _WITHOUT: Mapping[str, str] = {
 }  # fmt: skip
 
 
+def each(cells: Iterable[object], find: Callable[[object], T]) -> list[T]:
+    """Return what a function returns for each cell; it is asked once for all equal cells."""
+    found: dict[tuple[type, object], T] = {}
+    values = []
+    for cell in cells:
+        # True is equal to 1, but another cell.
+        key = type(cell), cell
+        if key not in found:
+            found[key] = find(cell)
+        values.append(found[key])
+    return values
+
+
 @dataclass(frozen=True)
 class Rows:
     """The rows of a table that are to be read, with what is needed to read a cell.
@@ -91,20 +104,23 @@ class Rows:
 
         value : returns None for a cell that is no value.
         """
-        found: list[object] = []
-        bad: list[tuple[str, Label]] = []
-        for cell, number in zip(self.cells[target], self.numbers, strict=True):
-            own = self.said(target, cell)
-            read = None if own is None else value(own)
-            if read is None and own is not None:
-                bad.append((str(own), number))
-            found.append(read)
+        given = self.given(target)
+        found = each(given, lambda cell: None if cell is None else value(cell))
+        bad = [
+            (str(cell), number)
+            for cell, read, number in zip(given, found, self.numbers, strict=True)
+            if read is None and cell is not None
+        ]
         heading = self.columns[target].heading
         issues += [
             Issue("cells", f"{heading}: expected {expected}, got {shown(text)}", rows)
             for text, rows in grouped(bad).items()
         ]
         return found
+
+    def given(self, target: str) -> list[object]:
+        """Return the cells of a column as `said` has them."""
+        return each(self.cells[target], lambda cell: self.said(target, cell))
 
     def said(self, target: str, cell: object) -> object:
         """Return a cell, or the value that the user gave for it; None for an empty one."""
@@ -198,14 +214,15 @@ def _decimal_mark(rows: Rows, separator: str, issues: list[Issue]) -> str:
         return "," if rows.answers.decimal == "comma" else "."
     numeric = {*NUMBERS, TIME}
     numbers_of = [cells for name, cells in rows.cells.items() if name in numeric]
-    texts = dict.fromkeys(text for cells in numbers_of for cell in cells if (text := _number_in(cell)))
-    marks = decimal_marks(texts)
+    cells_once = dict.fromkeys(cell for cells in numbers_of for cell in cells if isinstance(cell, str))
+    marks = decimal_marks(map(_number_in, cells_once))
     sure = marks & {".", ","}
     unclear = {"?,"} | ({"?."} if separator == ";" else set())
     if len(sure) == 1 and not (sure == {"."} and "?," in marks and separator == ";"):
         return next(iter(sure))
     likely = "," if "," in sure or separator == ";" else "."
     if len(sure) == 2 or marks & unclear:
+        texts = dict.fromkeys(map(_number_in, cells_once))
         doubtful = [text for text in texts if "," in text or "." in text]
         examples = ", ".join(doubtful[:50])[:60]
         among = frozenset(doubtful)
@@ -288,9 +305,8 @@ def read_words(rows: Rows, names: Names, issues: list[Issue]) -> dict[str, list[
 
 def _words(rows: Rows, name: str, names: Names, issues: list[Issue]) -> list[object]:
     words = SPELLINGS[name]
-    values: list[object] = []
-    unknown: list[tuple[str, Label]] = []
-    for cell, number in zip(rows.cells[name], rows.numbers, strict=True):
+
+    def word_of(cell: object) -> str | None:
         own = rows.said(name, cell)
         text = str(int(own) if isinstance(own, float) and own.is_integer() else own).strip().lower()
         word = words.get(text, words.get(text.replace(" ", "-").replace("torch.", "")))
@@ -299,10 +315,14 @@ def _words(rows: Rows, name: str, names: Names, issues: list[Issue]) -> list[obj
             word = names.phrase(text).said.get("precision")
         if word is None and name == "compilation" and (answer := yes_or_no(own)) is not None:
             word = "inductor" if answer else _WITHOUT[name]
-        if word is None:
-            unknown.append((str(cell) if cell is not None else "", number))
-        # Nothing is imported before an unknown word is answered; until then the row can be checked.
-        values.append(word or "unknown")
+        return word
+
+    found = each(rows.cells[name], word_of)
+    unknown = [
+        ("" if cell is None else str(cell), number)
+        for cell, word, number in zip(rows.cells[name], found, rows.numbers, strict=True)
+        if word is None
+    ]
     options = [*dict.fromkeys(words.values()), SKIP]
     for text, where in grouped(unknown).items():
         asked = (
@@ -313,7 +333,8 @@ def _words(rows: Rows, name: str, names: Names, issues: list[Issue]) -> list[obj
         empty = choices("--precision", PRECISIONS) if name == "precision" else ()
         given = choices("--value", options, f"{name}:{text}=") if text else empty
         issues.append(Issue("question", asked, where, given))
-    return values
+    # Nothing is imported before an unknown word is answered; until then the row can be checked.
+    return [word or "unknown" for word in found]
 
 
 def _of_flags(rows: Rows, name: str, flags: list[str], issues: list[Issue]) -> list[object]:
@@ -410,10 +431,10 @@ def read_measured(rows: Rows, issues: list[Issue]) -> tuple[np.ndarray, list[Uni
     said = _said_unit(rows.answers)
     is_epoch = read_heading(rows.columns[TIME].heading).target == EPOCH_TIME
     is_epoch = is_epoch or any(unit is not None and unit.counted == "epoch" for unit in rows.units)
-    if is_epoch and not rows.answers.columns:
+    if is_epoch and not answers_time(rows.answers):
         stated = [unit and replace(unit, counted="epoch") for unit in stated]
         said = said and replace(said, counted="epoch")
-    named = [parse_unit("" if cell is None else str(cell)) for cell in rows.cells.get(UNIT, rows.empty())]
+    named = each(rows.cells.get(UNIT, rows.empty()), lambda cell: parse_unit(str(cell or "")))
     outside = [said or name or header for name, header in zip(named, rows.units, strict=True)]
     return numbers, [_preferred(own, other) for own, other in zip(stated, outside, strict=True)]
 

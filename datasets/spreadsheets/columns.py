@@ -49,6 +49,7 @@ _OF_EPOCHS = frozenset((ITERATIONS, IMAGES_PER_EPOCH, DATASET))
 _NAMES = ("gpu", "cnn", "precision")
 _PHASES = re.compile(r"\b(?:forward|backward|fwd|bwd)\b", re.IGNORECASE)
 _MEASURED = (*MEASURES, EPOCH_TIME)
+_UNSPECIFIC = ("", IGNORED, OTHER_TIME)
 _AS_THEY_ARE = (IGNORED, DATASET, UNIT, "date", "framework", "framework_version", "data")
 # What a header says next to GPUs, precisions and so on makes it another thing, such as the memory of a GPU.
 _UNRELATED = 2
@@ -143,8 +144,7 @@ class _Reader:
     """Finds what the columns of a block are.
 
     contents : of each column by its place. left : places of columns that are not read, with the reason.
-    rejected : places of cells that cannot be what their heading says, with our name of that. freed :
-    meanings of headings whose cells are something else.
+    rejected : places of cells that cannot be what their heading says, with our name of that.
     """
 
     def __init__(
@@ -155,7 +155,6 @@ class _Reader:
         self.contents: dict[int, Content] = {}
         self.left: dict[int, str] = {}
         self.rejected: dict[int, str] = {}
-        self.freed: list[Meaning] = []
         self.targets: dict[int, tuple[str, Meaning, Mapping[str, str]]] = {}
         self.candidates: dict[str, list[tuple[int, Meaning]]] = {}
 
@@ -165,11 +164,8 @@ class _Reader:
         self._take_named()
         taken = {*found.keys.values(), *(measure.place for measure in found.measures)}
         for place in set(range(len(self.block.headings))) - taken:
-            content = self.contents[place] = content_of(self.block.cells(place), self.names)
-            meaning, said = header_meaning(self.block, place, self.names)
-            self.targets[place] = self._target(place, meaning, said), meaning, said
-            is_other = self.targets[place][0] != meaning.target in (*_NAMES, *_MEASURED, *COUNTS)
-            self.freed += [meaning] if is_other and place not in self.rejected else []
+            self.contents[place] = content_of(self.block.cells(place), self.names)
+            self._find_target(place)
         self._exchange()
         self._ask_for_batches()
         for place, (target, meaning, said) in self.targets.items():
@@ -184,7 +180,7 @@ class _Reader:
                     self.left[place] = "empty"
                 else:
                     found.measures.append(self._measure(place, replace(meaning, target=target), said))
-            elif target in ("", IGNORED, OTHER_TIME):
+            elif target in _UNSPECIFIC:
                 self.left[place] = ""
                 found.unknown += [place] if not target else []
             else:
@@ -198,10 +194,24 @@ class _Reader:
         self._keep_best()
         self._read_labels()
 
+    def _find_target(self, place: int) -> None:
+        """Find what a column is by its cells and its header."""
+        meaning, said = header_meaning(self.block, place, self.names)
+        target = self._target(place, meaning, said)
+        self.targets[place] = target, meaning, said
+
+    def _is_freed(self, place: int) -> bool:
+        """Return whether the cells of a column are something else than its heading says."""
+        target, meaning, _ = self.targets[place]
+        return target != meaning.target in (*_NAMES, *_MEASURED, *COUNTS) and place not in self.rejected
+
     def _ask_for_batches(self) -> None:
         """Append an issue where names are under the heading of batches: numbers of GPUs may be them."""
         counts = [place for place, (target, _, _) in self.targets.items() if target == "n_gpus"]
-        if counts and any(meaning.target in BATCHES for meaning in self.freed):
+        if counts and any(
+            meaning.target in BATCHES and self._is_freed(place)
+            for place, (_, meaning, _) in self.targets.items()
+        ):
             headings = [self.block.headings[place] for place in counts]
             text = f"no number is under the heading of the batches: is {headings[0]} the batch?"
             options = choices("--column", headings, "batch_per_gpu=")
@@ -221,38 +231,58 @@ class _Reader:
                 return
 
     def _exchange(self) -> None:
-        """Give the one column whose cells contradict its heading the one heading that is over other cells.
+        """Exchange the headings of a column whose cells cannot be what it says and of the one that fits both.
 
-        A count that has fractions and a time that has only sizes of batches or images are exchanged.
+        Of several that do, one whose cells are something else, too, is taken, then one with a known heading.
         """
-        if len(self.rejected) != 1 or len(self.freed) > 1:
-            return
-        place, ours = next(iter(self.rejected.items()))
-        content, heading = self.contents[place], self.targets[place][1]
-        others: list[int] = []
-        said: Mapping[str, str] = {}
-        if self.freed:
-            target, meaning = self.freed[0].target, self.freed[0]
-            fits = content.numbers > 0.5 if target in _MEASURED else self._is_count(place)
-        else:
-            others = [other for other in self.targets if self._may_be(other, ours, content.is_flag)]
-            target, meaning, said = self.targets[others[0] if len(others) == 1 else place]
-            target, said = (meaning.target, {}) if content.is_flag else (target, said)
-            fits = len(others) == 1
-        if fits:
-            self.targets |= {other: (ours, heading, {}) for other in others}
-            self.targets[place] = target, meaning, said
-            self.found.notes.append(f"{self.block.headings[place]} is read under another column's heading")
+        odd = [place for place in self.targets if self._is_odd(place)]
+        for place in odd:
+            heading = self.targets[place][1].target
+            others = [
+                other
+                for other in self.targets
+                if other != place
+                and self._may_be(other, heading)
+                and self._may_be(place, self.targets[other][1].target)
+            ]
+            exact = [other for other in others if other in odd or self._is_freed(other)]
+            known = [other for other in others if self.targets[other][1].target not in _UNSPECIFIC]
+            best = exact or known or others
+            if len(best) == 1:
+                self._give_heading(place, best[0])
+                return
 
-    def _may_be(self, place: int, ours: str, is_flag: bool) -> bool:
-        """Return whether a column read as times may be what another heading says.
+    def _give_heading(self, place: int, other: int) -> None:
+        """Exchange the last lines of the headers of two columns; names of groups above them stay."""
+        paths = list(self.block.paths)
+        one, two = paths[place], paths[other]
+        paths[place], paths[other] = (*one[:-1], *two[-1:]), (*two[:-1], *one[-1:])
+        self.block = replace(self.block, paths=tuple(paths))
+        for own in (place, other):
+            self.rejected.pop(own, None)
+            self._find_target(own)
+        self.found.notes.append(f"{self.block.headings[place]} is read under another column's heading")
 
-        is_flag : whether the cells under that heading say yes or no, and this one's heading is of such cells.
-        """
+    def _is_odd(self, place: int) -> bool:
+        """Return whether the cells of a column cannot be what its heading says, and are nothing known."""
         target, meaning, _ = self.targets[place]
-        is_count = self._is_count(place) and (ours in COUNTS or _BITS.issuperset(self.contents[place].wholes))
-        suits = is_count if ours not in _MEASURED else self.contents[place].numbers > 0.5
-        return target in MEASURES and suits and is_flag == meaning.target.startswith(FLAG)
+        content = self.contents[place]
+        has_names = content.kinds or content.numbers or content.is_flag
+        return (place in self.rejected and not target) or (meaning.target in _NAMES and not has_names)
+
+    def _may_be(self, place: int, target: str) -> bool:
+        """Return whether the cells of a column may be what a heading says."""
+        content = self.contents[place]
+        if target in COUNTS:
+            return self._is_count(place)
+        if target in _MEASURED:
+            return content.numbers > 0.5 and not content.is_flag
+        if target in (IMAGES_PER_EPOCH, ITERATIONS):
+            return bool(content.wholes) and not self._is_count(place)
+        if target == "precision" and content.wholes:
+            return _BITS.issuperset(content.wholes)
+        is_named = {"network": "cnn"}.get(target, target) in content.kinds
+        return is_named or target in _UNSPECIFIC or (target.startswith(FLAG) and content.is_flag)
 
     def _is_count(self, place: int) -> bool:
         """Return whether all cells of a column may be sizes of batches or images."""
@@ -329,7 +359,11 @@ class _Reader:
             is_other = len([word for word in rest if not read_heading(word).target]) > _UNRELATED
             return "" if is_other or not said else rate_or_time
         is_odd = target == "precision" and not _BITS.issuperset(content.wholes or (0,))
-        is_odd = is_odd or target in ("cnn", UNIT) or (target in COUNTS and content.fractions > _FRACTIONS)
+        is_odd = (
+            is_odd
+            or target in ("cnn", "network", UNIT)
+            or (target in COUNTS and content.fractions > _FRACTIONS)
+        )
         return self._rejected(place, target) if is_odd else target
 
     def _rejected(self, place: int, target: str) -> str:
@@ -435,9 +469,7 @@ class _Reader:
         if likely:
             headings = [block.headings[place] for place in likely]
             text = f"no column is the batch size; {' or '.join(headings)} may be it"
-            self.issues.append(
-                Issue("columns", text, options=choices("--column", headings, "batch_per_gpu="))
-            )
+            self.issues.append(Issue("columns", text, options=choices("--column", headings, f"{BATCH}=")))
             found.keys[BATCH] = likely[0]
             found.unknown = [place for place in found.unknown if place != likely[0]]
             self.left.pop(likely[0], None)

@@ -19,7 +19,7 @@ from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.importing import runs_from_frame
 from trainlaw.datasets.measurements.runs import BY_DEFAULT, RUN_COLUMNS, RunTable
 from trainlaw.datasets.spreadsheets.answers import CHOICE, Answers, Issue, choices, grouped, rows_of
-from trainlaw.datasets.spreadsheets.blocks import Block, find_blocks
+from trainlaw.datasets.spreadsheets.blocks import FOOTNOTE, Block, find_blocks
 from trainlaw.datasets.spreadsheets.cells import (
     NUMBERS,
     OF_FLAG,
@@ -145,7 +145,7 @@ def _read(
     hints = (
         Path(path).stem.replace("_", " "),
         *grids,
-        *(text for block in blocks for text in (*block.texts, *block.below)),
+        *(text for block in blocks for text in (*block.texts, *block.below) if not FOOTNOTE.match(text)),
     )
     _check_needed(rows, hints, names, issues)
     frame, measured, units, agrees = _runs(rows, names, issues, notes)
@@ -175,7 +175,7 @@ def _texts(rows: Rows, frame: pd.DataFrame) -> Mapping[tuple[str, str], list[str
     found: dict[tuple[str, str], dict[str, None]] = {}
     for name in ("gpu", "cnn", *SPELLINGS):
         if name in rows.cells and name in frame:
-            for cell, value in zip(rows.cells[name], frame[name], strict=True):
+            for cell, value in dict.fromkeys(zip(rows.cells[name], frame[name], strict=True)):
                 found.setdefault((name, str(value)), {})[str(cell)] = None
     return {key: list(texts) for key, texts in found.items()}
 

@@ -33,6 +33,7 @@ _PART = {name: frozenset(group) for name, group in groups("part").items()}
 _SPREAD, _AVERAGE, _OTHER, _FILLERS = (_PART[name] for name in ("spread", "average", "other", "filler"))
 # What headers say next to a unit, and which GPUs a throughput is of.
 _AROUND_UNITS, _SCOPES = _PART["around_units"], _PART["scope"]
+_INFERENCE = frozenset(groups("phrase")["inference"])
 _EPOCH = frozenset(("epoch", "epochs", "epoche", "epochen", "epochenzeit", "epochtime"))
 _UNCOUNTED = _SPREAD | _OTHER | _AVERAGE | _EPOCH | {"per", "pro"}
 _WHOLE = frozenset(("total", "gesamt", "wall", "wallclock", "walltime", "gesamtzeit"))
@@ -43,6 +44,9 @@ _EXACT = frozenset(column.name for column in RUN_COLUMNS)
 _LONGEST_HEADER = 300  # characters; what is longer is no header, and searching it takes long
 # Of settings and results in the tables that experiment trackers export.
 _TRACKED = re.compile(r"^(?:config|summary|system|params?|metrics?|args|cfg|hparams|tags)[./](?=\w)")
+# ... and those of any part of a program: "trainer.devices", "perf/step_time".
+_PATH = re.compile(r"((?:\w+[./])*\w+)(?:\.(\w+)|/(\w+_\w+))")
+_MONEY = re.compile(r"^\s*[$€£]|[$€£]\s*/|/\s*[$€£]")
 _BRACKETS = re.compile(r"[(\[{]([^)\]}]*)[)\]}]")
 
 
@@ -92,7 +96,18 @@ def read_heading(text: str) -> Meaning:
     """
     if text in _EXACT:
         return Meaning(text, parse_unit("s") if text == "time_s" else None, is_exact=True)
-    name, stated = without_unit(_TRACKED.sub("", text))
+    if _MONEY.search(text):
+        return Meaning(IGNORED)
+    text = _TRACKED.sub("", text)
+    found = _read_words(text)
+    if found.target or not (path := _PATH.fullmatch(text)) or _INFERENCE & set(_plain_words(path[1])):
+        return found
+    return _read_words(path[2] or path[3])
+
+
+def _read_words(text: str) -> Meaning:
+    """Return what the words of a header mean."""
+    name, stated = without_unit(text)
     tokens, unit = _plain_words(name), _specified(stated, name)
     if (unit is not None or _is_measure(tokens)) and (left := _not_measured(tokens, unit)):
         is_epoch = left == EPOCH_TIME and unit is not None and unit.counted == "iteration"

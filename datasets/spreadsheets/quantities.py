@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import MappingProxyType
 
 import numpy as np
@@ -70,6 +71,7 @@ class Unit:
             return np.asarray(numbers * self.seconds * per_iteration / self.number)
 
 
+@lru_cache(maxsize=10_000)
 def parse_unit(text: str) -> Unit | None:
     """Return the unit that a text is, None where it is none.
 

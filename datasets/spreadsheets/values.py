@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from trainlaw.datasets.files.numbers import is_number, number_of
+from trainlaw.datasets.files.numbers import number_of
 from trainlaw.datasets.spreadsheets.quantities import Unit, parse_unit
 from trainlaw.datasets.spreadsheets.words import groups, meanings
 
@@ -105,10 +105,11 @@ def quantity(cell: object, decimal: str) -> tuple[float, Unit | None]:
         return float(cell), None
     if (seconds := _clock_seconds(cell)) is not None:
         return seconds, Unit("iteration", 1.0, False)
-    # "132.5*" has a footnote.
-    text = str(cell).strip().rstrip("*†‡§¹²³⁴ ")
+    # "132.5*" has a footnote, and "~132" is rounded.
+    text = str(cell).strip().rstrip("*†‡§¹²³⁴ ").lstrip("~≈ ")
     text = re.sub(r"\s*\[\d\]$", "", text)
-    return (number_of(text, decimal), None) if is_number(text) else _with_unit(text, decimal)
+    number = number_of(text, decimal)
+    return _with_unit(text, decimal) if math.isnan(number) else (number, None)
 
 
 def _clock_seconds(cell: object) -> float | None:
