@@ -8,7 +8,6 @@ import pytest
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.sheets.plan import quoted
 from trainlaw.app.sheets.xlsx import xlsx_bytes
-from trainlaw.app.workbook.book import workbook_plan
 from trainlaw.app.workbook.forward import PREFIX_OF_PASSES
 from trainlaw.app.workbook.model import AS_MEASURED, DEFAULT_PRECISION, FAULTS, LAYOUTS
 from trainlaw.app.workbook.tables import HEADING, IMPLIED_STACK, OWN_LINK, USUAL_FABRIC
@@ -16,7 +15,7 @@ from trainlaw.formulas import load_formula
 
 from ...libreoffice import needs_libreoffice, recalculated
 from ..questions import listed_label, questions
-from .test_book import located
+from .test_book import built_in_plan, located
 
 COUNT = 200
 LIVE = ("Predict", "Formula", "Answers")  # what depends on the question; tables are shared
@@ -43,8 +42,8 @@ def law():
 
 
 @pytest.fixture(scope="module")
-def plan(law):
-    return workbook_plan(law)
+def plan():
+    return built_in_plan()
 
 
 def written(asked):
