@@ -154,20 +154,18 @@ def predict_command(
     from trainlaw.formulas.scopes import FORWARD
 
     check_new_files([output.out])
-    if forward and formula is None:
-        formula = Path(FORWARD)
-    choice = find_formulas(formula, scaling_formula or "", Path.cwd())
+    usual = Path(FORWARD) if forward else None
+    choice = find_formulas(formula or usual, scaling_formula or "", Path.cwd())
     forward = forward or choice.formula.scope == FORWARD
     setup = setup_of(
         run, exchange, n_gpus=machine.gpus, n_nodes=machine.nodes, allocation=machine.allocation,
         timed_parts=FORWARD if forward else None,
     )  # fmt: skip
-    setup = setup_for(choice.formula, setup)
     _check_forward(forward, machine, whole)
     request = RunRequest(
         cnn, gpu, whole_numbers(",".join(batch or ()), "--batch"), run.pixels, run.classes,
         ranking.all_gpus, file.runs,
-        tuple(file.ignore or ()), gpu_file, setup,
+        tuple(file.ignore or ()), gpu_file, setup_for(choice.formula, setup),
         selection_of(vendor=ranking.vendor, min_memory=ranking.min_memory), restore_batchnorm,
     )  # fmt: skip
     check_request(request, single_gpu_seconds)

@@ -116,7 +116,7 @@ def _short(value: float) -> str:
 
 PREFIX = "trainlaw"
 _WIDTH = 110
-# What a program predicts, in words, and the precision where none is given.
+# What a program predicts, as text, and the precision where none is given.
 _OF_ITERATIONS = {
     "timed": "training iteration",
     "parts": "forward, backward and optimizer step",

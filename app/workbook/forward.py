@@ -1,4 +1,4 @@
-"""The sheets of forward passes: of their own workbook, and next to those of training iterations."""
+"""The sheets of forward passes, in a workbook without others and next to those of training iterations."""
 
 import re
 

@@ -119,7 +119,7 @@ class Model:
     def sheet_name(self, kind: str) -> str:
         """Return the name of a sheet that depends on the formula, such as Predict or Answers.
 
-        Those of forward passes have names of their own, since they stand next to those of iterations.
+        Those of forward passes have other names, since they stand next to those of iterations.
         """
         if not self.is_forward:
             return kind

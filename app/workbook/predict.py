@@ -96,8 +96,12 @@ def write_predict(sheet: SheetWriter, model: Model, said: Said, *, has_ranking: 
     left, valid = write_choices(sheet, model, _TOP + 1)
     row = _results(sheet, _TOP, _RIGHT, "Prediction", _times(model))
     row = _results(sheet, row, _RIGHT, "Memory of each GPU", _memory(model))
-    title = "All images" if model.is_forward else "Training"
-    row = _results(sheet, row, _RIGHT, title, _costs(model, has_ranking=has_ranking))
+    title, costs = (
+        ("All images", _costs_of_passes(model))
+        if model.is_forward
+        else ("Training", _costs(model, has_ranking=has_ranking))
+    )
+    row = _results(sheet, row, _RIGHT, title, costs)
     entries = _Result(
         "entries", f'IF({valid},"{ENTRIES}","{FAULTS}")', ENTRIES, name="entries", expected=ENTRIES
     )
@@ -278,35 +282,41 @@ def _stack(model: Model) -> list[_Result]:
     return [_Result("stack in use", stack, "eager", name="stack")]
 
 
+def _price() -> _Result:
+    own = of_chosen_gpu("price_usd_per_hour")
+    price = f'IFERROR(IF(AND(ISNUMBER({own}),N({own})>=0),{own},"{NO_PRICE}"),"{UNCLEAR}")'
+    return _Result("GPU price", price, NO_PRICE, "USD/h", "result_money", "price_used")
+
+
+def _costs_of_passes(model: Model) -> list[_Result]:
+    """Return the lines on the inference of all images."""
+    steps = float(math.ceil(FIRST_IMAGES / FIRST_BATCH))
+    count = f'IFERROR(ROUNDUP({PREFIX}images/{PREFIX}batch_per_gpu,0),"")'
+    minutes, priced = f"{PREFIX}minutes", f"{PREFIX}price_used"
+    spent = f'IF(COUNT({minutes},{priced})=2,{minutes}/60*{priced},"")'
+    taken = _live(f"60*({figure_cell('epoch_h')})")
+    return [
+        _Result("forward passes", count, steps, "", "result_count", "iterations"),
+        _Result("time", taken, model.seconds * steps / 60.0, "min", "result_money", "minutes"),
+        _price(),
+        _Result("cost", spent, "", "USD", "result_money", "cost"),
+    ]
+
+
 def _costs(model: Model, *, has_ranking: bool) -> list[_Result]:
     steps = float(math.ceil(FIRST_IMAGES / FIRST_BATCH))
     hours = model.seconds * steps / 3600.0
-    at_once = f"{PREFIX}batch_per_gpu" + ("" if model.is_forward else f"*{PREFIX}n_gpus")
-    count = f'IFERROR(ROUNDUP({PREFIX}images/({at_once}),0),"")'
-    own = of_chosen_gpu("price_usd_per_hour")
-    price = f'IFERROR(IF(AND(ISNUMBER({own}),N({own})>=0),{own},"{NO_PRICE}"),"{UNCLEAR}")'
+    count = f'IFERROR(ROUNDUP({PREFIX}images/({PREFIX}batch_per_gpu*{PREFIX}n_gpus),0),"")'
     priced = f"{PREFIX}price_used"
-    of_epoch = figure_cell("epoch_h")
-    n_gpus, spent = (
-        ("1", f"({PREFIX}minutes/60)") if model.is_forward else (f"{PREFIX}n_gpus", f"{PREFIX}epoch_h")
-    )
-    per_epoch = figure_cell("cost", training_h=spent, price_per_hour=priced, n_gpus=n_gpus)
+    per_epoch = figure_cell("cost", training_h=f"{PREFIX}epoch_h", price_per_hour=priced)
     prices = f"GPUs!$B${HEAD + 2}:$B${HEAD + 1 + SPARE_ROWS}"
     by = f'IF(AND({PREFIX}order="{ORDERS[0]}",COUNTIF({prices},">=0")>0),"{BY_COST}","{BY_TIME}")'
     factor = f"{PREFIX}interval_factor"
     both = f"AND(ISNUMBER({PREFIX}time_s),ISNUMBER({priced}))"
-    if model.is_forward:
-        return [
-            _Result("forward passes", count, steps, "", "result_count", "iterations"),
-            _Result("time", _live(f"60*({of_epoch})"), 60 * hours, "min", "result_money", "minutes"),
-            _Result("GPU price", price, NO_PRICE, "USD/h", "result_money", "price_used"),
-            _Result("cost", f'IF({both},{per_epoch},"")', "", "USD", "result_money", "cost"),
-        ]
     with_interval = f"AND(ISNUMBER({PREFIX}cost),N({factor})>0)"
     lines: list[tuple[str, str, float | str, str, str]] = [
-        ("time per epoch", _live(of_epoch), hours, "h", "epoch_h"),
+        ("time per epoch", _live(figure_cell("epoch_h")), hours, "h", "epoch_h"),
         ("total time", _live(figure_cell("training_h")), hours * FIRST_EPOCHS, "h", ""),
-        ("GPU price", price, NO_PRICE, "USD/h", "price_used"),
         ("cost per epoch", f'IF({both},{per_epoch},"")', "", "USD", ""),
         ("total cost", f'IF({both},{per_epoch}*{PREFIX}epochs,"")', "", "USD", "cost"),
         ("total cost from", f'IF({with_interval},{PREFIX}cost/{factor},"")', "", "USD", ""),
@@ -314,6 +324,7 @@ def _costs(model: Model, *, has_ranking: bool) -> list[_Result]:
     ]
     return [
         _Result("iterations per epoch", count, steps, "", "result_count", "iterations"),
+        _price(),
         *(
             _Result(title, text, value, unit, "result_money", name)
             for title, text, value, unit, name in lines
