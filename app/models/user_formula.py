@@ -48,7 +48,7 @@ ALIASES: Mapping[str, str] = {
 
 
 def read_formula(text: str, scope: str = RUN) -> Formula:
-    """Return the formula of a text such as "6 * macs * batch / peak + 0.01", of a name or a formula.json.
+    """Return the formula of a text such as "6 * macs * batch / peak + 0.01", of a formula.json or of a name.
 
     scope : what the text models; its names are those of the features of that scope, such as
     `trainlaw features` lists, or of `ALIASES` for features of runs. The text is parsed, never executed.

@@ -22,14 +22,20 @@ from trainlaw.app.workbook.model import (
     LAYOUTS,
     PREFIX,
     Model,
-    first_interval_factor,
 )
-from trainlaw.app.workbook.tables import IMPLIED_STACK, held_out_error, is_known_generation
+from trainlaw.app.workbook.tables import (
+    IMPLIED_STACK,
+    class_factor,
+    held_out_error,
+    interval_class,
+    is_known_generation,
+)
 from trainlaw.datasets import CnnCounts, built_in_gpus
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
 from trainlaw.datasets.measurements.runs import COMPILATIONS
 from trainlaw.formulas import Expression, Formula, InputError, variables
 from trainlaw.formulas.printers import excel_expression
+from trainlaw.validate.held_out_errors import intervals_of
 
 UNCLEAR = "not known"
 SETUP = "setup"
@@ -37,6 +43,7 @@ _HEADS = ("name", "value", "unit", "said", "warning", "note")
 _WIDTHS = (34, 24, 12, 110, 9, 9)
 # Columns that count the sentences of a kind.
 _COUNTED = {WARNING: "E", NOTE: "F"}
+_NAMED = {"architecture_factor", "is_processor"}  # quantities that sheet Predict needs
 _FIRST = 4  # first row, counted from 0
 
 
@@ -102,7 +109,7 @@ def write_answers(book: BookPlan, model: Model) -> Said:
         row += 1
     for name, letter in (("said", "D"), *_COUNTED.items()):
         book.names[f"{PREFIX}{name}"] = f"{quoted(sheet.name)}!${letter}${first + 1}:${letter}${row}"
-    book.names |= {f"{PREFIX}{name}": places[name] for name in ("architecture_factor",) if name in places}
+    book.names |= {f"{PREFIX}{name}": places[name] for name in places if name in _NAMED}
     book.names[PREFIX + SETUP] = f"{quoted(sheet.name)}!$D${min(setups) + 1}:$D${max(setups) + 1}"
     sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (_FIRST, 1), _FIRST - 1, True
     return Said([*setups.values()], said[NOTE], said[WARNING])
@@ -224,11 +231,18 @@ def _machine() -> str:
     return f'IF({n}=1,"1 GPU",{count}&{each}&{link}&{fabric})'
 
 
+def chosen_class_factor(model: Model) -> str:
+    """Return the cell formula of the factor of the interval of the chosen run's class, 0 without one."""
+    stack = f"{PREFIX}stack" if "is_stack_fused" in model.base_columns else ""
+    kind = interval_class(of_chosen_gpu("vendor"), f"{PREFIX}precision", stack)
+    return class_factor(kind, is_known_generation(model.formula, of_chosen_gpu("generation")))
+
+
 def _gpu(model: Model) -> dict[str, Given]:
     formula, gpu = model.formula, built_in_gpus().find(FIRST_GPU)
-    value = first_interval_factor(model)
-    # A formula of forward passes without an interval has no such cell.
-    factor = "0" if model.is_forward and np.isnan(value) else f"N({PREFIX}interval_factor)"
+    value = intervals_of(formula).factor(model.first_precision, gpu.generation)
+    # A formula of forward passes without intervals has no cells of them.
+    of_class = "0" if model.is_forward and np.isnan(value) else chosen_class_factor(model)
     facts = gpu_facts(formula, gpu)
     vendor, generation = of_chosen_gpu("vendor"), of_chosen_gpu("generation")
     calibrated = [_text(str(name)) for name in (calibration_of(formula) or {}).get("gpus", [])]
@@ -248,6 +262,7 @@ def _gpu(model: Model) -> dict[str, Given]:
         "is_unseen_generation": f"IF({known},0,IF({made},1,0))",
         "error_of_generation": held_out_error(formula, "generation", generation),
         "is_other_gpu": f"IF(OR({is_one}),0,1)" if calibrated else "0",
+        "is_processor": f'IF({known},0,IF({of_chosen_gpu("device")}="CPU",1,0))',
         "is_one_die": f'IF(COUNTIF({of_chosen_gpu("remark")},"* die*")>0,1,0)',
         "has_slow_fp16": f'IF({of_chosen_gpu("has_fast_fp16")}&""="0",1,0)',
         "has_slow_bf16": f"IF(AND(ISNUMBER({bf16}),{bf16}<={fp32}),1,0)",
@@ -259,8 +274,8 @@ def _gpu(model: Model) -> dict[str, Given]:
     return {
         **{name: Given(text, facts[name]) for name, text in texts.items()},
         "memory_bytes": Given(f'IF({memory}="","",{memory})', gpu.memory_bytes),
-        "class_factor": Given(f'IF({factor}>0,{factor},"")', value),
-        "has_interval": Given(f"IF({factor}>0,1,0)", float(np.isfinite(value))),
+        "class_factor": Given(f'IF({of_class}>0,{of_class},"")', value),
+        "has_interval": Given(f"IF({of_class}>0,1,0)", float(np.isfinite(value))),
     }
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from trainlaw.app.answers.error_rows import architecture_factor
+from trainlaw.app.answers.error_rows import widened
 from trainlaw.app.answers.facts import OF_MEMORY, cnn_facts
 from trainlaw.app.answers.figure_rows import FITS_WORDS, definition_of, fits_in_memory, needed_memory
 from trainlaw.app.answers.said import word_of
@@ -255,7 +255,7 @@ def first_interval_factor(model: "Model") -> float:
     run = model.first_choice
     gpu, cnn = run.facts.gpus.find(FIRST_GPU), run.facts.cnns[0]
     factor = intervals_of(model.formula).factor(model.first_precision, gpu.generation)
-    return float(np.maximum(factor, architecture_factor(model.formula, cnn.cnn_base)))
+    return widened(model.formula, factor, cnn.cnn_base)
 
 
 def memory_columns(run: RunTable) -> dict[str, float]:
