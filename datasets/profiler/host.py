@@ -10,7 +10,7 @@ from trainlaw.formulas.errors import MissingDependencyError
 # A host on which PyTorch computes a layer of one pixel in 13.6 us, and a call of a Python method takes 76 ns,
 # is taken as one of 2025, which launch the kernels of a layer in 27 to 36 us.
 _LAUNCH_PER_LAYER_OF_ONE_PIXEL = 2.5
-# On a host that issues a small layer to an H100 in 64 us, whole CNNs took 80 us per layer in tf32 and 92 us in
+# On a host that issues a small layer to an H100 in 64 us, CNNs took 80 us per layer in tf32 and 92 us in
 # amp (medians of 35 CNNs, data set h100).
 _LAUNCH_PER_SMALL_LAYER = 1.35
 _CALLS_PER_LAUNCH = 450
