@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from trainlaw.app.answers.answer import NOTE, WARNING
+from trainlaw.app.answers.facts import measured_text
 from trainlaw.app.answers.figure_rows import FITS_WORDS, definition_of
 from trainlaw.app.models.lookup_tables import cnn_label, gpu_rows
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
@@ -27,6 +28,7 @@ from trainlaw.app.workbook.model import (
     Model,
     cell_names,
     figure_cell,
+    first_choice,
     first_interval_factor,
     fits_cell,
     values_of,
@@ -38,6 +40,7 @@ from trainlaw.app.workbook.tables import (
     HEAD,
     IMPLIED_STACK,
     NO_LINK,
+    OF_MACHINE,
     ORDERS,
     OWN_LINK,
     SPARE_ROWS,
@@ -46,11 +49,14 @@ from trainlaw.app.workbook.tables import (
     interval_class,
     interval_factor,
     is_known_generation,
+    listed_price,
+    price_cell,
 )
 from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.memory_fit import FITS
 from trainlaw.formulas import Expression, variables
 from trainlaw.formulas.printers import excel_expression
+from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.held_out_errors import LEVEL, held_out_kind
 
 _WIDTHS = (34, 36, 9, 46, 2, 22, 26, 10, 44)
@@ -65,6 +71,7 @@ NONE_SAID, MORE_SAID = "no warning", " more: sheet Answers"
 INSIDE = "inside the range of the training runs"
 OUTSIDE = " features outside the training range (sheet Formula): this time is unreliable"
 NO_PRICE = "enter a price on sheet GPUs"
+_NOTES_OF = {"price_used": "yours on sheet GPUs, else sheet Prices"}
 ON_LAYERS, ROUGH = (
     "from the layers of the CNN",
     "rough, from totals: sheet CNNs has no kept_elements for this CNN",
@@ -95,7 +102,8 @@ def write_predict(sheet: SheetWriter, model: Model, said: Said, *, has_ranking: 
     )
     sheet.text(_TOP, _LEFT, "Choose", "section")
     left, valid = write_choices(sheet, model, _TOP + 1)
-    row = _results(sheet, _TOP, _RIGHT, "Prediction", _times(model))
+    times = [*_times(model), *_measured(model, has_ranking=has_ranking)]
+    row = _results(sheet, _TOP, _RIGHT, "Prediction", times)
     row = _results(sheet, row, _RIGHT, "Memory of each GPU", _memory(model))
     row = _results(sheet, row, _RIGHT, "Training", _costs(model, has_ranking=has_ranking))
     entries = _Result(
@@ -174,6 +182,15 @@ def _times(model: Model) -> list[_Result]:
         _Result("iteration time", total, seconds, "s", "result", "time_s", "the sum of sheet Formula"),
         _Result("efficiency", _live(alone), 1.0, "", "result_share", note=note),
     ]
+
+
+def _measured(model: Model, *, has_ranking: bool) -> list[_Result]:
+    """Return what the nearest measured runs on one GPU took, in words; of training only."""
+    if not has_ranking or model.formula.scope == FORWARD:
+        return []
+    (run,) = first_choice().frame.itertuples(index=False)
+    text = f'IF({PREFIX}n_gpus=1,{PREFIX}measured,"")'
+    return [_Result("measured", text, measured_text(run) or "none")]
 
 
 def _interval(model: Model) -> list[_Result]:
@@ -257,7 +274,10 @@ def _costs(model: Model, *, has_ranking: bool) -> list[_Result]:
     hours = model.seconds * steps / 3600.0
     count = f'IFERROR(ROUNDUP({PREFIX}images/({PREFIX}batch_per_gpu*{PREFIX}n_gpus),0),"")'
     own = of_chosen_gpu("price_usd_per_hour")
-    price = f'IFERROR(IF(AND(ISNUMBER({own}),N({own})>=0),{own},"{NO_PRICE}"),"{UNCLEAR}")'
+    price = price_cell(own, f"{PREFIX}gpu", OF_MACHINE, f'"{NO_PRICE}"')
+    listed = listed_price(FIRST_GPU)
+    cost, value = hours * listed, float(np.nan_to_num(first_interval_factor(model.formula)))
+    total = cost * FIRST_EPOCHS
     priced = f"{PREFIX}price_used"
     per_epoch = figure_cell("cost", training_h=f"{PREFIX}epoch_h", price_per_hour=priced)
     prices = f"GPUs!$B${HEAD + 2}:$B${HEAD + 1 + SPARE_ROWS}"
@@ -268,17 +288,29 @@ def _costs(model: Model, *, has_ranking: bool) -> list[_Result]:
     lines: list[tuple[str, str, float | str, str, str]] = [
         ("time per epoch", _live(figure_cell("epoch_h")), hours, "h", "epoch_h"),
         ("total time", _live(figure_cell("training_h")), hours * FIRST_EPOCHS, "h", ""),
-        ("GPU price", price, NO_PRICE, "USD/h", "price_used"),
-        ("cost per epoch", f'IF({both},{per_epoch},"")', "", "USD", ""),
-        ("total cost", f'IF({both},{per_epoch}*{PREFIX}epochs,"")', "", "USD", "cost"),
-        ("total cost from", f'IF({with_interval},{PREFIX}cost/{factor},"")', "", "USD", ""),
-        ("total cost to", f'IF({with_interval},{PREFIX}cost*{factor},"")', "", "USD", ""),
+        ("GPU price", price, listed, "USD/h", "price_used"),
+        ("cost per epoch", f'IF({both},{per_epoch},"")', cost, "USD", ""),
+        ("total cost", f'IF({both},{per_epoch}*{PREFIX}epochs,"")', total, "USD", "cost"),
+        (
+            "total cost from",
+            f'IF({with_interval},{PREFIX}cost/{factor},"")',
+            total / value if value else "",
+            "USD",
+            "",
+        ),
+        (
+            "total cost to",
+            f'IF({with_interval},{PREFIX}cost*{factor},"")',
+            total * value if value else "",
+            "USD",
+            "",
+        ),
     ]
     return [
         _Result("iterations per epoch", count, steps, "", "result_count", "iterations"),
         *(
-            _Result(title, text, value, unit, "result_money", name)
-            for title, text, value, unit, name in lines
+            _Result(title, text, shown, unit, "result_money", name, _NOTES_OF.get(name, ""))
+            for title, text, shown, unit, name in lines
         ),
         *([_Result("GPUs are ranked by", by, BY_TIME, name="ranked_by")] if has_ranking else []),
     ]
