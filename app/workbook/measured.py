@@ -18,6 +18,7 @@ from trainlaw.datasets.cnns.zoo import zoo_entry
 from trainlaw.datasets.measurements.nearest import all_measured
 
 _CHOICE, _FIRST = 3, 5  # rows of the choice and of the first run, counted from 0
+_USUAL_PIXELS = 224
 _HEADS = ("CNN, classes, GPU", "precision", "layout", "pixels", "batch", "distance", "measured")
 _WIDTHS = (52, 12, 16, 10, 10, 14, 60)
 
@@ -47,6 +48,9 @@ def write_measured(book: BookPlan) -> None:
     rows = sorted(_runs())
     for row, (place, said) in enumerate(rows, start=_FIRST):
         for column, value in enumerate(place.cells):
+            # The usual layout and size are left empty, which makes the file smaller.
+            if value == LAYOUTS[0] or (column == 3 and value == _USUAL_PIXELS):
+                continue
             if isinstance(value, str):
                 sheet.text(row, column, value, "unit" if column else "text")
             else:
@@ -104,7 +108,8 @@ def _distance(place: _Place, own: _Place) -> float | None:
 def _distance_cell(row: int) -> str:
     """Return the cell formula of `_distance`: each kind counts more than all behind it."""
     choice = _CHOICE + 1
-    weights = (("B", 1_000_000), ("C", 100_000), ("D", 10_000))
-    others = "+".join(f"{weight}*(${letter}{row}<>${letter}${choice})" for letter, weight in weights)
+    precision = f"1000000*($B{row}<>$B${choice})"
+    size = f'10000*(IF($D{row}="",{_USUAL_PIXELS},$D{row})<>$D${choice})'
+    layout = f'100000*(($C{row}="{LAYOUTS[1]}")<>($C${choice}="{LAYOUTS[1]}"))'
     batch = f"100*ABS(LN($E{row}/$E${choice}))+$E{row}/100000000"
-    return f'IF($A{row}=$A${choice},IFERROR({others}+{batch},""),"")'
+    return f'IF($A{row}=$A${choice},IFERROR({precision}+{layout}+{size}+{batch},""),"")'
