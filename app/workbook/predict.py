@@ -199,7 +199,7 @@ def _times(model: Model) -> list[_Result]:
 
 
 def _measured(*, has_ranking: bool) -> list[_Result]:
-    """Return what the nearest measured runs of training on one GPU took, in words."""
+    """Return what the nearest measured runs of training on one GPU took, as text."""
     if not has_ranking:
         return []
     (run,) = first_choice().frame.itertuples(index=False)
