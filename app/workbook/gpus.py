@@ -263,7 +263,7 @@ def add_interval_ends(table: CellTable) -> None:
     # Where a class has no interval, its factor is 0 and the upper end would be 0 as well.
     for key, title, text, values in (
         ("below", "interval below", "{@time_s}-{@low_s}", time - low),
-        ("above", "interval above", "{@high_s}-{@time_s}", high - time),
+        ("above", "interval above", "{@high_s}-{@time_s}", np.where(np.isfinite(low), high - time, np.nan)),
     ):
         table.add(key, title, "s", "seconds", f'IF(COUNT({{@low_s}},{{@high_s}})=2,{text},"")', values)
 
