@@ -527,10 +527,10 @@ def interval_of(formula: Formula) -> float | None:
     return None if factor is None else float(factor)
 
 
-def weakly_supported(formula: Formula, fewer_than: int = 3) -> dict[str, tuple[str, ...]]:
-    """Return the times that matter in the runs of only a few sources, with these sources."""
+def weakly_supported(formula: Formula) -> dict[str, tuple[str, ...]]:
+    """Return the times that matter in the runs of one or two sources only, with these sources."""
     known = formula.errors.get(SOURCES, {})
-    return {name: tuple(found) for name, found in known.items() if 0 < len(found) < fewer_than}
+    return {name: tuple(found) for name, found in known.items() if 0 < len(found) < 3}
 
 
 def shares_chosen_again(formula: Formula) -> dict[tuple[str, ...], tuple[float, float]]:

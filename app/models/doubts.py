@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 from trainlaw.app.models.builtin import BUILT_IN, BUILT_IN_FORMULAS, formula_named
-from trainlaw.app.models.multi_gpu import exchange_seconds, multi_gpu_seconds
+from trainlaw.app.models.multi_gpu import exchange_seconds
 from trainlaw.app.models.scopes import formula_rows
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import RunTable
@@ -70,7 +70,7 @@ def law_seconds(runs: RunTable) -> np.ndarray:
         single = np.where(trains, single, formula_rows(forward, runs).predict(forward))
     if not (runs.frame["n_gpus"] > 1).any():
         return single
-    return multi_gpu_seconds(single, exchange_seconds(law, runs, formula_named("multi"), single))
+    return np.asarray(single + exchange_seconds(law, runs, formula_named("multi"), single))
 
 
 def run_doubts(runs: RunTable, law_s: np.ndarray | None = None) -> tuple[Doubt, ...]:

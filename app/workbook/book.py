@@ -8,6 +8,7 @@ from trainlaw.app.workbook.answers import write_answers
 from trainlaw.app.workbook.compare import write_compare
 from trainlaw.app.workbook.custom import custom_workbook_plan
 from trainlaw.app.workbook.formula import write_formula, write_provenance
+from trainlaw.app.workbook.forward import write_forward, write_passes
 from trainlaw.app.workbook.gpus import write_all_gpus
 from trainlaw.app.workbook.layers import (
     layer_model,
@@ -16,12 +17,20 @@ from trainlaw.app.workbook.layers import (
     write_layer_symbols,
     write_layers,
 )
+from trainlaw.app.workbook.measured import write_measured
 from trainlaw.app.workbook.model import workbook_model
 from trainlaw.app.workbook.names import write_names
 from trainlaw.app.workbook.plan import write_plans
 from trainlaw.app.workbook.predict import new_predict, write_predict
 from trainlaw.app.workbook.shorter import write_shorter
-from trainlaw.app.workbook.tables import write_cnns, write_errors, write_gpus, write_links, write_options
+from trainlaw.app.workbook.tables import (
+    write_cnns,
+    write_errors,
+    write_gpus,
+    write_links,
+    write_options,
+    write_prices,
+)
 from trainlaw.formulas import Formula
 
 
@@ -45,19 +54,31 @@ def run_workbook_plan(formula: Formula) -> BookPlan:
     """
     model = workbook_model(with_built_in_single_gpu_formula(formula))
     book = _new_book(formula)
+    if model.is_forward:
+        write_passes(book, model)
+        write_errors(book, formula, model)
+        write_gpus(book, formula)
+        write_cnns(book)
+        write_prices(book)
+        write_names(book)
+        write_provenance(book, model)
+        return book
     predict = new_predict(book)
     write_compare(book, model)
     write_formula(book, model)
     write_shorter(book, model)
+    write_forward(book, model)
     write_errors(book, formula, model)
     write_gpus(book, formula)
     write_cnns(book)
     write_links(book)
+    write_prices(book)
     write_options(book, model)
     write_plans(book, model, write_all_gpus(book, model))
     write_names(book)
     write_provenance(book, model)
     write_predict(predict, model, write_answers(book, model), has_ranking=True)
+    write_measured(book)
     return book
 
 
@@ -73,6 +94,7 @@ def layer_workbook_plan(formula: Formula) -> BookPlan:
     write_cnns(book)
     write_layer_facts(book, model)
     write_links(book)
+    write_prices(book)
     write_options(book, model)
     write_names(book)
     write_layer_provenance(book, model)

@@ -6,7 +6,6 @@ from typing import NamedTuple
 from trainlaw.app.models.lookup_tables import cnn_label
 from trainlaw.app.sheets.plan import SheetWriter
 from trainlaw.app.workbook.model import (
-    DEFAULT_PRECISION,
     FIRST_ALGORITHM,
     FIRST_BATCH,
     FIRST_CNN,
@@ -18,7 +17,9 @@ from trainlaw.app.workbook.model import (
     Model,
     cell_name,
 )
+from trainlaw.app.workbook.names import offered
 from trainlaw.app.workbook.tables import ANY_OTHER, HEADING, IMPLIED_STACK, ORDERS, OWN_LINK, USUAL_FABRIC
+from trainlaw.datasets.measurements.runs import COMPILATIONS
 
 MOST = 10_000_000  # of a batch, or a number of GPUs or nodes, as `configuration` has it
 _STYLES = {"%": "input_share"}
@@ -39,7 +40,7 @@ class Choice(NamedTuple):
 
     listed : names the list of its drop-down, empty for a number. kind : of a number: whole from 1 or from 0
     on, a share from 0 to 1, 0 or 1, or positive. valid : cell formula that is true where the entry can be
-    used. fault : what is said where it cannot.
+    used. fault : what is said where it cannot. offer : cell formula of what is said instead, unless an error.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Choice(NamedTuple):
     unit: str = ""
     listed: str = ""
     kind: str = ""
+    offer: str = ""
 
 
 def write_choices(sheet: SheetWriter, model: Model, row: int) -> tuple[int, str]:
@@ -63,7 +65,8 @@ def write_choices(sheet: SheetWriter, model: Model, row: int) -> tuple[int, str]
         sheet.text(row, 0, choice.title)
         _entry(sheet, row, choice)
         sheet.text(row, 2, choice.unit, "unit")
-        sheet.formula(row, 3, f'IF({choice.valid},"{choice.note}","{choice.fault}")', choice.note, "note")
+        fault = f'IFERROR({choice.offer},"{choice.fault}")' if choice.offer else f'"{choice.fault}"'
+        sheet.formula(row, 3, f'IF({choice.valid},"{choice.note}",{fault})', choice.note, "note")
         sheet.plan.expected[row, 3] = choice.note
         sheet.define(cell_name(choice.name), row, 1)
         row += 1
@@ -99,7 +102,10 @@ def _choices(model: Model) -> list[Choice]:
     }
     base = {"layout": "is_channels_last", "host_launch_us": "stated_launch_s"}
     used = set(model.base_columns)
-    rows = [*_of_cnn(), *_of_gpu(), *_of_several_gpus(), *_of_timing(), *_of_groups(model), *_of_training()]
+    several = [] if model.is_forward else _of_several_gpus()
+    rows = [
+        *_of_cnn(), *_of_gpu(model), *several, *_of_timing(), *_of_groups(model), *_of_training(model),
+    ]  # fmt: skip
     return [
         row
         for row in rows
@@ -123,7 +129,7 @@ def _named(kind: str, title: str, value: str) -> Choice:
     known = f'AND(ISNUMBER(MATCH({PREFIX}{kind},{PREFIX}{kind}s,0)),LEFT({PREFIX}{kind},1)<>"{HEADING[0]}")'
     return Choice(
         f"{kind}_choice", title, value, note, known, f"unknown: see the list and sheet {title}s",
-        listed=f"{kind}s_listed",
+        listed=f"{kind}s_listed", offer=offered(kind) if kind == "gpu" else "",
     )  # fmt: skip
 
 
@@ -159,11 +165,14 @@ def _of_cnn() -> list[Choice]:
     ]
 
 
-def _of_gpu() -> list[Choice]:
+def _of_gpu(model: Model) -> list[Choice]:
+    note = "in others none was measured" if model.is_forward else "the default depends on the GPU"
+    compiler = _listed("compilation", "compiled by", COMPILATIONS[0], "eager: one kernel per operation")
     return [
         _named("gpu", "GPU", FIRST_GPU),
-        _listed("precision_choice", "precision", DEFAULT_PRECISION, "the default depends on the GPU"),
+        _listed("precision_choice", "precision", model.default_precision, note),
         _listed("layout", "layout of activations", LAYOUTS[0], "order of their dimensions in memory"),
+        *([compiler] if model.is_forward else []),
         _listed("stack_choice", "stack of 16-bit convolutions", IMPLIED_STACK, "which kernels run them"),
     ]
 
@@ -228,7 +237,9 @@ def _of_groups(model: Model) -> list[Choice]:
     return list(found.values())
 
 
-def _of_training() -> list[Choice]:
+def _of_training(model: Model) -> list[Choice]:
+    if model.is_forward:
+        return [_whole("images", "images", FIRST_IMAGES, "of which the inference is computed", "images")]
     return [
         _whole("images", "images per epoch", FIRST_IMAGES, "ImageNet-1k has 1,281,167", "images"),
         _positive("epochs", "epochs", FIRST_EPOCHS, "", "epochs"),
