@@ -70,7 +70,7 @@ def law_seconds(runs: RunTable) -> np.ndarray:
         single = np.where(trains, single, formula_rows(forward, runs).predict(forward))
     if not (runs.frame["n_gpus"] > 1).any():
         return single
-    return single + exchange_seconds(law, runs, formula_named("multi"), single)
+    return np.asarray(single + exchange_seconds(law, runs, formula_named("multi"), single))
 
 
 def run_doubts(runs: RunTable, law_s: np.ndarray | None = None) -> tuple[Doubt, ...]:

@@ -170,9 +170,15 @@ def in_onnx(expressions, points, folder):
 
 ARRAYS = ("numpy_function", "torch_function", "jax_function")
 LANGUAGES = {
-    "Python": in_python, **{name: over_arrays(name) for name in ARRAYS}, "JavaScript": in_javascript,
-    "C": in_c, "R": in_r, "SQLite": in_sqlite, "DuckDB": in_duckdb, "ONNX": in_onnx,
-}  # fmt: skip
+    "Python": in_python,
+    **{name: over_arrays(name) for name in ARRAYS},
+    "JavaScript": in_javascript,
+    "C": in_c,
+    "R": in_r,
+    "SQLite": in_sqlite,
+    "DuckDB": in_duckdb,
+    "ONNX": in_onnx,
+}
 SLOW = ("C", "R", "SQLite", "DuckDB", "ONNX")
 
 
