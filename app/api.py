@@ -1,6 +1,7 @@
 """The Python facade: study, predict, plan, list, load, calibrate and export, as `trainlaw.study`, ..."""
 
 from collections.abc import Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any, overload
 
@@ -161,6 +162,8 @@ def predict(
     >>> bool(table["time_s"][0] > table["time_s"][1])
     True
     """
+    # Numbers of NumPy are one value too.
+    batch = int(batch) if isinstance(batch, Integral) and not isinstance(batch, int) else batch
     is_forward = formula is None and settings.get("timed_parts") == FORWARD
     formula, usual = (FORWARD, {"precision": "amp"}) if is_forward else (formula, {})
     chosen = formula if isinstance(formula, Formula) else load_formula(formula or "built-in")
