@@ -179,8 +179,8 @@ WAYS = {
     "a workbook without names": ("", "export --out law.xlsx --bare", "is for programs"),
     "times ignored": (RUNS, "data check file.csv --ignore time_s", "leave it out of --ignore"),
     "no column of a table to ignore": (RUNS, "data check file.csv --ignore remark", "out of --ignore"),
-    "no row to leave out": (RUNS.replace("85", "0.085"), "data import file.csv --precision fp32 --skip-rows 9",
-                            "no row 9"),
+    "no row to leave out": (RUNS.replace("85", "0.085"),
+                            "data import file.csv --precision fp32 --skip-rows 9", "no row 9"),
     "no cell to give a value": (RUNS.replace("85", "0.085"),
                                 "data import file.csv --precision fp32 --value gpu:T5=T4", "no cell is"),
     "suggestion by ms": (RUNS, "suggest --gpu T4 --runs file.csv", "ms read as s"),
@@ -415,6 +415,13 @@ def test_a_column_and_an_argument_of_python_do_not_contradict_each_other():
         trainlaw.predict(frame.assign(batch_per_gpu=32))
     one = trainlaw.predict("resnet50", "T4", 64)
     assert trainlaw.predict("resnet50", "T4", np.int64(64)).seconds == one.seconds
+
+
+def test_a_renamed_column_is_not_taken_for_the_one_in_its_place():
+    frame = pd.DataFrame(np.random.default_rng(0).uniform(1, 2, (30, 2)), columns=["a", "b"])
+    found = trainlaw.FormulaRegressor(evaluations=100, random_seed=0).fit(frame, frame["a"] + frame["b"])
+    with pytest.raises(InputError, match="without a"):
+        found.predict(frame.rename(columns={"a": "x"}))
 
 
 @pytest.mark.slow
