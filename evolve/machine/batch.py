@@ -228,11 +228,13 @@ def fit_some(
             rescale(program, own, flat_from(programs.scaling, 0, begin), rows, skip[index], work)
         elif start_mode == AFFINE:
             start_affine(program, own, rows, skip[index], work)
-        losses[index] = fit_constants(program, own, rows, skip[index], steps, least_gain, work)
+        limit = math.inf if held_out else limits[index]
+        losses[index] = fit_constants(program, own, rows, skip[index], steps, least_gain, limit, work)
         if skip[index] >= 0:
             cases[index, skip[index]] = group_loss(program, own, rows, skip[index], work)
         elif not held_out:
-            losses_per_group(program, own, rows, work, cases[index])
+            if losses[index] <= limit:
+                losses_per_group(program, own, rows, work, cases[index])
         elif losses[index] < math.inf and is_below(limits[index], program, own, rows, work, cases[index]):
             held_out_losses(program, own, rows, work, cases[index])
 
@@ -327,8 +329,8 @@ class Machine:
         share of the loss is the last. start_mode : NOTHING, RESCALE or AFFINE. held_out : whether the cases
         are losses at constants that exclude the group, instead of at the fitted ones. skip : int64
         (n_programs,), the group that each program's fit excludes, -1 for none; its loss is then the only
-        one. limits : (n_programs,), the mean loss of the groups from which on held-out losses stay infinite,
-        since they do not matter; None for no limit.
+        one. limits : (n_programs,), the loss from which on a program does not matter: it gets no cases, and
+        where these are not held out, its fit may end early; None for no limit.
 
         A loss is infinite where a value is not valid, and nan of a program that was not reached in time. With
         several threads the fit runs in the background until the result is asked for; the calling thread then

@@ -26,6 +26,10 @@ from trainlaw.evolve.machine.kernel_calls import Kernel, flat_from
 
 # Marquardt starts near Gauss-Newton; beyond the largest damping a step is too small to change the loss.
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-12, 1e12
+# A fit ends where its loss exceeds these multiples of what would matter: at the start, after one step, and
+# after two and more (docs/search.md).
+RACE_MARGINS = (4.0, 3.0, 2.0)
+LAST_MARGIN = 2
 # Rows of a Jacobian that are multiplied by all others together.
 TILE = 6
 # Damping of the single step to the constants without a group.
@@ -225,12 +229,14 @@ def fit_constants(
     skip: int,
     steps: int,
     least_gain: float,
+    limit: float,
     work: Work,
 ) -> float:
     """Improve `theta` in place by Levenberg-Marquardt steps and return the final loss without pulls.
 
-    At most `steps`; one that gains less than the share `least_gain` of the loss is the last. The normal
-    equations at the final `theta` are left in `work`.
+    At most `steps`; one that gains less than the share `least_gain` of the loss is the last, as is one whose
+    loss is so far above `limit` that further ones hardly come below. The normal equations at the final
+    `theta` are left in `work`.
     """
     constants = theta.size
     trial = work.trial[:constants]
@@ -246,7 +252,8 @@ def fit_constants(
             for p in range(constants):
                 trial[p] = theta[p]
         if step == 0 or move(theta, damping, work):
-            now = linearise(program, trial, rows, skip, best, work)
+            most = best if step else RACE_MARGINS[0] * limit
+            now = linearise(program, trial, rows, skip, most, work)
         if step == 0 and (constants == 0 or not now < math.inf):
             return now
         if now < best:
@@ -256,11 +263,10 @@ def fit_constants(
             best = now
             loss = work.loss[0]
             keep_equations(constants, work)
-            if step == 0:
-                continue
-            damping = max(damping * 0.1, LEAST_DAMPING)
-            if gain <= least_gain * best:
+            if gain <= least_gain * best or best > RACE_MARGINS[min(step, LAST_MARGIN)] * limit:
                 break
+            if step:
+                damping = max(damping * 0.1, LEAST_DAMPING)
         else:
             # The refused trial has overwritten the equations of the constants that stay.
             restore_equations(constants, work)
