@@ -89,7 +89,7 @@ def test_modules_of_the_current_folder_are_not_executed(tmp_path):
     programs.mkdir()
     for name in ("json", "sympy", "numpy"):
         (here / f"{name}.py").write_text("from pathlib import Path\nPath('executed').touch()\n")
-    # As installers write the command: a program in a folder of its own.
+    # As installers write the command: a program in another folder.
     (programs / "command.py").write_text("from trainlaw.app.cli import main\nmain()\n")
     (programs / "simplified.py").write_text(
         "from trainlaw.formulas import parse_text, simplify\nprint(simplify(parse_text('(a * b + a) / a')))\n"
