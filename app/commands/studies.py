@@ -203,11 +203,12 @@ def _scope(of: str) -> str:
 
 def validate_command(
     formula: str = option(
-        "Formula of the time in seconds, of features or short names; or a formula.json.", default=...
+        "Formula of the time in seconds, of features or short names; a formula.json; or built-in.",
+        default=...,
     ),
     table: str = argument("A built-in table (`trainlaw data list`) or a file of runs.", default="default"),
     of: str = option(
-        "What the formula models: runs, or layers summed over each CNN; as for `trainlaw study`.",
+        "What the formula models: runs, forward passes, or layers summed over each CNN; as for `study`.",
         default="runs",
     ),
     refit: bool = flag("Fit the constants again in each fold.", "--refit"),
@@ -236,6 +237,7 @@ def validate_command(
       trainlaw validate --formula "6 * macs * batch / peak / 0.4"
       trainlaw validate --refit --formula "9 * macs * batch / peak + 30 * batch * activations / bandwidth"
       trainlaw validate --formula trainlaw-run/formula.json --split cnn
+      trainlaw validate h100 --formula built-in --split cnn
       trainlaw validate --of layers --formula "2 * compute_s * (1 + 30 / columns) + 9 * output_memory_s"
       trainlaw validate runs.csv --gpu-file runs-machine.csv --formula trainlaw-run/formula.json
     """

@@ -22,7 +22,9 @@ from trainlaw.datasets.cnns.names import cnn_name, cnn_names
 from trainlaw.datasets.cnns.zoo import timm_table, zoo_entry
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.datasets.hardware.instances import instances
+from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES
 from trainlaw.formulas import Formula, InputError, UnknownNameError, variables
+from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.held_out_errors import intervals_of
 
 PEAK = "peak_flop_per_s"
@@ -31,6 +33,8 @@ OF_ARGUMENTS = (
     "batch_per_gpu", "is_channels_last", "is_tuned", STATED_LAUNCH, "is_stack_channels_last",
     "is_stack_fused",
 )  # fmt: skip
+#: Stacks that layout and container imply, by their number in a C program.
+IMPLIED_STACKS = ("eager", "channels_last", "fused")
 #: Further quantities of the table of answers that a program knows when it is asked.
 OF_CALL = (
     "single_gpu_time_s", "class_factor", "has_layout", "has_host_launch", "by_default", "input_size_px",
@@ -84,7 +88,7 @@ class NamedModel:
     formula : without grouped constants. base : base columns of its features. gpu_columns, cnn_columns,
     precision_columns : those of the tables, with all peak rates. fixed : those that are the same for every
     run on one GPU. computed : derived features, each after those that it is made of. lines : rows of the
-    table of answers. intervals : factor by vendor, precision, layout and whether the generation is new.
+    table of answers. intervals : factor by vendor, precision, stack and whether the generation is new.
     """
 
     formula: Formula
@@ -140,7 +144,7 @@ def named_model(formula: Formula) -> NamedModel:
             )
             for name, row in precisions.items()
         ),
-        interval_rows(formula),
+        interval_rows(formula, IMPLIED_STACKS),
     )
 
 
@@ -154,7 +158,7 @@ def _lines(
     formula: Formula, gpus: Sequence[Mapping[str, Fact]], precisions: Sequence[Mapping[str, Fact]]
 ) -> tuple[Line, ...]:
     """Return the rows of the table that a program says: values, warnings and notes."""
-    known: dict[str, Fact] = dict(_ALWAYS)
+    known: dict[str, Fact] = {**_ALWAYS, **({"by_default": 0.0} if formula.scope == FORWARD else {})}
     for table in (gpus, precisions):
         known |= {name: value for name, value in table[0].items() if {row[name] for row in table} == {value}}
     lines = [
@@ -203,7 +207,7 @@ def _named_gpu(formula: Formula, gpu: Gpu, values: Iterable[float]) -> NamedGpu:
         gpu.vendor,
         gpu.generation or "unknown",
         intervals_of(formula).is_new(gpu.generation),
-        gpu.default_precision,
+        PRECISION_OF_PASSES if formula.scope == FORWARD else gpu.default_precision,
         tuple(values),
     )
 

@@ -118,9 +118,13 @@ def linearise(
 
 
 @compiled
-def linearise_groups(program: np.ndarray, theta: np.ndarray, rows: Rows, work: Work) -> None:
-    """Set the normal equations at `theta` of each group alone, without pulls, in `work.group_normal`."""
+def linearise_groups(program: np.ndarray, theta: np.ndarray, rows: Rows, work: Work) -> float:
+    """Set the normal equations at `theta` of each group alone, without pulls, in `work.group_normal`.
+
+    Return the loss of all groups.
+    """
     constants = theta.size
+    total = 0.0
     for group in range(rows.groups):
         for p in range(constants):
             work.group_gradient[group, p] = 0.0
@@ -131,7 +135,7 @@ def linearise_groups(program: np.ndarray, theta: np.ndarray, rows: Rows, work: W
     for chunk in range(rows.chunks):
         start, end = rows.chunk_start[chunk], rows.chunk_start[chunk + 1]
         observe(program, rows, chunk, FIRST, end - start, work)
-        weigh_chunk(rows, chunk, NO_GROUP, work)
+        total += weigh_chunk(rows, chunk, NO_GROUP, work)
         differentiate(program, rows, chunk, work)
         first = 0
         while first < end - start:
@@ -144,6 +148,20 @@ def linearise_groups(program: np.ndarray, theta: np.ndarray, rows: Rows, work: W
                 flat_from(work.group_normal, group, 0), flat_from(work.group_gradient, group, 0)
             )  # fmt: skip
             first = last
+    return total
+
+
+@compiled
+def add_groups(theta: np.ndarray, groups: int, work: Work) -> None:
+    """Set `work.kept_normal` and `work.kept_gradient` to the sums over groups, with the pulls at `theta`."""
+    for p in range(theta.size):
+        work.kept_gradient[p] = work.pull[p] * (theta[p] - work.centre[p])
+        for q in range(p + 1):
+            work.kept_normal[p, q] = work.pull[p] if p == q else 0.0
+        for group in range(groups):
+            work.kept_gradient[p] += work.group_gradient[group, p]
+            for q in range(p + 1):
+                work.kept_normal[p, q] += work.group_normal[group, p * CONSTANT_LIMIT + q]
 
 
 @compiled
@@ -327,12 +345,10 @@ def held_out_losses(
     """Fill `cases` (n_groups,) with each group's loss at constants one step away, without that group.
 
     This is the infinitesimal jackknife with a full Newton step: leave-one-group-out at the cost of one
-    more linearisation, exact where the residual is linear in the constants. Needs `work.normal` at
-    `theta`.
+    linearisation, exact where the residual is linear in the constants. Needs the equations of all groups at
+    `theta` in `work.kept_normal`, and those of each.
     """
     constants = theta.size
-    keep_equations(constants, work)
-    linearise_groups(program, theta, rows, work)
     for group in range(cases.size):
         for p in range(constants):
             work.gradient[p] = work.kept_gradient[p] - work.group_gradient[group, p]

@@ -230,8 +230,9 @@ class Problem:
         Within a division the losses are joined by their mean or their worst, as `held_out_measure` says.
         """
         ends = np.cumsum([self.case_count, *(rows.groups for rows in self.further_rows)])
-        join = np.mean if self.settings.held_out_measure == "mean" else np.max
-        joint = float(np.mean([join(part) for part in np.split(cases, ends[:-1])]))
+        parts = np.split(cases, ends[:-1])
+        is_mean = self.settings.held_out_measure == "mean"
+        joint = float(np.mean([part.mean() if is_mean else part.max() for part in parts]))
         return joint if math.isfinite(joint) else math.inf
 
 

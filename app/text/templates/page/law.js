@@ -3,7 +3,8 @@
 // The formula that is chosen: the full one, one with fewer constants, or that of forward passes.
 const lawOf = (choice) => FORMULA.others[choice.formula] ?? FORMULA;
 const isForward = (choice) => lawOf(choice).isForward;
-const precisionOf = (gpu, choice) => choice.precision || (isForward(choice) ? "amp" : GPUS[gpu].default_precision);
+const precisionOf = (gpu, choice) =>
+  choice.precision || (isForward(choice) ? FORMULA.ofPasses : GPUS[gpu].default_precision);
 const linkOf = (gpu, choice) => (choice.link === "own" ? GPUS[gpu].own_link : choice.link);
 // A choice on a GPU: where nodes or fabric are not chosen, those of usual servers with it.
 const onGpu = (gpu, choice) => {
@@ -89,10 +90,10 @@ const priceOf = (gpu, choice) => {
     ? choice.price
     : (listed[Math.floor(choice.gpus / choice.nodes)] ?? listed[0] ?? NaN);
 };
-// The factor of the interval, by precision, layout, vendor, and whether a training run is on the generation.
+// The factor of the interval, by precision, stack, vendor, and whether a training run is on the generation.
 const factorOf = (gpu, choice) => {
   const { vendor, is_new: isNew } = GPUS[gpu];
-  return lawOf(choice).intervals[vendor][precisionOf(gpu, choice)][choice.layout][isNew ? 1 : 0];
+  return lawOf(choice).intervals[vendor][precisionOf(gpu, choice)][stackOf(choice)][isNew ? 1 : 0];
 };
 
 // The nearest measured runs on one GPU: same precision, then layout, size and batch; packed as the command reads them.
