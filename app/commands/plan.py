@@ -117,8 +117,6 @@ def plan_command(
         return write_or_print(template().rstrip("\n"), output.out, None, str)
     if cnn is None:
         raise InputError("expected --cnn, a name or a file, got none")
-    if surely and within is None and budget is None:
-        raise InputError("--surely is for limits: give --within or --budget")
     if (budget is not None or by == "cost") and prices is None:
         raise InputError("cost and --budget need prices: name a file with --prices, or the shipped `example`")
     catalog = known_gpus(gpu_file)
