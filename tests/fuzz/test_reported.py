@@ -82,6 +82,25 @@ def stored(formula_file, **changes):
     return formula_file
 
 
+def test_modules_of_the_current_folder_are_not_executed(tmp_path):
+    """Neither the command nor the process that simplifies formulas imports one."""
+    here, programs = tmp_path / "here", tmp_path / "programs"
+    here.mkdir()
+    programs.mkdir()
+    for name in ("json", "sympy", "numpy"):
+        (here / f"{name}.py").write_text("from pathlib import Path\nPath('executed').touch()\n")
+    # As installers write the command: a program in another folder.
+    (programs / "command.py").write_text("from trainlaw.app.cli import main\nmain()\n")
+    (programs / "simplified.py").write_text(
+        "from trainlaw.formulas import parse_text, simplify\nprint(simplify(parse_text('(a * b + a) / a')))\n"
+    )
+    for words in (("command.py", *PREDICT), ("simplified.py",)):
+        command = [sys.executable, programs / words[0], *words[1:]]
+        done = subprocess.run(command, cwd=here, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-300:]
+    assert not (here / "executed").exists()
+
+
 def test_json_with_control_characters_is_json(formula_file):
     known = load_formula(formula_file).provenance | {"table": "a\x9bb\u202e"}
     result = run("show", stored(formula_file, provenance=known), "--json")
