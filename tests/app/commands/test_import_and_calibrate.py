@@ -43,7 +43,7 @@ def numbers_of_gpus():
     ("table", "column", "values", "warning"),
     [
         (cards, "gpu", list(CARDS), "--gpu calibrates one formula for each"),
-        (stacks, "layout", ["nchw", "channels_last"], "--layout calibrates one formula for each"),
+        (stacks, "layout", ["nchw", "channels_last"], "factor of runs with runs_channels_last"),
         (numbers_of_gpus, "n_gpus", [1, 2, 4], "runs on several GPUs do not calibrate: 6 left out"),
     ],
 )
