@@ -1,6 +1,6 @@
 """Measured times that cannot be training iterations as they are: wrong units, sentinels, contradictions."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log
 from typing import TypeVar
@@ -36,6 +36,7 @@ _MOST_OF_EQUAL = 2.0
 # and in 93 with 0.25 (by single runs far from the formula alone: 26), of 1.35 to 1.5 in 89 and 78 (10).
 _LEAST_GAIN = 0.2
 # Among many names some pair fits by chance: more rows and a greater gain are needed then.
+_LEAST_OF_HEADINGS = 2
 _FEW_NAMES, _LEAST_OF_MANY, _LEAST_GAIN_OF_MANY = 12, 3, 0.5
 # A larger batch takes longer: 21 of 1,910 built-in runs with another batch are shorter by this factor.
 _LEAST_OF_LARGER = 0.8
@@ -190,12 +191,12 @@ def _of_runs(runs: RunTable, logs: np.ndarray, law_s: np.ndarray) -> Iterator[Do
         yield Doubt(f"times that can hardly be right ({examples})", tuple(places.tolist()))
 
 
-def exchange_doubts(runs: RunTable, law_s: np.ndarray) -> Iterator[Doubt]:
+def exchange_doubts(runs: RunTable, law_s: np.ndarray, headings: Sequence[str] = ()) -> Iterator[Doubt]:
     """Yield a doubt for two names of a column whose times fit the formula once they are exchanged.
 
     Without such names, batches are doubted of which a larger one takes less time.
 
-    law_s : times by the formula in s, (n_runs,).
+    law_s : times by the formula in s, (n_runs,). headings : above the times where they are a pivot.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         law, logs = np.log(law_s), np.log(runs.seconds / law_s)
@@ -209,6 +210,13 @@ def exchange_doubts(runs: RunTable, law_s: np.ndarray) -> Iterator[Doubt]:
     per_image = law_of - np.log(runs.frame["batch_per_gpu"].to_numpy()[firsts])
     of_setup = [name for name in setup if name not in ("gpu", "precision")]
     of_cnn = [name for name in of_setup if name != "batch_per_gpu"]
+    if pair := _exchanged_headings(headings, codes, compared, law):
+        one, other = (headings[place] for place in pair)
+        yield Doubt(
+            f"the times under {one} and {other} fit the formula once they are exchanged: are the headings?",
+            pair,
+        )
+        return
     # Under exchanged headings with batches, images/s change places instead of times.
     for column, names, expected, least in (
         ("cnn", of_cnn, law_of, 1),
@@ -223,6 +231,8 @@ def exchange_doubts(runs: RunTable, law_s: np.ndarray) -> Iterator[Doubt]:
         if pair := _exchanged(own, others, logs_of, expected, least):
             places = tuple(int(firsts[group]) for group in pair)
             one, other = (str(runs.frame[column].iloc[place]) for place in places)
+            if one == other:
+                continue
             text = f"the times of {one} and {other} fit the formula once they are exchanged: are the names?"
             yield Doubt(text, places, (column, one, other))
             return
@@ -246,6 +256,23 @@ def _medians(groups: np.ndarray, values: np.ndarray) -> np.ndarray:
     # Within a group, unknown values are sorted behind the others.
     middle = 0.5 * (ordered[begins + np.maximum(counts - 1, 0) // 2] + ordered[begins + counts // 2])
     return np.where(counts > 0, middle, np.nan)
+
+
+def _exchanged_headings(
+    headings: Sequence[str], codes: Mapping[str, np.ndarray], logs: np.ndarray, law: np.ndarray
+) -> tuple[int, ...]:
+    """Return a run below each of two headings that say several things and look exchanged; () if none do.
+
+    codes : of each column of the setup. logs : ln of measured over predicted. law : ln of the times by the
+    formula; all (n_runs,).
+    """
+    below = pd.factorize(np.array(headings, dtype=object))[0]
+    varying = {name: own for name, own in codes.items() if own.any()}
+    said = [name for name, own in varying.items() if _numbered((below, own)).max() == below.max(initial=0)]
+    if len(said) < 2:
+        return ()
+    others = _numbered(own for name, own in varying.items() if name not in said)
+    return _exchanged(below, np.broadcast_to(others, below.shape), logs, law, _LEAST_OF_HEADINGS)
 
 
 def _of_batches(runs: RunTable, logs: np.ndarray) -> Iterator[Doubt]:
@@ -287,8 +314,11 @@ def _exchanged(
     enough = (rows >= (least if few else _LEAST_OF_MANY)) & (
         gain > (_LEAST_GAIN if few else _LEAST_GAIN_OF_MANY)
     )
-    pairs = np.argwhere(enough & (fits | ~common).all(axis=0))
-    return tuple(int((names == name).argmax()) for name in pairs[0]) if len(pairs) else ()
+    gain = np.where(enough & (fits | ~common).all(axis=0), gain * rows, 0.0)
+    if not gain.any():
+        return ()
+    pair = np.unravel_index(gain.argmax(), gain.shape)
+    return tuple(int((names == name).argmax()) for name in pair)
 
 
 def repeat_doubts(runs: RunTable, most: float = _MOST_OF_REPEATS) -> Iterator[Doubt]:

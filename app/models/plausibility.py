@@ -147,11 +147,13 @@ def _named(issue: Issue, unit: Unit) -> Issue:
 def _doubts(check: Check, answers: Answers) -> Iterable[Issue]:
     deviations = check.deviations()
     middle = _median(np.abs(deviations)) * np.sign(_median(deviations))
+    in_another_unit, unexplained = _of_column(check, middle)
     column = (
         _of_several(check, deviations, answers)
-        or _of_column(check, middle)
+        or in_another_unit
         or _of_units(check, deviations)
         or _of_exchanged(check)
+        or unexplained
     )
     if column is not None:
         yield column
@@ -182,10 +184,10 @@ def _of_repeats(made: Imported) -> Iterable[Issue]:
             yield Issue("times", text, where, (skipped, ("--trust",)) if few else ())
 
 
-def _of_column(check: Check, middle: float) -> Issue | None:
-    """Return the issue of a whole column in another unit, or far from the formula for another reason."""
+def _of_column(check: Check, middle: float) -> tuple[Issue | None, Issue | None]:
+    """Return the issue of a whole column in another unit, and that of one that no unit explains."""
     if abs(middle) < log(_FITS_WELL):
-        return None
+        return None, None
     factor = show_number(exp(abs(middle)), 2)
     stated = ", ".join(dict.fromkeys(unit.text for unit in check.made.units if unit is not None))
     way = "long" if middle > 0 else "short"
@@ -199,11 +201,12 @@ def _of_column(check: Check, middle: float) -> Issue | None:
     if better and unit is not None and score < min(log(least), abs(middle) / 2):
         trusted = (("--trust",),) if abs(middle) < log(_FAR) else ()
         options = (("--unit", unit.text), *trusted)
-        return Issue("times", f"{text}; these look like {unit.text}", options=options)
+        return Issue("times", f"{text}; these look like {unit.text}", options=options), None
     fitting = np.abs(check.deviations()) < log(_FITS_CLEARLY)
     if abs(middle) < log(MOST_FACTOR) or fitting.mean() >= _MOST_SHARE:
-        return None
-    return Issue("times", f"{text}, and no usual unit explains it: correct them, or --trust them as they are")
+        return None, None
+    text = f"{text}, and no usual unit explains it: correct them, or --trust them as they are"
+    return None, Issue("times", text)
 
 
 def _of_several(check: Check, deviations: np.ndarray, answers: Answers) -> Issue | None:
@@ -260,7 +263,7 @@ def _of_units(check: Check, deviations: np.ndarray) -> Issue | None:
 def _of_exchanged(check: Check) -> Issue | None:
     """Return the issue of two GPUs, CNNs, precisions or batches that fit the formula exchanged."""
     table = check.made.table
-    for doubt in exchange_doubts(table, check.law_s) if table is not None else ():
+    for doubt in exchange_doubts(table, check.law_s, check.made.headings) if table is not None else ():
         options = _exchange(check.made, *doubt.exchanged) if doubt.exchanged else ()
         return Issue("times", f"{doubt.text} Correct them, or --trust the times", options=options)
     return None

@@ -11,6 +11,7 @@ from trainlaw.datasets.spreadsheets.answers import SKIP, Answers, Issue, choices
 from trainlaw.datasets.spreadsheets.columns import MappedColumn, answers_time
 from trainlaw.datasets.spreadsheets.headings import (
     ACCUMULATION,
+    BATCH,
     CHECK,
     DATASET,
     DATE,
@@ -77,9 +78,9 @@ class Rows:
     """The rows of a table that are to be read, with what is needed to read a cell.
 
     cells : by our name of the column, one per row. numbers : of the rows in the file. units : of the times as
-    headers and titles say, and which are rates; check_units : of the second measure. decimal : mark. tables :
-    number of the table of each row.
-    unread : cells of columns that are not read, by heading.
+    headers and titles say, and which are rates; headings : above them; check_units : of the second measure.
+    decimal : mark. tables : number of the table of each row. unread : cells of columns that are not read, by
+    heading.
     """
 
     cells: Mapping[str, list[object]]
@@ -92,6 +93,7 @@ class Rows:
     check_units: tuple[Unit | None, ...] = ()
     rates: tuple[bool | None, ...] = ()
     tables: tuple[int, ...] = ()
+    headings: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -135,7 +137,8 @@ class Rows:
 
     def _key_of_answer(self, target: str, cell: object) -> tuple[str, str] | None:
         heading = self.columns[target].heading if target in self.columns else target
-        keys = ((name, str(cell)) for name in (target, target.removeprefix(FLAG), heading))
+        ours = "batch_per_gpu" if target == BATCH else target.removeprefix(FLAG)
+        keys = ((name, str(cell)) for name in (target, ours, heading))
         return next((key for key in keys if key in self.answers.values), None)
 
     def empty(self) -> list[object]:
@@ -163,7 +166,7 @@ def chosen_rows(table: LongTable, answers: Answers, issues: list[Issue]) -> Rows
     rows = Rows(
         cells_of, tuple(kept(table.numbers)), table.columns, answers, ".", table.unread,
         tuple(kept(table.units)), tuple(kept(table.check_units)), tuple(kept(table.rates)),
-        tuple(kept(table.tables)),
+        tuple(kept(table.tables)), tuple(kept(table.headings)),
     )  # fmt: skip
     filled = replace(rows, cells=_filled(rows, issues))
     return replace(filled, decimal=_decimal_mark(filled, table.separator, issues))

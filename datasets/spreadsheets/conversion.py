@@ -81,9 +81,9 @@ class Imported:
     rates : which are throughputs by their header, None where it does not say. iterations : of the epoch or
     run that each time is for, nan where none are stated. readings : the tables with what their columns are;
     grids : the sheets. texts : of the file that mean a GPU, CNN, precision and so on, by column and value.
-    has_check : whether a second measure of the same runs agrees. notes : what was not read or is assumed.
-    issues : what is to be answered or corrected first. table : the runs, with a time of 1 s where its unit
-    is open; None where no row can be a run.
+    headings : above the numbers of a pivot, else "". has_check : whether a second measure of the same runs
+    agrees. notes : what was not read or is assumed. issues : what is to be answered or corrected first. table : the
+    runs, with a time of 1 s where its unit is open; None where no row can be a run.
     """
 
     name: str
@@ -103,6 +103,7 @@ class Imported:
     readings: tuple[Reading, ...] = ()
     grids: Mapping[str, Grid] = field(default_factory=dict)
     has_check: bool = False
+    headings: tuple[str, ...] = ()
 
     @property
     def has_guesses(self) -> bool:
@@ -157,6 +158,7 @@ def _read(
         Path(path).name, tuple(table.shown), frame,
         rows.numbers, measured, units, rows.rates, tuple(dict.fromkeys(notes)), (), catalog, iterations, own,
         texts=texts, readings=tuple(readings), has_check=agrees, grids=grids,
+        headings=rows.headings,
     )  # fmt: skip
 
 
@@ -177,6 +179,9 @@ def _texts(rows: Rows, frame: pd.DataFrame) -> Mapping[tuple[str, str], list[str
         if name in rows.cells and name in frame:
             for cell, value in dict.fromkeys(zip(rows.cells[name], frame[name], strict=True)):
                 found.setdefault((name, str(value)), {})[str(cell)] = None
+    for cell in dict.fromkeys(rows.cells.get("batch_per_gpu") or rows.cells.get(BATCH, [])):
+        batch = f"{quantity(cell, rows.decimal)[0]:.0f}"
+        found.setdefault(("batch_per_gpu", batch), {})[str(cell)] = None
     return {key: list(texts) for key, texts in found.items()}
 
 
@@ -184,6 +189,8 @@ def _readings(rows: Rows, frame: pd.DataFrame, texts: Mapping[tuple[str, str], l
     """Return how the texts of names and choices were read, one line per column that has any."""
     pairs: dict[str, dict[tuple[str, str], None]] = {}
     for (name, value), own in texts.items():
+        if name == "batch_per_gpu":
+            continue
         pairs.setdefault(name, {}).update(dict.fromkeys((text, value) for text in own))
     for name in SPELLINGS:
         flags = [flag for flag in rows.cells if OF_FLAG.get(flag.removeprefix(FLAG)) == name]
@@ -549,5 +556,6 @@ def _kept(made: Imported, good: np.ndarray) -> Imported:
         measured=made.measured[places],
         units=tuple(made.units[place] for place in places),
         rates=tuple(made.rates[place] for place in places),
+        headings=tuple(made.headings[place] for place in places),
         iterations=made.iterations[places],
     )

@@ -49,7 +49,8 @@ class Reading:
 class LongTable:
     """Runs as people wrote them, one row each.
 
-    cells : by our name of the column. units : of the measured cells as headers and titles say. checks : the
+    cells : by our name of the column. units : of the measured cells as headers and titles say. headings :
+    above them where a table has several columns of runs, else "". checks : the
     second measure of each run, with its units. numbers, tables : of the rows, in the file. columns : what was
     read, by our name; shown : all of them, with a first value. unread : cells of other columns by heading.
     has_sheets : whether numbers name the sheet, too.
@@ -58,6 +59,7 @@ class LongTable:
     cells: dict[str, list[object]] = field(default_factory=dict)
     units: list[Unit | None] = field(default_factory=list)
     rates: list[bool | None] = field(default_factory=list)
+    headings: list[str] = field(default_factory=list)
     checks: list[object] = field(default_factory=list)
     check_units: list[Unit | None] = field(default_factory=list)
     numbers: list[Label] = field(default_factory=list)
@@ -76,7 +78,10 @@ def context_of(block: Block, names: Names, with_sheet: bool) -> Context:
     unit, iterations, phases = None, 1.0, set()
     for text in (*block.texts, *block.outer, *((block.sheet,) if with_sheet else ())):
         phrase = names.phrase(text)
-        if phrase.is_negated or text in block.footnotes.values():
+        if text in block.footnotes.values():
+            continue
+        unit = unit or phrase.unit
+        if phrase.is_negated:
             continue
         phases.add(phrase.phase)
         is_outer = text not in block.texts
@@ -86,7 +91,7 @@ def context_of(block: Block, names: Names, with_sheet: bool) -> Context:
                 sources[kind] = text
         for kind in phrase.several:
             said.setdefault(kind, []).extend(("", "several"))
-        unit, iterations = unit or phrase.unit, max(iterations, phrase.iterations)
+        iterations = max(iterations, phrase.iterations)
     sure = {kind: values[0] for kind, values in said.items() if len(set(values)) == 1}
     return Context(sure, sources, unit, iterations, "inference" in phases and "training" not in phases)
 
@@ -228,6 +233,7 @@ def _append(found: LongTable, reading: Reading, targets: list[str], names: Names
     units = {main.place: _unit(main, reading.context) for main, _ in runs}
     check_units = {check.place: _unit(check, reading.context) for _, check in runs if check}
     found.units += [units[main.place] for _, main, _ in chosen]
+    found.headings += [main.heading if len(runs) > 1 else "" for _, main, _ in chosen]
     kinds = {main.place: _kind(main) for main, _ in runs}
     found.rates += [kinds[main.place] for _, main, _ in chosen]
     found.checks += [block.rows[number][check.place] if check else None for number, _, check in chosen]
