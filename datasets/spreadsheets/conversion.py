@@ -82,8 +82,8 @@ class Imported:
     run that each time is for, nan where none are stated. readings : the tables with what their columns are;
     grids : the sheets. texts : of the file that mean a GPU, CNN, precision and so on, by column and value.
     headings : above the numbers of a pivot, else "". has_check : whether a second measure of the same runs
-    agrees. notes : what was not read or is assumed. issues : what is to be answered or corrected first. table : the
-    runs, with a time of 1 s where its unit is open; None where no row can be a run.
+    agrees. notes : what was not read or is assumed. issues : what is to be answered or corrected first.
+    table : the runs, with a time of 1 s where its unit is open; None where no row can be a run.
     """
 
     name: str

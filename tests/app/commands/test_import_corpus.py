@@ -58,4 +58,8 @@ def test_the_preview_shows_what_is_read_and_what_is_doubted(tmp_path):
         ]
         assert len(set(colours)) == 1 and colours[0] != "rgba(0, 0, 0, 0)"
         assert opened.locator("svg .dots").count() == 1 and len(opened.screenshot()) > 10_000
+        axe = pytest.importorskip("axe_core_python.sync_playwright", reason="needs axe-core-python")
+        opened.set_viewport_size({"width": 390, "height": 844})
+        assert opened.evaluate("document.documentElement.scrollWidth") <= 390
+        assert axe.Axe().run(opened, options={"resultTypes": ["violations"]})["violations"] == []
         browser.close()
