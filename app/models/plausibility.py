@@ -33,7 +33,6 @@ _FITS_WELL = 1.4
 # A usual unit that fits within this factor is preferred to any rare one.
 _FITS_USUALLY = 1.8
 _MOST_OF_REPEATS = 1.28  # factor between times of the same configuration
-_OF_EPOCHS = tuple(Unit("epoch", seconds, False) for seconds in (1.0, 1e-3, 60.0, 3600.0))
 _SAME_UNIT = 0.02  # difference of two scores that decides nothing
 _BATCHES = (BATCH, "batch_per_gpu", GLOBAL_BATCH)
 _SEVERAL = 0.3  # ln of the least factor between times and law for which a batch is said to be misread
@@ -52,8 +51,10 @@ class Check:
         return self.made.frame["n_gpus"].to_numpy(dtype=np.float64)
 
     @property
-    def _has_epochs(self) -> bool:
-        return any(unit is not None and unit.counted == "epoch" for unit in self.made.units)
+    def _of_epochs(self) -> Iterable[Unit]:
+        """The other units that epochs may be in: minutes and hours are as far apart as images and batches."""
+        stated = {unit.seconds for unit in self.made.units if unit is not None and unit.counted == "epoch"}
+        return [Unit("epoch", seconds, False) for seconds in (1.0, 1e-3) if stated & {1.0, 1e-3}]
 
     def deviations(self, unit: Unit | None = None) -> np.ndarray:
         """Return ln of measured over predicted, (n,), in the units of the file or in `unit`; nan if open."""
@@ -68,7 +69,7 @@ class Check:
         several = bool((self.n_gpus > 1).any())
         scores = [
             (_median(np.abs(self.deviations(unit))), unit if several else replace(unit, per_gpu=None))
-            for unit in (*CANDIDATES, *(_OF_EPOCHS if self._has_epochs else ()))
+            for unit in (*CANDIDATES, *self._of_epochs)
             if is_rate in (None, unit.is_rate)
         ]
         # A rare unit may fit by chance.
@@ -205,6 +206,10 @@ def _of_column(check: Check, middle: float) -> tuple[Issue | None, Issue | None]
     fitting = np.abs(check.deviations()) < log(_FITS_CLEARLY)
     if abs(middle) < log(MOST_FACTOR) or fitting.mean() >= _MOST_SHARE:
         return None, None
+    if heading := check.made.fitting_column(check.law_s, _FITS_CLOSELY):
+        unit_said = ("--unit", stated) if "," not in stated else ()
+        options = (("--column", f"time_s={heading}", *unit_said),)
+        return None, Issue("times", f"{text}; those of {heading} look like {stated}", options=options)
     text = f"{text}, and no usual unit explains it: correct them, or --trust them as they are"
     return None, Issue("times", text)
 

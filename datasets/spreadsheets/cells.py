@@ -160,11 +160,14 @@ def chosen_rows(table: LongTable, answers: Answers, issues: list[Issue]) -> Rows
     def kept(values: Sequence[T]) -> list[T]:
         return [values[place] for place in places] if len(places) < len(values) else list(values)
 
+    # A column that not all tables have says nothing of the rows.
+    whole = {heading: cells for heading, cells in table.unread.items() if len(cells) == len(table.numbers)}
+    unread = {heading: kept(cells) for heading, cells in whole.items()}
     cells_of = {name: kept(column) for name, column in table.cells.items()}
     if CHECK in table.columns:
         cells_of[CHECK] = kept(table.checks)
     rows = Rows(
-        cells_of, tuple(kept(table.numbers)), table.columns, answers, ".", table.unread,
+        cells_of, tuple(kept(table.numbers)), table.columns, answers, ".", unread,
         tuple(kept(table.units)), tuple(kept(table.check_units)), tuple(kept(table.rates)),
         tuple(kept(table.tables)), tuple(kept(table.headings)),
     )  # fmt: skip

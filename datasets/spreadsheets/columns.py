@@ -258,13 +258,15 @@ class _Reader:
         """Return whether the cells of a column cannot be what its heading says, and are nothing known."""
         target, meaning, _ = self.targets[place]
         content = self.contents[place]
-        has_names = content.kinds or content.numbers or content.is_flag
+        is_text = any(cell is not None for cell in self.block.cells(place)) and not content.numbers
+        is_nameless = is_text and not content.kinds and not content.is_flag
         # Numbers below "GPU" count them, unless its names are below the heading of the batches.
         is_batch = any(
             self._is_freed(other) and own[1].target in BATCHES for other, own in self.targets.items()
         )
         is_rejected = place in self.rejected and (not target or is_batch)
-        return is_rejected or (meaning.target in _NAMES and not has_names)
+        is_named = meaning.target in _MEASURED and is_text and bool(content.kinds)
+        return is_rejected or is_named or (meaning.target in (*_NAMES, *_STACK, *COUNTS) and is_nameless)
 
     def _may_be(self, place: int, target: str) -> bool:
         """Return whether the cells of a column may be what a heading says."""
@@ -363,7 +365,7 @@ class _Reader:
             return "" if is_other or not said else rate_or_time
         is_odd = (
             (target == "precision" and not _BITS.issuperset(content.wholes or (0,)))
-            or (target in COUNTS and content.fractions > _FRACTIONS)
+            or (target in (*COUNTS, *_OF_EPOCHS) and content.fractions > _FRACTIONS)
             or target in (*_MEASURED, "cnn", "network", UNIT)
         )
         return self._rejected(place, target) if is_odd else target

@@ -82,8 +82,9 @@ class Imported:
     run that each time is for, nan where none are stated. readings : the tables with what their columns are;
     grids : the sheets. texts : of the file that mean a GPU, CNN, precision and so on, by column and value.
     headings : above the numbers of a pivot, else "". has_check : whether a second measure of the same runs
-    agrees. notes : what was not read or is assumed. issues : what is to be answered or corrected first.
-    table : the runs, with a time of 1 s where its unit is open; None where no row can be a run.
+    agrees. others : numbers of columns that are not read, by heading, each (n,). notes : what was not read or
+    is assumed. issues : what is to be answered or corrected first. table : the runs, with a time of 1 s where
+    its unit is open; None where no row can be a run.
     """
 
     name: str
@@ -104,6 +105,7 @@ class Imported:
     grids: Mapping[str, Grid] = field(default_factory=dict)
     has_check: bool = False
     headings: tuple[str, ...] = ()
+    others: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def has_guesses(self) -> bool:
@@ -114,6 +116,19 @@ class Imported:
         """Return the iteration times in s by the units of the file, or by `unit`; nan where it is open."""
         units = [unit] * len(self.measured) if unit else self.units
         return _seconds(self.measured, units, self.frame, self.iterations)
+
+    def fitting_column(self, law_s: np.ndarray, most: float) -> str:
+        """Return a column that is not read whose numbers are the times of a formula, "" where none are.
+
+        They are in the units of those that are read. law_s : the times in s, (n,). most : factor that half
+        of the numbers may be off.
+        """
+        for heading, numbers in self.others.items():
+            seconds = _seconds(numbers, self.units, self.frame, self.iterations)
+            off = np.abs(np.log(np.where(seconds > 0, seconds, np.nan) / law_s))
+            if np.isfinite(off).all() and np.median(off) < np.log(most):
+                return heading
+        return ""
 
 
 def read_spreadsheet(
@@ -158,8 +173,16 @@ def _read(
         Path(path).name, tuple(table.shown), frame,
         rows.numbers, measured, units, rows.rates, tuple(dict.fromkeys(notes)), (), catalog, iterations, own,
         texts=texts, readings=tuple(readings), has_check=agrees, grids=grids,
-        headings=rows.headings,
+        headings=rows.headings, others=_others(rows),
     )  # fmt: skip
+
+
+def _others(rows: Rows) -> Mapping[str, np.ndarray]:
+    """Return the numbers of the columns that are not read, nan for cells that are none."""
+    return {
+        heading: np.array([quantity(cell, rows.decimal)[0] for cell in cells])
+        for heading, cells in rows.unread.items()
+    }
 
 
 def _iterations(frame: pd.DataFrame, size: int) -> np.ndarray:
@@ -488,7 +511,11 @@ def _asked_units(
             own for own, cells in rows.unread.items()
             if {quantity(cell, rows.decimal)[0].is_integer() for cell in cells if cell is not None} == {True}
         ]  # fmt: skip
-        counted = choices("--column", counts, f"{ITERATIONS}=")
+        counted = [
+            option
+            for own in (IMAGES_PER_EPOCH, ITERATIONS)
+            for option in choices("--column", counts, f"{own}=")
+        ]
         issues.append(Issue("question", text, (), (*counted, *whole, *options)))
     open_rates = np.array([unit is not None and not _is_plain(unit) for unit in stated], dtype=bool)
     open_rates &= frame["n_gpus"].to_numpy() > 1
@@ -557,5 +584,6 @@ def _kept(made: Imported, good: np.ndarray) -> Imported:
         units=tuple(made.units[place] for place in places),
         rates=tuple(made.rates[place] for place in places),
         headings=tuple(made.headings[place] for place in places),
+        others={heading: numbers[places] for heading, numbers in made.others.items()},
         iterations=made.iterations[places],
     )

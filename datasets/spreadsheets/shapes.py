@@ -177,9 +177,6 @@ def long_table(readings: Sequence[Reading], answers: Answers, names: Names) -> L
         _append(found, reading, list(targets), names, answers)
         found.separator = found.separator or reading.block.separator
         _add_columns(found, reading, names, answers)
-        read = {*reading.columns.keys.values(), *(own.place for own in reading.columns.measures)}
-        for place in set(range(len(reading.block.headings))) - read:
-            found.unread.setdefault(reading.block.headings[place], []).extend(reading.block.cells(place))
     return found
 
 
@@ -230,6 +227,10 @@ def _append(found: LongTable, reading: Reading, targets: list[str], names: Names
     for target in targets:
         found.cells.setdefault(target, []).extend(_cells(reading, target, chosen, names, answers))
     found.cells.setdefault(TIME, []).extend(block.rows[number][main.place] for number, main, _ in chosen)
+    read = {*reading.columns.keys.values(), *(own.place for own in reading.columns.measures)}
+    for place in set(range(len(block.headings))) - read:
+        cells = found.unread.setdefault(block.headings[place], [])
+        cells += [block.rows[number][place] for number, _, _ in chosen]
     units = {main.place: _unit(main, reading.context) for main, _ in runs}
     check_units = {check.place: _unit(check, reading.context) for _, check in runs if check}
     found.units += [units[main.place] for _, main, _ in chosen]

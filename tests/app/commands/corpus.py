@@ -241,8 +241,8 @@ def answered(words: list[str], truth: dict[str, object]) -> list[str]:
     unit = next((text for text in truth["choices"] if parse_unit(text)), "")
     others = [text for text in truth["choices"] if text != unit]
     for place, word in enumerate(words):
-        # The truth says nothing about the decimal mark.
-        if not word.endswith("CHOICE") or words[place - 1] == "--decimal":
+        # The truth says nothing about the decimal mark and columns.
+        if not word.endswith("CHOICE") or words[place - 1] in ("--decimal", "--column"):
             continue
         name = {"--precision": "precision", "--unit": "unit"}.get(words[place - 1], word.partition("=")[0])
         values = only.get(name, set())
