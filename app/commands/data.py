@@ -302,7 +302,10 @@ def _write_imported(
         contents = merged_text(runs, table)
         runs = runs.merged(table)
     write_table(runs, target)
-    print(f"{target}: {contents}; next: trainlaw calibrate {target}{file_options(gpu_file, cnn_files)}")
+    following = f"trainlaw calibrate {target}{file_options(gpu_file, cnn_files)}"
+    if (runs.frame["n_gpus"] > 1).all():
+        following = f"add a run on one GPU, since only those calibrate; then {following}"
+    print(f"{target}: {contents}; next: {following}")
 
 
 @app.command("contribute")

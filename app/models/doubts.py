@@ -166,21 +166,18 @@ def _of_table(
 
 def _of_runs(runs: RunTable, logs: np.ndarray, law_s: np.ndarray) -> Iterator[Doubt]:
     """Yield a doubt for runs far from the formula and the other runs, and for times that stand for none."""
-    frame = runs.frame.assign(logs=logs, law_s=law_s, seconds=runs.seconds)
-    frame.index = pd.RangeIndex(len(frame))
-    others = next(factor for most, factor in _MOST_OF_OTHERS if len(frame) <= most)
+    others = next(factor for most, factor in _MOST_OF_OTHERS if len(logs) <= most)
     middle = np.nanmedian(logs) if np.isfinite(logs).any() else 0.0
     far = (np.abs(logs) > np.log(_most_of_runs(runs))) & (np.abs(logs - middle) > log(others))
-    series = frame.groupby(_SERIES, dropna=False, sort=False)["logs"]
+    series = pd.Series(logs).groupby(_numbered(_codes(runs, _SERIES).values()))
     apart = np.abs(logs - series.transform("median").to_numpy()) > np.log(_most_of_runs(runs))
     far |= apart & (series.transform("size") >= _LEAST_OF_SERIES).to_numpy()
-    equal = frame.groupby(["gpu", "seconds"], sort=False)["law_s"]
+    gpus = pd.factorize(runs.frame["gpu"])[0]
+    equal = pd.Series(law_s).groupby(_numbered((gpus, pd.factorize(runs.seconds)[0])))
     marks = (equal.transform("max") > _MOST_OF_EQUAL * equal.transform("min")).to_numpy()
-    digits = frame["seconds"].map(lambda value: f"{value:.6e}".partition("e")[0].replace(".", "").rstrip("0"))
-    marks = marks | digits.map(lambda text: len(text) >= _LEAST_NINES and text in _NOT_MEASURED).to_numpy(
-        dtype=bool
-    )
-    far |= marks & (np.abs(logs) > log(_MOST_OF_MARKS))
+    off = np.abs(logs) > log(_MOST_OF_MARKS)
+    far |= marks & off
+    far[off] |= np.array([_is_mark(value) for value in runs.seconds[off]], dtype=bool)
     if far.any():
         places = np.flatnonzero(far)
         examples = "; ".join(
@@ -189,6 +186,12 @@ def _of_runs(runs: RunTable, logs: np.ndarray, law_s: np.ndarray) -> Iterator[Do
             for place in places[:_MOST_EXAMPLES]
         )
         yield Doubt(f"times that can hardly be right ({examples})", tuple(places.tolist()))
+
+
+def _is_mark(seconds: float) -> bool:
+    """Return whether the digits of a time are nines, as a script writes that had none."""
+    digits = f"{seconds:.6e}".partition("e")[0].replace(".", "").rstrip("0")
+    return len(digits) >= _LEAST_NINES and digits in _NOT_MEASURED
 
 
 def exchange_doubts(runs: RunTable, law_s: np.ndarray, headings: Sequence[str] = ()) -> Iterator[Doubt]:
@@ -203,7 +206,7 @@ def exchange_doubts(runs: RunTable, law_s: np.ndarray, headings: Sequence[str] =
     # Of processors the formula does not know which network takes longer.
     compared = np.where(_most_of_runs(runs) == _MOST_OF_RUN, logs, np.nan)
     setup = [name for name in (*_SERIES, "batch_per_gpu") if name != "precision_stated"]
-    codes = {name: pd.factorize(runs.frame[name], use_na_sentinel=False)[0] for name in setup}
+    codes = _codes(runs, setup)
     groups = _numbered(codes.values())
     firsts = np.unique(groups, return_index=True)[1]
     logs_of, law_of = _medians(groups, compared), _medians(groups, law)
@@ -236,14 +239,21 @@ def exchange_doubts(runs: RunTable, law_s: np.ndarray, headings: Sequence[str] =
             text = f"the times of {one} and {other} fit the formula once they are exchanged: are the names?"
             yield Doubt(text, places, (column, one, other))
             return
-    yield from _of_batches(runs, logs)
+    yield from _of_batches(runs, logs, _numbered(codes[name] for name in setup if name != "batch_per_gpu"))
+
+
+def _codes(runs: RunTable, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Return each of these columns as numbers of its values, (n_runs,)."""
+    return {name: pd.factorize(runs.frame[name], use_na_sentinel=False)[0] for name in names}
 
 
 def _numbered(codes: Iterable[np.ndarray]) -> np.ndarray:
     """Return the number of the group of each run, (n,): runs of a group have equal codes in every column."""
     found = np.zeros(1, dtype=np.int64)
     for own in codes:
-        found = np.unique(found * (own.max(initial=0) + 1) + own, return_inverse=True)[1]
+        # Most columns have one value.
+        if found.size == 1 or own.any():
+            found = np.unique(found * (own.max(initial=0) + 1) + own, return_inverse=True)[1]
     return found
 
 
@@ -266,6 +276,8 @@ def _exchanged_headings(
     codes : of each column of the setup. logs : ln of measured over predicted. law : ln of the times by the
     formula; all (n_runs,).
     """
+    if not any(headings):
+        return ()
     below = pd.factorize(np.array(headings, dtype=object))[0]
     varying = {name: own for name, own in codes.items() if own.any()}
     said = [name for name, own in varying.items() if _numbered((below, own)).max() == below.max(initial=0)]
@@ -275,16 +287,20 @@ def _exchanged_headings(
     return _exchanged(below, np.broadcast_to(others, below.shape), logs, law, _LEAST_OF_HEADINGS)
 
 
-def _of_batches(runs: RunTable, logs: np.ndarray) -> Iterator[Doubt]:
-    """Yield a doubt for runs that take less time than one with a smaller batch."""
-    ordered = runs.frame.assign(seconds=runs.seconds, place=range(len(runs)))
-    ordered = ordered[np.abs(logs) < log(_MOST_OF_BATCH)].sort_values("batch_per_gpu")
-    longest = ordered.groupby(_SERIES, dropna=False, sort=False)["seconds"].cummax()
-    shorter = ordered[(ordered["seconds"] < _LEAST_OF_LARGER * longest).to_numpy()]
+def _of_batches(runs: RunTable, logs: np.ndarray, series: np.ndarray) -> Iterator[Doubt]:
+    """Yield a doubt for runs that take less time than one of the same series with a smaller batch.
+
+    series : number of all that makes up a run except its batch, (n_runs,).
+    """
+    batches = runs.frame["batch_per_gpu"].to_numpy()
+    near = np.flatnonzero(np.abs(logs) < log(_MOST_OF_BATCH))
+    ordered = near[np.argsort(batches[near], kind="stable")]
+    longest = pd.Series(runs.seconds[ordered]).groupby(series[ordered]).cummax().to_numpy()
+    shorter = ordered[runs.seconds[ordered] < _LEAST_OF_LARGER * longest]
     if len(shorter):
-        run = shorter.iloc[0]
+        run = runs.frame.iloc[shorter[0]]
         text = f"{run['cnn']}, batch {run['batch_per_gpu']}, on {run['gpu']} takes less time"
-        yield Doubt(f"{text} than a smaller batch: are the batches right?", tuple(sorted(shorter["place"])))
+        yield Doubt(f"{text} than a smaller batch: are the batches right?", tuple(sorted(shorter.tolist())))
 
 
 def _exchanged(
@@ -326,12 +342,11 @@ def repeat_doubts(runs: RunTable, most: float = _MOST_OF_REPEATS) -> Iterator[Do
 
     most : factor between the slowest and the fastest from which on they do.
     """
-    frame = runs.frame.assign(seconds=runs.seconds)
-    frame.index = pd.RangeIndex(len(frame))
-    groups = frame.groupby([*_SERIES, "batch_per_gpu"], dropna=False, sort=False)["seconds"]
+    codes = _codes(runs, [*_SERIES, "batch_per_gpu"])
+    groups = pd.Series(runs.seconds).groupby(_numbered(codes.values()))
     ratio = (groups.transform("max") / groups.transform("min")).to_numpy()
     if len(ratio) and ratio.max() > most:
-        worst = frame.iloc[int(ratio.argmax())]
+        worst = runs.frame.iloc[int(ratio.argmax())]
         places = tuple(np.flatnonzero(ratio > most).tolist())
         yield Doubt(
             f"repeats contradict each other: {worst['cnn']}, batch {worst['batch_per_gpu']}, on "

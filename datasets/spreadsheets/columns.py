@@ -235,6 +235,7 @@ class _Reader:
                 if other != place
                 and self._may_be(other, heading)
                 and self._may_be(place, self.targets[other][1].target)
+                and not self._is_pivoted(other)
             ]
             exact = [other for other in others if other in odd or self._is_freed(other)]
             known = [other for other in others if self.targets[other][1].target not in _UNSPECIFIC]
@@ -242,6 +243,11 @@ class _Reader:
             if len(best) == 1:
                 self._give_heading(place, best[0])
                 return
+
+    def _is_pivoted(self, place: int) -> bool:
+        """Return whether a heading is only a value, such as the name of a GPU above its times."""
+        _, meaning, said = self.targets[place]
+        return meaning.target in _UNSPECIFIC and bool(said)
 
     def _give_heading(self, place: int, other: int) -> None:
         """Exchange the last lines of the headers of two columns; names of groups above them stay."""

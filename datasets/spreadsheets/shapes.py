@@ -76,7 +76,7 @@ def context_of(block: Block, names: Names, with_sheet: bool) -> Context:
     said: dict[str, list[str]] = {}
     sources: dict[str, str] = {}
     unit, iterations, phases = None, 1.0, set()
-    for text in (*block.texts, *block.outer, *((block.sheet,) if with_sheet else ())):
+    for text in (*block.texts, *_corner(block), *block.outer, *((block.sheet,) if with_sheet else ())):
         phrase = names.phrase(text)
         if text in block.footnotes.values():
             continue
@@ -84,7 +84,7 @@ def context_of(block: Block, names: Names, with_sheet: bool) -> Context:
         if phrase.is_negated:
             continue
         phases.add(phrase.phase)
-        is_outer = text not in block.texts
+        is_outer = text not in (*block.texts, *_corner(block))
         for kind, value in phrase.said.items():
             if not is_outer or kind not in said:
                 said.setdefault(kind, []).append(value)
@@ -94,6 +94,12 @@ def context_of(block: Block, names: Names, with_sheet: bool) -> Context:
         iterations = max(iterations, phrase.iterations)
     sure = {kind: values[0] for kind, values in said.items() if len(set(values)) == 1}
     return Context(sure, sources, unit, iterations, "inference" in phases and "training" not in phases)
+
+
+def _corner(block: Block) -> tuple[str, ...]:
+    """Return the header of the first column where its cells are names: it may say something of the table."""
+    path, cells = block.paths[0], block.cells(0)
+    return path[-1:] if any(cells) and not any(map(is_numeric, cells)) else ()
 
 
 def read_tables(
