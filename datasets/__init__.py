@@ -25,46 +25,21 @@ if TYPE_CHECKING:
     from trainlaw.datasets.sources.dataset import Dataset
 
 __all__ = [
-    "CNN_LAYER_FEATURES",
-    "DATASETS",
-    "FEATURES",
-    "LAYER_FEATURES",
-    "PAIR_FEATURES",
-    "STUDY_FEATURES",
-    "TARGET",
-    "CnnCounts",
-    "Dataset",
-    "Gpu",
-    "GpuCatalog",
-    "LayerTable",
-    "PairTable",
-    "RunTable",
-    "built_in_gpus",
-    "cnn_table",
-    "configuration",
-    "coverage",
-    "feature_specs",
-    "find_cnn",
-    "find_cnn_counts",
-    "find_gpu",
-    "find_link",
-    "gpu_table",
-    "link_table",
-    "load",
-    "outliers",
+    "CNN_LAYER_FEATURES", "DATASETS", "FEATURES", "LAYER_FEATURES", "PAIR_FEATURES", "STUDY_FEATURES",
+    "TARGET", "CnnCounts", "Dataset", "Gpu", "GpuCatalog", "LayerTable", "PairTable", "RunTable",
+    "built_in_gpus", "cnn_table", "configuration", "coverage", "feature_specs", "find_cnn",
+    "find_cnn_counts", "find_gpu", "find_link", "gpu_table", "link_table", "load", "outliers",
     "read_profiles",
-]
+]  # fmt: skip
 
 _HOMES = {
-    "PAIR_FEATURES": "features.pair_features",
-    "coverage": "measurements.inspection",
-    "outliers": "measurements.inspection",
-    "LayerTable": "measurements.layers",
-    "PairTable": "measurements.pairs",
-    "read_profiles": "profiles.profile_files",
-    "DATASETS": "sources.catalog",
-    "load": "sources.catalog",
-    "Dataset": "sources.dataset",
+    "features.pair_features": "PAIR_FEATURES",
+    "measurements.inspection": "coverage outliers",
+    "measurements.layers": "LayerTable",
+    "measurements.pairs": "PairTable",
+    "profiles.profile_files": "read_profiles",
+    "sources.catalog": "DATASETS load",
+    "sources.dataset": "Dataset",
 }
 
 if not TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import Any
 
 from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.models.builtin import BUILT_IN, BUILT_IN_FORMULAS, SHORTER
-from trainlaw.app.studies.story import evolution_sentence
+from trainlaw.app.studies.story import evolution_gains, evolution_sentence, signed_points
 from trainlaw.app.terminal.formula import equation_text
 from trainlaw.app.text.numbers import show_percent
 from trainlaw.formulas import Formula, constants, load_formula
@@ -188,6 +188,29 @@ def _shorter() -> str:
     )
 
 
+#: The study that each of these built-in formulas is from, and in which its errors were measured.
+_STUDIES = {
+    "built-in": "runs",
+    "medium": "short-runs --max-constants 15",
+    "short": "short-runs",
+    "forward": "forward",
+}
+
+
+def _evolution() -> str:
+    """Held-out errors of searches and their controls by kind of study, and what evolution adds."""
+    rows = []
+    for name, study in _STUDIES.items():
+        law = BUILT_IN_FORMULAS[name]()
+        row = [f"`{study}`", f"{show_percent(overall_error(law, OURS, MACRO))} %"]
+        for control, numbers in evolution_gains(law).items():
+            gain, low, high = map(signed_points, numbers)
+            error = show_percent(overall_error(law, control, MACRO))
+            row.append(f"{error} %: {gain} ({low} to {high})")
+        rows.append(row)
+    return markdown_table(["study", "evolved", *map(title_of, CONTROLS)], rows)
+
+
 _FACES = ("trainlaw", "trainlaw.formulas", "trainlaw.datasets", "trainlaw.evolve", "trainlaw.validate")
 _HELP_WIDTH = 100
 MADE: Mapping[str, Callable[[], str]] = {
@@ -196,6 +219,7 @@ MADE: Mapping[str, Callable[[], str]] = {
     "commands": _commands,
     "controls": _controls,
     "equation": _equation,
+    "evolution": _evolution,
     "medium-equation": lambda: _equation("medium"),
     "short-equation": lambda: _equation("short"),
     "shorter": _shorter,

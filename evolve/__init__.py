@@ -7,13 +7,6 @@ from trainlaw.evolve.settings import Bracket, Constraint, Factor, SearchSettings
 from trainlaw.evolve.several_outputs import FormulaRegressors
 
 __all__ = [
-    "Bracket",
-    "Constraint",
-    "Factor",
-    "FormulaRegressor",
-    "FormulaRegressors",
-    "LiveFront",
-    "Progress",
-    "SearchSettings",
-    "SearchState",
-]
+    "Bracket", "Constraint", "Factor", "FormulaRegressor", "FormulaRegressors", "LiveFront", "Progress",
+    "SearchSettings", "SearchState",
+]  # fmt: skip

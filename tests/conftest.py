@@ -118,20 +118,10 @@ def machine_compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.Te
         while not done.exists() and time.monotonic() < end:
             time.sleep(0.1)
     else:
-        search_once()
+        from trainlaw.evolve.warm_up import compile_machine
+
+        compile_machine()
         done.touch()
-
-
-def search_once() -> None:
-    """Run a search of a moment, which takes ten seconds where its code has to be compiled."""
-    import numpy as np
-    from trainlaw.evolve import FormulaRegressor, SearchSettings
-    from trainlaw.formulas import SECOND, FeatureSpec
-
-    target, feature = (FeatureSpec(name, name, SECOND, name) for name in ("time_s", "work_s"))
-    columns = np.linspace(1.0, 2.0, 40)[:, None]
-    search = FormulaRegressor((feature,), target, SearchSettings(evaluations=20, population=10))
-    search.fit(columns, 2.0 * columns[:, 0], np.arange(40) % 4)
 
 
 @pytest.fixture

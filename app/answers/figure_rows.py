@@ -158,7 +158,9 @@ def figures(formula: Formula) -> Iterable[Answer]:
     """Yield the rows of figures; those of a forward pass name its time, and need less memory."""
     has_errors = has_architecture_errors(formula)
     yield Answer("architecture_factor", definition=ARCHITECTURE_FACTOR if has_errors else "1")
-    for row in _FIGURES:
+    # Measured runs are those of training.
+    rows = [row for row in _FIGURES if formula.scope != FORWARD or row.name != "measured_runs"]
+    for row in rows:
         if formula.scope == FORWARD:
             title = _TITLES_OF_FORWARD.get(row.title, row.title)
             row = replace(row, title=title, definition=_OF_FORWARD.get(row.name, row.definition))  # noqa: PLW2901

@@ -129,6 +129,7 @@ def plan_command(
         least_gain, power_share,
     )  # fmt: skip
     choice = find_formulas(formula, scaling_formula or "", Path.cwd())
+    choice.check_counts(max(options.counts))
     plans = plan_training(
         choice.formula, choice.scaling, named_cnn(cnn, pixels, classes), training,
         gpus=selection_of(gpu or (), vendor, min_memory, max_memory, max_power).of(catalog),

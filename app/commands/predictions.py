@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from trainlaw.app.inputs.requests import RunRequest
+    from trainlaw.app.models.user_formula import FormulaChoice
     from trainlaw.app.predictions.predict import Prediction
     from trainlaw.app.predictions.scaling import ScalingPoint
     from trainlaw.app.predictions.training import Training
@@ -151,12 +152,11 @@ def predict_command(
     from trainlaw.app.predictions.predict import fastest_first, predict_runs
 
     check_new_files([output.out])
-    parts = "forward" if forward else None
     if forward and run.precision is None and formula is None:
         run = replace(run, precision="amp")
     setup = setup_of(
         run, exchange, n_gpus=machine.gpus, n_nodes=machine.nodes, allocation=machine.allocation,
-        timed_parts=parts,
+        timed_parts="forward" if forward else None,
     )  # fmt: skip
     _check_forward(forward, machine, whole)
     request = RunRequest(
@@ -173,9 +173,11 @@ def predict_command(
     training = whole.training(forward)
     said = (used, origin, "" if machine.gpus in (None, 1) or single_gpu_seconds else choice.scaling_origin)
     if file.runs is not None:
-        _predict_file(request, file.runs, said, choice.scaling, training, output, ranking.top)
+        _predict_file(request, file.runs, said, choice, training, output, ranking.top)
         return
-    predictions = predict_runs(used, requested_runs(request), choice.scaling, single_gpu_seconds, training)
+    runs = requested_runs(request)
+    choice.check_counts(int(runs.frame["n_gpus"].max()))
+    predictions = predict_runs(used, runs, choice.scaling, single_gpu_seconds, training)
     if single_gpu_seconds and choice.scaling is not None:
         said = (choice.scaling, choice.scaling_origin, "")
     if ranking.all_gpus:
@@ -202,7 +204,7 @@ def _predict_file(
     request: "RunRequest",
     path: Path,
     said: "tuple[Formula, str, str]",
-    scaling: "Formula | None",
+    choice: "FormulaChoice",
     training: "Training | None",
     output: OutputOptions,
     top: int | None,
@@ -214,7 +216,10 @@ def _predict_file(
     from trainlaw.formulas import InputError
 
     numbers: list[int] = []
+    scaling = choice.scaling
     with run_blocks(request, path) as (header, blocks):
+        if {"n_gpus", "allocation"}.isdisjoint(header):
+            choice.check_counts(1)
         if "time_s" in header:
             print(f"note: time_s of {path} is not read; `trainlaw validate` compares times", file=sys.stderr)
         if str(path) != "-" and path.stat().st_size > _LONG_BYTES:

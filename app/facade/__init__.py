@@ -29,18 +29,9 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
-    "FormulaRegressor",
-    "__version__",
-    "calibrate",
-    "cnns",
-    "compare",
-    "export",
-    "gpus",
-    "load_formula",
-    "plan",
-    "predict",
-    "study",
-]
+    "FormulaRegressor", "__version__", "calibrate", "cnns", "compare", "export", "gpus", "load_formula",
+    "plan", "predict", "study",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

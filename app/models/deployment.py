@@ -159,21 +159,9 @@ def _written_out(features: Mapping[str, Feature], name: str) -> Expression:
 def proved_properties(formula: Formula) -> list[Property]:
     """Return what a time has to satisfy over the deployment box, each statement proved or with what is open.
 
-    Parameters
-    ----------
-    formula : Formula
-        A formula of whole runs.
-
-    Returns
-    -------
-    list of Property
-        That the time is never negative; that it never falls with the batch or any amount of work; that it
-        never rises with a rate, cache, clock or link. Quantities that the formula lacks are left out.
-
-    Raises
-    ------
-    UnknownNameError
-        If a feature has no range in the box, as one of the user's own.
+    That the time is never negative; that it never falls with the batch or any amount of work; that it never
+    rises with a rate, cache, clock or link. Quantities that the formula, one of whole runs, lacks are left
+    out. UnknownNameError if a feature has no range in the box, as one of the user's own.
     """
     expression = over_amounts(formula)
     box = deployment_box()

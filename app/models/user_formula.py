@@ -144,12 +144,24 @@ def purpose_of(formula: Formula, origin: str) -> str:
 
 @dataclass(frozen=True)
 class FormulaChoice:
-    """The formula for one GPU and the scaling formula for several (None: textbook), each with its origin."""
+    """The formula for one GPU and the scaling formula for several (None: textbook), each with its origin.
+
+    is_scaling_asked : whether the user named the scaling formula.
+    """
 
     formula: Formula
     origin: str
     scaling: Formula | None
     scaling_origin: str
+    is_scaling_asked: bool
+
+    def check_counts(self, most_gpus: int) -> None:
+        """Raise InputError for a scaling formula that is named, but has nothing to extend."""
+        if self.is_scaling_asked and most_gpus == 1:
+            raise InputError(
+                "a scaling formula (--law) extends the time on one GPU to several: use several --gpus, or "
+                "name a formula for one GPU with --formula"
+            )
 
 
 def find_formulas(formula: Path | None, scaling: str, folder: Path) -> FormulaChoice:
@@ -164,13 +176,13 @@ def find_formulas(formula: Path | None, scaling: str, folder: Path) -> FormulaCh
     if found.scope == MULTI_GPU:
         single, single_origin = load_formula(BUILT_IN), "the built-in formula"
         if not scaling:
-            return FormulaChoice(single, single_origin, found, origin)
+            return FormulaChoice(single, single_origin, found, origin, is_scaling_asked=True)
     if scaling == TEXTBOOK:
-        return FormulaChoice(single, single_origin, None, TEXTBOOK)
+        return FormulaChoice(single, single_origin, None, TEXTBOOK, is_scaling_asked=True)
     used = None if scaling else _used(SEVERAL_GPUS, folder)
     several, several_origin = used or find_formula(Path(scaling or SCALING_FORMULA), folder)
     check_scaling_formula(several, several_origin)
-    return FormulaChoice(single, single_origin, several, several_origin)
+    return FormulaChoice(single, single_origin, several, several_origin, bool(scaling))
 
 
 def parse_label_options(options: Sequence[str] | None) -> dict[str, str]:

@@ -253,7 +253,7 @@ def _check_fits(formula: Formula, runs: RunTable, measured_s: float | None) -> N
         raise InputError("expected a forward pass on one GPU, got several: each has its own")
     if formula.scope != FORWARD and not is_training(runs).all():
         raise InputError(
-            "expected training iterations, got a forward pass: leave out --formula, or name one of forward "
+            "expected training iterations, got a forward pass: give --formula forward or another of forward "
             "passes; in a file of configurations leave out timed_parts"
         )
     if measured_s is not None and len(runs) > 1:

@@ -105,6 +105,7 @@ class SheetPlan:
     "integer" or "decimal", least and most. expected : the cell text when there is no warning. frozen : rows
     and columns that stay in view. scale : range of cells that is coloured from least to most. head_row : the
     first row that is printed on every page. many_pages : whether columns may spread over several pages.
+    shared : first and last row by column, whose formulas differ by the row only and name no other sheet.
     """
 
     name: str
@@ -115,6 +116,7 @@ class SheetPlan:
     open_lists: set[tuple[int, int]] = field(default_factory=set)
     limits: dict[tuple[int, int], tuple[str, float, float]] = field(default_factory=dict)
     expected: dict[tuple[int, int], str] = field(default_factory=dict)
+    shared: dict[int, tuple[int, int]] = field(default_factory=dict)
     bars: list[Bars] = field(default_factory=list)
     charts: list[Chart] = field(default_factory=list)
     frozen: tuple[int, int] = (0, 0)

@@ -3,17 +3,18 @@
 import math
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from io import BytesIO
+from types import MappingProxyType
 
 from trainlaw.app.sheets.plan import FONT, STYLES, BookPlan, Chart, PlannedCell, SheetPlan, quoted
 from trainlaw.formulas import InputError
 from trainlaw.formulas.printers import missing_functions
 from xlsxwriter import Workbook
 from xlsxwriter.format import Format
-from xlsxwriter.utility import xl_range_abs
+from xlsxwriter.utility import xl_range, xl_range_abs, xl_rowcol_to_cell
 from xlsxwriter.worksheet import Worksheet
 
 # Texts stay texts: a name that begins with =, + or http:// must not become a formula or a link.
@@ -34,8 +35,22 @@ class _PlainSheet(Worksheet):  # type: ignore[misc]  # XlsxWriter is not typed
     XlsxWriter searches each formula for about 100 newer functions; skipping that halves the time of writing.
     """
 
+    shared: Mapping[str, str] = MappingProxyType({})  # attributes of <f> by cell, of formulas that are shared
+
     def _prepare_formula(self, formula: str, expand_future_functions: bool = False) -> str:
         return formula.removeprefix("=")
+
+    def _xml_formula_element(
+        self, formula: str, result: object, attributes: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        shared = self.shared.get(dict(attributes)["r"])
+        if shared is None:
+            super()._xml_formula_element(formula, result, attributes)
+            return
+        # Only the first cell has the text; in the others it moves with the row.
+        text = self._escape_data(formula) if "ref=" in shared else ""
+        cell = "".join(f' {name}="{value}"' for name, value in attributes)
+        self.fh.write(f"<c{cell}><f{shared}>{text}</f><v>{self._escape_data(result)}</v></c>")
 
 
 def xlsx_bytes(plan: BookPlan) -> bytes:
@@ -67,6 +82,7 @@ def _with_inert_texts(file: BytesIO) -> bytes:
 
 
 def _write_sheet(book: Workbook, sheet: Worksheet, plan: SheetPlan, styles: Mapping[str, Format]) -> None:
+    sheet.shared = _shared(plan)
     for column, width in enumerate(plan.widths):
         sheet.set_column(column, column, width)
     for row, height in plan.heights.items():
@@ -96,6 +112,17 @@ def _write_sheet(book: Workbook, sheet: Worksheet, plan: SheetPlan, styles: Mapp
     for chart in plan.charts:
         _draw(book, sheet, plan.name, chart)
     _set_up_print(sheet, plan)
+
+
+def _shared(plan: SheetPlan) -> dict[str, str]:
+    """Return the attributes of the formulas that a column shares, by cell."""
+    found = {}
+    for number, (column, (first, last)) in enumerate(plan.shared.items()):
+        for row in range(first, last + 1):
+            found[xl_rowcol_to_cell(row, column)] = f' t="shared" si="{number}"'
+        place = xl_range(first, column, last, column)
+        found[xl_rowcol_to_cell(first, column)] = f' t="shared" ref="{place}" si="{number}"'
+    return found
 
 
 def _restrict(sheet: Worksheet, plan: SheetPlan) -> None:

@@ -111,9 +111,10 @@ class Evolution(Estimator, Protocol):
 class FormulaSearch(ABC):
     """An estimator that searches with some settings; `fit` of a subclass sets `formula_` and `front_`.
 
-    settings : of the search.
+    settings : of the search. begins_with_form : whether the first formula is a form written by hand.
     """
 
+    begins_with_form: ClassVar[bool] = False
     formula_: Formula
     front_: ParetoFront
 
@@ -269,6 +270,11 @@ def without_selection(settings: SearchSettings) -> SearchSettings:
     return replace(settings, islands=1, population=settings.evaluations or settings.population)
 
 
+def first_only(settings: SearchSettings) -> SearchSettings:
+    """Return the settings of no search: the first formula, which has a lower loss than the four drawn."""
+    return replace(settings, evaluations=1, population=4, islands=1, choice="loss")
+
+
 def fitted_only(search: type[BracketSearch], settings: SearchSettings) -> Callable[[], BracketSearch]:
     """Return what makes the skeleton of a search without the search: all that is required, and no more.
 
@@ -282,4 +288,4 @@ def fitted_only(search: type[BracketSearch], settings: SearchSettings) -> Callab
         )
         for bracket in search.usual_brackets
     ]
-    return partial(search, replace(settings, evaluations=1, population=4, islands=1), brackets)
+    return partial(search, first_only(settings), brackets)

@@ -12,9 +12,11 @@ from trainlaw.app.studies.material import Material
 from trainlaw.app.studies.search import (
     BracketSearch,
     Evolution,
+    FormulaSearch,
     SearchedRows,
     Signals,
     TaskPool,
+    first_only,
     fitted_only,
     search_all_rows,
     searched_on_all_rows,
@@ -60,13 +62,15 @@ def _settings(material: Material, seed: int) -> SearchSettings:
 
 
 def controls_of(material: Material, seed: int) -> dict[str, EstimatorFactory]:
-    """Return what the search has to beat: its skeleton without a search, and formulas drawn at random."""
+    """Return what the search has to beat: what it begins with, fitted, and formulas drawn at random."""
     settings = _settings(material, seed)
     random = material.kind.search(material.rows, without_selection(settings))
     controls: dict[str, EstimatorFactory] = {}
     whole = getattr(random, "func", None)
     if isinstance(whole, type) and issubclass(whole, BracketSearch):
         controls[NO_SEARCH] = fitted_only(whole, settings)
+    elif isinstance(whole, type) and issubclass(whole, FormulaSearch) and whole.begins_with_form:
+        controls[NO_SEARCH] = partial(whole, first_only(settings))
     return {**controls, RANDOM_SEARCH: random}
 
 

@@ -6,7 +6,7 @@ from math import ceil
 from typing import NamedTuple
 
 import numpy as np
-from trainlaw.app.answers.answer import FIGURE, PLACE
+from trainlaw.app.answers.answer import FIGURE, NOTE, PLACE, WARNING
 from trainlaw.app.answers.facts import Fact, architecture_facts, cnn_facts, gpu_facts, precision_facts
 from trainlaw.app.answers.said import evaluated
 from trainlaw.app.answers.table import Line, lines_of, within_reach
@@ -35,8 +35,10 @@ from trainlaw.formulas.printers import excel_expression
 UNCLEAR = "not known"
 NAME = "Answers"
 SETUP = "setup"
-_HEADS = ("name", "value", "unit", "said", "number")
-_WIDTHS = (34, 24, 12, 110, 9)
+_HEADS = ("name", "value", "unit", "said", "warning", "note")
+_WIDTHS = (34, 24, 12, 110, 9, 9)
+# Columns that count the sentences of a kind.
+_COUNTED = {WARNING: "E", NOTE: "F"}
 _FIRST = 4  # first row, counted from 0
 
 
@@ -44,7 +46,8 @@ class Said(NamedTuple):
     """The sentences of the first choice: those that may state all assumptions, and those that are said."""
 
     setups: list[str]
-    others: list[str]
+    notes: list[str]
+    warnings: list[str]
 
 
 class Given(NamedTuple):
@@ -63,8 +66,8 @@ def of_chosen_gpu(column: str) -> str:
 def write_answers(book: BookPlan, model: Model) -> Said:
     """Write the sheet; return what it says for the first choice.
 
-    The names tl_said and tl_said_number are the sentences, empty where they are not said, and their count;
-    tl_setup are those that state all assumptions, of which one is said.
+    The name tl_said is that of the sentences, empty where they are not said; tl_warning and tl_note count
+    those of each kind. tl_setup are those that state all assumptions, of which one is said.
     """
     given = _given(model)
     lines = _lines(model, given)
@@ -81,7 +84,8 @@ def write_answers(book: BookPlan, model: Model) -> Said:
         places[name] = sheet.place(row, 1)
         row += 1
     first = row
-    said, setups = list[str](), dict[int, str]()
+    said: dict[str, list[str]] = {NOTE: [], WARNING: []}
+    setups: dict[int, str] = {}
     for line in lines:
         answer = line.answer
         if line.value is not None:
@@ -91,21 +95,27 @@ def write_answers(book: BookPlan, model: Model) -> Said:
             places[answer.name] = sheet.place(row, 1)
         else:
             text = found.text(line, 0)
-            is_setup = answer.name.startswith(SETUP)
-            setups |= {row: text} if is_setup else {}
-            said += [text] if text and not is_setup else []
             sheet.text(row, 0, answer.name)
             sheet.formula(row, 3, _sentence(line, places), text, "text")
-            count = f'IF(D{row + 1}="","",COUNT(E${first}:E{row})+1)'
-            if not is_setup:
-                sheet.formula(row, 4, count, float(len(said)) if text else "", "general")
+            if answer.name.startswith(SETUP):
+                setups[row] = text
+            else:
+                said[answer.kind] += [text] if text else []
+                _write_count(sheet, first, row, answer.kind, len(said[answer.kind]) if text else None)
         row += 1
-    for name, column in (("said", "D"), ("said_number", "E")):
-        book.names[f"{PREFIX}{name}"] = f"{quoted(NAME)}!${column}${first + 1}:${column}${row}"
+    for name, letter in (("said", "D"), *_COUNTED.items()):
+        book.names[f"{PREFIX}{name}"] = f"{quoted(NAME)}!${letter}${first + 1}:${letter}${row}"
     book.names |= {f"{PREFIX}{name}": places[name] for name in ("architecture_factor",) if name in places}
     book.names[PREFIX + SETUP] = f"{quoted(NAME)}!$D${min(setups) + 1}:$D${max(setups) + 1}"
     sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (_FIRST, 1), _FIRST - 1, True
-    return Said([*setups.values()], said)
+    return Said([*setups.values()], said[NOTE], said[WARNING])
+
+
+def _write_count(sheet: SheetWriter, first: int, row: int, kind: str, count: int | None) -> None:
+    """Write which sentence of its kind that of a row is; None where it is not said."""
+    letter = _COUNTED[kind]
+    text = f'IF(D{row + 1}="","",COUNT({letter}${first}:{letter}{row})+1)'
+    sheet.formula(row, "ABCDEF".index(letter), text, "" if count is None else float(count), "general")
 
 
 def _write(sheet: SheetWriter, row: int, name: str, given: Given, unit: str = "") -> None:

@@ -18,6 +18,7 @@ from trainlaw.app.workbook.layers import (
 )
 from trainlaw.app.workbook.model import workbook_model
 from trainlaw.app.workbook.names import write_names
+from trainlaw.app.workbook.plan import write_plans
 from trainlaw.app.workbook.predict import new_predict, write_predict
 from trainlaw.app.workbook.shorter import write_shorter
 from trainlaw.app.workbook.tables import write_cnns, write_errors, write_gpus, write_links, write_options
@@ -53,7 +54,7 @@ def run_workbook_plan(formula: Formula) -> BookPlan:
     write_cnns(book)
     write_links(book)
     write_options(book, model)
-    write_all_gpus(book, model)
+    write_plans(book, model, write_all_gpus(book, model))
     write_names(book)
     write_provenance(book, model)
     write_predict(predict, model, write_answers(book, model), has_ranking=True)

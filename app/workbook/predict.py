@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from trainlaw.app.answers.answer import NOTE, WARNING
 from trainlaw.app.answers.figure_rows import FITS_WORDS, definition_of
 from trainlaw.app.models.lookup_tables import cnn_label, gpu_rows
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
@@ -59,7 +60,7 @@ _GB = 1e9
 ONE_GPU = (
     "A layer formula is computed for the chosen GPU only; for every GPU run trainlaw predict --all-gpus."
 )
-_SAID = 6  # sentences of sheet Answers that are shown
+_NOTES, _WARNINGS = 2, 6  # sentences of sheet Answers that are shown
 NONE_SAID, MORE_SAID = "no warning", " more: sheet Answers"
 INSIDE = "inside the range of the training runs"
 OUTSIDE = " features outside the training range (sheet Formula): this time is unreliable"
@@ -71,7 +72,7 @@ ON_LAYERS, ROUGH = (
 
 
 class _Result(NamedTuple):
-    """One line; `name` is empty where no other cell refers to it, `expected` where nothing is wrong."""
+    """One line; `name` is empty where no other cell refers to it, `expected` None where nothing is wrong."""
 
     title: str
     formula: str
@@ -80,7 +81,7 @@ class _Result(NamedTuple):
     style: str = "result_text"
     name: str = ""
     note: str = ""
-    expected: str = ""
+    expected: str | None = None
 
 
 def write_predict(sheet: SheetWriter, model: Model, said: Said, *, has_ranking: bool) -> None:
@@ -100,7 +101,9 @@ def write_predict(sheet: SheetWriter, model: Model, said: Said, *, has_ranking: 
     entries = _Result(
         "entries", f'IF({valid},"{ENTRIES}","{FAULTS}")', ENTRIES, name="entries", expected=ENTRIES
     )
-    lines = [entries, _setup(said.setups), *_warnings(said.others, model), *_check()]
+    notes = _sentences(NOTE, said.notes, _NOTES)
+    warnings = _sentences(WARNING, said.warnings, _WARNINGS, NONE_SAID)
+    lines = [entries, _setup(said.setups), *notes, *warnings, _range(model), *_check()]
     row = _results(sheet, max(left, row) + 1, _LEFT, "What to know of this answer", lines)
     row = _results(sheet, row + 1, _LEFT, "What is used", _used(model))
     if not has_ranking:
@@ -122,30 +125,36 @@ def _results(sheet: SheetWriter, row: int, column: int, title: str, lines: Seque
         for offset, text, style in ((2, line.unit, "unit"), (3, line.note, "note")):
             if text:
                 sheet.text(number, column + offset, text, style)
-        if line.expected:
+        if line.expected is not None:
             sheet.plan.expected[number, column + 1] = line.expected
         if line.name:
             sheet.define(PREFIX + line.name, number, column + 1)
     return row + 1 + len(lines)
 
 
-def _warnings(said: Sequence[str], model: Model) -> list[_Result]:
-    """Return the first sentences that sheet Answers says, and how many more there are."""
-    count = f"MAX({PREFIX}said_number,0)"
-    lines = []
-    for number in range(1, _SAID + 1):
-        text = f'IFERROR(INDEX({PREFIX}said,MATCH({number},{PREFIX}said_number,0)),"")'
-        none = NONE_SAID if number == 1 else ""
-        shown = said[number - 1] if number <= len(said) else none
-        title = "notes and warnings" if number == 1 else ""
-        lines.append(_Result(title, f'IF({count}<{number},"{none}",{text})', shown, expected=none))
-    more = f'IF({count}>{_SAID},{count}-{_SAID}&"{MORE_SAID}","")'
-    shown = f"{len(said) - _SAID}{MORE_SAID}" if len(said) > _SAID else ""
+def _sentences(kind: str, said: Sequence[str], shown: int, none: str = "") -> list[_Result]:
+    """Return the first sentences of a kind that sheet Answers says, and how many more there are.
+
+    shown : how many. none : what is shown where there is none; if given, any other text is a warning.
+    """
+    numbers, lines = f"{PREFIX}{kind}", []
+    for number in range(1, shown + 1):
+        text = f'IFERROR(INDEX({PREFIX}said,MATCH({number},{numbers},0)),"")'
+        empty = none if number == 1 else ""
+        value = said[number - 1] if number <= len(said) else empty
+        formula = f'IF(MAX({numbers},0)<{number},"{empty}",{text})'
+        title = f"{kind}s" if number == 1 else ""
+        lines.append(_Result(title, formula, value, expected=empty if none else None))
+    more = f'IF(MAX({numbers},0)>{shown},MAX({numbers})-{shown}&"{MORE_SAID}","")'
+    value = f"{len(said) - shown}{MORE_SAID}" if len(said) > shown else ""
+    return [*lines, _Result("", more, value)]
+
+
+def _range(model: Model) -> _Result:
     # The layers of a CNN are counted on their own sheet.
     outside = f'IF(SUM({PREFIX}outside)=0,"{INSIDE}",SUM({PREFIX}outside)&"{OUTSIDE}")'
     first = f"{model.outside_first}{OUTSIDE}" if model.outside_first else INSIDE
-    range_line = _Result("range of each feature", f'IFERROR({outside},"{UNCLEAR}")', first, expected=INSIDE)
-    return [*lines, _Result("", more, shown), range_line]
+    return _Result("range of each feature", f'IFERROR({outside},"{UNCLEAR}")', first, expected=INSIDE)
 
 
 def _live(formula: str) -> str:

@@ -4,6 +4,7 @@ A column is a template of a cell formula: `{@key}` stands for the same row's cel
 for its number. Its values for the first choice come from the same expression.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -20,7 +21,10 @@ Values = Sequence[float | str] | np.ndarray
 
 
 class Column(NamedTuple):
-    """One column: key, title, unit, style, template of its cells, and their values for the first choice."""
+    """One column: key, title, unit, style, template of its cells, and their values for the first choice.
+
+    An empty template is that of cells which the user fills in.
+    """
 
     key: str
     title: str
@@ -110,8 +114,8 @@ class CellTable:
         template = f'IF(ISNUMBER({{@{key}}}),{text},"")'
         self.add("rank", "rank", "", "general", template, np.where(np.isfinite(keys), ranks, np.nan))
 
-    def write(self, book: BookPlan, title: str, note: str) -> None:
-        """Write the sheet."""
+    def write(self, book: BookPlan, title: str, note: str) -> SheetWriter:
+        """Write the sheet and return it; cells of a column without a template are for the user."""
         sheet = SheetWriter(book, self.name, [_WIDTHS.get(item.style, 18) for item in self.columns.values()])
         sheet.title(title, note)
         letters = {key: xl_col_to_name(number) for number, key in enumerate(self.columns)}
@@ -119,19 +123,32 @@ class CellTable:
             head = "head_unit" if item.style == "unit" else "head_right"
             sheet.text(TOP - 2, number, item.title, head if number else "head")
             sheet.text(TOP - 1, number, item.unit, "small")
+            if not item.template:
+                _write_entries(sheet, number, item)
+                continue
             for row, value in enumerate(item.values, start=TOP):
                 own = {f"@{key}": f"${letter}{row + 1}" for key, letter in letters.items()}
-                text = item.template.format_map(
-                    {**own, "row": row + 1, "above": row, "number": row - TOP + 1}
-                )
+                text = item.template.format_map({**own, "row": row + 1, "above": row})
                 sheet.formula(row, number, text, value, item.style)
+            # Excel itself shares no formula that refers to another sheet.
+            if "!" not in item.template:
+                sheet.plan.shared[number] = (TOP, TOP + len(item.values) - 1)
         sheet.plan.heights[TOP - 2] = 45
         sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (TOP, 1), TOP - 2, True
+        return sheet
 
     def order(self) -> np.ndarray:
         """Return the known rows that have a rank, the best first."""
         ranks = self.numbers("rank")
         return np.argsort(ranks, kind="stable")[: int(np.isfinite(ranks).sum())]
+
+
+def _write_entries(sheet: SheetWriter, number: int, column: Column) -> None:
+    for row, value in enumerate(column.values, start=TOP):
+        if isinstance(value, str) and value:
+            sheet.text(row, number, value, column.style)
+        else:
+            sheet.number(row, number, math.nan if value == "" else float(value), column.style)
 
 
 class Head(NamedTuple):

@@ -23,42 +23,19 @@ if TYPE_CHECKING:
     from trainlaw.datasets.cnns.scheduling import Schedule, Tasks, list_schedule
 
 __all__ = [
-    "Cnn",
-    "CnnBuilder",
-    "Layer",
-    "Schedule",
-    "Tasks",
-    "TrainingMemory",
-    "build",
-    "cnn_from_records",
-    "counts",
-    "explain",
-    "layer_records",
-    "list_schedule",
-    "longest_path",
-    "read_cnn",
-    "read_keras",
-    "read_layer_table",
-    "read_onnx",
-    "read_torch",
-    "training_memory",
-    "write_layer_table",
-    "zoo_entry",
+    "Cnn", "CnnBuilder", "Layer", "Schedule", "Tasks", "TrainingMemory", "build", "cnn_from_records",
+    "counts", "explain", "layer_records", "list_schedule", "longest_path", "read_cnn", "read_keras",
+    "read_layer_table", "read_onnx", "read_torch", "training_memory", "write_layer_table", "zoo_entry",
     "zoo_names",
-]
+]  # fmt: skip
 
 _HOMES = {
-    "read_cnn": "readers",
-    "read_keras": "readers.keras_reader",
-    "cnn_from_records": "readers.layer_table",
-    "layer_records": "readers.layer_table",
-    "read_layer_table": "readers.layer_table",
-    "write_layer_table": "readers.layer_table",
-    "read_onnx": "readers.onnx_reader",
-    "read_torch": "readers.torch_reader",
-    "Schedule": "scheduling",
-    "Tasks": "scheduling",
-    "list_schedule": "scheduling",
+    "readers": "read_cnn",
+    "readers.keras_reader": "read_keras",
+    "readers.layer_table": "cnn_from_records layer_records read_layer_table write_layer_table",
+    "readers.onnx_reader": "read_onnx",
+    "readers.torch_reader": "read_torch",
+    "scheduling": "Schedule Tasks list_schedule",
 }
 
 if not TYPE_CHECKING:

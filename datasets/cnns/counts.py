@@ -160,20 +160,7 @@ COUNTS: Mapping[str, Callable[[LayerColumns], float]] = {
 
 
 def counts(cnn: Cnn) -> dict[str, float]:
-    """Count all aggregate columns of a CNN.
-
-    Parameters
-    ----------
-    cnn : Cnn
-        The graph of layers.
-
-    Returns
-    -------
-    dict of str to float
-        Per image and forward pass, by name; `explain` lists units and definitions.
-
-    Examples
-    --------
+    """Return all aggregate columns of a CNN by name, per image and forward pass; `explain` gives their units.
 
     >>> from trainlaw.datasets.cnns.zoo import build
     >>> counts(build("resnet50"))["params"]
@@ -184,12 +171,6 @@ def counts(cnn: Cnn) -> dict[str, float]:
 
 
 def explain() -> tuple[tuple[str, str, str], ...]:
-    """List the aggregate columns.
-
-    Returns
-    -------
-    tuple of (str, str, str)
-        Name, unit and definition of each, in the order of `counts`.
-    """
+    """Return name, unit and definition of each aggregate column, in the order of `counts`."""
     rows = {row["name"]: row for row in read_data_rows("features.csv") if row["kind"] == "cnn"}
     return tuple((name, rows[name]["unit"], rows[name]["meaning"]) for name in COUNTS)

@@ -224,22 +224,7 @@ def _misfit(layer: Layer, sources: list[Layer]) -> str:
 
 
 def longest_path(cnn: Cnn, weights: Sequence[float]) -> float:
-    """Return the largest sum of weights along a path from an input to an output.
-
-    Parameters
-    ----------
-    cnn : Cnn
-        The graph of layers.
-    weights : sequence of float, one per layer
-        Such as MACs or seconds.
-
-    Returns
-    -------
-    float
-        In the unit of the weights.
-
-    Examples
-    --------
+    """Return the largest sum of weights, one per layer, along a path from an input to an output.
 
     >>> from trainlaw.datasets.cnns.zoo import build
     >>> cnn = build("lenet5")

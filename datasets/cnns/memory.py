@@ -74,35 +74,11 @@ class TrainingMemory:
 def training_memory(
     cnn: Cnn, batch: int, precision: str = "fp32", optimizer: str = "momentum"
 ) -> TrainingMemory:
-    """Estimate the memory of one training iteration on one device.
+    """Estimate the memory of one training iteration on one device, bytes.
 
     The estimate assumes no gradient checkpointing, and that each tensor a backward pass reads is kept once.
-
-    Parameters
-    ----------
-    cnn : Cnn
-        The graph of layers.
-    batch : int
-        Samples per iteration.
-    precision : str
-        One of fp32, tf32, amp, fp16, bf16, fp64.
-    optimizer : str
-        One of `OPTIMIZER_VALUES`.
-
-    Returns
-    -------
-    TrainingMemory
-        In bytes.
-
-    Raises
-    ------
-    UnknownNameError
-        The precision or the optimizer is not known.
-    InputError
-        The batch is smaller than 1.
-
-    Examples
-    --------
+    batch : samples per iteration; InputError below 1. precision : fp32, tf32, amp,
+    fp16, bf16 or fp64. optimizer : one of `OPTIMIZER_VALUES`. UnknownNameError for other names.
 
     >>> from trainlaw.datasets.cnns.zoo import build
     >>> round(training_memory(build("resnet50"), 32).total / 1e9, 1)

@@ -53,13 +53,7 @@ def _renamed_in_torchvision() -> Mapping[str, str]:
 
 @cache
 def cnn_names() -> tuple[str, ...]:
-    """Return the names of all CNNs that can be built, sorted; timm's have the prefix "timm/".
-
-    Returns
-    -------
-    tuple of str
-        The names as tables of runs hold them.
-    """
+    """Return the names of all CNNs that can be built, sorted; timm's have the prefix "timm/"."""
     return tuple(sorted({*zoo_names(), *dense_names(), *timm_names()}))
 
 
@@ -76,23 +70,9 @@ def cnn_key(text: str) -> str:
 
 
 def cnn_name(text: str) -> str:
-    """Return the key of the CNN that `text` names.
+    """Return the name in the tables of runs of the CNN that `text` names, as packages and papers write it.
 
-    Parameters
-    ----------
-    text : str
-        A name as packages and papers write it: "ResNet-50", "torchvision.models.resnet50",
-        "timm/resnet50d", "resnet50.a1_in1k", "ResNet-50 v1.5".
-
-    Returns
-    -------
-    str
-        The name in the tables of runs.
-
-    Raises
-    ------
-    UnknownNameError
-        For a name that no CNN has, with near names, or that several have, with all of them.
+    UnknownNameError for a name that no CNN has, with near names, or that several have, with all of them.
 
     >>> cnn_name("ResNet-50"), cnn_name("AlexNet"), cnn_name("resnet50.a1_in1k")
     ('resnet50', 'alexnet_torch', 'timm/resnet50')

@@ -132,30 +132,10 @@ class Schedule:
 
 
 def list_schedule(tasks: Tasks, streams: int, event_s: float = 0.0) -> Schedule:
-    """Schedule tasks by upward rank on a number of streams.
+    """Schedule tasks by upward rank on a number of streams; concurrent ones demand at most the whole device.
 
-    The demands of concurrent tasks sum to at most the whole device.
-
-    Parameters
-    ----------
-    tasks : Tasks
-        Times, demands and dependencies.
-    streams : int
-        Number of streams, at least 1.
-    event_s : float
-        Delay in seconds before a task that waits for a task of another stream.
-
-    Returns
-    -------
-    Schedule
-
-    Raises
-    ------
-    InputError
-        There is no stream, or the delay is negative.
-
-    Examples
-    --------
+    event_s : delay in seconds before a task that waits for a task of another stream. InputError where there
+    is no stream, or the delay is negative.
 
     >>> fork = Tasks((1.0, 2.0, 3.0), (0.5, 0.5, 0.5), ((), (0,), (0,)))
     >>> [list_schedule(fork, streams, 0.25).makespan_s for streams in (1, 2)]

@@ -78,13 +78,7 @@ def _timm_entries() -> Mapping[str, Entry]:
 
 
 def zoo_names() -> tuple[str, ...]:
-    """List the classifiers that `build` knows.
-
-    Returns
-    -------
-    tuple of str
-        Their names, sorted.
-    """
+    """Return the names of the classifiers that `build` knows, sorted."""
     return tuple(_entries("classifier"))
 
 
@@ -107,22 +101,7 @@ def timm_table(later: bool = False) -> pd.DataFrame:
 
 
 def zoo_entry(name: str) -> Entry:
-    """Return architecture family and usual input of a CNN, without building it.
-
-    Parameters
-    ----------
-    name : str
-        One of `zoo_names`, `dense_names` or `timm_names`.
-
-    Returns
-    -------
-    Entry
-
-    Raises
-    ------
-    UnknownNameError
-        No CNN has that name; the message suggests near names.
-    """
+    """Return family and usual input of a CNN without building it; UnknownNameError with near names."""
     if name.startswith(PREFIX):
         check_name("CNN of timm", name, _timm_entries())
         return _timm_entries()[name]
@@ -133,29 +112,11 @@ def zoo_entry(name: str) -> Entry:
 
 
 def build(name: str, input_size_px: int | None = None, n_classes: int | None = None) -> Cnn:
-    """Build a CNN.
+    """Build a CNN: one of `zoo_names`, `dense_names` or `timm_names`; UnknownNameError for another.
 
-    Parameters
-    ----------
-    name : str
-        One of `zoo_names`, `dense_names` or `timm_names`.
-    input_size_px, n_classes : int, optional
-        Side of the image in pixels (its height where the CNN's images are not square), and classes; those
-        usual for the CNN by default.
-
-    Returns
-    -------
-    Cnn
-
-    Raises
-    ------
-    UnknownNameError
-        No CNN has that name.
-    InputError
-        The image is too small, or a number is out of range.
-
-    Examples
-    --------
+    input_size_px, n_classes : side of the image in pixels (its height where the CNN's images are not square),
+    and classes; None for those usual for the CNN. InputError where the image is too small, or a number is out
+    of range.
 
     >>> build("resnet18", 64, 10).layers[-1].out_channels
     10

@@ -63,8 +63,19 @@ _MATRIX_RATES = (
     "peak_bf16_flop_per_s",
     "tensor_fp16_flop_per_s",
 )
+_16_BIT_RATES = _MATRIX_RATES[2:]
 _MOST_OF_KIN = 1.5
+# What a multiprocessor has shows the architecture where the file does not state it.
+_OF_ARCHITECTURE = (
+    "core_count",
+    "peak_fp32_flop_per_s",
+    "bandwidth_byte_per_s",
+    "memory_bytes",
+    "l2_bytes",
+    "tdp_w",
+)
 _NO_CAPABILITY = 30.0  # 75 stands for 7.5, so that every precision would seem to be there
+_ASSUMED = "derived: not in the file"
 _FILLED = tuple(replace(column, may_be_empty=column.name != "gpu") for column in GPU_COLUMNS)
 
 
@@ -126,14 +137,15 @@ def _strange(row: int, gpu: Gpu) -> Iterator[Fault]:
         if 0 < value < least or value > most:
             yield Fault(row, column, value, f"{least:.2g} to {most:.2g} {of}")
     capability = gpu.compute_capability
-    if capability.replace(".", "", 1).isdecimal() and float(capability) >= _NO_CAPABILITY:
+    is_number = capability.replace(".", "", 1).isdecimal()
+    if capability and not (is_number and float(capability) < _NO_CAPABILITY):
         yield Fault(row, "compute_capability", capability, "a compute capability such as 7.5")
     alike, kin = _alike(gpu)
     for column in _MATRIX_RATES:
-        rates = [one.number(column) / _cycles(one) for one in alike if one.number(column) > 0]
+        rates = [_matrix_rate(one, column) / _cycles(one) for one in alike]
         most = _MOST_OF_KIN * cycles * max(rates, default=math.inf)
-        if gpu.number(column) > most:
-            said = f"at most {most:.2g} FLOP/s on {kin}, without sparsity"
+        if gpu.number(column) > most and gpu.sources.get(column) != _ASSUMED:
+            said = f"at most {most:.2g} FLOP/s without sparsity, as {kin}"
             yield Fault(row, column, gpu.number(column), said)
 
 
@@ -141,14 +153,40 @@ def _cycles(gpu: Gpu) -> float:
     return gpu.sm_count * gpu.boost_clock_hz
 
 
+def _matrix_rate(gpu: Gpu, column: str) -> float:
+    """Return the rate in a column; of 16-bit floats the fastest, as accumulation halves it on some GPUs."""
+    rates = [gpu.number(name) for name in (_16_BIT_RATES if column in _16_BIT_RATES else (column,))]
+    return max(rate for rate in rates if not math.isnan(rate))
+
+
 def _alike(gpu: Gpu) -> tuple[list[Gpu], str]:
-    """Return the shipped GPUs of the same compute capability, or else generation, and what they share."""
-    for name in ("compute_capability", "generation"):
-        text = getattr(gpu, name)
-        alike = [one for one in built_in_gpus().gpus if text and getattr(one, name) == text]
-        if alike:
-            return alike, text if name == "generation" else f"compute capability {text}"
-    return [], ""
+    """Return shipped GPUs of about the same architecture, and why these.
+
+    They have its compute capability, or are the two with the most similar multiprocessors: of its
+    generation, or of all where the file states neither.
+    """
+    known = [one for one in built_in_gpus().gpus if one.device == gpu.device]
+    capability, generation = gpu.compute_capability, gpu.generation.lower()
+    of_capability = [one for one in known if capability and one.compute_capability == capability]
+    if of_capability:
+        return of_capability, f"other GPUs of compute capability {capability}"
+    # "Ada" is "Ada Lovelace".
+    of_generation = [one for one in known if generation and one.generation.lower().startswith(generation)]
+    if (capability or generation) and not of_generation:
+        return [], ""
+    candidates = of_generation or known
+    apart = np.abs(np.array([_architecture(one) for one in candidates]) - _architecture(gpu))
+    # What one of both does not state counts as a factor of 2.
+    distances = np.where(np.isnan(apart), math.log(2), apart).sum(axis=1)
+    similar = [candidates[place] for place in np.argsort(distances, kind="stable")[:2]]
+    names = " and ".join(one.gpu for one in similar)
+    return similar, f"{names}, the most similar known GPUs (or give compute_capability or generation)"
+
+
+def _architecture(gpu: Gpu) -> np.ndarray:
+    """Return logarithms of what each multiprocessor has, nan where that is not known."""
+    amounts = [gpu.number(name) / gpu.sm_count for name in _OF_ARCHITECTURE]
+    return np.log([amount if amount > 0 else math.nan for amount in (*amounts, gpu.l1_bytes_per_sm)])
 
 
 def _in_si_units(table: pd.DataFrame) -> pd.DataFrame:
@@ -199,9 +237,7 @@ def _gpu(row: dict[str, Any], known: Gpu | None, file: str) -> Gpu:
     if known is None:
         assumed = _assumed(filled)
         gpu = gpu_from_row({**assumed, **filled, "source": source})
-        return replace(
-            gpu, sources={name: "derived: not in the file" for name in assumed if name not in filled}
-        )
+        return replace(gpu, sources={name: _ASSUMED for name in assumed if name not in filled})
     gpu = gpu_from_row({"gpu": known.gpu, **filled, "source": source})
     given = {name: getattr(gpu, name) for name in filled if name != "source"}
     return replace(known, **given, sources={**known.sources, **dict.fromkeys(given, source)})

@@ -18,40 +18,22 @@ if TYPE_CHECKING:
     from trainlaw.datasets.profiler.timing import StoppingRule
 
 __all__ = [
-    "Configuration",
-    "MicroTime",
-    "Progress",
-    "Setup",
-    "StoppingRule",
-    "configuration_grid",
-    "default_threads",
-    "device_here",
-    "measured_host_launch",
-    "named_here",
-    "profile_layers",
-    "profile_micro",
-    "profile_runs",
-    "read_plan",
-]
+    "Configuration", "MicroTime", "Progress", "Setup", "StoppingRule", "configuration_grid",
+    "default_threads", "device_here", "measured_host_launch", "named_here", "profile_layers",
+    "profile_micro", "profile_runs", "read_plan",
+]  # fmt: skip
 
 if not TYPE_CHECKING:
     # A prediction reads the columns of plans, but needs nothing of what measures.
     __getattr__ = lazy_names(
         __name__,
         {
-            "Configuration": "configurations",
-            "configuration_grid": "configurations",
-            "read_plan": "configurations",
-            "measured_host_launch": "host",
-            "profile_layers": "layer_times",
-            "MicroTime": "micro",
-            "profile_micro": "micro",
-            "Setup": "setup",
-            "default_threads": "setup",
-            "device_here": "setup",
-            "named_here": "setup",
-            "Progress": "sweep",
-            "profile_runs": "sweep",
-            "StoppingRule": "timing",
+            "configurations": "Configuration configuration_grid read_plan",
+            "host": "measured_host_launch",
+            "layer_times": "profile_layers",
+            "micro": "MicroTime profile_micro",
+            "setup": "Setup default_threads device_here named_here",
+            "sweep": "Progress profile_runs",
+            "timing": "StoppingRule",
         },
     )

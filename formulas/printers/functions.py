@@ -22,7 +22,7 @@ class FunctionForm:
     before_steps : a line. step : a line with {name} and {value}. result : the last lines, with {value}.
     whole : with {comments}, {if_labels}, {helpers}, {name}, {parameters} and {body}. if_labels : only where
     there are labels. before_helper : before each helper. no_parameters : in place of none. prepared : what is
-    written for an expression.
+    written for an expression. usual_name : of the function.
     """
 
     language: Language
@@ -45,11 +45,12 @@ class FunctionForm:
     if_labels: str = ""
     before_helper: str = ""
     no_parameters: str = ""
+    usual_name: str = "predict"
     prepared: Callable[[Expression], Expression] = lambda expression: expression
 
-    def write(self, formula: Formula | Expression, name: str) -> str:
-        """Return the source of the function `name` of a formula, with the helpers that it calls."""
-        formula, language = as_formula(formula), self.language
+    def write(self, formula: Formula | Expression, name: str = "") -> str:
+        """Return the source of the function of a formula, with the helpers that it calls."""
+        formula, language, name = as_formula(formula), self.language, name or self.usual_name
         steps = named_steps(language.known(self.prepared(formula.expression)))
         features = [spec.name for spec in formula.used_features]
         step_names = [step for step, _ in steps.assignments]

@@ -1,14 +1,14 @@
 """A formula as a function of Python, numpy, C, JavaScript, R or Julia: a table of texts per language.
 
-C functions are C99; those of Python, R and Julia need no package.
+Each printer takes a formula and the name of the function, and returns its source: features in their units in,
+target out. Grouped constants take the group's label as a further argument. The function gives nan where the
+formula is not valid. Those of Python, R and Julia need no package.
 """
 
 import json
 import keyword
 import math
 
-from trainlaw.formulas.algebra.expression import Expression
-from trainlaw.formulas.formula import Formula
 from trainlaw.formulas.printers.functions import FunctionForm
 from trainlaw.formulas.printers.language import Language, calls, known_constants, plain_number
 from trainlaw.formulas.printers.naming import unicode_literal
@@ -40,7 +40,8 @@ PYTHON = Language(
 )
 
 
-_PYTHON = FunctionForm(
+#: Numbers in, for Python 3.11 alone.
+print_python_function = FunctionForm(
     language=PYTHON,
     check="{name}",
     also=", ",
@@ -52,16 +53,7 @@ _PYTHON = FunctionForm(
     result="    return finite({value})\nexcept (ArithmeticError, ValueError):\n    return math.nan",
     before_helper="\n\n",
     whole="{comments}import math\n{helpers}\n\ndef {name}({parameters}):\n{body}",
-)
-
-
-def print_python_function(formula: Formula | Expression, name: str = "predict") -> str:
-    """Return the source of a module with one function: features (numbers, in their units) in, target out.
-
-    Grouped constants take the group's label as a further argument. The function returns nan where the formula
-    is not valid. The module only needs Python 3.11.
-    """
-    return _PYTHON.write(formula, name)
+).write
 
 
 NUMPY = Language(
@@ -92,7 +84,8 @@ NUMPY = Language(
 )
 
 
-_NUMPY = FunctionForm(
+#: Arrays in, which broadcast as in numpy; labels are an array.
+print_numpy_function = FunctionForm(
     language=NUMPY,
     indent="        ",
     input="{name} = finite(np.asarray({name}, dtype=float))",
@@ -106,16 +99,7 @@ _NUMPY = FunctionForm(
         '    with np.errstate(all="ignore"):\n{body}'
     ),
     prepared=known_constants,
-)
-
-
-def print_numpy_function(formula: Formula | Expression, name: str = "predict") -> str:
-    """Return the source of a module with one function: features (arrays, in their units) in, target out.
-
-    Grouped constants take an array of the groups' labels as a further argument. The function gives nan where
-    the formula is not valid; arrays broadcast as in numpy.
-    """
-    return _NUMPY.write(formula, name)
+).write
 
 
 # Characters without a meaning inside a literal, also to a trigraph or a comment.
@@ -170,7 +154,8 @@ C = Language(
 )
 
 
-_C = FunctionForm(
+#: Doubles and strings in, C99. Not for -ffast-math, which takes NAN and infinity out of the language.
+print_c_function = FunctionForm(
     language=C,
     comment="// ",
     parameter="double {name}",
@@ -185,16 +170,7 @@ _C = FunctionForm(
     result="return finite_or_nan({value});",
     if_labels="#include <string.h>\n",
     whole=("{comments}#include <math.h>\n{if_labels}\n{helpers}\ndouble {name}({parameters}) {{\n{body}}}\n"),
-)
-
-
-def print_c_function(formula: Formula | Expression, name: str = "predict") -> str:
-    """Return the source of one C99 function: features (doubles, in their units) in, target out.
-
-    Grouped constants take the group's label as a further argument, a string. The function returns NAN where
-    the formula is not valid. Not for -ffast-math, which takes NAN and infinity out of the language.
-    """
-    return _C.write(formula, name)
+).write
 
 
 def javascript_text(text: str) -> str:
@@ -238,7 +214,8 @@ JAVASCRIPT = Language(
 )
 
 
-_JAVASCRIPT = FunctionForm(
+#: (features, labels) in: objects with a number per feature, and a group's label per label column.
+print_javascript = FunctionForm(
     language=JAVASCRIPT,
     comment="// ",
     indent="  ",
@@ -249,16 +226,7 @@ _JAVASCRIPT = FunctionForm(
     step="const {name} = {value};",
     result="return finite({value});",
     whole="{comments}{helpers}function {name}(features, labels = {{}}) {{\n{body}}}\n",
-)
-
-
-def print_javascript(formula: Formula | Expression, name: str = "predict") -> str:
-    """Return the source of one function (features, labels) -> number, with its helpers.
-
-    features : an object with a number per feature name, in its unit. labels : an object with the group's
-    label per label column, for grouped constants. The function returns NaN where the formula is not valid.
-    """
-    return _JAVASCRIPT.write(formula, name)
+).write
 
 
 R = Language(
@@ -287,8 +255,10 @@ R = Language(
 )
 
 
-_R = FunctionForm(
+#: Numeric vectors in.
+print_r = FunctionForm(
     language=R,
+    usual_name="predict_time",
     indent="  ",
     label='{name} = ""',
     input="{name} <- finite({name})",
@@ -296,16 +266,7 @@ _R = FunctionForm(
     step="{name} <- {value}",
     result="finite({value})",
     whole="{comments}{helpers}{name} <- function({parameters}) suppressWarnings({{\n{body}}})\n",
-)
-
-
-def print_r(formula: Formula | Expression, name: str = "predict_time") -> str:
-    """Return the source of one function of R: features (numeric vectors, in their units) in, target out.
-
-    Grouped constants take the group's label as a further argument. The value is NaN where the formula is not
-    valid.
-    """
-    return _R.write(formula, name)
+).write
 
 
 JULIA = Language(
@@ -334,7 +295,8 @@ JULIA = Language(
 )
 
 
-_JULIA = FunctionForm(
+#: Numbers in.
+print_julia = FunctionForm(
     language=JULIA,
     indent="        ",
     label='{name} = ""',
@@ -349,13 +311,4 @@ _JULIA = FunctionForm(
         "{comments}{helpers}function {name}({parameters})\n    try\n{body}    catch fault\n"
         "        fault isa DomainError ? NaN : rethrow()\n    end\nend\n"
     ),
-)
-
-
-def print_julia(formula: Formula | Expression, name: str = "predict") -> str:
-    """Return the source of one function of Julia: features (numbers, in their units) in, target out.
-
-    Grouped constants take the group's label as a further argument. The value is NaN where the formula is not
-    valid.
-    """
-    return _JULIA.write(formula, name)
+).write

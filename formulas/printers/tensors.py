@@ -5,8 +5,6 @@ JAX computes in single precision unless `jax_enable_x64` is set, torch in double
 
 from dataclasses import replace
 
-from trainlaw.formulas.algebra.expression import Expression
-from trainlaw.formulas.formula import Formula
 from trainlaw.formulas.printers.functions import FunctionForm
 from trainlaw.formulas.printers.language import Language, calls, known_constants, plain_number
 from trainlaw.formulas.printers.programming import NUMPY
@@ -78,21 +76,6 @@ def _form(language: Language, imports: str, array: str) -> FunctionForm:
     )
 
 
-_JAX = _form(JAX, "import jax.numpy as jnp", "jnp.asarray({name}, dtype=float)")
-_TORCH = _form(TORCH, "import torch", "tensor({name})")
-
-
-def print_jax_function(formula: Formula | Expression, name: str = "predict") -> str:
-    """Return the source of a module with one function of JAX: features (arrays) in, target out.
-
-    Units and invalid values as of the numpy function; labels of groups are a text or a sequence of texts.
-    """
-    return _JAX.write(formula, name)
-
-
-def print_torch_function(formula: Formula | Expression, name: str = "predict") -> str:
-    """Return the source of a module with one function of torch: features (tensors) in, target out.
-
-    Units and invalid values as of the numpy function; labels of groups are a text or a sequence of texts.
-    """
-    return _TORCH.write(formula, name)
+# Units and invalid values are as of the numpy function; labels of groups are a text or a sequence of texts.
+print_jax_function = _form(JAX, "import jax.numpy as jnp", "jnp.asarray({name}, dtype=float)").write
+print_torch_function = _form(TORCH, "import torch", "tensor({name})").write

@@ -120,6 +120,15 @@ WAYS = {
                     "without sparsity"),
     "sparse rate of a generation": (own_gpu(generation="Turing", tensor_fp16_flop_per_s=130e12), OWN,
                                     "without sparsity"),
+    "sparse rate of a generation, in short": (own_gpu(generation="ada", tensor_fp16_flop_per_s=130e12), OWN,
+                                              "without sparsity"),
+    "sparse rate of no generation": (own_gpu(tensor_fp16_flop_per_s=130e12), OWN, "the most similar known"),
+    "sparse peak of no generation": (own_gpu(peak_fp16_flop_per_s=130e12), OWN, "the most similar known"),
+    "sparse rate of what is needed alone": (
+        table("gpu,sm_count,core_count,boost_clock_hz,peak_fp32_flop_per_s,memory_bytes,bandwidth_byte_per_s,"
+              "tensor_fp16_flop_per_s", "Own,108,6912,1.41e9,19.5e12,80e9,2e12,624e12"),
+        OWN, "the most similar known"),
+    "a capability as compilers name it": (own_gpu(compute_capability="sm_75"), OWN, "such as 7.5"),
     "a known GPU, corrected to its sparse rate": (
         table("gpu,peak_fp16_flop_per_s", "A100-SXM4-80GB,624e12"),
         "predict --cnn resnet50 --gpu A100-SXM4-80GB --batch 64 --precision amp --gpu-file file.csv",
@@ -129,6 +138,12 @@ WAYS = {
     "sparse bf16": (table("gpu,peak_bf16_flop_per_s", "H100-SXM5-80GB,1979e12"),
                     "gpus list --gpu-file file.csv", "without sparsity"),
     "algorithm of one GPU": ("", f"{ONE} --algorithm tree", "use several --gpus"),
+    "scaling formula of one GPU": ("", f"{ONE} --law textbook", "use several --gpus"),
+    "scaling formula as the one of one GPU": ("", f"{ONE} --formula multi", "use several --gpus"),
+    "scaling formula of plans on one GPU": ("", "plan --cnn resnet50 --gpu T4 --gpus 1 --law textbook",
+                                            "use several --gpus"),
+    "scaling formula of a file on one GPU": (table("cnn,gpu,batch_per_gpu", "resnet50,T4,64"),
+                                             f"{FROM} --law textbook", "use several --gpus"),
     "buckets of one GPU": ("", f"{ONE} --unbucketed", "use several --gpus"),
     "link of one GPU": ("", f"{ONE} --link pcie3-x16", "use more --gpus"),
     "fabric of one GPU": ("", f"{ONE} --fabric ib-hdr", "use several --nodes"),

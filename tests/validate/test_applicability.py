@@ -56,6 +56,9 @@ def test_zeros_have_a_place_and_constant_features_are_left_out():
     joint = JointRange.fit(columns, GROUPS)
     assert joint.names == ("first", "second")
     assert np.isfinite(joint.distance(columns)).all()
+    # What takes the place of a zero is small: a twentieth of the other values is smaller.
+    positive = columns["second"][columns["second"] > 0]
+    assert joint.floors[1] == pytest.approx(np.quantile(positive, 0.05))
 
 
 def test_unfit_input_is_refused():

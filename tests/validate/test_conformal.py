@@ -52,6 +52,13 @@ def test_each_group_weighs_the_same():
     assert ConformalInterval.fit(measured, predicted, groups, level=0.5).factor == pytest.approx(2.0)
 
 
+def test_half_of_a_new_group_is_assumed_to_lie_within():
+    # 0.85 of ten groups, of which the new one counts half within: the eighth score of nine.
+    scores = np.arange(1, 10) / 10
+    interval = ConformalInterval.fit(np.ones(9), np.exp(scores), range(9), level=0.85)
+    assert interval.factor == pytest.approx(math.exp(0.8))
+
+
 @pytest.mark.parametrize(("n_groups", "is_finite"), [(8, False), (9, True)])
 def test_ninety_percent_needs_nine_groups(n_groups, is_finite):
     interval = ConformalInterval.fit(np.ones(n_groups), np.full(n_groups, 1.5), range(n_groups))

@@ -6,7 +6,7 @@ from trainlaw.datasets import feature_specs
 from trainlaw.datasets.features.run_features import TARGET
 from trainlaw.datasets.measurements.formula_rows import FormulaRows
 from trainlaw.formulas import Formula, InputError, constants, parse_text
-from trainlaw.validate.time_factors import calibrated_times, interval_share, time_factors
+from trainlaw.validate.time_factors import calibrated_times, calibrating_runs, interval_share, time_factors
 
 NAMES = ("other_matrix_s", "conv_output_cached_s", "host_s", "least_time_s", "clock_ratio")
 LAW = Formula(
@@ -131,3 +131,10 @@ def test_the_share_of_an_interval_that_is_left():
     assert {n_runs: interval_share(n_runs) for n_runs in stated} == stated
     between = (np.log(8) - np.log(6)) / (np.log(11) - np.log(6))
     assert interval_share(7) == pytest.approx(0.72 - 0.02 * between)
+
+
+def test_many_runs_are_thinned_alike_by_cnn_from_the_fastest_to_the_slowest():
+    cnns, seconds = np.repeat(np.arange(100).astype(str), 10), np.tile(np.arange(1.0, 11.0), 100)
+    chosen = calibrating_runs(cnns, seconds)
+    assert seconds[chosen].reshape(100, 4).tolist() == [[1.0, 4.0, 7.0, 10.0]] * 100
+    assert calibrating_runs(cnns[:50], seconds[:50]).all()

@@ -131,13 +131,6 @@ def title_of(estimator: str) -> str:
 
 
 __all__ = [
-    "CONTROLS",
-    "NO_SEARCH",
-    "RANDOM_SEARCH",
-    "TABLE",
-    "Baseline",
-    "baseline",
-    "baselines_for",
-    "named_baselines",
-    "title_of",
-]
+    "CONTROLS", "NO_SEARCH", "RANDOM_SEARCH", "TABLE", "Baseline", "baseline", "baselines_for",
+    "named_baselines", "title_of",
+]  # fmt: skip

@@ -40,6 +40,8 @@ class LayerTimeSearch(FormulaSearch):
     settings : of the search; operators, form, loss and limits are set here.
     """
 
+    begins_with_form = True
+
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Search; X : features of layers, (n_layers, k). y, seconds, and groups : (n_layers,)."""
         rows = drawn_rows(groups, _MOST_ROWS, self.settings.random_seed)

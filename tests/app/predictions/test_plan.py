@@ -3,6 +3,7 @@
 import json
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from itertools import pairwise
 from math import inf, log2
 from pathlib import Path
@@ -115,6 +116,15 @@ def test_limits_hold_for_the_prediction_or_for_its_upper_end():
         assert gpu.memory_bytes <= 16e9 and gpu.tdp_w <= 300 and gpu.vendor == "NVIDIA"
 
 
+def test_a_budget_holds_for_the_prediction_or_for_its_upper_end(priced):
+    budget = priced.frame["cost"].median()
+    options = PlanOptions(counts=(1, 2), budget=budget)
+    within, surely = plans(options, PRICES), plans(replace(options, surely=True), PRICES)
+    assert within.frame["cost"].max() <= budget < within.frame["cost_high"].max()
+    assert surely.frame["cost_high"].max() <= budget
+    assert 0 < len(surely.frame) < len(within.frame)
+
+
 def test_every_plan_fits_and_no_larger_batch_does():
     names = ("T4", "GTX 1060 6GB")
     found = plans(PlanOptions(counts=(1,)), names=names).frame
@@ -142,6 +152,12 @@ def test_scaling_pays_while_each_doubling_saves_a_fifth():
         assert set(group["pays_to_gpus"]) == {pays}
     # Over 10-gigabit Ethernet the step to several nodes does not pay for a fast iteration.
     assert found["pays_to_gpus"].min() < 32
+
+
+def test_numbers_of_gpus_that_are_no_doubling_gain_per_doubling():
+    found = plans(PlanOptions(counts=(1, 8), batches=(64,), precisions=("fp32",)), names=("T4",)).considered
+    one, eight = found.sort_values("n_gpus")["training_h"]
+    assert found["gain"].max() == pytest.approx(1 - (eight / one) ** (1 / 3))
 
 
 def test_the_front_has_no_beaten_plan(priced):

@@ -1,6 +1,7 @@
 """Laws of one kind of layer from measured layers: the table, the search, the forms that people get."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from trainlaw.app.cli import app
 from trainlaw.app.exports.formats import export_formula
 from trainlaw.app.models.custom_inputs import case_seconds, cases_of, shown_unit, with_entered_sizes
 from trainlaw.app.models.many_core import many_core_formula
-from trainlaw.app.studies.definition import definition_of
+from trainlaw.app.studies.definition import StudyDefinition, definition_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.kinds.layer_times import (
     LAYER_TIME_FEATURES,
@@ -17,9 +18,13 @@ from trainlaw.app.studies.kinds.layer_times import (
     layer_time_rows,
     read_layer_times,
 )
-from trainlaw.datasets import LAYER_FEATURES
+from trainlaw.app.studies.material import material_of
+from trainlaw.app.studies.search import evolved
+from trainlaw.app.studies.searches import controls_of
+from trainlaw.datasets import LAYER_FEATURES, TARGET
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import InputError, UnknownNameError, save_formula, to_text
+from trainlaw.validate.baselines import NO_SEARCH, RANDOM_SEARCH
 from trainlaw.validate.baselines.null_models import ScaledColumn
 from typer.testing import CliRunner
 
@@ -93,6 +98,24 @@ def test_the_law_chooses_between_two_algorithms_and_beats_the_null_on_a_new_card
     errors = [np.abs(law.predict(unseen.features()) / unseen.seconds - 1).mean() for law in (search, null)]
     assert errors[0] < 0.3 < errors[1]
     assert len(search.front_) > 1
+
+
+def test_the_form_by_hand_alone_is_a_control(found):
+    kind, definition = STUDY_KINDS["layer-times"], StudyDefinition(split="gpu", against=())
+    _, known, _ = found
+    controls = controls_of(material_of(known, definition, kind), seed=0)
+    assert set(controls) == {NO_SEARCH, RANDOM_SEARCH}
+    groups = known.labels()["gpu_group"].to_numpy(dtype=str)
+    alone = controls[NO_SEARCH]().fit(known.features(), known.seconds, groups).formula_
+    assert alone.provenance["evaluations"] <= 5
+    # All terms of the form but those whose fitted weight is zero.
+    assert len(alone.used_features) > len(LAYER_TIME_FEATURES) / 2
+
+
+def test_a_free_search_has_no_form_to_fit_alone(found):
+    free = replace(STUDY_KINDS["layer-times"], search=lambda rows, settings: partial(evolved, (), TARGET))
+    material = material_of(found[1], StudyDefinition(split="gpu", against=()), free)
+    assert set(controls_of(material, seed=0)) == {RANDOM_SEARCH}
 
 
 def test_dense_layers_have_a_law_of_sums():

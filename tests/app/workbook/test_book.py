@@ -51,7 +51,7 @@ from ...libreoffice import ALWAYS, NEVER, needs_libreoffice, read_book, recalcul
 SCALING = formula_named(SCALING_FORMULA)
 SHEETS = [
     "Predict", "Compare", "Formula", "Errors", "GPUs", "CNNs", "Links", "Options", "Ranking", "All GPUs",
-    "Names", "Provenance", "Answers",
+    "Plan", "All plans", "Names", "Provenance", "Answers",
 ]  # fmt: skip
 
 
@@ -193,9 +193,9 @@ def random_choice(choose):
 
 @cache
 def choices():
-    """Four random set-ups, by the name of their workbook."""
+    """Two random set-ups, by the name of their workbook; `test_same_answers.py` asks hundreds of one GPU."""
     choose = random.Random(11)
-    return {f"choice{number}": random_choice(choose) for number in range(4)}
+    return {f"choice{number}": random_choice(choose) for number in range(2)}
 
 
 def on_gpus(asked, gpus):
@@ -263,7 +263,7 @@ def test_changes_of_constants_and_gpus_change_the_prediction_as_in_python(formul
     book = read_book(BytesIO(xlsx_bytes(plan)), values=False)
     constants = [constant.value for constant in with_named_constants(formula)[1]]
     files, laws = {}, {}
-    for number in range(4):
+    for number in range(2):
         changed = choose.randrange(len(constants))
         factor = choose.uniform(0.5, 2.0)
         sheet, row, column = located(plan, f"tl_constant_{changed + 1}")
@@ -283,7 +283,7 @@ def test_changes_of_constants_and_gpus_change_the_prediction_as_in_python(formul
     unchanged = predict_runs(formula, first_choice())[0].time_s
     # A constant of the smaller argument of a maximum changes nothing.
     moved = [named_value(book, plan, "tl_time_s") != unchanged for book in books.values()]
-    assert sum(moved) >= 3
+    assert any(moved)
     rows = all_gpus(books["gpus.xlsx"])
     cnn, size, classes = FIRST_CNN
     for card in cards:
@@ -349,10 +349,14 @@ def plans_with_warnings(plan):
         "far": {"tl_batch_per_gpu": 1e7},
         "half": {"tl_precision_choice": "fp16"},
         "broken": {"tl_n_gpus": 4.0, "tl_nodes": 3.0},
-        "unknown": {"tl_gpu_choice": "B300"},
     }
-    changes["unknown"][find_cell(plan, "GPUs", "B300", "bandwidth_byte_per_s")] = None
-    return {name: with_values(plan, change) for name, change in changes.items()}
+    # No other sheet needs those of all GPUs, which take most of the time.
+    bare = replace(plan, sheets=[sheet for sheet in plan.sheets if sheet.name not in ("All GPUs", "Ranking")])
+    unknown = {"tl_gpu_choice": "B300", find_cell(plan, "GPUs", "B300", "bandwidth_byte_per_s"): None}
+    return {
+        **{name: with_values(bare, change) for name, change in changes.items()},
+        "unknown": with_values(plan, unknown),
+    }
 
 
 @needs_libreoffice
@@ -361,7 +365,7 @@ def test_warnings_where_they_belong(books):
     assert value_of(books["near.xlsx"], "fits in memory") == "fits"
     assert value_of(books["far.xlsx"], "fits in memory") == "cannot fit"
     assert "unreliable" in value_of(books["far.xlsx"], "range of each feature")
-    assert value_of(books["half.xlsx"], "notes and warnings") == "no training run used fp16"
+    assert value_of(books["half.xlsx"], "warnings") == "no training run used fp16"
     assert value_of(books["broken.xlsx"], "entries") == FAULTS
     assert "multiple" in note_of(books["broken.xlsx"], "number of nodes")
     assert value_of(books["broken.xlsx"], "iteration time") == "not known"
@@ -490,7 +494,7 @@ def grouped_plan():
 def cells_of_groups():
     """The yellow cells of each group, by the label that a formula knows it by."""
     several = {"tl_n_gpus": 8.0, "tl_nodes": 2.0, "tl_algorithm": "tree"}
-    shown = {"mx": "mx", "tf=1": "tf=1", "other": "(any other)"}
+    shown = {"tf=1": "tf=1", "other": "(any other)"}
     return {label: {**several, "tl_label_harness": text} for label, text in shown.items()}
 
 

@@ -113,5 +113,5 @@ def test_every_setting_is_computed_as_predict_does(law, plan, tmp_path):
         book = books[f"{number}.xlsx"]
         assert named_value(book, plan, "tl_time_s") == pytest.approx(expected.time_s, rel=1e-9), settings
         assert all_gpus(book)[asked["gpu"]]["iteration time"] == pytest.approx(expected.time_s, rel=1e-9)
-        said = value_of(book, "notes and warnings")
+        said = value_of(book, "warnings")
         assert said == (expected.warnings[0] if expected.warnings else "no warning")

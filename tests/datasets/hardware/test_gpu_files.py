@@ -1,7 +1,10 @@
+import pandas as pd
 import pytest
 from trainlaw.datasets import configuration, find_gpu
 from trainlaw.datasets.files.faults import FaultsError
+from trainlaw.datasets.hardware import gpu_files
 from trainlaw.datasets.hardware.gpu_files import with_gpus
+from trainlaw.datasets.hardware.gpus import GpuCatalog, built_in_gpus
 from trainlaw.formulas.errors import InputError
 
 HEADER = "gpu,sm_count,core_count,boost_clock_hz,peak_fp32_flop_per_s,memory_bytes,bandwidth_byte_per_s"
@@ -68,3 +71,44 @@ def test_all_faults_are_in_the_message(write):
     message = str(caught.value)
     for found in ("'1.5 GB'", "'8 GHz'", "'200 Gb/s'", "got 'l2'", "trainlaw gpus template"):
         assert found in message
+
+
+def _asked_about(monkeypatch, write, names, **changes):
+    """Return which GPUs are refused where they are not in the table and state no architecture."""
+    asked = []
+    for name in names:
+        others = GpuCatalog(tuple(gpu for gpu in built_in_gpus().gpus if gpu.gpu != name))
+        monkeypatch.setattr(gpu_files, "built_in_gpus", lambda catalog=others: catalog)
+        gpu = find_gpu(name)
+        row = {column.name: getattr(gpu, column.name) for column in gpu_files.GPU_COLUMNS}
+        row |= {"gpu": "Own", "aliases": "", "generation": "", "compute_capability": ""}
+        row |= {column: factor * row[column] for column, factor in changes.items()}
+        path = write(pd.DataFrame([row]).to_csv(index=False), "gpus.csv")
+        try:
+            with_gpus(path, others)
+        except FaultsError as error:
+            assert "without sparsity" in str(error), (name, str(error))
+            asked.append(name)
+    return asked
+
+
+def test_rates_with_sparsity_are_asked_about_where_no_architecture_is_stated(write, monkeypatch):
+    # The rest shares the host's memory.
+    known = [gpu for gpu in built_in_gpus().gpus if gpu.memory_bytes > 0]
+    names = [gpu.gpu for gpu in known]
+    right = _asked_about(monkeypatch, write, names)
+    # Their rate per multiprocessor is twice that of all that resembles them.
+    assert set(right) <= {
+        "L4",
+        "A10",
+        "Instinct MI100",
+        "Instinct MI355X",
+        "Radeon RX 9070 XT",
+        "Xeon Platinum 8480+",
+    }
+    with_tensor_cores = [gpu.gpu for gpu in known if gpu.tensor_fp16_flop_per_s > 0]
+    doubled = _asked_about(monkeypatch, write, with_tensor_cores, tensor_fp16_flop_per_s=2)
+    # GPUs whose rate was halved look as their siblings with the doubled one.
+    passed = set(with_tensor_cores) - set(doubled)
+    assert passed <= {"A10G", "L40", "RTX 3080 Laptop", "RTX 4090 Laptop", "H20-96GB"}
+    assert len(doubled) >= 104

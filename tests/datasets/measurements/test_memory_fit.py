@@ -2,10 +2,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from trainlaw.datasets import configuration, find_gpu
-from trainlaw.datasets.cnns.memory import MARGIN
+from trainlaw.datasets import configuration, find_cnn_counts, find_gpu
+from trainlaw.datasets.cnns.memory import MARGIN, step_memory
 from trainlaw.datasets.measurements import memory_fit
-from trainlaw.datasets.measurements.memory_fit import gigabytes, memory_needs
+from trainlaw.datasets.measurements.memory_fit import HELD_PER_SOLD, gigabytes, largest_batch, memory_needs
 
 
 def needs_of(batch, **options):
@@ -46,6 +46,17 @@ def test_nothing_is_known_about_a_device_of_unknown_memory():
     gpu = replace(find_gpu("T4"), memory_bytes=np.nan)
     unknown = replace(table, facts=replace(table.facts, gpus=table.facts.gpus.with_gpu(gpu)))
     assert memory_needs(unknown)["fits"].tolist() == [memory_fit.NOT_KNOWN]
+
+
+def test_the_largest_batch_of_forward_passes_leaves_room_for_weights_and_workspace():
+    facts = find_cnn_counts("vgg16")
+
+    def needed(batch):
+        step = step_memory(facts.counts["params"], facts.memory_per_image, batch, "fp32", "none")
+        return 4 * facts.counts["params"] + step.working + step.workspace + step.context
+
+    most = largest_batch(facts, 16e9, "fp32", forward=True)
+    assert needed(most) <= 16e9 * HELD_PER_SOLD < needed(most + 1)
 
 
 def test_sizes_are_shown_with_three_digits():

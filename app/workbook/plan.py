@@ -1,0 +1,189 @@
+"""The sheets Plan, the chosen training on several numbers of GPUs with the best first, and All plans."""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from trainlaw.app.answers.figure_rows import FITS_WORDS
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter
+from trainlaw.app.workbook.choices import MOST
+from trainlaw.app.workbook.compare import FIRST_GPUS
+from trainlaw.app.workbook.formula import fact_formula
+from trainlaw.app.workbook.gpus import add_exchange, add_link_rates
+from trainlaw.app.workbook.model import (
+    FIRST_BATCH,
+    FIRST_EPOCHS,
+    FIRST_IMAGES,
+    INPUTS,
+    OF_LINK,
+    OF_NETWORK,
+    PEER,
+    PREFIX,
+    Model,
+    first_choice,
+    kind_of,
+)
+from trainlaw.app.workbook.rows import TOP, CellTable, Head, write_best_first
+from trainlaw.app.workbook.tables import BY_COST, NO_LINK, OWN_LINK, USUAL_FABRIC, gpu_table_rows
+from trainlaw.datasets import FEATURES, RunTable, built_in_gpus
+from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
+from trainlaw.datasets.measurements.runs import Setup, configuration_row, unmeasured_runs
+from trainlaw.datasets.tables.joins import Facts
+from trainlaw.formulas import variables
+
+NAME, VIEW = "All plans", "Plan"
+COUNTS = (1, 2, 4, 8)
+SPARE = 16  # rows for plans that the user adds
+# Columns of sheet All GPUs that do not depend on the number of GPUs: title, unit and style.
+_TAKEN: Mapping[str, tuple[str, str, str]] = {
+    "precision": ("precision", "", "unit"),
+    "bytes_per_element": ("bytes per element", "B", "general"),
+    SINGLE_GPU_TIME: ("time on one GPU", "s", "seconds"),
+    "interval_factor": ("interval factor", "", "factor"),
+    "price_per_hour": ("GPU price", "USD/h", "money"),
+    "fits": ("fits in memory", "", "unit"),
+    "measured": ("training runs of its generation", "", "unit"),
+}
+_HEADS: Mapping[str, Head] = {
+    "rank": Head("#", "", "general", 5),
+    "n_gpus": Head("number of GPUs", "", "whole", 10),
+    "gpu": Head("GPU", "", "unit", 32),
+    "n_nodes": Head("nodes", "", "whole", 8),
+    "precision": Head("precision", "", "unit", 10),
+    "time_s": Head("iteration time", "ms", "decimal", 12, 1000),
+    "training_h": Head("time of the training", "h", "money", 12),
+    "training_low_h": Head("interval from", "h", "money", 12),
+    "training_high_h": Head("interval to", "h", "money", 12),
+    "cost": Head("cost of the training", "USD", "money", 12),
+    "price_per_hour": Head("GPU price", "USD/h", "money", 9),
+    "measured": Head("training runs of its generation", "", "unit", 15),
+}
+
+
+def write_plans(book: BookPlan, model: Model, gpus: CellTable) -> None:
+    """Write both sheets; gpus : of sheet All GPUs. A formula that covers several GPUs itself has none."""
+    if model.scaling is None:
+        return
+    for key in ("gpu", *_TAKEN):
+        book.names[f"{PREFIX}all_{key}"] = gpus.span(key)
+    table = _plans(model, gpus)
+    view = SheetWriter(book, VIEW, [head.width for head in _HEADS.values()])
+    note = "The training of sheet Predict, with its batch per GPU; choose GPUs on sheet All plans."
+    view.title("Plans that fit into memory, best first", note)
+    write_best_first(view, table, _HEADS, 2, table.count)
+    view.plan.frozen, view.plan.head_row, view.plan.many_pages = (3, 3), 2, True
+    note = "Change GPUs and their numbers in the yellow cells; nodes are usual servers with the GPU."
+    sheet = table.write(book, "The training on several numbers of GPUs", note)
+    for row in range(TOP, TOP + table.count):
+        sheet.drop_down(row, 0, f"{PREFIX}gpus_listed")
+        sheet.plan.limits[row, 1] = ("integer", 1, MOST)
+
+
+def _plans(model: Model, gpus: CellTable) -> CellTable:
+    asked = [(gpu, number) for gpu in FIRST_GPUS for number in COUNTS]
+    needed = sorted({*variables(model.all_reduce), *variables(model.scaled)} - {SINGLE_GPU_TIME})
+    values = dict(zip(needed, _runs(asked).matrix(needed).T, strict=True))
+    values |= {"epochs": np.array(FIRST_EPOCHS)}
+    table = CellTable(NAME, len(asked), len(asked) + SPARE, lambda name: (PREFIX + name, values[name]))
+    table.add("gpu", "GPU", "", "input", "", [gpu for gpu, _ in asked])
+    table.add("n_gpus", "number of GPUs", "GPUs", "input", "", [number for _, number in asked])
+    _add_places(table, gpus)
+    _add_nodes(table, values)
+    _add_of_gpus(table, gpus)
+    _add_links(table, model, needed, values)
+    for name in needed:
+        if name not in table.columns and name not in INPUTS:
+            _add_fact(table, name, values[name])
+    add_exchange(table, model, "{@n_gpus}")
+    _add_training(table)
+    return table
+
+
+def _runs(asked: Iterable[tuple[str, int]]) -> RunTable:
+    """Return the first choice on these GPUs and numbers of them."""
+    catalog, cnn = built_in_gpus(), first_choice().facts.cnns[0]
+    rows = [
+        configuration_row(cnn, catalog.find(gpu), FIRST_BATCH, Setup(n_gpus=number)) for gpu, number in asked
+    ]
+    return unmeasured_runs("plans", rows, Facts(catalog, (cnn,)))
+
+
+def _add_places(table: CellTable, gpus: CellTable) -> None:
+    names = gpus.columns["gpu"].values
+    places = [names.index(gpu) + 1.0 for gpu in table.columns["gpu"].values[: table.known]]
+    text = f'IF({{@gpu}}="","",IFERROR(MATCH({{@gpu}},{PREFIX}all_gpu,0),""))'
+    table.add("place", "row of sheet All GPUs", "", "general", text, places)
+
+
+def _of_sheet(column: str, empty: str = '""') -> str:
+    """Return the template of a column of sheet GPUs; empty : what stands for an empty cell."""
+    found = f'INDEX({PREFIX}gpu_table,{{@place}},MATCH("{column}",{PREFIX}gpu_columns,0))'
+    return f'IFERROR(IF({found}="",{empty},{found}),"")'
+
+
+def _add_nodes(table: CellTable, values: Mapping[str, np.ndarray]) -> None:
+    """Add how many usual servers hold the GPUs; empty where they do not share them evenly."""
+    nodes = f"ROUNDUP({{@n_gpus}}/{_of_sheet('server_gpus')},0)"
+    whole = "AND(ISNUMBER({@n_gpus}),N({@n_gpus})>=1,N({@n_gpus})=INT(N({@n_gpus})))"
+    table.add("n_nodes", "nodes", "", "whole", f'IF({whole},IFERROR({nodes},""),"")', values["n_nodes"])
+    each = 'IFERROR(IF(MOD({@n_gpus},{@n_nodes})=0,{@n_gpus}/{@n_nodes},""),"")'
+    table.add("gpus_per_node", "GPUs of a node", "", "whole", each, values["gpus_per_node"])
+
+
+def _add_of_gpus(table: CellTable, gpus: CellTable) -> None:
+    rows = [int(place) - 1 for place in table.numbers("place")]
+    for key, (title, unit, style) in _TAKEN.items():
+        text = f'IF(COUNT({{@place}},{{@gpus_per_node}})=2,INDEX({PREFIX}all_{key},{{@place}}),"")'
+        values = gpus.columns[key].values
+        table.add(key, title, unit, style, text, [values[row] for row in rows])
+
+
+def _add_links(
+    table: CellTable, model: Model, needed: Iterable[str], values: Mapping[str, np.ndarray]
+) -> None:
+    """Add link and fabric of each plan, and their rates."""
+    rows = gpu_table_rows(model.formula)
+    names = [str(name) for name in table.columns["gpu"].values[: table.known]]
+    for kind, column, usual, rates, unused in (
+        ("link", "link", OWN_LINK, OF_LINK, "{@n_gpus}={@n_nodes}"),
+        ("network", "fabric", USUAL_FABRIC, OF_NETWORK, "{@n_nodes}=1"),
+    ):
+        own = _of_sheet(column, f'"{NO_LINK}"')
+        text = f'IF({{@place}}="","",IF({PREFIX}{kind}="{usual}",{own},{PREFIX}{kind}))'
+        table.add(kind, column, "", "unit", text, [str(rows[name][column]) for name in names])
+        add_link_rates(table, [name for name in rates if name in needed], kind, unused, values)
+
+
+def _add_fact(table: CellTable, name: str, values: np.ndarray) -> None:
+    """Add a base column that differs by GPU or number of GPUs; others are those of sheet Predict."""
+    text = fact_formula(name).replace(f"{PREFIX}n_gpus", "{@n_gpus}")
+    if kind_of(name) == "gpu":
+        text = _of_sheet(name, "1" if name == PEER else '""')
+    elif "{@" in text:
+        text = f'IF(COUNT({{@n_gpus}})=1,IFERROR({text},""),"")'
+    else:
+        return
+    unit = FEATURES[name].spec.unit if name in FEATURES else ""
+    table.add(name, name.replace("_", " "), "" if str(unit) == "1" else str(unit), "general", text, values)
+
+
+def _add_training(table: CellTable) -> None:
+    """Add hours and cost of the training, and the rank of each plan that fits into memory."""
+    steps = np.ceil(FIRST_IMAGES / FIRST_BATCH / table.numbers("n_gpus"))
+    count = f'IF(ISNUMBER({{@time_s}}),ROUNDUP({PREFIX}images/({PREFIX}batch_per_gpu*{{@n_gpus}}),0),"")'
+    table.add("iterations", "iterations per epoch", "", "whole", count, steps)
+    for key, title in (
+        ("epoch_h", "time per epoch"),
+        ("training_h", "time of the training"),
+        ("training_low_h", "interval from"),
+        ("training_high_h", "interval to"),
+    ):
+        table.add_answer(key, title, "h", "money")
+    table.add_answer("cost", "cost of the training", "USD", "money")
+    # Plans without a price follow those with one, by time.
+    by_cost = f"IF(ISNUMBER({{@cost}}),{{@cost}},MAX({table.span('cost', of_sheet=False)})+{{@training_h}})"
+    fits = f'AND({{@fits}}="{FITS_WORDS[0]}",ISNUMBER({{@training_h}}))'
+    key = f'IF({fits},IF({PREFIX}ranked_by="{BY_COST}",{by_cost},{{@training_h}}),"")'
+    fitting = np.array(table.columns["fits"].values[: table.known]) == FITS_WORDS[0]
+    hours = np.where(fitting, table.numbers("training_h"), np.nan)
+    table.add("key", "ranking key", "", "general", key, hours)
+    table.add_rank("key")
