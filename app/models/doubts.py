@@ -209,18 +209,20 @@ def exchange_doubts(runs: RunTable, law_s: np.ndarray, headings: Sequence[str] =
     codes = _codes(runs, setup)
     groups = _numbered(codes.values())
     firsts = np.unique(groups, return_index=True)[1]
+    batches = np.log(runs.frame["batch_per_gpu"].to_numpy())
     logs_of, law_of = _medians(groups, compared), _medians(groups, law)
-    per_image = law_of - np.log(runs.frame["batch_per_gpu"].to_numpy()[firsts])
+    per_image = law_of - batches[firsts]
     of_setup = [name for name in setup if name not in ("gpu", "precision")]
     of_cnn = [name for name in of_setup if name != "batch_per_gpu"]
-    if pair := _exchanged_headings(headings, codes, compared, law):
+    # Under exchanged headings with batches, images/s change places instead of times.
+    pairs = (_exchanged_headings(headings, codes, compared, own) for own in (law, law - batches))
+    if pair := next(filter(None, pairs), ()):
         one, other = (headings[place] for place in pair)
         yield Doubt(
             f"the times under {one} and {other} fit the formula once they are exchanged: are the headings?",
             pair,
         )
         return
-    # Under exchanged headings with batches, images/s change places instead of times.
     for column, names, expected, least in (
         ("cnn", of_cnn, law_of, 1),
         ("cnn", of_setup, law_of, _LEAST_OF_MANY),

@@ -52,9 +52,10 @@ class Check:
 
     @property
     def _of_epochs(self) -> Iterable[Unit]:
-        """The other units that epochs may be in: minutes and hours are as far apart as images and batches."""
+        """The units of epochs or whole runs: minutes and hours are as far apart as images and batches."""
         stated = {unit.seconds for unit in self.made.units if unit is not None and unit.counted == "epoch"}
-        return [Unit("epoch", seconds, False) for seconds in (1.0, 1e-3) if stated & {1.0, 1e-3}]
+        is_open = not stated and np.isfinite(self.made.iterations).any()
+        return [Unit("epoch", seconds, False) for seconds in (1.0, 1e-3) if is_open or stated & {1.0, 1e-3}]
 
     def deviations(self, unit: Unit | None = None) -> np.ndarray:
         """Return ln of measured over predicted, (n,), in the units of the file or in `unit`; nan if open."""
@@ -69,7 +70,7 @@ class Check:
         several = bool((self.n_gpus > 1).any())
         scores = [
             (_median(np.abs(self.deviations(unit))), unit if several else replace(unit, per_gpu=None))
-            for unit in (*CANDIDATES, *self._of_epochs)
+            for unit in (*self._of_epochs, *CANDIDATES)
             if is_rate in (None, unit.is_rate)
         ]
         # A rare unit may fit by chance.

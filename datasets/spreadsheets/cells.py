@@ -449,6 +449,8 @@ def _preferred(own: Unit | None, other: Unit | None) -> Unit | None:
     """Return the unit in a cell, else another one, which also says whether a throughput is of one GPU."""
     if own is not None and other is not None and own.is_rate and own == replace(other, per_gpu=None):
         return other
+    if own is not None and other is not None and own.counted == "iteration" and other.counted == "epoch":
+        return replace(own, counted="epoch")
     return own or other
 
 

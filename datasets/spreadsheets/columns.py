@@ -247,7 +247,7 @@ class _Reader:
     def _is_pivoted(self, place: int) -> bool:
         """Return whether a heading is only a value, such as the name of a GPU above its times."""
         _, meaning, said = self.targets[place]
-        return meaning.target in _UNSPECIFIC and bool(said)
+        return meaning.target in _UNSPECIFIC and bool(set(said) - {IGNORED})
 
     def _give_heading(self, place: int, other: int) -> None:
         """Exchange the last lines of the headers of two columns; names of groups above them stay."""

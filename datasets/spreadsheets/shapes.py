@@ -240,7 +240,8 @@ def _append(found: LongTable, reading: Reading, targets: list[str], names: Names
     units = {main.place: _unit(main, reading.context) for main, _ in runs}
     check_units = {check.place: _unit(check, reading.context) for _, check in runs if check}
     found.units += [units[main.place] for _, main, _ in chosen]
-    found.headings += [main.heading if len(runs) > 1 else "" for _, main, _ in chosen]
+    of_sheet = f" of {block.sheet}" if found.has_sheets else ""
+    found.headings += [f"{main.heading}{of_sheet}" if len(runs) > 1 else "" for _, main, _ in chosen]
     kinds = {main.place: _kind(main) for main, _ in runs}
     found.rates += [kinds[main.place] for _, main, _ in chosen]
     found.checks += [block.rows[number][check.place] if check else None for number, _, check in chosen]
