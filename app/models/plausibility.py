@@ -124,7 +124,7 @@ def _median(values: np.ndarray) -> float:
 
 def _with_unit(issues: Iterable[Issue], check: Check) -> Iterable[Issue]:
     """Return the issues; the one that asks for a unit names the unit that the numbers fit."""
-    kinds = set(check.made.rates)
+    kinds = {source.is_rate for source in check.made.sources}
     unit, _ = check.fitting_unit(kinds.pop() if len(kinds) == 1 else None)
     for issue in issues:
         asks = bool(issue.options) and issue.options[0][0] == "--unit" and unit is not None
@@ -269,7 +269,8 @@ def _of_units(check: Check, deviations: np.ndarray) -> Issue | None:
 def _of_exchanged(check: Check) -> Issue | None:
     """Return the issue of two GPUs, CNNs, precisions or batches that fit the formula exchanged."""
     table = check.made.table
-    for doubt in exchange_doubts(table, check.law_s, check.made.headings) if table is not None else ():
+    headings = [source.heading for source in check.made.sources]
+    for doubt in exchange_doubts(table, check.law_s, headings) if table is not None else ():
         options = _exchange(check.made, *doubt.exchanged) if doubt.exchanged else ()
         return Issue("times", f"{doubt.text} Correct them, or --trust the times", options=options)
     return None

@@ -49,7 +49,7 @@ from trainlaw.datasets.spreadsheets.headings import (
 from trainlaw.datasets.spreadsheets.names import read_cnns, read_gpus
 from trainlaw.datasets.spreadsheets.phrases import Names, cnn_named
 from trainlaw.datasets.spreadsheets.quantities import Unit, unit_choices
-from trainlaw.datasets.spreadsheets.shapes import Label, Reading, long_table, read_tables
+from trainlaw.datasets.spreadsheets.shapes import Label, Reading, Source, long_table, read_tables
 from trainlaw.datasets.spreadsheets.values import (
     DEFAULT_PRECISION,
     PRECISION_WORDS,
@@ -78,13 +78,12 @@ class Imported:
     name : of the file. columns : that were read, with the first value of each. frame : one row per run in
     the columns of the runs schema, without `time_s`, for the rows without a fault. rows : number of each in
     the file. measured : numbers as the file has them, (n,). units : of each number, None where it is open.
-    rates : which are throughputs by their header, None where it does not say. iterations : of the epoch or
-    run that each time is for, nan where none are stated. readings : the tables with what their columns are;
-    grids : the sheets. texts : of the file that mean a GPU, CNN, precision and so on, by column and value.
-    headings : above the numbers of a pivot, else "". has_check : whether a second measure of the same runs
-    agrees. others : numbers of columns that are not read, by heading, each (n,). notes : what was not read or
-    is assumed. issues : what is to be answered or corrected first. table : the runs, with a time of 1 s where
-    its unit is open; None where no row can be a run.
+    sources : where they are from. iterations : of the epoch or run that each time is for, nan where none are
+    stated. readings : the tables with what their columns are; grids : the sheets. texts : of the file that
+    mean a GPU, CNN, precision and so on, by column and value. has_check : whether a second measure of the
+    same runs agrees. others : numbers of columns that are not read, by heading, each (n,). notes : what was
+    not read or is assumed. issues : what is to be answered or corrected first. table : the runs, with a time
+    of 1 s where its unit is open; None where no row can be a run.
     """
 
     name: str
@@ -93,7 +92,7 @@ class Imported:
     rows: tuple[Label, ...]
     measured: np.ndarray
     units: tuple[Unit | None, ...]
-    rates: tuple[bool | None, ...]
+    sources: tuple[Source, ...]
     notes: tuple[str, ...]
     issues: tuple[Issue, ...]
     gpus: GpuCatalog
@@ -104,7 +103,6 @@ class Imported:
     readings: tuple[Reading, ...] = ()
     grids: Mapping[str, Grid] = field(default_factory=dict)
     has_check: bool = False
-    headings: tuple[str, ...] = ()
     others: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
@@ -171,9 +169,8 @@ def _read(
     frame = frame.drop(columns=[IMAGES_PER_EPOCH, ITERATIONS], errors="ignore")
     return Imported(
         Path(path).name, tuple(table.shown), frame,
-        rows.numbers, measured, units, rows.rates, tuple(dict.fromkeys(notes)), (), catalog, iterations, own,
-        texts=texts, readings=tuple(readings), has_check=agrees, grids=grids,
-        headings=rows.headings, others=_others(rows),
+        rows.numbers, measured, units, rows.sources, tuple(dict.fromkeys(notes)), (), catalog, iterations,
+        own, texts=texts, readings=tuple(readings), has_check=agrees, grids=grids, others=_others(rows),
     )  # fmt: skip
 
 
@@ -582,8 +579,7 @@ def _kept(made: Imported, good: np.ndarray) -> Imported:
         rows=tuple(made.rows[place] for place in places),
         measured=made.measured[places],
         units=tuple(made.units[place] for place in places),
-        rates=tuple(made.rates[place] for place in places),
-        headings=tuple(made.headings[place] for place in places),
+        sources=tuple(made.sources[place] for place in places),
         others={heading: numbers[places] for heading, numbers in made.others.items()},
         iterations=made.iterations[places],
     )
