@@ -264,15 +264,15 @@ class _Reader:
         """Return whether the cells of a column cannot be what its heading says, and are nothing known."""
         target, meaning, _ = self.targets[place]
         content = self.contents[place]
-        is_text = any(cell is not None for cell in self.block.cells(place)) and not content.numbers
+        is_text = not all(map(is_unmeasured, self.block.cells(place))) and not content.numbers
         is_nameless = is_text and not content.kinds and not content.is_flag
         # Numbers below "GPU" count them, unless its names are below the heading of the batches.
         is_batch = any(
             self._is_freed(other) and own[1].target in BATCHES for other, own in self.targets.items()
         )
         is_rejected = place in self.rejected and (not target or is_batch)
-        is_named = meaning.target in _MEASURED and is_text and bool(content.kinds)
-        return is_rejected or is_named or (meaning.target in (*_NAMES, *_STACK, *COUNTS) and is_nameless)
+        is_measure = meaning.target in _MEASURED and is_text and not content.is_flag
+        return is_rejected or is_measure or (meaning.target in (*_NAMES, *_STACK, *COUNTS) and is_nameless)
 
     def _may_be(self, place: int, target: str) -> bool:
         """Return whether the cells of a column may be what a heading says."""

@@ -32,7 +32,7 @@ class Content:
     kinds : our columns that most texts are values of. numbers : share of numbers among the measured cells.
     wholes : the numbers where all are whole, else none. fractions : share of numbers that are not whole.
     has_units : whether cells state units of times, and is_rate : of throughputs. is_flag : whether all cells
-    say yes or no. is_index : whether they are 1, 2, 3 and so on.
+    say yes or no. is_index : whether they are 1, 2, 3 and so on, in any order.
     """
 
     kinds: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ def content_of(cells: Sequence[object], names: Names) -> Content:
         kinds, len(numeric) / len(distinct), wholes if len(wholes) == len(distinct) else (),
         1 - len(wholes) / len(found) if found else 0.0, has_units,
         any(unit.is_rate for unit in units), is_flag,
-        len(wholes) >= _LEAST_OF_INDEX and wholes == tuple(range(1, len(wholes) + 1)),
+        len(wholes) >= _LEAST_OF_INDEX and sorted(wholes) == list(range(1, len(wholes) + 1)),
     )  # fmt: skip
 
 

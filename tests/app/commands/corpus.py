@@ -241,8 +241,10 @@ def answered(words: list[str], truth: dict[str, object]) -> list[str]:
     unit = next((text for text in truth["choices"] if parse_unit(text)), "")
     others = [text for text in truth["choices"] if text != unit]
     for place, word in enumerate(words):
-        # The truth says nothing about the decimal mark and columns.
-        if not word.endswith("CHOICE") or words[place - 1] in ("--decimal", "--column"):
+        # The truth says nothing about the decimal mark and columns, and not always of which GPUs a batch is.
+        is_open = words[place - 1] in ("--decimal", "--column")
+        is_open |= words[place - 1] == "--batch-is" and not {"per-gpu", "global"} & set(others)
+        if not word.endswith("CHOICE") or is_open:
             continue
         name = {"--precision": "precision", "--unit": "unit"}.get(words[place - 1], word.partition("=")[0])
         values = only.get(name, set())
