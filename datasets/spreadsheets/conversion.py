@@ -366,10 +366,10 @@ def _check_measures(
         headings = [rows.columns[column].heading for column in (TIME, CHECK)]
         text = f"{' and '.join(headings)} contradict each other: which one is right?"
         where = rows_of(rows.numbers, wrong)
-        options = choices("--column", headings, "time_s=")
         if wrong.mean() < _MOST_WRONG:
-            options = (("--skip-rows", ",".join(map(str, where))),)
-        issues.append(Issue("cells", text, where, options))
+            issues.append(Issue("cells", text, where, (("--skip-rows", ",".join(map(str, where))),)))
+        else:
+            issues.append(Issue("columns", text, where, choices("--column", headings, "time_s=")))
     return agrees
 
 
