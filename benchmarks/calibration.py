@@ -35,12 +35,20 @@ _HARM = 0.5
 
 
 def laws_without(
-    formula: Formula, rows: FormulaRows, seconds: np.ndarray, groups: np.ndarray
+    formula: Formula,
+    rows: FormulaRows,
+    seconds: np.ndarray,
+    groups: np.ndarray,
+    parts: np.ndarray | None = None,
 ) -> dict[str, Formula]:
-    """Return the formula fitted without each GPU group, by its name."""
+    """Return the formula fitted without each GPU group, or without each of other parts of the runs, by name.
+
+    groups, parts : names, (n_runs,).
+    """
     X, found = pd.DataFrame(dict(rows.columns)), {}
-    for group in np.unique(groups):
-        others = np.flatnonzero(groups != group)
+    held_out = groups if parts is None else parts
+    for group in np.unique(held_out):
+        others = np.flatnonzero(held_out != group)
         others = others[rows_drawn(groups[others], _MOST_ROWS_PER_GROUP)]
         fitted = RefittedFormula(formula).fit(X.iloc[others], seconds[others], groups[others])
         found[str(group)] = fitted.formula_

@@ -25,12 +25,35 @@ if TYPE_CHECKING:
     from trainlaw.datasets.sources.dataset import Dataset
 
 __all__ = [
-    "CNN_LAYER_FEATURES", "DATASETS", "FEATURES", "LAYER_FEATURES", "PAIR_FEATURES", "STUDY_FEATURES",
-    "TARGET", "CnnCounts", "Dataset", "Gpu", "GpuCatalog", "LayerTable", "PairTable", "RunTable",
-    "built_in_gpus", "cnn_table", "configuration", "coverage", "feature_specs", "find_cnn",
-    "find_cnn_counts", "find_gpu", "find_link", "gpu_table", "link_table", "load", "outliers",
+    "CNN_LAYER_FEATURES",
+    "DATASETS",
+    "FEATURES",
+    "LAYER_FEATURES",
+    "PAIR_FEATURES",
+    "STUDY_FEATURES",
+    "TARGET",
+    "CnnCounts",
+    "Dataset",
+    "Gpu",
+    "GpuCatalog",
+    "LayerTable",
+    "PairTable",
+    "RunTable",
+    "built_in_gpus",
+    "cnn_table",
+    "configuration",
+    "coverage",
+    "feature_specs",
+    "find_cnn",
+    "find_cnn_counts",
+    "find_gpu",
+    "find_link",
+    "gpu_table",
+    "link_table",
+    "load",
+    "outliers",
     "read_profiles",
-]  # fmt: skip
+]
 
 _HOMES = {
     "features.pair_features": "PAIR_FEATURES",

@@ -191,7 +191,7 @@ def _shorter() -> str:
 #: The study that each of these built-in formulas is from, and in which its errors were measured.
 _STUDIES = {
     "built-in": "runs",
-    "medium": "short-runs --max-constants 15",
+    "medium": "short-runs --max-constants 15 --evaluations 5000",
     "short": "short-runs",
     "forward": "forward",
 }

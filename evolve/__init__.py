@@ -7,6 +7,13 @@ from trainlaw.evolve.settings import Bracket, Constraint, Factor, SearchSettings
 from trainlaw.evolve.several_outputs import FormulaRegressors
 
 __all__ = [
-    "Bracket", "Constraint", "Factor", "FormulaRegressor", "FormulaRegressors", "LiveFront", "Progress",
-    "SearchSettings", "SearchState",
-]  # fmt: skip
+    "Bracket",
+    "Constraint",
+    "Factor",
+    "FormulaRegressor",
+    "FormulaRegressors",
+    "LiveFront",
+    "Progress",
+    "SearchSettings",
+    "SearchState",
+]

@@ -22,7 +22,8 @@ from trainlaw.formulas import (
     variables,
 )
 from trainlaw.formulas.scopes import GPU_PAIR
-from trainlaw.validate.least_squares import nonnegative_least_squares
+
+from tools.nonnegative import nonnegative_least_squares
 
 OVERHEAD = "iteration_overhead_s"
 #: Features of the two formulas of a pair.

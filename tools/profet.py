@@ -18,7 +18,8 @@ from trainlaw.datasets.features.pair_features import ANCHOR_TIME
 from trainlaw.datasets.measurements.pairs import PAIR, PairTable
 from trainlaw.validate import EstimatorFactory, StudyResult, leave_one_group_out, run_study
 from trainlaw.validate.baselines.inputs import columns
-from trainlaw.validate.least_squares import nonnegative_least_squares
+
+from tools.nonnegative import nonnegative_least_squares
 
 
 class AnchorLine:

@@ -35,12 +35,34 @@ if TYPE_CHECKING:
     from trainlaw.validate.study import StudyProgress, run_study
 
 __all__ = [
-    "Comparison", "ConformalInterval", "Estimator", "EstimatorFactory", "JointRange", "LeakError",
-    "LevelError", "MeasuredRates", "RefittedFormula", "Split", "StudyProgress", "StudyResult",
-    "TimeFactors", "assert_blind", "bootstrap_interval", "calibration_levels", "compare_studies",
-    "cross_platform", "grouped_k_fold", "known_gpu_levels", "leave_one_group_out", "listed_splits",
-    "pairs_of_folds", "read_rates", "run_study", "splits_by_name", "time_factors",
-]  # fmt: skip
+    "Comparison",
+    "ConformalInterval",
+    "Estimator",
+    "EstimatorFactory",
+    "JointRange",
+    "LeakError",
+    "LevelError",
+    "MeasuredRates",
+    "RefittedFormula",
+    "Split",
+    "StudyProgress",
+    "StudyResult",
+    "TimeFactors",
+    "assert_blind",
+    "bootstrap_interval",
+    "calibration_levels",
+    "compare_studies",
+    "cross_platform",
+    "grouped_k_fold",
+    "known_gpu_levels",
+    "leave_one_group_out",
+    "listed_splits",
+    "pairs_of_folds",
+    "read_rates",
+    "run_study",
+    "splits_by_name",
+    "time_factors",
+]
 
 _HOMES = {
     "applicability": "JointRange",

@@ -4,6 +4,9 @@ The scores of `ConformalInterval` are divided by the typical score of their clas
 on all classes together, and each class gets it times its own score (normalised conformal prediction:
 Papadopoulos, Gammerman, Vovk, "Normalized nonconformity measures for regression conformal prediction",
 2008). A score below that of all is shrunk towards it where the class has few groups.
+
+What the held-out errors of its architecture say of a run widens its interval beyond that of its class: the
+logarithms of both factors are added in quadrature. The score of a run is what its architecture leaves over.
 """
 
 import math
@@ -14,11 +17,13 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from trainlaw.formulas.errors import InputError
-from trainlaw.validate.conformal import ConformalInterval
+from trainlaw.validate.conformal import SHARE_WITHIN, ConformalInterval
 
 # A class with this many groups has its own score to one half; below the least number it has none.
 _HALF_GROUPS = 3
 LEAST_GROUPS = 2
+# By which the logarithm of a factor exceeds that of a narrower kind of interval, at least.
+_LEAST_WIDENING = 1.05
 
 
 @dataclass(frozen=True)
@@ -44,12 +49,15 @@ class ClassIntervals:
         level: float = 0.9,
         *,
         units: npt.ArrayLike | None = None,
+        of_architecture: npt.ArrayLike | None = None,
+        share_within: float = SHARE_WITHIN,
     ) -> Self:
         """Return the intervals calibrated on held-out predictions; arrays have shape (n_runs,).
 
         measured_s, predicted_s : seconds. groups, classes : of each run; groups count the same in the
         typical score of a class. level : intended coverage, between 0 and 1. units : what a new one of is
-        to be covered, such as the generation; by default the group.
+        to be covered, such as the generation; by default the group. of_architecture : factor by which the
+        architecture of a run widens its interval, by default 1. share_within : as `ConformalInterval.fit`.
 
         >>> groups, measured = list("abcdefghijkl") * 2, [1.0] * 24
         >>> predicted, classes = [1.1] * 12 + [1.5] * 12, ["fp32"] * 12 + ["amp"] * 12
@@ -63,6 +71,8 @@ class ClassIntervals:
             scores = np.abs(np.log(predicted / measured))
         # A row without a valid prediction is an infinite error.
         scores[np.isnan(scores)] = math.inf
+        if of_architecture is not None:
+            scores = np.sqrt(np.maximum(scores**2 - np.log(np.asarray(of_architecture, float)) ** 2, 0.0))
         counts = {kind: len(np.unique(owners[kinds == kind])) for kind in np.unique(kinds).tolist()}
         ratios = _ratios(scores, owners, kinds, counts, level)
         widths = np.array([ratios[kind] for kind in kinds])
@@ -70,7 +80,7 @@ class ClassIntervals:
         with np.errstate(over="ignore"):
             scaled = np.exp(scores[rows] / widths[rows])
             new = owners if units is None else np.asarray(units, str)
-            interval = ConformalInterval.fit(np.ones_like(scaled), scaled, new[rows], level)
+            interval = ConformalInterval.fit(np.ones_like(scaled), scaled, new[rows], level, share_within)
             common = math.log(interval.factor)
             factors = {kind: float(np.exp(common * ratio)) for kind, ratio in ratios.items()}
         return cls(factors, counts, level)
@@ -79,10 +89,18 @@ class ClassIntervals:
         """Return the factor of a class; the widest of all for one without held-out runs."""
         return self.factors.get(kind, max(self.factors.values(), default=math.inf))
 
-    def at_least(self, other: "ClassIntervals") -> "ClassIntervals":
-        """Return these intervals, each widened to that of the other for the same class."""
-        factors = {kind: max(factor, other.factors.get(kind, 1.0)) for kind, factor in self.factors.items()}
+    def wider_than(self, other: "ClassIntervals") -> "ClassIntervals":
+        """Return these intervals, each wider than that of the other for the same class."""
+        factors = {
+            kind: max(factor, other.factors.get(kind, 1.0) ** _LEAST_WIDENING)
+            for kind, factor in self.factors.items()
+        }
         return replace(self, factors=factors)
+
+    def with_class(self, kind: str, other: "ClassIntervals") -> "ClassIntervals":
+        """Return these intervals with one more class, that of others; its factor is the others'."""
+        factors = {**self.factors, kind: other.factor(kind)}
+        return replace(self, factors=factors, groups={**self.groups, kind: other.groups[kind]})
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values; an infinite factor is None."""

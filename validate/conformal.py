@@ -27,8 +27,8 @@ from trainlaw.formulas.errors import InputError
 
 #: Groups without which there is no interval at a level of 0.9.
 LEAST_UNITS = 9
-# Share of the new group's errors that are assumed to lie within: between none and all.
-_SHARE_WITHIN = 0.5
+#: Share of the new group's errors that are assumed to lie within: between none and all.
+SHARE_WITHIN = 0.5
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,13 @@ class ConformalInterval:
         predicted_s: npt.ArrayLike,
         groups: npt.ArrayLike,
         level: float = 0.9,
+        share_within: float = SHARE_WITHIN,
     ) -> "ConformalInterval":
         """Return the interval calibrated on held-out predictions, such as those of a study by GPU group.
 
         measured_s, predicted_s : seconds, (n_runs,); a row without a finite, positive prediction counts
         as an infinite error. groups : held-out group of each row. level : intended coverage, between 0
-        and 1; else InputError.
+        and 1; else InputError. share_within : of the new group's errors, assumed to lie within.
 
         >>> groups = list("abcdefghi")
         >>> ConformalInterval.fit([1.0] * 9, [1.25] * 9, groups).around([2.0])[1].round(9).tolist()
@@ -75,7 +76,7 @@ class ConformalInterval:
         n_groups = len(sizes)
         covered = np.cumsum(1.0 / sizes[inverse[order]])
         # The slack keeps a rounding error in the sum of many small weights from costing a group.
-        position = int(np.searchsorted(covered, level * (n_groups + 1) - _SHARE_WITHIN - 1e-12))
+        position = int(np.searchsorted(covered, level * (n_groups + 1) - share_within - 1e-12))
         # The new group could rank above all others; with too few groups no finite factor covers it.
         enough = level * (n_groups + 1) <= n_groups + 1e-12
         factor = math.exp(scores[order][position]) if enough and position < len(scores) else math.inf

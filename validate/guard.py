@@ -144,7 +144,7 @@ def check_features(X: pd.DataFrame, seconds: np.ndarray) -> None:
 
 def _is_standardised(values: np.ndarray) -> bool:
     deviations = (values.std(), values.std(ddof=1))
-    return abs(values.mean()) < 1e-9 and any(abs(deviation - 1.0) < 1e-9 for deviation in deviations)
+    return bool(abs(values.mean()) < 1e-9) and any(abs(deviation - 1.0) < 1e-9 for deviation in deviations)
 
 
 def check_fold(split: Split, labels: pd.DataFrame) -> None:

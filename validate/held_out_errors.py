@@ -9,15 +9,17 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.tables.joins import numbered
 from trainlaw.formulas import Formula
 from trainlaw.validate.class_intervals import ClassIntervals
-from trainlaw.validate.conformal import LEAST_UNITS, ConformalInterval, conformal_coverage
-from trainlaw.validate.levels import LevelError
-from trainlaw.validate.metrics import macro, mape_percent
-from trainlaw.validate.result import StudyResult
+from trainlaw.validate.conformal import LEAST_UNITS, SHARE_WITHIN, ConformalInterval, conformal_coverage
+from trainlaw.validate.levels import LevelError, held_out_part
+from trainlaw.validate.metrics import by_group, macro, mape_percent
+from trainlaw.validate.result import MEASURED, StudyResult
+from trainlaw.validate.time_factors import STACK_FEATURES
 
 OURS = "trainlaw"  # the name of the evolved formula among the estimators
 LEVEL = 0.9  # share of the runs on a new GPU that an interval is to contain
@@ -43,9 +45,19 @@ METRIC_TITLES: Mapping[str, str] = {
     "faster_gpu_percent": "faster of two GPUs picked",
 }
 OTHERS = "any other"  # class of runs outside all others
-#: GPUs of this vendor are one class; on others a layout adds a word to the precision.
-OWN_CLASS, CHANNELS_LAST = "AMD", ", channels last"
-MAIN_VENDOR = "NVIDIA"  # whose runs have a class by precision and layout
+#: GPUs of this vendor are one class; on others a stack adds words to a precision of 16 bits.
+OWN_CLASS = "AMD"
+STACK_WORDS: Mapping[str, str] = {"channels_last": ", channels last", "fused": ", fused"}
+UNKNOWN_STACK = "16 bits, stack unknown"
+#: Measured precisions whose convolutions depend on the stack.
+OF_STACKS = ("amp", "fp16")
+MAIN_VENDOR = "NVIDIA"  # whose runs have a class by precision and stack
+#: The 90 % point of an architecture's errors over their mean, as exponent of 1 + the mean, and the error in
+# percent that one without held-out runs counts as: chosen by coverage (docs/decisions/0008).
+SPREAD_OF_ERRORS, UNKNOWN_ARCHITECTURE = 1.3, 22
+#: Share of a new generation's errors that are assumed to lie within: where another GPU of it has training
+# runs, and where none has. Chosen by coverage, too.
+KNOWN_SHARE_WITHIN, NEW_SHARE_WITHIN = 0.75, 0.7
 #: Key of the sources that support each time of a formula, by feature.
 SOURCES = "supporting_sources"
 #: Key of the share of resamples of the GPU groups in which each term is chosen.
@@ -153,12 +165,15 @@ def errors_json(
     unit: str = BY_GPU,
     levels: Sequence[LevelError] = (),
     new_generations: StudyResult | None = None,
+    *,
+    X: pd.DataFrame | None = None,
 ) -> dict[str, Any]:
     """Return the errors as plain JSON, for `Formula.errors`; `protocol` describes how they were measured.
 
     unit : label column of the groups that were held out whole; intervals are for a new one of these.
     levels : the error by what is known of the target GPU. new_generations : predictions of generations that
-    were held out whole, None where there are none.
+    were held out whole, None where there are none. X : features of the study, (n_runs, n_features), for
+    intervals of runs whose stack is not known.
     Without a finished fold the result is an empty dictionary.
     """
     if not len(result.predictions):
@@ -170,7 +185,7 @@ def errors_json(
         "protocol": protocol,
         "missing": list(result.missing_splits),
         "interval": _interval_json(result, unit),
-        **_class_intervals_json(result, unit, new_generations),
+        **_class_intervals_json(result, unit, new_generations, X),
         **_seeds_json(frame),
         "estimators": list(named),
         "summary": {
@@ -218,51 +233,100 @@ def _macro_lines(result: StudyResult, level: str, names: tuple[str, ...]) -> lis
     return sorted(lines, key=lambda line: math.inf if line["errors"][OURS] is None else line["errors"][OURS])
 
 
-def run_classes(precision: np.ndarray, layout: np.ndarray, vendor: np.ndarray) -> np.ndarray:
-    """Return the class of each run for its interval, text (n_runs,): the vendor AMD, or precision and layout.
+def run_classes(precision: npt.ArrayLike, stack: npt.ArrayLike, vendor: npt.ArrayLike) -> np.ndarray:
+    """Return the class of each run for its interval, text (n_runs,): the vendor AMD, or precision and stack.
 
     The few runs on AMD's GPUs differ more from each other than from precision to precision. Vendors without
     any runs are one class, which gets the widest interval of all.
     """
-    layouts = np.where(layout == "channels_last", CHANNELS_LAST, "")
-    by_precision = np.char.add(precision.astype(str), layouts)
-    of_others = np.where(vendor == OWN_CLASS, OWN_CLASS, OTHERS)
-    return np.where(vendor == MAIN_VENDOR, by_precision, of_others)
+    texts = zip(*(np.asarray(each, str).tolist() for each in (precision, stack, vendor)), strict=True)
+    return np.array([run_class(*text) for text in texts], dtype=str)
 
 
-def run_class(precision: str, layout: str, vendor: str) -> str:
-    """Return the class of one run, as `run_classes` does.
+def run_class(precision: str, stack: str, vendor: str) -> str:
+    """Return the class of one run for its interval, as `run_classes` does.
 
-    >>> run_class("amp", "channels_last", "NVIDIA"), run_class("fp32", "nchw", "Intel")
+    >>> run_class("amp", "channels_last", "NVIDIA"), run_class("fp32", "eager", "Intel")
     ('amp, channels last', 'any other')
     """
-    return str(run_classes(*(np.array([text]) for text in (precision, layout, vendor)))[0])
+    if vendor != MAIN_VENDOR:
+        return OWN_CLASS if vendor == OWN_CLASS else OTHERS
+    if precision not in OF_STACKS:
+        return precision
+    return UNKNOWN_STACK if stack == "unknown" else precision + STACK_WORDS.get(stack, "")
+
+
+def architecture_factor(error_percent: float | None) -> float:
+    """Return the factor of an architecture's interval by its held-out error, None where there is none.
+
+    >>> round(architecture_factor(10), 3), architecture_factor(None) > architecture_factor(10)
+    (1.132, True)
+    """
+    error = UNKNOWN_ARCHITECTURE if error_percent is None else error_percent
+    return float((1 + error / 100) ** SPREAD_OF_ERRORS)
 
 
 def _class_intervals_json(
-    result: StudyResult, unit: str, new_generations: StudyResult | None
+    result: StudyResult, unit: str, new_generations: StudyResult | None, X: pd.DataFrame | None
 ) -> dict[str, Any]:
     """The intervals by class, for a GPU of a known generation and for one of a generation without runs."""
-    if not {"precision", "layout", "vendor", "generation"} <= set(result.predictions) or unit != BY_GPU:
+    if not {"precision", "stack", "vendor", "generation"} <= set(result.predictions) or unit != BY_GPU:
         return {}
-    known = _class_intervals(result)
+    errors = by_group(mape_percent, result.measured_s, result.predicted_s(OURS), result.labels(BY_CNN))
+
+    def intervals(predictions: StudyResult, share_within: float) -> ClassIntervals:
+        rows = predictions.predictions.assign(predicted=predictions.predicted_s(OURS))
+        unknown = None if X is None else _without_stack(predictions, X)
+        return class_intervals(rows, errors, share_within, unknown)
+
+    known = intervals(result, KNOWN_SHARE_WITHIN)
     found = {"interval_by_class": known.to_json()}
     if new_generations is not None and len(new_generations.predictions):
         # One part of several may leave less to train on than one generation does.
-        wider = _class_intervals(new_generations).at_least(known)
+        wider = intervals(new_generations, NEW_SHARE_WITHIN).wider_than(known)
         found["interval_of_new_generation"] = wider.to_json()
     return found
 
 
-def _class_intervals(result: StudyResult) -> ClassIntervals:
-    """The intervals by class. GPUs of one generation err alike, so a new GPU counts as a new generation."""
-    classes = run_classes(*(result.labels(name) for name in ("precision", "layout", "vendor")))
-    groups, units = result.labels(BY_GPU), result.labels("generation")
-    if len(np.unique(units)) < LEAST_UNITS:
-        units = groups
-    return ClassIntervals.fit(
-        result.measured_s, result.predicted_s(OURS), groups, classes, LEVEL, units=units
-    )
+def _without_stack(result: StudyResult, X: pd.DataFrame) -> pd.DataFrame | None:
+    """Return the predictions of a study as `class_intervals` takes them, had their stacks not been known.
+
+    None for formulas that do not depend on stacks, or not on these features alone.
+    """
+    formulas = [formula for (_, name), formula in result.formulas.items() if name == OURS]
+    used = {spec.name for formula in formulas for spec in formula.used_features}
+    if not used & set(STACK_FEATURES) or not used <= set(X):
+        return None
+    eager, parts = X.assign(**dict.fromkeys(STACK_FEATURES, 0.0)), []
+    for split, part in result.predictions.groupby("split", sort=False):
+        formula, columns, _ = held_out_part(result, OURS, eager, str(split), part)
+        parts.append(part.assign(predicted=formula.predict(columns), stack="unknown"))
+    rows = pd.concat(parts)
+    return rows[rows["precision"].isin(OF_STACKS) & (rows["vendor"] == MAIN_VENDOR)]
+
+
+def class_intervals(
+    rows: pd.DataFrame, errors: Mapping[str, float], share_within: float, unknown: pd.DataFrame | None = None
+) -> ClassIntervals:
+    """Return the intervals by class. GPUs of one generation err alike: a new GPU counts as a new generation.
+
+    rows : held-out runs with their labels, `predicted` and measured seconds. errors : of each architecture,
+    percent. share_within : as `ConformalInterval.fit` takes it. unknown : the same runs where stacks matter,
+    predicted without them.
+    """
+    units = rows["generation"]
+    if units.nunique() < LEAST_UNITS:
+        units, share_within = rows[BY_GPU], SHARE_WITHIN
+    found = ClassIntervals.fit(
+        rows[MEASURED], rows["predicted"], rows[BY_GPU],
+        run_classes(rows["precision"], rows["stack"], rows["vendor"]), LEVEL, units=units,
+        of_architecture=[architecture_factor(errors.get(str(name))) for name in rows[BY_CNN]],
+        share_within=share_within,
+    )  # fmt: skip
+    if unknown is None:
+        return found
+    with_unknown = class_intervals(pd.concat([rows, unknown]), errors, share_within)
+    return found.with_class(UNKNOWN_STACK, with_unknown)
 
 
 def _seeds_json(frame: pd.DataFrame) -> dict[str, Any]:
@@ -328,12 +392,12 @@ def interval_factors(formula: Formula, runs: RunTable) -> np.ndarray:
     were held out whole.
     """
     intervals = intervals_of(formula)
-    different, first = numbered(runs.frame[name] for name in ("gpu", "precision", "layout"))
+    different, first = numbered(runs.frame[name] for name in ("gpu", "precision", "stack"))
     frame = runs.frame.iloc[first]
     gpus = [runs.facts.gpus.find(str(name)) for name in frame["gpu"]]
     classes = run_classes(
         frame["precision"].to_numpy(str),
-        frame["layout"].to_numpy(str),
+        frame["stack"].to_numpy(str),
         np.array([gpu.vendor for gpu in gpus], dtype=str),
     )
     kinds = zip(gpus, classes.tolist(), strict=True)
@@ -463,10 +527,10 @@ def interval_of(formula: Formula) -> float | None:
     return None if factor is None else float(factor)
 
 
-def weakly_supported(formula: Formula, fewer_than: int = 3) -> dict[str, tuple[str, ...]]:
-    """Return the times that matter in the runs of only a few sources, with these sources."""
+def weakly_supported(formula: Formula) -> dict[str, tuple[str, ...]]:
+    """Return the times that matter in the runs of one or two sources only, with these sources."""
     known = formula.errors.get(SOURCES, {})
-    return {name: tuple(found) for name, found in known.items() if 0 < len(found) < fewer_than}
+    return {name: tuple(found) for name, found in known.items() if 0 < len(found) < 3}
 
 
 def shares_chosen_again(formula: Formula) -> dict[tuple[str, ...], tuple[float, float]]:

@@ -1,53 +1,10 @@
-"""Least squares with numpy only: non-negative linear, and robust non-linear with bounds and a prior."""
+"""Least squares with numpy only: the path of a non-negative lasso, and robust non-linear with a prior."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from trainlaw.formulas.errors import InputError
-
-
-def nonnegative_least_squares(A: np.ndarray, b: np.ndarray, max_steps: int | None = None) -> np.ndarray:
-    """Return the x >= 0, shape (k,), that minimises |A x - b|; A has shape (n, k), b shape (n,).
-
-    Active-set method of Lawson and Hanson (Solving Least Squares Problems, 1974, chapter 23), on columns
-    scaled to unit length. InputError for unequal shapes or values that are not finite.
-
-    >>> nonnegative_least_squares(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([2.0, -1.0])).tolist()
-    [2.0, 0.0]
-    """
-    A, b = np.asarray(A, dtype=float), np.asarray(b, dtype=float)
-    if A.ndim != 2 or b.shape != A.shape[:1] or not (np.isfinite(A).all() and np.isfinite(b).all()):
-        raise InputError(f"expected finite A (n, k) and b (n,), got shapes {A.shape} and {b.shape}")
-    lengths = np.linalg.norm(A, axis=0)
-    lengths[lengths == 0] = 1.0  # a column of zeros stays as it is
-    A = A / lengths
-    gram, moment = product_by_blocks(A, A), A.T @ b
-    x, passive = np.zeros(A.shape[1]), np.zeros(A.shape[1], dtype=bool)
-    # Relative to the right-hand side; otherwise a column of rounding errors enters and leaves in a cycle.
-    tolerance = 1e-12 * max(np.abs(moment).max(initial=0.0), np.finfo(float).tiny)
-    for _ in range(max_steps or 10 * A.shape[1]):
-        slope = np.where(passive, -np.inf, moment - gram @ x)
-        if passive.all() or slope.max() <= tolerance:
-            break
-        passive[np.argmax(slope)] = True
-        x = _feasible(gram, moment, x, passive)
-    return np.asarray(x / lengths)
-
-
-def _feasible(gram: np.ndarray, moment: np.ndarray, x: np.ndarray, passive: np.ndarray) -> np.ndarray:
-    """Return the least-squares solution over `passive`, without the members that become negative."""
-    while passive.any():
-        target = np.zeros_like(x)
-        target[passive] = np.linalg.lstsq(gram[np.ix_(passive, passive)], moment[passive], rcond=None)[0]
-        blocked = passive & (target <= 0)
-        if not blocked.any():
-            return target
-        ratio = x[blocked] / (x[blocked] - target[blocked])
-        x = x + np.nan_to_num(ratio).min() * (target - x)
-        passive &= x > 1e-15 * np.abs(x).max(initial=0.0)
-        x[~passive] = 0.0
-    return np.zeros_like(x)
 
 
 def nonnegative_lasso_path(gram: np.ndarray, moment: np.ndarray, penalties: np.ndarray) -> np.ndarray:
@@ -136,7 +93,6 @@ def robust_least_squares(
     *,
     soft_l1_scale: float | np.ndarray = np.inf,
     prior: Prior | None = None,
-    bounds: tuple[np.ndarray, np.ndarray] | None = None,
     max_steps: int = 300,
     tolerance: float = 1e-10,
 ) -> LeastSquaresFit:
@@ -144,27 +100,22 @@ def robust_least_squares(
 
     Loss of a residual r at scale s: s^2 (sqrt(1 + (r/s)^2) - 1), which is r^2 / 2 for small r or infinite s.
     soft_l1_scale : s, one for all or (n,); residuals r sqrt(w) at scales s sqrt(w) give a loss weighted by w.
-    bounds : low and high, shape (k,); parameters never leave them. max_steps : of Levenberg-Marquardt.
-    tolerance : relative gain of the cost below which an accepted step counts as convergence.
+    max_steps : of Levenberg-Marquardt. tolerance : relative gain of the cost below which an accepted step
+    counts as convergence.
 
     Levenberg-Marquardt with damping by the diagonal (Marquardt, SIAM J. Appl. Math. 11, 1963); robust loss by
-    first-order reweighting (Triggs et al., "Bundle adjustment: a modern synthesis", 2000); bounds by
-    projection, with the blocked parameters frozen in a step. InputError if the residuals at the start are not
-    finite.
+    first-order reweighting (Triggs et al., "Bundle adjustment: a modern synthesis", 2000). InputError if the
+    residuals at the start are not finite.
     """
     problem = _Problem(residuals, soft_l1_scale, prior)
-    low, high = bounds if bounds is not None else (np.full(len(start), -np.inf), np.full(len(start), np.inf))
-    parameters = np.clip(np.asarray(start, dtype=float), low, high)
+    parameters = np.array(start, dtype=float)
     cost, gradient, hessian = problem.at(parameters)
     if not np.isfinite(cost):
         raise InputError("least squares: the residuals at the starting parameters are not finite")
     damping, converged, steps = 1e-3, False, 0
     while not converged and steps < max_steps:
         steps += 1
-        free = ~(((parameters <= low) & (gradient > 0)) | ((parameters >= high) & (gradient < 0)))
-        trial = parameters.copy()
-        trial[free] -= _damped_step(hessian[np.ix_(free, free)], gradient[free], damping)
-        trial = np.clip(trial, low, high)
+        trial = parameters - _damped_step(hessian, gradient, damping)
         trial_cost, trial_gradient, trial_hessian = problem.at(trial)
         if trial_cost <= cost:
             converged = cost - trial_cost <= tolerance * cost

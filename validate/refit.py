@@ -43,7 +43,7 @@ class RefittedFormula:
         log_seconds, weights = np.log(y), group_weights(groups)
 
         def values(logs: np.ndarray) -> np.ndarray:
-            refitted = with_constants(self.formula.expression, start * np.exp(logs))
+            refitted = with_constants(self.formula.expression, (start * np.exp(logs)).tolist())
             return np.asarray(weights * (_log_seconds(refitted, rows) - log_seconds))
 
         with np.errstate(all="ignore"):
@@ -59,7 +59,7 @@ class RefittedFormula:
                 max_steps=60,
                 tolerance=1e-6,
             )
-        expression = with_constants(self.formula.expression, start * np.exp(fitted.parameters))
+        expression = with_constants(self.formula.expression, (start * np.exp(fitted.parameters)).tolist())
         self.formula_ = replace(self.formula, expression=expression)
         return self
 
@@ -72,7 +72,9 @@ class RefittedFormula:
         rows = self._rows(X)
 
         def log_seconds(logs: np.ndarray) -> np.ndarray:
-            return _log_seconds(with_constants(self.formula_.expression, fitted * np.exp(logs)), rows)
+            return _log_seconds(
+                with_constants(self.formula_.expression, (fitted * np.exp(logs)).tolist()), rows
+            )
 
         with np.errstate(all="ignore"):
             slopes = with_numeric_slopes(log_seconds)(np.zeros(len(fitted)))[1]

@@ -3,10 +3,13 @@
 The GPU's times share a common factor, and each deviates from it by another factor; times of the host
 have only their own. All are the maximum a posteriori estimate with log-normal priors at 1: one run moves
 little, many move freely, each run the times that it consists of. Least times, which peak rates allow, stay.
+
+Where runs of several software stacks calibrate, those of each stack but eager have a further factor on the
+whole time, close to what the formula already says of that stack.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from trainlaw.datasets.measurements.formula_rows import FormulaRows
@@ -31,6 +34,10 @@ COMMON_DEVIATION = 0.1
 OWN_DEVIATION = 1.0
 HOST_DEVIATION = 0.4
 RUN_DEVIATION = 0.2
+# Of what runs of a stack deviate from the formula's factor of that stack: sources of one stack differ by 7 %.
+_STACK_DEVIATION = 0.1
+#: Features that are 1 for runs of a stack; eager runs have none.
+STACK_FEATURES = ("runs_channels_last", "runs_fused")
 # Runs as far from the formula as runs of one machine are from each other say little: logarithms of factors
 # shrink by k / (k + 0.7) for k runs, and by half if the runs deviate by 0.1 in all.
 _RUNS_OF_PRIOR = 0.7
@@ -62,16 +69,22 @@ class TimeFactors:
         Factor that those of the GPU's times contain; of a formula without times, on the whole.
     by_time : mapping of str to float
         Factor by feature.
+    by_stack : mapping of str to float
+        Factor of the whole time by feature of a stack; empty where runs of one stack calibrated.
     """
 
     common: float
     by_time: Mapping[str, float]
+    by_stack: Mapping[str, float] = field(default_factory=dict)
 
     def predict(self, formula: Formula, rows: FormulaRows) -> np.ndarray:
         """Return the target of each run with these factors, in its unit, shape (n_runs,)."""
         if not self.by_time:
             return self.common * rows.predict(formula)
-        return rows.with_factors(self.by_time).predict(formula)
+        found = rows.with_factors(self.by_time).predict(formula)
+        for name, factor in self.by_stack.items():
+            found = found * factor ** rows.columns[name]
+        return found
 
     def apply(self, formula: Formula) -> Expression:
         """Return the expression of a formula with these factors in its constants."""
@@ -83,7 +96,11 @@ class TimeFactors:
             for name, factor in self.by_time.items()
             if factor != 1.0
         }
-        merged = tidy(substitute(expression, scaled))
+        merged = substitute(expression, scaled)
+        for name, factor in self.by_stack.items():
+            exponent = Apply("mul", (Constant(float(np.log(factor))), Variable(name)))
+            merged = Apply("mul", (merged, Apply("exp", (exponent,))))
+        merged = tidy(merged)
         short = [rounded(value, _DIGITS_OF_CONSTANTS) for value in constants(merged)]
         return with_constants(merged, short)
 
@@ -103,7 +120,7 @@ def time_factors(formula: Formula, rows: FormulaRows, seconds: np.ndarray) -> Ti
     Returns
     -------
     TimeFactors
-        One factor per time in the formula, with three significant digits.
+        One factor per time in the formula, and per stack of several, with three significant digits.
 
     Raises
     ------
@@ -112,9 +129,13 @@ def time_factors(formula: Formula, rows: FormulaRows, seconds: np.ndarray) -> Ti
     """
     names = calibrated_times(formula)
     spread, deviations = _spread(names)
+    stacks, n_times = _mixed_stacks(formula, rows), len(deviations)
+    is_stack = np.array([rows.columns[name] for name in stacks])
+    deviations = np.append(deviations, np.full(len(stacks), _STACK_DEVIATION))
 
     def log_times(logs: np.ndarray) -> np.ndarray:
-        return _log_times(formula, rows, names, logs @ spread)
+        alike = _log_times(formula, rows, names, logs[:, :n_times] @ spread)
+        return alike + logs[:, n_times:] @ is_stack if stacks else alike
 
     wanted = np.log(seconds)
     start = np.zeros(len(deviations))
@@ -131,9 +152,13 @@ def time_factors(formula: Formula, rows: FormulaRows, seconds: np.ndarray) -> Ti
         residuals, start, soft_l1_scale=1.0, prior=Prior(start, deviations), max_steps=30, tolerance=1e-5
     )
     logs = fitted.parameters * _kept(before)
-    factors = np.exp(logs @ spread)
-    by_time = dict(zip(names, (rounded(float(f), _SIGNIFICANT_DIGITS) for f in factors), strict=False))
-    return TimeFactors(rounded(float(np.exp(logs[0])), _SIGNIFICANT_DIGITS), by_time)
+
+    def factors(of: Sequence[str], values: np.ndarray) -> dict[str, float]:
+        short = (rounded(float(value), _SIGNIFICANT_DIGITS) for value in np.exp(values))
+        return dict(zip(of, short, strict=False))
+
+    common = rounded(float(np.exp(logs[0])), _SIGNIFICANT_DIGITS)
+    return TimeFactors(common, factors(names, logs[:n_times] @ spread), factors(stacks, logs[n_times:]))
 
 
 def _kept(deviations: np.ndarray) -> float:
@@ -166,6 +191,14 @@ def calibrated_times(formula: Formula) -> tuple[str, ...]:
     """Return the features of a formula that calibration multiplies: its times, but for least times."""
     used = (spec for spec in formula.used_features if spec.unit == SECOND)
     return tuple(spec.name for spec in used if spec.name not in LEAST_TIMES)
+
+
+def _mixed_stacks(formula: Formula, rows: FormulaRows) -> tuple[str, ...]:
+    """Return the features of a formula by which the runs' stacks differ; none for sums over layers."""
+    if rows.sums is not None:
+        return ()
+    used = [spec.name for spec in formula.used_features if spec.name in STACK_FEATURES]
+    return tuple(name for name in used if len(np.unique(rows.columns[name])) > 1)
 
 
 def _spread(names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:

@@ -1,21 +1,25 @@
 """The rows of errors: how far a formula was off on held-out runs like this one, and what that says of it."""
 
 from collections.abc import Iterable
+from math import exp, hypot, log
 
 from trainlaw.app.answers.answer import Answer
 from trainlaw.app.models.calibration import calibration_of
-from trainlaw.formulas import Constant, Formula, evaluate, parse_text, substitute
+from trainlaw.formulas import Formula
 from trainlaw.formulas.scopes import FORWARD, LAYER, RUN
-from trainlaw.validate.held_out_errors import BY_CNN, own_error, own_errors
+from trainlaw.validate.held_out_errors import (
+    BY_CNN,
+    SPREAD_OF_ERRORS,
+    UNKNOWN_ARCHITECTURE,
+    architecture_factor,
+    own_error,
+    own_errors,
+)
 
-# The 90 % point of an architecture's errors over their mean, as exponent of 1 + the mean: 2.06 where errors
-# scatter, 1.2 where all have one sign; this covers held-out GPUs best (docs/decisions/0008). An architecture
-# without held-out runs counts as one that is warned of.
-_SPREAD_OF_ERRORS = 1.65
 _LARGE_ERROR = 30  # percent, nearly twice the mean error of the built-in formula
 _IS_HELD_OUT = "step(error_of_architecture - 0.05)"
 ARCHITECTURE_FACTOR = (
-    f"(1 + 0.01 * (error_of_architecture + {_LARGE_ERROR} * (1 - {_IS_HELD_OUT})))^{_SPREAD_OF_ERRORS}"
+    f"(1 + 0.01 * (error_of_architecture + {UNKNOWN_ARCHITECTURE} * (1 - {_IS_HELD_OUT})))^{SPREAD_OF_ERRORS}"
 )
 # Errors of a formula by what it was asked for: the level that it keeps, and words for the runs.
 _ERRORS = (
@@ -32,13 +36,12 @@ def has_architecture_errors(formula: Formula) -> bool:
     )
 
 
-def architecture_factor(formula: Formula, cnn_base: str) -> float:
-    """Return the factor that the interval of an architecture has at least; 1 for a formula without them."""
+def widened(formula: Formula, class_factor: float, cnn_base: str) -> float:
+    """Return the factor of an interval by those of its class, nan where it has none, and its architecture."""
     if not has_architecture_errors(formula):
-        return 1.0
-    error = Constant(own_error(formula, BY_CNN, cnn_base))
-    known = substitute(parse_text(ARCHITECTURE_FACTOR), {"error_of_architecture": error})
-    return float(evaluate(known, {})[0][0])
+        return class_factor
+    error = own_error(formula, BY_CNN, cnn_base) or None
+    return exp(hypot(log(class_factor), log(architecture_factor(error))))
 
 
 def errors(formula: Formula) -> Iterable[Answer]:

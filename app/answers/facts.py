@@ -49,6 +49,7 @@ def gpu_facts(formula: Formula, gpu: Gpu) -> dict[str, Fact]:
         # Where a GPU has no faster units for 16-bit numbers, their data sheets state the rate of fp32.
         "has_slow_fp16": float(gpu.has_fast_fp16 == 0),
         "has_slow_bf16": float(gpu.peak_bf16_flop_per_s <= gpu.peak_fp32_flop_per_s),
+        "is_processor": float(gpu.device == "CPU" and not is_known),
         "is_one_die": float(" die" in gpu.remark),
         "error_of_generation": own_error(formula, "generation", gpu.generation),
         "is_other_gpu": float(calibrated is not None and gpu.gpu not in calibrated),

@@ -14,6 +14,8 @@ from trainlaw.validate.held_out_errors import LEVEL
 
 #: Said where there is a time but no interval.
 NO_INTERVAL = "no interval: too few groups were held out"
+#: Said for a processor, where only GPUs were held out.
+OF_GPUS = "no interval: its errors were measured on GPUs, and this is a processor"
 _LEAST_NEED = (
     "params * least_bytes_per_param + batch_per_gpu * (bytes_per_element * kept_elements + kept_bytes)"
 )
@@ -27,8 +29,11 @@ FITS_WORDS = (FITS, MAY_NOT_FIT, CANNOT_FIT)
 _FIGURES = (
     Answer("exchange_s", "s", "added_s"),
     Answer("time_s", "s", "single_gpu_time_s + exchange_s"),
-    # A product, since a class without an interval must not get that of the architecture.
-    Answer("interval_factor", definition="class_factor * max(1, architecture_factor / class_factor)"),
+    # The errors of GPUs say nothing of a processor: without an interval the factor is not defined.
+    Answer(
+        "interval_factor",
+        definition="exp((log(class_factor)^2 + log(architecture_factor)^2)^0.5) / (1 - is_processor)",
+    ),
     Answer("low_s", "s", "time_s / interval_factor"),
     Answer("high_s", "s", "time_s * interval_factor"),
     Answer(
@@ -41,6 +46,12 @@ _FIGURES = (
         "time_without_interval",
         when="(1 - has_interval) * time_s",
         sentence=f"{{time_s:seconds}}   ({NO_INTERVAL})",
+        title="iteration time",
+    ),
+    Answer(
+        "time_of_processor",
+        when="has_interval * is_processor * time_s",
+        sentence=f"{{time_s:seconds}}   ({OF_GPUS})",
         title="iteration time",
     ),
     Answer("no_time", when="is_undefined", sentence="not defined   (no interval)", title="iteration time"),

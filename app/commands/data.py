@@ -145,7 +145,7 @@ def check_file(
       trainlaw data check my-runs.csv --gpu-file my-gpus.csv --cnn-file my-cnn.onnx
     """
     from trainlaw.app.inputs.tables import file_options, parse_column_options, run_faults
-    from trainlaw.app.models.doubts import trusted
+    from trainlaw.app.models.doubts import is_training, trusted
     from trainlaw.formulas import InputError
 
     faults, runs = run_faults(file, parse_column_options(column), gpu_file, cnn_file, ignore or ())
@@ -155,7 +155,12 @@ def check_file(
         number = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
         raise InputError(f"{file}: {number}; correct the file and check again")
     if runs is not None:
-        trusted(runs, trust)
+        trusted(runs, trust, forward=None)
+        passes = int((~is_training(runs)).sum())
+        if passes:
+            print(
+                f"{passes} of {len(runs)} times are of the forward pass alone: study --of forward reads them"
+            )
     if ignore:
         print(f"not read: {', '.join(ignore)}")
     print(f"{file}: no fault; next: trainlaw data outliers {file}{file_options(gpu_file, cnn_file)}")

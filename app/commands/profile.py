@@ -19,6 +19,10 @@ def profile_command(
         "Sides of an image in pixels, separated by commas; default: that of each CNN.", "--pixels", default=""
     ),
     precision: str = option("fp32, tf32, amp, bf16; on a CPU amp casts to bf16.", default="fp32"),
+    stack: str = option(
+        "eager or channels_last, how activations are stored, separated by commas.", default="eager"
+    ),
+    forward: bool = flag("Measure forward passes (inference) instead of iterations.", "--forward"),
     classes: int | None = option("Number of classes; default: that of each CNN.", min=1, max=10**6),
     device: str = option("auto, cpu or cuda.", default="auto"),
     threads: str = option(
@@ -35,7 +39,9 @@ def profile_command(
     ),
     link: str = option("Link between the GPUs of a host, such as nvlink3-x12.", default=""),
     network: str = option("Link between hosts, such as infiniband-hdr.", "--fabric", "--network", default=""),
-    plan: Path | None = option("CSV of configurations instead of --cnn, --batch, --pixels, --precision."),
+    plan: Path | None = option(
+        "CSV of configurations instead of --cnn, --batch, --pixels, --precision, --stack."
+    ),
     out: Path = option("CSV file of runs; further files are written next to it.", default=Path("runs.csv")),
     limit_seconds: float = option(
         "Time limit for one configuration, including warm-up.", default=10.0, min=0.1, max=86400.0
@@ -53,7 +59,8 @@ def profile_command(
 ) -> None:
     """Measure CNN training iterations on this machine.
 
-    An iteration consists of forward pass, loss, backward pass and parameter update on random images. The CNNs
+    An iteration consists of forward pass, loss, backward pass and parameter update on random images; with
+    --forward only the forward pass is measured, in evaluation mode. The CNNs
     are built from trainlaw's layer graphs and run on a CPU or GPU, in one process or several
     (DistributedDataParallel). Each configuration becomes a row of the file. Configurations in the file are
     not measured again, so an interruption loses only one. Needs torch: pip install 'trainlaw[profile]';
@@ -62,6 +69,7 @@ def profile_command(
     \b
     Examples:
       trainlaw profile --cnn resnet18,vgg11 --batch 8,32 --pixels 64 --threads 1,2 --out runs.csv
+      trainlaw profile --cnn resnet50 --batch 256 --precision amp --stack eager,channels_last --forward
       trainlaw profile --plan plan.csv --out runs.csv
       trainlaw profile --processes 1,2 --threads 1 --out two.csv
       trainlaw profile --micro --threads 1,2 --out runs.csv
@@ -78,6 +86,7 @@ def profile_command(
         cnns=cnns, batch=batch, input_px=input_px, precision=precision, classes=classes, device=device,
         threads=threads, processes=processes, nodes=nodes, rendezvous=rendezvous, link=link, network=network,
         plan=plan, out=out, limit_seconds=limit_seconds, interval=interval, layers=layers, micro=micro,
+        stack=stack, forward=forward,
     )  # fmt: skip
     try:
         print(run_profile(options))

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from trainlaw.app.text.numbers import show_seconds, show_with_prefix
 from trainlaw.datasets.profiler import (
+    FORWARD_PASS,
+    WHOLE_ITERATION,
     Configuration,
     MicroTime,
     Progress,
@@ -155,12 +157,15 @@ class ProfileOptions:
     interval: float
     layers: bool
     micro: bool
+    stack: str
+    forward: bool
 
 
 def run_profile(options: ProfileOptions) -> str:
     """Do what the options ask for, return what to print; MissingDependencyError without torch, InputError."""
-    if options.layers and options.micro:
-        raise InputError("expected --layers or --micro, got both")
+    jobs = [name for name in ("layers", "micro", "forward") if getattr(options, name)]
+    if len(jobs) > 1:
+        raise InputError(f"expected one of --layers, --micro and --forward, got --{' and --'.join(jobs)}")
     if "TORCHELASTIC_RUN_ID" in os.environ:
         raise InputError(
             "this command starts its processes itself: call it without torchrun, with --processes and --nodes"
@@ -173,6 +178,8 @@ def run_profile(options: ProfileOptions) -> str:
         return micro_text(setup, _run_micro(options, device, threads, setup))
     wanted = _configurations(options, device, threads)
     if options.layers:
+        if any(each.timed_parts == FORWARD_PASS or each.stack != "eager" for each in wanted):
+            raise InputError("expected --layers with stack eager and whole iterations; leave out the others")
         return layers_text(setup, profile_layers(wanted, setup, print_progress), len(wanted))
     return finished_text(setup, profile_runs(wanted, setup, print_progress), len(wanted))
 
@@ -217,4 +224,6 @@ def _configurations(options: ProfileOptions, device: str, threads: list[int]) ->
         processes=processes,
         n_classes=options.classes,
         nodes=options.nodes,
+        stacks=words_of(options.stack),
+        timed_parts=FORWARD_PASS if options.forward else WHOLE_ITERATION,
     )

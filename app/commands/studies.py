@@ -203,7 +203,8 @@ def _scope(of: str) -> str:
 
 def validate_command(
     formula: str = option(
-        "Formula of the time in seconds, of features or short names; or a formula.json.", default=...
+        "Formula of the time in seconds, of features or short names; a formula.json; or built-in.",
+        default=...,
     ),
     table: str = argument("A built-in table (`trainlaw data list`) or a file of runs.", default="default"),
     of: str = option(
@@ -236,6 +237,7 @@ def validate_command(
       trainlaw validate --formula "6 * macs * batch / peak / 0.4"
       trainlaw validate --refit --formula "9 * macs * batch / peak + 30 * batch * activations / bandwidth"
       trainlaw validate --formula trainlaw-run/formula.json --split cnn
+      trainlaw validate h100 --formula built-in --split cnn
       trainlaw validate --of layers --formula "2 * compute_s * (1 + 30 / columns) + 9 * output_memory_s"
       trainlaw validate runs.csv --gpu-file runs-machine.csv --formula trainlaw-run/formula.json
     """

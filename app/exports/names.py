@@ -31,6 +31,8 @@ OF_ARGUMENTS = (
     "batch_per_gpu", "is_channels_last", "is_tuned", STATED_LAUNCH, "is_stack_channels_last",
     "is_stack_fused",
 )  # fmt: skip
+#: Stacks that layout and container imply, by their number in a C program.
+IMPLIED_STACKS = ("eager", "channels_last", "fused")
 #: Further quantities of the table of answers that a program knows when it is asked.
 OF_CALL = (
     "single_gpu_time_s", "class_factor", "has_layout", "has_host_launch", "by_default", "input_size_px",
@@ -84,7 +86,7 @@ class NamedModel:
     formula : without grouped constants. base : base columns of its features. gpu_columns, cnn_columns,
     precision_columns : those of the tables, with all peak rates. fixed : those that are the same for every
     run on one GPU. computed : derived features, each after those that it is made of. lines : rows of the
-    table of answers. intervals : factor by vendor, precision, layout and whether the generation is new.
+    table of answers. intervals : factor by vendor, precision, stack and whether the generation is new.
     """
 
     formula: Formula
@@ -140,7 +142,7 @@ def named_model(formula: Formula) -> NamedModel:
             )
             for name, row in precisions.items()
         ),
-        interval_rows(formula),
+        interval_rows(formula, IMPLIED_STACKS),
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, repeat
 
 import numpy as np
-from trainlaw.app.answers.error_rows import architecture_factor
+from trainlaw.app.answers.error_rows import widened
 from trainlaw.app.exports.headers import header_lines
 from trainlaw.app.models.custom_inputs import case_table, cases_of, with_entered_sizes
 from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows
@@ -84,16 +84,15 @@ def _run_formula_rows(formula: Formula) -> Iterator[_Row]:
     # Without an interval its ends become nan, which the table leaves empty.
     intervals = intervals_of(formula)
     factors = [
-        intervals.factor(run_class(FIRST_PRECISION, "", str(row["vendor"])), str(row["generation"]))
+        intervals.factor(run_class(FIRST_PRECISION, "eager", str(row["vendor"])), str(row["generation"]))
         for row in gpus.values()
     ]
     for i, cnn in enumerate(cnns.values()):
-        at_least = architecture_factor(formula, str(cnn["cnn_base"]))
         fits = fits_words(least[i], usual[i], memory)
         for j, gpu in enumerate(gpus):
             seconds = float(times[i, j])
-            # The first argument of max is returned where it is not a number.
-            factor, speed = max(factors[j], at_least), FIRST_BATCH / seconds if seconds else math.nan
+            factor = widened(formula, factors[j], str(cnn["cnn_base"]))
+            speed = FIRST_BATCH / seconds if seconds else math.nan
             yield [
                 cnn["cnn"], cnn["input_size_px"], cnn["n_classes"], gpu, FIRST_BATCH, FIRST_PRECISION,
                 *_finite([seconds, seconds / factor, seconds * factor, speed]),

@@ -29,9 +29,18 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
-    "FormulaRegressor", "__version__", "calibrate", "cnns", "compare", "export", "gpus", "load_formula",
-    "plan", "predict", "study",
-]  # fmt: skip
+    "FormulaRegressor",
+    "__version__",
+    "calibrate",
+    "cnns",
+    "compare",
+    "export",
+    "gpus",
+    "load_formula",
+    "plan",
+    "predict",
+    "study",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -1,10 +1,12 @@
 """A formula calibrated to one machine by a few runs: its constants, its interval and what they rest on."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from math import nan
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from trainlaw.app.models.scopes import check_scope, formula_rows
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.measurements.formula_rows import FormulaRows
@@ -27,6 +29,11 @@ _LEAST_RUNS_FOR_SPREAD = 4
 _MOST_SHOWN = 3
 _MOST_REPEAT_RATIO = 1.5  # slowest over fastest of equal configurations
 _INTERVALS = ("interval_by_class", "interval_of_new_generation")
+#: Columns of a run on one GPU.
+_ALONE: Mapping[str, Any] = {
+    "n_gpus": 1, "n_nodes": 1, "link": "none", "network": "none", "algorithm": "none", "allocation": "even",
+    "time_min_s": nan, "time_max_s": nan, "single_gpu_time_s": nan,
+}  # fmt: skip
 _CONFIGURATION = (
     "gpu", "cnn", "input_size_px", "n_classes", "batch_per_gpu", "precision", "layout", "compilation",
     "tuned", "stack", "host_launch_s",
@@ -56,12 +63,12 @@ class CalibratedLaw:
 
 
 def calibrated_law(formula: Formula, runs: RunTable) -> CalibratedLaw:
-    """Return a formula calibrated by the runs measured on one GPU each; those on several are left out.
+    """Return a formula calibrated by the runs on one GPU each; of those on several, by stated times on one.
 
     Raises InputError for no run on one GPU, or a formula without a time of a run.
     """
-    n_given, runs = len(runs), runs.where(n_gpus=1)
-    _check(formula, runs, n_given)
+    given, runs = runs, _on_one_gpu(runs)
+    _check(formula, runs, len(given))
     all_runs, bases = runs, runs.labels()["cnn_base"].to_numpy(dtype=str)
     runs = runs.where(calibrating_runs(bases, runs.seconds))
     rows, seconds = formula_rows(formula, runs), runs.seconds
@@ -76,6 +83,7 @@ def calibrated_law(formula: Formula, runs: RunTable) -> CalibratedLaw:
     known = {
         "runs": len(runs), "gpus": list(gpus), "precisions": list(precisions), "table": runs.name,
         "table_sha256": runs.sha256, "common_factor": factors.common, "factors": dict(factors.by_time),
+        "factors_of_stacks": dict(factors.by_stack),
         "error_before_percent": round(before, 6),
         "error_left_out_percent": round(after, 6) if len(runs) > 1 else None,
     }  # fmt: skip
@@ -86,10 +94,36 @@ def calibrated_law(formula: Formula, runs: RunTable) -> CalibratedLaw:
         provenance={**formula.provenance, CALIBRATED: known},
     )
     warnings = _warnings(all_runs, rows.predict(law) / seconds, gpus, precisions)
-    if n_given > len(all_runs):
-        left = f"runs on several GPUs do not calibrate: {n_given - len(all_runs)} left out"
-        warnings = (f"{left}; --single-gpu-seconds predicts several from a measured time", *warnings)
+    warnings = (*_of_several(given), *warnings)
     return CalibratedLaw(law, factors, len(runs), n_cnns, gpus, precisions, before, after, warnings)
+
+
+def _on_one_gpu(runs: RunTable) -> RunTable:
+    """Return the runs on one GPU, with those on several that state the time on one as such runs."""
+    frame = runs.frame
+    several = frame["n_gpus"] > 1
+    stated = frame[several & frame["single_gpu_time_s"].notna()]
+    if stated.empty:
+        return runs.where(n_gpus=1)
+    alone = stated.assign(**_ALONE, time_s=stated["single_gpu_time_s"])
+    # Runs on 2 and on 4 GPUs state the same time.
+    alone = alone.drop_duplicates([*_CONFIGURATION, "time_s"])
+    return RunTable(runs.name, pd.concat([frame[~several], alone], ignore_index=True), runs.facts)
+
+
+def _of_several(runs: RunTable) -> Iterator[str]:
+    """Yield how runs on several GPUs were used, or that they were left out."""
+    frame = runs.frame
+    several = frame["n_gpus"] > 1
+    stated = int((several & frame["single_gpu_time_s"].notna()).sum())
+    left = int(several.sum()) - stated
+    if left:
+        yield (
+            f"runs on several GPUs do not calibrate: {left} left out; --single-gpu-seconds predicts several "
+            "from a measured time"
+        )
+    if stated:
+        yield f"of {stated} runs on several GPUs, the stated time on one GPU calibrates"
 
 
 def _check(formula: Formula, runs: RunTable, n_given: int) -> None:
@@ -183,13 +217,11 @@ def _warnings(
             f"the runs are on {groups} kinds of GPUs ({', '.join(gpus)}), and the factors are those of their "
             "mean; --gpu calibrates one formula for each"
         )
-    layouts = tuple(runs.frame["layout"].unique())
-    for values, option in ((precisions, "--precision"), (layouts, "--layout")):
-        if len(values) > 1:
-            found.append(
-                f"the runs are in {', '.join(values)}, and the factors are those of their mean; {option} "
-                "calibrates one formula for each"
-            )
+    if len(precisions) > 1:
+        found.append(
+            f"the runs are in {', '.join(precisions)}, and the factors are those of their mean; --precision "
+            "calibrates one formula for each"
+        )
     spread = float(np.sqrt(np.mean(np.log(ratios) ** 2)))
     if len(ratios) >= _LEAST_RUNS_FOR_SPREAD and spread > _CONTRADICTORY * RUN_DEVIATION:
         found.append(

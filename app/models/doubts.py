@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 from trainlaw.app.models.builtin import BUILT_IN, BUILT_IN_FORMULAS, formula_named
-from trainlaw.app.models.multi_gpu import exchange_seconds, multi_gpu_seconds
+from trainlaw.app.models.multi_gpu import exchange_seconds
 from trainlaw.app.models.scopes import formula_rows
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import RunTable
@@ -71,7 +71,7 @@ def law_seconds(runs: RunTable) -> np.ndarray:
         single = np.where(trains, single, formula_rows(forward, runs).predict(forward))
     if not (runs.frame["n_gpus"] > 1).any():
         return single
-    return multi_gpu_seconds(single, exchange_seconds(law, runs, formula_named("multi"), single))
+    return np.asarray(single + exchange_seconds(law, runs, formula_named("multi"), single))
 
 
 def run_doubts(runs: RunTable, law_s: np.ndarray | None = None) -> tuple[Doubt, ...]:
@@ -135,17 +135,19 @@ def check_parts(runs: RunTable, forward: bool = False) -> None:
         )
 
 
-def trusted(runs: Table, trust: bool = False, forward: bool = False) -> Table:
+def trusted(runs: Table, trust: bool = False, forward: bool | None = False) -> Table:
     """Return the runs; InputError where their times can hardly be right, unless the user trusts them.
 
-    Times of the forward pass alone (forward: of all else) are refused in any case; other tables than runs are
-    not compared.
+    Times of the forward pass alone (forward: of all else; None: nothing) are refused in any case; other
+    tables than runs are not compared.
     """
     if not isinstance(runs, RunTable):
         return runs
-    check_parts(runs, forward)
+    if forward is not None:
+        check_parts(runs, forward)
     # Their times are compared by the formula of forward passes, so that being one is no doubt.
-    doubts = () if trust else run_doubts(runs)[forward:]
+    are_forward = int(not is_training(runs).all())
+    doubts = () if trust else run_doubts(runs)[are_forward:]
     if doubts:
         texts = "; ".join(doubt.text for doubt in doubts)
         raise InputError(f"{runs.name}: {texts}: correct the times, or --trust them as they are")

@@ -1,11 +1,13 @@
 """What workbook, page and programs look up: GPUs, CNNs, precisions and intervals, by what the user picks."""
 
+from collections.abc import Iterable
 from math import isfinite
 
 from trainlaw.datasets import built_in_gpus, cnn_table
 from trainlaw.datasets.cnns.memory import bytes_per_parameter
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.datasets.hardware.precisions import PRECISIONS
+from trainlaw.datasets.measurements.runs import STACKS
 from trainlaw.formulas import Formula
 from trainlaw.validate.held_out_errors import intervals_of, run_class
 
@@ -20,6 +22,7 @@ def gpu_rows() -> dict[str, dict[str, str | float]]:
         if gpu.peak_fp32_flop_per_s > 0 and gpu.bandwidth_byte_per_s > 0:
             numbers = {name: gpu.number(name) for name in NUMBER_COLUMNS}
             texts = {"default_precision": gpu.default_precision, "source": gpu.source, "remark": gpu.remark}
+            texts["device"] = gpu.device
             rows[gpu.gpu] = {"vendor": gpu.vendor, "generation": gpu.generation, **numbers, **texts}
     return rows
 
@@ -57,8 +60,10 @@ def precision_rows() -> dict[str, dict[str, str | float]]:
     }
 
 
-def interval_rows(formula: Formula) -> dict[str, dict[str, dict[str, list[float | None]]]]:
-    """Return by vendor, precision and layout the factor of the interval for known generations and for others.
+def interval_rows(
+    formula: Formula, stacks: Iterable[str] = STACKS
+) -> dict[str, dict[str, dict[str, list[float | None]]]]:
+    """Return by vendor, precision and stack the factor of the interval for known generations and for others.
 
     None where there is no interval.
     """
@@ -72,7 +77,7 @@ def interval_rows(formula: Formula) -> dict[str, dict[str, dict[str, list[float 
 
     return {
         vendor: {
-            precision: {layout: factors(precision, layout, vendor) for layout in ("nchw", "channels_last")}
+            precision: {stack: factors(precision, stack, vendor) for stack in stacks}
             for precision in precision_rows()
         }
         for vendor in vendors

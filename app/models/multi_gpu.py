@@ -119,19 +119,6 @@ def added_time() -> Expression:
     return Apply("add", (Apply("mul", (is_covered, added)), fold_constants(others)))
 
 
-def multi_gpu_seconds(
-    single_gpu_s: np.ndarray, exchange_s: np.ndarray, hidden_share: float = 0.0
-) -> np.ndarray:
-    """Return single-GPU time + (1 - hidden share) x exchange, in seconds, shape (n_runs,).
-
-    single_gpu_s, exchange_s : seconds, shape (n_runs,). hidden_share : of the exchange, 0 to 1.
-
-    >>> multi_gpu_seconds(np.array([0.2]), np.array([0.05])).tolist()
-    [0.25]
-    """
-    return single_gpu_s + (1.0 - hidden_share) * exchange_s
-
-
 def with_single_gpu_formula(scaling: Formula, single: Formula) -> Formula:
     """Return a scaling formula with a formula of one GPU in place of the time on one GPU.
 

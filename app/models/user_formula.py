@@ -48,7 +48,7 @@ ALIASES: Mapping[str, str] = {
 
 
 def read_formula(text: str, scope: str = RUN) -> Formula:
-    """Return the formula of a text such as "6 * macs * batch / peak + 0.01", or of a formula.json.
+    """Return the formula of a text such as "6 * macs * batch / peak + 0.01", of a formula.json or of a name.
 
     scope : what the text models; its names are those of the features of that scope, such as
     `trainlaw features` lists, or of `ALIASES` for features of runs. The text is parsed, never executed.
@@ -56,6 +56,9 @@ def read_formula(text: str, scope: str = RUN) -> Formula:
     """
     if text.endswith(".json"):
         return load_formula(text)
+    named = formula_named(text)
+    if named is not None:
+        return named
     expression = _with_feature_names(parse_text(text), text, SCOPE_HANDLING[scope].features)
     specs = feature_specs_for(scope, variables(expression))
     return Formula(expression, specs, TARGET, provenance={"written": text}, scope=scope)

@@ -30,6 +30,7 @@ from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
+from trainlaw.datasets.measurements.runs import STACKS
 from trainlaw.datasets.tables.joins import LAUNCHES_LEFT
 from trainlaw.formulas import Constant, Expression, FeatureSpec, Formula, InputError, variables
 from trainlaw.formulas.printers import print_javascript
@@ -38,7 +39,6 @@ from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.held_out_errors import (
     BY_CNN,
     BY_GPU,
-    CHANNELS_LAST,
     LEVEL,
     MACRO,
     MAIN_VENDOR,
@@ -47,6 +47,7 @@ from trainlaw.validate.held_out_errors import (
     held_out_kind,
     overall_error,
     own_errors,
+    run_class,
     summary_interval,
 )
 
@@ -242,8 +243,13 @@ def _errors(formula: Formula) -> dict[str, Any]:
         "generation": by_name("generation"),
         "cnn": by_name(BY_CNN),
         "groups": groups,
-        "vendors": {MAIN_VENDOR: "", OWN_CLASS: OWN_CLASS},
-        "lastWord": CHANNELS_LAST,
+        "kinds": {
+            vendor: {
+                precision: {stack: run_class(precision, stack, vendor) for stack in STACKS}
+                for precision in precision_rows()
+            }
+            for vendor in (MAIN_VENDOR, OWN_CLASS)
+        },
     }
 
 

@@ -9,7 +9,6 @@ from trainlaw.app.inputs.resolve import known_gpus
 from trainlaw.app.models.multi_gpu import (
     EXCHANGE,
     exchange_seconds,
-    multi_gpu_seconds,
     scaled_runs,
     scaled_seconds,
 )
@@ -122,7 +121,7 @@ def scaling_curve(
     computing = formula_rows(formula, runs).predict(formula)
     exchange = (1 - hidden_share) * exchange_seconds(formula, runs, scaling)
     latency = exchange - (1 - hidden_share) * _transfer(formula, runs, scaling, computing)
-    seconds = multi_gpu_seconds(computing, exchange)
+    seconds = computing + exchange
     numbers = zip(seconds, computing, exchange - latency, latency, strict=True)
     ways = runs.frame[["link", "network"]].itertuples(index=False, name=None)
     warnings = run_answers(formula, runs, scaling).sentences(WARNING)

@@ -317,12 +317,9 @@ def _outcome(found: _Found, material: Material, place: Place, journal: Journal |
     names = [spec.name for spec in found.formula.used_features]
     own_rows = feature_rows(rows.X, names, rows.cnn_layers)
     facts = {**found.origin, **_facts(material, found.facts)}
+    new_generations = _whole(found.new_generations)
     errors = errors_json(
-        found.result,
-        _protocol(found, material),
-        definition.unit,
-        found.levels,
-        _whole(found.new_generations),
+        found.result, _protocol(found, material), definition.unit, found.levels, new_generations, X=rows.X
     )
     errors |= _joint_range({name: own_rows.columns[name] for name in names}, material)
     errors |= _support(found.formula, own_rows, material)

@@ -62,6 +62,8 @@ def _factors(law: CalibratedLaw, given: Formula) -> list[str]:
         for name, factor in sorted(law.factors.by_time.items(), key=lambda item: -item[1])
         if abs(factor / (1.0 if name in HOST_TIMES else common) - 1) > _LEAST_CHANGE
     ]
+    for name, factor in law.factors.by_stack.items():
+        lines.append(f"factor of runs with {name} {show_number(factor)} ({_percent(factor)})")
     if not rows:
         return lines
     header = ["time", "factor", "limited by", "meaning"]

@@ -24,13 +24,19 @@ from trainlaw.app.workbook.model import (
     PREFIX,
     Model,
     first_choice,
-    first_interval_factor,
 )
-from trainlaw.app.workbook.tables import IMPLIED_STACK, held_out_error, is_known_generation
+from trainlaw.app.workbook.tables import (
+    IMPLIED_STACK,
+    class_factor,
+    held_out_error,
+    interval_class,
+    is_known_generation,
+)
 from trainlaw.datasets import CnnCounts, built_in_gpus
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
 from trainlaw.formulas import Expression, Formula, InputError, variables
 from trainlaw.formulas.printers import excel_expression
+from trainlaw.validate.held_out_errors import intervals_of
 
 UNCLEAR = "not known"
 NAME = "Answers"
@@ -39,6 +45,7 @@ _HEADS = ("name", "value", "unit", "said", "warning", "note")
 _WIDTHS = (34, 24, 12, 110, 9, 9)
 # Columns that count the sentences of a kind.
 _COUNTED = {WARNING: "E", NOTE: "F"}
+_NAMED = {"architecture_factor", "is_processor"}  # quantities that sheet Predict needs
 _FIRST = 4  # first row, counted from 0
 
 
@@ -105,7 +112,7 @@ def write_answers(book: BookPlan, model: Model) -> Said:
         row += 1
     for name, letter in (("said", "D"), *_COUNTED.items()):
         book.names[f"{PREFIX}{name}"] = f"{quoted(NAME)}!${letter}${first + 1}:${letter}${row}"
-    book.names |= {f"{PREFIX}{name}": places[name] for name in ("architecture_factor",) if name in places}
+    book.names |= {f"{PREFIX}{name}": places[name] for name in places if name in _NAMED}
     book.names[PREFIX + SETUP] = f"{quoted(NAME)}!$D${min(setups) + 1}:$D${max(setups) + 1}"
     sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (_FIRST, 1), _FIRST - 1, True
     return Said([*setups.values()], said[NOTE], said[WARNING])
@@ -220,9 +227,16 @@ def _machine() -> str:
     return f'IF({n}=1,"1 GPU",{count}&{each}&{link}&{fabric})'
 
 
+def chosen_class_factor(model: Model) -> str:
+    """Return the cell formula of the factor of the interval of the chosen run's class, 0 without one."""
+    stack = f"{PREFIX}stack" if "is_stack_fused" in model.base_columns else ""
+    kind = interval_class(of_chosen_gpu("vendor"), f"{PREFIX}precision", stack)
+    return class_factor(kind, is_known_generation(model.formula, of_chosen_gpu("generation")))
+
+
 def _gpu(model: Model) -> dict[str, Given]:
     formula, gpu = model.formula, built_in_gpus().find(FIRST_GPU)
-    facts, factor = gpu_facts(formula, gpu), f"N({PREFIX}interval_factor)"
+    facts, of_class = gpu_facts(formula, gpu), chosen_class_factor(model)
     vendor, generation = of_chosen_gpu("vendor"), of_chosen_gpu("generation")
     calibrated = [_text(str(name)) for name in (calibration_of(formula) or {}).get("gpus", [])]
     is_one = ",".join(f"{PREFIX}gpu={name}" for name in calibrated) or "FALSE"
@@ -241,6 +255,7 @@ def _gpu(model: Model) -> dict[str, Given]:
         "is_unseen_generation": f"IF({known},0,IF({made},1,0))",
         "error_of_generation": held_out_error(formula, "generation", generation),
         "is_other_gpu": f"IF(OR({is_one}),0,1)" if calibrated else "0",
+        "is_processor": f'IF({known},0,IF({of_chosen_gpu("device")}="CPU",1,0))',
         "is_one_die": f'IF(COUNTIF({of_chosen_gpu("remark")},"* die*")>0,1,0)',
         "has_slow_fp16": f'IF({of_chosen_gpu("has_fast_fp16")}&""="0",1,0)',
         "has_slow_bf16": f"IF(AND(ISNUMBER({bf16}),{bf16}<={fp32}),1,0)",
@@ -248,13 +263,13 @@ def _gpu(model: Model) -> dict[str, Given]:
     for name in facts:
         if name.startswith("is_unknown_"):
             texts[name] = f'IF({of_chosen_gpu(name.removeprefix("is_unknown_"))}="",1,0)'
-    value = first_interval_factor(formula)
+    value = intervals_of(formula).factor(FIRST_PRECISION, gpu.generation)
     memory = of_chosen_gpu("memory_bytes")
     return {
         **{name: Given(text, facts[name]) for name, text in texts.items()},
         "memory_bytes": Given(f'IF({memory}="","",{memory})', gpu.memory_bytes),
-        "class_factor": Given(f'IF({factor}>0,{factor},"")', value),
-        "has_interval": Given(f"IF({factor}>0,1,0)", float(np.isfinite(value))),
+        "class_factor": Given(f'IF({of_class}>0,{of_class},"")', value),
+        "has_interval": Given(f"IF({of_class}>0,1,0)", float(np.isfinite(value))),
     }
 
 

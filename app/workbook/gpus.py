@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from trainlaw.app.answers.error_rows import architecture_factor
+from trainlaw.app.answers.error_rows import widened
 from trainlaw.app.answers.figure_rows import FITS_WORDS
 from trainlaw.app.sheets.plan import BookPlan, Chart, SheetWriter
 from trainlaw.app.workbook.formula import link_formula
@@ -26,6 +26,7 @@ from trainlaw.app.workbook.tables import (
     BY_COST,
     NO_LINK,
     OWN_LINK,
+    class_factor,
     fact_letters,
     gpu_table_rows,
     interval_class,
@@ -104,7 +105,7 @@ def _with_facts(model: Model) -> CellTable:
     needed = [name for name in model.feature_base_columns if kind_of(name) == "gpu" and name != PEER]
     cells = [table.place(name) for name in needed]
     count = f"IF(COUNT({','.join(cells)})={len(cells)},1,0)" if cells else "1"
-    complete = np.all([np.isfinite(table.numbers(name)) for name in needed] or [[True]], axis=0)
+    complete = np.all(np.isfinite([table.numbers(name) for name in needed]), axis=0)
     known = np.broadcast_to(complete.astype(float), len(rows))
     table.add("known", "specs known", "1 or 0", "general", f'IF({_NAMED},{count},"")', known)
     return table
@@ -229,21 +230,23 @@ def add_exchange(table: CellTable, model: Model, n_gpus: str) -> None:
 
 def add_intervals(table: CellTable, model: Model, facts: Sequence[Mapping[str, object]]) -> None:
     """Add whether a GPU's generation has training runs, and the interval of its time; facts : of the GPUs."""
-    formula, layout = model.formula, f"{PREFIX}layout" if "is_channels_last" in model.base_columns else ""
+    formula, stack = model.formula, f"{PREFIX}stack" if "is_stack_fused" in model.base_columns else ""
     seen, intervals = formula.provenance.get("generations"), intervals_of(formula)
-    vendor, generation = (f"GPUs!${fact_letters(formula)[name]}{{row}}" for name in ("vendor", "generation"))
+    columns = ("vendor", "generation", "device")
+    vendor, generation, device = (f"GPUs!${fact_letters(formula)[name]}{{row}}" for name in columns)
     words = [YES if seen is None or row["generation"] in seen else NO for row in facts]
     measured = f'IF({_NAMED},IF({is_known_generation(formula, generation)}=1,"{YES}","{NO}"),"")'
     table.add("measured", "training runs of its generation", "", "unit", measured, words)
-    kind = interval_class(vendor, "{@precision}", layout)
-    text = f'IF({_NAMED},{interval_factor(formula, kind, f"""({{@measured}}="{YES}")""")},"")'
+    kind = interval_class(vendor, "{@precision}", stack)
+    of_class = class_factor(kind, f'({{@measured}}="{YES}")')
+    is_processor = f'AND({device}="CPU",{{@measured}}="{NO}")'
+    text = f'IF({_NAMED},{interval_factor(formula, of_class, is_processor)},"")'
     used = zip(table.columns["precision"].values, facts, strict=False)
-    factors = [
-        intervals.factor(run_class(str(precision), "", str(row["vendor"])), str(row["generation"]))
-        for precision, row in used
-    ]
-    least = architecture_factor(formula, first_choice().facts.cnns[0].cnn_base)
-    values = np.nan_to_num(np.maximum(factors, least))
+    cnn_base, values = first_choice().facts.cnns[0].cnn_base, []
+    for (precision, row), word in zip(used, words, strict=False):
+        kind = run_class(str(precision), "eager", str(row["vendor"]))
+        factor = widened(formula, intervals.factor(kind, str(row["generation"])), cnn_base)
+        values.append(0.0 if row["device"] == "CPU" and word == NO else np.nan_to_num(factor))
     table.add("interval_factor", "interval factor", "", "factor", text, values)
     add_interval_ends(table)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from trainlaw.app.answers.error_rows import architecture_factor
+from trainlaw.app.answers.error_rows import widened
 from trainlaw.app.answers.facts import OF_MEMORY, cnn_facts
 from trainlaw.app.answers.figure_rows import FITS_WORDS, definition_of, fits_in_memory
 from trainlaw.app.answers.said import word_of
@@ -224,7 +224,7 @@ def first_interval_factor(formula: Formula) -> float:
     run = first_choice()
     gpu, cnn = run.facts.gpus.find(FIRST_GPU), run.facts.cnns[0]
     factor = intervals_of(formula).factor(FIRST_PRECISION, gpu.generation)
-    return float(np.maximum(factor, architecture_factor(formula, cnn.cnn_base)))
+    return widened(formula, factor, cnn.cnn_base)
 
 
 def memory_columns(run: RunTable) -> dict[str, float]:

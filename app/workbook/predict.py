@@ -9,7 +9,7 @@ from trainlaw.app.answers.answer import NOTE, WARNING
 from trainlaw.app.answers.figure_rows import FITS_WORDS, definition_of
 from trainlaw.app.models.lookup_tables import cnn_label, gpu_rows
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
-from trainlaw.app.workbook.answers import SETUP, UNCLEAR, Said, of_chosen_gpu
+from trainlaw.app.workbook.answers import SETUP, UNCLEAR, Said, chosen_class_factor, of_chosen_gpu
 from trainlaw.app.workbook.choices import write_choices
 from trainlaw.app.workbook.model import (
     DEFAULT_PRECISION,
@@ -43,9 +43,7 @@ from trainlaw.app.workbook.tables import (
     SPARE_ROWS,
     USUAL_FABRIC,
     gpu_table_rows,
-    interval_class,
     interval_factor,
-    is_known_generation,
 )
 from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.memory_fit import FITS
@@ -178,9 +176,6 @@ def _times(model: Model) -> list[_Result]:
 
 def _interval(model: Model) -> list[_Result]:
     """Return both ends of the interval for the class of the run, and its factor."""
-    layout = f"{PREFIX}layout" if "is_channels_last" in model.base_columns else ""
-    kind = interval_class(of_chosen_gpu("vendor"), f"{PREFIX}precision", layout)
-    known = is_known_generation(model.formula, of_chosen_gpu("generation"))
     value, seconds = float(np.nan_to_num(first_interval_factor(model.formula))), model.seconds
     factor = f"{PREFIX}interval_factor"
     ends = f"AND(ISNUMBER({PREFIX}time_s),N({factor})>0)"
@@ -190,7 +185,8 @@ def _interval(model: Model) -> list[_Result]:
         ("interval from", f"1000*({figure_cell('low_s')})", 1000 * seconds / value if value else ""),
         ("interval to", f"1000*({figure_cell('high_s')})", 1000 * seconds * value if value else ""),
     ]
-    text = f"IFERROR({interval_factor(model.formula, kind, known)},0)"
+    is_processor = f"{PREFIX}is_processor=1"
+    text = interval_factor(model.formula, chosen_class_factor(model), is_processor)
     return [
         *(
             _Result(title, f'IF({ends},{end},"")', shown, "ms", "result_short", note=note)

@@ -21,13 +21,15 @@ from trainlaw.validate.bootstrap import mean_interval
 from trainlaw.validate.held_out_errors import (
     BY_CNN,
     BY_GPU,
-    CHANNELS_LAST,
     LEVEL,
     MAIN_VENDOR,
     METRIC_TITLES,
+    OF_STACKS,
     OTHERS,
     OURS,
     OWN_CLASS,
+    STACK_WORDS,
+    UNKNOWN_STACK,
     error_lines,
     estimators,
     held_out_kind,
@@ -347,26 +349,40 @@ def _intervals(sheet: SheetWriter, formula: Formula) -> int:
     return end + 1
 
 
-def interval_class(vendor: str, precision: str, layout: str) -> str:
-    """Return the cell formula of the class of a run; see `run_classes`.
+def interval_class(vendor: str, precision: str, stack: str) -> str:
+    """Return the cell formula of the class of a run; see `run_class`.
 
-    vendor, precision, layout : cell formulas; an empty layout is the default one.
+    vendor, precision, stack : cell formulas; an empty stack is the default one.
     """
-    kind = f'{precision}&IF({layout}="{LAYOUTS[1]}","{CHANNELS_LAST}","")' if layout else precision
+    kind = precision
+    if stack:
+        words = ",".join(f'IF({stack}="{name}","{word}","")' for name, word in STACK_WORDS.items())
+        of_stack = f'IF({stack}="unknown","{UNKNOWN_STACK}",CONCATENATE({precision},{words}))'
+        bits = ",".join(f'{precision}="{name}"' for name in OF_STACKS)
+        kind = f"IF(OR({bits}),{of_stack},{precision})"
     of_others = f'IF({vendor}="{OWN_CLASS}","{OWN_CLASS}","{OTHERS}")'
     return f'IF({vendor}="{MAIN_VENDOR}",{kind},{of_others})'
 
 
-def interval_factor(formula: Formula, kind: str, known: str) -> str:
-    """Return the cell formula of an interval's factor, 0 where there is none.
+def class_factor(kind: str, known: str) -> str:
+    """Return the cell formula of the factor of a class, 0 where it has no interval.
 
     kind : cell formula of the class. known : of 1 for a generation with training runs, else 0.
     """
     row = f"IFERROR(MATCH({kind},{PREFIX}interval_class,0),ROWS({PREFIX}interval_class))"
-    of_class = f"N(INDEX({PREFIX}interval_factors,{row},2-{known}))"
-    # An error, hence 0, where the class has no interval.
-    widened = f"IFERROR(MAX(1/(1/{of_class}),{PREFIX}architecture_factor),0)"
-    return widened if has_architecture_errors(formula) else of_class
+    return f"N(INDEX({PREFIX}interval_factors,{row},2-{known}))"
+
+
+def interval_factor(formula: Formula, of_class: str, is_processor: str) -> str:
+    """Return the cell formula of an interval's factor, 0 where there is none.
+
+    of_class : cell formula of the factor of its class. is_processor : of a condition.
+    """
+    factor = of_class
+    if has_architecture_errors(formula):
+        # An error, hence 0, where the class has no interval.
+        factor = f"EXP(SQRT(LN({of_class})^2+LN({PREFIX}architecture_factor)^2))"
+    return f"IFERROR(IF({is_processor},0,{factor}),0)"
 
 
 def is_known_generation(formula: Formula, generation: str) -> str:

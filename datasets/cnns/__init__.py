@@ -23,11 +23,29 @@ if TYPE_CHECKING:
     from trainlaw.datasets.cnns.scheduling import Schedule, Tasks, list_schedule
 
 __all__ = [
-    "Cnn", "CnnBuilder", "Layer", "Schedule", "Tasks", "TrainingMemory", "build", "cnn_from_records",
-    "counts", "explain", "layer_records", "list_schedule", "longest_path", "read_cnn", "read_keras",
-    "read_layer_table", "read_onnx", "read_torch", "training_memory", "write_layer_table", "zoo_entry",
+    "Cnn",
+    "CnnBuilder",
+    "Layer",
+    "Schedule",
+    "Tasks",
+    "TrainingMemory",
+    "build",
+    "cnn_from_records",
+    "counts",
+    "explain",
+    "layer_records",
+    "list_schedule",
+    "longest_path",
+    "read_cnn",
+    "read_keras",
+    "read_layer_table",
+    "read_onnx",
+    "read_torch",
+    "training_memory",
+    "write_layer_table",
+    "zoo_entry",
     "zoo_names",
-]  # fmt: skip
+]
 
 _HOMES = {
     "readers": "read_cnn",

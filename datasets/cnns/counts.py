@@ -1,6 +1,7 @@
 """Aggregate counts of a CNN, per image and forward pass."""
 
 from collections.abc import Callable, Mapping
+from typing import SupportsFloat
 
 import numpy as np
 from trainlaw.datasets.cnns.columns import LayerColumns
@@ -68,7 +69,7 @@ def _ratio(part: float, whole: float) -> float:
 
 
 #: What counts each column; its unit and meaning are its row in `features.csv`.
-COUNTS: Mapping[str, Callable[[LayerColumns], float]] = {
+COUNTS: Mapping[str, Callable[[LayerColumns], SupportsFloat]] = {
     # Work, by how libraries treat it: grouped and depthwise convolutions have separate kernels.
     "macs": lambda t: t.macs.sum(),
     "conv_macs": lambda t: t.macs[t.single_conv].sum(),
@@ -99,7 +100,7 @@ COUNTS: Mapping[str, Callable[[LayerColumns], float]] = {
     "n_activation": lambda t: t.group["activation"].sum(),
     "n_add": lambda t: t.group["add"].sum(),
     "n_concat": lambda t: t.group["concat"].sum(),
-    "n_other": lambda t: sum(t.group[name].sum() for name in _OTHER),
+    "n_other": lambda t: sum(int(t.group[name].sum()) for name in _OTHER),
     # Kernel sizes and strides, which decide the algorithm (3 x 3 with stride 1: Winograd).
     "conv1x1_macs": lambda t: t.macs[t.kernel(1)].sum(),
     "conv3x3_macs": lambda t: t.macs[t.kernel(3) & (t.stride == 1)].sum(),

@@ -11,7 +11,7 @@ import pandas as pd
 from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.files.mapping import joined_name
 from trainlaw.datasets.files.storage import read_data_rows
-from trainlaw.datasets.hardware.instances import find_instance, instances
+from trainlaw.datasets.hardware.instances import family_of, find_instance, instances
 from trainlaw.formulas.errors import UnknownNameError, check_name, shown
 
 # Words that name the vendor, not the product; "Quadro", "RTX" and "Radeon" are part of the product name.
@@ -326,7 +326,7 @@ class GpuCatalog:
             if len(bare) == 1:
                 return self._by_name[bare[0]]
             names = [gpu.gpu for gpu in candidates] or list(bare)
-            reason = "several GPUs have that name" if names else ""
+            reason = "several GPUs have that name" if len(names) > 1 else ""
             raise self._unknown(text, reason, names or self.near_names(text))
         named = [gpu.gpu for gpu in candidates] or list(bare) or self._continuing(rest)
         same = [name for name in named if _is_near(self._by_name[name].memory_bytes, memory_bytes)]
@@ -360,17 +360,20 @@ class GpuCatalog:
                 f"{shown(text)} is no GPU, and only GPUs are modelled: list them with `trainlaw gpus list`"
             )
         advice = "did you mean " + " or ".join(repr(name) for name in names) + "?" if names else ""
-        said = "; ".join(part for part in (reason, advice or "list them with `trainlaw gpus list`") if part)
+        listed = "list them with `trainlaw gpus list`; describe yours with --gpu-file FILE"
+        said = "; ".join(part for part in (reason, advice or listed) if part)
         return UnknownNameError(f"unknown GPU {shown(text)}: {said}", names)
 
     def near_names(self, text: str) -> list[str]:
         """Return names of GPUs that resemble `text`, nearest first: suggestions, not an answer.
 
-        Where names continue `text` ("A100" in "A100-SXM4-40GB"), those are returned, up to eight.
+        Where names continue `text` ("A100" in "A100-SXM4-40GB"), those are returned, up to eight; else
+        instances of a cloud whose family it is ("p4d"), or the GPU that one of its words names.
         """
         key = name_key(without_hard_stop(text))[:MAX_NAME_LENGTH]
         keys = {gpu.gpu: [name_key(name) for name in (*gpu.aliases, gpu.gpu)] for gpu in self.gpus}
-        longer = self._continuing(text)
+        words = [self._by_key[name_key(word)].gpu for word in text.split() if name_key(word) in self._by_key]
+        longer = self._continuing(text) or family_of(text) or words
         score = {name: max(_likeness(key, other) for other in own) for name, own in keys.items()}
         near = sorted(score, key=lambda name: (-score[name], name))[:3]
         return longer[:8] or [name for name in near if score[name] > 0.5]

@@ -40,6 +40,16 @@ def find_instance(text: str) -> Instance | None:
     return _by_key().get(_key(text))
 
 
+def family_of(text: str) -> list[str]:
+    """Return the instances of a family, none for another text.
+
+    >>> family_of("p4d"), family_of("T4")
+    (['p4d.24xlarge'], [])
+    """
+    family = text.strip().lower()
+    return [one.instance for one in instances() if one.instance.partition(".")[0].lower() == family]
+
+
 def instances() -> tuple[Instance, ...]:
     """Return the shipped instances, in the order of the table."""
     return tuple(_by_key().values())

@@ -6,6 +6,8 @@ from trainlaw.formulas.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from trainlaw.datasets.profiler.configurations import (
+        FORWARD_PASS,
+        WHOLE_ITERATION,
         Configuration,
         configuration_grid,
         read_plan,
@@ -18,17 +20,30 @@ if TYPE_CHECKING:
     from trainlaw.datasets.profiler.timing import StoppingRule
 
 __all__ = [
-    "Configuration", "MicroTime", "Progress", "Setup", "StoppingRule", "configuration_grid",
-    "default_threads", "device_here", "measured_host_launch", "named_here", "profile_layers",
-    "profile_micro", "profile_runs", "read_plan",
-]  # fmt: skip
+    "FORWARD_PASS",
+    "WHOLE_ITERATION",
+    "Configuration",
+    "MicroTime",
+    "Progress",
+    "Setup",
+    "StoppingRule",
+    "configuration_grid",
+    "default_threads",
+    "device_here",
+    "measured_host_launch",
+    "named_here",
+    "profile_layers",
+    "profile_micro",
+    "profile_runs",
+    "read_plan",
+]
 
 if not TYPE_CHECKING:
     # A prediction reads the columns of plans, but needs nothing of what measures.
     __getattr__ = lazy_names(
         __name__,
         {
-            "configurations": "Configuration configuration_grid read_plan",
+            "configurations": "FORWARD_PASS WHOLE_ITERATION Configuration configuration_grid read_plan",
             "host": "measured_host_launch",
             "layer_times": "profile_layers",
             "micro": "MicroTime profile_micro",

@@ -18,16 +18,19 @@ from trainlaw.datasets.files.table_files import read_table_file
 from trainlaw.formulas.errors import InputError, TrainlawError, check_name
 
 MEASURABLE_PRECISIONS = ("fp32", "tf32", "amp", "bf16")
+MEASURABLE_STACKS = ("eager", "channels_last")
+WHOLE_ITERATION, FORWARD_PASS = "forward+backward+optimizer", "forward"
 MAX_CONFIGURATIONS = 100_000
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Configuration:
-    """One training iteration to measure.
+    """One training iteration, or one forward pass in evaluation mode, to measure.
 
     `batch` is images per process and iteration, `input_size_px` the side of the image in pixels, `threads`
     the threads of each process (0 on a GPU: chosen by torch), `processes` all processes, each with its own
-    device or, on CPUs, its own threads; `nodes` the hosts that they run on.
+    device or, on CPUs, its own threads; `nodes` the hosts that they run on. `stack` is one of
+    `MEASURABLE_STACKS`, `timed_parts` is `WHOLE_ITERATION` or `FORWARD_PASS`.
     """
 
     device: str
@@ -39,6 +42,8 @@ class Configuration:
     n_classes: int
     batch: int
     nodes: int = 1
+    stack: str = "eager"
+    timed_parts: str = WHOLE_ITERATION
 
     @property
     def title(self) -> str:
@@ -51,9 +56,10 @@ class Configuration:
             "" if not self.threads else ", 1 thread" if self.threads == 1 else f", {self.threads} threads"
         )
         processes = "" if self.processes == 1 else f", {self.processes} processes"
-        return (
-            f"{self.cnn}, batch {self.batch}, {self.input_size_px} px, {self.precision}{threads}{processes}"
-        )
+        stack = "" if self.stack == "eager" else f", {self.stack}"
+        parts = "" if self.timed_parts == WHOLE_ITERATION else ", forward pass"
+        sizes = f"batch {self.batch}, {self.input_size_px} px, {self.precision}"
+        return f"{self.cnn}, {sizes}{stack}{parts}{threads}{processes}"
 
 
 CONFIGURATION_COLUMNS = tuple(field.name for field in fields(Configuration))
@@ -74,6 +80,14 @@ _PLAN_COLUMNS = (
     Column("n_classes", "integer", "width of the classifier", "", 1, 1e6, default="", may_be_empty=True),
     Column("precision", "text", "precision", allowed=MEASURABLE_PRECISIONS, default="fp32"),
     Column("threads", "integer", "threads of a process", "", 1, 4096, default="", may_be_empty=True),
+    Column("stack", "text", "layout of the activations", allowed=MEASURABLE_STACKS, default="eager"),
+    Column(
+        "timed_parts",
+        "text",
+        "what to time",
+        allowed=(WHOLE_ITERATION, FORWARD_PASS),
+        default=WHOLE_ITERATION,
+    ),
     Column("n_gpus", "integer", "processes in all", "", 1, 1e5, default="", may_be_empty=True),
     Column("gpu", "text", "device to measure on", default="", may_be_empty=True),
 )
@@ -91,10 +105,13 @@ def configuration_grid(
     processes: Sequence[int],
     n_classes: int | None = None,
     nodes: int = 1,
+    stacks: Sequence[str] = ("eager",),
+    timed_parts: str = WHOLE_ITERATION,
 ) -> list[Configuration]:
     """Return every combination of the values, sorted so that those sharing a process group are adjacent.
 
-    No `inputs`: each CNN's usual size. Raises UnknownNameError for an unknown CNN or precision.
+    No `inputs`: each CNN's usual size. Raises UnknownNameError for an unknown CNN, precision or stack,
+    InputError for forward passes in several processes.
 
     >>> [c.batch for c in configuration_grid(["lenet5"], [8, 2], [], ["fp32"], device="cpu",
     ...     threads=[1], processes=[1])]
@@ -102,14 +119,24 @@ def configuration_grid(
     """
     for precision in precisions:
         check_name("precision", precision, MEASURABLE_PRECISIONS)
+    for stack in stacks:
+        check_name("stack", stack, MEASURABLE_STACKS)
+    if timed_parts == FORWARD_PASS and max(processes) > 1:
+        raise InputError(f"expected forward passes in one process, got {max(processes)} processes")
     found = set()
     for text in cnns:
         name = cnn_name(text)
         usual = zoo_entry(name)
         classes = n_classes or usual.n_classes
         sizes = inputs or (usual.input_size_px,)
-        for size, batch, precision, count, members in product(sizes, batches, precisions, threads, processes):
-            found.add(Configuration(device, members, count, precision, name, size, classes, batch, nodes))
+        for size, batch, precision, count, members, stack in product(
+            sizes, batches, precisions, threads, processes, stacks
+        ):
+            found.add(
+                Configuration(
+                    device, members, count, precision, name, size, classes, batch, nodes, stack, timed_parts
+                )
+            )
     return sorted(found)
 
 
@@ -125,14 +152,14 @@ def read_plan(
     """Return the configurations of a CSV file, in its order, each once.
 
     Columns `cnn` and `batch_per_gpu` are required; `input_size_px`, `n_classes`, `precision`, `threads`,
-    `n_gpus` and `gpu` are optional, as are `PLAN_NOTES` and `remark`, which are not read. The arguments
-    supply what the file leaves open. is_here : whether this machine has the device of that name and number
-    of threads; rows for other devices are skipped.
+    `stack`, `timed_parts`, `n_gpus` and `gpu` are optional, as are `PLAN_NOTES` and `remark`, which are not
+    read. The arguments supply what the file leaves open. is_here : whether this machine has the device of
+    that name and number of threads; rows for other devices are skipped.
     Raises FaultsError with one fault per cell and per other column, InputError when the file is not a table
     or no row is for this machine.
     """
     name = Path(path).name
-    table = read_table_file(path, text_columns=("cnn", "precision", "gpu"))
+    table = read_table_file(path, text_columns=("cnn", "precision", "stack", "timed_parts", "gpu"))
     refuse(name, column_faults(table, _PLAN_COLUMNS, _PLAN_FILE_COLUMNS, "remove it: it is not measured"))
     typed, faults = typed_frame(table, _PLAN_COLUMNS)
     refuse(name, faults + value_faults(typed, _PLAN_COLUMNS))
@@ -170,6 +197,8 @@ def _of_row(
         processes=own_processes,
         n_classes=_whole(row, "n_classes") if "n_classes" in row else None,
         nodes=nodes,
+        stacks=[str(row.get("stack", "eager"))],
+        timed_parts=str(row.get("timed_parts", WHOLE_ITERATION)),
     )
 
 

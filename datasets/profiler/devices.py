@@ -72,7 +72,6 @@ def set_precision(torch: Any, device: str, precision: str) -> None:
     # fp32 must mean fp32: the convolutions of torch use tf32 unless this is switched off.
     torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
     torch.backends.cudnn.allow_tf32 = precision == "tf32"
-    torch.backends.cudnn.benchmark = True
 
 
 def stated_precision(device: str, precision: str) -> str:
@@ -103,6 +102,8 @@ def software_versions(torch: Any, state: GpuState) -> str:
             f"cudnn {torch.backends.cudnn.version()}",
             f"driver {state.driver}",
         ]
+        if torch.backends.cudnn.benchmark:
+            parts.append("cudnn.benchmark")
     # Spinning threads lose their time slice to other programs; this variable decides whether threads spin.
     if os.environ.get("OMP_WAIT_POLICY"):
         parts.append(f"OMP_WAIT_POLICY={os.environ['OMP_WAIT_POLICY']}")

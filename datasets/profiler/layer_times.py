@@ -7,14 +7,13 @@ from math import nan
 
 from trainlaw.datasets.cnns.graph import Cnn, Layer, operations_of_kinds
 from trainlaw.datasets.measurements.layers import LAYER_COLUMNS, LAYER_PROFILER_COLUMNS
-from trainlaw.datasets.profiler.configurations import Configuration
+from trainlaw.datasets.profiler.configurations import WHOLE_ITERATION, Configuration
 from trainlaw.datasets.profiler.row_files import MachineFile, RowFile
 from trainlaw.datasets.profiler.run_rows import (
     FAILURE_COLUMNS,
     FRAMEWORK,
     HARNESS,
     OPTIMIZER,
-    WHOLE_ITERATION,
     MeasuredDevice,
     configuration_from_failure,
 )

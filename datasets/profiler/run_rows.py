@@ -9,13 +9,12 @@ from statistics import median
 
 from trainlaw.datasets.hardware.collectives import EVEN
 from trainlaw.datasets.measurements.runs import PROFILER_COLUMNS, RUN_COLUMNS
-from trainlaw.datasets.profiler.configurations import CONFIGURATION_COLUMNS, Configuration
+from trainlaw.datasets.profiler.configurations import CONFIGURATION_COLUMNS, FORWARD_PASS, Configuration
 from trainlaw.datasets.profiler.devices import stated_precision
 from trainlaw.datasets.profiler.machine import Interference
 from trainlaw.datasets.profiler.timing import Repeats
 
 FRAMEWORK, HARNESS = "pytorch", "trainlaw-profile"
-WHOLE_ITERATION = "forward+backward+optimizer"
 OPTIMIZER = "sgd with momentum"
 RUN_FILE_COLUMNS = (*(column.name for column in RUN_COLUMNS), *PROFILER_COLUMNS)
 FAILURE_COLUMNS = (*CONFIGURATION_COLUMNS, "reason", "measured_at")
@@ -81,7 +80,7 @@ def run_row(
         "framework": FRAMEWORK,
         "framework_version": host.framework_version,
         "harness": HARNESS,
-        "timed_parts": WHOLE_ITERATION,
+        "timed_parts": configuration.timed_parts,
         "source": "own measurement",
         "source_commit": f"trainlaw {version('trainlaw')}",
         "source_path": "trainlaw profile",
@@ -90,12 +89,13 @@ def run_row(
         # Measurements disturbed by other programs are not suitable for pooling with other sources.
         "pool": int(not measured.interference.remark),
         "pool_reason": measured.interference.remark or "none",
-        "layout": "nchw",
+        "layout": "channels_last" if configuration.stack == "channels_last" else "nchw",
         "compilation": "eager",
+        "stack": configuration.stack,
         "data": "synthetic",
         "tuned": 0,
         "host_launch_s": measured.host_launch_s,
-        "optimizer": OPTIMIZER,
+        "optimizer": "none" if configuration.timed_parts == FORWARD_PASS else OPTIMIZER,
         "hardware": host.hardware,
         "software": host.software,
         "measured_at": now_text(),
@@ -163,6 +163,7 @@ def failure_row(configuration: Configuration, reason: str) -> dict[str, object]:
     return {**cells, "reason": reason, "measured_at": now_text()}
 
 
+_TEXTS = frozenset(("device", "precision", "cnn", "stack", "timed_parts"))
 # Columns of the run file that are not called as the fields of a configuration.
 _IN_RUNS = {"processes": "n_gpus", "batch": "batch_per_gpu", "nodes": "n_nodes"}
 
@@ -174,10 +175,7 @@ def configuration_from_run(row: Mapping[str, str]) -> Configuration:
 
 def configuration_from_failure(row: Mapping[str, str]) -> Configuration:
     """Return the configuration of a row of the failure file (texts)."""
-    cells = {
-        name: row[name] if name in ("device", "precision", "cnn") else int(row[name])
-        for name in CONFIGURATION_COLUMNS
-    }
+    cells = {name: row[name] if name in _TEXTS else int(row[name]) for name in CONFIGURATION_COLUMNS}
     return Configuration(**cells)  # type: ignore[arg-type]
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -69,12 +70,12 @@ class BatchNorm(nn.BatchNorm2d):
 
 
 class Scale(nn.Module):
-    """A product with a number per channel, learned or not."""
+    """A product with a number per channel or with one for all, learned or not."""
 
     def __init__(self, layer: Layer) -> None:
         """Build a scale, learned where the layer has parameters."""
         super().__init__()
-        shape = (1, layer.out_channels, 1, 1)
+        shape = (1, layer.vector_parameters, 1, 1)
         self.factor = nn.Parameter(torch.ones(shape)) if layer.vector_parameters else _RESIDUAL_SCALE
 
     def forward(self, x: Tensor) -> Tensor:
@@ -335,6 +336,7 @@ def _last_readers(sources: dict[int, tuple[int, ...]], outputs: tuple[int, ...])
     return freed
 
 
+_LAYOUTS = MappingProxyType({"eager": torch.contiguous_format, "channels_last": torch.channels_last})
 _LEARNING_RATE = 1e-3
 _MOMENTUM = 0.9
 
@@ -355,9 +357,11 @@ class TorchStep:
         torch.manual_seed(0)
         device, self._precision = torch.device(configuration.device), configuration.precision
         dtype = torch.bfloat16 if self._precision == "bf16" else torch.float32
+        layout = _LAYOUTS[configuration.stack]
         with device:
-            self.network = TorchCnn(cnn).to(dtype)
-            self.images, self.labels = random_batch(cnn, configuration.batch, dtype)
+            self.network = TorchCnn(cnn).to(dtype=dtype, memory_format=layout)
+            images, self.labels = random_batch(cnn, configuration.batch, dtype)
+        self.images = images.contiguous(memory_format=layout)
         self._last = list(self.network.parameters())[-1]
         self.called = wrap(self.network)
         self.optimizer = torch.optim.SGD(self.network.parameters(), _LEARNING_RATE, _MOMENTUM)
@@ -391,6 +395,37 @@ class TorchStep:
     def finish(self) -> None:
         """Wait until the weights are updated, by reading one of the last of them."""
         self._last.flatten()[0].item()
+
+
+class TorchForward(TorchStep):
+    """A forward pass in evaluation mode without gradients; the other phases do nothing."""
+
+    def __init__(
+        self,
+        cnn: Cnn,
+        configuration: Configuration,
+        wrap: Callable[[nn.Module], nn.Module] = lambda network: network,
+    ) -> None:
+        """Build CNN and batch as for a training iteration."""
+        super().__init__(cnn, configuration, wrap)
+        self.network.train(mode=False)
+        self._scores: tuple[Tensor, ...] = ()
+
+    def forward(self) -> None:
+        """Compute the scores of the batch."""
+        with torch.inference_mode(), self.casting():
+            self._scores = self.called(self.images)
+
+    def backward(self) -> None:
+        """Do nothing: there are no gradients."""
+
+    def update(self) -> None:
+        """Do nothing: the weights stay."""
+
+    def finish(self) -> None:
+        """Wait until the scores are computed, by reading one of them."""
+        if self._scores:
+            self._scores[0].flatten()[0].item()
 
 
 def random_batch(cnn: Cnn, batch: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:

@@ -3,6 +3,7 @@
 import gc
 from collections.abc import Callable
 from functools import partial
+from math import nan
 from typing import TypeVar
 
 import torch
@@ -11,7 +12,7 @@ from trainlaw.datasets.cnns.catalog import CnnCounts
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.memory import training_memory
 from trainlaw.datasets.cnns.zoo import build
-from trainlaw.datasets.profiler.configurations import Configuration
+from trainlaw.datasets.profiler.configurations import FORWARD_PASS, Configuration
 from trainlaw.datasets.profiler.devices import (
     NotMeasuredError,
     device_clock,
@@ -21,7 +22,7 @@ from trainlaw.datasets.profiler.devices import (
 from trainlaw.datasets.profiler.machine import GpuState, Watch, available_memory_bytes, gpu_state
 from trainlaw.datasets.profiler.run_rows import Measurement
 from trainlaw.datasets.profiler.timing import StoppingRule, time_iterations
-from trainlaw.datasets.profiler.torch_cnn import TorchStep
+from trainlaw.datasets.profiler.torch_cnn import TorchForward, TorchStep
 
 _Result = TypeVar("_Result")
 
@@ -53,9 +54,11 @@ def make_ready(configuration: Configuration) -> Cnn:
 
 def _check_memory(cnn: Cnn, configuration: Configuration) -> None:
     """Refuse what cannot fit: Linux overcommits memory and kills the program later."""
-    needed = (
-        training_memory(cnn, configuration.batch, configuration.precision).needed * configuration.processes
-    )
+    memory = training_memory(cnn, configuration.batch, configuration.precision)
+    is_forward = configuration.timed_parts == FORWARD_PASS
+    # A forward pass keeps only what later layers read: about what the gradients of activations need at once.
+    alone = memory.weights + memory.working if is_forward else memory.needed
+    needed = alone * configuration.processes
     available = available_memory_bytes()
     if needed > available:
         raise NotMeasuredError(
@@ -76,7 +79,9 @@ def measure(configuration: Configuration, rule: StoppingRule) -> Measurement:
 
     def timed(step: TorchStep) -> Measurement:
         repeats = time_iterations(step, clock, rule)
-        return Measurement(repeats, watch.seen(), host_launch_s=repeats.host_launch_s(n_layers))
+        # The launch time of a layer is stated for its forward and backward pass together.
+        launch = nan if isinstance(step, TorchForward) else repeats.host_launch_s(n_layers)
+        return Measurement(repeats, watch.seen(), host_launch_s=launch)
 
     return with_step(cnn, configuration, timed)
 
@@ -92,7 +97,8 @@ def with_step(
     Raises NotMeasuredError if memory runs out, or if torch has no kernel for it on this device.
     """
     try:
-        return use(TorchStep(cnn, configuration, wrap))
+        kind = TorchForward if configuration.timed_parts == FORWARD_PASS else TorchStep
+        return use(kind(cnn, configuration, wrap))
     except (MemoryError, RuntimeError) as error:
         reason = reason_not_measured(torch, error)
         if not reason:

@@ -17,7 +17,7 @@ _Table = TypeVar("_Table", bound=MeasuredTable)
 # Names whose type a checker knows; a test compares them with `DATASETS`.
 RunSet = Literal[
     "default", "single-fp32", "precisions", "multi", "atlas", "atlas-all", "atlas-multi", "atlas-multi-all",
-    "fp32-2026", "precisions-2026", "forward", "compiled",
+    "fp32-2026", "precisions-2026", "forward", "compiled", "h100", "h100-forward",
 ]  # fmt: skip
 
 

@@ -34,7 +34,15 @@ from trainlaw.evolve.machine.evaluation import (
     values_from,
 )
 from trainlaw.evolve.machine.fitting import KERNELS as FITTING_KERNELS
-from trainlaw.evolve.machine.fitting import fit_constants, group_loss, held_out_losses, losses_per_group
+from trainlaw.evolve.machine.fitting import (
+    add_groups,
+    fit_constants,
+    group_loss,
+    held_out_losses,
+    keep_equations,
+    linearise_groups,
+    losses_per_group,
+)
 from trainlaw.evolve.machine.kernel_calls import Kernel, flat_from, take_next
 from trainlaw.evolve.machine.vector_maths import exponential, logarithm
 
@@ -175,14 +183,31 @@ def is_below(
     limit: float, program: np.ndarray, theta: np.ndarray, rows: Rows, work: Work, cases: np.ndarray
 ) -> bool:
     """Return whether the mean of the groups' losses is below `limit`; otherwise leave `cases` infinite."""
-    if limit == math.inf:
-        return True
+    if limit == math.inf or limit <= 0.0:
+        return limit > 0.0
     losses_per_group(program, theta, rows, work, cases)
     total = 0.0
     for group in range(cases.size):
         total += cases[group]
         cases[group] = math.inf
     return total < limit * cases.size
+
+
+@compiled
+def hold_out(
+    limit: float, program: np.ndarray, theta: np.ndarray, rows: Rows, work: Work, cases: np.ndarray
+) -> float:
+    """Return the loss at `theta`, and fill `cases` with held-out losses from one linearisation by groups.
+
+    Infinite where the mean of the groups' losses is not below `limit`.
+    """
+    if not is_below(limit, program, theta, rows, work, cases):
+        return math.inf
+    loss: float = linearise_groups(program, theta, rows, work)
+    if loss < math.inf:
+        add_groups(theta, rows.groups, work)
+        held_out_losses(program, theta, rows, work, cases)
+    return loss
 
 
 @entry
@@ -228,12 +253,19 @@ def fit_some(
             rescale(program, own, flat_from(programs.scaling, 0, begin), rows, skip[index], work)
         elif start_mode == AFFINE:
             start_affine(program, own, rows, skip[index], work)
-        losses[index] = fit_constants(program, own, rows, skip[index], steps, least_gain, work)
+        if held_out and steps == 0:
+            losses[index] = hold_out(limits[index], program, own, rows, work, cases[index])
+            continue
+        limit = math.inf if held_out else limits[index]
+        losses[index] = fit_constants(program, own, rows, skip[index], steps, least_gain, limit, work)
         if skip[index] >= 0:
             cases[index, skip[index]] = group_loss(program, own, rows, skip[index], work)
         elif not held_out:
-            losses_per_group(program, own, rows, work, cases[index])
+            if losses[index] <= limit:
+                losses_per_group(program, own, rows, work, cases[index])
         elif losses[index] < math.inf and is_below(limits[index], program, own, rows, work, cases[index]):
+            keep_equations(own.size, work)
+            linearise_groups(program, own, rows, work)
             held_out_losses(program, own, rows, work, cases[index])
 
 
@@ -327,8 +359,8 @@ class Machine:
         share of the loss is the last. start_mode : NOTHING, RESCALE or AFFINE. held_out : whether the cases
         are losses at constants that exclude the group, instead of at the fitted ones. skip : int64
         (n_programs,), the group that each program's fit excludes, -1 for none; its loss is then the only
-        one. limits : (n_programs,), the mean loss of the groups from which on held-out losses stay infinite,
-        since they do not matter; None for no limit.
+        one. limits : (n_programs,), the loss from which on a program does not matter: it gets no cases, and
+        where these are not held out, its fit may end early; None for no limit.
 
         A loss is infinite where a value is not valid, and nan of a program that was not reached in time. With
         several threads the fit runs in the background until the result is asked for; the calling thread then

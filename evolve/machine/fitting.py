@@ -26,6 +26,10 @@ from trainlaw.evolve.machine.kernel_calls import Kernel, flat_from
 
 # Marquardt starts near Gauss-Newton; beyond the largest damping a step is too small to change the loss.
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-12, 1e12
+# A fit ends where its loss exceeds these multiples of what would matter: at the start, after one step, and
+# after two and more (docs/search.md).
+RACE_MARGINS = (4.0, 3.0, 2.0)
+LAST_MARGIN = 2
 # Rows of a Jacobian that are multiplied by all others together.
 TILE = 6
 # Damping of the single step to the constants without a group.
@@ -114,9 +118,13 @@ def linearise(
 
 
 @compiled
-def linearise_groups(program: np.ndarray, theta: np.ndarray, rows: Rows, work: Work) -> None:
-    """Set the normal equations at `theta` of each group alone, without pulls, in `work.group_normal`."""
+def linearise_groups(program: np.ndarray, theta: np.ndarray, rows: Rows, work: Work) -> float:
+    """Set the normal equations at `theta` of each group alone, without pulls, in `work.group_normal`.
+
+    Return the loss of all groups.
+    """
     constants = theta.size
+    total = 0.0
     for group in range(rows.groups):
         for p in range(constants):
             work.group_gradient[group, p] = 0.0
@@ -127,7 +135,7 @@ def linearise_groups(program: np.ndarray, theta: np.ndarray, rows: Rows, work: W
     for chunk in range(rows.chunks):
         start, end = rows.chunk_start[chunk], rows.chunk_start[chunk + 1]
         observe(program, rows, chunk, FIRST, end - start, work)
-        weigh_chunk(rows, chunk, NO_GROUP, work)
+        total += weigh_chunk(rows, chunk, NO_GROUP, work)
         differentiate(program, rows, chunk, work)
         first = 0
         while first < end - start:
@@ -140,6 +148,20 @@ def linearise_groups(program: np.ndarray, theta: np.ndarray, rows: Rows, work: W
                 flat_from(work.group_normal, group, 0), flat_from(work.group_gradient, group, 0)
             )  # fmt: skip
             first = last
+    return total
+
+
+@compiled
+def add_groups(theta: np.ndarray, groups: int, work: Work) -> None:
+    """Set `work.kept_normal` and `work.kept_gradient` to the sums over groups, with the pulls at `theta`."""
+    for p in range(theta.size):
+        work.kept_gradient[p] = work.pull[p] * (theta[p] - work.centre[p])
+        for q in range(p + 1):
+            work.kept_normal[p, q] = work.pull[p] if p == q else 0.0
+        for group in range(groups):
+            work.kept_gradient[p] += work.group_gradient[group, p]
+            for q in range(p + 1):
+                work.kept_normal[p, q] += work.group_normal[group, p * CONSTANT_LIMIT + q]
 
 
 @compiled
@@ -225,12 +247,14 @@ def fit_constants(
     skip: int,
     steps: int,
     least_gain: float,
+    limit: float,
     work: Work,
 ) -> float:
     """Improve `theta` in place by Levenberg-Marquardt steps and return the final loss without pulls.
 
-    At most `steps`; one that gains less than the share `least_gain` of the loss is the last. The normal
-    equations at the final `theta` are left in `work`.
+    At most `steps`; one that gains less than the share `least_gain` of the loss is the last, as is one whose
+    loss is so far above `limit` that further ones hardly come below. The normal equations at the final
+    `theta` are left in `work`.
     """
     constants = theta.size
     trial = work.trial[:constants]
@@ -246,7 +270,8 @@ def fit_constants(
             for p in range(constants):
                 trial[p] = theta[p]
         if step == 0 or move(theta, damping, work):
-            now = linearise(program, trial, rows, skip, best, work)
+            most = best if step else RACE_MARGINS[0] * limit
+            now = linearise(program, trial, rows, skip, most, work)
         if step == 0 and (constants == 0 or not now < math.inf):
             return now
         if now < best:
@@ -256,11 +281,10 @@ def fit_constants(
             best = now
             loss = work.loss[0]
             keep_equations(constants, work)
-            if step == 0:
-                continue
-            damping = max(damping * 0.1, LEAST_DAMPING)
-            if gain <= least_gain * best:
+            if gain <= least_gain * best or best > RACE_MARGINS[min(step, LAST_MARGIN)] * limit:
                 break
+            if step:
+                damping = max(damping * 0.1, LEAST_DAMPING)
         else:
             # The refused trial has overwritten the equations of the constants that stay.
             restore_equations(constants, work)
@@ -321,12 +345,10 @@ def held_out_losses(
     """Fill `cases` (n_groups,) with each group's loss at constants one step away, without that group.
 
     This is the infinitesimal jackknife with a full Newton step: leave-one-group-out at the cost of one
-    more linearisation, exact where the residual is linear in the constants. Needs `work.normal` at
-    `theta`.
+    linearisation, exact where the residual is linear in the constants. Needs the equations of all groups at
+    `theta` in `work.kept_normal`, and those of each.
     """
     constants = theta.size
-    keep_equations(constants, work)
-    linearise_groups(program, theta, rows, work)
     for group in range(cases.size):
         for p in range(constants):
             work.gradient[p] = work.kept_gradient[p] - work.group_gradient[group, p]

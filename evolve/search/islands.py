@@ -20,20 +20,22 @@ from trainlaw.evolve.search.generation import MOST_ATTEMPTS, generation, make_to
 from trainlaw.evolve.search.problem import Problem
 from trainlaw.evolve.search.selection import survival_limits, survivors
 from trainlaw.evolve.search.trees import (
+    Tokens,
     complexities,
     from_expression,
     held_constants,
     nodes_of,
     prune,
     structure_keys,
+    tokens_of_trees,
 )
-from trainlaw.evolve.search.variation import Fitness, Individual, random_tree, simpler_trees
+from trainlaw.evolve.search.variation import BEHIND, Fitness, Individual, random_tree, simpler_trees
 
 # How often one structure may be fitted: other starting constants may lead to another minimum.
 TRIES_PER_STRUCTURE = 2
-# A generation's children are made and fitted in batches of these relative sizes, one being made while others
-# are fitted. No fit runs while the first is made or the last is received, so these are small. Results do not
-# depend on the batches.
+# With several threads, a generation's children are made and fitted in batches of these relative sizes, one
+# being made while others are fitted. No fit runs while the first is made or the last is received, so these
+# are small. Results do not depend on the batches.
 BATCH_SIZES = (1, 2, 3, 2, 1)
 # Maximum number of batches in flight while the next one is made.
 MOST_WAITING = 1
@@ -222,14 +224,18 @@ def _evaluate(
     held_out = settings.held_out_selection and problem.grouped
     evaluated: list[Individual] = []
     waiting: deque[Callable[[], list[Individual]]] = deque()
-    edges = (count * (np.cumsum([0, *BATCH_SIZES]) / sum(BATCH_SIZES))).astype(int).tolist()
+    limits_of = _limits(island, problem)
+    sizes = BATCH_SIZES if settings.threads > 1 else (1,)
+    edges = (count * (np.cumsum([0, *sizes]) / sum(sizes))).astype(int).tolist()
     for begin, end in pairwise(edges):
-        chosen = _select_new(island, problem, list(islice(trees, end - begin)))
+        chosen, tokens = _select_new(island, problem, list(islice(trees, end - begin)))
         if chosen:
-            limits = _limits(island, problem, chosen) if held_out else None
-            waiting.append(
-                problem.start_fit(chosen, settings.fit_steps, SEARCH_GAIN, held_out=held_out, limits=limits)
+            costs = complexities(tokens, problem.affine, problem.costs)
+            limits = limits_of(costs) if limits_of else None
+            fit = problem.start_fit(
+                chosen, settings.fit_steps, SEARCH_GAIN, held_out=held_out, limits=limits, known=tokens
             )
+            waiting.append(fit)
         if len(waiting) > MOST_WAITING:
             evaluated += receive(island, problem, waiting.popleft()(), held_out)
     for fitted in waiting:
@@ -237,29 +243,32 @@ def _evaluate(
     return evaluated
 
 
-def _limits(island: Island, problem: Problem, trees: list[Individual]) -> NDArray[np.float64]:
-    """Return the training loss of each tree (n_trees,) from which on it cannot survive.
+def _limits(island: Island, problem: Problem) -> Callable[[NDArray[np.int64]], NDArray[np.float64]] | None:
+    """Return the function from complexities to the training losses from which on trees cannot survive.
 
     Without a group, the mean loss is hardly ever smaller than with it, so that such trees need no held-out
-    losses; a margin is left for fits that have not converged.
+    losses; a margin is left for fits that have not converged. Without held-out losses, such trees are
+    dropped. None where there is no such limit, as where the user selects.
     """
-    costs = complexities(trees, problem.affine, problem.costs)
-    if problem.settings.held_out_measure != "mean":
-        return np.full(costs.size, math.inf)
-    return HELD_OUT_MARGIN * survival_limits(island.population, costs, problem.settings.population)
+    held_out = problem.settings.held_out_selection and problem.grouped
+    if problem.toolbox is not None or (held_out and problem.settings.held_out_measure != "mean"):
+        return None
+    if not held_out and not problem.affine:
+        return None
+    limits = survival_limits(island.population, problem.settings.population)
+    return (lambda costs: HELD_OUT_MARGIN * limits(costs)) if held_out else limits
 
 
-def _select_new(island: Island, problem: Problem, trees: list[Individual]) -> list[Individual]:
-    """Return the trees with a structure that is worth a fit, and count the try."""
-    if not trees:
-        return []
-    chosen = []
-    for key, tree in zip(structure_keys(trees).tolist(), trees, strict=True):
+def _select_new(island: Island, problem: Problem, trees: list[Individual]) -> tuple[list[Individual], Tokens]:
+    """Return the trees with a structure that is worth a fit, with their tokens, and count the try."""
+    tokens = tokens_of_trees(trees)
+    is_new = np.zeros(len(trees), np.bool_)
+    for place, key in enumerate(structure_keys(trees, tokens).tolist()):
         tries = island.tried.get(key, 0)
-        if tries < TRIES_PER_STRUCTURE and _fits(tree, problem):
+        if tries < TRIES_PER_STRUCTURE and _fits(trees[place], problem):
             island.tried[key] = tries + 1
-            chosen.append(tree)
-    return chosen
+            is_new[place] = True
+    return [tree for tree, new in zip(trees, is_new.tolist(), strict=True) if new], tokens.of(is_new)
 
 
 def is_allowed(tree: Individual, problem: Problem) -> bool:
@@ -284,14 +293,14 @@ def _fits(tree: Individual, problem: Problem) -> bool:
 
 def receive(island: Island, problem: Problem, fitted: list[Individual], held_out: bool) -> list[Individual]:
     """Return the fitted trees, pruned and scored, and archive the best."""
-    # Those that were not reached in time have no cases.
-    fitted = [tree for tree in fitted if tree.cases is not None]
-    island.evaluations += len(fitted)
+    island.evaluations += sum(tree.cases is not None or tree.fitness is BEHIND for tree in fitted)
+    # Those that were not reached in time have no cases, nor have those that are behind.
     tidy = []
-    for full in fitted:
+    for full in (tree for tree in fitted if tree.cases is not None):
         tree = prune(full, problem.grammar) if full.untidy else full
         tidy.append(tree if tree is full or problem.structure.accepts(tree) else full)
-    for tree, cost in zip(tidy, complexities(tidy, problem.affine, problem.costs).tolist(), strict=True):
+    costs = complexities(tokens_of_trees(tidy), problem.affine, problem.costs)
+    for tree, cost in zip(tidy, costs.tolist(), strict=True):
         score = problem.joint_loss(tree.cases) if held_out else tree.loss
         tree.fitness = Fitness(tree.loss, tree.cases, score, cost)
         _remember(island, tree, problem)

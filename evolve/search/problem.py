@@ -34,6 +34,7 @@ from trainlaw.evolve.search.losses import (
 )
 from trainlaw.evolve.search.structure import Structure, make_structure
 from trainlaw.evolve.search.trees import (
+    Tokens,
     costs_by_code,
     encode,
     nodes_of,
@@ -41,7 +42,7 @@ from trainlaw.evolve.search.trees import (
     with_fitted,
     within_loss,
 )
-from trainlaw.evolve.search.variation import Fitness, Individual
+from trainlaw.evolve.search.variation import BEHIND, Fitness, Individual
 from trainlaw.evolve.settings import NARROW, SearchSettings
 from trainlaw.formulas import Expression, FeatureSpec, RowSums, Variable
 
@@ -146,28 +147,18 @@ class Problem:
         held_out: bool = False,
         skip: NDArray[np.int64] | None = None,
         limits: NDArray[np.float64] | None = None,
+        known: Tokens | None = None,
     ) -> Callable[[], list[Individual]]:
         """Start a fit, in the background if possible, and return a function that waits for the trees.
 
-        limits : as of `Machine.start_fit`.
+        known : the trees' tokens, where these are at hand. limits : as of `Machine.start_fit`; a tree without
+        held-out losses that is not below its limit is not changed, its fitness is `BEHIND`.
         """
-        programs = encode(trees, self.affine)
+        programs = encode(trees, self.affine, known)
         further = self.further_rows if held_out else ()
         start_mode = (AFFINE if self.affine else RESCALE) if start else NOTHING
         if self.loss is not None:
-            if start:
-                begun = self.machine.fit(
-                    programs, self.loss.rows, steps=steps, start_mode=start_mode, skip=skip
-                )
-                programs, start_mode = programs._replace(theta=begun.theta), NOTHING
-            rough = self.machine.fit(
-                within_loss(programs, *self.loss.rough),
-                self.rows,
-                steps=steps,
-                least_gain=least_gain,
-                skip=skip,
-            )
-            programs = within_loss(programs._replace(theta=rough.theta), self.loss.front, self.loss.behind)
+            programs, start_mode = self._begun(programs, steps, least_gain, start_mode, skip), NOTHING
         result_of = self.machine.start_fit(
             programs, self.rows, steps=steps, least_gain=least_gain, start_mode=start_mode,
             held_out=held_out, skip=skip, limits=limits,
@@ -176,18 +167,43 @@ class Problem:
         def fitted() -> list[Individual]:
             result = self._in_every_division(programs, result_of(), further)
             theta, edges = result.theta.tolist(), programs.constant_offsets.tolist()
-            known = (result.losses.tolist(), result.cases, untidy(programs, result.theta).tolist())
+            measured = (result.losses.tolist(), result.cases, untidy(programs, result.theta).tolist())
+            is_behind = np.zeros(programs.amount, np.bool_)
+            if limits is not None and not held_out:
+                is_behind = result.losses > limits
             found = []
-            for tree, begin, end, loss, cases, to_prune in zip(
-                trees, edges[:-1], edges[1:], *known, strict=True
+            for tree, begin, end, loss, cases, to_prune, behind in zip(
+                trees, edges[:-1], edges[1:], *measured, is_behind.tolist(), strict=True
             ):
+                if behind:
+                    tree.fitness = BEHIND
+                # What was not reached in time stays as it is.
+                if behind or math.isnan(loss):
+                    found.append(tree)
+                    continue
                 new = with_fitted(tree, theta[begin:end], self.affine, Fitness(loss, cases))
                 new.untidy = to_prune
-                # What was not reached in time stays as it is.
-                found.append(tree if math.isnan(loss) else new)
+                found.append(new)
             return found
 
         return fitted
+
+    def _begun(
+        self,
+        programs: Programs,
+        steps: int,
+        least_gain: float,
+        start_mode: int,
+        skip: NDArray[np.int64] | None,
+    ) -> Programs:
+        """Return the programs within the loss that is an expression, fitted without its kinks first."""
+        loss: Any = self.loss
+        if start_mode != NOTHING:
+            begun = self.machine.fit(programs, loss.rows, steps=steps, start_mode=start_mode, skip=skip)
+            programs = programs._replace(theta=begun.theta)
+        inside = within_loss(programs, *loss.rough)
+        rough = self.machine.fit(inside, self.rows, steps=steps, least_gain=least_gain, skip=skip)
+        return within_loss(programs._replace(theta=rough.theta), loss.front, loss.behind)
 
     def _in_every_division(self, programs: Programs, result: FitResult, further: Sequence[Rows]) -> FitResult:
         """Return the result with the held-out losses of the groups of all divisions side by side.
@@ -214,8 +230,9 @@ class Problem:
         Within a division the losses are joined by their mean or their worst, as `held_out_measure` says.
         """
         ends = np.cumsum([self.case_count, *(rows.groups for rows in self.further_rows)])
-        join = np.mean if self.settings.held_out_measure == "mean" else np.max
-        joint = float(np.mean([join(part) for part in np.split(cases, ends[:-1])]))
+        parts = np.split(cases, ends[:-1])
+        is_mean = self.settings.held_out_measure == "mean"
+        joint = float(np.mean([part.mean() if is_mean else part.max() for part in parts]))
         return joint if math.isfinite(joint) else math.inf
 
 

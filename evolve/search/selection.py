@@ -3,7 +3,7 @@
 Both follow DEAP's `tools` (`selAutomaticEpsilonLexicase`, `selNSGA2`), compiled for many individuals.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numba import njit
@@ -115,14 +115,15 @@ def _fronts(scores: np.ndarray) -> np.ndarray:
 
 
 def survival_limits(
-    population: Sequence[Individual], costs: NDArray[np.int64], count: int
-) -> NDArray[np.float64]:
-    """Return the score (n,) from which on a child of each complexity is behind all that survive at present.
+    population: Sequence[Individual], count: int
+) -> Callable[[NDArray[np.int64]], NDArray[np.float64]]:
+    """Return the function from complexities, int64 (n,), to the scores from which on children are behind.
 
-    costs : int64 (n,), complexities. count : individuals that survive; infinite where there are fewer.
+    Such a child is behind all that survive at present. count : individuals that survive; scores are infinite
+    where there are fewer.
     """
     if len(population) < count:
-        return np.full(costs.size, np.inf)
+        return lambda costs: np.full(costs.size, np.inf)
     scores = np.array([individual.score for individual in population])
     known = np.array([individual.complexity for individual in population])
     order = np.lexsort((scores, known))
@@ -130,8 +131,12 @@ def survival_limits(
     fronts = _fronts(scores[order])
     last = order[fronts == fronts.max(initial=0)]
     # A point behind the last front is worse than one of it that is no more complex.
-    best = np.append(np.inf, np.minimum.accumulate(scores[last]))
-    limits: NDArray[np.float64] = best[np.searchsorted(known[last], costs, side="right")]
+    best, steps = np.append(np.inf, np.minimum.accumulate(scores[last])), known[last]
+
+    def limits(costs: NDArray[np.int64]) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = best[np.searchsorted(steps, costs, side="right")]
+        return found
+
     return limits
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -41,18 +41,38 @@ def held_constants(tree: Sequence[Node]) -> list[Node]:
     return [node for node in tree if node.constant is not None]
 
 
-def encode(trees: Sequence[Individual], affine: bool) -> Programs:
+class Tokens(NamedTuple):
+    """The tokens of many trees, concatenated, int64 (n_nodes,), and the number of each, int64 (n_trees,)."""
+
+    tokens: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+
+    def of(self, chosen: NDArray[np.bool_]) -> "Tokens":
+        """Return the tokens of the chosen trees, (n_trees,)."""
+        return Tokens(self.tokens[np.repeat(chosen, self.sizes)], self.sizes[chosen])
+
+
+def tokens_of_trees(trees: Sequence[Individual]) -> Tokens:
+    """Return the trees' tokens."""
+    tokens = np.array([node.token for tree in trees for node in tree], dtype=np.int64)
+    return Tokens(tokens, np.fromiter(map(len, trees), np.int64, len(trees)))
+
+
+def encode(trees: Sequence[Individual], affine: bool, known: Tokens | None = None) -> Programs:
     """Return the programs of many trees; with `affine` each begins with its offset and slope.
 
-    Raises InputError for a program that is longer than the machine's scratch.
+    known : the trees' tokens, where these are at hand. Raises InputError for a program that is longer than
+    the machine's scratch.
     """
-    tokens, sizes = _expanded(trees)
+    tokens, sizes = _expanded(trees, known or tokens_of_trees(trees))
     codes = tokens & 255
     widths = ((codes <= GROUPED) & (codes != VARIABLE)).astype(np.int64)
     held = [node for tree in trees for node in tree if node.constant is not None]
     values = [node.constant for node in held]
-    rules = np.fromiter(chain.from_iterable([node.rule for node in held]), np.float64)
-    rules = rules.reshape(-1, len(Rule()))
+    # Few rules are shared by many constants.
+    different = {id(node.rule): node.rule for node in held}
+    places = {key: place for place, key in enumerate(different)}
+    rules = np.array([*different.values()]).reshape(-1, len(Rule()))[[places[id(node.rule)] for node in held]]
     # Grouped constants are rare: the common case avoids a loop over all constants.
     if np.any(codes == GROUPED):
         counts_held = [len(value) if isinstance(value, tuple) else 1 for value in values]
@@ -97,19 +117,13 @@ def within_loss(programs: Programs, front: Sequence[int], behind: Sequence[int])
     return programs._replace(tokens=tokens, offsets=np.concatenate([[0], np.cumsum(sizes)]))
 
 
-def _tokens(trees: Sequence[Individual]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the trees' tokens, concatenated, and the number of tokens of each."""
-    tokens = np.array([node.token for tree in trees for node in tree], dtype=np.int64)
-    return tokens, np.fromiter(map(len, trees), np.int64, len(trees))
-
-
-def _expanded(trees: Sequence[Individual]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the same, with the operations that a user defined written out."""
-    tokens, sizes = _tokens(trees)
-    if not np.any(tokens & 255 >= FIRST_DEFINED):
-        return tokens, sizes
+def _expanded(trees: Sequence[Individual], known: Tokens) -> Tokens:
+    """Return the trees' tokens, with the operations that a user defined written out."""
+    if not np.any(known.tokens & 255 >= FIRST_DEFINED):
+        return known
     written = [_written_out(tree) for tree in trees]
-    return np.array([*chain(*written)], dtype=np.int64), np.fromiter(map(len, written), np.int64, len(trees))
+    sizes = np.fromiter(map(len, written), np.int64, len(trees))
+    return Tokens(np.array([*chain(*written)], dtype=np.int64), sizes)
 
 
 def _written_out(tree: Sequence[Node]) -> list[int]:
@@ -201,9 +215,12 @@ def _structure_keys(
         keys[program] = stack[0]
 
 
-def structure_keys(trees: Sequence[Individual]) -> NDArray[np.uint64]:
-    """Return a hash of each tree's structure: constants and the order in sums and products do not matter."""
-    tokens, sizes = _expanded(trees)
+def structure_keys(trees: Sequence[Individual], known: Tokens | None = None) -> NDArray[np.uint64]:
+    """Return a hash of each tree's structure: constants and the order in sums and products do not matter.
+
+    known : the trees' tokens, where these are at hand.
+    """
+    tokens, sizes = _expanded(trees, known or tokens_of_trees(trees))
     keys, scratch = np.zeros(sizes.size, np.uint64), np.zeros((3, NODE_LIMIT), np.uint64)
     _structure_keys(tokens, np.concatenate([[0], np.cumsum(sizes)]), _UNORDERED, scratch, keys)
     return keys
@@ -224,14 +241,12 @@ def costs_by_code(costs: Mapping[str, int], defined: Sequence[str] = ()) -> NDAr
 USUAL_COSTS = costs_by_code(COSTS)
 
 
-def complexities(
-    trees: Sequence[Individual], affine: bool, costs: NDArray[np.int64] = USUAL_COSTS
-) -> NDArray[np.int64]:
+def complexities(known: Tokens, affine: bool, costs: NDArray[np.int64] = USUAL_COSTS) -> NDArray[np.int64]:
     """Return the complexity of each tree's expression; with `affine`, including offset and slope.
 
-    costs : of each code, of `costs_by_code`.
+    known : the trees' tokens. costs : of each code, of `costs_by_code`.
     """
-    tokens, sizes = _tokens(trees)
+    tokens, sizes = known
     own = np.add.reduceat(costs[tokens & 255], np.cumsum(sizes) - sizes)
     return own + (int(costs[np.array(_AFFINE)].sum()) if affine else 0)
 

@@ -6,6 +6,7 @@ other code may move, so those that are used are written out here.
 
 import math
 from collections.abc import Callable, Iterator
+from itertools import accumulate
 from random import Random
 from typing import Any
 
@@ -48,6 +49,8 @@ class Fitness(base.Fitness):  # type: ignore[misc]
 
 
 UNFITTED = Fitness()
+# Of a tree whose loss is behind all that survive.
+BEHIND = Fitness()
 
 
 # DEAP has no types.
@@ -84,7 +87,7 @@ def mate(first: Individual, second: Individual, grammar: Grammar, random: Random
 def mutate(tree: Individual, grammar: Grammar, random: Random) -> tuple[Individual]:
     """Return the tree after one of `MOVES`, or two; it may change in place."""
     for _ in range(2 if random.random() >= 1.0 - SECOND_MUTATION else 1):
-        tree = random.choices(MOVES, MOVE_WEIGHTS)[0](tree, grammar, random)
+        tree = random.choices(MOVES, cum_weights=MOVE_WEIGHTS)[0](tree, grammar, random)
     return (tree,)
 
 
@@ -331,9 +334,9 @@ def _without_weight(leaf: Leaf, grammar: Grammar) -> Leaf | None:
     return next((other for other in same if other.token & 255 == VARIABLE), None)
 
 
-# Mutations with their relative frequencies.
+# Mutations with their relative frequencies, summed up.
 MOVES = (
     replace_subtree, replace_node, shrink, hoist, add_term, drop_term, swap_leaf, shake_constant, wrap,
     widen_factor,
 )  # fmt: skip
-MOVE_WEIGHTS = (15, 5, 5, 2, 20, 12, 15, 3, 15, 5)
+MOVE_WEIGHTS = tuple(accumulate((15, 5, 5, 2, 20, 12, 15, 3, 15, 5)))

@@ -40,9 +40,27 @@ PRINTERS: Mapping[str, Callable[[Formula | Expression], str]] = MappingProxyType
 )
 
 __all__ = [
-    "PRINTERS", "ExcelCells", "excel_expression", "latex_expression", "latex_symbol", "mathml_expression",
-    "mathml_symbol", "missing_functions", "print_c_function", "print_excel", "print_google_sheets",
-    "print_javascript", "print_jax_function", "print_julia", "print_latex", "print_mathml",
-    "print_numpy_function", "print_onnx", "print_python_function", "print_r", "print_sql",
-    "print_torch_function", "split_for_excel",
-]  # fmt: skip
+    "PRINTERS",
+    "ExcelCells",
+    "excel_expression",
+    "latex_expression",
+    "latex_symbol",
+    "mathml_expression",
+    "mathml_symbol",
+    "missing_functions",
+    "print_c_function",
+    "print_excel",
+    "print_google_sheets",
+    "print_javascript",
+    "print_jax_function",
+    "print_julia",
+    "print_latex",
+    "print_mathml",
+    "print_numpy_function",
+    "print_onnx",
+    "print_python_function",
+    "print_r",
+    "print_sql",
+    "print_torch_function",
+    "split_for_excel",
+]

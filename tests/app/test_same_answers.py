@@ -15,7 +15,6 @@ from trainlaw.app.exports.names import named_model
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.page.html import page_html
 from trainlaw.app.sheets.xlsx import xlsx_bytes
-from trainlaw.app.workbook.book import workbook_plan
 from trainlaw.app.workbook.model import ENTRIES, FAULTS
 from trainlaw.formulas import load_formula
 from typer.testing import CliRunner
@@ -36,6 +35,7 @@ from .exports.test_programs import (
 )
 from .page.test_in_browser import ANSWERS, link_of
 from .questions import IMPOSSIBLE, cost_of, is_unequipped, predicted, price_of, questions
+from .workbook.test_book import built_in_plan
 from .workbook.test_questions import cells_of, lines_of, said_in, value_at, with_questions
 
 pytestmark = pytest.mark.slow
@@ -128,7 +128,7 @@ def by_python(asked, expected, _, __, **settings):
 def by_workbook(asked, expected, folder, _):
     if SOFFICE is None:
         pytest.skip("LibreOffice (soffice) is not installed")
-    plan = workbook_plan(law())
+    plan = built_in_plan()
     data = xlsx_bytes(with_questions(plan, [cells_of(one) for one in asked], price_of))
     book = recalculated({"questions.xlsx": data}, folder)["questions.xlsx"]
 

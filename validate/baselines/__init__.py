@@ -131,6 +131,13 @@ def title_of(estimator: str) -> str:
 
 
 __all__ = [
-    "CONTROLS", "NO_SEARCH", "RANDOM_SEARCH", "TABLE", "Baseline", "baseline", "baselines_for",
-    "named_baselines", "title_of",
-]  # fmt: skip
+    "CONTROLS",
+    "NO_SEARCH",
+    "RANDOM_SEARCH",
+    "TABLE",
+    "Baseline",
+    "baseline",
+    "baselines_for",
+    "named_baselines",
+    "title_of",
+]

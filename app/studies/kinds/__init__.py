@@ -46,6 +46,13 @@ _KINDS = (
 STUDY_KINDS: Mapping[str, StudyKind[Any]] = MappingProxyType({kind.name: kind for kind in _KINDS})
 
 __all__ = [
-    "BOTH_FOLDS", "CNN_FOLDS", "GPU_FOLDS", "OWN_LIST", "RUNS", "SPLITS", "STUDY_KINDS", "StudyKind",
+    "BOTH_FOLDS",
+    "CNN_FOLDS",
+    "GPU_FOLDS",
+    "OWN_LIST",
+    "RUNS",
+    "SPLITS",
+    "STUDY_KINDS",
+    "StudyKind",
     "StudyRows",
-]  # fmt: skip
+]

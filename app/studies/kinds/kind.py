@@ -101,7 +101,8 @@ class StudyKind(Generic[Table]):
 
 
 def study_labels(table: RunTable) -> pd.DataFrame:
-    """Return the labels of the runs, text, with `vendor`, `device`, `threads`, `gpu_year`, `layout`, `batch`.
+    """Return the labels of the runs, text, with `vendor`, `device`, `threads`, `gpu_year`, `layout`,
+    `stack`, `batch`.
 
     device : GPU or CPU. threads : of a CPU, as many as cores in use ("threads 2"); "none" for a GPU.
     """
@@ -112,5 +113,6 @@ def study_labels(table: RunTable) -> pd.DataFrame:
     labels["device"] = [gpu.device for gpu in gpus]
     labels["threads"] = [f"threads {gpu.sm_count:g}" if gpu.device == "CPU" else "none" for gpu in gpus]
     labels["layout"] = table.frame["layout"].astype(str).to_numpy()
+    labels["stack"] = table.frame["stack"].astype(str).to_numpy()
     labels["batch"] = [f"{batch:g}" for batch in table.frame["batch_per_gpu"]]
     return labels

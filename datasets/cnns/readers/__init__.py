@@ -19,24 +19,10 @@ def read_cnn(
 ) -> Cnn:
     """Read a CNN from a file: `.onnx`, the JSON of a Keras model, or a layer table (`.csv`, `.json`).
 
-    Parameters
-    ----------
-    path : str or PathLike
-        The file.
-    input_size_px : int, optional
-        Side of the input in pixels, where the file leaves it open.
-    restore_batchnorm : bool, optional
-        Whether to restore batch normalisation that an export to ONNX folded into convolutions: None where the
-        file proves it, True also where the CNN has no normalisation at all, False never.
-
-    Returns
-    -------
-    Cnn
-
-    Raises
-    ------
-    InputError
-        The file has another format or is malformed.
+    input_size_px : side of the input in pixels, where the file leaves it open. restore_batchnorm : whether to
+    restore batch normalisation that an export to ONNX folded into convolutions: None where the file proves
+    it, True also where the CNN has no normalisation at all, False never. InputError for a file of another
+    format or a malformed one.
     """
     ending = Path(path).suffix.lower()
     if ending == ".onnx":

@@ -254,23 +254,10 @@ _MODELS = frozenset({"Sequential", "Functional", "Model"})
 
 
 def read_keras(path: str | os.PathLike[str], input_size_px: int | None = None) -> Cnn:
-    """Read a CNN from the JSON of a Keras model, sequential or functional.
+    """Read a CNN from the JSON of a Keras model (`model.to_json()`), sequential or functional.
 
-    Parameters
-    ----------
-    path : str or PathLike
-        JSON from `model.to_json()`.
-    input_size_px : int, optional
-        Side of the input in pixels, where the file leaves it open.
-
-    Returns
-    -------
-    Cnn
-
-    Raises
-    ------
-    InputError
-        The file is not such JSON, or has a layer that is not supported.
+    input_size_px : side of the input in pixels, where the file leaves it open. InputError for a file that is
+    not such JSON, or has a layer that is not supported.
     """
     with foreign_faults(str(path)):
         content = read_json(path)

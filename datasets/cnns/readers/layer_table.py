@@ -25,26 +25,12 @@ _DIGITS = re.compile(r"\d{1,12}")
 
 
 def read_layer_table(path: str | os.PathLike[str]) -> Cnn:
-    """Read a CNN from a CSV or JSON table of layers.
+    """Read a CNN from a table of layers, JSON for the suffix .json, else CSV.
 
     Columns are the fields of `Layer`; those with a default, and `name`, may be omitted. `inputs` are
     positions or names of earlier layers, separated by spaces (in JSON: a list); without them a layer reads
     the one before it. JSON is a list of rows, or an object with `layers` and optional `name`, `base`,
-    `family`.
-
-    Parameters
-    ----------
-    path : str or PathLike
-        JSON for the suffix .json, else CSV.
-
-    Returns
-    -------
-    Cnn
-
-    Raises
-    ------
-    InputError
-        The file is not such a table, or its layers do not form a graph.
+    `family`. InputError for a file that is not such a table, or whose layers do not form a graph.
     """
     with foreign_faults(str(path)):
         facts: Mapping[str, Any] = {}
@@ -57,19 +43,9 @@ def read_layer_table(path: str | os.PathLike[str]) -> Cnn:
 
 
 def write_layer_table(cnn: Cnn, path: str | os.PathLike[str]) -> None:
-    """Write a CNN as a table of layers, whole or not at all.
+    """Write a CNN as a table of layers, whole or not at all: JSON for the suffix .json, else CSV.
 
-    Parameters
-    ----------
-    cnn : Cnn
-        The graph of layers.
-    path : str or PathLike
-        JSON for the suffix .json, else CSV.
-
-    Raises
-    ------
-    InputError
-        The file cannot be written.
+    InputError where the file cannot be written.
     """
     rows = layer_records(cnn)
     if str(path).lower().endswith(".json"):
@@ -81,43 +57,17 @@ def write_layer_table(cnn: Cnn, path: str | os.PathLike[str]) -> None:
 
 
 def layer_records(cnn: Cnn) -> list[dict[str, Any]]:
-    """Return the layers of a CNN as records.
-
-    Parameters
-    ----------
-    cnn : Cnn
-        The graph of layers.
-
-    Returns
-    -------
-    list of dict
-        The fields of each layer; `inputs` are positions.
-    """
+    """Return the fields of each layer of a CNN by name; `inputs` are positions."""
     return [{**asdict(layer), "inputs": list(layer.inputs)} for layer in cnn.layers]
 
 
 def cnn_from_records(
     rows: Iterable[Mapping[str, Any]], name: str, facts: Mapping[str, Any] | None = None
 ) -> Cnn:
-    """Build a CNN from records of layers.
+    """Build a CNN from the fields of each layer, as in `read_layer_table`.
 
-    Parameters
-    ----------
-    rows : iterable of mapping
-        Fields of each layer, as in `read_layer_table`.
-    name : str
-        Name of the CNN, unless `facts` holds one.
-    facts : mapping, optional
-        `name`, `base` and `family`.
-
-    Returns
-    -------
-    Cnn
-
-    Raises
-    ------
-    InputError
-        A field is missing or wrong, or the layers do not form a graph.
+    name : of the CNN, unless `facts` holds one. facts : `name`, `base` and `family`. InputError for a field
+    that is missing or wrong, or layers that do not form a graph.
     """
     layers: list[Layer] = []
     positions: dict[str, int] = {}

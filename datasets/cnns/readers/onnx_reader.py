@@ -408,27 +408,8 @@ def read_onnx(
 ) -> Cnn:
     """Read a CNN from an `.onnx` file; its weights are not needed.
 
-    Parameters
-    ----------
-    path : str or PathLike
-        The file.
-    input_size_px : int, optional
-        Side of the input in pixels, where the file leaves it open.
-    restore_batchnorm : bool, optional
-        Whether to restore batch normalisation that the export folded into convolutions: None where the file
-        proves it, True also where the CNN has no normalisation at all, False never. A note in the result
-        says what was done.
-
-    Returns
-    -------
-    Cnn
-
-    Raises
-    ------
-    InputError
-        The file is malformed or has an operation that is not supported.
-    MissingDependencyError
-        The package onnx is not installed.
+    Arguments as of `read_cnn`; a note in the result says what was done to batch normalisation. InputError for
+    a malformed file or an operation that is not supported, MissingDependencyError without the package onnx.
     """
     with foreign_faults(str(path)):
         graph = load_onnx_graph(path)

@@ -38,6 +38,7 @@ def options(tmp_path, **changed):
         "device": "cpu", "threads": "1,2", "processes": "1", "nodes": 1, "rendezvous": "", "link": "",
         "network": "",
         "plan": None, "out": tmp_path / "runs.csv", "limit_seconds": 1.0, "interval": 2.0, "layers": False,
+        "stack": "eager", "forward": False,
         "micro": False,
     }  # fmt: skip
     return ProfileOptions(**(values | changed))
@@ -122,7 +123,7 @@ def test_layers_and_micro_are_jobs_of_their_own(jobs, tmp_path):
     assert "achieved rates, 1 new row\n" in text
     assert [job[0] for job in jobs] == ["profile_layers", "profile_micro"]
     assert jobs[1][1] == ("cpu", [1, 2], ["fp32", "bf16"], 2)
-    with pytest.raises(InputError, match="got both"):
+    with pytest.raises(InputError, match="got --layers and --micro"):
         run_profile(options(tmp_path, layers=True, micro=True))
 
 

@@ -1,4 +1,4 @@
-"""Forty names as people write them: understood, or asked back with the right offer first."""
+"""Names as people write them: understood, or asked back with the right offer first."""
 
 import json
 import math
@@ -40,6 +40,10 @@ GPUS = {
     "NC6s v3": "V100-PCIE-16GB",
     "gpu_8x_a100": "A100-SXM4-40GB",
     "TPU v4": "? no GPU",
+    "p4d": "? p4d.24xlarge",
+    "n1-standard-4 t4": "? T4",
+    "h100 sxm": "? H100-SXM5-80GB",
+    "jetson orin": "? describe yours with --gpu-file",
 }
 CNNS = {
     "resnet-50": "resnet50",
@@ -78,7 +82,7 @@ def test_names_as_people_write_them():
     asked = [(text, wanted, answer(lambda text: find_gpu(text).gpu, text)) for text, wanted in GPUS.items()]
     asked += [(text, wanted, answer(cnn_name, text)) for text, wanted in CNNS.items()]
     wrong = [one for one in asked if not is_right(*one)]
-    assert len(asked) == 40 and len(wrong) <= 2, wrong
+    assert not wrong
 
 
 def test_instances_are_of_known_gpus_and_fabrics():

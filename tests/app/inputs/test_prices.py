@@ -40,6 +40,7 @@ def test_prices_are_those_of_the_machine_or_of_any(tmp_path):
         (HEADER + "T4,x,1,2026-01-31,a\n", "line 2.*n_gpus"),
         (HEADER + "T5,,1,2026-01-31,a\n", "line 2.*'T5'"),
         ("gpu,price_usd\nT4,40\n", "line 2.*of one T4 for an hour"),
+        ("gpu,price_usd\nH100-SXM5-80GB,0.02\n", "line 2.*of one H100-SXM5-80GB for an hour"),
     ],
 )
 def test_faulty_prices_are_named(text, error, tmp_path):

@@ -133,3 +133,44 @@ def test_python_and_the_command_give_the_same_law(law, runs, in_empty_folder):
     names = {path.name for path in Path("mine").iterdir()}
     assert names == {"formula.json", "formula.xlsx", "page.html", "calibration.csv", "provenance.json"}
     assert "calibrated to T4" in CliRunner().invoke(app, ["show", "mine"]).output
+
+
+def test_runs_of_several_stacks_have_a_factor_each(law):
+    """The measured times of one stack are a fifth above what the formula says of that stack."""
+    frame = load("default", RunTable).frame
+    same = (frame["gpu"] == "RTX 3090") & (frame["precision"] == "amp")
+    table = RunTable("some", frame[same].groupby("stack").head(20).reset_index(drop=True), law_facts())
+    assert table.frame["stack"].nunique() >= 2
+    times = formula_rows(law, table).predict(law)
+    of_stack = (table.frame["stack"] == "channels_last").to_numpy()
+    slower = RunTable("some", table.frame.assign(time_s=times * (1 + 0.2 * of_stack)), table.facts)
+    found = calibrated_law(law, slower)
+    assert 1.08 < found.factors.by_stack["runs_channels_last"] < 1.25
+    assert not any("--layout" in text for text in found.warnings)
+    ratios = formula_rows(found.formula, slower).predict(found.formula) / slower.seconds
+    assert ratios[of_stack].mean() == pytest.approx(1, abs=0.05)
+    assert ratios[~of_stack].mean() == pytest.approx(1, abs=0.05)
+
+
+def law_facts():
+    return load("default", RunTable).facts
+
+
+def test_the_stated_time_on_one_gpu_of_runs_on_several_calibrates(law):
+    table = load("multi", RunTable)
+    first = table.frame[table.frame["single_gpu_time_s"].notna() & (table.frame["n_gpus"] > 1)]
+    same = first[(first["gpu"] == first["gpu"].iloc[0]) & (first["precision"] == first["precision"].iloc[0])]
+    several = RunTable("some", same.head(12).reset_index(drop=True), table.facts)
+    found = calibrated_law(law, several)
+    assert (
+        found.n_runs == several.frame.drop_duplicates(["cnn", "batch_per_gpu", "single_gpu_time_s"]).shape[0]
+    )
+    assert any("stated time on one GPU" in text for text in found.warnings)
+    # Not the times on several GPUs, which are longer.
+    alone = several.frame.drop_duplicates(["cnn", "batch_per_gpu", "single_gpu_time_s"])
+    one = alone.assign(
+        n_gpus=1, n_nodes=1, link="none", network="none", algorithm="none", time_s=alone["single_gpu_time_s"],
+        single_gpu_time_s=float("nan"),
+    )  # fmt: skip
+    expected = calibrated_law(law, RunTable("one", one.reset_index(drop=True), table.facts))
+    assert found.formula.expression == expected.formula.expression

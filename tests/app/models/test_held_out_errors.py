@@ -115,13 +115,17 @@ def test_the_report_has_intervals_of_the_mean_over_seeds(seeded, formula, errors
     assert low <= mean[inside].mean() <= high
 
 
-def test_classes_are_precision_and_layout_or_the_vendor():
-    found = run_classes(
-        np.array(["fp32", "amp", "amp", "amp"]),
-        np.array(["nchw", "unknown", "channels_last", "channels_last"]),
-        np.array(["NVIDIA", "NVIDIA", "NVIDIA", "AMD"]),
-    )
-    assert found.tolist() == ["fp32", "amp", "amp, channels last", "AMD"]
+def test_classes_are_precision_and_stack_or_the_vendor():
+    runs = {
+        ("fp32", "channels_last", "NVIDIA"): "fp32",
+        ("amp", "eager", "NVIDIA"): "amp",
+        ("amp", "channels_last", "NVIDIA"): "amp, channels last",
+        ("amp", "fused", "NVIDIA"): "amp, fused",
+        ("fp16", "unknown", "NVIDIA"): "16 bits, stack unknown",
+        ("amp", "channels_last", "AMD"): "AMD",
+        ("fp32", "eager", "Intel"): "any other",
+    }
+    assert run_classes(*zip(*runs, strict=True)).tolist() == list(runs.values())
 
 
 def law_with(formula, errors, **provenance):
@@ -194,7 +198,7 @@ def test_a_study_makes_wider_intervals_for_worse_classes_and_new_generations(tab
     by_class, of_new = (
         errors[name]["factors"] for name in ("interval_by_class", "interval_of_new_generation")
     )
-    assert by_class["fp32"] < 1.4 < by_class["amp"]
+    assert 1.2 * by_class["fp32"] < by_class["amp"] < 1.4
     assert of_new["fp32"] > by_class["fp32"]
     assert errors["interval_by_class"]["groups"]["fp32"] > 5
     assert "interval_of_new_generation" not in errors_json(result, "5 folds")

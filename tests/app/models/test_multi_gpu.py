@@ -11,7 +11,6 @@ from trainlaw.app.models.builtin import BUILT_IN, formula_named
 from trainlaw.app.models.multi_gpu import (
     covers_algorithm,
     exchange_seconds,
-    multi_gpu_seconds,
     scaled_runs,
     scaled_seconds,
     with_built_in_single_gpu_formula,
@@ -46,7 +45,7 @@ MEASURED_ALGORITHMS = ("data_parallel", "mpi", "parameter_server", "ring")
 def iteration_seconds(formula, runs, law=None):
     """Time on one GPU and the exchange of several, shape (n_runs,)."""
     single = formula_rows(formula, runs).predict(formula)
-    return multi_gpu_seconds(single, exchange_seconds(formula, runs, law))
+    return single + exchange_seconds(formula, runs, law)
 
 
 def quiet(*_):

@@ -52,7 +52,7 @@ def test_terms_that_vanish_are_left_out():
 
 def test_transferred_law_finds_the_planted_exponent():
     table = load("profet-pairs")
-    law = load_formula(law_path())
+    law = load_formula(BUILT_IN)
     names = [spec.name for spec in law.used_features]
     X = table.features((*names, *(f"anchor_{name}" for name in names), "anchor_time_s"))
     target, anchor = (
@@ -62,12 +62,6 @@ def test_transferred_law_finds_the_planted_exponent():
     found = transferred(law, X, y)
     assert constants(found.expression)[-1] == pytest.approx(0.37, abs=1e-9)
     assert found.predict({spec.name: X[spec.name].to_numpy() for spec in found.features}) == pytest.approx(y)
-
-
-def law_path():
-    from trainlaw.app.models.builtin import BUILT_IN
-
-    return BUILT_IN
 
 
 def test_transfer_law_forgets_anchors_without_runs_of_their_own():
@@ -111,6 +105,7 @@ def test_prediction_from_tensorflows_table_is_near_the_measured_time(profile_fil
     )
     assert found.time_s == pytest.approx(row["time_s"], rel=0.15)
     assert found.low_s < found.time_s < found.high_s and "profile and CNN" in found.formula
+    assert found.low_s * found.high_s == pytest.approx(found.time_s**2)
     assert found.warnings == ()
     alone = predict_from_profile(ProfileRequest(path, "T4", "K80", anchor_s=anchor_s))
     assert "profile alone" in alone.formula and alone.time_s == pytest.approx(row["time_s"], rel=0.3)

@@ -35,6 +35,7 @@ def test_shown_number_reads_back(value):
 def test_unknown_numbers_are_said():
     assert show_percent(float("nan")) == "-"
     assert show_number(float("inf")) == "inf"
+    assert (show_number(9.99e8), show_number(1e9)) == ("999,000,000", "1e+09")
     assert show_with_prefix(2e9, "B") == "2 GB"
     assert show_with_prefix(999, "B") == "999 B"
 

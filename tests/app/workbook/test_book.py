@@ -55,16 +55,22 @@ SHEETS = [
 ]  # fmt: skip
 
 
-def small_plan(formula):
-    """The workbook with few CNNs and without the sheet that no other one needs: many can be computed."""
-    plan = workbook_plan(formula)
-    cnns = next(sheet for sheet in plan.sheets if sheet.name == "CNNs")
-    few = {cnn_label(**cnn) for cnn in few_cnns()}
-    kept = {row for (row, column), cell in cnns.cells.items() if column == 0 and cell.value in few} | {2, 3}
-    for row, column in list(cnns.cells):
-        if row not in kept:
-            del cnns.cells[row, column]
-    return replace(plan, sheets=[sheet for sheet in plan.sheets if sheet.name != "Compare"])
+@cache
+def built_in_plan():
+    """The workbook of the built-in formula, whose plan takes seconds; nothing may change it."""
+    return workbook_plan(load_formula(BUILT_IN))
+
+
+def small_plan(plan, without=("Compare", "Plan", "All plans")):
+    """A workbook with few CNNs and without the sheets that no other one needs: many can be computed."""
+    few, sheets = {cnn_label(**cnn) for cnn in few_cnns()}, []
+    for sheet in (sheet for sheet in plan.sheets if sheet.name not in without):
+        if sheet.name == "CNNs":
+            kept = {row for (row, column), cell in sheet.cells.items() if column == 0 and cell.value in few}
+            kept |= {2, 3}
+            sheet = replace(sheet, cells={at: cell for at, cell in sheet.cells.items() if at[0] in kept})  # noqa: PLW2901
+        sheets.append(sheet)
+    return replace(plan, sheets=sheets)
 
 
 def cnn_keys():
@@ -135,8 +141,8 @@ def plan(formula):
 
 
 @pytest.fixture(scope="module")
-def small(formula):
-    return small_plan(formula)
+def small(plan):
+    return small_plan(plan)
 
 
 @pytest.fixture(scope="module")
@@ -231,10 +237,12 @@ def test_prediction_equals_the_command_for_random_choices_of_several_gpus(formul
 @needs_libreoffice
 def test_a_planted_wrong_value_is_corrected_only_by_force(plan, formula, folder):
     """The test of the test: without force the wrong stored value stays, with force it goes."""
-    small = small_plan(formula)
-    sheet, row, column = located(small, "tl_time_s")
+    sheet, row, column = located(plan, "tl_time_s")
+    small = small_plan(plan)
     predict = next(item for item in small.sheets if item.name == sheet)
-    predict.cells[row, column] = predict.cells[row, column]._replace(value=123.5)
+    wrong = predict.cells[row, column]._replace(value=123.5)
+    changed = replace(predict, cells={**predict.cells, (row, column): wrong})
+    small = replace(small, sheets=[changed if item is predict else item for item in small.sheets])
     planted = {"planted.xlsx": xlsx_bytes(small)}
     truth = predict_runs(formula, first_choice())[0].time_s
     assert named_value(recalculated(planted, folder, NEVER)["planted.xlsx"], plan, "tl_time_s") == 123.5
@@ -488,7 +496,7 @@ def grouped_formula():
 
 @pytest.fixture(scope="module")
 def grouped_plan():
-    return small_plan(grouped_formula())
+    return small_plan(workbook_plan(grouped_formula()))
 
 
 def cells_of_groups():
@@ -535,7 +543,7 @@ def long_law():
 
 @pytest.fixture(scope="module")
 def long_plan():
-    return small_plan(long_law())
+    return small_plan(workbook_plan(long_law()))
 
 
 @needs_libreoffice
@@ -550,9 +558,8 @@ def test_a_term_that_no_cell_holds_is_split(long_plan, books):
 
 
 @pytest.mark.slow
-def test_same_formula_gives_the_same_bytes(formula, data, small):
+def test_same_formula_gives_the_same_bytes(formula, data):
     assert workbook_bytes(formula) == data
-    assert xlsx_bytes(small_plan(formula)) == xlsx_bytes(small)
 
 
 NASTY = (

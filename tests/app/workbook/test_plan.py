@@ -2,14 +2,12 @@
 
 import pytest
 import trainlaw
-from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.sheets.xlsx import xlsx_bytes
 from trainlaw.app.workbook.compare import FIRST_GPUS
 from trainlaw.app.workbook.plan import COUNTS
-from trainlaw.formulas import load_formula
 
 from ...libreoffice import needs_libreoffice, recalculated
-from .test_book import small_plan, with_values
+from .test_book import built_in_plan, small_plan, with_values
 
 NAMES = ("gpu", "n_gpus", "training_h", "training_low_h", "training_high_h")
 TITLES = ("GPU", "number of GPUs", "time of the training, h", "interval from, h", "interval to, h")
@@ -17,7 +15,7 @@ TITLES = ("GPU", "number of GPUs", "time of the training, h", "interval from, h"
 
 @pytest.fixture(scope="module")
 def plan():
-    return small_plan(load_formula(BUILT_IN))
+    return small_plan(built_in_plan(), without=("Compare",))
 
 
 def rows_of(book):

@@ -7,14 +7,13 @@ from dataclasses import replace
 import pytest
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.sheets.xlsx import xlsx_bytes
-from trainlaw.app.workbook.book import workbook_plan
 from trainlaw.app.workbook.model import DEFAULT_PRECISION, FAULTS, LAYOUTS
 from trainlaw.app.workbook.tables import HEADING, IMPLIED_STACK, OWN_LINK, USUAL_FABRIC
 from trainlaw.formulas import load_formula
 
 from ...libreoffice import needs_libreoffice, recalculated
 from ..questions import listed_label, questions
-from .test_book import located
+from .test_book import built_in_plan, located
 
 COUNT = 200
 LIVE = ("Predict", "Formula", "Answers")  # what depends on the question; tables are shared
@@ -40,8 +39,8 @@ def law():
 
 
 @pytest.fixture(scope="module")
-def plan(law):
-    return workbook_plan(law)
+def plan():
+    return built_in_plan()
 
 
 def written(asked):

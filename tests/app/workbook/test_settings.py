@@ -34,7 +34,7 @@ def law():
 
 @pytest.fixture(scope="module")
 def plan(law):
-    return small_plan(law)
+    return small_plan(workbook_plan(law))
 
 
 @pytest.mark.usefixtures("few_networks")

@@ -33,6 +33,27 @@ def test_unknown_names_are_refused(cnn, precision):
         configuration_grid([cnn], [1], [], [precision], **PLACES)
 
 
+def test_stacks_and_forward_passes_are_configurations_of_their_own(tmp_path):
+    plan = tmp_path / "plan.csv"
+    plan.write_text(
+        "cnn,batch_per_gpu,stack,timed_parts\nlenet5,4,channels_last,forward\nlenet5,4,eager,forward+backward+optimizer\n"
+    )
+    places = PLACES | {"threads": [1]}
+    passes, usual = read_plan(plan, **places)
+    assert passes.title == "lenet5, batch 4, 32 px, fp32, channels_last, forward pass, 1 thread"
+    stacks = ["channels_last", "eager"]
+    assert [passes] == configuration_grid(
+        ["lenet5"], [4], [], ["fp32"], stacks=stacks[:1], timed_parts="forward", **places
+    )
+    assert usual in configuration_grid(["lenet5"], [4], [], ["fp32"], stacks=stacks, **places)
+    with pytest.raises(UnknownNameError, match="stack"):
+        configuration_grid(["lenet5"], [4], [], ["fp32"], stacks=["nhwc"], **places)
+    with pytest.raises(InputError, match="one process, got 2"):
+        configuration_grid(
+            ["lenet5"], [4], [], ["fp32"], timed_parts="forward", **places | {"processes": [1, 2]}
+        )
+
+
 def test_plan_keeps_its_order_and_fills_gaps(tmp_path):
     plan = tmp_path / "plan.csv"
     plan.write_text(

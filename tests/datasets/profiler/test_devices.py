@@ -83,7 +83,7 @@ def test_fp32_on_a_gpu_is_not_tf32(precision, tf32):
     set_precision(torch, "cuda", precision)
     assert torch.backends.cuda.matmul.allow_tf32 is tf32
     assert torch.backends.cudnn.allow_tf32 is tf32
-    assert torch.backends.cudnn.benchmark is True
+    assert torch.backends.cudnn.benchmark is None, "left as it is"
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,20 @@ def test_several_processes_get_their_single_time_and_pass_too(tmp_path, host):
     assert own["remark"].tolist() == ["hot; other programs used 50 % of the processors"] * 2
 
 
+@pytest.mark.parametrize("parts, optimizer", [("forward", "none"), ("forward+backward+optimizer", None)])
+def test_a_row_says_stack_and_parts_and_is_found_again(tmp_path, host, parts, optimizer):
+    (asked,) = configuration_grid(
+        ["lenet5"], [4], [], ["amp"], device="cpu", threads=[1], processes=[1], stacks=["channels_last"],
+        timed_parts=parts,
+    )  # fmt: skip
+    files = SweepFiles(tmp_path / "runs.csv")
+    run([asked], files, host)
+    (row,) = pd.read_csv(files.runs.path).to_dict("records")
+    assert (row["layout"], row["stack"], row["timed_parts"]) == ("channels_last", "channels_last", parts)
+    assert optimizer is None or row["optimizer"] == optimizer
+    assert not pending([asked], SweepFiles(files.runs.path))
+
+
 def test_several_hosts_name_their_network(host):
     configuration = Configuration("cpu", 4, 1, "fp32", "lenet5", 32, 10, 2, 2)
     row = run_row(configuration, measurement(0.1), replace(host, network="ethernet-10g"))

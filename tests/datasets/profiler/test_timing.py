@@ -115,6 +115,21 @@ def test_a_time_limit_ends_noisy_repeats(device):
     assert device.host_s < 1.0
 
 
+def test_the_first_iteration_is_outside_the_limit(device):
+    """Libraries choose their kernels in it, which can take longer than all that follows."""
+
+    class Starting(FakeStep):
+        def forward(self):
+            super().forward()
+            self.forward_s = 0.001
+
+    repeats = time_iterations(
+        Starting(device, forward_s=10.0), waiting(device), StoppingRule(limit_seconds=1.0), now=device.now
+    )
+    assert repeats.warm_up >= 6
+    assert len(repeats.total_s) >= 6
+
+
 def test_all_processes_follow_the_first(device):
     """What the first decides is what each does, whatever its own times are."""
     decisions = []

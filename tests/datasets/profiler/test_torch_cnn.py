@@ -97,6 +97,7 @@ ODD_LAYERS = {
     "no parameters": lambda net, x: net.elementwise(x, "batchnorm"),
     "group norm": lambda net, x: net.elementwise(x, "groupnorm", groups=2, vector_parameters=8),
     "instance norm": lambda net, x: net.elementwise(x, "instancenorm", vector_parameters=8),
+    "one scale for all": lambda net, x: net.elementwise(x, "scale", vector_parameters=1),
     "prelu": lambda net, x: net.elementwise(x, "prelu", vector_parameters=4),
     "pieces": lambda net, x: net.concat(net.slice(x, 1, 9, 9), net.slice(x, 2, 9, 9)),
     "flat pieces": lambda net, x: net.concat(net.slice(x, 1, 3, 3), x, flat=True),

@@ -1,5 +1,6 @@
 """Real measurements with torch on the CPU: short, so times are only held against what is known of them."""
 
+import math
 import operator
 import signal
 import time
@@ -139,6 +140,25 @@ def test_sweep_gives_rows_that_pass(tmp_path, precision):
     assert table.frame["precision"].tolist() == [precision]
     assert 1e-5 < table.seconds[0] < 1.0
     assert pd.read_csv(setup.sibling("failed"))["reason"].tolist() == ["tf32 exists on CUDA devices only"]
+
+
+@pytest.mark.parametrize("stack", ["eager", "channels_last"])
+def test_a_forward_pass_keeps_weights_and_gradients_as_they_are(stack):
+    from trainlaw.datasets.profiler.torch_cnn import TorchForward
+    from trainlaw.datasets.profiler.torch_measure import measure
+
+    asked = replace(LENET, stack=stack, timed_parts="forward")
+    step = TorchForward(build("lenet5", 32, 10), asked)
+    before = [parameter.clone() for parameter in step.network.parameters()]
+    for phase in (step.forward, step.backward, step.update, step.finish):
+        phase()
+    assert all(
+        p.grad is None and p.equal(old) for p, old in zip(step.network.parameters(), before, strict=True)
+    )
+    assert not step.network.training
+    is_last = step.images.is_contiguous(memory_format=torch.channels_last)
+    assert is_last == (stack == "channels_last")
+    assert math.isnan(measure(asked, RULE).host_launch_s)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "amp", "bf16"])

@@ -46,6 +46,8 @@ NOTICE = Path(__file__).parents[3] / "NOTICE"
         ("precisions-2026", 1986),
         ("forward", 10_778),
         ("compiled", 49),
+        ("h100", 210),
+        ("h100-forward", 175),
         ("profet-pairs", 3684),
         ("cde-layers", 60_000),
         ("neusight-layers", 32_916),
@@ -102,7 +104,7 @@ def test_the_default_is_the_atlas():
 
 
 def test_every_set_is_listed_above():
-    assert len(DATASETS) == 15
+    assert len(DATASETS) == 17
 
 
 @pytest.mark.parametrize("dataset", DATASETS.values(), ids=DATASETS)

@@ -17,7 +17,13 @@ from trainlaw.evolve.search.islands import (
     start_island,
     step,
 )
-from trainlaw.evolve.search.trees import complexities, from_expression, structure_keys, to_expression
+from trainlaw.evolve.search.trees import (
+    complexities,
+    from_expression,
+    structure_keys,
+    to_expression,
+    tokens_of_trees,
+)
 from trainlaw.evolve.search.variation import Fitness, Individual
 from trainlaw.formulas import parse_text, to_text
 
@@ -120,7 +126,7 @@ def test_no_structure_is_fitted_more_often_than_allowed(typed_problem):
 def test_the_archive_holds_the_best_of_each_complexity(typed_problem):
     island = advance(start_island(typed_problem, 0), typed_problem, 6)
     for (measure, complexity), tree in island.archive.items():
-        assert tree.complexity == complexity == complexities([tree], affine=False)[0]
+        assert tree.complexity == complexity == complexities(tokens_of_trees([tree]), affine=False)[0]
         alike = [getattr(other, measure) for other in island.population if other.complexity == complexity]
         assert getattr(tree, measure) <= min(alike, default=math.inf)
 

@@ -138,7 +138,7 @@ def test_the_order_of_the_pool_is_kept(count):
 @given(st.lists(st.tuples(st.integers(1, 12), st.integers(1, 8)), min_size=12, max_size=40, unique=True))
 def test_a_child_beyond_its_limit_does_not_survive_next_to_the_population(values):
     population = survivors([individual(float(score), cost) for score, cost in values], 10)
-    limits = survival_limits(population, np.arange(0, 10), 10)
+    limits = survival_limits(population, 10)(np.arange(0, 10))
     assert np.all(limits[1:] <= limits[:-1])
     for cost, limit in enumerate(limits.tolist()):
         if np.isfinite(limit):
@@ -148,5 +148,5 @@ def test_a_child_beyond_its_limit_does_not_survive_next_to_the_population(values
 
 def test_anyone_survives_in_a_population_that_is_not_full():
     population = [individual(1.0, 1), individual(0.5, 2)]
-    assert survival_limits(population, np.array([1, 5]), 3).tolist() == [np.inf, np.inf]
-    assert survival_limits(population, np.array([0, 1, 5]), 2).tolist() == [np.inf, 1.0, 0.5]
+    assert survival_limits(population, 3)(np.array([1, 5])).tolist() == [np.inf, np.inf]
+    assert survival_limits(population, 2)(np.array([0, 1, 5])).tolist() == [np.inf, 1.0, 0.5]

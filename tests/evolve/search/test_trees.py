@@ -9,6 +9,7 @@ from trainlaw.evolve.search.trees import (
     prune,
     structure_keys,
     to_expression,
+    tokens_of_trees,
     untidy,
     with_fitted,
 )
@@ -80,13 +81,15 @@ def test_complexity_is_that_of_the_expression(typed_problem, drawing, families):
     trees = [
         tree for tree in families(drawing, typed_problem, 60) if all(node.constant != 1.0 for node in tree)
     ]
-    assert complexities(trees, affine=False).tolist() == [complexity(to_expression(tree)) for tree in trees]
+    assert complexities(tokens_of_trees(trees), affine=False).tolist() == [
+        complexity(to_expression(tree)) for tree in trees
+    ]
 
 
 def test_offset_and_slope_count_where_there_are_any(untyped_problem, drawing):
     tree = random_tree(untyped_problem.grammar, 9, drawing)
     tree.affine = (3.0, 2.0)
-    bare, whole = (complexities([tree], affine=affine)[0] for affine in (False, True))
+    bare, whole = (complexities(tokens_of_trees([tree]), affine=affine)[0] for affine in (False, True))
     assert whole == bare + 4
 
 

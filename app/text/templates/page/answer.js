@@ -12,9 +12,8 @@ const figuresOf = ({ values, said }) =>
 
 // What held-out errors say of this answer, the nearest kind first: [of what, error, how many runs].
 const classOf = (gpu, choice) => {
-  const { vendors, lastWord } = lawOf(choice).errors;
-  const byPrecision = precisionOf(gpu, choice) + (choice.layout === "channels_last" ? lastWord : "");
-  return vendors[GPUS[gpu].vendor] || (GPUS[gpu].vendor in vendors ? byPrecision : null);
+  const kinds = lawOf(choice).errors.kinds[GPUS[gpu].vendor];
+  return kinds?.[precisionOf(gpu, choice)][stackOf(choice)] ?? null;
 };
 const errorsOf = (choice) => {
   const { gpu: groups, generation, precision, cnn, overall, heldOut } = lawOf(choice).errors;

@@ -89,10 +89,10 @@ const priceOf = (gpu, choice) => {
     ? choice.price
     : (listed[Math.floor(choice.gpus / choice.nodes)] ?? listed[0] ?? NaN);
 };
-// The factor of the interval, by precision, layout, vendor, and whether a training run is on the generation.
+// The factor of the interval, by precision, stack, vendor, and whether a training run is on the generation.
 const factorOf = (gpu, choice) => {
   const { vendor, is_new: isNew } = GPUS[gpu];
-  return lawOf(choice).intervals[vendor][precisionOf(gpu, choice)][choice.layout][isNew ? 1 : 0];
+  return lawOf(choice).intervals[vendor][precisionOf(gpu, choice)][stackOf(choice)][isNew ? 1 : 0];
 };
 
 // The nearest measured runs on one GPU: same precision, then layout, size and batch; packed as the command reads them.

@@ -1,0 +1,120 @@
+"""Coverage of the 90 % intervals of the built-in formula on runs that were held out.
+
+python -m benchmarks.coverage       some minutes on one thread
+
+Each GPU group, generation, family of CNNs and source of the default table is held out once: the constants
+of the built-in formula are fitted without it, and the intervals are calibrated on the errors of the others.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from trainlaw.app.models.builtin import BUILT_IN
+from trainlaw.app.models.scopes import formula_rows
+from trainlaw.app.models.settings import host_margin
+from trainlaw.app.studies.kinds.kind import study_labels
+from trainlaw.datasets import RunTable, load
+from trainlaw.formulas import Formula, evaluate, load_formula
+from trainlaw.validate.class_intervals import ClassIntervals
+from trainlaw.validate.held_out_errors import (
+    KNOWN_SHARE_WITHIN,
+    MAIN_VENDOR,
+    NEW_SHARE_WITHIN,
+    OF_STACKS,
+    architecture_factor,
+    class_intervals,
+    run_classes,
+)
+from trainlaw.validate.metrics import by_group, mape_percent
+
+from benchmarks.calibration import laws_without
+
+#: Bounds of the coverage, percent, as mean over GPU groups.
+BAR = (87.0, 95.0)
+PARTS = ("gpu_group", "generation", "cnn_family", "source")
+_UNKNOWN = " without stack"  # ends the name of a column of predictions
+_SMALL_BATCH = 16
+
+
+def held_out_runs(table: RunTable, law: Formula) -> pd.DataFrame:
+    """Return labels and measured seconds of the runs, and the seconds predicted without each of `PARTS`.
+
+    A second column per part has the predictions with an unknown stack. `is_host` says where launches decide.
+    """
+    runs = study_labels(table).assign(measured_s=table.seconds)
+    rows = formula_rows(law, table)
+    eager = formula_rows(law, RunTable(table.name, table.frame.assign(stack="unknown"), table.facts))
+    margin = host_margin(law)
+    assert margin is not None
+    runs["is_host"] = np.where(evaluate(margin, rows.columns)[0] > 0, "host decides", "GPU decides")
+    for part in PARTS:
+        groups, names = runs["gpu_group"].to_numpy(str), runs[part].to_numpy(str)
+        laws = laws_without(law, rows, table.seconds, groups, names)
+        for ending, inputs in (("", rows), (_UNKNOWN, eager)):
+            by_name = {name: inputs.predict(fitted) for name, fitted in laws.items()}
+            runs[f"predicted {part}{ending}"] = [by_name[name][row] for row, name in enumerate(names)]
+    return runs
+
+
+def with_factors(runs: pd.DataFrame, part: str) -> Iterator[pd.DataFrame]:
+    """Yield the held-out runs of each group of a part, with the factor of their interval.
+
+    `unknown` says whether the stack was known. An interval uses nothing of the group.
+    """
+    for name in runs[part].unique():
+        others, own = runs[runs[part] != name], runs[runs[part] == name]
+        by_gpu = others["predicted gpu_group"]
+        errors = by_group(mape_percent, others["measured_s"], by_gpu, others["cnn_base"])
+        intervals = _intervals(others, "gpu_group", errors, KNOWN_SHARE_WITHIN)
+        if part == "generation":
+            intervals = _intervals(others, part, errors, NEW_SHARE_WITHIN).wider_than(intervals)
+        widths = np.log([architecture_factor(errors.get(str(base))) for base in own["cnn_base"]])
+        for stack, ending in (("known", ""), ("unknown", _UNKNOWN)):
+            asked = own if not ending else own.assign(stack="unknown")
+            kinds = run_classes(asked["precision"], asked["stack"], asked["vendor"])
+            of_class = np.log([intervals.factor(kind) for kind in kinds])
+            predicted = own[f"predicted {part}{ending}"]
+            yield own.assign(predicted=predicted, asked=stack, factor=np.exp(np.hypot(of_class, widths)))
+
+
+def _intervals(
+    runs: pd.DataFrame, part: str, errors: dict[str, float], share_within: float
+) -> ClassIntervals:
+    known = runs.assign(predicted=runs[f"predicted {part}"])
+    depends = runs["precision"].isin(OF_STACKS) & (runs["vendor"] == MAIN_VENDOR)
+    eager = runs.assign(predicted=runs[f"predicted {part}{_UNKNOWN}"], stack="unknown")[depends]
+    return class_intervals(known, errors, share_within, eager)
+
+
+def coverage(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per part and group of runs: coverage over GPU groups and over runs, error, factor."""
+    found = []
+    for part in PARTS:
+        held = pd.concat(with_factors(runs, part), ignore_index=True)
+        logs = np.abs(np.log(held["predicted"] / held["measured_s"]))
+        held["covered"] = 100.0 * (logs <= np.log(held["factor"]))
+        held["error"] = 100.0 * np.abs(held["predicted"] / held["measured_s"] - 1)
+        known, unknown = (held[held["asked"] == stack] for stack in ("known", "unknown"))
+        small = known[known["batch"].astype(float) <= _SMALL_BATCH]
+        bits = unknown[unknown["precision"].isin(OF_STACKS) & (unknown["vendor"] == MAIN_VENDOR)]
+        named = [("all", "", known), ("batches up to", str(_SMALL_BATCH), small), ("stack", "unknown", bits)]
+        by = ("precision", "stack", "layout", "is_host", *(["generation"] * (part == "generation")))
+        named += [(column, str(name), rows) for column in by for name, rows in known.groupby(column)]
+        for kind, name, rows in named:
+            means = rows.groupby("gpu_group")[["covered", "error"]].mean().mean()
+            line = means["covered"], rows["covered"].mean(), means["error"], rows["factor"].median()
+            found.append((part, kind, name, len(rows), *line))
+    columns = ["held out", "of", "name", "runs", "covered", "covered, runs", "error", "factor"]
+    return pd.DataFrame(found, columns=columns)
+
+
+def main() -> None:
+    """Print the table, marking what lies outside the bar; single generations are too few."""
+    found = coverage(held_out_runs(load("default", RunTable), load_formula(BUILT_IN)))
+    outside = ~found["covered"].between(*BAR) & (found["of"] != "generation")
+    print(found.round(2).assign(outside=outside.map({True: "*", False: ""})).to_string(index=False))
+
+
+if __name__ == "__main__":
+    main()

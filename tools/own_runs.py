@@ -1,0 +1,37 @@
+"""Convert runs of `trainlaw profile` into shipped tables: `python -m tools.own_runs RUNS.csv NAME COMMIT`.
+
+Writes `NAME.csv.xz` with the training iterations and `NAME_forward.csv.xz` with the forward passes of
+RUNS.csv. COMMIT is that of the profiler. The tables stay outside the default one: the built-in formulas
+have not seen them.
+"""
+
+import sys
+from pathlib import Path
+
+import pandas as pd
+from trainlaw.datasets.measurements.runs import OPTIONAL_COLUMNS, RUN_COLUMNS, without_defaults
+
+from tools.checksums import packed, write_data_files
+
+_SOURCE = {"source": "trainlaw", "licence": "BSD-3-Clause"}
+
+
+def convert(path: Path, name: str, commit: str) -> dict[str, bytes]:
+    """Return the content of both tables by file name."""
+    measured = pd.read_csv(path, keep_default_na=False, na_values=[""])
+    runs = measured[[column.name for column in RUN_COLUMNS if column.name in measured]].assign(
+        source_commit=commit, **_SOURCE
+    )
+    is_forward = runs["timed_parts"] == "forward"
+    parts = {f"{name}.csv.xz": runs[~is_forward], f"{name}_forward.csv.xz": runs[is_forward]}
+    return {file: _written(rows.reset_index(drop=True), file) for file, rows in parts.items()}
+
+
+def _written(runs: pd.DataFrame, file: str) -> bytes:
+    used = without_defaults(runs)
+    unused = [column for column in OPTIONAL_COLUMNS if column in runs and column not in used]
+    return packed(file, runs.drop(columns=unused).to_csv(index=False, lineterminator="\n").encode())
+
+
+if __name__ == "__main__":
+    write_data_files(convert(Path(sys.argv[1]), *sys.argv[2:]), Path("datasets/data"))
