@@ -35,8 +35,8 @@ _MOST_OF_EQUAL = 2.0
 # are asked about. Exchanges of times 1.5 to 1.8 times apart are found in 95 of 100 with a threshold of 0.15
 # and in 93 with 0.25 (by single runs far from the formula alone: 26), of 1.35 to 1.5 in 89 and 78 (10).
 _LEAST_GAIN = 0.2
+_LEAST_OF_HEADINGS = 2  # rows that two headings of a pivot have in common
 # Among many names some pair fits by chance: more rows and a greater gain are needed then.
-_LEAST_OF_HEADINGS = 2
 _FEW_NAMES, _LEAST_OF_MANY, _LEAST_GAIN_OF_MANY = 12, 3, 0.5
 # A larger batch takes longer: 21 of 1,910 built-in runs with another batch are shorter by this factor.
 _LEAST_OF_LARGER = 0.8
@@ -298,9 +298,10 @@ def _of_batches(runs: RunTable, logs: np.ndarray, series: np.ndarray) -> Iterato
     """
     batches = runs.frame["batch_per_gpu"].to_numpy()
     near = np.flatnonzero(np.abs(logs) < log(_MOST_OF_BATCH))
-    ordered = near[np.argsort(batches[near], kind="stable")]
-    longest = pd.Series(runs.seconds[ordered]).groupby(series[ordered]).cummax().to_numpy()
-    shorter = ordered[runs.seconds[ordered] < _LEAST_OF_LARGER * longest]
+    setups = pd.MultiIndex.from_arrays([series[near], batches[near]], names=["series", "batch"])
+    longest = pd.Series(runs.seconds[near], setups).groupby(["series", "batch"]).max()
+    of_smaller = longest.groupby("series").cummax().groupby("series").shift()
+    shorter = near[runs.seconds[near] < _LEAST_OF_LARGER * of_smaller.reindex(setups).to_numpy()]
     if len(shorter):
         run = runs.frame.iloc[shorter[0]]
         text = f"{run['cnn']}, batch {run['batch_per_gpu']}, on {run['gpu']} takes less time"

@@ -54,8 +54,10 @@ class Check:
     def _of_epochs(self) -> Iterable[Unit]:
         """The units of epochs or whole runs: minutes and hours are as far apart as images and batches."""
         stated = {unit.seconds for unit in self.made.units if unit is not None and unit.counted == "epoch"}
-        is_open = not stated and np.isfinite(self.made.iterations).any()
-        return [Unit("epoch", seconds, False) for seconds in (1.0, 1e-3) if is_open or stated & {1.0, 1e-3}]
+        likely = (1.0, 1e-3) if stated & {1.0, 1e-3} else ()
+        if not stated and np.isfinite(self.made.iterations).any():
+            likely = (1.0, 60.0, 3600.0)
+        return [Unit("epoch", seconds, False) for seconds in likely]
 
     def deviations(self, unit: Unit | None = None) -> np.ndarray:
         """Return ln of measured over predicted, (n,), in the units of the file or in `unit`; nan if open."""
