@@ -7,10 +7,11 @@ from typing import Any, overload
 import pandas as pd
 from trainlaw.app.exports.formats import export_formula
 from trainlaw.app.frames import are_single, asked_runs, cnns, compare, gpus, plan
-from trainlaw.app.inputs.requests import one_run
+from trainlaw.app.inputs.requests import DEFAULT_SETUP, one_run, stated
 from trainlaw.app.inputs.run_folder import check_target, new_run_folder
 from trainlaw.app.law import Law, calibrate, load_formula
 from trainlaw.app.models.builtin import SCALING_FORMULA
+from trainlaw.app.models.settings import setup_for
 from trainlaw.app.predictions.predict import Prediction, predict_runs, predicted_blocks
 from trainlaw.app.report.run_files import write_run_files
 from trainlaw.app.studies.definition import definition_of, read_study_table
@@ -161,15 +162,14 @@ def predict(
     >>> bool(table["time_s"][0] > table["time_s"][1])
     True
     """
-    is_forward = formula is None and settings.get("timed_parts") == FORWARD
-    formula, usual = (FORWARD, {"precision": "amp"}) if is_forward else (formula, {})
-    chosen = formula if isinstance(formula, Formula) else load_formula(formula or "built-in")
+    usual_formula = FORWARD if settings.get("timed_parts") == FORWARD else "built-in"
+    chosen = formula if isinstance(formula, Formula) else load_formula(formula or usual_formula)
     scaling = load_formula(SCALING_FORMULA)
     if isinstance(cnn, str) and isinstance(gpu, str) and isinstance(batch, int) and are_single(settings):
         pixels = settings.pop("pixels", None)
-        settings |= {name: settings.get(name) or text for name, text in usual.items()}
-        return predict_runs(chosen, one_run(cnn, gpu, batch, pixels, Setup(**settings)), scaling)[0]
-    runs, index = asked_runs(cnn, gpu, batch, settings, usual)
+        setup = setup_for(chosen, Setup(**settings))
+        return predict_runs(chosen, one_run(cnn, gpu, batch, pixels, setup), scaling)[0]
+    runs, index = asked_runs(cnn, gpu, batch, settings, stated(setup_for(chosen, DEFAULT_SETUP)))
     columns: dict[str, list[Any]] = {}
     for block in predicted_blocks(chosen, runs, scaling):
         for name, values in block.items():

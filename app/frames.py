@@ -200,7 +200,7 @@ def plan(
     forward = settings.get("timed_parts") == FORWARD
     training = inference(images, epochs) if forward else whole_training(images, epochs)
     if forward and formula is None:
-        formula, precision = FORWARD, precision or ("amp",)
+        formula = FORWARD
     options = PlanOptions(
         tuple(sorted(n_gpus)) or usual_counts(training),
         batches=tuple(batch), precisions=tuple(precision), setup=Setup(**settings),

@@ -13,6 +13,7 @@ from trainlaw.app.inputs.tables import any_table
 from trainlaw.app.models.calibration import calibrated_law
 from trainlaw.app.models.doubts import trusted
 from trainlaw.app.models.scopes import formula_rows
+from trainlaw.app.models.settings import setup_for
 from trainlaw.app.models.terms import part_values, plain_expression
 from trainlaw.app.models.user_formula import find_formula
 from trainlaw.app.predictions.predict import predict_runs
@@ -155,7 +156,8 @@ class Law(Formula):
         >>> float(round(table["share"].sum(), 6))
         1.0
         """
-        rows = formula_rows(self, one_run(cnn, gpu, batch, pixels, Setup(**settings)))
+        setup = setup_for(self, Setup(**settings))
+        rows = formula_rows(self, one_run(cnn, gpu, batch, pixels, setup))
         seconds = part_values(self, rows.columns, rows.sums)[:, 0]
         described = words_of_parts(self)
         table = pd.DataFrame(
@@ -200,9 +202,8 @@ class Law(Formula):
             If matplotlib is not installed.
         """
         axes = ax or optional_package("matplotlib.pyplot", "plots").subplots()[1]
-        found = [
-            predict_runs(self, one_run(cnn, gpu, batch, None, Setup(**settings)))[0] for batch in batches
-        ]
+        setup = setup_for(self, Setup(**settings))
+        found = [predict_runs(self, one_run(cnn, gpu, batch, None, setup))[0] for batch in batches]
         low, high = (
             [end or row.seconds for end, row in zip(ends, found, strict=True)]
             for ends in ([row.low_s for row in found], [row.high_s for row in found])

@@ -5,6 +5,8 @@ of eager NCHW, by family of CNN, and the ratio by a formula of the other familie
 passes, fitted, without a search; then by models of the ratio from what a CNN is made of.
 """
 
+from itertools import combinations
+
 import numpy as np
 import pandas as pd
 from sklearn.ensemble import GradientBoostingRegressor
@@ -84,6 +86,32 @@ def by_shares(found: pd.DataFrame) -> None:
         print(f"held out by {held}, CNNs within 15 %:", {name: round(share) for name, share in shown.items()})
 
 
+def agreements(found: pd.DataFrame) -> None:
+    """Print how many ratios are within 15 % of what was measured elsewhere: what a model can hope for."""
+    found = found.assign(
+        place=found["gpu"] + ", PyTorch " + found["framework_version"], log=np.log(found["measured"])
+    )
+    places = found.pivot_table(index=["cnn", "input_size_px"], columns="place", values="log")
+    for first, second in combinations(places, 2):
+        apart = (places[first] - places[second]).dropna()
+        print(f"measured on {first} and on {second}: {_within(apart):.0f} % of {len(apart)}")
+    for title, own, whole in (
+        ("other variants of the architecture", "cnn", "cnn_base"),
+        ("other architectures of the family", "cnn_base", "cnn_family"),
+    ):
+        apart = pd.concat(
+            group["log"] - kin.loc[kin[own] != name, "log"].median()
+            for _, kin in found.groupby(["place", whole])
+            for name, group in kin.groupby(own)
+        ).dropna()
+        per_cnn = np.expm1(apart).abs().groupby(found["cnn"]).mean()
+        print(f"median of {title}: {100 * (per_cnn <= 0.15).mean():.0f} % of {len(per_cnn)} CNNs")
+
+
+def _within(apart: pd.Series) -> float:
+    return float(100 * (np.expm1(apart).abs() <= 0.15).mean())
+
+
 def main() -> None:
     """Print errors with families held out, and the ratios."""
     frame = held_out_seconds()
@@ -96,6 +124,7 @@ def main() -> None:
     shares = 100 * (per_cnn <= 0.15).mean(), 100 * (apart <= 0.15).mean()
     print(f"{len(found)} pairs of {len(per_cnn)} CNNs; predicted ratio within 15 %: "
           f"{shares[0]:.0f} % of the CNNs, {shares[1]:.0f} % of the pairs")  # fmt: skip
+    agreements(found)
     by_shares(found)
     print(found.groupby("gpu")["measured"].quantile([0.05, 0.5, 0.95]).unstack().round(2).to_string())
     table = found.groupby("cnn_family").agg(

@@ -188,6 +188,16 @@ def definition_of(name: str) -> Expression:
     return parse_text(next(row.definition for row in _FIGURES if row.name == name))
 
 
+def needed_memory(formula: Formula) -> tuple[Expression, Expression]:
+    """Return the memory that a formula's iteration or pass takes, in bytes: at least, and with everything.
+
+    They are over base columns, and the memory of a CNN and a precision.
+    """
+    rows = {row.name: row for row in figures(formula)}
+    least, usual = (parse_text(rows[name].definition) for name in _OF_FORWARD)
+    return least, usual
+
+
 @cache
 def fits_in_memory() -> Expression:
     """Return whether an iteration fits, the place of a word, over the bytes needed and sold."""

@@ -104,8 +104,9 @@ def show_command(
     """
     from functools import partial
 
-    from trainlaw.app.inputs.requests import one_run
+    from trainlaw.app.inputs.requests import DEFAULT_SETUP, one_run
     from trainlaw.app.inputs.resolve import known_gpus
+    from trainlaw.app.models.settings import setup_for
     from trainlaw.app.models.user_formula import find_formula
     from trainlaw.app.terminal.formula import describe
     from trainlaw.app.terminal.progress import shown_steps
@@ -116,7 +117,8 @@ def show_command(
 
         print(formula_json(found, origin))
         return
-    run = partial(one_run, cnn, gpu, batch, gpus=known_gpus(gpu_file))
+    setup = setup_for(found, DEFAULT_SETUP)
+    run = partial(one_run, cnn, gpu, batch, setup=setup, gpus=known_gpus(gpu_file))
     with shown_steps() as on_step:
         text = describe(found, origin, run, everything, on_step)
     asked = (cnn, gpu, batch) != _SHOWN

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from trainlaw.app.commands.options import (
     AnyCnn,
     Classes,
+    Compilation,
     Fabric,
     FormulaFile,
     GpuFile,
@@ -73,6 +74,7 @@ def plan_command(
     pixels: Pixels = None,
     classes: Classes = None,
     layout: Layout = None,
+    compilation: Compilation = None,
     tuned: Tuned = False,
     stack: Stack = None,
     link: Link = None,
@@ -120,11 +122,13 @@ def plan_command(
     catalog = known_gpus(gpu_file)
     training = inference(images, epochs) if forward else whole_training(images, epochs)
     if forward and formula is None:
-        formula, precision = Path(FORWARD), precision or "amp"
+        formula = Path(FORWARD)
     options = PlanOptions(
         whole_numbers(gpus, "--gpus") if gpus else usual_counts(training), gpus_per_node,
         whole_numbers(batch, "--batch"), tuple(map(precision_name, parse_names(precision))),
-        setup_of(layout=layout, tuned=tuned, stack=stack, link=link, fabric=fabric),
+        setup_of(
+            layout=layout, compilation=compilation, tuned=tuned, stack=stack, link=link, fabric=fabric
+        ),
         parse_hours(within, "--within") if within else inf, inf if budget is None else budget, surely,
         least_gain, power_share,
     )  # fmt: skip

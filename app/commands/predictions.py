@@ -1,7 +1,7 @@
 """Commands that predict: one configuration, many GPUs, streams, many-core processors, from a profile."""
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -148,27 +148,27 @@ def predict_command(
     """
     from trainlaw.app.inputs.requests import RunRequest, check_request, requested_runs
     from trainlaw.app.inputs.selection import selection_of, whole_numbers
+    from trainlaw.app.models.settings import setup_for
     from trainlaw.app.models.user_formula import find_formulas, parse_label_options, with_groups
     from trainlaw.app.predictions.predict import fastest_first, predict_runs
+    from trainlaw.formulas.scopes import FORWARD
 
     check_new_files([output.out])
-    if forward and run.precision is None and formula is None:
-        run = replace(run, precision="amp")
+    usual = Path(FORWARD) if forward else None
+    choice = find_formulas(formula or usual, scaling_formula or "", Path.cwd())
+    forward = forward or choice.formula.scope == FORWARD
     setup = setup_of(
         run, exchange, n_gpus=machine.gpus, n_nodes=machine.nodes, allocation=machine.allocation,
-        timed_parts="forward" if forward else None,
+        timed_parts=FORWARD if forward else None,
     )  # fmt: skip
     _check_forward(forward, machine, whole)
     request = RunRequest(
         cnn, gpu, whole_numbers(",".join(batch or ()), "--batch"), run.pixels, run.classes,
         ranking.all_gpus, file.runs,
-        tuple(file.ignore or ()), gpu_file, setup,
+        tuple(file.ignore or ()), gpu_file, setup_for(choice.formula, setup),
         selection_of(vendor=ranking.vendor, min_memory=ranking.min_memory), restore_batchnorm,
     )  # fmt: skip
     check_request(request, single_gpu_seconds)
-    if forward and formula is None:
-        formula = Path("forward")
-    choice = find_formulas(formula, scaling_formula or "", Path.cwd())
     used, origin = with_groups(choice.formula, parse_label_options(label)), choice.origin
     training = whole.training(forward)
     said = (used, origin, "" if machine.gpus in (None, 1) or single_gpu_seconds else choice.scaling_origin)

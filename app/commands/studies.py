@@ -208,7 +208,7 @@ def validate_command(
     ),
     table: str = argument("A built-in table (`trainlaw data list`) or a file of runs.", default="default"),
     of: str = option(
-        "What the formula models: runs, or layers summed over each CNN; as for `trainlaw study`.",
+        "What the formula models: runs, forward passes, or layers summed over each CNN; as for `study`.",
         default="runs",
     ),
     refit: bool = flag("Fit the constants again in each fold.", "--refit"),

@@ -2,11 +2,10 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trainlaw.app.models.scopes import feature_expression, handling
-from trainlaw.app.models.terms import parts_of, terms_of
+from trainlaw.app.models.terms import parts_of
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.formulas import SECOND, Expression, FeatureSpec, Formula, Variable, variables
@@ -82,20 +81,12 @@ class TermWords:
 
 
 def words_of_parts(formula: Formula) -> tuple[TermWords, ...]:
-    """Return name and explanation of each of `parts_of(formula)`, as `words_of_terms`."""
-    return _described([part.expression for part in parts_of(formula)], formula)
-
-
-def words_of_terms(formula: Formula) -> tuple[TermWords, ...]:
-    """Return name and explanation of each of `terms_of(formula)`.
+    """Return name and explanation of each of `parts_of(formula)`.
 
     The name says what the time is spent on, by the rates in it: compute, memory, all-reduce, launch or fixed
     time.
     """
-    return _described(terms_of(formula), formula)
-
-
-def _described(terms: Sequence[Expression], formula: Formula) -> tuple[TermWords, ...]:
+    terms = [part.expression for part in parts_of(formula)]
     plain = [_name(term, formula) for term in terms]
     totals, seen = Counter(plain), Counter[str]()
     words = []

@@ -22,7 +22,9 @@ from trainlaw.datasets.cnns.names import cnn_name, cnn_names
 from trainlaw.datasets.cnns.zoo import timm_table, zoo_entry
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.datasets.hardware.instances import instances
+from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES
 from trainlaw.formulas import Formula, InputError, UnknownNameError, variables
+from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.held_out_errors import intervals_of
 
 PEAK = "peak_flop_per_s"
@@ -156,7 +158,7 @@ def _lines(
     formula: Formula, gpus: Sequence[Mapping[str, Fact]], precisions: Sequence[Mapping[str, Fact]]
 ) -> tuple[Line, ...]:
     """Return the rows of the table that a program says: values, warnings and notes."""
-    known: dict[str, Fact] = dict(_ALWAYS)
+    known: dict[str, Fact] = {**_ALWAYS, **({"by_default": 0.0} if formula.scope == FORWARD else {})}
     for table in (gpus, precisions):
         known |= {name: value for name, value in table[0].items() if {row[name] for row in table} == {value}}
     lines = [
@@ -205,7 +207,7 @@ def _named_gpu(formula: Formula, gpu: Gpu, values: Iterable[float]) -> NamedGpu:
         gpu.vendor,
         gpu.generation or "unknown",
         intervals_of(formula).is_new(gpu.generation),
-        gpu.default_precision,
+        PRECISION_OF_PASSES if formula.scope == FORWARD else gpu.default_precision,
         tuple(values),
     )
 

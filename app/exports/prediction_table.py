@@ -6,6 +6,7 @@ from itertools import chain, repeat
 
 import numpy as np
 from trainlaw.app.answers.error_rows import widened
+from trainlaw.app.answers.figure_rows import needed_memory
 from trainlaw.app.exports.headers import header_lines
 from trainlaw.app.models.custom_inputs import case_table, cases_of, with_entered_sizes
 from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows
@@ -17,7 +18,6 @@ from trainlaw.app.workbook.compare import pair_columns
 from trainlaw.app.workbook.model import (
     FIRST_BATCH,
     FIRST_PRECISION,
-    MEMORY_NEEDS,
     Model,
     fits_words,
     values_of,
@@ -79,12 +79,14 @@ def _run_formula_rows(formula: Formula) -> Iterator[_Row]:
     base = pair_columns(model, cnns, gpus)
     shape = (len(cnns), len(gpus))
     times, outside = _times_and_outside(model, base, shape)
-    least, usual = (np.broadcast_to(values_of(need, base), shape) for need in MEMORY_NEEDS)
+    least, usual = (np.broadcast_to(values_of(need, base), shape) for need in needed_memory(model.formula))
     memory = [float(str(row["memory_bytes"])) for row in gpus.values()]
     # Without an interval its ends become nan, which the table leaves empty.
     intervals = intervals_of(formula)
     factors = [
-        intervals.factor(run_class(FIRST_PRECISION, "eager", str(row["vendor"])), str(row["generation"]))
+        intervals.factor(
+            run_class(model.first_precision, "eager", str(row["vendor"])), str(row["generation"])
+        )
         for row in gpus.values()
     ]
     for i, cnn in enumerate(cnns.values()):
@@ -94,7 +96,7 @@ def _run_formula_rows(formula: Formula) -> Iterator[_Row]:
             factor = widened(formula, factors[j], str(cnn["cnn_base"]))
             speed = FIRST_BATCH / seconds if seconds else math.nan
             yield [
-                cnn["cnn"], cnn["input_size_px"], cnn["n_classes"], gpu, FIRST_BATCH, FIRST_PRECISION,
+                cnn["cnn"], cnn["input_size_px"], cnn["n_classes"], gpu, FIRST_BATCH, model.first_precision,
                 *_finite([seconds, seconds / factor, seconds * factor, speed]),
                 int(outside[i, j]) if math.isfinite(seconds) else "",
                 fits[j],

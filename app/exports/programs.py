@@ -29,13 +29,14 @@ from trainlaw.app.models.settings import HOST_LAUNCH
 from trainlaw.app.text.html import template_text
 from trainlaw.datasets import FEATURES
 from trainlaw.datasets.files.columns import shipped_schema
-from trainlaw.datasets.measurements.runs import LAYOUTS
+from trainlaw.datasets.measurements.runs import LAYOUTS, PRECISION_OF_PASSES
 from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.algebra.text import number_text
 from trainlaw.formulas.printers.language import Language
 from trainlaw.formulas.printers.naming import identifiers, inert
 from trainlaw.formulas.printers.programming import JAVASCRIPT, JULIA, PYTHON, C, R
 from trainlaw.formulas.printers.steps import named_steps
+from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.held_out_errors import LEVEL
 
 
@@ -115,6 +116,17 @@ def _short(value: float) -> str:
 
 PREFIX = "trainlaw"
 _WIDTH = 110
+# What a program predicts, as text, and the precision where none is given.
+_OF_ITERATIONS = {
+    "timed": "training iteration",
+    "parts": "forward, backward and optimizer step",
+    "usual_precision": "PyTorch's default on the GPU",
+}
+_OF_PASSES = {
+    "timed": "forward pass",
+    "parts": "inference at large batches",
+    "usual_precision": PRECISION_OF_PASSES,
+}
 # Names that a template uses where the formula is computed.
 _LOCALS = frozenset({"gpu", "cnn", "precision", "peak", "seconds", "features", "v"})
 # Software prints names of GPUs with these words in front, or without.
@@ -196,6 +208,7 @@ def named_program(formula: Formula, suffix: str, prefix: str = "") -> str:
         "styles": {style for row in answers for _, style in row.places},
         "prefix": prefix,
         "level_percent": f"{100 * LEVEL:g}",
+        **(_OF_PASSES if formula.scope == FORWARD else _OF_ITERATIONS),
         **_tables(model),
         **_arguments(),
         **dialect.flags,

@@ -264,8 +264,8 @@ def run_blocks(request: RunRequest, path: Path) -> Iterator[tuple[tuple[str, ...
     path : of the file, which may have 5,000,000 rows and 2 GiB; "-" for standard input. Raises InputError
     where the request names more than the file and how to read it, and that its rows are forward passes.
     """
-    usual = _usual_of_passes(request.setup) if request.setup.timed_parts == FORWARD else {}
-    setup = replace(request.setup, **dict.fromkeys(usual))
+    usual = stated(request.setup) if request.setup.timed_parts == FORWARD else {}
+    setup = DEFAULT_SETUP if usual.keys() <= {"timed_parts", "precision"} else request.setup
     if replace(request, file=None, ignored=(), gpu_file=None, setup=setup) != RunRequest():
         raise InputError(
             "--from names everything in its file; leave out --cnn, --gpu, --batch, --pixels, --all-gpus"
@@ -283,9 +283,9 @@ def run_blocks(request: RunRequest, path: Path) -> Iterator[tuple[tuple[str, ...
         yield header, blocks()
 
 
-def _usual_of_passes(setup: Setup) -> dict[str, str]:
-    """Return what rows of forward passes have where they do not state it, by column."""
-    return {"timed_parts": FORWARD} | ({"precision": setup.precision} if setup.precision == "amp" else {})
+def stated(setup: Setup) -> dict[str, str]:
+    """Return what a setup states, as a row of a file does: texts by column."""
+    return {name: str(value) for name, value in vars(setup).items() if value is not None}
 
 
 def frame_blocks(frame: pd.DataFrame, usual: Mapping[str, str] = MappingProxyType({})) -> Iterator[RunTable]:

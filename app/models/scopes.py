@@ -73,7 +73,8 @@ _FEATURES_ALONE = ScopeHandling({}, Inputs.FEATURES, is_predictable=False)
 SCOPE_HANDLING: Mapping[str, ScopeHandling] = MappingProxyType(
     {
         RUN: replace(_WHOLE_RUN, takes_names=True),
-        FORWARD: replace(_WHOLE_RUN, takes_names=True),
+        # On one GPU, so that there is nothing for several to add.
+        FORWARD: replace(_WHOLE_RUN, takes_names=True, covers_multi_gpu=True),
         LAYER: ScopeHandling(
             CNN_LAYER_FEATURES,
             Inputs.LAYERS,

@@ -1,11 +1,14 @@
 """How a formula handles run settings: which of them it uses, and the host's launches."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from trainlaw.app.models.scopes import feature_expression
 from trainlaw.app.models.terms import plain_expression
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES
+from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES, Setup
 from trainlaw.formulas import Apply, Expression, Formula, variables
+from trainlaw.formulas.scopes import FORWARD
 
 HOST_LAUNCH = "host_launch_s"
 #: Base column of a stated `HOST_LAUNCH`.
@@ -20,6 +23,13 @@ SETTING_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "stack": _STACK,
     "host_launch": (STATED_LAUNCH,),
 }
+
+
+def setup_for(formula: Formula, setup: Setup) -> Setup:
+    """Return a setup as a formula takes it: for one of forward passes that of a pass, by default in amp."""
+    if formula.scope != FORWARD:
+        return setup
+    return replace(setup, timed_parts=FORWARD, precision=setup.precision or PRECISION_OF_PASSES)
 
 
 def used_base_columns(formula: Formula) -> frozenset[str]:

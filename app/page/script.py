@@ -30,7 +30,7 @@ from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
-from trainlaw.datasets.measurements.runs import STACKS
+from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES, STACKS
 from trainlaw.datasets.tables.joins import LAUNCHES_LEFT
 from trainlaw.formulas import Constant, Expression, FeatureSpec, Formula, InputError, variables
 from trainlaw.formulas.printers import print_javascript
@@ -222,6 +222,7 @@ def _facts(formula: Formula) -> dict[str, Any]:
         ],
         "optional": list(_OPTIONAL),
         "launchesLeft": LAUNCHES_LEFT,
+        "ofPasses": PRECISION_OF_PASSES,
         "coversGpus": handling(formula).covers_multi_gpu,
         "namesKinds": names_kinds(formula),
     }
@@ -264,7 +265,7 @@ def _law(formula: Formula, first: Formula, answers: str) -> str:
         f"[{','.join(_function(parts[place].counted) for place in places)}]" for places in titles.values()
     )
     is_forward = formula.scope == FORWARD
-    used = {*used_base_columns(formula), *(() if is_forward else variables(_all_reduce(formula)))}
+    used = {*used_base_columns(formula), *variables(_all_reduce(formula))}
     # The time of a forward pass never includes copying the images.
     used -= {"has_input_copy"} if is_forward else set()
     facts = {

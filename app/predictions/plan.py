@@ -15,9 +15,10 @@ from trainlaw.app.models.scopes import check_predictable, formula_rows
 from trainlaw.app.predictions.power import POWER_FACTOR, busy_share, mean_power_w
 from trainlaw.app.predictions.predict import run_answers
 from trainlaw.app.predictions.training import Training
+from trainlaw.app.text.numbers import show_hours
 from trainlaw.datasets import CnnCounts, Gpu, GpuCatalog, RunTable
 from trainlaw.datasets.measurements.memory_fit import largest_batch
-from trainlaw.datasets.measurements.runs import Setup, unmeasured_runs
+from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES, Setup, unmeasured_runs
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.errors import check_name
@@ -134,8 +135,8 @@ def plan_training(
     by = ranked_by or ("hours" if prices is None else "cost")
     check_name("ranking", by, RANKINGS)
     chosen = [gpu for gpu in gpus if gpu.device == "GPU"]
-    if training.is_inference:
-        options = _for_inference(formula, options)
+    if training.is_inference or formula.scope == FORWARD:
+        options = _for_inference(formula, training, options)
     if not options.counts or not chosen:
         raise InputError(f"expected at least one {'GPU' if options.counts else 'number of --gpus'}, got none")
     if not any(count > 1 for count in options.counts):
@@ -151,13 +152,16 @@ def plan_training(
     return TrainingPlans(cnn, training, options, prices, runs, frame, ordered, by)
 
 
-def _for_inference(formula: Formula, options: PlanOptions) -> PlanOptions:
-    """Return options of forward passes; InputError for a formula of training, or several GPUs."""
+def _for_inference(formula: Formula, training: Training, options: PlanOptions) -> PlanOptions:
+    """Return options of forward passes; InputError for a formula of training, a training, or several GPUs."""
     if formula.scope != FORWARD:
         raise InputError("expected a formula of forward passes for inference, got one of training")
+    if not training.is_inference:
+        raise InputError("expected inference for a formula of forward passes: say --forward")
     if options.counts != (1,):
         raise InputError("expected 1 as the number of GPUs for inference: each GPU has its images")
-    return replace(options, setup=replace(options.setup, timed_parts=FORWARD))
+    precisions = options.precisions or (PRECISION_OF_PASSES,)
+    return replace(options, precisions=precisions, setup=replace(options.setup, timed_parts=FORWARD))
 
 
 def _rows(cnn: CnnCounts, gpus: list[Gpu], options: PlanOptions) -> tuple[list[dict[str, object]], list[int]]:
@@ -268,7 +272,8 @@ def _within(frame: pd.DataFrame, options: PlanOptions, has_prices: bool) -> pd.D
     if not keeps.any():
         fastest = frame["training_h"].min()
         raise InputError(
-            f"no plan keeps the limits; the fastest takes {fastest:.3g} h: allow more time, cost or GPUs"
+            f"no plan keeps the limits; the fastest takes {show_hours(fastest)}: allow more time, cost or "
+            "GPUs"
         )
     kept: pd.DataFrame = frame[keeps]
     return kept

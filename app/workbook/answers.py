@@ -19,11 +19,9 @@ from trainlaw.app.workbook.model import (
     FIRST_EPOCHS,
     FIRST_GPU,
     FIRST_IMAGES,
-    FIRST_PRECISION,
     LAYOUTS,
     PREFIX,
     Model,
-    first_choice,
 )
 from trainlaw.app.workbook.tables import (
     IMPLIED_STACK,
@@ -34,12 +32,12 @@ from trainlaw.app.workbook.tables import (
 )
 from trainlaw.datasets import CnnCounts, built_in_gpus
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
+from trainlaw.datasets.measurements.runs import COMPILATIONS
 from trainlaw.formulas import Expression, Formula, InputError, variables
 from trainlaw.formulas.printers import excel_expression
 from trainlaw.validate.held_out_errors import intervals_of
 
 UNCLEAR = "not known"
-NAME = "Answers"
 SETUP = "setup"
 _HEADS = ("name", "value", "unit", "said", "warning", "note")
 _WIDTHS = (34, 24, 12, 110, 9, 9)
@@ -79,10 +77,9 @@ def write_answers(book: BookPlan, model: Model) -> Said:
     given = _given(model)
     lines = _lines(model, given)
     found = evaluated(lines, {name: np.array([value]) for name, (_, value) in given.items()}, 1)
-    sheet = SheetWriter(book, NAME, _WIDTHS)
-    sheet.title(
-        "What is said of the chosen training", "Sheet Predict shows what is said, with these numbers."
-    )
+    sheet = SheetWriter(book, model.sheet_name("Answers"), _WIDTHS)
+    shown = f"Sheet {model.sheet_name('Predict')} shows what is said, with these numbers."
+    sheet.title("What is said of the choice", shown)
     sheet.heads(_FIRST - 1, _HEADS, "head_unit")
     row = _FIRST
     places: dict[str, str] = {}
@@ -111,9 +108,9 @@ def write_answers(book: BookPlan, model: Model) -> Said:
                 _write_count(sheet, first, row, answer.kind, len(said[answer.kind]) if text else None)
         row += 1
     for name, letter in (("said", "D"), *_COUNTED.items()):
-        book.names[f"{PREFIX}{name}"] = f"{quoted(NAME)}!${letter}${first + 1}:${letter}${row}"
+        book.names[f"{PREFIX}{name}"] = f"{quoted(sheet.name)}!${letter}${first + 1}:${letter}${row}"
     book.names |= {f"{PREFIX}{name}": places[name] for name in places if name in _NAMED}
-    book.names[PREFIX + SETUP] = f"{quoted(NAME)}!$D${min(setups) + 1}:$D${max(setups) + 1}"
+    book.names[PREFIX + SETUP] = f"{quoted(sheet.name)}!$D${min(setups) + 1}:$D${max(setups) + 1}"
     sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (_FIRST, 1), _FIRST - 1, True
     return Said([*setups.values()], said[NOTE], said[WARNING])
 
@@ -139,7 +136,8 @@ def _cell(expression: Expression, places: Mapping[str, str]) -> str:
 
 def _lines(model: Model, given: Mapping[str, Given]) -> tuple[Line, ...]:
     """Return the values, warnings and notes of the table that cells can compute."""
-    never = {"has_compilation": 0.0, "has_settings": 0.0, "n_cnn_notes": 0.0}
+    never = {"has_settings": 0.0, "n_cnn_notes": 0.0}
+    never |= {} if model.is_forward else {"has_compilation": 0.0}
     lines = lines_of(model.formula, never)
     margin = host_margin(model.formula, model.expression)
     changed = (replace(line, value=margin) if line.answer.name == "host_margin" else line for line in lines)
@@ -198,7 +196,7 @@ def _number(cell: str) -> str:
 
 def _given(model: Model) -> dict[str, Given]:
     """Return every quantity of the rows that the workbook knows, with its value for the first choice."""
-    run = first_choice()
+    run = model.first_choice
     values = model.values
     found = {name: Given(place, values[name]) for name, place in model.cells.items()}
     found |= {
@@ -212,6 +210,12 @@ def _given(model: Model) -> dict[str, Given]:
         "iterations": Given(f"{PREFIX}iterations", float(ceil(FIRST_IMAGES / FIRST_BATCH))),
         "epochs": Given(f"{PREFIX}epochs", FIRST_EPOCHS),
     }
+    if model.is_forward:
+        found |= {name: Given("1", 1.0) for name in ("n_gpus", "n_nodes", "epochs")}
+        found |= {"added_s": Given("0", 0.0), "machine": Given('"1 GPU"', "1 GPU")}
+        compilation = f"{PREFIX}compilation"
+        found["compilation"] = Given(compilation, COMPILATIONS[0])
+        found["has_compilation"] = Given(f'IF({compilation}="{COMPILATIONS[0]}",0,1)', 0.0)
     if model.scaling is not None:
         found["is_scaled"] = Given(f"{PREFIX}is_scaled", 1.0)
     return found | _gpu(model) | _precision(model) | _setting(model) | _cnn(model.formula, run.facts.cnns[0])
@@ -236,7 +240,10 @@ def chosen_class_factor(model: Model) -> str:
 
 def _gpu(model: Model) -> dict[str, Given]:
     formula, gpu = model.formula, built_in_gpus().find(FIRST_GPU)
-    facts, of_class = gpu_facts(formula, gpu), chosen_class_factor(model)
+    value = intervals_of(formula).factor(model.first_precision, gpu.generation)
+    # A formula of forward passes without intervals has no cells of them.
+    of_class = "0" if model.is_forward and np.isnan(value) else chosen_class_factor(model)
+    facts = gpu_facts(formula, gpu)
     vendor, generation = of_chosen_gpu("vendor"), of_chosen_gpu("generation")
     calibrated = [_text(str(name)) for name in (calibration_of(formula) or {}).get("gpus", [])]
     is_one = ",".join(f"{PREFIX}gpu={name}" for name in calibrated) or "FALSE"
@@ -263,7 +270,6 @@ def _gpu(model: Model) -> dict[str, Given]:
     for name in facts:
         if name.startswith("is_unknown_"):
             texts[name] = f'IF({of_chosen_gpu(name.removeprefix("is_unknown_"))}="",1,0)'
-    value = intervals_of(formula).factor(FIRST_PRECISION, gpu.generation)
     memory = of_chosen_gpu("memory_bytes")
     return {
         **{name: Given(text, facts[name]) for name, text in texts.items()},
@@ -279,19 +285,22 @@ def _precision(model: Model) -> dict[str, Given]:
         name: Given(
             f"{PREFIX}precision" if isinstance(value, str) else f"INDEX({PREFIX}options_{name},{row})", value
         )
-        for name, value in precision_facts(model.formula, FIRST_PRECISION).items()
+        for name, value in precision_facts(model.formula, model.first_precision).items()
     }
 
 
 def _setting(model: Model) -> dict[str, Given]:
     """Return the settings; those without a cell have their default."""
     launch, is_last = f"{PREFIX}host_launch_us", f'{PREFIX}layout="{LAYOUTS[1]}"'
-    has_layout, has_launch = (name in model.base_columns for name in ("is_channels_last", "stated_launch_s"))
+    of_layout = {"is_channels_last", "is_stack_channels_last"}
+    has_layout, has_launch = (
+        not base.isdisjoint(model.base_columns) for base in (of_layout, {"stated_launch_s"})
+    )
     implied = f'IF({PREFIX}stack_choice="{IMPLIED_STACK}",0,1)'
     has_stack = "is_stack_fused" in model.base_columns
-    by_default = f'IF({PREFIX}precision_choice="{DEFAULT_PRECISION}",1,0)'
+    by_default = "0" if model.is_forward else f'IF({PREFIX}precision_choice="{DEFAULT_PRECISION}",1,0)'
     found = {
-        "by_default": Given(by_default, 1.0),
+        "by_default": Given(by_default, 1.0 - model.is_forward),
         "stack": Given(f"{PREFIX}stack" if has_stack else '"eager"', "eager"),
         "has_stack": Given(implied if has_stack else "0", 0.0),
         "is_stack_unknown": Given(f'IF({PREFIX}stack="unknown",1,0)' if has_stack else "0", 0.0),

@@ -8,6 +8,7 @@ from trainlaw.app.workbook.answers import write_answers
 from trainlaw.app.workbook.compare import write_compare
 from trainlaw.app.workbook.custom import custom_workbook_plan
 from trainlaw.app.workbook.formula import write_formula, write_provenance
+from trainlaw.app.workbook.forward import write_forward, write_passes
 from trainlaw.app.workbook.gpus import write_all_gpus
 from trainlaw.app.workbook.layers import (
     layer_model,
@@ -45,10 +46,19 @@ def run_workbook_plan(formula: Formula) -> BookPlan:
     """
     model = workbook_model(with_built_in_single_gpu_formula(formula))
     book = _new_book(formula)
+    if model.is_forward:
+        write_passes(book, model)
+        write_errors(book, formula, model)
+        write_gpus(book, formula)
+        write_cnns(book)
+        write_names(book)
+        write_provenance(book, model)
+        return book
     predict = new_predict(book)
     write_compare(book, model)
     write_formula(book, model)
     write_shorter(book, model)
+    write_forward(book, model)
     write_errors(book, formula, model)
     write_gpus(book, formula)
     write_cnns(book)

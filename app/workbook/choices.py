@@ -6,7 +6,6 @@ from typing import NamedTuple
 from trainlaw.app.models.lookup_tables import cnn_label
 from trainlaw.app.sheets.plan import SheetWriter
 from trainlaw.app.workbook.model import (
-    DEFAULT_PRECISION,
     FIRST_ALGORITHM,
     FIRST_BATCH,
     FIRST_CNN,
@@ -19,6 +18,7 @@ from trainlaw.app.workbook.model import (
     cell_name,
 )
 from trainlaw.app.workbook.tables import ANY_OTHER, HEADING, IMPLIED_STACK, ORDERS, OWN_LINK, USUAL_FABRIC
+from trainlaw.datasets.measurements.runs import COMPILATIONS
 
 MOST = 10_000_000  # of a batch, or a number of GPUs or nodes, as `configuration` has it
 _STYLES = {"%": "input_share"}
@@ -99,7 +99,10 @@ def _choices(model: Model) -> list[Choice]:
     }
     base = {"layout": "is_channels_last", "host_launch_us": "stated_launch_s"}
     used = set(model.base_columns)
-    rows = [*_of_cnn(), *_of_gpu(), *_of_several_gpus(), *_of_timing(), *_of_groups(model), *_of_training()]
+    several = [] if model.is_forward else _of_several_gpus()
+    rows = [
+        *_of_cnn(), *_of_gpu(model), *several, *_of_timing(), *_of_groups(model), *_of_training(model),
+    ]  # fmt: skip
     return [
         row
         for row in rows
@@ -159,11 +162,14 @@ def _of_cnn() -> list[Choice]:
     ]
 
 
-def _of_gpu() -> list[Choice]:
+def _of_gpu(model: Model) -> list[Choice]:
+    note = "in others none was measured" if model.is_forward else "the default depends on the GPU"
+    compiler = _listed("compilation", "compiled by", COMPILATIONS[0], "eager: one kernel per operation")
     return [
         _named("gpu", "GPU", FIRST_GPU),
-        _listed("precision_choice", "precision", DEFAULT_PRECISION, "the default depends on the GPU"),
+        _listed("precision_choice", "precision", model.default_precision, note),
         _listed("layout", "layout of activations", LAYOUTS[0], "order of their dimensions in memory"),
+        *([compiler] if model.is_forward else []),
         _listed("stack_choice", "stack of 16-bit convolutions", IMPLIED_STACK, "which kernels run them"),
     ]
 
@@ -228,7 +234,9 @@ def _of_groups(model: Model) -> list[Choice]:
     return list(found.values())
 
 
-def _of_training() -> list[Choice]:
+def _of_training(model: Model) -> list[Choice]:
+    if model.is_forward:
+        return [_whole("images", "images", FIRST_IMAGES, "of which the inference is computed", "images")]
     return [
         _whole("images", "images per epoch", FIRST_IMAGES, "ImageNet-1k has 1,281,167", "images"),
         _positive("epochs", "epochs", FIRST_EPOCHS, "", "epochs"),

@@ -6,7 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows
+from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows, precision_rows
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.model import (
     FIRST_BATCH,
@@ -205,7 +205,8 @@ def pair_columns(
     columns: dict[str, np.ndarray] = {}
     for name in model.base_columns:
         if name == PEAK:
-            columns[name] = _facts(gpus, "peak_fp32_flop_per_s")[None, :]
+            peak = str(precision_rows()[model.first_precision]["peak_column"])
+            columns[name] = _facts(gpus, peak)[None, :]
         elif kind_of(name) == "gpu" and not _is_link(name):
             columns[name] = _facts(gpus, name)[None, :]
         elif kind_of(name) == "cnn":

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.app.models.terms import Part, terms_of
-from trainlaw.app.sheets.plan import Bars, BookPlan, SheetWriter
+from trainlaw.app.sheets.plan import Bars, BookPlan, SheetWriter, quoted
 from trainlaw.app.text.tables import Table, plain_text
 from trainlaw.app.workbook.model import (
     COUNTS,
@@ -48,9 +48,9 @@ INSTEAD = {
 
 def write_formula(book: BookPlan, model: Model) -> SheetWriter:
     """Write the sheet Formula, and return it; a changed constant changes the prediction."""
-    sheet = SheetWriter(book, "Formula", _WIDTHS)
+    sheet = SheetWriter(book, model.sheet_name("Formula"), _WIDTHS)
     target = model.formula.target
-    note = "The sum of these terms, computed for the configuration on sheet Predict."
+    note = f"The sum of these terms, for the configuration on sheet {model.sheet_name('Predict')}."
     sheet.title(f"{target.meaning}, {target.symbol} [{target.unit}]", note)
     constants = _terms_end(model) + 1
     symbols = constants + 3 + len(model.numbers)
@@ -144,6 +144,19 @@ def _share(sheet: SheetWriter, row: int, value: float) -> None:
 
 
 def _totals(sheet: SheetWriter, model: Model, row: int, defined: str, first: int) -> None:
+    """Write the sum of the terms from row `first` to `row`, where the sum is defined, and the all-reduce."""
+    what = "forward pass" if model.is_forward else "iteration on one GPU"
+    sheet.text(row + 1, 0, f"time of one {what}, the sum of the terms", "section")
+    total = f"SUM(B{first + 1}:B{row})"
+    sheet.formula(row + 1, 1, f'IF({defined},{total},"{UNKNOWN}")', model.seconds, "result")
+    sheet.text(row + 1, 2, "s", "unit")
+    sheet.define(f"{PREFIX}single_s", row + 1, 1)
+    if not model.is_forward:
+        _exchange(sheet, model, row)
+
+
+def _exchange(sheet: SheetWriter, model: Model, row: int) -> None:
+    """Write what several GPUs add, and two rows below whether the scaling formula gives it."""
     exchange = ExchangeForm(model).filled(model.cells, f"{PREFIX}single_s")
     sheet.text(row, 0, "what several GPUs add: the exchange of gradients")
     sheet.formula(row, 1, f'IFERROR({exchange},"{UNKNOWN}")', 0.0, "seconds")
@@ -156,11 +169,6 @@ def _totals(sheet: SheetWriter, model: Model, row: int, defined: str, first: int
         else "included in the terms"
     )
     sheet.text(row, 3, by, "unit")
-    sheet.text(row + 1, 0, "time of one iteration on one GPU, the sum of the terms", "section")
-    total = f"SUM(B{first + 1}:B{row})"
-    sheet.formula(row + 1, 1, f'IF({defined},{total},"{UNKNOWN}")', model.seconds, "result")
-    sheet.text(row + 1, 2, "s", "unit")
-    sheet.define(f"{PREFIX}single_s", row + 1, 1)
     covered = f"INDEX({PREFIX}options_scaled,MATCH({PREFIX}algorithm,{PREFIX}options_algorithm,0))"
     sheet.text(row + 2, 0, "1: the scaling formula covers the algorithm; 0: textbook")
     is_scaled = float(covers_algorithm(model.scaling, FIRST_ALGORITHM))
@@ -227,7 +235,7 @@ def _symbols(sheet: SheetWriter, model: Model, row: int) -> str:
         _range(sheet, line, model.formula.ranges.get(name), value, style)
     last = first + len(model.features) - 1
     sheet.book.names[f"{PREFIX}outside"] = (
-        f"{sheet.name}!$F${first + 1}:$F${last + 1 if model.features else first + 1}"
+        f"{quoted(sheet.name)}!$F${first + 1}:$F${last + 1 if model.features else first + 1}"
     )
     return f"COUNT(B{first + 1}:B{last + 1})={len(model.features)}" if model.features else ""
 
@@ -264,11 +272,14 @@ def _facts(sheet: SheetWriter, model: Model, row: int) -> str:
         sheet.text(line, 0, name)
         value = model.values[name]
         style = "seconds" if spec and str(spec.unit) == "s" else "amount"
-        sheet.formula(line, 1, fact_formula(name) or cell_name(name), value, style)
+        fact = fact_formula(name)
+        if name == "usual_launch_s" and model.is_forward:
+            fact = f"{fact}*{_option('compilation', 'launches_left')}"
+        sheet.formula(line, 1, fact or cell_name(name), value, style)
         unit, meant = (unit_text(spec.unit), spec.meaning) if spec else _RAW.get(name, ("", ""))
         sheet.text(line, 2, unit, "unit")
         sheet.text(line, 6, meant, "unit")
-        if fact_formula(name):
+        if fact:
             sheet.define(cell_name(name), line, 1)
     cells = f"B{row + 3}:B{row + 2 + len(model.base_columns)}"
     return f"COUNT({cells})={len(model.base_columns)}"

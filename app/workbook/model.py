@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from trainlaw.app.answers.error_rows import widened
 from trainlaw.app.answers.facts import OF_MEMORY, cnn_facts
-from trainlaw.app.answers.figure_rows import FITS_WORDS, definition_of, fits_in_memory
+from trainlaw.app.answers.figure_rows import FITS_WORDS, definition_of, fits_in_memory, needed_memory
 from trainlaw.app.answers.said import word_of
 from trainlaw.app.models.builtin import SCALING_FORMULA, formula_named, shorter_formulas
 from trainlaw.app.models.lookup_tables import OF_PRECISION as MEMORY_OF_PRECISION
@@ -28,6 +28,7 @@ from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.datasets.measurements.memory_fit import NOT_KNOWN
+from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES
 from trainlaw.formulas import (
     DIMENSIONLESS,
     Constant,
@@ -41,16 +42,16 @@ from trainlaw.formulas import (
     variables,
 )
 from trainlaw.formulas.printers import excel_expression, split_for_excel
+from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.held_out_errors import intervals_of
 
-#: Memory of an iteration, in bytes: without an optimizer, and with everything.
-MEMORY_NEEDS = (definition_of("memory_least_bytes"), definition_of("memory_usual_bytes"))
 PREFIX = "tl_"  # V100, L2 and FP32 are cell addresses, so a name without a prefix could be one
 FIRST_CNN = ("resnet50", 224, 1000)
 FIRST_GPU = "V100-SXM2-16GB"
 FIRST_BATCH = 64
 DEFAULT_PRECISION = "PyTorch's default"
 FIRST_PRECISION = "fp32"  # PyTorch's default on the first GPU
+AS_MEASURED = f"{PRECISION_OF_PASSES}, as measured"
 FIRST_IMAGES, FIRST_EPOCHS = 1_281_167.0, 90.0
 FIRST_ALGORITHM = "ring"
 ENTRIES, FAULTS = "all entries can be used", "an entry cannot be used: see the red note next to it"
@@ -100,6 +101,35 @@ class Model:
     features: Mapping[str, Expression]
     all_reduce: Expression
 
+    @property
+    def is_forward(self) -> bool:
+        """Whether the formula is of forward passes, which are on one GPU."""
+        return self.formula.scope == FORWARD
+
+    @property
+    def first_precision(self) -> str:
+        """The precision of the first choice."""
+        return PRECISION_OF_PASSES if self.is_forward else FIRST_PRECISION
+
+    @property
+    def default_precision(self) -> str:
+        """The entry that leaves the precision to the workbook."""
+        return AS_MEASURED if self.is_forward else DEFAULT_PRECISION
+
+    def sheet_name(self, kind: str) -> str:
+        """Return the name of a sheet that depends on the formula, such as Predict or Answers.
+
+        Those of forward passes have other names, since they stand next to those of iterations.
+        """
+        if not self.is_forward:
+            return kind
+        return "Forward" if kind == "Predict" else f"Forward {kind.lower()}"
+
+    @cached_property
+    def first_choice(self) -> RunTable:
+        """The configuration that the workbook shows when it is opened."""
+        return first_choice(is_forward=self.is_forward)
+
     @cached_property
     def terms(self) -> tuple[Expression, ...]:
         """The terms as they stand, inside or outside a maximum."""
@@ -121,7 +151,7 @@ class Model:
     @cached_property
     def base_columns(self) -> tuple[str, ...]:
         """The base columns behind features, several GPUs and memory, sorted."""
-        parts = (*self.features.values(), self.all_reduce, self.scaled, *MEMORY_NEEDS)
+        parts = (*self.features.values(), self.all_reduce, self.scaled, *needed_memory(self.formula))
         return tuple(sorted({name for part in parts for name in variables(part)} - {SINGLE_GPU_TIME}))
 
     @cached_property
@@ -153,7 +183,7 @@ class Model:
     @cached_property
     def values(self) -> dict[str, float]:
         """The values of all names for the first choice."""
-        run = first_choice()
+        run = self.first_choice
         others = [name for name in self.base_columns if name not in OF_MEMORY]
         base = dict(zip(others, run.matrix(others)[0].tolist(), strict=True)) | memory_columns(run)
         columns = {name: np.array([value]) for name, value in base.items()}
@@ -210,21 +240,22 @@ def values_of(expression: Expression, columns: Mapping[str, np.ndarray]) -> np.n
     return np.where(valid, values, np.nan).reshape(shape) if names else np.where(valid, values, np.nan)
 
 
-def first_choice() -> RunTable:
-    """Return the configuration that the workbook shows when it is opened."""
+def first_choice(*, is_forward: bool = False) -> RunTable:
+    """Return the configuration that the workbook shows when it is opened: an iteration, or a forward pass."""
     name, size, classes = FIRST_CNN
     return configuration(
         cnn=name, gpu=FIRST_GPU, batch_per_gpu=FIRST_BATCH, input_size_px=size, n_classes=classes,
-        timed_parts="forward+backward+optimizer",
+        timed_parts=FORWARD if is_forward else "forward+backward+optimizer",
+        precision=PRECISION_OF_PASSES if is_forward else FIRST_PRECISION,
     )  # fmt: skip
 
 
-def first_interval_factor(formula: Formula) -> float:
+def first_interval_factor(model: "Model") -> float:
     """Return the factor of the interval that the workbook shows when it is opened; nan without one."""
-    run = first_choice()
+    run = model.first_choice
     gpu, cnn = run.facts.gpus.find(FIRST_GPU), run.facts.cnns[0]
-    factor = intervals_of(formula).factor(FIRST_PRECISION, gpu.generation)
-    return widened(formula, factor, cnn.cnn_base)
+    factor = intervals_of(model.formula).factor(model.first_precision, gpu.generation)
+    return widened(model.formula, factor, cnn.cnn_base)
 
 
 def memory_columns(run: RunTable) -> dict[str, float]:
@@ -290,6 +321,10 @@ def workbook_model(formula: Formula) -> Model:
     expression, constants = with_named_constants(ungrouped)
     laws = (formula, *shorter_formulas(formula).values())
     features = {spec.name: feature_expression(spec.name) for law in laws for spec in law.used_features}
+    if formula.scope == FORWARD:
+        # The time of a forward pass never includes copying the images.
+        no_copy = {"has_input_copy": Constant(0.0)}
+        features = {name: substitute(form, no_copy) for name, form in features.items()}
     all_reduce = Constant(0.0) if handling(formula).covers_multi_gpu else feature_expression(EXCHANGE)
     model = Model(
         formula, expression, constants, tuple(parts_of(ungrouped, expression)), features, all_reduce

@@ -6,13 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 from trainlaw.app.answers.answer import NOTE, WARNING
-from trainlaw.app.answers.figure_rows import FITS_WORDS, definition_of
+from trainlaw.app.answers.figure_rows import FITS_WORDS, NO_INTERVAL, definition_of, needed_memory
 from trainlaw.app.models.lookup_tables import cnn_label, gpu_rows
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.answers import SETUP, UNCLEAR, Said, chosen_class_factor, of_chosen_gpu
 from trainlaw.app.workbook.choices import write_choices
 from trainlaw.app.workbook.model import (
-    DEFAULT_PRECISION,
     ENTRIES,
     FAULTS,
     FIRST_BATCH,
@@ -20,9 +19,7 @@ from trainlaw.app.workbook.model import (
     FIRST_EPOCHS,
     FIRST_GPU,
     FIRST_IMAGES,
-    FIRST_PRECISION,
     LAYOUTS,
-    MEMORY_NEEDS,
     PREFIX,
     Model,
     cell_names,
@@ -58,10 +55,12 @@ _GB = 1e9
 ONE_GPU = (
     "A layer formula is computed for the chosen GPU only; for every GPU run trainlaw predict --all-gpus."
 )
+TITLE_OF_PASSES = "Time and cost of inference with a CNN: forward passes at large batches"
+OF_PASSES = "For every GPU run trainlaw plan --forward, or choose the forward pass on the page."
 _NOTES, _WARNINGS = 2, 6  # sentences of sheet Answers that are shown
-NONE_SAID, MORE_SAID = "no warning", " more: sheet Answers"
+NONE_SAID, MORE_SAID = "no warning", " more: sheet "
 INSIDE = "inside the range of the training runs"
-OUTSIDE = " features outside the training range (sheet Formula): this time is unreliable"
+OUTSIDE = " features outside the training range (sheet {}): this time is unreliable"
 NO_PRICE = "enter a price on sheet GPUs"
 ON_LAYERS, ROUGH = (
     "from the layers of the CNN",
@@ -88,30 +87,37 @@ def write_predict(sheet: SheetWriter, model: Model, said: Said, *, has_ranking: 
     said : what sheet Answers says of the first choice. has_ranking : whether every GPU is computed.
     """
     sheet.title(
-        "Time and cost of training a CNN",
+        sheet.book.title if not model.is_forward else TITLE_OF_PASSES,
         "Choose in the yellow cells; everything else is computed from them. What is red is a warning.",
     )
     sheet.text(_TOP, _LEFT, "Choose", "section")
     left, valid = write_choices(sheet, model, _TOP + 1)
     row = _results(sheet, _TOP, _RIGHT, "Prediction", _times(model))
     row = _results(sheet, row, _RIGHT, "Memory of each GPU", _memory(model))
-    row = _results(sheet, row, _RIGHT, "Training", _costs(model, has_ranking=has_ranking))
+    title, costs = (
+        ("All images", _costs_of_passes(model))
+        if model.is_forward
+        else ("Training", _costs(model, has_ranking=has_ranking))
+    )
+    row = _results(sheet, row, _RIGHT, title, costs)
     entries = _Result(
         "entries", f'IF({valid},"{ENTRIES}","{FAULTS}")', ENTRIES, name="entries", expected=ENTRIES
     )
-    notes = _sentences(NOTE, said.notes, _NOTES)
-    warnings = _sentences(WARNING, said.warnings, _WARNINGS, NONE_SAID)
-    lines = [entries, _setup(said.setups), *notes, *warnings, _range(model), *_check()]
+    answers = model.sheet_name("Answers")
+    notes = _sentences(NOTE, said.notes, _NOTES, answers)
+    warnings = _sentences(WARNING, said.warnings, _WARNINGS, answers, NONE_SAID)
+    check = [] if model.is_forward else _check()
+    lines = [entries, _setup(said.setups), *notes, *warnings, _range(model), *check]
     row = _results(sheet, max(left, row) + 1, _LEFT, "What to know of this answer", lines)
     row = _results(sheet, row + 1, _LEFT, "What is used", _used(model))
     if not has_ranking:
-        sheet.text(row + 1, _LEFT, ONE_GPU, "note")
+        sheet.text(row + 1, _LEFT, OF_PASSES if model.is_forward else ONE_GPU, "note")
     sheet.plan.frozen = (_TOP, 0)
 
 
-def new_predict(book: BookPlan) -> SheetWriter:
+def new_predict(book: BookPlan, name: str = "Predict") -> SheetWriter:
     """Add the sheet, still empty, so that it is the first one of the workbook."""
-    return SheetWriter(book, "Predict", _WIDTHS)
+    return SheetWriter(book, name, _WIDTHS)
 
 
 def _results(sheet: SheetWriter, row: int, column: int, title: str, lines: Sequence[_Result]) -> int:
@@ -130,10 +136,11 @@ def _results(sheet: SheetWriter, row: int, column: int, title: str, lines: Seque
     return row + 1 + len(lines)
 
 
-def _sentences(kind: str, said: Sequence[str], shown: int, none: str = "") -> list[_Result]:
+def _sentences(kind: str, said: Sequence[str], shown: int, sheet: str, none: str = "") -> list[_Result]:
     """Return the first sentences of a kind that sheet Answers says, and how many more there are.
 
-    shown : how many. none : what is shown where there is none; if given, any other text is a warning.
+    shown : how many. sheet : name of sheet Answers. none : what is shown where there is none; if given, any
+    other text is a warning.
     """
     numbers, lines = f"{PREFIX}{kind}", []
     for number in range(1, shown + 1):
@@ -143,15 +150,16 @@ def _sentences(kind: str, said: Sequence[str], shown: int, none: str = "") -> li
         formula = f'IF(MAX({numbers},0)<{number},"{empty}",{text})'
         title = f"{kind}s" if number == 1 else ""
         lines.append(_Result(title, formula, value, expected=empty if none else None))
-    more = f'IF(MAX({numbers},0)>{shown},MAX({numbers})-{shown}&"{MORE_SAID}","")'
-    value = f"{len(said) - shown}{MORE_SAID}" if len(said) > shown else ""
+    more = f'IF(MAX({numbers},0)>{shown},MAX({numbers})-{shown}&"{MORE_SAID}{sheet}","")'
+    value = f"{len(said) - shown}{MORE_SAID}{sheet}" if len(said) > shown else ""
     return [*lines, _Result("", more, value)]
 
 
 def _range(model: Model) -> _Result:
     # The layers of a CNN are counted on their own sheet.
-    outside = f'IF(SUM({PREFIX}outside)=0,"{INSIDE}",SUM({PREFIX}outside)&"{OUTSIDE}")'
-    first = f"{model.outside_first}{OUTSIDE}" if model.outside_first else INSIDE
+    far = OUTSIDE.format(model.sheet_name("Formula"))
+    outside = f'IF(SUM({PREFIX}outside)=0,"{INSIDE}",SUM({PREFIX}outside)&"{far}")'
+    first = f"{model.outside_first}{far}" if model.outside_first else INSIDE
     return _Result("range of each feature", f'IFERROR({outside},"{UNCLEAR}")', first, expected=INSIDE)
 
 
@@ -161,10 +169,20 @@ def _live(formula: str) -> str:
 
 def _times(model: Model) -> list[_Result]:
     seconds, time = model.seconds, f"{PREFIX}time_s"
+    n_gpus = "1" if model.is_forward else f"{PREFIX}n_gpus"
+    rate, speed = figure_cell("samples_per_second", n_gpus=n_gpus), FIRST_BATCH / seconds
+    if model.is_forward:
+        total = f'IF({PREFIX}entries="{ENTRIES}",{PREFIX}single_s,"{UNCLEAR}")'
+        note = f"the sum of sheet {model.sheet_name('Formula')}"
+        return [
+            _Result("forward pass", _live(f"1000*{time}"), 1000 * seconds, "ms", "result_short"),
+            *(_no_interval() if math.isnan(first_interval_factor(model)) else _interval(model)),
+            _Result("throughput", _live(rate), speed, "images/s", "result_short"),
+            _Result("forward pass", total, seconds, "s", "result", "time_s", note),
+        ]
     both = f'AND({PREFIX}entries="{ENTRIES}",COUNT({PREFIX}single_s,{PREFIX}all_reduce_s)=2)'
     total = f'IF({both},{PREFIX}single_s+{PREFIX}all_reduce_s,"{UNCLEAR}")'
     alone, note = f"{PREFIX}single_s/{time}", "time on one GPU divided by this time"
-    rate, speed = figure_cell("samples_per_second"), FIRST_BATCH / seconds
     return [
         _Result("iteration time", _live(f"1000*{time}"), 1000 * seconds, "ms", "result_short"),
         *_interval(model),
@@ -174,9 +192,13 @@ def _times(model: Model) -> list[_Result]:
     ]
 
 
+def _no_interval() -> list[_Result]:
+    return [_Result("interval", f'"{NO_INTERVAL}"', NO_INTERVAL)]
+
+
 def _interval(model: Model) -> list[_Result]:
     """Return both ends of the interval for the class of the run, and its factor."""
-    value, seconds = float(np.nan_to_num(first_interval_factor(model.formula))), model.seconds
+    value, seconds = float(np.nan_to_num(first_interval_factor(model))), model.seconds
     factor = f"{PREFIX}interval_factor"
     ends = f"AND(ISNUMBER({PREFIX}time_s),N({factor})>0)"
     note = f"{100 * LEVEL:g} %, from held-out {held_out_kind(model.formula)}s"
@@ -212,7 +234,8 @@ def _used(model: Model) -> list[_Result]:
     )
     sized = f'{name}&", "&{PREFIX}pixels&" px, "&{classes}&" classes"'
     choice = f"{PREFIX}precision_choice"
-    default = f'IF({choice}="{DEFAULT_PRECISION}",{own["default_precision"]},{choice})'
+    usual = f'"{model.first_precision}"' if model.is_forward else own["default_precision"]
+    default = f'IF({choice}="{model.default_precision}",{usual},{choice})'
     link = f'IF({PREFIX}link="{OWN_LINK}",IF({own["link"]}="","{NO_LINK}",{own["link"]}),{PREFIX}link)'
     fabric = f'IF({PREFIX}network="{USUAL_FABRIC}",{own["fabric"]},{PREFIX}network)'
     nodes = f'IF({PREFIX}nodes="",ROUNDUP({PREFIX}n_gpus/{own["server_gpus"]},0),{PREFIX}nodes)'
@@ -226,7 +249,11 @@ def _used(model: Model) -> list[_Result]:
             name="cnn_used",
         ),
         _Result("GPU in use", meant("gpu"), FIRST_GPU, name="gpu"),
-        _Result("precision in use", f'IFERROR({default},"{UNCLEAR}")', FIRST_PRECISION, name="precision"),
+        _Result(
+            "precision in use", f'IFERROR({default},"{UNCLEAR}")', model.first_precision, name="precision"
+        ),
+    ]
+    exchange = [
         _Result("nodes in use", f"IFERROR({nodes},1)", 1.0, "nodes", "result_count", "n_nodes"),
         _Result("link in use", f'IFERROR({link},"{UNCLEAR}")', first_link, name="link_used"),
         _Result(
@@ -236,24 +263,46 @@ def _used(model: Model) -> list[_Result]:
             name="network_used",
         ),
     ]
-    return [*lines, *_stack(model)]
+    return [*lines, *([] if model.is_forward else exchange), *_stack(model)]
 
 
 def _stack(model: Model) -> list[_Result]:
     """Return the stack of a formula that knows stacks: the chosen one, or what layout and container imply."""
     if not {"is_stack_fused", "is_stack_channels_last"} & set(model.base_columns):
         return []
-    implied = f'IF({PREFIX}is_tuned=1,"fused",IF({PREFIX}layout="{LAYOUTS[1]}","channels_last","eager"))'
+    is_fused = f"{PREFIX}is_tuned=1"
+    if model.is_forward:
+        is_fused = f'OR({is_fused},{PREFIX}compilation="inductor")'
+    implied = f'IF({is_fused},"fused",IF({PREFIX}layout="{LAYOUTS[1]}","channels_last","eager"))'
     stack = f'IF({PREFIX}stack_choice="{IMPLIED_STACK}",{implied},{PREFIX}stack_choice)'
     return [_Result("stack in use", stack, "eager", name="stack")]
+
+
+def _price() -> _Result:
+    own = of_chosen_gpu("price_usd_per_hour")
+    price = f'IFERROR(IF(AND(ISNUMBER({own}),N({own})>=0),{own},"{NO_PRICE}"),"{UNCLEAR}")'
+    return _Result("GPU price", price, NO_PRICE, "USD/h", "result_money", "price_used")
+
+
+def _costs_of_passes(model: Model) -> list[_Result]:
+    """Return the lines on the inference of all images."""
+    steps = float(math.ceil(FIRST_IMAGES / FIRST_BATCH))
+    count = f'IFERROR(ROUNDUP({PREFIX}images/{PREFIX}batch_per_gpu,0),"")'
+    minutes, priced = f"{PREFIX}minutes", f"{PREFIX}price_used"
+    spent = f'IF(COUNT({minutes},{priced})=2,{minutes}/60*{priced},"")'
+    taken = _live(f"60*({figure_cell('epoch_h')})")
+    return [
+        _Result("forward passes", count, steps, "", "result_count", "iterations"),
+        _Result("time", taken, model.seconds * steps / 60.0, "min", "result_money", "minutes"),
+        _price(),
+        _Result("cost", spent, "", "USD", "result_money", "cost"),
+    ]
 
 
 def _costs(model: Model, *, has_ranking: bool) -> list[_Result]:
     steps = float(math.ceil(FIRST_IMAGES / FIRST_BATCH))
     hours = model.seconds * steps / 3600.0
     count = f'IFERROR(ROUNDUP({PREFIX}images/({PREFIX}batch_per_gpu*{PREFIX}n_gpus),0),"")'
-    own = of_chosen_gpu("price_usd_per_hour")
-    price = f'IFERROR(IF(AND(ISNUMBER({own}),N({own})>=0),{own},"{NO_PRICE}"),"{UNCLEAR}")'
     priced = f"{PREFIX}price_used"
     per_epoch = figure_cell("cost", training_h=f"{PREFIX}epoch_h", price_per_hour=priced)
     prices = f"GPUs!$B${HEAD + 2}:$B${HEAD + 1 + SPARE_ROWS}"
@@ -264,7 +313,6 @@ def _costs(model: Model, *, has_ranking: bool) -> list[_Result]:
     lines: list[tuple[str, str, float | str, str, str]] = [
         ("time per epoch", _live(figure_cell("epoch_h")), hours, "h", "epoch_h"),
         ("total time", _live(figure_cell("training_h")), hours * FIRST_EPOCHS, "h", ""),
-        ("GPU price", price, NO_PRICE, "USD/h", "price_used"),
         ("cost per epoch", f'IF({both},{per_epoch},"")', "", "USD", ""),
         ("total cost", f'IF({both},{per_epoch}*{PREFIX}epochs,"")', "", "USD", "cost"),
         ("total cost from", f'IF({with_interval},{PREFIX}cost/{factor},"")', "", "USD", ""),
@@ -272,6 +320,7 @@ def _costs(model: Model, *, has_ranking: bool) -> list[_Result]:
     ]
     return [
         _Result("iterations per epoch", count, steps, "", "result_count", "iterations"),
+        _price(),
         *(
             _Result(title, text, value, unit, "result_money", name)
             for title, text, value, unit, name in lines
@@ -287,10 +336,11 @@ def _check() -> list[_Result]:
 def _memory(model: Model) -> list[_Result]:
     """Return the lines on memory, in GB of 1e9 bytes, as GPUs are sold."""
     columns = {name: np.array([value]) for name, value in model.values.items()}
+    needs = needed_memory(model.formula)
     held = float(gpu_rows()[FIRST_GPU]["memory_bytes"])
     columns["memory_bytes"] = np.array([held])
     least, usual, place = (
-        float(values_of(form, columns)[0]) for form in (*MEMORY_NEEDS, definition_of("memory_held_bytes"))
+        float(values_of(form, columns)[0]) for form in (*needs, definition_of("memory_held_bytes"))
     )
     kept = f'MATCH("kept_elements",{PREFIX}cnn_columns,0)'
     counted = f"COUNT(INDEX({PREFIX}cnn_table,MATCH({PREFIX}cnn_used,{PREFIX}cnns,0),{kept}))=1"
@@ -299,11 +349,16 @@ def _memory(model: Model) -> list[_Result]:
     shown = f'IFERROR(IF({sold}="","{UNCLEAR}",{sold}/1E9),"{UNCLEAR}")'
     how = f'IFERROR(IF({counted},"{ON_LAYERS}","{ROUGH}"),"{UNCLEAR}")'
     fitting = f'IF({PREFIX}entries="{ENTRIES}",IFERROR({fits},"{UNCLEAR}"),"{UNCLEAR}")'
+    kept_there, added = (
+        ("weights, the largest layer", "and workspaces, driver")
+        if model.is_forward
+        else ("weights, gradients, kept layers", "and momentum, workspaces, driver")
+    )
     word = FITS_WORDS[int(usual > place) + int(least > place)]
     return [
         _Result("fits in memory", fitting, word, expected=FITS),
-        _need("minimum memory", "memory_least", MEMORY_NEEDS[0], least, "weights, gradients, kept layers"),
-        _need("total memory", "memory_usual", MEMORY_NEEDS[1], usual, "and momentum, workspaces, driver"),
+        _need("minimum memory", "memory_least", needs[0], least, kept_there),
+        _need("total memory", "memory_usual", needs[1], usual, added),
         _Result("GPU memory", shown, held / _GB, "GB", "result_short", note="as sold: 1 GB is 1e9 bytes"),
         _Result("basis of this estimate", how, ON_LAYERS),
     ]

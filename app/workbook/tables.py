@@ -9,13 +9,14 @@ from trainlaw.app.answers.facts import Fact, precision_facts
 from trainlaw.app.inputs.prices import MOST_USD
 from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.models.multi_gpu import covers_algorithm
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
 from trainlaw.app.text.tables import Table
-from trainlaw.app.workbook.model import DEFAULT_PRECISION, LAYOUTS, PREFIX, Model, cell_name
+from trainlaw.app.workbook.model import LAYOUTS, PREFIX, Model, cell_name
 from trainlaw.datasets import Gpu, built_in_gpus, link_table
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.hardware.servers import usual_server
-from trainlaw.datasets.measurements.runs import STACKS
+from trainlaw.datasets.measurements.runs import COMPILATIONS, STACKS
+from trainlaw.datasets.tables.joins import LAUNCHES_LEFT
 from trainlaw.formulas import Formula
 from trainlaw.validate.bootstrap import mean_interval
 from trainlaw.validate.held_out_errors import (
@@ -45,7 +46,7 @@ OWN_LINK = "the GPU's own link"
 USUAL_FABRIC = "that of usual servers"
 NO_LINK = "pcie3-x16"  # for a GPU without a known link, as in `trainlaw.datasets.configuration`
 ANY_OTHER = "(any other)"  # the group with the default of a grouped constant
-IMPLIED_STACK = "as layout and container imply"
+IMPLIED_STACK = "as the other choices imply"
 ORDERS = ("cost where prices are entered, else time", "iteration time")
 BY_COST, BY_TIME = "cost per epoch", "iteration time"
 #: Headings of the list of GPUs: names of no GPU, so that each group can be found in the drop-down.
@@ -234,19 +235,24 @@ def options_of_precisions(formula: Formula) -> dict[str, dict[str, Fact]]:
 
 def write_options(book: BookPlan, model: Model) -> None:
     """Write the sheet Options: precisions, all-reduce algorithms, kinds of GPUs, grouped constants."""
-    sheet, formula = SheetWriter(book, "Options", [42, 24, 24, 26, 26, 32, 22, 22, 22]), model.formula
-    sheet.title("Options", "What the choices on sheet Predict mean for the formula.")
+    formula, widths = model.formula, [42, 24, 24, 26, 26, 32, 22, 22, 22]
+    sheet = SheetWriter(book, model.sheet_name("Options"), widths)
+    sheet.title("Options", f"What the choices on sheet {model.sheet_name('Predict')} mean for the formula.")
     sheet.plan.frozen = (2, 1)
     options = options_of_precisions(formula)
     rows = [list(option.values()) for option in options.values()]
     row = _named_table(sheet, 3, list(next(iter(options.values()))), rows)
-    row = _algorithms(sheet, model, row + 1)
+    if model.is_forward:
+        left = [[name, LAUNCHES_LEFT.get(name, 1.0)] for name in COMPILATIONS]
+        row = _named_table(sheet, row + 1, ["compilation", "launches_left"], left)
+    else:
+        row = _algorithms(sheet, model, row + 1)
+        for title, items in (("order", ORDERS), ("shown", SHOWN)):
+            row = _named_table(sheet, row + 1, [title], [[item] for item in items])
     for title, items in (
-        ("order", ORDERS),
-        ("shown", SHOWN),
         ("layout", LAYOUTS),
         ("stack_choice", (IMPLIED_STACK, *STACKS)),
-        ("precision_choice", (DEFAULT_PRECISION, *options)),
+        ("precision_choice", (model.default_precision, *options)),
     ):
         row = _named_table(sheet, row + 1, [title], [[item] for item in items])
     for kind in ("generation", "vendor"):
@@ -294,7 +300,8 @@ def _named_table(
     end = sheet.table(row, Table.of(columns, rows, style))
     for column, name in enumerate(columns):
         letter = xl_col_to_name(column)
-        sheet.book.names[cell_name(f"options_{name}")] = f"{sheet.name}!${letter}${row + 2}:${letter}${end}"
+        cells = f"${letter}${row + 2}:${letter}${end}"
+        sheet.book.names[cell_name(f"options_{name}")] = f"{quoted(sheet.name)}!{cells}"
     return end
 
 

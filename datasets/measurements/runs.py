@@ -147,6 +147,8 @@ LAYOUTS, COMPILATIONS = (
 STACKS = _COLUMNS["stack"].allowed
 #: What `precision_stated` holds where no precision was asked for.
 BY_DEFAULT = "PyTorch's default"
+#: Of forward passes, unless another one is asked for: all that were measured are in it.
+PRECISION_OF_PASSES = "amp"
 
 
 #: Kinds of the fields of a `Setup`, as they are said.

@@ -62,7 +62,7 @@ def questions_of_passes(choose, count):
         yield one | {
             "n_gpus": 1, "n_nodes": 1, "link": None, "fabric": None, "algorithm": "ring",
             "precision": choose.choice(["amp", "amp", one["precision"]]) or "amp",
-            "compilation": choose.choice(["eager", "inductor", "inductor", "xla", "cuda_graphs"]),
+            "compilation": choose.choice(["eager", "eager", "inductor", "inductor", "xla", "cuda_graphs"]),
             "timed_parts": "forward",
         }  # fmt: skip
 

@@ -36,7 +36,7 @@ from .exports.test_programs import (
 from .page.test_in_browser import ANSWERS, link_of
 from .questions import IMPOSSIBLE, cost_of, is_unequipped, predicted, price_of, questions
 from .workbook.test_book import built_in_plan
-from .workbook.test_questions import cells_of, lines_of, said_in, value_at, with_questions
+from .workbook.test_questions import LIVE, cells_of, lines_of, said_in, value_at, with_questions
 
 pytestmark = pytest.mark.slow
 COUNT = 100
@@ -125,23 +125,23 @@ def by_python(asked, expected, _, __, **settings):
     return by_place(asked, places, map(of_row, table.to_dict("records")))
 
 
-def by_workbook(asked, expected, folder, _):
+def by_workbook(asked, expected, folder, _, live=LIVE, prefix="tl_"):
     if SOFFICE is None:
         pytest.skip("LibreOffice (soffice) is not installed")
     plan = built_in_plan()
-    data = xlsx_bytes(with_questions(plan, [cells_of(one) for one in asked], price_of))
+    data = xlsx_bytes(with_questions(plan, [cells_of(one) for one in asked], price_of, live))
     book = recalculated({"questions.xlsx": data}, folder)["questions.xlsx"]
 
     def answer(number, one):
-        shown, time_s, cost, factor = (
-            lines_of(book, plan, number),
-            *(value_at(book, plan, f"tl_{name}", number) for name in ("time_s", "cost", "interval_factor")),
-        )
+        shown, factor = lines_of(book, plan, number, live[0]), None
+        time_s, cost = (value_at(book, plan, f"{prefix}{name}", number) for name in ("time_s", "cost"))
+        if f"{prefix}interval_factor" in plan.names:
+            factor = value_at(book, plan, f"{prefix}interval_factor", number)
         if shown["entries"] == FAULTS:
             assert time_s == "not known"
             return REFUSED
         assert shown["entries"] == ENTRIES
-        said = said_in(book, plan, number)
+        said = said_in(book, plan, number, prefix)
         first = [*expected[number].warnings, "no warning"][0]
         assert (shown["what this assumes"], shown["warnings"]) == (said[0], first)
         time_s = known(time_s)
@@ -170,18 +170,20 @@ def by_page(asked, _, folder, request, choice="formula="):
     return found
 
 
-def by_program(suffix):
+def by_program(suffix, formula=None):
     def ask(asked, expected, folder, _):
         if not LANGUAGES[suffix]:
             pytest.skip(f"nothing here runs .{suffix}")
-        write_programs(law(), folder, MOST_BYTES, [f".{suffix}", ".h"] if suffix == "c" else [f".{suffix}"])
-        sizes = {cnn.name: cnn.sizes for cnn in named_model(law()).cnns}
+        used = formula or law()
+        write_programs(used, folder, MOST_BYTES, [f".{suffix}", ".h"] if suffix == "c" else [f".{suffix}"])
+        sizes = {cnn.name: cnn.sizes for cnn in named_model(used).cnns}
         usual = {"n_gpus": 1, "stack": None, "classes": 1000}
         places = [
             number
             for number, one in enumerate(asked)
             if expected[number] != REFUSED
             and {name: one[name] for name in usual} == usual
+            and one.get("compilation", "eager") == "eager"
             and one["pixels"] in sizes.get(one["cnn"], ())
         ]
         names = ("cnn", "gpu", "batch", "precision", "layout", "tuned", "host_launch_s", "pixels")

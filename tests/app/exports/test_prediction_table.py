@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from trainlaw.app.answers.figure_rows import needed_memory
 from trainlaw.app.cli import app
 from trainlaw.app.exports import prediction_table
 from trainlaw.app.exports.prediction_table import prediction_csv
@@ -18,7 +19,7 @@ from trainlaw.app.models.multi_gpu import exchange_seconds
 from trainlaw.app.models.scopes import handling
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.workbook.compare import COLUMN, ROW, SHARED, factorized
-from trainlaw.app.workbook.model import MEMORY_NEEDS, fits_words, memory_columns, values_of
+from trainlaw.app.workbook.model import fits_words, memory_columns, values_of
 from trainlaw.datasets import TARGET, configuration, feature_specs, find_cnn, find_cnn_counts
 from trainlaw.datasets.cnns import training_memory
 from trainlaw.datasets.measurements.memory_fit import memory_needs
@@ -131,7 +132,7 @@ def test_the_memory_of_workbook_and_page_is_that_of_the_commands():
         assert need["usual_bytes"] == training_memory(graph, batch, precision).total
         facts = {**row, **lookup_tables.precision_rows()[precision], "batch_per_gpu": batch}
         columns = {name: np.array([value]) for name, value in facts.items() if isinstance(value, int | float)}
-        found = [float(values_of(form, columns)[0]) for form in MEMORY_NEEDS]
+        found = [float(values_of(form, columns)[0]) for form in needed_memory(load_formula(BUILT_IN))]
         assert found == [need["least_bytes"], need["usual_bytes"]], run.frame
         assert fits_words(*found, run.matrix(["memory_bytes"])[0]) == [need["fits"]]
 

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 from trainlaw.app.models.builtin import BUILT_IN
+from trainlaw.app.sheets.plan import quoted
 from trainlaw.app.sheets.xlsx import xlsx_bytes
-from trainlaw.app.workbook.model import DEFAULT_PRECISION, FAULTS, LAYOUTS
+from trainlaw.app.workbook.forward import PREFIX_OF_PASSES
+from trainlaw.app.workbook.model import AS_MEASURED, DEFAULT_PRECISION, FAULTS, LAYOUTS
 from trainlaw.app.workbook.tables import HEADING, IMPLIED_STACK, OWN_LINK, USUAL_FABRIC
 from trainlaw.formulas import load_formula
 
@@ -17,6 +19,7 @@ from .test_book import built_in_plan, located
 
 COUNT = 200
 LIVE = ("Predict", "Formula", "Answers")  # what depends on the question; tables are shared
+OF_PASSES = ("Forward", "Forward formula", "Forward answers")
 NAME = re.compile(r"\btl_\w+")
 CELLS = re.compile(
     r"(?P<sheet>(?:'[^']+'|\b[A-Za-z]+)!)?(?P<cells>\$?\b[A-Z]{1,2}\$?\d+\b(?::\$?[A-Z]{1,2}\$?\d+)?)"
@@ -53,6 +56,18 @@ def cells_of(asked):
     label = listed_label(asked)
     listed = int(label.split(", ")[1].split()[0]) if "," in label else None
     launch = asked["host_launch_s"]
+    if "timed_parts" in asked:
+        named = ("algorithm", "n_gpus", "nodes", "link", "network")
+        plain = {name: value for name, value in asked.items() if name != "timed_parts"}
+        plain["precision"] = asked["precision"] if asked["batch"] % 2 or asked["precision"] != "amp" else None
+        others = {
+            name.replace("tl_", PREFIX_OF_PASSES): value
+            for name, value in cells_of(plain).items()
+            if name.removeprefix("tl_") not in named
+        }
+        usual = f"{PREFIX_OF_PASSES}precision_choice"
+        entry = AS_MEASURED if others[usual] == DEFAULT_PRECISION else others[usual]
+        return others | {usual: entry, f"{PREFIX_OF_PASSES}compilation": asked["compilation"]}
     return {
         "tl_cnn_choice": label,
         "tl_pixels": None if asked["pixels"] == listed else asked["pixels"],
@@ -67,11 +82,11 @@ def cells_of(asked):
     }  # fmt: skip
 
 
-def moved(formula, rows, places):
+def moved(formula, rows, places, live=LIVE):
     """A cell formula `rows` further down its sheet; the names of `places` become addresses, texts stay."""
 
     def lower(found):
-        own = found["sheet"] in (None, *(f"{name}!" for name in LIVE))
+        own = found["sheet"] in (None, *(f"{quoted(name)}!" for name in live))
         shifted = re.sub(r"\d+$|\d+(?=:)", lambda row: str(int(row[0]) + rows), found["cells"])
         return (found["sheet"] or "") + (shifted if own else found["cells"])
 
@@ -82,9 +97,9 @@ def moved(formula, rows, places):
     return '"'.join(parts)
 
 
-def with_questions(plan, answers, price_of=None):
+def with_questions(plan, answers, price_of=None, live=LIVE):
     """The plan with the cells of its live sheets once per question, block below block; prices of GPUs."""
-    own = {name: place for name, place in plan.names.items() if place.split("!")[0].strip("'") in LIVE}
+    own = {name: place for name, place in plan.names.items() if place.split("!")[0].strip("'") in live}
     kept = [
         sheet for sheet in plan.sheets if sheet.name not in ("All GPUs", "Ranking", "Compare", "Provenance")
     ]
@@ -96,12 +111,12 @@ def with_questions(plan, answers, price_of=None):
             sheets["GPUs"].cells[price] = old._replace(value=price_of({"gpu": cell.value}))
     for number, cells in enumerate(answers, start=1):
         entered = {located(plan, name): value for name, value in cells.items() if name in plan.names}
-        for title in LIVE:
+        for title in live:
             for (row, column), cell in next(sheet for sheet in kept if sheet.name == title).cells.items():
                 value = entered.get((title, row, column), cell.value)
                 counts = cell.formula or isinstance(value, int | float) or cell.style.startswith("input")
                 if counts and "tl_self_check" not in cell.formula:
-                    text = moved(cell.formula, BLOCK * number, own)
+                    text = moved(cell.formula, BLOCK * number, own, live)
                     place = row + BLOCK * number, column
                     sheets[title].cells[place] = cell._replace(formula=text, value=value)
     return replace(plan, sheets=list(sheets.values()))
@@ -113,20 +128,20 @@ def value_at(book, plan, name, number):
     return book[sheet].cell(row + 1 + BLOCK * (number + 1), column + 1).value
 
 
-def lines_of(book, plan, number):
+def lines_of(book, plan, number, name=LIVE[0]):
     """What sheet Predict shows in the block of a question, by the title of the line."""
     return {
-        cell.value: book["Predict"].cell(row + 1 + BLOCK * (number + 1), column + 2).value
-        for (row, column), cell in plan.sheets[0].cells.items()
+        cell.value: book[name].cell(row + 1 + BLOCK * (number + 1), column + 2).value
+        for (row, column), cell in next(sheet for sheet in plan.sheets if sheet.name == name).cells.items()
         if column in (0, 5)
     }
 
 
-def said_in(book, plan, number):
+def said_in(book, plan, number, prefix="tl_"):
     """What sheet Answers says in the block of a question."""
-    place = plan.names["tl_said"].split("!")[1].replace("$", "")
+    sheet, place = plan.names[f"{prefix}said"].replace("$", "").split("!")
     first, last = (int(part[1:]) + BLOCK * (number + 1) for part in place.split(":"))
-    cells = (book["Answers"].cell(row, 4).value for row in range(first, last + 1))
+    cells = (book[sheet.strip("'")].cell(row, 4).value for row in range(first, last + 1))
     return [text for text in cells if text]
 
 

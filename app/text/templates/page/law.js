@@ -3,7 +3,8 @@
 // The formula that is chosen: the full one, one with fewer constants, or that of forward passes.
 const lawOf = (choice) => FORMULA.others[choice.formula] ?? FORMULA;
 const isForward = (choice) => lawOf(choice).isForward;
-const precisionOf = (gpu, choice) => choice.precision || (isForward(choice) ? "amp" : GPUS[gpu].default_precision);
+const precisionOf = (gpu, choice) =>
+  choice.precision || (isForward(choice) ? FORMULA.ofPasses : GPUS[gpu].default_precision);
 const linkOf = (gpu, choice) => (choice.link === "own" ? GPUS[gpu].own_link : choice.link);
 // A choice on a GPU: where nodes or fabric are not chosen, those of usual servers with it.
 const onGpu = (gpu, choice) => {

@@ -36,7 +36,7 @@ const showFields = (choice) => {
   field("link").options[0].text = `the GPU's own (${gpu.own_link})`;
   field("network").options[0].text = `that of usual servers (${gpu.fabric})`;
   field("nodes").placeholder = String(onGpu(choice.gpu, { ...choice, usualNodes: true }).nodes);
-  field("precision").options[0].text = isPass ? "amp, as measured" : `PyTorch's default: ${gpu.default_precision}`;
+  field("precision").options[0].text = isPass ? `${FORMULA.ofPasses}, as measured` : `PyTorch's default: ${gpu.default_precision}`;
   const listed = priceOf(choice.gpu, { ...choice, price: null });
   field("price").placeholder = Number.isFinite(listed) ? `${shown(listed)}, listed` : "not listed";
 };
