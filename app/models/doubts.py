@@ -216,9 +216,7 @@ def exchange_doubts(runs: RunTable, law_s: np.ndarray, headings: Sequence[str] =
     per_image = law_of - batches[firsts]
     of_setup = [name for name in setup if name not in ("gpu", "precision")]
     of_cnn = [name for name in of_setup if name != "batch_per_gpu"]
-    # Under exchanged headings with batches, images/s change places instead of times.
-    pairs = (_exchanged_headings(headings, codes, compared, own) for own in (law, law - batches))
-    if pair := next(filter(None, pairs), ()):
+    if pair := _exchanged_headings(headings, codes, compared, (law, law - batches)):
         one, other = (headings[place] for place in pair)
         yield Doubt(
             f"the times under {one} and {other} fit the formula once they are exchanged: are the headings?",
@@ -273,12 +271,12 @@ def _medians(groups: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def _exchanged_headings(
-    headings: Sequence[str], codes: Mapping[str, np.ndarray], logs: np.ndarray, law: np.ndarray
+    headings: Sequence[str], codes: Mapping[str, np.ndarray], logs: np.ndarray, laws: Sequence[np.ndarray]
 ) -> tuple[int, ...]:
     """Return a run below each of two headings that say several things and look exchanged; () if none do.
 
-    codes : of each column of the setup. logs : ln of measured over predicted. law : ln of the times by the
-    formula; all (n_runs,).
+    codes : of each column of the setup. logs : ln of measured over predicted. laws : ln of the times by the
+    formula, and of those per image, since images/s may have changed places; all (n_runs,).
     """
     if not any(headings):
         return ()
@@ -288,7 +286,9 @@ def _exchanged_headings(
     if len(said) < 2:
         return ()
     others = _numbered(own for name, own in varying.items() if name not in said)
-    return _exchanged(below, np.broadcast_to(others, below.shape), logs, law, _LEAST_OF_HEADINGS)
+    others = np.broadcast_to(others, below.shape)
+    pairs = (_exchanged(below, others, logs, law, _LEAST_OF_HEADINGS) for law in laws)
+    return next(filter(None, pairs), ())
 
 
 def _of_batches(runs: RunTable, logs: np.ndarray, series: np.ndarray) -> Iterator[Doubt]:

@@ -1,5 +1,6 @@
 """Imported times compared with the built-in formula: which unit they fit, and which cannot be right."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,7 +12,7 @@ from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.spreadsheets.answers import Answers, Issue, choices, rows_of
 from trainlaw.datasets.spreadsheets.conversion import Imported
-from trainlaw.datasets.spreadsheets.headings import BATCH, GLOBAL_BATCH
+from trainlaw.datasets.spreadsheets.headings import BATCH, GLOBAL_BATCH, IGNORED, read_heading
 from trainlaw.datasets.spreadsheets.quantities import CANDIDATES, Unit, unit_choices
 from trainlaw.datasets.spreadsheets.shapes import Label
 
@@ -34,6 +35,8 @@ _FITS_WELL = 1.4
 _FITS_USUALLY = 1.8
 _MOST_OF_REPEATS = 1.28  # factor between times of the same configuration
 _SAME_UNIT = 0.02  # difference of two scores that decides nothing
+_LEAST_TIMES = frozenset(("min", "minimum", "best", "fastest", "p5", "p10"))
+_GREATEST_TIMES = frozenset(("max", "maximum", "worst", "slowest", "p90", "p95", "p99"))
 _BATCHES = (BATCH, "batch_per_gpu", GLOBAL_BATCH)
 _SEVERAL = 0.3  # ln of the least factor between times and law for which a batch is said to be misread
 
@@ -157,6 +160,7 @@ def _doubts(check: Check, answers: Answers) -> Iterable[Issue]:
         or in_another_unit
         or _of_units(check, deviations)
         or _of_exchanged(check)
+        or _of_spread(check.made)
         or unexplained
     )
     if column is not None:
@@ -270,11 +274,28 @@ def _of_units(check: Check, deviations: np.ndarray) -> Issue | None:
 
 def _of_exchanged(check: Check) -> Issue | None:
     """Return the issue of two GPUs, CNNs, precisions or batches that fit the formula exchanged."""
+    if any(issue.kind == "cells" and issue.rows for issue in check.made.issues):
+        # Rows that are asked about may be the reason.
+        return None
     table = check.made.table
     headings = [source.heading for source in check.made.sources]
     for doubt in exchange_doubts(table, check.law_s, headings) if table is not None else ():
         options = _exchange(check.made, *doubt.exchanged) if doubt.exchanged else ()
         return Issue("times", f"{doubt.text} Correct them, or --trust the times", options=options)
+    return None
+
+
+def _of_spread(made: Imported) -> Issue | None:
+    """Return the issue of a greatest time that is always less than the time, or a least one that is more."""
+    if any(unit is not None and unit.is_rate for unit in made.units):
+        return None
+    for heading, numbers in made.others.items():
+        meaning, words = read_heading(heading), set(re.findall(r"\w+", heading.lower()))
+        sign = 1.0 if words & _LEAST_TIMES else -1.0 if words & _GREATEST_TIMES else 0.0
+        is_same = {meaning.unit or made.units[0]} == set(made.units)
+        if meaning.target == IGNORED and sign and is_same and (sign * (numbers - made.measured) > 0.0).all():
+            text = f"{heading} is always {'more' if sign > 0.0 else 'less'} than the times: which are right?"
+            return Issue("times", text, options=(("--column", f"time_s={heading}"), ("--trust",)))
     return None
 
 
