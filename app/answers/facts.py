@@ -20,7 +20,7 @@ from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, bytes_per_parameter
 from trainlaw.datasets.cnns.zoo import zoo_entry
 from trainlaw.datasets.hardware.collectives import EVEN, most_gpus_of_node
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
-from trainlaw.datasets.measurements.nearest import nearest_measured
+from trainlaw.datasets.measurements.nearest import Measured, nearest_measured
 from trainlaw.datasets.measurements.runs import BY_DEFAULT
 from trainlaw.datasets.measurements.stacks import UNKNOWN, stacks_of
 from trainlaw.datasets.tables.joins import numbered
@@ -184,11 +184,11 @@ def _measured_facts(frame: pd.DataFrame) -> dict[str, np.ndarray]:
         "timed_parts",
     ]  # fmt: skip
     shown = frame[names].itertuples(index=False) if len(frame) <= _MOST_SHOWN else ()
-    texts = [_measured_text(row) for row in shown] or [""] * len(frame)
+    texts = [measured_text(row) for row in shown] or [""] * len(frame)
     return {"measured": np.array(texts), "has_measured": np.array([float(bool(text)) for text in texts])}
 
 
-def _measured_text(run: Any) -> str:
+def measured_text(run: Any) -> str:
     """Return what the nearest measured runs of a row of a table took: training iterations on one GPU."""
     if run.n_gpus > 1 or run.timed_parts == FORWARD:
         return ""
@@ -206,8 +206,11 @@ def _measured_text(run: Any) -> str:
         is_channels_last=run.layout == "channels_last",
         pixels=None if run.input_size_px == usual.input_size_px else run.input_size_px,
     )
-    if found is None:
-        return ""
+    return "" if found is None else measured_said(found)
+
+
+def measured_said(found: Measured) -> str:
+    """Return what measured runs took, and in which configuration."""
     times = (found.low_s, found.high_s)
     shown = show_seconds(found.low_s) if found.low_s == found.high_s else show_seconds_range(*times)
     sources = "1 source" if found.n_sources == 1 else f"{found.n_sources} sources"

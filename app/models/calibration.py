@@ -12,6 +12,7 @@ from trainlaw.datasets import RunTable
 from trainlaw.datasets.measurements.formula_rows import FormulaRows
 from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.scopes import LAYER, RUN
+from trainlaw.validate.held_out_errors import architecture_factor
 from trainlaw.validate.metrics import mape_percent
 from trainlaw.validate.time_factors import (
     RUN_DEVIATION,
@@ -187,8 +188,11 @@ def _narrower(
     if not errors:
         return {}
 
-    def narrowed(factor: float | None) -> float | None:
-        return None if factor is None else round(float(np.exp(max(share * np.log(factor), own))), 6)
+    def narrowed(factor: float | None, of_architecture: float = 1.0) -> float | None:
+        if factor is None:
+            return None
+        width = np.hypot(np.log(factor), np.log(of_architecture))
+        return round(float(np.exp(max(share * width, own))), 6)
 
     share = interval_share(n_runs) if helps else 1.0
     number = "1 run" if n_runs == 1 else f"{n_runs} runs"
@@ -198,7 +202,9 @@ def _narrower(
         found["interval"] = {**errors["interval"], "factor": narrowed(errors["interval"].get("factor"))}
     for name in _INTERVALS:
         if name in errors:
-            factors = {kind: narrowed(factor) for kind, factor in errors[name]["factors"].items()}
+            # What is left of an architecture's error is not known: it counts as one never held out.
+            known = errors[name]["factors"].items()
+            factors = {kind: narrowed(factor, architecture_factor(None)) for kind, factor in known}
             found[name] = {**errors[name], "factors": factors}
     return found
 

@@ -17,12 +17,20 @@ from trainlaw.app.workbook.layers import (
     write_layer_symbols,
     write_layers,
 )
+from trainlaw.app.workbook.measured import write_measured
 from trainlaw.app.workbook.model import workbook_model
 from trainlaw.app.workbook.names import write_names
 from trainlaw.app.workbook.plan import write_plans
 from trainlaw.app.workbook.predict import new_predict, write_predict
 from trainlaw.app.workbook.shorter import write_shorter
-from trainlaw.app.workbook.tables import write_cnns, write_errors, write_gpus, write_links, write_options
+from trainlaw.app.workbook.tables import (
+    write_cnns,
+    write_errors,
+    write_gpus,
+    write_links,
+    write_options,
+    write_prices,
+)
 from trainlaw.formulas import Formula
 
 
@@ -51,6 +59,7 @@ def run_workbook_plan(formula: Formula) -> BookPlan:
         write_errors(book, formula, model)
         write_gpus(book, formula)
         write_cnns(book)
+        write_prices(book)
         write_names(book)
         write_provenance(book, model)
         return book
@@ -63,11 +72,13 @@ def run_workbook_plan(formula: Formula) -> BookPlan:
     write_gpus(book, formula)
     write_cnns(book)
     write_links(book)
+    write_prices(book)
     write_options(book, model)
     write_plans(book, model, write_all_gpus(book, model))
     write_names(book)
     write_provenance(book, model)
     write_predict(predict, model, write_answers(book, model), has_ranking=True)
+    write_measured(book)
     return book
 
 
@@ -83,6 +94,7 @@ def layer_workbook_plan(formula: Formula) -> BookPlan:
     write_cnns(book)
     write_layer_facts(book, model)
     write_links(book)
+    write_prices(book)
     write_options(book, model)
     write_names(book)
     write_layer_provenance(book, model)

@@ -17,6 +17,7 @@ from trainlaw.app.workbook.model import (
     Model,
     cell_name,
 )
+from trainlaw.app.workbook.names import offered
 from trainlaw.app.workbook.tables import ANY_OTHER, HEADING, IMPLIED_STACK, ORDERS, OWN_LINK, USUAL_FABRIC
 from trainlaw.datasets.measurements.runs import COMPILATIONS
 
@@ -39,7 +40,7 @@ class Choice(NamedTuple):
 
     listed : names the list of its drop-down, empty for a number. kind : of a number: whole from 1 or from 0
     on, a share from 0 to 1, 0 or 1, or positive. valid : cell formula that is true where the entry can be
-    used. fault : what is said where it cannot.
+    used. fault : what is said where it cannot. offer : cell formula of what is said instead, unless an error.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Choice(NamedTuple):
     unit: str = ""
     listed: str = ""
     kind: str = ""
+    offer: str = ""
 
 
 def write_choices(sheet: SheetWriter, model: Model, row: int) -> tuple[int, str]:
@@ -63,7 +65,8 @@ def write_choices(sheet: SheetWriter, model: Model, row: int) -> tuple[int, str]
         sheet.text(row, 0, choice.title)
         _entry(sheet, row, choice)
         sheet.text(row, 2, choice.unit, "unit")
-        sheet.formula(row, 3, f'IF({choice.valid},"{choice.note}","{choice.fault}")', choice.note, "note")
+        fault = f'IFERROR({choice.offer},"{choice.fault}")' if choice.offer else f'"{choice.fault}"'
+        sheet.formula(row, 3, f'IF({choice.valid},"{choice.note}",{fault})', choice.note, "note")
         sheet.plan.expected[row, 3] = choice.note
         sheet.define(cell_name(choice.name), row, 1)
         row += 1
@@ -126,7 +129,7 @@ def _named(kind: str, title: str, value: str) -> Choice:
     known = f'AND(ISNUMBER(MATCH({PREFIX}{kind},{PREFIX}{kind}s,0)),LEFT({PREFIX}{kind},1)<>"{HEADING[0]}")'
     return Choice(
         f"{kind}_choice", title, value, note, known, f"unknown: see the list and sheet {title}s",
-        listed=f"{kind}s_listed",
+        listed=f"{kind}s_listed", offer=offered(kind) if kind == "gpu" else "",
     )  # fmt: skip
 
 

@@ -24,7 +24,9 @@ from trainlaw.app.workbook.model import (
 from trainlaw.app.workbook.rows import CellTable, Head, write_best_first
 from trainlaw.app.workbook.tables import (
     BY_COST,
+    EMPTY,
     NO_LINK,
+    OF_MACHINE,
     OWN_LINK,
     class_factor,
     fact_letters,
@@ -32,7 +34,9 @@ from trainlaw.app.workbook.tables import (
     interval_class,
     interval_factor,
     is_known_generation,
+    listed_price,
     options_of_precisions,
+    price_cell,
 )
 from trainlaw.datasets import FEATURES
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
@@ -259,7 +263,7 @@ def add_interval_ends(table: CellTable) -> None:
     # Where a class has no interval, its factor is 0 and the upper end would be 0 as well.
     for key, title, text, values in (
         ("below", "interval below", "{@time_s}-{@low_s}", time - low),
-        ("above", "interval above", "{@high_s}-{@time_s}", high - time),
+        ("above", "interval above", "{@high_s}-{@time_s}", np.where(np.isfinite(low), high - time, np.nan)),
     ):
         table.add(key, title, "s", "seconds", f'IF(COUNT({{@low_s}},{{@high_s}})=2,{text},"")', values)
 
@@ -282,14 +286,15 @@ def _add_speed_and_memory(table: CellTable) -> None:
 def _add_costs(table: CellTable, model: Model) -> None:
     """Add time and cost per epoch, and the rank of each GPU in the chosen order."""
     steps = math.ceil(FIRST_IMAGES / model.values["batch_per_gpu"])
-    nothing, price = [""] * table.known, table.place("price_usd_per_hour")
+    price = table.place("price_usd_per_hour")
     hours = table.numbers("time_s") * steps / 3600.0
     epoch = f'IF(ISNUMBER({{@time_s}}),{PREFIX}iterations*{{@time_s}}/3600,"")'
     table.add("epoch_h", "time per epoch", "h", "money", epoch, hours)
-    usable = f'IF(AND(ISNUMBER({price}),N({price})>=0),{price},"")'
-    table.add("price_per_hour", "GPU price", "USD/h", "money", usable, nothing)
+    prices = np.array([listed_price(gpu) for gpu in table.columns["gpu"].values[: table.known]])
+    usable = f'IF({_NAMED},{price_cell(price, "{@gpu}", OF_MACHINE, EMPTY)},"")'
+    table.add("price_per_hour", "GPU price", "USD/h", "money", usable, prices)
     both = f'IF(COUNT({{@epoch_h}},{{@price_per_hour}})=2,{{@epoch_h}}*{PREFIX}n_gpus*{{@price_per_hour}},"")'
-    table.add("cost", "cost per epoch", "USD", "money", both, nothing)
+    table.add("cost", "cost per epoch", "USD", "money", both, hours * prices)
     # GPUs without a price follow those with one, by time.
     by_cost = f"IF(ISNUMBER({{@cost}}),{{@cost}},MAX({table.span('cost', of_sheet=False)})+{{@time_s}})"
     key = f'IF(ISNUMBER({{@time_s}}),IF({PREFIX}ranked_by="{BY_COST}",{by_cost},{{@time_s}}),"")'

@@ -1,5 +1,6 @@
 """The sheet Names: further names of GPUs and CNNs, as drivers, clouds and packages write them."""
 
+import re
 from collections.abc import Mapping
 
 from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows, gpu_rows
@@ -11,6 +12,7 @@ from trainlaw.datasets.cnns.zoo import zoo_entry
 from xlsxwriter.utility import xl_col_to_name
 
 _HEAD = 3
+FAMILY = "family"
 #: What no name needs to be found.
 _IGNORED = (" ", "-", "_", "nvidia", "geforce", "tesla", "amd", "intel")
 
@@ -44,28 +46,51 @@ def _names() -> Mapping[str, Mapping[str, str]]:
     return found
 
 
+def _families() -> Mapping[str, str]:
+    """Return the GPUs that a text is the common beginning of, such as A100, by its key."""
+    catalog, found = built_in_gpus(), dict[str, str]()
+    for name in gpu_rows():
+        parts = re.split(r"(?=[ -])", name)
+        for end in range(1, len(parts)):
+            text = "".join(parts[:end])
+            members = catalog.variants(text)
+            if members:
+                found[_key(text)] = " or ".join(gpu.gpu for gpu in members)
+    return found
+
+
 def meant(kind: str) -> str:
     """Return the cell formula of the name that a choice means, "not known" where it means none."""
     entered, listed = f"{PREFIX}{kind}_choice", f"{PREFIX}{kind}s"
-    key = f"LOWER({entered})"
+    exact = f"INDEX({listed},MATCH({entered},{listed},0))"
+    return f'IFERROR({exact},IFERROR({_found(kind, kind)},"not known"))'
+
+
+def offered(kind: str) -> str:
+    """Return the cell formula of the names that a choice may mean, an error where there are none."""
+    return f'"choose "&{_found(kind, FAMILY)}'
+
+
+def _found(kind: str, names: str) -> str:
+    """Return the cell formula of what a choice of a kind is among some names."""
+    key = f"LOWER({PREFIX}{kind}_choice)"
     for part in _IGNORED:
         key = f'SUBSTITUTE({key},"{part}","")'
-    exact = f"INDEX({listed},MATCH({entered},{listed},0))"
-    other = f"INDEX({PREFIX}names_{kind}_of,MATCH({key},{PREFIX}names_{kind},0))"
-    return f'IFERROR({exact},IFERROR({other},"not known"))'
+    return f"INDEX({PREFIX}names_{names}_of,MATCH({key},{PREFIX}names_{names},0))"
 
 
 def write_names(book: BookPlan) -> None:
     """Write the sheet."""
-    sheet = SheetWriter(book, "Names", (34, 34, 3, 44, 50))
+    sheet = SheetWriter(book, "Names", (34, 34, 3, 44, 50, 3, 24, 90))
     sheet.title("Further names", "Without spaces, hyphens and makers; add a row for one that is missing.")
-    for left, (kind, names) in zip((0, 3), _names().items(), strict=True):
-        sheet.heads(
-            _HEAD,
-            [f"name of a {kind.upper()}", f"{kind.upper()} on sheet {kind.upper()}s"],
-            "head_unit",
-            left,
-        )
+    tables = {**_names(), FAMILY: _families()}
+    heads = {
+        "gpu": ("name of a GPU", "GPU on sheet GPUs"),
+        "cnn": ("name of a CNN", "CNN on sheet CNNs"),
+        FAMILY: ("name of several GPUs", "GPUs on sheet GPUs"),
+    }
+    for left, (kind, names) in zip((0, 3, 6), tables.items(), strict=True):
+        sheet.heads(_HEAD, heads[kind], "head_unit", left)
         for row, (key, own) in enumerate(names.items(), start=_HEAD + 1):
             sheet.text(row, left, key)
             sheet.text(row, left + 1, own, "unit")

@@ -23,7 +23,16 @@ from trainlaw.app.workbook.model import (
     kind_of,
 )
 from trainlaw.app.workbook.rows import TOP, CellTable, Head, write_best_first
-from trainlaw.app.workbook.tables import BY_COST, NO_LINK, OWN_LINK, USUAL_FABRIC, gpu_table_rows
+from trainlaw.app.workbook.tables import (
+    BY_COST,
+    EMPTY,
+    NO_LINK,
+    OWN_LINK,
+    USUAL_FABRIC,
+    gpu_table_rows,
+    listed_price,
+    price_cell,
+)
 from trainlaw.datasets import FEATURES, RunTable, built_in_gpus
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.datasets.measurements.runs import Setup, configuration_row, unmeasured_runs
@@ -39,7 +48,6 @@ _TAKEN: Mapping[str, tuple[str, str, str]] = {
     "bytes_per_element": ("bytes per element", "B", "general"),
     SINGLE_GPU_TIME: ("time on one GPU", "s", "seconds"),
     "interval_factor": ("interval factor", "", "factor"),
-    "price_per_hour": ("GPU price", "USD/h", "money"),
     "fits": ("fits in memory", "", "unit"),
     "measured": ("training runs of its generation", "", "unit"),
 }
@@ -178,6 +186,13 @@ def _add_training(table: CellTable) -> None:
         ("training_high_h", "interval to"),
     ):
         table.add_answer(key, title, "h", "money")
+    prices = [
+        listed_price(gpu, int(number))
+        for gpu, number in zip(table.columns["gpu"].values, table.numbers("gpus_per_node"), strict=False)
+    ]
+    price = price_cell(_of_sheet("price_usd_per_hour"), "{@gpu}", "{@gpus_per_node}", EMPTY)
+    known = f'IF(COUNT({{@place}},{{@gpus_per_node}})=2,{price},"")'
+    table.add("price_per_hour", "GPU price", "USD/h", "money", known, prices)
     table.add_answer("cost", "cost of the training", "USD", "money")
     # Plans without a price follow those with one, by time.
     by_cost = f"IF(ISNUMBER({{@cost}}),{{@cost}},MAX({table.span('cost', of_sheet=False)})+{{@training_h}})"

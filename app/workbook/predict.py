@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from trainlaw.app.answers.answer import NOTE, WARNING
+from trainlaw.app.answers.facts import measured_text
 from trainlaw.app.answers.figure_rows import FITS_WORDS, NO_INTERVAL, definition_of, needed_memory
 from trainlaw.app.models.lookup_tables import cnn_label, gpu_rows
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
@@ -24,6 +25,7 @@ from trainlaw.app.workbook.model import (
     Model,
     cell_names,
     figure_cell,
+    first_choice,
     first_interval_factor,
     fits_cell,
     values_of,
@@ -35,12 +37,15 @@ from trainlaw.app.workbook.tables import (
     HEAD,
     IMPLIED_STACK,
     NO_LINK,
+    OF_MACHINE,
     ORDERS,
     OWN_LINK,
     SPARE_ROWS,
     USUAL_FABRIC,
     gpu_table_rows,
     interval_factor,
+    listed_price,
+    price_cell,
 )
 from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.memory_fit import FITS
@@ -92,7 +97,8 @@ def write_predict(sheet: SheetWriter, model: Model, said: Said, *, has_ranking: 
     )
     sheet.text(_TOP, _LEFT, "Choose", "section")
     left, valid = write_choices(sheet, model, _TOP + 1)
-    row = _results(sheet, _TOP, _RIGHT, "Prediction", _times(model))
+    times = [*_times(model), *_measured(has_ranking=has_ranking)]
+    row = _results(sheet, _TOP, _RIGHT, "Prediction", times)
     row = _results(sheet, row, _RIGHT, "Memory of each GPU", _memory(model))
     title, costs = (
         ("All images", _costs_of_passes(model))
@@ -192,6 +198,15 @@ def _times(model: Model) -> list[_Result]:
     ]
 
 
+def _measured(*, has_ranking: bool) -> list[_Result]:
+    """Return what the nearest measured runs of training on one GPU took, as text."""
+    if not has_ranking:
+        return []
+    (run,) = first_choice().frame.itertuples(index=False)
+    text = f'IF({PREFIX}n_gpus=1,{PREFIX}measured,"")'
+    return [_Result("measured", text, measured_text(run) or "none")]
+
+
 def _no_interval() -> list[_Result]:
     return [_Result("interval", f'"{NO_INTERVAL}"', NO_INTERVAL)]
 
@@ -278,10 +293,12 @@ def _stack(model: Model) -> list[_Result]:
     return [_Result("stack in use", stack, "eager", name="stack")]
 
 
-def _price() -> _Result:
-    own = of_chosen_gpu("price_usd_per_hour")
-    price = f'IFERROR(IF(AND(ISNUMBER({own}),N({own})>=0),{own},"{NO_PRICE}"),"{UNCLEAR}")'
-    return _Result("GPU price", price, NO_PRICE, "USD/h", "result_money", "price_used")
+def _price(model: Model) -> _Result:
+    own, number = of_chosen_gpu("price_usd_per_hour"), "1" if model.is_forward else OF_MACHINE
+    price = price_cell(own, f"{PREFIX}gpu", number, f'"{NO_PRICE}"')
+    note = "yours on sheet GPUs, else sheet Prices"
+    listed = listed_price(FIRST_GPU)
+    return _Result("GPU price", price, listed, "USD/h", "result_money", "price_used", note)
 
 
 def _costs_of_passes(model: Model) -> list[_Result]:
@@ -291,11 +308,12 @@ def _costs_of_passes(model: Model) -> list[_Result]:
     minutes, priced = f"{PREFIX}minutes", f"{PREFIX}price_used"
     spent = f'IF(COUNT({minutes},{priced})=2,{minutes}/60*{priced},"")'
     taken = _live(f"60*({figure_cell('epoch_h')})")
+    cost = model.seconds * steps / 3600.0 * listed_price(FIRST_GPU)
     return [
         _Result("forward passes", count, steps, "", "result_count", "iterations"),
         _Result("time", taken, model.seconds * steps / 60.0, "min", "result_money", "minutes"),
-        _price(),
-        _Result("cost", spent, "", "USD", "result_money", "cost"),
+        _price(model),
+        _Result("cost", spent, cost, "USD", "result_money", "cost"),
     ]
 
 
@@ -303,6 +321,8 @@ def _costs(model: Model, *, has_ranking: bool) -> list[_Result]:
     steps = float(math.ceil(FIRST_IMAGES / FIRST_BATCH))
     hours = model.seconds * steps / 3600.0
     count = f'IFERROR(ROUNDUP({PREFIX}images/({PREFIX}batch_per_gpu*{PREFIX}n_gpus),0),"")'
+    cost, value = hours * listed_price(FIRST_GPU), float(np.nan_to_num(first_interval_factor(model)))
+    total = cost * FIRST_EPOCHS
     priced = f"{PREFIX}price_used"
     per_epoch = figure_cell("cost", training_h=f"{PREFIX}epoch_h", price_per_hour=priced)
     prices = f"GPUs!$B${HEAD + 2}:$B${HEAD + 1 + SPARE_ROWS}"
@@ -313,17 +333,20 @@ def _costs(model: Model, *, has_ranking: bool) -> list[_Result]:
     lines: list[tuple[str, str, float | str, str, str]] = [
         ("time per epoch", _live(figure_cell("epoch_h")), hours, "h", "epoch_h"),
         ("total time", _live(figure_cell("training_h")), hours * FIRST_EPOCHS, "h", ""),
-        ("cost per epoch", f'IF({both},{per_epoch},"")', "", "USD", ""),
-        ("total cost", f'IF({both},{per_epoch}*{PREFIX}epochs,"")', "", "USD", "cost"),
-        ("total cost from", f'IF({with_interval},{PREFIX}cost/{factor},"")', "", "USD", ""),
-        ("total cost to", f'IF({with_interval},{PREFIX}cost*{factor},"")', "", "USD", ""),
+        ("cost per epoch", f'IF({both},{per_epoch},"")', cost, "USD", ""),
+        ("total cost", f'IF({both},{per_epoch}*{PREFIX}epochs,"")', total, "USD", "cost"),
     ]
+    ends = [
+        ("total cost from", f"{PREFIX}cost/{factor}", total / value if value else ""),
+        ("total cost to", f"{PREFIX}cost*{factor}", total * value if value else ""),
+    ]
+    lines += [(title, f'IF({with_interval},{text},"")', shown, "USD", "") for title, text, shown in ends]
     return [
         _Result("iterations per epoch", count, steps, "", "result_count", "iterations"),
-        _price(),
+        _price(model),
         *(
-            _Result(title, text, value, unit, "result_money", name)
-            for title, text, value, unit, name in lines
+            _Result(title, text, shown, unit, "result_money", name)
+            for title, text, shown, unit, name in lines
         ),
         *([_Result("GPUs are ranked by", by, BY_TIME, name="ranked_by")] if has_ranking else []),
     ]

@@ -3,10 +3,11 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from trainlaw.app.answers.error_rows import has_architecture_errors
 from trainlaw.app.answers.facts import Fact, precision_facts
-from trainlaw.app.inputs.prices import MOST_USD
+from trainlaw.app.inputs.prices import EXAMPLE, MOST_USD, read_prices
 from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
@@ -47,6 +48,7 @@ USUAL_FABRIC = "that of usual servers"
 NO_LINK = "pcie3-x16"  # for a GPU without a known link, as in `trainlaw.datasets.configuration`
 ANY_OTHER = "(any other)"  # the group with the default of a grouped constant
 IMPLIED_STACK = "as the other choices imply"
+EMPTY = '""'  # the cell formula of an empty text
 ORDERS = ("cost where prices are entered, else time", "iteration time")
 BY_COST, BY_TIME = "cost per epoch", "iteration time"
 #: Headings of the list of GPUs: names of no GPU, so that each group can be found in the drop-down.
@@ -152,6 +154,40 @@ def write_cnns(book: BookPlan) -> None:
     sheet = SheetWriter(book, "CNNs", ())
     sheet.title("CNNs", f"{note} {_ADD}")
     _look_up_table(sheet, "cnn", cnn_table_rows())
+
+
+def write_prices(book: BookPlan) -> None:
+    """Write the sheet Prices: the shipped price list, by GPU and number of GPUs of the machine."""
+    listed = read_prices(Path(EXAMPLE))
+    sheet = SheetWriter(book, "Prices", (30, 16, 16, 34))
+    note = f"{listed.origin}; 0 GPUs: any number. A price in the yellow column of sheet GPUs comes first."
+    sheet.title("Price of one GPU for an hour", note)
+    rows = [[gpu, number, price, f"{gpu}|{number}"] for (gpu, number), price in sorted(listed.prices.items())]
+    heads = ["GPU", "GPUs of a machine", f"{listed.currency}/h", "key"]
+    end = sheet.table(HEAD, Table.of(heads, rows, "money"))
+    for name, letter in (("list_prices", "C"), ("list_keys", "D")):
+        book.names[f"{PREFIX}{name}"] = f"Prices!${letter}${HEAD + 2}:${letter}${end}"
+
+
+def price_cell(own: str, gpu: str, number: str, empty: str) -> str:
+    """Return the cell formula of a GPU's price for an hour: the user's, else the listed one.
+
+    own, gpu, number : cell formulas of the user's price, the GPU's name, and the number of GPUs of its
+    machine. empty : of what stands for no price.
+    """
+    places = (f'MATCH({gpu}&"|"&{each},{PREFIX}list_keys,0)' for each in (number, "0"))
+    of_machine, of_any = (f"INDEX({PREFIX}list_prices,{place})" for place in places)
+    usable = f"IF(ISNUMBER({own}),{own}>=0,FALSE)"
+    return f"IF({usable},{own},IFERROR({of_machine},IFERROR({of_any},{empty})))"
+
+
+def listed_price(gpu: object, number: int = 1) -> float:
+    """Return the listed price of a GPU in a machine with that many for an hour; nan without one."""
+    return read_prices(Path(EXAMPLE)).of(str(gpu), number)
+
+
+#: GPUs of a node, as price lists count them.
+OF_MACHINE = f"INT({PREFIX}n_gpus/{PREFIX}n_nodes)"
 
 
 def write_links(book: BookPlan) -> None:

@@ -67,7 +67,19 @@ def _runs(cnn: str, gpu: str) -> Iterable[Measured]:
     text, beginning = _text(), f"\n{cnn},{gpu},"
     place = text.find(beginning)
     line = "" if place < 0 else text[place + len(beginning) : text.find("\n", place + 1)]
-    for found in _RUN.finditer(line):
+    yield from _unpacked(line)
+
+
+def all_measured() -> Iterable[tuple[str, str, Measured]]:
+    """Yield the runs of the table, each with the key of its CNN and its GPU."""
+    for line in _text().splitlines()[1:]:
+        cnn, gpu, runs = line.split(",", 2)
+        for run in _unpacked(runs):
+            yield cnn, gpu, run
+
+
+def _unpacked(runs: str) -> Iterable[Measured]:
+    for found in _RUN.finditer(runs):
         batch, letter, low, high, sources, pixels = found.groups()
         yield Measured(
             batch_per_gpu=int(batch),

@@ -1,6 +1,7 @@
 """Fails if a calibrated formula promises more than its runs tell, or hides that they are doubtful."""
 
 from dataclasses import replace
+from math import exp, hypot, log
 from pathlib import Path
 
 import pandas as pd
@@ -174,3 +175,15 @@ def test_the_stated_time_on_one_gpu_of_runs_on_several_calibrates(law):
     )  # fmt: skip
     expected = calibrated_law(law, RunTable("one", one.reset_index(drop=True), table.facts))
     assert found.formula.expression == expected.formula.expression
+
+
+def test_a_calibrated_interval_keeps_what_architectures_add(law, runs):
+    """One run narrows nothing: the interval is as wide as that of an architecture that was never held out."""
+    table = some(runs, "T4", 1)
+    found = calibrated_law(law, table).formula
+    (before,), (after,) = (predict_runs(each, table) for each in (law, found))
+    known = law.errors["interval_by_class"]["factors"]["fp32"]
+    expected = exp(hypot(log(known), 1.3 * log(1.22)))
+    assert after.high_s / after.time_s >= expected * 0.999
+    assert after.high_s / after.time_s > known
+    assert before.interval is not None

@@ -22,7 +22,14 @@ from trainlaw.app.workbook.book import workbook_bytes, workbook_plan
 from trainlaw.app.workbook.compare import FIRST_GPUS
 from trainlaw.app.workbook.model import FAULTS, FIRST_CNN, FIRST_GPU, cell_name, first_choice, workbook_model
 from trainlaw.app.workbook.predict import INSIDE
-from trainlaw.app.workbook.tables import HEADING, MEASURED, NEVER_MEASURED, PROCESSORS, gpu_table_rows
+from trainlaw.app.workbook.tables import (
+    HEADING,
+    MEASURED,
+    NEVER_MEASURED,
+    PROCESSORS,
+    gpu_table_rows,
+    listed_price,
+)
 from trainlaw.datasets import (
     TARGET,
     RunTable,
@@ -50,8 +57,8 @@ from ...libreoffice import ALWAYS, NEVER, needs_libreoffice, read_book, recalcul
 
 SCALING = formula_named(SCALING_FORMULA)
 SHEETS = [
-    "Predict", "Compare", "Formula", "Errors", "GPUs", "CNNs", "Links", "Options", "Ranking", "All GPUs",
-    "Plan", "All plans", "Names", "Provenance", "Answers",
+    "Predict", "Compare", "Formula", "Errors", "GPUs", "CNNs", "Links", "Prices", "Options", "Ranking",
+    "All GPUs", "Plan", "All plans", "Names", "Provenance", "Answers", "Measured",
 ]  # fmt: skip
 
 
@@ -448,8 +455,12 @@ def test_gpus_are_ranked_by_time_until_prices_are_entered(name, books):
     times = [row[3] for row in rows]
     if name == "cost":
         costs = [row[8] for row in rows if row[8] is not None]
-        assert {rows[0][1], rows[1][1]} == {"K80", "T4"} and costs == sorted(costs) and len(costs) == 2
-        times = times[2:]  # those without a price follow, by time
+        assert costs == sorted(costs) and len(costs) > 20
+        # A price below 0 is not used, and the listed one comes after the user's.
+        used = {row[1]: row[9] for row in rows}
+        assert used["T4"] == 9.0 and used["K80"] == 1.0
+        assert used["P100-PCIE-16GB"] == listed_price("P100-PCIE-16GB") > 0
+        times = times[len(costs) :]  # those without a price follow, by time
     assert times == sorted(times) and len(set(times)) < len(times)  # V100 GPUs tie
     assert all(row[4] < row[3] < row[5] for row in rows)
 

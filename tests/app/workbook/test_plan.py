@@ -4,10 +4,11 @@ import pytest
 import trainlaw
 from trainlaw.app.sheets.xlsx import xlsx_bytes
 from trainlaw.app.workbook.compare import FIRST_GPUS
+from trainlaw.app.workbook.model import FIRST_GPU
 from trainlaw.app.workbook.plan import COUNTS
 
 from ...libreoffice import needs_libreoffice, recalculated
-from .test_book import built_in_plan, small_plan, with_values
+from .test_book import built_in_plan, note_of, small_plan, value_of, with_values
 
 NAMES = ("gpu", "n_gpus", "training_h", "training_low_h", "training_high_h")
 TITLES = ("GPU", "number of GPUs", "time of the training, h", "interval from, h", "interval to, h")
@@ -43,6 +44,7 @@ def test_plans_are_those_of_the_command(plan, tmp_path):
     books = recalculated(
         {
             "plain.xlsx": xlsx_bytes(with_values(plan, {"tl_precision_choice": "fp32"})),
+            "family.xlsx": xlsx_bytes(with_values(plan, {"tl_gpu_choice": "nvidia a100"})),
             "amp.xlsx": xlsx_bytes(with_values(plan, {**amp, **price_cells(plan, prices)})),
         },
         tmp_path,
@@ -51,11 +53,15 @@ def test_plans_are_those_of_the_command(plan, tmp_path):
     assert not [cell for cell in cells if str(cell).startswith("#")]
     asked = {"gpu": FIRST_GPUS, "n_gpus": COUNTS}
     expected = trainlaw.plan("resnet50", batch=[64], precision=["fp32"], **asked).sort_values("training_h")
+    listed = trainlaw.plan("resnet50", batch=[64], precision=["fp32"], prices="example", **asked)
+    costs = {(row["gpu"], row["n_gpus"]): row["cost"] for row in listed.to_dict("records")}
     shown = rows_of(books["plain.xlsx"])
     assert len(shown) == len(expected) > 60
     for found, right in zip(shown, expected.to_dict("records"), strict=True):
         for name, title in zip(NAMES[2:], TITLES[2:], strict=True):
             assert found[title] == pytest.approx(right[name], rel=1e-9)
+        cost = costs.get((right["gpu"], right["n_gpus"]))
+        assert found["cost of the training, USD"] == (cost and pytest.approx(cost, rel=1e-9))
         assert found["training runs of its generation"] == ("yes" if right["is_measured"] else "no")
     dearest = trainlaw.plan("resnet50", batch=[128], precision=["amp"], epochs=30, gpu="T4", n_gpus=[24])
     found = {(row["GPU"], row["number of GPUs"]): row for row in rows_of(books["amp.xlsx"])}
@@ -65,4 +71,8 @@ def test_plans_are_those_of_the_command(plan, tmp_path):
     assert ("K80", 9) not in found and found["H100-SXM5-80GB", 8]["cost of the training, USD"] > 0
     costs = [row["cost of the training, USD"] for row in rows_of(books["amp.xlsx"])]
     priced = [cost for cost in costs if cost]
-    assert priced == sorted(costs[: len(priced)]) and len(priced) > 8
+    assert priced == sorted(costs[: len(priced)]) and len(priced) > 40
+    for name, batch, precision in (("plain", 64, "fp32"), ("amp", 128, "amp")):
+        figures = trainlaw.predict("resnet50", FIRST_GPU, batch, precision=precision).figures
+        assert value_of(books[f"{name}.xlsx"], "measured") == dict(figures)["measured"]
+    assert note_of(books["family.xlsx"], "GPU").startswith("choose A100-PCIE-40GB or ")

@@ -100,9 +100,8 @@ def moved(formula, rows, places, live=LIVE):
 def with_questions(plan, answers, price_of=None, live=LIVE):
     """The plan with the cells of its live sheets once per question, block below block; prices of GPUs."""
     own = {name: place for name, place in plan.names.items() if place.split("!")[0].strip("'") in live}
-    kept = [
-        sheet for sheet in plan.sheets if sheet.name not in ("All GPUs", "Ranking", "Compare", "Provenance")
-    ]
+    others = ("All GPUs", "Ranking", "Compare", "Provenance", "Plan", "All plans")
+    kept = [sheet for sheet in plan.sheets if sheet.name not in others]
     sheets = {sheet.name: replace(sheet, cells=dict(sheet.cells), **BARE) for sheet in kept}
     for (row, column), cell in list(sheets["GPUs"].cells.items()):
         price = row, column + 1

@@ -39,20 +39,19 @@ const ERROR_TABLES = ["gpu", "generation", "precision", "cnn"];
 const ERROR_NOTES = ["errors", "architecture_error", "precision_error", "generation_error"];
 const notesOf = ({ said, ...result }) =>
   sentencesOf({ ...result, said: said.filter(({ name }) => !ERROR_NOTES.includes(name)) }, "note");
-const sureText = (choice) => {
-  const factor = factorOf(choice.gpu, choice);
-  if (!factor) return "";
+const sureText = (choice, { interval_factor: factor }) => {
+  if (!Number.isFinite(factor)) return "";
   const kind = classOf(choice.gpu, choice);
   const groups = lawOf(choice).errors.groups[kind];
   const where = GPUS[choice.gpu].is_new ? "generations that were held out whole" : "GPUs that were held out";
   const rests = groups ? ` Measured for the class “${kind}” on ${counted(groups, "kind")} of GPU.` : "";
-  return `Nine of ten runs on ${where} took between 1/${factor.toFixed(2)} and ${factor.toFixed(2)} times the prediction.${rests}`;
+  return `Nine of ten runs like this on ${where} took between 1/${factor.toFixed(2)} and ${factor.toFixed(2)} times the prediction.${rests}`;
 };
-const showErrors = (choice) => {
+const showErrors = (choice, values) => {
   const lines = errorsOf(choice);
   const { overall, ...tables } = lawOf(choice).errors;
   field("sure").hidden = !ERROR_TABLES.some((name) => Object.keys(tables[name]).length) && overall[0] === null;
-  field("sure-text").textContent = sureText(choice);
+  field("sure-text").textContent = sureText(choice, values);
   field("sure-rows").replaceChildren(
     ...lines.map(([of, error, more]) =>
       element(
@@ -119,7 +118,7 @@ const showAnswer = (choice, result, kept) => {
   );
   showWarnings(warnings, result);
   field("notes").replaceChildren(...listOf(notesOf(result)));
-  showErrors(choice);
+  showErrors(choice, values);
   showOwn(choice);
   const parts = [
     figures.throughput?.[0],
