@@ -1,6 +1,7 @@
 """The Python facade: study, predict, plan, list, load, calibrate and export, as `trainlaw.study`, ..."""
 
 from collections.abc import Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any, overload
 
@@ -162,6 +163,8 @@ def predict(
     >>> bool(table["time_s"][0] > table["time_s"][1])
     True
     """
+    # Numbers of NumPy are one value too.
+    batch = int(batch) if isinstance(batch, Integral) and not isinstance(batch, int) else batch
     usual_formula = FORWARD if settings.get("timed_parts") == FORWARD else "built-in"
     chosen = formula if isinstance(formula, Formula) else load_formula(formula or usual_formula)
     scaling = load_formula(SCALING_FORMULA)

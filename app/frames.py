@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from fnmatch import fnmatchcase
 from math import inf
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from trainlaw.formulas.scopes import FORWARD
 # Short names of columns of configurations.
 _COLUMNS = {"batch": "batch_per_gpu", "pixels": "input_size_px"}
 _SETTINGS = ("pixels", *(item.name for item in fields(Setup)))
-_SINGLE = str | int | float
+_SINGLE = str | Real
 _COUNTS = ("macs", "params", "n_layers", "activation_elements")
 
 
@@ -108,6 +109,9 @@ def asked_runs(
     }
     if isinstance(cnn, pd.DataFrame):
         frame = cnn.rename(columns=_COLUMNS)
+        twice = [*frame.columns[frame.columns.duplicated()], *(name for name in given if name in frame)]
+        if twice:
+            raise InputError(f"expected {twice[0]} once, in the frame or as an argument, got both")
         frame = frame.assign(**{name: value for name, value in given.items() if name not in frame})
         return frame_blocks(frame, usual), frame.index
     given = {"cnn": cnn, **given}

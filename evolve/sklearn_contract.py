@@ -228,7 +228,9 @@ def _named_columns(X: ArrayLike, features: tuple[FeatureSpec, ...], fitting: boo
     if not hasattr(table, "columns"):
         return table
     missing = [spec.name for spec in features if spec.name not in table.columns]
-    if missing and (fitting or len(table.columns) != len(features)):
+    # A table without any of the names has its columns in their order, as an array has.
+    some = 0 < len(missing) < len(features)
+    if missing and (fitting or some or len(table.columns) != len(features)):
         raise InputError(f"expected a column per feature, got a table without {', '.join(missing[:5])}")
     return table if missing else table[[spec.name for spec in features]]
 

@@ -183,6 +183,11 @@ OTHERS = (
     ),
     Answer("ignored_stack", when="has_stack * (1 - uses_stack)", sentence=f"stack {{stack}}: {_IGNORED}"),
     Answer(
+        "ignored_stack_of_floats",
+        when="has_stack * uses_stack * (bytes_per_element - 2)",
+        sentence="stack {stack}: it changes convolutions in 16 bits alone",
+    ),
+    Answer(
         "ignored_host_launch",
         when="has_host_launch * (1 - uses_host_launch)",
         sentence=f"host launch time: {_IGNORED}",

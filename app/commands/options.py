@@ -264,10 +264,17 @@ class OutputOptions:
     @property
     def chosen(self) -> OutputFormat:
         """The format: that of the file's suffix, .csv or .json, where none was named."""
+        from trainlaw.formulas import InputError
+
+        if self.out is not None and self.out.suffix.lower() in _OTHER_FILES:
+            raise InputError(f"expected a file .csv, .json or .txt to write, got {self.out.name}")
         if self.as_json:
             return OutputFormat.json
         suffix = self.out.suffix.lower() if self.out is not None and self.form is OutputFormat.table else ""
         return {".csv": OutputFormat.csv, ".json": OutputFormat.json}.get(suffix, self.form)
+
+
+_OTHER_FILES = (".xlsx", ".xls", ".ods", ".parquet", ".html", ".pdf", ".svg", ".png")
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

@@ -61,6 +61,8 @@ def export_formula(
 
 def _content(formula: Formula, suffix: str, bare: bool, prefix: str) -> str | bytes:
     content: str | bytes
+    if bare and suffix not in NAMED_SUFFIXES:
+        raise InputError(f"--bare is for programs, got {suffix}: leave it out")
     named = suffix in NAMED_SUFFIXES and not bare and handling(formula).takes_names
     if prefix and not named:
         raise InputError("--prefix is for .c and .h files that take names of GPU and CNN; leave it out")

@@ -14,6 +14,7 @@ from trainlaw.app.inputs.tables import read_runs, run_faults
 from trainlaw.datasets import DATASETS, RunTable, load
 from trainlaw.datasets.files.table_files import read_table_file
 from trainlaw.datasets.hardware.gpus import FACT_COLUMNS, Gpu, GpuCatalog
+from trainlaw.datasets.measurements.importing import RUN_FILE_COLUMNS
 from trainlaw.formulas import InputError
 from trainlaw.formulas.files.text_files import read_text, write_text_atomically
 
@@ -157,7 +158,8 @@ def contributed_runs(file: Path, gpu_file: Path | None) -> tuple[RunTable, pd.Da
     machine_file = file.with_name(f"{file.stem}-machine.csv")
     devices = gpu_file or (machine_file if machine_file.is_file() else None)
     whole = read_table_file(file)
-    return read_runs(file, None, devices, ignored=map(str, whole.columns)), whole, devices
+    further = [name for name in map(str, whole.columns) if name not in RUN_FILE_COLUMNS]
+    return read_runs(file, None, devices, ignored=further), whole, devices
 
 
 def write_contribution(

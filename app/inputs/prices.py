@@ -38,6 +38,7 @@ _HEADINGS: Mapping[str, re.Pattern[str]] = {
     "source": re.compile(r"source|quelle|url|provider|anbieter|cloud"),
     "spot": re.compile(r".*(spot|preempt|interrupt).*"),
     "host": re.compile(r".*\b(host|node|server).*"),
+    "deduction": re.compile(r".*\b(discount|rebate|rabatt|vat|tax|mwst|ust|surcharge|markup)\b.*"),
     "price": re.compile(r".*(price|preis|cost|kosten|rate|hour|/ ?h\b|stunde|usd|eur|\$|€).*"),
 }
 _CURRENCIES = {"usd": "USD", "$": "USD", "eur": "EUR", "€": "EUR", "gbp": "GBP", "£": "GBP", "chf": "CHF"}
@@ -183,6 +184,8 @@ def _places(columns: Iterable[str], path: Path) -> dict[str, str]:
                 f"{path}: expected prices of one GPU, got the column {shown(column)}: divide them by "
                 "the number of GPUs, or name instances in the column of the GPU"
             )
+        if role == "deduction":
+            raise InputError(f"{path}: expected prices as they are paid, got the column {shown(column)}")
         found.setdefault(role, []).append(column)
     found.pop("", None)
     for role, names in found.items():

@@ -91,17 +91,26 @@ def check_request(request: RunRequest, single_gpu_s: float | None = None) -> Non
         raise InputError("--vendor and --min-memory choose among --all-gpus")
 
 
-def check_exchange(setup: Setup) -> None:
-    """Raise InputError for what says how GPUs exchange gradients where there is nothing to exchange."""
+def check_exchange(setup: Setup, gpus: Sequence[Gpu] = ()) -> None:
+    """Raise InputError for what says how GPUs exchange gradients where there is nothing to exchange.
+
+    gpus : kinds of GPUs, whose usual servers give the number of nodes where the setup does not.
+    """
     parts = gpus_of_nodes(setup.allocation) if setup.allocation else ()
     n_gpus, n_nodes = sum(parts) or setup.n_gpus or 1, len(parts) or setup.n_nodes or 1
+    is_in_one = setup.n_nodes or parts or n_gpus == 1 or _fit_in_a_server(n_gpus, gpus)
     if setup.link and n_gpus == n_nodes:
         raise InputError("--link connects the GPUs of one node: use more --gpus than --nodes")
-    if setup.fabric and n_nodes == 1 and (setup.n_nodes or parts or n_gpus == 1):
+    if setup.fabric and n_nodes == 1 and is_in_one:
         raise InputError("--fabric connects nodes: use several --nodes")
     if n_gpus == 1 and (setup.algorithm or setup.bucketed is not None):
         name = "--algorithm" if setup.algorithm else "--unbucketed"
         raise InputError(f"{name} says how several GPUs exchange gradients: use several --gpus")
+
+
+def _fit_in_a_server(n_gpus: int, gpus: Sequence[Gpu]) -> bool:
+    least = min((usual_server(gpu.gpu).gpus_per_node for gpu in gpus), default=0)
+    return isinstance(n_gpus, int) and n_gpus <= least
 
 
 def requested_runs(request: RunRequest) -> RunTable:
@@ -129,7 +138,7 @@ def requested_runs(request: RunRequest) -> RunTable:
     rented = [name for name in names if find_instance(name)]
     own = {wanted_gpu(name, gpus).gpu: on_instance(request.setup, name) for name in rented}
     for setup in own.values() if own and len(own) == len(names) else (request.setup,):
-        check_exchange(setup)
+        check_exchange(setup, chosen)
     return _runs_on(counts, chosen, request.batches, request.setup, gpus, own=own)
 
 
@@ -174,8 +183,8 @@ def one_run(
     if pixels is not None and (isinstance(pixels, bool) or not isinstance(pixels, int)):
         raise InputError(f"expected pixels as a whole number, got {shown(pixels)}")
     on = on_instance(setup, gpu)
-    check_exchange(on)
     counts, chosen = named_cnn(cnn, pixels), [wanted_gpu(gpu, catalog)]
+    check_exchange(on, chosen)
     return _runs_on(counts, chosen, [batch], on, catalog)
 
 
@@ -226,6 +235,8 @@ def impossible(gpu: Gpu, setup: Setup) -> str:
     except InputError as error:
         return str(error)
     per_node = max(parts, default=ceil(n_gpus / n_nodes))
+    if setup.stack == "eager" and (setup.layout == "channels_last" or setup.tuned):
+        return "the stack eager runs convolutions in NCHW and fuses nothing: leave out --layout and --tuned"
     return impossible_setup(
         gpu, setup.precision, setup.link, setup.fabric, per_node=per_node, n_nodes=n_nodes
     )
@@ -322,6 +333,9 @@ def _check_header(header: Sequence[str], path: Path, ignored: Sequence[str]) -> 
     missing = [name for name in _NEEDED if name not in header]
     if missing:
         raise InputError(f"{path}: expected the columns {', '.join(_NEEDED)}; missing: {', '.join(missing)}")
+    for name in ignored:
+        if name not in header or name in _NEEDED:
+            raise InputError(f"{path}: expected --ignore with a column that is not needed, got {shown(name)}")
     for name in header:
         if name not in (*_KNOWN, *ignored):
             near = near_columns(name, _KNOWN)
@@ -412,6 +426,8 @@ def _row_run(
     if gpu not in named_gpus:
         named_gpus[gpu] = wanted_gpu(gpu, gpus)
     batch = _whole_number(row, "batch_per_gpu")
+    if row.get("fabric") and row.get("network") not in (None, "", row["fabric"]):
+        raise InputError(f"expected one link between nodes, got {row['fabric']} and {row['network']}")
     setup = Setup(
         row.get("precision") or None,
         n_gpus,

@@ -141,6 +141,8 @@ def plan_training(
         raise InputError(f"expected at least one {'GPU' if options.counts else 'number of --gpus'}, got none")
     if not any(count > 1 for count in options.counts):
         check_exchange(options.setup)
+    if options.surely and options.within_h == options.budget == inf:
+        raise InputError("--surely is for limits: give --within or --budget")
     rows, largest = _rows(cnn, chosen, options)
     runs = unmeasured_runs("plans", rows, Facts(catalog.with_gpus(chosen), (cnn,)))
     frame = _answers(formula, scaling, training, runs, options=options, prices=prices)

@@ -42,6 +42,8 @@ class Training:
         `iterations` are those of an epoch, whose last one may have fewer images.
         """
         sizes = (runs.frame["n_gpus"] * runs.frame["batch_per_gpu"]).tolist()
+        if self.images < min(sizes, default=0):
+            raise InputError(f"expected at least one batch of {min(sizes)} images, got {self.images} images")
         return {
             "epochs": np.full(len(runs), float(self.epochs)),
             "iterations": np.array([float(ceil(self.images / size)) for size in sizes]),

@@ -16,7 +16,14 @@ from trainlaw.datasets.files.faults import Fault, FaultsError, merged_faults, re
 from trainlaw.datasets.files.mapping import absence_faults
 from trainlaw.datasets.files.storage import records
 from trainlaw.datasets.files.table_files import read_table_file
-from trainlaw.datasets.hardware.gpus import GPU_COLUMNS, Gpu, GpuCatalog, built_in_gpus, gpu_from_row
+from trainlaw.datasets.hardware.gpus import (
+    GPU_COLUMNS,
+    Gpu,
+    GpuCatalog,
+    built_in_gpus,
+    gpu_from_row,
+    name_key,
+)
 from trainlaw.formulas.errors import unknown_name
 
 _PREFIXES = {
@@ -74,6 +81,9 @@ _OF_ARCHITECTURE = (
     "l2_bytes",
     "tdp_w",
 )
+# What makes a GPU: a correction does not change it by more than this factor.
+_CORRECTED = (*_OF_ARCHITECTURE[:4], "sm_count", "boost_clock_hz")
+_MOST_CORRECTED = 1.5
 _NO_CAPABILITY = 30.0  # 75 stands for 7.5, so that every precision would seem to be there
 _ASSUMED = "derived: not in the file"
 _FILLED = tuple(replace(column, may_be_empty=column.name != "gpu") for column in GPU_COLUMNS)
@@ -103,9 +113,30 @@ def with_gpus(path: str | os.PathLike[str], gpus: GpuCatalog | None = None) -> G
         raise FaultsError(name, tuple(ordered), listed=_MOST_LISTED, advice=advice)
     found = [_gpu(row, known.get(str(row["gpu"])), name) for row in records(typed)]
     refuse(name, [fault for number, gpu in enumerate(found, 1) for fault in _strange(number, gpu)])
+    refuse(name, _taken(found, catalog))
     for gpu in found:
         catalog = catalog.with_gpu(gpu)
     return catalog
+
+
+def _taken(found: Sequence[Gpu], catalog: GpuCatalog) -> list[Fault]:
+    """Return a fault per name of another GPU, and per correction that makes another GPU of a known one."""
+    names = {name_key(name): gpu for gpu in catalog.gpus for name in (*gpu.aliases, gpu.gpu)}
+    faults = []
+    for row, gpu in enumerate(found, 1):
+        for column, texts in (("gpu", (gpu.gpu,)), ("aliases", gpu.aliases)):
+            for text in texts:
+                known = names.get(name_key(text))
+                if known is not None and known.gpu != gpu.gpu:
+                    faults.append(Fault(row, column, text, f"another name, or {known.gpu} to correct it"))
+        known = names.get(name_key(gpu.gpu))
+        for column in _CORRECTED if known is not None and known.gpu == gpu.gpu else ():
+            ours, value = known.number(column), gpu.number(column)
+            # Comparisons with what is not known, nan, are false.
+            if value > _MOST_CORRECTED * ours or value < ours / _MOST_CORRECTED:
+                said = f"about {ours:.4g}, as {gpu.gpu} has, or another name for a GPU that differs so much"
+                faults.append(Fault(row, column, value, said))
+    return faults
 
 
 def _strange(row: int, gpu: Gpu) -> Iterator[Fault]:

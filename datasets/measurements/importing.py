@@ -24,7 +24,7 @@ from trainlaw.formulas.errors import InputError, TrainlawError, UnknownNameError
 
 # A CNN whose counts are not shipped is built and counted, about 10 ms each.
 MAX_CNNS = 2_000
-_RUN_FILE_COLUMNS = (*(column.name for column in RUN_COLUMNS), *PROFILER_COLUMNS)
+RUN_FILE_COLUMNS = (*(column.name for column in RUN_COLUMNS), *PROFILER_COLUMNS)
 _TEXTS = tuple(column.name for column in RUN_COLUMNS if column.kind == "text")
 _INTEGERS = tuple(
     column.name for column in RUN_COLUMNS if column.kind == "integer" and not column.may_be_empty
@@ -49,7 +49,11 @@ def import_runs(
     InputError when the file is not a table.
     """
     table = renamed(read_table_file(path, text_columns=_TEXTS), columns or {}, RUN_COLUMNS)
-    known = (*_RUN_FILE_COLUMNS, *(columns or {}).values(), *ignored)
+    unread = tuple(ignored)
+    known = (*RUN_FILE_COLUMNS, *(columns or {}).values(), *unread)
+    needless = [column for column in unread if column not in table or column in RUN_FILE_COLUMNS]
+    said = "a column of the file that is no measurement: leave it out of --ignore"
+    refuse(name or Path(path).name, [Fault(None, column, None, said) for column in needless])
     faults = column_faults(
         table, RUN_COLUMNS, known, "remove it, or read the file with `trainlaw data import`"
     )

@@ -143,6 +143,15 @@ class Rows:
 def chosen_rows(table: LongTable, answers: Answers, issues: list[Issue]) -> Rows:
     """Return the rows that the user wants, without those that were not measured."""
     keep = ~_skipped(table, answers)
+    absent = sorted(set(answers.skipped_rows) - set(map(str, table.numbers)))
+    if absent:
+        issues.append(Issue("cells", f"--skip-rows: the table has no row {', '.join(absent)[:60]}", []))
+    texts = {str(cell) for column in table.cells.values() for cell in column} if answers.values else set()
+    issues += [
+        Issue("cells", f"--value: no cell is {shown(text)}", [])
+        for _, text in answers.values
+        if text not in texts
+    ]
     cells = table.cells.get(TIME, [])
     without = keep & np.array([is_unmeasured(cell) for cell in cells], dtype=bool)
     if without.any() and not answers.skip_unmeasured:

@@ -20,6 +20,8 @@ from trainlaw.formulas.algebra.expression import count_nodes, nodes
 GRID_ROWS = 100
 # Functions that are refined, in multiples of those that are wanted.
 REFINED = 3
+# Atoms up to which the arguments contain waves of one times another.
+WAVED = 4
 # Gauss-Newton steps, and halvings of a step that does not help.
 MOST_STEPS, MOST_HALVINGS = 12, 4
 # How often functions of one sum are refined in turn.
@@ -154,6 +156,13 @@ def _arguments(atoms: Sequence[Quantity], known: frozenset[str]) -> Iterator[Qua
         yield from items
         yield from squares(items)
     yield from uneven
+    if len(atoms) <= WAVED:
+        yield from (
+            apply("mul", atom, apply(wave, other))
+            for wave in ("cos", "sin")
+            if wave in known
+            for atom, other in permutations(atoms, 2)
+        )
     triples = [apply("mul", first, second) for first in products for second in atoms]
     triples += [apply("div", first, second) for first in products for second in atoms]
     triples += [apply("div", second, first) for first in products for second in atoms]

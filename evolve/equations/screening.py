@@ -27,8 +27,8 @@ from trainlaw.evolve.equations.nested import (
 )
 from trainlaw.evolve.equations.regressions import best_subsets, coefficients
 from trainlaw.evolve.equations.separability import View, monomial, simpler_views
-from trainlaw.formulas import Apply, Constant, Expression
-from trainlaw.formulas.algebra.expression import count_nodes
+from trainlaw.formulas import Apply, Constant, Expression, tidy
+from trainlaw.formulas.algebra.expression import count_nodes, nodes
 
 # Rows on which combinations are compared; the search itself uses all.
 MOST_ROWS = 300
@@ -39,9 +39,12 @@ LIBRARY, SUMMED, DIVIDED, MULTIPLIED = 5000, 700, 120, 700
 DENOMINATORS = 80
 # Quantities that functions of a fitted multiple are taken of, functions in sums and in a product, the first
 # transformations that are tried with them, and atoms up to which they are multiplied by pairs of atoms.
-ARGUMENTS, NESTED, FACTORED, NESTING, PAIRED = 80, 4, 3, 3, 4
+ARGUMENTS, NESTED, FACTORED, NESTING, PAIRED = 60, 4, 3, 4, 4
 # Terms of the longest sum, and how many sums of each length are kept.
 MOST_TERMS, KEPT = 4, 12
+# Views that are screened, those of fewest atoms, and those with functions of fitted multiples: not the
+# problem as it is, where there is a simpler one.
+MOST_VIEWS, NESTED_VIEWS = 4, 2
 # Individuals and building blocks that are handed over.
 MOST_SEEDS, MOST_BLOCKS = 100, 150
 # Numbers that coefficients are rounded to where the fit hardly suffers.
@@ -137,12 +140,15 @@ def screen(  # noqa: PLR0917 (as the settings of a search are listed)
     # change the last digits.
     with threadpool_limits(1), np.errstate(all="ignore"):
         views = simpler_views(atoms, y, np.random.default_rng(seed), end)
-        for view in sorted(views, key=lambda view: len(view.atoms)):
-            for combinations in _of_view(_thinned(view), known, share, limits, end):
+        simple_first = sorted(views, key=lambda view: len(view.atoms))[:MOST_VIEWS]
+        for place, view in enumerate(simple_first):
+            is_simpler = len(view.atoms) < len(atoms) or len(views) == 1
+            nests = is_simpler and place < NESTED_VIEWS
+            for combinations in _of_view(_thinned(view), known, share, limits, end, nests=nests):
                 found += combinations
                 if time.monotonic() > end or any(combination.loss < EXACT for combination in found):
-                    return _best(found)
-    return _best(found)
+                    return _best(found, known)
+    return _best(found, known)
 
 
 def _thinned(view: View) -> View:
@@ -153,7 +159,7 @@ def _thinned(view: View) -> View:
 
 
 def _of_view(
-    view: View, known: frozenset[str], share: float, limits: dict[int, float], end: float
+    view: View, known: frozenset[str], share: float, limits: dict[int, float], end: float, *, nests: bool
 ) -> Iterator[list[Found]]:
     """Yield the combinations of one view, by kind."""
     library = make_library(view.atoms, known, max(len(view.atoms), int(share * LIBRARY)), end)
@@ -162,12 +168,13 @@ def _of_view(
     for how in TRANSFORMATIONS:
         if known >= set(how.operators):
             yield list(_sums(view, library, values, how, most=max(4, int(share * SUMMED)), limits=limits))
-    arguments = arguments_of(view.atoms, known)[: max(1, int(share * ARGUMENTS))]
-    yield list(_nested_products(view, Grid(arguments, FACTORS, known, end), known))
-    grid = Grid(arguments, TERMS, known, end)
-    for how in TRANSFORMATIONS[:NESTING]:
-        if known >= set(how.operators):
-            yield list(_nested_sums(view, grid, known, how, limits))
+    if nests:
+        arguments = arguments_of(view.atoms, known)[: max(1, int(share * ARGUMENTS))]
+        yield list(_nested_products(view, Grid(arguments, FACTORS, known, end), known))
+        grid = Grid(arguments, TERMS, known, end)
+        for how in TRANSFORMATIONS[:NESTING]:
+            if known >= set(how.operators):
+                yield list(_nested_sums(view, grid, known, how, limits))
     few = max(4, int(share * DIVIDED))
     below = [item for item in library[: int(share * LIBRARY) // 2] if _is_denominator(item)]
     for item in below[: int(share * DENOMINATORS)]:
@@ -409,7 +416,14 @@ def _products(
             )
 
 
-def _best(found: Iterable[Found]) -> Screened:
+def _shorter(expression: Expression, known: frozenset[str]) -> Expression:
+    """Return the tidied expression, where that is shorter and needs no other operators."""
+    short = tidy(expression)
+    used = {node.operator for node in nodes(short) if isinstance(node, Apply)}
+    return short if used <= known and count_nodes(short) < count_nodes(expression) else expression
+
+
+def _best(found: Iterable[Found], known: frozenset[str]) -> Screened:
     """Return the best few of each size as seeds, and the parts of the best of all as blocks."""
     usable = sorted(
         (item for item in found if np.isfinite(item.loss)), key=lambda item: (item.loss, item.size)
@@ -420,7 +434,7 @@ def _best(found: Iterable[Found]) -> Screened:
     for item in usable:
         if counts.get(item.size, 0) < 5 and len(seeds) < MOST_SEEDS:
             counts[item.size] = counts.get(item.size, 0) + 1
-            seeds.setdefault(item.expression, item.size)
+            seeds.setdefault(_shorter(item.expression, known), item.size)
         for part in item.parts:
             if len(blocks) < MOST_BLOCKS and isinstance(part, Apply) and count_nodes(part) <= 12:
                 blocks.setdefault(part)

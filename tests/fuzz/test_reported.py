@@ -82,6 +82,25 @@ def stored(formula_file, **changes):
     return formula_file
 
 
+def test_modules_of_the_current_folder_are_not_executed(tmp_path):
+    """Neither the command nor the process that simplifies formulas imports one."""
+    here, programs = tmp_path / "here", tmp_path / "programs"
+    here.mkdir()
+    programs.mkdir()
+    for name in ("json", "sympy", "numpy"):
+        (here / f"{name}.py").write_text("from pathlib import Path\nPath('executed').touch()\n")
+    # As installers write the command: a program in another folder.
+    (programs / "command.py").write_text("from trainlaw.app.cli import main\nmain()\n")
+    (programs / "simplified.py").write_text(
+        "from trainlaw.formulas import parse_text, simplify\nprint(simplify(parse_text('(a * b + a) / a')))\n"
+    )
+    for words in (("command.py", *PREDICT), ("simplified.py",)):
+        command = [sys.executable, programs / words[0], *words[1:]]
+        done = subprocess.run(command, cwd=here, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-300:]
+    assert not (here / "executed").exists()
+
+
 def test_json_with_control_characters_is_json(formula_file):
     known = load_formula(formula_file).provenance | {"table": "a\x9bb\u202e"}
     result = run("show", stored(formula_file, provenance=known), "--json")
@@ -177,7 +196,9 @@ def test_wrong_times_are_asked_about_by_every_reader(name, tmp_path, monkeypatch
     path = tmp_path / "runs.csv"
     path.write_text(f"{content}\n")
     law = "6 * macs * batch / peak / 0.4"
-    for words in (("data", "check"), ("calibrate",), ("study",), ("validate", "--formula", law)):
+    # A file of forward passes alone is in order; it does not train a formula of whole iterations.
+    checked = () if name == "forward pass" else (("data", "check"),)
+    for words in (*checked, ("calibrate",), ("study",), ("validate", "--formula", law)):
         refused(run(*words, path), said)
     with pytest.raises(InputError, match=said):
         trainlaw.calibrate("built-in", path)

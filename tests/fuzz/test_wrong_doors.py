@@ -3,6 +3,8 @@
 import shlex
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 import trainlaw
 from trainlaw.app.cli import app
@@ -149,6 +151,38 @@ WAYS = {
     "fabric of one GPU": ("", f"{ONE} --fabric ib-hdr", "use several --nodes"),
     "images without epochs": ("", f"{ONE} --images 1000", "give --epochs too"),
     "shares of a batch that cannot fit": ("", "show --cnn resnet50 --gpu T4 --batch 100000", "cannot fit"),
+    "a known GPU, corrected to another bandwidth": (table("gpu,bandwidth_byte_per_s", "T4,640e9"),
+                                                    f"{ONE} --gpu-file file.csv", "about 3.2e+11, as T4 has"),
+    "a known GPU, corrected to another memory": (table("gpu,memory_bytes", "T4,160e9"),
+                                                 f"{ONE} --gpu-file file.csv", "as T4 has"),
+    "a known GPU, corrected to two": (table("gpu,sm_count,core_count", "T4,80,5120"),
+                                      f"{ONE} --gpu-file file.csv", "as T4 has"),
+    "a known GPU in small letters": (own_gpu(gpu="t4"), f"{ONE} --gpu-file file.csv", "T4 to correct it"),
+    "a known GPU as its driver names it": (own_gpu(gpu="Tesla T4"), f"{ONE} --gpu-file file.csv",
+                                           "T4 to correct it"),
+    "another GPU's name as an alias": (own_gpu(aliases="T4"), f"{ONE} --gpu-file file.csv", "another name"),
+    "images in thousands": ("", f"{ONE} --images 50 --epochs 90", "one batch of 64 images"),
+    "a stack in fp32": ("", f"{ONE} --stack fused", "16 bits alone"),
+    "a stack against the layout": ("", f"{ONE} --precision amp --stack eager --layout channels_last", "NCHW"),
+    "a stack against the container": ("", f"{ONE} --precision amp --stack eager --tuned", "fuses nothing"),
+    "fabric within a server": ("", f"{ONE} --gpus 8 --fabric ib-hdr", "use several --nodes"),
+    "text in a workbook": ("", f"{ONE} --out x.xlsx", "expected a file .csv, .json or .txt"),
+    "two fabrics": (table("cnn,gpu,batch_per_gpu,fabric,network,n_gpus,n_nodes",
+                          "resnet50,T4,64,ib-hdr,ethernet-10g,8,2"), FROM, "one link between nodes"),
+    "no column to ignore": (table("cnn,gpu,batch_per_gpu", "resnet50,T4,64"), f"{FROM} --ignore time",
+                            "not needed"),
+    "a needed column ignored": (table("cnn,gpu,batch_per_gpu", "resnet50,T4,64"),
+                                f"{FROM} --ignore batch_per_gpu", "not needed"),
+    "prices with a discount": (table("gpu,price per hour,discount", "T4,0.35,50%"), PLAN, "as they are paid"),
+    "prices without tax": (table("gpu,price per hour,VAT", "T4,0.35,19%"), PLAN, "as they are paid"),
+    "sure of no limit": ("", "plan --cnn resnet50 --gpu T4 --gpus 1 --surely", "give --within or --budget"),
+    "a workbook without names": ("", "export --out law.xlsx --bare", "is for programs"),
+    "times ignored": (RUNS, "data check file.csv --ignore time_s", "leave it out of --ignore"),
+    "no column of a table to ignore": (RUNS, "data check file.csv --ignore remark", "out of --ignore"),
+    "no row to leave out": (RUNS.replace("85", "0.085"),
+                            "data import file.csv --precision fp32 --skip-rows 9", "no row 9"),
+    "no cell to give a value": (RUNS.replace("85", "0.085"),
+                                "data import file.csv --precision fp32 --value gpu:T5=T4", "no cell is"),
     "suggestion by ms": (RUNS, "suggest --gpu T4 --runs file.csv", "ms read as s"),
     "contribution in ms": (RUNS, "data contribute file.csv --source a-lab", "ms read as s"),
 }  # fmt: skip
@@ -370,6 +404,24 @@ def test_no_wrong_value_of_python_is_silent(name):
     settings, expected = PYTHON[name]
     with pytest.raises(InputError, match=expected):
         trainlaw.predict(**{"cnn": "resnet50", "gpu": "T4", "batch": 64} | settings)
+
+
+def test_a_column_and_an_argument_of_python_do_not_contradict_each_other():
+    frame = pd.DataFrame({"cnn": ["resnet50"], "gpu": ["T4"], "batch": [64], "precision": ["amp"]})
+    for further in ({"precision": "fp32"}, {"gpu": "V100-SXM2-16GB"}):
+        with pytest.raises(InputError, match="in the frame or as an argument"):
+            trainlaw.predict(frame, **further)
+    with pytest.raises(InputError, match="batch_per_gpu once"):
+        trainlaw.predict(frame.assign(batch_per_gpu=32))
+    one = trainlaw.predict("resnet50", "T4", 64)
+    assert trainlaw.predict("resnet50", "T4", np.int64(64)).seconds == one.seconds
+
+
+def test_a_renamed_column_is_not_taken_for_the_one_in_its_place():
+    frame = pd.DataFrame(np.random.default_rng(0).uniform(1, 2, (30, 2)), columns=["a", "b"])
+    found = trainlaw.FormulaRegressor(evaluations=100, random_seed=0).fit(frame, frame["a"] + frame["b"])
+    with pytest.raises(InputError, match="without a"):
+        found.predict(frame.rename(columns={"a": "x"}))
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ def left_by(expression, y):
         "a * (exp(0.7 * b * d / c) - 1)",
         "(a - 0.3 * b) / sqrt(1 - 0.11 * square(b / c))",
         "a * b^3 / (exp(0.4 * a * b / c) - 1)",
-        "a * square(sin(2.2 * b * c))",
+        "a * d * square(sin(2.2 * b * c))",
     ],
 )
 def test_one_of_the_seeds_is_the_law(text):
