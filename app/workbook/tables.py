@@ -283,8 +283,8 @@ def write_options(book: BookPlan, model: Model) -> None:
         row = _named_table(sheet, row + 1, ["compilation", "launches_left"], left)
     else:
         row = _algorithms(sheet, model, row + 1)
-        for title, items in (("order", ORDERS), ("shown", SHOWN)):
-            row = _named_table(sheet, row + 1, [title], [[item] for item in items])
+        for title, pair in (("order", ORDERS), ("shown", SHOWN)):
+            row = _named_table(sheet, row + 1, [title], [[item] for item in pair])
     for title, items in (
         ("layout", LAYOUTS),
         ("stack_choice", (IMPLIED_STACK, *STACKS)),
