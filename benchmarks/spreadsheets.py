@@ -3,8 +3,8 @@
 A header is renamed, a unit changed, two columns or their headers exchanged, a table shifted, or the decimal
 marks changed; the numbers stay. Then the printed commands are followed as a user does who knows the runs: a
 CHOICE is replaced by what is true, else by each printed option in turn. A file is imported right with one
-corrected command at most, refused with the right hint (further commands import it right), refused without
-one, or imported wrong. Needs openpyxl.
+corrected command at most, refused with the right hint (further commands import it right, or the refusal names
+the two exchanged headings), refused without one, or imported wrong. Needs openpyxl.
 """
 
 import argparse
@@ -30,7 +30,20 @@ def mutation(seed: int) -> tuple[str, list[corpus.Sheet], dict[str, object]]:
         sheets, truth = corpus.load(name)
         kind, mutated = corpus.mutated(sheets, truth, random)
         if mutated != sheets:
+            if kind == "swapped headers":
+                truth = truth | {"exchanged": _different(sheets, mutated)}
             return f"{name}, {kind}", mutated, truth
+
+
+def _different(sheets: list[corpus.Sheet], mutated: list[corpus.Sheet]) -> list[str]:
+    """Return the texts of the cells of sheets that are others in the mutated sheets."""
+    rows = [
+        (row, changed)
+        for own, other in zip(sheets, mutated, strict=True)
+        for row, changed in zip(own.rows, other.rows, strict=True)
+    ]
+    pairs = [pair for row, changed in rows for pair in zip(row, changed, strict=False)]
+    return [str(cell) for cell, changed in pairs if cell != changed and cell is not None]
 
 
 def _answers(words: list[str], printed: str, truth: dict[str, object]) -> Iterator[tuple[list[str], bool]]:
@@ -74,6 +87,8 @@ def outcome(path: Path, truth: dict[str, object]) -> tuple[str, str]:
             continue
         assert done.exit_code == 2, (done.output, done.exception)
         said = said or done.output
+        if _names(done.output, truth):
+            return "hint", ""
         command = re.search(r"trainlaw data import (.*)", done.stderr)
         if command:
             found = list(_answers(shlex.split(command[1]), done.output, truth))
@@ -81,6 +96,14 @@ def outcome(path: Path, truth: dict[str, object]) -> tuple[str, str]:
             first = first and len(seen) == 1
             waiting += [(own, is_sure and sure) for own, sure in found]
     return "refused", said
+
+
+def _names(printed: str, truth: dict[str, object]) -> bool:
+    """Return whether a refusal asks whether just the two headings that were exchanged are exchanged."""
+    plain = " ".join(printed.split())
+    asked = [part.partition(" fit the formula")[0] for part in plain.split("the times under ")[1:]]
+    exchanged = truth.get("exchanged", [])
+    return bool(exchanged) and any(all(text in one for text in exchanged) for one in asked)
 
 
 def main() -> None:

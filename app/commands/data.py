@@ -7,6 +7,7 @@ import typer
 from trainlaw.app.commands.options import CnnFiles, GpuFile, Json, Trust, argument, flag, option
 
 if TYPE_CHECKING:
+    from trainlaw.datasets import RunTable
     from trainlaw.datasets.spreadsheets.answers import Answers
 
 app = typer.Typer(
@@ -259,6 +260,12 @@ def import_file(
     _write_imported(file, answers, to, gpu_file, cnn_file, merge_with, preview)
 
 
+def _next_step(runs: "RunTable", target: Path) -> str:
+    """Return what to do with imported runs."""
+    several = "add a run on one GPU, since only those calibrate; then "
+    return f"{several if (runs.frame['n_gpus'] > 1).all() else ''}trainlaw calibrate {target}"
+
+
 def _write_imported(
     file: Path,
     answers: "Answers",
@@ -307,7 +314,7 @@ def _write_imported(
         contents = merged_text(runs, table)
         runs = runs.merged(table)
     write_table(runs, target)
-    print(f"{target}: {contents}; next: trainlaw calibrate {target}{file_options(gpu_file, cnn_files)}")
+    print(f"{target}: {contents}; next: {_next_step(runs, target)}{file_options(gpu_file, cnn_files)}")
 
 
 @app.command("contribute")

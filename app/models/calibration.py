@@ -133,7 +133,9 @@ def _check(formula: Formula, runs: RunTable, n_given: int) -> None:
         raise InputError("this formula is calibrated already; calibrate the original with all runs")
     if not len(runs):
         found = f"{n_given} on several GPUs" if n_given else "none"
-        raise InputError(f"expected at least one run on one GPU to calibrate with, got {found}")
+        raise InputError(
+            f"expected at least one run on one GPU to calibrate with, got {found}; measure one, too"
+        )
     times = formula_rows(formula, runs).predict(formula)
     if not (np.isfinite(times) & (times > 0)).all():
         row = runs.frame.iloc[int(np.argmin(np.isfinite(times) & (times > 0)))]

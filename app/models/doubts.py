@@ -1,6 +1,6 @@
 """Measured times that cannot be training iterations as they are: wrong units, sentinels, contradictions."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log
 from typing import TypeVar
@@ -35,6 +35,7 @@ _MOST_OF_EQUAL = 2.0
 # are asked about. Exchanges of times 1.5 to 1.8 times apart are found in 95 of 100 with a threshold of 0.15
 # and in 93 with 0.25 (by single runs far from the formula alone: 26), of 1.35 to 1.5 in 89 and 78 (10).
 _LEAST_GAIN = 0.2
+_LEAST_OF_HEADINGS = 2  # rows that two headings of a pivot have in common
 # Among many names some pair fits by chance: more rows and a greater gain are needed then.
 _FEW_NAMES, _LEAST_OF_MANY, _LEAST_GAIN_OF_MANY = 12, 3, 0.5
 # A larger batch takes longer: 21 of 1,910 built-in runs with another batch are shorter by this factor.
@@ -167,21 +168,18 @@ def _of_table(
 
 def _of_runs(runs: RunTable, logs: np.ndarray, law_s: np.ndarray) -> Iterator[Doubt]:
     """Yield a doubt for runs far from the formula and the other runs, and for times that stand for none."""
-    frame = runs.frame.assign(logs=logs, law_s=law_s, seconds=runs.seconds)
-    frame.index = pd.RangeIndex(len(frame))
-    others = next(factor for most, factor in _MOST_OF_OTHERS if len(frame) <= most)
+    others = next(factor for most, factor in _MOST_OF_OTHERS if len(logs) <= most)
     middle = np.nanmedian(logs) if np.isfinite(logs).any() else 0.0
     far = (np.abs(logs) > np.log(_most_of_runs(runs))) & (np.abs(logs - middle) > log(others))
-    series = frame.groupby(_SERIES, dropna=False, sort=False)["logs"]
+    series = pd.Series(logs).groupby(_numbered(_codes(runs, _SERIES).values()))
     apart = np.abs(logs - series.transform("median").to_numpy()) > np.log(_most_of_runs(runs))
     far |= apart & (series.transform("size") >= _LEAST_OF_SERIES).to_numpy()
-    equal = frame.groupby(["gpu", "seconds"], sort=False)["law_s"]
+    gpus = pd.factorize(runs.frame["gpu"])[0]
+    equal = pd.Series(law_s).groupby(_numbered((gpus, pd.factorize(runs.seconds)[0])))
     marks = (equal.transform("max") > _MOST_OF_EQUAL * equal.transform("min")).to_numpy()
-    digits = frame["seconds"].map(lambda value: f"{value:.6e}".partition("e")[0].replace(".", "").rstrip("0"))
-    marks = marks | digits.map(lambda text: len(text) >= _LEAST_NINES and text in _NOT_MEASURED).to_numpy(
-        dtype=bool
-    )
-    far |= marks & (np.abs(logs) > log(_MOST_OF_MARKS))
+    off = np.abs(logs) > log(_MOST_OF_MARKS)
+    far |= marks & off
+    far[off] |= np.array([_is_mark(value) for value in runs.seconds[off]], dtype=bool)
     if far.any():
         places = np.flatnonzero(far)
         examples = "; ".join(
@@ -192,26 +190,39 @@ def _of_runs(runs: RunTable, logs: np.ndarray, law_s: np.ndarray) -> Iterator[Do
         yield Doubt(f"times that can hardly be right ({examples})", tuple(places.tolist()))
 
 
-def exchange_doubts(runs: RunTable, law_s: np.ndarray) -> Iterator[Doubt]:
+def _is_mark(seconds: float) -> bool:
+    """Return whether the digits of a time are nines, as a script writes that had none."""
+    digits = f"{seconds:.6e}".partition("e")[0].replace(".", "").rstrip("0")
+    return len(digits) >= _LEAST_NINES and digits in _NOT_MEASURED
+
+
+def exchange_doubts(runs: RunTable, law_s: np.ndarray, headings: Sequence[str] = ()) -> Iterator[Doubt]:
     """Yield a doubt for two names of a column whose times fit the formula once they are exchanged.
 
     Without such names, batches are doubted of which a larger one takes less time.
 
-    law_s : times by the formula in s, (n_runs,).
+    law_s : times by the formula in s, (n_runs,). headings : above the times where they are a pivot.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         law, logs = np.log(law_s), np.log(runs.seconds / law_s)
     # Of processors the formula does not know which network takes longer.
     compared = np.where(_most_of_runs(runs) == _MOST_OF_RUN, logs, np.nan)
     setup = [name for name in (*_SERIES, "batch_per_gpu") if name != "precision_stated"]
-    codes = {name: pd.factorize(runs.frame[name], use_na_sentinel=False)[0] for name in setup}
+    codes = _codes(runs, setup)
     groups = _numbered(codes.values())
     firsts = np.unique(groups, return_index=True)[1]
+    batches = np.log(runs.frame["batch_per_gpu"].to_numpy())
     logs_of, law_of = _medians(groups, compared), _medians(groups, law)
-    per_image = law_of - np.log(runs.frame["batch_per_gpu"].to_numpy()[firsts])
+    per_image = law_of - batches[firsts]
     of_setup = [name for name in setup if name not in ("gpu", "precision")]
     of_cnn = [name for name in of_setup if name != "batch_per_gpu"]
-    # Under exchanged headings with batches, images/s change places instead of times.
+    if pair := _exchanged_headings(headings, codes, compared, (law, law - batches)):
+        one, other = (headings[place] for place in pair)
+        yield Doubt(
+            f"the times under {one} and {other} fit the formula once they are exchanged: are the headings?",
+            pair,
+        )
+        return
     for column, names, expected, least in (
         ("cnn", of_cnn, law_of, 1),
         ("cnn", of_setup, law_of, _LEAST_OF_MANY),
@@ -225,17 +236,26 @@ def exchange_doubts(runs: RunTable, law_s: np.ndarray) -> Iterator[Doubt]:
         if pair := _exchanged(own, others, logs_of, expected, least):
             places = tuple(int(firsts[group]) for group in pair)
             one, other = (str(runs.frame[column].iloc[place]) for place in places)
+            if one == other:
+                continue
             text = f"the times of {one} and {other} fit the formula once they are exchanged: are the names?"
             yield Doubt(text, places, (column, one, other))
             return
-    yield from _of_batches(runs, logs)
+    yield from _of_batches(runs, logs, _numbered(codes[name] for name in setup if name != "batch_per_gpu"))
+
+
+def _codes(runs: RunTable, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Return each of these columns as numbers of its values, (n_runs,)."""
+    return {name: pd.factorize(runs.frame[name], use_na_sentinel=False)[0] for name in names}
 
 
 def _numbered(codes: Iterable[np.ndarray]) -> np.ndarray:
     """Return the number of the group of each run, (n,): runs of a group have equal codes in every column."""
     found = np.zeros(1, dtype=np.int64)
     for own in codes:
-        found = np.unique(found * (own.max(initial=0) + 1) + own, return_inverse=True)[1]
+        # Most columns have one value.
+        if found.size == 1 or own.any():
+            found = np.unique(found * (own.max(initial=0) + 1) + own, return_inverse=True)[1]
     return found
 
 
@@ -250,16 +270,42 @@ def _medians(groups: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.where(counts > 0, middle, np.nan)
 
 
-def _of_batches(runs: RunTable, logs: np.ndarray) -> Iterator[Doubt]:
-    """Yield a doubt for runs that take less time than one with a smaller batch."""
-    ordered = runs.frame.assign(seconds=runs.seconds, place=range(len(runs)))
-    ordered = ordered[np.abs(logs) < log(_MOST_OF_BATCH)].sort_values("batch_per_gpu")
-    longest = ordered.groupby(_SERIES, dropna=False, sort=False)["seconds"].cummax()
-    shorter = ordered[(ordered["seconds"] < _LEAST_OF_LARGER * longest).to_numpy()]
+def _exchanged_headings(
+    headings: Sequence[str], codes: Mapping[str, np.ndarray], logs: np.ndarray, laws: Sequence[np.ndarray]
+) -> tuple[int, ...]:
+    """Return a run below each of two headings that say several things and look exchanged; () if none do.
+
+    codes : of each column of the setup. logs : ln of measured over predicted. laws : ln of the times by the
+    formula, and of those per image, since images/s may have changed places; all (n_runs,).
+    """
+    if not any(headings):
+        return ()
+    below = pd.factorize(np.array(headings, dtype=object))[0]
+    varying = {name: own for name, own in codes.items() if own.any()}
+    said = [name for name, own in varying.items() if _numbered((below, own)).max() == below.max(initial=0)]
+    if len(said) < 2:
+        return ()
+    others = _numbered(own for name, own in varying.items() if name not in said)
+    others = np.broadcast_to(others, below.shape)
+    pairs = (_exchanged(below, others, logs, law, _LEAST_OF_HEADINGS) for law in laws)
+    return next(filter(None, pairs), ())
+
+
+def _of_batches(runs: RunTable, logs: np.ndarray, series: np.ndarray) -> Iterator[Doubt]:
+    """Yield a doubt for runs that take less time than one of the same series with a smaller batch.
+
+    series : number of all that makes up a run except its batch, (n_runs,).
+    """
+    batches = runs.frame["batch_per_gpu"].to_numpy()
+    near = np.flatnonzero(np.abs(logs) < log(_MOST_OF_BATCH))
+    setups = pd.MultiIndex.from_arrays([series[near], batches[near]], names=["series", "batch"])
+    longest = pd.Series(runs.seconds[near], setups).groupby(["series", "batch"]).max()
+    of_smaller = longest.groupby("series").cummax().groupby("series").shift()
+    shorter = near[runs.seconds[near] < _LEAST_OF_LARGER * of_smaller.reindex(setups).to_numpy()]
     if len(shorter):
-        run = shorter.iloc[0]
+        run = runs.frame.iloc[shorter[0]]
         text = f"{run['cnn']}, batch {run['batch_per_gpu']}, on {run['gpu']} takes less time"
-        yield Doubt(f"{text} than a smaller batch: are the batches right?", tuple(sorted(shorter["place"])))
+        yield Doubt(f"{text} than a smaller batch: are the batches right?", tuple(sorted(shorter.tolist())))
 
 
 def _exchanged(
@@ -289,8 +335,11 @@ def _exchanged(
     enough = (rows >= (least if few else _LEAST_OF_MANY)) & (
         gain > (_LEAST_GAIN if few else _LEAST_GAIN_OF_MANY)
     )
-    pairs = np.argwhere(enough & (fits | ~common).all(axis=0))
-    return tuple(int((names == name).argmax()) for name in pairs[0]) if len(pairs) else ()
+    gain = np.where(enough & (fits | ~common).all(axis=0), gain * rows, 0.0)
+    if not gain.any():
+        return ()
+    pair = np.unravel_index(gain.argmax(), gain.shape)
+    return tuple(int((names == name).argmax()) for name in pair)
 
 
 def repeat_doubts(runs: RunTable, most: float = _MOST_OF_REPEATS) -> Iterator[Doubt]:
@@ -298,12 +347,11 @@ def repeat_doubts(runs: RunTable, most: float = _MOST_OF_REPEATS) -> Iterator[Do
 
     most : factor between the slowest and the fastest from which on they do.
     """
-    frame = runs.frame.assign(seconds=runs.seconds)
-    frame.index = pd.RangeIndex(len(frame))
-    groups = frame.groupby([*_SERIES, "batch_per_gpu"], dropna=False, sort=False)["seconds"]
+    codes = _codes(runs, [*_SERIES, "batch_per_gpu"])
+    groups = pd.Series(runs.seconds).groupby(_numbered(codes.values()))
     ratio = (groups.transform("max") / groups.transform("min")).to_numpy()
     if len(ratio) and ratio.max() > most:
-        worst = frame.iloc[int(ratio.argmax())]
+        worst = runs.frame.iloc[int(ratio.argmax())]
         places = tuple(np.flatnonzero(ratio > most).tolist())
         yield Doubt(
             f"repeats contradict each other: {worst['cnn']}, batch {worst['batch_per_gpu']}, on "

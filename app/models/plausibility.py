@@ -1,5 +1,6 @@
 """Imported times compared with the built-in formula: which unit they fit, and which cannot be right."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,7 +12,7 @@ from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.spreadsheets.answers import Answers, Issue, choices, rows_of
 from trainlaw.datasets.spreadsheets.conversion import Imported
-from trainlaw.datasets.spreadsheets.headings import BATCH, GLOBAL_BATCH
+from trainlaw.datasets.spreadsheets.headings import BATCH, GLOBAL_BATCH, IGNORED, read_heading
 from trainlaw.datasets.spreadsheets.quantities import CANDIDATES, Unit, unit_choices
 from trainlaw.datasets.spreadsheets.shapes import Label
 
@@ -33,8 +34,9 @@ _FITS_WELL = 1.4
 # A usual unit that fits within this factor is preferred to any rare one.
 _FITS_USUALLY = 1.8
 _MOST_OF_REPEATS = 1.28  # factor between times of the same configuration
-_OF_EPOCHS = tuple(Unit("epoch", seconds, False) for seconds in (1.0, 1e-3, 60.0, 3600.0))
 _SAME_UNIT = 0.02  # difference of two scores that decides nothing
+_LEAST_TIMES = frozenset(("min", "minimum", "best", "fastest", "p5", "p10"))
+_GREATEST_TIMES = frozenset(("max", "maximum", "worst", "slowest", "p90", "p95", "p99"))
 _BATCHES = (BATCH, "batch_per_gpu", GLOBAL_BATCH)
 _SEVERAL = 0.3  # ln of the least factor between times and law for which a batch is said to be misread
 
@@ -52,8 +54,13 @@ class Check:
         return self.made.frame["n_gpus"].to_numpy(dtype=np.float64)
 
     @property
-    def _has_epochs(self) -> bool:
-        return any(unit is not None and unit.counted == "epoch" for unit in self.made.units)
+    def _of_epochs(self) -> Iterable[Unit]:
+        """The units of epochs or whole runs: minutes and hours are as far apart as images and batches."""
+        stated = {unit.seconds for unit in self.made.units if unit is not None and unit.counted == "epoch"}
+        likely = (1.0, 1e-3) if stated & {1.0, 1e-3} else ()
+        if not stated and np.isfinite(self.made.iterations).any():
+            likely = (1.0, 60.0, 3600.0)
+        return [Unit("epoch", seconds, False) for seconds in likely]
 
     def deviations(self, unit: Unit | None = None) -> np.ndarray:
         """Return ln of measured over predicted, (n,), in the units of the file or in `unit`; nan if open."""
@@ -68,7 +75,7 @@ class Check:
         several = bool((self.n_gpus > 1).any())
         scores = [
             (_median(np.abs(self.deviations(unit))), unit if several else replace(unit, per_gpu=None))
-            for unit in (*CANDIDATES, *(_OF_EPOCHS if self._has_epochs else ()))
+            for unit in (*self._of_epochs, *CANDIDATES)
             if is_rate in (None, unit.is_rate)
         ]
         # A rare unit may fit by chance.
@@ -122,7 +129,7 @@ def _median(values: np.ndarray) -> float:
 
 def _with_unit(issues: Iterable[Issue], check: Check) -> Iterable[Issue]:
     """Return the issues; the one that asks for a unit names the unit that the numbers fit."""
-    kinds = set(check.made.rates)
+    kinds = {source.is_rate for source in check.made.sources}
     unit, _ = check.fitting_unit(kinds.pop() if len(kinds) == 1 else None)
     for issue in issues:
         asks = bool(issue.options) and issue.options[0][0] == "--unit" and unit is not None
@@ -147,11 +154,14 @@ def _named(issue: Issue, unit: Unit) -> Issue:
 def _doubts(check: Check, answers: Answers) -> Iterable[Issue]:
     deviations = check.deviations()
     middle = _median(np.abs(deviations)) * np.sign(_median(deviations))
+    in_another_unit, unexplained = _of_column(check, middle)
     column = (
         _of_several(check, deviations, answers)
-        or _of_column(check, middle)
+        or in_another_unit
         or _of_units(check, deviations)
         or _of_exchanged(check)
+        or _of_spread(check.made)
+        or unexplained
     )
     if column is not None:
         yield column
@@ -182,10 +192,10 @@ def _of_repeats(made: Imported) -> Iterable[Issue]:
             yield Issue("times", text, where, (skipped, ("--trust",)) if few else ())
 
 
-def _of_column(check: Check, middle: float) -> Issue | None:
-    """Return the issue of a whole column in another unit, or far from the formula for another reason."""
+def _of_column(check: Check, middle: float) -> tuple[Issue | None, Issue | None]:
+    """Return the issue of a whole column in another unit, and that of one that no unit explains."""
     if abs(middle) < log(_FITS_WELL):
-        return None
+        return None, None
     factor = show_number(exp(abs(middle)), 2)
     stated = ", ".join(dict.fromkeys(unit.text for unit in check.made.units if unit is not None))
     way = "long" if middle > 0 else "short"
@@ -199,11 +209,16 @@ def _of_column(check: Check, middle: float) -> Issue | None:
     if better and unit is not None and score < min(log(least), abs(middle) / 2):
         trusted = (("--trust",),) if abs(middle) < log(_FAR) else ()
         options = (("--unit", unit.text), *trusted)
-        return Issue("times", f"{text}; these look like {unit.text}", options=options)
+        return Issue("times", f"{text}; these look like {unit.text}", options=options), None
     fitting = np.abs(check.deviations()) < log(_FITS_CLEARLY)
     if abs(middle) < log(MOST_FACTOR) or fitting.mean() >= _MOST_SHARE:
-        return None
-    return Issue("times", f"{text}, and no usual unit explains it: correct them, or --trust them as they are")
+        return None, None
+    if heading := check.made.fitting_column(check.law_s, _FITS_CLOSELY):
+        unit_said = ("--unit", stated) if "," not in stated else ()
+        options = (("--column", f"time_s={heading}", *unit_said),)
+        return None, Issue("times", f"{text}; those of {heading} look like {stated}", options=options)
+    text = f"{text}, and no usual unit explains it: correct them, or --trust them as they are"
+    return None, Issue("times", text)
 
 
 def _of_several(check: Check, deviations: np.ndarray, answers: Answers) -> Issue | None:
@@ -259,10 +274,28 @@ def _of_units(check: Check, deviations: np.ndarray) -> Issue | None:
 
 def _of_exchanged(check: Check) -> Issue | None:
     """Return the issue of two GPUs, CNNs, precisions or batches that fit the formula exchanged."""
+    if any(issue.kind == "cells" and issue.rows for issue in check.made.issues):
+        # Rows that are asked about may be the reason.
+        return None
     table = check.made.table
-    for doubt in exchange_doubts(table, check.law_s) if table is not None else ():
+    headings = [source.heading for source in check.made.sources]
+    for doubt in exchange_doubts(table, check.law_s, headings) if table is not None else ():
         options = _exchange(check.made, *doubt.exchanged) if doubt.exchanged else ()
         return Issue("times", f"{doubt.text} Correct them, or --trust the times", options=options)
+    return None
+
+
+def _of_spread(made: Imported) -> Issue | None:
+    """Return the issue of a greatest time that is always less than the time, or a least one that is more."""
+    if any(unit is not None and unit.is_rate for unit in made.units):
+        return None
+    for heading, numbers in made.others.items():
+        meaning, words = read_heading(heading), set(re.findall(r"\w+", heading.lower()))
+        sign = 1.0 if words & _LEAST_TIMES else -1.0 if words & _GREATEST_TIMES else 0.0
+        is_same = {meaning.unit or made.units[0]} == set(made.units)
+        if meaning.target == IGNORED and sign and is_same and (sign * (numbers - made.measured) > 0.0).all():
+            text = f"{heading} is always {'more' if sign > 0.0 else 'less'} than the times: which are right?"
+            return Issue("times", text, options=(("--column", f"time_s={heading}"), ("--trust",)))
     return None
 
 

@@ -41,32 +41,33 @@ class SheetView(NamedTuple):
 def write_preview(made: Imported, path: Path) -> None:
     """Write the preview of an import as one HTML file that loads nothing."""
     doubts = {str(row): issue.text for issue in made.issues for row in issue.rows}
+    points = _points(made)
+    plot = predicted_against_measured(points, "by the built-in formula") if points else ""
     sheets = [_view(name, grid, made, doubts) for name, grid in made.grids.items()]
     number = f"{len(made.rows):,} runs are read" if made.rows else "no run can be read yet"
     asked = f"; questions or faults that are open: {len(made.issues)}" if made.issues else ""
     text = render(
         "preview.html", title=f"Import of {made.name}", version="", style=template_text("preview.css"),
         script="", summary=f"{number}{asked}.", legend=_LEGEND, issues=made.issues, notes=made.notes,
-        sheets=sheets, plot=_plot(made),
+        sheets=sheets, plot=plot, gpus=[(group.name, group.hue) for group in points],
     )  # fmt: skip
     write_text_atomically(path, text)
 
 
-def _plot(made: Imported) -> str:
-    """Return the plot against the formula, "" where no time can be compared."""
+def _points(made: Imported) -> list[PointGroup]:
+    """Return the times that can be compared with the formula, by GPU."""
     if made.table is None:
-        return ""
+        return []
     measured, law_s = made.seconds(), law_seconds(made.table)
     gpus = made.table.frame["gpu"].to_numpy()
     known = np.isfinite(measured) & np.isfinite(law_s)
     names = sorted(set(gpus[known]))
-    points = [
+    return [
         PointGroup(
             name, measured[known & (gpus == name)].tolist(), law_s[known & (gpus == name)].tolist(), hue=hue
         )
         for name, hue in zip(names, range(10, 10 + 47 * len(names), 47), strict=True)
     ]
-    return predicted_against_measured(points, "by the built-in formula") if points else ""
 
 
 def _view(name: str, grid: Grid, made: Imported, doubts: Mapping[str, str]) -> SheetView:
@@ -101,7 +102,10 @@ def _meanings(name: str, made: Imported) -> dict[tuple[int, int], tuple[str, str
             found |= {(number, column): (kind, title) for number in (*block.header, *block.numbers)}
         said = {source: kind for kind, source in reading.context.sources.items()}
         for number, row in enumerate(made.grids[name].rows[:_MOST_ROWS], start=1):
-            for column, cell in enumerate(row):
-                if isinstance(cell, str) and cell in said:
-                    found[number, column] = (_KINDS.get(said[cell], "other"), f"says {said[cell]}")
+            filled = [(column, str(cell)) for column, cell in enumerate(row) if cell is not None]
+            # A setting and its value are one text.
+            pair = " ".join(text for _, text in filled)
+            for column, text in filled:
+                if kind := said.get(text) or said.get(pair):
+                    found[number, column] = (_KINDS.get(kind, "other"), f"says {kind}")
     return found

@@ -11,6 +11,7 @@ from trainlaw.datasets.spreadsheets.answers import SKIP, Answers, Issue, choices
 from trainlaw.datasets.spreadsheets.columns import MappedColumn, answers_time
 from trainlaw.datasets.spreadsheets.headings import (
     ACCUMULATION,
+    BATCH,
     CHECK,
     DATASET,
     DATE,
@@ -25,7 +26,7 @@ from trainlaw.datasets.spreadsheets.headings import (
 )
 from trainlaw.datasets.spreadsheets.phrases import Names
 from trainlaw.datasets.spreadsheets.quantities import Unit, parse_unit, unit_choices
-from trainlaw.datasets.spreadsheets.shapes import Label, LongTable
+from trainlaw.datasets.spreadsheets.shapes import Label, LongTable, Source
 from trainlaw.datasets.spreadsheets.values import (
     DATASETS,
     DEFAULT_PRECISION,
@@ -76,10 +77,8 @@ def each(cells: Iterable[object], find: Callable[[object], T]) -> list[T]:
 class Rows:
     """The rows of a table that are to be read, with what is needed to read a cell.
 
-    cells : by our name of the column, one per row. numbers : of the rows in the file. units : of the times as
-    headers and titles say, and which are rates; check_units : of the second measure. decimal : mark. tables :
-    number of the table of each row.
-    unread : cells of columns that are not read, by heading.
+    cells : by our name of the column, one per row. numbers : of the rows in the file. sources : of the runs.
+    decimal : mark. unread : cells of columns that are not read, by heading.
     """
 
     cells: Mapping[str, list[object]]
@@ -88,10 +87,7 @@ class Rows:
     answers: Answers
     decimal: str
     unread: Mapping[str, list[object]]
-    units: tuple[Unit | None, ...] = ()
-    check_units: tuple[Unit | None, ...] = ()
-    rates: tuple[bool | None, ...] = ()
-    tables: tuple[int, ...] = ()
+    sources: tuple[Source, ...]
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -135,7 +131,8 @@ class Rows:
 
     def _key_of_answer(self, target: str, cell: object) -> tuple[str, str] | None:
         heading = self.columns[target].heading if target in self.columns else target
-        keys = ((name, str(cell)) for name in (target, target.removeprefix(FLAG), heading))
+        ours = "batch_per_gpu" if target == BATCH else target.removeprefix(FLAG)
+        keys = ((name, str(cell)) for name in (target, ours, heading))
         return next((key for key in keys if key in self.answers.values), None)
 
     def empty(self) -> list[object]:
@@ -166,14 +163,13 @@ def chosen_rows(table: LongTable, answers: Answers, issues: list[Issue]) -> Rows
     def kept(values: Sequence[T]) -> list[T]:
         return [values[place] for place in places] if len(places) < len(values) else list(values)
 
+    # A column that not all tables have says nothing of the rows.
+    whole = {heading: cells for heading, cells in table.unread.items() if len(cells) == len(table.numbers)}
+    unread = {heading: kept(cells) for heading, cells in whole.items()}
     cells_of = {name: kept(column) for name, column in table.cells.items()}
-    if CHECK in table.columns:
-        cells_of[CHECK] = kept(table.checks)
     rows = Rows(
-        cells_of, tuple(kept(table.numbers)), table.columns, answers, ".", table.unread,
-        tuple(kept(table.units)), tuple(kept(table.check_units)), tuple(kept(table.rates)),
-        tuple(kept(table.tables)),
-    )  # fmt: skip
+        cells_of, tuple(kept(table.numbers)), table.columns, answers, ".", unread, tuple(kept(table.sources))
+    )
     filled = replace(rows, cells=_filled(rows, issues))
     return replace(filled, decimal=_decimal_mark(filled, table.separator, issues))
 
@@ -198,8 +194,9 @@ def _filled(rows: Rows, issues: list[Issue]) -> Mapping[str, list[object]]:
         empty = [cell is None for cell in cells]
         if not any(empty) or all(empty) or name in rows.answers.constants:
             continue
-        have = {table for table, cell in zip(rows.tables, cells, strict=True) if cell is not None}
-        apart = [own and table not in have for table, own in zip(rows.tables, empty, strict=True)]
+        tables = [source.table for source in rows.sources]
+        have = {table for table, cell in zip(tables, cells, strict=True) if cell is not None}
+        apart = [own and table not in have for table, own in zip(tables, empty, strict=True)]
         if any(apart):
             where = rows_of(rows.numbers, apart)
             what = {"gpu": "GPU", "cnn": "CNN"}[name]
@@ -210,7 +207,7 @@ def _filled(rows: Rows, issues: list[Issue]) -> Mapping[str, list[object]]:
             text = f"{rows.columns[name].heading}: empty cells below filled ones: does the cell above hold?"
             issues.append(Issue("question", text, rows_of(rows.numbers, gaps), (("--fill-down",),)))
         last: dict[int, object] = {}
-        for table, cell in zip(rows.tables, cells, strict=True):
+        for table, cell in zip(tables, cells, strict=True):
             last[table] = last.get(table) if cell is None else cell
             found.append(last[table])
         filled[name] = found
@@ -438,13 +435,14 @@ def read_measured(rows: Rows, issues: list[Issue]) -> tuple[np.ndarray, list[Uni
     """
     numbers, stated = _measured(rows, TIME, issues)
     said = _said_unit(rows.answers)
+    headers = [source.unit for source in rows.sources]
     is_epoch = read_heading(rows.columns[TIME].heading).target == EPOCH_TIME
-    is_epoch = is_epoch or any(unit is not None and unit.counted == "epoch" for unit in rows.units)
+    is_epoch = is_epoch or any(unit is not None and unit.counted == "epoch" for unit in headers)
     if is_epoch and not answers_time(rows.answers):
         stated = [unit and replace(unit, counted="epoch") for unit in stated]
         said = said and replace(said, counted="epoch")
     named = each(rows.cells.get(UNIT, rows.empty()), lambda cell: parse_unit(str(cell or "")))
-    outside = [said or name or header for name, header in zip(named, rows.units, strict=True)]
+    outside = [said or name or header for name, header in zip(named, headers, strict=True)]
     return numbers, [_preferred(own, other) for own, other in zip(stated, outside, strict=True)]
 
 
@@ -452,6 +450,8 @@ def _preferred(own: Unit | None, other: Unit | None) -> Unit | None:
     """Return the unit in a cell, else another one, which also says whether a throughput is of one GPU."""
     if own is not None and other is not None and own.is_rate and own == replace(other, per_gpu=None):
         return other
+    if own is not None and other is not None and own.counted == "iteration" and other.counted == "epoch":
+        return replace(own, counted="epoch")
     return own or other
 
 
@@ -467,10 +467,10 @@ def _said_unit(answers: Answers) -> Unit | None:
 
 def read_check(rows: Rows) -> tuple[np.ndarray, list[Unit | None]] | None:
     """Return a second measure of the same runs as `read_measured` does, None without one."""
-    if CHECK not in rows.cells:
+    if CHECK not in rows.columns:
         return None
     numbers, stated = _measured(rows, CHECK, [])
-    return numbers, [own or header for own, header in zip(stated, rows.check_units, strict=True)]
+    return numbers, [own or source.check_unit for own, source in zip(stated, rows.sources, strict=True)]
 
 
 def _measured(rows: Rows, name: str, issues: list[Issue]) -> tuple[np.ndarray, list[Unit | None]]:

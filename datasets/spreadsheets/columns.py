@@ -30,6 +30,7 @@ from trainlaw.datasets.spreadsheets.headings import (
     Meaning,
     near_target,
     read_heading,
+    without_unit,
 )
 from trainlaw.datasets.spreadsheets.phrases import Names, is_of_training
 from trainlaw.datasets.spreadsheets.quantities import Unit
@@ -58,6 +59,7 @@ _USUAL_SIZES = frozenset((112, 160, 192, 224, 299))  # of images, px
 _STACK = frozenset(("layout", "compilation"))
 _BITS = frozenset((16, 32, 64))  # of a precision
 _SIZES = _USUAL_SIZES | {28, 32, 48, 64, 96, 128, 227, 240, 256, 260, 288, 300, 320, 380, 384, 448, 512}
+_USUAL_GPUS = frozenset((1, 2, 3, 4, 6, 8, 16, 32, 64, 128, 256, 512, 1024))
 _FRACTIONS = 0.5  # share of numbers that are not whole, from which on a column counts nothing
 _SAMPLE = 60  # cells of a column whose names are looked up
 
@@ -118,6 +120,8 @@ def read_columns(
     have |= {kind for measure in found.measures for kind in measure.said}
     if not have & set(BATCHES):
         reader.guess_batch()
+    elif not have & {"n_gpus", GPUS_PER_NODE}:
+        reader.guess_gpus()
     weak = [measure for measure in found.measures if measure.meaning.is_weak]
     if not found.measures or (reader.rejected and weak == found.measures):
         reader.guess_time()
@@ -167,7 +171,6 @@ class _Reader:
             self.contents[place] = content_of(self.block.cells(place), self.names)
             self._find_target(place)
         self._exchange()
-        self._ask_for_batches()
         for place, (target, meaning, said) in self.targets.items():
             content = self.contents[place]
             if _STACK <= set(content.kinds):
@@ -205,18 +208,6 @@ class _Reader:
         target, meaning, _ = self.targets[place]
         return target != meaning.target in (*_NAMES, *_MEASURED, *COUNTS) and place not in self.rejected
 
-    def _ask_for_batches(self) -> None:
-        """Append an issue where names are under the heading of batches: numbers of GPUs may be them."""
-        counts = [place for place, (target, _, _) in self.targets.items() if target == "n_gpus"]
-        if counts and any(
-            meaning.target in BATCHES and self._is_freed(place)
-            for place, (_, meaning, _) in self.targets.items()
-        ):
-            headings = [self.block.headings[place] for place in counts]
-            text = f"no number is under the heading of the batches: is {headings[0]} the batch?"
-            options = choices("--column", headings, "batch_per_gpu=")
-            self.issues.append(Issue("columns", text, options=options))
-
     def _read_labels(self) -> None:
         """Read names that no other column has from labels such as "resnet50_bs32" under "run"."""
         have = {*self.known, *self.found.keys, *self.found.extra}
@@ -244,6 +235,7 @@ class _Reader:
                 if other != place
                 and self._may_be(other, heading)
                 and self._may_be(place, self.targets[other][1].target)
+                and not self._is_pivoted(other)
             ]
             exact = [other for other in others if other in odd or self._is_freed(other)]
             known = [other for other in others if self.targets[other][1].target not in _UNSPECIFIC]
@@ -251,6 +243,11 @@ class _Reader:
             if len(best) == 1:
                 self._give_heading(place, best[0])
                 return
+
+    def _is_pivoted(self, place: int) -> bool:
+        """Return whether a heading is only a value, such as the name of a GPU above its times."""
+        _, meaning, said = self.targets[place]
+        return meaning.target in _UNSPECIFIC and bool(set(said) - {IGNORED})
 
     def _give_heading(self, place: int, other: int) -> None:
         """Exchange the last lines of the headers of two columns; names of groups above them stay."""
@@ -267,8 +264,15 @@ class _Reader:
         """Return whether the cells of a column cannot be what its heading says, and are nothing known."""
         target, meaning, _ = self.targets[place]
         content = self.contents[place]
-        has_names = content.kinds or content.numbers or content.is_flag
-        return (place in self.rejected and not target) or (meaning.target in _NAMES and not has_names)
+        is_text = not all(map(is_unmeasured, self.block.cells(place))) and not content.numbers
+        is_nameless = is_text and not content.kinds and not content.is_flag
+        # Numbers below "GPU" count them, unless its names are below the heading of the batches.
+        is_batch = any(
+            self._is_freed(other) and own[1].target in BATCHES for other, own in self.targets.items()
+        )
+        is_rejected = place in self.rejected and (not target or is_batch)
+        is_measure = meaning.target in _MEASURED and is_text and not content.is_flag
+        return is_rejected or is_measure or (meaning.target in (*_NAMES, *_STACK, *COUNTS) and is_nameless)
 
     def _may_be(self, place: int, target: str) -> bool:
         """Return whether the cells of a column may be what a heading says."""
@@ -276,7 +280,8 @@ class _Reader:
         if target in COUNTS:
             return self._is_count(place)
         if target in _MEASURED:
-            return content.numbers > 0.5 and not content.is_flag
+            is_other = content.is_flag or content.is_index or self._is_count(place)
+            return content.numbers > 0.5 and not is_other
         if target in (IMAGES_PER_EPOCH, ITERATIONS):
             return bool(content.wholes) and not self._is_count(place)
         if target == "precision" and content.wholes:
@@ -316,12 +321,14 @@ class _Reader:
         target, content = meaning.target, self.contents[place]
         is_numeric = content.numbers >= 0.5 or content.has_units
         is_odd = target in (*_NAMES, "network") and (
-            is_numeric or (content.kinds and target not in content.kinds)
+            is_numeric
+            or (content.kinds and target not in content.kinds)
+            or (content.is_flag and target != "precision")
         )
         if meaning.is_exact and not (is_odd or (target in COUNTS and content.fractions > _FRACTIONS)):
             return TIME if target == "time_s" else target
         if content.is_flag:
-            is_odd = target in (*COUNTS, *_MEASURED) and not is_numeric
+            is_odd = target in (*COUNTS, *_MEASURED, "gpu", "cnn", "network") and not is_numeric
             return (
                 self._rejected(place, target)
                 if is_odd
@@ -330,7 +337,9 @@ class _Reader:
         if is_numeric:
             return self._numeric_target(place, meaning, said)
         if target in _AS_THEY_ARE or content.kinds:
-            is_kept = target in _AS_THEY_ARE and not _STACK & set(content.kinds)
+            is_other = target in (DATASET, UNIT) and content.kinds and target not in content.kinds
+            is_other = is_other or _STACK & set(content.kinds)
+            is_kept = target in _AS_THEY_ARE and not is_other
             return target if is_kept else _of_kinds(target, content.kinds)
         if target.startswith(FLAG) and not self._has_flags(place):
             return self._rejected(place, target)
@@ -352,17 +361,20 @@ class _Reader:
             self.rejected |= {place: "gpu"} if target in ("", "n_gpus") and meaning.target == "gpu" else {}
             return target
         rate_or_time = RATE if content.is_rate or (meaning.unit and meaning.unit.is_rate) else TIME
-        if content.has_units or is_measure:
+        plain = read_heading(without_unit(" ".join(self.block.paths[place]))[0]).target
+        if is_measure and plain in COUNTS and self._is_count(place):
+            # "Batch (ms)" with the sizes of batches has the unit of another column.
+            return plain
+        if content.has_units or (is_measure and not content.is_index):
             return target if is_measure else rate_or_time
         if target.startswith(FLAG) or (not target and said):
             rest = [word for text in self.block.paths[place] for word in self.names.phrase(text).rest]
             is_other = len([word for word in rest if not read_heading(word).target]) > _UNRELATED
             return "" if is_other or not said else rate_or_time
-        is_odd = target == "precision" and not _BITS.issuperset(content.wholes or (0,))
         is_odd = (
-            is_odd
-            or target in ("cnn", "network", UNIT)
-            or (target in COUNTS and content.fractions > _FRACTIONS)
+            (target == "precision" and not _BITS.issuperset(content.wholes or (0,)))
+            or (target in (*COUNTS, *_OF_EPOCHS) and content.fractions > _FRACTIONS)
+            or target in (*_MEASURED, "cnn", "network", UNIT)
         )
         return self._rejected(place, target) if is_odd else target
 
@@ -474,6 +486,15 @@ class _Reader:
             found.unknown = [place for place in found.unknown if place != likely[0]]
             self.left.pop(likely[0], None)
 
+    def guess_gpus(self) -> None:
+        """Ask whether a column of usual numbers of GPUs is theirs."""
+        for place in self.found.unknown:
+            content, heading = self.contents[place], self.block.headings[place]
+            if {1, 4} <= set(content.wholes) <= _USUAL_GPUS and not content.is_index:
+                text = f"is {heading} the number of GPUs?"
+                options = choices("--column", [heading], "n_gpus=")
+                self.issues.append(Issue("columns", text, options=options))
+
     def guess_time(self) -> None:
         """Offer the columns that may be times where none is."""
         block, found, contents = self.block, self.found, self.contents
@@ -552,11 +573,7 @@ def _of_numbered_names(content: Content, names: Names, cells: list[object]) -> s
         for text in texts
     ):
         return "gpu"
-    if (
-        content.wholes
-        and 0 not in content.wholes
-        and all(n in (1, 2, 3, 4, 6, 8, 16, 32, 64, 128, 256, 512, 1024) for n in content.wholes)
-    ):
+    if content.wholes and 0 not in content.wholes and _USUAL_GPUS.issuperset(content.wholes):
         return "n_gpus"
     return ""
 

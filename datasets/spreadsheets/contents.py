@@ -21,6 +21,7 @@ from trainlaw.datasets.spreadsheets.words import groups
 
 _INFERENCE = frozenset(groups("phrase")["inference"])
 _SAMPLE = 60  # different values of a column that are looked at
+_LEAST_OF_INDEX = 3  # numbers in a row
 _MOST = 0.7  # share of the values that must agree
 
 
@@ -31,7 +32,7 @@ class Content:
     kinds : our columns that most texts are values of. numbers : share of numbers among the measured cells.
     wholes : the numbers where all are whole, else none. fractions : share of numbers that are not whole.
     has_units : whether cells state units of times, and is_rate : of throughputs. is_flag : whether all cells
-    say yes or no.
+    say yes or no. is_index : whether they are 1, 2, 3 and so on, in any order.
     """
 
     kinds: tuple[str, ...] = ()
@@ -41,6 +42,7 @@ class Content:
     has_units: bool = False
     is_rate: bool = False
     is_flag: bool = False
+    is_index: bool = False
 
 
 def content_of(cells: Sequence[object], names: Names) -> Content:
@@ -63,6 +65,7 @@ def content_of(cells: Sequence[object], names: Names) -> Content:
         kinds, len(numeric) / len(distinct), wholes if len(wholes) == len(distinct) else (),
         1 - len(wholes) / len(found) if found else 0.0, has_units,
         any(unit.is_rate for unit in units), is_flag,
+        len(wholes) >= _LEAST_OF_INDEX and sorted(wholes) == list(range(1, len(wholes) + 1)),
     )  # fmt: skip
 
 

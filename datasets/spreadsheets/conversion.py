@@ -49,7 +49,7 @@ from trainlaw.datasets.spreadsheets.headings import (
 from trainlaw.datasets.spreadsheets.names import read_cnns, read_gpus
 from trainlaw.datasets.spreadsheets.phrases import Names, cnn_named
 from trainlaw.datasets.spreadsheets.quantities import Unit, unit_choices
-from trainlaw.datasets.spreadsheets.shapes import Label, Reading, long_table, read_tables
+from trainlaw.datasets.spreadsheets.shapes import Label, Reading, Source, long_table, read_tables
 from trainlaw.datasets.spreadsheets.values import (
     DEFAULT_PRECISION,
     PRECISION_WORDS,
@@ -78,12 +78,12 @@ class Imported:
     name : of the file. columns : that were read, with the first value of each. frame : one row per run in
     the columns of the runs schema, without `time_s`, for the rows without a fault. rows : number of each in
     the file. measured : numbers as the file has them, (n,). units : of each number, None where it is open.
-    rates : which are throughputs by their header, None where it does not say. iterations : of the epoch or
-    run that each time is for, nan where none are stated. readings : the tables with what their columns are;
-    grids : the sheets. texts : of the file that mean a GPU, CNN, precision and so on, by column and value.
-    has_check : whether a second measure of the same runs agrees. notes : what was not read or is assumed.
-    issues : what is to be answered or corrected first. table : the runs, with a time of 1 s where its unit
-    is open; None where no row can be a run.
+    sources : where they are from. iterations : of the epoch or run that each time is for, nan where none are
+    stated. readings : the tables with what their columns are; grids : the sheets. texts : of the file that
+    mean a GPU, CNN, precision and so on, by column and value. has_check : whether a second measure of the
+    same runs agrees. others : numbers of columns that are not read, by heading, each (n,). notes : what was
+    not read or is assumed. issues : what is to be answered or corrected first. table : the runs, with a time
+    of 1 s where its unit is open; None where no row can be a run.
     """
 
     name: str
@@ -92,7 +92,7 @@ class Imported:
     rows: tuple[Label, ...]
     measured: np.ndarray
     units: tuple[Unit | None, ...]
-    rates: tuple[bool | None, ...]
+    sources: tuple[Source, ...]
     notes: tuple[str, ...]
     issues: tuple[Issue, ...]
     gpus: GpuCatalog
@@ -103,6 +103,7 @@ class Imported:
     readings: tuple[Reading, ...] = ()
     grids: Mapping[str, Grid] = field(default_factory=dict)
     has_check: bool = False
+    others: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def has_guesses(self) -> bool:
@@ -113,6 +114,19 @@ class Imported:
         """Return the iteration times in s by the units of the file, or by `unit`; nan where it is open."""
         units = [unit] * len(self.measured) if unit else self.units
         return _seconds(self.measured, units, self.frame, self.iterations)
+
+    def fitting_column(self, law_s: np.ndarray, most: float) -> str:
+        """Return a column that is not read whose numbers are the times of a formula, "" where none are.
+
+        They are in the units of those that are read. law_s : the times in s, (n,). most : factor that half
+        of the numbers may be off.
+        """
+        for heading, numbers in self.others.items():
+            seconds = _seconds(numbers, self.units, self.frame, self.iterations)
+            off = np.abs(np.log(np.where(seconds > 0, seconds, np.nan) / law_s))
+            if np.isfinite(off).all() and np.median(off) < np.log(most):
+                return heading
+        return ""
 
 
 def read_spreadsheet(
@@ -155,9 +169,17 @@ def _read(
     frame = frame.drop(columns=[IMAGES_PER_EPOCH, ITERATIONS], errors="ignore")
     return Imported(
         Path(path).name, tuple(table.shown), frame,
-        rows.numbers, measured, units, rows.rates, tuple(dict.fromkeys(notes)), (), catalog, iterations, own,
-        texts=texts, readings=tuple(readings), has_check=agrees, grids=grids,
+        rows.numbers, measured, units, rows.sources, tuple(dict.fromkeys(notes)), (), catalog, iterations,
+        own, texts=texts, readings=tuple(readings), has_check=agrees, grids=grids, others=_others(rows),
     )  # fmt: skip
+
+
+def _others(rows: Rows) -> Mapping[str, np.ndarray]:
+    """Return the numbers of the columns that are not read, nan for cells that are none."""
+    return {
+        heading: np.array([quantity(cell, rows.decimal)[0] for cell in cells])
+        for heading, cells in rows.unread.items()
+    }
 
 
 def _iterations(frame: pd.DataFrame, size: int) -> np.ndarray:
@@ -177,6 +199,9 @@ def _texts(rows: Rows, frame: pd.DataFrame) -> Mapping[tuple[str, str], list[str
         if name in rows.cells and name in frame:
             for cell, value in dict.fromkeys(zip(rows.cells[name], frame[name], strict=True)):
                 found.setdefault((name, str(value)), {})[str(cell)] = None
+    for cell in dict.fromkeys(rows.cells.get("batch_per_gpu") or rows.cells.get(BATCH, [])):
+        batch = f"{quantity(cell, rows.decimal)[0]:.0f}"
+        found.setdefault(("batch_per_gpu", batch), {})[str(cell)] = None
     return {key: list(texts) for key, texts in found.items()}
 
 
@@ -184,6 +209,8 @@ def _readings(rows: Rows, frame: pd.DataFrame, texts: Mapping[tuple[str, str], l
     """Return how the texts of names and choices were read, one line per column that has any."""
     pairs: dict[str, dict[tuple[str, str], None]] = {}
     for (name, value), own in texts.items():
+        if name == "batch_per_gpu":
+            continue
         pairs.setdefault(name, {}).update(dict.fromkeys((text, value) for text in own))
     for name in SPELLINGS:
         flags = [flag for flag in rows.cells if OF_FLAG.get(flag.removeprefix(FLAG)) == name]
@@ -339,10 +366,10 @@ def _check_measures(
         headings = [rows.columns[column].heading for column in (TIME, CHECK)]
         text = f"{' and '.join(headings)} contradict each other: which one is right?"
         where = rows_of(rows.numbers, wrong)
-        options = choices("--column", headings, "time_s=")
         if wrong.mean() < _MOST_WRONG:
-            options = (("--skip-rows", ",".join(map(str, where))),)
-        issues.append(Issue("cells", text, where, options))
+            issues.append(Issue("cells", text, where, (("--skip-rows", ",".join(map(str, where))),)))
+        else:
+            issues.append(Issue("columns", text, where, choices("--column", headings, "time_s=")))
     return agrees
 
 
@@ -481,7 +508,11 @@ def _asked_units(
             own for own, cells in rows.unread.items()
             if {quantity(cell, rows.decimal)[0].is_integer() for cell in cells if cell is not None} == {True}
         ]  # fmt: skip
-        counted = choices("--column", counts, f"{ITERATIONS}=")
+        counted = [
+            option
+            for own in (IMAGES_PER_EPOCH, ITERATIONS)
+            for option in choices("--column", counts, f"{own}=")
+        ]
         issues.append(Issue("question", text, (), (*counted, *whole, *options)))
     open_rates = np.array([unit is not None and not _is_plain(unit) for unit in stated], dtype=bool)
     open_rates &= frame["n_gpus"].to_numpy() > 1
@@ -548,6 +579,7 @@ def _kept(made: Imported, good: np.ndarray) -> Imported:
         rows=tuple(made.rows[place] for place in places),
         measured=made.measured[places],
         units=tuple(made.units[place] for place in places),
-        rates=tuple(made.rates[place] for place in places),
+        sources=tuple(made.sources[place] for place in places),
+        others={heading: numbers[places] for heading, numbers in made.others.items()},
         iterations=made.iterations[places],
     )

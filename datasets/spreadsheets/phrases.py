@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from trainlaw.datasets.cnns.names import cnn_key, cnn_names
 from trainlaw.datasets.hardware.gpus import GpuCatalog
@@ -59,6 +59,7 @@ _ITERATIONS = re.compile(
     r"(?:iterations?|iters?|it|steps?|batches|mini-?batches|iterationen|schritte)\b"
 )
 _SUMMED = re.compile(r"\b(?:mean|average|averaged|avg|median|mittel|mittelwert|gemittelt|durchschnitt)\b")
+_IN_TOTAL = re.compile(r"\b(?:in total|insgesamt|au total|en total)\b")
 _LINE = re.compile(r"^(?:nvidia|geforce|tesla|quadro|rtx|gtx)+")  # of products, which people leave out
 _BRACKETS = re.compile(r"[(\[{]([^)\]}]*)[)\]}]")
 _WORD = re.compile(r"[^\s_,;:|()\[\]{}=\"/-]+[)\]]?")
@@ -166,6 +167,8 @@ class Names:
                 else text
             )
         text, unit = _without_units(text)
+        if unit is not None and unit.is_rate and unit.per_gpu is None and _IN_TOTAL.search(text.lower()):
+            unit = replace(unit, per_gpu=False)
         tokens = re.findall(r"[^\W_]+(?:[_+][^\W_]+)*", text.lower())
         precisions, tokens = _precisions(tokens)
         if precisions:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from trainlaw.datasets.spreadsheets.answers import SKIP, Answers, Issue
 from trainlaw.datasets.spreadsheets.blocks import MARK, Block, is_numeric
 from trainlaw.datasets.spreadsheets.columns import Columns, MappedColumn, Measure, answers_time, read_columns
-from trainlaw.datasets.spreadsheets.headings import CHECK, EPOCH_TIME, TIME, read_heading
+from trainlaw.datasets.spreadsheets.headings import CHECK, EPOCH_TIME, MEASURES, TIME, read_heading
 from trainlaw.datasets.spreadsheets.phrases import Names
 from trainlaw.datasets.spreadsheets.quantities import Unit
 from trainlaw.formulas.errors import InputError, shown
@@ -45,26 +45,36 @@ class Reading:
         return [(measures[0], measures[1] if len(measures) > 1 else None) for measures in found.values()]
 
 
+@dataclass(frozen=True)
+class Source:
+    """Where runs are from: the number of their table, and what header and titles say of their times.
+
+    heading : above them where a table has several columns of runs, else "". is_rate : None where it is not
+    said. check_unit : of the second measure.
+    """
+
+    table: int
+    heading: str
+    unit: Unit | None
+    is_rate: bool | None
+    check_unit: Unit | None
+
+
 @dataclass
 class LongTable:
     """Runs as people wrote them, one row each.
 
-    cells : by our name of the column. units : of the measured cells as headers and titles say. checks : the
-    second measure of each run, with its units. numbers, tables : of the rows, in the file. columns : what was
-    read, by our name; shown : all of them, with a first value. unread : cells of other columns by heading.
-    has_sheets : whether numbers name the sheet, too.
+    cells : by our name of the column. sources : of the runs. numbers : of the rows, in the file. columns :
+    what was read, by our name; shown : all of them, with a first value. unread : cells of other columns by
+    heading. has_sheets : whether numbers name the sheet, too.
     """
 
     cells: dict[str, list[object]] = field(default_factory=dict)
-    units: list[Unit | None] = field(default_factory=list)
-    rates: list[bool | None] = field(default_factory=list)
-    checks: list[object] = field(default_factory=list)
-    check_units: list[Unit | None] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
     numbers: list[Label] = field(default_factory=list)
     columns: dict[str, MappedColumn] = field(default_factory=dict)
     shown: list[tuple[MappedColumn, str]] = field(default_factory=list)
     unread: dict[str, list[object]] = field(default_factory=dict)
-    tables: list[int] = field(default_factory=list)
     separator: str = ""
     has_sheets: bool = False
 
@@ -74,21 +84,32 @@ def context_of(block: Block, names: Names, with_sheet: bool) -> Context:
     said: dict[str, list[str]] = {}
     sources: dict[str, str] = {}
     unit, iterations, phases = None, 1.0, set()
-    for text in (*block.texts, *block.outer, *((block.sheet,) if with_sheet else ())):
+    for text in (*block.texts, *_corner(block), *block.outer, *((block.sheet,) if with_sheet else ())):
         phrase = names.phrase(text)
-        if phrase.is_negated or text in block.footnotes.values():
+        if text in block.footnotes.values():
             continue
-        phases.add(phrase.phase)
-        is_outer = text not in block.texts
+        unit = unit or phrase.unit
+        if phrase.is_negated:
+            continue
+        # "test" above names says which table it is in, not what was measured.
+        phases |= {phrase.phase} if text not in _corner(block) else set()
+        is_outer = text not in (*block.texts, *_corner(block))
         for kind, value in phrase.said.items():
             if not is_outer or kind not in said:
                 said.setdefault(kind, []).append(value)
                 sources[kind] = text
         for kind in phrase.several:
             said.setdefault(kind, []).extend(("", "several"))
-        unit, iterations = unit or phrase.unit, max(iterations, phrase.iterations)
+        iterations = max(iterations, phrase.iterations)
     sure = {kind: values[0] for kind, values in said.items() if len(set(values)) == 1}
     return Context(sure, sources, unit, iterations, "inference" in phases and "training" not in phases)
+
+
+def _corner(block: Block) -> tuple[str, ...]:
+    """Return the header of the first column where its cells are names: it may say something of the table."""
+    path, cells = block.paths[0], block.cells(0)
+    is_title = read_heading(" ".join(path[-1:])).target in ("", "gpu", "cnn", *MEASURES)
+    return path[-1:] if is_title and any(cells) and not any(map(is_numeric, cells)) else ()
 
 
 def read_tables(
@@ -172,9 +193,6 @@ def long_table(readings: Sequence[Reading], answers: Answers, names: Names) -> L
         _append(found, reading, list(targets), names, answers)
         found.separator = found.separator or reading.block.separator
         _add_columns(found, reading, names, answers)
-        read = {*reading.columns.keys.values(), *(own.place for own in reading.columns.measures)}
-        for place in set(range(len(reading.block.headings))) - read:
-            found.unread.setdefault(reading.block.headings[place], []).extend(reading.block.cells(place))
     return found
 
 
@@ -225,15 +243,27 @@ def _append(found: LongTable, reading: Reading, targets: list[str], names: Names
     for target in targets:
         found.cells.setdefault(target, []).extend(_cells(reading, target, chosen, names, answers))
     found.cells.setdefault(TIME, []).extend(block.rows[number][main.place] for number, main, _ in chosen)
-    units = {main.place: _unit(main, reading.context) for main, _ in runs}
-    check_units = {check.place: _unit(check, reading.context) for _, check in runs if check}
-    found.units += [units[main.place] for _, main, _ in chosen]
-    kinds = {main.place: _kind(main) for main, _ in runs}
-    found.rates += [kinds[main.place] for _, main, _ in chosen]
-    found.checks += [block.rows[number][check.place] if check else None for number, _, check in chosen]
-    found.check_units += [check_units[check.place] if check else None for _, _, check in chosen]
+    read = {*reading.columns.keys.values(), *(own.place for own in reading.columns.measures)}
+    for place in set(range(len(block.headings))) - read:
+        cells = found.unread.setdefault(block.headings[place], [])
+        cells += [block.rows[number][place] for number, _, _ in chosen]
+    of_sheet = f" of {block.sheet}" if found.has_sheets else ""
+    table = max((source.table for source in found.sources), default=-1) + 1
+    sources = {
+        main.place: Source(
+            table,
+            f"{main.heading}{of_sheet}" if len(runs) > 1 else "",
+            _unit(main, reading.context),
+            _kind(main),
+            _unit(check, reading.context) if check else None,
+        )
+        for main, check in runs
+    }
+    found.sources += [sources[main.place] for _, main, _ in chosen]
+    found.cells.setdefault(CHECK, []).extend(
+        block.rows[number][check.place] if check else None for number, _, check in chosen
+    )
     label = f"{block.sheet}!" if found.has_sheets else ""
-    found.tables += [max(found.tables, default=-1) + 1] * len(chosen)
     found.numbers += [
         f"{label}{block.numbers[number]}" if label else block.numbers[number] for number, _, _ in chosen
     ]

@@ -50,6 +50,7 @@ _SIZE = re.compile(
 _QUANTITY = re.compile(
     r"([-+]?[\d.,'\u202f ]*\d(?:e[-+]?\d+)?)\s*(k)?\s*(?:(?:±|\+/-|\+-)\s*[\d.,]+)?\s*(\D.*)?", re.I
 )
+_COMPARED = re.compile(r"\s*\((?:[-+]?\s*[\d.,]+\s*(?:%|x|\u00d7)|baseline|reference|ref\.?)\)$", re.I)
 _CLOCK = re.compile(
     r"(?:(\d{1,4}):(?=\d{2}:))?(\d{1,4}):(\d{2}(?:[.,]\d+)?)(?:\s*(?:min|minutes|h|std)\.?)?", re.I
 )
@@ -105,8 +106,8 @@ def quantity(cell: object, decimal: str) -> tuple[float, Unit | None]:
         return float(cell), None
     if (seconds := _clock_seconds(cell)) is not None:
         return seconds, Unit("iteration", 1.0, False)
-    # "132.5*" has a footnote, and "~132" is rounded.
-    text = str(cell).strip().rstrip("*†‡§¹²³⁴ ").lstrip("~≈ ")
+    # "132.5*" has a footnote, "~132" is rounded, and "132 ms (+5 %)" is compared with another one.
+    text = _COMPARED.sub("", str(cell).strip().rstrip("*†‡§¹²³⁴ ").lstrip("~≈ "))
     text = re.sub(r"\s*\[\d\]$", "", text)
     number = number_of(text, decimal)
     return _with_unit(text, decimal) if math.isnan(number) else (number, None)

@@ -230,8 +230,8 @@ def mutated(sheets: list[Sheet], truth: dict[str, object], random: Random) -> tu
 
 def _other_locale(cell: object) -> object:
     text = str(cell or "")
-    match = re.fullmatch(r"(\d+)([.,])(\d+)(\D.*)?", text)
-    return cell if match is None else f"{match[1]}{',' if match[2] == '.' else '.'}{match[3]}{match[4] or ''}"
+    match = re.fullmatch(r"([\d.,]*[.,]\d+)(\D.*)?", text)
+    return cell if match is None else match[1].translate(str.maketrans(".,", ",.")) + (match[2] or "")
 
 
 def answered(words: list[str], truth: dict[str, object]) -> list[str]:
@@ -241,7 +241,10 @@ def answered(words: list[str], truth: dict[str, object]) -> list[str]:
     unit = next((text for text in truth["choices"] if parse_unit(text)), "")
     others = [text for text in truth["choices"] if text != unit]
     for place, word in enumerate(words):
-        if not word.endswith("CHOICE"):
+        # The truth says nothing about the decimal mark and columns, and not always of which GPUs a batch is.
+        is_open = words[place - 1] in ("--decimal", "--column")
+        is_open |= words[place - 1] == "--batch-is" and not {"per-gpu", "global"} & set(others)
+        if not word.endswith("CHOICE") or is_open:
             continue
         name = {"--precision": "precision", "--unit": "unit"}.get(words[place - 1], word.partition("=")[0])
         values = only.get(name, set())

@@ -38,6 +38,24 @@ def test_no_mutation_of_a_spreadsheet_is_imported_wrong(part, tmp_path):
     assert found == []
 
 
+@pytest.mark.parametrize(
+    ("name", "line", "one", "other", "expected"),
+    [
+        ("wandb-config", 0, 1, 6, "system.gpu is read under another column's heading"),
+        ("epoch-time-images", 0, 2, 4, "is read under another column's heading"),
+        ("batch-precision-headings", 1, 2, 3, "fit the formula once they are exchanged: are the headings?"),
+        ("pivot-batches-german", 0, 1, 3, "--value batch_per_gpu:16=64 --value batch_per_gpu:64=16"),
+        ("unit-in-own-row", 1, 4, 6, "those of Zeit look like ms"),
+    ],
+)
+def test_two_exchanged_headings_are_found(name, line, one, other, expected, tmp_path):
+    sheets, truth = corpus.load(name)
+    row = sheets[0].rows[line]
+    row[one], row[other] = row[other], row[one]
+    how, said = corpus.imported(corpus.write(sheets, truth, tmp_path), truth)
+    assert expected in " ".join(said.split()), (how, said)
+
+
 def test_the_preview_shows_what_is_read_and_what_is_doubted(tmp_path):
     sheets, truth = corpus.load("sentinels")
     path, page = corpus.write(sheets, truth, tmp_path), tmp_path / "preview.html"
@@ -58,4 +76,8 @@ def test_the_preview_shows_what_is_read_and_what_is_doubted(tmp_path):
         ]
         assert len(set(colours)) == 1 and colours[0] != "rgba(0, 0, 0, 0)"
         assert opened.locator("svg .dots").count() == 1 and len(opened.screenshot()) > 10_000
+        axe = pytest.importorskip("axe_core_python.sync_playwright", reason="needs axe-core-python")
+        opened.set_viewport_size({"width": 390, "height": 844})
+        assert opened.evaluate("document.documentElement.scrollWidth") <= 390
+        assert axe.Axe().run(opened, options={"resultTypes": ["violations"]})["violations"] == []
         browser.close()
