@@ -130,7 +130,9 @@ def _taken(found: Sequence[Gpu], catalog: GpuCatalog) -> list[Fault]:
                 if known is not None and known.gpu != gpu.gpu:
                     faults.append(Fault(row, column, text, f"another name, or {known.gpu} to correct it"))
         known = names.get(name_key(gpu.gpu))
-        for column in _CORRECTED if known is not None and known.gpu == gpu.gpu else ():
+        if known is None or known.gpu != gpu.gpu:
+            continue
+        for column in _CORRECTED:
             ours, value = known.number(column), gpu.number(column)
             # Comparisons with what is not known, nan, are false.
             if value > _MOST_CORRECTED * ours or value < ours / _MOST_CORRECTED:

@@ -145,12 +145,12 @@ def chosen_rows(table: LongTable, answers: Answers, issues: list[Issue]) -> Rows
     keep = ~_skipped(table, answers)
     absent = sorted(set(answers.skipped_rows) - set(map(str, table.numbers)))
     if absent:
-        issues.append(Issue("cells", f"--skip-rows: the table has no row {', '.join(absent)[:60]}", []))
-    texts = {str(cell) for column in table.cells.values() for cell in column} if answers.values else set()
+        issues.append(Issue("cells", f"--skip-rows: the table has no row {', '.join(absent)[:60]}"))
+    present = {str(cell) for column in table.cells.values() for cell in column} if answers.values else set()
     issues += [
-        Issue("cells", f"--value: no cell is {shown(text)}", [])
+        Issue("cells", f"--value: no cell is {shown(text)}")
         for _, text in answers.values
-        if text not in texts
+        if text not in present
     ]
     cells = table.cells.get(TIME, [])
     without = keep & np.array([is_unmeasured(cell) for cell in cells], dtype=bool)

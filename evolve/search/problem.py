@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from threadpoolctl import threadpool_limits
 from trainlaw.evolve.equations.library import quantity
 from trainlaw.evolve.equations.ranking import MOST_CHOSEN, Ranking, rank_columns
 from trainlaw.evolve.equations.screening import screen
@@ -321,7 +322,9 @@ def _ranked(
         return None, settings
     names = [spec.name for spec in features]
     offered = [i for i, name in enumerate(names) if name not in settings.forbidden_features]
-    found = rank_columns(columns[offered], y, min(selected, MOST_CHOSEN))
+    # With more threads, a busy machine ranks many times slower, and the last digits depend on their number.
+    with threadpool_limits(1):
+        found = rank_columns(columns[offered], y, min(selected, MOST_CHOSEN))
     order = tuple(offered[i] for i in found.order)
     kept = {names[i] for i in order[:selected]} | set(settings.required_features)
     scores = dict(zip(offered, found.scores, strict=True))
