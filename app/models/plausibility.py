@@ -57,7 +57,7 @@ class Check:
     def _of_epochs(self) -> Iterable[Unit]:
         """The units of epochs or whole runs: minutes and hours are as far apart as images and batches."""
         stated = {unit.seconds for unit in self.made.units if unit is not None and unit.counted == "epoch"}
-        likely = (1.0, 1e-3) if stated & {1.0, 1e-3} else ()
+        likely: tuple[float, ...] = (1.0, 1e-3) if stated & {1.0, 1e-3} else ()
         if not stated and np.isfinite(self.made.iterations).any():
             likely = (1.0, 60.0, 3600.0)
         return [Unit("epoch", seconds, False) for seconds in likely]

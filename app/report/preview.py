@@ -106,6 +106,6 @@ def _meanings(name: str, made: Imported) -> dict[tuple[int, int], tuple[str, str
             # A setting and its value are one text.
             pair = " ".join(text for _, text in filled)
             for column, text in filled:
-                if kind := said.get(text) or said.get(pair):
-                    found[number, column] = (_KINDS.get(kind, "other"), f"says {kind}")
+                if setting := said.get(text) or said.get(pair):
+                    found[number, column] = (_KINDS.get(setting, "other"), f"says {setting}")
     return found

@@ -337,8 +337,8 @@ class _Reader:
         if is_numeric:
             return self._numeric_target(place, meaning, said)
         if target in _AS_THEY_ARE or content.kinds:
-            is_other = target in (DATASET, UNIT) and content.kinds and target not in content.kinds
-            is_other = is_other or _STACK & set(content.kinds)
+            is_other_kind = target in (DATASET, UNIT) and content.kinds and target not in content.kinds
+            is_other = is_other_kind or not _STACK.isdisjoint(content.kinds)
             is_kept = target in _AS_THEY_ARE and not is_other
             return target if is_kept else _of_kinds(target, content.kinds)
         if target.startswith(FLAG) and not self._has_flags(place):
