@@ -30,6 +30,9 @@ from trainlaw.evolve.sklearn_contract import (
 )
 from trainlaw.formulas import (
     DIMENSIONLESS,
+    Apply,
+    Constant,
+    Expression,
     FeatureSpec,
     Formula,
     InputError,
@@ -348,7 +351,10 @@ class FormulaRegressor(FittedViews):
         """Return the problem with the formulas of an earlier fit as seeds, simple ones first."""
         if not self.warm_start or not hasattr(self, "front_") or problem.settings.brackets:
             return problem
-        known = tuple(member.formula.expression for member in self.front_)
+        known = (member.formula.expression for member in self.front_)
+        if problem.affine:
+            # The search puts an offset and a slope around each tree: with a second pair it may be too large.
+            known = map(_without_affine, known)
         return replace(problem, seeds=(*problem.seeds, *known))
 
     def _of_file(self, features: tuple[FeatureSpec, ...]) -> None:
@@ -407,3 +413,12 @@ def _group_labels(groups: ArrayLike, count: int) -> NDArray[np.str_]:
     if labels.shape != (count,):
         raise InputError(f"expected {count} group labels, one per row, got shape {labels.shape}")
     return labels
+
+
+def _without_affine(expression: Expression) -> Expression:
+    """Return the expression without a constant that is added to the rest, and one that multiplies it."""
+    for operators in (("add", "sub"), ("mul",)):
+        if isinstance(expression, Apply) and expression.operator in operators:
+            rest = [part for part in expression.arguments if not isinstance(part, Constant)]
+            expression = rest[0] if len(rest) == 1 else expression
+    return expression

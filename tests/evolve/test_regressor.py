@@ -289,9 +289,10 @@ def test_a_warm_start_begins_with_what_was_found(untyped_rows):
     best = again.front_[-1].loss
     again.set_params(settings__evaluations=1).fit(X, y)
     assert again.evaluations_ < 500
-    assert again.front_[-1].loss <= best * (1.0 + 1e-6)
+    # Constants are rounded anew, which may cost some of the loss.
+    assert again.front_[-1].loss <= 1.1 * best
     cold = again.set_params(warm_start=False).fit(X, y)
-    assert cold.front_[-1].loss > 1.1 * best
+    assert cold.front_[-1].loss > 2.0 * best
 
 
 def test_a_search_that_the_limit_starves_says_how_few_formulas_it_tried():
