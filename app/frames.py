@@ -109,7 +109,8 @@ def asked_runs(
     }
     if isinstance(cnn, pd.DataFrame):
         frame = cnn.rename(columns=_COLUMNS)
-        twice = [*frame.columns[frame.columns.duplicated()], *(name for name in given if name in frame)]
+        twice = [*frame.columns[frame.columns.duplicated()]]
+        twice += [name for name in given if name in frame and not (frame[name] == given[name]).all()]
         if twice:
             raise InputError(f"expected {twice[0]} once, in the frame or as an argument, got both")
         frame = frame.assign(**{name: value for name, value in given.items() if name not in frame})

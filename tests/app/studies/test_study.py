@@ -92,7 +92,7 @@ def test_errors_csv_agrees_with_the_formula(finished):
     overall = next(row for row in rows if row["level"] == "all" and row["estimator"] == "trainlaw")
     carried = load_formula(folder / "formula.json").errors["summary"]["trainlaw"]
     assert float(overall["mape_percent"]) == carried["mape_percent"]
-    labels = {"source", "precision", "generation", "layout", "batch"}
+    labels = {"source", "precision", "generation", "layout", "stack", "batch"}
     assert {row["level"] for row in rows} == {"all", "gpu_group", "cnn_base", *labels}
 
 

@@ -30,8 +30,8 @@ TEXT = (
     " + 3 * optimizer_memory_s + max(input_copy_s, 0.1 * weight_compute_s) + 0.00001"
 )
 SHEETS = [
-    "Predict", "Layers", "Formula", "Errors", "GPUs", "CNNs", "Layer facts", "Links", "Options", "Names",
-    "Provenance", "Answers",
+    "Predict", "Layers", "Formula", "Errors", "GPUs", "CNNs", "Layer facts", "Links", "Prices", "Options",
+    "Names", "Provenance", "Answers",
 ]  # fmt: skip
 
 
