@@ -24,7 +24,6 @@ from trainlaw.app.workbook.model import (
     Model,
 )
 from trainlaw.app.workbook.tables import (
-    IMPLIED_STACK,
     class_factor,
     held_out_error,
     interval_class,
@@ -289,6 +288,14 @@ def _precision(model: Model) -> dict[str, Given]:
     }
 
 
+def implied_stack(model: Model) -> str:
+    """Return the stack that layout, container and compiler imply, as a formula of a cell."""
+    is_fused = f"{PREFIX}is_tuned=1"
+    if model.is_forward:
+        is_fused = f'OR({is_fused},{PREFIX}compilation="inductor")'
+    return f'IF({is_fused},"fused",IF({PREFIX}layout="{LAYOUTS[1]}","channels_last","eager"))'
+
+
 def _setting(model: Model) -> dict[str, Given]:
     """Return the settings; those without a cell have their default."""
     launch, is_last = f"{PREFIX}host_launch_us", f'{PREFIX}layout="{LAYOUTS[1]}"'
@@ -296,7 +303,7 @@ def _setting(model: Model) -> dict[str, Given]:
     has_layout, has_launch = (
         not base.isdisjoint(model.base_columns) for base in (of_layout, {"stated_launch_s"})
     )
-    implied = f'IF({PREFIX}stack_choice="{IMPLIED_STACK}",0,1)'
+    implied = f"IF({PREFIX}stack={implied_stack(model)},0,1)"
     has_stack = "is_stack_fused" in model.base_columns
     by_default = "0" if model.is_forward else f'IF({PREFIX}precision_choice="{DEFAULT_PRECISION}",1,0)'
     found = {

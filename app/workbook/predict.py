@@ -10,7 +10,14 @@ from trainlaw.app.answers.facts import measured_text
 from trainlaw.app.answers.figure_rows import FITS_WORDS, NO_INTERVAL, definition_of, needed_memory
 from trainlaw.app.models.lookup_tables import cnn_label, gpu_rows
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
-from trainlaw.app.workbook.answers import SETUP, UNCLEAR, Said, chosen_class_factor, of_chosen_gpu
+from trainlaw.app.workbook.answers import (
+    SETUP,
+    UNCLEAR,
+    Said,
+    chosen_class_factor,
+    implied_stack,
+    of_chosen_gpu,
+)
 from trainlaw.app.workbook.choices import write_choices
 from trainlaw.app.workbook.model import (
     ENTRIES,
@@ -20,7 +27,6 @@ from trainlaw.app.workbook.model import (
     FIRST_EPOCHS,
     FIRST_GPU,
     FIRST_IMAGES,
-    LAYOUTS,
     PREFIX,
     Model,
     cell_names,
@@ -285,11 +291,7 @@ def _stack(model: Model) -> list[_Result]:
     """Return the stack of a formula that knows stacks: the chosen one, or what layout and container imply."""
     if not {"is_stack_fused", "is_stack_channels_last"} & set(model.base_columns):
         return []
-    is_fused = f"{PREFIX}is_tuned=1"
-    if model.is_forward:
-        is_fused = f'OR({is_fused},{PREFIX}compilation="inductor")'
-    implied = f'IF({is_fused},"fused",IF({PREFIX}layout="{LAYOUTS[1]}","channels_last","eager"))'
-    stack = f'IF({PREFIX}stack_choice="{IMPLIED_STACK}",{implied},{PREFIX}stack_choice)'
+    stack = f'IF({PREFIX}stack_choice="{IMPLIED_STACK}",{implied_stack(model)},{PREFIX}stack_choice)'
     return [_Result("stack in use", stack, "eager", name="stack")]
 
 

@@ -51,6 +51,9 @@ def questions(choose, count):
             "host_launch_s": choose.choice([None, 4e-5, 2e-3]),
             "stack": None if is_plain else choose.choice([None, None, *STACKS]),
         }  # fmt: skip
+        # The command refuses this stack against the two others; page and workbook let the stack decide.
+        if asked["stack"] == "eager" and (asked["tuned"] or asked["layout"] == "channels_last"):
+            asked["stack"] = None
         # RTX 5050: a specification that the formula needs is not known.
         asked |= {"gpu": "RTX 5050"} if number % 50 == 1 else {}
         yield asked | (IMPOSSIBLE[number // 10 % len(IMPOSSIBLE)] if number % 10 == 0 else {})
