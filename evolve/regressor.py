@@ -351,10 +351,10 @@ class FormulaRegressor(FittedViews):
         """Return the problem with the formulas of an earlier fit as seeds, simple ones first."""
         if not self.warm_start or not hasattr(self, "front_") or problem.settings.brackets:
             return problem
-        known = (member.formula.expression for member in self.front_)
+        known = [member.formula.expression for member in self.front_]
         if problem.affine:
             # The search puts an offset and a slope around each tree: with a second pair it may be too large.
-            known = map(_without_affine, known)
+            known = [_without_affine(expression) for expression in known]
         return replace(problem, seeds=(*problem.seeds, *known))
 
     def _of_file(self, features: tuple[FeatureSpec, ...]) -> None:
