@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from trainlaw.datasets.cnns.graph import Cnn, Layer
-from trainlaw.datasets.profiler.configurations import Configuration
+from trainlaw.datasets.profiler.configurations import FORWARD_PASS, Configuration
 from trainlaw.formulas.errors import InputError
 
 # The usual constants of published CNNs; the time does not depend on them.
@@ -360,6 +360,7 @@ class TorchStep:
         layout = _LAYOUTS[configuration.stack]
         with device:
             self.network = TorchCnn(cnn).to(dtype=dtype, memory_format=layout)
+            self.network.train(mode=configuration.timed_parts != FORWARD_PASS)
             images, self.labels = random_batch(cnn, configuration.batch, dtype)
         self.images = images.contiguous(memory_format=layout)
         self._last = list(self.network.parameters())[-1]
@@ -400,16 +401,7 @@ class TorchStep:
 class TorchForward(TorchStep):
     """A forward pass in evaluation mode without gradients; the other phases do nothing."""
 
-    def __init__(
-        self,
-        cnn: Cnn,
-        configuration: Configuration,
-        wrap: Callable[[nn.Module], nn.Module] = lambda network: network,
-    ) -> None:
-        """Build CNN and batch as for a training iteration."""
-        super().__init__(cnn, configuration, wrap)
-        self.network.train(mode=False)
-        self._scores: tuple[Tensor, ...] = ()
+    _scores: tuple[Tensor, ...] = ()
 
     def forward(self) -> None:
         """Compute the scores of the batch."""
