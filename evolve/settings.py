@@ -256,7 +256,8 @@ class SearchSettings:
         Number of individuals to fit in all, without up to a tenth more where the best are refined at the
         end; None means no such limit.
     limit_seconds : float, optional
-        Wall-clock limit in seconds; None means no such limit.
+        Wall-clock limit in seconds, without the compilation of the engine on its first use; None means no
+        such limit.
     population : int
         Individuals per island.
     islands : int

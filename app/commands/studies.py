@@ -286,6 +286,6 @@ def warmup_command() -> None:
       trainlaw warmup
       NUMBA_CACHE_DIR=/opt/trainlaw-cache trainlaw warmup
     """
-    from trainlaw.evolve.warm_up import compile_machine
+    from trainlaw.evolve.regressor import compile_machine
 
     print(f"compiled code is ready ({compile_machine():.1f} s)")

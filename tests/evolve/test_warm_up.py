@@ -30,3 +30,20 @@ def test_after_a_warm_up_nothing_is_compiled(tmp_path):
     command = "from trainlaw.app.cli import app; app(['warmup'])"
     assert output_of("-c", command).startswith("compiled code is ready")
     assert output_of("-c", _SEARCH).strip() == "[0, 0, 0, 0]"
+
+
+@pytest.mark.slow
+def test_a_limit_of_time_does_not_count_compilation(tmp_path):
+    """A first search of two seconds, in a new installation, would otherwise end before its first formula."""
+    search = """
+import numpy as np
+from trainlaw.evolve import FormulaRegressor
+
+X = np.random.default_rng(1).uniform(1.0, 2.0, (80, 3))
+FormulaRegressor(limit_seconds=2.0, random_seed=0).fit(X, np.sin(X[:, 0]) / X[:, 1] + np.exp(-X[:, 2] * X[:, 0]))
+"""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", search], env=environment, capture_output=True, text=True
+    )
+    assert not done.returncode, done.stderr
