@@ -28,6 +28,7 @@ from trainlaw.formulas.scopes import FORWARD
 # Short names of columns of configurations.
 _COLUMNS = {"batch": "batch_per_gpu", "pixels": "input_size_px"}
 _SETTINGS = ("pixels", *(item.name for item in fields(Setup)))
+_PLANNED = ("n_gpus", "batch", "precision", "pixels", "formula", "within", "budget", "prices", "by", "surely")
 _SINGLE = str | Real
 _COUNTS = ("macs", "params", "n_layers", "activation_elements")
 
@@ -198,6 +199,8 @@ def plan(
     >>> bool((table["training_h"] <= 48).all())
     True
     """
+    for name in settings:
+        check_name("setting", name, list(dict.fromkeys((*_PLANNED, *_SETTINGS))))
     if (budget is not None or by == "cost") and prices is None:
         raise InputError("cost and budget need prices: name a file, or the shipped 'example'")
     catalog = known_gpus()

@@ -68,6 +68,6 @@ def test_public_docstrings_have_numpydoc_sections(name):
     from numpydoc.validate import validate
 
     checked = set(settings()["numpydoc_validation"]["checks"])
-    if "Attributes\n    ----------" in (public_objects()[name].__doc__ or ""):
+    if "Attributes\n----------" in (inspect.getdoc(public_objects()[name]) or ""):
         checked.discard("PR01")  # the fields of a dataclass are described once, as its attributes
     assert [f"{code}: {text}" for code, text in validate(name)["errors"] if code in checked] == []

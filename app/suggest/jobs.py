@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.requests import runs_of_csv
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn
@@ -17,6 +18,7 @@ from trainlaw.app.text.tables import Table, terminal_width
 from trainlaw.datasets import CnnCounts, GpuCatalog, RunTable, configuration
 from trainlaw.datasets.cnns.zoo import zoo_names
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
+from trainlaw.datasets.hardware.possible import has_precision
 from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, memory_needs
 from trainlaw.datasets.profiler.configurations import PLAN_NOTES
 from trainlaw.datasets.tables.joins import Facts
@@ -153,7 +155,7 @@ def _small_enough(pool: RunTable) -> RunTable:
 
 
 def worth_measuring(pool: RunTable, measured: Iterable[RunTable]) -> tuple[RunTable, str]:
-    """Return the pool without measured, repeated and too large configurations, and a line about it.
+    """Return the pool without what is measured, repeated, too large or not possible, and a line about it.
 
     Raises InputError where nothing is left.
     """
@@ -161,9 +163,15 @@ def worth_measuring(pool: RunTable, measured: Iterable[RunTable]) -> tuple[RunTa
     known = {key for table in measured for key in _keys(table)}
     old = keys.isin(known).to_numpy() | keys.duplicated().to_numpy()
     large = (memory_needs(pool)["fits"] == CANNOT_FIT).to_numpy()
-    left = pool.where(~old & ~large)
+    setups = zip(pool.frame["gpu"], pool.frame["precision"], strict=True)
+    lacks = np.array([not has_precision(pool.facts.gpus.find(gpu), precision) for gpu, precision in setups])
+    left = pool.where(~old & ~large & ~lacks)
     note = f"{len(left):,} configurations to choose from"
-    for number, words in ((old.sum(), "already measured"), ((large & ~old).sum(), "that cannot fit")):
+    for number, words in (
+        (old.sum(), "already measured"),
+        ((large & ~old).sum(), "that cannot fit"),
+        ((lacks & ~large & ~old).sum(), "in a precision that the GPU lacks"),
+    ):
         note += f"; without {int(number):,} {words}" if number else ""
     if not len(left):
         raise InputError(f"no configuration can be measured ({note})")

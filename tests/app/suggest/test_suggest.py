@@ -170,6 +170,7 @@ def test_a_pool_without_gpus_and_own_runs_on_processors(in_empty_folder):
     [
         (("--gpu", "T44"), "did you mean"),
         (("--gpu", "T4", "--cnns", "vgg11", "--batch", "x"), "--batch"),
+        (("--gpu", "T4", "--cnn", "vgg11", "--precision", "tf32"), "in a precision that the GPU lacks"),
         (("--pool", "none.csv",), "none.csv"),
         (("--front", "xeon-phi-a", "--gpu", "T4"), "an iteration on one GPU"),
         ((), "--pool"),
