@@ -188,6 +188,11 @@ OTHERS = (
         sentence="stack {stack}: it changes convolutions in 16 bits alone",
     ),
     Answer(
+        "contradicted_stack",
+        when=f"{USES_STACK} * has_stack * (1 - is_stack_channels_last - is_stack_fused - is_stack_unknown)",
+        sentence="stack {stack}: NCHW and nothing fused, against layout, compiler or container",
+    ),
+    Answer(
         "ignored_host_launch",
         when="has_host_launch * (1 - uses_host_launch)",
         sentence=f"host launch time: {_IGNORED}",

@@ -235,8 +235,6 @@ def impossible(gpu: Gpu, setup: Setup) -> str:
     except InputError as error:
         return str(error)
     per_node = max(parts, default=ceil(n_gpus / n_nodes))
-    if setup.stack == "eager" and (setup.layout == "channels_last" or setup.tuned):
-        return "the stack eager runs convolutions in NCHW and fuses nothing: leave out --layout and --tuned"
     return impossible_setup(
         gpu, setup.precision, setup.link, setup.fabric, per_node=per_node, n_nodes=n_nodes
     )

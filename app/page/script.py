@@ -92,7 +92,7 @@ _FIRST = {
     "gpu": "V100-SXM2-16GB",
     "cnn": cnn_label("resnet50", 224, 1000),
     "precision": "",
-    "layout": "nchw",
+    "layout": "",
     "compilation": "eager",
     "stack": "",
     "host-launch": "",

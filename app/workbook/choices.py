@@ -12,13 +12,12 @@ from trainlaw.app.workbook.model import (
     FIRST_EPOCHS,
     FIRST_GPU,
     FIRST_IMAGES,
-    LAYOUTS,
     PREFIX,
     Model,
     cell_name,
 )
 from trainlaw.app.workbook.names import offered
-from trainlaw.app.workbook.tables import ANY_OTHER, HEADING, IMPLIED_STACK, ORDERS, OWN_LINK, USUAL_FABRIC
+from trainlaw.app.workbook.tables import ANY_OTHER, HEADING, IMPLIED, ORDERS, OWN_LINK, USUAL_FABRIC
 from trainlaw.datasets.measurements.runs import COMPILATIONS
 
 MOST = 10_000_000  # of a batch, or a number of GPUs or nodes, as `configuration` has it
@@ -90,17 +89,17 @@ def _choices(model: Model) -> list[Choice]:
         "has_optimizer",
         "has_input_copy",
         "is_tuned",
-        "layout",
+        "layout_choice",
         "host_launch_us",
         "is_bucketed",
         "stack_choice",
     }
     of_stack = {
-        "layout": {"is_stack_channels_last"},
+        "layout_choice": {"is_stack_channels_last"},
         "is_tuned": {"is_stack_channels_last", "is_stack_fused"},
         "stack_choice": {"is_stack_channels_last", "is_stack_fused"},
     }
-    base = {"layout": "is_channels_last", "host_launch_us": "stated_launch_s"}
+    base = {"layout_choice": "is_channels_last", "host_launch_us": "stated_launch_s"}
     used = set(model.base_columns)
     several = [] if model.is_forward else _of_several_gpus()
     rows = [
@@ -171,9 +170,9 @@ def _of_gpu(model: Model) -> list[Choice]:
     return [
         _named("gpu", "GPU", FIRST_GPU),
         _listed("precision_choice", "precision", model.default_precision, note),
-        _listed("layout", "layout of activations", LAYOUTS[0], "order of their dimensions in memory"),
+        _listed("layout_choice", "layout of activations", IMPLIED, "order of their dimensions in memory"),
         *([compiler] if model.is_forward else []),
-        _listed("stack_choice", "stack of 16-bit convolutions", IMPLIED_STACK, "which kernels run them"),
+        _listed("stack_choice", "stack of 16-bit convolutions", IMPLIED, "which kernels run them"),
     ]
 
 

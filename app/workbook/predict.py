@@ -41,7 +41,8 @@ from trainlaw.app.workbook.tables import (
     BY_COST,
     BY_TIME,
     HEAD,
-    IMPLIED_STACK,
+    IMPLIED,
+    LAYOUTS,
     NO_LINK,
     OF_MACHINE,
     ORDERS,
@@ -284,15 +285,23 @@ def _used(model: Model) -> list[_Result]:
             name="network_used",
         ),
     ]
-    return [*lines, *([] if model.is_forward else exchange), *_stack(model)]
+    return [*lines, *([] if model.is_forward else exchange), *_layout_and_stack(model)]
 
 
-def _stack(model: Model) -> list[_Result]:
-    """Return the stack of a formula that knows stacks: the chosen one, or what layout and container imply."""
-    if not {"is_stack_fused", "is_stack_channels_last"} & set(model.base_columns):
-        return []
-    stack = f'IF({PREFIX}stack_choice="{IMPLIED_STACK}",{implied_stack(model)},{PREFIX}stack_choice)'
-    return [_Result("stack in use", stack, "eager", name="stack")]
+def _layout_and_stack(model: Model) -> list[_Result]:
+    """Return layout and stack of a formula that knows them: the chosen ones, or what the others imply."""
+    used, chosen = set(model.base_columns), f"{PREFIX}stack_choice"
+    knows_stacks = not used.isdisjoint({"is_stack_fused", "is_stack_channels_last"})
+    implied = (
+        f'IF({chosen}="channels_last","{LAYOUTS[1]}","{LAYOUTS[0]}")' if knows_stacks else f'"{LAYOUTS[0]}"'
+    )
+    layout = f'IF({PREFIX}layout_choice="{IMPLIED}",{implied},{PREFIX}layout_choice)'
+    stack = f'IF({chosen}="{IMPLIED}",{implied_stack(model)},{chosen})'
+    has_layout = knows_stacks or "is_channels_last" in used
+    return [
+        *([_Result("layout in use", layout, LAYOUTS[0], name="layout")] if has_layout else []),
+        *([_Result("stack in use", stack, "eager", name="stack")] if knows_stacks else []),
+    ]
 
 
 def _price(model: Model) -> _Result:

@@ -47,7 +47,7 @@ OWN_LINK = "the GPU's own link"
 USUAL_FABRIC = "that of usual servers"
 NO_LINK = "pcie3-x16"  # for a GPU without a known link, as in `trainlaw.datasets.configuration`
 ANY_OTHER = "(any other)"  # the group with the default of a grouped constant
-IMPLIED_STACK = "as the other choices imply"
+IMPLIED = "as the other choices imply"
 EMPTY = '""'  # the cell formula of an empty text
 ORDERS = ("cost where prices are entered, else time", "iteration time")
 BY_COST, BY_TIME = "cost per epoch", "iteration time"
@@ -286,8 +286,8 @@ def write_options(book: BookPlan, model: Model) -> None:
         for title, pair in (("order", ORDERS), ("shown", SHOWN)):
             row = _named_table(sheet, row + 1, [title], [[item] for item in pair])
     for title, items in (
-        ("layout", LAYOUTS),
-        ("stack_choice", (IMPLIED_STACK, *STACKS)),
+        ("layout_choice", (IMPLIED, *LAYOUTS)),
+        ("stack_choice", (IMPLIED, *STACKS)),
         ("precision_choice", (model.default_precision, *options)),
     ):
         row = _named_table(sheet, row + 1, [title], [[item] for item in items])

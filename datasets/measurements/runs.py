@@ -277,7 +277,8 @@ def configuration_row(cnn: CnnCounts, gpu: Gpu, batch_per_gpu: int, setup: Setup
     n_gpus, n_nodes, spread = _spread(setup, server)
     check_counts(batch_per_gpu, n_gpus, n_nodes, spread)
     timed_parts = setup.timed_parts or "forward+backward+optimizer"
-    layout, compilation = setup.layout or "nchw", setup.compilation or "eager"
+    layout = setup.layout or ("channels_last" if setup.stack == "channels_last" else "nchw")
+    compilation = setup.compilation or "eager"
     precision, algorithm = setup.precision or gpu.default_precision, setup.algorithm or "ring"
     check_name("precision", precision, PRECISIONS)
     check_name("algorithm", algorithm, ALGORITHMS)

@@ -44,16 +44,13 @@ def questions(choose, count):
             "gpu": choose.choice(gpus), "batch": choose.choice([1, 2, 8, 33, 64, 256, 1024]),
             "n_gpus": n_gpus, "n_nodes": nodes,
             "precision": choose.choice([None, "fp32", "tf32", "amp", "fp16", "bf16"]),
-            "layout": choose.choice(["nchw", "nchw", "channels_last"]),
+            "layout": choose.choice([None, "nchw", "channels_last"]),
             "link": choose.choice([None, *links["node"]]) if n_gpus > nodes else None,
             "fabric": choose.choice([None, *links["network"]]) if nodes > 1 else None,
             "algorithm": choose.choice(ALGORITHMS[1:]), "tuned": choose.choice([False, False, True]),
             "host_launch_s": choose.choice([None, 4e-5, 2e-3]),
             "stack": None if is_plain else choose.choice([None, None, *STACKS]),
         }  # fmt: skip
-        # The command refuses this stack against the two others; page and workbook let the stack decide.
-        if asked["stack"] == "eager" and (asked["tuned"] or asked["layout"] == "channels_last"):
-            asked["stack"] = None
         # RTX 5050: a specification that the formula needs is not known.
         asked |= {"gpu": "RTX 5050"} if number % 50 == 1 else {}
         yield asked | (IMPOSSIBLE[number // 10 % len(IMPOSSIBLE)] if number % 10 == 0 else {})

@@ -187,7 +187,8 @@ def by_program(suffix, formula=None):
             and one["pixels"] in sizes.get(one["cnn"], ())
         ]
         names = ("cnn", "gpu", "batch", "precision", "layout", "tuned", "host_launch_s", "pixels")
-        plain = [tuple(asked[number][name] for name in names) for number in places]
+        given = [asked[number] | {"layout": asked[number]["layout"] or "nchw"} for number in places]
+        plain = [tuple(one[name] for name in names) for one in given]
         found = RUN[suffix](folder, plain)
         # A program without a time says nothing.
         assert all(one or expected[place].time_s is None for place, one in zip(places, found, strict=True))

@@ -126,7 +126,7 @@ def link_of(asked):
     texts = {
         "cnn": cnn_label(asked["cnn"], asked["pixels"], asked["classes"]),
         "gpu": asked["gpu"], "batch": asked["batch"],
-        "precision": asked["precision"] or "", "layout": asked["layout"],
+        "precision": asked["precision"] or "", "layout": asked["layout"] or "",
         "compilation": asked.get("compilation", "eager"),
         "stack": asked["stack"] or "", "gpus": asked["n_gpus"],
         "nodes": asked["n_nodes"], "largest": (asked.get("allocation") or "0")[0],

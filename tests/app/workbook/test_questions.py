@@ -10,7 +10,7 @@ from trainlaw.app.sheets.plan import quoted
 from trainlaw.app.sheets.xlsx import xlsx_bytes
 from trainlaw.app.workbook.forward import PREFIX_OF_PASSES
 from trainlaw.app.workbook.model import AS_MEASURED, DEFAULT_PRECISION, FAULTS, LAYOUTS
-from trainlaw.app.workbook.tables import HEADING, IMPLIED_STACK, OWN_LINK, USUAL_FABRIC
+from trainlaw.app.workbook.tables import HEADING, IMPLIED, OWN_LINK, USUAL_FABRIC
 from trainlaw.formulas import load_formula
 
 from ...libreoffice import needs_libreoffice, recalculated
@@ -46,6 +46,9 @@ def plan():
     return built_in_plan()
 
 
+LAYOUT_CELLS = {None: IMPLIED, "nchw": LAYOUTS[0], "channels_last": LAYOUTS[1]}
+
+
 def written(asked):
     """The name of a GPU; in some questions as drivers or careless people write it."""
     return f"nvidia {asked['gpu'].lower()}" if asked["batch"] == 33 else asked["gpu"]
@@ -73,8 +76,8 @@ def cells_of(asked):
         "tl_pixels": None if asked["pixels"] == listed else asked["pixels"],
         "tl_gpu_choice": written(asked), "tl_batch_per_gpu": asked["batch"],
         "tl_precision_choice": asked["precision"] or DEFAULT_PRECISION,
-        "tl_stack_choice": asked["stack"] or IMPLIED_STACK,
-        "tl_layout": {"nchw": LAYOUTS[0], "channels_last": LAYOUTS[1]}.get(asked["layout"], asked["layout"]),
+        "tl_stack_choice": asked["stack"] or IMPLIED,
+        "tl_layout_choice": LAYOUT_CELLS.get(asked["layout"], asked["layout"]),
         "tl_n_gpus": asked["n_gpus"], "tl_nodes": asked["n_nodes"], "tl_link": asked["link"] or OWN_LINK,
         "tl_network": asked["fabric"] or USUAL_FABRIC, "tl_algorithm": asked["algorithm"],
         "tl_is_tuned": float(asked["tuned"]),

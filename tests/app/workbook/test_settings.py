@@ -23,7 +23,7 @@ LAW = (
     "max(2 * other_matrix_s * (1 - 0.1 * is_tuned) + 3 * grouped_channels_last_simt_s, 1.5 * host_s)"
     " + 4 * conv_output_cached_s * exp(0.5 * is_amd)"
 )
-CELLS = ("tl_layout", "tl_is_tuned", "tl_host_launch_us")
+CELLS = ("tl_layout_choice", "tl_is_tuned", "tl_host_launch_us")
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def test_the_first_choice_is_that_of_predict(law):
 
 CHOICES = [
     ({}, {}),
-    ({"tl_layout": LAYOUTS[1], "tl_is_tuned": 1.0}, {"layout": "channels_last", "tuned": True}),
+    ({"tl_layout_choice": LAYOUTS[1], "tl_is_tuned": 1.0}, {"layout": "channels_last", "tuned": True}),
     (
         {"tl_host_launch_us": 40.0, "tl_gpu_choice": "Instinct MI50"},
         {"host_launch_s": 4e-5, "gpu": "Instinct MI50"},

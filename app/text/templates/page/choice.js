@@ -38,6 +38,7 @@ const choiceOf = (typed) => {
     ...texts,
     gpu: namedOf("gpu", texts.gpu),
     cnn: namedOf("cnn", texts.cnn),
+    layout: texts.layout || (texts.stack === "channels_last" ? "channels_last" : "nchw"),
     ...Object.fromEntries(NUMBERS.map((id) => [id, texts[id] === "" ? NaN : Number(texts[id])])),
     ...Object.fromEntries(TICKS.map((id) => [id, texts[id] === "true"])),
     usualNodes: texts.nodes === "",
