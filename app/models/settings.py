@@ -7,12 +7,23 @@ from trainlaw.app.models.scopes import feature_expression
 from trainlaw.app.models.terms import plain_expression
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES
 from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES, Setup
-from trainlaw.formulas import Apply, Expression, Formula, variables
+from trainlaw.formulas import (
+    Apply,
+    Constant,
+    Expression,
+    FeatureSpec,
+    Formula,
+    Variable,
+    substitute,
+    variables,
+)
 from trainlaw.formulas.scopes import FORWARD
 
 HOST_LAUNCH = "host_launch_s"
 #: Base column of a stated `HOST_LAUNCH`.
 STATED_LAUNCH = "stated_launch_s"
+#: Launch times of a layer, in s, of the fastest and slowest usual hosts, by the row with the time there.
+HOST_RANGE_S = {"fast_host_s": 25e-6, "slow_host_s": 300e-6}
 _STACK = ("is_stack_channels_last", "is_stack_fused")
 #: Settings of a run that a formula may use, with the base columns by which it does. Layout, compilation and
 #: container imply a stack.
@@ -38,6 +49,36 @@ def used_base_columns(formula: Formula) -> frozenset[str]:
     return frozenset(name for form in forms for name in variables(form))
 
 
+def host_rows(formula: Formula, expression: Expression | None = None) -> dict[str, Expression]:
+    """Return the host's margin, and the times with a fast and a slow host, by the names of their rows.
+
+    expression : as in `host_margin`; no rows where that is None. Of several GPUs the time changes in
+    proportion to that of one.
+    """
+    margin = host_margin(formula, expression)
+    if margin is None:
+        return {}
+    whole = plain_expression(formula) if expression is None else expression
+    rows = {"host_margin": margin}
+    for name, launch_s in HOST_RANGE_S.items():
+        share = Apply("div", (Constant(launch_s), Variable("launch_s")))
+        of_host = {spec.name: Apply("mul", (Variable(spec.name), share)) for spec in _of_host(formula)}
+        alone = Apply("div", (substitute(whole, of_host), Variable("single_gpu_time_s")))
+        rows[name] = Apply("mul", (Variable("time_s"), alone))
+    return rows
+
+
+def _of_host(formula: Formula) -> list[FeatureSpec]:
+    """Return the features in proportion to the host's launch time that are compared with the GPU's work."""
+    # What several GPUs add is not compared with the GPU's own work.
+    added = {feature.spec.name for feature in SCALING_FEATURES}
+    return [
+        spec
+        for spec in formula.used_features
+        if spec.name not in added and STATED_LAUNCH in variables(feature_expression(spec.name, formula.scope))
+    ]
+
+
 def host_margin(formula: Formula, expression: Expression | None = None) -> Expression | None:
     """Return by how much the host's launches exceed what they are compared with in a formula, as a time.
 
@@ -49,13 +90,7 @@ def host_margin(formula: Formula, expression: Expression | None = None) -> Expre
     >>> to_text(_margin(parse_text("max(3 * a, 2 * host_s) + b"), {"host_s"}, {"a"}))
     '2 * host_s - 3 * a'
     """
-    # What several GPUs add is not compared with the GPU's own work.
-    added = {feature.spec.name for feature in SCALING_FEATURES}
-    host = {
-        spec.name
-        for spec in formula.used_features
-        if spec.name not in added and STATED_LAUNCH in variables(feature_expression(spec.name, formula.scope))
-    }
+    host = {spec.name for spec in _of_host(formula)}
     whole = plain_expression(formula) if expression is None else expression
     others = {spec.name for spec in formula.used_features} - host
     return _margin(whole, host, others) if host else None

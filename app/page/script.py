@@ -18,7 +18,7 @@ from trainlaw.app.models.settings import (
     HOST_LAUNCH,
     SETTING_COLUMNS,
     STATED_LAUNCH,
-    host_margin,
+    host_rows,
     used_base_columns,
 )
 from trainlaw.app.models.terms import parts_of
@@ -163,10 +163,8 @@ def specs_of(formulas: Iterable[Formula]) -> tuple[FeatureSpec, ...]:
 def _lines(formula: Formula) -> tuple[Line, ...]:
     """Return the rows of the table of answers that the page can compute, over grouped constants."""
     lines = lines_of(formula, {"has_settings": 0.0})
-    margin = host_margin(formula, formula.expression)
-    lines = tuple(
-        replace(line, value=margin) if line.answer.name == "host_margin" else line for line in lines
-    )
+    host = host_rows(formula, formula.expression)
+    lines = tuple(replace(line, value=host.get(line.answer.name, line.value)) for line in lines)
     features = {spec.name for spec in formula.used_features} | {item.name for item in formula.grouped}
     return within_reach(lines, {*features, *FEATURES, *OF_MEMORY, *_gpu_facts(formula), *_GIVEN})
 

@@ -11,7 +11,7 @@ from trainlaw.app.answers.facts import Fact, architecture_facts, cnn_facts, gpu_
 from trainlaw.app.answers.said import evaluated
 from trainlaw.app.answers.table import Line, lines_of, within_reach
 from trainlaw.app.models.calibration import calibration_of
-from trainlaw.app.models.settings import host_margin
+from trainlaw.app.models.settings import host_rows
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
 from trainlaw.app.workbook.model import (
     DEFAULT_PRECISION,
@@ -138,8 +138,8 @@ def _lines(model: Model, given: Mapping[str, Given]) -> tuple[Line, ...]:
     never = {"has_settings": 0.0, "n_cnn_notes": 0.0}
     never |= {} if model.is_forward else {"has_compilation": 0.0}
     lines = lines_of(model.formula, never)
-    margin = host_margin(model.formula, model.expression)
-    changed = (replace(line, value=margin) if line.answer.name == "host_margin" else line for line in lines)
+    host = host_rows(model.formula, model.expression)
+    changed = (replace(line, value=host.get(line.answer.name, line.value)) for line in lines)
     kept = [line for line in changed if line.answer.kind != FIGURE or line.value is not None]
     return within_reach([line for line in kept if _fits(line)], given)
 
