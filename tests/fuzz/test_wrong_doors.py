@@ -164,7 +164,7 @@ WAYS = {
     "images in thousands": ("", f"{ONE} --images 50 --epochs 90", "one batch of 64 images"),
     "a stack in fp32": ("", f"{ONE} --stack fused", "16 bits alone"),
     "a stack against the layout": ("", f"{ONE} --precision amp --stack eager --layout channels_last", "NCHW"),
-    "a stack against the container": ("", f"{ONE} --precision amp --stack eager --tuned", "fuses nothing"),
+    "a stack against the container": ("", f"{ONE} --precision amp --stack eager --tuned", "nothing fused"),
     "fabric within a server": ("", f"{ONE} --gpus 8 --fabric ib-hdr", "use several --nodes"),
     "text in a workbook": ("", f"{ONE} --out x.xlsx", "expected a file .csv, .json or .txt"),
     "two fabrics": (table("cnn,gpu,batch_per_gpu,fabric,network,n_gpus,n_nodes",
