@@ -257,15 +257,21 @@ def _other_batch(check: Check, trial: RunTable, answers: Answers) -> tuple[str, 
 
 
 def _of_units(check: Check, deviations: np.ndarray) -> Issue | None:
-    """Return the issue of the first unit in which half of the numbers are far, where columns have several."""
+    """Return the issue of the first unit in which numbers are far, where columns have several.
+
+    Half of them are, or the unit of all other columns brings even the farthest near.
+    """
     texts = np.array(["" if unit is None else unit.text for unit in check.made.units])
     for text in dict.fromkeys(texts.tolist()):
         own = texts == text
-        if 1 < own.sum() < len(texts) and _median(np.abs(deviations[own])) > log(MOST_FACTOR):
-            said = f"half of the numbers in {text} are more than twice off the built-in formula"
-            # The unit of all others is that of these, too, where they fit it.
-            other = {unit for unit in check.made.units if unit is not None and unit.text != text}
-            fits = len(other) == 1 and _median(np.abs(check.deviations(*other)[own])) < log(_FITS_CLEARLY)
+        other = {unit for unit in check.made.units if unit is not None and unit.text != text}
+        apart = np.abs(deviations[own])
+        # The unit of all others is that of these, too, where they fit it.
+        left = np.abs(check.deviations(*other)[own]) if len(other) == 1 else np.full(own.sum(), inf)
+        fits, far = _median(left) < log(_FITS_CLEARLY), (apart > log(MOST_FACTOR)).sum()
+        is_far = _median(apart) > log(MOST_FACTOR) or (far and fits and left.max() < log(MOST_FACTOR))
+        if 1 < own.sum() < len(texts) and is_far:
+            said = f"{far} of {own.sum()} numbers in {text} are more than twice off the built-in formula"
             options = choices("--unit", [unit.text for unit in other]) if fits else ()
             said += "; these look like the other ones" if fits else ": correct their unit, or --trust them"
             return Issue("times", said, rows_of(check.made.rows, own), options)
@@ -322,6 +328,8 @@ def _of_rows(check: Check, deviations: np.ndarray) -> Iterable[Issue]:
     )
     text = f"times more than twice off the built-in formula ({examples}): leave them out, or --trust them"
     few = len(rows) == 1 or (len(rows) <= _MOST_LISTED and far.mean() <= _MOST_LEFT_OUT)
+    # Where the other rows are off, too, the table may be wrong as a whole: a row less does not make it right.
+    few = few and _median(np.abs(deviations[~far])) < log(_FITS_WELL)
     skipped = (("--skip-rows", ",".join(map(str, rows))),) if few else ()
     yield Issue("times", text, rows, (*skipped, ("--trust",)) if skipped else ())
 
