@@ -15,7 +15,7 @@ import json, sys, time
 from pathlib import Path
 import numpy as np
 from trainlaw.evolve import FormulaRegressor, SearchSettings
-from trainlaw.evolve.warm_up import compile_machine
+from trainlaw.evolve.regressor import compile_machine
 
 rows, features, limit = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
 compile_machine()

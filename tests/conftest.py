@@ -118,7 +118,7 @@ def machine_compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.Te
         while not done.exists() and time.monotonic() < end:
             time.sleep(0.1)
     else:
-        from trainlaw.evolve.warm_up import compile_machine
+        from trainlaw.evolve.regressor import compile_machine
 
         compile_machine()
         done.touch()
