@@ -1,5 +1,6 @@
 """`trainlaw data`: built-in tables of measured runs, and your own."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -126,7 +127,9 @@ Ignored = Annotated[
 
 @app.command("check")
 def check_file(
-    file: Path = argument("CSV, Excel or Parquet file of measured runs.", default=...),
+    table: str = argument(
+        "CSV, Excel or Parquet file of measured runs, or the name of a built-in table.", default=...
+    ),
     column: Columns = None,
     ignore: Ignored = None,
     gpu_file: GpuFile = None,
@@ -144,18 +147,31 @@ def check_file(
       trainlaw data check my-runs.csv
       trainlaw data check my-runs.csv --column time_s=latency_ms
       trainlaw data check my-runs.csv --gpu-file my-gpus.csv --cnn-file my-cnn.onnx
+      trainlaw data check forward
     """
-    from trainlaw.app.inputs.tables import file_options, parse_column_options, run_faults
-    from trainlaw.app.models.doubts import is_training, trusted
+    from trainlaw.app.inputs.tables import (
+        built_in_file,
+        file_options,
+        named_file,
+        parse_column_options,
+        run_faults,
+    )
+    from trainlaw.app.models.doubts import built_in_doubts, is_training, trusted
+    from trainlaw.datasets import DATASETS
     from trainlaw.formulas import InputError
 
-    faults, runs = run_faults(file, parse_column_options(column), gpu_file, cnn_file, ignore or ())
+    shipped = table in DATASETS
+    with built_in_file(table) if shipped else nullcontext(named_file(table)) as file:
+        faults, runs = run_faults(file, parse_column_options(column), gpu_file, cnn_file, ignore or ())
     for fault in faults:
         print(fault)
     if faults:
         number = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
-        raise InputError(f"{file}: {number}; correct the file and check again")
-    if runs is not None:
+        raise InputError(f"{table}: {number}; correct the file and check again")
+    if shipped and runs is not None:
+        for doubt in built_in_doubts(runs):
+            print(f"measured so, and doubtful: {doubt.text}")
+    elif runs is not None:
         trusted(runs, trust, forward=None)
         passes = int((~is_training(runs)).sum())
         if passes:
@@ -164,7 +180,7 @@ def check_file(
             )
     if ignore:
         print(f"not read: {', '.join(ignore)}")
-    print(f"{file}: no fault; next: trainlaw data outliers {file}{file_options(gpu_file, cnn_file)}")
+    print(f"{table}: no fault; next: trainlaw data outliers {table}{file_options(gpu_file, cnn_file)}")
 
 
 @app.command("outliers")

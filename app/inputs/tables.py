@@ -1,7 +1,9 @@
 """The table that the user names: built in, or a file."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn
@@ -43,11 +45,17 @@ def any_table(
     """
     if text in DATASETS:
         return load(text, RunTable)
-    if Path(text).is_file():
-        return read_runs(Path(text), columns, gpu_file, cnn_files, ignored)
-    if Path(text).suffix or "/" in text:
-        raise InputError(f"{text}: no such file; the built-in tables are {', '.join(DATASETS)}")
-    raise unknown_name("table", text, DATASETS)
+    return read_runs(named_file(text), columns, gpu_file, cnn_files, ignored)
+
+
+def named_file(text: str) -> Path:
+    """Return the path that a text names which is no built-in table; raises as `find_table` without a file."""
+    path = Path(text)
+    if not path.exists():
+        if path.suffix or "/" in text:
+            raise InputError(f"{text}: no such file; the built-in tables are {', '.join(DATASETS)}")
+        raise unknown_name("table", text, DATASETS)
+    return path
 
 
 def runs_of(
@@ -119,6 +127,15 @@ def run_faults(
         if error.path != path.name:
             raise
         return list(error.faults), None
+
+
+@contextmanager
+def built_in_file(name: str) -> Iterator[Path]:
+    """Write a built-in table into a file as of a user, for as long as the context lasts."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"{name}.csv"
+        load(name, RunTable).frame.to_csv(path, index=False)
+        yield path
 
 
 def file_options(gpu_file: Path | None, cnn_files: Iterable[Path] | None) -> str:

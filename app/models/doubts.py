@@ -45,7 +45,6 @@ _MOST_NAMES = 100  # a typed table has fewer; pairs of more cost time
 _MOST_EXAMPLES = 3
 _NOT_MEASURED = "99999999"  # 999 or 9999, where a script had no time
 _LEAST_NINES, _MOST_OF_MARKS = 3, 1.3
-_SERIES = [*SERIES, "layout", "compilation", "tuned", "data"]
 _UNITS = {1e3: "ms read as s", 1e6: "us read as s", 1e-3: "s read as ms", 60.0: "s read as minutes"}
 _NEAR_UNIT = 2.0
 
@@ -82,6 +81,14 @@ def run_doubts(runs: RunTable, law_s: np.ndarray | None = None) -> tuple[Doubt, 
     """
     law_s = law_seconds(runs) if law_s is None else law_s
     return (*time_doubts(runs, law_s), *exchange_doubts(runs, law_s))
+
+
+def built_in_doubts(runs: RunTable) -> tuple[Doubt, ...]:
+    """Return the doubts of a built-in table, measured so; of runs not pooled, none."""
+    pooled = (runs.frame["pool"] != 0).to_numpy()
+    law_s = np.full(len(runs), np.nan)
+    law_s[pooled] = law_seconds(runs.where(pooled))
+    return time_doubts(runs, law_s)[int(not is_training(runs).all()) :]
 
 
 def time_doubts(runs: RunTable, law_s: np.ndarray) -> tuple[Doubt, ...]:
@@ -171,7 +178,7 @@ def _of_runs(runs: RunTable, logs: np.ndarray, law_s: np.ndarray) -> Iterator[Do
     others = next(factor for most, factor in _MOST_OF_OTHERS if len(logs) <= most)
     middle = np.nanmedian(logs) if np.isfinite(logs).any() else 0.0
     far = (np.abs(logs) > np.log(_most_of_runs(runs))) & (np.abs(logs - middle) > log(others))
-    series = pd.Series(logs).groupby(_numbered(_codes(runs, _SERIES).values()))
+    series = pd.Series(logs).groupby(_numbered(_codes(runs, SERIES).values()))
     apart = np.abs(logs - series.transform("median").to_numpy()) > np.log(_most_of_runs(runs))
     far |= apart & (series.transform("size") >= _LEAST_OF_SERIES).to_numpy()
     gpus = pd.factorize(runs.frame["gpu"])[0]
@@ -207,7 +214,7 @@ def exchange_doubts(runs: RunTable, law_s: np.ndarray, headings: Sequence[str] =
         law, logs = np.log(law_s), np.log(runs.seconds / law_s)
     # Of processors the formula does not know which network takes longer.
     compared = np.where(_most_of_runs(runs) == _MOST_OF_RUN, logs, np.nan)
-    setup = [name for name in (*_SERIES, "batch_per_gpu") if name != "precision_stated"]
+    setup = [name for name in (*SERIES, "batch_per_gpu") if name != "precision_stated"]
     codes = _codes(runs, setup)
     groups = _numbered(codes.values())
     firsts = np.unique(groups, return_index=True)[1]
@@ -347,7 +354,7 @@ def repeat_doubts(runs: RunTable, most: float = _MOST_OF_REPEATS) -> Iterator[Do
 
     most : factor between the slowest and the fastest from which on they do.
     """
-    codes = _codes(runs, [*_SERIES, "batch_per_gpu"])
+    codes = _codes(runs, [*SERIES, "batch_per_gpu"])
     groups = pd.Series(runs.seconds).groupby(_numbered(codes.values()))
     ratio = (groups.transform("max") / groups.transform("min")).to_numpy()
     if len(ratio) and ratio.max() > most:

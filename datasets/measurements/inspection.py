@@ -58,7 +58,7 @@ def _keys(table: MeasuredTable) -> pd.DataFrame:
 SERIES = [
     "gpu", "cnn", "input_size_px", "n_classes", "n_gpus", "n_nodes", "link", "network", "peer_access",
     "algorithm", "precision", "precision_stated", "framework", "framework_version", "harness",
-    "timed_parts", "source",
+    "timed_parts", "source", "layout", "compilation", "stack", "tuned", "data",
 ]  # fmt: skip
 # Repeats of one configuration differ by 0.2-3 %, software versions by up to 18 %.
 MAX_SPREAD = 0.2
@@ -129,8 +129,12 @@ def _spread(table: RunTable) -> list[Outlier]:
 
 def _rate(table: RunTable) -> list[Outlier]:
     """Find times that imply more operations per second than the peak of the GPU allows, or next to none."""
+    # Only a run that is not pooled may be of a CNN without layers, and so without a rate.
+    pooled = (table.frame["pool"] != 0).to_numpy()
+    ratio = np.ones(len(table))
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = table.features(["total_compute_s"]).to_numpy()[:, 0] / table.seconds
+        ratio[pooled] = table.where(pooled).features(["total_compute_s"]).to_numpy()[:, 0]
+        ratio[pooled] /= table.seconds[pooled]
     found = []
     for row in np.flatnonzero((ratio > MAX_RATE_OVER_PEAK) | (ratio < MIN_RATE_OVER_PEAK)):
         fast = ratio[row] > MAX_RATE_OVER_PEAK

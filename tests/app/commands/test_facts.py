@@ -329,6 +329,17 @@ def test_outliers_of_a_file_are_found(tmp_path, own_runs):
     assert "x rate" in text
 
 
+@pytest.mark.parametrize("name", ["atlas-all", "h100", "h100-forward", "compiled", "multi"])
+def test_built_in_tables_are_without_a_fault(name):
+    assert f"{name}: no fault; next: trainlaw data outliers {name}" in output("data", "check", name)
+
+
+def test_both_layouts_of_a_configuration_are_no_repeats():
+    # One run of each in both layouts, which differ by up to 2.2 times.
+    assert "repeats differ by 87 %" not in output("data", "outliers", "h100", "--all")
+    assert "suspicious" in output("data", "outliers", "atlas-all")
+
+
 def test_outliers_of_a_built_in_table_are_found():
     text = output("data", "outliers", "multi")
     assert "18 of 1,218 runs are suspicious: 18 x spread" in text
