@@ -40,7 +40,8 @@ _SMALL_BATCH = 16
 def held_out_runs(table: RunTable, law: Formula) -> pd.DataFrame:
     """Return labels and measured seconds of the runs, and the seconds predicted without each of `PARTS`.
 
-    A second column per part has the predictions with an unknown stack. `is_host` says where launches decide, `host_factor` by how much the host widens the interval.
+    A second column per part has the predictions with an unknown stack. `is_host` says where launches decide,
+    `host_factor` by how much the host widens the interval.
     """
     runs = study_labels(table).assign(measured_s=table.seconds)
     rows = formula_rows(law, table)

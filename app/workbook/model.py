@@ -256,8 +256,9 @@ def first_interval_factor(model: "Model") -> float:
     run = model.first_choice
     gpu, cnn = run.facts.gpus.find(FIRST_GPU), run.facts.cnns[0]
     factor = intervals_of(model.formula).factor(model.first_precision, gpu.generation)
-    host = values_of(host_factor(model.formula, model.expression), model.values)
-    return widened(model.formula, factor, cnn.cnn_base, float(host.ravel()[0]))
+    known = {name: np.array([value]) for name, value in model.values.items()}
+    host = values_of(host_factor(model.formula, model.expression), known)
+    return widened(model.formula, factor, cnn.cnn_base, float(host[0]))
 
 
 def memory_columns(run: RunTable) -> dict[str, float]:
