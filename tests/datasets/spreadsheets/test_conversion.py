@@ -128,6 +128,13 @@ def test_a_board_or_number_in_a_name_is_counted(tmp_path):
     assert made.issues == () and made.frame["n_gpus"].tolist() == [1, 4]
 
 
+@pytest.mark.parametrize("machine", ["8x T4 per node", "T4, 8 GPUs per node"])
+def test_the_gpus_of_a_node_are_times_the_nodes(tmp_path, machine):
+    rows = "Nodes,Seconds,Note\n1,0.25,a\n4,0.30,b\n"
+    made = read(tmp_path, f'"ResNet-50, fp32, batch 32 per GPU, {machine}"\n{rows}')
+    assert made.frame["n_gpus"].tolist() == [8, 32]
+
+
 def test_a_number_in_a_name_of_several_gpus_is_kept(tmp_path):
     text = (
         HEAD.replace("Batch", "Batch per GPU") + "ms\n" + ROWS.format(250, 500).replace("T4,v", "8x A100,v")
