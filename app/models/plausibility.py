@@ -35,8 +35,8 @@ _FITS_WELL = 1.4
 _FITS_USUALLY = 1.8
 _MOST_OF_REPEATS = 1.28  # factor between times of the same configuration
 _SAME_UNIT = 0.02  # difference of two scores that decides nothing
-_LEAST_TIMES = frozenset(("min", "minimum", "best", "fastest", "p5", "p10"))
-_GREATEST_TIMES = frozenset(("max", "maximum", "worst", "slowest", "p90", "p95", "p99"))
+_LEAST_TIMES = frozenset(("min", "minimum", "best", "fastest", "p5", "p10", "low", "lower"))
+_GREATEST_TIMES = frozenset(("max", "maximum", "worst", "slowest", "p90", "p95", "p99", "high", "upper"))
 _BATCHES = (BATCH, "batch_per_gpu", GLOBAL_BATCH)
 _SEVERAL = 0.3  # ln of the least factor between times and law for which a batch is said to be misread
 

@@ -22,7 +22,8 @@ _OTHER_TIMES = ("host_launch_s", "single_gpu_time_s")
 def copy_faults(runs: pd.DataFrame) -> list[Fault]:
     """Return a fault per GPU whose runs have, to the last digit, the times of another GPU.
 
-    A pair is named from three equal times on, if they are half of the different times that one has of common configurations.
+    A pair is named from three equal times on, if they are half of the different times that one of them has of
+    common configurations.
     """
     gpu, names = pd.factorize(runs["gpu"])
     if len(names) < 2:

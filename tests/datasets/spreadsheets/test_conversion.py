@@ -97,6 +97,7 @@ def test_layouts_and_cells_are_read_without_a_question(tmp_path, text, answers):
         (HEAD + "ms\n" + ROWS.format(250, "#NV"), ("--skip-unmeasured",)),
         (HEAD + "ms\n" + ROWS.format(250, 500).replace("fp32", "yes"), ("--value", "precision:yes=amp")),
         (HEAD + "ms\n" + ROWS.format(250, 500).replace("T4,v", ",v"), ("--fill-down",)),
+        (HEAD + "ms,foo\n" + ROWS.format("250,on", "500,on"), ("--column", "tf32=foo")),
         (HEAD + "Total (ms)\n" + ROWS.format(250, 500), ("--column", "time_s=Total (ms)")),
         (HEAD.replace("GPU", "nr") + "ms\n" + ROWS.format(1, 2).replace("T4", "1"), ("--set", "gpu=CHOICE")),
         (HEAD + "ms,img/s\n" + "T4,resnet50,32,fp32,250,64\n", ("--column", "time_s=img/s")),
@@ -146,7 +147,12 @@ def test_a_number_in_a_name_of_several_gpus_is_kept(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("option", "text"), [("columns", {"gpu": "Modle"}), ("constants", {"cnn": "resnet"})]
+    ("option", "text"),
+    [
+        ("columns", {"gpu": "Modle"}),
+        ("constants", {"cnn": "resnet"}),
+        *(("constants", {name: "many"}) for name in ("iterations", "images_per_epoch", "n_gpus", "batch")),
+    ],
 )
 def test_answers_that_do_not_fit_are_refused_in_one_line(tmp_path, option, text):
     with pytest.raises((InputError, LookupError)) as caught:
