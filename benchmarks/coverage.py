@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.scopes import formula_rows
-from trainlaw.app.models.settings import host_margin
+from trainlaw.app.models.settings import host_factor, host_margin
 from trainlaw.app.studies.kinds.kind import study_labels
 from trainlaw.datasets import RunTable, load
-from trainlaw.formulas import Formula, evaluate, load_formula
+from trainlaw.formulas import Formula, evaluate, load_formula, variables
 from trainlaw.validate.class_intervals import ClassIntervals
 from trainlaw.validate.held_out_errors import (
     KNOWN_SHARE_WITHIN,
@@ -40,7 +40,8 @@ _SMALL_BATCH = 16
 def held_out_runs(table: RunTable, law: Formula) -> pd.DataFrame:
     """Return labels and measured seconds of the runs, and the seconds predicted without each of `PARTS`.
 
-    A second column per part has the predictions with an unknown stack. `is_host` says where launches decide.
+    A second column per part has the predictions with an unknown stack. `is_host` says where launches decide,
+    `host_factor` by how much the host widens the interval.
     """
     runs = study_labels(table).assign(measured_s=table.seconds)
     rows = formula_rows(law, table)
@@ -48,6 +49,9 @@ def held_out_runs(table: RunTable, law: Formula) -> pd.DataFrame:
     margin = host_margin(law)
     assert margin is not None
     runs["is_host"] = np.where(evaluate(margin, rows.columns)[0] > 0, "host decides", "GPU decides")
+    of_host = host_factor(law)
+    base = {name: table.matrix([name])[:, 0] for name in variables(of_host) if name not in rows.columns}
+    runs["host_factor"] = evaluate(of_host, {**rows.columns, **base})[0]
     for part in PARTS:
         groups, names = runs["gpu_group"].to_numpy(str), runs[part].to_numpy(str)
         laws = laws_without(law, rows, table.seconds, groups, names)
@@ -70,6 +74,7 @@ def with_factors(runs: pd.DataFrame, part: str) -> Iterator[pd.DataFrame]:
         if part == "generation":
             intervals = _intervals(others, part, errors, NEW_SHARE_WITHIN).wider_than(intervals)
         widths = np.log([architecture_factor(errors.get(str(base))) for base in own["cnn_base"]])
+        widths = np.hypot(widths, np.log(own["host_factor"]))
         for stack, ending in (("known", ""), ("unknown", _UNKNOWN)):
             asked = own if not ending else own.assign(stack="unknown")
             kinds = run_classes(asked["precision"], asked["stack"], asked["vendor"])

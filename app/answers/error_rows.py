@@ -36,12 +36,12 @@ def has_architecture_errors(formula: Formula) -> bool:
     )
 
 
-def widened(formula: Formula, class_factor: float, cnn_base: str) -> float:
-    """Return the factor of an interval by those of its class, nan where it has none, and its architecture."""
-    if not has_architecture_errors(formula):
-        return class_factor
-    error = own_error(formula, BY_CNN, cnn_base) or None
-    return exp(hypot(log(class_factor), log(architecture_factor(error))))
+def widened(formula: Formula, class_factor: float, cnn_base: str, of_host: float = 1.0) -> float:
+    """Return the factor of an interval by that of its class, nan without one, architecture and host."""
+    of_architecture = 1.0
+    if has_architecture_errors(formula):
+        of_architecture = architecture_factor(own_error(formula, BY_CNN, cnn_base) or None)
+    return exp(hypot(*map(log, (class_factor, of_architecture, of_host))))
 
 
 def errors(formula: Formula) -> Iterable[Answer]:

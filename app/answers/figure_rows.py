@@ -6,10 +6,12 @@ from functools import cache
 
 from trainlaw.app.answers.answer import Answer
 from trainlaw.app.answers.error_rows import ARCHITECTURE_FACTOR, has_architecture_errors
+from trainlaw.app.models.calibration import calibration_of
+from trainlaw.app.models.settings import HOST_SHARE, host_rows
 from trainlaw.datasets.cnns.memory import CONTEXT_BYTES, MARGIN, MAX_WORKSPACE_BYTES
 from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, FITS, HELD_PER_SOLD, MAY_NOT_FIT
-from trainlaw.formulas import Expression, Formula, parse_text, substitute
-from trainlaw.formulas.scopes import FORWARD
+from trainlaw.formulas import Expression, Formula, parse_text, substitute, to_text
+from trainlaw.formulas.scopes import FORWARD, LAYER
 from trainlaw.validate.held_out_errors import LEVEL
 
 #: Said where there is a time but no interval.
@@ -19,20 +21,24 @@ OF_GPUS = "no interval: its errors were measured on GPUs, and this is a processo
 _LEAST_NEED = (
     "params * least_bytes_per_param + batch_per_gpu * (bytes_per_element * kept_elements + kept_bytes)"
 )
+_HOST_FACTOR = f"(slow_host_s / fast_host_s)^({HOST_SHARE} * (1 - has_host_launch))"
 _INTERVAL = f"{100 * LEVEL:g} % interval"
 #: Positive where the formula knows stacks and the precision has 16 bits.
 USES_STACK = "uses_stack * (4 - bytes_per_element)"
 #: What the values 0, 1, ... of `fits_in_memory` mean.
 FITS_WORDS = (FITS, MAY_NOT_FIT, CANNOT_FIT)
 
-#: Rows before those that are one per feature or specification.
-_FIGURES = (
+_TIMES = (
     Answer("exchange_s", "s", "added_s"),
     Answer("time_s", "s", "single_gpu_time_s + exchange_s"),
+)
+#: Rows before those that are one per feature or specification.
+_FIGURES = (
     # The errors of GPUs say nothing of a processor: without an interval the factor is not defined.
     Answer(
         "interval_factor",
-        definition="exp((log(class_factor)^2 + log(architecture_factor)^2)^0.5) / (1 - is_processor)",
+        definition="exp((log(class_factor)^2 + log(architecture_factor)^2 + log(host_factor)^2)^0.5)"
+        " / (1 - is_processor)",
     ),
     Answer("low_s", "s", "time_s / interval_factor"),
     Answer("high_s", "s", "time_s * interval_factor"),
@@ -169,6 +175,10 @@ def figures(formula: Formula) -> Iterable[Answer]:
     """Yield the rows of figures; those of a forward pass name its time, and need less memory."""
     has_errors = has_architecture_errors(formula)
     yield Answer("architecture_factor", definition=ARCHITECTURE_FACTOR if has_errors else "1")
+    yield from _TIMES
+    host = {} if formula.scope == LAYER else host_rows(formula)
+    yield from (Answer(name, definition=to_text(expression)) for name, expression in host.items())
+    yield Answer("host_factor", definition=_HOST_FACTOR if host and not calibration_of(formula) else "1")
     # Measured runs are those of training.
     rows = [row for row in _FIGURES if formula.scope != FORWARD or row.name != "measured_runs"]
     for row in rows:
@@ -185,7 +195,7 @@ def definition_of(name: str) -> Expression:
     >>> definition_of("low_s")
     time_s / interval_factor
     """
-    return parse_text(next(row.definition for row in _FIGURES if row.name == name))
+    return parse_text(next(row.definition for row in (*_TIMES, *_FIGURES) if row.name == name))
 
 
 def needed_memory(formula: Formula) -> tuple[Expression, Expression]:

@@ -10,7 +10,7 @@ from trainlaw.app.inputs.resolve import study_specifications
 from trainlaw.app.models.calibration import calibration_of
 from trainlaw.app.models.multi_gpu import ASSUMPTION, SCALED, SINGLE_GPU_INTERVAL
 from trainlaw.app.models.scopes import feature_expression
-from trainlaw.app.models.settings import HOST_LAUNCH, host_margin, host_rows
+from trainlaw.app.models.settings import HOST_LAUNCH, host_margin
 from trainlaw.app.text.numbers import show_number
 from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, MAY_NOT_FIT
 from trainlaw.formulas import Formula, to_text
@@ -247,7 +247,5 @@ LAST = (
 
 def host(formula: Formula) -> Iterable[Answer]:
     """Yield the warnings that the host's launches decide, for a formula that compares them."""
-    rows = {} if formula.scope == LAYER else host_rows(formula)
-    yield from (Answer(name, definition=to_text(expression)) for name, expression in rows.items())
-    if rows:
+    if formula.scope != LAYER and host_margin(formula) is not None:
         yield from _HOST_ROWS

@@ -12,6 +12,7 @@ from trainlaw.app.models.custom_inputs import case_table, cases_of, with_entered
 from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows
 from trainlaw.app.models.multi_gpu import with_built_in_single_gpu_formula
 from trainlaw.app.models.scopes import Inputs, check_features, chosen_output
+from trainlaw.app.models.settings import host_factor
 from trainlaw.app.predictions.predict import features_outside, pair_predictions
 from trainlaw.app.text.tables import Table
 from trainlaw.app.workbook.compare import pair_columns
@@ -78,7 +79,7 @@ def _run_formula_rows(formula: Formula) -> Iterator[_Row]:
     cnns, gpus = cnn_rows(), gpu_rows()
     base = pair_columns(model, cnns, gpus)
     shape = (len(cnns), len(gpus))
-    times, outside = _times_and_outside(model, base, shape)
+    times, outside, hosts = _times_and_outside(model, base, shape)
     least, usual = (np.broadcast_to(values_of(need, base), shape) for need in needed_memory(model.formula))
     memory = [float(str(row["memory_bytes"])) for row in gpus.values()]
     # Without an interval its ends become nan, which the table leaves empty.
@@ -93,7 +94,7 @@ def _run_formula_rows(formula: Formula) -> Iterator[_Row]:
         fits = fits_words(least[i], usual[i], memory)
         for j, gpu in enumerate(gpus):
             seconds = float(times[i, j])
-            factor = widened(formula, factors[j], str(cnn["cnn_base"]))
+            factor = widened(formula, factors[j], str(cnn["cnn_base"]), hosts[i, j])
             speed = FIRST_BATCH / seconds if seconds else math.nan
             yield [
                 cnn["cnn"], cnn["input_size_px"], cnn["n_classes"], gpu, FIRST_BATCH, model.first_precision,
@@ -105,16 +106,21 @@ def _run_formula_rows(formula: Formula) -> Iterator[_Row]:
 
 def _times_and_outside(
     model: Model, base: dict[str, np.ndarray], shape: tuple[int, int]
-) -> tuple[np.ndarray, np.ndarray]:
-    """The times in seconds and how many features lie outside the training range, each (n_cnns, n_gpus)."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The times in seconds, how many features lie outside the training range, and the host's factor.
+
+    Each has shape (n_cnns, n_gpus).
+    """
     features = {name: values_of(form, base) for name, form in model.features.items()}
     numbers = {name: np.full((1, 1), value) for name, value in model.numbers.items()}
-    times = np.broadcast_to(values_of(model.expression, {**features, **numbers}), shape)
+    known = {**base, **features, **numbers}
+    parts = (model.expression, host_factor(model.formula, model.expression))
+    times, hosts = (np.broadcast_to(values_of(part, known), shape) for part in parts)
     outside = np.zeros(shape)
     for name, (low, high) in model.formula.ranges.items():
         if name in features:
             outside += ~((features[name] >= low) & (features[name] <= high))
-    return times, outside
+    return times, outside, hosts
 
 
 def _layer_formula_rows(formula: Formula) -> Iterator[_Row]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from trainlaw.app.models.calibration import calibration_of
 from trainlaw.app.models.scopes import feature_expression
 from trainlaw.app.models.terms import plain_expression
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES
@@ -14,6 +15,7 @@ from trainlaw.formulas import (
     FeatureSpec,
     Formula,
     Variable,
+    parse_text,
     substitute,
     variables,
 )
@@ -24,6 +26,8 @@ HOST_LAUNCH = "host_launch_s"
 STATED_LAUNCH = "stated_launch_s"
 #: Launch times of a layer, in s, of the fastest and slowest usual hosts, by the row with the time there.
 HOST_RANGE_S = {"fast_host_s": 25e-6, "slow_host_s": 300e-6}
+#: Share of that range, as logarithms of the time, that widens an interval where no launch time is stated.
+HOST_SHARE = 0.1
 _STACK = ("is_stack_channels_last", "is_stack_fused")
 #: Settings of a run that a formula may use, with the base columns by which it does. Layout, compilation and
 #: container imply a stack.
@@ -58,14 +62,35 @@ def host_rows(formula: Formula, expression: Expression | None = None) -> dict[st
     margin = host_margin(formula, expression)
     if margin is None:
         return {}
-    whole = plain_expression(formula) if expression is None else expression
     rows = {"host_margin": margin}
-    for name, launch_s in HOST_RANGE_S.items():
-        share = Apply("div", (Constant(launch_s), Variable("launch_s")))
-        of_host = {spec.name: Apply("mul", (Variable(spec.name), share)) for spec in _of_host(formula)}
-        alone = Apply("div", (substitute(whole, of_host), Variable("single_gpu_time_s")))
+    for name, whole in zip(HOST_RANGE_S, _with_hosts(formula, expression), strict=True):
+        alone = Apply("div", (whole, Variable("single_gpu_time_s")))
         rows[name] = Apply("mul", (Variable("time_s"), alone))
     return rows
+
+
+def host_factor(formula: Formula, expression: Expression | None = None) -> Expression:
+    """Return by which factor the host widens the interval of an iteration, over features and base columns.
+
+    expression : as in `host_margin`; 1 where that is None, and for a calibrated formula.
+    """
+    if calibration_of(formula) or host_margin(formula, expression) is None:
+        return Constant(1.0)
+    fast, slow = _with_hosts(formula, expression)
+    not_stated = parse_text(f"{HOST_SHARE} * (1 - min(1e7 * {STATED_LAUNCH}, 1))")
+    launch = {"launch_s": feature_expression(HOST_LAUNCH, formula.scope)}
+    return substitute(Apply("pow", (Apply("div", (slow, fast)), not_stated)), launch)
+
+
+def _with_hosts(formula: Formula, expression: Expression | None) -> tuple[Expression, ...]:
+    """Return a formula with the launch times of the fastest and the slowest host, over `launch_s`."""
+    whole = plain_expression(formula) if expression is None else expression
+    shares = (Apply("div", (Constant(launch_s), Variable("launch_s"))) for launch_s in HOST_RANGE_S.values())
+    of_host = [spec.name for spec in _of_host(formula)]
+    return tuple(
+        substitute(whole, {name: Apply("mul", (Variable(name), share)) for name in of_host})
+        for share in shares
+    )
 
 
 def _of_host(formula: Formula) -> list[FeatureSpec]:

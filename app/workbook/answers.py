@@ -33,7 +33,7 @@ from trainlaw.app.workbook.tables import (
 from trainlaw.datasets import CnnCounts, built_in_gpus
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
 from trainlaw.datasets.measurements.runs import COMPILATIONS
-from trainlaw.formulas import Expression, InputError, variables
+from trainlaw.formulas import Constant, Expression, InputError, variables
 from trainlaw.formulas.printers import excel_expression
 from trainlaw.validate.held_out_errors import intervals_of
 
@@ -43,7 +43,7 @@ _HEADS = ("name", "value", "unit", "said", "warning", "note")
 _WIDTHS = (34, 24, 12, 110, 9, 9)
 # Columns that count the sentences of a kind.
 _COUNTED = {WARNING: "E", NOTE: "F"}
-_NAMED = {"architecture_factor", "is_processor"}  # quantities that sheet Predict needs
+_NAMED = {"architecture_factor", "host_factor", "is_processor"}  # quantities that sheet Predict needs
 _FIRST = 4  # first row, counted from 0
 
 
@@ -140,7 +140,12 @@ def _lines(model: Model, given: Mapping[str, Given]) -> tuple[Line, ...]:
     never |= {} if model.is_forward else {"has_compilation": 0.0}
     lines = lines_of(model.formula, never)
     host = host_rows(model.formula, model.expression)
-    changed = (replace(line, value=host.get(line.answer.name, line.value)) for line in lines)
+    changed = [replace(line, value=host.get(line.answer.name, line.value)) for line in lines]
+    if not all(_fits(line) for line in changed if line.answer.name in host):
+        plain = Constant(1.0)
+        changed = [
+            replace(line, value=plain) if line.answer.name == "host_factor" else line for line in changed
+        ]
     kept = [line for line in changed if line.answer.kind != FIGURE or line.value is not None]
     return within_reach([line for line in kept if _fits(line)], given)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from trainlaw.app.answers.error_rows import widened
 from trainlaw.app.answers.figure_rows import FITS_WORDS
+from trainlaw.app.models.settings import host_factor
 from trainlaw.app.sheets.plan import BookPlan, Chart, SheetWriter
 from trainlaw.app.workbook.formula import link_formula
 from trainlaw.app.workbook.model import (
@@ -244,14 +245,16 @@ def add_intervals(table: CellTable, model: Model, facts: Sequence[Mapping[str, o
     kind = interval_class(vendor, "{@precision}", stack)
     of_class = class_factor(kind, f'({{@measured}}="{YES}")')
     is_processor = f'AND({device}="CPU",{{@measured}}="{NO}")'
-    text = f'IF({_NAMED},{interval_factor(formula, of_class, is_processor)},"")'
+    of_host = host_factor(formula, model.expression)
+    table.add_expression("host_factor", "factor of the host", "", "factor", of_host, where="known")
+    text = interval_factor(formula, of_class, is_processor, "{@host_factor}")
     used = zip(table.columns["precision"].values, facts, strict=False)
     cnn_base, values = first_choice().facts.cnns[0].cnn_base, []
-    for (precision, row), word in zip(used, words, strict=False):
+    for (precision, row), word, host in zip(used, words, table.numbers("host_factor"), strict=False):
         kind = run_class(str(precision), "eager", str(row["vendor"]))
-        factor = widened(formula, intervals.factor(kind, str(row["generation"])), cnn_base)
+        factor = widened(formula, intervals.factor(kind, str(row["generation"])), cnn_base, host)
         values.append(0.0 if row["device"] == "CPU" and word == NO else np.nan_to_num(factor))
-    table.add("interval_factor", "interval factor", "", "factor", text, values)
+    table.add("interval_factor", "interval factor", "", "factor", f'IF({_NAMED},{text},"")', values)
     add_interval_ends(table)
 
 

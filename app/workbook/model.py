@@ -15,6 +15,7 @@ from trainlaw.app.models.lookup_tables import OF_PRECISION as MEMORY_OF_PRECISIO
 from trainlaw.app.models.lookup_tables import precision_rows
 from trainlaw.app.models.multi_gpu import EXCHANGE
 from trainlaw.app.models.scopes import feature_expression, handling
+from trainlaw.app.models.settings import host_factor
 from trainlaw.app.models.terms import (
     NamedConstant,
     Part,
@@ -260,7 +261,9 @@ def first_interval_factor(model: "Model") -> float:
     run = model.first_choice
     gpu, cnn = run.facts.gpus.find(FIRST_GPU), run.facts.cnns[0]
     factor = intervals_of(model.formula).factor(model.first_precision, gpu.generation)
-    return widened(model.formula, factor, cnn.cnn_base)
+    known = {name: np.array([value]) for name, value in model.values.items()}
+    host = values_of(host_factor(model.formula, model.expression), known)
+    return widened(model.formula, factor, cnn.cnn_base, float(host[0]))
 
 
 def memory_columns(run: RunTable) -> dict[str, float]:

@@ -9,6 +9,7 @@ from trainlaw.app.answers.answer import NOTE, WARNING
 from trainlaw.app.answers.facts import measured_text
 from trainlaw.app.answers.figure_rows import FITS_WORDS, NO_INTERVAL, definition_of, needed_memory
 from trainlaw.app.models.lookup_tables import cnn_label, gpu_rows
+from trainlaw.app.models.settings import host_factor
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.answers import (
     SETUP,
@@ -57,7 +58,7 @@ from trainlaw.app.workbook.tables import (
 )
 from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.memory_fit import FITS
-from trainlaw.formulas import Expression, variables
+from trainlaw.formulas import Constant, Expression, variables
 from trainlaw.formulas.printers import excel_expression
 from trainlaw.validate.held_out_errors import LEVEL, held_out_kind
 
@@ -231,7 +232,9 @@ def _interval(model: Model) -> list[_Result]:
         ("interval to", f"1000*({figure_cell('high_s')})", 1000 * seconds * value if value else ""),
     ]
     is_processor = f"{PREFIX}is_processor=1"
-    text = interval_factor(model.formula, chosen_class_factor(model), is_processor)
+    is_one = isinstance(host_factor(model.formula, model.expression), Constant)
+    of_host = "1" if is_one else f"{PREFIX}host_factor"
+    text = interval_factor(model.formula, chosen_class_factor(model), is_processor, of_host)
     return [
         *(
             _Result(title, f'IF({ends},{end},"")', shown, "ms", "result_short", note=note)

@@ -416,16 +416,17 @@ def class_factor(kind: str, known: str) -> str:
     return f"N(INDEX({PREFIX}interval_factors,{row},2-{known}))"
 
 
-def interval_factor(formula: Formula, of_class: str, is_processor: str) -> str:
+def interval_factor(formula: Formula, of_class: str, is_processor: str, of_host: str) -> str:
     """Return the cell formula of an interval's factor, 0 where there is none.
 
-    of_class : cell formula of the factor of its class. is_processor : of a condition.
+    of_class, of_host : cell formulas of the factors of its class and the host. is_processor : of a condition.
     """
-    factor = of_class
+    factors = [of_class, of_host]
     if has_architecture_errors(formula):
-        # An error, hence 0, where the class has no interval.
-        factor = f"EXP(SQRT(LN({of_class})^2+LN({PREFIX}architecture_factor)^2))"
-    return f"IFERROR(IF({is_processor},0,{factor}),0)"
+        factors.append(f"{PREFIX}architecture_factor")
+    # An error, hence 0, where the class has no interval.
+    squares = "+".join(f"LN({factor})^2" for factor in factors)
+    return f"IFERROR(IF({is_processor},0,EXP(SQRT({squares}))),0)"
 
 
 def is_known_generation(formula: Formula, generation: str) -> str:

@@ -14,6 +14,7 @@ from trainlaw.datasets.spreadsheets.quantities import parse_unit
 from trainlaw.datasets.spreadsheets.values import is_unmeasured, quantity
 from trainlaw.datasets.spreadsheets.words import groups
 
+_SEARCHED_ABOVE = 100  # rows above a header that may hold titles
 _SEARCHED_BELOW = 12  # rows of the body that say whether a column holds numbers
 _MOST_HEADERS = 4  # lines of a header
 _LEAST_NAMES = 2
@@ -163,15 +164,16 @@ class _Finder:
         """Return the tables: from each header to the lines above the next one."""
         heads = self._headers()
         found: list[Block] = []
+        outer = tuple(self._outer(heads[0][0])) if heads else ()
         for place, (first, last) in enumerate(heads):
             end = heads[place + 1][0] if place + 1 < len(heads) else len(self.rows)
-            begin = found[-1].numbers[-1] if found and found[-1].numbers else 0
+            begin = max(found[-1].numbers[-1] if found and found[-1].numbers else 0, first - _SEARCHED_ABOVE)
             if found and self.rows[last] == self.rows[heads[place - 1][1]] and not self._texts(begin, first):
                 found[-1] = self._continued(found[-1], last + 1, end)
                 continue
             block = self._block(first, last, self._titles(begin, first, bool(found)), end)
             if block.rows:
-                found.append(replace(block, outer=tuple(self._outer(heads[0][0])) if found else ()))
+                found.append(replace(block, outer=outer if found else ()))
         if not heads and any(any(cell is not None for cell in row) for row in self.rows):
             block = self._block(0, -1, [], len(self.rows))
             return [block] if block.rows else []
@@ -179,28 +181,32 @@ class _Finder:
 
     def _titles(self, begin: int, first: int, is_later: bool) -> list[str]:
         """Return the lines above a header; below another table, only those since the last empty row."""
-        if is_later:
-            empty = [number for number in range(begin, first) if not _filled(self.rows[number])]
-            between = [number for number in empty if self._texts(number, first)]
-            begin = between[-1] if between else begin
-        return self._texts(begin, first)
+        parting = self._parting(begin, first) if is_later else None
+        return self._texts(begin if parting is None else parting, first)
 
     def _outer(self, first: int) -> list[str]:
         """Return the lines above the first table that an empty row parts from its own title."""
-        empty = [number for number in range(first) if not _filled(self.rows[number])]
-        parting = [number for number in empty if self._texts(number, first)]
-        return self._texts(0, parting[-1]) if parting else []
+        return self._texts(0, self._parting(0, first) or 0)
+
+    def _parting(self, begin: int, end: int) -> int | None:
+        """Return the last empty row above the last text of rows; None without one."""
+        last = max((number for number in range(begin, end) if self._row_texts[number]), default=begin)
+        empty = (number for number in range(begin, last) if not _filled(self.rows[number]))
+        return max(empty, default=None)
 
     def _texts(self, begin: int, end: int) -> list[str]:
-        """Return the texts of rows; a setting and its value, such as "Batch size" and 64, are one."""
-        texts: list[str] = []
-        for row in self.rows[begin:end]:
+        """Return the texts of rows, each once."""
+        return list(dict.fromkeys(text for texts in self._row_texts[begin:end] for text in texts))
+
+    @cached_property
+    def _row_texts(self) -> list[list[str]]:
+        """The texts of each row; a setting and its value, such as "Batch size" and 64, are one."""
+        found = []
+        for row in self.rows:
             cells = _filled(row)
-            if _is_setting(cells):
-                texts.append(f"{cells[0]} {cells[1]}")
-            else:
-                texts += [cell for cell in cells if isinstance(cell, str)]
-        return list(dict.fromkeys(texts))
+            texts = [cell for cell in cells if isinstance(cell, str)]
+            found.append([f"{cells[0]} {cells[1]}"] if _is_setting(cells) else texts)
+        return found
 
     def _headers(self) -> list[tuple[int, int]]:
         """Return the first and last row of each header."""

@@ -5,9 +5,10 @@ import subprocess
 import sys
 from dataclasses import replace
 from itertools import product
-from math import exp, log, sqrt
+from math import exp, hypot, log, sqrt
 
 import pytest
+import trainlaw
 from trainlaw.app.exports.formats import export_formula
 from trainlaw.app.inputs.requests import one_run
 from trainlaw.app.models.builtin import BUILT_IN
@@ -133,3 +134,16 @@ def test_a_processor_has_no_interval_from_the_errors_of_gpus():
     of_processors = replace(LAW, provenance={**LAW.provenance, "generations": generations})
     found, _ = asked("resnet50", "EPYC 7763", law=of_processors)
     assert found.interval is not None
+
+
+def test_an_unknown_host_widens_the_interval_where_it_decides():
+    def width(batch, launch=None):
+        found = trainlaw.predict("resnet50", "H100-SXM5-80GB", batch, precision="amp", host_launch_s=launch)
+        return log(found.high_s / found.seconds), found.seconds
+
+    told, usual_s = width(8, 120e-6)
+    untold, _ = width(8)
+    fast, slow = (width(8, launch)[1] for launch in (25e-6, 300e-6))
+    assert fast < usual_s < slow
+    assert untold == pytest.approx(hypot(told, 0.1 * log(slow / fast)))
+    assert width(512)[0] - width(512, 120e-6)[0] < 0.02 < untold - told

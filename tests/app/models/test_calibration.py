@@ -153,6 +153,19 @@ def test_runs_of_several_stacks_have_a_factor_each(law):
     assert ratios[~of_stack].mean() == pytest.approx(1, abs=0.05)
 
 
+def test_runs_of_several_hosts_calibrate_by_their_stated_launches(law):
+    """The same small batches on a fast and on a slow host, as the formula predicts them there."""
+    frame = load("default", RunTable).frame
+    small = frame[(frame["gpu"] == "A100-SXM4-40GB") & (frame["batch_per_gpu"] <= 12)].head(6)
+    hosts = pd.concat([small.assign(host_launch_s=launch) for launch in (60e-6, 240e-6)], ignore_index=True)
+    told = RunTable("told", hosts, law_facts())
+    told = RunTable("told", hosts.assign(time_s=formula_rows(law, told).predict(law)), told.facts)
+    found = calibrated_law(law, told)
+    assert found.factors.by_time["host_s"] == 1.0 and not found.warnings
+    untold = RunTable("untold", told.frame.assign(host_launch_s=float("nan")), told.facts)
+    assert any("contradict each other" in text for text in calibrated_law(law, untold).warnings)
+
+
 def law_facts():
     return load("default", RunTable).facts
 

@@ -6,6 +6,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from trainlaw.datasets.spreadsheets import blocks
 from trainlaw.datasets.spreadsheets.answers import Answers
 from trainlaw.datasets.spreadsheets.conversion import read_spreadsheet
 from trainlaw.datasets.spreadsheets.headings import read_heading
@@ -207,3 +208,15 @@ def test_what_may_say_another_measurement_is_asked_about(tmp_path):
     (issue,) = read(tmp_path, noted).issues
     assert "with AMP" in issue.text and issue.options == ()
     assert options(read(tmp_path, noted.replace("with AMP", "measured twice"))) == []
+
+
+def test_many_rows_of_headings_take_time_in_proportion(tmp_path, monkeypatch):
+    looked, counts = [], []
+    filled = blocks._filled
+    monkeypatch.setattr(blocks, "_filled", lambda row: looked.append(row) or filled(row))
+    for count in (600, 1200):
+        looked.clear()
+        with pytest.raises(InputError):
+            read(tmp_path, "| GPU | Model | Batch | Precision | Note |\n" * count, "many.md")
+        counts.append(len(looked))
+    assert counts[0] < counts[1] < 2.1 * counts[0]
