@@ -23,6 +23,7 @@ from trainlaw.app.workbook.model import (
     PREFIX,
     Model,
 )
+from trainlaw.app.workbook.sizes import chosen_cnn, is_any_size, pixels_used
 from trainlaw.app.workbook.tables import (
     class_factor,
     held_out_error,
@@ -32,7 +33,7 @@ from trainlaw.app.workbook.tables import (
 from trainlaw.datasets import CnnCounts, built_in_gpus
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
 from trainlaw.datasets.measurements.runs import COMPILATIONS
-from trainlaw.formulas import Constant, Expression, Formula, InputError, variables
+from trainlaw.formulas import Constant, Expression, InputError, variables
 from trainlaw.formulas.printers import excel_expression
 from trainlaw.validate.held_out_errors import intervals_of
 
@@ -222,7 +223,7 @@ def _given(model: Model) -> dict[str, Given]:
         found["has_compilation"] = Given(f'IF({compilation}="{COMPILATIONS[0]}",0,1)', 0.0)
     if model.scaling is not None:
         found["is_scaled"] = Given(f"{PREFIX}is_scaled", 1.0)
-    return found | _gpu(model) | _precision(model) | _setting(model) | _cnn(model.formula, run.facts.cnns[0])
+    return found | _gpu(model) | _precision(model) | _setting(model) | _cnn(model, run.facts.cnns[0])
 
 
 def _machine() -> str:
@@ -323,17 +324,19 @@ def _setting(model: Model) -> dict[str, Given]:
     return found if "is_tuned" in model.base_columns else {**found, "is_tuned": Given("0", 0.0)}
 
 
-def _cnn(formula: Formula, cnn: CnnCounts) -> dict[str, Given]:
+def _cnn(model: Model, cnn: CnnCounts) -> dict[str, Given]:
     def fact(name: str) -> str:
         row, place = f"MATCH({PREFIX}cnn_used,{PREFIX}cnns,0)", f'MATCH("{name}",{PREFIX}cnn_columns,0)'
         return f"INDEX({PREFIX}cnn_table,{row},{place})"
 
+    formula = model.formula
     facts = {**cnn_facts(cnn), **architecture_facts(formula, cnn.cnn_base)}
-    rough = f'IF(COUNT({fact("kept_elements")})=1,"",{_text(ROUGH_MEMORY)})'
+    sized = f"{PREFIX}is_sized=1" if is_any_size(model) else "FALSE"
+    rough = f'IF({sized},"",IF(COUNT({fact("kept_elements")})=1,"",{_text(ROUGH_MEMORY)}))'
     return {
         "rough": Given(rough, ""),
-        "input_size_px": Given(fact("input_size_px"), facts["input_size_px"]),
+        "input_size_px": Given(pixels_used(), facts["input_size_px"]),
         "error_of_architecture": Given(
-            held_out_error(formula, "architecture", fact("cnn_base")), facts["error_of_architecture"]
+            held_out_error(formula, "architecture", chosen_cnn("cnn_base")), facts["error_of_architecture"]
         ),
     }

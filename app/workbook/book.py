@@ -23,6 +23,7 @@ from trainlaw.app.workbook.names import write_names
 from trainlaw.app.workbook.plan import write_plans
 from trainlaw.app.workbook.predict import new_predict, write_predict
 from trainlaw.app.workbook.shorter import write_shorter
+from trainlaw.app.workbook.sizes import write_rules, write_size
 from trainlaw.app.workbook.tables import (
     write_cnns,
     write_errors,
@@ -56,6 +57,7 @@ def run_workbook_plan(formula: Formula) -> BookPlan:
     book = _new_book(formula)
     if model.is_forward:
         write_passes(book, model)
+        write_rules(book, model)
         write_errors(book, formula, model)
         write_gpus(book, formula)
         write_cnns(book)
@@ -71,6 +73,8 @@ def run_workbook_plan(formula: Formula) -> BookPlan:
     write_errors(book, formula, model)
     write_gpus(book, formula)
     write_cnns(book)
+    write_rules(book, model)
+    write_size(book, model)
     write_links(book)
     write_prices(book)
     write_options(book, model)

@@ -17,6 +17,7 @@ from trainlaw.app.workbook.model import (
     cell_name,
 )
 from trainlaw.app.workbook.names import offered
+from trainlaw.app.workbook.sizes import RULES, is_any_size
 from trainlaw.app.workbook.tables import ANY_OTHER, HEADING, IMPLIED, ORDERS, OWN_LINK, USUAL_FABRIC
 from trainlaw.datasets.measurements.runs import COMPILATIONS
 
@@ -103,7 +104,7 @@ def _choices(model: Model) -> list[Choice]:
     used = set(model.base_columns)
     several = [] if model.is_forward else _of_several_gpus()
     rows = [
-        *_of_cnn(), *_of_gpu(model), *several, *_of_timing(), *_of_groups(model), *_of_training(model),
+        *_of_cnn(model), *_of_gpu(model), *several, *_of_timing(), *_of_groups(model), *_of_training(model),
     ]  # fmt: skip
     return [
         row
@@ -152,11 +153,15 @@ def _positive(name: str, title: str, value: float, note: str, unit: str) -> Choi
     return Choice(name, title, value, note, valid, "enter a number above 0", unit, "", _POSITIVE)
 
 
-def _of_cnn() -> list[Choice]:
+def _of_cnn(model: Model) -> list[Choice]:
     exact = "leave empty for the size of the CNN above"
     fault = "sheet CNNs has no row of this CNN with images of this size"
     size, title = f"{PREFIX}pixels", "height and width of an image"
-    counted = f'OR({size}="",ISNUMBER(MATCH({PREFIX}cnn_used,{PREFIX}cnns,0)))'
+    listed = f"ISNUMBER(MATCH({PREFIX}cnn_used,{PREFIX}cnns,0))"
+    counted = f'OR({size}="",{listed})'
+    if is_any_size(model):
+        counted = f'OR({size}="",{listed},{PREFIX}is_sized=1)'
+        fault = f"the CNN does not fit images of this size, or is not on sheet {RULES}"
     return [
         _named("cnn", "CNN", cnn_label(*FIRST_CNN)),
         Choice("pixels", title, math.nan, exact, counted, fault, "pixels", "", _WHOLE),

@@ -28,6 +28,7 @@ from trainlaw.app.workbook.model import (
     kind_of,
     values_of,
 )
+from trainlaw.app.workbook.sizes import is_any_size, of_size
 from trainlaw.datasets import FEATURES
 from trainlaw.formulas import Expression, FeatureSpec, Formula, to_text, variables
 from trainlaw.formulas.printers import split_for_excel
@@ -273,6 +274,8 @@ def _facts(sheet: SheetWriter, model: Model, row: int) -> str:
         value = model.values[name]
         style = "seconds" if spec and str(spec.unit) == "s" else "amount"
         fact = fact_formula(name)
+        if name in model.cnn_columns and is_any_size(model):
+            fact = of_size(name, fact)
         if name == "usual_launch_s" and model.is_forward:
             fact = f"{fact}*{_option('compilation', 'launches_left')}"
         sheet.formula(line, 1, fact or cell_name(name), value, style)

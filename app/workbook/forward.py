@@ -8,6 +8,7 @@ from trainlaw.app.workbook.answers import write_answers
 from trainlaw.app.workbook.formula import write_formula
 from trainlaw.app.workbook.model import PREFIX, Model, workbook_model
 from trainlaw.app.workbook.predict import new_predict, write_predict
+from trainlaw.app.workbook.sizes import write_size
 from trainlaw.app.workbook.tables import write_options
 from trainlaw.formulas.scopes import FORWARD
 
@@ -21,6 +22,7 @@ def write_passes(book: BookPlan, model: Model) -> None:
     predict = new_predict(book, model.sheet_name("Predict"))
     write_formula(book, model)
     write_options(book, model)
+    write_size(book, model)
     write_predict(predict, model, write_answers(book, model), has_ranking=False)
 
 

@@ -14,6 +14,7 @@ from trainlaw.app.workbook.model import (
     LAYOUTS,
     PREFIX,
 )
+from trainlaw.app.workbook.sizes import chosen_cnn, pixels_used
 from trainlaw.datasets.cnns.zoo import zoo_entry
 from trainlaw.datasets.measurements.nearest import all_measured
 
@@ -83,11 +84,7 @@ def _write_choice(sheet: SheetWriter) -> _Place:
     own = _Place(
         f"{name}|{classes}|{FIRST_GPU}", FIRST_PRECISION, LAYOUTS[0], float(pixels), float(FIRST_BATCH)
     )
-    row = f"MATCH({PREFIX}cnn_used,{PREFIX}cnns,0)"
-    cnn, n_classes, size = (
-        f'INDEX({PREFIX}cnn_table,{row},MATCH("{name}",{PREFIX}cnn_columns,0))'
-        for name in ("cnn", "n_classes", "input_size_px")
-    )
+    cnn, n_classes, size = chosen_cnn("cnn"), chosen_cnn("n_classes"), pixels_used()
     layout = f"{PREFIX}layout" if f"{PREFIX}layout" in sheet.book.names else f'"{LAYOUTS[0]}"'
     key = f'{cnn}&"|"&{n_classes}&"|"&{PREFIX}gpu'
     cells = (key, f"{PREFIX}precision", layout, size, f"{PREFIX}batch_per_gpu")

@@ -39,6 +39,7 @@ from trainlaw.app.workbook.model import (
     values_of,
 )
 from trainlaw.app.workbook.names import meant
+from trainlaw.app.workbook.sizes import chosen_cnn, is_any_size
 from trainlaw.app.workbook.tables import (
     BY_COST,
     BY_TIME,
@@ -252,11 +253,7 @@ def _setup(setups: Sequence[str]) -> _Result:
 def _used(model: Model) -> list[_Result]:
     """Return what the choices mean: names as sheets GPUs and CNNs have them, and what was left to usual."""
     own = {name: of_chosen_gpu(name) for name in ("default_precision", "link", "fabric", "server_gpus")}
-    row = f"MATCH({PREFIX}cnn,{PREFIX}cnns,0)"
-    name, classes = (
-        f'INDEX({PREFIX}cnn_table,{row},MATCH("{column}",{PREFIX}cnn_columns,0))'
-        for column in ("cnn", "n_classes")
-    )
+    name, classes = chosen_cnn("cnn"), chosen_cnn("n_classes")
     sized = f'{name}&", "&{PREFIX}pixels&" px, "&{classes}&" classes"'
     choice = f"{PREFIX}precision_choice"
     usual = f'"{model.first_precision}"' if model.is_forward else own["default_precision"]
@@ -381,6 +378,8 @@ def _memory(model: Model) -> list[_Result]:
     )
     kept = f'MATCH("kept_elements",{PREFIX}cnn_columns,0)'
     counted = f"COUNT(INDEX({PREFIX}cnn_table,MATCH({PREFIX}cnn_used,{PREFIX}cnns,0),{kept}))=1"
+    if is_any_size(model):
+        counted = f"OR({PREFIX}is_sized=1,IFERROR({counted},FALSE))"
     sold = of_chosen_gpu("memory_bytes")
     fits = fits_cell(f"({PREFIX}memory_least*1E9)", f"({PREFIX}memory_usual*1E9)", sold)
     shown = f'IFERROR(IF({sold}="","{UNCLEAR}",{sold}/1E9),"{UNCLEAR}")'

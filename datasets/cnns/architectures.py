@@ -121,10 +121,10 @@ class _LineBuilder(CnnBuilder):
     def _add_window(self, kind: str, x: int, fields: Mapping[str, str]) -> int:
         word = fields["k"]
         if word.startswith("a"):
-            return self.adaptive_pool(x, kind, *_pair(word[1:]))
-        kernel = self.shape(x)[1:] if word == "g" else _pair(word)
-        stride, dilation = _pair(fields.get("s", "1")), _pair(fields.get("d", "1"))
-        padding = _window_padding(fields.get("p", "0"))
+            return self.adaptive_pool(x, kind, *pair_of(word[1:]))
+        kernel = self.shape(x)[1:] if word == "g" else pair_of(word)
+        stride, dilation = pair_of(fields.get("s", "1")), pair_of(fields.get("d", "1"))
+        padding = padding_of(fields.get("p", "0"))
         if kind in _POOLS:
             pool = self.max_pool if kind == "max_pool" else self.average_pool
             return pool(x, kernel, stride, padding, ceil="u" in fields)
@@ -149,16 +149,18 @@ class _LineBuilder(CnnBuilder):
         return x if self.shape(x)[1:] == size else self.slice(x, self.channels(x), *size)
 
 
-def _pair(word: str) -> tuple[int, int]:
+def pair_of(word: str) -> tuple[int, int]:
+    """Return height and width of a field: `3` means both, `3x1` names each."""
     height, _, width = word.partition("x")
     return int(height), int(width or height)
 
 
-def _window_padding(word: str) -> Padding:
+def padding_of(word: str) -> Padding:
+    """Return the padding of a field `p`."""
     if word == "same":
         return word
     if "," not in word:
-        return _pair(word)
+        return pair_of(word)
     top, left, bottom, right = map(int, word.split(","))
     return (top, bottom), (left, right)
 
@@ -184,5 +186,5 @@ def _size(word: str, shape: tuple[int, int, int]) -> tuple[int, int]:
     if word == "/2":
         # Every second pixel from the first on.
         return (height + 1) // 2, (width + 1) // 2
-    more = _pair(word) if word else (0, 0)
+    more = pair_of(word) if word else (0, 0)
     return height + more[0], width + more[1]

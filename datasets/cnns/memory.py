@@ -129,23 +129,28 @@ def bytes_per_parameter(precision: str) -> tuple[int, int]:
 
 def memory_per_sample(cnn: Cnn) -> MemoryPerSample:
     """Return the memory needs of a CNN in training, for one sample."""
+    return MemoryPerSample(
+        kept_elements=sum(cnn.layers[i].output_elements for i in kept_layers(cnn)),
+        kept_bytes=sum(kept_bytes_per_element(layer) * layer.output_elements for layer in cnn.layers),
+        working_elements=max(_gradient_elements(layer) for layer in cnn.layers),
+        unfolded_elements=max((_unfolded_elements(layer) for layer in cnn.layers), default=0),
+    )
+
+
+def kept_layers(cnn: Cnn) -> set[int]:
+    """Return the positions of the layers whose outputs are stored for the backward pass."""
     kept: set[int] = set()
-    kept_bytes = 0
     for position, layer in enumerate(cnn.layers):
         if layer.kind in _READS_INPUT or (layer.kind == "scale" and layer.vector_parameters):
             kept.update(_stored(cnn, i) for i in layer.inputs)
         if layer.kind in _READS_OUTPUT:
             kept.add(_stored(cnn, position))
-        if layer.kind == "max_pool":
-            kept_bytes += _INDEX_BYTES * layer.output_elements
-        if layer.kind == "dropout":
-            kept_bytes += _MASK_BYTES * layer.output_elements
-    return MemoryPerSample(
-        kept_elements=sum(cnn.layers[i].output_elements for i in kept),
-        kept_bytes=kept_bytes,
-        working_elements=max(_gradient_elements(layer) for layer in cnn.layers),
-        unfolded_elements=max((_unfolded_elements(layer) for layer in cnn.layers), default=0),
-    )
+    return kept
+
+
+def kept_bytes_per_element(layer: Layer) -> int:
+    """Return the bytes of indices or masks that a layer keeps for each element of its output."""
+    return {"max_pool": _INDEX_BYTES, "dropout": _MASK_BYTES}.get(layer.kind, 0)
 
 
 def _stored(cnn: Cnn, position: int) -> int:

@@ -49,7 +49,7 @@ def window_output(
     if padding == "same":
         out = -(-side // stride)
         return out, max((out - 1) * stride + reach - side, 0) // 2
-    before, after = _both_sides(padding, reach)
+    before, after = both_sides(padding, reach)
     room = side + before + after - reach
     if room < 0:
         return 0, before
@@ -60,7 +60,8 @@ def window_output(
     return out, before
 
 
-def _both_sides(padding: AxisPadding, reach: int) -> tuple[int, int]:
+def both_sides(padding: AxisPadding, reach: int) -> tuple[int, int]:
+    """Return the padding before and after an image, pixels, of any but `"same"`."""
     if isinstance(padding, str):
         return pair({"half": reach // 2, "valid": 0}[padding])
     return pair(padding)
@@ -77,5 +78,5 @@ def transposed_output(
     # Keras: "same" gives stride times the input, the surplus cut off on both sides.
     if padding == "same":
         return side * stride, max(reach - stride, 0) // 2
-    before, after = _both_sides(padding, reach)
+    before, after = both_sides(padding, reach)
     return (side - 1) * stride + reach - before - after + extra, before

@@ -21,6 +21,7 @@ MAX_CLASSES = 1_000_000
 TIMM_COUNTS_FILE = "cnns_timm.csv.gz"
 # CNNs, and sizes of those of the first file, that only benchmarks of forward passes have.
 LATER_TIMM_COUNTS_FILE = "cnns_timm1.csv.xz"
+_LAYERS_FILE = "zoo_layers.txt.xz"
 _TIMM_LAYERS_FILES = ("cnns_timm_layers.txt.xz", "cnns_timm1_layers.txt.xz")
 # Names of timm's CNNs begin so: other packages use some of them for other layers.
 PREFIX = "timm/"
@@ -128,7 +129,7 @@ def build(name: str, input_size_px: int | None = None, n_classes: int | None = N
         raise InputError(f"CNN {name!r}: expected an input size of 1 to {MAX_INPUT_PX} pixels, got {size}")
     if not 1 <= classes <= MAX_CLASSES:
         raise InputError(f"CNN {name!r}: expected 1 to {MAX_CLASSES} classes, got {classes}")
-    files = _TIMM_LAYERS_FILES if name.startswith(PREFIX) else ("zoo_layers.txt.xz",)
+    files = _TIMM_LAYERS_FILES if name.startswith(PREFIX) else (_LAYERS_FILE,)
     by_size = {
         pixels: lines
         for known in map(shipped_architectures, reversed(files))
@@ -141,3 +142,12 @@ def build(name: str, input_size_px: int | None = None, n_classes: int | None = N
         )
     layers = built_architecture(lines, size, classes, entry.width_px(size))
     return Cnn(name, entry.base, entry.family, size, classes, layers)
+
+
+def lines_of_any_size(name: str) -> tuple[str, ...] | None:
+    """Return the lines of a CNN of `zoo_names` that fit images of any size; None where there are none.
+
+    >>> lines_of_any_size("resnet50")[0]
+    'input c3'
+    """
+    return shipped_architectures(_LAYERS_FILE).get(name, {}).get("any")

@@ -1,0 +1,47 @@
+"""The rule for images of any size gives the counts that the layers give, for CNNs of the workbook."""
+
+import random
+
+import pytest
+from trainlaw.datasets import cnn_table
+from trainlaw.datasets.cnns.any_size import CLASSES, LARGEST, SUMS, any_size
+from trainlaw.datasets.cnns.catalog import CnnCounts
+from trainlaw.datasets.cnns.zoo import build
+from trainlaw.formulas import InputError
+
+KEYS = sorted(set(cnn_table()[["cnn", "n_classes"]].itertuples(index=False, name=None)))
+CHOOSE = random.Random(3)
+DRAWN = [(*CHOOSE.choice(KEYS), CHOOSE.choice([CHOOSE.randint(1, 80), CHOOSE.randint(60, 700)]))
+         for _ in range(150)]  # fmt: skip
+
+
+def by_layers(name, pixels, classes):
+    try:
+        found = CnnCounts.of(build(name, pixels, classes))
+    except InputError:
+        return {}
+    memory = {key: getattr(found.memory, key) for key in ("kept_elements", "kept_bytes", *LARGEST)}
+    return {key: float({**found.counts, **memory}[key]) for key in (*SUMS, *CLASSES, *LARGEST)}
+
+
+@pytest.mark.parametrize(("name", "classes", "pixels"), DRAWN)
+def test_counts_equal_those_of_the_layers(name, classes, pixels):
+    rule = any_size(name, classes)
+    assert rule.counts(pixels, classes) == by_layers(name, pixels, classes)
+
+
+def test_every_listed_cnn_has_a_rule():
+    assert all(any_size(name) is not None for name in {name for name, _ in KEYS})
+
+
+@pytest.mark.parametrize("name", ["unet_medical", "retinanet_resnet50_fpn", "timm/resnet50"])
+def test_other_layers_have_none(name):
+    # Resampled to the size of another layer, or shipped at single sizes.
+    assert any_size(name) is None
+
+
+def test_classes_count_as_they_are_given():
+    rule = any_size("squeezenet1_1")
+    assert rule.counts(100, 777) == by_layers("squeezenet1_1", 100, 777)
+    # With so few channels its last convolution becomes a thin one.
+    assert rule.counts(100, 10) != any_size("squeezenet1_1", 10).counts(100, 10)
