@@ -530,8 +530,8 @@ class _Reader:
             content = self.contents[place]
             if place in found.unknown and not reason and not near and content.is_flag and not content.numbers:
                 text = f"{heading} says yes or no: to what?"
-                options = choices("--column", [f"{name}={heading}" for name in (*FLAGS, IGNORED)])
-                self.issues.append(Issue("columns", text, options=options))
+                kinds = choices("--column", [f"{name}={heading}" for name in (*FLAGS, IGNORED)])
+                self.issues.append(Issue("columns", text, options=kinds))
                 continue
             if not near or (near in COUNTS and not content.wholes):
                 plain.append(f"{heading} ({reason or self._why(place, near)})".replace(" ()", ""))
