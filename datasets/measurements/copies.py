@@ -22,7 +22,8 @@ _OTHER_TIMES = ("host_launch_s", "single_gpu_time_s")
 def copy_faults(runs: pd.DataFrame) -> list[Fault]:
     """Return a fault per GPU whose runs have, to the last digit, the times of another GPU.
 
-    A pair is named from three equal times on, if they are half of its common configurations or more.
+    A pair is named from three equal times on, if they are half of the different times that one of them has of
+    common configurations.
     """
     gpu, names = pd.factorize(runs["gpu"])
     if len(names) < 2:
@@ -33,11 +34,14 @@ def copy_faults(runs: pd.DataFrame) -> list[Fault]:
     coded = coded.assign(time_s=runs["time_s"].to_numpy(), row=np.arange(1, len(runs) + 1))
     first = coded.drop_duplicates(["gpu", "configuration", "time_s"])
     equal = _pairs(first[first.duplicated(["configuration", "time_s"], keep=False)])
-    counts = equal.groupby(["gpu_x", "gpu_y"]).agg(copies=("time_s", "nunique"), row=("row_y", "first"))
+    counts = equal.groupby(["gpu_x", "gpu_y"]).agg(
+        copies=("time_s", "nunique"), pairs=("time_s", "size"), row=("row_y", "first")
+    )
     found = []
-    for pair, copies, row in counts[counts["copies"] >= _LEAST_COPIES].itertuples(name=None):
+    for pair, copies, pairs, row in counts[counts["copies"] >= _LEAST_COPIES].itertuples(name=None):
         own, other = (first["configuration"][first["gpu"] == each] for each in pair)
-        if 2 * copies >= len(np.intersect1d(own, other)):
+        # Of many repeats in few digits, some are equal by chance.
+        if 2 * pairs >= min(own.isin(other).sum(), other.isin(own).sum()):
             found.append(_copy_fault(int(row), copies, *(names[each] for each in pair)))
         if len(found) == MAX_FAULTS:
             break

@@ -527,7 +527,13 @@ class _Reader:
                 options = (("--column", f"input_size_px={heading}"), ("--set", "input_size_px=224"))
                 self.issues.append(Issue("columns", text, options=options))
                 continue
-            if not near or (near in COUNTS and not self.contents[place].wholes):
+            content = self.contents[place]
+            if place in found.unknown and not reason and not near and content.is_flag and not content.numbers:
+                text = f"{heading} says yes or no: to what?"
+                kinds = choices("--column", [f"{name}={heading}" for name in (*FLAGS, IGNORED)])
+                self.issues.append(Issue("columns", text, options=kinds))
+                continue
+            if not near or (near in COUNTS and not content.wholes):
                 plain.append(f"{heading} ({reason or self._why(place, near)})".replace(" ()", ""))
                 continue
             is_time = near in (*MEASURES, "time_s")

@@ -34,7 +34,7 @@ from trainlaw.datasets.spreadsheets.cells import (
     read_years,
 )
 from trainlaw.datasets.spreadsheets.columns import OUR_NAMES, MappedColumn, check_named
-from trainlaw.datasets.spreadsheets.counting import counted, says_gpus
+from trainlaw.datasets.spreadsheets.counting import constant_count, counted, says_gpus
 from trainlaw.datasets.spreadsheets.headings import (
     BATCH,
     CHECK,
@@ -327,7 +327,7 @@ def _stated(rows: Rows, names: Names, issues: list[Issue]) -> pd.DataFrame:
     found |= {**read_words(rows, names, issues), **read_sizes(rows, numbers, issues), **_copied(rows)}
     for name in (ITERATIONS, IMAGES_PER_EPOCH):
         if name in constants:
-            found[name] = np.full(len(rows), float(str(constants[name])))
+            found[name] = constant_count(name, constants[name], len(rows))
     return pd.DataFrame({name: _typed(found.pop(name), len(rows)) for name in list(found)}, copy=False)
 
 

@@ -29,7 +29,7 @@ def counted(
 
     numbers, constants : of the table and of the user. said : GPUs by the text of their name.
     """
-    known = {name: _constant(name, constants[name], len(rows)) for name in _COUNTS if name in constants}
+    known = {name: constant_count(name, constants[name], len(rows)) for name in _COUNTS if name in constants}
     known |= numbers
     per_gpu, whole = _batches(known)
     nodes = known.get("n_nodes", np.ones(len(rows)))
@@ -51,7 +51,8 @@ def counted(
     return {"n_gpus": n_gpus, "n_nodes": nodes, **({} if batch is None else {"batch_per_gpu": batch})}
 
 
-def _constant(name: str, text: object, size: int) -> np.ndarray:
+def constant_count(name: str, text: object, size: int) -> np.ndarray:
+    """Return a count that the user states for all rows, (size,); InputError where it is no whole number."""
     # More digits than a count has are not even converted: Python refuses to at some length.
     if not str(text).isdecimal() or len(str(text)) > _MOST_DIGITS or not int(str(text)):
         raise InputError(f"--set {name}: expected a whole number of at least 1, got {shown(text)}")

@@ -49,8 +49,10 @@ def read_gpus(
 
 def _plain_gpu(text: str, names: Names) -> str:
     """Return the name in a text such as "Tesla T4 (Colab)", the text itself where it is a name."""
+    if names.meant("gpu", text):
+        return text
     said = names.phrase(text).said.get("gpu", "")
-    if names.meant("gpu", text) or not said or hard_stop(text):
+    if not said or hard_stop(text):
         return text
     # A text in brackets, such as where the GPU was, is no part of its name; other words may be.
     is_whole = not names.phrase(_BRACKETS.sub(" ", text)).rest
@@ -59,9 +61,10 @@ def _plain_gpu(text: str, names: Names) -> str:
 
 def _plain_cnn(text: str, names: Names) -> str:
     """Return the name in a text such as "ResNet-50 (bs 64)", the text itself where it is a name."""
+    if len(names.meant("cnn", text)) == 1:
+        return text
     phrase = names.phrase(text)
-    is_whole = len(names.meant("cnn", text)) == 1 or phrase.rest or "cnn" not in phrase.said
-    return text if is_whole else phrase.said["cnn"]
+    return text if phrase.rest else phrase.said.get("cnn", text)
 
 
 def read_cnns(rows: Rows, names: Names, issues: list[Issue]) -> list[str | None]:

@@ -27,6 +27,7 @@ _PACKAGE = re.compile(
 _OF_PACKAGE = re.compile(r"^(?:torchvision\.models\.|timm[./]|pycls/|keras )")
 # "CIFAR-10", "ImageNet-1k"
 _DATASETS = [re.sub(r"(?<=[a-z])(?=\d)", "[ -]?", name) for name in sorted(DATASETS, key=len, reverse=True)]
+_OF_NODE = r"\s*(?:per|pro|/|je|a)\s*(?:node|knoten|server|machine|host|box)\b"
 _PATTERNS: Mapping[str, re.Pattern[str]] = {
     "global_batch": re.compile(
         r"(?:global|total|effective|gesamt)[\s_-]*(?:mini-?)?(?:batch[\s_-]*(?:size)?|bs)[\s_=:]*(\d{1,6})\b"
@@ -40,6 +41,7 @@ _PATTERNS: Mapping[str, re.Pattern[str]] = {
         r"(?:\s*(?:of|von))?[\s_=:-]*(\d{1,6})(?![\d.,]*\d)|(?<![a-z\d])b[=]?(\d{1,5})(?![\da-z])|"
         r"(\d{1,5})\s*(?:images|img|imgs|bilder|samples)\s*(?:per|pro|/)\s*(?:mini)?batch"
     ),
+    "gpus_per_node": re.compile(rf"(?<![\d.,a-z])(\d{{1,4}})\s*[x\u00d7]?\s*gpus?{_OF_NODE}"),
     "n_gpus": re.compile(
         r"(?<![\d.,a-z])(\d{1,4})\s*[x\u00d7]?\s*gpus?(?![a-z\d])|n_?gpus?\s*[=:]\s*(\d{1,4})"
     ),
@@ -190,8 +192,10 @@ class Names:
         for begin, end, name in reversed(list(self._names_in(kind, text))):
             before, behind = text[:begin], text[end:]
             if kind == "gpu" and (count := _TIMES_BEFORE.search(before) or _TIMES_BEHIND.match(behind)):
-                said.setdefault("n_gpus", []).append(count[1])
                 before, behind = _TIMES_BEFORE.sub("", before), _TIMES_BEHIND.sub("", behind)
+                of_node = re.match(_OF_NODE, behind.lower())
+                said.setdefault("gpus_per_node" if of_node else "n_gpus", []).append(count[1])
+                behind = behind[of_node.end() :] if of_node else behind
             said.setdefault(kind, []).insert(0, name)
             text = f"{before} , {behind}"
         return text

@@ -53,6 +53,17 @@ def test_copies_of_many_gpus_are_found_without_all_pairs(write, monkeypatch):
     assert len(texts) == 3 and all("those of T4; remove the copies" in text for text in texts)
 
 
+def test_many_repeats_in_few_digits_are_equal_by_chance(write):
+    random = np.random.default_rng(0)
+    rows = [
+        f"{gpu},resnet50,{batch},{batch * seconds:.3g}\n"
+        for gpu, least in (("T4", 0.010), ("P4", 0.011))
+        for batch in (8, 16, 32)
+        for seconds in random.uniform(least, 1.2 * least, 200)
+    ]
+    assert not found_faults(write("gpu,cnn,batch_per_gpu,time_s\n" + "".join(rows)))
+
+
 @pytest.mark.parametrize("name", ["precisions", "multi"])
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "tsv", "parquet"])
 def test_built_in_runs_come_back_from_a_file(name, ending, tmp_path):

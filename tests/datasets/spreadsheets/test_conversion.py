@@ -97,6 +97,7 @@ def test_layouts_and_cells_are_read_without_a_question(tmp_path, text, answers):
         (HEAD + "ms\n" + ROWS.format(250, "#NV"), ("--skip-unmeasured",)),
         (HEAD + "ms\n" + ROWS.format(250, 500).replace("fp32", "yes"), ("--value", "precision:yes=amp")),
         (HEAD + "ms\n" + ROWS.format(250, 500).replace("T4,v", ",v"), ("--fill-down",)),
+        (HEAD + "ms,foo\n" + ROWS.format("250,on", "500,on"), ("--column", "tf32=foo")),
         (HEAD + "Total (ms)\n" + ROWS.format(250, 500), ("--column", "time_s=Total (ms)")),
         (HEAD.replace("GPU", "nr") + "ms\n" + ROWS.format(1, 2).replace("T4", "1"), ("--set", "gpu=CHOICE")),
         (HEAD + "ms,img/s\n" + "T4,resnet50,32,fp32,250,64\n", ("--column", "time_s=img/s")),
@@ -128,6 +129,13 @@ def test_a_board_or_number_in_a_name_is_counted(tmp_path):
     assert made.issues == () and made.frame["n_gpus"].tolist() == [1, 4]
 
 
+@pytest.mark.parametrize("machine", ["8x T4 per node", "T4, 8 GPUs per node"])
+def test_the_gpus_of_a_node_are_times_the_nodes(tmp_path, machine):
+    rows = "Nodes,Seconds,Note\n1,0.25,a\n4,0.30,b\n"
+    made = read(tmp_path, f'"ResNet-50, fp32, batch 32 per GPU, {machine}"\n{rows}')
+    assert made.frame["n_gpus"].tolist() == [8, 32]
+
+
 def test_a_number_in_a_name_of_several_gpus_is_kept(tmp_path):
     text = (
         HEAD.replace("Batch", "Batch per GPU") + "ms\n" + ROWS.format(250, 500).replace("T4,v", "8x A100,v")
@@ -139,7 +147,12 @@ def test_a_number_in_a_name_of_several_gpus_is_kept(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("option", "text"), [("columns", {"gpu": "Modle"}), ("constants", {"cnn": "resnet"})]
+    ("option", "text"),
+    [
+        ("columns", {"gpu": "Modle"}),
+        ("constants", {"cnn": "resnet"}),
+        *(("constants", {name: "many"}) for name in ("iterations", "images_per_epoch", "n_gpus", "batch")),
+    ],
 )
 def test_answers_that_do_not_fit_are_refused_in_one_line(tmp_path, option, text):
     with pytest.raises((InputError, LookupError)) as caught:
