@@ -78,7 +78,7 @@ def lines_of(formula: Formula, known: Mapping[str, float | str] | None = None) -
     found = []
     for row in answers_of(formula):
         answer = replace(row, sentence=_with_texts(row.sentence, fixed))
-        value, when = (_filled(text, numbers) for text in (answer.definition, answer.when))
+        value, when = (filled_in(text, numbers) for text in (answer.definition, answer.when))
         if isinstance(value, Constant):
             numbers[answer.name] = value
         elif not (isinstance(when, Constant) and not when.value > 0):
@@ -120,7 +120,7 @@ def _constants(formula: Formula) -> dict[str, float]:
 _parsed = cache(parse_text)
 
 
-def _filled(text: str, numbers: Mapping[str, Expression]) -> Expression | None:
+def filled_in(text: str, numbers: Mapping[str, Expression]) -> Expression | None:
     """Return a text as an expression with numbers filled in and folded, None for an empty text."""
     if not text:
         return None

@@ -9,21 +9,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 
-from trainlaw.app.answers.answer import FIGURE
+from trainlaw.app.answers.answer import FIGURE, Answer
 from trainlaw.app.answers.facts import Fact, architecture_facts, cnn_facts, gpu_facts, precision_facts
-from trainlaw.app.answers.table import Line, lines_of, within_reach
+from trainlaw.app.answers.table import Line, filled_in, lines_of, within_reach
 from trainlaw.app.models.lookup_tables import gpu_rows, interval_rows, precision_rows
+from trainlaw.app.models.multi_gpu import added_time
+from trainlaw.app.models.scopes import handling
 from trainlaw.app.models.settings import STATED_LAUNCH
 from trainlaw.app.models.terms import plain_expression
-from trainlaw.datasets import FEATURES, Gpu, built_in_gpus, configuration
+from trainlaw.datasets import FEATURES, Gpu, built_in_gpus, configuration, link_table
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, CnnCounts, cnn_table, keyed_cnn_counts
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS
 from trainlaw.datasets.cnns.names import cnn_name, cnn_names
 from trainlaw.datasets.cnns.zoo import timm_table, zoo_entry
+from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.datasets.hardware.instances import instances
+from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES
-from trainlaw.formulas import Formula, InputError, UnknownNameError, variables
+from trainlaw.formulas import Constant, Formula, InputError, UnknownNameError, to_text, variables
 from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.held_out_errors import intervals_of
 
@@ -39,13 +43,28 @@ IMPLIED_STACKS = ("eager", "channels_last", "fused")
 OF_CALL = (
     "single_gpu_time_s", "class_factor", "has_layout", "has_host_launch", "by_default", "input_size_px",
 )  # fmt: skip
+#: What a program of iterations knows of several GPUs, and of hours and cost.
+OF_SEVERAL = (
+    "n_gpus", "n_nodes", "gpus_per_node", "link_s_per_byte", "link_latency_s", "network_s_per_byte",
+    "network_latency_s", "iterations", "epochs", "price_per_hour",
+)  # fmt: skip
+#: Facts of a GPU for several of them: GPUs of its usual servers, places of their links in `LINKS`.
+OF_SERVER = ("per_node", "own_link", "own_fabric")
 _CNN_COLUMNS = (*COUNT_COLUMNS, *MEMORY_COLUMNS, "error_of_architecture")
 _TEXTS = ("gpu", "vendor", "generation", "precision", "layout")
-# A program predicts one GPU, eager mode and CNNs of the zoo, and refuses where there is no time.
+# A program predicts eager mode and CNNs of the zoo, and refuses where there is no time.
 _ALWAYS: Mapping[str, Fact] = {
-    "n_gpus": 1.0, "added_s": 0.0, "has_compilation": 0.0, "n_cnn_notes": 0.0, "rough": "",
-    "is_undefined": 0.0, "has_settings": 0.0, "machine": "1 GPU",
+    "has_compilation": 0.0, "n_cnn_notes": 0.0, "rough": "", "is_undefined": 0.0, "has_settings": 0.0,
 }  # fmt: skip
+_ON_ONE_GPU: Mapping[str, Fact] = {"n_gpus": 1.0, "added_s": 0.0, "machine": "1 GPU"}
+# Several GPUs exchange gradients in buckets by the ring, as `trainlaw predict` has it by default.
+_RING: Mapping[str, Fact] = {
+    "is_scaled": 1.0,
+    "is_bucketed": 1.0,
+    **{algorithm_indicator(feature): 0.0 for feature in FEATURE_OF_ALGORITHM.values()},
+    algorithm_indicator(FEATURE_OF_ALGORITHM["ring"]): 1.0,
+}
+NO_LINK = "pcie3-x16"  # for a GPU without a known link, as in `trainlaw.datasets.configuration`
 # Prefixes and suffixes of keys of CNNs that packages do not write.
 _PACKAGE = re.compile(r"^.*/|_torch$")
 
@@ -82,6 +101,16 @@ class NamedPrecision:
 
 
 @dataclass(frozen=True)
+class NamedLink:
+    """A link within a node ("node") or between nodes ("network"), its rate in byte/s and latency in s."""
+
+    name: str
+    scope: str
+    byte_per_s: float
+    latency_s: float
+
+
+@dataclass(frozen=True)
 class NamedModel:
     """What an exported program looks up, computes and says.
 
@@ -89,6 +118,7 @@ class NamedModel:
     precision_columns : those of the tables, with all peak rates. fixed : those that are the same for every
     run on one GPU. computed : derived features, each after those that it is made of. lines : rows of the
     table of answers. intervals : factor by vendor, precision, stack and whether the generation is new.
+    links : between several GPUs, none where a program is for one.
     """
 
     formula: Formula
@@ -103,6 +133,7 @@ class NamedModel:
     cnns: tuple[NamedCnn, ...]
     precisions: tuple[NamedPrecision, ...]
     intervals: Mapping[str, Mapping[str, Mapping[str, list[float | None]]]]
+    links: tuple[NamedLink, ...]
 
 
 def named_model(formula: Formula) -> NamedModel:
@@ -113,13 +144,16 @@ def named_model(formula: Formula) -> NamedModel:
     plain = replace(formula, expression=plain_expression(formula), grouped=())
     base, computed = _in_order(spec.name for spec in plain.used_features)
     offered = gpu_rows()
+    links = _links() if _is_for_several(formula) else ()
     gpus = {
-        gpu: _numbers_of(gpu, gpu_facts(formula, gpu)) for gpu in built_in_gpus().gpus if gpu.gpu in offered
+        gpu: _numbers_of(gpu, gpu_facts(formula, gpu)) | _server_of(gpu, links)
+        for gpu in built_in_gpus().gpus
+        if gpu.gpu in offered
     }
     rows = precision_rows()
     precisions = {name: {**rows[name], **precision_facts(formula, name)} for name in rows}
     lines = _lines(formula, [*gpus.values()], [*precisions.values()])
-    needed = base | {name for line in lines for name in line.needs}
+    needed = base | {name for line in lines for name in line.needs} | set(OF_SERVER if links else ())
     peaks = {str(row["peak_column"]) for row in precisions.values()} if PEAK in base else set()
     gpu_columns = tuple(name for name in next(iter(gpus.values())) if name in needed | peaks)
     cnn_columns = tuple(name for name in _CNN_COLUMNS if name in needed)
@@ -145,7 +179,31 @@ def named_model(formula: Formula) -> NamedModel:
             for name, row in precisions.items()
         ),
         interval_rows(formula, IMPLIED_STACKS),
+        links,
     )
+
+
+def _is_for_several(formula: Formula) -> bool:
+    return formula.scope != FORWARD and not handling(formula).covers_multi_gpu
+
+
+def _links() -> tuple[NamedLink, ...]:
+    rows = link_table().to_dict("records")
+    return tuple(
+        NamedLink(row["link"], row["scope"], float(row["effective_byte_per_s"]), float(row["latency_s"]))
+        for row in rows
+        if row["link"] != "none"
+    )
+
+
+def _server_of(gpu: Gpu, links: Sequence[NamedLink]) -> dict[str, float]:
+    """Return the `OF_SERVER` of a GPU, if there are links."""
+    if not links:
+        return {}
+    server, names = usual_server(gpu.gpu), [link.name for link in links]
+    own = gpu.gpu_link or gpu.host_link or NO_LINK
+    places = (names.index(own), names.index(server.fabric))
+    return dict(zip(OF_SERVER, map(float, (server.gpus_per_node, *places)), strict=True))
 
 
 def _numbers_of(gpu: Gpu, facts: Mapping[str, Fact]) -> dict[str, float]:
@@ -158,15 +216,21 @@ def _lines(
     formula: Formula, gpus: Sequence[Mapping[str, Fact]], precisions: Sequence[Mapping[str, Fact]]
 ) -> tuple[Line, ...]:
     """Return the rows of the table that a program says: values, warnings and notes."""
-    known: dict[str, Fact] = {**_ALWAYS, **({"by_default": 0.0} if formula.scope == FORWARD else {})}
+    several = _is_for_several(formula)
+    known: dict[str, Fact] = {**_ALWAYS, **(_RING if several else _ON_ONE_GPU)}
+    known |= {"by_default": 0.0} if formula.scope == FORWARD else {}
     for table in (gpus, precisions):
         known |= {name: value for name, value in table[0].items() if {row[name] for row in table} == {value}}
-    lines = [
-        line for line in lines_of(formula, known) if line.answer.kind != FIGURE or line.value is not None
-    ]
+    rows = lines_of(formula, known)
+    if several:
+        numbers = {name: Constant(value) for name, value in _RING.items() if isinstance(value, float)}
+        added = filled_in(to_text(added_time()), numbers) or Constant(0.0)
+        rows = (Line(Answer("added_s", definition=to_text(added)), added, None), *rows)
+    lines = [line for line in rows if line.answer.kind != FIGURE or line.value is not None]
     base, computed = _in_order(spec.name for spec in formula.used_features)
     available = {
         *base, *computed, *gpus[0], *precisions[0], *_CNN_COLUMNS, *OF_ARGUMENTS, *OF_CALL, *_TEXTS,
+        *((*OF_SEVERAL, "machine") if several else ()),
     }  # fmt: skip
     return within_reach(lines, available)
 

@@ -19,6 +19,8 @@ from trainlaw.app.exports.headers import header_lines
 from trainlaw.app.exports.names import (
     OF_ARGUMENTS,
     OF_CALL,
+    OF_SERVER,
+    OF_SEVERAL,
     PEAK,
     NamedCnn,
     NamedGpu,
@@ -232,6 +234,7 @@ def _tables(model: NamedModel) -> dict[str, object]:
         "base": len(DIGITS) // 2,
         "vendors": list(model.intervals),
         "precisions": [row.name for row in model.precisions],
+        "server": [model.gpu_columns.index(name) for name in OF_SERVER if model.links],
     }
 
 
@@ -239,7 +242,7 @@ def _quantities(model: NamedModel) -> dict[str, list[str]]:
     """Return the quantities of the table of answers by where a program has them from, each in one place."""
     groups = {
         "gpu": model.gpu_columns, "cnn": model.cnn_columns, "precision": model.precision_columns,
-        "arguments": OF_ARGUMENTS, "call": OF_CALL,
+        "arguments": OF_ARGUMENTS, "call": OF_CALL, "several": OF_SEVERAL if model.links else (),
         "features": [name for name in (*model.base, *model.computed) if name in spoken(model.lines)],
         "values": [line.answer.name for line in model.lines if line.value is not None],
     }  # fmt: skip

@@ -17,6 +17,7 @@ from trainlaw.app.page.html import page_html
 from trainlaw.app.sheets.xlsx import xlsx_bytes
 from trainlaw.app.workbook.model import ENTRIES, FAULTS
 from trainlaw.formulas import load_formula
+from trainlaw.formulas.scopes import FORWARD
 from typer.testing import CliRunner
 
 from ..libreoffice import SOFFICE, recalculated
@@ -177,22 +178,29 @@ def by_program(suffix, formula=None):
         used = formula or law()
         write_programs(used, folder, MOST_BYTES, [f".{suffix}", ".h"] if suffix == "c" else [f".{suffix}"])
         sizes = {cnn.name: cnn.sizes for cnn in named_model(used).cnns}
-        usual = {"n_gpus": 1, "stack": None, "classes": 1000}
+        usual = {"stack": None, "classes": 1000}
         places = [
             number
             for number, one in enumerate(asked)
             if expected[number] != REFUSED
             and {name: one[name] for name in usual} == usual
+            and (one["n_gpus"] == 1 or one["algorithm"] == "ring")
             and one.get("compilation", "eager") == "eager"
             and one["pixels"] in sizes.get(one["cnn"], ())
         ]
         names = ("cnn", "gpu", "batch", "precision", "layout", "tuned", "host_launch_s", "pixels")
         given = [asked[number] | {"layout": asked[number]["layout"] or "nchw"} for number in places]
-        plain = [tuple(one[name] for name in names) for one in given]
+        several = ("n_gpus", "n_nodes", "link", "fabric")
+        plain = [
+            (*(one[name] for name in names), *(one[name] for name in several), price_of(one))
+            if used.scope != FORWARD
+            else tuple(one[name] for name in names)
+            for one in given
+        ]
         found = RUN[suffix](folder, plain)
         # A program without a time says nothing.
         assert all(one or expected[place].time_s is None for place, one in zip(places, found, strict=True))
-        answers = [one and Answer(*map(known, one[:3]), list(one[4])) for one in found]
+        answers = [one and Answer(*map(known, one[:3]), list(one[4]), cost=one[5]) for one in found]
         return by_place(asked, places, answers)
 
     return ask
@@ -224,7 +232,7 @@ OUTPUTS = {
     "page": by_page,
     **{suffix: by_program(suffix) for suffix in LANGUAGES},
 }
-# Programs know one GPU, no stack, and CNNs with their usual classes.
+# Programs know the ring, no stack, and CNNs with their usual classes.
 LEAST_ASKED = {name: 15 if name in LANGUAGES else 50 for name in OUTPUTS}
 
 
@@ -244,6 +252,21 @@ def test_every_output_gives_the_same_answers(output, asked, expected, request, t
     found = OUTPUTS[output](asked, expected, tmp_path, request)
     assert sum(isinstance(one, Answer) for one in found) >= LEAST_ASKED[output]
     check_same(output, asked, found, expected)
+
+
+@pytest.mark.parametrize("suffix", LANGUAGES)
+def test_programs_give_the_same_answers_on_several_gpus(suffix, tmp_path, request):
+    some = [one for one in questions(random.Random(12), 600) if one["n_gpus"] > 1 and one["classes"] == 1000]
+    # On the GPU's usual servers and links in every third question.
+    usual = {"n_gpus": 16, "n_nodes": None, "link": None, "fabric": None}
+    asked = [
+        {**one, "algorithm": "ring", "stack": None, "batch": 32, **(usual if number % 3 == 0 else {})}
+        for number, one in enumerate(some)
+    ]
+    expected = answers_of(law(), asked)
+    found = by_program(suffix)(asked, expected, tmp_path, request)
+    assert sum(isinstance(one, Answer) and one.cost is not None for one in found) >= 40
+    check_same(suffix, asked, found, expected)
 
 
 def check_same(output, asked, found, expected):

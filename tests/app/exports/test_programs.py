@@ -100,10 +100,13 @@ PYTHON = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 import law
-def answer(cnn, gpu, batch, precision, layout, tuned, launch, pixels):
+NAMES = ("n_gpus", "n_nodes", "link", "fabric", "price_per_hour")
+def answer(cnn, gpu, batch, precision, layout, tuned, launch, pixels, *others):
     try:
-        return law.predict(
-            cnn, gpu, batch, precision, layout=layout, tuned=tuned, host_launch_s=launch, pixels=pixels)
+        found = law.predict(
+            cnn, gpu, batch, precision, layout=layout, tuned=tuned, host_launch_s=launch, pixels=pixels,
+            **{name: value for name, value in zip(NAMES, others) if value is not None})
+        return [*found[:5], getattr(found, "cost", None)]
     except ValueError as error:
         return None if "not defined here" in str(error) else str(error)
 print(json.dumps([answer(*one) for one in json.load(sys.stdin)]))
@@ -117,10 +120,13 @@ def python(folder, asked):
 
 
 JAVASCRIPT = """
-const answer = ([cnn, gpu, batch, precision, layout, tuned, host_launch_s, pixels]) => {
+const names = ["n_gpus", "n_nodes", "link", "fabric", "price_per_hour"];
+const answer = ([cnn, gpu, batch, precision, layout, tuned, host_launch_s, pixels, ...others]) => {
+  const named = others.map((value, place) => [names[place], value]);
+  const more = Object.fromEntries(named.filter(([, value]) => value !== null));
   try {
-    const found = predict(cnn, gpu, batch, precision, { layout, tuned, host_launch_s, pixels });
-    return [found.time_s, found.low_s, found.high_s, found.precision, found.warnings];
+    const found = predict(cnn, gpu, batch, precision, { layout, tuned, host_launch_s, pixels, ...more });
+    return [found.time_s, found.low_s, found.high_s, found.precision, found.warnings, found.cost ?? null];
   } catch (error) {
     return error.message.includes("not defined here") ? null : error.message;
   }
@@ -149,20 +155,21 @@ C = r"""
 #include "law.h"
 static const char *text(char *cell) { return *cell == '-' && !cell[1] ? NULL : cell; }
 int main(void) {
-    char line[1000], *cell[8];
+    char line[1000], *cell[13];
     while (fgets(line, sizeof line, stdin)) {
         line[strcspn(line, "\n")] = 0;
         char *rest = line;
-        for (int i = 0; i < 8; i++) {
+        for (int i = 0; i < 13; i++) {
             cell[i] = rest;
             if ((rest = strchr(rest, '\t'))) *rest++ = 0;
         }
-        my_law_options options = {text(cell[4]), atoi(cell[5]), atof(cell[6]), atoi(cell[7])};
+        my_law_options options = {text(cell[4]), atoi(cell[5]), atof(cell[6]), atoi(cell[7])%s};
         my_law_prediction found;
         my_law_status status =
             my_law_predict(cell[0], cell[1], atol(cell[2]), text(cell[3]), &options, &found);
         if (status != MY_LAW_OK) { printf("%%d\t%%s\n", status, my_law_message(status)); continue; }
-        printf("0\t%%.17g\t%%.17g\t%%.17g\t%%s", found.time_s, found.low_s, found.high_s, found.precision);
+        printf("0\t%%.17g\t%%.17g\t%%.17g\t%%.17g", found.time_s, found.low_s, found.high_s, %s);
+        printf("\t%%s", found.precision);
         for (int i = 0; i < found.n_warnings; i++) printf("\t%%s", found.warnings[i]);
         puts("");
     }
@@ -174,7 +181,10 @@ int main(void) {
 def compiled(folder, program="alone"):
     """The folder, with a program of the header alone, or of its declarations and the .c file."""
     first, *others = {"alone": ["#define MY_LAW_IMPLEMENTATION"], "linked": ["", "law.c"]}[program]
-    (folder / f"{program}.c").write_text(C % first)
+    is_for_several = "long n_gpus" in (folder / "law.h").read_text()
+    more = ", atol(cell[8]), atol(cell[9]), text(cell[10]), text(cell[11]), atof(cell[12]), 0, 0"
+    own = (more, "found.cost") if is_for_several else ("", "0.0 / 0.0")
+    (folder / f"{program}.c").write_text(C % (first, *own))
     strict = [GCC, "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
     command = [*strict, f"{program}.c", *others, "-o", program, "-lm"]
     subprocess.run(command, cwd=folder, check=True)
@@ -196,20 +206,21 @@ def by_lines(command, folder, asked):
     def cell(value, default):
         return default if value is None else str(int(value) if isinstance(value, bool) else value)
 
-    defaults = ["", "", "", "-", "-", "0", "0", "0"]
-    text = "".join("\t".join(map(cell, one, defaults)) + "\n" for one in asked)
+    defaults = ["", "", "", "-", "-", "0", "0", "0", "0", "0", "-", "-", "0"]
+    padded = [[*one, *[None] * (len(defaults) - len(one))] for one in asked]
+    text = "".join("\t".join(map(cell, one, defaults)) + "\n" for one in padded)
     utf8 = {**os.environ, "LC_ALL": "C.UTF-8"}
     done = subprocess.run(
         command, input=text, cwd=folder, env=utf8, capture_output=True, text=True, check=True
     )
     rows = [line.split("\t") for line in done.stdout.splitlines()]
     # An interval that there is not has ends that are nan.
+
+    def number(cell):
+        return None if cell.lower() in ("-nan", "nan", "na") else float(cell)
+
     return [
-        [
-            *(None if cell.lower() in ("-nan", "nan", "na") else float(cell) for cell in row[1:4]),
-            row[4],
-            row[5:],
-        ]
+        [*map(number, row[1:4]), row[5], row[6:], number(row[4])]
         if row[0] == "0"
         else None
         if "not defined here" in row[1]
@@ -224,10 +235,14 @@ given <- function(cell, none) if (cell != none) cell
 for (line in readLines(file("stdin"))) {
   cell <- strsplit(line, "\t", fixed = TRUE)[[1]]
   number <- function(place) if (cell[place] != "0") as.numeric(cell[place])
+  more <- list(n_gpus = number(9), n_nodes = number(10), link = given(cell[11], "-"),
+               fabric = given(cell[12], "-"), price_per_hour = number(13))
   cat(tryCatch({
-    found <- predict_time(cell[1], cell[2], as.numeric(cell[3]), given(cell[4], "-"), layout = cell[5],
-                          tuned = cell[6] == "1", host_launch_s = number(7), pixels = number(8))
-    times <- sprintf("%.17g", c(found$time_s, found$low_s, found$high_s))
+    usual <- list(cell[1], cell[2], as.numeric(cell[3]), given(cell[4], "-"), layout = cell[5],
+                  tuned = cell[6] == "1", host_launch_s = number(7), pixels = number(8))
+    found <- do.call(predict_time, c(usual, more[!vapply(more, is.null, TRUE)]))
+    cost <- if (is.null(found$cost)) NA else found$cost
+    times <- sprintf("%.17g", c(found$time_s, found$low_s, found$high_s, cost))
     paste(c("0", times, found$precision, found$warnings), collapse = "\t")
   }, error = function(fault) paste("1", conditionMessage(fault), sep = "\t")), "\n", sep = "")
 }
@@ -235,13 +250,19 @@ for (line in readLines(file("stdin"))) {
 JULIA_ASKS = r"""
 include("law.jl")
 number(cell) = cell == "0" ? nothing : parse(Float64, cell)
+function more(cell)
+    values = [number(cell[1]), number(cell[2]), cell[3], cell[4], number(cell[5])]
+    names = (:n_gpus, :n_nodes, :link, :fabric, :price_per_hour)
+    return [name => value for (name, value) in zip(names, values) if !(value in (nothing, "-"))]
+end
 for line in eachline(stdin)
     cell = split(line, "\t")
     try
         found = Law.predict(cell[1], cell[2], parse(Int, cell[3]), cell[4] == "-" ? nothing : cell[4];
             layout = cell[5], tuned = cell[6] == "1",
-            host_launch_s = number(cell[7]), pixels = number(cell[8]))
-        times = [something(time, NaN) for time in (found.time_s, found.low_s, found.high_s)]
+            host_launch_s = number(cell[7]), pixels = number(cell[8]), more(cell[9:end])...)
+        cost = get(pairs(found), :cost, nothing)
+        times = [something(time, NaN) for time in (found.time_s, found.low_s, found.high_s, cost)]
         println(join(["0", times..., found.precision, found.warnings...], "\t"))
     catch fault
         println("1\t", sprint(showerror, fault))
@@ -267,7 +288,8 @@ def changed(**parts):
         "cnn": "resnet50", "gpu": "T4", "batch": 8, "precision": None, "layout": "nchw", "tuned": False,
         "launch": None, "pixels": None,
     }  # fmt: skip
-    return tuple((usual | parts).values())
+    several = ("n_gpus", "n_nodes", "link", "fabric") if "n_gpus" in parts else ()
+    return (*(parts.get(name, value) for name, value in usual.items()), *map(parts.get, several))
 
 
 FAULTS = {
@@ -280,6 +302,10 @@ FAULTS = {
     changed(precision="fp8"): "precision as one of fp32, tf32",
     changed(layout="nhwc"): "layout as one of nchw, channels_last",
     changed(launch=2.0): "host_launch_s from 1e-07 to 1.0 s",
+    changed(n_gpus=9): "share evenly",
+    changed(n_gpus=20_000_000): "1 to 10000000",
+    changed(n_gpus=2, link="ethernet-10g"): "link",
+    changed(n_gpus=16, fabric="nvswitch3"): "fabric",
     changed(pixels=7): "",
 }
 
@@ -352,9 +378,10 @@ def test_the_tables_hold_what_the_features_need_and_no_more(tmp_path):
     law = law_of("2 * conv_compute_s + 3 * host_s")
     model = named_model(law)
     memory = ("kept_elements", "kept_bytes", "working_elements", "unfolded_elements")
-    assert model.cnn_columns == ("conv_macs", "params", "n_layers", *memory)
+    of_exchange = ("n_conv", "n_depthwise", "n_dense", "n_batchnorm")
+    assert model.cnn_columns == ("conv_macs", "params", "n_layers", *of_exchange, *memory)
     said = {"memory_bytes", "is_unknown_l2_bytes", "usual_launch_s", "has_slow_fp16", "has_slow_bf16"}
-    said.add("is_one_die")
+    said |= {"is_one_die", "peer_access", "per_node", "own_link", "own_fabric"}
     assert set(model.gpu_columns) == {row.peak_column for row in PRECISIONS.values()} | said
     assert set(named_model(law_of("least_time_s + host_s")).gpu_columns) > set(model.gpu_columns)
     export_formula(law_of("host_s"), tmp_path / "law.py")
