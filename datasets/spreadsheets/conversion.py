@@ -37,6 +37,7 @@ from trainlaw.datasets.spreadsheets.columns import OUR_NAMES, MappedColumn, chec
 from trainlaw.datasets.spreadsheets.counting import constant_count, counted, says_gpus
 from trainlaw.datasets.spreadsheets.headings import (
     BATCH,
+    BATCHES,
     CHECK,
     FLAG,
     GLOBAL_BATCH,
@@ -302,6 +303,7 @@ def _runs(
 ) -> tuple[pd.DataFrame, np.ndarray, tuple[Unit | None, ...], bool]:
     """Return the columns of the runs schema, measured numbers, their units, and whether a check agrees."""
     frame = _stated(rows, names, issues)
+    _check_epochs(rows, frame, issues)
     frame = _with_links(_with_precision(_with_usual_sizes(frame), names.gpus), names.gpus, notes)
     if not rows.cells.get(TIME):
         return frame, np.full(len(rows), np.nan), (None,) * len(rows), False
@@ -329,6 +331,22 @@ def _stated(rows: Rows, names: Names, issues: list[Issue]) -> pd.DataFrame:
         if name in constants:
             found[name] = constant_count(name, constants[name], len(rows))
     return pd.DataFrame({name: _typed(found.pop(name), len(rows)) for name in list(found)}, copy=False)
+
+
+def _check_epochs(rows: Rows, frame: pd.DataFrame, issues: list[Issue]) -> None:
+    """Append an issue for epochs of fewer images than a batch, whose headings may be exchanged."""
+    if IMAGES_PER_EPOCH not in frame or "batch_per_gpu" not in frame:
+        return
+    few = frame[IMAGES_PER_EPOCH] < frame["batch_per_gpu"] * frame["n_gpus"]
+    if few.any():
+        found = [name for name in (IMAGES_PER_EPOCH, *BATCHES) if name in rows.columns]
+        exchanged = zip(found, reversed(found), strict=True) if len(found) == 2 else ()
+        pairs = [("--column", f"{name}={rows.columns[other].heading}") for name, other in exchanged]
+        option = tuple(word for pair in pairs for word in pair)
+        text = "an epoch has fewer images than a batch"
+        issues.append(
+            Issue("columns", text, rows_of(rows.numbers, few.tolist()), (option,) if option else ())
+        )
 
 
 def _typed(values: object, size: int) -> pd.Series:

@@ -98,6 +98,12 @@ def test_layouts_and_cells_are_read_without_a_question(tmp_path, text, answers):
         (HEAD + "ms\n" + ROWS.format(250, 500).replace("fp32", "yes"), ("--value", "precision:yes=amp")),
         (HEAD + "ms\n" + ROWS.format(250, 500).replace("T4,v", ",v"), ("--fill-down",)),
         (HEAD + "ms,foo\n" + ROWS.format("250,on", "500,on"), ("--column", "tf32=foo")),
+        (
+            HEAD.replace("Batch", "Training images")
+            + "Batch,Epoch (s)\n"
+            + ROWS.format("9469,20", "9469,46"),
+            ("--column", "images_per_epoch=Batch", "--column", "batch=Training images"),
+        ),
         (HEAD + "Total (ms)\n" + ROWS.format(250, 500), ("--column", "time_s=Total (ms)")),
         (HEAD.replace("GPU", "nr") + "ms\n" + ROWS.format(1, 2).replace("T4", "1"), ("--set", "gpu=CHOICE")),
         (HEAD + "ms,img/s\n" + "T4,resnet50,32,fp32,250,64\n", ("--column", "time_s=img/s")),
