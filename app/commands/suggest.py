@@ -10,7 +10,7 @@ def suggest_command(
     pool: Path | None = option(
         "CSV of configurations to choose from: cnn, batch_per_gpu, gpu, optionally input_size_px."
     ),
-    gpu: list[str] | None = option("GPU to measure on, if --pool has no column gpu; may be repeated."),
+    gpu: list[str] | None = option("GPU to measure on, if --pool has no column gpu: T4,V100 or repeated."),
     cnns: str = option(
         "Without --pool: CNNs, separated by commas; default: all built-in ones.", "--cnn", default=""
     ),

@@ -76,8 +76,7 @@ def named_gpus(texts: Sequence[str], catalog: GpuCatalog) -> list[Gpu]:
     Raises UnknownNameError as `GpuCatalog.find`.
     """
     found: dict[str, Gpu] = {}
-    known = {gpu.gpu for gpu in catalog.gpus}  # a name may have a comma
-    for name in (name for text in texts for name in ((text,) if text in known else names_of((text,)))):
+    for name in listed_gpus(texts, catalog):
         try:
             named: Sequence[Gpu] = (wanted_gpu(name, catalog),)
         except UnknownNameError:
@@ -86,6 +85,12 @@ def named_gpus(texts: Sequence[str], catalog: GpuCatalog) -> list[Gpu]:
                 raise
         found |= {gpu.gpu: gpu for gpu in named}
     return list(found.values())
+
+
+def listed_gpus(texts: Sequence[str], catalog: GpuCatalog) -> list[str]:
+    """Return the names in texts, each a GPU of the catalog, whose name may have a comma, or `names_of`."""
+    known = {gpu.gpu for gpu in catalog.gpus}
+    return [name for text in texts for name in ((text,) if text in known else names_of((text,)))]
 
 
 def names_of(texts: Sequence[str]) -> tuple[str, ...]:

@@ -90,7 +90,7 @@ def run_page_html(formula: Formula) -> str:
         currency=read_prices(Path(EXAMPLE)).currency,
         stacks=STACKS,
         grouped=[(constant.key, list(constant.values)) for constant in formula.grouped],
-        choices=[(name, _label(name, law)) for name, law in laws.items()],
+        choices=[(name, _choice(name, law)) for name, law in laws.items()],
         shares=_shares(laws),
         names_kinds=names_kinds(formula),
         target=mathml_symbol(formula.target.symbol),
@@ -113,11 +113,16 @@ def _summary(formula: Formula) -> str:
     return f"Predicted by one formula, fitted to {number}measured runs.{stated}"
 
 
-def _label(name: str, formula: Formula) -> str:
-    """Return how the page offers a formula: its name, size and stated error."""
+def _choice(name: str, formula: Formula) -> str:
+    """Return how the page offers a formula, short enough for its list: its name and stated error."""
     error = show_percent(overall_error(formula, OURS))
-    what = "forward pass, large batches" if formula.scope == FORWARD else f"training, {name or 'full'}"
-    return f"{what}: error {error} %, {len(constants(formula.expression))} constants"
+    what = "forward pass" if formula.scope == FORWARD else f"training, {name or 'full'}"
+    return f"{what}: error {error} %"
+
+
+def _label(name: str, formula: Formula) -> str:
+    """Return the heading of a shorter formula: what is chosen, and its size."""
+    return f"{_choice(name, formula)}, {len(constants(formula.expression))} constants"
 
 
 def _timed(formula: Formula) -> str:

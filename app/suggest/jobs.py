@@ -10,14 +10,13 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.requests import runs_of_csv
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn
-from trainlaw.app.inputs.selection import whole_numbers
+from trainlaw.app.inputs.selection import listed_gpus, named_gpus, whole_numbers
 from trainlaw.app.suggest.candidates import StudiedFront, Suggestion, Suggestions, find_front, suggested_runs
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
 from trainlaw.app.text.steps import OnStep, part_of, unseen
 from trainlaw.app.text.tables import Table, terminal_width
 from trainlaw.datasets import CnnCounts, GpuCatalog, RunTable, configuration
 from trainlaw.datasets.cnns.zoo import zoo_names
-from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.hardware.possible import has_precision
 from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, memory_needs
 from trainlaw.datasets.profiler.configurations import PLAN_NOTES
@@ -119,7 +118,7 @@ def cnn_pool(
     """
     if not named:
         raise InputError("expected --pool FILE, or --gpu NAME for the built-in CNNs on that GPU")
-    targets = [wanted_gpu(name, gpus) for name in named]
+    targets = named_gpus(named, gpus)
     known_names = cnns or list(zoo_names())
     counts = [known for name in known_names for known in _at_sizes(name, inputs, bool(cnns))]
     if not 0 < len(counts) * len(batches) * len(targets) <= _MOST:
@@ -223,7 +222,7 @@ def run_suggest(options: SuggestOptions, on_step: OnStep = unseen) -> tuple[str,
 def _pool(options: SuggestOptions, on_step: OnStep) -> RunTable:
     gpus = known_gpus(options.gpu_file)
     if options.pool is not None:
-        return file_pool(options.pool, gpus, options.gpus)
+        return file_pool(options.pool, gpus, listed_gpus(options.gpus, gpus))
     names = [name.strip() for name in options.cnns.split(",") if name.strip()]
     return cnn_pool(
         [*names, *map(str, options.cnn_files)],

@@ -32,6 +32,9 @@ _PACKAGES = re.compile(
 _TAGGED = re.compile(r"^in\d+k$")
 # ResNet with its stride in the 3x3 convolution, as torchvision and the zoo have it.
 _SHORT = re.compile(r"^eff(?:icient)?net(?!v2)")
+_NORMALIZED = re.compile(
+    r"[\s_-]*\(?(?:with|w/|\+)?[\s_-]*batch[\s_-]*norm(?:ali[sz]ation)?\)?$", re.IGNORECASE
+)
 _VERSION = re.compile(r"(?<=\d)[\s_-]*\(?v1[._]5\)?$", re.IGNORECASE)
 
 
@@ -90,7 +93,7 @@ def cnn_name(text: str) -> str:
         return renamed[text]
     if timm := _timm_key(text):
         return timm
-    bare = _SHORT.sub("efficientnet", _joined(_VERSION.sub("", text)))
+    bare = _SHORT.sub("efficientnet", _joined(_VERSION.sub("", _NORMALIZED.sub("_bn", text))))
     return _one(text, _by_joined_name().get(bare, ()))
 
 

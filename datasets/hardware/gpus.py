@@ -16,7 +16,13 @@ from trainlaw.formulas.errors import UnknownNameError, check_name, shown
 
 # Words that name the vendor, not the product; "Quadro", "RTX" and "Radeon" are part of the product name.
 _VENDOR_WORDS = re.compile(
-    r"\((?:r|tm|c)\)|[®™©]|\b(?:nvidia|amd|intel|geforce|tesla|corporation|graphics|gpu|processor|cpu|colab|kaggle)\b"
+    r"\((?:r|tm|c)\)|[®™©]|\b(?:nvidia|amd|intel|geforce|tesla|corporation|graphics|gpu|processor|cpu)\b"
+    # Where it is rented.
+    r"|\b(?:colab|kaggle|aws|azure|gcp|lambda|runpod|paperspace|coreweave|sagemaker|vast\.ai)\b"
+)
+# Several of one GPU: 4x V100, 8xH100, T4 x2.
+_COUNTED = re.compile(
+    r"\s*(\d{1,3})\s*[x\u00d7*]\s*([^\W\d].*)|(.*\d\w*)\s+[x\u00d7*]\s*(\d{1,3})\s*", re.IGNORECASE
 )
 _LISTING = re.compile(r"^\s*gpu\s*\d+\s*:|\(uuid:[^)]*\)")
 _NO_GPU = re.compile(
@@ -359,6 +365,12 @@ class GpuCatalog:
             return UnknownNameError(
                 f"{shown(text)} is no GPU, and only GPUs are modelled: list them with `trainlaw gpus list`"
             )
+        if counted := _COUNTED.fullmatch(text):
+            first, gpu, other, last = counted.groups()
+            number, own = first or last, (gpu or other).strip()
+            if own in self._by_name or self.near_names(own):
+                advice = f"did you mean {own!r} with --gpus {number} (in Python n_gpus={number})?"
+                return UnknownNameError(f"{shown(text)} is a number of GPUs: {advice}", [own])
         advice = "did you mean " + " or ".join(repr(name) for name in names) + "?" if names else ""
         listed = "list them with `trainlaw gpus list`; describe yours with --gpu-file FILE"
         said = "; ".join(part for part in (reason, advice or listed) if part)

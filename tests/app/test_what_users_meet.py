@@ -72,6 +72,13 @@ SAID = {
     "only what is missing": (("predict", *T4[:4]), "expected --batch as well"),
     "a detector": (("predict", "--cnn", "yolov8", *T4[2:]), "your own network: --cnn net.onnx"),
     "a transformer": (("predict", "--cnn", "bert", *T4[2:]), "transformers are not modelled"),
+    "a number of GPUs": (("predict", *RESNET, "--gpu", "8xH100", "--batch", "8"), "with --gpus 8"),
+    "where a GPU is rented": (("predict", *RESNET, "--gpu", "lambda A100", "--batch", "8"), "A100-SXM4-80GB"),
+    "a CNN with batch normalization": (("predict", "--cnn", "VGG16 with batch norm", *T4[2:]), "vgg16_bn"),
+    "several GPUs to measure on": (
+        ("suggest", "--cnn", "resnet18,vgg11", "--gpu", "T4,K80", "--batch", "8", "-k", "2"),
+        "4 configurations to choose from",
+    ),
     "no GPU": (("predict", *RESNET, "--gpu", "TPU v4", "--batch", "8"), "is no GPU"),
 }  # fmt: skip
 
