@@ -488,6 +488,10 @@ def _measured(rows: Rows, name: str, issues: list[Issue]) -> tuple[np.ndarray, l
         for cell, number, value, made in zip(cells, rows.numbers, numbers, dates, strict=True)
         if not (made or value > 0)
     ]
+    if len(bad) == len(cells) > 1 and name == TIME and (others := _other_measures(rows)):
+        text = f"{heading}: expected numbers above 0, got {shown(bad[0][0])}: which column is it?"
+        issues.append(Issue("columns", text, options=others))
+        bad = []
     issues += [
         Issue(
             "cells",
@@ -498,3 +502,14 @@ def _measured(rows: Rows, name: str, issues: list[Issue]) -> tuple[np.ndarray, l
         for text, where in grouped(bad).items()
     ]
     return np.where(numbers > 0, numbers, np.nan), units
+
+
+def _other_measures(rows: Rows) -> tuple[tuple[str, ...], ...]:
+    """Return the options that read a column of numbers instead of one that holds none."""
+    numeric = [
+        heading
+        for heading, cells in rows.unread.items()
+        if any(cell is not None for cell in cells)
+        and all(quantity(cell, rows.decimal)[0] > 0 for cell in cells if not is_unmeasured(cell))
+    ]
+    return choices("--column", numeric, "time_s=")

@@ -101,9 +101,12 @@ def read_heading(text: str) -> Meaning:
         return Meaning(IGNORED)
     text = _TRACKED.sub("", text)
     found = _read_words(text)
-    if found.target or not (path := _PATH.fullmatch(text)) or _INFERENCE & set(_plain_words(path[1])):
+    is_sure = bool(found.target) and not found.is_weak
+    if is_sure or not (path := _PATH.fullmatch(text)) or _INFERENCE & set(_plain_words(path[1])):
         return found
-    return _read_words(path[2] or path[3])
+    # In "train/samples_per_sec" the slash does not mean "per".
+    last = _read_words(path[2] or path[3])
+    return last if last.target else found
 
 
 def _read_words(text: str) -> Meaning:

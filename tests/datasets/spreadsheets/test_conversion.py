@@ -40,7 +40,7 @@ HEADINGS = {
     "Durchsatz (Bilder/s)": ("throughput", "images/s"), "fps": ("throughput", "images/s"),
     "Throughput": ("throughput", None), "latency": ("time", None), "GPU util %": ("ignored", None),
     "Std (ms)": ("ignored", "ms"), "Epoch time (s)": ("epoch time", "s/epoch"),
-    "infer_step_time": ("other time", None),
+    "infer_step_time": ("other time", None), "train/samples_per_sec": ("throughput", "images/s"),
     "time for 100 iterations (s)": ("", "s"), "GPU memory (GB)": ("", None),
 }  # fmt: skip
 
@@ -257,3 +257,8 @@ def test_a_throughput_without_a_unit_that_contradicts_the_times_is_asked_about(t
     found = made((1, 2, 5, 9)).issues
     assert ["contradict each other or the batch" in issue.text for issue in found] == [True]
     assert made((1, 1, 1, 3)).issues[0].options == (("--skip-rows", "5"),)
+
+
+def test_a_column_of_times_without_a_number_is_asked_about(tmp_path):
+    made = read(tmp_path, HEAD + "step_ms,driver\n" + ROWS.format("535.1.3,250", "535.1.3,500"))
+    assert [issue.options for issue in made.issues] == [(("--column", "time_s=driver"),)]
