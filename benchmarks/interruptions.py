@@ -241,10 +241,10 @@ def try_scheduler_deaths(trials: Trials, count: int, generator: random.Random) -
         with scheduler(folder) as (process, address):
             study = start(folder, "--cluster", address)
             time.sleep(START_SECONDS / 2 + generator.uniform(0.0, 1.0) * trials.seconds)
-            if study.poll() is not None:
-                continue
             process.kill()
-            study.wait()
+            if study.wait() == 0:
+                # It had all results and was writing, or had ended.
+                continue
         done += 1
         lines = (folder / "log.txt").read_text().splitlines()
         said, kept_results = [line for line in lines if line.startswith("trainlaw: ")], kept(folder)

@@ -12,9 +12,10 @@ from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.spreadsheets.answers import Answers, Issue, choices, rows_of
 from trainlaw.datasets.spreadsheets.conversion import Imported
-from trainlaw.datasets.spreadsheets.headings import BATCH, GLOBAL_BATCH, IGNORED, read_heading
+from trainlaw.datasets.spreadsheets.headings import BATCH, GLOBAL_BATCH, read_heading
 from trainlaw.datasets.spreadsheets.quantities import CANDIDATES, Unit, unit_choices
 from trainlaw.datasets.spreadsheets.shapes import Label
+from trainlaw.datasets.spreadsheets.words import groups
 
 #: A run this many times longer or shorter than the formula says is doubted. Of the built-in measurements,
 #: the median of 9 of 10 sources on a GPU is within it.
@@ -35,8 +36,10 @@ _FITS_WELL = 1.4
 _FITS_USUALLY = 1.8
 _MOST_OF_REPEATS = 1.28  # factor between times of the same configuration
 _SAME_UNIT = 0.02  # difference of two scores that decides nothing
-_LEAST_TIMES = frozenset(("min", "minimum", "best", "fastest", "p5", "p10", "low", "lower"))
-_GREATEST_TIMES = frozenset(("max", "maximum", "worst", "slowest", "p90", "p95", "p99", "high", "upper"))
+_LEAST, _GREATEST = (frozenset(groups("part")[name]) for name in ("least", "greatest"))
+# Whether the best or the worst is the least one says only the kind of the numbers.
+_BEST, _WORST = (frozenset(groups("part")[name]) for name in ("best", "worst"))
+_SAME_RUNS, _LEAST_ROWS = 1.5, 3  # factor between statistics of the same runs, and rows that show an order
 _BATCHES = (BATCH, "batch_per_gpu", GLOBAL_BATCH)
 _SEVERAL = 0.3  # ln of the least factor between times and law for which a batch is said to be misread
 
@@ -161,6 +164,7 @@ def _doubts(check: Check, answers: Answers) -> Iterable[Issue]:
         or _of_units(check, deviations)
         or _of_exchanged(check)
         or _of_spread(check.made)
+        or _of_extremes(check.made)
         or unexplained
     )
     if column is not None:
@@ -203,20 +207,21 @@ def _of_column(check: Check, middle: float) -> tuple[Issue | None, Issue | None]
         f"read as {stated}, half of the times are at least {factor} times as {way} as by the built-in formula"
     )
     unit, score = check.fitting_unit()
+    said = ("--unit", stated) if "," not in stated else ()
+    heading = check.made.fitting_column(check.law_s, _FITS_CLOSELY)
+    columns = (("--column", f"time_s={heading}", *said),) if heading else ()
     # Two columns that agree are in the units that they state.
     better = unit is not None and unit.text not in stated.split(", ") and not check.made.has_check
     least = _FITS_CLEARLY if abs(middle) > log(_FAR) else _FITS_CLOSELY
     if better and unit is not None and score < min(log(least), abs(middle) / 2):
         trusted = (("--trust",),) if abs(middle) < log(_FAR) else ()
-        options = (("--unit", unit.text), *trusted)
-        return Issue("times", f"{text}; these look like {unit.text}", options=options), None
+        text += f"; these look like {unit.text}" + (f", or those of {heading} are meant" if heading else "")
+        return Issue("times", text, options=(*columns, ("--unit", unit.text), *trusted)), None
     fitting = np.abs(check.deviations()) < log(_FITS_CLEARLY)
     if abs(middle) < log(MOST_FACTOR) or fitting.mean() >= _MOST_SHARE:
         return None, None
-    if heading := check.made.fitting_column(check.law_s, _FITS_CLOSELY):
-        unit_said = ("--unit", stated) if "," not in stated else ()
-        options = (("--column", f"time_s={heading}", *unit_said),)
-        return None, Issue("times", f"{text}; those of {heading} look like {stated}", options=options)
+    if heading:
+        return None, Issue("times", f"{text}; those of {heading} look like {stated}", options=columns)
     text = f"{text}, and no usual unit explains it: correct them, or --trust them as they are"
     return None, Issue("times", text)
 
@@ -292,17 +297,51 @@ def _of_exchanged(check: Check) -> Issue | None:
 
 
 def _of_spread(made: Imported) -> Issue | None:
-    """Return the issue of a greatest time that is always less than the time, or a least one that is more."""
-    if any(unit is not None and unit.is_rate for unit in made.units):
-        return None
-    for heading, numbers in made.others.items():
-        meaning, words = read_heading(heading), set(re.findall(r"\w+", heading.lower()))
-        sign = 1.0 if words & _LEAST_TIMES else -1.0 if words & _GREATEST_TIMES else 0.0
-        is_same = {meaning.unit or made.units[0]} == set(made.units)
-        if meaning.target == IGNORED and sign and is_same and (sign * (numbers - made.measured) > 0.0).all():
-            text = f"{heading} is always {'more' if sign > 0.0 else 'less'} than the times: which are right?"
+    """Return the issue of greatest numbers that are always less than those read, or least that are more."""
+    for heading, numbers in _others_alike(made):
+        sign = _sign(heading, made.units)
+        apart = sign * (numbers - made.measured)
+        if sign and (apart >= 0.0).all() and (apart > 0.0).mean() > _MOST_SHARE:
+            text = (
+                f"{heading} is always {'more' if sign > 0.0 else 'less'} than what is read: which is right?"
+            )
             return Issue("times", text, options=(("--column", f"time_s={heading}"), ("--trust",)))
     return None
+
+
+def _of_extremes(made: Imported) -> Issue | None:
+    """Return the issue of a read column that is the least or greatest of several unnamed ones in each row."""
+    near = {
+        heading: numbers - made.measured
+        for heading, numbers in _others_alike(made)
+        if not _sign(heading, made.units)
+        and (np.abs(np.log(numbers / made.measured)) < log(_SAME_RUNS)).all()
+    }
+    if len(near) < 2 or len(made.measured) < _LEAST_ROWS:
+        return None
+    for sign, extreme in ((1.0, "least"), (-1.0, "greatest")):
+        if all((sign * apart > 0.0).all() for apart in near.values()):
+            text = f"what is read is the {extreme} of several times in each row: which one is the mean?"
+            options = choices("--column", list(near), "time_s=")
+            return Issue("times", text, options=(*options, ("--trust",)))
+    return None
+
+
+def _others_alike(made: Imported) -> Iterable[tuple[str, np.ndarray]]:
+    """Yield the headings and numbers of columns that are not read and in the same unit as what is read."""
+    if len(set(made.units)) != 1:
+        return
+    for heading, numbers in made.others.items():
+        if (read_heading(heading).unit or made.units[0]) == made.units[0] and (numbers > 0.0).all():
+            yield heading, numbers
+
+
+def _sign(heading: str, units: Sequence[Unit | None]) -> float:
+    """Return 1 for a heading of the least of several numbers, -1 of the greatest, 0 for any other."""
+    words = set(re.findall(r"[^\W_]+", heading.lower()))
+    is_rate = any(unit is not None and unit.is_rate for unit in units)
+    best, worst = (_WORST, _BEST) if is_rate else (_BEST, _WORST)
+    return 1.0 if words & (_LEAST | best) else -1.0 if words & (_GREATEST | worst) else 0.0
 
 
 def _exchange(made: Imported, name: str, low: str, high: str) -> tuple[tuple[str, ...], ...]:

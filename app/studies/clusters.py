@@ -37,6 +37,7 @@ _SECONDS_TO_FIRST_WORKER = 60.0
 # What a search computes may change with these; with their versions equal, so are the results.
 _COMPARED = ("trainlaw", "numpy", "numba")
 _LOST = ("CancelledError", "FutureCancelledError", "CommClosedError")
+_GIVEN_UP = "the cluster gave up a task: does its scheduler still run? --resume continues"
 _SECONDS_TO_LOOK = 1.0  # after workers that died
 _SECONDS_TO_RETURN = 5  # of a dead worker; then another one is started
 _SETTINGS = {
@@ -217,7 +218,11 @@ def check_workers(client: Any) -> None:
             f"the cluster has no worker after {_SECONDS_TO_FIRST_WORKER:g} s: start workers with trainlaw, "
             "then the same command continues"
         ) from None
-    for worker in client.get_versions(packages=list(_COMPARED))["workers"].values():
+    try:
+        workers = client.get_versions(packages=list(_COMPARED))["workers"]
+    except OSError:
+        raise TrainlawError(_GIVEN_UP) from None
+    for worker in workers.values():
         packages = worker["packages"]
         _compare({**packages, "python": ".".join(packages["python"].split(".")[:3])}, own_versions())
 
@@ -236,14 +241,12 @@ def _pass_on(theirs: Any, ours: "Future[Any]") -> None:
     except Exception as error:  # whatever the task or the cluster raised belongs to whoever waits
         ours.set_exception(_named(error))
     except BaseException:  # dask's CancelledError is no Exception
-        ours.set_exception(
-            TrainlawError("the cluster gave up a task: does its scheduler still run? --resume continues")
-        )
+        ours.set_exception(TrainlawError(_GIVEN_UP))
 
 
 def _named(error: Exception) -> Exception:
     if type(error).__name__ in _LOST:
-        return TrainlawError("the cluster gave up a task: does its scheduler still run? --resume continues")
+        return TrainlawError(_GIVEN_UP)
     if type(error).__name__ == "KilledWorker":
         return TrainlawError(
             f"a task ended its worker again and again, perhaps for lack of memory: {error.args[0]}"

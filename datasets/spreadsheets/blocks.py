@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from itertools import takewhile
 
 from trainlaw.datasets.files.grids import Grid
 from trainlaw.datasets.files.numbers import is_number
@@ -103,10 +104,12 @@ def _wide(grid: Grid) -> dict[tuple[int, int], int]:
 def _settings(rows: Sequence[Cells]) -> range:
     """Return the rows above the first empty one if they are pairs such as "Batch size" and 64."""
     first = next((number for number, row in enumerate(rows) if _filled(row)), 0)
-    end = next((number for number, row in enumerate(rows) if number > first and not _filled(row)), first)
-    cells = [_filled(row) for row in rows[first:end]]
+    cells = list(takewhile(lambda row: 0 < len(row) < 3, map(_filled, rows[first:])))
+    end = first + len(cells)
+    if not cells or end == len(rows) or _filled(rows[end]):
+        return range(0)
     pairs = [_is_setting(row) for row in cells if len(row) > 1]
-    is_narrow = all(len(row) < 3 for row in cells) and any(len(_filled(row)) > 2 for row in rows[end:])
+    is_narrow = any(len(_filled(row)) > 2 for row in rows[end:])
     return range(first, end) if is_narrow and sum(pairs) > len(pairs) / 2 else range(0)
 
 

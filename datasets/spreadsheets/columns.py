@@ -503,7 +503,9 @@ class _Reader:
         likely = named or [*(measure.place for measure in found.measures), *likely]
         headings = [block.headings[place] for place in likely]
         text = "no column is a time or throughput of training iterations; name it by --column time_s=HEADING"
-        self.issues.append(Issue("columns", text, options=choices("--column", headings, "time_s=")))
+        # The least or greatest of several times is offered where nothing else is.
+        offered = headings or [own for own in block.headings if read_heading(own).unit is not None]
+        self.issues.append(Issue("columns", text, options=choices("--column", offered, "time_s=")))
         if likely and not found.measures:
             meaning = read_heading(headings[0])
             found.measures.append(Measure(likely[0], headings[0], Meaning(TIME, meaning.unit)))

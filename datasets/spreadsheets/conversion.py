@@ -1,7 +1,6 @@
 """From a spreadsheet to runs: read, map columns, map values, resolve names; every fault at once."""
 
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,7 @@ from trainlaw.datasets.hardware.gpus import GpuCatalog, built_in_gpus
 from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.importing import runs_from_frame
 from trainlaw.datasets.measurements.runs import BY_DEFAULT, RUN_COLUMNS, RunTable
-from trainlaw.datasets.spreadsheets.answers import CHOICE, Answers, Issue, choices, grouped, rows_of
+from trainlaw.datasets.spreadsheets.answers import CHOICE, Answers, Issue, choices, grouped
 from trainlaw.datasets.spreadsheets.blocks import FOOTNOTE, Block, find_blocks
 from trainlaw.datasets.spreadsheets.cells import (
     NUMBERS,
@@ -26,7 +25,6 @@ from trainlaw.datasets.spreadsheets.cells import (
     Rows,
     check_meaning,
     chosen_rows,
-    read_check,
     read_measured,
     read_numbers,
     read_sizes,
@@ -37,8 +35,6 @@ from trainlaw.datasets.spreadsheets.columns import OUR_NAMES, MappedColumn, chec
 from trainlaw.datasets.spreadsheets.counting import constant_count, counted, says_gpus
 from trainlaw.datasets.spreadsheets.headings import (
     BATCH,
-    BATCHES,
-    CHECK,
     FLAG,
     GLOBAL_BATCH,
     IGNORED,
@@ -47,9 +43,16 @@ from trainlaw.datasets.spreadsheets.headings import (
     TIME,
     read_heading,
 )
+from trainlaw.datasets.spreadsheets.measures import (
+    asked_units,
+    check_epochs,
+    check_measures,
+    iterations_of,
+    seconds_of,
+)
 from trainlaw.datasets.spreadsheets.names import read_cnns, read_gpus
 from trainlaw.datasets.spreadsheets.phrases import Names, cnn_named
-from trainlaw.datasets.spreadsheets.quantities import Unit, unit_choices
+from trainlaw.datasets.spreadsheets.quantities import Unit
 from trainlaw.datasets.spreadsheets.shapes import Label, Reading, Source, long_table, read_tables
 from trainlaw.datasets.spreadsheets.values import (
     DEFAULT_PRECISION,
@@ -65,10 +68,7 @@ _NEEDED: Mapping[str, str] = {
     "gpu": "the GPU", "cnn": "the CNN", "batch": "the batch size",
 }  # fmt: skip
 _SCHEMA = frozenset(column.name for column in RUN_COLUMNS)
-_TOTAL = re.compile(r"total|gesamt", re.IGNORECASE)
 _MOST_READINGS = 12
-_DISAGREEING = 0.1  # ln of the factor between a time and a throughput of the same run
-_MOST_WRONG = 0.5  # share of rows that may be wrong before a whole column is
 _NOT_COPIED = frozenset((*NUMBERS, *SPELLINGS, "gpu", "cnn", "time_s"))
 
 
@@ -114,7 +114,7 @@ class Imported:
     def seconds(self, unit: Unit | None = None) -> np.ndarray:
         """Return the iteration times in s by the units of the file, or by `unit`; nan where it is open."""
         units = [unit] * len(self.measured) if unit else self.units
-        return _seconds(self.measured, units, self.frame, self.iterations)
+        return seconds_of(self.measured, units, self.frame, self.iterations)
 
     def fitting_column(self, law_s: np.ndarray, most: float) -> str:
         """Return a column that is not read whose numbers are the times of a formula, "" where none are.
@@ -123,7 +123,7 @@ class Imported:
         of the numbers may be off.
         """
         for heading, numbers in self.others.items():
-            seconds = _seconds(numbers, self.units, self.frame, self.iterations)
+            seconds = seconds_of(numbers, self.units, self.frame, self.iterations)
             off = np.abs(np.log(np.where(seconds > 0, seconds, np.nan) / law_s))
             if np.isfinite(off).all() and np.median(off) < np.log(most):
                 return heading
@@ -166,7 +166,7 @@ def _read(
     frame, measured, units, agrees = _runs(rows, names, issues, notes)
     texts = _texts(rows, frame)
     notes += _readings(rows, frame, texts)
-    iterations = _iterations(frame, len(rows))
+    iterations = iterations_of(frame, len(rows))
     frame = frame.drop(columns=[IMAGES_PER_EPOCH, ITERATIONS], errors="ignore")
     return Imported(
         Path(path).name, tuple(table.shown), frame,
@@ -181,16 +181,6 @@ def _others(rows: Rows) -> Mapping[str, np.ndarray]:
         heading: np.array([quantity(cell, rows.decimal)[0] for cell in cells])
         for heading, cells in rows.unread.items()
     }
-
-
-def _iterations(frame: pd.DataFrame, size: int) -> np.ndarray:
-    """Return the iterations of the epoch or run of each row, nan where the table does not say."""
-    if ITERATIONS in frame and frame[ITERATIONS].notna().any():
-        return frame[ITERATIONS].to_numpy(dtype=np.float64)
-    if IMAGES_PER_EPOCH in frame and "batch_per_gpu" in frame:
-        batch = frame["batch_per_gpu"].to_numpy(dtype=np.float64) * frame["n_gpus"].to_numpy(dtype=np.float64)
-        return np.asarray(np.ceil(frame[IMAGES_PER_EPOCH].to_numpy(dtype=np.float64) / batch))
-    return np.full(size, np.nan)
 
 
 def _texts(rows: Rows, frame: pd.DataFrame) -> Mapping[tuple[str, str], list[str]]:
@@ -303,13 +293,13 @@ def _runs(
 ) -> tuple[pd.DataFrame, np.ndarray, tuple[Unit | None, ...], bool]:
     """Return the columns of the runs schema, measured numbers, their units, and whether a check agrees."""
     frame = _stated(rows, names, issues)
-    _check_epochs(rows, frame, issues)
+    check_epochs(rows, frame, issues)
     frame = _with_links(_with_precision(_with_usual_sizes(frame), names.gpus), names.gpus, notes)
     if not rows.cells.get(TIME):
         return frame, np.full(len(rows), np.nan), (None,) * len(rows), False
     measured, stated = read_measured(rows, issues)
-    units = _asked_units(rows, measured, stated, frame, issues)
-    agrees = _check_measures(rows, frame, measured, units, issues)
+    units = asked_units(rows, measured, stated, frame, issues)
+    agrees = check_measures(rows, frame, measured, units, issues)
     return frame, measured, units, agrees
 
 
@@ -333,81 +323,12 @@ def _stated(rows: Rows, names: Names, issues: list[Issue]) -> pd.DataFrame:
     return pd.DataFrame({name: _typed(found.pop(name), len(rows)) for name in list(found)}, copy=False)
 
 
-def _check_epochs(rows: Rows, frame: pd.DataFrame, issues: list[Issue]) -> None:
-    """Append an issue for epochs of fewer images than a batch, whose headings may be exchanged."""
-    if IMAGES_PER_EPOCH not in frame or "batch_per_gpu" not in frame:
-        return
-    few = frame[IMAGES_PER_EPOCH] < frame["batch_per_gpu"] * frame["n_gpus"]
-    if few.any():
-        found = [name for name in (IMAGES_PER_EPOCH, *BATCHES) if name in rows.columns]
-        exchanged = zip(found, reversed(found), strict=True) if len(found) == 2 else ()
-        pairs = [("--column", f"{name}={rows.columns[other].heading}") for name, other in exchanged]
-        option = tuple(word for pair in pairs for word in pair)
-        text = "an epoch has fewer images than a batch"
-        issues.append(
-            Issue("columns", text, rows_of(rows.numbers, few.tolist()), (option,) if option else ())
-        )
-
-
 def _typed(values: object, size: int) -> pd.Series:
     """Return a column in the dtype that takes the least memory: texts that occur again are one object."""
     if isinstance(values, np.ndarray):
         return pd.Series(values)
     column = pd.Series(values, index=range(size), dtype=object)
     return column if any(isinstance(value, str) for value in column) else column.infer_objects()
-
-
-def _check_measures(
-    rows: Rows,
-    frame: pd.DataFrame,
-    measured: np.ndarray,
-    units: Sequence[Unit | None],
-    issues: list[Issue],
-) -> bool:
-    """Return whether a second measure says the same; append an issue where time and throughput contradict."""
-    other = read_check(rows)
-    if other is None or "batch_per_gpu" not in frame or not any(unit for unit in other[1]):
-        return False
-    iterations = _iterations(frame, len(rows))
-    first, second = (_seconds(*pair, frame, iterations) for pair in ((measured, units), other))
-    is_plain = [_is_plain(own) and _is_plain(checked) for own, checked in zip(units, other[1], strict=True)]
-    with np.errstate(invalid="ignore"):
-        wrong = ((frame["n_gpus"].to_numpy() == 1) | is_plain) & (
-            np.abs(np.log(first / second)) > _DISAGREEING
-        )
-        agrees = (
-            bool(np.nanmedian(np.abs(np.log(first / second))) < _DISAGREEING)
-            if np.isfinite(first / second).any()
-            else False
-        )
-    if wrong.any():
-        headings = [rows.columns[column].heading for column in (TIME, CHECK)]
-        text = f"{' and '.join(headings)} contradict each other: which one is right?"
-        where = rows_of(rows.numbers, wrong)
-        if wrong.mean() < _MOST_WRONG:
-            issues.append(Issue("cells", text, where, (("--skip-rows", ",".join(map(str, where))),)))
-        else:
-            issues.append(Issue("columns", text, where, choices("--column", headings, "time_s=")))
-    return agrees
-
-
-def _is_plain(unit: Unit | None) -> bool:
-    """Return whether a unit says whether it is of one GPU or of all."""
-    return unit is not None and not (unit.is_rate and unit.counted == "image" and unit.per_gpu is None)
-
-
-def _seconds(
-    measured: np.ndarray, units: Sequence[Unit | None], frame: pd.DataFrame, iterations: np.ndarray
-) -> np.ndarray:
-    """Return the iteration times in s of numbers in these units; nan where a unit is open."""
-    if "batch_per_gpu" not in frame:
-        return np.full(len(measured), np.nan)
-    batch, gpus = (frame[name].to_numpy(dtype=np.float64) for name in ("batch_per_gpu", "n_gpus"))
-    found = np.full(len(measured), np.nan)
-    for own in dict.fromkeys(unit for unit in units if unit is not None):
-        same = np.array([unit is own or unit == own for unit in units], dtype=bool)
-        found[same] = own.seconds_of(measured, batch, gpus, iterations)[same]
-    return found
 
 
 def _copied(rows: Rows) -> dict[str, object]:
@@ -494,52 +415,6 @@ def _with_links(frame: pd.DataFrame, gpus: GpuCatalog, notes: list[str]) -> pd.D
         names = [said[name] for name in absent if name != "network" or (frame["n_nodes"] > 1).any()]
         notes.append(f"assumed for several GPUs: {', '.join(names)}; other ones by --set link=NAME and so on")
     return frame.assign(**absent)
-
-
-def _asked_units(
-    rows: Rows,
-    measured: np.ndarray,
-    stated: list[Unit | None],
-    frame: pd.DataFrame,
-    issues: list[Issue],
-) -> tuple[Unit | None, ...]:
-    """Return the unit of each number; append an issue for one that is open."""
-    heading = rows.columns[TIME].heading
-    several = bool((frame["n_gpus"] > 1).any())
-    is_open = [unit is None for unit in stated]
-    is_open = [own and bool(np.isfinite(number)) for own, number in zip(is_open, measured, strict=True)]
-    if any(is_open):
-        usual = unit_choices(several)
-        text = f"{heading}: no unit is stated; one of {', '.join(usual)}"
-        where = () if all(is_open) else rows_of(rows.numbers, is_open)
-        issues.append(Issue("question", text, where, choices("--unit", usual)))
-        return tuple(stated)
-    epochs = np.array([unit is not None and unit.counted == "epoch" for unit in stated], dtype=bool)
-    if (epochs & ~np.isfinite(_iterations(frame, len(rows)))).any():
-        text = (
-            f"{heading}: of how many images is an epoch? Give them, or the iterations by --set iterations=N"
-        )
-        options = choices("--set", ("1281167", "50000"), f"{IMAGES_PER_EPOCH}=")
-        # A total may be that of the phases of an iteration.
-        whole = choices("--column", [heading] if _TOTAL.search(heading) else [], "time_s=")
-        counts = [
-            own for own, cells in rows.unread.items()
-            if {quantity(cell, rows.decimal)[0].is_integer() for cell in cells if cell is not None} == {True}
-        ]  # fmt: skip
-        counted = [
-            option
-            for own in (IMAGES_PER_EPOCH, ITERATIONS)
-            for option in choices("--column", counts, f"{own}=")
-        ]
-        issues.append(Issue("question", text, (), (*counted, *whole, *options)))
-    open_rates = np.array([unit is not None and not _is_plain(unit) for unit in stated], dtype=bool)
-    open_rates &= frame["n_gpus"].to_numpy() > 1
-    if open_rates.any():
-        first = next(unit for unit, is_open in zip(stated, open_rates, strict=True) if is_open and unit)
-        texts = (replace(first, per_gpu=False).text, replace(first, per_gpu=True).text)
-        text = f"{heading}: with several GPUs, is it the throughput of all together or of each GPU?"
-        issues.append(Issue("question", text, rows_of(rows.numbers, open_rates), choices("--unit", texts)))
-    return tuple(stated)
 
 
 def _checked(made: Imported, issues: list[Issue]) -> Imported:

@@ -30,7 +30,8 @@ IGNORED = "ignored"
 MEASURES = (TIME, RATE)
 
 _PART = {name: frozenset(group) for name, group in groups("part").items()}
-_SPREAD, _AVERAGE, _OTHER, _FILLERS = (_PART[name] for name in ("spread", "average", "other", "filler"))
+_AVERAGE, _OTHER, _FILLERS = (_PART[name] for name in ("average", "other", "filler"))
+_SPREAD = frozenset().union(*(_PART[name] for name in ("spread", "least", "greatest", "best", "worst")))
 # What headers say next to a unit, and which GPUs a throughput is of.
 _AROUND_UNITS, _SCOPES = _PART["around_units"], _PART["scope"]
 _INFERENCE = frozenset(groups("phrase")["inference"])

@@ -50,6 +50,8 @@ _SIZE = re.compile(
 _QUANTITY = re.compile(
     r"([-+]?[\d.,'\u202f ]*\d(?:e[-+]?\d+)?)\s*(k)?\s*(?:(?:±|\+/-|\+-)\s*[\d.,]+)?\s*(\D.*)?", re.I
 )
+# Most cells are such numbers, and looking for units and marks takes longer than reading them.
+_PLAIN = re.compile(r"\d{1,12}(?:\.\d{1,12})?", re.ASCII)
 _COMPARED = re.compile(r"\s*\((?:[-+]?\s*[\d.,]+\s*(?:%|x|\u00d7)|baseline|reference|ref\.?)\)$", re.I)
 _CLOCK = re.compile(
     r"(?:(\d{1,4}):(?=\d{2}:))?(\d{1,4}):(\d{2}(?:[.,]\d+)?)(?:\s*(?:min|minutes|h|std)\.?)?", re.I
@@ -103,6 +105,8 @@ def quantity(cell: object, decimal: str) -> tuple[float, Unit | None]:
     if isinstance(cell, bool):
         return math.nan, None
     if isinstance(cell, int | float):
+        return float(cell), None
+    if decimal == "." and isinstance(cell, str) and _PLAIN.fullmatch(cell):
         return float(cell), None
     if (seconds := _clock_seconds(cell)) is not None:
         return seconds, Unit("iteration", 1.0, False)

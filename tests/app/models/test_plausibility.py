@@ -197,3 +197,43 @@ def test_few_rows_and_batches_that_are_exchanged_are_doubted():
         exchanged = own.assign(time_s=own["time_s"].to_numpy()[::-1])
         texts = [doubt.text for doubt in run_doubts(runs_from_frame(exchanged, "runs"))]
         assert any(what in text or "exchanged" in text for text in texts)
+
+
+STATISTICS = {
+    # Headings over the mean, 0.9 and 1.1 times the mean, and that which is offered, "" where none is doubted.
+    ("mean (ms)", "min (ms)", "max (ms)"): "",
+    ("min (ms)", "mean (ms)", "max (ms)"): "min (ms)",
+    ("max (ms)", "min (ms)", "mean (ms)"): "max (ms)",
+    ("upper bound (ms)", "lower bound (ms)", "Time (ms)"): "upper bound (ms)",
+    ("kleinste (ms)", "Mittelwert (ms)", "größte (ms)"): "kleinste (ms)",
+    ("Time (ms)", "a (ms)", "b (ms)"): "",
+    ("a (ms)", "Time (ms)", "b (ms)"): "a (ms)",
+    ("a (ms)", "b (ms)", "Time (ms)"): "a (ms)",
+    ("mean img/s", "worst img/s", "best img/s"): "",
+    ("best img/s", "worst img/s", "mean img/s"): "best img/s",
+}
+
+
+@pytest.mark.parametrize("headings", STATISTICS, ids=" ".join)
+def test_the_least_and_greatest_of_several_numbers_are_not_taken_for_their_mean(tmp_path, runs, headings):
+    own = runs["one"]
+    mean = own.units["images/s" if "img/s" in headings[0] else "ms"]
+    others = {name: mean * factor for name, factor in zip(headings, (1.0, 0.9, 1.1), strict=True)}
+    frame = own.frame.rename(columns={"cnn": "model"}).drop(columns="n_gpus")
+    frame.assign(dtype="amp", **others).to_csv(tmp_path / "runs.csv", index=False)
+    said = Answers(confirmed=True)
+    made = checked_times(read_spreadsheet(tmp_path / "runs.csv", said), said, own.law_s)
+    offered = [option for issue in made.issues for option in issue.options]
+    expected = STATISTICS[headings]
+    assert bool(offered) == bool(expected)
+    assert not expected or ("--column", f"time_s={expected}") in offered
+
+
+def test_a_spread_that_fits_another_unit_is_not_taken_for_the_mean(tmp_path, runs):
+    own = runs["one"]
+    frame = own.frame.rename(columns={"cnn": "model"}).drop(columns="n_gpus").assign(dtype="amp")
+    frame = frame.assign(**{"mean (ms)": own.units["ms/image"], "std (ms)": own.units["ms"]})
+    frame.to_csv(tmp_path / "runs.csv", index=False)
+    said = Answers(confirmed=True)
+    made = checked_times(read_spreadsheet(tmp_path / "runs.csv", said), said, own.law_s)
+    assert ("--column", "time_s=std (ms)", "--unit", "ms") in made.issues[0].options

@@ -5,12 +5,14 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from threading import Thread
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import distributed
 import numpy as np
 import pandas as pd
 import psutil
 import pytest
+from distributed.comm import CommClosedError
 from trainlaw.app.cli import app
 from trainlaw.app.models.user_formula import read_formula
 from trainlaw.app.studies import clusters
@@ -177,6 +179,10 @@ def test_a_cluster_without_workers_and_a_lost_scheduler_are_one_line(monkeypatch
     local = {"n_workers": 0, "processes": False, "dashboard_address": None}
     with distributed.LocalCluster(**local) as empty, distributed.Client(empty) as one:
         with pytest.raises(TrainlawError, match="no worker after"):
+            clusters.check_workers(one)
+        monkeypatch.setattr(one, "wait_for_workers", lambda *_, **__: None)
+        monkeypatch.setattr(one, "get_versions", Mock(side_effect=CommClosedError("closed")))
+        with pytest.raises(TrainlawError, match="--resume continues"):
             clusters.check_workers(one)
     lost = type("FutureCancelledError", (Exception,), {})("scheduler-connection-lost")
     assert "--resume continues" in str(clusters._named(lost))

@@ -239,3 +239,21 @@ def test_many_rows_of_headings_take_time_in_proportion(tmp_path, monkeypatch):
             read(tmp_path, "| GPU | Model | Batch | Precision | Note |\n" * count, "many.md")
         counts.append(len(looked))
     assert counts[0] < counts[1] < 2.1 * counts[0]
+
+
+def test_a_throughput_without_a_unit_that_contradicts_the_times_is_asked_about(tmp_path):
+    head = HEAD + "ms,Throughput\n"
+    rows = [("resnet50", 32, 250), ("vgg16", 32, 500), ("resnet18", 64, 160), ("densenet121", 16, 200)]
+
+    def made(factors):
+        lines = [
+            f"T4,{cnn},{batch},fp32,{ms},{batch / ms * factor:.5g}\n"
+            for (cnn, batch, ms), factor in zip(rows, factors, strict=True)
+        ]
+        return read(tmp_path, head + "".join(lines))
+
+    # In thousands of images per second, or any other unit.
+    assert not made((1, 1, 1, 1)).issues and not made((60, 60, 60, 60)).issues
+    found = made((1, 2, 5, 9)).issues
+    assert ["contradict each other or the batch" in issue.text for issue in found] == [True]
+    assert made((1, 1, 1, 3)).issues[0].options == (("--skip-rows", "5"),)
