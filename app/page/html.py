@@ -15,7 +15,7 @@ from trainlaw.app.page.script import names_kinds, script_of, specs_of, titled_pa
 from trainlaw.app.page.style import page_style
 from trainlaw.app.text.html import render
 from trainlaw.app.text.numbers import show_number, show_percent
-from trainlaw.app.text.tables import Column, Table
+from trainlaw.app.text.tables import RUNS, Column, Table
 from trainlaw.datasets.measurements.runs import STACKS
 from trainlaw.formulas import Formula, constants
 from trainlaw.formulas.printers import mathml_expression, mathml_symbol
@@ -193,5 +193,5 @@ def _errors(formula: Formula) -> _Errors | None:
         formula.errors.get("protocol", ""),
         held_out_kind(formula),
         Table.of([Column("metric"), *names], overall, "number"),
-        Table.of([Column("architecture"), "runs", *names], each, "number"),
+        Table.of([Column("architecture"), RUNS, *names], each, "number"),
     )

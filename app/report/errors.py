@@ -14,7 +14,7 @@ from trainlaw.app.studies.terms_found import further_terms
 from trainlaw.app.terminal.formula import headline
 from trainlaw.app.terminal.study import levels_table
 from trainlaw.app.text.numbers import show_number, show_percent
-from trainlaw.app.text.tables import Column, Table
+from trainlaw.app.text.tables import RUNS, Column, Table
 from trainlaw.formulas import Expression, Formula, Proof, prove_monotone, prove_sign
 from trainlaw.validate import bootstrap_interval
 from trainlaw.validate.baselines import title_of
@@ -183,9 +183,9 @@ def _interval_of(outcome: StudyOutcome, level: str, over: str) -> Callable[[str]
     return interval
 
 
-def _numbers(header: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
+def _numbers(header: Sequence[str | Column], rows: Sequence[Sequence[object]]) -> Table:
     """A table of numbers whose first column is text."""
-    return Table.of([Column(header[0], "long"), *header[1:]], rows, "number")
+    return Table.of([Column(str(header[0]), "long"), *header[1:]], rows, "number")
 
 
 def _line_table(lines: Sequence[ErrorLine], names: Sequence[str]) -> Table:
@@ -197,7 +197,7 @@ def _line_table(lines: Sequence[ErrorLine], names: Sequence[str]) -> Table:
         ]
         for line in lines
     ]
-    return _numbers(["", "runs", *map(title_of, names)], rows)
+    return _numbers(["", RUNS, *map(title_of, names)], rows)
 
 
 def _metrics(formula: Formula) -> Table:
@@ -240,7 +240,7 @@ def _label_table(outcome: StudyOutcome, label: str, part: pd.DataFrame) -> Table
         ends = _range(low, high) if math.isfinite(low) else "one GPU group"
         others = [show_percent(values.loc[name, other]) for other in compared]
         rows.append([name, counts[name], show_percent(values.loc[name, OURS]), ends, *others])
-    return _numbers([label, "runs", OURS, "90 % interval", *map(title_of, compared)], rows)
+    return _numbers([label, RUNS, OURS, "90 % interval", *map(title_of, compared)], rows)
 
 
 def _range(low: float, high: float) -> str:
@@ -262,7 +262,7 @@ def _coverage(outcome: StudyOutcome) -> Table:
         [name, counts[name], "-" if percent is None else f"{percent:.0f}"]
         for name, percent in sorted(interval["coverage_by_group"].items(), key=lambda item: item[1] or 0)
     ]
-    return _numbers(["group", "runs", "covered, %"], rows)
+    return _numbers(["group", RUNS, "covered, %"], rows)
 
 
 def _platform_tables(matrix: pd.DataFrame) -> list[tuple[str, Table]]:

@@ -12,7 +12,7 @@ from trainlaw.app.models.calibration import calibrated_law
 from trainlaw.app.studies.definition import StudyDefinition
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.text.numbers import show_percent
-from trainlaw.app.text.tables import Column, Table
+from trainlaw.app.text.tables import RUNS, Column, Table
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import Formula, InputError, load_formula
@@ -252,7 +252,7 @@ def _class_table(lines: Sequence[ErrorLine]) -> Table:
     seeds = ["seeds, %"] if several else []
     header: list[str | Column] = [
         Column("", "long"),
-        "runs",
+        RUNS,
         "GPU groups",
         "this formula, %",
         *seeds,
@@ -288,7 +288,7 @@ def _worst_table(outcome: StudyOutcome, level: str) -> Table:
     ]  # fmt: skip
     header: list[str | Column] = [
         Column("", "long"),
-        "runs",
+        RUNS,
         "error, %",
         "predicted / measured",
         *_BEST_THERE,

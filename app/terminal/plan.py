@@ -3,6 +3,7 @@
 import json
 import re
 import textwrap
+from collections.abc import Sequence
 from math import inf, isfinite
 from typing import Any
 
@@ -229,7 +230,7 @@ def plans_svg(plans: TrainingPlans) -> str:
     across, up = _axis(shown["training_h"], _LEFT, _RIGHT), _axis(shown[column], _BOTTOM, _TOP)
     second = "cost" if plans.prices else "energy (estimate)"
     title = f"{plans.cnn.cnn}, {plans.training.title}: hours and {second}"
-    parts = [svg.text(8, 14, title), *_grid(across, up)]
+    parts = [*svg.heading(title), *_grid(across, up)]
     for row in _records(shown):
         kind = "plan" if row.is_measured else "unmeasured"
         parts.append(
@@ -239,11 +240,26 @@ def plans_svg(plans: TrainingPlans) -> str:
     parts.append(svg.path(ends, "edge"))
     for row, (x, y) in zip(_records(front), ends, strict=True):
         parts.append(svg.circle(x, y, 2.6, "front", _hint(plans, row)))
-        parts.append(svg.text(min(x + 4, 300), y - 4, f"{row.n_gpus} x {row.gpu}", "start", "tick"))
+    parts += _front_labels([f"{row.n_gpus} x {row.gpu}" for row in _records(front)], ends)
     parts.append(svg.text((_LEFT + _RIGHT) / 2, 258, "training time, h", "middle"))
     parts.append(svg.text(_LEFT - 4, 24, unit, "end", "tick"))
     parts.append(svg.text(_LEFT, 272, "grey: GPUs of generations without training runs", "start", "tick"))
     return svg.standalone(svg.drawing(278, parts, title), _STYLE)
+
+
+def _front_labels(names: Sequence[str], places: Sequence[tuple[float, float]]) -> list[str]:
+    """Return a label at each place, above or below it; where it would cover another, its tooltip has it."""
+    parts, taken = [], list[tuple[float, float, float]]()
+    for name, (x, y) in zip(names, places, strict=True):
+        left, width = min(x + 4, _RIGHT - 4.4 * len(name)), 4.4 * len(name)
+        for line in (y - 4, y + 10):
+            if all(
+                abs(line - other) > 9 or left > end or left + width < start for other, start, end in taken
+            ):
+                taken.append((line, left, left + width))
+                parts.append(svg.text(left, line, name, "start", "tick"))
+                break
+    return parts
 
 
 def _axis(values: pd.Series, start: float, end: float) -> svg.LogAxis:

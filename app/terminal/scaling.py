@@ -82,7 +82,7 @@ def scaling_svg(title: str, points: Sequence[ScalingPoint]) -> str:
     """Return a plot of the speed-up and perfect scaling, above the shares of the time; log axis of GPUs."""
     most = max(points[-1].n_gpus, 2)
     across, up = svg.LogAxis(1, most, _LEFT, _RIGHT), svg.LogAxis(1, most, 168, 28)
-    parts = [svg.text(8, 14, title)]
+    parts = svg.heading(title)
     for count in [2**power for power in range(most.bit_length())]:
         parts.append(svg.line(across(count), 28, across(count), 168, "grid"))
         parts.append(svg.line(_LEFT, up(count), _RIGHT, up(count), "grid"))

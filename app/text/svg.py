@@ -2,10 +2,12 @@
 
 import html
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 WIDTH = 400.0  # user units; at a phone's width one unit is about one pixel
+_LINE, _SMALL_LINE = 76, 96  # characters that fit into the width
 
 
 def escape(text: object) -> str:
@@ -76,6 +78,14 @@ def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
 def text(x: float, y: float, content: str, anchor: str = "start", kind: str = "label") -> str:
     """Return a text whose base line begins, is centred or ends at a point in user units."""
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" class="{kind}">{escape(content)}</text>'
+
+
+def heading(content: str) -> list[str]:
+    """Return a title above a plot that begins 28 units below the top: one line, or several small ones."""
+    if len(content) <= _LINE:
+        return [text(8, 14, content)]
+    lines = textwrap.wrap(content, _SMALL_LINE)
+    return [text(8, 9 + 9 * place, each, "start", "tick") for place, each in enumerate(lines[:2])]
 
 
 def dots(points: Sequence[tuple[float, float]], kind: str, title: str, hue: int | None = None) -> str:

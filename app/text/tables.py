@@ -63,6 +63,10 @@ class Column:
         return CSS_CLASSES[self.style].startswith("n")
 
 
+#: How many runs a row is about, with thousands marks.
+RUNS = Column("runs", "number", show="{:,}".format)
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """Columns and rows of plain values, immutable; each kind of output has one renderer.

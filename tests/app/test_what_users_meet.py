@@ -1,7 +1,7 @@
 """What misled five kinds of users who tried everything: each finding, by the command that met it.
 
 Elsewhere: spreadsheets with other faults in `commands/test_import.py`, names on the page in a browser in
-`page/test_in_browser.py`, heights and widths of the site in `tests/test_docs.py`.
+`page/test_in_browser.py`.
 Left as they are: warnings name features as `trainlaw features` lists them; in sixteen-bit ties of fast
 GPUs at small batches the host decides, which a warning says.
 """
@@ -9,7 +9,9 @@ GPUs at small batches the host decides, which a warning says.
 import csv
 import importlib.util
 import re
+import runpy
 from functools import cache
+from pathlib import Path
 
 import openpyxl
 import pandas as pd
@@ -17,12 +19,16 @@ import pytest
 import trainlaw
 from trainlaw.app.cli import app
 from trainlaw.app.page.html import page_html
+from trainlaw.app.report.run_files import report_html
 from trainlaw.app.workbook.book import workbook_plan
 from trainlaw.app.workbook.model import DEFAULT_PRECISION, PREFIX
 from trainlaw.formulas import to_text
 from typer.testing import CliRunner
 
+from .report.test_run_files import outcome  # noqa: F401 - a fixture
+
 RESNET = ("--cnn", "resnet50")
+PICTURES = Path(__file__).resolve().parents[2] / "docs" / "pictures"
 T4 = (*RESNET, "--gpu", "T4", "--batch", "32")
 
 
@@ -216,3 +222,45 @@ def test_runs_on_several_gpus_are_left_out_of_a_calibration(in_empty_folder):
 def test_no_factor_of_a_shipped_formula_is_dead(name):
     powers = re.findall(r"\^\(?(-?[\d.e-]+)", to_text(trainlaw.load_formula(name).expression))
     assert powers and all(abs(float(power)) > 0.02 for power in powers)
+
+
+# Texts of a drawing outside it, or over each other.
+HIDDEN_TEXTS = """() => {
+  const all = document.documentElement.getBoundingClientRect();
+  const texts = [...document.querySelectorAll("text")].filter((each) => each.textContent.trim());
+  const boxes = texts.map((each) => [each.textContent, each.getBoundingClientRect()]);
+  const isOut = (box) => box.left < all.left - 1 || box.right > all.right + 1 || box.bottom > all.bottom + 1;
+  const across = (one, other) => Math.min(one.right, other.right) - Math.max(one.left, other.left);
+  const down = (one, other) => Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);
+  const isOver = (one, other) => across(one, other) > 1 && down(one, other) > 3;
+  return boxes.filter(([, box], place) =>
+    isOut(box) || boxes.slice(place + 1).some(([, other]) => isOver(box, other))).map(([text]) => text);
+}"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [path.name for path in PICTURES.glob("*.svg")])
+def test_no_text_of_a_picture_is_cut_off_or_covered(name, browser):
+    page = browser.new_page(viewport={"width": 1280, "height": 1000})
+    page.goto((PICTURES / name).as_uri())
+    assert page.evaluate(HIDDEN_TEXTS) == []
+
+
+def test_the_picture_of_scaling_is_of_the_present_defaults():
+    picture = (PICTURES / "scaling.svg").read_text(encoding="utf-8")
+    assert "infiniband" in picture and "ethernet" not in picture
+
+
+def test_the_site_says_its_version_and_has_copy_buttons_and_a_page_per_function():
+    settings = runpy.run_path(str(PICTURES.parent / "conf.py"))
+    assert settings["version"] in settings["html_title"] and settings["copyright"].endswith(
+        settings["author"]
+    )
+    assert "sphinx_copybutton" in settings["extensions"] and settings["autosummary_generate"]
+
+
+def test_counts_of_a_report_have_thousands_marks_and_no_row_is_half_empty(outcome):  # noqa: F811
+    text = report_html(outcome)
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", text)
+    assert "1,721" in cells and not [cell for cell in cells if re.fullmatch(r"\d{4,}", cell)]
+    assert "1,730 held-out runs" in text and "By layout" not in text

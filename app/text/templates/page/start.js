@@ -34,7 +34,7 @@ const showFields = (choice) => {
   const gpu = GPUS[choice.gpu];
   if (!gpu) return;
   field("link").options[0].text = `the GPU's own (${gpu.own_link})`;
-  field("network").options[0].text = `that of usual servers (${gpu.fabric})`;
+  field("network").options[0].text = `usual servers: ${gpu.fabric}`;
   field("nodes").placeholder = String(onGpu(choice.gpu, { ...choice, usualNodes: true }).nodes);
   field("precision").options[0].text = isPass ? `${FORMULA.ofPasses}, as measured` : `PyTorch's default: ${gpu.default_precision}`;
   const listed = priceOf(choice.gpu, { ...choice, price: null });
