@@ -19,6 +19,7 @@ from trainlaw.datasets.files.table_files import (
     MAX_EMPTY_ROWS,
     MAX_LINE_BYTES,
     check_size,
+    excel_rows,
     one_line,
     read_table_file,
     trimmed,
@@ -364,8 +365,7 @@ def _used_rows(sheet: object, place: Path) -> list[Sequence[object]]:
     """Return the rows up to the last filled one; their places are those that Excel shows."""
     rows: list[Sequence[object]] = []
     last = 0
-    cells = sheet.iter_rows(values_only=True, max_col=MAX_COLUMNS)  # type: ignore[attr-defined]
-    for row in map(trimmed, islice(cells, MAX_GRID_ROWS + 1)):
+    for row in islice(excel_rows(sheet), MAX_GRID_ROWS + 1):
         rows.append(row)
         if row:
             last = len(rows)

@@ -151,8 +151,7 @@ def _read_excel(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
         if unpacked > MAX_BYTES:
             raise InputError(f"expected at most {MAX_BYTES} bytes unpacked from {place}, got {unpacked}")
         book = openpyxl.load_workbook(place, read_only=True, data_only=True)
-        cells = book.worksheets[0].iter_rows(values_only=True, max_col=MAX_COLUMNS)
-        columns = _columns_of(_filled_rows(cells, place))
+        columns = _columns_of(_filled_rows(excel_rows(book.worksheets[0]), place))
         book.close()
     except InputError:
         raise
@@ -185,8 +184,15 @@ def _columns_of(rows: Iterable[Sequence[object]]) -> list[list[object]]:
     return columns
 
 
+def excel_rows(sheet: Any) -> Iterator[Sequence[object]]:
+    """Yield the rows of a sheet that openpyxl reads row by row, each up to its last filled cell."""
+    # With a width that is asked for, or that the file states, openpyxl fills each row up to it.
+    sheet.reset_dimensions()
+    return (trimmed(row[:MAX_COLUMNS]) for row in sheet.iter_rows(values_only=True))
+
+
 def trimmed(row: Sequence[object]) -> Sequence[object]:
-    """Return the cells of a row up to the last filled one: openpyxl makes all rows as wide as is asked for.
+    """Return the cells of a row up to the last filled one.
 
     >>> trimmed(("T4", None, 3, None, None))
     ('T4', None, 3)
@@ -197,10 +203,10 @@ def trimmed(row: Sequence[object]) -> Sequence[object]:
     return row[:width]
 
 
-def _filled_rows(rows: Iterable[tuple[object, ...]], place: Path) -> Iterator[Sequence[object]]:
+def _filled_rows(rows: Iterable[Sequence[object]], place: Path) -> Iterator[Sequence[object]]:
     """Yield the rows with a filled cell; one stray cell makes a sheet of a million empty rows, 20 us each."""
     empty = 0
-    for row in map(trimmed, islice(rows, MAX_SHEET_ROWS)):
+    for row in islice(rows, MAX_SHEET_ROWS):
         filled = bool(row)
         empty = 0 if filled else empty + 1
         if empty > MAX_EMPTY_ROWS:

@@ -157,6 +157,7 @@ class _Finder:
     names: Names
     named: Collection[str]
     wide: dict[tuple[int, int], int]
+    texts: dict[int, list[str]] = field(default_factory=dict)
 
     @cached_property
     def left(self) -> int:
@@ -193,23 +194,22 @@ class _Finder:
 
     def _parting(self, begin: int, end: int) -> int | None:
         """Return the last empty row above the last text of rows; None without one."""
-        last = max((number for number in range(begin, end) if self._row_texts[number]), default=begin)
+        last = max((number for number in range(begin, end) if self._row_texts(number)), default=begin)
         empty = (number for number in range(begin, last) if not _filled(self.rows[number]))
         return max(empty, default=None)
 
     def _texts(self, begin: int, end: int) -> list[str]:
         """Return the texts of rows, each once."""
-        return list(dict.fromkeys(text for texts in self._row_texts[begin:end] for text in texts))
+        texts = (self._row_texts(number) for number in range(begin, end))
+        return list(dict.fromkeys(text for own in texts for text in own))
 
-    @cached_property
-    def _row_texts(self) -> list[list[str]]:
-        """The texts of each row; a setting and its value, such as "Batch size" and 64, are one."""
-        found = []
-        for row in self.rows:
-            cells = _filled(row)
+    def _row_texts(self, number: int) -> list[str]:
+        """Return the texts of a row; a setting and its value, such as "Batch size" and 64, are one."""
+        if number not in self.texts:
+            cells = _filled(self.rows[number])
             texts = [cell for cell in cells if isinstance(cell, str)]
-            found.append([f"{cells[0]} {cells[1]}"] if _is_setting(cells) else texts)
-        return found
+            self.texts[number] = [f"{cells[0]} {cells[1]}"] if _is_setting(cells) else texts
+        return self.texts[number]
 
     def _headers(self) -> list[tuple[int, int]]:
         """Return the first and last row of each header."""
