@@ -84,6 +84,10 @@ def _kinds(texts: list[str], names: Names) -> tuple[str, ...]:
             return (kind,)
     if sum(re.sub(r"[^a-z0-9]", "", text) in DATASETS for text in lowered) >= least:
         return (DATASET,)
+    for kind in ("gpu", "cnn"):
+        # Names alone, the usual case, say nothing else; a text is read as a phrase in much more time.
+        if sum(len(names.meant(kind, text)) == 1 for text in texts) >= least:
+            return (kind,)
     phrases = [names.phrase(text) for text in texts]
     kinds = dict.fromkeys(kind for phrase in phrases for kind in phrase.said)
     if sum(bool({"layout", "compilation"} & set(phrase.said)) for phrase in phrases) >= least:
