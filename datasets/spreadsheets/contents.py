@@ -82,11 +82,14 @@ def _kinds(texts: list[str], names: Names) -> tuple[str, ...]:
     for kind, known in ((MODE, TRAINING | _INFERENCE), ("layout", layouts), ("precision", precisions)):
         if sum(text in known for text in lowered) >= least:
             return (kind,)
-    if sum(re.sub(r"[^a-z0-9]", "", text) in DATASETS for text in lowered) >= least:
-        return (DATASET,)
-    for kind in ("gpu", "cnn"):
-        # Names alone, the usual case, say nothing else; a text is read as a phrase in much more time.
-        if sum(len(names.meant(kind, text)) == 1 for text in texts) >= least:
+    # Names alone, the usual case, say nothing else; a text is read as a phrase in much more time.
+    counts = {
+        DATASET: lambda: sum(re.sub(r"[^a-z0-9]", "", text) in DATASETS for text in lowered),
+        "gpu": lambda: sum(len(names.meant("gpu", text)) == 1 for text in texts),
+        "cnn": lambda: sum(len(names.meant("cnn", text)) == 1 for text in texts),
+    }
+    for kind, count in counts.items():
+        if count() >= least:
             return (kind,)
     phrases = [names.phrase(text) for text in texts]
     kinds = dict.fromkeys(kind for phrase in phrases for kind in phrase.said)
