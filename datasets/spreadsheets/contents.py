@@ -1,7 +1,7 @@
 """What the cells of a column are, by their values alone: names, precisions, sizes, numbers with units."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from trainlaw.datasets.spreadsheets.blocks import is_numeric
@@ -83,7 +83,7 @@ def _kinds(texts: list[str], names: Names) -> tuple[str, ...]:
         if sum(text in known for text in lowered) >= least:
             return (kind,)
     # Names alone, the usual case, say nothing else; a text is read as a phrase in much more time.
-    counts = {
+    counts: dict[str, Callable[[], int]] = {
         DATASET: lambda: sum(re.sub(r"[^a-z0-9]", "", text) in DATASETS for text in lowered),
         "gpu": lambda: sum(len(names.meant("gpu", text)) == 1 for text in texts),
         "cnn": lambda: sum(len(names.meant("cnn", text)) == 1 for text in texts),
