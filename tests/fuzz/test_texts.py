@@ -19,7 +19,7 @@ from trainlaw.datasets.hardware.collectives import gpus_of_nodes
 from trainlaw.datasets.hardware.gpu_files import si_number
 from trainlaw.datasets.hardware.gpus import built_in_gpus
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
-from trainlaw.datasets.spreadsheets.counting import _constant as constant
+from trainlaw.datasets.spreadsheets.counting import constant_count as constant
 from trainlaw.formulas import Unit, to_text
 from trainlaw.formulas.errors import TrainlawError
 
