@@ -16,6 +16,11 @@ _ITEM = (
     '<item oor:path="/org.openoffice.Office.Calc/Formula/Load">'
     '<prop oor:name="{kind}RecalcMode" oor:op="fuse"><value>{mode}</value></prop></item>'
 )
+# Of cells that LibreOffice computes in threads, some may be read before they are there.
+_ONE_THREAD = (
+    '<item oor:path="/org.openoffice.Office.Calc/Formula/Calculation">'
+    '<prop oor:name="UseThreadedCalculationForFormulaGroups" oor:op="fuse"><value>false</value></prop></item>'
+)
 _PROFILE = (
     '<?xml version="1.0" encoding="UTF-8"?>'
     '<oor:items xmlns:oor="http://openoffice.org/2001/registry">{}</oor:items>'
@@ -45,7 +50,7 @@ def recalculated(files: Mapping[str, bytes], folder: Path, mode: int = ALWAYS) -
     profile = folder / f"profile-{mode}" / "user"
     if not profile.exists():
         profile.mkdir(parents=True)
-        items = "".join(_ITEM.format(kind=kind, mode=mode) for kind in ("OOXML", "ODF"))
+        items = _ONE_THREAD + "".join(_ITEM.format(kind=kind, mode=mode) for kind in ("OOXML", "ODF"))
         (profile / "registrymodifications.xcu").write_text(_PROFILE.format(items))
     source, target = folder / f"in-{mode}", folder / f"out-{mode}"
     for path in (source, target):

@@ -26,12 +26,16 @@ _LIVE_SHAPES = ("shape", "elements", "convolutions", "without MACs", "largest")
 _SHAPES_AT, _COUNTS_AT = len(_LIVE) + 1, len(_LIVE) + len(_LIVE_SHAPES) + 2
 
 
-@cache
 def _rules() -> dict[str, AnySize]:
     """Return the rule of each CNN by its name, by name and classes where these decide on its kernels."""
+    return _rules_of(tuple(sorted({(str(row["cnn"]), int(row["n_classes"])) for row in cnn_rows().values()})))
+
+
+@cache
+def _rules_of(cnns: tuple[tuple[str, int], ...]) -> dict[str, AnySize]:
+    """Return the rules of CNNs, each a name and a number of classes."""
     found: dict[str, AnySize] = {}
-    keys = sorted({(str(row["cnn"]), int(row["n_classes"])) for row in cnn_rows().values()})
-    for name, classes in keys:
+    for name, classes in cnns:
         rule = found.get(name) or any_size(name)
         if rule is None:
             continue

@@ -1,3 +1,5 @@
+from random import seed
+
 import numpy as np
 import pytest
 from deap import base, gp, tools
@@ -20,6 +22,7 @@ def fitted(typed_rows, specs):
     columns, y, groups = typed_rows
 
     def fit(toolbox=None):
+        seed(0)  # of DEAP's operators
         return FormulaRegressor(specs.features, specs.target, QUICK, toolbox=toolbox).fit(columns, y, groups)
 
     return fit
