@@ -11,7 +11,7 @@ import numpy as np
 from deap import tools
 from trainlaw.evolve.grammar import Grammar
 from trainlaw.evolve.leaves import Node
-from trainlaw.evolve.search.islands import Island
+from trainlaw.evolve.search.islands import Island, Milestone
 from trainlaw.evolve.search.loop import SearchState
 from trainlaw.evolve.search.problem import Problem
 from trainlaw.evolve.search.variation import Fitness, Individual
@@ -77,6 +77,7 @@ def island_json(island: Island, problem: Problem) -> dict[str, Any]:
         "stale": island.stale,
         "restarts": island.restarts,
         "logbook": list(island.logbook),
+        "history": island.history,
     }
 
 
@@ -119,6 +120,8 @@ def island_from_json(content: dict[str, Any], problem: Problem) -> Island:
         generator,
         logbook,
         *(content[name] for name in counts),
+        # Checkpoints of earlier versions have none.
+        [Milestone(*found) for found in content.get("history", ())],
     )
 
 
