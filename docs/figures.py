@@ -14,11 +14,12 @@ from typing import Any
 
 from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.models.builtin import BUILT_IN, BUILT_IN_FORMULAS, SHORTER
+from trainlaw.app.studies.evolution import Lane, evolution_of, lanes_of
 from trainlaw.app.studies.story import evolution_gains, evolution_sentence, signed_points
 from trainlaw.app.terminal.formula import equation_text
 from trainlaw.app.text.numbers import show_percent
 from trainlaw.formulas import Formula, constants, load_formula
-from trainlaw.validate.baselines import CONTROLS, title_of
+from trainlaw.validate.baselines import CONTROLS, RANDOM_SEARCH, title_of
 from trainlaw.validate.held_out_errors import (
     LEVEL,
     MACRO,
@@ -211,6 +212,47 @@ def _evolution() -> str:
     return markdown_table(["study", "evolved", *map(title_of, CONTROLS)], rows)
 
 
+def _found(name: str = "built-in") -> str:
+    """The family tree of the terms of a formula: since when the best one has each, and what was lost."""
+    law = BUILT_IN_FORMULAS[name]()
+    evolution = evolution_of(law)
+    assert evolution is not None
+    first, lanes = evolution.steps[0].tried, lanes_of(evolution)
+    given = [lane for lane in lanes if lane.spans == ((first, None),)]
+    changed = [lane for lane in given if lane.changes]
+    still = [f"`{lane.name}`" for lane in given if not lane.changes]
+    rows = [[f"{len(still)} amounts: {', '.join(still)}", f"formula {first}", "as they began"]]
+    rows += [_lineage(lane) for lane in [*changed, *(lane for lane in lanes if lane not in given)]]
+    return markdown_table(["amount", "in the best formula", "its factors, and since when"], rows)
+
+
+def _lineage(lane: Lane) -> list[str]:
+    spans = [f"{begin:,} to {end:,}" if end else f"from {begin:,} on" for begin, end in lane.spans]
+    name = f"`{lane.name}`" if lane.is_delivered else f"*`{lane.name}`, lost again*"
+    changes = [f"{n:,}: {', '.join(map('`{}`'.format, factors)) or 'none'}" for n, factors in lane.changes]
+    return [name, ", ".join(spans), "; ".join(changes) or "as it entered"]
+
+
+def _curve_rows() -> str:
+    """Held-out errors after so many formulas, evolved and at random, of each formula."""
+    rows = []
+    for name in BUILT_IN_FORMULAS:
+        evolution = evolution_of(BUILT_IN_FORMULAS[name]())
+        if evolution is None:
+            continue
+        for key, title in ((OURS, "evolved"), (RANDOM_SEARCH, "random search")):
+            points = evolution.curves.get(key, ())
+            errors = [[error for n, error in points if n <= tried][-1:] for tried in _COUNTS]
+            last = points[-1][0] if points else 0
+            shown = [
+                f"{show_percent(found[0])} %" if found and tried <= 2 * last else "-"
+                for tried, found in zip(_COUNTS, errors, strict=True)
+            ]
+            rows.append([f"`{name}`", title, *shown])
+    return markdown_table(["formula", "search", *(f"{n:,} formulas" for n in _COUNTS)], rows)
+
+
+_COUNTS = (1, 10, 100, 400, 1_000, 4_000)
 _FACES = ("trainlaw", "trainlaw.formulas", "trainlaw.datasets", "trainlaw.evolve", "trainlaw.validate")
 _HELP_WIDTH = 100
 MADE: Mapping[str, Callable[[], str]] = {
@@ -220,6 +262,9 @@ MADE: Mapping[str, Callable[[], str]] = {
     "controls": _controls,
     "equation": _equation,
     "evolution": _evolution,
+    "found": _found,
+    "found-short": lambda: _found("short"),
+    "found-curves": _curve_rows,
     "medium-equation": lambda: _equation("medium"),
     "short-equation": lambda: _equation("short"),
     "shorter": _shorter,
