@@ -234,7 +234,7 @@ def _lineage(lane: Lane) -> list[str]:
 
 
 def _curve_rows() -> str:
-    """Held-out errors after so many formulas, evolved and at random, of each formula."""
+    """Held-out errors over the formulas tried, evolved and at random."""
     rows = []
     for name in BUILT_IN_FORMULAS:
         evolution = evolution_of(BUILT_IN_FORMULAS[name]())

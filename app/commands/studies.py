@@ -12,6 +12,7 @@ from trainlaw.app.commands.options import Cluster, CnnFiles, GpuFile, Trust, arg
 if TYPE_CHECKING:
     from trainlaw.app.inputs.run_folder import StudyPlace
     from trainlaw.app.studies.definition import StudyDefinition
+    from trainlaw.app.studies.result import StudyOutcome
     from trainlaw.datasets.tables.measured_table import MeasuredTable
 
 _EXIT_INTERRUPTED = 130
@@ -129,7 +130,6 @@ def _run_study(
     from trainlaw.app.report.run_files import write_run_files
     from trainlaw.app.studies.interrupts import uninterrupted
     from trainlaw.app.studies.study import study_table
-    from trainlaw.app.terminal.evolution import evolution_text
     from trainlaw.app.terminal.progress import shown_progress
     from trainlaw.app.terminal.study import print_kept, print_resumed, study_text
     from trainlaw.validate.journal import Journal
@@ -161,14 +161,20 @@ def _run_study(
         if not len(journal):
             journal.remove()
     print(study_text(outcome, place.target, time.monotonic() - began))
+    _print_notes(outcome, wanted, watch)
+    if outcome.missing:
+        print_kept(journal)
+        raise typer.Exit(_EXIT_INTERRUPTED)
+
+
+def _print_notes(outcome: "StudyOutcome", wanted: "StudyDefinition", watch: bool) -> None:
+    from trainlaw.app.terminal.evolution import evolution_text
+
     if watch:
         print(f"\n{evolution_text(outcome.formula)}")
     if outcome.definition.of != wanted.of:
         free = f"searched as with --of {outcome.definition.of}"
         print(f"note: some runs lack what the formula of --of {wanted.of} needs, such as a CPU's: {free}")
-    if outcome.missing:
-        print_kept(journal)
-        raise typer.Exit(_EXIT_INTERRUPTED)
 
 
 def compare_command(

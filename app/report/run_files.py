@@ -14,7 +14,7 @@ from trainlaw.app.models.terms import parts_of
 from trainlaw.app.report import plots
 from trainlaw.app.report.equation import equation_lines
 from trainlaw.app.report.errors import property_table, reported_errors, stability_table
-from trainlaw.app.report.evolution_plot import evolution_plot, step_rows
+from trainlaw.app.report.evolution import evolution_plot, step_rows
 from trainlaw.app.studies.definition import LIBRARIES, definition_text, seen_from
 from trainlaw.app.studies.evolution import evolution_of
 from trainlaw.app.studies.result import StudyOutcome
@@ -109,7 +109,7 @@ def _evolution(outcome: StudyOutcome) -> tuple[str, Table] | None:
     evolution = evolution_of(outcome.formula)
     if evolution is None:
         return None
-    columns = [Column("after so many formulas", "number"), Column("what changed", "long")]
+    columns = [Column("formulas tried", "number"), Column("what changed", "long")]
     return evolution_plot(evolution), Table.of(columns, step_rows(evolution))
 
 

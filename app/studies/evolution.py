@@ -36,7 +36,7 @@ class Step:
 class Evolution:
     """How a study's search went.
 
-    curves : by estimator (`OURS`, `RANDOM_SEARCH`), after so many formulas the error on what the folds held
+    curves : by estimator (`OURS`, `RANDOM_SEARCH`), after n formulas the error on what the folds held
     out, %, mean over GPU groups, of the formulas that were best on the groups in training; of `NO_SEARCH` one
     point. steps : of the search on all rows, the delivered formula last. amounts : features that have a unit;
     others are factors.
@@ -144,7 +144,7 @@ def _sums(formula: Formula, rows: FormulaRows, measured: np.ndarray, groups: np.
 
 
 def _last(history: Sequence[tuple[int, Any]], tried: int) -> Any:
-    """The last entry of a history that was known after so many formulas."""
+    """The last entry of a history that was known after `tried` formulas."""
     return [value for n, value in history if n <= tried][-1]
 
 

@@ -122,9 +122,11 @@ def search(
         for step in range(definition.repeats + 1)
     )
     count = partial(_counted, pool, definition.evaluations)
-    told = on_fit if on_curves is None else _watched(material, (OURS, *controls), journal, on_fit, on_curves)
+    watching = (
+        on_fit if on_curves is None else _watched(material, (OURS, *controls), journal, on_fit, on_curves)
+    )
     result = _fitted(
-        material, material.splits, estimators, pool, progress=partial(count, told), journal=journal
+        material, material.splits, estimators, pool, progress=partial(count, watching), journal=journal
     )
     by_generation = None
     if generations and not result.missing_splits:
@@ -157,7 +159,7 @@ def _watched(
     """Return what passes progress on, and the curves of the folds that these estimators have finished."""
     rows, known = material.rows, 0
 
-    def told(progress: StudyProgress) -> None:
+    def watching(progress: StudyProgress) -> None:
         nonlocal known
         on_fit(progress)
         if progress.estimator not in names:
@@ -168,7 +170,7 @@ def _watched(
             known = finished
             on_curves(evolution_curves(result, rows), finished)
 
-    return told
+    return watching
 
 
 def _counted(pool: TaskPool, evaluations: int, on_fit: OnFit | None, progress: StudyProgress) -> None:

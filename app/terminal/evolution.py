@@ -19,7 +19,7 @@ def evolution_text(formula: Formula) -> str:
     if evolution is None:
         return ""
     lines = curve_lines(evolution.curves)
-    lines += ["", "what changed in the best formula of the search on all rows, after so many formulas:"]
+    lines += ["", "what changed in the best formula of the search on all rows, by formulas tried:"]
     first, *later = evolution.steps
     lines.append(f"{first.tried:>8,}  begins with {len(first.entered)} terms")
     for step in later:

@@ -27,7 +27,7 @@ def curves_text(
     lines = [[" "] * _WIDTH for _ in range(_HEIGHT)]
     for y in levels.values():
         lines[_row(up, y)] = ["-"] * _WIDTH
-    for name, points in reversed(curves.items()):
+    for name, points in reversed(list(curves.items())):
         for column in range(round(across(points[0][0])), _WIDTH):
             known = [y for x, y in points if round(across(x)) <= column]
             line = lines[_row(up, known[-1])]

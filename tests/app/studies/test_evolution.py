@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from trainlaw.app.report.evolution_plot import evolution_plot, step_rows
+from trainlaw.app.report.evolution import evolution_plot, step_rows
 from trainlaw.app.studies.evolution import (
     EVOLUTION,
     Evolution,
