@@ -195,6 +195,7 @@ _STUDIES = {
     "medium": "short-runs --max-constants 15 --evaluations 5000",
     "short": "short-runs",
     "forward": "forward",
+    "multi": "multi",
 }
 
 
@@ -212,17 +213,15 @@ def _evolution() -> str:
     return markdown_table(["study", "evolved", *map(title_of, CONTROLS)], rows)
 
 
-def _found(name: str = "built-in") -> str:
-    """The family tree of the terms of a formula: since when the best one has each, and what was lost."""
-    law = BUILT_IN_FORMULAS[name]()
-    evolution = evolution_of(law)
+def _found() -> str:
+    """The family tree of the built-in formula: since when the best one has each amount, and what was lost."""
+    evolution = evolution_of(_law())
     assert evolution is not None
     first, lanes = evolution.steps[0].tried, lanes_of(evolution)
-    given = [lane for lane in lanes if lane.spans == ((first, None),)]
-    changed = [lane for lane in given if lane.changes]
-    still = [f"`{lane.name}`" for lane in given if not lane.changes]
-    rows = [[f"{len(still)} amounts: {', '.join(still)}", f"formula {first}", "as they began"]]
-    rows += [_lineage(lane) for lane in [*changed, *(lane for lane in lanes if lane not in given)]]
+    unchanged = [lane for lane in lanes if lane.spans == ((first, None),) and not lane.changes]
+    named = ", ".join(f"`{lane.name}`" for lane in unchanged)
+    rows = [[f"{len(unchanged)} amounts: {named}", f"from {first} on", "as they began"]]
+    rows += [_lineage(lane) for lane in lanes if lane not in unchanged]
     return markdown_table(["amount", "in the best formula", "its factors, and since when"], rows)
 
 
@@ -234,25 +233,17 @@ def _lineage(lane: Lane) -> list[str]:
 
 
 def _curve_rows() -> str:
-    """Held-out errors over the formulas tried, evolved and at random."""
+    """Held-out errors of the built-in formula's searches over the formulas tried, evolved and at random."""
+    evolution = evolution_of(_law())
+    assert evolution is not None
     rows = []
-    for name in BUILT_IN_FORMULAS:
-        evolution = evolution_of(BUILT_IN_FORMULAS[name]())
-        if evolution is None:
-            continue
-        for key, title in ((OURS, "evolved"), (RANDOM_SEARCH, "random search")):
-            points = evolution.curves.get(key, ())
-            errors = [[error for n, error in points if n <= tried][-1:] for tried in _COUNTS]
-            last = points[-1][0] if points else 0
-            shown = [
-                f"{show_percent(found[0])} %" if found and tried <= 2 * last else "-"
-                for tried, found in zip(_COUNTS, errors, strict=True)
-            ]
-            rows.append([f"`{name}`", title, *shown])
-    return markdown_table(["formula", "search", *(f"{n:,} formulas" for n in _COUNTS)], rows)
+    for key, title in ((OURS, "evolved"), (RANDOM_SEARCH, "random search")):
+        errors = ([error for n, error in evolution.curves[key] if n <= tried][-1] for tried in _COUNTS)
+        rows.append([title, *(f"{error:.2f} %" for error in errors)])
+    return markdown_table(["formulas tried", *_COUNTS], rows)
 
 
-_COUNTS = (1, 10, 100, 400, 1_000, 4_000)
+_COUNTS = (1, 2, 5, 10, 50, 100, 400)  # formulas tried
 _FACES = ("trainlaw", "trainlaw.formulas", "trainlaw.datasets", "trainlaw.evolve", "trainlaw.validate")
 _HELP_WIDTH = 100
 MADE: Mapping[str, Callable[[], str]] = {
@@ -263,7 +254,6 @@ MADE: Mapping[str, Callable[[], str]] = {
     "equation": _equation,
     "evolution": _evolution,
     "found": _found,
-    "found-short": lambda: _found("short"),
     "found-curves": _curve_rows,
     "medium-equation": lambda: _equation("medium"),
     "short-equation": lambda: _equation("short"),

@@ -121,7 +121,7 @@ def island_from_json(content: dict[str, Any], problem: Problem) -> Island:
         logbook,
         *(content[name] for name in counts),
         # Checkpoints of earlier versions have none.
-        [Milestone(*found) for found in content.get("history", ())],
+        history=[Milestone(*found) for found in content.get("history", ())],
     )
 
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from trainlaw.app.studies.evolution import Evolution, Lane, changes_of, lanes_of
 from trainlaw.app.text import svg
-from trainlaw.app.text.numbers import show_percent
 from trainlaw.validate.baselines import NO_SEARCH, RANDOM_SEARCH
 from trainlaw.validate.held_out_errors import OURS
 
@@ -68,9 +67,10 @@ def _curves(evolution: Evolution, across: svg.LogAxis) -> list[str]:
     low = min(values)
     high = max(min(max(values), 2 * max(ends)), 1.01 * low)
     up, parts = svg.LinearAxis(low, high, _BOTTOM - 6, _TOP + 6), list[str]()
+    digits = 2 if high - low < 1 else 1
     for tick in up.ticks():
         parts.append(svg.line(_LEFT, up(tick), _RIGHT, up(tick), "grid"))
-        parts.append(svg.text(_LEFT - 5, up(tick) + 3.5, f"{show_percent(tick)} %", "end", "tick"))
+        parts.append(svg.text(_LEFT - 5, up(tick) + 3.5, f"{tick:.{digits}f} %", "end", "tick"))
     for name, (_, kind) in CURVES.items():
         points = evolution.curves.get(name, ())
         parts += [svg.path(_stairs(points, across, up, high), kind)] if points else []

@@ -56,4 +56,4 @@ def _row(up: LinearAxis, value: float) -> int:
 def _label(place: int, high: float, low: float) -> str:
     if place % 5:
         return ""
-    return f"{high + (low - high) * place / (_HEIGHT - 1):.1f}"
+    return f"{high + (low - high) * place / (_HEIGHT - 1):.{2 if high - low < 1 else 1}f}"
