@@ -33,6 +33,8 @@ class Structure:
 
     def accepts(self, tree: Sequence[Node]) -> bool:
         """Return whether the tree is the template with its holes filled, and nests no deeper than allowed."""
+        if not (self.template or self.nesting or self.required):
+            return True
         if self.required and not self.required <= {node.feature for node in tree}:
             return False
         ends = subtree_ends(tree) if self.template else []

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, islice
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ from trainlaw.formulas import (
 )
 from trainlaw.formulas.algebra.expression import COSTS
 
+_TOKEN, _RULE = attrgetter("token"), attrgetter("rule")
 _ADD, _MUL = OPERATOR_CODES["add"], OPERATOR_CODES["mul"]
 _UNORDERED = np.array([False] * 4 + [name in ("add", "mul", "max", "min") for name in OPERATORS])
 _TWO_SIDED = np.array([False] * 4 + [row.arity == 2 for row in OPERATORS.values()])
@@ -54,8 +56,9 @@ class Tokens(NamedTuple):
 
 def tokens_of_trees(trees: Sequence[Individual]) -> Tokens:
     """Return the trees' tokens."""
-    tokens = np.array([node.token for tree in trees for node in tree], dtype=np.int64)
-    return Tokens(tokens, np.fromiter(map(len, trees), np.int64, len(trees)))
+    sizes = np.fromiter(map(len, trees), np.int64, len(trees))
+    tokens = np.fromiter(map(_TOKEN, chain.from_iterable(trees)), np.int64, int(sizes.sum()))
+    return Tokens(tokens, sizes)
 
 
 def encode(trees: Sequence[Individual], affine: bool, known: Tokens | None = None) -> Programs:
@@ -70,9 +73,10 @@ def encode(trees: Sequence[Individual], affine: bool, known: Tokens | None = Non
     held = [node for tree in trees for node in tree if node.constant is not None]
     values = [node.constant for node in held]
     # Few rules are shared by many constants.
-    different = {id(node.rule): node.rule for node in held}
-    places = {key: place for place, key in enumerate(different)}
-    rules = np.array([*different.values()]).reshape(-1, len(Rule()))[[places[id(node.rule)] for node in held]]
+    own = list(map(_RULE, held))
+    different = dict(zip(map(id, own), own, strict=True))
+    places = dict(zip(different, range(len(different)), strict=True))
+    rules = np.array([*different.values()]).reshape(-1, len(Rule()))[[places[id(rule)] for rule in own]]
     # Grouped constants are rare: the common case avoids a loop over all constants.
     if np.any(codes == GROUPED):
         counts_held = [len(value) if isinstance(value, tuple) else 1 for value in values]
