@@ -280,33 +280,29 @@ def prune(tree: Individual, grammar: Grammar) -> Individual:
 
     Pruning keeps the values, so that the fitness stays, apart from the complexity.
     """
-    nodes, _ = _prune_from(tree, 0, grammar)
-    return Individual(nodes, tree.fitness, tree.affine)
+    stack: list[list[Node]] = []
+    for node in reversed(tree):
+        stack.append(_pruned(node, [stack.pop() for _ in range(node.arity)], grammar))
+    return Individual(stack[0], tree.fitness, tree.affine)
 
 
-def _prune_from(tree: Sequence[Node], begin: int, grammar: Grammar) -> tuple[list[Node], int]:
-    """Return the pruned subtree at `begin` and the index after it; a single zero leaf means zero."""
-    node = tree[begin]
-    if node.arity == 0:
-        return [node], begin + 1
-    parts = []
-    following = begin + 1
-    for _ in range(node.arity):
-        part, following = _prune_from(tree, following, grammar)
-        parts.append(part)
+def _pruned(node: Node, parts: Sequence[list[Node]], grammar: Grammar) -> list[Node]:
+    """Return the nodes of an operation on pruned parts, or of a leaf; a single zero leaf means zero."""
+    if all(len(part) > 1 for part in parts):
+        return [node, *chain.from_iterable(parts)]
     number = _number_of_numbers(node, parts, grammar)
     if number is not None:
-        return [number], following
+        return [number]
     zero = [_is_zero(part) for part in parts]
     if any(zero) and (node.name == "add" or (node.name == "max" and grammar.only_positive)):
-        return parts[0] if zero[1] else parts[1], following
+        return parts[0] if zero[1] else parts[1]
     if node.name == "mul" and any(zero):
         dead = parts[zero.index(True)]
         if dead[0].ret is node.ret:
-            return dead, following
+            return dead
     if node.name == "div" and zero[0] and parts[0][0].ret is node.ret:
-        return parts[0], following
-    return [node, *chain.from_iterable(parts)], following
+        return parts[0]
+    return [node, *chain.from_iterable(parts)]
 
 
 def _number_of_numbers(node: Node, parts: Sequence[Sequence[Node]], grammar: Grammar) -> Leaf | None:
