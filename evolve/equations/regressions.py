@@ -88,9 +88,7 @@ def _best_pairs(left: NDArray[np.float64], along: NDArray[np.float64], keep: int
         seconds.append(begin + best % others.size)
     gain, first, second = map(np.concatenate, (gains, firsts, seconds))
     order = np.lexsort((second, first, -gain))[:keep]
-    return [
-        ((int(first[i]), int(second[i])), float(gain[i])) for i in order.tolist() if np.isfinite(gain[i])
-    ]
+    return [((int(first[i]), int(second[i])), float(gain[i])) for i in order.tolist() if np.isfinite(gain[i])]
 
 
 def _extended(left: NDArray[np.float64], wanted: NDArray[np.float64], subsets: list[Chosen]) -> list[Scored]:

@@ -2,10 +2,18 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from operator import attrgetter
 from random import Random
 
-from trainlaw.evolve.brackets import BracketTypes, check_holes, repeats, scales_whole, subtree_ends
+from trainlaw.evolve.brackets import (
+    BracketTypes,
+    check_holes,
+    repeats_factor,
+    repeats_term,
+    scales_whole,
+    subtree_ends,
+)
 from trainlaw.evolve.grammar import Grammar
 from trainlaw.evolve.leaves import Leaf, Node
 from trainlaw.evolve.search.trees import held_constants, nodes_of
@@ -15,6 +23,7 @@ from trainlaw.formulas import InputError, variables
 
 # A variable of a template is a hole if its name begins so.
 HOLE = "hole"
+_FEATURE = attrgetter("feature")
 
 
 @dataclass(frozen=True)
@@ -31,16 +40,21 @@ class Structure:
     required: frozenset[str] = frozenset()
     brackets: tuple[BracketTypes, ...] = ()
 
+    @cached_property
+    def totals(self) -> frozenset[type]:
+        """The types of the brackets' sums."""
+        return frozenset(own.total for own in self.brackets)
+
     def accepts(self, tree: Sequence[Node]) -> bool:
         """Return whether the tree is the template with its holes filled, and nests no deeper than allowed."""
         if not (self.template or self.nesting or self.required):
             return True
-        if self.required and not self.required <= {node.feature for node in tree}:
+        if not self.required.issubset(map(_FEATURE, tree)) or repeats_term(tree, self.totals):
             return False
         ends = subtree_ends(tree) if self.template else []
         if self.template and not _follows(tree, self.template, ends):
             return False
-        if self.brackets and repeats(tree, self.brackets, ends):
+        if self.brackets and repeats_factor(tree, self.totals, ends):
             return False
         if not all(scales_whole(tree, bracket, ends) for bracket in self.brackets):
             return False

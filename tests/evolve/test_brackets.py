@@ -7,7 +7,8 @@ from trainlaw.evolve.brackets import (
     EXPONENT_DEVIATION,
     bracket_types,
     check_holes,
-    repeats,
+    repeats_factor,
+    repeats_term,
     scales_whole,
     subtree_ends,
 )
@@ -55,6 +56,11 @@ SETTINGS = SearchSettings(
     evaluations=80, population=20, template=TEMPLATE, brackets=(DEVICE, HOST, COPY), max_nodes=60
 )
 PLACES = {name: place for place, name in enumerate(NAMES)}
+
+
+def repeats(tree, brackets):
+    totals = frozenset(own.total for own in brackets)
+    return repeats_term(tree, totals) or repeats_factor(tree, totals, subtree_ends(tree))
 
 
 @pytest.fixture
