@@ -355,5 +355,5 @@ def test_a_required_factor_multiplies_all_of_its_sum(bracket_problem):
     power = next(power for power in device.powers if power[1].feature == "clock")
     whole = [device.scale, device.add, kept, free, *power]
     part = [device.add, device.scale, kept, *power, free]
-    assert scales_whole(whole, device, subtree_ends(whole))
-    assert not scales_whole(part, device, subtree_ends(part))
+    assert scales_whole(whole, device, subtree_ends(whole), 0)
+    assert not scales_whole(part, device, subtree_ends(part), 0)
