@@ -68,27 +68,25 @@ def _squares(columns: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _best_pairs(left: NDArray[np.float64], along: NDArray[np.float64], keep: int) -> list[Scored]:
     """Return the pairs of unit columns that explain most; `along` are their products with the target."""
-    gains, firsts, seconds = [], [], []
+    found: list[Scored] = []
     for begin in range(0, along.size, PAIRS_AT_ONCE):
         own, others = along[begin : begin + PAIRS_AT_ONCE, None], along[begin:]
         products = left[begin : begin + PAIRS_AT_ONCE] @ left[begin:].T
         with np.errstate(all="ignore"):
-            # The same as (a^2 + b^2 - 2 a b p) / (1 - p^2), from what b explains beside a.
-            beside = others - own * products
+            # The same as (a^2 + b^2 - 2 a b p) / (1 - p^2), from what b explains of the rest.
+            rest = others - own * products
             np.multiply(products, -products, out=products)
             products += 1.0
-            gain = beside * beside / products
+            gain = rest * rest / products
         gain += own**2
         gain[products <= LEAST_DETERMINANT] = -np.inf
         gain[np.tril_indices(own.size, m=others.size)] = -np.inf
         flat = gain.ravel()
         best = np.argpartition(-flat, keep - 1)[:keep] if keep < flat.size else np.arange(flat.size)
-        gains.append(flat[best])
-        firsts.append(begin + best // others.size)
-        seconds.append(begin + best % others.size)
-    gain, first, second = map(np.concatenate, (gains, firsts, seconds))
-    order = np.lexsort((second, first, -gain))[:keep]
-    return [((int(first[i]), int(second[i])), float(gain[i])) for i in order.tolist() if np.isfinite(gain[i])]
+        for place in best[np.isfinite(flat[best])].tolist():
+            first, second = divmod(place, others.size)
+            found.append(((begin + first, begin + second), float(flat[place])))
+    return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:keep]
 
 
 def _extended(left: NDArray[np.float64], wanted: NDArray[np.float64], subsets: list[Chosen]) -> list[Scored]:
