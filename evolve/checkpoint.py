@@ -112,7 +112,7 @@ def island_from_json(content: dict[str, Any], problem: Problem) -> Island:
     logbook = tools.Logbook()
     logbook.extend(dict(record) for record in content["logbook"])
     counts = ("evaluations", "generation", "barren", "best", "stale", "restarts")
-    return Island(
+    island = Island(
         [trees[place] for place in content["population"]],
         {(measure, complexity): trees[place] for measure, complexity, place in content["archive"]},
         dict(content["tried"]),
@@ -120,9 +120,10 @@ def island_from_json(content: dict[str, Any], problem: Problem) -> Island:
         generator,
         logbook,
         *(content[name] for name in counts),
-        # Checkpoints of earlier versions have none.
-        history=[Milestone(*found) for found in content.get("history", ())],
     )
+    # Checkpoints of earlier versions have none.
+    island.history = [Milestone(*found) for found in content.get("history", ())]
+    return island
 
 
 def _nodes(grammar: Grammar) -> list[Node]:
