@@ -39,7 +39,7 @@ def at_other_sizes(drawn):
 
 
 @pytest.mark.slow
-def test_no_cnn_has_more_sides_or_shapes_than_the_sheet_has_room_for():
+def test_every_cnn_has_a_rule_with_no_more_sides_and_shapes_than_the_sheet_has_room_for():
     rules = [any_size(name) for name in set(cnn_table()["cnn"])]
     assert max(len(rule.sides) for rule in rules) <= SIDES
     assert max(len(rule.shapes) for rule in rules) <= SHAPES
