@@ -95,7 +95,9 @@ def _steps(searched: Formula, delivered: Formula, tried: int) -> tuple[Step, ...
     """What changed in the best formula of a search, step by step, and at last in what is delivered."""
     known, steps = set[_Term](), list[Step]()
     history = list(_history(searched))
-    for n, formula in [*history, *([(tried, delivered)] if history else [])]:
+    # The last generation may exceed the number of formulas that was asked for.
+    ended = max([tried, *(n for n, _ in history)])
+    for n, formula in [*history, *([(ended, delivered)] if history else [])]:
         terms = {tuple(sorted(kind)) for kind in kinds_of(formula)}
         if terms != known:
             steps.append(Step(n, tuple(sorted(terms - known)), tuple(sorted(known - terms))))
