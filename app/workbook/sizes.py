@@ -36,12 +36,11 @@ def _rules_of(cnns: tuple[tuple[str, int], ...]) -> dict[str, AnySize]:
     """Return the rules of CNNs, each a name and a number of classes."""
     found: dict[str, AnySize] = {}
     for name, classes in cnns:
-        rule = found.get(name) or any_size(name)
-        if rule is None:
+        usual, own = any_size(name), any_size(name, classes)
+        if usual is None or own is None:
             continue
-        found[name] = rule
-        own = any_size(name, classes) if rule.knows_classes else None
-        if own is not None and not np.array_equal(own.sums, rule.sums):
+        found[name] = usual
+        if own is not usual:
             found[f"{name}|{classes}"] = own
     return found
 

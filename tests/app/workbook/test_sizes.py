@@ -34,13 +34,14 @@ def at_other_sizes(drawn):
     for number, one in enumerate(drawn):
         knotty = {"cnn": KNOTTY[number // 6 % len(KNOTTY)], "classes": 1000} if number % 6 == 0 else {}
         size = choose.choice([choose.randint(1, 90), choose.randint(64, 400), choose.randint(300, 1200)])
-        found.append({**one, **knotty, "pixels": size})
+        asked = {**one, **knotty, "pixels": size}
+        found.append(one if any_size(asked["cnn"]) is None else asked)
     return found
 
 
 @pytest.mark.slow
 def test_no_cnn_has_more_sides_or_shapes_than_the_sheet_has_room_for():
-    rules = [any_size(name) for name in set(cnn_table()["cnn"])]
+    rules = [rule for name in set(cnn_table()["cnn"]) if (rule := any_size(name))]
     assert max(len(rule.sides) for rule in rules) <= SIDES
     assert max(len(rule.shapes) for rule in rules) <= SHAPES
 
