@@ -1,3 +1,18 @@
+// Numbers from text: DIGITS hold digits with base BASE, then last characters with a decimal digit and a power of 16;
+// in parentheses as decimals.
+const unpacked = (text) => {
+  const values = [];
+  let whole = 0;
+  for (const [, decimal, digit] of text.matchAll(/\((.*?)\)|(.)/g)) {
+    const place = DIGITS.indexOf(digit);
+    const last = place - BASE;
+    if (decimal || last >= 0) {
+      values.push(decimal ? Number(decimal) : (whole * 10 + (last % 10)) * 16 ** Math.floor(last / 10));
+      whole = 0;
+    } else whole = whole * BASE + place;
+  }
+  return values;
+};
 // Counts of a CNN per square image of any size, by the numbers of its rule; null where its layers do not fit it.
 const countsAt = ({ shift, columns, classes: ofClasses, kinds, largest: ofLargest }, rule, pixels, classes) => {
   let at = 0;
