@@ -133,8 +133,7 @@ class NamedLink:
 class NamedModel:
     """What an exported program looks up, computes and says.
 
-    formula : without grouped constants. base : base columns of its features. gpu_columns, cnn_columns,
-    precision_columns : those of the tables, with all peak rates. fixed : those that are the same for every
+    formula : without grouped constants. base : base columns of its features. gpu_columns, precision_columns : those of the tables, with all peak rates. fixed : those that are the same for every
     run on one GPU. computed : derived features, each after those that it is made of. lines : rows of the
     table of answers. sized : CNNs whose counts, `cnn_columns`, follow from a rule. intervals : factor by
     vendor, precision, stack and whether the generation is new. links : between several GPUs, none where a
@@ -144,7 +143,6 @@ class NamedModel:
     formula: Formula
     base: frozenset[str]
     gpu_columns: tuple[str, ...]
-    cnn_columns: tuple[str, ...]
     precision_columns: tuple[str, ...]
     fixed: Mapping[str, float]
     computed: tuple[str, ...]
@@ -155,6 +153,11 @@ class NamedModel:
     sized: SizedCnns
     intervals: Mapping[str, Mapping[str, Mapping[str, list[float | None]]]]
     links: tuple[NamedLink, ...]
+
+    @property
+    def cnn_columns(self) -> tuple[str, ...]:
+        """Return the columns of the table of CNNs."""
+        return self.sized.columns
 
 
 def named_model(formula: Formula) -> NamedModel:
@@ -178,22 +181,20 @@ def named_model(formula: Formula) -> NamedModel:
     peaks = {str(row["peak_column"]) for row in precisions.values()} if PEAK in base else set()
     gpu_columns = tuple(name for name in next(iter(gpus.values())) if name in needed | peaks)
     sized = sized_cnns(cnn_names(), [name for name in _CNN_COLUMNS if name in needed])
-    cnn_columns = sized.columns
     precision_columns = tuple(
         name for name, value in precisions["fp32"].items() if name in needed and isinstance(value, float)
     )
-    others = base - {*gpu_columns, *cnn_columns, *precision_columns, *OF_ARGUMENTS, PEAK}
+    others = base - {*gpu_columns, *sized.columns, *precision_columns, *OF_ARGUMENTS, PEAK}
     return NamedModel(
         plain,
         frozenset(base),
         gpu_columns,
-        cnn_columns,
         precision_columns,
         _fixed(sorted(others)),
         computed,
         lines,
         tuple(_named_gpu(formula, gpu, [row[name] for name in gpu_columns]) for gpu, row in gpus.items()),
-        _named_cnns(formula, cnn_columns),
+        _named_cnns(formula, sized.columns),
         tuple(
             NamedPrecision(
                 name, tuple(float(row[column]) for column in precision_columns), str(row["peak_column"])
