@@ -133,11 +133,11 @@ class NamedLink:
 class NamedModel:
     """What an exported program looks up, computes and says.
 
-    formula : without grouped constants. base : base columns of its features. gpu_columns, precision_columns : those of the tables, with all peak rates. fixed : those that are the same for every
+    formula : without grouped constants. base : base columns of its features. gpu_columns,
+    precision_columns : those of the tables, with all peak rates. fixed : those that are the same for every
     run on one GPU. computed : derived features, each after those that it is made of. lines : rows of the
-    table of answers. sized : CNNs whose counts, `cnn_columns`, follow from a rule. intervals : factor by
-    vendor, precision, stack and whether the generation is new. links : between several GPUs, none where a
-    program is for one.
+    table of answers. sized : CNNs whose counts follow from a rule. intervals : factor by vendor, precision,
+    stack and whether the generation is new. links : between several GPUs, none where a program is for one.
     """
 
     formula: Formula
