@@ -6,9 +6,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
+import typer.testing
 from coverage import Coverage
 from hypothesis import settings
 
@@ -122,6 +124,14 @@ def machine_compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.Te
 
         compile_machine()
         done.touch()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _commands() -> Iterator[None]:
+    """Build the tree of commands once: the runner of typer does at every call, which doubles its time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.testing, "_get_command", cache(typer.testing._get_command))
+        yield
 
 
 @pytest.fixture

@@ -65,7 +65,6 @@ _IN_TOTAL = re.compile(r"\b(?:in total|insgesamt|au total|en total)\b")
 _LINE = re.compile(r"^(?:nvidia|geforce|tesla|quadro|rtx|gtx)+")  # of products, which people leave out
 _BRACKETS = re.compile(r"[(\[{]([^)\]}]*)[)\]}]")
 _WORD = re.compile(r"[^\s_,;:|()\[\]{}=\"/-]+[)\]]?")
-_OPPOSITE = {"fp16": ("amp",), "fp32": ("tf32",)}
 _PHRASE = {name: frozenset(group) for name, group in groups("phrase").items()}
 _PRECISIONS = dict(pair.split("=") for pair in groups("phrase")["precision"])
 

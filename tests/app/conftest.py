@@ -3,11 +3,9 @@
 import pickle
 import shutil
 from concurrent.futures import Executor, Future
-from functools import cache
 from html.parser import HTMLParser
 
 import pytest
-import typer.testing
 from trainlaw.app.models import lookup_tables
 from trainlaw.app.studies import search
 from trainlaw.datasets import TARGET, feature_specs, load
@@ -61,14 +59,6 @@ def errors_by_hand() -> dict:
         "gpu_group": [group],
         "cnn_base": [line],
     }
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _commands():
-    """Build the tree of commands once: the runner of typer does at every call, which doubles its time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(typer.testing, "_get_command", cache(typer.testing._get_command))
-        yield
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 """What misled five kinds of users who tried everything: each finding, by the command that met it.
 
-Elsewhere: spreadsheets with other faults in `commands/test_import.py`, names on the page in a browser in
-`page/test_in_browser.py`.
+Elsewhere: spreadsheets with other faults in `commands/test_import_corpus.py`, names on the page in a browser
+in `page/test_in_browser.py`.
 Left as they are: warnings name features as `trainlaw features` lists them; in sixteen-bit ties of fast
 GPUs at small batches the host decides, which a warning says.
 """

@@ -3,10 +3,6 @@
 `--fuzz-mutator form` changes samples within their form only, `bytes` anywhere.
 """
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pytest
 
 # In all; enough to notice a reader that lost its checks, and short.
@@ -30,28 +26,6 @@ def examples(request: pytest.FixtureRequest) -> tuple[int, int]:
     """The number of mutants over all readers, and that of the first."""
     option = request.config.getoption
     return option("--fuzz-examples", _FEW), option("--fuzz-from", 1)
-
-
-def loaded(name: str) -> object:
-    """Return a module of this folder, which is no package that tests could import from."""
-    full = f"trainlaw_fuzz_{name}"
-    if full not in sys.modules:
-        specification = importlib.util.spec_from_file_location(full, Path(__file__).with_name(f"{name}.py"))
-        sys.modules[full] = module = importlib.util.module_from_spec(specification)
-        specification.loader.exec_module(module)
-    return sys.modules[full]
-
-
-@pytest.fixture(scope="session")
-def readers() -> object:
-    """All readers; see `readers.py`."""
-    return loaded("readers")
-
-
-@pytest.fixture(scope="session")
-def mutant(request: pytest.FixtureRequest) -> object:
-    """What changes files; see `mutation.py`."""
-    return loaded("mutation").MUTATORS[request.config.getoption("--fuzz-mutator", "both")]
 
 
 @pytest.fixture(scope="session")

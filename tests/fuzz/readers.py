@@ -4,6 +4,7 @@ import contextlib
 import io
 import os
 import random
+import shlex
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -48,13 +49,13 @@ class Reader:
     share: float = 1.0
 
 
-def command(*words: object) -> Callable[[Path], object]:
-    """Return a use: a command line in which {} is the file and {folder} its folder."""
+def command(line: str) -> Callable[[Path], object]:
+    """Return a use: a command as it is typed, in which {} is the file and {folder} its folder."""
+    words = shlex.split(line)
 
     def use(path: Path) -> int:
-        folder = path.parent
         return run_command(
-            [str(word).replace("{folder}", str(folder)).replace("{}", str(path)) for word in words]
+            [word.replace("{folder}", str(path.parent)).replace("{}", str(path)) for word in words]
         )
 
     return use
@@ -117,141 +118,96 @@ def _plan(path: Path) -> None:
     read_plan(path, device="cpu", threads=[1], processes=[1])
 
 
-_PREDICT = ("predict", "--cnn", "resnet50", "--gpu", "T4", "--batch", 32)
-_IMPORT = ("data", "import", "{}", "--to", "{folder}/out.csv")
+_PREDICT = "predict --cnn resnet50 --gpu T4 --batch 32"
+_IMPORT = "data import {} --to {folder}/out.csv"
 _ANSWERED = (
-    *_IMPORT,
-    "--yes",
-    "--unit",
-    "ms",
-    "--precision",
-    "amp",
-    "--batch-is",
-    "per-gpu",
-    "--decimal",
-    "comma",
-    "--skip-unmeasured",
-    "--fill-down",
-    "--trust",
-    "--set",
-    "gpu=T4",
+    f"{_IMPORT} --yes --unit ms --precision amp --batch-is per-gpu --decimal comma"
+    " --skip-unmeasured --fill-down --trust --set gpu=T4"
 )
-_PROFILE = (
-    "predict-from-profile",
-    "--profile",
-    "{}",
-    "--anchor-gpu",
-    "T4",
-    "--gpu",
-    "V100-SXM2-16GB",
-    "--cnn",
-    "vgg16",
-    "--batch",
-    32,
-)
+_PROFILE = "predict-from-profile --profile {} --anchor-gpu T4 --gpu V100-SXM2-16GB --cnn vgg16 --batch 32"
+_COMPARE = "compare {folder} {folder}"
+_FORWARD, _MULTI = (str(BUILT_IN.with_name(f"{name}.json")) for name in ("forward", "multi"))
 _FOLDER = {
     name: name for name in ("predictions.csv", "provenance.json", "formula.json", "front.csv", "study.toml")
 }
 
 READERS: Mapping[str, Reader] = {
-    "runs, CSV": Reader("runs.csv", command("data", "check", "{}")),
-    "runs, few columns": Reader("few-runs.csv", command("data", "outliers", "{}")),
-    "runs, gzip": Reader("runs.csv.gz", command("data", "check", "{}")),
-    "runs, Excel": Reader("runs.xlsx", command("data", "check", "{}")),
-    "runs, Parquet": Reader("runs.parquet", command("data", "check", "{}")),
+    "runs, CSV": Reader("runs.csv", command("data check {}")),
+    "runs, few columns": Reader("few-runs.csv", command("data outliers {}")),
+    "runs, gzip": Reader("runs.csv.gz", command("data check {}")),
+    "runs, Excel": Reader("runs.xlsx", command("data check {}")),
+    "runs, Parquet": Reader("runs.parquet", command("data check {}")),
     "runs to calibrate with": Reader(
         "few-runs.csv",
-        command("calibrate", "{}", "--to", "{folder}/law", "--formula", CORPUS / "formula.json"),
+        command(f"calibrate {{}} --to {{folder}}/law --formula {CORPUS}/formula.json"),
         share=0.04,
     ),
     "runs to contribute": Reader(
-        "runs.csv", command("data", "contribute", "{}", "--source", "a-lab", "--to", "{folder}"), share=0.1
+        "runs.csv", command("data contribute {} --source a-lab --to {folder}"), share=0.1
     ),
-    "sheet, semicolons": Reader("german.csv", command(*_IMPORT)),
-    "sheet, Markdown": Reader("wide.md", command(*_IMPORT)),
-    "sheet, aligned": Reader("aligned.txt", command(*_ANSWERED)),
-    "sheet, Excel": Reader("sheet.xlsx", command(*_ANSWERED)),
-    "sheet, OpenDocument": Reader("sheet.ods", command(*_ANSWERED)),
-    "sheet, Parquet": Reader("runs.parquet", command(*_IMPORT)),
-    "sheet, answered": Reader("german.csv", command(*_ANSWERED)),
-    "configurations": Reader("configurations.csv", command("predict", "--from", "{}")),
-    "configurations, forward": Reader(
-        "passes.csv",
-        command("predict", "--from", "{}", "--formula", BUILT_IN.with_name("forward.json")),
-    ),
+    "sheet, semicolons": Reader("german.csv", command(_IMPORT)),
+    "sheet, Markdown": Reader("wide.md", command(_IMPORT)),
+    "sheet, aligned": Reader("aligned.txt", command(_ANSWERED)),
+    "sheet, Excel": Reader("sheet.xlsx", command(_ANSWERED)),
+    "sheet, OpenDocument": Reader("sheet.ods", command(_ANSWERED)),
+    "sheet, Parquet": Reader("runs.parquet", command(_IMPORT)),
+    "sheet, answered": Reader("german.csv", command(_ANSWERED)),
+    "configurations": Reader("configurations.csv", command("predict --from {}")),
+    "configurations, forward": Reader("passes.csv", command(f"predict --from {{}} --formula {_FORWARD}")),
     "plan of measurements": Reader("plan.csv", _plan),
-    "GPUs": Reader("gpus.csv", command("gpus", "list", "--gpu-file", "{}")),
-    "CNN, layers as CSV": Reader("net.csv", command("cnn", "show", "{}")),
-    "CNN, layers as JSON": Reader("net.json", command("cnn", "show", "{}")),
-    "CNN, Keras": Reader("keras.json", command("cnn", "show", "{}")),
-    "CNN, ONNX": Reader("net.onnx", command("cnn", "show", "{}")),
-    "CNN, ONNX, predicted": Reader(
-        "net.onnx", command("predict", "--cnn", "{}", "--gpu", "T4", "--batch", 8)
-    ),
-    "profile, PyTorch's table": Reader("torch.txt", command(*_PROFILE)),
-    "profile, op statistics": Reader("statistics.csv", command(*_PROFILE)),
-    "profile, operations": Reader("operations.csv", command(*_PROFILE)),
-    "profile, trace of a CPU": Reader("cpu-trace.json", command(*_PROFILE)),
-    "profile, trace of a GPU": Reader("gpu-trace.json", command(*_PROFILE)),
-    "formula, shown": Reader("formula.json", command("show", "{}")),
-    "formula, predicted": Reader("formula.json", command(*_PREDICT, "--formula", "{}")),
+    "GPUs": Reader("gpus.csv", command("gpus list --gpu-file {}")),
+    "CNN, layers as CSV": Reader("net.csv", command("cnn show {}")),
+    "CNN, layers as JSON": Reader("net.json", command("cnn show {}")),
+    "CNN, Keras": Reader("keras.json", command("cnn show {}")),
+    "CNN, ONNX": Reader("net.onnx", command("cnn show {}")),
+    "CNN, ONNX, predicted": Reader("net.onnx", command("predict --cnn {} --gpu T4 --batch 8")),
+    "profile, PyTorch's table": Reader("torch.txt", command(_PROFILE)),
+    "profile, op statistics": Reader("statistics.csv", command(_PROFILE)),
+    "profile, operations": Reader("operations.csv", command(_PROFILE)),
+    "profile, trace of a CPU": Reader("cpu-trace.json", command(_PROFILE)),
+    "profile, trace of a GPU": Reader("gpu-trace.json", command(_PROFILE)),
+    "formula, shown": Reader("formula.json", command("show {}")),
+    "formula, predicted": Reader("formula.json", command(f"{_PREDICT} --formula {{}}")),
     "formula, all GPUs": Reader(
-        "formula.json", command("predict", "--cnn", "vgg16", "--batch", 8, "--all-gpus", "--formula", "{}")
+        "formula.json", command("predict --cnn vgg16 --batch 8 --all-gpus --formula {}")
     ),
-    "formula of layers": Reader("layer-formula.json", command(*_PREDICT, "--formula", "{}")),
-    "formula, custom": Reader("custom.json", command("show", "{}")),
-    "formula, exported": Reader(
-        "formula.json", command("export", "{}", "--to", "{folder}/out.py", "--bare", "--overwrite")
-    ),
-    "formula, as SQL": Reader(
-        "custom.json", command("export", "{}", "--to", "{folder}/out.sql", "--overwrite")
-    ),
+    "formula of layers": Reader("layer-formula.json", command(f"{_PREDICT} --formula {{}}")),
+    "formula, custom": Reader("custom.json", command("show {}")),
+    "formula, exported": Reader("formula.json", command("export {} --to {folder}/out.py --bare --overwrite")),
+    "formula, as SQL": Reader("custom.json", command("export {} --to {folder}/out.sql --overwrite")),
     "formula, calibrated": Reader(
-        "calibrated.json", command(*_PREDICT, "--formula", "{folder}"), "formula.json"
+        "calibrated.json", command(f"{_PREDICT} --formula {{folder}}"), "formula.json"
     ),
     "formula in use": Reader(
-        "trainlaw.json", command(*_PREDICT), ".trainlaw.json", {"formula.json": "formula.json"}
+        "trainlaw.json", command(_PREDICT), ".trainlaw.json", {"formula.json": "formula.json"}
     ),
     "study": Reader("study.toml", _definition),
     "list of what is held out": Reader("held-out.toml", _held_out),
     "rates, CSV": Reader("rates.csv", read_rates),
     "rates, JSON": Reader("rates.json", read_rates),
     "runs to suggest by": Reader(
-        "few-runs.csv",
-        command("suggest", "--gpu", "T4", "--cnns", "lenet5,vgg16", "--runs", "{}"),
-        share=0.04,
+        "few-runs.csv", command("suggest --gpu T4 --cnns lenet5,vgg16 --runs {}"), share=0.04
     ),
     "runs to validate": Reader(
         "few-runs.csv",
-        command("validate", "{}", "--split", "cnn", "--formula", "6 * macs * batch / peak / 0.4"),
+        command("validate {} --split cnn --formula '6 * macs * batch / peak / 0.4'"),
         share=0.2,
     ),
     "runs to merge with": Reader(
         "few-runs.csv",
-        command(*_IMPORT[:2], CORPUS / "few-runs.csv", *_IMPORT[3:], "--yes", "--merge-with", "{}"),
+        command(f"data import {CORPUS}/few-runs.csv --to {{folder}}/out.csv --yes --merge-with {{}}"),
     ),
     "GPUs, predicted": Reader(
-        "gpus.csv",
-        command("predict", "--cnn", "lenet5", "--gpu", "My GPU", "--batch", 8, "--gpu-file", "{}"),
+        "gpus.csv", command("predict --cnn lenet5 --gpu 'My GPU' --batch 8 --gpu-file {}")
     ),
-    "formula of forward passes": Reader(
-        str(BUILT_IN.with_name("forward.json")), command(*_PREDICT, "--formula", "{}"), "forward.json"
-    ),
+    "formula of forward passes": Reader(_FORWARD, command(f"{_PREDICT} --formula {{}}"), "forward.json"),
     "formula of several GPUs": Reader(
-        str(BUILT_IN.with_name("multi.json")),
-        command(*_PREDICT, "--gpus", 8, "--scaling-formula", "{}"),
-        "multi.json",
+        _MULTI, command(f"{_PREDICT} --gpus 8 --scaling-formula {{}}"), "multi.json"
     ),
-    "prices of instances": Reader(
-        "instance-prices.csv", command("plan", "--cnn", "lenet5", "--gpus", 4, "--prices", "{}")
-    ),
-    "prices": Reader("prices.csv", command("plan", "--cnn", "lenet5", "--gpus", 1, "--prices", "{}")),
-    "compared predictions": Reader(
-        "predictions.csv", command("compare", "{folder}", "{folder}"), others=_FOLDER
-    ),
-    "compared provenance": Reader(
-        "provenance.json", command("compare", "{folder}", "{folder}"), others=_FOLDER
-    ),
+    "prices of instances": Reader("instance-prices.csv", command("plan --cnn lenet5 --gpus 4 --prices {}")),
+    "prices": Reader("prices.csv", command("plan --cnn lenet5 --gpus 1 --prices {}")),
+    "compared predictions": Reader("predictions.csv", command(_COMPARE), others=_FOLDER),
+    "compared provenance": Reader("provenance.json", command(_COMPARE), others=_FOLDER),
     "front": Reader(
         "front.csv", lambda path: find_front(path.parent, path.parent, "fp32-2026"), others=_FOLDER
     ),

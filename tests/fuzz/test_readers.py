@@ -5,66 +5,17 @@ from pathlib import Path
 
 import pytest
 
+from .mutation import MUTATORS
+from .readers import LIMIT_BYTES, LIMIT_SECONDS, READERS, Outcome, mutated_file, outcome_of
+
 # A mutant that runs this long is stopped; it counts as one that hangs.
 _STOPPED_AFTER_S = 300
-_NAMES = (
-    "runs, CSV",
-    "runs, few columns",
-    "runs, gzip",
-    "runs, Excel",
-    "runs, Parquet",
-    "runs to calibrate with",
-    "runs to contribute",
-    "sheet, semicolons",
-    "sheet, Markdown",
-    "sheet, aligned",
-    "sheet, Excel",
-    "sheet, OpenDocument",
-    "sheet, Parquet",
-    "sheet, answered",
-    "configurations",
-    "configurations, forward",
-    "plan of measurements",
-    "GPUs",
-    "CNN, layers as CSV",
-    "CNN, layers as JSON",
-    "CNN, Keras",
-    "CNN, ONNX",
-    "CNN, ONNX, predicted",
-    "profile, PyTorch's table",
-    "profile, op statistics",
-    "profile, operations",
-    "profile, trace of a CPU",
-    "profile, trace of a GPU",
-    "formula, shown",
-    "formula, predicted",
-    "formula, all GPUs",
-    "formula of layers",
-    "formula, custom",
-    "formula, exported",
-    "formula, as SQL",
-    "formula, calibrated",
-    "formula in use",
-    "study",
-    "list of what is held out",
-    "rates, CSV",
-    "rates, JSON",
-    "runs to suggest by",
-    "runs to validate",
-    "runs to merge with",
-    "GPUs, predicted",
-    "formula of forward passes",
-    "formula of several GPUs",
-    "prices of instances",
-    "prices",
-    "compared predictions",
-    "compared provenance",
-    "front",
-    "layers, measured",
-    "estimator",
-    "journal",
-    "rows of a profiler",
-)
+
+
+@pytest.fixture(scope="session")
+def mutant(request):
+    """What changes files."""
+    return MUTATORS[request.config.getoption("--fuzz-mutator", "both")]
 
 
 class Stopped(BaseException):
@@ -92,37 +43,33 @@ def peak_bytes() -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 
 
-def tried(readers, mutant, name, number, folder, measured):
+def tried(mutant, name, number, folder, measured):
     """The outcome of one mutant; its time and memory count in long runs."""
-    reader = readers.READERS[name]
-    path = readers.mutated_file(reader, number, name, folder, mutant)
+    reader = READERS[name]
+    path = mutated_file(reader, number, name, folder, mutant)
     if measured:
         reset_peak()
     signal.alarm(_STOPPED_AFTER_S)
     try:
-        outcome = readers.outcome_of(reader, path)
+        outcome = outcome_of(reader, path)
     except Stopped:
-        outcome = readers.Outcome(False, _STOPPED_AFTER_S, "hangs")
+        outcome = Outcome(False, _STOPPED_AFTER_S, "hangs")
     signal.alarm(0)
     outcome.peak_bytes = peak_bytes() if measured else 0
-    if measured and outcome.seconds > readers.LIMIT_SECONDS:
+    if measured and outcome.seconds > LIMIT_SECONDS:
         outcome.finding = outcome.finding or f"{outcome.seconds:.1f} CPU s"
-    if outcome.peak_bytes > readers.LIMIT_BYTES:
+    if outcome.peak_bytes > LIMIT_BYTES:
         outcome.finding = outcome.finding or f"{outcome.peak_bytes >> 20} MiB"
     return outcome
 
 
-def test_every_reader_has_its_test(readers):
-    assert tuple(readers.READERS) == _NAMES
-
-
-@pytest.mark.parametrize("name", _NAMES)
-def test_mutants_are_read_or_refused(name, readers, mutant, examples, report, tmp_path):
+@pytest.mark.parametrize("name", READERS)
+def test_mutants_are_read_or_refused(name, mutant, examples, report, tmp_path):
     total, first = examples
-    number = max(round(total / len(_NAMES) * readers.READERS[name].share), 1)
+    number = max(round(total / len(READERS) * READERS[name].share), 1)
     measured = total > 10_000 and Path("/proc/self/clear_refs").exists()
     outcomes = {
-        each: tried(readers, mutant, name, each, tmp_path / "mutant", measured)
+        each: tried(mutant, name, each, tmp_path / "mutant", measured)
         for each in range(first, first + number)
     }
     findings = {each: outcome.finding for each, outcome in outcomes.items() if outcome.finding}
@@ -136,10 +83,10 @@ def test_mutants_are_read_or_refused(name, readers, mutant, examples, report, tm
     assert not findings
 
 
-def test_the_samples_themselves_are_read(readers, mutant, tmp_path):
-    asking = {name for name in _NAMES if name.startswith("sheet")}
-    for name in set(_NAMES) - {"runs to calibrate with", "runs to contribute"}:
-        reader = readers.READERS[name]
-        path = readers.mutated_file(reader, 0, name, tmp_path / "sample", mutant)
-        outcome = readers.outcome_of(reader, path)
+def test_the_samples_themselves_are_read(mutant, tmp_path):
+    asking = {name for name in READERS if name.startswith("sheet")}
+    for name in set(READERS) - {"runs to calibrate with", "runs to contribute"}:
+        reader = READERS[name]
+        path = mutated_file(reader, 0, name, tmp_path / "sample", mutant)
+        outcome = outcome_of(reader, path)
         assert not outcome.finding and (name in asking or not outcome.refused), name

@@ -70,11 +70,12 @@ def test_a_hash_of_a_held_out_gpu_cannot_be_predicted_by_any_baseline(few_runs):
     assert better_than_the_median(few_runs, "gpu", BASELINES, range(3)) == {}
 
 
-# With about ten labels chance does more, so more hashes are averaged.
+# With about ten labels chance does more, so more hashes are averaged, by the baselines that are quick to fit.
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["cnn-family", "harness", "newest"])
 def test_a_hash_of_few_labels_cannot_be_predicted(few_runs, scheme):
-    fitted = {name: BASELINES[name] for name in BASELINES if name != "gradient_boosting"}
+    slow = {"gradient_boosting", "nnls_path"}
+    fitted = {name: BASELINES[name] for name in BASELINES if name not in slow}
     assert better_than_the_median(few_runs, scheme, fitted, range(6)) == {}
 
 

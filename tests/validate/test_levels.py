@@ -38,19 +38,15 @@ def test_measured_runs_lower_the_error(study):
     assert sheet.low_percent <= sheet.macro_mape_percent <= sheet.high_percent
 
 
+def rates_of(labels, runs, slower):
+    """The rate that the GPU of each row of labels reaches."""
+    rates = 0.7 * runs.X["peak_flop_per_s"].loc[labels.index] / labels["gpu_group"].map(slower)
+    return list(map(MeasuredRates, labels["gpu"], labels["precision"], rates))
+
+
 def test_achieved_rates_lower_the_error(study):
     result, runs, slower = study
-    labels = runs.labels.drop_duplicates("gpu")
-    rates = [
-        MeasuredRates(
-            gpu,
-            precision,
-            achieved_matmul_flop_per_s=0.7 * runs.X["peak_flop_per_s"].loc[row] / slower[group],
-        )
-        for row, gpu, group, precision in zip(
-            labels.index, labels["gpu"], labels["gpu_group"], labels["precision"], strict=True
-        )
-    ]
+    rates = rates_of(runs.labels.drop_duplicates("gpu"), runs, slower)
     level = calibration_levels(result, "cf9", runs.X, rates=rates, n_anchors=(), draws=1)[1]
     assert level.n_groups == len(slower)
     assert level.macro_mape_percent < 0.4 * level.sheet_percent
@@ -64,17 +60,7 @@ def test_rates_of_too_few_other_gpus_are_no_data(study):
 
 def test_three_other_gpus_with_rates_are_enough(study):
     result, runs, slower = study
-    labels = runs.labels.drop_duplicates("gpu_group").iloc[:4]
-    rates = [
-        MeasuredRates(
-            gpu,
-            precision,
-            achieved_matmul_flop_per_s=0.7 * runs.X["peak_flop_per_s"].loc[row] / slower[group],
-        )
-        for row, gpu, group, precision in zip(
-            labels.index, labels["gpu"], labels["gpu_group"], labels["precision"], strict=True
-        )
-    ]
+    rates = rates_of(runs.labels.drop_duplicates("gpu_group").iloc[:4], runs, slower)
     counts = [
         calibration_levels(result, "cf9", runs.X, rates=some, n_anchors=(), draws=1)[1].n_groups
         for some in (rates, rates[:3])
@@ -82,23 +68,25 @@ def test_three_other_gpus_with_rates_are_enough(study):
     assert counts == [4, 0]
 
 
-def test_runs_of_other_architectures_on_the_same_gpu_lower_the_error(study):
-    _, runs, slower = study
-    seconds = study[0].predictions.sort_values("row")["measured_s"].to_numpy()
-    cnns = runs.labels["cnn_base"].to_numpy(dtype=str)
-    result = run_study(runs.X, seconds, runs.labels, leave_one_group_out(cnns), {"cf9": cf9})
+@pytest.fixture(scope="module")
+def study_of_cnns(study):
+    """The study of the same times that holds out architectures."""
+    runs, seconds = study[1], study[0].predictions.sort_values("row")["measured_s"].to_numpy()
+    splits = leave_one_group_out(runs.labels["cnn_base"].to_numpy(dtype=str))
+    return run_study(runs.X, seconds, runs.labels, splits, {"cf9": cf9})
+
+
+def test_runs_of_other_architectures_on_the_same_gpu_lower_the_error(study, study_of_cnns):
+    result, (_, runs, slower) = study_of_cnns, study
     sheet, known = known_gpu_levels(result, "cf9", runs.X)
     assert known.n_groups == sheet.n_groups == len(slower)
     assert known.sheet_percent == sheet.macro_mape_percent
     assert known.macro_mape_percent < 0.5 * sheet.macro_mape_percent
 
 
-def test_no_run_of_an_architecture_calibrates_its_own_predictions(study):
-    _, runs, _ = study
-    seconds = study[0].predictions.sort_values("row")["measured_s"].to_numpy()
-    cnns = runs.labels["cnn_base"].to_numpy(dtype=str)
-    result = run_study(runs.X, seconds, runs.labels, leave_one_group_out(cnns), {"cf9": cf9})
-    own = result.labels("cnn_base") == cnns[0]
+def test_no_run_of_an_architecture_calibrates_its_own_predictions(study, study_of_cnns):
+    result, runs = study_of_cnns, study[1]
+    own = result.labels("cnn_base") == runs.labels["cnn_base"][0]
     other_times = result.predictions.assign(measured_s=np.where(own, 7.0, result.measured_s))
     before = predicted_with_others(result, "cf9", runs.X)
     after = predicted_with_others(replace(result, predictions=other_times), "cf9", runs.X)

@@ -3,10 +3,10 @@
 import json
 import re
 from dataclasses import replace
+from functools import partial
 
 import pandas as pd
 import pytest
-from trainlaw.app.cli import app
 from trainlaw.app.inputs.requests import RunRequest, requested_runs, runs_of_csv
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn
 from trainlaw.app.inputs.tables import any_table, find_table
@@ -29,7 +29,9 @@ from trainlaw.datasets.hardware.links import links
 from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, memory_needs
 from trainlaw.datasets.measurements.runs import Setup
 from trainlaw.formulas import InputError, load_formula
-from typer.testing import CliRunner
+
+from ...commands import invoke, refusal
+from ...commands import output as printed
 
 CARDS = (
     "gpu,sm_count,core_count,boost_clock_hz,peak_fp32_flop_per_s,memory_bytes,bandwidth_byte_per_s\n"
@@ -38,22 +40,7 @@ CARDS = (
 )
 
 
-def run(*arguments, width=120):
-    return CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": str(width)})
-
-
-def output(*arguments, width=120):
-    result = run(*arguments, width=width)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
-def refusal(*arguments):
-    """The one line with which the command line refuses."""
-    result = run(*arguments)
-    assert result.exit_code == 2, result.output
-    (line,) = result.stderr.splitlines()
-    return line
+output = partial(printed, columns=120)
 
 
 @pytest.fixture
@@ -367,9 +354,9 @@ def test_own_gpus_and_cnns_in_own_runs(tmp_path, gpu_file, cnn_file):
     assert "unknown CNN" not in output("data", "import", runs, *own, "--precision", "fp32")
     table = any_table(str(tmp_path / "mine-imported.csv"), gpu_file=gpu_file, cnn_files=[cnn_file])
     assert table.matrix(["params", "bandwidth_byte_per_s"]).tolist() == [[62006.0, 2e11]]
-    assert "my-net" in run("data", "check", runs, "--gpu-file", gpu_file).stdout
+    assert "my-net" in invoke("data", "check", runs, "--gpu-file", gpu_file).stdout
     wrong = measured(tmp_path / "wrong.csv", frame.assign(input_size_px=64))
-    assert "my-net has 32 px" in run("data", "check", wrong, *own).stdout
+    assert "my-net has 32 px" in invoke("data", "check", wrong, *own).stdout
 
 
 def test_a_named_cnn_is_the_shipped_one():

@@ -4,6 +4,8 @@ import shutil
 from random import Random
 
 import pytest
+from trainlaw.app.inputs.tables import read_runs
+from trainlaw.app.terminal.spreadsheets import confirmed
 
 from . import corpus
 
@@ -18,6 +20,67 @@ def test_a_spreadsheet_is_imported_with_one_corrected_command(name, tmp_path):
     how, said = corpus.imported(path, truth)
     assert how == "written", said
     assert corpus.differences(path, truth) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("bilder-tausender", "--precision fp32 | --precision tf32"),
+        ("mlperf-style", "throughput of all together or of each GPU"),
+        ("oom-and-dashes", "--skip-unmeasured"),
+        ("scaling-gpus", "assumed for several GPUs"),
+        ("weak-scaling", "assumed for several GPUs"),
+        ("pivot-cnn-columns", "became rows"),
+        ("notes-below", "not read: a note"),
+        ("german-thousands", "not read: "),
+        ("cnn-batch-headings", "the built-in formula says images/s"),
+    ],
+)
+def test_what_is_asked_and_assumed_is_said(name, expected, tmp_path):
+    sheets, truth = corpus.load(name)
+    _, said = corpus.imported(corpus.write(sheets, truth, tmp_path), truth)
+    assert expected in " ".join(said.split())
+
+
+EXPORTED = """GPU Name\tModel\tBatch\tFP16\tThroughput
+Tesla T4\tResNet-50\t64\tYes\t280,5
+NVIDIA GeForce RTX 3090\tResNet-50\t64\tNo\t331,5
+NVIDIA GeForce RTX 3090\tVGG 16\t64\tYes\t446,6
+"""
+DETAILED = """# started Mon 3 May 10:00:01
+GPU,CNN,batch/GPU,# GPUs,precision,s/it,img_size,Date
+"GPU 0: Tesla T4, 15360 MiB",ResNet-50,64,1,16-mixed,0.2286,224x224,2022-05-03
+"GPU 0: NVIDIA GeForce RTX 3090, 24576 MiB",VGG 16,64,1,16-mixed,0.1433,224x224,2022-05-03
+"""
+AMP = [["T4", "resnet50", 64, "amp", 1, 0.2283], ["RTX 3090", "vgg16", 64, "amp", 1, 0.1433]]
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "runs"),
+    [
+        # Without mixed precision PyTorch uses tf32 on this one of the GPUs.
+        (EXPORTED, "utf-16", [*AMP, ["RTX 3090", "resnet50", 64, "tf32", 1, 0.19306]]),
+        (DETAILED, "utf-8", AMP),
+    ],
+)
+def test_an_export_in_utf_16_and_names_as_drivers_print_them(text, encoding, runs, tmp_path):
+    path = tmp_path / "export.txt"
+    path.write_bytes(text.encode(encoding))
+    truth = {"runs": runs, "choices": []}
+    how, said = corpus.imported(path, truth)
+    assert how == "written", said
+    assert corpus.differences(path, truth) == ""
+    years = read_runs(tmp_path / "out.csv").frame["bench_year"].dropna()
+    assert set(years) == ({2022} if "Date" in text else set())
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_terminal", "expected"), [("y", True, True), ("", True, False), ("y", False, False)]
+)
+def test_columns_are_confirmed_on_a_terminal_only(monkeypatch, answer, is_terminal, expected):
+    monkeypatch.setattr("builtins.input", lambda _: answer)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: is_terminal)
+    assert confirmed() is expected
 
 
 @pytest.mark.slow

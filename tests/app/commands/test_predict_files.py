@@ -2,16 +2,17 @@
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
-from trainlaw.app.cli import app
 from trainlaw.app.inputs import requests
 from trainlaw.app.inputs.requests import runs_of_csv
 from trainlaw.app.models.user_formula import find_formulas
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.terminal.predictions import predictions_csv, predictions_json
-from typer.testing import CliRunner
+
+from ...commands import invoke
 
 ROWS = (
     "gpu;cnn;batch_per_gpu;n_gpus;host_launch_s;precision",
@@ -32,8 +33,7 @@ def asked(tmp_path, monkeypatch):
     return path
 
 
-def run(*arguments, **given):
-    return CliRunner().invoke(app, ["predict", "--formula", "built-in", *map(str, arguments)], **given)
+run = partial(invoke, "predict --formula built-in")
 
 
 def test_blocks_say_what_each_prediction_says(asked, tmp_path, monkeypatch):

@@ -6,7 +6,6 @@ from importlib.util import find_spec
 
 import pandas as pd
 import pytest
-from trainlaw.app.cli import app
 from trainlaw.app.studies.definition import asked_definition, definition_of, read_study_table
 from trainlaw.app.studies.kinds.kind import study_labels
 from trainlaw.app.studies.splits import defined_splits
@@ -15,15 +14,12 @@ from trainlaw.datasets.hardware.gpu_files import with_gpus
 from trainlaw.datasets.profiler.machine import Processor
 from trainlaw.datasets.profiler.row_files import MachineFile
 from trainlaw.formulas import InputError, load_formula
-from typer.testing import CliRunner
+
+from ...commands import invoke
 
 pytestmark = pytest.mark.usefixtures("quick_studies")
 CNNS = ("alexnet_mx", "resnet18", "squeezenet1_1", "vgg11")
 LAW = "20 * macs * batch / peak + 1e-3"
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, list(map(str, arguments)))
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +53,7 @@ def test_a_processor_counts_as_one_and_a_card_does_not(machine):
 @pytest.mark.slow
 def test_validate_takes_own_devices(machine):
     own = ["--gpu-file", machine / "runs-machine.csv", "--split", "cnn", "--against", "null_compute"]
-    done = run("validate", machine / "runs.csv", *own, "--formula", LAW, "--into", machine / "scored")
+    done = invoke("validate", machine / "runs.csv", *own, "--formula", LAW, "--into", machine / "scored")
     assert done.exit_code == 0, (done.output, done.exception)
     formula = load_formula(machine / "scored" / "formula.json")
     assert formula.errors["summary"]["trainlaw"]["mape_percent"] == pytest.approx(0.0, abs=1e-6)
@@ -69,7 +65,7 @@ def test_a_study_of_own_devices_can_be_defined_again_and_predicts_there(machine,
     monkeypatch.chdir(machine)
     options = ["--gpu-file", "runs-machine.csv", "--split", "cnn", "--against", "null_compute"]
     budget = ["--evaluations", 200, "--workers", 1]
-    done = run("study", "runs.csv", *options, *budget, "--into", machine / "one")
+    done = invoke("study", "runs.csv", *options, *budget, "--into", machine / "one")
     assert done.exit_code == 0, (done.output, done.exception)
     facts = json.loads((machine / "one" / "provenance.json").read_text())
     assert set(facts["own_files_sha256"]) == {"runs-machine.csv"}
@@ -85,14 +81,14 @@ def test_a_study_of_own_devices_can_be_defined_again_and_predicts_there(machine,
     assert len(read_study_table(again)) == 24
     device = MachineFile(machine / "runs.csv").names[0]
     asked = ["--formula", machine / "one", "--gpu-file", machine / "runs-machine.csv", "--json"]
-    done = run("predict", "--cnn", "resnet18", "--batch", 8, "--gpu", device, *asked)
+    done = invoke("predict", "--cnn", "resnet18", "--batch", 8, "--gpu", device, *asked)
     assert done.exit_code == 0, (done.output, done.exception)
     assert json.loads(done.output)
 
 
 @pytest.mark.slow
 def test_a_single_platform_is_refused_before_the_search(machine):
-    done = run(
+    done = invoke(
         "study", machine / "runs.csv", "--gpu-file", machine / "runs-machine.csv", "--by", "device",
         "--into", machine / "never",
     )  # fmt: skip
@@ -113,13 +109,13 @@ def test_on_a_single_device_networks_can_be_held_out(machine):
 
 
 def test_own_files_are_for_own_runs(machine):
-    done = run("study", "default", "--gpu-file", machine / "runs-machine.csv")
+    done = invoke("study", "default", "--gpu-file", machine / "runs-machine.csv")
     assert done.exit_code == 2
     assert "are for runs in a file" in done.output
 
 
 def test_without_its_file_a_device_is_unknown(machine):
-    done = run("validate", machine / "runs.csv", "--formula", LAW)
+    done = invoke("validate", machine / "runs.csv", "--formula", LAW)
     assert done.exit_code == 2
     assert "Honest CPU" in done.output
 
@@ -136,14 +132,14 @@ def test_a_processor_may_have_half_a_gigabyte_of_cache(tmp_path):
 def test_runs_of_torch_are_checked_and_calibrate(tmp_path):
     path, own = tmp_path / "runs.csv", ["--gpu-file", tmp_path / "runs-machine.csv"]
     asked = "--cnn resnet18,squeezenet1_1 --batch 2 --pixels 64 --threads 1 --device cpu --limit-seconds 0.5"
-    done = run("profile", *asked.split(), "--out", path)
+    done = invoke("profile", *asked.split(), "--out", path)
     assert done.exit_code == 0, done.output
     runs = pd.read_csv(path)
     assert sorted(runs["cnn"]) == ["resnet18", "squeezenet1_1"]
     assert set(runs["timed_parts"]) == {"forward+backward+optimizer"} and set(runs["device"]) == {"cpu"}
     assert (runs[["forward_s", "backward_s", "update_s"]] > 0).all(axis=None)
     assert (runs["forward_s"] < runs["time_s"]).all()
-    assert "no fault" in run("data", "check", path, *own).output
+    assert "no fault" in invoke("data", "check", path, *own).output
     # The machine may be busy, so that its times are far from the formula's.
-    done = run("calibrate", path, *own, "--trust", "--out", tmp_path / "law")
+    done = invoke("calibrate", path, *own, "--trust", "--out", tmp_path / "law")
     assert done.exit_code == 0 and "2 runs" in done.output, done.output

@@ -2,11 +2,11 @@
 
 import json
 import re
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
-from trainlaw.app.cli import app
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.user_formula import ALIASES, read_formula, unit_fault
 from trainlaw.app.studies.definition import StudyDefinition
@@ -15,14 +15,14 @@ from trainlaw.datasets import FEATURES, load
 from trainlaw.formulas import InputError, UnknownNameError, constants, load_formula, to_text
 from trainlaw.validate.baselines import baseline
 from trainlaw.validate.held_out_errors import BY_CNN, MACRO, OURS, error_lines, overall_error
-from typer.testing import CliRunner
+
+from ...commands import invoke
 
 COMPUTE = "6 * macs * batch / peak"
 AGAINST = ("null_compute", "roofline")
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, ["validate", *map(str, arguments)])
+run = partial(invoke, "validate")
 
 
 @pytest.fixture(scope="module")
@@ -122,9 +122,7 @@ def test_command_prints_the_report_and_writes_the_folder(small_table, tmp_path):
     law = load_formula(folder / "formula.json")
     assert law.provenance["written"] == f"{COMPUTE} / 0.4 + 0.001"
     assert {"report.html", "errors.csv", "formula.xlsx"} <= {path.name for path in folder.iterdir()}
-    predicted = CliRunner().invoke(
-        app, ["predict", "--formula", str(folder), "--cnn", "vgg16", "--gpu", "T4", "--batch", "8", "--json"]
-    )
+    predicted = invoke("predict --cnn vgg16 --gpu T4 --batch 8 --json --formula", folder)
     assert json.loads(predicted.stdout)[0]["time_s"] > 0
     assert run("--formula", COMPUTE, "--into", folder).exit_code == 2
 

@@ -5,18 +5,17 @@ import subprocess
 import sys
 
 import pytest
-from trainlaw.app.cli import app
 from trainlaw.app.exports.formats import DOCUMENTS, NAMED_SUFFIXES, PROGRAMS
 from trainlaw.app.exports.programs import DIALECTS
 from trainlaw.formulas import load_formula
-from typer.testing import CliRunner
+
+from ...commands import output, refusal
 
 pytestmark = pytest.mark.slow
 
 
 def export(formula_file, path, *options):
-    result = CliRunner().invoke(app, ["export", str(formula_file), "--to", str(path), *options])
-    assert result.exit_code == 0, result.output
+    output("export --to", path, formula_file, *options)
     return path.read_text() if path.suffix not in (".xlsx", ".onnx") else ""
 
 
@@ -47,12 +46,12 @@ def test_every_suffix_writes_one_file_and_never_over_another(suffix, formula_fil
     folder.mkdir()
     export(formula_file, folder / f"law{suffix}")
     assert [path.name for path in folder.iterdir()] == [f"law{suffix}"]
-    again = CliRunner().invoke(app, ["export", str(formula_file), "--to", str(folder / f"law{suffix}")])
-    assert again.exit_code == 2
-    forced = CliRunner().invoke(
-        app, ["export", str(formula_file), "--to", str(folder / f"law{suffix}"), "--overwrite"]
-    )
-    assert forced.exit_code == 0
+    assert "exists" in refusal("export --to", folder / f"law{suffix}", formula_file)
+
+
+def test_a_file_is_replaced_where_that_is_asked_for(formula_file, tmp_path):
+    (tmp_path / "law.py").write_text("mine")
+    assert "def " in export(formula_file, tmp_path / "law.py", "--overwrite")
 
 
 def test_no_format_is_a_program_and_a_document():

@@ -2,9 +2,9 @@
 
 import csv
 import shutil
+from functools import partial
 
 import pytest
-from trainlaw.app.cli import app
 from trainlaw.app.inputs.selection import whole_numbers
 from trainlaw.app.models.user_formula import read_formula
 from trainlaw.app.suggest.candidates import StudiedFront, find_front, suggested_runs
@@ -12,15 +12,15 @@ from trainlaw.app.suggest.jobs import SAME, cnn_pool, worth_measuring
 from trainlaw.datasets import built_in_gpus, load
 from trainlaw.datasets.profiler import read_plan
 from trainlaw.formulas import InputError, UnknownNameError, save_formula
-from typer.testing import CliRunner
+
+from ...commands import invoke
 
 pytestmark = pytest.mark.slow
 
 NETWORKS = "resnet18,vgg11,alexnet_mx,squeezenet1_1,mobilenet_v2"
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, ["suggest", *map(str, arguments)])
+run = partial(invoke, "suggest")
 
 
 @pytest.fixture(scope="module")

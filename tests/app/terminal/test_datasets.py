@@ -1,14 +1,13 @@
 import re
 import xml.etree.ElementTree as ET
+from functools import partial
 
 import pytest
-from trainlaw.app.cli import app
 from trainlaw.datasets import load
-from typer.testing import CliRunner
 
+from ...commands import invoke
 
-def run(*arguments, width=100):
-    return CliRunner().invoke(app, ["data", *map(str, arguments)], env={"COLUMNS": str(width)})
+run = partial(invoke, "data", columns=100)
 
 
 @pytest.mark.slow
@@ -88,7 +87,5 @@ def test_a_contribution_is_checked_complete_and_anonymous(tmp_path):
     again = run("contribute", runs, "--source", "my-lab", "--to", tmp_path)
     assert "were written before" in again.output
     assert "names shipped runs" in run("contribute", runs, "--source", "timm").output
-    assert (
-        "--licence: expected one of"
-        in run("contribute", runs, "--source", "my-lab", "--licence", "secret").output
-    )
+    refused = run("contribute", runs, "--source", "my-lab", "--licence", "secret")
+    assert "--licence: expected one of" in refused.output

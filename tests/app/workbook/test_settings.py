@@ -53,6 +53,7 @@ def test_the_first_choice_is_that_of_predict(law):
     assert margin is not None and set(variables(margin)) <= set(model.values)
 
 
+# Other settings are asked of the built-in formula in `test_same_answers.py`.
 CHOICES = [
     ({}, {}),
     ({"tl_layout_choice": LAYOUTS[1], "tl_is_tuned": 1.0}, {"layout": "channels_last", "tuned": True}),
@@ -61,15 +62,6 @@ CHOICES = [
         {"host_launch_s": 4e-5, "gpu": "Instinct MI50"},
     ),
     (
-        {"tl_host_launch_us": 2000.0, "tl_precision_choice": "amp"},
-        {"host_launch_s": 2e-3, "precision": "amp"},
-    ),
-]
-
-
-SEVERAL = [
-    ({"tl_n_gpus": 8.0}, {"n_gpus": 8}),
-    (
         {"tl_n_gpus": 16.0, "tl_nodes": 2.0, "tl_is_bucketed": 0.0},
         {"n_gpus": 16, "n_nodes": 2, "bucketed": False},
     ),
@@ -77,7 +69,6 @@ SEVERAL = [
         {"tl_n_gpus": 7.0, "tl_nodes": 3.0, "tl_largest_node": 4.0, "tl_gpu_choice": "T4"},
         {"allocation": "4,2,1", "gpu": "T4"},
     ),
-    ({"tl_n_gpus": 4.0, "tl_algorithm": "data_parallel"}, {"n_gpus": 4, "algorithm": "data_parallel"}),
     (
         {"tl_n_gpus": 4.0, "tl_nodes": 4.0, "tl_algorithm": "tree"},
         {"n_gpus": 4, "n_nodes": 4, "algorithm": "tree"},
@@ -86,32 +77,18 @@ SEVERAL = [
 
 
 @needs_libreoffice
-def test_several_gpus_are_computed_as_predict_does(law, plan, tmp_path):
-    scaling = formula_named("multi")
-    files = {f"{n}.xlsx": xlsx_bytes(with_values(plan, cells)) for n, (cells, _) in enumerate(SEVERAL)}
+def test_every_setting_is_computed_as_predict_does(law, plan, tmp_path):
+    files = {f"{n}.xlsx": xlsx_bytes(with_values(plan, cells)) for n, (cells, _) in enumerate(CHOICES)}
     hidden = {"tl_n_gpus": 8.0, "tl_hidden": 0.5}
     books = recalculated(files | {"hidden.xlsx": xlsx_bytes(with_values(plan, hidden))}, tmp_path)
     base = {"cnn": "resnet50", "gpu": "V100-SXM2-16GB", "batch_per_gpu": 64}
-    for number, (_, settings) in enumerate(SEVERAL):
-        (expected,) = predict_runs(law, configuration(**(base | settings)), scaling)
+    for number, (_, settings) in enumerate(CHOICES):
+        (expected,) = predict_runs(law, configuration(**(base | settings)), formula_named("multi"))
         book = books[f"{number}.xlsx"]
         assert named_value(book, plan, "tl_time_s") == pytest.approx(expected.time_s, rel=1e-9), settings
         assert all_gpus(book)[expected.gpu]["iteration time"] == pytest.approx(expected.time_s, rel=1e-9)
+        assert value_of(book, "warnings") == (*expected.warnings, "no warning")[0]
     # A hidden share is one of the textbook's all-reduce.
     (whole,) = predict_runs(law, configuration(**base, n_gpus=8))
     half = whole.time_s - 0.5 * whole.exchange_s
     assert named_value(books["hidden.xlsx"], plan, "tl_time_s") == pytest.approx(half, rel=1e-9)
-
-
-@needs_libreoffice
-def test_every_setting_is_computed_as_predict_does(law, plan, tmp_path):
-    files = {f"{n}.xlsx": xlsx_bytes(with_values(plan, cells)) for n, (cells, _) in enumerate(CHOICES)}
-    books = recalculated(files, tmp_path)
-    for number, (_, settings) in enumerate(CHOICES):
-        asked = {"cnn": "resnet50", "gpu": "V100-SXM2-16GB", "batch_per_gpu": 64} | settings
-        (expected,) = predict_runs(law, configuration(**asked))
-        book = books[f"{number}.xlsx"]
-        assert named_value(book, plan, "tl_time_s") == pytest.approx(expected.time_s, rel=1e-9), settings
-        assert all_gpus(book)[asked["gpu"]]["iteration time"] == pytest.approx(expected.time_s, rel=1e-9)
-        said = value_of(book, "warnings")
-        assert said == (expected.warnings[0] if expected.warnings else "no warning")

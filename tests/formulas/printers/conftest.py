@@ -12,6 +12,7 @@ from trainlaw.formulas import (
     evaluate,
     to_text,
 )
+from trainlaw.formulas.algebra.expression import nodes
 from trainlaw.formulas.proofs.enclosure import enclose
 
 RELATIVE = 1e-9
@@ -94,9 +95,15 @@ def judge(points):
 
 
 def _at_an_edge(expression, points, valid):
-    """Where a change in the last place of an input changes validity."""
+    """Where a change in the last place of an input, or of an almost whole exponent, changes validity."""
     generator = np.random.default_rng(0)
     edge = np.zeros(len(valid), dtype=bool)
+    for node in nodes(expression):
+        if isinstance(node, Apply) and node.operator == "pow":
+            exponent = evaluate(node.arguments[1], points)[0]
+            with np.errstate(all="ignore"):
+                off = np.abs(exponent - np.rint(exponent))
+            edge |= (off > 0) & (off < 1e-14 * np.abs(exponent))
     for _ in range(12):
         moved = {
             name: column * (1 + generator.integers(-3, 4, column.size) * 2**-52)

@@ -130,8 +130,8 @@ def test_a_second_engine_computes_the_same(many, points, judge):
     if not hasattr(engine, "Parser"):
         pytest.skip("needs the package formulas; another module of that name was found first")
     names = {name: f"{name.upper()}VAL" for name in "xyz"}
-    for number, item in enumerate(many):
-        # A third of the rows in turn: a cell takes this engine a millisecond.
+    # Every operator is at the root of one of these. A cell takes this engine a millisecond.
+    for number, item in enumerate(many[:80]):
         rows = np.arange(60) % 3 == number % 3
         cells = split_for_excel(item, names, "STEP{}VAL".format)
         known = {f"{name.upper()}VAL": points[name][rows] for name in "xyz"}

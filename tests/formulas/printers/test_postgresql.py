@@ -61,20 +61,20 @@ END $body$ LANGUAGE plpgsql;
 
 
 @pytest.mark.slow
-def test_printed_queries_compute_the_same_in_postgresql(postgres, many_expressions, points, judge):
+def test_printed_queries_compute_the_same_in_postgresql(postgres, expressions, points, judge):
     columns = zip(*points.values(), strict=True)
     rows = ", ".join(str((place, *map(float, row))) for place, row in enumerate(columns))
     script = [POSTGRES, f"INSERT INTO points VALUES {rows};"]
-    for index, item in enumerate(many_expressions):
+    for index, item in enumerate(expressions):
         query = print_sql(item).rstrip().rstrip(";")
         script.append(f"SELECT compute({index}, $q${query}\n$q$);")
     script.append("SELECT item, place, COALESCE(value, 'nan') FROM found ORDER BY item, place;")
     lines = [line.split("|") for line in postgres("\n".join(script)).splitlines() if line]
-    answers = np.array([line[2] for line in lines]).reshape(len(many_expressions), 60)
+    answers = np.array([line[2] for line in lines]).reshape(len(expressions), 60)
     compared = []
-    for item, row in zip(many_expressions, answers, strict=True):
+    for item, row in zip(expressions, answers, strict=True):
         # The server raises where a sum or product overflows or vanishes; the first is invalid for us, too.
         vanished = np.array(["underflow" in text for text in row])
         values = [float(text) if text[-1] in "0123456789n" else np.nan for text in row]
         compared.append(judge(item, values, ignored=vanished))
-    assert np.sum(compared, axis=0)[0] > 5000
+    assert np.sum(compared, axis=0)[0] > 1000

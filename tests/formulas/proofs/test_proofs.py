@@ -70,7 +70,7 @@ def test_box_is_checked():
 def test_no_proof_is_contradicted_by_samples(random_expressions):
     generator = np.random.default_rng(5)
     proved = 0
-    for expression in random_expressions(80, seed=5):
+    for expression in random_expressions(50, seed=5):
         box = {}
         for name in "xyz":
             low = float(generator.choice([-2, 0, 0.1, 1, 100]))
@@ -91,4 +91,4 @@ def test_no_proof_is_contradicted_by_samples(random_expressions):
                     raised = points[name] + generator.uniform(size=2000) * (box[name][1] - points[name])
                     above, _ = evaluate(expression, {**points, name: raised})
                     assert np.all(valid) and np.all(sign * (above - values) >= -1e-12 * scale)
-    assert proved > 40
+    assert proved > 25
