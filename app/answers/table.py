@@ -10,7 +10,7 @@ A definition may use base columns, features of the formula, earlier rows, and th
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 
 from trainlaw.app.answers import warning_rows
 from trainlaw.app.answers.answer import Answer, places_of
@@ -58,7 +58,7 @@ class Line:
     value: Expression | None
     when: Expression | None
 
-    @property
+    @cached_property
     def needs(self) -> frozenset[str]:
         """The quantities and texts without which the row has no value and says nothing."""
         parts = (part for part in (self.value, self.when) if part is not None)

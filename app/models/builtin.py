@@ -29,21 +29,19 @@ def _many_core_formula(model: str) -> Formula:
     return many_core_formula(model)
 
 
-#: name -> how to get it; named wherever a formula.json is.
+_NAMES = ("layer", SCALING_FORMULA, "anchor", FORWARD, *SHORTER)
+_PATHS = {
+    "built-in": BUILT_IN,
+    **{name: _FOLDER / f"{name}.json" for name in _NAMES},
+    **_pair_formula_paths(),
+}
+#: name -> how to get it, which reads it once; named wherever a formula.json is.
 BUILT_IN_FORMULAS: Mapping[str, Callable[[], Formula]] = {
-    "built-in": lambda: load_formula(BUILT_IN),
-    "layer": lambda: load_formula(LAYER_FORMULA),
-    **{
-        name: partial(load_formula, _FOLDER / f"{name}.json")
-        for name in (SCALING_FORMULA, "anchor", FORWARD, *SHORTER)
-    },
-    **{name: partial(load_formula, path) for name, path in _pair_formula_paths().items()},
-    "xeon-phi-a": lambda: _many_core_formula("a"),
-    "xeon-phi-b": lambda: _many_core_formula("b"),
+    **{name: cache(partial(load_formula, path)) for name, path in _PATHS.items()},
+    **{f"xeon-phi-{model}": cache(partial(_many_core_formula, model)) for model in ("a", "b")},
 }
 
 
-@cache
 def formula_named(name: str | Path | None) -> Formula | None:
     """Return the built-in formula of that name, None where there is none.
 

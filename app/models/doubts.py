@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.models.builtin import BUILT_IN, BUILT_IN_FORMULAS, formula_named
+from trainlaw.app.models.builtin import BUILT_IN_FORMULAS, formula_named
 from trainlaw.app.models.multi_gpu import exchange_seconds
 from trainlaw.app.models.scopes import formula_rows
 from trainlaw.app.text.numbers import show_number, show_seconds
@@ -15,7 +15,7 @@ from trainlaw.datasets import RunTable
 from trainlaw.datasets.hardware.gpus import built_in_gpus
 from trainlaw.datasets.measurements.inspection import SERIES
 from trainlaw.datasets.tables.measured_table import MeasuredTable
-from trainlaw.formulas import InputError, load_formula
+from trainlaw.formulas import InputError
 
 # Of 146 tables in the built-in measurements (by source, GPU and precision), the median of 1 is off by more.
 _MOST_OF_TABLE = 2.0
@@ -63,7 +63,7 @@ class Doubt:
 
 def law_seconds(runs: RunTable) -> np.ndarray:
     """Return the iteration times that the built-in formula gives, in s, (n_runs,); nan where it has none."""
-    law, trains = load_formula(BUILT_IN), is_training(runs)
+    law, trains = BUILT_IN_FORMULAS["built-in"](), is_training(runs)
     single = formula_rows(law, runs).predict(law)
     if not trains.all():
         forward = BUILT_IN_FORMULAS["forward"]()
@@ -253,7 +253,8 @@ def exchange_doubts(runs: RunTable, law_s: np.ndarray, headings: Sequence[str] =
 
 def _codes(runs: RunTable, names: Sequence[str]) -> dict[str, np.ndarray]:
     """Return each of these columns as numbers of its values, (n_runs,)."""
-    return {name: pd.factorize(runs.frame[name], use_na_sentinel=False)[0] for name in names}
+    frame = runs.frame
+    return {name: pd.factorize(frame[name], use_na_sentinel=False)[0] for name in names}
 
 
 def _numbered(codes: Iterable[np.ndarray]) -> np.ndarray:

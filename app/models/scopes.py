@@ -7,6 +7,7 @@ To add a scope: add its name to `trainlaw.formulas.scopes`, and a row here. What
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cache
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -159,6 +160,7 @@ def _feature(scope: str, name: str) -> Feature:
     return known[name]
 
 
+@cache
 def feature_expression(name: str, scope: str = RUN) -> Expression:
     """Return a feature as an expression over base columns of runs, GPUs, CNNs and layers, in its unit.
 

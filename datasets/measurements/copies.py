@@ -33,7 +33,10 @@ def copy_faults(runs: pd.DataFrame) -> list[Fault]:
     )
     coded = coded.assign(time_s=runs["time_s"].to_numpy(), row=np.arange(1, len(runs) + 1))
     first = coded.drop_duplicates(["gpu", "configuration", "time_s"])
-    equal = _pairs(first[first.duplicated(["configuration", "time_s"], keep=False)])
+    alike = first[first.duplicated(["configuration", "time_s"], keep=False)]
+    if alike.empty:
+        return []
+    equal = _pairs(alike)
     counts = equal.groupby(["gpu_x", "gpu_y"]).agg(
         copies=("time_s", "nunique"), pairs=("time_s", "size"), row=("row_y", "first")
     )

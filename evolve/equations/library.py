@@ -65,8 +65,9 @@ def make_library(
 
 def key_of(values: NDArray[np.float64]) -> bytes | None:
     """Return what proportional values share; None for values that are constant or not finite."""
-    size = float(np.sqrt(np.mean(np.square(values)))) if np.all(np.isfinite(values)) else 0.0
-    if not 1e-100 < size < 1e100 or np.ptp(values) < 1e-9 * size:
+    size = math.sqrt(float(values @ values) / values.size)
+    # What is not finite, or whose squares are not, has no finite size either.
+    if not 1e-100 < size < 1e100 or values.max() - values.min() < 1e-9 * size:
         return None
     largest = int(np.argmax(np.abs(values[:8])))
     scaled = np.round(values[:32] / (size if values[largest] > 0.0 else -size), DIGITS)

@@ -9,6 +9,8 @@ LEAST_DETERMINANT = 1e-7
 # Pairs that are extended by further columns, and the extensions of each that are kept.
 EXTENDED = 16
 KEPT_EACH = 2
+# Columns whose pairs with all others are compared at once: what they need stays in the second-level cache.
+PAIRS_AT_ONCE = 64
 
 Chosen = tuple[int, ...]
 # A subset with the share of the target's squares that it leaves.
@@ -29,8 +31,8 @@ def best_subsets(
     [((0,), 0.0)]
     """
     left, wanted = _without(columns, target, base)
-    size = np.sqrt(np.sum(left**2, axis=1))
-    usable = np.flatnonzero(size > LEAST_SHARE * np.sqrt(np.sum(columns**2, axis=1)) + 1e-200)
+    size = np.sqrt(_squares(left))
+    usable = np.flatnonzero(size > LEAST_SHARE * np.sqrt(_squares(columns)) + 1e-200)
     total = float(wanted @ wanted)
     if usable.size == 0 or total == 0.0:
         return []
@@ -58,34 +60,48 @@ def _without(
     return columns - (columns @ along) @ along.T, target - along @ (along.T @ target)
 
 
+def _squares(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the sum of the squares of each column, (n_columns,), without an array of all squares."""
+    found: NDArray[np.float64] = np.einsum("ij,ij->i", columns, columns)
+    return found
+
+
 def _best_pairs(left: NDArray[np.float64], along: NDArray[np.float64], keep: int) -> list[Scored]:
     """Return the pairs of unit columns that explain most; `along` are their products with the target."""
-    products = left @ left.T
-    determinant = 1.0 - products**2
-    np.fill_diagonal(determinant, 0.0)
-    explained = along[:, None] ** 2 + along**2 - 2.0 * np.outer(along, along) * products
-    with np.errstate(all="ignore"):
-        gain = np.where(determinant > LEAST_DETERMINANT, explained / determinant, -np.inf)
-    gain[np.tril_indices(along.size)] = -np.inf
-    flat = gain.ravel()
-    keep = min(keep, flat.size)
-    best = np.argpartition(-flat, keep - 1)[:keep]
-    best = best[np.argsort(-flat[best], kind="stable")]
-    return [
-        (divmod(int(place), along.size), float(flat[place])) for place in best if np.isfinite(flat[place])
-    ]
+    found: list[Scored] = []
+    for begin in range(0, along.size, PAIRS_AT_ONCE):
+        own, others = along[begin : begin + PAIRS_AT_ONCE, None], along[begin:]
+        products = left[begin : begin + PAIRS_AT_ONCE] @ left[begin:].T
+        with np.errstate(all="ignore"):
+            # The same as (a^2 + b^2 - 2 a b p) / (1 - p^2), from what b explains of the rest.
+            rest = others - own * products
+            np.multiply(products, -products, out=products)
+            products += 1.0
+            gain = rest * rest / products
+        gain += own**2
+        gain[products <= LEAST_DETERMINANT] = -np.inf
+        gain[np.tril_indices(own.size, m=others.size)] = -np.inf
+        flat = gain.ravel()
+        best = np.argpartition(-flat, keep - 1)[:keep] if keep < flat.size else np.arange(flat.size)
+        for place in best[np.isfinite(flat[best])].tolist():
+            first, second = divmod(place, others.size)
+            found.append(((begin + first, begin + second), float(flat[place])))
+    return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:keep]
 
 
 def _extended(left: NDArray[np.float64], wanted: NDArray[np.float64], subsets: list[Chosen]) -> list[Scored]:
-    """Return the subsets with one more column each and what they explain, the best first, no two alike."""
+    """Return the subsets of unit columns with one more each and what they explain, the best first."""
+    if not subsets:
+        return []
     found: dict[Chosen, float] = {}
-    total = float(wanted @ wanted)
-    for chosen in subsets:
-        rest, target = _without(left, wanted, left[list(chosen)])
-        size = np.sum(rest**2, axis=1)
-        with np.errstate(all="ignore"):
-            gain = np.where(size > LEAST_DETERMINANT, (rest @ target) ** 2 / size, -np.inf)
-        before = total - float(target @ target)
+    along = np.linalg.qr(left[np.array(subsets)].transpose(0, 2, 1))[0].transpose(0, 2, 1)
+    explained = along @ wanted
+    rests = wanted - np.einsum("ij,ijk->ik", explained, along)
+    shares = (left @ along.reshape(-1, wanted.size).T).reshape(-1, *explained.shape)
+    sizes = 1.0 - np.einsum("nij,nij->ni", shares, shares)
+    with np.errstate(all="ignore"):
+        gains = np.where(sizes > LEAST_DETERMINANT, (left @ rests.T) ** 2 / sizes, -np.inf).T
+    for chosen, gain, before in zip(subsets, gains, np.sum(explained**2, axis=1).tolist(), strict=True):
         for place in np.argsort(-gain, kind="stable")[:KEPT_EACH]:
             if np.isfinite(gain[place]):
                 found[tuple(sorted((*chosen, int(place))))] = before + float(gain[place])
@@ -94,7 +110,7 @@ def _extended(left: NDArray[np.float64], wanted: NDArray[np.float64], subsets: l
 
 def coefficients(columns: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the least-squares coefficients (n_columns,) of columns (n_columns, n_rows)."""
-    size = np.sqrt(np.sum(columns**2, axis=1))
+    size = np.sqrt(_squares(columns))
     size[size == 0.0] = 1.0
     found: NDArray[np.float64] = np.linalg.lstsq((columns / size[:, None]).T, target, rcond=None)[0] / size
     return found

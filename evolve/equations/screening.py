@@ -52,6 +52,10 @@ ROUND = np.array([s * v for v in (1.0, 2.0, 0.5, 3.0, 4.0, 0.25, 1.5, 1.0 / 3.0)
 WORSE = 1.03
 # Sums that leave more, in multiples of the least of as many terms, are not looked at.
 WORTH = 3.0
+# Shares are differences from one, so that smaller ones are alike.
+ROUNDING = 1e-14
+# A quantity of which a smaller share of the squares is no constant explains only rounding.
+LEAST_SHARE = 1e-14
 # Below this loss only rounding is left, and no other view is tried.
 EXACT = 1e-22
 Values = NDArray[np.float64]
@@ -272,7 +276,7 @@ def _sums(
         library, values, columns = [library[i] for i in kept], values[kept], columns[kept]
     for chosen, left in best_subsets(columns, target, base, keep, terms):
         limits[len(chosen)] = min(limits.get(len(chosen), np.inf), left)
-        if left <= WORTH * limits[len(chosen)] + EXACT:
+        if left <= WORTH * limits[len(chosen)] + ROUNDING:
             parts = [library[i] for i in chosen]
             for offset in (False, True):
                 if not (offset and how is IDENTITY and view.factor is None):
@@ -293,10 +297,10 @@ def _weighted(view: View, how: Transformation) -> tuple[Values, Values] | None:
 def _explained(columns: Values, target: Values, base: Values) -> Values:
     """Return the share of the target along each column, (n_columns,), without the parts along `base`."""
     along = base[0] / np.sqrt(np.sum(base[0] ** 2))
-    left = columns - np.outer(columns @ along, along)
-    rest = target - along * (along @ target)
-    explained: Values = (left @ rest) ** 2 / (np.sum(left**2, axis=1) + 1e-300)
-    return explained
+    parts, squares = columns @ along, np.einsum("ij,ij->i", columns, columns)
+    left = squares - parts**2
+    explained: Values = (columns @ (target - along * (along @ target))) ** 2 / (left + 1e-300)
+    return np.where(left > LEAST_SHARE * squares, explained, 0.0)
 
 
 def _fitted(
@@ -374,9 +378,10 @@ def _loss(view: View, inner: Values) -> float:
     predicted, y = inner * view.scale, view.values * view.scale
     if not np.all(np.isfinite(predicted)):
         return np.inf
-    table = np.array([predicted, np.ones_like(y)])
-    left = y - coefficients(table, y) @ table
-    return float(np.mean(left**2) / np.var(y))
+    off, wanted = predicted - predicted.mean(), y - y.mean()
+    size = float(off @ off)
+    left = wanted - off * (float(off @ wanted) / size if size > 0.0 else 0.0)
+    return float(left @ left) / float(wanted @ wanted)
 
 
 def _products(

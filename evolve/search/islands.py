@@ -300,8 +300,10 @@ def receive(island: Island, problem: Problem, fitted: list[Individual], held_out
         tree = prune(full, problem.grammar) if full.untidy else full
         tidy.append(tree if tree is full or problem.structure.accepts(tree) else full)
     costs = complexities(tokens_of_trees(tidy), problem.affine, problem.costs)
-    for tree, cost in zip(tidy, costs.tolist(), strict=True):
-        score = problem.joint_loss(tree.cases) if held_out else tree.loss
+    scores = [tree.loss for tree in tidy]
+    if held_out and tidy:
+        scores = problem.joint_losses(np.array([tree.cases for tree in tidy])).tolist()
+    for tree, cost, score in zip(tidy, costs.tolist(), scores, strict=True):
         tree.fitness = Fitness(tree.loss, tree.cases, score, cost)
         _remember(island, tree, problem)
     return tidy

@@ -225,16 +225,16 @@ class Problem:
         chosen = self.ranking.order[: self.ranking.chosen]
         return {self.features[i].name: round(self.ranking.scores[i], 1) for i in chosen}
 
-    def joint_loss(self, cases: NDArray[np.float64]) -> float:
-        """Return the mean over divisions of held-out losses (n_cases,), infinite where one is.
+    def joint_losses(self, cases: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the mean over divisions of held-out losses (n_trees, n_cases), infinite where one is.
 
         Within a division the losses are joined by their mean or their worst, as `held_out_measure` says.
         """
         ends = np.cumsum([self.case_count, *(rows.groups for rows in self.further_rows)])
-        parts = np.split(cases, ends[:-1])
+        parts = np.split(cases, ends[:-1], axis=1)
         is_mean = self.settings.held_out_measure == "mean"
-        joint = float(np.mean([part.mean() if is_mean else part.max() for part in parts]))
-        return joint if math.isfinite(joint) else math.inf
+        joint = np.mean([part.mean(axis=1) if is_mean else part.max(axis=1) for part in parts], axis=0)
+        return np.where(np.isfinite(joint), joint, math.inf)
 
 
 def make_problem(

@@ -2,10 +2,18 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from operator import attrgetter
 from random import Random
 
-from trainlaw.evolve.brackets import BracketTypes, check_holes, repeats, scales_whole, subtree_ends
+from trainlaw.evolve.brackets import (
+    BracketTypes,
+    check_holes,
+    repeats_factor,
+    repeats_term,
+    scales_whole,
+    subtree_ends,
+)
 from trainlaw.evolve.grammar import Grammar
 from trainlaw.evolve.leaves import Leaf, Node
 from trainlaw.evolve.search.trees import held_constants, nodes_of
@@ -15,6 +23,7 @@ from trainlaw.formulas import InputError, variables
 
 # A variable of a template is a hole if its name begins so.
 HOLE = "hole"
+_FEATURE = attrgetter("feature")
 
 
 @dataclass(frozen=True)
@@ -31,17 +40,24 @@ class Structure:
     required: frozenset[str] = frozenset()
     brackets: tuple[BracketTypes, ...] = ()
 
+    @cached_property
+    def by_total(self) -> dict[type, BracketTypes]:
+        """The brackets by the types of their sums."""
+        return {own.total: own for own in self.brackets}
+
     def accepts(self, tree: Sequence[Node]) -> bool:
         """Return whether the tree is the template with its holes filled, and nests no deeper than allowed."""
-        if self.required and not self.required <= {node.feature for node in tree}:
+        if not (self.template or self.nesting or self.required):
+            return True
+        if not self.required.issubset(map(_FEATURE, tree)) or repeats_term(tree, self.by_total):
             return False
         ends = subtree_ends(tree) if self.template else []
-        if self.template and not _follows(tree, self.template, ends):
+        holes = _places_of_holes(tree, self.template, ends) if self.template else []
+        if holes is None or (self.brackets and repeats_factor(tree, self.by_total, ends)):
             return False
-        if self.brackets and repeats(tree, self.brackets, ends):
-            return False
-        if not all(scales_whole(tree, bracket, ends) for bracket in self.brackets):
-            return False
+        for place in holes if self.brackets else ():
+            if not scales_whole(tree, self.by_total[tree[place].ret], ends, place):
+                return False
         return all(_nests_at_most(tree, *limit) for limit in self.nesting)
 
     def filled(self, grammar: Grammar, random: Random, most_constants: int) -> Individual:
@@ -113,19 +129,23 @@ def _is_hole(node: Node) -> bool:
     return node.token < 0
 
 
-def _follows(tree: Sequence[Node], template: Sequence[Node], ends: Sequence[int]) -> bool:
-    """Return whether the tree equals the template outside the holes; ends : of its subtrees."""
-    position = 0
+def _places_of_holes(tree: Sequence[Node], template: Sequence[Node], ends: Sequence[int]) -> list[int] | None:
+    """Return where the template's holes begin in the tree, None where it differs outside them.
+
+    ends : of the tree's subtrees.
+    """
+    position, holes = 0, []
     for node in template:
         if position >= len(tree) or tree[position].ret is not node.ret:
-            return False
+            return None
         if _is_hole(node):
+            holes.append(position)
             position = ends[position]
         elif tree[position].token != node.token:
-            return False
+            return None
         else:
             position += 1
-    return position == len(tree)
+    return holes if position == len(tree) else None
 
 
 def subtree_end(tree: Sequence[Node], begin: int) -> int:

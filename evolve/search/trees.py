@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, islice
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ from trainlaw.formulas import (
 )
 from trainlaw.formulas.algebra.expression import COSTS
 
+_TOKEN, _RULE = attrgetter("token"), attrgetter("rule")
 _ADD, _MUL = OPERATOR_CODES["add"], OPERATOR_CODES["mul"]
 _UNORDERED = np.array([False] * 4 + [name in ("add", "mul", "max", "min") for name in OPERATORS])
 _TWO_SIDED = np.array([False] * 4 + [row.arity == 2 for row in OPERATORS.values()])
@@ -54,8 +56,9 @@ class Tokens(NamedTuple):
 
 def tokens_of_trees(trees: Sequence[Individual]) -> Tokens:
     """Return the trees' tokens."""
-    tokens = np.array([node.token for tree in trees for node in tree], dtype=np.int64)
-    return Tokens(tokens, np.fromiter(map(len, trees), np.int64, len(trees)))
+    sizes = np.fromiter(map(len, trees), np.int64, len(trees))
+    tokens = np.fromiter(map(_TOKEN, chain.from_iterable(trees)), np.int64, int(sizes.sum()))
+    return Tokens(tokens, sizes)
 
 
 def encode(trees: Sequence[Individual], affine: bool, known: Tokens | None = None) -> Programs:
@@ -70,9 +73,10 @@ def encode(trees: Sequence[Individual], affine: bool, known: Tokens | None = Non
     held = [node for tree in trees for node in tree if node.constant is not None]
     values = [node.constant for node in held]
     # Few rules are shared by many constants.
-    different = {id(node.rule): node.rule for node in held}
-    places = {key: place for place, key in enumerate(different)}
-    rules = np.array([*different.values()]).reshape(-1, len(Rule()))[[places[id(node.rule)] for node in held]]
+    own = list(map(_RULE, held))
+    different = dict(zip(map(id, own), own, strict=True))
+    places = dict(zip(different, range(len(different)), strict=True))
+    rules = np.array([*different.values()]).reshape(-1, len(Rule()))[[places[id(rule)] for rule in own]]
     # Grouped constants are rare: the common case avoids a loop over all constants.
     if np.any(codes == GROUPED):
         counts_held = [len(value) if isinstance(value, tuple) else 1 for value in values]
@@ -276,33 +280,29 @@ def prune(tree: Individual, grammar: Grammar) -> Individual:
 
     Pruning keeps the values, so that the fitness stays, apart from the complexity.
     """
-    nodes, _ = _prune_from(tree, 0, grammar)
-    return Individual(nodes, tree.fitness, tree.affine)
+    stack: list[list[Node]] = []
+    for node in reversed(tree):
+        stack.append(_pruned(node, [stack.pop() for _ in range(node.arity)], grammar))
+    return Individual(stack[0], tree.fitness, tree.affine)
 
 
-def _prune_from(tree: Sequence[Node], begin: int, grammar: Grammar) -> tuple[list[Node], int]:
-    """Return the pruned subtree at `begin` and the index after it; a single zero leaf means zero."""
-    node = tree[begin]
-    if node.arity == 0:
-        return [node], begin + 1
-    parts = []
-    following = begin + 1
-    for _ in range(node.arity):
-        part, following = _prune_from(tree, following, grammar)
-        parts.append(part)
+def _pruned(node: Node, parts: Sequence[list[Node]], grammar: Grammar) -> list[Node]:
+    """Return the nodes of an operation on pruned parts, or of a leaf; a single zero leaf means zero."""
+    if all(len(part) > 1 for part in parts):
+        return [node, *chain.from_iterable(parts)]
     number = _number_of_numbers(node, parts, grammar)
     if number is not None:
-        return [number], following
+        return [number]
     zero = [_is_zero(part) for part in parts]
     if any(zero) and (node.name == "add" or (node.name == "max" and grammar.only_positive)):
-        return parts[0] if zero[1] else parts[1], following
+        return parts[0] if zero[1] else parts[1]
     if node.name == "mul" and any(zero):
         dead = parts[zero.index(True)]
         if dead[0].ret is node.ret:
-            return dead, following
+            return dead
     if node.name == "div" and zero[0] and parts[0][0].ret is node.ret:
-        return parts[0], following
-    return [node, *chain.from_iterable(parts)], following
+        return parts[0]
+    return [node, *chain.from_iterable(parts)]
 
 
 def _number_of_numbers(node: Node, parts: Sequence[Sequence[Node]], grammar: Grammar) -> Leaf | None:

@@ -5,7 +5,8 @@ other code may move, so those that are used are written out here.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from bisect import bisect
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from random import Random
 from typing import Any
@@ -70,7 +71,7 @@ class Individual(gp.PrimitiveTree):  # type: ignore[misc]
         untidy: bool = True,
     ) -> None:
         """Make a tree; without a fitness it is not fitted yet."""
-        super().__init__(nodes)
+        list.__init__(self, nodes)
         self.fitness, self.affine, self.untidy = fitness, affine, untidy
 
     loss = property(lambda self: self.fitness.loss)
@@ -87,7 +88,8 @@ def mate(first: Individual, second: Individual, grammar: Grammar, random: Random
 def mutate(tree: Individual, grammar: Grammar, random: Random) -> tuple[Individual]:
     """Return the tree after one of `MOVES`, or two; it may change in place."""
     for _ in range(2 if random.random() >= 1.0 - SECOND_MUTATION else 1):
-        tree = random.choices(MOVES, cum_weights=MOVE_WEIGHTS)[0](tree, grammar, random)
+        # The same as `random.choices`, in a third of its time.
+        tree = MOVES[bisect(MOVE_WEIGHTS, random.random() * MOVE_WEIGHTS[-1])](tree, grammar, random)
     return (tree,)
 
 
@@ -152,7 +154,8 @@ def hoist(tree: Individual, grammar: Grammar, random: Random) -> Individual:
 
 def add_term(tree: Individual, grammar: Grammar, random: Random) -> Individual:
     """Add a term to a random node of a type that can be added."""
-    i = _place(tree, random, lambda node: node.ret in grammar.summable)
+    summable = grammar.summable
+    i = _one_of([i for i, node in enumerate(tree) if node.ret in summable], random)
     if i is None:
         return tree
     ret = tree[i].ret
@@ -164,9 +167,9 @@ def add_term(tree: Individual, grammar: Grammar, random: Random) -> Individual:
 
 def drop_term(tree: Individual, grammar: Grammar, random: Random) -> Individual:
     """Drop one side of a random sum, product, quotient or extremum whose other side has the same type."""
-    i = _place(
-        tree, random, lambda node: node.arity == 2 and node.ret in node.args and node.ret is not grammar.fixed
-    )
+    fixed = grammar.fixed
+    pairs = ((i, node) for i, node in enumerate(tree) if node.arity == 2)
+    i = _one_of([i for i, node in pairs if node.ret in node.args and node.ret is not fixed], random)
     if i is None:
         return tree
     left = tree.searchSubtree(i + 1)
@@ -186,7 +189,7 @@ def swap_leaf(tree: Individual, grammar: Grammar, random: Random) -> Individual:
 
 def shake_constant(tree: Individual, grammar: Grammar, random: Random) -> Individual:
     """Move one fitted constant to another starting value."""
-    i = _place(tree, random, lambda node: isinstance(node.constant, float))
+    i = _one_of([i for i, node in enumerate(tree) if isinstance(node.constant, float)], random)
     if i is not None:
         leaf = tree[i]
         moved = leaf.constant * random.lognormvariate(0.0, 1.0) + (
@@ -198,7 +201,8 @@ def shake_constant(tree: Individual, grammar: Grammar, random: Random) -> Indivi
 
 def wrap(tree: Individual, grammar: Grammar, random: Random) -> Individual:
     """Multiply a random node by a dimensionless factor that starts near one, or by a share."""
-    i = _place(tree, random, lambda node: node.ret in grammar.scalable)
+    scalable = grammar.scalable
+    i = _one_of([i for i, node in enumerate(tree) if node.ret in scalable], random)
     if i is None:
         return tree
     where = tree.searchSubtree(i)
@@ -215,7 +219,7 @@ def wrap(tree: Individual, grammar: Grammar, random: Random) -> Individual:
 
 def widen_factor(tree: Individual, grammar: Grammar, random: Random) -> Individual:
     """Extend a factor to one more term: a * F + b becomes (a + b) * F."""
-    i = _place(tree, random, lambda node: node.name == "add")
+    i = _one_of([i for i, node in enumerate(tree) if node.name == "add"], random)
     if i is None:
         return tree
     left = tree.searchSubtree(i + 1)
@@ -285,9 +289,8 @@ def _bare(leaf: Leaf, grammar: Grammar) -> Leaf:
     )
 
 
-def _place(tree: Individual, random: Random, fits: Callable[[Any], bool]) -> int | None:
-    """Return the index of a random node that fits, or None."""
-    places = [i for i, node in enumerate(tree) if fits(node)]
+def _one_of(places: Sequence[int], random: Random) -> int | None:
+    """Return one of the indices, or None where there is none."""
     return random.choice(places) if places else None
 
 

@@ -7,7 +7,8 @@ from trainlaw.evolve.brackets import (
     EXPONENT_DEVIATION,
     bracket_types,
     check_holes,
-    repeats,
+    repeats_factor,
+    repeats_term,
     scales_whole,
     subtree_ends,
 )
@@ -55,6 +56,11 @@ SETTINGS = SearchSettings(
     evaluations=80, population=20, template=TEMPLATE, brackets=(DEVICE, HOST, COPY), max_nodes=60
 )
 PLACES = {name: place for place, name in enumerate(NAMES)}
+
+
+def repeats(tree, brackets):
+    totals = frozenset(own.total for own in brackets)
+    return repeats_term(tree, totals) or repeats_factor(tree, totals, subtree_ends(tree))
 
 
 @pytest.fixture
@@ -349,5 +355,5 @@ def test_a_required_factor_multiplies_all_of_its_sum(bracket_problem):
     power = next(power for power in device.powers if power[1].feature == "clock")
     whole = [device.scale, device.add, kept, free, *power]
     part = [device.add, device.scale, kept, *power, free]
-    assert scales_whole(whole, device, subtree_ends(whole))
-    assert not scales_whole(part, device, subtree_ends(part))
+    assert scales_whole(whole, device, subtree_ends(whole), 0)
+    assert not scales_whole(part, device, subtree_ends(part), 0)

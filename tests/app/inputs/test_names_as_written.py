@@ -12,6 +12,8 @@ from trainlaw.datasets.hardware.instances import instances
 from trainlaw.formulas import TrainlawError
 from typer.testing import CliRunner
 
+from ...commands import invoke
+
 # What is written, and what has to be understood; or, behind "?", what has to be offered or said first.
 GPUS = {
     "a100": "A100-",
@@ -96,7 +98,7 @@ def test_instances_are_of_known_gpus_and_fabrics():
 
 
 def predicted(*arguments):
-    result = CliRunner().invoke(app, ["predict", "--cnn", "resnet18", "--json", *arguments])
+    result = invoke("predict --cnn resnet18 --json", *arguments)
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)
 

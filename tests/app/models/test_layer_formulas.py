@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from trainlaw.app.cli import app
 from trainlaw.app.explain.sensitivity import elasticities, in_raw_columns
 from trainlaw.app.models.builtin import LAYER_FORMULA
 from trainlaw.app.models.scopes import check_features, formula_rows
@@ -20,7 +19,8 @@ from trainlaw.datasets.measurements.formula_rows import CnnLayers, layer_columns
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import InputError, UnknownNameError, load_formula, save_formula, variables
 from trainlaw.validate.refit import RefittedFormula
-from typer.testing import CliRunner
+
+from ...commands import invoke
 
 TEXT = "2 * compute_s * (1 + 30 / columns) + 9 * output_memory_s + 3 * other_memory_s + 5 * launch_s"
 RUN = {"cnn": "resnet50", "gpu": "V100-SXM2-16GB", "batch_per_gpu": 64}
@@ -81,10 +81,10 @@ def test_terms_shares_and_sensitivity_are_of_the_sum(law):
 def test_commands_take_a_law_of_layers(law, in_empty_folder):
     save_formula(law, in_empty_folder / "law.json")
     asked = ["--formula", "law.json", "--cnn", "resnet50", "--batch", "64", "--json"]
-    one = CliRunner().invoke(app, ["predict", *asked, "--gpu", "T4"])
+    one = invoke("predict", *asked, "--gpu", "T4")
     expected = predict_runs(law, configuration(cnn="resnet50", gpu="T4", batch_per_gpu=64))[0].time_s
     assert json.loads(one.stdout)[0]["time_s"] == pytest.approx(expected, rel=1e-12)
-    shown = CliRunner().invoke(app, ["show", "law.json"])
+    shown = invoke("show law.json")
     assert shown.exit_code == 0
     assert "sum over every layer of:" in shown.stdout
     assert "batch 64, on V100-SXM2-16GB" in shown.stdout

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trainlaw.app.cli import app
 from trainlaw.app.exports.formats import export_formula
 from trainlaw.app.models.builtin import BUILT_IN_FORMULAS, formula_named
 from trainlaw.app.models.custom_inputs import case_seconds, cases_of
@@ -31,8 +30,8 @@ from trainlaw.app.sheets.xlsx import xlsx_bytes
 from trainlaw.app.workbook.custom import custom_workbook_plan
 from trainlaw.formulas import UnknownNameError, load_formula
 from trainlaw.formulas.algebra.unit_inference import constant_units
-from typer.testing import CliRunner
 
+from ...commands import invoke
 from ...libreoffice import needs_libreoffice, recalculated
 
 CHROMIUM = shutil.which("chromium")
@@ -189,14 +188,14 @@ def test_only_formulas_of_custom_features_are_of_that_scope(formula):
 
 
 def test_commands(in_empty_folder):
-    run = CliRunner().invoke(app, ["many-core", "--published"])
+    run = invoke("many-core --published")
     assert run.exit_code == 0, run.output
     assert run.output.count("small") == 12
     assert "recalled" in run.output
-    assert "outside" in CliRunner().invoke(app, ["many-core", "--threads", "9999"]).output
-    assert CliRunner().invoke(app, ["many-core", "--network", "tiny"]).exit_code == 2
-    assert "constants by network" in CliRunner().invoke(app, ["show", "xeon-phi-b"]).output
-    assert CliRunner().invoke(app, ["export", "xeon-phi-a", "--to", "x.json"]).exit_code == 0
+    assert "outside" in invoke("many-core --threads 9999").output
+    assert invoke("many-core --network tiny").exit_code == 2
+    assert "constants by network" in invoke("show xeon-phi-b").output
+    assert invoke("export xeon-phi-a --to x.json").exit_code == 0
     assert (
         json.loads((in_empty_folder / "x.json").read_text())["target"]["meaning"]
         == "time of a whole training"

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from trainlaw.app.cli import app
 from trainlaw.app.inputs.run_folder import RUN_FILES
 from trainlaw.app.models.builtin import (
     BUILT_IN,
@@ -25,7 +24,8 @@ from trainlaw.app.studies.kinds.anchor import (
 from trainlaw.datasets import load
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import InputError, constants, load_formula, parse_text, to_text
-from typer.testing import CliRunner
+
+from ...commands import invoke
 
 QUICK = SearchSettings(evaluations=100)
 
@@ -123,7 +123,7 @@ def test_prediction_says_what_it_does_not_know(tmp_path):
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, ["predict-from-profile", *map(str, arguments)])
+    return invoke("predict-from-profile", *arguments)
 
 
 def test_command_prints_and_writes(profile_file, tmp_path):
@@ -172,35 +172,22 @@ def test_file_with_many_profiles_asks_which(tmp_path):
 @pytest.mark.usefixtures("quick_studies")
 def test_study_of_anchors_ends_in_the_files_of_every_study(tmp_path):
     folder = tmp_path / "run"
-    options = [
-        "--of",
-        "anchor",
-        "--evaluations",
-        "200",
-        "--split",
-        "gpu-folds",
-        "--folds",
-        "2",
-        "--workers",
-        "1",
-    ]
-    result = CliRunner().invoke(
-        app, ["study", *options, "--against", "anchor_peak_ratio", "--into", str(folder)]
-    )
+    options = "--of anchor --evaluations 200 --split gpu-folds --folds 2 --workers 1".split()
+    result = invoke("study", *options, "--against", "anchor_peak_ratio", "--into", folder)
     assert result.exit_code == 0, result.output
     assert sorted(path.name for path in folder.iterdir()) == sorted(RUN_FILES)
     law = load_formula(folder / "formula.json")
     assert "anchor_time_s" in {spec.name for spec in law.used_features}
     assert law.errors["summary"]["trainlaw"]["n_rows"] == 3684
     assert "anchor_peak_ratio" in law.errors["estimators"]
-    refused = CliRunner().invoke(app, ["study", "default", "--of", "anchor"])
+    refused = invoke("study default --of anchor")
     assert refused.exit_code == 2 and "profet-pairs" in refused.output
 
 
 @pytest.mark.parametrize("name", ["T4-to-K80", "T4-to-K80-profile", "anchor"])
 def test_built_in_laws_are_shown_and_exported(name, tmp_path):
-    shown = CliRunner().invoke(app, ["show", name])
+    shown = invoke("show", name)
     assert shown.exit_code == 0 and "time_s [s] =" in shown.output
     for suffix in (".py", ".xlsx", ".html"):
-        done = CliRunner().invoke(app, ["export", name, "--to", str(tmp_path / f"law{suffix}")])
+        done = invoke("export", name, "--to", tmp_path / f"law{suffix}")
         assert done.exit_code == 0, done.output

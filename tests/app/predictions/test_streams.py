@@ -6,7 +6,6 @@ import json
 import xml.etree.ElementTree as ET
 
 import pytest
-from trainlaw.app.cli import app
 from trainlaw.app.exports.formats import export_formula
 from trainlaw.app.models.builtin import LAYER_FORMULA
 from trainlaw.app.predictions.streams import layer_tasks, plan_streams
@@ -14,7 +13,8 @@ from trainlaw.app.terminal.schedules import gantt_svg, plan_csv, plan_json, plan
 from trainlaw.datasets import find_cnn_counts, find_gpu
 from trainlaw.formulas import InputError, UnknownNameError, load_formula
 from trainlaw.validate.held_out_errors import OURS, overall_error
-from typer.testing import CliRunner
+
+from ...commands import invoke
 
 LAW, GPU = load_formula(LAYER_FORMULA), find_gpu("V100-SXM2-16GB")
 # Nets with branches, and nets whose layers follow each other.
@@ -119,21 +119,11 @@ def test_the_law_is_exported(suffix, tmp_path):
 
 
 def test_the_command(in_empty_folder):
-    arguments = [
-        "schedule",
-        "--cnn",
-        "squeezenet1_0",
-        "--gpu",
-        "V100-SXM2-16GB",
-        "--streams",
-        "2",
-        "--batch",
-        "4",
-    ]
-    run = CliRunner().invoke(app, [*arguments, "--gantt", "g.svg"])
+    arguments = "schedule --cnn squeezenet1_0 --gpu V100-SXM2-16GB --streams 2 --batch 4".split()
+    run = invoke(*arguments, "--gantt", "g.svg")
     assert run.exit_code == 0, run.output
     assert "critical path" in run.output
     assert (in_empty_folder / "g.svg").read_text().startswith("<svg xmlns")
-    assert CliRunner().invoke(app, [*arguments, "--gantt", "g.svg"]).exit_code == 2
-    assert CliRunner().invoke(app, [*arguments, "--streams", "999"]).exit_code == 2
-    assert json.loads(CliRunner().invoke(app, [*arguments, "--format", "json"]).output)["gpu"] == GPU.gpu
+    assert invoke(*arguments, "--gantt", "g.svg").exit_code == 2
+    assert invoke(*arguments, "--streams", "999").exit_code == 2
+    assert json.loads(invoke(*arguments, "--format", "json").output)["gpu"] == GPU.gpu
