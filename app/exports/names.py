@@ -16,7 +16,7 @@ from trainlaw.app.models.lookup_tables import gpu_rows, interval_rows, precision
 from trainlaw.app.models.multi_gpu import added_time
 from trainlaw.app.models.scopes import handling
 from trainlaw.app.models.settings import STATED_LAUNCH
-from trainlaw.app.models.sized_cnns import SizedCnns, sized_cnns
+from trainlaw.app.models.sizes import SizedCnns, sized_cnns
 from trainlaw.app.models.terms import plain_expression
 from trainlaw.datasets import FEATURES, Gpu, built_in_gpus, configuration, link_table
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, CnnCounts, cnn_table, keyed_cnn_counts

@@ -27,7 +27,7 @@ from trainlaw.app.exports.names import (
     named_model,
 )
 from trainlaw.app.models.settings import HOST_LAUNCH
-from trainlaw.app.models.sized_cnns import BASE, DIGITS, packed
+from trainlaw.app.models.sizes import BASE, DIGITS, packed
 from trainlaw.app.text.html import template_text
 from trainlaw.datasets import FEATURES
 from trainlaw.datasets.cnns.zoo import MAX_CLASSES, MAX_INPUT_PX

@@ -10,7 +10,7 @@ from trainlaw.app.inputs.prices import EXAMPLE, read_prices
 from trainlaw.app.models.builtin import BUILT_IN_FORMULAS, SCALING_FORMULA
 from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.models.multi_gpu import covers_algorithm
-from trainlaw.app.models.sized_cnns import BASE, DIGITS, sized_cnns
+from trainlaw.app.models.sizes import BASE, DIGITS, sized_cnns
 from trainlaw.datasets import built_in_gpus, link_table
 from trainlaw.datasets.cnns.names import cnn_names, cnn_spellings
 from trainlaw.datasets.cnns.zoo import zoo_entry

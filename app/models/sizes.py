@@ -42,7 +42,7 @@ def packed(numbers: Iterable[float]) -> str:
     """Return numbers as text: whole ones in `DIGITS`, others in parentheses, without a point.
 
     >>> packed([0.0, 10.0, 160.0, 0.25])
-    'U#U#_(25e-2)'
+    'T#T7T(25e-2)'
     """
     return "".join(map(_packed, numbers))
 
