@@ -1,23 +1,24 @@
 from itertools import combinations
 
 import numpy as np
-from trainlaw.evolve.equations.regressions import best_subsets, coefficients
+import pytest
+from trainlaw.evolve.equations.regressions import PAIRS_AT_ONCE, best_subsets, coefficients
 
 GENERATOR = np.random.default_rng(0)
 TABLE = GENERATOR.standard_normal((12, 60))
 ONES = np.ones((1, 60))
 
 
-def share_left(chosen, target):
-    rows = np.vstack([ONES, TABLE[list(chosen)]])
-    centred = target - target.mean()
-    return np.sum((target - coefficients(rows, target) @ rows) ** 2) / np.sum(centred**2)
-
-
-def test_compares_all_pairs():
-    target = GENERATOR.standard_normal(60)
-    found = {chosen: left for chosen, left in best_subsets(TABLE, target, ONES, 3, 2) if len(chosen) == 2}
-    shares = {pair: share_left(pair, target) for pair in combinations(range(12), 2)}
+@pytest.mark.parametrize("count", [12, 2 * PAIRS_AT_ONCE + 3])
+def test_compares_all_pairs(count):
+    table, target = GENERATOR.standard_normal((count, 60)), GENERATOR.standard_normal(60)
+    found = {chosen: left for chosen, left in best_subsets(table, target, ONES, 3, 2) if len(chosen) == 2}
+    centred, left_of = target - target.mean(), table - table.mean(axis=1, keepdims=True)
+    shares = {}
+    for pair in combinations(range(count), 2):
+        rows = left_of[list(pair)]
+        along = rows @ centred
+        shares[pair] = 1.0 - along @ np.linalg.solve(rows @ rows.T, along) / (centred @ centred)
     assert set(found) == set(sorted(shares, key=shares.get)[:3])
     for pair, left in found.items():
         np.testing.assert_allclose(left, shares[pair])
