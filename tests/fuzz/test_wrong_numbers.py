@@ -171,8 +171,8 @@ def test_there_are_four_hundred_ways():
 def test_right_runs_are_not_asked_about():
     """Of tables of any size with the usual deviations, at most 5 % are doubted."""
     asked, law_s = 0, runs_by_formula()["time_s"]
-    for seed in range(100):
+    for seed in range(60):
         kept = right_runs(seed, 0.2).sample(2 + seed % 17, random_state=seed)
         runs = runs_from_frame(kept.reset_index(drop=True), "runs")
         asked += bool(run_doubts(runs, law_s[kept.index].to_numpy()))
-    assert asked <= 5
+    assert asked <= 3

@@ -94,7 +94,7 @@ def _asked_about(monkeypatch, write, names, **changes):
 
 def test_rates_with_sparsity_are_asked_about_where_no_architecture_is_stated(write, monkeypatch):
     # The rest shares the host's memory.
-    known = [gpu for gpu in built_in_gpus().gpus if gpu.memory_bytes > 0]
+    known = [gpu for gpu in built_in_gpus().gpus if gpu.memory_bytes > 0][::3]
     names = [gpu.gpu for gpu in known]
     right = _asked_about(monkeypatch, write, names)
     # Their rate per multiprocessor is twice that of all that resembles them.
@@ -115,9 +115,9 @@ def test_rates_with_sparsity_are_asked_about_where_no_architecture_is_stated(wri
     # GPUs whose rate was halved look as their siblings with the doubled one.
     halved = {"A10G", "L40", "RTX 3080 Laptop", "RTX 4090 Laptop", "H20-96GB"}
     assert set(with_tensor_cores) - set(doubled) <= halved
-    assert len(doubled) >= 104
+    assert len(doubled) >= 30
     # A file may state the sparse rate as the peak, and no other.
-    some = with_tensor_cores[::6]
+    some = with_tensor_cores[::2]
     none = dict.fromkeys(("tensor_fp16_flop_per_s", "peak_bf16_flop_per_s"), lambda gpu: None)
     peak = _asked_about(monkeypatch, write, some, peak_fp16_flop_per_s=sparse, **none)
     assert set(some) - set(peak) <= halved

@@ -99,7 +99,7 @@ sweep(pending(wanted, files), measure, lambda each: host, files, tell)
 def test_kill_9_leaves_whole_rows_and_loses_one_configuration(tmp_path):
     path = tmp_path / "runs.csv"
     told = 0
-    for _ in range(3):
+    for _ in range(2):
         command = [sys.executable, "-c", SWEEP, str(path)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout.readline() == "ready\n"

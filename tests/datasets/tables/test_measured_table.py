@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from trainlaw.datasets import RunTable, load
 from trainlaw.formulas.errors import InputError, UnknownNameError
@@ -49,7 +49,7 @@ def test_identity_does_not_depend_on_how_texts_are_held(runs):
     assert RunTable("again", held_otherwise).sha256 == runs.sha256
 
 
-@pytest.mark.slow
+@settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1), st.floats(0, 1))
 def test_where_keeps_the_masked_rows_in_order(seed, share):
     runs = load("fp32-2026")
