@@ -14,11 +14,12 @@ from typing import Any
 
 from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.models.builtin import BUILT_IN, BUILT_IN_FORMULAS, SHORTER
+from trainlaw.app.studies.evolution import Lane, evolution_of, lanes_of
 from trainlaw.app.studies.story import evolution_gains, evolution_sentence, signed_points
 from trainlaw.app.terminal.formula import equation_text
 from trainlaw.app.text.numbers import show_percent
 from trainlaw.formulas import Formula, constants, load_formula
-from trainlaw.validate.baselines import CONTROLS, title_of
+from trainlaw.validate.baselines import CONTROLS, RANDOM_SEARCH, title_of
 from trainlaw.validate.held_out_errors import (
     LEVEL,
     MACRO,
@@ -194,6 +195,7 @@ _STUDIES = {
     "medium": "short-runs --max-constants 15 --evaluations 5000",
     "short": "short-runs",
     "forward": "forward",
+    "multi": "multi",
 }
 
 
@@ -211,6 +213,37 @@ def _evolution() -> str:
     return markdown_table(["study", "evolved", *map(title_of, CONTROLS)], rows)
 
 
+def _found() -> str:
+    """The family tree of the built-in formula: since when the best one has each amount, and what was lost."""
+    evolution = evolution_of(_law())
+    assert evolution is not None
+    first, lanes = evolution.steps[0].tried, lanes_of(evolution)
+    unchanged = [lane for lane in lanes if lane.spans == ((first, None),) and not lane.changes]
+    named = ", ".join(f"`{lane.name}`" for lane in unchanged)
+    rows = [[f"{len(unchanged)} amounts: {named}", f"from {first} on", "as they began"]]
+    rows += [_lineage(lane) for lane in lanes if lane not in unchanged]
+    return markdown_table(["amount", "in the best formula", "its factors, and since when"], rows)
+
+
+def _lineage(lane: Lane) -> list[str]:
+    spans = [f"{begin:,} to {end:,}" if end else f"from {begin:,} on" for begin, end in lane.spans]
+    name = f"`{lane.name}`" if lane.is_delivered else f"*`{lane.name}`, lost again*"
+    changes = [f"{n:,}: {', '.join(map('`{}`'.format, factors)) or 'none'}" for n, factors in lane.changes]
+    return [name, ", ".join(spans), "; ".join(changes) or "as it entered"]
+
+
+def _curve_rows() -> str:
+    """Held-out errors of the built-in formula's searches over the formulas tried, evolved and at random."""
+    evolution = evolution_of(_law())
+    assert evolution is not None
+    rows = []
+    for key, title in ((OURS, "evolved"), (RANDOM_SEARCH, "random search")):
+        errors = ([error for n, error in evolution.curves[key] if n <= tried][-1] for tried in _COUNTS)
+        rows.append([title, *(f"{error:.2f} %" for error in errors)])
+    return markdown_table(["formulas tried", *_COUNTS], rows)
+
+
+_COUNTS = (1, 2, 5, 10, 50, 100, 400)  # formulas tried
 _FACES = ("trainlaw", "trainlaw.formulas", "trainlaw.datasets", "trainlaw.evolve", "trainlaw.validate")
 _HELP_WIDTH = 100
 MADE: Mapping[str, Callable[[], str]] = {
@@ -220,6 +253,8 @@ MADE: Mapping[str, Callable[[], str]] = {
     "controls": _controls,
     "equation": _equation,
     "evolution": _evolution,
+    "found": _found,
+    "found-curves": _curve_rows,
     "medium-equation": lambda: _equation("medium"),
     "short-equation": lambda: _equation("short"),
     "shorter": _shorter,

@@ -15,9 +15,13 @@ from typing import Any
 import printed
 from PIL import Image
 from playwright.sync_api import sync_playwright
+from trainlaw.app.models.builtin import BUILT_IN
+from trainlaw.app.report.evolution import STYLE, evolution_plot
+from trainlaw.app.studies.evolution import evolution_of
 from trainlaw.app.text import svg
 from trainlaw.app.text.html import template_text
 from trainlaw.datasets import load
+from trainlaw.formulas import load_formula
 
 PICTURES = Path(__file__).resolve().parent / "pictures"
 _COLOURS = 256  # of a picture's palette: enough for plots, a third of the size
@@ -37,6 +41,7 @@ def take(run: Path | None) -> None:
         for name, command in _CLI.items():
             printed.run(command, printed.Session())
             shutil.copy(name, PICTURES / name)
+        (PICTURES / "evolution.svg").write_text(evolution(), encoding="utf-8")
         (PICTURES / "compiling.svg").write_text(compiling(), encoding="utf-8")
         printed.run("trainlaw export --out law.html", printed.Session())
         scatter = scatter_of(report.read_text(encoding="utf-8"))
@@ -44,6 +49,13 @@ def take(run: Path | None) -> None:
         _photograph(Path("law.html").resolve(), report)
         printed.run("trainlaw export --out formula.xlsx", printed.Session())
         _workbook(Path("formula.xlsx"))
+
+
+def evolution() -> str:
+    """Return how the search of the built-in formula went."""
+    found = evolution_of(load_formula(BUILT_IN))
+    assert found is not None
+    return svg.standalone(evolution_plot(found), STYLE)
 
 
 def compiling() -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from deap import tools
 from trainlaw.evolve.grammar import Grammar
 from trainlaw.evolve.leaves import Node
-from trainlaw.evolve.search.islands import Island
+from trainlaw.evolve.search.islands import Island, Milestone
 from trainlaw.evolve.search.loop import SearchState
 from trainlaw.evolve.search.problem import Problem
 from trainlaw.evolve.search.variation import Fitness, Individual
@@ -77,6 +77,7 @@ def island_json(island: Island, problem: Problem) -> dict[str, Any]:
         "stale": island.stale,
         "restarts": island.restarts,
         "logbook": list(island.logbook),
+        "history": island.history,
     }
 
 
@@ -111,7 +112,7 @@ def island_from_json(content: dict[str, Any], problem: Problem) -> Island:
     logbook = tools.Logbook()
     logbook.extend(dict(record) for record in content["logbook"])
     counts = ("evaluations", "generation", "barren", "best", "stale", "restarts")
-    return Island(
+    island = Island(
         [trees[place] for place in content["population"]],
         {(measure, complexity): trees[place] for measure, complexity, place in content["archive"]},
         dict(content["tried"]),
@@ -120,6 +121,9 @@ def island_from_json(content: dict[str, Any], problem: Problem) -> Island:
         logbook,
         *(content[name] for name in counts),
     )
+    # Checkpoints of earlier versions have none.
+    island.history = [Milestone(*found) for found in content.get("history", ())]
+    return island
 
 
 def _nodes(grammar: Grammar) -> list[Node]:

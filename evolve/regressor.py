@@ -18,6 +18,7 @@ from trainlaw.evolve.fitted_views import FittedViews
 from trainlaw.evolve.live_front import notebook_progress
 from trainlaw.evolve.search.candidates import Candidate, choose, choose_again, finish, make_front, scored
 from trainlaw.evolve.search.generation import check_toolbox
+from trainlaw.evolve.search.islands import Milestone
 from trainlaw.evolve.search.loop import Progress, SearchState, run, search_seconds, start_state
 from trainlaw.evolve.search.problem import Problem, make_problem
 from trainlaw.evolve.search.refinement import refine
@@ -40,6 +41,8 @@ from trainlaw.formulas import (
     ParetoFront,
     RowSums,
     constants,
+    parse_text,
+    tidy,
     to_text,
 )
 
@@ -87,6 +90,9 @@ class FormulaRegressor(FittedViews):
         Work done.
     logbook_ : deap.tools.Logbook
         A record per island and generation: `island`, `gen`, `nevals`, `best` and `median` loss, `size`.
+    history_ : list of Milestone
+        Where groups are held out, each formula that beat all simpler ones when it was found: formulas fitted
+        until then, its held-out score, and its text. Those that lowered the score are in the provenance.
     ranking_ : dict of str to float
         Of a table with many columns, the columns that the target was found to depend on, most relevant first:
         standard deviations above chance. Empty without a ranking.
@@ -294,7 +300,11 @@ class FormulaRegressor(FittedViews):
             raise InputError(f"expected a formula with at most {most_constants} constants, found none")
         settings = chosen.provenance["settings"]
         best = choose(within, settings["choice"], math.inf, settings["random_seed"])
-        facts = {"training_loss": best.loss, "validation_loss": best.validation_loss}
+        facts = {
+            "training_loss": best.loss,
+            "validation_loss": best.validation_loss,
+            **_history_facts(self.history_, most_constants),
+        }
         self.candidates_ = within
         self.formula_ = replace(scored(best, chosen).formula, provenance={**chosen.provenance, **facts})
         self.front_ = make_front(within, self.formula_)
@@ -378,6 +388,7 @@ class FormulaRegressor(FittedViews):
         self.evaluations_, self.generations_ = state.evaluations, state.generation
         self.ranking_ = problem.ranked_names()
         self.logbook_, self.hall_of_fame_ = state.logbook(), state.hall_of_fame()
+        self.history_ = state.history()
         self.candidates_ = finish(state, problem, refined)
         if not self.candidates_:
             raise InputError(
@@ -402,6 +413,7 @@ class FormulaRegressor(FittedViews):
             "training_loss": chosen.loss,
             "validation_loss": chosen.validation_loss,
             **({"relevant_features": list(self.ranking_)} if problem.ranking else {}),
+            **_history_facts(self.history_),
         }
         self.formula_: Formula = Formula(
             chosen.expression, self.features_, self.target_, chosen.grouped, ranges=problem.box,
@@ -434,6 +446,18 @@ def _group_labels(groups: ArrayLike, count: int) -> NDArray[np.str_]:
     if labels.shape != (count,):
         raise InputError(f"expected {count} group labels, one per row, got shape {labels.shape}")
     return labels
+
+
+def _history_facts(history: Sequence[Milestone], most_constants: int | None = None) -> dict[str, Any]:
+    """Return the milestones that lowered the score, for the provenance; {} where there are none."""
+    found, best = list[list[object]](), math.inf
+    for evaluations, score, text in history:
+        if score < best and (
+            most_constants is None or len(constants(tidy(parse_text(text)))) <= most_constants
+        ):
+            best = score
+            found.append([evaluations, score, text])
+    return {"history": found} if found else {}
 
 
 def _without_affine(expression: Expression) -> Expression:

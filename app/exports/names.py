@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from math import isfinite
 
 from trainlaw.app.answers.answer import FIGURE, Answer
-from trainlaw.app.answers.facts import Fact, architecture_facts, cnn_facts, gpu_facts, precision_facts
+from trainlaw.app.answers.facts import Fact, cnn_facts, gpu_facts, precision_facts
 from trainlaw.app.answers.table import Line, filled_in, lines_of, within_reach
 from trainlaw.app.models.lookup_tables import gpu_rows, interval_rows, precision_rows
 from trainlaw.app.models.multi_gpu import added_time
 from trainlaw.app.models.scopes import handling
 from trainlaw.app.models.settings import STATED_LAUNCH
+from trainlaw.app.models.sizes import SizedCnns, sized_cnns
 from trainlaw.app.models.terms import plain_expression
 from trainlaw.datasets import FEATURES, Gpu, built_in_gpus, configuration, link_table
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, CnnCounts, cnn_table, keyed_cnn_counts
@@ -27,9 +28,18 @@ from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.datasets.hardware.instances import instances
 from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES
-from trainlaw.formulas import Constant, Formula, InputError, UnknownNameError, to_text, variables
+from trainlaw.formulas import (
+    Constant,
+    Expression,
+    Formula,
+    InputError,
+    UnknownNameError,
+    parse_text,
+    to_text,
+    variables,
+)
 from trainlaw.formulas.scopes import FORWARD
-from trainlaw.validate.held_out_errors import intervals_of
+from trainlaw.validate.held_out_errors import BY_CNN, intervals_of, own_error
 
 PEAK = "peak_flop_per_s"
 #: Base columns that follow from the arguments of a prediction; the stack from layout and container.
@@ -42,6 +52,7 @@ IMPLIED_STACKS = ("eager", "channels_last", "fused")
 #: Further quantities of the table of answers that a program knows when it is asked.
 OF_CALL = (
     "single_gpu_time_s", "class_factor", "has_layout", "has_host_launch", "by_default", "input_size_px",
+    "error_of_architecture",
 )  # fmt: skip
 #: What a program of iterations knows of several GPUs, and of hours and cost.
 OF_SEVERAL = (
@@ -50,7 +61,11 @@ OF_SEVERAL = (
 )  # fmt: skip
 #: Facts of a GPU for several of them: GPUs of its usual servers, places of their links in `LINKS`.
 OF_SERVER = ("per_node", "own_link", "own_fabric")
-_CNN_COLUMNS = (*COUNT_COLUMNS, *MEMORY_COLUMNS, "error_of_architecture")
+# Counts that are left out of the tables, since they follow from others.
+_SUMS: Mapping[str, Expression] = {
+    "macs": parse_text("conv_macs + grouped_conv_macs + depthwise_macs + dense_macs")
+}
+_CNN_COLUMNS = tuple(name for name in (*COUNT_COLUMNS, *MEMORY_COLUMNS) if name not in _SUMS)
 _TEXTS = ("gpu", "vendor", "generation", "precision", "layout")
 # A program predicts eager mode and CNNs of the zoo, and refuses where there is no time.
 _ALWAYS: Mapping[str, Fact] = {
@@ -84,10 +99,14 @@ class NamedGpu:
 
 @dataclass(frozen=True)
 class NamedCnn:
-    """A CNN to look up: counts per image and forward pass by input size in pixels, its usual size first."""
+    """A CNN to look up: counts per image and forward pass by input size in pixels, its usual size first.
+
+    error : held-out error of its architecture, percent; 0 where none is known.
+    """
 
     name: str
     aliases: tuple[str, ...]
+    error: float
     sizes: Mapping[int, tuple[float, ...]]
 
 
@@ -114,17 +133,16 @@ class NamedLink:
 class NamedModel:
     """What an exported program looks up, computes and says.
 
-    formula : without grouped constants. base : base columns of its features. gpu_columns, cnn_columns,
+    formula : without grouped constants. base : base columns of its features. gpu_columns,
     precision_columns : those of the tables, with all peak rates. fixed : those that are the same for every
     run on one GPU. computed : derived features, each after those that it is made of. lines : rows of the
-    table of answers. intervals : factor by vendor, precision, stack and whether the generation is new.
-    links : between several GPUs, none where a program is for one.
+    table of answers. sized : CNNs whose counts follow from a rule. intervals : factor by vendor, precision,
+    stack and whether the generation is new. links : between several GPUs, none where a program is for one.
     """
 
     formula: Formula
     base: frozenset[str]
     gpu_columns: tuple[str, ...]
-    cnn_columns: tuple[str, ...]
     precision_columns: tuple[str, ...]
     fixed: Mapping[str, float]
     computed: tuple[str, ...]
@@ -132,8 +150,14 @@ class NamedModel:
     gpus: tuple[NamedGpu, ...]
     cnns: tuple[NamedCnn, ...]
     precisions: tuple[NamedPrecision, ...]
+    sized: SizedCnns
     intervals: Mapping[str, Mapping[str, Mapping[str, list[float | None]]]]
     links: tuple[NamedLink, ...]
+
+    @property
+    def cnn_columns(self) -> tuple[str, ...]:
+        """Return the columns of the table of CNNs."""
+        return self.sized.columns
 
 
 def named_model(formula: Formula) -> NamedModel:
@@ -156,28 +180,28 @@ def named_model(formula: Formula) -> NamedModel:
     needed = base | {name for line in lines for name in line.needs} | set(OF_SERVER if links else ())
     peaks = {str(row["peak_column"]) for row in precisions.values()} if PEAK in base else set()
     gpu_columns = tuple(name for name in next(iter(gpus.values())) if name in needed | peaks)
-    cnn_columns = tuple(name for name in _CNN_COLUMNS if name in needed)
+    sized = sized_cnns(cnn_names(), [name for name in _CNN_COLUMNS if name in needed])
     precision_columns = tuple(
         name for name, value in precisions["fp32"].items() if name in needed and isinstance(value, float)
     )
-    others = base - {*gpu_columns, *cnn_columns, *precision_columns, *OF_ARGUMENTS, PEAK}
+    others = base - {*gpu_columns, *sized.columns, *precision_columns, *OF_ARGUMENTS, PEAK}
     return NamedModel(
         plain,
         frozenset(base),
         gpu_columns,
-        cnn_columns,
         precision_columns,
         _fixed(sorted(others)),
         computed,
         lines,
         tuple(_named_gpu(formula, gpu, [row[name] for name in gpu_columns]) for gpu, row in gpus.items()),
-        _named_cnns(formula, cnn_columns),
+        _named_cnns(formula, sized.columns),
         tuple(
             NamedPrecision(
                 name, tuple(float(row[column]) for column in precision_columns), str(row["peak_column"])
             )
             for name, row in precisions.items()
         ),
+        sized,
         interval_rows(formula, IMPLIED_STACKS),
         links,
     )
@@ -241,17 +265,21 @@ def _in_order(names: Iterable[str]) -> tuple[set[str], tuple[str, ...]]:
     computed: dict[str, None] = {}
 
     def visit(name: str) -> None:
-        feature = FEATURES[name]
-        if feature.is_base:
+        if name not in _SUMS and FEATURES[name].is_base:
             base.add(name)
         elif name not in computed:
-            for part in variables(feature.expression):
+            for part in variables(definition(name)):
                 visit(part)
             computed[name] = None
 
     for name in names:
         visit(name)
     return base, tuple(computed)
+
+
+def definition(name: str) -> Expression:
+    """Return what a program computes a derived feature, or a count that its tables leave out, from."""
+    return _SUMS[name] if name in _SUMS else FEATURES[name].expression
 
 
 def _fixed(names: list[str]) -> dict[str, float]:
@@ -289,13 +317,14 @@ def _named_cnns(formula: Formula, columns: tuple[str, ...]) -> tuple[NamedCnn, .
                 known.setdefault(name, []).append(int(pixels))
 
     def counts(found: CnnCounts) -> tuple[float, ...]:
-        numbers = {**found.counts, **cnn_facts(found), **architecture_facts(formula, found.cnn_base)}
+        numbers = {**found.counts, **cnn_facts(found)}
         return tuple(float(numbers[column]) for column in columns)
 
     return tuple(
         NamedCnn(
             name,
             _cnn_aliases(name),
+            own_error(formula, BY_CNN, zoo_entry(name).base),
             {
                 pixels: counts(keyed_cnn_counts(name, pixels))
                 for pixels in dict.fromkeys([zoo_entry(name).input_size_px, *sorted(known.get(name, []))])

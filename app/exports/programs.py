@@ -6,9 +6,8 @@ All are filled with the same `NamedModel`; a `Dialect` is what differs.
 import json
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from math import isfinite
 from typing import Any
 
@@ -22,14 +21,17 @@ from trainlaw.app.exports.names import (
     OF_SERVER,
     OF_SEVERAL,
     PEAK,
-    NamedCnn,
     NamedGpu,
     NamedModel,
+    definition,
     named_model,
 )
 from trainlaw.app.models.settings import HOST_LAUNCH
+from trainlaw.app.models.sizes import BASE, DIGITS, packed
 from trainlaw.app.text.html import template_text
 from trainlaw.datasets import FEATURES
+from trainlaw.datasets.cnns.zoo import MAX_CLASSES, MAX_INPUT_PX
+from trainlaw.datasets.cnns.zoo import PREFIX as TIMM
 from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.measurements.runs import LAYOUTS, PRECISION_OF_PASSES
 from trainlaw.formulas import Formula, InputError
@@ -58,32 +60,35 @@ def render_source(template: str, filters: Mapping[str, Callable[..., str]], valu
     return environment.get_template(template).render(**values)
 
 
-#: Printable characters without those that a string of some language or a line gives a meaning: |;:*() and
-#: quotes, backslash, dollar sign (Julia) and question mark (C). The first half are digits before the last
-#: one of a number, the second half last digits, so that numbers need no separator.
-DIGITS = "".join(chr(code) for code in range(33, 127) if chr(code) not in "\"'`\\$?|;:*()")
-_BASE = len(DIGITS) // 2
-
-
 @dataclass(frozen=True)
 class PackedCnns:
     """CNNs with the same counts.
 
-    names : separated by ; each with * before it where it is also known without its package. sizes : input
-    size in pixels and counts, `224:...|160:...`, the usual size first.
+    names : separated by ; each with = before it, and without "timm/", where it is also known without its
+    package. error : place of the held-out error of their architecture in `errors_of`. sizes : input size in
+    pixels and counts, `224:...|160:...`, the usual size first; or the rule that gives the counts at any size.
     """
 
     names: str
+    error: int
     sizes: str
 
 
-def packed_cnns(cnns: Iterable[NamedCnn]) -> list[PackedCnns]:
+def errors_of(model: NamedModel) -> list[float]:
+    """Return the distinct held-out errors of architectures."""
+    return list(dict.fromkeys(cnn.error for cnn in model.cnns))
+
+
+def packed_cnns(model: NamedModel) -> list[PackedCnns]:
     """Return CNNs grouped by equal counts at equal sizes, in the order of the first of each group."""
-    groups: dict[str, list[str]] = {}
-    for cnn in cnns:
+    groups: dict[tuple[int, str], list[str]] = {}
+    errors = errors_of(model)
+    for cnn in model.cnns:
         sizes = "|".join(f"{pixels}:{packed(counts)}" for pixels, counts in cnn.sizes.items())
-        groups.setdefault(sizes, []).append(f"{'*' if cnn.aliases else ''}{cnn.name}")
-    return [PackedCnns(";".join(names), sizes) for sizes, names in groups.items()]
+        key = errors.index(cnn.error), model.sized.rules.get(cnn.name, sizes)
+        name = f"={cnn.name.removeprefix(TIMM)}" if cnn.aliases else cnn.name
+        groups.setdefault(key, []).append(name)
+    return [PackedCnns(";".join(names), *key) for key, names in groups.items()]
 
 
 def gpu_line(gpu: NamedGpu) -> str:
@@ -91,29 +96,6 @@ def gpu_line(gpu: NamedGpu) -> str:
     names = ";".join((gpu.name, *gpu.aliases))
     texts = (names, gpu.vendor, gpu.generation, str(int(gpu.is_new)), gpu.default_precision)
     return "|".join((*texts, packed(gpu.values)))
-
-
-def packed(numbers: Sequence[float]) -> str:
-    """Return numbers as text: whole ones as digits of `DIGITS`, others in parentheses, without a point.
-
-    >>> packed([0.0, 40.0, 41.0, 0.25])
-    'S~#S(25e-2)'
-    """
-    return "".join(map(_short, numbers))
-
-
-def _short(value: float) -> str:
-    if not (0 <= value < 2**53 and value == int(value)):
-        # Without a point, for which C expects what the user's locale has.
-        parts = Decimal(repr(value)).as_tuple()
-        sign, digits = "-" * parts.sign, "".join(map(str, parts.digits))
-        return f"({sign}{digits}e{parts.exponent})" if isinstance(parts.exponent, int) else "(nan)"
-    rest, last = divmod(int(value), _BASE)
-    text = DIGITS[_BASE + last]
-    while rest:
-        rest, digit = divmod(rest, _BASE)
-        text = DIGITS[digit] + text
-    return text
 
 
 PREFIX = "trainlaw"
@@ -220,7 +202,7 @@ def named_program(formula: Formula, suffix: str, prefix: str = "") -> str:
 
 def _tables(model: NamedModel) -> dict[str, object]:
     """Return what a template says of the tables: the model, and places of rows and columns in them."""
-    cnns = packed_cnns(model.cnns)
+    cnns = packed_cnns(model)
     return {
         "model": model,
         "peak_places": {
@@ -228,10 +210,13 @@ def _tables(model: NamedModel) -> dict[str, object]:
             for row in model.precisions
         },
         "cnns": cnns,
-        "cnn_lines": [f"{cnn.names}|{cnn.sizes}" for cnn in cnns],
+        "cnn_lines": [f"{cnn.names}|{packed([cnn.error])}|{cnn.sizes}" for cnn in cnns],
+        "errors": errors_of(model),
+        "most_pixels": MAX_INPUT_PX,
+        "most_classes": MAX_CLASSES,
         "gpu_lines": [gpu_line(gpu) for gpu in model.gpus],
         "digits": DIGITS,
-        "base": len(DIGITS) // 2,
+        "base": BASE,
         "vendors": list(model.intervals),
         "precisions": [row.name for row in model.precisions],
         "server": [model.gpu_columns.index(name) for name in OF_SERVER if model.links],
@@ -313,7 +298,7 @@ def _assignments(
     ranges = model.formula.ranges
     found = [(names[name], text, _meaning(name, ranges)) for name, text in looked_up.items()]
     for name in model.computed:
-        text = language.write(language.known(FEATURES[name].expression), names)
+        text = language.write(language.known(definition(name)), names)
         found.append((names[name], text, _meaning(name, ranges)))
     found += [(names[step], language.write(part, names), "") for step, part in steps.assignments]
     target = model.formula.target

@@ -25,6 +25,7 @@ from trainlaw.app.models.terms import parts_of
 from trainlaw.app.page.tables import page_tables
 from trainlaw.app.text.html import template_text
 from trainlaw.datasets import FEATURES, built_in_gpus
+from trainlaw.datasets.cnns.zoo import MAX_CLASSES, MAX_INPUT_PX
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
@@ -53,8 +54,8 @@ from trainlaw.validate.held_out_errors import (
 
 #: Files of the folder of templates, in the order in which the script needs them.
 SCRIPT_FILES = (
-    "answers", "page/numbers", "page/own_runs", "page/law", "page/choice", "page/lists", "page/answer",
-    "page/terms", "page/ranking", "page/comparison", "page/custom_cnn", "page/start",
+    "answers", "any_size", "page/numbers", "page/own_runs", "page/law", "page/choice", "page/lists",
+    "page/answer", "page/terms", "page/ranking", "page/comparison", "page/custom_cnn", "page/start",
 )  # fmt: skip
 # What the user chooses; no table of GPUs or CNNs has it.
 _CHOSEN = frozenset(
@@ -91,6 +92,8 @@ _GIVEN = (
 _FIRST = {
     "gpu": "V100-SXM2-16GB",
     "cnn": cnn_label("resnet50", 224, 1000),
+    "pixels": "",
+    "classes": "",
     "precision": "",
     "layout": "",
     "compilation": "eager",
@@ -213,6 +216,8 @@ def _facts(formula: Formula) -> dict[str, Any]:
         "gpuFacts": list(_gpu_facts(formula)),
         "first": _FIRST,
         "most": {"batch": 10_000_000, "gpus": _MOST_GPUS, "nodes": _MOST_GPUS, "images": 10**12},
+        "mostPixels": MAX_INPUT_PX,
+        "mostClasses": MAX_CLASSES,
         "launch": {"least": launch.low, "most": launch.high},
         "grouped": [
             {"name": item.name, "values": dict(item.values), "default": item.default}

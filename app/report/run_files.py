@@ -14,7 +14,9 @@ from trainlaw.app.models.terms import parts_of
 from trainlaw.app.report import plots
 from trainlaw.app.report.equation import equation_lines
 from trainlaw.app.report.errors import property_table, reported_errors, stability_table
+from trainlaw.app.report.evolution import evolution_plot, step_rows
 from trainlaw.app.studies.definition import LIBRARIES, definition_text, seen_from
+from trainlaw.app.studies.evolution import evolution_of
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.studies.story import story_of
 from trainlaw.app.terminal.formula import equation_text
@@ -51,6 +53,7 @@ def report_html(outcome: StudyOutcome) -> str:
         errors=reported_errors(outcome),
         properties=property_table(formula),
         stability=stability_table(outcome),
+        evolution=_evolution(outcome),
         front=_front(outcome),
         front_table=_front_table(outcome),
         folds=_folds(outcome),
@@ -99,6 +102,15 @@ def _front(outcome: StudyOutcome) -> str:
 def _front_table(outcome: StudyOutcome) -> Table:
     rows = [[item.complexity, show_number(item.loss), item.formula.text()] for item in outcome.front]
     return Table.of(["complexity", "loss", Column("formula", "formula")], rows, "number")
+
+
+def _evolution(outcome: StudyOutcome) -> tuple[str, Table] | None:
+    """How the search went: a drawing, and what each step changed; None where it has no history."""
+    evolution = evolution_of(outcome.formula)
+    if evolution is None:
+        return None
+    columns = [Column("formulas tried", "number"), Column("what changed", "long")]
+    return evolution_plot(evolution), Table.of(columns, step_rows(evolution))
 
 
 def _folds(outcome: StudyOutcome) -> Table:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from trainlaw.app.studies.definition import StudyDefinition
+from trainlaw.app.studies.evolution import evolution_curves
 from trainlaw.app.studies.material import Material
 from trainlaw.app.studies.search import (
     BracketSearch,
@@ -39,12 +40,15 @@ from trainlaw.validate import (
 from trainlaw.validate.baselines import NO_SEARCH, RANDOM_SEARCH
 from trainlaw.validate.held_out_errors import BY_GPU, OURS, SEED
 from trainlaw.validate.journal import Journal
+from trainlaw.validate.study import finished_folds
 
 _PATIENCE_SECONDS = 1.5  # an interrupted search stops after the generation that it is in
 _LEAST_GENERATIONS = 4  # held out whole, so that their errors say something about a new one
 
 OnStart = Callable[[Signals, int], None]
 OnFit = Callable[[StudyProgress], None]
+#: Called with the curves of an `Evolution` over the folds finished so far, and how many these are.
+OnCurves = Callable[[Mapping[str, Sequence[tuple[int, float]]], int], None]
 
 
 def estimator_of(material: Material, seed: int) -> Callable[[], Evolution]:
@@ -91,12 +95,19 @@ class Searched:
 
 
 def search(
-    material: Material, pool: TaskPool, on_start: OnStart, on_fit: OnFit, journal: Journal
+    material: Material,
+    pool: TaskPool,
+    on_start: OnStart,
+    on_fit: OnFit,
+    journal: Journal,
+    *,
+    on_curves: OnCurves | None = None,
 ) -> Searched:
     """Search in every fold and on all rows, or take what the journal has of an earlier run.
 
     on_start : called once with the pool's signals and the number of formulas to be tried. on_fit : called
-    after each fit of a fold. KeyboardInterrupt where nothing was found before an interruption.
+    after each fit of a fold. on_curves : called after each fold that the search and its controls finish.
+    KeyboardInterrupt where nothing was found before an interruption.
     """
     definition, signals = material.definition, pool.signals
     others = {f"{SEED}{seed}": estimator_of(material, seed) for seed in _other_seeds(definition)}
@@ -111,8 +122,11 @@ def search(
         for step in range(definition.repeats + 1)
     )
     count = partial(_counted, pool, definition.evaluations)
+    watching = (
+        on_fit if on_curves is None else _watched(material, (OURS, *controls), journal, on_fit, on_curves)
+    )
     result = _fitted(
-        material, material.splits, estimators, pool, progress=partial(count, on_fit), journal=journal
+        material, material.splits, estimators, pool, progress=partial(count, watching), journal=journal
     )
     by_generation = None
     if generations and not result.missing_splits:
@@ -137,6 +151,26 @@ def _fitted(
         rows.X, rows.seconds, rows.labels, splits, estimators,
         workers=pool.workers, executor=pool.executor, **options,
     )  # fmt: skip
+
+
+def _watched(
+    material: Material, names: Sequence[str], journal: Journal, on_fit: OnFit, on_curves: OnCurves
+) -> OnFit:
+    """Return what passes progress on, and the curves of the folds that these estimators have finished."""
+    rows, known = material.rows, 0
+
+    def watching(progress: StudyProgress) -> None:
+        nonlocal known
+        on_fit(progress)
+        if progress.estimator not in names:
+            return
+        result = finished_folds(rows.X, rows.seconds, rows.labels, material.splits, names, journal=journal)
+        finished = len(material.splits) - len(result.missing_splits)
+        if finished > known:
+            known = finished
+            on_curves(evolution_curves(result, rows), finished)
+
+    return watching
 
 
 def _counted(pool: TaskPool, evaluations: int, on_fit: OnFit | None, progress: StudyProgress) -> None:

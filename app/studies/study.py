@@ -15,12 +15,13 @@ from trainlaw.app.models.scopes import check_features
 from trainlaw.app.models.terms import mean_shares
 from trainlaw.app.studies.clusters import Place, task_place, task_pool
 from trainlaw.app.studies.definition import StudyDefinition, user_files_json
+from trainlaw.app.studies.evolution import EVOLUTION, Evolution, study_evolution
 from trainlaw.app.studies.interrupts import uninterrupted
 from trainlaw.app.studies.kinds import BOTH_FOLDS, CNN_FOLDS, GPU_FOLDS, STUDY_KINDS, StudyKind
 from trainlaw.app.studies.material import Material, material_of, searchable
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.studies.search import RESAMPLES
-from trainlaw.app.studies.searches import OnFit, OnStart, Searched, estimator_of, search
+from trainlaw.app.studies.searches import OnCurves, OnFit, OnStart, Searched, estimator_of, search
 from trainlaw.app.studies.splits import platform_matrices
 from trainlaw.app.studies.story import calibration_advice, verdict_lines
 from trainlaw.app.studies.terms_found import TermShares, chosen_again, term_returns
@@ -117,6 +118,7 @@ class _Found:
     terms: tuple[TermShares, ...] = ()
     cut_short: bool = False
     new_generations: StudyResult | None = None
+    evolution: Evolution | None = None
 
 
 def study_table(
@@ -128,6 +130,7 @@ def study_table(
     *,
     journal: Journal | None = None,
     cluster: str = "",
+    on_curves: OnCurves | None = None,
 ) -> StudyOutcome:
     """Evolve a formula on measured runs, and estimate its error on what is held out.
 
@@ -137,6 +140,8 @@ def study_table(
     formulas to be tried. on_fit : called after each fit of a fold. journal : where results are kept as they
     come, and from where those of an earlier run are taken; None for memory only. cluster : where the tasks
     run instead of in processes of this machine, as for `task_pool`; the result is the same.
+    on_curves : called with the held-out errors over the formulas tried, after each fold that the search and
+    its controls finish.
     After an interruption the outcome is smaller and lists what is missing.
     If the rows lack required features, the fallback kind is used, and the outcome's definition names it.
     Raises InputError where the table has fewer than two GPU groups, or cannot be split as defined.
@@ -149,7 +154,7 @@ def study_table(
     kept = Journal() if journal is None else journal
     with ExitStack() as stack:
         pool = stack.enter_context(task_pool(workers, cluster))
-        searched = search(material, pool, on_start, on_fit, kept)
+        searched = search(material, pool, on_start, on_fit, kept, on_curves=on_curves)
         if not definition.by:
             stack.close()
         # Without a journal, what took minutes would be lost.
@@ -220,6 +225,9 @@ def _evolved(searched: Searched, material: Material) -> _Found:
         terms=(searched.terms, *(each.terms for each in searched.repeats)),
         cut_short=searched.cut_short,
         new_generations=searched.new_generations,
+        evolution=study_evolution(
+            searched.result, material.rows, searched.formula, formula, material.definition.evaluations
+        ),
     )
 
 
@@ -324,6 +332,7 @@ def _outcome(found: _Found, material: Material, place: Place, journal: Journal |
     errors |= _joint_range({name: own_rows.columns[name] for name in names}, material)
     errors |= _support(found.formula, own_rows, material)
     errors |= _chosen_again(found)
+    errors |= {EVOLUTION: found.evolution.to_json()} if found.evolution else {}
     delivered = replace(
         found.formula,
         provenance={**facts, **({"interrupted": list(missing)} if missing else {})},

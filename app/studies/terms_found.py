@@ -20,7 +20,7 @@ def kinds_of(formula: Formula) -> set[frozenset[str]]:
     return {kind_of(part.expression) for part in parts_of(formula)}
 
 
-def _amounts(formula: Formula) -> frozenset[str]:
+def amounts_of(formula: Formula) -> frozenset[str]:
     """Return the features that have a unit; the others are factors."""
     return frozenset(spec.name for spec in formula.features if not spec.unit.is_dimensionless)
 
@@ -40,7 +40,7 @@ class TermShares(NamedTuple):
         terms: dict[frozenset[str], float] = {}
         amounts: dict[frozenset[str], float] = {}
         for formula, share in chosen:
-            kinds, with_unit = kinds_of(formula), _amounts(formula)
+            kinds, with_unit = kinds_of(formula), amounts_of(formula)
             for found, of_formula in ((terms, kinds), (amounts, {kind & with_unit for kind in kinds})):
                 for kind in of_formula:
                     found[kind] = found.get(kind, 0.0) + share
@@ -65,7 +65,7 @@ def chosen_again(formula: Formula, searches: Sequence[TermShares]) -> list[dict[
     resampled = [shares for shares in searches if shares.terms]
     if not resampled:
         return []
-    with_unit = _amounts(formula)
+    with_unit = amounts_of(formula)
     return [
         {
             "features": sorted(kind),

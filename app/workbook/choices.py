@@ -154,17 +154,21 @@ def _positive(name: str, title: str, value: float, note: str, unit: str) -> Choi
 
 
 def _of_cnn(model: Model) -> list[Choice]:
-    exact = "leave empty for the size of the CNN above"
-    fault = "sheet CNNs has no row of this CNN with images of this size"
-    size, title = f"{PREFIX}pixels", "height and width of an image"
+    exact = "leave empty for that of the CNN above"
+    fault = "sheet CNNs has no row of this CNN with this size and these classes"
+    title = "height and width of an image"
     listed = f"ISNUMBER(MATCH({PREFIX}cnn_used,{PREFIX}cnns,0))"
-    counted = f'OR({size}="",{listed})'
+    sized = f"{PREFIX}is_sized=1" if is_any_size(model) else "FALSE"
     if is_any_size(model):
-        counted = f'OR({size}="",{listed},{PREFIX}is_sized=1)'
-        fault = f"the CNN does not fit images of this size, or is not on sheet {RULES}"
+        fault = f"the CNN does not fit this size and these classes, or is not on sheet {RULES}"
+
+    def counted(name: str) -> str:
+        return f'OR({PREFIX}{name}="",{listed},{sized})'
+
     return [
         _named("cnn", "CNN", cnn_label(*FIRST_CNN)),
-        Choice("pixels", title, math.nan, exact, counted, fault, "pixels", "", _WHOLE),
+        Choice("pixels", title, math.nan, exact, counted("pixels"), fault, "pixels", "", _WHOLE),
+        Choice("classes", "classes", math.nan, exact, counted("classes"), fault, "", "", _WHOLE),
         _whole("batch_per_gpu", "batch per GPU", float(FIRST_BATCH), "per iteration on one GPU", "images"),
     ]
 

@@ -14,7 +14,7 @@ from trainlaw.app.workbook.model import (
     LAYOUTS,
     PREFIX,
 )
-from trainlaw.app.workbook.sizes import chosen_cnn, pixels_used
+from trainlaw.app.workbook.sizes import chosen_cnn, classes_used, pixels_used
 from trainlaw.datasets.cnns.zoo import zoo_entry
 from trainlaw.datasets.measurements.nearest import all_measured
 
@@ -84,7 +84,7 @@ def _write_choice(sheet: SheetWriter) -> _Place:
     own = _Place(
         f"{name}|{classes}|{FIRST_GPU}", FIRST_PRECISION, LAYOUTS[0], float(pixels), float(FIRST_BATCH)
     )
-    cnn, n_classes, size = chosen_cnn("cnn"), chosen_cnn("n_classes"), pixels_used()
+    cnn, n_classes, size = chosen_cnn("cnn"), classes_used(), pixels_used()
     layout = f"{PREFIX}layout" if f"{PREFIX}layout" in sheet.book.names else f'"{LAYOUTS[0]}"'
     key = f'{cnn}&"|"&{n_classes}&"|"&{PREFIX}gpu'
     cells = (key, f"{PREFIX}precision", layout, size, f"{PREFIX}batch_per_gpu")

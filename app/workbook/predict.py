@@ -39,7 +39,7 @@ from trainlaw.app.workbook.model import (
     values_of,
 )
 from trainlaw.app.workbook.names import meant
-from trainlaw.app.workbook.sizes import chosen_cnn, is_any_size
+from trainlaw.app.workbook.sizes import chosen_cnn, classes_used, is_any_size, pixels_used
 from trainlaw.app.workbook.tables import (
     BY_COST,
     BY_TIME,
@@ -253,8 +253,7 @@ def _setup(setups: Sequence[str]) -> _Result:
 def _used(model: Model) -> list[_Result]:
     """Return what the choices mean: names as sheets GPUs and CNNs have them, and what was left to usual."""
     own = {name: of_chosen_gpu(name) for name in ("default_precision", "link", "fabric", "server_gpus")}
-    name, classes = chosen_cnn("cnn"), chosen_cnn("n_classes")
-    sized = f'{name}&", "&{PREFIX}pixels&" px, "&{classes}&" classes"'
+    sized = f'{chosen_cnn("cnn")}&", "&{pixels_used()}&" px, "&{classes_used()}&" classes"'
     choice = f"{PREFIX}precision_choice"
     usual = f'"{model.first_precision}"' if model.is_forward else own["default_precision"]
     default = f'IF({choice}="{model.default_precision}",{usual},{choice})'
@@ -266,7 +265,7 @@ def _used(model: Model) -> list[_Result]:
         _Result("CNN in use", meant("cnn"), cnn, name="cnn"),
         _Result(
             "row of sheet CNNs in use",
-            f'IFERROR(IF({PREFIX}pixels="",{PREFIX}cnn,{sized}),"{UNCLEAR}")',
+            f'IFERROR(IF({PREFIX}pixels&{PREFIX}classes="",{PREFIX}cnn,{sized}),"{UNCLEAR}")',
             cnn,
             name="cnn_used",
         ),

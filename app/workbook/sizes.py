@@ -12,12 +12,15 @@ from trainlaw.app.models.lookup_tables import cnn_rows
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
 from trainlaw.app.workbook.model import FIRST_CNN, PREFIX, Model
 from trainlaw.datasets.cnns.any_size import LARGEST, SUMS, AnySize, Side, any_size, class_limits
-from trainlaw.datasets.cnns.zoo import MAX_INPUT_PX
+from trainlaw.datasets.cnns.counts import THIN
+from trainlaw.datasets.cnns.zoo import MAX_CLASSES, MAX_INPUT_PX
 from xlsxwriter.utility import xl_col_to_name
 
 RULES = "Image sizes"
 # More than the sides and shapes of any CNN of the zoo, which a test checks.
 SIDES, SHAPES = 16, 200
+# After the name of a CNN: its rule for fewer classes than `THIN`.
+_FEW = ", few classes"
 _TOP = 6  # first row of both sheets' tables, counted from 0
 _OF_SIDE = ("parent", "factor", "more", "stride", "1 + rest", "per class", "1 + equal to")
 _OF_SHAPE = ("elements 1", "side 1", "elements 2", "side 2", "convolutions", "without MACs", "largest")
@@ -27,22 +30,21 @@ _SHAPES_AT, _COUNTS_AT = len(_LIVE) + 1, len(_LIVE) + len(_LIVE_SHAPES) + 2
 
 
 def _rules() -> dict[str, AnySize]:
-    """Return the rule of each CNN by its name, by name and classes where these decide on its kernels."""
-    return _rules_of(tuple(sorted({(str(row["cnn"]), int(row["n_classes"])) for row in cnn_rows().values()})))
+    """Return the rule of each CNN by its name, that for few classes by its name and `_FEW`."""
+    return _rules_of(tuple(sorted({str(row["cnn"]) for row in cnn_rows().values()})))
 
 
 @cache
-def _rules_of(cnns: tuple[tuple[str, int], ...]) -> dict[str, AnySize]:
-    """Return the rules of CNNs, each a name and a number of classes."""
+def _rules_of(cnns: tuple[str, ...]) -> dict[str, AnySize]:
+    """Return the rules of CNNs by name."""
     found: dict[str, AnySize] = {}
-    for name, classes in cnns:
-        rule = found.get(name) or any_size(name)
-        if rule is None:
+    for name in cnns:
+        usual, own = any_size(name), any_size(name, THIN - 1)
+        if usual is None or own is None:
             continue
-        found[name] = rule
-        own = any_size(name, classes) if rule.knows_classes else None
-        if own is not None and not np.array_equal(own.sums, rule.sums):
-            found[f"{name}|{classes}"] = own
+        found[name] = usual
+        if own is not usual:
+            found[f"{name}{_FEW}"] = own
     return found
 
 
@@ -127,6 +129,11 @@ def pixels_used() -> str:
     return f'IF({PREFIX}pixels="",{chosen_cnn("input_size_px")},{PREFIX}pixels)'
 
 
+def classes_used() -> str:
+    """Return the cell formula of the number of classes: the entered one, or else the chosen CNN's."""
+    return f'IF({PREFIX}classes="",{chosen_cnn("n_classes")},{PREFIX}classes)'
+
+
 def write_size(book: BookPlan, model: Model) -> None:
     """Write the sheet with the counts of the chosen CNN at the size that is entered, if it needs some."""
     if is_any_size(model):
@@ -166,18 +173,22 @@ class _Size:
 
     def _place(self) -> None:
         """Write where the rule of the chosen CNN is, and whether it gives what is asked for."""
-        name, classes = chosen_cnn("cnn"), chosen_cnn("n_classes")
+        name = chosen_cnn("cnn")
         cnns, first = _name("cnn"), _name("first")
         start = list(_rules()).index(FIRST_CNN[0])
         before = sum(len(rule.sides) for rule in list(_rules().values())[:start])
         shapes = sum(len(rule.shapes) for rule in list(_rules().values())[:start])
-        found = f'IFERROR(MATCH({name}&"|"&{classes},{cnns},0),MATCH({name},{cnns},0))'
+        usual = f"MATCH({name},{cnns},0)"
+        found = f'IF({_name("classes_used")}<{THIN},IFERROR(MATCH({name}&"{_FEW}",{cnns},0),{usual}),{usual})'
         pixels, fits = _name("pixels"), f"SUM({self._live('fits')})={_name('sides')}"
-        whole = f"IF(ISNUMBER({pixels}),AND({pixels}=INT({pixels}),{pixels}<={MAX_INPUT_PX}),FALSE)"
+        whole = " * ".join(
+            f"IF(ISNUMBER({cell}),({cell}=INT({cell}))*({cell}>=1)*({cell}<={most}),0)"
+            for cell, most in ((pixels, MAX_INPUT_PX), (_name("classes_used"), MAX_CLASSES))
+        )
         listed = f"ISNUMBER(MATCH({PREFIX}cnn_used,{PREFIX}cnns,0))"
         lines = (
             ("pixels", "height and width, pixels", pixels_used(), self.pixels),
-            ("classes_used", "classes", classes, self.classes),
+            ("classes_used", "classes", classes_used(), self.classes),
             ("first", f"first line on sheet {RULES}", found, before + 1),
             ("sides", "lines", f"COUNTIF({cnns},INDEX({cnns},{first}))", len(self.rule.sides)),
             ("first_of_shapes", "first shape", f"INDEX({_name('first shape')},{first})", shapes + 1),
@@ -190,7 +201,7 @@ class _Size:
             self.sheet.define(_name(key), *at)
         self.sheet.text(2, _COUNTS_AT, "1: counted here, 0: listed on sheet CNNs or not known", "note")
         self.sheet.formula(
-            3, _COUNTS_AT, f"IF({listed},0,IFERROR(IF(AND({whole},{first}>0,{fits}),1,0),0))", 0.0
+            3, _COUNTS_AT, f"IF({listed},0,IFERROR(IF(AND({whole}=1,{first}>0,{fits}),1,0),0))", 0.0
         )
         self.sheet.define(f"{PREFIX}is_sized", 3, _COUNTS_AT)
 

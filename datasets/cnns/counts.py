@@ -18,8 +18,8 @@ LAYER_SIZES: Mapping[str, float] = {
 }  # fmt: skip
 #: MACs per element read and written, each of a class from 1 / sqrt(2) to sqrt(2) times its number.
 INTENSITIES: Mapping[str, float] = {"6": 6, "11": 11, "23": 23, "45": 45, "91": 91, "181": 181}
-# Tensor cores multiply blocks of at least 32 channels well, and kernels compute multiples of 64.
-_THIN, _BLOCK = 32, 64
+#: Tensor cores multiply blocks of at least 32 channels well, and kernels compute multiples of 64.
+THIN, _BLOCK = 32, 64
 
 
 def _touched_at_size(layers: Callable[[LayerColumns], np.ndarray], name: str) -> Callable[..., float]:
@@ -138,11 +138,11 @@ COUNTS: Mapping[str, Callable[[LayerColumns], SupportsFloat]] = {
     "max_dense_params": lambda t: _largest(t.parameters[t.group["dense"]]),
     # What tensor cores do badly: few channels, channels that do not fill a block; wide groups they do well.
     "thin_conv_macs": lambda t: t.macs[
-        t.single_conv & (np.minimum(t.in_channels, t.out_channels) < _THIN)
+        t.single_conv & (np.minimum(t.in_channels, t.out_channels) < THIN)
     ].sum(),
     "padding_macs": _padding_macs,
     "broad_grouped_conv_macs": lambda t: t.macs[
-        t.conv & t.grouped & (t.out_channels >= _THIN * t.groups) & (t.in_channels >= _THIN * t.groups)
+        t.conv & t.grouped & (t.out_channels >= THIN * t.groups) & (t.in_channels >= THIN * t.groups)
     ].sum(),
     # Layers without MACs by kind: their passes differ.
     "activation_output_elements": lambda t: t.output_elements[t.group["activation"]].sum(),

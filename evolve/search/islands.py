@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice, pairwise
 from random import Random
+from typing import NamedTuple
 
 import numpy as np
 from deap import base, tools
@@ -27,9 +28,11 @@ from trainlaw.evolve.search.trees import (
     nodes_of,
     prune,
     structure_keys,
+    to_expression,
     tokens_of_trees,
 )
 from trainlaw.evolve.search.variation import BEHIND, Fitness, Individual, random_tree, simpler_trees
+from trainlaw.formulas import to_text
 
 # How often one structure may be fitted: other starting constants may lead to another minimum.
 TRIES_PER_STRUCTURE = 2
@@ -55,6 +58,17 @@ ROUNDING = 1e-22
 LEAST_IMPROVEMENT = 1e-4
 
 
+class Milestone(NamedTuple):
+    """A formula that had the least score when it was found.
+
+    evaluations : formulas fitted until then. score : its loss on held-out groups. text : the exact formula.
+    """
+
+    evaluations: int
+    score: float
+    text: str
+
+
 @dataclass
 class Island:
     """The state of one population, which `step` changes in place.
@@ -63,7 +77,8 @@ class Island:
     was fitted. random : Python's generator, for variation. generator : numpy's, for selection. logbook : a
     record per generation. barren : children in succession without a new structure, counted by whole
     generations. best : least loss since the last restart. stale : generations since it fell. restarts : how
-    often new trees replaced the population, or the archive joined it.
+    often new trees replaced the population, or the archive joined it. history : where groups are held out,
+    each formula that beat all simpler ones when it was found.
     """
 
     population: list[Individual]
@@ -78,6 +93,7 @@ class Island:
     best: float = math.inf
     stale: int = 0
     restarts: int = 0
+    history: list[Milestone] = field(default_factory=list)
 
 
 def start_island(problem: Problem, number: int) -> Island:
@@ -293,6 +309,7 @@ def _fits(tree: Individual, problem: Problem) -> bool:
 
 def receive(island: Island, problem: Problem, fitted: list[Individual], held_out: bool) -> list[Individual]:
     """Return the fitted trees, pruned and scored, and archive the best."""
+    before = island.evaluations
     island.evaluations += sum(tree.cases is not None or tree.fitness is BEHIND for tree in fitted)
     # Those that were not reached in time have no cases, nor have those that are behind.
     tidy = []
@@ -303,10 +320,25 @@ def receive(island: Island, problem: Problem, fitted: list[Individual], held_out
     scores = [tree.loss for tree in tidy]
     if held_out and tidy:
         scores = problem.joint_losses(np.array([tree.cases for tree in tidy])).tolist()
-    for tree, cost, score in zip(tidy, costs.tolist(), scores, strict=True):
+    for number, (tree, cost, score) in enumerate(zip(tidy, costs.tolist(), scores, strict=True), before + 1):
         tree.fitness = Fitness(tree.loss, tree.cases, score, cost)
         _remember(island, tree, problem)
+        if held_out:
+            _note(island, tree, number)
     return tidy
+
+
+def _note(island: Island, tree: Individual, number: int) -> None:
+    """Add an archived tree to the history if it beats all simpler ones; number : formulas fitted so far."""
+    if island.archive.get(("score", tree.complexity)) is not tree or not math.isfinite(tree.score):
+        return
+    simpler = (
+        known.score
+        for (measure, size), known in island.archive.items()
+        if measure == "score" and size < tree.complexity
+    )
+    if all(tree.score < score for score in simpler):
+        island.history.append(Milestone(number, tree.score, to_text(to_expression(tree))))
 
 
 def _remember(island: Island, tree: Individual, problem: Problem) -> None:

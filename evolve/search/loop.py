@@ -6,7 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from deap import tools
-from trainlaw.evolve.search.islands import Island, advance, front_of, is_spent, start_island
+from trainlaw.evolve.search.islands import (
+    Island,
+    Milestone,
+    advance,
+    front_of,
+    is_spent,
+    start_island,
+)
 from trainlaw.evolve.search.problem import Problem
 from trainlaw.evolve.search.trees import to_expression
 from trainlaw.evolve.search.variation import Individual
@@ -95,6 +102,17 @@ class SearchState:
         hall = tools.ParetoFront()
         hall.update([tree for island in self.islands for tree in island.archive.values()])
         return hall
+
+    def history(self) -> list[Milestone]:
+        """Return the formulas that beat all simpler ones of their island when they were found, in order.
+
+        Islands advance side by side: a formula of one counts as found after as many of each other.
+        """
+        count = len(self.islands)
+        found = [
+            own._replace(evaluations=own.evaluations * count) for each in self.islands for own in each.history
+        ]
+        return sorted(found, key=lambda own: own.evaluations)
 
     def front(self, measure: str) -> list[Individual]:
         """Return the archived individuals that beat all simpler ones.

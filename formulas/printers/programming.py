@@ -130,9 +130,9 @@ C = Language(
         "max": "larger({a}, {b})",
     },
     number=plain_number(repr),
-    finite="finite_or_nan({a})",
+    finite="or_nan({a})",
     helpers={
-        "finite_or_nan": "static double finite_or_nan(double a) { return isfinite(a) ? a : NAN; }\n",
+        "or_nan": "static double or_nan(double a) { return isfinite(a) ? a : NAN; }\n",
         # The library's pow, fmin and fmax hide a NAN.
         "power": (
             "static double power(double a, double b) {\n"
@@ -167,7 +167,7 @@ print_c_function = FunctionForm(
     between="",
     lookup="const double {name} = {pairs}{default};",
     step="const double {name} = {value};",
-    result="return finite_or_nan({value});",
+    result="return or_nan({value});",
     if_labels="#include <string.h>\n",
     whole=("{comments}#include <math.h>\n{if_labels}\n{helpers}\ndouble {name}({parameters}) {{\n{body}}}\n"),
 ).write

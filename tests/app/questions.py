@@ -10,6 +10,7 @@ from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.workbook.choices import MOST
 from trainlaw.datasets import built_in_gpus, link_table
+from trainlaw.datasets.cnns.any_size import any_size
 from trainlaw.datasets.hardware.collectives import ALGORITHMS
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.hardware.precisions import PRECISIONS
@@ -51,6 +52,10 @@ def questions(choose, count):
             "host_launch_s": choose.choice([None, 4e-5, 2e-3]),
             "stack": None if is_plain else choose.choice([None, None, *STACKS]),
         }  # fmt: skip
+        if number % 3 == 2 and any_size(row["cnn"]):
+            # Sizes that no list has, some too small for the CNN; classes that make convolutions thin.
+            sized = {"pixels": choose.randint(8, 700), "classes": choose.choice([3, 31, 32, 500, 21_841])}
+            asked |= sized
         # RTX 5050: a specification that the formula needs is not known.
         asked |= {"gpu": "RTX 5050"} if number % 50 == 1 else {}
         yield asked | (IMPOSSIBLE[number // 10 % len(IMPOSSIBLE)] if number % 10 == 0 else {})
@@ -74,10 +79,12 @@ def price_of(asked):
 
 def listed_label(asked):
     """The CNN of a question as page and workbook list it, at its first listed size."""
-    wanted = asked["cnn"], asked["classes"]
-    rows = [row for row in known_cnns().values() if (row["cnn"], row["n_classes"]) == wanted]
-    sizes = [row["input_size_px"] for row in rows]
-    return cnn_label(asked["cnn"], min(sizes), asked["classes"]) if sizes else asked["cnn"]
+    sizes = [
+        (row["n_classes"] != asked["classes"], row["input_size_px"], row["n_classes"])
+        for row in known_cnns().values()
+        if row["cnn"] == asked["cnn"]
+    ]
+    return cnn_label(asked["cnn"], *min(sizes)[1:]) if sizes else asked["cnn"]
 
 
 def predicted(law, asked):

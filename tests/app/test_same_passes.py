@@ -67,6 +67,6 @@ def test_the_questions_bring_about_most_sentences(expected):
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_every_output_gives_the_same_answers(output, asked, expected, request, tmp_path):
     found = OUTPUTS[output](asked, expected, tmp_path, request)
-    # Programs know no compiler, no stack, and CNNs with their usual classes.
+    # Programs know no compiler and no stack.
     assert sum(isinstance(one, Answer) for one in found) >= (3 if output in LANGUAGES else COUNT / 2)
     check_same(output, asked, found, expected)

@@ -130,7 +130,12 @@ def transferred(formula: Formula, X: pd.DataFrame, y: np.ndarray) -> Formula:
         features=feature_specs(chosen, PAIR_FEATURES),
         scope=GPU_PAIR,
         ranges={**ranges, **{name: _wider(formula.ranges.get(name), ranges[name]) for name in names}},
-        provenance={**formula.provenance, "training_loss": _mean_error(_values(whole, chosen, X), y)},
+        # Its history is of formulas without the anchor's time.
+        provenance={
+            **formula.provenance,
+            "history": [],
+            "training_loss": _mean_error(_values(whole, chosen, X), y),
+        },
     )
 
 

@@ -34,15 +34,18 @@ def law_of(text, **parts):
 
 
 def random_questions(law, count, seed=5):
-    """CNN, GPU, batch, precision, layout, tuned, seconds of a launch, pixels; None for the default."""
+    """CNN, GPU, batch, precision, layout, tuned, seconds of a launch, pixels, classes; None: default."""
     choose, model = random.Random(seed), named_model(law)
     for _ in range(count):
         cnn, gpu = choose.choice(model.cnns), built_in_gpus().find(choose.choice(model.gpus).name)
         known = [name for name in PRECISIONS if name != "unknown" and has_precision(gpu, name)]
+        has_rule = cnn.name in model.sized.rules
         yield (
             cnn.name, gpu.gpu, round(2 ** choose.uniform(0, 11)), choose.choice([None, *known]),
             choose.choice(["nchw", "channels_last"]), choose.random() < 0.3,
-            choose.choice([None, 2.5e-5, 9e-4]), choose.choice([None, *cnn.sizes]),
+            choose.choice([None, 2.5e-5, 9e-4]),
+            choose.choice([None, choose.randint(150, 400)] if has_rule else [None, *cnn.sizes]),
+            choose.choice([None, choose.randint(32, 3000)]) if has_rule else None,
         )  # fmt: skip
 
 
@@ -50,6 +53,7 @@ def predicted(law, asked, folder):
     """What `trainlaw predict --from` says: time and interval, precision, warnings; None without a time."""
     names = [
         "cnn", "gpu", "batch_per_gpu", "precision", "layout", "tuned", "host_launch_s", "input_size_px",
+        "n_classes",
     ]  # fmt: skip
     with (folder / "asked.csv").open("w", newline="") as file:
         writer = csv.writer(file)
@@ -101,10 +105,11 @@ import json, sys
 sys.path.insert(0, sys.argv[1])
 import law
 NAMES = ("n_gpus", "n_nodes", "link", "fabric", "price_per_hour")
-def answer(cnn, gpu, batch, precision, layout, tuned, launch, pixels, *others):
+def answer(cnn, gpu, batch, precision, layout, tuned, launch, pixels, classes, *others):
     try:
         found = law.predict(
-            cnn, gpu, batch, precision, layout=layout, tuned=tuned, host_launch_s=launch, pixels=pixels,
+            cnn, gpu, batch, precision, layout=layout, tuned=tuned, host_launch_s=launch,
+            pixels=pixels, classes=classes,
             **{name: value for name, value in zip(NAMES, others) if value is not None})
         return [*found[:5], getattr(found, "cost", None)]
     except ValueError as error:
@@ -121,11 +126,12 @@ def python(folder, asked):
 
 JAVASCRIPT = """
 const names = ["n_gpus", "n_nodes", "link", "fabric", "price_per_hour"];
-const answer = ([cnn, gpu, batch, precision, layout, tuned, host_launch_s, pixels, ...others]) => {
+const answer = ([cnn, gpu, batch, precision, layout, tuned, host_launch_s, pixels, classes, ...others]) => {
   const named = others.map((value, place) => [names[place], value]);
   const more = Object.fromEntries(named.filter(([, value]) => value !== null));
   try {
-    const found = predict(cnn, gpu, batch, precision, { layout, tuned, host_launch_s, pixels, ...more });
+    const options = { layout, tuned, host_launch_s, pixels, classes, ...more };
+    const found = predict(cnn, gpu, batch, precision, options);
     return [found.time_s, found.low_s, found.high_s, found.precision, found.warnings, found.cost ?? null];
   } catch (error) {
     return error.message.includes("not defined here") ? null : error.message;
@@ -155,15 +161,16 @@ C = r"""
 #include "law.h"
 static const char *text(char *cell) { return *cell == '-' && !cell[1] ? NULL : cell; }
 int main(void) {
-    char line[1000], *cell[13];
+    char line[1000], *cell[14];
     while (fgets(line, sizeof line, stdin)) {
         line[strcspn(line, "\n")] = 0;
         char *rest = line;
-        for (int i = 0; i < 13; i++) {
+        for (int i = 0; i < 14; i++) {
             cell[i] = rest;
             if ((rest = strchr(rest, '\t'))) *rest++ = 0;
         }
-        my_law_options options = {text(cell[4]), atoi(cell[5]), atof(cell[6]), atoi(cell[7])%s};
+        my_law_options options = {
+            text(cell[4]), atoi(cell[5]), atof(cell[6]), atoi(cell[7]), atoi(cell[8])%s};
         my_law_prediction found;
         my_law_status status =
             my_law_predict(cell[0], cell[1], atol(cell[2]), text(cell[3]), &options, &found);
@@ -182,7 +189,7 @@ def compiled(folder, program="alone"):
     """The folder, with a program of the header alone, or of its declarations and the .c file."""
     first, *others = {"alone": ["#define MY_LAW_IMPLEMENTATION"], "linked": ["", "law.c"]}[program]
     is_for_several = "long n_gpus" in (folder / "law.h").read_text()
-    more = ", atol(cell[8]), atol(cell[9]), text(cell[10]), text(cell[11]), atof(cell[12]), 0, 0"
+    more = ", atol(cell[9]), atol(cell[10]), text(cell[11]), text(cell[12]), atof(cell[13]), 0, 0"
     own = (more, "found.cost") if is_for_several else ("", "0.0 / 0.0")
     (folder / f"{program}.c").write_text(C % (first, *own))
     strict = [GCC, "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
@@ -206,7 +213,7 @@ def by_lines(command, folder, asked):
     def cell(value, default):
         return default if value is None else str(int(value) if isinstance(value, bool) else value)
 
-    defaults = ["", "", "", "-", "-", "0", "0", "0", "0", "0", "-", "-", "0"]
+    defaults = ["", "", "", "-", "-", "0", "0", "0", "0", "0", "0", "-", "-", "0"]
     padded = [[*one, *[None] * (len(defaults) - len(one))] for one in asked]
     text = "".join("\t".join(map(cell, one, defaults)) + "\n" for one in padded)
     utf8 = {**os.environ, "LC_ALL": "C.UTF-8"}
@@ -235,11 +242,11 @@ given <- function(cell, none) if (cell != none) cell
 for (line in readLines(file("stdin"))) {
   cell <- strsplit(line, "\t", fixed = TRUE)[[1]]
   number <- function(place) if (cell[place] != "0") as.numeric(cell[place])
-  more <- list(n_gpus = number(9), n_nodes = number(10), link = given(cell[11], "-"),
-               fabric = given(cell[12], "-"), price_per_hour = number(13))
+  more <- list(n_gpus = number(10), n_nodes = number(11), link = given(cell[12], "-"),
+               fabric = given(cell[13], "-"), price_per_hour = number(14))
   cat(tryCatch({
     usual <- list(cell[1], cell[2], as.numeric(cell[3]), given(cell[4], "-"), layout = cell[5],
-                  tuned = cell[6] == "1", host_launch_s = number(7), pixels = number(8))
+                  tuned = cell[6] == "1", host_launch_s = number(7), pixels = number(8), classes = number(9))
     found <- do.call(predict_time, c(usual, more[!vapply(more, is.null, TRUE)]))
     cost <- if (is.null(found$cost)) NA else found$cost
     times <- sprintf("%.17g", c(found$time_s, found$low_s, found$high_s, cost))
@@ -260,7 +267,8 @@ for line in eachline(stdin)
     try
         found = Law.predict(cell[1], cell[2], parse(Int, cell[3]), cell[4] == "-" ? nothing : cell[4];
             layout = cell[5], tuned = cell[6] == "1",
-            host_launch_s = number(cell[7]), pixels = number(cell[8]), more(cell[9:end])...)
+            host_launch_s = number(cell[7]), pixels = number(cell[8]),
+            classes = number(cell[9]), more(cell[10:end])...)
         cost = get(pairs(found), :cost, nothing)
         times = [something(time, NaN) for time in (found.time_s, found.low_s, found.high_s, cost)]
         println(join(["0", times..., found.precision, found.warnings...], "\t"))
@@ -286,7 +294,7 @@ def test_interpreted_languages_refuse_what_they_do_not_know(name, program, comma
 def changed(**parts):
     usual = {
         "cnn": "resnet50", "gpu": "T4", "batch": 8, "precision": None, "layout": "nchw", "tuned": False,
-        "launch": None, "pixels": None,
+        "launch": None, "pixels": None, "classes": None,
     }  # fmt: skip
     several = ("n_gpus", "n_nodes", "link", "fabric") if "n_gpus" in parts else ()
     return (*(parts.get(name, value) for name, value in usual.items()), *map(parts.get, several))
@@ -306,8 +314,20 @@ FAULTS = {
     changed(n_gpus=20_000_000): "1 to 10000000",
     changed(n_gpus=2, link="ethernet-10g"): "link",
     changed(n_gpus=16, fabric="nvswitch3"): "fabric",
-    changed(pixels=7): "",
+    changed(cnn="timm/resnest101e", pixels=7): "",
+    changed(cnn="timm/resnest101e", classes=7): "",
+    changed(cnn="alexnet_torch", pixels=17): "",
+    changed(cnn="squeezenet1_0", classes=31): "",
+    changed(pixels=100_000): "",
 }
+
+
+SIZES = [
+    "pixels of timm/resnest101e as one of 256", "classes of timm/resnest101e as",
+    "pixels that the layers of alexnet_torch fit",
+    "classes of squeezenet1_0 as a whole number from 32 to 1000000",
+    "pixels as a whole number from 1 to 8192",
+]  # fmt: skip
 
 
 def faults(found):
@@ -318,7 +338,8 @@ def faults(found):
 def test_python_refuses_what_it_does_not_know(folder):
     found = python(folder, list(FAULTS))
     faults(found)
-    assert "A100-PCIE-40GB" in found[2] and "resnet50 as one of 224, " in found[-1]
+    assert "A100-PCIE-40GB" in found[2]
+    assert [words in text for words, text in zip(SIZES, found[-5:], strict=True)] == [True] * 5
     (fraction,) = python(folder, [changed(batch=8.5)])
     assert "got 8.5" in fraction
 
@@ -327,7 +348,8 @@ def test_python_refuses_what_it_does_not_know(folder):
 def test_javascript_refuses_what_it_does_not_know(folder):
     found = node(folder, list(FAULTS), ".mjs")
     faults(found)
-    assert "A100-PCIE-40GB" in found[2] and "resnet50 as one of 224, " in found[-1]
+    assert "A100-PCIE-40GB" in found[2]
+    assert [words in text for words, text in zip(SIZES, found[-5:], strict=True)] == [True] * 5
 
 
 @pytest.mark.skipif(GCC is None, reason="needs gcc, which is not on the PATH")

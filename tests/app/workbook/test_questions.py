@@ -74,6 +74,7 @@ def cells_of(asked):
     return {
         "tl_cnn_choice": label,
         "tl_pixels": None if asked["pixels"] == listed else asked["pixels"],
+        "tl_classes": None if f", {asked['classes']} classes" in label else asked["classes"],
         "tl_gpu_choice": written(asked), "tl_batch_per_gpu": asked["batch"],
         "tl_precision_choice": asked["precision"] or DEFAULT_PRECISION,
         "tl_stack_choice": asked["stack"] or IMPLIED,

@@ -141,3 +141,18 @@ def test_islands_exchange(typed_rows, specs):
     settings = SearchSettings(evaluations=1200, population=40, islands=2, migration_interval=3)
     estimator = FormulaRegressor(specs.features, specs.target, settings).fit(columns, y, groups)
     assert estimator.front_[-1].loss < 0.01
+
+
+def test_the_history_has_what_beat_all_simpler_ones_and_counts_side_by_side(small):
+    state = run(start_state(small(islands=2, evaluations=400)), small(islands=2, evaluations=400))
+    history = state.history()
+    assert [own.evaluations for own in history] == sorted(own.evaluations for own in history)
+    assert len(history) == sum(len(island.history) for island in state.islands) > 2
+    best = min(tree.score for tree in state.front("score"))
+    assert min(own.score for own in history) == best
+    assert all(own.evaluations % 2 == 0 for own in history)
+
+
+def test_only_searches_that_hold_groups_out_have_a_history(small):
+    plain = small(held_out_selection=False)
+    assert start_state(plain).history() == []

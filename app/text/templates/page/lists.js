@@ -129,7 +129,7 @@ const gpuGroups = () => {
   ];
 };
 const cnnGroups = () => {
-  const names = Object.keys(CNNS).map((label) => [label, ""]);
+  const names = Object.keys(CNNS).flatMap((label) => (CNNS[label].is_sized ? [] : [[label, ""]]));
   const isSeen = ([label]) => Object.hasOwn(FORMULA.errors.cnn, CNNS[label].cnn_base);
   const custom = names.filter(([label]) => CNNS[label].is_custom);
   const known = names.filter(([label]) => !CNNS[label].is_custom);

@@ -35,7 +35,7 @@ const textOf = (bytes) => {
   }
 };
 // xlsx: a zip of XML files, of which the first sheet is read.
-const unpacked = async (bytes, start, size, method) => {
+const unzipped = async (bytes, start, size, method) => {
   const packed = new Blob([bytes.subarray(start, start + size)]);
   if (method === 0) return textOf(new Uint8Array(await packed.arrayBuffer()));
   const reader = packed.stream().pipeThrough(new DecompressionStream("deflate-raw")).getReader();
@@ -59,7 +59,7 @@ const zipFiles = (bytes) => {
     const [name, extra, comment] = [28, 30, 32].map((place) => view.getUint16(at + place, true));
     const [local, size, method] = [view.getUint32(at + 42, true), view.getUint32(at + 20, true), view.getUint16(at + 10, true)];
     const start = local + 30 + view.getUint16(local + 26, true) + view.getUint16(local + 28, true);
-    files[textOf(bytes.subarray(at + 46, at + 46 + name))] = () => unpacked(bytes, start, size, method);
+    files[textOf(bytes.subarray(at + 46, at + 46 + name))] = () => unzipped(bytes, start, size, method);
     at += 46 + name + extra + comment;
   }
   return files;

@@ -1,0 +1,12 @@
+import lzma
+
+import pytest
+from trainlaw.datasets.cnns.any_size import FILE
+from trainlaw.datasets.files.storage import read_data_file
+
+from tools.any_size import shipped_lines
+
+
+@pytest.mark.slow
+def test_the_shipped_rules_are_those_of_the_layers():
+    assert list(shipped_lines()) == lzma.decompress(read_data_file(FILE)).decode().splitlines()
