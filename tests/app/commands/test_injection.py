@@ -9,12 +9,12 @@ import sys
 from dataclasses import replace
 
 import pytest
-from trainlaw.app.cli import app
 from trainlaw.app.exports.formats import export_formula
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.datasets.cnns import build, write_layer_table
 from trainlaw.formulas import load_formula
-from typer.testing import CliRunner
+
+from ...commands import invoke
 
 EVIL = [
     '=HYPERLINK("http://x","y")',
@@ -139,12 +139,12 @@ def test_predictions_of_cards_and_networks_of_such_names(name, tmp_path):
     write_layer_table(build("lenet5"), net)
     arguments = ["predict", "--gpu", name, "--gpu-file", cards, "--cnn", net, "--batch", "8"]
     if name.startswith(FORMULA_STARTS):  # such cards are refused, so the network's file alone is called so
-        result = CliRunner().invoke(app, [*map(str, arguments)])
+        result = invoke(*arguments)
         assert result.exit_code == 2 and len(result.stderr.splitlines()) == 1
         arguments = ["predict", "--gpu", "T4", "--cnn", net, "--batch", "8"]
     texts = {}
     for form in ("table", "csv", "json"):
-        result = CliRunner().invoke(app, [*map(str, arguments), "--format", form])
+        result = invoke(*arguments, "--format", form)
         assert result.exit_code == 0, result.output
         texts[form] = result.stdout
     (row,) = json.loads(texts["json"])

@@ -4,13 +4,13 @@ import json
 
 import pytest
 import trainlaw
-from trainlaw.app.cli import app
 from trainlaw.app.inputs.requests import host_launch_of, one_run, runs_of_csv
 from trainlaw.datasets import TARGET, configuration, feature_specs, find_gpu
 from trainlaw.datasets.hardware.gpus import Gpu
 from trainlaw.datasets.measurements.runs import Setup
 from trainlaw.formulas import Formula, InputError, UnknownNameError, parse_text, save_formula
-from typer.testing import CliRunner
+
+from ...commands import invoke
 
 LAW = (
     "max(2 * other_matrix_s + 0.3 * is_tuned * conv3x3_matrix_s, 1.5 * host_s)"
@@ -28,7 +28,7 @@ def law_file(tmp_path):
 
 
 def invoked(*arguments):
-    return CliRunner().invoke(app, ["predict", "--cnn", "resnet50", "--batch", "8", *map(str, arguments)])
+    return invoke("predict --cnn resnet50 --batch 8", *arguments)
 
 
 def predicted(*arguments):
@@ -84,7 +84,7 @@ def test_options_columns_and_the_facade_agree(law_file, tmp_path):
     plans.write_text(
         f"cnn,gpu,batch_per_gpu,{','.join(names)}\nresnet50,T4,8,channels_last,inductor,1,4e-5\n"
     )
-    done = CliRunner().invoke(app, ["predict", "--from", str(plans), "--formula", str(law_file), "--json"])
+    done = invoke("predict --from", plans, "--formula", law_file, "--json")
     assert json.loads(done.stdout) == [row]
     settings = {"layout": "channels_last", "compilation": "inductor", "tuned": True, "host_launch_s": 4e-5}
     found = trainlaw.predict("resnet50", "T4", 8, formula=law_file, **settings)

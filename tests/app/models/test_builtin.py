@@ -3,13 +3,13 @@
 import json
 
 import pytest
-from trainlaw.app.cli import app
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.workbook.model import first_choice, workbook_model
 from trainlaw.datasets import load
 from trainlaw.formulas import load_formula
-from typer.testing import CliRunner
+
+from ...commands import invoke
 
 
 def test_it_was_made_from_the_shipped_data():
@@ -31,10 +31,10 @@ def test_its_stated_error_is_below_the_baselines():
 @pytest.mark.slow
 def test_it_predicts_in_a_folder_without_a_run(in_empty_folder):
     arguments = ["predict", "--cnn", "resnet50", "--gpu", "T4", "--batch", "64", "--json"]
-    result = CliRunner().invoke(app, arguments)
+    result = invoke(*arguments)
     assert result.exit_code == 0, result.output
     assert 0.05 < json.loads(result.stdout)[0]["time_s"] < 2
-    assert "built-in formula" in CliRunner().invoke(app, ["show"]).stdout
+    assert "built-in formula" in invoke("show").stdout
 
 
 def test_it_has_a_workbook():

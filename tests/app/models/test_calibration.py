@@ -7,7 +7,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import trainlaw
-from trainlaw.app.cli import app
 from trainlaw.app.inputs.tables import runs_of
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.calibration import CALIBRATED, calibrated_law
@@ -18,7 +17,8 @@ from trainlaw.app.text.tables import terminal_width
 from trainlaw.datasets import RunTable, load
 from trainlaw.formulas import InputError, load_formula
 from trainlaw.validate.held_out_errors import interval_of
-from typer.testing import CliRunner
+
+from ...commands import invoke
 
 
 @pytest.fixture(scope="module")
@@ -127,13 +127,13 @@ def test_no_run_several_gpus_and_calibrated_laws_are_refused(law, runs):
 def test_python_and_the_command_give_the_same_law(law, runs, in_empty_folder):
     few = some(runs, "T4", 4)
     few.frame.to_csv("runs.csv", index=False)
-    said = CliRunner().invoke(app, ["calibrate", "runs.csv", "--formula", "built-in", "--to", "mine"])
+    said = invoke("calibrate runs.csv --formula built-in --to mine")
     assert "mean error after" in said.output
     saved = load_formula(Path("mine") / "formula.json")
     assert saved.expression == trainlaw.calibrate("built-in", "runs.csv").expression
     names = {path.name for path in Path("mine").iterdir()}
     assert names == {"formula.json", "formula.xlsx", "page.html", "calibration.csv", "provenance.json"}
-    assert "calibrated to T4" in CliRunner().invoke(app, ["show", "mine"]).output
+    assert "calibrated to T4" in invoke("show mine").output
 
 
 def test_runs_of_several_stacks_have_a_factor_each(law):

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from trainlaw.app.cli import app
 from trainlaw.app.exports.formats import export_formula
 from trainlaw.app.models.builtin import BUILT_IN, formula_named
 from trainlaw.app.models.multi_gpu import (
@@ -34,7 +33,8 @@ from trainlaw.datasets.measurements.runs import Setup
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import SECOND, InputError, infer_unit, load_formula
 from trainlaw.validate import leave_one_group_out
-from typer.testing import CliRunner
+
+from ...commands import invoke
 
 pytestmark = pytest.mark.slow
 
@@ -68,7 +68,7 @@ def outcome(quick_studies):
 
 
 def test_each_kind_has_a_name_and_a_table_and_known_baselines():
-    help_text = " ".join(CliRunner().invoke(app, ["study", "--help"]).output.split()).replace("- ", "-")
+    help_text = " ".join(invoke("study --help").output.split()).replace("- ", "-")
     for name, kind in STUDY_KINDS.items():
         assert name == kind.name and kind.title
         assert name in help_text
@@ -189,39 +189,23 @@ def test_what_a_person_asks_for(law, tmp_path):
 
 
 def test_the_commands_take_a_law(in_empty_folder):
-    asked = [
-        "predict",
-        "--cnn",
-        "vgg16",
-        "--gpu",
-        "T4",
-        "--batch",
-        "32",
-        "--gpus",
-        "8",
-        "--nodes",
-        "2",
-        "--json",
-    ]
+    asked = "predict --cnn vgg16 --gpu T4 --batch 32 --gpus 8 --nodes 2 --json".split()
     by_the_law, by_the_textbook = (
-        json.loads(CliRunner().invoke(app, [*asked, "--law", name]).stdout)[0]
-        for name in ("multi", "textbook")
+        json.loads(invoke(*asked, "--law", name).stdout)[0] for name in ("multi", "textbook")
     )
-    assert json.loads(CliRunner().invoke(app, asked).stdout)[0] == by_the_law
+    assert json.loads(invoke(*asked).stdout)[0] == by_the_law
     assert by_the_law["time_s"] != by_the_textbook["time_s"]
-    shown = CliRunner().invoke(app, ["scaling", "--cnn", "vgg16", "--gpu", "T4", "--batch", "32"])
+    shown = invoke("scaling --cnn vgg16 --gpu T4 --batch 32")
     assert "on several by the scaling formula" in shown.output
-    hidden = CliRunner().invoke(
-        app, ["scaling", "--cnn", "vgg16", "--gpu", "T4", "--batch", "32", "--hidden", "1"]
-    )
+    hidden = invoke("scaling --cnn vgg16 --gpu T4 --batch 32 --hidden 1")
     assert "textbook all-reduce" in hidden.output
     for arguments in (["study", "multi"], [*asked, "--law", "layer"], [*asked, "--law", "mlti"]):
-        refused = CliRunner().invoke(app, arguments)
+        refused = invoke(*arguments)
         assert refused.exit_code == 2, refused.output
 
 
 def test_the_law_is_shown_term_by_term():
-    shown = CliRunner().invoke(app, ["show", "multi"])
+    shown = invoke("show multi")
     assert shown.exit_code == 0, shown.output
     assert "not defined" not in shown.output and "nan" not in shown.output
     assert "single-GPU time" in shown.output and "shown for 8 GPUs" in shown.output
@@ -327,5 +311,5 @@ def test_a_measured_time_on_one_gpu_takes_the_place_of_the_formula(law):
 @pytest.mark.parametrize("extra", [[], ["--gpus", "1"], ["--gpus", "2", "--all-gpus"]])
 def test_a_measured_time_needs_several_gpus_of_one_kind(extra):
     asked = ["predict", "--cnn", "resnet50", "--gpu", "T4", "--batch", "8", "--single-gpu-seconds", "0.1"]
-    result = CliRunner().invoke(app, [*asked, *extra])
+    result = invoke(*asked, *extra)
     assert result.exit_code == 2 and "--single-gpu-seconds" in result.stderr

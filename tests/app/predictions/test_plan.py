@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from trainlaw import predict
-from trainlaw.app.cli import app
 from trainlaw.app.inputs.prices import read_prices
 from trainlaw.app.inputs.requests import one_run
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn
@@ -26,7 +25,8 @@ from trainlaw.app.terminal.plan import plans_csv, plans_json, plans_svg
 from trainlaw.datasets.measurements.memory_fit import largest_batch, memory_needs
 from trainlaw.datasets.measurements.runs import Setup
 from trainlaw.formulas import InputError, UnknownNameError
-from typer.testing import CliRunner
+
+from ...commands import invoke
 
 TRAINING = Training(1_281_167, 90)
 CATALOG = known_gpus()
@@ -203,7 +203,7 @@ def test_only_known_rankings():
 
 
 def run(*arguments):
-    done = CliRunner().invoke(app, ["plan", "--cnn", "resnet50", *map(str, arguments)])
+    done = invoke("plan --cnn resnet50", *arguments)
     return done.exit_code, done.stdout if not done.exit_code else done.output
 
 
