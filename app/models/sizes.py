@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from itertools import groupby
+from typing import Any
 
 from trainlaw.datasets.cnns.any_size import (
     CLASSES,
@@ -21,6 +23,7 @@ from trainlaw.datasets.cnns.any_size import (
     class_limits,
     has_thin_rule,
 )
+from trainlaw.datasets.cnns.catalog import cnn_table
 from trainlaw.datasets.cnns.counts import THIN
 from trainlaw.datasets.cnns.zoo import zoo_entry
 
@@ -93,7 +96,7 @@ def sized_cnns(names: Iterable[str], needed: Iterable[str]) -> SizedCnns:
     if not set(wanted) <= set(given):
         return SizedCnns(tuple(wanted), (), (), (), {})
     columns = tuple(name for name in given if name in wanted)
-    rules = {name: rule for name in names if (rule := any_size(name))}
+    rules = {name: rule for name in names if (rule := any_size(name)) and _is_of_listed(name, rule)}
     shapes = Counter(_kind(shape, columns) for rule in rules.values() for shape in rule.shapes)
     kinds = tuple(kind for kind, _ in shapes.most_common())
     return SizedCnns(
@@ -103,6 +106,25 @@ def sized_cnns(names: Iterable[str], needed: Iterable[str]) -> SizedCnns:
         kinds,
         {name: packed(map(float, _numbers(name, rule, columns, kinds))) for name, rule in rules.items()},
     )
+
+
+def _is_of_listed(name: str, rule: AnySize) -> bool:
+    """Return whether a rule gives the listed counts of a CNN; a few were counted on layers of a source."""
+    for row in _listed().get(name, ()):
+        usual = any_size(name, row["n_classes"]) or rule
+        found = usual.counts(row["input_size_px"], row["n_classes"])
+        if any(row[count] != value for count, value in found.items() if count in row):
+            return False
+    return True
+
+
+@cache
+def _listed() -> Mapping[str, list[dict[str, Any]]]:
+    """Return the listed counts by CNN."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in cnn_table().to_dict("records"):
+        found.setdefault(row["cnn"], []).append({str(name): value for name, value in row.items()})
+    return found
 
 
 def _of_class(place: int, name: str) -> tuple[int, int, float, float]:

@@ -201,7 +201,7 @@ def test_the_report_in_a_browser(run_folder, outcome, browser, width, scheme):
     page.close()
     assert [text for text in complaints if text != f"file://{path}"] == []
     assert facts["wide"] <= width
-    assert len(facts["plots"]) == 4 + len(outcome.formula.used_features)
+    assert len(facts["plots"]) == 5 + len(outcome.formula.used_features)
     assert min(facts["plots"]) > 250
     assert "none" not in facts["dots"] and len(set(facts["dots"])) == len(outcome.formula.errors["gpu_group"])
     dark = sum(map(int, re.findall(r"\d+", facts["ground"])[:3])) < 200

@@ -22,7 +22,7 @@ from ..test_same_passes import in_one_epoch
 from .test_book import built_in_plan
 from .test_questions import LIVE, OF_PASSES
 
-COUNT = 40
+COUNT = 16
 # A last incomplete window, sides that must be equal, classes that decide on kernels, images too small.
 KNOTTY = ("googlenet", "resnet50_v1d", "squeezenet1_1", "alexnet_torch")
 
@@ -42,9 +42,7 @@ def at_other_sizes(drawn):
 
 @pytest.mark.slow
 def test_no_cnn_has_more_sides_or_shapes_than_the_sheet_has_room_for():
-    found = {name: any_size(name) for name in set(cnn_table()["cnn"])}
-    rules = [rule for rule in found.values() if rule]
-    assert [name for name, rule in found.items() if rule is None] == ["ssd300_resnet50"]
+    rules = [rule for name in set(cnn_table()["cnn"]) if (rule := any_size(name))]
     assert max(len(rule.sides) for rule in rules) <= SIDES
     assert max(len(rule.shapes) for rule in rules) <= SHAPES
 

@@ -31,6 +31,10 @@ def test_counts_equal_those_of_the_layers(name, classes, pixels):
     assert rule.counts(pixels, classes) == by_layers(name, pixels, classes)
 
 
+def test_every_listed_cnn_but_one_has_a_rule():
+    assert {name for name, _ in LISTED} - {name for name, _ in KEYS} <= {"ssd300_resnet50"}
+
+
 @pytest.mark.parametrize(
     "name", ["unet_medical", "retinanet_resnet50_fpn", "ssd300_resnet50", "timm/resnet50"]
 )
