@@ -491,6 +491,12 @@ def own_errors(formula: Formula, level: str) -> dict[str, tuple[float, int]]:
     return {line.name: (round(error, 1), line.rows) for line, error in known if math.isfinite(error)}
 
 
+def has_own_errors(formula: Formula, level: str) -> bool:
+    """Return whether `own_errors` has any."""
+    errors = (line["errors"].get(OURS) for line in formula.errors.get(level, ()))
+    return any(error is not None and math.isfinite(error) for error in errors)
+
+
 def own_error(formula: Formula, level: str, name: str) -> float:
     """Return the formula's own held-out error on runs of a name, as in `own_errors`; 0 where it has none."""
     errors = (line["errors"].get(OURS) for line in formula.errors.get(level, ()) if line["name"] == name)

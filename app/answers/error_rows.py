@@ -12,8 +12,8 @@ from trainlaw.validate.held_out_errors import (
     SPREAD_OF_ERRORS,
     UNKNOWN_ARCHITECTURE,
     architecture_factor,
+    has_own_errors,
     own_error,
-    own_errors,
 )
 
 _LARGE_ERROR = 30  # percent, nearly twice the mean error of the built-in formula
@@ -31,9 +31,7 @@ _ERRORS = (
 
 def has_architecture_errors(formula: Formula) -> bool:
     """Return whether intervals depend on the architecture: its errors are kept, and not calibrated away."""
-    return (
-        formula.scope in (RUN, FORWARD) and not calibration_of(formula) and bool(own_errors(formula, BY_CNN))
-    )
+    return formula.scope in (RUN, FORWARD) and not calibration_of(formula) and has_own_errors(formula, BY_CNN)
 
 
 def widened(formula: Formula, class_factor: float, cnn_base: str, of_host: float = 1.0) -> float:
@@ -49,7 +47,7 @@ def errors(formula: Formula) -> Iterable[Answer]:
 
     A formula of layers has errors by kinds of layers, and a calibrated one only those from before.
     """
-    known = [row for row in _ERRORS if own_errors(formula, row[1])]
+    known = [row for row in _ERRORS if has_own_errors(formula, row[1])]
     if formula.scope == LAYER or calibration_of(formula) or not known:
         return
     # 1 where such runs were held out, else 0; an error divided by 0 is not defined. Errors are in tenths.
