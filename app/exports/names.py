@@ -16,7 +16,7 @@ from trainlaw.app.models.lookup_tables import gpu_rows, interval_rows, precision
 from trainlaw.app.models.multi_gpu import added_time
 from trainlaw.app.models.scopes import handling
 from trainlaw.app.models.settings import STATED_LAUNCH
-from trainlaw.app.models.sizes import SizedCnns, sized_cnns
+from trainlaw.app.models.sizes import SizedCnns, gives_listed, sized_cnns
 from trainlaw.app.models.terms import plain_expression
 from trainlaw.datasets import FEATURES, Gpu, built_in_gpus, configuration, link_table
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, CnnCounts, cnn_table, keyed_cnn_counts
@@ -180,7 +180,7 @@ def named_model(formula: Formula) -> NamedModel:
     needed = base | {name for line in lines for name in line.needs} | set(OF_SERVER if links else ())
     peaks = {str(row["peak_column"]) for row in precisions.values()} if PEAK in base else set()
     gpu_columns = tuple(name for name in next(iter(gpus.values())) if name in needed | peaks)
-    sized = sized_cnns(cnn_names(), [name for name in _CNN_COLUMNS if name in needed])
+    sized = sized_cnns(filter(gives_listed, cnn_names()), [name for name in _CNN_COLUMNS if name in needed])
     precision_columns = tuple(
         name for name, value in precisions["fp32"].items() if name in needed and isinstance(value, float)
     )

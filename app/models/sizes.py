@@ -96,7 +96,7 @@ def sized_cnns(names: Iterable[str], needed: Iterable[str]) -> SizedCnns:
     if not set(wanted) <= set(given):
         return SizedCnns(tuple(wanted), (), (), (), {})
     columns = tuple(name for name in given if name in wanted)
-    rules = {name: rule for name in names if (rule := any_size(name)) and _is_of_listed(name, rule)}
+    rules = {name: rule for name in names if (rule := any_size(name))}
     shapes = Counter(_kind(shape, columns) for rule in rules.values() for shape in rule.shapes)
     kinds = tuple(kind for kind, _ in shapes.most_common())
     return SizedCnns(
@@ -108,11 +108,14 @@ def sized_cnns(names: Iterable[str], needed: Iterable[str]) -> SizedCnns:
     )
 
 
-def _is_of_listed(name: str, rule: AnySize) -> bool:
-    """Return whether a rule gives the listed counts of a CNN; a few were counted on layers of a source."""
+def gives_listed(name: str) -> bool:
+    """Return whether the rule of a CNN gives its listed counts; those of a few are of a source's layers.
+
+    Exported programs compute every size by the rule, and so take only those for which it does.
+    """
     for row in _listed().get(name, ()):
-        usual = any_size(name, row["n_classes"]) or rule
-        found = usual.counts(row["input_size_px"], row["n_classes"])
+        rule = any_size(name, row["n_classes"]) or any_size(name)
+        found = rule.counts(row["input_size_px"], row["n_classes"]) if rule else {}
         if any(row[count] != value for count, value in found.items() if count in row):
             return False
     return True
