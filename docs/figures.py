@@ -192,7 +192,7 @@ def _shorter() -> str:
 #: The study that each of these built-in formulas is from, and in which its errors were measured.
 _STUDIES = {
     "built-in": "runs",
-    "medium": "short-runs --max-constants 15 --evaluations 5000",
+    "medium": "short-runs --max-constants 15 --evaluations 5000 --seeds 3",
     "short": "short-runs",
     "forward": "forward",
     "multi": "multi",
@@ -213,14 +213,15 @@ def _evolution() -> str:
     return markdown_table(["study", "evolved", *map(title_of, CONTROLS)], rows)
 
 
-def _found() -> str:
-    """The family tree of the built-in formula: since when the best one has each amount, and what was lost."""
-    evolution = evolution_of(_law())
+def _found(name: str = "built-in") -> str:
+    """The family tree of a built-in formula: since when the best one has each amount, and what was lost."""
+    evolution = evolution_of(BUILT_IN_FORMULAS[name]())
     assert evolution is not None
     first, lanes = evolution.steps[0].tried, lanes_of(evolution)
     unchanged = [lane for lane in lanes if lane.spans == ((first, None),) and not lane.changes]
     named = ", ".join(f"`{lane.name}`" for lane in unchanged)
-    rows = [[f"{len(unchanged)} amounts: {named}", f"from {first} on", "as they began"]]
+    amounts = "amount" if len(unchanged) == 1 else "amounts"
+    rows = [[f"{len(unchanged)} {amounts}: {named}", f"from {first} on", "as they began"]]
     rows += [_lineage(lane) for lane in lanes if lane not in unchanged]
     return markdown_table(["amount", "in the best formula", "its factors, and since when"], rows)
 
@@ -232,18 +233,17 @@ def _lineage(lane: Lane) -> list[str]:
     return [name, ", ".join(spans), "; ".join(changes) or "as it entered"]
 
 
-def _curve_rows() -> str:
-    """Held-out errors of the built-in formula's searches over the formulas tried, evolved and at random."""
-    evolution = evolution_of(_law())
+def _curve_rows(name: str = "built-in", counts: Sequence[int] = (1, 2, 5, 10, 50, 100, 400)) -> str:
+    """Held-out errors of a built-in formula's searches over the formulas tried, evolved and at random."""
+    evolution = evolution_of(BUILT_IN_FORMULAS[name]())
     assert evolution is not None
     rows = []
     for key, title in ((OURS, "evolved"), (RANDOM_SEARCH, "random search")):
-        errors = ([error for n, error in evolution.curves[key] if n <= tried][-1] for tried in _COUNTS)
+        errors = ([error for n, error in evolution.curves[key] if n <= tried][-1] for tried in counts)
         rows.append([title, *(f"{error:.2f} %" for error in errors)])
-    return markdown_table(["formulas tried", *_COUNTS], rows)
+    return markdown_table(["formulas tried", *(f"{count:,}" for count in counts)], rows)
 
 
-_COUNTS = (1, 2, 5, 10, 50, 100, 400)  # formulas tried
 _FACES = ("trainlaw", "trainlaw.formulas", "trainlaw.datasets", "trainlaw.evolve", "trainlaw.validate")
 _HELP_WIDTH = 100
 MADE: Mapping[str, Callable[[], str]] = {
@@ -255,6 +255,10 @@ MADE: Mapping[str, Callable[[], str]] = {
     "evolution": _evolution,
     "found": _found,
     "found-curves": _curve_rows,
+    "found-curves-forward": lambda: _curve_rows("forward", (1, 2, 5, 10, 400)),
+    "found-curves-medium": lambda: _curve_rows("medium", (2, 10, 100, 500, 1_000, 2_000, 5_000)),
+    "found-curves-short": lambda: _curve_rows("short", (1, 10, 50, 100, 500, 1_000, 4_000)),
+    "found-short": lambda: _found("short"),
     "medium-equation": lambda: _equation("medium"),
     "short-equation": lambda: _equation("short"),
     "shorter": _shorter,
