@@ -193,7 +193,7 @@ def _shorter() -> str:
 _STUDIES = {
     "built-in": "runs",
     "medium": "short-runs --max-constants 15 --evaluations 5000 --seeds 3",
-    "short": "short-runs",
+    "short": "short-runs --seeds 3",
     "forward": "forward",
     "multi": "multi",
 }
