@@ -1,5 +1,6 @@
 """Errors that trainlaw raises: one line says what was expected, what was found and how to fix it."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from importlib import import_module
@@ -106,6 +107,15 @@ def unknown_name(kind: str, given: str, known: Iterable[str]) -> UnknownNameErro
             ", ".join(candidates[:12]) + (", ..." if len(candidates) > 12 else "") or "none"
         )
     return UnknownNameError(f"unknown {kind} {shown(given)}: {advice}", near)
+
+
+def given_twice(names: Iterable[str]) -> list[str]:
+    """Return the names that occur more than once, in order.
+
+    >>> given_twice(["b", "a", "b"])
+    ['b']
+    """
+    return sorted(name for name, count in Counter(names).items() if count > 1)
 
 
 def check_name(kind: str, given: str, known: Collection[str]) -> None:

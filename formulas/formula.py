@@ -16,7 +16,7 @@ from trainlaw.formulas.algebra.expression import Expression, additive_terms, che
 from trainlaw.formulas.algebra.json_form import from_json, to_json
 from trainlaw.formulas.algebra.row_sums import RowSums
 from trainlaw.formulas.algebra.text import parse_text, to_text
-from trainlaw.formulas.errors import InputError, check_name, shown, unknown_name
+from trainlaw.formulas.errors import InputError, check_name, given_twice, shown, unknown_name
 from trainlaw.formulas.features import FeatureSpec
 from trainlaw.formulas.files.codec import every, finite_number, listed, record, text
 from trainlaw.formulas.files.stored_facts import ERRORS, PROVENANCE, check_cases
@@ -119,10 +119,11 @@ class Formula:
     def __post_init__(self) -> None:
         check_size(self.expression)
         check_scope_name(self.scope)
-        known = [spec.name for spec in self.features] + [constant.name for constant in self.grouped]
-        twice = {name for name in known if known.count(name) > 1}
+        names = [spec.name for spec in self.features] + [constant.name for constant in self.grouped]
+        twice = given_twice(names)
         if twice:
-            raise InputError(f"expected each name of a feature once, got twice: {', '.join(sorted(twice))}")
+            raise InputError(f"expected each name of a feature once, got twice: {', '.join(twice)}")
+        known = dict.fromkeys(names)
         for name in variables(self.expression):
             check_name("variable of the formula", name, known)
         for name in self.ranges:

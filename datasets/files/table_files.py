@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 from trainlaw.datasets.files.storage import FLOAT_PRECISION
-from trainlaw.formulas.errors import InputError, optional_package, shown
+from trainlaw.formulas.errors import InputError, given_twice, optional_package, shown
 from trainlaw.formulas.files.text_files import opened_file
 
 MAX_BYTES = 128 * 2**20
@@ -138,9 +138,9 @@ def _check_names(names: list[str], place: Path) -> None:
         raise InputError(f"expected a name for each column in the first line of {place}, got {shown(names)}")
     if len(names) > MAX_COLUMNS:
         raise InputError(f"expected at most {MAX_COLUMNS} columns in {place}, got {len(names)}")
-    twice = {name for name in names if names.count(name) > 1}
+    twice = given_twice(names)
     if twice:
-        raise InputError(f"expected each column once in {place}, got {shown(min(twice))} more than once")
+        raise InputError(f"expected each column once in {place}, got {shown(twice[0])} more than once")
 
 
 def _read_excel(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
-from trainlaw.formulas.errors import InputError, shown
+from trainlaw.formulas.errors import InputError, given_twice, shown
 
 # A thousand times a usual formula, study or layer table: a wrong file is refused before it fills the memory
 # (Python needs up to 25 bytes for a byte of JSON).
@@ -307,9 +307,9 @@ class _Lines(Iterator[str]):
 def _header(cells: Sequence[str], place: object) -> tuple[str, ...]:
     """Return the names of the columns; InputError where one is missing or there twice."""
     names = [name.strip() for name in cells]
-    twice = {name for name in names if names.count(name) > 1}
+    twice = given_twice(names)
     if "" in names or twice:
-        got = f"{shown(min(twice))} more than once" if twice else shown(list(cells))
+        got = f"{shown(twice[0])} more than once" if twice else shown(list(cells))
         raise InputError(
             f"expected a name for each column in the first line of {place}, each once, got {got}"
         )

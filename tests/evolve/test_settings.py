@@ -1,3 +1,4 @@
+import inspect
 from dataclasses import asdict, fields, replace
 
 import pytest
@@ -110,8 +111,8 @@ def test_settings_are_stored_field_by_field_in_a_fixed_order():
 
 
 def test_every_setting_is_documented():
-    documented = SearchSettings.__doc__
-    assert all(f"    {field.name} : " in documented for field in fields(SearchSettings))
+    documented = inspect.getdoc(SearchSettings)
+    assert all(f"\n{field.name} : " in documented for field in fields(SearchSettings))
 
 
 def test_settings_are_equal_by_value():

@@ -115,3 +115,21 @@ def test_json_feature_is_read_strictly(law):
             FeatureSpec.from_json({key: value for key, value in spec.items() if key != name})
     assert FeatureSpec.from_json({**spec, "low": None}).low == -np.inf
     assert FeatureSpec("a", "a", Unit(), "").to_json()["high"] is None
+
+
+def test_names_of_many_columns_are_looked_up_not_compared_with_each_other():
+    class Name(str):
+        compared = 0
+        __slots__ = ()
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            Name.compared += 1
+            return str.__eq__(self, other)
+
+    seconds = Unit.parse("s")
+    specs = tuple(FeatureSpec(Name(f"x{place}"), "x", seconds, "time") for place in range(500))
+    ranges = {spec.name: (0.0, 1.0) for spec in specs}
+    Name.compared = 0
+    Formula(parse_text("x3 + x4"), specs, specs[0], ranges=ranges)
+    assert Name.compared < 10 * len(specs)
