@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from difflib import SequenceMatcher
+from functools import lru_cache
 
 import pandas as pd
 from trainlaw.datasets.files.columns import Column
@@ -135,6 +136,11 @@ def _near_name(name: str, table: pd.DataFrame) -> str:
         stem = theirs.lower()
         for ending in _SECONDS_PER:
             stem = stem.removesuffix(ending)
-        if stem in candidates or SequenceMatcher(None, theirs.lower(), name).ratio() > _LIKENESS:
+        if stem in candidates or _is_misspelt(theirs.lower(), name):
             return theirs
     return ""
+
+
+@lru_cache(maxsize=10_000)
+def _is_misspelt(theirs: str, name: str) -> bool:
+    return SequenceMatcher(None, theirs, name).ratio() > _LIKENESS

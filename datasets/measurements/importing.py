@@ -58,7 +58,7 @@ def import_runs(
         table, RUN_COLUMNS, known, "remove it, or read the file with `trainlaw data import`"
     )
     refuse(name or Path(path).name, faults)
-    return runs_from_frame(table, name or Path(path).name, gpus, cnns)
+    return _runs_of_columns(table, name or Path(path).name, gpus, cnns)
 
 
 def runs_from_frame(
@@ -68,8 +68,15 @@ def runs_from_frame(
 
     Raises FaultsError as `import_runs`.
     """
-    catalog, own = gpus or built_in_gpus(), {facts.cnn: facts for facts in cnns}
     refuse(name, absence_faults(table, RUN_COLUMNS))
+    return _runs_of_columns(table, name, gpus, cnns)
+
+
+def _runs_of_columns(
+    table: pd.DataFrame, name: str, gpus: GpuCatalog | None, cnns: Iterable[CnnCounts]
+) -> RunTable:
+    """Return the runs in a frame that has all columns that a file must have."""
+    catalog, own = gpus or built_in_gpus(), {facts.cnn: facts for facts in cnns}
     if table.empty:
         refuse(name, [Fault(None, "", None, "at least one row below the column names")])
     typed, faults = typed_frame(table, RUN_COLUMNS)

@@ -69,15 +69,26 @@ def built_in_plan():
 
 
 def small_plan(plan, without=("Compare", "Plan", "All plans")):
-    """A workbook with few CNNs and without the sheets that no other one needs: many can be computed."""
-    few, sheets = {cnn_label(**cnn) for cnn in few_cnns()}, []
-    for sheet in (sheet for sheet in plan.sheets if sheet.name not in without):
-        if sheet.name == "CNNs":
-            kept = {row for (row, column), cell in sheet.cells.items() if column == 0 and cell.value in few}
-            kept |= {2, 3}
-            sheet = replace(sheet, cells={at: cell for at, cell in sheet.cells.items() if at[0] in kept})  # noqa: PLW2901
-        sheets.append(sheet)
-    return replace(plan, sheets=sheets)
+    """A workbook with few CNNs, and without the sheets that no other one needs: quick to compute."""
+    labels, names = {cnn_label(**cnn) for cnn in few_cnns()}, {cnn["cnn"] for cnn in few_cnns()}
+    is_kept = {
+        "CNNs": lambda label: label in labels,
+        "Image sizes": lambda label: label in names,
+        "Measured": lambda label: label.split("|")[0] in names,
+    }
+    kept = [sheet for sheet in plan.sheets if sheet.name not in without]
+    return replace(plan, sheets=[with_rows(sheet, is_kept.get(sheet.name)) for sheet in kept])
+
+
+def with_rows(sheet, is_kept):
+    """A sheet without the rows whose label is not kept, and without rows that no label begins."""
+    if is_kept is None:
+        return sheet
+    labels = {row: cell.value for (row, column), cell in sheet.cells.items() if column == 0}
+    top = sheet.head_row + 1
+    kept = {row for row, label in labels.items() if row < top or is_kept(label)}
+    cells = {at: cell for at, cell in sheet.cells.items() if at[0] < top or at[0] in kept}
+    return replace(sheet, cells=cells, shared={})  # what rows share stands in their first, which may go
 
 
 def cnn_keys():
