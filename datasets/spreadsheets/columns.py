@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from trainlaw.datasets.measurements.runs import RUN_COLUMNS
 from trainlaw.datasets.spreadsheets.answers import Answers, Issue, choices
 from trainlaw.datasets.spreadsheets.blocks import Block
-from trainlaw.datasets.spreadsheets.contents import Content, content_of
 from trainlaw.datasets.spreadsheets.headers import header_meaning
 from trainlaw.datasets.spreadsheets.headings import (
     BATCH,
@@ -23,18 +22,26 @@ from trainlaw.datasets.spreadsheets.headings import (
     ITERATIONS,
     MEASURES,
     MODE,
-    OTHER_TIME,
     RATE,
     TIME,
-    UNIT,
     Meaning,
     near_target,
     read_heading,
-    without_unit,
 )
-from trainlaw.datasets.spreadsheets.phrases import Names, is_of_training
+from trainlaw.datasets.spreadsheets.phrases import Names
 from trainlaw.datasets.spreadsheets.quantities import Unit
-from trainlaw.datasets.spreadsheets.values import is_unmeasured, yes_or_no
+from trainlaw.datasets.spreadsheets.targets import (
+    MEASURED,
+    NAMES,
+    OF_EPOCHS,
+    SIZES,
+    STACK,
+    UNSPECIFIC,
+    USUAL_GPUS,
+    USUAL_SIZES,
+    Targets,
+    is_batch,
+)
 from trainlaw.datasets.spreadsheets.words import groups
 from trainlaw.formulas.errors import InputError, check_name, shown, unknown_name
 
@@ -46,21 +53,7 @@ OUR_NAMES = (
     *_SCHEMA, TIME, RATE, BATCH, GLOBAL_BATCH, GPUS_PER_NODE, MODE, DATASET, IMAGES_PER_EPOCH, ITERATIONS,
 )  # fmt: skip
 _MEDIAN = re.compile(r"median|p50", re.IGNORECASE)
-_OF_EPOCHS = frozenset((ITERATIONS, IMAGES_PER_EPOCH, DATASET))
-_NAMES = ("gpu", "cnn", "precision")
 _PHASES = re.compile(r"\b(?:forward|backward|fwd|bwd)\b", re.IGNORECASE)
-_MEASURED = (*MEASURES, EPOCH_TIME)
-_UNSPECIFIC = ("", IGNORED, OTHER_TIME)
-_AS_THEY_ARE = (IGNORED, DATASET, UNIT, "date", "framework", "framework_version", "data")
-# What a header says next to GPUs, precisions and so on makes it another thing, such as the memory of a GPU.
-_UNRELATED = 2
-_MOST_BATCH = 8192
-_USUAL_SIZES = frozenset((112, 160, 192, 224, 299))  # of images, px
-_STACK = frozenset(("layout", "compilation"))
-_BITS = frozenset((16, 32, 64))  # of a precision
-_SIZES = _USUAL_SIZES | {28, 32, 48, 64, 96, 128, 227, 240, 256, 260, 288, 300, 320, 380, 384, 448, 512}
-_USUAL_GPUS = frozenset((1, 2, 3, 4, 6, 8, 16, 32, 64, 128, 256, 512, 1024))
-_FRACTIONS = 0.5  # share of numbers that are not whole, from which on a column counts nothing
 _SAMPLE = 60  # cells of a column whose names are looked up
 
 
@@ -123,7 +116,7 @@ def read_columns(
     elif not have & {"n_gpus", GPUS_PER_NODE}:
         reader.guess_gpus()
     weak = [measure for measure in found.measures if measure.meaning.is_weak]
-    if not found.measures or (reader.rejected and weak == found.measures):
+    if not found.measures or (reader.targets.rejected and weak == found.measures):
         reader.guess_time()
     found.extra = {kind: place for kind, place in found.extra.items() if kind not in found.keys}
     reader.note_left(have)
@@ -147,8 +140,8 @@ def check_named(blocks: Iterable[Block], answers: Answers) -> None:
 class _Reader:
     """Finds what the columns of a block are.
 
-    contents : of each column by its place. left : places of columns that are not read, with the reason.
-    rejected : places of cells that cannot be what their heading says, with our name of that.
+    targets : what each column is that the user did not name.
+    left : places of columns that are not read, with the reason.
     """
 
     def __init__(
@@ -156,10 +149,8 @@ class _Reader:
     ) -> None:
         self.block, self.answers, self.names, self.known, self.issues = block, answers, names, known, issues
         self.found = Columns()
-        self.contents: dict[int, Content] = {}
         self.left: dict[int, str] = {}
-        self.rejected: dict[int, str] = {}
-        self.targets: dict[int, tuple[str, Meaning, Mapping[str, str]]] = {}
+        self.targets = Targets(block, names)
         self.candidates: dict[str, list[tuple[int, Meaning]]] = {}
 
     def read(self) -> None:
@@ -167,132 +158,47 @@ class _Reader:
         found = self.found
         self._take_named()
         taken = {*found.keys.values(), *(measure.place for measure in found.measures)}
-        for place in set(range(len(self.block.headings))) - taken:
-            self.contents[place] = content_of(self.block.cells(place), self.names)
-            self._find_target(place)
-        self._exchange()
-        for place, (target, meaning, said) in self.targets.items():
-            content = self.contents[place]
-            if _STACK <= set(content.kinds):
+        self.targets.find(set(range(len(self.block.headings))) - taken)
+        self.block = self.targets.block
+        found.notes += self.targets.notes
+        for place, (target, meaning, said) in self.targets.by_place.items():
+            content = self.targets.contents[place]
+            if STACK <= set(content.kinds):
                 # "NHWC" and "torch.compile" are in one column.
-                found.extra |= dict.fromkeys(_STACK, place)
-            elif target in _MEASURED:
+                found.extra |= dict.fromkeys(STACK, place)
+            elif target in MEASURED:
                 if answers_time(self.answers):
                     self.left[place] = "another column was named"
                 elif not any(cell is not None for cell in self.block.cells(place)):
                     self.left[place] = "empty"
                 else:
                     found.measures.append(self._measure(place, replace(meaning, target=target), said))
-            elif target in _UNSPECIFIC:
+            elif target in UNSPECIFIC:
                 self.left[place] = ""
                 found.unknown += [place] if not target else []
             else:
                 self.candidates.setdefault(target, []).append((place, meaning))
                 # What texts name besides what the column is: "ResNet-50 (bs 64)".
                 for kind in content.kinds:
-                    if kind != target and kind in (*_NAMES, *COUNTS):
+                    if kind != target and kind in (*NAMES, *COUNTS):
                         found.extra.setdefault(kind, place)
         for target, columns in self.candidates.items():
             self._add_key(target, columns)
         self._keep_best()
         self._read_labels()
 
-    def _find_target(self, place: int) -> None:
-        """Find what a column is by its cells and its header."""
-        meaning, said = header_meaning(self.block, place, self.names)
-        target = self._target(place, meaning, said)
-        self.targets[place] = target, meaning, said
-
-    def _is_freed(self, place: int) -> bool:
-        """Return whether the cells of a column are something else than its heading says."""
-        target, meaning, _ = self.targets[place]
-        return target != meaning.target in (*_NAMES, *_MEASURED, *COUNTS) and place not in self.rejected
-
     def _read_labels(self) -> None:
         """Read names that no other column has from labels such as "resnet50_bs32" under "run"."""
         have = {*self.known, *self.found.keys, *self.found.extra}
         have |= {kind for measure in self.found.measures for kind in measure.said}
         for kind in ("cnn", "gpu"):
-            places = [place for place in self.left if kind in self.contents[place].kinds]
+            places = [place for place in self.left if kind in self.targets.contents[place].kinds]
             if kind not in have and len(places) == 1:
                 place = places[0]
-                kinds = [own for own in self.contents[place].kinds if own in (*_NAMES, *COUNTS)]
+                kinds = [own for own in self.targets.contents[place].kinds if own in (*NAMES, *COUNTS)]
                 self.found.extra |= {own: place for own in kinds if own not in have}
                 del self.left[place]
                 return
-
-    def _exchange(self) -> None:
-        """Exchange the headings of a column whose cells cannot be what it says and of the one that fits both.
-
-        Of several that do, one whose cells are something else, too, is taken, then one with a known heading.
-        """
-        odd = [place for place in self.targets if self._is_odd(place)]
-        for place in odd:
-            heading = self.targets[place][1].target
-            others = [
-                other
-                for other in self.targets
-                if other != place
-                and self._may_be(other, heading)
-                and self._may_be(place, self.targets[other][1].target)
-                and not self._is_pivoted(other)
-            ]
-            exact = [other for other in others if other in odd or self._is_freed(other)]
-            known = [other for other in others if self.targets[other][1].target not in _UNSPECIFIC]
-            best = exact or known or others
-            if len(best) == 1:
-                self._give_heading(place, best[0])
-                return
-
-    def _is_pivoted(self, place: int) -> bool:
-        """Return whether a heading is only a value, such as the name of a GPU above its times."""
-        _, meaning, said = self.targets[place]
-        return meaning.target in _UNSPECIFIC and bool(set(said) - {IGNORED})
-
-    def _give_heading(self, place: int, other: int) -> None:
-        """Exchange the last lines of the headers of two columns; names of groups above them stay."""
-        paths = list(self.block.paths)
-        one, two = paths[place], paths[other]
-        paths[place], paths[other] = (*one[:-1], *two[-1:]), (*two[:-1], *one[-1:])
-        self.block = replace(self.block, paths=tuple(paths))
-        for own in (place, other):
-            self.rejected.pop(own, None)
-            self._find_target(own)
-        self.found.notes.append(f"{self.block.headings[place]} is read under another column's heading")
-
-    def _is_odd(self, place: int) -> bool:
-        """Return whether the cells of a column cannot be what its heading says, and are nothing known."""
-        target, meaning, _ = self.targets[place]
-        content = self.contents[place]
-        is_text = not all(map(is_unmeasured, self.block.cells(place))) and not content.numbers
-        is_nameless = is_text and not content.kinds and not content.is_flag
-        # Numbers below "GPU" count them, unless its names are below the heading of the batches.
-        is_batch = any(
-            self._is_freed(other) and own[1].target in BATCHES for other, own in self.targets.items()
-        )
-        is_rejected = place in self.rejected and (not target or is_batch)
-        is_measure = meaning.target in _MEASURED and is_text and not content.is_flag
-        return is_rejected or is_measure or (meaning.target in (*_NAMES, *_STACK, *COUNTS) and is_nameless)
-
-    def _may_be(self, place: int, target: str) -> bool:
-        """Return whether the cells of a column may be what a heading says."""
-        content = self.contents[place]
-        if target in COUNTS:
-            return self._is_count(place)
-        if target in _MEASURED:
-            is_other = content.is_flag or content.is_index or self._is_count(place)
-            return content.numbers > 0.5 and not is_other
-        if target in (IMAGES_PER_EPOCH, ITERATIONS):
-            return bool(content.wholes) and not self._is_count(place)
-        if target == "precision" and content.wholes:
-            return _BITS.issuperset(content.wholes)
-        is_named = {"network": "cnn"}.get(target, target) in content.kinds
-        return is_named or target in _UNSPECIFIC or (target.startswith(FLAG) and content.is_flag)
-
-    def _is_count(self, place: int) -> bool:
-        """Return whether all cells of a column may be sizes of batches or images."""
-        wholes = self.contents[place].wholes
-        return bool(wholes) and (all(map(_is_batch, wholes)) or _SIZES.issuperset(wholes))
 
     def _take_named(self) -> None:
         block, answers, found = self.block, self.answers, self.found
@@ -304,7 +210,7 @@ class _Reader:
                 meaning = read_heading(re.sub(r" \[column [A-Z]+\]$", "", heading))
                 unit = meaning.unit
                 targets = {read_heading(text).target for text in block.headings} | self.known
-                is_epoch = meaning.target == EPOCH_TIME and bool(targets & _OF_EPOCHS)
+                is_epoch = meaning.target == EPOCH_TIME and bool(targets & OF_EPOCHS)
                 if unit is not None and unit.counted == "epoch" and not is_epoch:
                     unit = replace(unit, counted="iteration")
                 is_rate = ours == RATE or (unit is not None and unit.is_rate)
@@ -315,72 +221,6 @@ class _Reader:
                 target = f"{FLAG}{ours}" if ours in FLAGS else ours
                 found.keys[target] = place
                 found.sure.add(target)
-
-    def _target(self, place: int, meaning: Meaning, said: Mapping[str, str]) -> str:
-        """Return what a column is, "" where nothing is known."""
-        target, content = meaning.target, self.contents[place]
-        is_numeric = content.numbers >= 0.5 or content.has_units
-        is_odd = target in (*_NAMES, "network") and (
-            is_numeric
-            or (content.kinds and target not in content.kinds)
-            or (content.is_flag and target != "precision")
-        )
-        if meaning.is_exact and not (is_odd or (target in COUNTS and content.fractions > _FRACTIONS)):
-            return TIME if target == "time_s" else target
-        if content.is_flag:
-            is_odd = target in (*COUNTS, *_MEASURED, "gpu", "cnn", "network") and not is_numeric
-            return (
-                self._rejected(place, target)
-                if is_odd
-                else _of_flags(self.block.headings[place], meaning, said)
-            )
-        if is_numeric:
-            return self._numeric_target(place, meaning, said)
-        if target in _AS_THEY_ARE or content.kinds:
-            is_other_kind = target in (DATASET, UNIT) and content.kinds and target not in content.kinds
-            is_other = is_other_kind or not _STACK.isdisjoint(content.kinds)
-            is_kept = target in _AS_THEY_ARE and not is_other
-            return target if is_kept else _of_kinds(target, content.kinds)
-        if target.startswith(FLAG) and not self._has_flags(place):
-            return self._rejected(place, target)
-        unmeasured = any(is_unmeasured(cell) for cell in self.block.cells(place) if cell is not None)
-        return target or (TIME if said and unmeasured else "")
-
-    def _has_flags(self, place: int) -> bool:
-        """Return whether a cell of a column says yes or no."""
-        return any(yes_or_no(cell) is not None for cell in self.block.cells(place) if cell is not None)
-
-    def _numeric_target(self, place: int, meaning: Meaning, said: Mapping[str, str]) -> str:
-        """Return what a column of numbers is."""
-        target, content = meaning.target, self.contents[place]
-        is_measure = target in _MEASURED
-        if target in (IGNORED, OTHER_TIME) or IGNORED in said:
-            return target or IGNORED
-        if target == "gpu" or (content.kinds and not is_measure):
-            target = _of_numbered_names(content, self.names, self.block.cells(place))
-            self.rejected |= {place: "gpu"} if target in ("", "n_gpus") and meaning.target == "gpu" else {}
-            return target
-        rate_or_time = RATE if content.is_rate or (meaning.unit and meaning.unit.is_rate) else TIME
-        plain = read_heading(without_unit(" ".join(self.block.paths[place]))[0]).target
-        if is_measure and plain in COUNTS and self._is_count(place):
-            # "Batch (ms)" with the sizes of batches has the unit of another column.
-            return plain
-        if content.has_units or (is_measure and not content.is_index):
-            return target if is_measure else rate_or_time
-        if target.startswith(FLAG) or (not target and said):
-            rest = [word for text in self.block.paths[place] for word in self.names.phrase(text).rest]
-            is_other = len([word for word in rest if not read_heading(word).target]) > _UNRELATED
-            return "" if is_other or not said else rate_or_time
-        is_odd = (
-            (target == "precision" and not _BITS.issuperset(content.wholes or (0,)))
-            or (target in (*COUNTS, *_OF_EPOCHS) and content.fractions > _FRACTIONS)
-            or target in (*_MEASURED, "cnn", "network", UNIT)
-        )
-        return self._rejected(place, target) if is_odd else target
-
-    def _rejected(self, place: int, target: str) -> str:
-        self.rejected[place] = target
-        return ""
 
     def _measure(self, place: int, meaning: Meaning, said: Mapping[str, str]) -> Measure:
         block = self.block
@@ -402,7 +242,7 @@ class _Reader:
 
         def rank(column: tuple[int, Meaning]) -> tuple[bool, ...]:
             place, meaning = column
-            by_value = target not in self.contents[place].kinds and target in _NAMES
+            by_value = target not in self.targets.contents[place].kinds and target in NAMES
             names = dict.fromkeys(map(str, block.cells(place)[:_SAMPLE])) if target in ("gpu", "cnn") else ()
             is_open = any(len(self.names.meant(target, name)) != 1 for name in names)
             return by_value, not meaning.is_exact, is_open, meaning.target != target, meaning.is_weak
@@ -419,7 +259,9 @@ class _Reader:
         others = [place for place, _ in columns if place != best]
         self.left |= dict.fromkeys(others, reason)
         # Numbers under the heading of a precision may be batch sizes under a wrong heading.
-        found.unknown += [place for place in others if target == "precision" and self.contents[place].wholes]
+        found.unknown += [
+            place for place in others if target == "precision" and self.targets.contents[place].wholes
+        ]
 
     def _ask_which(self, headings: Sequence[str], ours: str) -> None:
         text = f"the columns {', '.join(headings)} may all be {ours}: which one is it?"
@@ -431,7 +273,7 @@ class _Reader:
         if any(_PHASES.search(heading) for heading in self.block.headings):
             found.measures = [_of_phases(measure) for measure in found.measures]
         plain = [measure for measure in found.measures if measure.meaning.target != EPOCH_TIME]
-        if plain or not _OF_EPOCHS & set(found.keys):
+        if plain or not OF_EPOCHS & set(found.keys):
             # A time of an epoch counts only where nothing else is measured.
             epochs = [measure for measure in found.measures if measure not in plain]
             if plain:
@@ -471,12 +313,12 @@ class _Reader:
 
     def guess_batch(self) -> None:
         """Offer a column of whole numbers that may be batch sizes where no column is the batch."""
-        block, found, contents = self.block, self.found, self.contents
+        block, found, contents = self.block, self.found, self.targets.contents
         # Where a heading is over other numbers, that of the batches may be any.
-        places = self.left if set(BATCHES) & set(self.rejected.values()) else found.unknown
+        places = self.left if set(BATCHES) & set(self.targets.rejected.values()) else found.unknown
         likely = [
             place for place in places
-            if contents[place].wholes and all(_is_batch(number) for number in contents[place].wholes)
+            if contents[place].wholes and all(is_batch(number) for number in contents[place].wholes)
         ]  # fmt: skip
         if likely:
             headings = [block.headings[place] for place in likely]
@@ -489,15 +331,15 @@ class _Reader:
     def guess_gpus(self) -> None:
         """Ask whether a column of usual numbers of GPUs is theirs."""
         for place in self.found.unknown:
-            content, heading = self.contents[place], self.block.headings[place]
-            if {1, 4} <= set(content.wholes) <= _USUAL_GPUS and not content.is_index:
+            content, heading = self.targets.contents[place], self.block.headings[place]
+            if {1, 4} <= set(content.wholes) <= USUAL_GPUS and not content.is_index:
                 text = f"is {heading} the number of GPUs?"
                 options = choices("--column", [heading], "n_gpus=")
                 self.issues.append(Issue("columns", text, options=options))
 
     def guess_time(self) -> None:
         """Offer the columns that may be times where none is."""
-        block, found, contents = self.block, self.found, self.contents
+        block, found, contents = self.block, self.found, self.targets.contents
         likely = [place for place in found.unknown if contents[place].numbers > 0.5]
         named = [place for place in likely if read_heading(block.headings[place]).unit is not None]
         likely = named or [*(measure.place for measure in found.measures), *likely]
@@ -523,13 +365,13 @@ class _Reader:
         for place, reason in self.left.items():
             heading = self.block.headings[place]
             near = near_target(heading) if place in found.unknown and not reason else ""
-            wholes = set(self.contents[place].wholes) if place in found.unknown else set()
-            if wholes & _USUAL_SIZES and wholes <= _SIZES and len(wholes) > 1 and "input_size_px" not in have:
+            wholes = set(self.targets.contents[place].wholes) if place in found.unknown else set()
+            if wholes & USUAL_SIZES and wholes <= SIZES and len(wholes) > 1 and "input_size_px" not in have:
                 text = f"{heading} may be the side of the images in pixels"
                 options = (("--column", f"input_size_px={heading}"), ("--set", "input_size_px=224"))
                 self.issues.append(Issue("columns", text, options=options))
                 continue
-            content = self.contents[place]
+            content = self.targets.contents[place]
             if place in found.unknown and not reason and not near and content.is_flag and not content.numbers:
                 text = f"{heading} says yes or no: to what?"
                 kinds = choices("--column", [f"{name}={heading}" for name in (*FLAGS, IGNORED)])
@@ -547,43 +389,6 @@ class _Reader:
             self.issues.append(Issue("columns", text, options=(("--column", option),)))
         if plain:
             found.notes.insert(0, f"not read: {', '.join(plain)}")
-
-
-def _of_kinds(target: str, kinds: tuple[str, ...]) -> str:
-    """Return what a column of texts is whose values are known."""
-    if target in kinds or (target in BATCHES and BATCH in kinds):
-        return target
-    if target.startswith(FLAG) and "precision" in kinds:
-        return "precision"
-    for kind in ("cnn", "gpu", "precision", *COUNTS, "layout", "compilation", MODE, DATASET, UNIT):
-        if kind in kinds:
-            return kind
-    return target
-
-
-def _of_flags(heading: str, meaning: Meaning, said: Mapping[str, str]) -> str:
-    """Return what a column of yes and no is by its heading."""
-    if is_of_training(heading):
-        return MODE
-    precision = said.get("precision", "")
-    if meaning.target.startswith(FLAG) or precision not in ("amp", "fp16", "bf16", "tf32"):
-        return meaning.target
-    return f"{FLAG}{precision}"
-
-
-def _of_numbered_names(content: Content, names: Names, cells: list[object]) -> str:
-    """Return what a column is that is headed as GPUs, or has values such as "8x V100", and holds numbers."""
-    if content.kinds:
-        return _of_kinds("", content.kinds)
-    texts = {str(cell) for cell in cells if cell is not None}
-    if all(
-        (len(text) > 2 and names.meant("gpu", f"RTX {text}")) or names.meant("gpu", f"GTX {text}")
-        for text in texts
-    ):
-        return "gpu"
-    if content.wholes and 0 not in content.wholes and _USUAL_GPUS.issuperset(content.wholes):
-        return "n_gpus"
-    return ""
 
 
 def _of_phases(measure: Measure) -> Measure:
@@ -607,9 +412,3 @@ def _differs(one: Measure, other: Measure) -> bool:
     """Return whether two measures are in different units, so that they can be compared."""
     units = [measure.meaning.unit for measure in (one, other)]
     return one.is_rate != other.is_rate or (None not in units and units[0] != units[1])
-
-
-def _is_batch(number: int) -> bool:
-    return 0 < number <= _MOST_BATCH and (
-        number & (number - 1) == 0 or number % 8 == 0 or number in (10, 12, 20, 50, 100)
-    )

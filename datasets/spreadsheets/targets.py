@@ -1,0 +1,262 @@
+"""What each column of a block is: our name of it, by its cells and its heading."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from trainlaw.datasets.spreadsheets.blocks import Block
+from trainlaw.datasets.spreadsheets.contents import Content, content_of
+from trainlaw.datasets.spreadsheets.headers import header_meaning
+from trainlaw.datasets.spreadsheets.headings import (
+    BATCH,
+    BATCHES,
+    COUNTS,
+    DATASET,
+    EPOCH_TIME,
+    FLAG,
+    IGNORED,
+    IMAGES_PER_EPOCH,
+    ITERATIONS,
+    MEASURES,
+    MODE,
+    OTHER_TIME,
+    RATE,
+    TIME,
+    UNIT,
+    Meaning,
+    read_heading,
+    without_unit,
+)
+from trainlaw.datasets.spreadsheets.phrases import Names, is_of_training
+from trainlaw.datasets.spreadsheets.values import is_unmeasured, yes_or_no
+
+NAMES = ("gpu", "cnn", "precision")
+MEASURED = (*MEASURES, EPOCH_TIME)
+UNSPECIFIC = ("", IGNORED, OTHER_TIME)
+OF_EPOCHS = frozenset((ITERATIONS, IMAGES_PER_EPOCH, DATASET))
+STACK = frozenset(("layout", "compilation"))
+USUAL_SIZES = frozenset((112, 160, 192, 224, 299))  # of images, px
+SIZES = USUAL_SIZES | {28, 32, 48, 64, 96, 128, 227, 240, 256, 260, 288, 300, 320, 380, 384, 448, 512}
+USUAL_GPUS = frozenset((1, 2, 3, 4, 6, 8, 16, 32, 64, 128, 256, 512, 1024))
+_BITS = frozenset((16, 32, 64))  # of a precision
+_AS_THEY_ARE = (IGNORED, DATASET, UNIT, "date", "framework", "framework_version", "data")
+# What a header says next to GPUs, precisions and so on makes it another thing, such as the memory of a GPU.
+_UNRELATED = 2
+_MOST_BATCH = 8192
+_FRACTIONS = 0.5  # share of numbers that are not whole, from which on a column counts nothing
+
+
+class Targets:
+    """Our name of each column of a block, "" where nothing is known.
+
+    contents : of each column by its place. by_place : name, what the heading means, and what it says
+    besides. rejected : places of cells that cannot be what their heading says, with our name of that.
+    notes : on exchanged headings. block : with the headings exchanged.
+    """
+
+    def __init__(self, block: Block, names: Names) -> None:
+        self.block, self.names = block, names
+        self.contents: dict[int, Content] = {}
+        self.by_place: dict[int, tuple[str, Meaning, Mapping[str, str]]] = {}
+        self.rejected: dict[int, str] = {}
+        self.notes: list[str] = []
+
+    def find(self, places: Iterable[int]) -> None:
+        """Find what the columns at `places` are; exchange two headings where each fits the other's cells."""
+        for place in places:
+            self.contents[place] = content_of(self.block.cells(place), self.names)
+            self._find_target(place)
+        self._exchange()
+
+    def _find_target(self, place: int) -> None:
+        """Find what a column is by its cells and its header."""
+        meaning, said = header_meaning(self.block, place, self.names)
+        target = self._target(place, meaning, said)
+        self.by_place[place] = target, meaning, said
+
+    def _exchange(self) -> None:
+        """Exchange the headings of a column whose cells cannot be what it says and of the one that fits both.
+
+        Of several that do, one whose cells are something else, too, is taken, then one with a known heading.
+        """
+        odd = [place for place in self.by_place if self._is_odd(place)]
+        for place in odd:
+            heading = self.by_place[place][1].target
+            others = [
+                other
+                for other in self.by_place
+                if other != place
+                and self._may_be(other, heading)
+                and self._may_be(place, self.by_place[other][1].target)
+                and not self._is_pivoted(other)
+            ]
+            exact = [other for other in others if other in odd or self._is_freed(other)]
+            known = [other for other in others if self.by_place[other][1].target not in UNSPECIFIC]
+            best = exact or known or others
+            if len(best) == 1:
+                self._give_heading(place, best[0])
+                return
+
+    def _is_freed(self, place: int) -> bool:
+        """Return whether the cells of a column are something else than its heading says."""
+        target, meaning, _ = self.by_place[place]
+        return target != meaning.target in (*NAMES, *MEASURED, *COUNTS) and place not in self.rejected
+
+    def _is_pivoted(self, place: int) -> bool:
+        """Return whether a heading is only a value, such as the name of a GPU above its times."""
+        _, meaning, said = self.by_place[place]
+        return meaning.target in UNSPECIFIC and bool(set(said) - {IGNORED})
+
+    def _give_heading(self, place: int, other: int) -> None:
+        """Exchange the last lines of the headers of two columns; names of groups above them stay."""
+        paths = list(self.block.paths)
+        one, two = paths[place], paths[other]
+        paths[place], paths[other] = (*one[:-1], *two[-1:]), (*two[:-1], *one[-1:])
+        self.block = replace(self.block, paths=tuple(paths))
+        for own in (place, other):
+            self.rejected.pop(own, None)
+            self._find_target(own)
+        self.notes.append(f"{self.block.headings[place]} is read under another column's heading")
+
+    def _is_odd(self, place: int) -> bool:
+        """Return whether the cells of a column cannot be what its heading says, and are nothing known."""
+        target, meaning, _ = self.by_place[place]
+        content = self.contents[place]
+        is_text = not all(map(is_unmeasured, self.block.cells(place))) and not content.numbers
+        is_nameless = is_text and not content.kinds and not content.is_flag
+        # Numbers below "GPU" count them, unless its names are below the heading of the batches.
+        is_batch = any(
+            self._is_freed(other) and own[1].target in BATCHES for other, own in self.by_place.items()
+        )
+        is_rejected = place in self.rejected and (not target or is_batch)
+        is_measure = meaning.target in MEASURED and is_text and not content.is_flag
+        return is_rejected or is_measure or (meaning.target in (*NAMES, *STACK, *COUNTS) and is_nameless)
+
+    def _may_be(self, place: int, target: str) -> bool:
+        """Return whether the cells of a column may be what a heading says."""
+        content = self.contents[place]
+        if target in COUNTS:
+            return self._is_count(place)
+        if target in MEASURED:
+            is_other = content.is_flag or content.is_index or self._is_count(place)
+            return content.numbers > 0.5 and not is_other
+        if target in (IMAGES_PER_EPOCH, ITERATIONS):
+            return bool(content.wholes) and not self._is_count(place)
+        if target == "precision" and content.wholes:
+            return _BITS.issuperset(content.wholes)
+        is_named = {"network": "cnn"}.get(target, target) in content.kinds
+        return is_named or target in UNSPECIFIC or (target.startswith(FLAG) and content.is_flag)
+
+    def _is_count(self, place: int) -> bool:
+        """Return whether all cells of a column may be sizes of batches or images."""
+        wholes = self.contents[place].wholes
+        return bool(wholes) and (all(map(is_batch, wholes)) or SIZES.issuperset(wholes))
+
+    def _target(self, place: int, meaning: Meaning, said: Mapping[str, str]) -> str:
+        """Return what a column is, "" where nothing is known."""
+        target, content = meaning.target, self.contents[place]
+        is_numeric = content.numbers >= 0.5 or content.has_units
+        is_odd = target in (*NAMES, "network") and (
+            is_numeric
+            or (content.kinds and target not in content.kinds)
+            or (content.is_flag and target != "precision")
+        )
+        if meaning.is_exact and not (is_odd or (target in COUNTS and content.fractions > _FRACTIONS)):
+            return TIME if target == "time_s" else target
+        if content.is_flag:
+            is_odd = target in (*COUNTS, *MEASURED, "gpu", "cnn", "network") and not is_numeric
+            return (
+                self._rejected(place, target)
+                if is_odd
+                else _of_flags(self.block.headings[place], meaning, said)
+            )
+        if is_numeric:
+            return self._numeric_target(place, meaning, said)
+        if target in _AS_THEY_ARE or content.kinds:
+            is_other_kind = target in (DATASET, UNIT) and content.kinds and target not in content.kinds
+            is_other = is_other_kind or not STACK.isdisjoint(content.kinds)
+            is_kept = target in _AS_THEY_ARE and not is_other
+            return target if is_kept else _of_kinds(target, content.kinds)
+        if target.startswith(FLAG) and not self._has_flags(place):
+            return self._rejected(place, target)
+        unmeasured = any(is_unmeasured(cell) for cell in self.block.cells(place) if cell is not None)
+        return target or (TIME if said and unmeasured else "")
+
+    def _has_flags(self, place: int) -> bool:
+        """Return whether a cell of a column says yes or no."""
+        return any(yes_or_no(cell) is not None for cell in self.block.cells(place) if cell is not None)
+
+    def _numeric_target(self, place: int, meaning: Meaning, said: Mapping[str, str]) -> str:
+        """Return what a column of numbers is."""
+        target, content = meaning.target, self.contents[place]
+        is_measure = target in MEASURED
+        if target in (IGNORED, OTHER_TIME) or IGNORED in said:
+            return target or IGNORED
+        if target == "gpu" or (content.kinds and not is_measure):
+            target = _of_numbered_names(content, self.names, self.block.cells(place))
+            self.rejected |= {place: "gpu"} if target in ("", "n_gpus") and meaning.target == "gpu" else {}
+            return target
+        rate_or_time = RATE if content.is_rate or (meaning.unit and meaning.unit.is_rate) else TIME
+        plain = read_heading(without_unit(" ".join(self.block.paths[place]))[0]).target
+        if is_measure and plain in COUNTS and self._is_count(place):
+            # "Batch (ms)" with the sizes of batches has the unit of another column.
+            return plain
+        if content.has_units or (is_measure and not content.is_index):
+            return target if is_measure else rate_or_time
+        if target.startswith(FLAG) or (not target and said):
+            rest = [word for text in self.block.paths[place] for word in self.names.phrase(text).rest]
+            is_other = len([word for word in rest if not read_heading(word).target]) > _UNRELATED
+            return "" if is_other or not said else rate_or_time
+        is_odd = (
+            (target == "precision" and not _BITS.issuperset(content.wholes or (0,)))
+            or (target in (*COUNTS, *OF_EPOCHS) and content.fractions > _FRACTIONS)
+            or target in (*MEASURED, "cnn", "network", UNIT)
+        )
+        return self._rejected(place, target) if is_odd else target
+
+    def _rejected(self, place: int, target: str) -> str:
+        self.rejected[place] = target
+        return ""
+
+
+def _of_kinds(target: str, kinds: tuple[str, ...]) -> str:
+    """Return what a column of texts is whose values are known."""
+    if target in kinds or (target in BATCHES and BATCH in kinds):
+        return target
+    if target.startswith(FLAG) and "precision" in kinds:
+        return "precision"
+    for kind in ("cnn", "gpu", "precision", *COUNTS, "layout", "compilation", MODE, DATASET, UNIT):
+        if kind in kinds:
+            return kind
+    return target
+
+
+def _of_flags(heading: str, meaning: Meaning, said: Mapping[str, str]) -> str:
+    """Return what a column of yes and no is by its heading."""
+    if is_of_training(heading):
+        return MODE
+    precision = said.get("precision", "")
+    if meaning.target.startswith(FLAG) or precision not in ("amp", "fp16", "bf16", "tf32"):
+        return meaning.target
+    return f"{FLAG}{precision}"
+
+
+def _of_numbered_names(content: Content, names: Names, cells: list[object]) -> str:
+    """Return what a column is that is headed as GPUs, or has values such as "8x V100", and holds numbers."""
+    if content.kinds:
+        return _of_kinds("", content.kinds)
+    texts = {str(cell) for cell in cells if cell is not None}
+    if all(
+        (len(text) > 2 and names.meant("gpu", f"RTX {text}")) or names.meant("gpu", f"GTX {text}")
+        for text in texts
+    ):
+        return "gpu"
+    if content.wholes and 0 not in content.wholes and USUAL_GPUS.issuperset(content.wholes):
+        return "n_gpus"
+    return ""
+
+
+def is_batch(number: int) -> bool:
+    """Return whether a number is one that people choose as a batch size."""
+    return 0 < number <= _MOST_BATCH and (
+        number & (number - 1) == 0 or number % 8 == 0 or number in (10, 12, 20, 50, 100)
+    )
