@@ -14,8 +14,8 @@ from typing import Any
 
 from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.models.builtin import BUILT_IN, BUILT_IN_FORMULAS, SHORTER
+from trainlaw.app.models.search_gain import evolution_gains, evolution_sentence, signed_points
 from trainlaw.app.studies.evolution import Lane, evolution_of, lanes_of
-from trainlaw.app.studies.story import evolution_gains, evolution_sentence, signed_points
 from trainlaw.app.terminal.formula import equation_text
 from trainlaw.app.text.numbers import show_percent
 from trainlaw.formulas import Formula, constants, load_formula

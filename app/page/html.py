@@ -9,6 +9,7 @@ from trainlaw.app.inputs.prices import EXAMPLE, read_prices
 from trainlaw.app.models.builtin import offered_formulas
 from trainlaw.app.models.multi_gpu import SCALED, with_built_in_single_gpu_formula
 from trainlaw.app.models.scopes import Inputs, chosen_output, handling
+from trainlaw.app.models.search_gain import evolution_sentence
 from trainlaw.app.models.terms import parts_of
 from trainlaw.app.page.custom import custom_page_html
 from trainlaw.app.page.script import names_kinds, script_of, specs_of, titled_parts
@@ -22,6 +23,7 @@ from trainlaw.formulas.printers import mathml_expression, mathml_symbol
 from trainlaw.formulas.printers.mathml import mathml_symbols
 from trainlaw.formulas.printers.naming import letter
 from trainlaw.formulas.scopes import FORWARD
+from trainlaw.validate.baselines import title_of
 from trainlaw.validate.held_out_errors import (
     BY_CNN,
     METRIC_TITLES,
@@ -58,6 +60,7 @@ class _Errors(NamedTuple):
     """The held-out errors: of every estimator overall, and per architecture."""
 
     protocol: str
+    evolution: str
     held_out: str
     overall: Table
     by_cnn: Table
@@ -180,6 +183,7 @@ def _errors(formula: Formula) -> _Errors | None:
     names, lines = estimators(formula), error_lines(formula, BY_CNN)
     if not names or not lines:
         return None
+    titles = list(map(title_of, names))
     overall = [
         [title, *(show_percent(overall_error(formula, name, metric)) for name in names)]
         for metric, title in METRIC_TITLES.items()
@@ -191,7 +195,8 @@ def _errors(formula: Formula) -> _Errors | None:
     ]
     return _Errors(
         formula.errors.get("protocol", ""),
+        evolution_sentence(formula),
         held_out_kind(formula),
-        Table.of([Column("metric"), *names], overall, "number"),
-        Table.of([Column("architecture"), RUNS, *names], each, "number"),
+        Table.of([Column("metric"), *titles], overall, "number"),
+        Table.of([Column("architecture"), RUNS, *titles], each, "number"),
     )

@@ -162,9 +162,13 @@ class SheetWriter:
 
     def wrapped_text(self, row: int, column: int, text: str, width: int) -> None:
         """Write a text into a row that is high enough for it at `width` characters per line."""
+        self._heighten(row, text, width)
+        self.text(row, column, text, "wrapped")
+
+    def _heighten(self, row: int, text: str, width: float) -> None:
+        """Make a row high enough for a text at `width` characters per line."""
         needed = LINE_POINTS * math.ceil(max(len(text), 1) / width)
         self.plan.heights[row] = max(needed, self.plan.heights.get(row, LINE_POINTS))
-        self.text(row, column, text, "wrapped")
 
     def number(self, row: int, column: int, number: float, style: str = "general") -> None:
         """Write a number; one that is unknown (nan) leaves the cell empty."""
@@ -197,6 +201,9 @@ class SheetWriter:
         for column, title in enumerate(table.header):
             numeric = bool(table.rows) and isinstance(table.rows[0][column], int | float)
             self.text(row, column, title, "head_right" if numeric else "head")
+            if column < len(self.plan.widths):
+                # Lines break between words, and the font is bold: a third of a line may be lost.
+                self._heighten(row, title, 2 / 3 * self.plan.widths[column])
         formats = [kind.style if kind.style in STYLES else "general" for kind in table.columns]
         for offset, values in enumerate(table.rows, start=1):
             for column, value in enumerate(values):

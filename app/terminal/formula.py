@@ -12,6 +12,7 @@ from trainlaw.app.models.calibration import calibration_of
 from trainlaw.app.models.custom_inputs import describe_custom
 from trainlaw.app.models.multi_gpu import with_time_on_one_gpu
 from trainlaw.app.models.scopes import Inputs, formula_rows, handling
+from trainlaw.app.models.search_gain import evolution_sentence
 from trainlaw.app.models.terms import part_values, parts_of, plain_expression, sides_of
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
 from trainlaw.app.text.steps import OnStep, unseen
@@ -71,7 +72,9 @@ def short_text(formula: Formula, origin: str, run: RunTable) -> str:
     """Return the formula, its largest terms for `run`, and its stated error: one screen."""
     parts = [origin, "", equation_text(formula), "", shares_text(formula, run, _LARGEST_TERMS)]
     if error_lines(formula, BY_CNN):
-        parts += ["", headline(formula), *class_errors(formula), *support_lines(formula)]
+        evolution = evolution_sentence(formula)
+        parts += ["", headline(formula), *([evolution] if evolution else [])]
+        parts += [*class_errors(formula), *support_lines(formula)]
     parts += ["", "`trainlaw show --all` explains every term and symbol"]
     return fitted_lines("\n".join(parts))
 

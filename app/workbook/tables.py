@@ -10,6 +10,7 @@ from trainlaw.app.answers.facts import Fact, precision_facts
 from trainlaw.app.inputs.prices import EXAMPLE, MOST_USD, read_prices
 from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.models.multi_gpu import covers_algorithm
+from trainlaw.app.models.search_gain import evolution_sentence
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
 from trainlaw.app.text.tables import Table
 from trainlaw.app.workbook.model import LAYOUTS, PREFIX, Model, cell_name
@@ -19,6 +20,7 @@ from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.runs import COMPILATIONS, STACKS
 from trainlaw.datasets.tables.joins import LAUNCHES_LEFT
 from trainlaw.formulas import Formula
+from trainlaw.validate.baselines import title_of
 from trainlaw.validate.bootstrap import mean_interval
 from trainlaw.validate.held_out_errors import (
     BY_CNN,
@@ -361,16 +363,19 @@ def write_errors(book: BookPlan, formula: Formula, model: Model) -> None:
     protocol = formula.errors.get("protocol", "this formula carries no held-out errors")
     sheet.title(f"Prediction error on held-out {kind}s", f"Absolute percentage errors; {protocol}.")
     start, names = _intervals(sheet, model.formula), estimators(formula)
+    titles = list(map(title_of, names))
     overall = [
         [title, *(overall_error(formula, name, metric) for name in names)]
         for metric, title in METRIC_TITLES.items()
     ]
-    row = sheet.table(start, Table.of(["overall, %", *names], overall, "percent")) + 1
+    row = sheet.table(start, Table.of(["overall, %", *titles], overall, "percent")) + 1
     row = _mean_intervals(sheet, formula, row)
+    sheet.text(row, 0, evolution_sentence(formula), "note")
+    row += 2
     for level, title in ((BY_CNN, "architecture"), (BY_GPU, "GPU group")):
         lines = error_lines(formula, level)
         rows = [[_label(line.name, line.members), line.rows, *line.errors.values()] for line in lines]
-        header = [title, "runs", *(f"{name}, %" for name in names)]
+        header = [title, "runs", *(f"{name}, %" for name in titles)]
         row = sheet.table(row, Table.of(header, rows, "percent")) + 1
 
 

@@ -1,0 +1,41 @@
+"""What the search of a formula adds to its controls: no search, and random search."""
+
+import math
+
+from trainlaw.app.text.numbers import show_percent
+from trainlaw.formulas import Formula
+from trainlaw.validate.baselines import CONTROLS, title_of
+from trainlaw.validate.bootstrap import mean_interval
+from trainlaw.validate.held_out_errors import BY_GPU, LEVEL, OURS, error_lines, estimators, overall_error
+
+
+def evolution_gains(formula: Formula) -> dict[str, tuple[float, float, float]]:
+    """Return what the search adds to each of its controls, in points: mean over GPU groups and interval."""
+    groups, found = error_lines(formula, BY_GPU), {}
+    for name in (name for name in CONTROLS if name in estimators(formula)):
+        gains = [line.errors[name] - line.errors[OURS] for line in groups]
+        known = [gain for gain in gains if math.isfinite(gain)]
+        if known:
+            found[name] = mean_interval(known, LEVEL)
+    return found
+
+
+def signed_points(value: float) -> str:
+    """Return a difference of percentages to a tenth, with its sign.
+
+    >>> signed_points(-0.04)
+    '+0.0'
+    """
+    # Adding 0.0 makes a rounded -0.0 positive.
+    return f"{round(value, 1) + 0.0:+.1f}"
+
+
+def evolution_sentence(formula: Formula) -> str:
+    """Return what the search adds to its controls, with the interval over GPU groups; "" without controls."""
+    added = []
+    for name, numbers in evolution_gains(formula).items():
+        points, *ends = map(signed_points, numbers)
+        error = show_percent(overall_error(formula, name))
+        added.append(f"{points} points ({' to '.join(ends)}) over {title_of(name)}, which has {error} %")
+    level = f"{100 * LEVEL:.0f} % interval over GPU groups"
+    return f"Evolution adds, with the {level}: {'; '.join(added)}." if added else ""
