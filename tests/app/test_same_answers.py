@@ -228,7 +228,7 @@ def interpreted(name):
 
     def run(folder, plain):
         (folder / file).write_text(program)
-        return by_lines([command, folder / file], folder, plain)
+        return by_lines([*command, folder / file], folder, plain)
 
     return run
 
