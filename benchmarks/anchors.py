@@ -1,7 +1,6 @@
 """From a profile on an anchor GPU to the time on a target GPU: held-out errors and the built-in formulas.
 
 python -m benchmarks.anchors pairs            12 pairs, architectures held out; --ensemble: with PROFET's
-python -m benchmarks.anchors target           GPUs held out as target, as anchor and from plain runs
 python -m benchmarks.anchors formulas FOLDER  write the built-in formulas with their held-out errors
 """
 
@@ -15,15 +14,13 @@ from pathlib import Path
 
 import numpy as np
 from trainlaw.app.models.builtin import pair_formula_path
-from trainlaw.app.studies.clusters import task_place
-from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.datasets import TARGET, PairTable, load
 from trainlaw.datasets.measurements.pairs import PAIR
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import Formula, round_constants, save_formula
-from trainlaw.validate import StudyResult, run_study, splits_by_name
+from trainlaw.validate import StudyResult
 from trainlaw.validate.baselines import title_of
-from trainlaw.validate.held_out_errors import BY_CNN, BY_GPU, OURS, errors_json
+from trainlaw.validate.held_out_errors import BY_CNN, OURS, errors_json
 from trainlaw.validate.metrics import mape_percent
 
 from tools.pair_formulas import PAIR_FORMULA_FEATURES, ProfileSearch
@@ -46,22 +43,6 @@ def pair_results(table: PairTable, ensemble: bool = False) -> StudyResult:
         **baselines,
     }
     return run_pair_study(table, estimators, features=PAIR_FORMULA_FEATURES)
-
-
-def target_results(seed: int = 0, cluster: str = "") -> StudyResult:
-    """Return the predictions for GPUs that occur neither in the pairs nor in the plain runs of training."""
-    kind = STUDY_KINDS["anchor"]
-    rows = kind.rows(load("profet-pairs"))
-    splits = [
-        replace(split, test=test)
-        for split in splits_by_name("gpu", rows.labels)
-        if len(test := split.test[rows.evaluated[split.test]])
-    ]
-    settings = SearchSettings(evaluations=12_000, random_seed=seed, islands=2, population=200)
-    baselines = {name: kind.baselines[name] for name in kind.defaults["against"]}
-    estimators = {OURS: kind.search(rows, settings), **baselines}
-    with task_place(cluster) as place:
-        return run_study(rows.X, rows.seconds, rows.labels, splits, estimators, **place)
 
 
 def show(result: StudyResult, title: str, by: tuple[str, ...]) -> None:
@@ -145,11 +126,6 @@ _PARTS: Mapping[str, Callable[[argparse.Namespace], None]] = {
     "pairs": lambda given: show(
         pair_results(load("profet-pairs"), given.ensemble), "12 pairs, architectures held out", (BY_CNN, PAIR)
     ),
-    "target": lambda given: show(
-        target_results(cluster=given.cluster),
-        "GPUs held out as target and anchor, and their plain runs",
-        (BY_GPU, BY_CNN),
-    ),
     "formulas": lambda given: write_formulas(Path(given.folder)),
     # The name in the provenance of formulas that were written before.
     "laws": lambda given: write_formulas(Path(given.folder)),
@@ -162,7 +138,6 @@ def main() -> None:
     parser.add_argument("part", choices=sorted(_PARTS))
     parser.add_argument("folder", nargs="?", default="formulas")
     parser.add_argument("--ensemble", action="store_true", help="include the ensemble of PROFET")
-    parser.add_argument("--cluster", default="", help="for target: tcp://HOST:PORT, local:N or a TOML file")
     given = parser.parse_args()
     begun = time.monotonic()
     _PARTS[given.part](given)

@@ -196,6 +196,7 @@ _STUDIES = {
     "short": "short-runs --seeds 3",
     "forward": "forward",
     "multi": "multi",
+    "anchor": "anchor",
 }
 
 

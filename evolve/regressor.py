@@ -198,10 +198,12 @@ class FormulaRegressor(FittedViews):
         state = run(state, problem, self.progress or notebook_progress(), save, elsewhere, began=began)
         with problem.machine.until(began + search_seconds(state, problem, refined=True) - earlier):
             refined = refine(state, problem)
-        self._warn_of_few(problem, state)
         limit = problem.settings.limit_seconds
         with problem.machine.until(math.inf if limit is None else began + limit - earlier):
             self._conclude(problem, state, refined, self.scope or self._default_scope(sums))
+        starved = _starved(problem, state)
+        if starved:
+            warnings.warn(starved, UserWarning, stacklevel=2)
         return self
 
     def predict(
@@ -348,18 +350,6 @@ class FormulaRegressor(FittedViews):
             "toolbox": self.toolbox,
         }
 
-    def _warn_of_few(self, problem: Problem, state: SearchState) -> None:
-        """Warn where the time limit ended the search before its first generation was whole."""
-        settings = problem.settings
-        wanted = min(settings.population, settings.evaluations or settings.population)
-        if settings.limit_seconds is not None and state.evaluations < wanted:
-            warnings.warn(
-                f"the search tried {state.evaluations} formulas in {settings.limit_seconds:g} s, "
-                f"expected at least {wanted}: raise limit_seconds, or use fewer rows or columns",
-                UserWarning,
-                stacklevel=3,
-            )
-
     def _warmed(self, problem: Problem) -> Problem:
         """Return the problem with the formulas of an earlier fit as seeds, simple ones first."""
         if not self.warm_start or not hasattr(self, "front_") or problem.settings.brackets:
@@ -391,9 +381,8 @@ class FormulaRegressor(FittedViews):
         self.history_ = state.history()
         self.candidates_ = finish(state, problem, refined)
         if not self.candidates_:
-            raise InputError(
-                "expected at least one valid formula, got none: allow more operators or a larger budget"
-            )
+            unlucky = "expected at least one valid formula, got none: allow more operators or a larger budget"
+            raise InputError(_starved(problem, state) or unlucky)
         settings = problem.settings
         chosen = choose(self.candidates_, settings.choice, problem.whole.effective_rows, settings.random_seed)
         stored = asdict(settings)
@@ -458,6 +447,18 @@ def _history_facts(history: Sequence[Milestone], most_constants: int | None = No
             best = score
             found.append([evaluations, score, text])
     return {"history": found} if found else {}
+
+
+def _starved(problem: Problem, state: SearchState) -> str:
+    """Return what to say where the time limit ended the search before its first generation was whole."""
+    settings = problem.settings
+    wanted = min(settings.population, settings.evaluations or settings.population)
+    if settings.limit_seconds is None or state.evaluations >= wanted:
+        return ""
+    return (
+        f"the search tried {state.evaluations} formulas in {settings.limit_seconds:g} s, "
+        f"expected at least {wanted}: raise limit_seconds, or use fewer rows or columns"
+    )
 
 
 def _without_affine(expression: Expression) -> Expression:

@@ -30,6 +30,11 @@ def signed_points(value: float) -> str:
     return f"{round(value, 1) + 0.0:+.1f}"
 
 
+def uncertain_gains(formula: Formula) -> tuple[str, ...]:
+    """Return the controls over which the interval of what the search adds, to a tenth, is not above 0."""
+    return tuple(name for name, (_, low, _) in evolution_gains(formula).items() if round(low, 1) <= 0)
+
+
 def evolution_sentence(formula: Formula) -> str:
     """Return what the search adds to its controls, with the interval over GPU groups; "" without controls."""
     added = []

@@ -66,7 +66,7 @@ def _settings(material: Material, seed: int) -> SearchSettings:
 
 
 def controls_of(material: Material, seed: int) -> dict[str, EstimatorFactory]:
-    """Return what the search has to beat: what it begins with, fitted, and formulas drawn at random."""
+    """Return what the search has to beat: a form written by hand, fitted, and formulas drawn at random."""
     settings = _settings(material, seed)
     random = material.kind.search(material.rows, without_selection(settings))
     controls: dict[str, EstimatorFactory] = {}
@@ -75,6 +75,9 @@ def controls_of(material: Material, seed: int) -> dict[str, EstimatorFactory]:
         controls[NO_SEARCH] = fitted_only(whole, settings)
     elif isinstance(whole, type) and issubclass(whole, FormulaSearch) and whole.begins_with_form:
         controls[NO_SEARCH] = partial(whole, first_only(settings))
+    elif material.kind.no_search is not None:
+        by_hand = material.kind.no_search(material.rows, settings)
+        controls |= {NO_SEARCH: by_hand} if by_hand is not None else {}
     return {**controls, RANDOM_SEARCH: random}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.calibration import calibrated_law
-from trainlaw.app.models.search_gain import evolution_sentence
+from trainlaw.app.models.search_gain import evolution_sentence, uncertain_gains
 from trainlaw.app.studies.definition import StudyDefinition
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.text.numbers import show_percent
@@ -43,7 +43,7 @@ _LEAST_GAIN = 0.1  # of the error of the constant; noise alone gives some
 
 
 def verdict_lines(formula: Formula, result: StudyResult, is_evolved: bool) -> tuple[str, ...]:
-    """Return at most one line: that nothing was learned, or which baseline is better than the formula.
+    """Return at most one line: nothing learned, a better baseline, or an evolution that adds nothing certain.
 
     formula : with the errors of `result`. is_evolved : whether it is from a search, not from the user.
     """
@@ -60,10 +60,11 @@ def verdict_lines(formula: Formula, result: StudyResult, is_evolved: bool) -> tu
             named.append(_by(min(learned, key=lambda name: factors[name]), factors))
         return (said + ", ".join(named),)
     best = best_baseline(formula)
-    if best is None or overall_error(formula, best) >= overall_error(formula, OURS):
-        return ()
-    ours, theirs = (show_percent(overall_error(formula, name)) for name in (OURS, best))
-    return (f"worse than a baseline: its held-out error is {ours} %, of {title_of(best)} {theirs} %",)
+    if best is not None and overall_error(formula, best) < overall_error(formula, OURS):
+        ours, theirs = (show_percent(overall_error(formula, name)) for name in (OURS, best))
+        return (f"worse than a baseline: its held-out error is {ours} %, of {title_of(best)} {theirs} %",)
+    controls = " or ".join(map(title_of, uncertain_gains(formula))) if is_evolved else ""
+    return (f"fitted rather than found: evolution adds nothing certain to {controls}",) if controls else ()
 
 
 def _typical_factor(result: StudyResult, name: str) -> float:

@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -23,6 +24,16 @@ class Quantity:
     expression: Expression
     values: NDArray[np.float64]
     size: int
+
+    @cached_property
+    def coordinate(self) -> NDArray[np.float64]:
+        """The values, or their logarithms where they spread widely, mapped to -1 to 1."""
+        values = self.values
+        if np.all(values > 0.0) and values.max() > 2.0 * values.min():
+            values = np.log(values)
+        low, high = values.min(), values.max()
+        mapped: NDArray[np.float64] = (2.0 * values - low - high) / ((high - low) or 1.0)
+        return mapped
 
 
 def quantity(expression: Expression, values: NDArray[np.float64]) -> Quantity:

@@ -7,6 +7,7 @@ from trainlaw.app.inputs.requests import configured_row, impossible
 from trainlaw.app.inputs.resolve import named_cnn
 from trainlaw.app.models.builtin import SCALING_FORMULA, formula_named
 from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows
+from trainlaw.app.models.scopes import handling
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.workbook.choices import MOST
 from trainlaw.datasets import built_in_gpus, link_table
@@ -25,7 +26,7 @@ IMPOSSIBLE = (
     {"pixels": -224}, {"batch": "many"}, {"host_launch_s": -1.0},
 )  # fmt: skip
 SETTINGS = (
-    "precision", "n_gpus", "n_nodes", "link", "fabric", "algorithm", "layout", "stack", "tuned",
+    "precision", "link", "fabric", "algorithm", "layout", "stack", "tuned",
     "host_launch_s",
 )  # fmt: skip
 IMAGES, EPOCHS = 1_281_167, 90
@@ -87,23 +88,33 @@ def listed_label(asked):
     return cnn_label(asked["cnn"], *min(sizes)[1:]) if sizes else asked["cnn"]
 
 
+def setup_of(asked):
+    """The settings of a question, of which page and command take more than the others."""
+    others = ("timed_parts", "compilation", "bucketed")
+    counts = ("allocation",) if asked.get("allocation") else ("n_gpus", "n_nodes")
+    given = {name: asked[name] for name in (*SETTINGS, *counts, *others) if name in asked}
+    if "optimizer" in asked:
+        more = "+optimizer" * asked["optimizer"] + "+copy" * asked["copy"]
+        given["timed_parts"] = f"forward+backward{more}"
+    return Setup(**given)
+
+
 def predicted(law, asked):
     """What the command says of each question: its prediction, None where it is refused."""
     rows, gpus, cnns = {}, {}, {}
     for number, one in enumerate(asked):
+        changes = [f"{one[rate]}x {rate}" for rate in ("peak", "bandwidth") if one.get(rate, "1") != "1"]
+        name = one["gpu"] + (f" with {', '.join(changes)}" if changes else "")
         try:
-            cnn = named_cnn(one["cnn"], one["pixels"], one["classes"])
-            gpu = wanted_gpu(one["gpu"])
-            others = {name: one[name] for name in ("timed_parts", "compilation") if name in one}
-            setup = Setup(**{name: one[name] for name in SETTINGS}, **others)
-            rows[number] = configured_row(cnn, gpu, one["batch"], setup)
+            cnn, gpu = named_cnn(one["cnn"], one["pixels"], one["classes"]), wanted_gpu(name)
+            rows[number] = configured_row(cnn, gpu, one["batch"], setup_of(one))
             gpus[gpu.gpu], cnns[cnn.key] = gpu, cnn
         except TrainlawError:
             continue
     facts = Facts(built_in_gpus().with_gpus(gpus.values()), tuple(cnns.values()))
     runs = unmeasured_runs("questions", list(rows.values()), facts)
-    found = predict_runs(law, runs, formula_named(SCALING_FORMULA))
-    answers = dict(zip(rows, found, strict=True))
+    scaling = None if handling(law).covers_multi_gpu else formula_named(SCALING_FORMULA)
+    answers = dict(zip(rows, predict_runs(law, runs, scaling), strict=True))
     return [answers.get(number) for number in range(len(asked))]
 
 

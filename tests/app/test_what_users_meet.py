@@ -81,10 +81,6 @@ SAID = {
     "a number of GPUs": (("predict", *RESNET, "--gpu", "8xH100", "--batch", "8"), "with --gpus 8"),
     "where a GPU is rented": (("predict", *RESNET, "--gpu", "lambda A100", "--batch", "8"), "A100-SXM4-80GB"),
     "a CNN with batch normalization": (("predict", "--cnn", "VGG16 with batch norm", *T4[2:]), "vgg16_bn"),
-    "several GPUs to measure on": (
-        ("suggest", "--cnn", "resnet18,vgg11", "--gpu", "T4,K80", "--batch", "8", "-k", "2"),
-        "4 configurations to choose from",
-    ),
     "no GPU": (("predict", *RESNET, "--gpu", "TPU v4", "--batch", "8"), "is no GPU"),
 }  # fmt: skip
 
@@ -207,6 +203,7 @@ def test_a_sheet_per_gpu_with_epochs_in_minutes_is_read(in_empty_folder):
     )
 
 
+@pytest.mark.usefixtures("few_networks")
 def test_runs_on_several_gpus_are_left_out_of_a_calibration(in_empty_folder):
     rows = (
         "cnn,gpu,batch_per_gpu,precision,n_gpus,time_s,algorithm,link",

@@ -58,7 +58,7 @@ def test_full_output_is_one_line():
 
 def test_output_in_ascii_has_escapes():
     ascii_only = os.environ | {"PYTHONIOENCODING": "ascii"}
-    done = process("show", "--all", env=ascii_only, capture_output=True, text=True)
+    done = process(*PREDICT, env=ascii_only, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert "\\u00b5" in done.stdout
 
@@ -122,8 +122,9 @@ def test_label_that_is_a_list_is_refused(tmp_path):
 
 def test_long_text_in_parquet_is_refused_before_it_fills_the_memory(tmp_path):
     path = tmp_path / "bomb.parquet"
-    columns = {"gpu": ["x" * 20_000] * 100_000, "cnn": ["resnet50"] * 100_000}
-    pq.write_table(pa.table(columns), path, compression="zstd")
+    # Repeated a hundred times, so that to write the file takes no memory either.
+    rows = pa.table({"gpu": ["x" * 20_000] * 1_000, "cnn": ["resnet50"] * 1_000})
+    pq.write_table(pa.concat_tables([rows] * 100), path, compression="zstd", row_group_size=100_000)
     assert path.stat().st_size < 2_000
     for words in (("data", "check"), ("data", "import")):
         done = process(*words, path, capture_output=True, text=True)

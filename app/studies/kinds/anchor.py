@@ -8,15 +8,20 @@ from typing import Self
 import numpy as np
 import pandas as pd
 from trainlaw.app.studies.kinds.kind import GPU_FOLDS, StudyKind, StudyRows, study_labels
-from trainlaw.app.studies.search import FormulaSearch, SearchReporter, with_settings
-from trainlaw.datasets import DATASETS, STUDY_FEATURES, TARGET, PairTable, feature_specs, load
+from trainlaw.app.studies.search import with_settings
+from trainlaw.app.studies.skeleton import (
+    MOST_CONSTANTS,
+    SKELETON_EVALUATIONS,
+    SKELETON_NAMES,
+    SkeletonSearch,
+)
+from trainlaw.datasets import DATASETS, TARGET, PairTable, feature_specs, load
 from trainlaw.datasets.features.pair_features import (
     ANCHOR,
     ANCHOR_TIME,
     PAIR_FEATURES,
     PAIR_RUN_FEATURES,
 )
-from trainlaw.evolve import FormulaRegressor
 from trainlaw.formulas import (
     Apply,
     Constant,
@@ -34,7 +39,7 @@ from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.scopes import GPU_PAIR
 from trainlaw.validate.baselines import baselines_for, named_baselines
 
-TRANSFER_FEATURES = (*STUDY_FEATURES, ANCHOR_TIME, *(ANCHOR + name for name in STUDY_FEATURES))
+TRANSFER_FEATURES = (*SKELETON_NAMES, ANCHOR_TIME, *(ANCHOR + name for name in SKELETON_NAMES))
 
 # A weight of a time; a term of it adds less than a nanosecond to a second.
 _VANISHING = 1e-9
@@ -64,21 +69,26 @@ def _merged(node: Apply, arguments: tuple[Expression, ...]) -> Expression:
     return Apply(node.operator, arguments)
 
 
-class TransferSearch(FormulaSearch):
+class TransferSearch(SkeletonSearch):
     """Evolves a formula of plain runs, and fits how its error on the anchor transfers to the target.
 
     Rows whose anchor is their own GPU are plain runs.
     """
 
-    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
-        """Search; X : features of pairs and plain runs, (n_rows, k). y : seconds; groups : both (n_rows,)."""
+    def fit(
+        self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray, divisions: pd.DataFrame | None = None
+    ) -> Self:
+        """Search; X : features of pairs and plain runs, (n_rows, k). y : seconds; groups : both (n_rows,).
+
+        divisions : labels of the columns `division_columns`, (n_rows, n_labels); None without any.
+        """
         y, plain = np.asarray(y, dtype=float), is_plain_run(X)
-        search = FormulaRegressor(feature_specs(STUDY_FEATURES), TARGET, self.settings, SearchReporter())
-        search.fit(X.loc[plain, list(STUDY_FEATURES)], y[plain], np.asarray(groups)[plain])
+        of_runs = None if divisions is None else divisions[plain]
+        super().fit(X[plain], y[plain], np.asarray(groups)[plain], of_runs)
         pairs = ~plain & _anchor_is_known(X, plain)
         rows, seconds = X[pairs], y[pairs]
-        self.formula_ = transferred(search.formula_, rows, seconds)
-        members = [transferred(item.formula, rows, seconds) for item in search.front_]
+        members = [transferred(item.formula, rows, seconds) for item in self.front_]
+        self.formula_ = transferred(self.formula_, rows, seconds)
         scored = [
             ScoredFormula(member, float(member.provenance["training_loss"]), complexity(member.expression))
             for member in members
@@ -189,7 +199,9 @@ OF_PAIRS = StudyKind(
     defaults={
         "table": _TABLE,
         "split": "gpu",
-        "evaluations": 12_000,
+        "evaluations": SKELETON_EVALUATIONS,
+        "max_constants": MOST_CONSTANTS,
+        "seeds": 3,
         "against": ("anchor_peak_ratio", "constant", *_ALSO),
     },
     splits=("gpu", GPU_FOLDS, "cnn"),

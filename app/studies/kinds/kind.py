@@ -57,7 +57,9 @@ class StudyKind(Generic[Table]):
     and files of CNNs. rows : a table as features, seconds and labels. features : names of the columns that a
     formula may use. search : from those rows and settings to a factory, importable by name
     (`functools.partial` is fine), of the estimator that evolves; each fold makes its own, so constants of
-    seeds are found in its `fit`. baselines : all by name, the null model among them. defaults : fields of
+    seeds are found in its `fit`. no_search : from the same, what makes the fitted form written by hand that
+    the search has to beat; its result None where the rows lack what that needs; None for a search that begins
+    with such a form. baselines : all by name, the null model among them. defaults : fields of
     `StudyDefinition` with another default, such as `table` and `against`. splits : what may be held out.
     is_proved : offer only formulas that behave over the deployment box (see `proved_properties`). has_levels
     : report the error by calibration level. has_joint_range : store where the features together are unlike
@@ -84,6 +86,7 @@ class StudyKind(Generic[Table]):
     given: str = ""
     platform_baselines: tuple[str, ...] = ()
     next_step: str = 'trainlaw predict --cnn resnet50 --gpu "A100-SXM4-40GB" --batch 64 --formula {folder}'
+    no_search: Callable[[StudyRows, SearchSettings], EstimatorFactory | None] | None = None
     fits: Callable[[StudyRows], bool] | None = None
     otherwise: str = ""
 

@@ -5,7 +5,7 @@ from functools import partial
 
 from trainlaw.app.inputs.tables import find_table
 from trainlaw.app.studies.kinds.kind import RUNS, StudyKind, StudyRows, study_labels
-from trainlaw.app.studies.search import Evolution, evolved
+from trainlaw.app.studies.search import Evolution, evolved, fitted_only
 from trainlaw.app.studies.skeleton import (
     MOST_CONSTANTS,
     SKELETON_EVALUATIONS,
@@ -16,6 +16,7 @@ from trainlaw.app.studies.skeleton import (
 from trainlaw.datasets import STUDY_FEATURES, TARGET, RunTable, feature_specs
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas.scopes import RUN
+from trainlaw.validate import EstimatorFactory
 from trainlaw.validate.baselines import baselines_for
 
 FREE_RUNS = "free-runs"
@@ -46,6 +47,11 @@ def _fits(rows: StudyRows) -> bool:
     return set(rows.labels["device"]) == {"GPU"} and fits_skeleton(rows.X)
 
 
+def skeleton_fitted(rows: StudyRows, settings: SearchSettings) -> EstimatorFactory | None:
+    """Return what fits the skeleton of whole runs without a search; None where rows lack its features."""
+    return fitted_only(SkeletonSearch, settings) if _fits(rows) else None
+
+
 OF_FREE_RUNS = StudyKind(
     name=FREE_RUNS,
     scope=RUN,
@@ -54,6 +60,7 @@ OF_FREE_RUNS = StudyKind(
     rows=rows_of_runs,
     features=STUDY_FEATURES + CPU_FEATURES,
     search=_free_search,
+    no_search=skeleton_fitted,
     baselines={**baselines_for("run"), **baselines_for("run", "engine")},
     defaults={"table": "fp32-2026"},
     has_levels=True,

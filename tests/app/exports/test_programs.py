@@ -278,9 +278,12 @@ for line in eachline(stdin)
 end
 """
 INTERPRETED = {
-    "R": pytest.param("ask.R", R, RSCRIPT, marks=pytest.mark.skipif(not RSCRIPT, reason="needs R")),
+    "R": pytest.param("ask.R", R, [RSCRIPT], marks=pytest.mark.skipif(not RSCRIPT, reason="needs R")),
     "Julia": pytest.param(
-        "ask.jl", JULIA_ASKS, JULIA, marks=pytest.mark.skipif(not JULIA, reason="needs Julia")
+        "ask.jl",
+        JULIA_ASKS,
+        [JULIA, "--compile=min"],
+        marks=pytest.mark.skipif(not JULIA, reason="needs Julia"),
     ),
 }
 
@@ -288,7 +291,7 @@ INTERPRETED = {
 @pytest.mark.parametrize(("name", "program", "command"), INTERPRETED.values(), ids=INTERPRETED)
 def test_interpreted_languages_refuse_what_they_do_not_know(name, program, command, folder):
     (folder / name).write_text(program)
-    faults(by_lines([command, folder / name], folder, FAULTS))
+    faults(by_lines([*command, folder / name], folder, FAULTS))
 
 
 def changed(**parts):

@@ -9,24 +9,20 @@ from urllib.parse import urlencode
 
 import openpyxl
 import pytest
-from trainlaw.app.inputs.requests import configured_row, one_run
+from trainlaw.app.inputs.requests import one_run
 from trainlaw.app.inputs.resolve import named_cnn
-from trainlaw.app.models.builtin import BUILT_IN, SCALING_FORMULA, SHORTER, formula_named
+from trainlaw.app.models.builtin import BUILT_IN, SHORTER, formula_named
 from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows
-from trainlaw.app.models.scopes import handling
 from trainlaw.app.page.html import page_html
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.predictions.training import Training
 from trainlaw.app.terminal.as_json import cnn_json
 from trainlaw.app.text.numbers import show_seconds
-from trainlaw.datasets import TARGET, built_in_gpus, feature_specs, load
-from trainlaw.datasets.hardware.hypothetical import wanted_gpu
-from trainlaw.datasets.measurements.runs import Setup, unmeasured_runs
-from trainlaw.datasets.tables.joins import Facts
+from trainlaw.datasets import TARGET, feature_specs, load
+from trainlaw.datasets.measurements.runs import Setup
 from trainlaw.formulas import (
     Formula,
     GroupedConstant,
-    TrainlawError,
     load_formula,
     parse_text,
     to_text,
@@ -34,7 +30,7 @@ from trainlaw.formulas import (
 )
 from trainlaw.validate.applicability import KEY, JointRange
 
-from ..questions import listed_label, questions
+from ..questions import listed_label, predicted, questions
 
 pytestmark = pytest.mark.slow
 
@@ -56,12 +52,6 @@ ANSWERS = """links => links.map(link => {
     cost: found ? found.values.cost : null, notes,
     warnings: seen("warnings"), shares: terms.map(row => Number(row.dataset.seconds)) };
 })"""
-PARTS = {
-    (True, False): "forward+backward+optimizer",
-    (True, True): "forward+backward+optimizer+copy",
-    (False, True): "forward+backward+copy",
-    (False, False): "forward+backward",
-}
 
 
 @pytest.fixture(scope="module")
@@ -140,33 +130,6 @@ def link_of(asked):
         "peak": asked["peak"], "bandwidth": asked["bandwidth"],
     }  # fmt: skip
     return urlencode(texts)
-
-
-def setup_of(asked):
-    names = ("precision", "layout", "tuned", "stack", "host_launch_s", "link", "algorithm", "bucketed")
-    counts = ("allocation",) if asked.get("allocation") else ("n_gpus", "n_nodes")
-    parts = PARTS[asked["optimizer"], asked["copy"]]
-    given = {name: asked[name] for name in (*names, *counts)}
-    return Setup(**given, fabric=asked["fabric"], timed_parts=parts)
-
-
-def predicted(law, questions):
-    """What the command says of each question: its prediction, None where it is refused."""
-    rows, gpus, cnns = {}, {}, {}
-    for number, asked in enumerate(questions):
-        changes = [f"{asked[rate]}x {rate}" for rate in ("peak", "bandwidth") if asked[rate] != "1"]
-        name = asked["gpu"] + (f" with {', '.join(changes)}" if changes else "")
-        try:
-            cnn, gpu = named_cnn(asked["cnn"], asked["pixels"], asked["classes"]), wanted_gpu(name)
-            rows[number] = configured_row(cnn, gpu, asked["batch"], setup_of(asked))
-            gpus[gpu.gpu], cnns[cnn.key] = gpu, cnn
-        except TrainlawError:
-            continue
-    facts = Facts(built_in_gpus().with_gpus(gpus.values()), tuple(cnns.values()))
-    scaling = None if handling(law).covers_multi_gpu else formula_named(SCALING_FORMULA)
-    runs = unmeasured_runs("questions", list(rows.values()), facts)
-    answers = dict(zip(rows, predict_runs(law, runs, scaling), strict=True))
-    return [answers.get(number) for number in range(len(questions))]
 
 
 def named(texts):

@@ -8,11 +8,18 @@ import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.studies.definition import StudyDefinition, definition_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
+from trainlaw.app.studies.kinds.kind import study_labels
+from trainlaw.app.studies.kinds.whole_runs import skeleton_fitted
+from trainlaw.app.studies.material import material_of
+from trainlaw.app.studies.searches import controls_of
+from trainlaw.app.studies.skeleton import SkeletonSearch
 from trainlaw.app.studies.story import calibration_advice, verdict_lines
 from trainlaw.app.studies.study import study_table
 from trainlaw.app.terminal.study import study_text
 from trainlaw.datasets import RunTable, load
+from trainlaw.evolve import SearchSettings
 from trainlaw.validate import StudyResult
+from trainlaw.validate.baselines import NO_SEARCH, RANDOM_SEARCH
 from trainlaw.validate.held_out_errors import errors_json
 from typer.testing import CliRunner
 
@@ -51,6 +58,16 @@ def test_a_better_baseline_is_named_with_both_errors(formula, few):
     assert first_line(formula, few, **known | {"trainlaw": 1.05 * y}) == ()
 
 
+def test_an_evolution_that_adds_nothing_certain_is_said_so(formula, few):
+    y = few.seconds
+    known = {"trainlaw": 1.05 * y, "constant": np.full(len(y), np.median(y))}
+    expected = "fitted rather than found: evolution adds nothing certain to no search (the skeleton, fitted)"
+    controls = {"no_search": 1.05 * y, "random_search": 1.2 * y}
+    assert first_line(formula, few, **known, **controls) == (expected,)
+    assert first_line(formula, few, False, **known, **controls) == ()
+    assert first_line(formula, few, **known, no_search=1.2 * y, random_search=1.1 * y) == ()
+
+
 def test_few_runs_are_for_calibration(few):
     advice = calibration_advice(few, StudyDefinition(table="few.csv", gpu_file="my gpus.csv"), 99.0)
     assert "calibrate instead: `trainlaw calibrate few.csv --gpu-file 'my gpus.csv'" in advice
@@ -66,6 +83,17 @@ def test_a_study_of_one_gpu_names_the_command_and_its_error(few, tmp_path):
     assert done.exit_code == 2
     assert "--split cnn" in done.stderr and "calibrate instead" in done.stderr
     assert "error on runs left out one by one" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["free-runs", "layers"])
+def test_a_search_without_a_skeleton_is_compared_with_the_fitted_skeleton(name, few):
+    definition = definition_of({"of": name, "split": "gpu", "against": ()}, "test")
+    controls = controls_of(material_of(few, definition, STUDY_KINDS[name]), seed=0)
+    assert set(controls) == {NO_SEARCH, RANDOM_SEARCH}
+    assert isinstance(controls[NO_SEARCH](), SkeletonSearch)
+    # On a CPU, the skeleton's rates are not known.
+    cpus = replace(STUDY_KINDS[name].rows(few), labels=study_labels(few).assign(device="CPU"))
+    assert skeleton_fitted(cpus, SearchSettings()) is None
 
 
 @pytest.mark.parametrize("kind", STUDY_KINDS.values(), ids=list(STUDY_KINDS))

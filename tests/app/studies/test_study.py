@@ -26,11 +26,11 @@ from trainlaw.app.terminal.study import study_text
 from trainlaw.formulas import SECOND, infer_unit, load_formula
 from typer.testing import CliRunner, Result
 
-STUDY = ["study", "--folds", "3", "--seeds", "1"]
+STUDY = ["study", "--folds", "3", "--seeds", "1", "--evaluations", "100"]
 
 
 def run_study(folder: Path, table: Path, *options: str) -> Result:
-    command = [*STUDY, str(table), "--into", str(folder), "--evaluations", "300", *options]
+    command = [*STUDY, str(table), "--into", str(folder), *options]
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.output
     return done
@@ -121,7 +121,7 @@ def ended_study(start_process, folder, table, number):
     Returns its status and what it printed.
     """
     command = [sys.executable, "-m", "trainlaw", *STUDY, str(table), "--into", str(folder / "run")]
-    command += ["--evaluations", "300", "--seed", "5", "--workers", "1"]
+    command += ["--seed", "5", "--workers", "1"]
     process = start_process(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     before = kept(folder)
     while process.poll() is None and kept(folder) <= before:
@@ -168,7 +168,7 @@ class InterruptAfterFirstFold:
 def test_finished_folds_survive_an_interrupt(own_rules, small_table, tmp_path, monkeypatch):
     # A busy machine may need more time than a person waits.
     monkeypatch.setattr(searches, "_PATIENCE_SECONDS", 300.0)
-    entries = {"seed": 1, "folds": 3, "seeds": 1, "evaluations": 300, "against": "null_compute,roofline"}
+    entries = {"seed": 1, "folds": 3, "seeds": 1, "evaluations": 100, "against": "null_compute,roofline"}
     wanted = definition_of(entries, "test")
     outcome = study_table(
         find_table(str(small_table)), wanted, 2, lambda signals, total: None, InterruptAfterFirstFold()

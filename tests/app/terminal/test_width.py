@@ -39,7 +39,7 @@ COMMANDS = [
 ]
 SLOW = [
     "show --all",
-    "suggest --gpu T4 --cnn alexnet_torch,vgg16,resnet50_v1d --batch 16,64 -k 2",
+    "suggest --gpu T4 --cnn alexnet_torch,vgg16 --batch 16 -k 1",
     'validate fp32-2026 --formula "6 * macs * batch / peak / 0.4"',
     "calibrate small.csv --out law",
 ]

@@ -15,7 +15,7 @@ from trainlaw.formulas import load_formula
 
 from ...libreoffice import needs_libreoffice, recalculated
 from ..questions import listed_label, questions
-from .test_book import built_in_plan, located
+from .test_book import BARE, built_in_plan, located, sheet_of, with_few_cnns
 
 COUNT = 200
 LIVE = ("Predict", "Formula", "Answers")  # what depends on the question; tables are shared
@@ -25,15 +25,6 @@ CELLS = re.compile(
     r"(?P<sheet>(?:'[^']+'|\b[A-Za-z]+)!)?(?P<cells>\$?\b[A-Z]{1,2}\$?\d+\b(?::\$?[A-Z]{1,2}\$?\d+)?)"
 )
 BLOCK = 400  # rows of a question on each sheet, of which Answers has most
-BARE = {
-    "charts": [],
-    "bars": [],
-    "drop_downs": {},
-    "expected": {},
-    "limits": {},
-    "heights": {},
-    "frozen": (0, 0),
-}
 
 
 @pytest.fixture(scope="module")
@@ -104,8 +95,11 @@ def moved(formula, rows, places, live=LIVE):
 def with_questions(plan, answers, price_of=None, live=LIVE):
     """The plan with the cells of its live sheets once per question, block below block; prices of GPUs."""
     own = {name: place for name, place in plan.names.items() if place.split("!")[0].strip("'") in live}
-    others = ("All GPUs", "Ranking", "Compare", "Provenance", "Plan", "All plans")
-    kept = [sheet for sheet in plan.sheets if sheet.name not in others]
+    others = {"All GPUs", "Ranking", "Compare", "Provenance", "Plan", "All plans", "Shorter"}
+    if live[0] == "Predict":
+        others |= {name for name in (*OF_PASSES, "Forward image size") if name not in live}
+    labels = {label for cells in answers for name, label in cells.items() if name.endswith("cnn_choice")}
+    kept = [sheet for sheet in with_few_cnns(plan, labels).sheets if sheet.name not in others]
     sheets = {sheet.name: replace(sheet, cells=dict(sheet.cells), **BARE) for sheet in kept}
     for (row, column), cell in list(sheets["GPUs"].cells.items()):
         price = row, column + 1
@@ -115,7 +109,7 @@ def with_questions(plan, answers, price_of=None, live=LIVE):
     for number, cells in enumerate(answers, start=1):
         entered = {located(plan, name): value for name, value in cells.items() if name in plan.names}
         for title in live:
-            for (row, column), cell in next(sheet for sheet in kept if sheet.name == title).cells.items():
+            for (row, column), cell in sheet_of(plan, title).cells.items():
                 value = entered.get((title, row, column), cell.value)
                 counts = cell.formula or isinstance(value, int | float) or cell.style.startswith("input")
                 if counts and "tl_self_check" not in cell.formula:
@@ -135,7 +129,7 @@ def lines_of(book, plan, number, name=LIVE[0]):
     """What sheet Predict shows in the block of a question, by the title of the line."""
     return {
         cell.value: book[name].cell(row + 1 + BLOCK * (number + 1), column + 2).value
-        for (row, column), cell in next(sheet for sheet in plan.sheets if sheet.name == name).cells.items()
+        for (row, column), cell in sheet_of(plan, name).cells.items()
         if column in (0, 5)
     }
 
@@ -158,7 +152,7 @@ def said_in(book, plan, number, prefix="tl_"):
     ],
 )
 def test_further_names_are_listed_without_spaces_and_hyphens(kind, key, name, plan):
-    cells = next(sheet for sheet in plan.sheets if sheet.name == "Names").cells
+    cells = sheet_of(plan, "Names").cells
     column = {"gpu": 0, "cnn": 3}[kind]
     row = next(place[0] for place, cell in cells.items() if place[1] == column and cell.value == key)
     assert cells[row, column + 1].value == name
@@ -166,8 +160,8 @@ def test_further_names_are_listed_without_spaces_and_hyphens(kind, key, name, pl
 
 @needs_libreoffice
 def test_a_heading_of_the_list_is_no_gpu(plan, tmp_path):
-    heading = next(cell.value for cell in next(s for s in plan.sheets if s.name == "GPUs").cells.values()
-                   if str(cell.value).startswith(HEADING))  # fmt: skip
+    texts = (str(cell.value) for cell in sheet_of(plan, "GPUs").cells.values())
+    heading = next(text for text in texts if text.startswith(HEADING))
     asked = next(iter(questions(random.Random(1), 1)))
     data = xlsx_bytes(with_questions(plan, [cells_of({**asked, "batch": 8, "gpu": heading})]))
     book = recalculated({"heading.xlsx": data}, tmp_path)["heading.xlsx"]
