@@ -3,7 +3,7 @@ import pytest
 
 pytest.importorskip("scipy")
 
-from tools.nonnegative import nonnegative_least_squares  # noqa: E402
+from tools.nonnegative import nonnegative_least_squares
 
 
 def test_nonnegative_solution_of_positive_truth_is_exact_whatever_the_columns_are_measured_in():
