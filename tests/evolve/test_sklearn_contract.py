@@ -20,7 +20,8 @@ SMALL = SearchSettings(evaluations=60, population=20, max_nodes=9, polish_steps=
 @pytest.mark.slow
 def test_scikit_learn_accepts_the_estimator():
     checks = pytest.importorskip("sklearn.utils.estimator_checks")
-    checks.check_estimator(FormulaRegressor(settings=SMALL), on_skip=None)
+    least = SearchSettings(evaluations=30, population=10, max_nodes=9, polish_steps=2)
+    checks.check_estimator(FormulaRegressor(settings=least), on_skip=None)
 
 
 def test_parameters_are_those_of_the_constructor(specs):

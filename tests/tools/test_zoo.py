@@ -1,5 +1,3 @@
-from itertools import product
-
 import pytest
 from trainlaw.datasets.cnns.architectures import built_architecture
 from trainlaw.datasets.cnns.zoo import build, zoo_entry
@@ -27,7 +25,7 @@ def called(entry, size, n_classes):
 def test_lines_give_the_layers_at_every_size(check_each):
     def check(name):
         _, entry = all_entries()[name]
-        for size, n_classes in product((33, 75, 224, 320), (entry.n_classes, 7)):
+        for size, n_classes in ((33, 7), (75, entry.n_classes), (224, 7), (320, entry.n_classes)):
             try:
                 expected = called(entry, size, n_classes)
             except InputError:

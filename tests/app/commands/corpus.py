@@ -1,5 +1,6 @@
 """The corpus of spreadsheets: texts that are made files, and imported as a user would."""
 
+import csv
 import json
 import re
 import shlex
@@ -12,7 +13,6 @@ from xml.sax.saxutils import escape
 import numpy as np
 import openpyxl
 from trainlaw.app.cli import app
-from trainlaw.app.inputs.tables import read_runs
 from trainlaw.datasets.spreadsheets.quantities import parse_unit
 from typer.testing import CliRunner
 
@@ -159,8 +159,9 @@ def imported(path: Path, truth: dict[str, object]) -> tuple[str, str]:
 
 def differences(path: Path, truth: dict[str, object], precise: float = 2e-3) -> str:
     """Return how the written runs differ from the truth: "" in no way, "part" where some are left out."""
-    frame = read_runs(path.with_name("out.csv")).frame
-    found = sorted((*map(str, row[:-1]), row[-1]) for row in frame[[*COLUMNS, "time_s"]].to_numpy().tolist())
+    with path.with_name("out.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    found = sorted((*(row[name] for name in COLUMNS), float(row["time_s"])) for row in rows)
     wanted = sorted((*map(str, row[:5]), row[5]) for row in truth["runs"])  # type: ignore[attr-defined]
     keys, expected = ([row[:-1] for row in rows] for rows in (found, wanted))
     right = {row[:-1]: row[-1] for row in wanted}

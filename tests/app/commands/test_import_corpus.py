@@ -13,6 +13,20 @@ pytest.importorskip("openpyxl")
 CHROMIUM = shutil.which("chromium")
 
 
+# What is asked or assumed is said.
+SAID = {
+    "bilder-tausender": "--precision fp32 | --precision tf32",
+    "mlperf-style": "throughput of all together or of each GPU",
+    "oom-and-dashes": "--skip-unmeasured",
+    "scaling-gpus": "assumed for several GPUs",
+    "weak-scaling": "assumed for several GPUs",
+    "pivot-cnn-columns": "became rows",
+    "notes-below": "not read: a note",
+    "german-thousands": "not read: ",
+    "cnn-batch-headings": "the built-in formula says images/s",
+}
+
+
 @pytest.mark.parametrize("name", corpus.NAMES)
 def test_a_spreadsheet_is_imported_with_one_corrected_command(name, tmp_path):
     sheets, truth = corpus.load(name)
@@ -20,26 +34,7 @@ def test_a_spreadsheet_is_imported_with_one_corrected_command(name, tmp_path):
     how, said = corpus.imported(path, truth)
     assert how == "written", said
     assert corpus.differences(path, truth) == ""
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("bilder-tausender", "--precision fp32 | --precision tf32"),
-        ("mlperf-style", "throughput of all together or of each GPU"),
-        ("oom-and-dashes", "--skip-unmeasured"),
-        ("scaling-gpus", "assumed for several GPUs"),
-        ("weak-scaling", "assumed for several GPUs"),
-        ("pivot-cnn-columns", "became rows"),
-        ("notes-below", "not read: a note"),
-        ("german-thousands", "not read: "),
-        ("cnn-batch-headings", "the built-in formula says images/s"),
-    ],
-)
-def test_what_is_asked_and_assumed_is_said(name, expected, tmp_path):
-    sheets, truth = corpus.load(name)
-    _, said = corpus.imported(corpus.write(sheets, truth, tmp_path), truth)
-    assert expected in " ".join(said.split())
+    assert SAID.get(name, "") in " ".join(said.split())
 
 
 EXPORTED = """GPU Name\tModel\tBatch\tFP16\tThroughput

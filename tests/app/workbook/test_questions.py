@@ -95,7 +95,9 @@ def moved(formula, rows, places, live=LIVE):
 def with_questions(plan, answers, price_of=None, live=LIVE):
     """The plan with the cells of its live sheets once per question, block below block; prices of GPUs."""
     own = {name: place for name, place in plan.names.items() if place.split("!")[0].strip("'") in live}
-    others = ("All GPUs", "Ranking", "Compare", "Provenance", "Plan", "All plans")
+    others = {"All GPUs", "Ranking", "Compare", "Provenance", "Plan", "All plans", "Shorter"}
+    if live[0] == "Predict":
+        others |= {name for name in (*OF_PASSES, "Forward image size") if name not in live}
     labels = {label for cells in answers for name, label in cells.items() if name.endswith("cnn_choice")}
     kept = [sheet for sheet in with_few_cnns(plan, labels).sheets if sheet.name not in others]
     sheets = {sheet.name: replace(sheet, cells=dict(sheet.cells), **BARE) for sheet in kept}
