@@ -27,7 +27,7 @@ NEAR, RIDGE = 1e-6, 1e-12
 SHARE_OF_PLAIN = 0.5
 # Probability that a second expression is added, for what the first leaves.
 SECOND_TERM = 0.5
-# Of so many closest expressions one is taken; always the closest would make all children alike.
+# One of the closest few is taken; always the closest would make all children alike.
 CLOSEST = 4
 # A node's values are wanted on at least this share of the rows.
 LEAST_KNOWN = 0.9
