@@ -142,7 +142,8 @@ def _atlas_rows(folder: Path) -> Iterator[Row]:
 def _atlas_row(stem: str, row: Mapping[str, str]) -> Row:
     """Return a row of one source's file in the columns of the runs schema."""
     n_gpus, n_nodes = int(row["n_gpus"]), int(row["n_nodes"])
-    gpu = find_gpu(_first_words(row["gpu"])).gpu
+    # "A100 (40 GB, AWS p4 class; not printed)": p4d instances have the SXM4 board.
+    gpu = "A100-SXM4-40GB" if row["gpu"].startswith("A100 (40 GB") else find_gpu(row["gpu"]).gpu
     return {
         "gpu": gpu,
         **_cnn(stem, row),
@@ -170,11 +171,6 @@ def _atlas_row(stem: str, row: Mapping[str, str]) -> Row:
         "memory_bytes": _memory(row["note"]),
         "pool_reason": _reason(stem, row),
     }
-
-
-def _first_words(gpu: str) -> str:
-    # "A100 (40 GB, AWS p4 class; not printed)": p4d instances have the SXM4 board.
-    return "A100-SXM4-40GB" if gpu.startswith("A100 (40 GB") else gpu
 
 
 def _cnn(stem: str, row: Mapping[str, str]) -> Row:
@@ -345,7 +341,8 @@ def _timm_row(row: Mapping[str, str], note: Mapping[str, str]) -> Row:
     time = float(row["time_ms"]) / 1000
     return {
         "gpu": find_gpu(row["gpu"]).gpu,
-        "cnn": timm_cnn_name(_built_model(row["model"], note["params_M"])),
+        # Its variants differ from torchvision's of the same name.
+        "cnn": f"timm/{_built_model(row['model'], note['params_M'])}",
         "input_size_px": int(row["input_size"]),
         "n_classes": int(row["num_classes"]),
         "batch_per_gpu": int(row["batch_per_gpu"]),
@@ -380,11 +377,6 @@ def _built_model(model: str, parameters: str) -> str:
     if parameters == "88.59" and model.endswith("in22ft1k"):
         return re.sub("tiny|small", "base", model)
     return model
-
-
-def timm_cnn_name(model: str) -> str:
-    """Return our name of a CNN of timm, whose variants differ from torchvision's of the same name."""
-    return f"timm/{model}"
 
 
 def _frame(rows: Iterator[Row]) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from trainlaw.app.answers.error_rows import errors
 from trainlaw.app.answers.figure_rows import figures
 from trainlaw.app.models.scopes import handling
 from trainlaw.app.models.settings import SETTING_COLUMNS, used_base_columns
-from trainlaw.formulas import Apply, Constant, Expression, Formula, parse_text, substitute, variables
+from trainlaw.formulas import Apply, Constant, Expression, Formula, parse_text, variables
 from trainlaw.formulas.algebra.expression import rebuilt
 from trainlaw.formulas.algebra.tidying import folded
 from trainlaw.formulas.scopes import MULTI_GPU
@@ -124,7 +124,7 @@ def filled_in(text: str, numbers: Mapping[str, Expression]) -> Expression | None
     """Return a text as an expression with numbers filled in and folded, None for an empty text."""
     if not text:
         return None
-    return rebuilt(substitute(_parsed(text), numbers), apply=_simplified)
+    return rebuilt(_parsed(text), variable=lambda node: numbers.get(node.name, node), apply=_simplified)
 
 
 def _simplified(node: Apply, arguments: tuple[Expression, ...]) -> Expression:

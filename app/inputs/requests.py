@@ -218,7 +218,7 @@ def configured_row(cnn: CnnCounts, gpu: Gpu, batch: int, setup: Setup) -> dict[s
 
     Raises InputError for a precision or link that the GPU has not, and for more GPUs than a node holds.
     """
-    if setup.precision:
+    if setup.precision and precision_name(setup.precision) != setup.precision:
         setup = replace(setup, precision=precision_name(setup.precision))
     reason = impossible(gpu, setup)
     if reason:

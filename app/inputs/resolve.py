@@ -11,10 +11,10 @@ from trainlaw.datasets import (
     built_in_gpus,
     find_cnn_counts,
 )
-from trainlaw.datasets.features.feature import written_out
+from trainlaw.datasets.features.feature import base_columns
 from trainlaw.datasets.features.run_features import SKELETON_FEATURES
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
-from trainlaw.formulas import InputError, variables
+from trainlaw.formulas import InputError
 
 _CNN_FILES = (".onnx", ".csv", ".json")
 
@@ -71,6 +71,5 @@ def reader_notes(cnn: CnnCounts) -> tuple[str, ...]:
 @cache
 def study_specifications() -> tuple[str, ...]:
     """Return the specifications of a GPU that features of a study and the built-in formula are made of."""
-    names = {*STUDY_FEATURES, *(feature.spec.name for feature in SKELETON_FEATURES)}
-    base = {name for feature in names for name in variables(written_out(FEATURES, feature))}
+    base = base_columns(FEATURES, (*STUDY_FEATURES, *(feature.spec.name for feature in SKELETON_FEATURES)))
     return tuple(name for name in NUMBER_COLUMNS if name in base)

@@ -5,6 +5,7 @@ All configurations are rows of one table, so that thousands of them take a fract
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from math import ceil, inf
 
 import numpy as np
@@ -169,13 +170,14 @@ def _for_inference(formula: Formula, training: Training, options: PlanOptions) -
 def _rows(cnn: CnnCounts, gpus: list[Gpu], options: PlanOptions) -> tuple[list[dict[str, object]], list[int]]:
     """Return the rows of plans that fit into memory, numbers of GPUs innermost; the largest batches."""
     largest: dict[tuple[float, str], int] = {}
+    setups_in = cache(lambda precision: [_setup(options, precision, count) for count in options.counts])
     rows, fitting = list[dict[str, object]](), list[int]()
     for gpu in gpus:
         for precision in options.precisions or _precisions(gpu):
             key = gpu.memory_bytes, precision
             if key not in largest:
                 largest[key] = largest_batch(cnn, *key, options.setup.timed_parts == FORWARD)
-            setups = [_setup(options, precision, count) for count in options.counts]
+            setups = setups_in(precision)
             if len(gpus) > 1 and any(impossible(gpu, setup) for setup in setups):
                 continue
             batches = _batches(largest[key], options.batches)

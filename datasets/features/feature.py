@@ -79,6 +79,17 @@ def written_out(features: Mapping[str, Feature], name: str) -> Expression:
     return substitute(feature.expression, {part: written_out(features, part) for part in parts})
 
 
+def base_columns(features: Mapping[str, Feature], names: Iterable[str]) -> frozenset[str]:
+    """Return the base columns that features of these names are made of."""
+    pending, found = [*names], set()
+    while pending:
+        feature = features[pending.pop()]
+        parts = [] if feature.is_base else variables(feature.expression)
+        pending += [part for part in parts if part not in found]
+        found |= {feature.spec.name, *parts}
+    return frozenset(name for name in found if features[name].is_base)
+
+
 # Rows up to which columns that several features share are kept: those of a million rows would take gigabytes.
 _MOST_KEPT = 100_000
 

@@ -15,7 +15,7 @@ from types import MappingProxyType
 import pandas as pd
 from trainlaw.datasets.features.feature import Feature, chosen_features, feature_block, features_of
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES
-from trainlaw.datasets.tables.joins import Facts, RunJoin
+from trainlaw.datasets.tables.joins import RunJoin
 from trainlaw.formulas.algebra.units import SECOND
 from trainlaw.formulas.features import FeatureSpec
 
@@ -73,11 +73,12 @@ def feature_specs(
     return tuple(feature.spec for feature in chosen_features(features, names))
 
 
-def feature_frame(runs: pd.DataFrame, facts: Facts, names: Iterable[str] | None = None) -> pd.DataFrame:
-    """Return features of `runs`: float64, shape (n_runs, k).
+def feature_frame(joined: RunJoin, index: pd.Index, names: Iterable[str] | None = None) -> pd.DataFrame:
+    """Return features of runs: float64, shape (n_runs, k).
 
-    names : None for all except `SCALING_FEATURES`, which runs on one GPU lack. runs : a frame of the runs
-    schema. facts : what it is joined with. Raises UnknownNameError for an unknown feature, GPU, CNN or link.
+    joined : the runs with their GPUs, CNNs and links. index : of the result. names : None for all except
+    `SCALING_FEATURES`, which runs on one GPU lack. Raises UnknownNameError for an unknown feature, CNN or
+    link.
     """
     chosen = _OF_ANY_RUN if names is None else names
-    return feature_block(FEATURES, RunJoin(runs, facts).columns(), runs.index, chosen)
+    return feature_block(FEATURES, joined.columns(), index, chosen)

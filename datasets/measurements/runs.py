@@ -117,7 +117,11 @@ class RunTable(MeasuredTable):
         names : None for all except `SCALING_FEATURES`, which runs on one GPU lack.
         Raises UnknownNameError for an unknown feature.
         """
-        return feature_frame(self._rows, self.facts, names)
+        return feature_frame(self._joined, self._rows.index, names)
+
+    @cached_property
+    def _joined(self) -> RunJoin:
+        return RunJoin(self._rows, self.facts)
 
     def matrix(self, names: Iterable[str]) -> np.ndarray:
         """Return the features of these names as float64, shape (n_runs, k), in the units of `FEATURES`."""
@@ -125,8 +129,7 @@ class RunTable(MeasuredTable):
 
     def labels(self) -> pd.DataFrame:
         """Return the labels that runs are grouped by, as text columns `LABELS`, shape (n_runs, 10)."""
-        joined = RunJoin(self._rows, self.facts)
-        return pd.DataFrame({name: joined.texts(name) for name in LABELS}, dtype=object)
+        return pd.DataFrame({name: self._joined.texts(name) for name in LABELS}, dtype=object)
 
     def merged(self, other: "RunTable") -> "RunTable":
         """Return the runs of both tables, those of this table first; all repeats are kept."""

@@ -58,7 +58,7 @@ class MeasuredTable:
     @property
     def frame(self) -> pd.DataFrame:
         """The rows as a new frame, shape (n_rows, n_columns of the schema)."""
-        return self._rows.copy()
+        return own(self._rows)
 
     @cached_property
     def sha256(self) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -148,6 +149,8 @@ def nodes(expression: Expression) -> list[Expression]:
     return found
 
 
+# Features are made of features: their definitions are asked for their names over and over.
+@lru_cache(maxsize=4096)
 def variables(expression: Expression) -> tuple[str, ...]:
     """Return the names of the variables, each once, sorted.
 
@@ -269,7 +272,8 @@ def check_size(expression: Expression) -> Expression:
     count = count_nodes(expression)
     if count > MAX_NODES:
         raise InputError(f"expected a formula of at most {MAX_NODES} nodes, got {count}: it is too long")
-    levels = depth(expression)
+    # No path is longer than there are nodes, so that short formulas need no second pass.
+    levels = depth(expression) if count > MAX_DEPTH else count
     if levels > MAX_DEPTH:
         raise InputError(f"expected at most {MAX_DEPTH} nested levels in a formula, got {levels}")
     return expression

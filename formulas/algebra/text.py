@@ -147,8 +147,7 @@ def parse_text(text: str) -> Expression:
     return check_size(_Parser(text).parse())
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
+class _Token(NamedTuple):
     kind: str
     text: str
     start: int
