@@ -128,14 +128,10 @@ def _python(partial: Expression, row: Operator) -> str:
             return node.name
         form = VECTOR_FORMS.get(node.operator, OPERATORS[node.operator].scalar)
         arguments = dict(zip("ab", (text_of(argument) for argument in node.arguments), strict=False))
-        return _fill(form, arguments)
+        # The words a and b of the form are the arguments: names, or in parentheses.
+        return "(" + re.sub(r"\b[ab]\b", lambda word: arguments.get(word.group(), word.group()), form) + ")"
 
     return text_of(partial)
-
-
-def _fill(form: str, arguments: dict[str, str]) -> str:
-    """Replace the words a and b of an operator's form by argument texts (names, or in parentheses)."""
-    return "(" + re.sub(r"\b[ab]\b", lambda word: arguments.get(word.group(), word.group()), form) + ")"
 
 
 if __name__ == "__main__":

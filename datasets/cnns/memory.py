@@ -132,7 +132,8 @@ def memory_per_sample(cnn: Cnn) -> MemoryPerSample:
     return MemoryPerSample(
         kept_elements=sum(cnn.layers[i].output_elements for i in kept_layers(cnn)),
         kept_bytes=sum(kept_bytes_per_element(layer) * layer.output_elements for layer in cnn.layers),
-        working_elements=max(_gradient_elements(layer) for layer in cnn.layers),
+        # Of the gradients that the backward pass of a layer reads and writes.
+        working_elements=max(layer.input_elements + layer.output_elements for layer in cnn.layers),
         unfolded_elements=max((_unfolded_elements(layer) for layer in cnn.layers), default=0),
     )
 
@@ -158,11 +159,6 @@ def _stored(cnn: Cnn, position: int) -> int:
     while cnn.layers[position].kind == "slice":
         (position,) = cnn.layers[position].inputs
     return position
-
-
-def _gradient_elements(layer: Layer) -> int:
-    """Return the elements of the gradients that the backward pass of a layer reads and writes."""
-    return layer.input_elements + layer.output_elements
 
 
 def _unfolded_elements(layer: Layer) -> int:

@@ -91,10 +91,6 @@ def check_meeting(processes: int, nodes: int, setup: Setup) -> None:
         )
 
 
-def _network(setup: Setup) -> str:
-    return find_link(setup.network).link if setup.network else "none"
-
-
 def torch_package() -> Any:
     """Return torch; raises MissingDependencyError, which states how to install it."""
     return optional_package("torch", "profile")
@@ -129,7 +125,8 @@ def named_here(device: str) -> Callable[[str, int], bool]:
 def measured_device(device: str, threads: int, setup: Setup, machine: MachineFile) -> MeasuredDevice:
     """Return the device to measure; benchmark and add to the machine file one that the GPU table lacks."""
     rates = torch_part("torch_micro").quick_rates
-    links = (find_link(setup.link or _LINK_OF_CPUS).link, _network(setup))
+    network = find_link(setup.network).link if setup.network else "none"
+    links = (find_link(setup.link or _LINK_OF_CPUS).link, network)
     if device == "cpu":
         return cpu_device(torch_package(), threads, links, machine, rates)
     return gpu_device(

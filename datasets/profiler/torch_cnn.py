@@ -161,14 +161,6 @@ def _pool(
     return Operation(lambda x: pool(functional.pad(x, sides, value=border), **options))
 
 
-def _max_pool(layer: Layer) -> nn.Module:
-    return _pool(layer, functional.max_pool2d, functional.adaptive_max_pool2d, float("-inf"))
-
-
-def _average_pool(layer: Layer) -> nn.Module:
-    return _pool(layer, functional.avg_pool2d, functional.adaptive_avg_pool2d, 0.0)
-
-
 def _product(*inputs: Tensor) -> Tensor:
     product = inputs[0]
     for factor in inputs[1:]:
@@ -228,8 +220,10 @@ _MODULES: Mapping[str, Callable[[Layer], nn.Module]] = {
         layer.groups, layer.out_channels, affine=layer.vector_parameters > 0
     ),
     "instancenorm": lambda layer: nn.InstanceNorm2d(layer.out_channels, affine=layer.vector_parameters > 0),
-    "max_pool": _max_pool,
-    "average_pool": _average_pool,
+    "max_pool": lambda layer: _pool(
+        layer, functional.max_pool2d, functional.adaptive_max_pool2d, float("-inf")
+    ),
+    "average_pool": lambda layer: _pool(layer, functional.avg_pool2d, functional.adaptive_avg_pool2d, 0.0),
     "relu": _plain(nn.ReLU),
     "relu6": _plain(nn.ReLU6),
     "leaky_relu": _plain(nn.LeakyReLU, 0.1),

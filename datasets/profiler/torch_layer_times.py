@@ -40,7 +40,7 @@ def time_layers(step: TorchStep, cnn: Cnn, clock: Clock, n_repeats: int) -> tupl
     Each of `n_repeats` iterations is marked at every layer, after two that are not counted.
     """
     updates = {
-        position: _optimizer(step, node)
+        position: torch.optim.SGD(node.parameters(), **_options(step.optimizer))
         for position, node in zip(step.network.kept, step.network.nodes, strict=True)
         if list(node.parameters())
     }
@@ -51,10 +51,6 @@ def time_layers(step: TorchStep, cnn: Cnn, clock: Clock, n_repeats: int) -> tupl
             found.append(seconds)
     times = [_layer_time(position, found) for position in step.network.kept if position]
     return times, median(seconds[-1, "loss"] for seconds in found)
-
-
-def _optimizer(step: TorchStep, node: torch.nn.Module) -> torch.optim.Optimizer:
-    return torch.optim.SGD(node.parameters(), **_options(step.optimizer))
 
 
 def _options(optimizer: torch.optim.Optimizer) -> dict[str, float]:

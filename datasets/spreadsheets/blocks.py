@@ -168,7 +168,9 @@ class _Finder:
         """Return the tables: from each header to the lines above the next one."""
         heads = self._headers()
         found: list[Block] = []
-        outer = tuple(self._outer(heads[0][0])) if heads else ()
+        # The lines above the first table that an empty row parts from its own title.
+        parting = self._parting(0, heads[0][0]) if heads else None
+        outer = tuple(self._texts(0, parting or 0))
         for place, (first, last) in enumerate(heads):
             end = heads[place + 1][0] if place + 1 < len(heads) else len(self.rows)
             begin = max(found[-1].numbers[-1] if found and found[-1].numbers else 0, first - _SEARCHED_ABOVE)
@@ -187,10 +189,6 @@ class _Finder:
         """Return the lines above a header; below another table, only those since the last empty row."""
         parting = self._parting(begin, first) if is_later else None
         return self._texts(begin if parting is None else parting, first)
-
-    def _outer(self, first: int) -> list[str]:
-        """Return the lines above the first table that an empty row parts from its own title."""
-        return self._texts(0, self._parting(0, first) or 0)
 
     def _parting(self, begin: int, end: int) -> int | None:
         """Return the last empty row above the last text of rows; None without one."""

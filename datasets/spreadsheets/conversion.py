@@ -11,7 +11,7 @@ import pandas as pd
 from trainlaw.datasets.cnns.catalog import CnnCounts
 from trainlaw.datasets.cnns.names import cnn_names
 from trainlaw.datasets.cnns.zoo import zoo_entry
-from trainlaw.datasets.files.faults import Fault, FaultsError
+from trainlaw.datasets.files.faults import FaultsError
 from trainlaw.datasets.files.grids import Grid, read_grids
 from trainlaw.datasets.hardware.gpus import GpuCatalog, built_in_gpus
 from trainlaw.datasets.hardware.servers import usual_server
@@ -434,7 +434,7 @@ def _checked(made: Imported, issues: list[Issue]) -> Imported:
     try:
         made = replace(made, table=_table(made))
     except FaultsError as error:
-        at = [(_without_row(fault), fault.row or 0) for fault in error.faults]
+        at = [(str(replace(fault, row=None)), fault.row or 0) for fault in error.faults]
         issues += [
             Issue("cells", text, tuple(made.rows[int(row) - 1] for row in where if row))
             for text, where in grouped(at).items()
@@ -456,10 +456,6 @@ def _table(made: Imported) -> RunTable | None:
     if not np.isfinite(seconds).all():
         frame = frame.drop(columns=["time_min_s", "time_max_s"], errors="ignore")
     return runs_from_frame(frame, made.name, made.gpus, made.cnns)
-
-
-def _without_row(fault: Fault) -> str:
-    return str(replace(fault, row=None))
 
 
 def _kept(made: Imported, good: np.ndarray) -> Imported:

@@ -176,14 +176,11 @@ class Targets:
             is_other = is_other_kind or not STACK.isdisjoint(content.kinds)
             is_kept = target in _AS_THEY_ARE and not is_other
             return target if is_kept else _of_kinds(target, content.kinds)
-        if target.startswith(FLAG) and not self._has_flags(place):
+        filled = [cell for cell in self.block.cells(place) if cell is not None]
+        if target.startswith(FLAG) and all(yes_or_no(cell) is None for cell in filled):
             return self._rejected(place, target)
-        unmeasured = any(is_unmeasured(cell) for cell in self.block.cells(place) if cell is not None)
+        unmeasured = any(map(is_unmeasured, filled))
         return target or (TIME if said and unmeasured else "")
-
-    def _has_flags(self, place: int) -> bool:
-        """Return whether a cell of a column says yes or no."""
-        return any(yes_or_no(cell) is not None for cell in self.block.cells(place) if cell is not None)
 
     def _numeric_target(self, place: int, meaning: Meaning, said: Mapping[str, str]) -> str:
         """Return what a column of numbers is."""

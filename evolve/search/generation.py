@@ -47,7 +47,7 @@ def survived(
 def vary(first: Individual, second: Individual, toolbox: base.Toolbox) -> Individual:
     """Return a child of two parents, or a copy of the first where no attempt gives one that is allowed."""
     for attempt in range(1 + MOST_ATTEMPTS):
-        child = Individual(list(first))
+        child = Individual(list(first), affine=first.affine)
         if len(first) > 1 and len(second) > 1 and toolbox.random.random() < CROSSOVER:
             child = toolbox.mate(child, Individual(list(second)))[0]
         else:
@@ -70,7 +70,7 @@ def make_toolbox(
     toolbox = base.Toolbox()
     toolbox.random, toolbox.max_nodes = random, problem.settings.node_limit
     toolbox.register("mate", mate, grammar=problem.grammar, random=random)
-    toolbox.register("mutate", mutate, grammar=problem.grammar, random=random)
+    toolbox.register("mutate", mutate, grammar=problem.grammar, random=random, targeting=problem.targeting)
     toolbox.register("select", parents, generator=generator, grouped=problem.grouped)
     toolbox.register("survive", survivors)
     toolbox.register("evaluate", evaluate)

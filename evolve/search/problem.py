@@ -1,6 +1,7 @@
 """The problem of one search: data in the machine's order, the grammar, and the loss."""
 
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
-from trainlaw.evolve.equations.library import quantity
+from trainlaw.evolve.equations.library import make_library, quantity
 from trainlaw.evolve.equations.ranking import MOST_CHOSEN, Ranking, rank_columns
 from trainlaw.evolve.equations.screening import screen
 from trainlaw.evolve.grammar import Grammar, make_grammar
@@ -34,6 +35,7 @@ from trainlaw.evolve.search.losses import (
     with_definition_columns,
 )
 from trainlaw.evolve.search.structure import Structure, make_structure
+from trainlaw.evolve.search.targeting import Targeting
 from trainlaw.evolve.search.trees import (
     Tokens,
     costs_by_code,
@@ -51,8 +53,10 @@ from trainlaw.formulas import Expression, FeatureSpec, RowSums, Variable
 LARGE_TABLE = 2**22
 # Rows that screening looks at: with more, it takes longer and finds the same.
 SCREENED_ROWS = 4_000
-# Largest share of a time limit that screening takes.
-SCREENED_SHARE = 0.25
+# Largest shares of a time limit that screening takes, and the library of mutations that aim.
+SCREENED_SHARE, LIBRARY_SHARE = 0.25, 0.02
+# Rows on which such mutations compare expressions, how many, and evaluations for each in a small budget.
+COMPARED_ROWS, LIBRARY, EVALUATIONS_PER_EXPRESSION = 64, 2_000, 10
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ class Problem:
     other groups, which are held out as well. all_rows : all observations, where `rows` are drawn from them.
     seeds : expressions that screening found, for the first generation. toolbox : operators of the user, a
     `deap.base.Toolbox`, or None. ranking : of the features, where there are many. loss : where it is an
-    expression.
+    expression. targeting : of mutations, in an untyped search without groups.
     """
 
     features: tuple[FeatureSpec, ...]
@@ -87,6 +91,7 @@ class Problem:
     toolbox: Any = None
     ranking: Ranking | None = None
     loss: LossProgram | None = None
+    targeting: Targeting | None = None
 
     @property
     def whole(self) -> "Problem":
@@ -354,4 +359,13 @@ def _screened(problem: Problem, y: NDArray[np.float64]) -> Problem:
     )  # fmt: skip
     found = (nodes_of(block, grammar.target, grammar) for block in screened.blocks)
     blocks = tuple(tuple(nodes) for nodes in found if nodes)
-    return replace(problem, grammar=replace(grammar, blocks=blocks), seeds=screened.seeds)
+    problem = replace(problem, grammar=replace(grammar, blocks=blocks), seeds=screened.seeds)
+    if grammar.levels or grammar.defines or not {"add", "mul"} <= set(operators):
+        return problem
+    few = np.linspace(0, y[some].size - 1, COMPARED_ROWS).astype(int)
+    columns = {spec.name: problem.columns[i][some][few] for i, spec in enumerate(problem.features)}
+    known = [replace(atom, values=atom.values[few]) for atom in atoms]
+    most = min(LIBRARY, (settings.evaluations or math.inf) // EVALUATIONS_PER_EXPRESSION)
+    end = time.monotonic() + LIBRARY_SHARE * (settings.limit_seconds or math.inf)
+    library = make_library(known, operators, int(most), end)
+    return replace(problem, targeting=Targeting.of(library, y[some][few], columns, grammar))

@@ -21,8 +21,8 @@ from trainlaw.evolve.machine.arrays import VARIABLE
 SHARE_OF_SHARES = 0.2
 # Probability that a subtree is replaced by a building block rather than by a random one, where there are any.
 SHARE_OF_BLOCKS = 0.5
-
-
+# Probability that a mutation aims at the target, in a search that can.
+SHARE_OF_TARGETING = 0.15
 # Probability of a second mutation of the same child.
 SECOND_MUTATION = 0.25
 
@@ -85,8 +85,13 @@ def mate(first: Individual, second: Individual, grammar: Grammar, random: Random
     return (cross(first, second, grammar, random),)
 
 
-def mutate(tree: Individual, grammar: Grammar, random: Random) -> tuple[Individual]:
-    """Return the tree after one of `MOVES`, or two; it may change in place."""
+def mutate(tree: Individual, grammar: Grammar, random: Random, targeting: Any = None) -> tuple[Individual]:
+    """Return the tree after one of `MOVES`, or two; it may change in place.
+
+    targeting : where there is one, a mutation that is drawn instead at times.
+    """
+    if targeting is not None and random.random() < SHARE_OF_TARGETING:
+        return (targeting.aim(tree, grammar, random),)
     for _ in range(2 if random.random() >= 1.0 - SECOND_MUTATION else 1):
         # The same as `random.choices`, in a third of its time.
         tree = MOVES[bisect(MOVE_WEIGHTS, random.random() * MOVE_WEIGHTS[-1])](tree, grammar, random)

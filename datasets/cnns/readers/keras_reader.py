@@ -125,10 +125,6 @@ def _normalisation(kind: str) -> Callable[[KerasLayer], Tensor]:
     return make
 
 
-def _activation(layer: KerasLayer) -> Tensor:
-    return layer.activated(layer.x)
-
-
 def _relu(layer: KerasLayer) -> Tensor:
     limited = layer.config.get("max_value") is not None
     return layer.tracer.elementwise(layer.x, "relu6" if limited else "relu")
@@ -162,11 +158,6 @@ def _merge(kind: str) -> Callable[[KerasLayer], Tensor]:
     return lambda layer: layer.tracer.merge(kind, layer.sources)
 
 
-# Two classes that models of keras.applications register themselves.
-def _layer_scale(layer: KerasLayer) -> Tensor:
-    return layer.tracer.elementwise(layer.x, "scale", layer.config["projection_dim"])
-
-
 def _scaled_residual(layer: KerasLayer) -> Tensor:
     shortcut, residual = layer.sources
     return layer.tracer.merge("add", [shortcut, layer.tracer.elementwise(residual, "scale")])
@@ -187,10 +178,6 @@ def _sides(value: Any) -> list[int]:
     return [top, left, bottom, right]
 
 
-def _zero_padding(layer: KerasLayer) -> Tensor:
-    return layer.tracer.pad(layer.x, _sides(layer.config.get("padding", 1)))
-
-
 def _cropping(layer: KerasLayer) -> Tensor:
     top, left, bottom, right = _sides(layer.config.get("cropping", 0))
     batch, channels, height, width = layer.x.shape
@@ -200,10 +187,6 @@ def _cropping(layer: KerasLayer) -> Tensor:
 def _upsampling(layer: KerasLayer) -> Tensor:
     (fh, fw), (height, width) = layer.pair("size", 2), layer.x.shape[2:]
     return layer.tracer.resize(layer.x, height * fh, width * fw)
-
-
-def _flatten(layer: KerasLayer) -> Tensor:
-    return layer.tracer.flatten(layer.x)
 
 
 def _reshape(layer: KerasLayer) -> Tensor:
@@ -226,7 +209,7 @@ LAYERS: Mapping[str, Callable[[KerasLayer], Tensor]] = MappingProxyType(
         "BatchNormalization": _normalisation("batchnorm"),
         "LayerNormalization": _normalisation("layernorm"),
         "GroupNormalization": _normalisation("groupnorm"),
-        "Activation": _activation,
+        "Activation": lambda layer: layer.activated(layer.x),
         "ReLU": _relu,
         "PReLU": _prelu,
         "MaxPooling2D": _pool("max_pool"),
@@ -238,12 +221,15 @@ LAYERS: Mapping[str, Callable[[KerasLayer], Tensor]] = MappingProxyType(
         "Average": _merge("add"),
         "Multiply": _merge("multiply"),
         "Concatenate": _concat,
-        "LayerScale": _layer_scale,
+        # Two classes that models of keras.applications register themselves.
+        "LayerScale": lambda layer: layer.tracer.elementwise(
+            layer.x, "scale", layer.config["projection_dim"]
+        ),
         "CustomScaleLayer": _scaled_residual,
-        "ZeroPadding2D": _zero_padding,
+        "ZeroPadding2D": lambda layer: layer.tracer.pad(layer.x, _sides(layer.config.get("padding", 1))),
         "Cropping2D": _cropping,
         "UpSampling2D": _upsampling,
-        "Flatten": _flatten,
+        "Flatten": lambda layer: layer.tracer.flatten(layer.x),
         "Reshape": _reshape,
     }
 )

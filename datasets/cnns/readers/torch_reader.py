@@ -226,10 +226,6 @@ def _sum(call: Call) -> Tensor:
     return call.tracer.merge("add", parts)
 
 
-def _resize(call: Call) -> Tensor:
-    return call.tracer.resize(call.data, *call.shape[2:])
-
-
 def _reshape(call: Call) -> Tensor:
     return call.tracer.reshape(call.data, call.shape)
 
@@ -307,7 +303,9 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         **dict.fromkeys(("getitem", "narrow"), _part),
         **dict.fromkeys(("chunk", "split"), _parts),
         "pad": _pad,
-        **dict.fromkeys(("interpolate", "upsample"), _resize),
+        **dict.fromkeys(
+            ("interpolate", "upsample"), lambda call: call.tracer.resize(call.data, *call.shape[2:])
+        ),
         **dict.fromkeys(
             ("view", "reshape", "flatten", "unflatten", "squeeze", "unsqueeze", "view_as"), _reshape
         ),

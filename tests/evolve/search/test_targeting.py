@@ -1,0 +1,66 @@
+"""Mutations that aim: what a subtree should be worth, and the expression that comes closest."""
+
+from random import Random
+
+import numpy as np
+import pytest
+from trainlaw.evolve import SearchSettings
+from trainlaw.evolve.search.problem import make_problem
+from trainlaw.evolve.search.targeting import INVERSES
+from trainlaw.evolve.search.trees import from_expression
+from trainlaw.formulas import DIMENSIONLESS, OPERATORS, FeatureSpec, evaluate, parse_text
+
+TARGET = FeatureSpec("y", "y", DIMENSIONLESS, "target")
+FEATURES = tuple(FeatureSpec(name, name, DIMENSIONLESS, name) for name in "abcd")
+
+
+def problem_of(text, **changed):
+    X = np.random.default_rng(0).uniform(1.0, 2.0, (200, 4))
+    y = evaluate(parse_text(text), dict(zip("abcd", X.T, strict=True)))[0]
+    settings = SearchSettings(typed=False, screening=0, **changed)
+    return make_problem(X, y, FEATURES, TARGET, settings)
+
+
+def aimed(problem, text, tries=30):
+    """Return the fitted children of a formula after the mutation."""
+    random = Random(0)
+    (parent,) = problem.fit([from_expression(parse_text(text), problem.grammar)], 20)
+    for _ in range(tries):
+        child = from_expression(parse_text(text), problem.grammar)
+        child.affine = parent.affine
+        yield from problem.fit([problem.targeting.aim(child, problem.grammar, random)], 20)
+
+
+@pytest.mark.parametrize(("name", "place"), list(INVERSES))
+def test_an_inverse_gives_the_argument_of_the_result_and_the_slope_there(name, place):
+    generator = np.random.default_rng(1)
+    a, b = generator.uniform(0.3, 1.4, (2, 50))
+    function = OPERATORS[name].function
+    known = (a, b) if OPERATORS[name].arity == 2 else (a,)
+    moved = [value + 1e-6 * (i == place) for i, value in enumerate(known)]
+    wanted, slope = INVERSES[name, place](function(*known), a, b)
+    assert wanted == pytest.approx(known[place])
+    assert np.abs(slope) + np.zeros(50) == pytest.approx(
+        np.abs(function(*moved) - function(*known)) / 1e-6, rel=1e-4
+    )
+
+
+@pytest.mark.parametrize(
+    ("truth", "text"),
+    [
+        ("exp(a / b) * c + d", "exp(a) * c + d"),
+        ("sqrt(a * b + c * d)", "sqrt(a * b + a)"),
+        ("c / (1 + square(a / b)) - d", "c / (1 + a) - d"),
+    ],
+)
+def test_a_mutation_that_aims_completes_a_formula_of_which_one_part_is_wrong(truth, text):
+    assert min(child.loss for child in aimed(problem_of(truth), text)) < 1e-20
+
+
+def test_only_untyped_searches_without_groups_aim(typed_rows, specs):
+    columns, y, groups = typed_rows
+    assert make_problem(columns, y, specs.features, specs.target, SearchSettings()).targeting is None
+    untyped = SearchSettings(typed=False)
+    assert make_problem(columns, y, specs.features, specs.target, untyped, groups=groups).targeting is None
+    assert problem_of("a * b", operators=("add", "sub")).targeting is None
+    assert problem_of("a * b").targeting is not None
