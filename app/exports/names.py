@@ -18,7 +18,7 @@ from trainlaw.app.models.scopes import handling
 from trainlaw.app.models.settings import STATED_LAUNCH
 from trainlaw.app.models.sizes import SizedCnns, gives_listed, sized_cnns
 from trainlaw.app.models.terms import plain_expression
-from trainlaw.datasets import FEATURES, Gpu, built_in_gpus, configuration, link_table
+from trainlaw.datasets import FEATURES, Gpu, built_in_gpus, configuration
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, CnnCounts, cnn_table, keyed_cnn_counts
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS
 from trainlaw.datasets.cnns.names import cnn_name, cnn_names
@@ -26,6 +26,7 @@ from trainlaw.datasets.cnns.zoo import timm_table, zoo_entry
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.datasets.hardware.instances import instances
+from trainlaw.datasets.hardware.links import Link, links
 from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES
 from trainlaw.formulas import (
@@ -79,7 +80,6 @@ _RING: Mapping[str, Fact] = {
     **{algorithm_indicator(feature): 0.0 for feature in FEATURE_OF_ALGORITHM.values()},
     algorithm_indicator(FEATURE_OF_ALGORITHM["ring"]): 1.0,
 }
-NO_LINK = "pcie3-x16"  # for a GPU without a known link, as in `trainlaw.datasets.configuration`
 # Prefixes and suffixes of keys of CNNs that packages do not write.
 _PACKAGE = re.compile(r"^.*/|_torch$")
 
@@ -120,16 +120,6 @@ class NamedPrecision:
 
 
 @dataclass(frozen=True)
-class NamedLink:
-    """A link within a node ("node") or between nodes ("network"), its rate in byte/s and latency in s."""
-
-    name: str
-    scope: str
-    byte_per_s: float
-    latency_s: float
-
-
-@dataclass(frozen=True)
 class NamedModel:
     """What an exported program looks up, computes and says.
 
@@ -152,7 +142,7 @@ class NamedModel:
     precisions: tuple[NamedPrecision, ...]
     sized: SizedCnns
     intervals: Mapping[str, Mapping[str, Mapping[str, list[float | None]]]]
-    links: tuple[NamedLink, ...]
+    links: tuple[Link, ...]
 
     @property
     def cnn_columns(self) -> tuple[str, ...]:
@@ -168,16 +158,16 @@ def named_model(formula: Formula) -> NamedModel:
     plain = replace(formula, expression=plain_expression(formula), grouped=())
     base, computed = _in_order(spec.name for spec in plain.used_features)
     offered = gpu_rows()
-    links = _links() if _is_for_several(formula) else ()
+    between = [link for link in links().values() if link.link != "none"] if _is_for_several(formula) else []
     gpus = {
-        gpu: _numbers_of(gpu, gpu_facts(formula, gpu)) | _server_of(gpu, links)
+        gpu: _numbers_of(gpu, gpu_facts(formula, gpu)) | _server_of(gpu, between)
         for gpu in built_in_gpus().gpus
         if gpu.gpu in offered
     }
     rows = precision_rows()
     precisions = {name: {**rows[name], **precision_facts(formula, name)} for name in rows}
     lines = _lines(formula, [*gpus.values()], [*precisions.values()])
-    needed = base | {name for line in lines for name in line.needs} | set(OF_SERVER if links else ())
+    needed = base | {name for line in lines for name in line.needs} | set(OF_SERVER if between else ())
     peaks = {str(row["peak_column"]) for row in precisions.values()} if PEAK in base else set()
     gpu_columns = tuple(name for name in next(iter(gpus.values())) if name in needed | peaks)
     sized = sized_cnns(filter(gives_listed, cnn_names()), [name for name in _CNN_COLUMNS if name in needed])
@@ -203,7 +193,7 @@ def named_model(formula: Formula) -> NamedModel:
         ),
         sized,
         interval_rows(formula, IMPLIED_STACKS),
-        links,
+        tuple(between),
     )
 
 
@@ -211,22 +201,12 @@ def _is_for_several(formula: Formula) -> bool:
     return formula.scope != FORWARD and not handling(formula).covers_multi_gpu
 
 
-def _links() -> tuple[NamedLink, ...]:
-    rows = link_table().to_dict("records")
-    return tuple(
-        NamedLink(row["link"], row["scope"], float(row["effective_byte_per_s"]), float(row["latency_s"]))
-        for row in rows
-        if row["link"] != "none"
-    )
-
-
-def _server_of(gpu: Gpu, links: Sequence[NamedLink]) -> dict[str, float]:
+def _server_of(gpu: Gpu, between: Sequence[Link]) -> dict[str, float]:
     """Return the `OF_SERVER` of a GPU, if there are links."""
-    if not links:
+    if not between:
         return {}
-    server, names = usual_server(gpu.gpu), [link.name for link in links]
-    own = gpu.gpu_link or gpu.host_link or NO_LINK
-    places = (names.index(own), names.index(server.fabric))
+    server, names = usual_server(gpu.gpu), [link.link for link in between]
+    places = (names.index(gpu.usual_link), names.index(server.fabric))
     return dict(zip(OF_SERVER, map(float, (server.gpus_per_node, *places)), strict=True))
 
 
@@ -293,19 +273,17 @@ def _fixed(names: list[str]) -> dict[str, float]:
 
 
 def _named_gpu(formula: Formula, gpu: Gpu, values: Iterable[float]) -> NamedGpu:
+    other_names = [name for name in gpu.aliases if name != gpu.gpu]
+    other_names += [one.instance for one in instances() if one.gpu == gpu.gpu]
     return NamedGpu(
         gpu.gpu,
-        (*(name for name in gpu.aliases if name != gpu.gpu), *_instances_of(gpu)),
+        tuple(other_names),
         gpu.vendor,
         gpu.generation or "unknown",
         intervals_of(formula).is_new(gpu.generation),
         PRECISION_OF_PASSES if formula.scope == FORWARD else gpu.default_precision,
         tuple(values),
     )
-
-
-def _instances_of(gpu: Gpu) -> tuple[str, ...]:
-    return tuple(one.instance for one in instances() if one.gpu == gpu.gpu)
 
 
 def _named_cnns(formula: Formula, columns: tuple[str, ...]) -> tuple[NamedCnn, ...]:

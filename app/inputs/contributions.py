@@ -145,11 +145,6 @@ def check_source(source: str, known: frozenset[str]) -> str:
     return source
 
 
-def contribution_folder(runs: RunTable, source: str, parent: Path) -> Path:
-    """Return the folder for a contribution: its source and the beginning of the runs' identity."""
-    return parent / f"{source}-{runs.sha256[:8]}"
-
-
 LICENCES = ("CC0-1.0", "CC-BY-4.0", "MIT", "BSD-3-Clause", "Apache-2.0")
 
 
@@ -177,7 +172,7 @@ def write_contribution(
     shipped = [load(name, RunTable) for name, dataset in DATASETS.items() if dataset.kind == "runs"]
     known = frozenset(text for table in shipped for text in table.frame["source"])
     made = contribution(runs, whole, check_source(source, known), licence)
-    folder = contribution_folder(made.runs, source, to)
+    folder = to / f"{source}-{made.runs.sha256[:8]}"
     if folder.exists():
         raise InputError(f"{folder} exists: these runs were written before")
     _write(folder, made, file)

@@ -18,11 +18,6 @@ SHORTER = ("medium", "short")
 MEASURED_PAIR_GPUS = ("K80", "M60", "T4", "V100-SXM2-16GB")
 
 
-def _pair_formula_paths() -> Mapping[str, Path]:
-    """The file of each built-in formula of a measured pair by its name, such as T4-to-K80-profile."""
-    return {path.stem: path for path in sorted(_PAIRS.glob("*.json"))}
-
-
 def _many_core_formula(model: str) -> Formula:
     from trainlaw.app.models.many_core import many_core_formula  # noqa: PLC0415 (baselines load slowly)
 
@@ -33,7 +28,8 @@ _NAMES = ("layer", SCALING_FORMULA, "anchor", FORWARD, *SHORTER)
 _PATHS = {
     "built-in": BUILT_IN,
     **{name: _FOLDER / f"{name}.json" for name in _NAMES},
-    **_pair_formula_paths(),
+    # Those of measured pairs, such as T4-to-K80-profile.
+    **{path.stem: path for path in sorted(_PAIRS.glob("*.json"))},
 }
 #: name -> how to get it, which reads it once; named wherever a formula.json is.
 BUILT_IN_FORMULAS: Mapping[str, Callable[[], Formula]] = {

@@ -11,12 +11,13 @@ from trainlaw.app.models.builtin import BUILT_IN_FORMULAS, SCALING_FORMULA
 from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.app.models.sizes import BASE, DIGITS, sized_cnns
-from trainlaw.datasets import built_in_gpus, link_table
+from trainlaw.datasets import built_in_gpus
 from trainlaw.datasets.cnns.names import cnn_names, cnn_spellings
 from trainlaw.datasets.cnns.zoo import zoo_entry
 from trainlaw.datasets.files.storage import read_data_rows
 from trainlaw.datasets.hardware.collectives import ALGORITHMS, FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.hardware.instances import instances
+from trainlaw.datasets.hardware.links import links
 from trainlaw.datasets.hardware.possible import has_precision, link_family
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.datasets.hardware.servers import usual_server
@@ -76,7 +77,7 @@ def _gpus(formula: Formula, names: set[str]) -> _Rows:
             rows[gpu.gpu] |= {
                 "family": link_family(gpu.gpu_link),
                 "lacks": [name for name in PRECISIONS if not has_precision(gpu, name)],
-                "own_link": gpu.gpu_link or gpu.host_link or "pcie3-x16",
+                "own_link": gpu.usual_link,
                 "group": gpu.gpu_group,
                 "per_node": usual_server(gpu.gpu).gpus_per_node,
                 "fabric": usual_server(gpu.gpu).fabric,
@@ -123,17 +124,16 @@ def _null_for_nan(value: Any) -> Any:
 
 
 def _links() -> _Rows:
-    rows = link_table().to_dict("records")
     return {
-        row["link"]: {
-            "scope": row["scope"],
-            "family": link_family(row["link"]),
-            "byte_per_s": row["effective_byte_per_s"],
-            "s_per_byte": 1.0 / row["effective_byte_per_s"],
-            "latency_s": row["latency_s"],
+        name: {
+            "scope": link.scope,
+            "family": link_family(name),
+            "byte_per_s": link.effective_byte_per_s,
+            "s_per_byte": link.s_per_byte,
+            "latency_s": link.latency_s,
         }
-        for row in rows
-        if row["link"] != "none"
+        for name, link in links().items()
+        if name != "none"
     }
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from trainlaw.app.studies.definition import StudyDefinition
 from trainlaw.app.studies.evolution import evolution_curves
 from trainlaw.app.studies.material import Material
 from trainlaw.app.studies.search import (
@@ -113,7 +112,8 @@ def search(
     KeyboardInterrupt where nothing was found before an interruption.
     """
     definition, signals = material.definition, pool.signals
-    others = {f"{SEED}{seed}": estimator_of(material, seed) for seed in _other_seeds(definition)}
+    further_seeds = range(definition.seed + 1, definition.seed + definition.seeds)
+    others = {f"{SEED}{seed}": estimator_of(material, seed) for seed in further_seeds}
     controls = controls_of(material, definition.seed)
     ours = {OURS: estimator_of(material, definition.seed), **others}
     estimators = {**ours, **controls, **material.baselines}
@@ -182,11 +182,6 @@ def _counted(pool: TaskPool, evaluations: int, on_fit: OnFit | None, progress: S
         pool.signals.tried.value += evaluations
     if on_fit is not None:
         on_fit(progress)
-
-
-def _other_seeds(definition: StudyDefinition) -> range:
-    """The random seeds of a study beyond its first."""
-    return range(definition.seed + 1, definition.seed + definition.seeds)
 
 
 def _generation_splits(material: Material) -> tuple[Split, ...]:

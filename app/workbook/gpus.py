@@ -26,7 +26,6 @@ from trainlaw.app.workbook.rows import CellTable, Head, write_best_first
 from trainlaw.app.workbook.tables import (
     BY_COST,
     EMPTY,
-    NO_LINK,
     OF_MACHINE,
     OWN_LINK,
     class_factor,
@@ -41,6 +40,7 @@ from trainlaw.app.workbook.tables import (
 )
 from trainlaw.datasets import FEATURES
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
+from trainlaw.datasets.hardware.gpus import NO_LINK
 from trainlaw.datasets.measurements.memory_fit import NOT_KNOWN
 from trainlaw.formulas import variables
 from trainlaw.validate.held_out_errors import LEVEL, intervals_of, run_class

@@ -244,8 +244,8 @@ class _Layers:
     def _place(self) -> None:
         """Write where the layers of the chosen CNN begin among all layers, and how many rows they take."""
         labels, sheet = _fact_name("cnn"), self.sheet
-        first = list(cnn_rows()).index(_first_label())
-        before = sum(len(zoo_layers(_key(cnn)).count) for cnn in list(cnn_rows().values())[:first])
+        keys = [_key(cnn) for cnn in cnn_rows().values()]
+        before = sum(len(zoo_layers(key).count) for key in keys[: keys.index(FIRST_CNN)])
         sheet.text(2, 0, "first row on sheet Layer facts, and number of rows", "note")
         found = f'IFERROR(MATCH({PREFIX}cnn_used,{labels},0),"{UNKNOWN}")'
         self.start = float(before + 1)
@@ -329,10 +329,6 @@ class _Layers:
 
 def _key(cnn: Mapping[str, object]) -> tuple[str, int, int]:
     return cnn_key(str(cnn["cnn"])), int(str(cnn["input_size_px"])), int(str(cnn["n_classes"]))
-
-
-def _first_label() -> str:
-    return next(label for label, cnn in cnn_rows().items() if _key(cnn) == FIRST_CNN)
 
 
 def write_layer_symbols(sheet: SheetWriter, model: LayerModel) -> None:

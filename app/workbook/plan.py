@@ -26,7 +26,6 @@ from trainlaw.app.workbook.rows import TOP, CellTable, Head, write_best_first
 from trainlaw.app.workbook.tables import (
     BY_COST,
     EMPTY,
-    NO_LINK,
     OWN_LINK,
     USUAL_FABRIC,
     gpu_table_rows,
@@ -35,6 +34,7 @@ from trainlaw.app.workbook.tables import (
 )
 from trainlaw.datasets import FEATURES, RunTable, built_in_gpus
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
+from trainlaw.datasets.hardware.gpus import NO_LINK
 from trainlaw.datasets.measurements.runs import Setup, configuration_row, unmeasured_runs
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import variables

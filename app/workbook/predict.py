@@ -45,7 +45,6 @@ from trainlaw.app.workbook.tables import (
     BY_TIME,
     HEAD,
     IMPLIED,
-    NO_LINK,
     OF_MACHINE,
     ORDERS,
     OWN_LINK,
@@ -56,6 +55,7 @@ from trainlaw.app.workbook.tables import (
     listed_price,
     price_cell,
 )
+from trainlaw.datasets.hardware.gpus import NO_LINK
 from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.memory_fit import FITS
 from trainlaw.formulas import Constant, Expression, variables

@@ -47,7 +47,6 @@ SPARE_ROWS = 1000  # rows that look-ups cover, so that the user can add rows
 HEAD = 3  # row of the header of each table
 OWN_LINK = "the GPU's own link"
 USUAL_FABRIC = "that of usual servers"
-NO_LINK = "pcie3-x16"  # for a GPU without a known link, as in `trainlaw.datasets.configuration`
 ANY_OTHER = "(any other)"  # the group with the default of a grouped constant
 IMPLIED = "as the other choices imply"
 EMPTY = '""'  # the cell formula of an empty text
@@ -115,9 +114,9 @@ def fact_letters(formula: Formula) -> dict[str, str]:
 
 
 def _with_link(gpu: Gpu, specifications: Mapping[str, object]) -> dict[str, object]:
-    link, server = gpu.gpu_link or gpu.host_link or NO_LINK, usual_server(gpu.gpu)
+    server = usual_server(gpu.gpu)
     of_server = {"server_gpus": float(server.gpus_per_node), "fabric": server.fabric}
-    return {"price_usd_per_hour": math.nan, "link": link, **of_server, **specifications}
+    return {"price_usd_per_hour": math.nan, "link": gpu.usual_link, **of_server, **specifications}
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

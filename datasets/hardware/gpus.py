@@ -35,6 +35,8 @@ _MEMORY = re.compile(r"(?<![a-z0-9.])(\d{1,6}(?:\.\d+)?)\s*(gib|gb|mib|mb|g)(?![
 # Product lines, which people leave out ("3090"), and endings that they leave out, too ("RTX 6000").
 _LINE = re.compile(r"^(?:quadrortx|quadro|rtx|gtx|radeonrx|radeonpro|radeon|rx|instinct|arc)(?=[a-z]{0,2}\d)")
 _ENDING = re.compile(r"ada(?:generation)?$")
+#: Link of a GPU without a known one.
+NO_LINK = "pcie3-x16"
 #: Time in s that a host needs to launch the kernels of one layer, where not stated: see `usual_launch_s`.
 USUAL_LAUNCH_S, RECENT_LAUNCH_S = 120e-6, 40e-6
 _FIRST_RECENT_YEAR = 2025
@@ -176,6 +178,11 @@ class Gpu:
     def is_amd(self) -> float:
         """1 for a GPU of AMD, whose libraries of kernels differ from those of NVIDIA; 0 for others."""
         return float(self.vendor == "AMD")
+
+    @property
+    def usual_link(self) -> str:
+        """Name of the link to the other GPUs of a node: the GPU's, else the host's, else `NO_LINK`."""
+        return self.gpu_link or self.host_link or NO_LINK
 
     @property
     def usual_launch_s(self) -> float:

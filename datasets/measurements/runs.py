@@ -320,7 +320,7 @@ def configuration_row(cnn: CnnCounts, gpu: Gpu, batch_per_gpu: int, setup: Setup
 
 def _link_name(gpu: Gpu, link: str | None) -> str:
     """Return the name of a link; "nvlink2" selects that of the GPU if it is one, such as nvlink2-x6."""
-    own = gpu.gpu_link or gpu.host_link or "pcie3-x16"
+    own = gpu.usual_link
     if link is None or link in links():
         return link or own
     return own if own.startswith(f"{link.strip().lower()}-") else link

@@ -399,9 +399,7 @@ def _with_links(frame: pd.DataFrame, gpus: GpuCatalog, notes: list[str]) -> pd.D
     if not (frame["n_gpus"] > 1).any() or "gpu" not in frame:
         return frame
     own = {name: gpus.find(name) for name in frame["gpu"].dropna().unique()}
-    links = frame["gpu"].map(
-        {name: gpu.gpu_link or gpu.host_link or "pcie3-x16" for name, gpu in own.items()}
-    )
+    links = frame["gpu"].map({name: gpu.usual_link for name, gpu in own.items()})
     fabrics = {name: usual_server(name).fabric for name in own}
     usual = {
         "link": links.where(several, "none"),
