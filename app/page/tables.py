@@ -37,7 +37,7 @@ def page_tables(formula: Formula, names: set[str], said: set[str]) -> dict[str, 
     """
     cnns = _cnns(formula, names | said | _OF_CNN)
     counts = set(next(iter(cnns.values()))) - _OF_CNN
-    sized = sized_cnns({row["cnn"] for row in cnns.values()}, sorted(counts))
+    sized = sized_cnns(dict.fromkeys(row["cnn"] for row in cnns.values()), sorted(counts))
     precisions, scaling = precision_rows(), BUILT_IN_FORMULAS[SCALING_FORMULA]()
     peaks = {str(row["peak_column"]) for row in precisions.values()}
     return {

@@ -59,7 +59,8 @@ def test_no_format_is_a_program_and_a_document():
     assert set(NAMED_SUFFIXES) == set(DIALECTS) and not set(NAMED_SUFFIXES) & set(DOCUMENTS)
 
 
-def test_a_workbook_does_not_depend_on_the_hashes_of_names(tmp_path):
+@pytest.mark.parametrize("suffix", [".xlsx", ".html"])
+def test_a_document_does_not_depend_on_the_hashes_of_names(tmp_path, suffix):
     for seed in ("1", "2"):
         command = [
             sys.executable,
@@ -68,8 +69,8 @@ def test_a_workbook_does_not_depend_on_the_hashes_of_names(tmp_path):
             "export",
             "short",
             "--out",
-            str(tmp_path / f"{seed}.xlsx"),
+            str(tmp_path / f"{seed}{suffix}"),
         ]
         environment = {**os.environ, "PYTHONHASHSEED": seed}
         subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
-    assert (tmp_path / "1.xlsx").read_bytes() == (tmp_path / "2.xlsx").read_bytes()
+    assert (tmp_path / f"1{suffix}").read_bytes() == (tmp_path / f"2{suffix}").read_bytes()
