@@ -7,8 +7,10 @@ rows that ship as `runs_single.csv.xz` and `runs_multi.csv.xz` come first and st
 import io
 import re
 import sys
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,70 +36,16 @@ _OF_SEVERAL_GPUS = ("allocation", "bucketed")
 # Equal to one part in a thousand: the same figure, printed by two sources.
 _SAME_TIME = 1e-3
 
-# Names of a source in the column `source`, by the stem of its file.
-_SOURCES: Mapping[str, str] = {
-    "ffcv-imagenet-agg-csv": "ffcv-imagenet",
-    "flagperf": "flagperf",
-    "milabench-example-report": "milabench",
-    "milabench-scaling": "milabench",
-    "nd-tensorflow-benchmark": "nd-tensorflow-benchmark",
-    "nvidia-deeplearningexamples": "nvidia-deeplearningexamples",
-    "pytorch-gpu-benchmark": "pytorch-gpu-benchmark-aisensiy",
-    "pytorch-gpu-benchmark-arcca-fork": "pytorch-gpu-benchmark-arcca",
-    "pytorch-gpu-benchmark-lamikr-fork": "pytorch-gpu-benchmark-lamikr",
-    "pytorch-gpu-benchmark-pengguin-net-fork": "pytorch-gpu-benchmark-pengguin",
-    "tf-cnn-benchmarks-evaluation": "tf-cnn-benchmarks-evaluation",
-    "tf-metal-experiments": "tf-metal-experiments",
-}
-_TIMED_PARTS: Mapping[str, str] = {
-    "fwd+bwd": "forward+backward",
-    "fwd+bwd, host copy": "forward+backward+copy",
-    "full step incl optimizer": "forward+backward+optimizer",
-    # Whole epochs divided by their iterations: copies are inside.
-    "epoch-derived": "forward+backward+optimizer+copy",
-}
-_COMPILATIONS: Mapping[str, str] = {"no": "eager", "xla": "xla", "inductor": "inductor", "unknown": "unknown"}
-# tf_cnn_benchmarks has its own AlexNet, the original residual networks and a background class.
-_TF_CNN_BENCHMARKS: Mapping[str, str] = {
-    "alexnet": "alexnet_tf",
-    "resnet50": "resnet50_v1",
-    "resnet152": "resnet152_v1",
-}
-# Classes of what does not classify ImageNet: CIFAR-10, COCO with background, cells, defects.
-_CLASSES: Mapping[str, int] = {
-    "alexnet_cifar": 10,
-    "resnet56_cifar": 10,
-    "ssd300_resnet50": 81,
-    "unet_medical": 2,
-    "unet_industrial": 1,
-    "ssd320_resnet50_fpn": 91,
-    "efficientdet_d0": 90,
-    "tf_efficientdet_d0": 90,
-    "fasterrcnn_resnet50_fpn": 91,
-    "maskrcnn_resnet50_fpn": 91,
-    "retinanet_resnet50_fpn": 91,
-    "nnunet_2d": 4,
-    "nnunet_3d": 4,
-}
-# The PyTorch port of EfficientDet prefixes TensorFlow's padding, which gives the same sizes here.
-_OTHER_NAMES: Mapping[str, str] = {"tf_efficientdet_d0": "efficientdet_d0"}
-# SSD320 is named after its images; the source's configuration files say so, the file of figures 640.
-_SIDES_PX: Mapping[str, int] = {"ssd320_resnet50_fpn": 320}
-# Sources of runs that ship already: layout, compilation and images, where their programs fix them.
-_FIXED: Mapping[str, Row] = {
-    "pytorch-gpu-benchmark": {"layout": "nchw", "compilation": "eager", "data": "synthetic"},
-    "cnn-benchmarks": {"layout": "nchw", "compilation": "eager", "data": "synthetic"},
-    # tf_cnn_benchmarks: --data_format=NCHW and --xla=False are its defaults.
-    "lambda-tensorflow-benchmark": {"layout": "nchw", "compilation": "eager", "data": "synthetic"},
-    "zeus": {"layout": "nchw", "compilation": "eager", "data": "real"},
-    "pycls": {"layout": "nchw", "compilation": "eager"},
-}
+#: What the sources call things, and what their programs fix, by table of `atlas.toml`.
+_WORDS: Mapping[str, Mapping[str, Any]] = tomllib.loads(
+    Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+)
 
 
 def _shipped(file: str) -> pd.DataFrame:
     """Return the runs that ship already, with what their sources' programs say of layout and compilation."""
     runs = with_defaults(read_data_table(file, text_columns=("framework_version",)))
-    for source, known in _FIXED.items():
+    for source, known in _WORDS["fixed"].items():
         rows = runs["source"] == source
         for column, value in known.items():
             runs[column] = runs[column].mask(rows, str(value))
@@ -156,16 +104,16 @@ def _atlas_row(stem: str, row: Mapping[str, str]) -> Row:
         "framework": row["framework"],
         "framework_version": row["framework_version"] or "unknown",
         "harness": _harness(stem, row),
-        "timed_parts": _TIMED_PARTS[row["timed_parts"]],
+        "timed_parts": _WORDS["timed_parts"][row["timed_parts"]],
         "time_s": float(row["time_s"]),
         **_repeats(row),
-        "source": _SOURCES[stem],
+        "source": _WORDS["sources"][stem],
         "source_commit": row["source_commit"].split(" ")[0],
         "source_path": row["source_path"][:300],
         "licence": row["licence"],
         "bench_year": _year(row),
         "layout": row["layout"],
-        "compilation": _COMPILATIONS[row["compile"]],
+        "compilation": _WORDS["compilations"][row["compile"]],
         "data": _data(stem, row["note"]),
         "tuned": int(stem == "nvidia-deeplearningexamples"),
         "memory_bytes": _memory(row["note"]),
@@ -176,12 +124,12 @@ def _atlas_row(stem: str, row: Mapping[str, str]) -> Row:
 def _cnn(stem: str, row: Mapping[str, str]) -> Row:
     has_background = stem in ("nd-tensorflow-benchmark", "tf-cnn-benchmarks-evaluation")
     is_tensorflow = has_background or stem == "tf-metal-experiments"
-    cnn = _OTHER_NAMES.get(row["cnn"], row["cnn"])
-    cnn = _TF_CNN_BENCHMARKS.get(cnn, cnn) if is_tensorflow else cnn
-    n_classes = _CLASSES.get(row["cnn"], 1001 if has_background else 1000)
+    cnn = _WORDS["other_names"].get(row["cnn"], row["cnn"])
+    cnn = _WORDS["tf_cnn_benchmarks"].get(cnn, cnn) if is_tensorflow else cnn
+    n_classes = _WORDS["classes"].get(row["cnn"], 1001 if has_background else 1000)
     # Detectors and segmentation print "800 (min side)" or "192x160": their first number.
     printed = int(re.match(r"\d+", row["input_size_px"]).group())  # type: ignore[union-attr]
-    side = _SIDES_PX.get(cnn, printed)
+    side = _WORDS["sides_px"].get(cnn, printed)
     return {"cnn": cnn, "input_size_px": side, "n_classes": n_classes}
 
 
@@ -196,7 +144,7 @@ def _links(stem: str, gpu: str, n_nodes: int) -> Row:
 
 
 def _harness(stem: str, row: Mapping[str, str]) -> str:
-    source = _SOURCES[stem]
+    source = _WORDS["sources"][stem]
     container = re.search(r"container (\w+)", row["note"])
     if container:
         return f"{source}:{container.group(1)}"

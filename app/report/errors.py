@@ -291,6 +291,8 @@ def _cell(part: pd.DataFrame, train: str, test: str) -> str:
 
 # Enough for formulas of one page; a claim that needs more boxes is left undecided rather than waited for.
 _MAX_BOXES = 2048
+# Among more quantities a bisection halves too few sides to decide anything, and takes minutes.
+_MOST_BISECTED = 40
 _MOST_FURTHER_TERMS = 6
 
 
@@ -309,7 +311,7 @@ def claims(formula: Formula) -> tuple[Claim, ...]:
     """
     expression = plain_expression(formula)
     box = {spec.name: formula.ranges[spec.name] for spec in formula.used_features}
-    sign = prove_sign(expression, box, max_boxes=_MAX_BOXES)
+    sign = prove_sign(expression, box, max_boxes=_most_boxes(box))
     found = [Claim("the time is never negative", sign)]
     for spec in formula.used_features:
         found += _trend(expression, spec.name, box)
@@ -327,7 +329,11 @@ def _trend(expression: Expression, name: str, box: dict[str, tuple[float, float]
 def _monotone(
     expression: Expression, name: str, box: dict[str, tuple[float, float]], direction: int
 ) -> Proof:
-    return prove_monotone(expression, name, box, direction, max_boxes=_MAX_BOXES)
+    return prove_monotone(expression, name, box, direction, max_boxes=_most_boxes(box))
+
+
+def _most_boxes(box: dict[str, tuple[float, float]]) -> int:
+    return _MAX_BOXES if len(box) <= _MOST_BISECTED else 0
 
 
 def property_table(formula: Formula) -> Table:

@@ -1,10 +1,7 @@
 """Plain stacks: LeNet-5, AlexNet, OverFeat, VGG and SqueezeNet, and small CNNs for small images."""
 
-from collections.abc import Callable, Mapping
-from functools import partial
-from types import MappingProxyType
+from collections.abc import Mapping
 
-from tools.zoo.entry import Entry
 from tools.zoo.recorder import Recorder
 
 # Small CNNs for small images: LeNet-5 (LeCun et al. 1998), MNIST and CIFAR examples, plain stacks.
@@ -159,12 +156,6 @@ def profet_vgg(cnn: Recorder, image: int, n_classes: int, depth: int) -> int:
     return cnn.dense(x, n_classes)
 
 
-def _vgg_entry(
-    architecture: Callable[..., int], depth: int, size: int = 224, n_classes: int = 1000, **options: bool
-) -> Entry:
-    return Entry(partial(architecture, depth=depth, **options), f"vgg{depth}", "vgg", size, n_classes)
-
-
 # SqueezeNet 1.0 and 1.1 (Iandola et al. 2016, arXiv:1602.07360).
 
 
@@ -187,35 +178,3 @@ def squeezenet(
         x = _fire(cnn, x, squeeze, expand)
     x = cnn.relu(cnn.conv(cnn.dropout(x), n_classes, 1, bias=True))
     return cnn.global_average_pool(x)
-
-
-CNNS: Mapping[str, Entry] = MappingProxyType(
-    {
-        # Inputs of 32 pixels and three channels, as PROFET and the CIFAR-10 runs use them.
-        "lenet5": Entry(lenet5, "lenet5", "lenet", 32, 10),
-        "mnist_cnn": Entry(mnist_cnn, "mnist", "mnist", 32, 10),
-        "cifar10_cnn": Entry(cifar10_cnn, "cifar10", "cifar10", 32, 10),
-        **{
-            f"plaincnn_d{depth}_f{width}": Entry(
-                partial(plain_stack, depth=depth, width=width), "plaincnn", "plaincnn", 32, 10
-            )
-            for depth in (2, 3, 4, 5)
-            for width in (16, 32, 64, 128)
-        },
-        "alexnet_torch": Entry(torch_alexnet, "alexnet", "alexnet"),
-        "alexnet_bvlc": Entry(partial(two_tower_alexnet, groups=2, ceil=True), "alexnet", "alexnet", 227),
-        "alexnet_mx": Entry(partial(two_tower_alexnet, groups=1, ceil=False), "alexnet", "alexnet", 227),
-        "alexnet_tf": Entry(tensorflow_alexnet, "alexnet", "alexnet", 224, 1001),
-        "alexnet_profet": Entry(profet_alexnet, "alexnet", "alexnet", 32, 10),
-        "overfeat": Entry(overfeat, "overfeat", "overfeat", 231),
-        **{f"vgg{depth}": _vgg_entry(vgg, depth) for depth in _VGG_STAGES},
-        **{f"vgg{depth}_bn": _vgg_entry(vgg, depth, batchnorm=True) for depth in _VGG_STAGES},
-        **{f"vgg{depth}_profet": _vgg_entry(profet_vgg, depth, 32, 10) for depth in _VGG_STAGES},
-        "squeezenet1_0": Entry(
-            partial(squeezenet, stem=(96, 7), pooled_before=(0, 3, 7)), "squeezenet", "squeezenet"
-        ),
-        "squeezenet1_1": Entry(
-            partial(squeezenet, stem=(64, 3), pooled_before=(0, 2, 4)), "squeezenet", "squeezenet"
-        ),
-    }
-)

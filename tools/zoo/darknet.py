@@ -1,9 +1,5 @@
 """Detection backbones: Darknet-19 (arXiv:1612.08242), -53 (1804.02767), CSPDarknet-53 (1911.11929), VGG."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
-from tools.zoo.entry import Entry
 from tools.zoo.recorder import Recorder
 
 
@@ -72,13 +68,3 @@ def atrous_vgg16(cnn: Recorder, image: int, n_classes: int) -> int:
     x = cnn.relu(cnn.conv(x, 1024, 3, dilation=6, bias=True))
     x = cnn.relu(cnn.conv(x, 1024, 1, bias=True))
     return cnn.dense(cnn.global_average_pool(x), n_classes)
-
-
-CNNS: Mapping[str, Entry] = MappingProxyType(
-    {
-        "darknet19": Entry(darknet19, "darknet19", "darknet"),
-        "darknet53": Entry(darknet53, "darknet53", "darknet", 256),
-        "cspdarknet53": Entry(cspdarknet53, "cspdarknet53", "darknet", 256),
-        "vgg16_atrous": Entry(atrous_vgg16, "vgg16", "vgg", 300),
-    }
-)

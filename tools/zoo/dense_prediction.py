@@ -4,11 +4,6 @@ arXiv:1505.04597 (Ronneberger et al. 2015), 1809.10486 (Isensee et al. 2018) and
 in the forms whose training times NVIDIA's DeepLearningExamples prints.
 """
 
-from collections.abc import Mapping
-from functools import partial
-from types import MappingProxyType
-
-from tools.zoo.entry import Entry
 from tools.zoo.recorder import Recorder
 from tools.zoo.resnet import bottleneck_block, stem
 
@@ -92,23 +87,3 @@ def ssd(cnn: Recorder, image: int, n_classes: int) -> int:
     scores = [cnn.conv(x, n_classes * boxes, 3, bias=True) for x, boxes in zip(maps, _BOXES, strict=True)]
     cnn.concat(*places, flat=True)
     return cnn.concat(*scores, flat=True)
-
-
-def _unet_entry(base: str, size: int, classes: int, **options: object) -> Entry:
-    architecture = partial(unet, **options)  # type: ignore[arg-type]  # options are those of `unet`
-    return Entry(architecture, base, "unet", size, classes, input_channels=1)
-
-
-CNNS: Mapping[str, Entry] = MappingProxyType(
-    {
-        "ssd300_resnet50": Entry(ssd, "ssd", "ssd", 300, 81),
-        # TensorFlow2/Segmentation/UNet_Medical and TensorFlow/Segmentation/UNet_Industrial.
-        "unet_medical": _unet_entry("unet_medical", 572, 2, widths=(64, 128, 256, 512, 1024), padded=False),
-        "unet_industrial": _unet_entry("unet_industrial", 512, 1, widths=(32, 32, 64, 128, 256), padded=True),
-        # PyTorch/Segmentation/nnUNet, brain tumours in slices of 192 x 160: resolution halves while both
-        # sides keep four pixels. Four scans of a slice are its channels; no outputs at lower resolutions.
-        "nnunet_2d": Entry(
-            partial(nnunet, widths=(32, 64, 128, 256, 512, 512)), "nnunet_2d", "unet", 192, 4, 4, 160
-        ),
-    }
-)

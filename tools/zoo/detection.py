@@ -6,12 +6,9 @@ of which the first learns the weights. Regions are as many as training samples; 
 them and compares them with labels has no layers.
 """
 
-from collections.abc import Mapping, Sequence
-from functools import partial
-from types import MappingProxyType
+from collections.abc import Sequence
 
 from tools.zoo.efficientnet import stage_outputs
-from tools.zoo.entry import Architecture, Entry
 from tools.zoo.recorder import Recorder
 from tools.zoo.resnet import bottleneck_block, stem
 
@@ -160,23 +157,3 @@ def _head(cnn: Recorder, x: int, channels: int, depth: int, *, learned: bool) ->
     for _ in range(depth):
         x = cnn.activation(cnn.batchnorm(_separable(cnn, x, cnn.channels(x), learned=learned)), "silu")
     return _separable(cnn, x, channels, learned=learned)
-
-
-def _entry(architecture: Architecture, base: str, classes: int = 91) -> Entry:
-    # Images of 832 x 1344 pixels as NVIDIA pads them; 800 gives 800 x 1280, at which others count.
-    return Entry(architecture, base, base.partition("_")[0], 832, classes, input_width_px=1344)
-
-
-CNNS: Mapping[str, Entry] = MappingProxyType(
-    {
-        "fasterrcnn_resnet50_fpn": _entry(rcnn, "rcnn_resnet50"),
-        # A quarter of 512 regions shows objects, whose masks are trained.
-        "maskrcnn_resnet50_fpn": _entry(partial(rcnn, masks=128), "rcnn_resnet50"),
-        "retinanet_resnet50_fpn": _entry(retinanet, "retinanet_resnet50"),
-        "retinanet_resnet50_fpn_c5": _entry(partial(retinanet, from_stage=True), "retinanet_resnet50", 80),
-        "ssd320_resnet50_fpn": Entry(ssd_pyramid, "ssd320", "ssd", 320, 91),
-        "efficientdet_d0": Entry(
-            partial(efficientdet, width=64, layers=3, depth=3), "efficientdet", "efficientdet", 512, 90
-        ),
-    }
-)

@@ -1,12 +1,9 @@
 """GoogLeNet (arXiv:1409.4842), Inception v3 (1512.00567), v4 and Inception-ResNet v2 (1602.07261)."""
 
-from collections.abc import Mapping
 from functools import partial
-from types import MappingProxyType
 
 from trainlaw.datasets.cnns.windows import Size
 
-from tools.zoo.entry import Entry
 from tools.zoo.recorder import Recorder
 
 # GoogLeNet (Szegedy et al. 2014, arXiv:1409.4842), as published and as torchvision normalises it.
@@ -213,17 +210,3 @@ def inception_resnet_v2(cnn: Recorder, image: int, n_classes: int) -> int:
     x = cnn.chain(x, 9, lambda y: _residual(cnn, y, *_RESIDUAL8))
     x = _path(cnn, _residual(cnn, x, *_RESIDUAL8, last=True), (1536, 1))
     return cnn.dense(cnn.global_average_pool(x), n_classes)
-
-
-CNNS: Mapping[str, Entry] = MappingProxyType(
-    {
-        "googlenet": Entry(googlenet, "googlenet", "googlenet"),
-        "googlenet_bn": Entry(partial(googlenet, batchnorm=True), "googlenet", "googlenet"),
-        "inception_v3": Entry(inception_v3, "inception_v3", "inception", 299),
-        "inception_v3_auxiliary": Entry(
-            partial(inception_v3, auxiliary=True, dropout=True), "inception_v3", "inception", 299
-        ),
-        "inception_v4": Entry(inception_v4, "inception_v4", "inception", 299, 1001),
-        "inception_resnet_v2": Entry(inception_resnet_v2, "inception_resnet", "inception_resnet", 299),
-    }
-)

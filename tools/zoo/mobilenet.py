@@ -1,11 +1,8 @@
 """CNNs for phones: MobileNet v1 to v3, MnasNet (arXiv:1807.11626) and ShuffleNet v2 (1807.11164)."""
 
-from collections.abc import Mapping
-from functools import partial
-from types import MappingProxyType
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from tools.zoo.entry import Entry
 from tools.zoo.recorder import Recorder
 
 # MobileNet v1, v2 and v3 (arXiv:1704.04861, 1801.04381, 1905.02244) and MnasNet (arXiv:1807.11626).
@@ -124,39 +121,6 @@ class Unit(NamedTuple):
     stride: int
 
 
-# Tables 1 and 2 of arXiv:1905.02244.
-_V3_LARGE = (
-    Unit(3, 16, 16, False, "relu", 1),
-    Unit(3, 64, 24, False, "relu", 2),
-    Unit(3, 72, 24, False, "relu", 1),
-    Unit(5, 72, 40, True, "relu", 2),
-    Unit(5, 120, 40, True, "relu", 1),
-    Unit(5, 120, 40, True, "relu", 1),
-    Unit(3, 240, 80, False, "hardswish", 2),
-    Unit(3, 200, 80, False, "hardswish", 1),
-    Unit(3, 184, 80, False, "hardswish", 1),
-    Unit(3, 184, 80, False, "hardswish", 1),
-    Unit(3, 480, 112, True, "hardswish", 1),
-    Unit(3, 672, 112, True, "hardswish", 1),
-    Unit(5, 672, 160, True, "hardswish", 2),
-    Unit(5, 960, 160, True, "hardswish", 1),
-    Unit(5, 960, 160, True, "hardswish", 1),
-)
-_V3_SMALL = (
-    Unit(3, 16, 16, True, "relu", 2),
-    Unit(3, 72, 24, False, "relu", 2),
-    Unit(3, 88, 24, False, "relu", 1),
-    Unit(5, 96, 40, True, "hardswish", 2),
-    Unit(5, 240, 40, True, "hardswish", 1),
-    Unit(5, 240, 40, True, "hardswish", 1),
-    Unit(5, 120, 48, True, "hardswish", 1),
-    Unit(5, 144, 48, True, "hardswish", 1),
-    Unit(5, 288, 96, True, "hardswish", 2),
-    Unit(5, 576, 96, True, "hardswish", 1),
-    Unit(5, 576, 96, True, "hardswish", 1),
-)
-
-
 def _v3_unit(cnn: Recorder, x: int, unit: Unit) -> int:
     y = x
     if unit.expanded != cnn.channels(x):
@@ -168,25 +132,22 @@ def _v3_unit(cnn: Recorder, x: int, unit: Unit) -> int:
     return cnn.add(x, y) if unit.stride == 1 and cnn.channels(x) == unit.channels else y
 
 
-def mobilenet_v3(cnn: Recorder, image: int, n_classes: int, units: tuple[Unit, ...], features: int) -> int:
-    """Inverted residuals with gates; `features` is the width of the dense layer before the classes."""
+def mobilenet_v3(
+    cnn: Recorder, image: int, n_classes: int, units: Sequence[Sequence[Any]], features: int
+) -> int:
+    """Inverted residuals with gates; `features` is the width of the dense layer before the classes.
+
+    units : the values of each `Unit`.
+    """
     x = cnn.conv_bn(image, 16, 3, 2, activation="hardswish")
     for unit in units:
-        x = _v3_unit(cnn, x, unit)
+        x = _v3_unit(cnn, x, Unit(*unit))
     x = cnn.conv_bn(x, 6 * cnn.channels(x), 1, activation="hardswish")
     x = cnn.activation(cnn.dense(cnn.global_average_pool(x), features), "hardswish")
     return cnn.dense(cnn.dropout(x), n_classes)
 
 
 # ShuffleNet v2 (Ma et al. 2018, arXiv:1807.11164).
-
-# Channels of the three stages and of the last convolution: table 5.
-_SHUFFLENET_WIDTHS: Mapping[str, tuple[int, ...]] = {
-    "x0_5": (48, 96, 192, 1024),
-    "x1_0": (116, 232, 464, 1024),
-    "x1_5": (176, 352, 704, 1024),
-    "x2_0": (244, 488, 976, 2048),
-}
 
 
 def _shuffle_unit(cnn: Recorder, x: int, channels: int, stride: int) -> int:
@@ -212,34 +173,3 @@ def shufflenet_v2(
             x = _shuffle_unit(cnn, x, channels, 1 if position else 2)
     x = cnn.conv_bn(x, widths[-1], 1)
     return cnn.dense(cnn.global_average_pool(x), n_classes)
-
-
-CNNS: Mapping[str, Entry] = MappingProxyType(
-    {
-        "mobilenet_v1": Entry(mobilenet_v1, "mobilenet_v1", "mobilenet"),
-        "mobilenet_v1_0_5": Entry(partial(mobilenet_v1, width=0.5), "mobilenet_v1", "mobilenet"),
-        "mobilenet_v2": Entry(mobilenet_v2, "mobilenet", "mobilenet"),
-        "mobilenet_v2_keras": Entry(partial(mobilenet_v2, dropout=False), "mobilenet", "mobilenet", 32, 10),
-        "mobilenet_v3_large": Entry(
-            partial(mobilenet_v3, units=_V3_LARGE, features=1280), "mobilenet_v3", "mobilenet"
-        ),
-        "mobilenet_v3_small": Entry(
-            partial(mobilenet_v3, units=_V3_SMALL, features=1024), "mobilenet_v3", "mobilenet"
-        ),
-        "mnasnet0_5": Entry(partial(mnasnet, width=0.5), "mnasnet", "mnasnet"),
-        "mnasnet0_75": Entry(partial(mnasnet, width=0.75), "mnasnet", "mnasnet"),
-        "mnasnet1_0": Entry(partial(mnasnet, width=1.0), "mnasnet", "mnasnet"),
-        "mnasnet1_3": Entry(partial(mnasnet, width=1.3), "mnasnet", "mnasnet"),
-        **{
-            f"shufflenet_v2_{size}": Entry(partial(shufflenet_v2, widths=widths), "shufflenet", "shufflenet")
-            for size, widths in _SHUFFLENET_WIDTHS.items()
-        },
-        "shufflenet_v2_x1_0(cifar)": Entry(
-            partial(shufflenet_v2, widths=_SHUFFLENET_WIDTHS["x1_0"], small_image=True),
-            "shufflenet",
-            "shufflenet",
-            32,
-            100,
-        ),
-    }
-)

@@ -1,10 +1,5 @@
 """NASNet-A (Zoph et al. 2017, arXiv:1707.07012) and Xception (Chollet 2016, arXiv:1610.02357)."""
 
-from collections.abc import Mapping
-from functools import partial
-from types import MappingProxyType
-
-from tools.zoo.entry import Entry
 from tools.zoo.recorder import Recorder
 
 
@@ -104,16 +99,3 @@ def xception(cnn: Recorder, image: int, n_classes: int) -> int:
     for channels in (1536, 2048):
         x = cnn.relu(separable(cnn, x, channels, 3))
     return cnn.dense(cnn.global_average_pool(x), n_classes)
-
-
-CNNS: Mapping[str, Entry] = MappingProxyType(
-    {
-        "nasnet_mobile": Entry(
-            partial(nasnet, features=1056, repeats=4, stem=32, skip_reduction=False), "nasnet", "nasnet"
-        ),
-        "nasnet_large": Entry(
-            partial(nasnet, features=4032, repeats=6, stem=96, skip_reduction=True), "nasnet", "nasnet", 331
-        ),
-        "xception": Entry(xception, "xception", "xception", 299),
-    }
-)

@@ -2,10 +2,8 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
-from tools.zoo.entry import Entry
 from tools.zoo.recorder import Recorder
 
 # ResNet (He et al. 2015, arXiv:1512.03385) and variants: v1d, pre-activation, ResNeXt, wide, SE, CIFAR.
@@ -98,18 +96,28 @@ def _bottleneck(options: dict[str, Any]) -> Callable[[Recorder, int, int, int], 
     return partial(bottleneck_block, **options)
 
 
+_STARTS: Mapping[str, Callable[[Recorder, int], int]] = {
+    "stem": stem,
+    "deep_stem": deep_stem,
+    "cifar_stem": cifar_stem,
+}
+
+
 def resnet(
     cnn: Recorder,
     image: int,
     n_classes: int,
     depth: int,
-    start: Callable[[Recorder, int], int] = stem,
+    start: str = "stem",
     **block: Any,
 ) -> int:
-    """A residual CNN of four stages; `block` are options of `bottleneck_block`."""
+    """A residual CNN of four stages; `start` names the function of its first layers.
+
+    block : options of `bottleneck_block`.
+    """
     one: Callable[[Recorder, int, int, int], int]
     one = basic_block if depth < 50 else _bottleneck(block)
-    x = start(cnn, image)
+    x = _STARTS[start](cnn, image)
     for stage, count in enumerate(_LAYERS[depth]):
         for position in range(count):
             x = one(cnn, x, 64 << stage, 2 if stage and not position else 1)
@@ -156,20 +164,6 @@ def small_resnet(cnn: Recorder, image: int, n_classes: int) -> int:
     return cnn.dense(cnn.global_average_pool(x), n_classes)
 
 
-def _resnet_entry(depth: int, **options: Any) -> Entry:
-    return Entry(partial(resnet, depth=depth, **options), f"resnet{depth}", "resnet")
-
-
-def _preactivation(depth: int, early_stride: bool) -> Entry:
-    return Entry(
-        partial(preactivation_resnet, depth=depth, early_stride=early_stride), f"resnet{depth}", "resnet"
-    )
-
-
-def _aggregated(depth: int, base: str, family: str = "resnext", **block: Any) -> Entry:
-    return Entry(partial(resnet, depth=depth, **block), base, family)
-
-
 # RegNet X and Y (Radosavovic et al. 2020, arXiv:2003.13678): the published widths and depths.
 
 
@@ -203,57 +197,6 @@ def regnet(
     return cnn.dense(cnn.global_average_pool(x), n_classes)
 
 
-# Widths and depths of the four stages and the group width: the authors' configurations; "torch" marks those
-# that torchvision changed.
-_REGNET_X: Mapping[str, tuple[tuple[int, ...], tuple[int, ...], int]] = {
-    "200mf": ((24, 56, 152, 368), (1, 1, 4, 7), 8),
-    "400mf": ((32, 64, 160, 384), (1, 2, 7, 12), 16),
-    "600mf": ((48, 96, 240, 528), (1, 3, 5, 7), 24),
-    "800mf": ((64, 128, 288, 672), (1, 3, 7, 5), 16),
-    "1_6gf": ((72, 168, 408, 912), (2, 4, 10, 2), 24),
-    "3_2gf": ((96, 192, 432, 1008), (2, 6, 15, 2), 48),
-    "4gf": ((80, 240, 560, 1360), (2, 5, 14, 2), 40),
-    "6_4gf": ((168, 392, 784, 1624), (2, 4, 10, 1), 56),
-    "8gf": ((80, 240, 720, 1920), (2, 5, 15, 1), 120),
-    "12gf": ((224, 448, 896, 2240), (2, 5, 11, 1), 112),
-    "16gf": ((256, 512, 896, 2048), (2, 6, 13, 1), 128),
-    "32gf": ((336, 672, 1344, 2520), (2, 7, 13, 1), 168),
-    "400mf_torch": ((32, 64, 160, 400), (1, 2, 7, 12), 16),
-}
-_REGNET_Y: Mapping[str, tuple[tuple[int, ...], tuple[int, ...], int]] = {
-    "200mf": ((24, 56, 152, 368), (1, 1, 4, 7), 8),
-    "400mf": ((48, 104, 208, 440), (1, 3, 6, 6), 8),
-    "600mf": ((48, 112, 256, 608), (1, 3, 7, 4), 16),
-    "800mf": ((64, 128, 320, 768), (1, 3, 8, 2), 16),
-    "1_6gf": ((48, 120, 336, 888), (2, 6, 17, 2), 24),
-    "3_2gf": ((72, 216, 576, 1512), (2, 5, 13, 1), 24),
-    "4gf": ((128, 192, 512, 1088), (2, 6, 12, 2), 64),
-    "6_4gf": ((144, 288, 576, 1296), (2, 7, 14, 2), 72),
-    "8gf": ((168, 448, 896, 2016), (2, 4, 10, 1), 56),
-    "12gf": ((224, 448, 896, 2240), (2, 5, 11, 1), 112),
-    "16gf": ((224, 448, 1232, 3024), (2, 4, 11, 1), 112),
-    "32gf": ((232, 696, 1392, 3712), (2, 5, 12, 1), 232),
-    "800mf_torch": ((64, 144, 320, 784), (1, 3, 8, 2), 16),
-    "8gf_torch": ((224, 448, 896, 2016), (2, 4, 10, 1), 56),
-    "128gf_torch": ((528, 1056, 2904, 7392), (2, 7, 17, 1), 264),
-}
-
-
-def _regnet_entries(
-    kind: str, table: Mapping[str, tuple[tuple[int, ...], tuple[int, ...], int]], squeeze: bool
-) -> dict[str, Entry]:
-    entries = {}
-    for size, (widths, depths, group_width) in table.items():
-        # Where torchvision has another CNN of the name, that of the authors names their package.
-        package = "pycls/" if f"{size}_torch" in table else ""
-        entries[f"{package}regnet_{kind}_{size}"] = Entry(
-            partial(regnet, widths=widths, depths=depths, group_width=group_width, squeeze=squeeze),
-            "regnet",
-            "regnet",
-        )
-    return entries
-
-
 # ConvNeXt (Liu et al. 2022, arXiv:2201.03545).
 
 
@@ -275,15 +218,6 @@ def convnext(
             x = cnn.conv(cnn.layernorm(x), width, 2, 2, padding="valid", bias=True)
         x = cnn.chain(x, depth, partial(_convnext_block, cnn))
     return cnn.dense(cnn.layernorm(cnn.global_average_pool(x)), n_classes)
-
-
-# Section 3 of the paper.
-_CONVNEXT_SIZES: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
-    "tiny": ((96, 192, 384, 768), (3, 3, 9, 3)),
-    "small": ((96, 192, 384, 768), (3, 3, 27, 3)),
-    "base": ((128, 256, 512, 1024), (3, 3, 27, 3)),
-    "large": ((192, 384, 768, 1536), (3, 3, 27, 3)),
-}
 
 
 # DenseNet (Huang et al. 2016, arXiv:1608.06993).
@@ -310,55 +244,3 @@ def densenet(
         if position < len(blocks) - 1:
             x = cnn.average_pool(cnn.conv(x, cnn.channels(x) // 2, 1), 2)
     return cnn.dense(cnn.global_average_pool(x), n_classes)
-
-
-CNNS: Mapping[str, Entry] = MappingProxyType(
-    {
-        **{f"resnet{depth}": _resnet_entry(depth) for depth in (18, 34, 50, 101, 152)},
-        # "v1" as published, without a suffix the form of torchvision and of NVIDIA (v1.5).
-        **{f"resnet{depth}_v1": _resnet_entry(depth, early_stride=True) for depth in (50, 101, 152)},
-        **{
-            f"resnet{depth}_v1d": _resnet_entry(depth, start=deep_stem, pooled_shortcut=True)
-            for depth in (50, 101, 152)
-        },
-        # ffcv's examples blur before the strides of torchvision's ResNet-50, the first convolution excepted.
-        "resnet50_blurpool": _resnet_entry(50, blurred=True),
-        # Pre-activation CNNs: TensorFlow's with the stride in the 3 x 3, PROFET's in the 1 x 1.
-        **{f"resnet{depth}_v2": _preactivation(depth, False) for depth in (50, 101, 152)},
-        **{f"resnet{depth}_preact": _preactivation(depth, True) for depth in (18, 34, 50, 101, 152, 200)},
-        **{
-            f"wide_resnet{depth}_2": _aggregated(depth, f"wide_resnet{depth}", "wide_resnet", group_width=128)
-            for depth in (50, 101)
-        },
-        "resnext50_32x4d": _aggregated(50, "resnext50", groups=32, group_width=4),
-        "resnext101_32x4d": _aggregated(101, "resnext101", groups=32, group_width=4),
-        "resnext101_32x8d": _aggregated(101, "resnext101", groups=32, group_width=8),
-        "resnext101_64x4d": _aggregated(101, "resnext101", groups=64, group_width=4),
-        "resnext152_32x4d": _aggregated(152, "resnext152", groups=32, group_width=4),
-        **{
-            f"se_resnet{depth}": _aggregated(depth, "se_resnet", "se_resnet", squeeze=True)
-            for depth in (50, 101, 152)
-        },
-        "se_resnext50_32x4d": _aggregated(
-            50, "se_resnext", "se_resnext", groups=32, group_width=4, squeeze=True
-        ),
-        "se_resnext101_32x4d": _aggregated(
-            101, "se_resnext", "se_resnext", groups=32, group_width=4, squeeze=True
-        ),
-        "resnet18_cifar": Entry(partial(resnet, depth=18, start=cifar_stem), "resnet18", "resnet", 32, 10),
-        "resnet_small_profet": Entry(small_resnet, "resnet_small", "resnet_small", 32, 10),
-        **_regnet_entries("x", _REGNET_X, squeeze=False),
-        **_regnet_entries("y", _REGNET_Y, squeeze=True),
-        **{
-            f"convnext_{size}": Entry(partial(convnext, widths=widths, depths=depths), "convnext", "convnext")
-            for size, (widths, depths) in _CONVNEXT_SIZES.items()
-        },
-        # Layers of the blocks: table 1; 161 layers with growth 48 is the authors' larger cnn.
-        "densenet121": Entry(partial(densenet, blocks=(6, 12, 24, 16)), "densenet121", "densenet"),
-        "densenet161": Entry(
-            partial(densenet, blocks=(6, 12, 36, 24), growth=48, stem=96), "densenet161", "densenet"
-        ),
-        "densenet169": Entry(partial(densenet, blocks=(6, 12, 32, 32)), "densenet169", "densenet"),
-        "densenet201": Entry(partial(densenet, blocks=(6, 12, 48, 32)), "densenet201", "densenet"),
-    }
-)

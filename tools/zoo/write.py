@@ -5,9 +5,12 @@ their checksums into `datasets/data`.
 """
 
 import lzma
+import tomllib
 from collections.abc import Mapping
-from itertools import chain
+from dataclasses import fields
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from trainlaw.formulas.files.text_files import csv_text
 
@@ -23,22 +26,39 @@ from tools.zoo import (
     nasnet,
     resnet,
 )
-from tools.zoo.entry import Entry
+from tools.zoo.entry import Architecture, Entry
 from tools.zoo.recorder import Classes, Recorder
 
-CLASSIFIERS = (classic, darknet, efficientnet, inception, mobilenet, nasnet, resnet)
-OTHERS = (dense_prediction, detection)
+# The files of builders, and what their CNNs are for.
+BUILDERS = {
+    **dict.fromkeys((classic, darknet, efficientnet, inception, mobilenet, nasnet, resnet), "classifier"),
+    **dict.fromkeys((dense_prediction, detection), "dense"),
+}
+# Row of `cnns.toml` with what all CNNs of a section have.
+_EVERY = "every"
 
 
 def all_entries() -> dict[str, tuple[str, Entry]]:
-    """Return purpose and entry of each CNN by name, sorted."""
+    """Return purpose and entry of each CNN by name, sorted; ValueError for one that is listed twice."""
+    listed = tomllib.loads(Path(__file__).with_name("cnns.toml").read_text(encoding="utf-8"))
     found: dict[str, tuple[str, Entry]] = {}
-    for purpose, family in chain((("classifier", f) for f in CLASSIFIERS), (("dense", f) for f in OTHERS)):
-        twice = found.keys() & family.CNNS.keys()
-        if twice:
-            raise ValueError(f"two CNNs with the same name: {sorted(twice)}")
-        found |= {name: (purpose, entry) for name, entry in family.CNNS.items()}
+    for file, purpose in BUILDERS.items():
+        for builder, rows in listed.pop(file.__name__.rpartition(".")[2]).items():
+            every = rows.pop(_EVERY, {})
+            twice = found.keys() & rows.keys()
+            if twice:
+                raise ValueError(f"two CNNs with the same name: {sorted(twice)}")
+            architecture = getattr(file, builder)
+            found |= {name: (purpose, _entry(architecture, **every | row)) for name, row in rows.items()}
+    if listed:
+        raise ValueError(f"no file of builders: {sorted(listed)}")
     return dict(sorted(found.items()))
+
+
+def _entry(architecture: Architecture, **row: Any) -> Entry:
+    """Return an entry of a row, whose other columns are options of the architecture."""
+    stated = {field.name: row.pop(field.name) for field in fields(Entry) if field.name in row}
+    return Entry(partial(architecture, **row), **stated)
 
 
 def recorded_lines(entry: Entry) -> tuple[str, ...]:

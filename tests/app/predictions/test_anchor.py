@@ -172,7 +172,7 @@ def test_file_with_many_profiles_asks_which(tmp_path):
 @pytest.mark.usefixtures("quick_studies")
 def test_study_of_anchors_ends_in_the_files_of_every_study(tmp_path):
     folder = tmp_path / "run"
-    options = "--of anchor --evaluations 200 --split gpu-folds --folds 2 --workers 1".split()
+    options = "--of anchor --evaluations 200 --split gpu-folds --folds 2 --workers 1 --seeds 1".split()
     result = invoke("study", *options, "--against", "anchor_peak_ratio", "--into", folder)
     assert result.exit_code == 0, result.output
     assert sorted(path.name for path in folder.iterdir()) == sorted(RUN_FILES)
