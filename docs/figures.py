@@ -151,7 +151,7 @@ def _package(face: str) -> str:
     for name in module.__all__:
         item = getattr(module, name)
         # `trainlaw.FormulaRegressor` is described where it is defined.
-        if inspect.isfunction(item) or (inspect.isclass(item) and face != "trainlaw"):
+        if inspect.isfunction(inspect.unwrap(item)) or (inspect.isclass(item) and face != "trainlaw"):
             lines += [f"   {face}.{name}"]
     return "\n".join([*lines, "```"])
 

@@ -7,6 +7,7 @@ formula, and a held-out GPU is unknown to both.
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -17,11 +18,18 @@ from trainlaw.app.models.multi_gpu import with_single_gpu_formula
 from trainlaw.app.studies.kinds.kind import StudyRows
 from trainlaw.app.studies.kinds.multi_gpu import MULTI, OF_MANY_GPUS, several_gpu_rows
 from trainlaw.app.studies.scaling_skeleton import SCALING_EVALUATIONS, SCALING_TERMS, ScalingSearch
-from trainlaw.app.studies.search import FormulaSearch, evolved, predicted_seconds, with_settings
+from trainlaw.app.studies.search import (
+    BracketSearch,
+    FormulaSearch,
+    evolved,
+    fitted_only,
+    predicted_seconds,
+    with_settings,
+)
 from trainlaw.app.studies.skeleton import SKELETON_EVALUATIONS, SKELETON_NAMES, SkeletonSearch, fits_skeleton
 from trainlaw.datasets import STUDY_FEATURES, TARGET, RunTable, feature_specs, load
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
-from trainlaw.evolve import FormulaRegressor
+from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.formulas import (
     Formula,
     InputError,
@@ -30,6 +38,7 @@ from trainlaw.formulas import (
     complexity,
 )
 from trainlaw.formulas.scopes import MULTI_GPU_RUN
+from trainlaw.validate import EstimatorFactory
 from trainlaw.validate.baselines import named_baselines
 
 _TABLE = "atlas-multi"
@@ -38,8 +47,14 @@ _TABLE = "atlas-multi"
 class TwoStageSearch(FormulaSearch):
     """Evolves a formula of one GPU, then a scaling formula, and inserts the first into the second.
 
-    settings : of both searches; the second needs fewer evaluations.
+    settings : of both searches; the second needs fewer evaluations. is_fitted_only : whether both skeletons
+    are only fitted, without a search.
     """
+
+    def __init__(self, settings: SearchSettings, *, is_fitted_only: bool = False) -> None:
+        """Keep what the searches are made of."""
+        super().__init__(settings)
+        self.is_fitted_only = is_fitted_only
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Search; X : features of runs, (n_runs, k). y, seconds, and groups : (n_runs,)."""
@@ -47,19 +62,22 @@ class TwoStageSearch(FormulaSearch):
         known = ~alone & np.isfinite(X[SINGLE_GPU_TIME].to_numpy())
         one = self._single(X[alone]).fit(X[alone], y[alone], groups[alone])
         settings = replace(self.settings, evaluations=SCALING_EVALUATIONS)
-        scaling = ScalingSearch(settings).fit(X[known], y[known], groups[known])
+        scaling = self._within(ScalingSearch, settings).fit(X[known], y[known], groups[known])
         self.formula_ = with_single_gpu_formula(scaling.formula_, one.formula_)
         self.front_ = _front(scaling, one.formula_, X[~alone], y[~alone])
         return self
 
-    def _single(self, X: pd.DataFrame) -> SkeletonSearch | FormulaRegressor:
+    def _within(self, search: type[BracketSearch], settings: SearchSettings) -> BracketSearch:
+        return fitted_only(search, settings)() if self.is_fitted_only else search(settings)
+
+    def _single(self, X: pd.DataFrame) -> BracketSearch | FormulaRegressor:
         """Return the search for a formula of one GPU on X, (n_runs, k): in the skeleton where it fits."""
         if fits_skeleton(X):
-            return SkeletonSearch(self.settings)
+            return self._within(SkeletonSearch, self.settings)
         return evolved(feature_specs(STUDY_FEATURES), TARGET, self.settings)
 
 
-def _front(scaling: ScalingSearch, one: Formula, X: pd.DataFrame, y: np.ndarray) -> ParetoFront:
+def _front(scaling: BracketSearch, one: Formula, X: pd.DataFrame, y: np.ndarray) -> ParetoFront:
     """The front of scaling formulas with one formula of one GPU; loss: mean |ln ratio| on `X`, (n, k)."""
     whole = [with_single_gpu_formula(member.formula, one) for member in scaling.front_]
     losses = [float(np.mean(np.abs(np.log(predicted_seconds(formula, X) / y)))) for formula in whole]
@@ -67,6 +85,13 @@ def _front(scaling: ScalingSearch, one: Formula, X: pd.DataFrame, y: np.ndarray)
         ScoredFormula(formula, loss, complexity(formula.expression))
         for formula, loss in zip(whole, losses, strict=True)
     )
+
+
+def _fitted(rows: StudyRows, settings: SearchSettings) -> EstimatorFactory | None:
+    """Return what fits both skeletons without a search; None where runs on one GPU lack a feature."""
+    if not fits_skeleton(rows.X[rows.X["n_gpus"] == 1]):
+        return None
+    return partial(TwoStageSearch, settings, is_fitted_only=True)
 
 
 def _table(text: str, gpu_file: Path | None, cnn_files: Iterable[Path]) -> RunTable:
@@ -100,6 +125,7 @@ END_TO_END = replace(
     rows=_rows,
     features=_TERMS,
     search=with_settings(TwoStageSearch),
+    no_search=_fitted,
     baselines=_BASELINES,
     defaults={
         **OF_MANY_GPUS.defaults,

@@ -233,6 +233,14 @@ def test_end_to_end_knows_no_measured_time():
     assert all(np.isfinite(member.loss) for member in search.front_)
     without = rows.X.assign(**{SINGLE_GPU_TIME: np.nan})
     np.testing.assert_array_equal(search.predict(without), search.predict(rows.X))
+    # Without a search, neither the seed nor the number of formulas matters.
+    alone = [
+        kind.no_search(rows, SearchSettings(evaluations=count, random_seed=count))()
+        .fit(rows.X, rows.seconds, rows.groups)
+        .formula_.text(None)
+        for count in (100, 300)
+    ]
+    assert alone[0] == alone[1] and SINGLE_GPU_TIME not in alone[0]
 
 
 def test_only_evaluated_rows_are_tested():
