@@ -368,4 +368,5 @@ def _screened(problem: Problem, y: NDArray[np.float64]) -> Problem:
     most = min(LIBRARY, (settings.evaluations or math.inf) // EVALUATIONS_PER_EXPRESSION)
     end = time.monotonic() + LIBRARY_SHARE * (settings.limit_seconds or math.inf)
     library = make_library(known, operators, int(most), end)
-    return replace(problem, targeting=Targeting.of(library, y[some][few], columns, grammar))
+    targeting = Targeting.of(library, y[some][few], columns, grammar)
+    return replace(problem, targeting=targeting) if targeting.trees else problem

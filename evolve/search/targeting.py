@@ -149,7 +149,7 @@ class Targeting:
         left = wanted - weight @ wanted
         for _ in range(2 if random.random() < SECOND_TERM else 1):
             shares = self._shares(left, weight)
-            rank = random.randrange(CLOSEST) if random.random() < 0.5 else 0
+            rank = min(random.randrange(CLOSEST) if random.random() < 0.5 else 0, shares.size - 1)
             terms.append(int(np.argpartition(-shares, rank)[rank]))
             design = np.vstack([np.ones_like(wanted), self.values[terms]])
             heavy = design * weight

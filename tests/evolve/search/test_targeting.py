@@ -4,9 +4,9 @@ from random import Random
 
 import numpy as np
 import pytest
-from trainlaw.evolve import SearchSettings
+from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.evolve.search.problem import make_problem
-from trainlaw.evolve.search.targeting import INVERSES
+from trainlaw.evolve.search.targeting import CLOSEST, INVERSES
 from trainlaw.evolve.search.trees import from_expression
 from trainlaw.formulas import DIMENSIONLESS, OPERATORS, FeatureSpec, evaluate, parse_text
 
@@ -64,3 +64,16 @@ def test_only_untyped_searches_without_groups_aim(typed_rows, specs):
     assert make_problem(columns, y, specs.features, specs.target, untyped, groups=groups).targeting is None
     assert problem_of("a * b", operators=("add", "sub")).targeting is None
     assert problem_of("a * b").targeting is not None
+
+
+def test_few_expressions_are_enough_and_none_is_no_fault():
+    generator = np.random.default_rng(0)
+    X = generator.uniform(1.0, 2.0, (60, 1))
+    settings = SearchSettings(typed=False, screening=0, operators=("add", "mul"), evaluations=300)
+    cube = X[:, 0] ** 3
+    assert 0 < len(make_problem(X, cube, FEATURES[:1], TARGET, settings).targeting.trees) < CLOSEST
+    search = FormulaRegressor(FEATURES[:1], TARGET, settings).fit(X, cube)
+    np.testing.assert_allclose(search.predict(X), cube, rtol=1e-6)
+    # A column that hardly varies is no expression to compare with.
+    still = 1.0 + 1e-12 * X
+    assert make_problem(still, X[:, 0], FEATURES[:1], TARGET, settings).targeting is None
