@@ -403,7 +403,7 @@ def _products(
     logs = np.log(sizes)
     base = np.vstack([np.ones_like(weight), logs]) * weight
     usable = [i for i, item in enumerate(library) if np.all(np.abs(item.values) > 1e-9)][: 4 * most]
-    columns = np.log(np.abs(values[usable])) * weight
+    columns = np.log(np.abs(values[usable]).reshape(len(usable), weight.size)) * weight
     subsets = best_subsets(columns[:most], target, base, KEPT, terms) if usable else []
     for chosen, _ in [((), 0.0), *subsets]:
         chosen_items = [library[usable[i]] for i in chosen]

@@ -63,6 +63,13 @@ def test_nothing_to_screen():
     assert screen(ATOMS, y, ("sin",)).seeds == ()
 
 
+def test_columns_that_hardly_vary_are_no_fault():
+    X = np.random.default_rng(0).uniform(1.0, 2.0, (400, 4))
+    table, y = np.column_stack([X, 1.0 + 1e-12 * X]), X[:, 0]
+    search = FormulaRegressor(settings=SearchSettings(typed=False, evaluations=300)).fit(table, y)
+    np.testing.assert_allclose(search.predict(table), y, rtol=1e-9)
+
+
 def test_ends_in_time_with_what_it_has_found():
     y = POINTS["a"] * np.sin(3.0 * POINTS["b"]) + 0.1 * np.random.default_rng(1).standard_normal(300)
     little = screen(ATOMS, y, UNTYPED_OPERATORS, seconds=0.0)
