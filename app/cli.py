@@ -2,6 +2,7 @@
 
 import atexit
 import gc
+import os
 import sys
 from typing import Annotated, Any
 
@@ -23,6 +24,8 @@ from typer.core import TyperGroup
 _EXIT_INPUT = 2
 # Python collects after 700 new objects, which takes a tenth of the time of importing pandas.
 _OBJECTS_PER_COLLECTION = 500_000
+# Commands that fit or search; for the others, to start the threads of linear algebra is work for nothing.
+_COMMANDS_WITH_FITS = {"study", "suggest", "calibrate", "compare", "use", "validate", "warmup"}
 _EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
@@ -135,6 +138,8 @@ def _root(
 def main() -> None:
     """Run the command line and exit: 0 done, 2 invalid input (one line on stderr), 130 interrupted."""
     gc.set_threshold(_OBJECTS_PER_COLLECTION)
+    if not _COMMANDS_WITH_FITS.intersection(sys.argv):
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # The interpreter collects when it ends; nothing is left that needs it, and pandas makes it slow.
     atexit.register(gc.freeze)
     app(prog_name="trainlaw")
