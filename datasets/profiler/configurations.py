@@ -15,6 +15,7 @@ from trainlaw.datasets.files.faults import Fault, refuse
 from trainlaw.datasets.files.mapping import column_faults
 from trainlaw.datasets.files.storage import records
 from trainlaw.datasets.files.table_files import read_table_file
+from trainlaw.datasets.measurements.runs import PLAN_NOTES
 from trainlaw.formulas.errors import InputError, TrainlawError, check_name
 
 MEASURABLE_PRECISIONS = ("fp32", "tf32", "amp", "bf16")
@@ -64,15 +65,6 @@ class Configuration:
 
 CONFIGURATION_COLUMNS = tuple(field.name for field in fields(Configuration))
 
-#: What `trainlaw suggest` says about a planned configuration, next to its columns.
-PLAN_NOTES = (
-    "predicted_s",
-    "cost_s",
-    "represents_percent",
-    "uncertainty_percent",
-    "disagreement_percent",
-    "new_range",
-)
 _PLAN_COLUMNS = (
     Column("cnn", "text", "name of the CNN"),
     Column("batch_per_gpu", "integer", "images per iteration and process", "", 1, 1e7),
