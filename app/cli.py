@@ -90,7 +90,7 @@ _COMMANDS = {
     "features": "catalogs",
     "warmup": "studies",
 }
-# Likewise the commands with commands of their own, `NAME_app`.
+# Likewise the commands that hold others, `NAME_app`.
 _GROUPS = {"data": "data", "gpus": "catalogs", "cnn": "catalogs"}
 
 
