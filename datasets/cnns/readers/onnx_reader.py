@@ -10,7 +10,7 @@ from trainlaw.datasets.cnns.graph import Cnn, Layer, kinds_by
 from trainlaw.datasets.cnns.readers.foreign import cnn_name_from_file, foreign_faults
 from trainlaw.datasets.cnns.readers.onnx_graph import ConstantTensor, Node, OnnxGraph, load_onnx_graph
 from trainlaw.datasets.cnns.readers.onnx_shapes import constant_result, slices
-from trainlaw.datasets.cnns.readers.tensors import MAX_SIDE_PX, GraphTracer, Tensor
+from trainlaw.datasets.cnns.readers.tensors import LEARNED, MAX_SIDE_PX, GraphTracer, Tensor
 from trainlaw.datasets.cnns.windows import Padding
 from trainlaw.formulas.errors import InputError, shown
 
@@ -41,6 +41,12 @@ def _given(arguments: Arguments, position: int) -> ConstantTensor | None:
     if isinstance(value, Tensor):
         raise InputError(f"expected a constant as input {position}, got one that depends on the input")
     return value
+
+
+def _integers(node: Node, arguments: Arguments, position: int, attribute: str) -> Sequence[int] | None:
+    """Return whole numbers that are an optional input or, in older versions, an attribute."""
+    listed = _given(arguments, position)
+    return listed.integers() if listed else node.attributes.get(attribute)
 
 
 # The exporter of torch gives convolutions without a bias a computed bias of zeros: only stored ones count.
@@ -110,9 +116,8 @@ def _conv_transpose(tracer: GraphTracer, node: Node, arguments: Arguments) -> Te
 def _pool(kind: str) -> Operation:
     def operation(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
         options = _sliding(node) | {"ceil": bool(node.attributes.get("ceil_mode", 0))}
-        if any(step != 1 for step in node.attributes.get("dilations", ())):
-            raise InputError("dilated pooling is not supported")
-        return tracer.pool(_data(arguments), kind, _pair(node.attributes["kernel_shape"]), **options)
+        kernel, dilation = _pair(node.attributes["kernel_shape"]), node.attributes.get("dilations", ())
+        return tracer.pool(_data(arguments), kind, kernel, dilation, **options)
 
     return operation
 
@@ -123,12 +128,9 @@ def _global_pool(kind: str) -> Operation:
 
 def _reduce(kind: str) -> Operation:
     def operation(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-        x, listed = _data(arguments), _given(arguments, 1)
-        axes = listed.integers() if listed else node.attributes.get("axes", range(len(x.shape)))
-        image = {axis for axis in range(1, len(x.shape)) if axis != x.channel_axis}
-        if {axis % len(x.shape) for axis in axes} != image or len(x.shape) != 4:
-            raise InputError(f"expected a mean over height and width, got axes {list(axes)} of {x.shape}")
-        return tracer.global_pool(x, kind, keep=bool(node.attributes.get("keepdims", 1)))
+        x, axes = _data(arguments), _integers(node, arguments, 1, "axes")
+        listed = range(len(x.shape)) if axes is None else axes
+        return tracer.reduce(x, kind, listed, keep=bool(node.attributes.get("keepdims", 1)))
 
     return operation
 
@@ -153,15 +155,11 @@ def _dense(tracer: GraphTracer, x: Tensor, entering: int, leaving: int, bias: bo
 
 
 def _elementwise(kind: str) -> Operation:
-    return lambda tracer, node, arguments: tracer.elementwise(_data(arguments), kind)
+    def operation(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
+        learned = _learned(arguments, 1, 2) if kind in LEARNED else 0
+        return tracer.elementwise(_data(arguments), kind, learned)
 
-
-def _with_parameters(kind: str) -> Operation:
-    """Return an operation whose second and third inputs are learned, such as a normalisation."""
-
-    return lambda tracer, node, arguments: tracer.elementwise(
-        _data(arguments), kind, _learned(arguments, 1, 2)
-    )
+    return operation
 
 
 def _arithmetic(kind: str, adds: bool) -> Operation:
@@ -228,8 +226,8 @@ def _slice(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
 
 
 def _split(tracer: GraphTracer, node: Node, arguments: Arguments) -> tuple[Tensor, ...]:
-    x, listed, axis = _data(arguments), _given(arguments, 1), node.attributes.get("axis", 0)
-    parts = listed.integers() if listed else node.attributes.get("split")
+    x, axis = _data(arguments), node.attributes.get("axis", 0)
+    parts = _integers(node, arguments, 1, "split")
     if parts is None:
         # Since version 18 equal parts, the last one smaller.
         whole, count = x.shape[axis], len(node.outputs)
@@ -243,8 +241,7 @@ def _split(tracer: GraphTracer, node: Node, arguments: Arguments) -> tuple[Tenso
 
 
 def _pad(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-    x, listed = _data(arguments), _given(arguments, 1)
-    pads = listed.integers() if listed else list(node.attributes["pads"])
+    x, pads = _data(arguments), _integers(node, arguments, 1, "pads") or ()
     half = len(pads) // 2
     axes = _given(arguments, 3)
     chosen = [axis % 4 for axis in axes.integers()] if axes else range(half)
@@ -272,8 +269,7 @@ def _resize(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
 
 
 def _reshape(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-    target = _given(arguments, 1)
-    return tracer.reshape(_data(arguments), target.integers() if target else node.attributes["shape"])
+    return tracer.reshape(_data(arguments), _integers(node, arguments, 1, "shape") or ())
 
 
 def _flatten(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
@@ -281,15 +277,13 @@ def _flatten(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
 
 
 def _squeeze(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-    x, listed = _data(arguments), _given(arguments, 1)
-    axes = listed.integers() if listed else node.attributes.get("axes", [])
+    x, axes = _data(arguments), _integers(node, arguments, 1, "axes") or ()
     gone = {axis % len(x.shape) for axis in axes} or {i for i, side in enumerate(x.shape) if i and side == 1}
     return tracer.reshape(x, [side for axis, side in enumerate(x.shape) if axis not in gone])
 
 
 def _unsqueeze(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-    x, listed = _data(arguments), _given(arguments, 1)
-    axes = listed.integers() if listed else node.attributes["axes"]
+    x, axes = _data(arguments), _integers(node, arguments, 1, "axes") or ()
     shape = list(x.shape)
     for axis in sorted(axis % (len(shape) + len(axes)) for axis in axes):
         shape.insert(axis, 1)
@@ -317,11 +311,6 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         "GlobalAveragePool": _global_pool("average_pool"),
         "ReduceMean": _reduce("average_pool"),
         "ReduceMax": _reduce("max_pool"),
-        "BatchNormalization": _with_parameters("batchnorm"),
-        "InstanceNormalization": _with_parameters("instancenorm"),
-        "LayerNormalization": _with_parameters("layernorm"),
-        "GroupNormalization": _with_parameters("groupnorm"),
-        "PRelu": _with_parameters("prelu"),
         "Add": _arithmetic("add", adds=True),
         "Sub": _arithmetic("add", adds=True),
         "Sum": _arithmetic("add", adds=True),
@@ -383,18 +372,10 @@ def _restored(cnn: Cnn, folded: set[int]) -> tuple[Layer, ...]:
 
 
 def _normalisation(convolution: Layer, position: int) -> Layer:
-    channels, height, width = convolution.out_channels, convolution.out_height, convolution.out_width
+    channels, sides = convolution.out_channels, (convolution.out_height, convolution.out_width)
+    name = f"{convolution.name}_batchnorm"
     return Layer(
-        f"{convolution.name}_batchnorm",
-        "batchnorm",
-        (position,),
-        in_channels=channels,
-        out_channels=channels,
-        in_height=height,
-        in_width=width,
-        out_height=height,
-        out_width=width,
-        vector_parameters=2 * channels,
+        name, "batchnorm", (position,), channels, channels, *sides, *sides, vector_parameters=2 * channels
     )
 
 
