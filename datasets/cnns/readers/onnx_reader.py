@@ -49,6 +49,13 @@ def _integers(node: Node, arguments: Arguments, position: int, attribute: str) -
     return listed.integers() if listed else node.attributes.get(attribute)
 
 
+def _needed_integers(node: Node, arguments: Arguments, attribute: str) -> Sequence[int]:
+    values = _integers(node, arguments, 1, attribute)
+    if values is None:
+        raise InputError(f"expected {attribute}, got none")
+    return values
+
+
 # The exporter of torch gives convolutions without a bias a computed bias of zeros: only stored ones count.
 def _learned(arguments: Arguments, *positions: int) -> int:
     """Return the learned elements of the optional inputs at these positions."""
@@ -241,7 +248,7 @@ def _split(tracer: GraphTracer, node: Node, arguments: Arguments) -> tuple[Tenso
 
 
 def _pad(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-    x, pads = _data(arguments), _integers(node, arguments, 1, "pads") or ()
+    x, pads = _data(arguments), _needed_integers(node, arguments, "pads")
     half = len(pads) // 2
     axes = _given(arguments, 3)
     chosen = [axis % 4 for axis in axes.integers()] if axes else range(half)
@@ -269,7 +276,7 @@ def _resize(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
 
 
 def _reshape(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-    return tracer.reshape(_data(arguments), _integers(node, arguments, 1, "shape") or ())
+    return tracer.reshape(_data(arguments), _needed_integers(node, arguments, "shape"))
 
 
 def _flatten(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
@@ -283,7 +290,7 @@ def _squeeze(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
 
 
 def _unsqueeze(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-    x, axes = _data(arguments), _integers(node, arguments, 1, "axes") or ()
+    x, axes = _data(arguments), _needed_integers(node, arguments, "axes")
     shape = list(x.shape)
     for axis in sorted(axis % (len(shape) + len(axes)) for axis in axes):
         shape.insert(axis, 1)
