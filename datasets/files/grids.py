@@ -19,12 +19,13 @@ from trainlaw.datasets.files.table_files import (
     MAX_EMPTY_ROWS,
     MAX_LINE_BYTES,
     check_size,
+    excel_book,
     excel_rows,
     one_line,
     read_table_file,
     trimmed,
 )
-from trainlaw.formulas.errors import InputError, optional_package
+from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.files.text_files import opened_file
 
 _NAMES = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
@@ -112,12 +113,7 @@ def _value(cell: ElementTree.Element) -> object:
     if kind == "time" and (match := _DURATION.fullmatch(cell.get(f"{_OFFICE}time-value") or "")):
         hours, minutes, seconds = match.groups()
         return datetime.timedelta(hours=int(hours), minutes=int(minutes), seconds=float(seconds))
-    return "\n".join(_texts(cell)) or None
-
-
-def _texts(cell: ElementTree.Element) -> Iterator[str]:
-    for line in cell.iterfind(f"{_TEXT}p"):
-        yield "".join(line.itertext())
+    return "\n".join("".join(line.itertext()) for line in cell.iterfind(f"{_TEXT}p")) or None
 
 
 #: Larger tables are not kept by hand: `trainlaw data check` reads them in trainlaw's columns.
@@ -322,23 +318,11 @@ def _of_markdown(row: list[str]) -> list[str]:
 
 
 def _sheets(place: Path) -> Mapping[str, Grid]:
-    openpyxl = optional_package("openpyxl", "data")
-    try:
-        with zipfile.ZipFile(place) as archive:
-            unpacked = sum(entry.file_size for entry in archive.infolist())
-        if unpacked > 4 * MAX_GRID_BYTES:
-            raise InputError(f"expected at most {4 * MAX_GRID_BYTES} bytes in {place}, got {unpacked}")
-        book = openpyxl.load_workbook(place, read_only=True, data_only=True)
+    with excel_book(place, 4 * MAX_GRID_BYTES) as book:
         found = {
             sheet.title: _grid(_used_rows(sheet, place), "", _merged(place, sheet))
             for sheet in book.worksheets
         }
-        book.close()
-    except InputError:
-        raise
-    # openpyxl passes on whatever its zip, XML and number parsers raise for a broken file.
-    except Exception as error:
-        raise InputError(f"{place} is not an Excel table: {one_line(error)}") from None
     return {name: grid for name, grid in found.items() if grid.rows}
 
 

@@ -243,7 +243,10 @@ def _check_needed(rows: Rows, texts: Sequence[str], names: Names, issues: list[I
 
     texts : of titles, sheets and the file, which may name a GPU, batch or precision.
     """
-    known = {*(name for name, cells in rows.cells.items() if _is_filled(cells)), *rows.answers.constants}
+    known = {
+        *(name for name, cells in rows.cells.items() if not cells or any(cell is not None for cell in cells)),
+        *rows.answers.constants,
+    }
     known |= {"batch"} if known & {our.BATCH, "batch_per_gpu", our.GLOBAL_BATCH} else set()
     asked = {word.partition("=")[0] for issue in issues for option in issue.options for word in option}
     phrases = [names.phrase(text) for text in dict.fromkeys(texts)]
@@ -273,10 +276,6 @@ def _check_needed(rows: Rows, texts: Sequence[str], names: Names, issues: list[I
         likely = hints["precision"] if len(hints["precision"]) == 1 and not unread else PRECISIONS
         options = (*choices("--precision", likely), *choices("--column", unread, "amp="))
         issues.append(Issue("question", text, options=options))
-
-
-def _is_filled(cells: Sequence[object]) -> bool:
-    return not cells or any(cell is not None for cell in cells)
 
 
 def _runs(
