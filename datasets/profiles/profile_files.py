@@ -361,8 +361,7 @@ _PLACE = ("hostdevice", "hostordevice", "device")
 
 def _read_statistics(text: str, place: Path, steps: int) -> tuple[OperationProfile, ...]:
     """Read a CSV with a row per operation: TensorFlow's op statistics, or just name and total time."""
-    rows = _csv_rows(text, place)
-    header = rows[0]
+    header, rows = _csv_rows(text, place)
     plain = [_plain_title(title) for title in header]
     name = _column(plain, _NAMES)
     time = _column(plain, _SELF) if _column(plain, _SELF) is not None else _column(plain, _TOTAL)
@@ -372,12 +371,10 @@ def _read_statistics(text: str, place: Path, steps: int) -> tuple[OperationProfi
             f"operation and total_time_us; got the columns {shown(', '.join(header))}"
         )
     unit, where = _unit_of(header[time]), _column(plain, _PLACE)
-    decimal = _decimal_mark([row[time] for row in rows[1:] if len(row) == len(header)], place)
+    decimal = _decimal_mark([row[time] for row in rows.values()], place)
     found: tuple[dict[str, float], dict[str, float]] = ({}, {})
-    for line, row in enumerate(rows[1:], start=2):
-        if len(row) != len(header):
-            raise InputError(f"{place} line {line}: expected {len(header)} cells, got {len(row)}")
-        seconds = _number(row[time], f"{place} line {line}", decimal) * unit
+    for line, row in rows.items():
+        seconds = _number(row[time], line, decimal) * unit
         on_host = where is not None and row[where].strip().lower() == "host"
         operation = _operation(row[name])
         found[on_host][operation] = found[on_host].get(operation, 0.0) + seconds
@@ -385,13 +382,19 @@ def _read_statistics(text: str, place: Path, steps: int) -> tuple[OperationProfi
     return (OperationProfile(device, host, math.nan, "a table of operations"),)
 
 
-def _csv_rows(text: str, place: Path) -> list[list[str]]:
+def _csv_rows(text: str, place: Path) -> tuple[list[str], dict[str, list[str]]]:
+    """Return the header, and the cells of each row below by the words that say where it is."""
     first = text.partition("\n")[0]
     separator = max(",;\t", key=first.count)
     rows = [row for row in csv.reader(io.StringIO(text), delimiter=separator) if row]
     if len(rows) < 2:
         raise InputError(f"expected a row per operation under the header of {place}, got none")
-    return rows
+    header, found = rows[0], {}
+    for number, row in enumerate(rows[1:], start=2):
+        if len(row) != len(header):
+            raise InputError(f"{place} line {number}: expected {len(header)} cells, got {len(row)}")
+        found[f"{place} line {number}"] = row
+    return header, found
 
 
 def _plain_title(title: str) -> str:
@@ -449,12 +452,10 @@ def _operation(text: str) -> str:
 
 def _read_own(text: str, place: Path, steps: int) -> tuple[OperationProfile, ...]:
     """Read the operations file of `trainlaw profile`: one row per workload, columns `device_<name>_s`."""
-    rows = _csv_rows(text, place)
-    header, found = rows[0], []
-    for line, cells in enumerate(rows[1:], start=2):
-        if len(cells) != len(header):
-            raise InputError(f"{place} line {line}: expected {len(header)} cells, got {len(cells)}")
-        row, where = dict(zip(header, cells, strict=True)), f"{place} line {line}"
+    header, rows = _csv_rows(text, place)
+    found = []
+    for where, cells in rows.items():
+        row = dict(zip(header, cells, strict=True))
         parts: dict[str, dict[str, float]] = {"device": {}, "host": {}}
         for column, cell in row.items():
             kind, _, rest = column.partition("_")
