@@ -22,7 +22,6 @@ MAX_LINE_BYTES = 2**18
 MAX_COLUMNS = 500
 MAX_ROWS = 1_100_000
 MAX_CELLS = 50_000_000  # 400 MB of numbers; the widest table has 40 columns
-MAX_SHEET_ROWS = MAX_ROWS
 MAX_EMPTY_ROWS = 10_000
 MAX_LINE_CELLS = 5_000
 _SEPARATORS = ",;\t"
@@ -213,7 +212,7 @@ def trimmed(row: Sequence[object]) -> Sequence[object]:
 def _filled_rows(rows: Iterable[Sequence[object]], place: Path) -> Iterator[Sequence[object]]:
     """Yield the rows with a filled cell; one stray cell makes a sheet of a million empty rows, 20 us each."""
     empty = 0
-    for row in islice(rows, MAX_SHEET_ROWS):
+    for row in islice(rows, MAX_ROWS):
         filled = bool(row)
         empty = 0 if filled else empty + 1
         if empty > MAX_EMPTY_ROWS:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from trainlaw.datasets.files.numbers import decimal_marks, number_of
+from trainlaw.datasets.files.table_files import one_line
 from trainlaw.formulas.errors import InputError, shown
 from trainlaw.formulas.files.text_files import check_parts, opened_file, read_text, text_of
 
@@ -70,7 +71,7 @@ def trace_operations(events: Sequence[object]) -> TraceOperations:
     kernels = [event for event in found if event.category in _KERNELS]
     if kernels:
         seconds, what = _launched(kernels, found), "kernels of a GPU"
-    elif lines := _named_lines(events, _TENSORFLOW):
+    elif lines := _tensorflow_lines(events):
         seconds, what = (
             _totals((event.name, event.duration) for event in found if event.line in lines),
             "TensorFlow",
@@ -106,8 +107,8 @@ def _trace_number(value: object) -> float:
     return float(value)
 
 
-def _named_lines(events: Iterable[object], name: str) -> set[tuple[str, str]]:
-    """Return process and thread of the rows of a trace named `name`."""
+def _tensorflow_lines(events: Iterable[object]) -> set[tuple[str, str]]:
+    """Return process and thread of the rows of a trace that hold TensorFlow's operations."""
     return {
         (str(event.get("pid")), str(event.get("tid")))
         for event in events
@@ -115,7 +116,7 @@ def _named_lines(events: Iterable[object], name: str) -> set[tuple[str, str]]:
         and event.get("ph") == "M"
         and event.get("name") == "thread_name"
         and isinstance(event.get("args"), dict)
-        and event["args"].get("name") == name
+        and event["args"].get("name") == _TENSORFLOW
     }
 
 
@@ -220,7 +221,7 @@ def read_profiles(path: str | os.PathLike[str], steps: int = 1) -> tuple[Operati
     try:
         profiles = _reader_of(text, place)(text, place, steps)
     except (csv.Error, OverflowError) as error:
-        raise InputError(f"cannot read the profile {place}: {_one_line(error)}") from None
+        raise InputError(f"cannot read the profile {place}: {one_line(error)}") from None
     for profile in profiles:
         _check(profile, place)
     return profiles
@@ -245,7 +246,7 @@ def _unpacked(place: Path) -> str:
         with opened_file(place, MAX_BYTES) as packed, gzip.open(packed) as file:
             data = file.read(MAX_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"cannot read {place}: {_one_line(error)}") from None
+        raise InputError(f"cannot read {place}: {one_line(error)}") from None
     return text_of(data, MAX_BYTES, place)
 
 
@@ -261,10 +262,6 @@ def _check(profile: OperationProfile, place: Path) -> None:
         raise InputError(f"{place}: expected a step above 0 s, got {profile.step_s:g}")
 
 
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__
-
-
 # --- Chrome traces ------------------------------------------------------------------------------------
 
 
@@ -274,7 +271,7 @@ def _read_trace(text: str, place: Path, steps: int) -> tuple[OperationProfile, .
         value = json.loads(text)
     # A number of thousands of digits raises ValueError, too.
     except (ValueError, RecursionError) as error:
-        raise InputError(f"cannot read the trace {place}: {_one_line(error)}") from None
+        raise InputError(f"cannot read the trace {place}: {one_line(error)}") from None
     events = value.get("traceEvents") if isinstance(value, dict) else value
     if not isinstance(events, list):
         raise InputError(f"expected a trace with a list traceEvents in {place}, got other JSON")

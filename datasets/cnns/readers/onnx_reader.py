@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from types import MappingProxyType
+from typing import Any
 
 from trainlaw.datasets.cnns.graph import Cnn, Layer, kinds_by
 from trainlaw.datasets.cnns.readers.foreign import cnn_name_from_file, foreign_faults
@@ -43,14 +44,14 @@ def _given(arguments: Arguments, position: int) -> ConstantTensor | None:
     return value
 
 
-def _integers(node: Node, arguments: Arguments, position: int, attribute: str) -> Sequence[int] | None:
-    """Return whole numbers that are an optional input or, in older versions, an attribute."""
-    listed = _given(arguments, position)
+def _integers(node: Node, arguments: Arguments, attribute: str) -> Sequence[int] | None:
+    """Return whole numbers that are the optional second input or, in older versions, an attribute."""
+    listed = _given(arguments, 1)
     return listed.integers() if listed else node.attributes.get(attribute)
 
 
 def _needed_integers(node: Node, arguments: Arguments, attribute: str) -> Sequence[int]:
-    values = _integers(node, arguments, 1, attribute)
+    values = _integers(node, arguments, attribute)
     if values is None:
         raise InputError(f"expected {attribute}, got none")
     return values
@@ -86,37 +87,35 @@ def _sliding(node: Node) -> dict[str, Padding]:
     }
 
 
+def _convolving(node: Node, arguments: Arguments) -> dict[str, Any]:
+    return {
+        **_sliding(node),
+        "groups": node.attributes.get("group", 1),
+        "dilation": _pair(node.attributes.get("dilations", (1, 1))),
+        "bias": _learned(arguments, 2) > 0,
+    }
+
+
 def _conv(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
     channels, entering, *kernel = _weight(arguments, 4)
-    groups = node.attributes.get("group", 1)
-    x = _data(arguments)
-    if len(x.shape) != 4 or x.shape[1] != entering * groups:
-        raise InputError(f"expected {entering * groups} channels, got shape {x.shape}")
-    return tracer.conv(
-        x,
-        channels,
-        _pair(kernel),
-        **_sliding(node),
-        groups=groups,
-        dilation=_pair(node.attributes.get("dilations", (1, 1))),
-        bias=_learned(arguments, 2) > 0,
-    )
+    x, options = _data(arguments), _convolving(node, arguments)
+    read = entering * options["groups"]
+    if len(x.shape) != 4 or x.shape[1] != read:
+        raise InputError(f"expected {read} channels, got shape {x.shape}")
+    return tracer.conv(x, channels, _pair(kernel), **options)
 
 
 def _conv_transpose(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
     _, per_group, *kernel = _weight(arguments, 4)
     if "output_shape" in node.attributes:
         raise InputError("output_shape is not supported; export with pads and output_padding")
-    groups = node.attributes.get("group", 1)
+    options = _convolving(node, arguments)
     return tracer.conv_transpose(
         _data(arguments),
-        per_group * groups,
+        per_group * options["groups"],
         _pair(kernel),
-        **_sliding(node),
         output_padding=_pair(node.attributes.get("output_padding", (0, 0))),
-        groups=groups,
-        dilation=_pair(node.attributes.get("dilations", (1, 1))),
-        bias=_learned(arguments, 2) > 0,
+        **options,
     )
 
 
@@ -135,7 +134,7 @@ def _global_pool(kind: str) -> Operation:
 
 def _reduce(kind: str) -> Operation:
     def operation(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-        x, axes = _data(arguments), _integers(node, arguments, 1, "axes")
+        x, axes = _data(arguments), _integers(node, arguments, "axes")
         listed = range(len(x.shape)) if axes is None else axes
         return tracer.reduce(x, kind, listed, keep=bool(node.attributes.get("keepdims", 1)))
 
@@ -234,7 +233,7 @@ def _slice(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
 
 def _split(tracer: GraphTracer, node: Node, arguments: Arguments) -> tuple[Tensor, ...]:
     x, axis = _data(arguments), node.attributes.get("axis", 0)
-    parts = _integers(node, arguments, 1, "split")
+    parts = _integers(node, arguments, "split")
     if parts is None:
         # Since version 18 equal parts, the last one smaller.
         whole, count = x.shape[axis], len(node.outputs)
@@ -284,7 +283,7 @@ def _flatten(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
 
 
 def _squeeze(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-    x, axes = _data(arguments), _integers(node, arguments, 1, "axes") or ()
+    x, axes = _data(arguments), _integers(node, arguments, "axes") or ()
     gone = {axis % len(x.shape) for axis in axes} or {i for i, side in enumerate(x.shape) if i and side == 1}
     return tracer.reshape(x, [side for axis, side in enumerate(x.shape) if axis not in gone])
 
