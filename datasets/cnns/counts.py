@@ -113,7 +113,7 @@ COUNTS: Mapping[str, Callable[[LayerColumns], SupportsFloat]] = {
     "macs_per_element": lambda t: _ratio(
         t.macs.sum(), (t.output_elements + t.read + t.parameters)[t.heavy].sum()
     ),
-    "mean_log_macs": lambda t: _ratio(np.log(t.macs[t.heavy]).sum(), t.heavy.sum()),
+    "mean_log_macs": lambda t: _ratio(np.log(t.macs[t.heavy]).sum(), float(t.heavy.sum())),
     "input_elements": lambda t: t.output_elements[t.group["input"]].sum(),
     # Sizes of the matrix products: their time saturates with each of rows, reduction and columns.
     "im2col_elements": lambda t: t.unfolded[t.conv].sum(),
