@@ -89,17 +89,18 @@ class Rows:
         """
         given = self.given(target)
         found = each(given, lambda cell: None if cell is None else value(cell))
-        bad = [
-            (str(cell), number)
-            for cell, read, number in zip(given, found, self.numbers, strict=True)
-            if read is None and cell is not None
-        ]
+        bad = [read is None and cell is not None for cell, read in zip(given, found, strict=True)]
         heading = self.columns[target].heading
         issues += [
             Issue("cells", f"{heading}: expected {expected}, got {shown(text)}", rows)
-            for text, rows in grouped(bad).items()
+            for text, rows in self.where(given, bad).items()
         ]
         return found
+
+    def where(self, cells: Iterable[object], chosen: Iterable[bool]) -> Mapping[str, tuple[Label, ...]]:
+        """Return the rows of each different text among the chosen cells of a column."""
+        numbered = zip(cells, self.numbers, chosen, strict=True)
+        return grouped((str(cell), number) for cell, number, is_chosen in numbered if is_chosen)
 
     def given(self, target: str) -> list[object]:
         """Return the cells of a column as `said` has them."""
@@ -319,13 +320,9 @@ def _words(rows: Rows, name: str, names: Names, issues: list[Issue]) -> list[obj
         return word
 
     found = each(rows.cells[name], word_of)
-    unknown = [
-        ("" if cell is None else str(cell), number)
-        for cell, word, number in zip(rows.cells[name], found, rows.numbers, strict=True)
-        if word is None
-    ]
+    texts = ("" if cell is None else cell for cell in rows.cells[name])
     options = [*dict.fromkeys(words.values()), SKIP]
-    for text, where in grouped(unknown).items():
+    for text, where in rows.where(texts, (word is None for word in found)).items():
         asked = (
             f"{name}: what is {shown(text)}?"
             if text
@@ -363,14 +360,10 @@ def check_meaning(rows: Rows, issues: list[Issue]) -> None:
             continue
         # The runs schema names more parts than these; only those without a backward pass are refused here.
         is_wrong = _is_no_training if column == our.MODE else _is_forward
-        others = [
-            (str(cell), number)
-            for cell, number in zip(rows.cells[column], rows.numbers, strict=True)
-            if cell is not None and is_wrong(str(rows.said(column, cell)))
-        ]
-        heading = rows.columns[column].heading
-        trained = dict.fromkeys(str(cell) for cell in rows.cells[column] if not is_wrong(str(cell)))
-        for text, where in grouped(others).items():
+        cells, heading = rows.cells[column], rows.columns[column].heading
+        others = [cell is not None and is_wrong(str(rows.said(column, cell))) for cell in cells]
+        trained = dict.fromkeys(str(cell) for cell in cells if not is_wrong(str(cell)))
+        for text, where in rows.where(cells, others).items():
             options = choices("--only", trained, f"{heading}=") or choices(
                 "--value", [SKIP], f"{column}:{text}="
             )
@@ -478,15 +471,11 @@ def _measured(rows: Rows, name: str, issues: list[Issue]) -> tuple[np.ndarray, l
     for place, (cell, made) in enumerate(zip(cells, dates, strict=True)):
         if not made:
             numbers[place], units[place] = quantity(rows.said("time_s", cell), rows.decimal)
-    bad = [
-        (str(cell), number)
-        for cell, number, value, made in zip(cells, rows.numbers, numbers, dates, strict=True)
-        if not (made or value > 0)
-    ]
-    if len(bad) == len(cells) > 1 and name == our.TIME and (others := _other_measures(rows)):
-        text = f"{heading}: expected numbers above 0, got {shown(bad[0][0])}: which column is it?"
+    bad = [not (made or value > 0) for value, made in zip(numbers, dates, strict=True)]
+    if all(bad) and len(cells) > 1 and name == our.TIME and (others := _other_measures(rows)):
+        text = f"{heading}: expected numbers above 0, got {shown(str(cells[0]))}: which column is it?"
         issues.append(Issue("columns", text, options=others))
-        bad = []
+        bad = [False] * len(cells)
     issues += [
         Issue(
             "cells",
@@ -494,7 +483,7 @@ def _measured(rows: Rows, name: str, issues: list[Issue]) -> tuple[np.ndarray, l
             where,
             choices("--value", [SKIP], f"time_s:{text}="),
         )
-        for text, where in grouped(bad).items()
+        for text, where in rows.where(cells, bad).items()
     ]
     return np.where(numbers > 0, numbers, np.nan), units
 

@@ -209,13 +209,13 @@ def _targets(reading: Reading, names: Names, answers: Answers) -> Iterable[str]:
 
 def _is_known(reading: Reading, kind: str) -> bool:
     """Return whether a table itself states a column; one batch rules out the others."""
-    batches = {"batch", "batch_per_gpu", "global_batch"}
+    batches = set(our.BATCHES)
     own = {
         *reading.columns.keys,
         *reading.columns.extra,
         *(k for measure, _ in reading.runs for k in measure.said),
     }
-    flags = {"precision"} if any(key.startswith("flag:") for key in own) else set()
+    flags = {"precision"} if any(key.startswith(our.FLAG) for key in own) else set()
     return kind in own | flags or (kind in batches and bool(batches & own))
 
 

@@ -170,6 +170,7 @@ class GraphTracer:
 
     def crop(self, x: Tensor, sides: Sequence[int]) -> Tensor:
         """Cut off top, left, bottom and right, pixels; zeros add no layer."""
+        self._channels_first(x)
         top, left, bottom, right = sides
         batch, channels, height, width = x.shape
         return self.slice(x, (batch, channels, height - top - bottom, width - left - right))
