@@ -80,6 +80,7 @@ def test_exported_javascript_says_the_same(tmp_path):
     assert done.stdout == f"{found.values['architecture_error_percent']} {warning}\n"
 
 
+@pytest.mark.usefixtures("few_networks")
 def test_workbook_has_the_errors_of_its_first_choice():
     (sheet,) = (sheet for sheet in workbook_plan(LAW).sheets if sheet.name == "Answers")
     rows = {cell.value: row for (row, column), cell in sheet.cells.items() if column == 0}

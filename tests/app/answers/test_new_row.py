@@ -18,6 +18,8 @@ from trainlaw.app.workbook.book import workbook_plan
 from trainlaw.app.workbook.model import workbook_model
 from trainlaw.formulas import load_formula
 
+pytestmark = pytest.mark.usefixtures("few_networks")
+
 NODE, GCC = (shutil.which(name) for name in ("node", "gcc"))
 ROWS = (
     Answer("image_s", "s", "time_s / batch_per_gpu"),
