@@ -62,8 +62,15 @@ class Configuration:
         sizes = f"batch {self.batch}, {self.input_size_px} px, {self.precision}"
         return f"{self.cnn}, {sizes}{stack}{parts}{threads}{processes}"
 
+    @property
+    def run_cells(self) -> dict[str, object]:
+        """The fields by the columns of the run file."""
+        return {RUN_NAMES.get(name, name): getattr(self, name) for name in CONFIGURATION_COLUMNS}
+
 
 CONFIGURATION_COLUMNS = tuple(field.name for field in fields(Configuration))
+#: Columns of the run file that are not called as the fields of a configuration.
+RUN_NAMES = {"processes": "n_gpus", "batch": "batch_per_gpu", "nodes": "n_nodes"}
 
 _PLAN_COLUMNS = (
     Column("cnn", "text", "name of the CNN"),
