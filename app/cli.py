@@ -2,27 +2,22 @@
 
 import atexit
 import gc
+import os
 import sys
+from collections.abc import Iterable
+from functools import cache
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from trainlaw.app.commands import (
-    calibration,
-    catalogs,
-    data,
-    formulas,
-    plan,
-    predictions,
-    profile,
-    studies,
-    suggest,
-)
 from trainlaw.app.terminal.output import visible_output
 from typer.core import TyperGroup
 
 _EXIT_INPUT = 2
 # Python collects after 700 new objects, which takes a tenth of the time of importing pandas.
 _OBJECTS_PER_COLLECTION = 500_000
+# Commands that fit or measure; for the others, to start the threads of linear algebra is work for nothing.
+_WITH_THREADS = {"study", "suggest", "calibrate", "compare", "profile", "use", "validate", "warmup"}
 _EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
@@ -75,38 +70,28 @@ Examples:
 # Names that options had before; they still work.
 _FORMER_OPTIONS = {"to": "out", "into": "out", "cnns": "cnn", "input": "pixels"}
 
-app = typer.Typer(
-    cls=_Commands,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    no_args_is_help=True,
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        "max_content_width": 100,
-        "token_normalize_func": lambda name: _FORMER_OPTIONS.get(name, name),
-    },
-    epilog=_EXAMPLES,
-)
-app.command("study")(studies.study_command)
-app.command("suggest")(suggest.suggest_command)
-app.command("calibrate")(calibration.calibrate_command)
-app.command("compare")(studies.compare_command)
-app.command("predict")(predictions.predict_command)
-app.command("predict-from-profile")(predictions.predict_from_profile_command)
-app.command("profile")(profile.profile_command)
-app.command("many-core")(predictions.many_core_command)
-app.command("scaling")(predictions.scaling_command)
-app.command("schedule")(predictions.schedule_command)
-app.command("plan")(plan.plan_command)
-app.command("show")(formulas.show_command)
-app.command("export")(formulas.export_command)
-app.command("use")(formulas.use_command)
-app.command("validate")(studies.validate_command)
-app.add_typer(data.app, name="data")
-app.add_typer(catalogs.gpus_app, name="gpus")
-app.add_typer(catalogs.cnns_app, name="cnn")
-app.command("features")(catalogs.features_command)
-app.command("warmup")(studies.warmup_command)
+# The file of each command in `app/commands`, which has the function `NAME_command`, in the order of the help.
+_COMMANDS = {
+    "study": "studies",
+    "suggest": "suggest",
+    "calibrate": "calibration",
+    "compare": "studies",
+    "predict": "predictions",
+    "predict-from-profile": "predictions",
+    "profile": "profile",
+    "many-core": "predictions",
+    "scaling": "predictions",
+    "schedule": "predictions",
+    "plan": "plan",
+    "show": "formulas",
+    "export": "formulas",
+    "use": "formulas",
+    "validate": "studies",
+    "features": "catalogs",
+    "warmup": "studies",
+}
+# Likewise the commands that hold others, `NAME_app`.
+_GROUPS = {"data": "data", "gpus": "catalogs", "cnn": "catalogs"}
 
 
 def _print_version(wanted: bool) -> None:
@@ -117,7 +102,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     version: Annotated[
         bool,
@@ -132,9 +116,45 @@ def _root(
     """
 
 
+@cache
+def command_line(names: Iterable[str] = (*_COMMANDS, *_GROUPS)) -> typer.Typer:
+    """Return the command line with the commands of these names; each loads what it needs."""
+    found = typer.Typer(
+        cls=_Commands,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        no_args_is_help=True,
+        context_settings={
+            "help_option_names": ["-h", "--help"],
+            "max_content_width": 100,
+            "token_normalize_func": lambda name: _FORMER_OPTIONS.get(name, name),
+        },
+        epilog=_EXAMPLES,
+    )
+    found.callback()(_root)
+    for name in names:
+        home = import_module(f"trainlaw.app.commands.{_COMMANDS.get(name) or _GROUPS[name]}")
+        if name in _GROUPS:
+            found.add_typer(getattr(home, f"{name}_app"), name=name)
+        else:
+            found.command(name)(getattr(home, f"{name.replace('-', '_')}_command"))
+    return found
+
+
+def __getattr__(name: str) -> typer.Typer:
+    """Return `app`, the command line with every command."""
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return command_line()
+
+
 def main() -> None:
     """Run the command line and exit: 0 done, 2 invalid input (one line on stderr), 130 interrupted."""
     gc.set_threshold(_OBJECTS_PER_COLLECTION)
+    first = [name for name in sys.argv[1:2] if name in (*_COMMANDS, *_GROUPS)]
+    if not _WITH_THREADS.issuperset(first):
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # The interpreter collects when it ends; nothing is left that needs it, and pandas makes it slow.
     atexit.register(gc.freeze)
-    app(prog_name="trainlaw")
+    # To build every command would take a tenth of the time of a short one.
+    command_line(tuple(first) or (*_COMMANDS, *_GROUPS))(prog_name="trainlaw")

@@ -288,6 +288,20 @@ def test_help_imports_no_large_package():
     assert {"deap", "pandas", "sympy", "numba", "sklearn", "torch"}.isdisjoint(loaded.split())
 
 
+@pytest.mark.parametrize(
+    ("command", "threads", "file"), [("cnn", "1", "catalogs"), ("study", "None", "studies")]
+)
+def test_a_command_loads_its_file_and_no_threads_that_it_does_not_need(command, threads, file):
+    printed = run_python(
+        "import os, sys\nfrom trainlaw.app.cli import main\n"
+        f"os.environ.pop('OPENBLAS_NUM_THREADS', None)\nsys.argv[1:] = ['{command}', '--help']\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "files = sorted(name for name in sys.modules if name.startswith('trainlaw.app.commands.'))\n"
+        "print(os.environ.get('OPENBLAS_NUM_THREADS'), *files)"
+    ).splitlines()[-1]
+    assert set(printed.split()) == {threads, *(f"trainlaw.app.commands.{name}" for name in (file, "options"))}
+
+
 def test_readme_begins_with_its_two_commands():
     first_screen = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:40]
     commands = [line.strip() for line in first_screen if line.startswith("    python3 -m venv")]

@@ -52,6 +52,11 @@ class Answers:
         shown = (line.answer for line in self.lines if line.answer.is_published)
         return {answer.name: self._plain(answer) for answer in shown}
 
+    def of_row(self, row: int) -> "Answers":
+        """Return the answers of one prediction."""
+        columns = {name: values[row : row + 1] for name, values in self.columns.items()}
+        return Answers(self.lines, columns, 1)
+
     def sentences(self, kind: str) -> list[tuple[str, ...]]:
         """Return the warnings or notes of each prediction, in the order of the table."""
         found: list[list[str]] = [[] for _ in range(self.count)]

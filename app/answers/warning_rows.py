@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from importlib.metadata import version
 
 from trainlaw.app.answers.answer import Answer
 from trainlaw.app.answers.figure_rows import USES_STACK
@@ -68,10 +67,13 @@ def outside(formula: Formula) -> Iterable[Answer]:
 def coverage(formula: Formula) -> Iterable[Answer]:
     """Yield the warnings about where the training runs are: precisions, vendors and generations of GPUs."""
     made_by = formula.provenance.get("trainlaw_version")
-    if made_by not in (None, version("trainlaw")):
+    if made_by is not None:
+        from importlib.metadata import version  # noqa: PLC0415 (the built-in formula states no version)
+
         text = f"the formula is of trainlaw {made_by}, this is {version('trainlaw')}: features may differ"
-        # There is at least one GPU, so it is always said.
-        yield Answer("other_version", when="n_gpus", sentence=re.sub("[{}]", "", text))
+        if made_by != version("trainlaw"):
+            # There is at least one GPU, so it is always said.
+            yield Answer("other_version", when="n_gpus", sentence=re.sub("[{}]", "", text))
     known = {} if formula.scope == MULTI_GPU else formula.provenance
     if "precisions" in known:
         yield Answer(

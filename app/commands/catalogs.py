@@ -196,12 +196,12 @@ def features_command(
     print(features_json(search, layers) if as_json else features_text(search, layers, brief))
 
 
-cnns_app = typer.Typer(
+cnn_app = typer.Typer(
     help="Show the known CNNs and their counts.", no_args_is_help=True, rich_markup_mode=None
 )
 
 
-@cnns_app.command("list")
+@cnn_app.command("list")
 def list_cnns(
     search: str = argument("List the CNNs whose name or family contains this text.", default=""),
     family: str = option("List the CNNs of one family.", default=""),
@@ -230,7 +230,7 @@ def list_cnns(
     print(cnns_json(query) if as_json else cnn_list_text(query))
 
 
-@cnns_app.command("show")
+@cnn_app.command("show")
 def show_cnn(
     name: str = argument(
         "Name of the CNN, or a file: .onnx, a table of layers (.csv, .json), a Keras model (.json).",
@@ -258,7 +258,7 @@ def show_cnn(
     print(cnn_json(facts) if as_json else counts_text(facts, explain))
 
 
-@cnns_app.command("layers")
+@cnn_app.command("layers")
 def show_layers(
     name: str = argument("Name of the CNN, or a file as in `trainlaw cnn show`.", default=...),
     pixels: int | None = option("Height and width of an image; default: that of the CNN.", min=1),

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from trainlaw.datasets import RunTable
     from trainlaw.datasets.spreadsheets.answers import Answers
 
-app = typer.Typer(
+data_app = typer.Typer(
     help="Show built-in tables of measured runs; check, compare and import your own.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
 
-@app.command("list")
+@data_app.command("list")
 def list_tables(as_json: Json = False) -> None:
     """List the built-in tables: size, coverage, licences, noise and caveats.
 
@@ -32,7 +32,7 @@ def list_tables(as_json: Json = False) -> None:
     print(datasets_json() if as_json else list_text())
 
 
-@app.command("show")
+@data_app.command("show")
 def show_table(
     name: str = argument("Name of a built-in table.", default=...),
     gpu: str | None = option("Show the runs on this GPU: every CNN, image size and batch."),
@@ -61,7 +61,7 @@ def show_table(
     print(dataset_json(name) if as_json else table_text(name))
 
 
-@app.command("coverage")
+@data_app.command("coverage")
 def show_coverage(
     table: str = argument("Name of a built-in table of runs, or a file of measured runs.", default="atlas"),
     by: str = option(
@@ -93,7 +93,7 @@ def show_coverage(
     print(f"{out}: coverage of {table} by {', '.join(names)}")
 
 
-@app.command("noise")
+@data_app.command("noise")
 def show_noise(
     table: str = argument("Name of a built-in table of runs, or a file of measured runs.", default="atlas"),
     least: int = option("Omit pairs with fewer common runs.", default=1, min=1),
@@ -125,7 +125,7 @@ Ignored = Annotated[
 ]
 
 
-@app.command("check")
+@data_app.command("check")
 def check_file(
     table: str = argument(
         "CSV, Excel or Parquet file of measured runs, or the name of a built-in table.", default=...
@@ -183,7 +183,7 @@ def check_file(
     print(f"{table}: no fault; next: trainlaw data outliers {table}{file_options(gpu_file, cnn_file)}")
 
 
-@app.command("outliers")
+@data_app.command("outliers")
 def show_outliers(
     table: str = argument("A file of measured runs, or the name of a built-in table.", default=...),
     column: Columns = None,
@@ -214,7 +214,7 @@ def show_outliers(
     print(outliers_text(runs, outliers(runs), show_all))
 
 
-@app.command("import")
+@data_app.command("import")
 def import_file(
     file: Path = argument("CSV, text, Excel or Parquet file of measured runs.", default=...),
     to: Path | None = option("CSV file to write; default: the name of FILE with -imported.csv.", "--out"),
@@ -333,7 +333,7 @@ def _write_imported(
     print(f"{target}: {contents}; next: {_next_step(runs, target)}{file_options(gpu_file, cnn_files)}")
 
 
-@app.command("contribute")
+@data_app.command("contribute")
 def contribute(
     file: Path = argument("File of measured runs, as `trainlaw profile` writes it.", default=...),
     source: str = option("Name of the source: lower-case letters, digits and hyphens.", default=...),

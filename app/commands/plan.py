@@ -145,7 +145,6 @@ def plan_command(
 
 
 def _text(choice: "FormulaChoice", plans: "TrainingPlans", top: int, form: OutputFormat) -> str:
-    from trainlaw.app.predictions.predict import predict_runs
     from trainlaw.app.terminal.plan import plans_csv, plans_json, plans_text
     from trainlaw.app.terminal.predictions import formula_line
 
@@ -153,10 +152,9 @@ def _text(choice: "FormulaChoice", plans: "TrainingPlans", top: int, form: Outpu
         return plans_csv(plans).rstrip("\n")
     scaling = choice.scaling_origin if max(plans.options.counts) > 1 else ""
     said = formula_line(choice.formula, choice.origin, scaling)
-    (best,) = predict_runs(choice.formula, plans.best_run(), choice.scaling)
     if form is OutputFormat.json:
-        return plans_json(said, plans, best)
-    return plans_text(said, plans, best, top)
+        return plans_json(said, plans)
+    return plans_text(said, plans, top)
 
 
 def _drawn(plans: "TrainingPlans") -> str:

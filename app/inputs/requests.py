@@ -25,6 +25,7 @@ from trainlaw.datasets.hardware.possible import impossible_setup
 from trainlaw.datasets.hardware.precisions import precision_name
 from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.runs import (
+    PLAN_NOTES,
     PROFILER_COLUMNS,
     RUN_COLUMNS,
     Setup,
@@ -32,7 +33,6 @@ from trainlaw.datasets.measurements.runs import (
     configuration_row,
     unmeasured_runs,
 )
-from trainlaw.datasets.profiler.configurations import PLAN_NOTES
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import InputError, TrainlawError
 from trainlaw.formulas.errors import shown

@@ -10,9 +10,10 @@ import numpy as np
 from trainlaw.app.models.doubts import exchange_doubts, law_seconds, repeat_doubts, time_doubts
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import RunTable
+from trainlaw.datasets.spreadsheets import our
 from trainlaw.datasets.spreadsheets.answers import Answers, Issue, choices, rows_of
 from trainlaw.datasets.spreadsheets.conversion import Imported
-from trainlaw.datasets.spreadsheets.headings import BATCH, GLOBAL_BATCH, read_heading
+from trainlaw.datasets.spreadsheets.headings import read_heading
 from trainlaw.datasets.spreadsheets.quantities import CANDIDATES, Unit, unit_choices
 from trainlaw.datasets.spreadsheets.shapes import Label
 from trainlaw.datasets.spreadsheets.words import groups
@@ -40,7 +41,7 @@ _LEAST, _GREATEST = (frozenset(groups("part")[name]) for name in ("least", "grea
 # Whether the best or the worst is the least one says only the kind of the numbers.
 _BEST, _WORST = (frozenset(groups("part")[name]) for name in ("best", "worst"))
 _SAME_RUNS, _LEAST_ROWS = 1.5, 3  # factor between statistics of the same runs, and rows that show an order
-_BATCHES = (BATCH, "batch_per_gpu", GLOBAL_BATCH)
+_BATCHES = (our.BATCH, "batch_per_gpu", our.GLOBAL_BATCH)
 _SEVERAL = 0.3  # ln of the least factor between times and law for which a batch is said to be misread
 
 
@@ -248,7 +249,7 @@ def _of_several(check: Check, deviations: np.ndarray, answers: Answers) -> Issue
 def _other_batch(check: Check, trial: RunTable, answers: Answers) -> tuple[str, tuple[str, ...], np.ndarray]:
     """Return what the batch is if it was misread, the option that says so, and the deviations then."""
     column = next((column for column, _ in check.made.columns if column.target in _BATCHES), None)
-    is_global = column is not None and (column.target == GLOBAL_BATCH or answers.batch_is == "global")
+    is_global = column is not None and (column.target == our.GLOBAL_BATCH or answers.batch_is == "global")
     per_gpu = trial.frame["batch_per_gpu"] * (check.n_gpus if is_global else 1.0 / check.n_gpus)
     frame = trial.frame.assign(batch_per_gpu=np.maximum(np.round(per_gpu), 1.0).astype("int64"))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -256,9 +257,9 @@ def _other_batch(check: Check, trial: RunTable, answers: Answers) -> tuple[str, 
     what = f"batch is that of {'each GPU' if is_global else 'all GPUs together'}"
     if column is None:
         return what, (), left
-    if column.target == BATCH:
+    if column.target == our.BATCH:
         return what, ("--batch-is", "per-gpu" if is_global else "global"), left
-    return what, ("--column", f"{'batch_per_gpu' if is_global else GLOBAL_BATCH}={column.heading}"), left
+    return what, ("--column", f"{'batch_per_gpu' if is_global else our.GLOBAL_BATCH}={column.heading}"), left
 
 
 def _of_units(check: Check, deviations: np.ndarray) -> Issue | None:

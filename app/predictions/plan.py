@@ -10,9 +10,10 @@ from math import ceil, inf
 
 import numpy as np
 import pandas as pd
+from trainlaw.app.answers.said import Answers
 from trainlaw.app.inputs.prices import Prices
 from trainlaw.app.inputs.requests import DEFAULT_SETUP, check_exchange, configured_row, impossible
-from trainlaw.app.models.scopes import check_predictable, formula_rows
+from trainlaw.app.models.scopes import check_predictable
 from trainlaw.app.predictions.power import POWER_FACTOR, busy_share, mean_power_w
 from trainlaw.app.predictions.predict import run_answers
 from trainlaw.app.predictions.training import Training
@@ -76,7 +77,8 @@ class TrainingPlans:
     `largest_batch` that fits, `pays_to_gpus` (scaling pays up to this number), `gain` of the hours by a
     doubling up to here, and `is_measured`: the formula was trained on GPUs of this generation. Its index
     numbers the rows of `runs`.
-    considered : all plans that fit into memory, in the order of `runs`. ranked_by : one of `RANKINGS`.
+    answers : of `runs`. considered : all plans that fit into memory, in the order of `runs`. ranked_by : one
+    of `RANKINGS`.
     """
 
     cnn: CnnCounts
@@ -84,13 +86,15 @@ class TrainingPlans:
     options: PlanOptions
     prices: Prices | None
     runs: RunTable
+    answers: Answers
     considered: pd.DataFrame
     frame: pd.DataFrame
     ranked_by: str
 
-    def best_run(self) -> RunTable:
-        """Return the run of the first plan."""
-        return self.runs.where(np.arange(len(self.runs)) == self.frame.index[0])
+    def said_of_best(self, kind: str) -> tuple[str, ...]:
+        """Return the notes or warnings of the first plan."""
+        (said,) = self.answers.of_row(int(self.frame.index[0])).sentences(kind)
+        return said
 
     def best_by_size(self) -> pd.DataFrame:
         """Return the best batch and precision of each GPU and number of GPUs."""
@@ -146,13 +150,13 @@ def plan_training(
         raise InputError("--surely is for limits: give --within or --budget")
     rows, largest = _rows(cnn, chosen, options)
     runs = unmeasured_runs("plans", rows, Facts(catalog.with_gpus(chosen), (cnn,)))
-    frame = _answers(formula, scaling, training, runs, options=options, prices=prices)
-    frame = _with_gains(frame.assign(largest_batch=largest), options)
+    answers = _answers(formula, scaling, training, runs, options=options, prices=prices)
+    frame = _with_gains(_columns(runs, answers.columns).assign(largest_batch=largest), options)
     within = _within(frame, options, prices is not None)
     ordered = within.sort_values(
         ["is_measured", RANKINGS[by], "n_gpus"], ascending=[False, True, True], kind="stable"
     )
-    return TrainingPlans(cnn, training, options, prices, runs, frame, ordered, by)
+    return TrainingPlans(cnn, training, options, prices, runs, answers, frame, ordered, by)
 
 
 def _for_inference(formula: Formula, training: Training, options: PlanOptions) -> PlanOptions:
@@ -223,14 +227,13 @@ def _answers(
     *,
     options: PlanOptions,
     prices: Prices | None,
-) -> pd.DataFrame:
-    """Return a row per run with what the table of answers says of its time, hours, cost and energy."""
-    frame = runs.frame[["gpu", "n_gpus", "n_nodes", "link", "network", "batch_per_gpu", "precision"]]
+) -> Answers:
+    """Return what the table of answers says of the time, hours, cost and energy of each run."""
+    frame = runs.frame
     per_node = frame["n_gpus"] // frame["n_nodes"]
     keys = list(zip(frame["gpu"], per_node, strict=True))
     tdp_w = frame["gpu"].map(lambda name: runs.facts.gpus.find(str(name)).tdp_w).to_numpy(dtype=float)
     others = {
-        "power_share": _power_share(formula, runs, tdp_w, options),
         "images": np.full(len(runs), training.images * training.epochs),
         "tdp_w": tdp_w,
         "power_factor": np.full(len(runs), 1.0 if options.power_share else POWER_FACTOR),
@@ -238,17 +241,29 @@ def _answers(
         "spot_per_hour": np.array([prices.spot_of(*key) if prices else np.nan for key in keys]),
         "host_per_hour": np.array([prices.host_share(*key) if prices else np.nan for key in keys]),
     }
-    columns = run_answers(formula, runs, scaling, training=training, others=others).columns
+
+    def shared(seconds: np.ndarray) -> dict[str, np.ndarray]:
+        return {**others, "power_share": _power_share(formula, runs, seconds, tdp_w, options)}
+
+    return run_answers(formula, runs, scaling, training=training, others=shared)
+
+
+def _columns(runs: RunTable, columns: Mapping[str, np.ndarray]) -> pd.DataFrame:
+    """Return a row per run with its configuration and its answers."""
+    frame = runs.frame[["gpu", "n_gpus", "n_nodes", "link", "network", "batch_per_gpu", "precision"]]
     is_measured = columns["is_unseen_vendor"] + columns["is_unseen_generation"] == 0
     return frame.assign(**{name: columns[name] for name in _ANSWERS}, is_measured=is_measured)
 
 
-def _power_share(formula: Formula, runs: RunTable, tdp_w: np.ndarray, options: PlanOptions) -> np.ndarray:
-    """Return the share of its power limit that each GPU draws, (n_runs,): as given, or by the law."""
+def _power_share(
+    formula: Formula, runs: RunTable, seconds: np.ndarray, tdp_w: np.ndarray, options: PlanOptions
+) -> np.ndarray:
+    """Return the share of its power limit that each GPU draws, (n_runs,): as given, or by the law.
+
+    seconds : times on one GPU. Gradients travel while the GPU works, so this share serves for several.
+    """
     if options.power_share is not None:
         return np.full(len(runs), options.power_share)
-    # Gradients travel while the GPU works, so its share on one GPU serves for several.
-    seconds = formula_rows(formula, runs).predict(formula)
     share: np.ndarray = mean_power_w(tdp_w, busy_share(formula, runs, seconds), tdp_w) / tdp_w
     return share
 

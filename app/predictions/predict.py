@@ -216,11 +216,12 @@ def run_answers(
     measured_s: float | None = None,
     *,
     training: Training | None = None,
-    others: Mapping[str, np.ndarray] | None = None,
+    others: Callable[[np.ndarray], Mapping[str, np.ndarray]] | None = None,
 ) -> Answers:
     """Return the answers of every configuration of a table; arguments as for `predict_runs`.
 
-    others : further quantities of the table of answers, such as prices, (n_runs,) each.
+    others : gets the times on one GPU, in seconds, (n_runs,), and returns further quantities of the table of
+    answers, such as prices, (n_runs,) each.
     """
     check_predictable(formula)
     _check_fits(formula, runs, measured_s)
@@ -243,7 +244,7 @@ def run_answers(
         columns["has_interval"] = np.full(len(runs), float(factor is not None))
     if training is not None:
         columns |= training.columns(runs)
-    return answered(spoken, runs, {**columns, **(others or {})})
+    return answered(spoken, runs, columns if others is None else {**columns, **others(single)})
 
 
 def _check_fits(formula: Formula, runs: RunTable, measured_s: float | None) -> None:

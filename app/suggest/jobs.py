@@ -19,7 +19,7 @@ from trainlaw.datasets import CnnCounts, GpuCatalog, RunTable, configuration
 from trainlaw.datasets.cnns.zoo import zoo_names
 from trainlaw.datasets.hardware.possible import has_precision
 from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, memory_needs
-from trainlaw.datasets.profiler.configurations import PLAN_NOTES
+from trainlaw.datasets.measurements.runs import PLAN_NOTES
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import InputError
 

@@ -8,8 +8,8 @@ from math import inf, isfinite
 from typing import Any
 
 import pandas as pd
+from trainlaw.app.answers.answer import NOTE, WARNING
 from trainlaw.app.predictions.plan import TrainingPlans
-from trainlaw.app.predictions.predict import Prediction
 from trainlaw.app.terminal.predictions import WIDTH
 from trainlaw.app.text import svg
 from trainlaw.app.text.numbers import show_hours, show_hours_range, show_number
@@ -44,21 +44,20 @@ _COLUMNS = {
 }
 
 
-def plans_text(formula_said: str, plans: TrainingPlans, best: Prediction, most: int) -> str:
+def plans_text(formula_said: str, plans: TrainingPlans, most: int) -> str:
     """Return the best plans as tables: measured GPUs, others, where scaling stops paying.
 
-    formula_said : the first line. best : the prediction of the first plan, for its warnings. most : plans on
-    measured GPUs that are shown.
+    formula_said : the first line. most : plans on measured GPUs that are shown.
     """
     sizes = plans.best_by_size()
     measured, others = sizes[sizes["is_measured"]], sizes[~sizes["is_measured"]]
-    lines = [formula_said, *_title(plans), _setup(plans, best)]
+    lines = [formula_said, *_title(plans), _setup(plans)]
     if len(measured):
         lines.append(_table(plans, measured.head(most)))
     if len(others):
         lines.append("never measured (no training run is on a GPU of their generation):")
         lines.append(_table(plans, others.head(_MOST_UNMEASURED if len(measured) else most)))
-    lines += [*_scaling_lines(plans), *_notes(plans, best)]
+    lines += [*_scaling_lines(plans), *_notes(plans)]
     return fitted_lines("\n".join(lines))
 
 
@@ -79,11 +78,12 @@ def _title(plans: TrainingPlans) -> list[str]:
     return [*lines, f"prices: {plans.prices.origin}; GPUs without a price are left out"]
 
 
-def _setup(plans: TrainingPlans, best: Prediction) -> str:
+def _setup(plans: TrainingPlans) -> str:
     """Return what the first plan assumes, without titles so that it is one line, and what the others do."""
     several = plans.frame["gpu"].nunique() > 1 and plans.frame["n_nodes"].max() > 1
     others = "; other GPUs: their usual servers" if several else ""
-    return "first plan: " + re.sub(r"\b(setup: |link |fabric |layout )", "", best.notes[0]) + others
+    setup = plans.said_of_best(NOTE)[0]
+    return "first plan: " + re.sub(r"\b(setup: |link |fabric |layout )", "", setup) + others
 
 
 def _currency(plans: TrainingPlans) -> str:
@@ -153,7 +153,7 @@ def _scaling_lines(plans: TrainingPlans) -> list[str]:
     return [said, Table.of(header, cells).text(indent="  ")]
 
 
-def _notes(plans: TrainingPlans, best: Prediction) -> list[str]:
+def _notes(plans: TrainingPlans) -> list[str]:
     options = plans.options
     least = f"{100 * options.least_gain:g} %"
     rule = f"pays: each doubling of the GPUs saves at least {least} of the hours (perfect: 50 %)"
@@ -166,7 +166,7 @@ def _notes(plans: TrainingPlans, best: Prediction) -> list[str]:
     )
     warnings = [
         textwrap.shorten(f"warning (first plan): {text}", min(terminal_width(), WIDTH), placeholder=" ...")
-        for text in best.warnings[:_MOST_WARNINGS]
+        for text in plans.said_of_best(WARNING)[:_MOST_WARNINGS]
     ]
     return [*([rule] if len(options.counts) > 1 else []), energy, *warnings]
 
@@ -194,11 +194,8 @@ def _cell(value: object) -> object:
     return "" if finite is None else finite
 
 
-def plans_json(formula_said: str, plans: TrainingPlans, best: Prediction) -> str:
-    """Return the formula, the rules, and every plan within the limits with the columns of `plans_csv`.
-
-    best : the prediction of the first plan, for its assumptions.
-    """
+def plans_json(formula_said: str, plans: TrainingPlans) -> str:
+    """Return the formula, the rules, and every plan within the limits with the columns of `plans_csv`."""
     names = _names(plans)
     rows = [
         {names[str(name)]: null_for_nan(value) for name, value in row.items()}
@@ -208,7 +205,7 @@ def plans_json(formula_said: str, plans: TrainingPlans, best: Prediction) -> str
         "formula": formula_said.removeprefix("formula: "), "cnn": plans.cnn.cnn,
         "images": plans.training.images, "epochs": plans.training.epochs, "ranked_by": plans.ranked_by,
         "prices": plans.prices.origin if plans.prices else None, "interval_level": LEVEL,
-        "setup": _setup(plans, best), "least_gain": plans.options.least_gain,
+        "setup": _setup(plans), "least_gain": plans.options.least_gain,
         "power_share": plans.options.power_share,
     }  # fmt: skip
     return json.dumps({**said, "plans": rows}, indent=1, allow_nan=False)

@@ -5,10 +5,10 @@ import sys
 from collections.abc import Sequence
 
 from trainlaw.app.text.tables import Table, fitted_lines
+from trainlaw.datasets.spreadsheets import our
 from trainlaw.datasets.spreadsheets.answers import CHOICE, Answers, Issue
 from trainlaw.datasets.spreadsheets.cells import OF_FLAG
 from trainlaw.datasets.spreadsheets.conversion import Imported
-from trainlaw.datasets.spreadsheets.headings import FLAG
 
 _TITLES = {
     "columns": "Columns", "question": "Questions", "names": "Names", "cells": "Cells", "times": "Times",
@@ -19,7 +19,7 @@ _OURS = {
     "date": "bench_year", "gpus_per_node": "n_gpus", "dataset": "input_size_px, n_classes",
     "unit": "unit of the time", "check": "compared with the time",
     "mode": "rows of training", "accumulation": "rows without accumulation",
-    **{f"{FLAG}{flag}": ours for flag, ours in OF_FLAG.items()},
+    **{f"{our.FLAG}{flag}": ours for flag, ours in OF_FLAG.items()},
 }  # fmt: skip
 
 

@@ -60,10 +60,6 @@ def _weighted_harmonic_mean(values: np.ndarray, weights: np.ndarray) -> float:
     return float(weights.sum() / (weights / values).sum()) if weights.sum() > 0 else 0.0
 
 
-def _mean_log(values: np.ndarray) -> float:
-    return float(np.log(values).mean()) if len(values) else 0.0
-
-
 def _ratio(part: float, whole: float) -> float:
     return float(part / whole) if whole else 0.0
 
@@ -117,7 +113,7 @@ COUNTS: Mapping[str, Callable[[LayerColumns], SupportsFloat]] = {
     "macs_per_element": lambda t: _ratio(
         t.macs.sum(), (t.output_elements + t.read + t.parameters)[t.heavy].sum()
     ),
-    "mean_log_macs": lambda t: _mean_log(t.macs[t.heavy]),
+    "mean_log_macs": lambda t: _ratio(np.log(t.macs[t.heavy]).sum(), float(t.heavy.sum())),
     "input_elements": lambda t: t.output_elements[t.group["input"]].sum(),
     # Sizes of the matrix products: their time saturates with each of rows, reduction and columns.
     "im2col_elements": lambda t: t.unfolded[t.conv].sum(),

@@ -49,11 +49,6 @@ def _aliases(package: str) -> Mapping[str, str]:
     return {row["name"]: row.get("cnn", "") for row in rows if row["package"] == package}
 
 
-def _renamed_in_torchvision() -> Mapping[str, str]:
-    """Torchvision names that are other CNNs in the zoo, or that the zoo spells otherwise, and our keys."""
-    return {name: key for name, key in _aliases("torchvision").items() if name != key}
-
-
 @cache
 def cnn_names() -> tuple[str, ...]:
     """Return the names of all CNNs that can be built, sorted; timm's have the prefix "timm/"."""
@@ -88,9 +83,9 @@ def cnn_name(text: str) -> str:
         return _of_package(package[1].lower(), text[package.end() :])
     if text in _zoo_keys():
         return text
-    renamed = _renamed_in_torchvision()
-    if text in renamed:
-        return renamed[text]
+    # Other CNNs in the zoo, or CNNs that it spells otherwise.
+    if renamed := _aliases("torchvision").get(text):
+        return renamed
     if timm := _timm_key(text):
         return timm
     bare = _SHORT.sub("efficientnet", _joined(_VERSION.sub("", _NORMALIZED.sub("_bn", text))))

@@ -65,17 +65,21 @@ class Tasks:
                 below[other] = max(below[other], self.seconds[task] + below[task])
         return tuple(seconds + rest for seconds, rest in zip(self.seconds, below, strict=True))
 
+    def followers(self) -> list[list[int]]:
+        """Return the tasks that wait for each task, in order."""
+        found: list[list[int]] = [[] for _ in self.seconds]
+        for task, waits_for in enumerate(self.waits_for):
+            for other in waits_for:
+                found[other].append(task)
+        return found
+
     def critical_path(self) -> tuple[int, ...]:
         """Return the tasks of the longest path by time, first to last; of equally long paths the first.
 
         >>> Tasks((1.0, 2.0, 3.0), (1.0, 1.0, 1.0), ((), (0,), (0,))).critical_path()
         (0, 2)
         """
-        ranks = self.upward_ranks()
-        followers: list[list[int]] = [[] for _ in self.seconds]
-        for task, waits_for in enumerate(self.waits_for):
-            for other in waits_for:
-                followers[other].append(task)
+        ranks, followers = self.upward_ranks(), self.followers()
         starts = [task for task, waits_for in enumerate(self.waits_for) if not waits_for]
         path = [max(starts, key=ranks.__getitem__)]
         while followers[path[-1]]:
@@ -162,10 +166,7 @@ class _Running:
         self.now = 0.0
         self.running: dict[int, int] = {}  # task of each busy stream
         self.start_s, self.stream, self.end_s = [0.0] * count, [0] * count, [math.inf] * count
-        self.followers: list[list[int]] = [[] for _ in range(count)]
-        for task, waits_for in enumerate(tasks.waits_for):
-            for other in waits_for:
-                self.followers[other].append(task)
+        self.followers = tasks.followers()
         self.missing = [len(waits_for) for waits_for in tasks.waits_for]
         # Ties go to the task listed first, so that the schedule is deterministic.
         self.order = [(-rank, task) for task, rank in enumerate(tasks.upward_ranks())]

@@ -19,12 +19,13 @@ from trainlaw.datasets.files.table_files import (
     MAX_EMPTY_ROWS,
     MAX_LINE_BYTES,
     check_size,
+    excel_book,
     excel_rows,
     one_line,
     read_table_file,
     trimmed,
 )
-from trainlaw.formulas.errors import InputError, optional_package
+from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.files.text_files import opened_file
 
 _NAMES = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
@@ -36,23 +37,21 @@ _DURATION = re.compile(r"PT(\d+)H(\d+)M(\d+(?:\.\d+)?)S")
 Merged = tuple[int, int, int, int]
 
 
-def read_sheets(
-    place: Path, max_bytes: int, max_rows: int
-) -> Mapping[str, tuple[list[list[object]], list[Merged]]]:
+def read_sheets(place: Path) -> Mapping[str, tuple[list[list[object]], list[Merged]]]:
     """Return the rows of each sheet by its name, and its merged cells: first row, column, last row, column.
 
     Raises InputError for a file that is none or is larger than the limits.
     """
     try:
         with zipfile.ZipFile(place) as archive:
-            if archive.getinfo("content.xml").file_size > max_bytes:
-                raise InputError(f"expected at most {max_bytes} bytes in {place}, got more")
+            if archive.getinfo("content.xml").file_size > MAX_GRID_BYTES:
+                raise InputError(f"expected at most {MAX_GRID_BYTES} bytes in {place}, got more")
             content = archive.read("content.xml")
         # Entities, which a small file could unfold to any size, occur only after a document type.
         if b"<!DOCTYPE" in content[:2000]:
             raise InputError(f"{place} is not an OpenDocument table: it has a document type")
         sheets = ElementTree.fromstring(content).iter(f"{_TABLE}table")
-        return {sheet.get(f"{_TABLE}name") or "": _sheet(sheet, place, max_rows) for sheet in sheets}
+        return {sheet.get(f"{_TABLE}name") or "": _sheet(sheet, place) for sheet in sheets}
     except (
         OSError,
         KeyError,
@@ -64,7 +63,7 @@ def read_sheets(
         raise InputError(f"{place} is not an OpenDocument table: {one_line(error)}") from None
 
 
-def _sheet(sheet: ElementTree.Element, place: Path, max_rows: int) -> tuple[list[list[object]], list[Merged]]:
+def _sheet(sheet: ElementTree.Element, place: Path) -> tuple[list[list[object]], list[Merged]]:
     rows: list[list[object]] = []
     merged: list[Merged] = []
     n_cells = 0
@@ -80,16 +79,15 @@ def _sheet(sheet: ElementTree.Element, place: Path, max_rows: int) -> tuple[list
                 merged.append((len(rows), len(cells), len(rows) + down - 1, len(cells) + right - 1))
             times = min(_times(cell, "columns"), MAX_COLUMNS + 1 - len(cells))
             cells += [value] * times
-        while cells and cells[-1] is None:
-            cells.pop()
+        cells = list(trimmed(cells))
         # Empty rows are repeated to the end of the sheet.
-        times = min(_times(row, "rows"), max_rows + 1 - len(rows))
+        times = min(_times(row, "rows"), MAX_GRID_ROWS + 1 - len(rows))
         rows += [cells] * (times if cells else min(times, _MOST_EMPTY))
         # A few bytes can repeat a row of repeated cells to any number.
         n_cells += times * len(cells)
-        if len(rows) > max_rows or len(cells) > MAX_COLUMNS or n_cells > _MOST_CELLS:
+        if len(rows) > MAX_GRID_ROWS or len(cells) > MAX_COLUMNS or n_cells > _MOST_CELLS:
             raise InputError(
-                f"expected at most {MAX_COLUMNS} columns and {max_rows} rows in {place}, got more"
+                f"expected at most {MAX_COLUMNS} columns and {MAX_GRID_ROWS} rows in {place}, got more"
             )
     while rows and not rows[-1]:
         rows.pop()
@@ -112,12 +110,7 @@ def _value(cell: ElementTree.Element) -> object:
     if kind == "time" and (match := _DURATION.fullmatch(cell.get(f"{_OFFICE}time-value") or "")):
         hours, minutes, seconds = match.groups()
         return datetime.timedelta(hours=int(hours), minutes=int(minutes), seconds=float(seconds))
-    return "\n".join(_texts(cell)) or None
-
-
-def _texts(cell: ElementTree.Element) -> Iterator[str]:
-    for line in cell.iterfind(f"{_TEXT}p"):
-        yield "".join(line.itertext())
+    return "\n".join("".join(line.itertext()) for line in cell.iterfind(f"{_TEXT}p")) or None
 
 
 #: Larger tables are not kept by hand: `trainlaw data check` reads them in trainlaw's columns.
@@ -183,7 +176,7 @@ def read_grids(path: str | os.PathLike[str]) -> Mapping[str, Grid]:
         cells = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
         return {"": _grid([list(map(str, frame.columns)), *cells])}
     if ending == ".ods":
-        sheets = read_sheets(place, MAX_GRID_BYTES, MAX_GRID_ROWS)
+        sheets = read_sheets(place)
         return {name: _grid(rows, "", merged) for name, (rows, merged) in sheets.items() if rows}
     return _sheets(place) if ending in (".xlsx", ".xlsm") else {"": _text_grid(_text(place, zipped), place)}
 
@@ -322,23 +315,11 @@ def _of_markdown(row: list[str]) -> list[str]:
 
 
 def _sheets(place: Path) -> Mapping[str, Grid]:
-    openpyxl = optional_package("openpyxl", "data")
-    try:
-        with zipfile.ZipFile(place) as archive:
-            unpacked = sum(entry.file_size for entry in archive.infolist())
-        if unpacked > 4 * MAX_GRID_BYTES:
-            raise InputError(f"expected at most {4 * MAX_GRID_BYTES} bytes in {place}, got {unpacked}")
-        book = openpyxl.load_workbook(place, read_only=True, data_only=True)
+    with excel_book(place, 4 * MAX_GRID_BYTES) as book:
         found = {
             sheet.title: _grid(_used_rows(sheet, place), "", _merged(place, sheet))
             for sheet in book.worksheets
         }
-        book.close()
-    except InputError:
-        raise
-    # openpyxl passes on whatever its zip, XML and number parsers raise for a broken file.
-    except Exception as error:
-        raise InputError(f"{place} is not an Excel table: {one_line(error)}") from None
     return {name: grid for name, grid in found.items() if grid.rows}
 
 

@@ -7,6 +7,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,6 @@ MAX_LINE_BYTES = 2**18
 MAX_COLUMNS = 500
 MAX_ROWS = 1_100_000
 MAX_CELLS = 50_000_000  # 400 MB of numbers; the widest table has 40 columns
-MAX_SHEET_ROWS = MAX_ROWS
 MAX_EMPTY_ROWS = 10_000
 MAX_LINE_CELLS = 5_000
 _SEPARATORS = ",;\t"
@@ -143,23 +143,33 @@ def _check_names(names: list[str], place: Path) -> None:
         raise InputError(f"expected each column once in {place}, got {shown(twice[0])} more than once")
 
 
-def _read_excel(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
+@contextmanager
+def excel_book(place: Path, max_bytes: int) -> Iterator[Any]:
+    """Open an Excel workbook to read its values; max_bytes : of the unpacked file.
+
+    Raises InputError for a file that is larger or no such workbook, MissingDependencyError.
+    """
     openpyxl = optional_package("openpyxl", "data")
     try:
         with zipfile.ZipFile(place) as archive:
             unpacked = sum(entry.file_size for entry in archive.infolist())
-        if unpacked > MAX_BYTES:
-            raise InputError(f"expected at most {MAX_BYTES} bytes unpacked from {place}, got {unpacked}")
+        if unpacked > max_bytes:
+            raise InputError(f"expected at most {max_bytes} bytes unpacked from {place}, got {unpacked}")
         book = openpyxl.load_workbook(place, read_only=True, data_only=True)
-        columns = _columns_of(_filled_rows(excel_rows(book.worksheets[0]), place))
+        yield book
         book.close()
     except InputError:
         raise
     # openpyxl passes on whatever its zip, XML and number parsers raise for a broken file.
     except Exception as error:
         raise InputError(f"{place} is not an Excel table: {one_line(error)}") from None
+
+
+def _read_excel(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
+    with excel_book(place, MAX_BYTES) as book:
+        columns = _columns_of(_filled_rows(excel_rows(book.worksheets[0]), place))
     # A column without a name and without a value is space between others.
-    used = [cells for cells in columns if any(map(_is_filled, cells))]
+    used = [cells for cells in columns if any(cell is not None for cell in cells)]
     names = ["" if cells[0] is None else str(cells[0]) for cells in used]
     _check_names(names, place)
     frame = pd.DataFrame(
@@ -168,10 +178,6 @@ def _read_excel(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
     )
     texts = [name for name in names if name in text_columns]
     return frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in texts})
-
-
-def _is_filled(cell: object) -> bool:
-    return cell is not None
 
 
 def _columns_of(rows: Iterable[Sequence[object]]) -> list[list[object]]:
@@ -206,7 +212,7 @@ def trimmed(row: Sequence[object]) -> Sequence[object]:
 def _filled_rows(rows: Iterable[Sequence[object]], place: Path) -> Iterator[Sequence[object]]:
     """Yield the rows with a filled cell; one stray cell makes a sheet of a million empty rows, 20 us each."""
     empty = 0
-    for row in islice(rows, MAX_SHEET_ROWS):
+    for row in islice(rows, MAX_ROWS):
         filled = bool(row)
         empty = 0 if filled else empty + 1
         if empty > MAX_EMPTY_ROWS:

@@ -35,6 +35,15 @@ PROFILER_COLUMNS = (
     "all_reduce_overlap", "other_load", "clock_hz", "optimizer", "hardware", "software", "measured_at",
     "remark",
 )  # fmt: skip
+#: What `trainlaw suggest` says about a planned configuration, next to its columns.
+PLAN_NOTES = (
+    "predicted_s",
+    "cost_s",
+    "represents_percent",
+    "uncertainty_percent",
+    "disagreement_percent",
+    "new_range",
+)
 # Columns that tables lacked at first. At their defaults they do not change the identity of a table.
 OPTIONAL_COLUMNS: Mapping[str, str | float | None] = MappingProxyType(
     {

@@ -15,6 +15,7 @@ from trainlaw.datasets.files.faults import Fault, refuse
 from trainlaw.datasets.files.mapping import column_faults
 from trainlaw.datasets.files.storage import records
 from trainlaw.datasets.files.table_files import read_table_file
+from trainlaw.datasets.measurements.runs import PLAN_NOTES
 from trainlaw.formulas.errors import InputError, TrainlawError, check_name
 
 MEASURABLE_PRECISIONS = ("fp32", "tf32", "amp", "bf16")
@@ -61,18 +62,16 @@ class Configuration:
         sizes = f"batch {self.batch}, {self.input_size_px} px, {self.precision}"
         return f"{self.cnn}, {sizes}{stack}{parts}{threads}{processes}"
 
+    @property
+    def run_cells(self) -> dict[str, object]:
+        """The fields by the columns of the run file."""
+        return {RUN_NAMES.get(name, name): getattr(self, name) for name in CONFIGURATION_COLUMNS}
+
 
 CONFIGURATION_COLUMNS = tuple(field.name for field in fields(Configuration))
+#: Columns of the run file that are not called as the fields of a configuration.
+RUN_NAMES = {"processes": "n_gpus", "batch": "batch_per_gpu", "nodes": "n_nodes"}
 
-#: What `trainlaw suggest` says about a planned configuration, next to its columns.
-PLAN_NOTES = (
-    "predicted_s",
-    "cost_s",
-    "represents_percent",
-    "uncertainty_percent",
-    "disagreement_percent",
-    "new_range",
-)
 _PLAN_COLUMNS = (
     Column("cnn", "text", "name of the CNN"),
     Column("batch_per_gpu", "integer", "images per iteration and process", "", 1, 1e7),

@@ -97,15 +97,8 @@ def detail_rows(
 
 def key_columns(configuration: Configuration, gpu: str) -> dict[str, object]:
     """Return the columns that identify a configuration; sizes in pixels, batch in samples."""
-    return {
-        "gpu": gpu,
-        "cnn": configuration.cnn,
-        "input_size_px": configuration.input_size_px,
-        "n_classes": configuration.n_classes,
-        "batch_per_gpu": configuration.batch,
-        "precision": configuration.precision,
-        "threads": configuration.threads,
-    }
+    cells = {**configuration.run_cells, "gpu": gpu}
+    return {name: cells[name] for name in _KEY}
 
 
 def has_schema_row(layer: Layer) -> bool:
@@ -148,11 +141,11 @@ def schema_rows(
 def _schema_cells(layer: Layer, configuration: Configuration, gpu: str) -> dict[str, object]:
     same = layer.kind == "conv" and layer.out_height == -(-layer.in_height // layer.stride)
     padding = "none" if layer.kind == "dense" else "same" if same else "valid"
+    shared = key_columns(configuration, gpu)
     return {
-        "gpu": gpu,
+        "batch": shared.pop("batch_per_gpu"),
+        **shared,
         "kind": layer.kind,
-        "precision": configuration.precision,
-        "batch": configuration.batch,
         "in_height_px": layer.in_height,
         "in_width_px": layer.in_width,
         "in_channels": layer.in_channels,
@@ -167,11 +160,7 @@ def _schema_cells(layer: Layer, configuration: Configuration, gpu: str) -> dict[
         "source_commit": f"trainlaw {version('trainlaw')}",
         "source_path": "trainlaw profile --layers",
         "licence": "own",
-        "cnn": configuration.cnn,
-        "input_size_px": configuration.input_size_px,
-        "n_classes": configuration.n_classes,
         "layer": layer.name,
-        "threads": configuration.threads,
     }
 
 

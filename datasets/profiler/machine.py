@@ -10,8 +10,8 @@ from math import isnan, nan
 from pathlib import Path
 
 _FIELDS = (
-    "name", "driver_version", "clocks.sm", "clocks.max.sm", "clocks.max.mem", "temperature.gpu",
-    "power.draw", "memory.used", "clocks_throttle_reasons.active",
+    "name", "driver_version", "clocks.sm", "clocks.max.sm", "clocks.max.mem", "memory.used",
+    "clocks_throttle_reasons.active",
 )  # fmt: skip
 # Bits of clocks_throttle_reasons.active (nvml.h, nvmlClocksEventReasons); idle and set clocks do not count.
 _REASONS = (
@@ -26,7 +26,7 @@ _WAIT_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class GpuState:
-    """State of a GPU: clocks in Hz, temperature in degrees Celsius, power in watts, nan where unknown.
+    """State of a GPU: clocks in Hz, nan where unknown.
 
     `used_bytes` is the memory that all programs hold on it.
     """
@@ -36,8 +36,6 @@ class GpuState:
     clock_hz: float = nan
     max_clock_hz: float = nan
     max_memory_clock_hz: float = nan
-    temperature_c: float = nan
-    power_w: float = nan
     used_bytes: float = nan
     throttled: tuple[str, ...] = ()
 
@@ -64,17 +62,15 @@ def gpu_state(gpu: str, run: Callable[[Sequence[str]], str] = _run) -> GpuState:
         return GpuState()
     if len(cells) != len(_FIELDS):
         return GpuState()
-    clock, top, memory, temperature, power, used = (_number(cell) for cell in cells[2:8])
+    clock, top, memory, used = (_number(cell) for cell in cells[2:6])
     return GpuState(
         cells[0],
         cells[1],
         clock * 1e6,
         top * 1e6,
         memory * 1e6,
-        temperature,
-        power,
         used * 2**20,
-        _reasons(cells[8]),
+        _reasons(cells[6]),
     )
 
 

@@ -95,7 +95,7 @@ def _line(cells: Iterable[str]) -> str:
 
 def _cell(value: object) -> str:
     """Format a number as its shortest exact text, None and nan as "", and texts on one line."""
-    if value is None or (isinstance(value, float) and isnan(value)):
+    if _is_unknown(value):
         return ""
     return repr(float(value)) if isinstance(value, float) else " ".join(str(value).split())
 

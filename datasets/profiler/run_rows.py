@@ -9,7 +9,12 @@ from statistics import median
 
 from trainlaw.datasets.hardware.collectives import EVEN
 from trainlaw.datasets.measurements.runs import PROFILER_COLUMNS, RUN_COLUMNS
-from trainlaw.datasets.profiler.configurations import CONFIGURATION_COLUMNS, FORWARD_PASS, Configuration
+from trainlaw.datasets.profiler.configurations import (
+    CONFIGURATION_COLUMNS,
+    FORWARD_PASS,
+    RUN_NAMES,
+    Configuration,
+)
 from trainlaw.datasets.profiler.devices import stated_precision
 from trainlaw.datasets.profiler.machine import Interference
 from trainlaw.datasets.profiler.timing import Repeats
@@ -80,7 +85,6 @@ def run_row(
         "framework": FRAMEWORK,
         "framework_version": host.framework_version,
         "harness": HARNESS,
-        "timed_parts": configuration.timed_parts,
         "source": "own measurement",
         "source_commit": f"trainlaw {version('trainlaw')}",
         "source_path": "trainlaw profile",
@@ -91,7 +95,6 @@ def run_row(
         "pool_reason": measured.interference.remark or "none",
         "layout": "channels_last" if configuration.stack == "channels_last" else "nchw",
         "compilation": "eager",
-        "stack": configuration.stack,
         "data": "synthetic",
         "tuned": 0,
         "host_launch_s": measured.host_launch_s,
@@ -104,22 +107,14 @@ def run_row(
 
 def _asked(configuration: Configuration, host: MeasuredDevice) -> dict[str, object]:
     return {
+        **configuration.run_cells,
         "gpu": host.gpu,
-        "cnn": configuration.cnn,
-        "input_size_px": configuration.input_size_px,
-        "n_classes": configuration.n_classes,
-        "batch_per_gpu": configuration.batch,
-        "n_gpus": configuration.processes,
-        "n_nodes": configuration.nodes,
         "link": host.link if configuration.processes > configuration.nodes else "none",
         "network": host.network if configuration.nodes > 1 else "none",
         "algorithm": "ring" if configuration.processes > 1 else "none",
         "allocation": EVEN,
         "bucketed": 1,
         "precision_stated": stated_precision(configuration.device, configuration.precision),
-        "precision": configuration.precision,
-        "device": configuration.device,
-        "threads": configuration.threads,
     }
 
 
@@ -164,13 +159,13 @@ def failure_row(configuration: Configuration, reason: str) -> dict[str, object]:
 
 
 _TEXTS = frozenset(("device", "precision", "cnn", "stack", "timed_parts"))
-# Columns of the run file that are not called as the fields of a configuration.
-_IN_RUNS = {"processes": "n_gpus", "batch": "batch_per_gpu", "nodes": "n_nodes"}
 
 
 def configuration_from_run(row: Mapping[str, str]) -> Configuration:
     """Return the configuration of a row of the run file (texts)."""
-    return configuration_from_failure({name: row[_IN_RUNS.get(name, name)] for name in CONFIGURATION_COLUMNS})
+    return configuration_from_failure(
+        {name: row[RUN_NAMES.get(name, name)] for name in CONFIGURATION_COLUMNS}
+    )
 
 
 def configuration_from_failure(row: Mapping[str, str]) -> Configuration:

@@ -235,15 +235,11 @@ class Repeats:
         return relative_interval(self.total_s)
 
 
-def _alone(value: float) -> float:
-    return value
-
-
 def time_iterations(
     step: TrainingStep,
     clock: Clock,
     rule: StoppingRule,
-    agree: Callable[[float], float] = _alone,
+    agree: Callable[[float], float] = lambda value: value,
     now: Callable[[], float] = time.perf_counter,
 ) -> Repeats:
     """Return the times of repeated iterations after a warm-up, both as long as `rule` requires.

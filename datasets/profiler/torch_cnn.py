@@ -1,8 +1,9 @@
 """A CNN as a torch module, and a training iteration of it; axes are batch, channels, height, width."""
 
+import operator
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
+from functools import partial, reduce
 from types import MappingProxyType
 from typing import Any
 
@@ -161,20 +162,6 @@ def _pool(
     return Operation(lambda x: pool(functional.pad(x, sides, value=border), **options))
 
 
-def _product(*inputs: Tensor) -> Tensor:
-    product = inputs[0]
-    for factor in inputs[1:]:
-        product = product * factor
-    return product
-
-
-def _sum(*inputs: Tensor) -> Tensor:
-    total = inputs[0]
-    for summand in inputs[1:]:
-        total = total + summand
-    return total
-
-
 def _concat(layer: Layer) -> nn.Module:
     shape = (layer.out_channels, layer.out_height, layer.out_width)
 
@@ -199,10 +186,6 @@ def _pad(layer: Layer) -> nn.Module:
     bottom = layer.out_height - layer.in_height - layer.pad_top
     right = layer.out_width - layer.in_width - layer.pad_left
     return nn.ZeroPad2d((layer.pad_left, right, layer.pad_top, bottom))
-
-
-def _upsample(layer: Layer) -> nn.Module:
-    return Operation(lambda x: functional.interpolate(x, size=(layer.out_height, layer.out_width)))
 
 
 def _plain(make: Callable[..., nn.Module], *arguments: Any, **options: Any) -> Callable[[Layer], nn.Module]:
@@ -239,12 +222,14 @@ _MODULES: Mapping[str, Callable[[Layer], nn.Module]] = {
     "sigmoid": _plain(nn.Sigmoid),
     "hardsigmoid": _plain(nn.Hardsigmoid),
     "softmax": _plain(nn.Softmax, dim=1),
-    "add": _plain(Operation, _sum),
-    "multiply": _plain(Operation, _product),
+    "add": _plain(Operation, lambda *inputs: reduce(operator.add, inputs)),
+    "multiply": _plain(Operation, lambda *inputs: reduce(operator.mul, inputs)),
     "concat": _concat,
     "pad": _pad,
     "channel_shuffle": _shuffle,
-    "upsample": _upsample,
+    "upsample": lambda layer: Operation(
+        lambda x: functional.interpolate(x, size=(layer.out_height, layer.out_width))
+    ),
     "scale": Scale,
     "dropout": _plain(nn.Dropout),
     "lrn": _plain(nn.LocalResponseNorm, _LRN_SIZE),

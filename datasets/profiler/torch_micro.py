@@ -99,11 +99,10 @@ def _launch(device: str, seconds: float) -> MicroTime:
 
 
 def _stopwatch(device: str) -> Stopwatch:
-    return Stopwatch(device_clock(torch, device), torch.cuda.synchronize if device == "cuda" else _nothing)
-
-
-def _nothing() -> None:
-    """Operations of a CPU are done when they return."""
+    # Operations of a CPU are done when they return.
+    return Stopwatch(
+        device_clock(torch, device), torch.cuda.synchronize if device == "cuda" else lambda: None
+    )
 
 
 def _layers(device: str, seconds: float) -> MicroTime:

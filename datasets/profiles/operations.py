@@ -19,13 +19,10 @@ _ROWS = read_data_rows("operations.csv")
 #: forward convolution. `<name>_s` is the feature with the seconds of a group.
 OPERATION_GROUPS: tuple[str, ...] = tuple(dict.fromkeys(row["group"] for row in _ROWS))
 _EXACT = {row["text"]: row["group"] for row in _ROWS if row["kind"] == "name"}
-_PATTERNS = tuple(
-    (
-        group,
-        re.compile("|".join(r["text"] for r in _ROWS if (r["group"], r["kind"]) == (group, "pattern"))),
-    )
+_PATTERNS = {
+    group: "|".join(row["text"] for row in _ROWS if (row["group"], row["kind"]) == (group, "pattern"))
     for group in OPERATION_GROUPS
-)
+}
 _NAMESPACE = re.compile(r"^[a-z_]\w*::")
 
 
@@ -43,4 +40,4 @@ def operation_group(name: str) -> str | None:
     if name in _EXACT:
         return _EXACT[name]
     plain = _NAMESPACE.sub("", name[:MAX_NAME].lower())
-    return next((group for group, pattern in _PATTERNS if pattern.search(plain)), None)
+    return next((group for group, pattern in _PATTERNS.items() if re.search(pattern, plain)), None)

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from trainlaw.datasets.files.numbers import decimal_marks, number_of
+from trainlaw.datasets.files.table_files import one_line
 from trainlaw.formulas.errors import InputError, shown
 from trainlaw.formulas.files.text_files import check_parts, opened_file, read_text, text_of
 
@@ -70,7 +71,7 @@ def trace_operations(events: Sequence[object]) -> TraceOperations:
     kernels = [event for event in found if event.category in _KERNELS]
     if kernels:
         seconds, what = _launched(kernels, found), "kernels of a GPU"
-    elif lines := _named_lines(events, _TENSORFLOW):
+    elif lines := _tensorflow_lines(events):
         seconds, what = (
             _totals((event.name, event.duration) for event in found if event.line in lines),
             "TensorFlow",
@@ -106,8 +107,8 @@ def _trace_number(value: object) -> float:
     return float(value)
 
 
-def _named_lines(events: Iterable[object], name: str) -> set[tuple[str, str]]:
-    """Return process and thread of the rows of a trace named `name`."""
+def _tensorflow_lines(events: Iterable[object]) -> set[tuple[str, str]]:
+    """Return process and thread of the rows of a trace that hold TensorFlow's operations."""
     return {
         (str(event.get("pid")), str(event.get("tid")))
         for event in events
@@ -115,7 +116,7 @@ def _named_lines(events: Iterable[object], name: str) -> set[tuple[str, str]]:
         and event.get("ph") == "M"
         and event.get("name") == "thread_name"
         and isinstance(event.get("args"), dict)
-        and event["args"].get("name") == name
+        and event["args"].get("name") == _TENSORFLOW
     }
 
 
@@ -220,7 +221,7 @@ def read_profiles(path: str | os.PathLike[str], steps: int = 1) -> tuple[Operati
     try:
         profiles = _reader_of(text, place)(text, place, steps)
     except (csv.Error, OverflowError) as error:
-        raise InputError(f"cannot read the profile {place}: {_one_line(error)}") from None
+        raise InputError(f"cannot read the profile {place}: {one_line(error)}") from None
     for profile in profiles:
         _check(profile, place)
     return profiles
@@ -245,7 +246,7 @@ def _unpacked(place: Path) -> str:
         with opened_file(place, MAX_BYTES) as packed, gzip.open(packed) as file:
             data = file.read(MAX_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"cannot read {place}: {_one_line(error)}") from None
+        raise InputError(f"cannot read {place}: {one_line(error)}") from None
     return text_of(data, MAX_BYTES, place)
 
 
@@ -261,10 +262,6 @@ def _check(profile: OperationProfile, place: Path) -> None:
         raise InputError(f"{place}: expected a step above 0 s, got {profile.step_s:g}")
 
 
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__
-
-
 # --- Chrome traces ------------------------------------------------------------------------------------
 
 
@@ -274,7 +271,7 @@ def _read_trace(text: str, place: Path, steps: int) -> tuple[OperationProfile, .
         value = json.loads(text)
     # A number of thousands of digits raises ValueError, too.
     except (ValueError, RecursionError) as error:
-        raise InputError(f"cannot read the trace {place}: {_one_line(error)}") from None
+        raise InputError(f"cannot read the trace {place}: {one_line(error)}") from None
     events = value.get("traceEvents") if isinstance(value, dict) else value
     if not isinstance(events, list):
         raise InputError(f"expected a trace with a list traceEvents in {place}, got other JSON")
@@ -361,8 +358,7 @@ _PLACE = ("hostdevice", "hostordevice", "device")
 
 def _read_statistics(text: str, place: Path, steps: int) -> tuple[OperationProfile, ...]:
     """Read a CSV with a row per operation: TensorFlow's op statistics, or just name and total time."""
-    rows = _csv_rows(text, place)
-    header = rows[0]
+    header, rows = _csv_rows(text, place)
     plain = [_plain_title(title) for title in header]
     name = _column(plain, _NAMES)
     time = _column(plain, _SELF) if _column(plain, _SELF) is not None else _column(plain, _TOTAL)
@@ -372,12 +368,10 @@ def _read_statistics(text: str, place: Path, steps: int) -> tuple[OperationProfi
             f"operation and total_time_us; got the columns {shown(', '.join(header))}"
         )
     unit, where = _unit_of(header[time]), _column(plain, _PLACE)
-    decimal = _decimal_mark([row[time] for row in rows[1:] if len(row) == len(header)], place)
+    decimal = _decimal_mark([row[time] for row in rows.values()], place)
     found: tuple[dict[str, float], dict[str, float]] = ({}, {})
-    for line, row in enumerate(rows[1:], start=2):
-        if len(row) != len(header):
-            raise InputError(f"{place} line {line}: expected {len(header)} cells, got {len(row)}")
-        seconds = _number(row[time], f"{place} line {line}", decimal) * unit
+    for line, row in rows.items():
+        seconds = _number(row[time], line, decimal) * unit
         on_host = where is not None and row[where].strip().lower() == "host"
         operation = _operation(row[name])
         found[on_host][operation] = found[on_host].get(operation, 0.0) + seconds
@@ -385,13 +379,19 @@ def _read_statistics(text: str, place: Path, steps: int) -> tuple[OperationProfi
     return (OperationProfile(device, host, math.nan, "a table of operations"),)
 
 
-def _csv_rows(text: str, place: Path) -> list[list[str]]:
+def _csv_rows(text: str, place: Path) -> tuple[list[str], dict[str, list[str]]]:
+    """Return the header, and the cells of each row below by the words that say where it is."""
     first = text.partition("\n")[0]
     separator = max(",;\t", key=first.count)
     rows = [row for row in csv.reader(io.StringIO(text), delimiter=separator) if row]
     if len(rows) < 2:
         raise InputError(f"expected a row per operation under the header of {place}, got none")
-    return rows
+    header, found = rows[0], {}
+    for number, row in enumerate(rows[1:], start=2):
+        if len(row) != len(header):
+            raise InputError(f"{place} line {number}: expected {len(header)} cells, got {len(row)}")
+        found[f"{place} line {number}"] = row
+    return header, found
 
 
 def _plain_title(title: str) -> str:
@@ -449,12 +449,10 @@ def _operation(text: str) -> str:
 
 def _read_own(text: str, place: Path, steps: int) -> tuple[OperationProfile, ...]:
     """Read the operations file of `trainlaw profile`: one row per workload, columns `device_<name>_s`."""
-    rows = _csv_rows(text, place)
-    header, found = rows[0], []
-    for line, cells in enumerate(rows[1:], start=2):
-        if len(cells) != len(header):
-            raise InputError(f"{place} line {line}: expected {len(header)} cells, got {len(cells)}")
-        row, where = dict(zip(header, cells, strict=True)), f"{place} line {line}"
+    header, rows = _csv_rows(text, place)
+    found = []
+    for where, cells in rows.items():
+        row = dict(zip(header, cells, strict=True))
         parts: dict[str, dict[str, float]] = {"device": {}, "host": {}}
         for column, cell in row.items():
             kind, _, rest = column.partition("_")

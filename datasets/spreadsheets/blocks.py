@@ -9,7 +9,8 @@ from itertools import takewhile
 
 from trainlaw.datasets.files.grids import Grid
 from trainlaw.datasets.files.numbers import is_number
-from trainlaw.datasets.spreadsheets.headings import COUNTS, IGNORED, is_part, read_heading
+from trainlaw.datasets.spreadsheets import our
+from trainlaw.datasets.spreadsheets.headings import is_part, read_heading
 from trainlaw.datasets.spreadsheets.phrases import Names
 from trainlaw.datasets.spreadsheets.quantities import parse_unit
 from trainlaw.datasets.spreadsheets.values import is_unmeasured, quantity
@@ -115,7 +116,7 @@ def _settings(rows: Sequence[Cells]) -> range:
 
 def _is_setting(cells: Sequence[object]) -> bool:
     """Return whether two cells are the name of a column and a value."""
-    return len(cells) == 2 and read_heading(str(cells[0]).rstrip(": ")).target not in ("", IGNORED)
+    return len(cells) == 2 and read_heading(str(cells[0]).rstrip(": ")).target not in ("", our.IGNORED)
 
 
 def _known(row: Cells, named: Collection[str]) -> int:
@@ -123,7 +124,7 @@ def _known(row: Cells, named: Collection[str]) -> int:
     texts = [cell for cell in row if isinstance(cell, str) and len(cell) < 100]
     return len(
         {text for text in texts if text in named}
-        | {read_heading(text).target for text in texts if text not in named} - {"", IGNORED}
+        | {read_heading(text).target for text in texts if text not in named} - {"", our.IGNORED}
     )
 
 
@@ -276,7 +277,7 @@ class _Finder:
         score = 0.0
         for column, text in texts:
             target = read_heading(text).target if len(text) < 100 else ""
-            if text in self.named or (target and target != IGNORED):
+            if text in self.named or (target and target != our.IGNORED):
                 score += 1
             elif target or is_part(text):
                 score += 0.5
@@ -303,7 +304,7 @@ class _Finder:
         texts = [row[column] for column in filled]
         left = self.left
         repeats = None not in above[left:] and len(set(above[left:])) < len(above) - left
-        is_index = filled == [left] and read_heading(str(row[left])).target not in ("", IGNORED)
+        is_index = filled == [left] and read_heading(str(row[left])).target not in ("", our.IGNORED)
         if repeats and (is_index or (len(filled) == len(row) - left and scores[last + 1] > 0)):
             # pandas writes the levels of columns one below the other, and then the names of the rows.
             return True
@@ -337,7 +338,7 @@ class _Finder:
         below = _filled(self.rows[number + 1]) if number + 1 < len(self.rows) else []
         return (
             len(filled) == len(_filled(self.rows[number - 1])) > _LEAST_NAMES
-            and read_heading(str(filled[0])).target in COUNTS
+            and read_heading(str(filled[0])).target in our.COUNTS
             and all(map(_is_label, filled[1:]))
             and any(map(self._is_measured, below[1:]))
             and not read_heading(str(below[0])).target

@@ -7,23 +7,10 @@ from typing import TypeVar
 
 import numpy as np
 from trainlaw.datasets.files.numbers import decimal_marks, is_number
+from trainlaw.datasets.spreadsheets import our
 from trainlaw.datasets.spreadsheets.answers import SKIP, Answers, Issue, choices, grouped, rows_of
 from trainlaw.datasets.spreadsheets.columns import MappedColumn, answers_time
-from trainlaw.datasets.spreadsheets.headings import (
-    ACCUMULATION,
-    BATCH,
-    CHECK,
-    DATASET,
-    DATE,
-    EPOCH_TIME,
-    FLAG,
-    IMAGES_PER_EPOCH,
-    ITERATIONS,
-    MODE,
-    TIME,
-    UNIT,
-    read_heading,
-)
+from trainlaw.datasets.spreadsheets.headings import read_heading
 from trainlaw.datasets.spreadsheets.phrases import Names
 from trainlaw.datasets.spreadsheets.quantities import Unit, parse_unit, unit_choices
 from trainlaw.datasets.spreadsheets.shapes import Label, LongTable, Source
@@ -102,17 +89,18 @@ class Rows:
         """
         given = self.given(target)
         found = each(given, lambda cell: None if cell is None else value(cell))
-        bad = [
-            (str(cell), number)
-            for cell, read, number in zip(given, found, self.numbers, strict=True)
-            if read is None and cell is not None
-        ]
+        bad = [read is None and cell is not None for cell, read in zip(given, found, strict=True)]
         heading = self.columns[target].heading
         issues += [
             Issue("cells", f"{heading}: expected {expected}, got {shown(text)}", rows)
-            for text, rows in grouped(bad).items()
+            for text, rows in self.where(given, bad).items()
         ]
         return found
+
+    def where(self, cells: Iterable[object], chosen: Iterable[bool]) -> Mapping[str, tuple[Label, ...]]:
+        """Return the rows of each different text among the chosen cells of a column."""
+        numbered = zip(cells, self.numbers, chosen, strict=True)
+        return grouped((str(cell), number) for cell, number, is_chosen in numbered if is_chosen)
 
     def given(self, target: str) -> list[object]:
         """Return the cells of a column as `said` has them."""
@@ -131,7 +119,7 @@ class Rows:
 
     def _key_of_answer(self, target: str, cell: object) -> tuple[str, str] | None:
         heading = self.columns[target].heading if target in self.columns else target
-        ours = "batch_per_gpu" if target == BATCH else target.removeprefix(FLAG)
+        ours = "batch_per_gpu" if target == our.BATCH else target.removeprefix(our.FLAG)
         keys = ((name, str(cell)) for name in (target, ours, heading))
         return next((key for key in keys if key in self.answers.values), None)
 
@@ -152,7 +140,7 @@ def chosen_rows(table: LongTable, answers: Answers, issues: list[Issue]) -> Rows
         for _, text in answers.values
         if text not in present
     ]
-    cells = table.cells.get(TIME, [])
+    cells = table.cells.get(our.TIME, [])
     without = keep & np.array([is_unmeasured(cell) for cell in cells], dtype=bool)
     if without.any() and not answers.skip_unmeasured:
         texts = dict.fromkeys(str(cell or "empty") for cell, row in zip(cells, without, strict=True) if row)
@@ -178,7 +166,7 @@ def _skipped(table: LongTable, answers: Answers) -> np.ndarray:
     """Return which rows hold a value that the user wants to leave out, (n_rows,)."""
     skipped = np.zeros(len(table.numbers), dtype=bool)
     for (name, text), value in answers.values.items():
-        own = TIME if name == "time_s" else name
+        own = our.TIME if name == "time_s" else name
         if value == SKIP and own in table.cells:
             skipped |= np.array([str(cell) == text for cell in table.cells[own]], dtype=bool)
     if answers.skipped_rows:
@@ -218,7 +206,7 @@ def _decimal_mark(rows: Rows, separator: str, issues: list[Issue]) -> str:
     """Return the decimal mark of the numbers in texts; append an issue where it is not clear."""
     if rows.answers.decimal:
         return "," if rows.answers.decimal == "comma" else "."
-    numeric = {*NUMBERS, TIME}
+    numeric = {*NUMBERS, our.TIME}
     numbers_of = [cells for name, cells in rows.cells.items() if name in numeric]
     cells_once = dict.fromkeys(cell for cells in numbers_of for cell in cells if isinstance(cell, str))
     marks = decimal_marks(map(_number_in, cells_once))
@@ -267,7 +255,15 @@ def _whole(rows: Rows, most: float) -> Callable[[object], object]:
 NUMBERS: Mapping[str, str] = {
     **dict.fromkeys(("batch", "batch_per_gpu"), f"a whole number from 1 to {_MOST_BATCH:,}"),
     **dict.fromkeys(
-        ("global_batch", "n_gpus", "n_nodes", "gpus_per_node", "n_classes", IMAGES_PER_EPOCH, ITERATIONS),
+        (
+            "global_batch",
+            "n_gpus",
+            "n_nodes",
+            "gpus_per_node",
+            "n_classes",
+            our.IMAGES_PER_EPOCH,
+            our.ITERATIONS,
+        ),
         "a whole number of at least 1",
     ),
     "input_size_px": "the side of a square image in pixels",
@@ -296,7 +292,7 @@ def read_words(rows: Rows, names: Names, issues: list[Issue]) -> dict[str, list[
     """Return precision, layout and compilation where the file has them, as a column or as yes and no."""
     found: dict[str, list[object]] = {}
     for name in SPELLINGS:
-        flags = [flag for flag in _FLAGS_OF[name] if f"{FLAG}{flag}" in rows.cells]
+        flags = [flag for flag in _FLAGS_OF[name] if f"{our.FLAG}{flag}" in rows.cells]
         if name in rows.cells:
             found[name] = _words(rows, name, names, issues)
             if flags and name == "precision":
@@ -324,13 +320,9 @@ def _words(rows: Rows, name: str, names: Names, issues: list[Issue]) -> list[obj
         return word
 
     found = each(rows.cells[name], word_of)
-    unknown = [
-        ("" if cell is None else str(cell), number)
-        for cell, word, number in zip(rows.cells[name], found, rows.numbers, strict=True)
-        if word is None
-    ]
+    texts = ("" if cell is None else cell for cell in rows.cells[name])
     options = [*dict.fromkeys(words.values()), SKIP]
-    for text, where in grouped(unknown).items():
+    for text, where in rows.where(texts, (word is None for word in found)).items():
         asked = (
             f"{name}: what is {shown(text)}?"
             if text
@@ -356,36 +348,32 @@ def _of_flags(rows: Rows, name: str, flags: list[str], issues: list[Issue]) -> l
                 return ("amp" if flag == "fp16" else flag) if answer else ""
             return words.get(str(cell).strip().lower())
 
-        read = rows.read(f"{FLAG}{flag}", value, f"yes or no (or --value {flag}:TEXT=VALUE)", issues)
+        read = rows.read(f"{our.FLAG}{flag}", value, f"yes or no (or --value {flag}:TEXT=VALUE)", issues)
         values = [own or before for own, before in zip(read, values, strict=True)]
     return values
 
 
 def check_meaning(rows: Rows, issues: list[Issue]) -> None:
     """Append an issue for rows that were no plain training: inference, accumulated gradients."""
-    for column in (MODE, "timed_parts"):
+    for column in (our.MODE, "timed_parts"):
         if column not in rows.cells:
             continue
         # The runs schema names more parts than these; only those without a backward pass are refused here.
-        is_wrong = _is_no_training if column == MODE else _is_forward
-        others = [
-            (str(cell), number)
-            for cell, number in zip(rows.cells[column], rows.numbers, strict=True)
-            if cell is not None and is_wrong(str(rows.said(column, cell)))
-        ]
-        heading = rows.columns[column].heading
-        trained = dict.fromkeys(str(cell) for cell in rows.cells[column] if not is_wrong(str(cell)))
-        for text, where in grouped(others).items():
+        is_wrong = _is_no_training if column == our.MODE else _is_forward
+        cells, heading = rows.cells[column], rows.columns[column].heading
+        others = [cell is not None and is_wrong(str(rows.said(column, cell))) for cell in cells]
+        trained = dict.fromkeys(str(cell) for cell in cells if not is_wrong(str(cell)))
+        for text, where in rows.where(cells, others).items():
             options = choices("--only", trained, f"{heading}=") or choices(
                 "--value", [SKIP], f"{column}:{text}="
             )
             issues.append(
                 Issue("question", f"{heading}: rows of {shown(text)} are no training", where, options[:1])
             )
-    if ACCUMULATION in rows.cells:
-        several = [str(cell) not in ("1", "1.0", "None") for cell in rows.cells[ACCUMULATION]]
+    if our.ACCUMULATION in rows.cells:
+        several = [str(cell) not in ("1", "1.0", "None") for cell in rows.cells[our.ACCUMULATION]]
         if any(several):
-            heading = rows.columns[ACCUMULATION].heading
+            heading = rows.columns[our.ACCUMULATION].heading
             text = f"{heading}: with accumulated gradients the time is not that of one iteration"
             issues.append(Issue("cells", text, rows_of(rows.numbers, several), (("--only", f"{heading}=1"),)))
 
@@ -402,10 +390,10 @@ def read_sizes(rows: Rows, numbers: Mapping[str, np.ndarray], issues: list[Issue
     """Return input sizes in px and classes, of their columns or else of the data set that is named."""
     found: dict[str, object] = {
         name: numbers[name]
-        for name in ("input_size_px", "n_classes", IMAGES_PER_EPOCH, ITERATIONS)
+        for name in ("input_size_px", "n_classes", our.IMAGES_PER_EPOCH, our.ITERATIONS)
         if name in numbers
     }
-    if DATASET not in rows.cells:
+    if our.DATASET not in rows.cells:
         return found
 
     def value(cell: object) -> object:
@@ -413,19 +401,19 @@ def read_sizes(rows: Rows, numbers: Mapping[str, np.ndarray], issues: list[Issue
         # "synthetic" says nothing about sizes.
         return (None, None, None) if re.match("synth|random|dummy|fake|real", text) else DATASETS.get(text)
 
-    expected = f"one of {', '.join(DATASETS)} (or --value {DATASET}:TEXT=NAME)"
+    expected = f"one of {', '.join(DATASETS)} (or --value {our.DATASET}:TEXT=NAME)"
     pairs = [
         pair if isinstance(pair, tuple) else (None, None, None)
-        for pair in rows.read(DATASET, value, expected, issues)
+        for pair in rows.read(our.DATASET, value, expected, issues)
     ]
-    for place, name in enumerate(("input_size_px", "n_classes", IMAGES_PER_EPOCH)):
+    for place, name in enumerate(("input_size_px", "n_classes", our.IMAGES_PER_EPOCH)):
         found.setdefault(name, [pair[place] for pair in pairs])
     return found
 
 
 def read_years(rows: Rows) -> list[object] | None:
     """Return the year of each row from a column of dates, None without one."""
-    return None if DATE not in rows.cells else [year_of(cell) for cell in rows.cells[DATE]]
+    return None if our.DATE not in rows.cells else [year_of(cell) for cell in rows.cells[our.DATE]]
 
 
 def read_measured(rows: Rows, issues: list[Issue]) -> tuple[np.ndarray, list[Unit | None]]:
@@ -433,15 +421,15 @@ def read_measured(rows: Rows, issues: list[Issue]) -> tuple[np.ndarray, list[Uni
 
     A unit in a cell is preferred to what the user says, and that to the unit of the header.
     """
-    numbers, stated = _measured(rows, TIME, issues)
+    numbers, stated = _measured(rows, our.TIME, issues)
     said = _said_unit(rows.answers)
     headers = [source.unit for source in rows.sources]
-    is_epoch = read_heading(rows.columns[TIME].heading).target == EPOCH_TIME
+    is_epoch = read_heading(rows.columns[our.TIME].heading).target == our.EPOCH_TIME
     is_epoch = is_epoch or any(unit is not None and unit.counted == "epoch" for unit in headers)
     if is_epoch and not answers_time(rows.answers):
         stated = [unit and replace(unit, counted="epoch") for unit in stated]
         said = said and replace(said, counted="epoch")
-    named = each(rows.cells.get(UNIT, rows.empty()), lambda cell: parse_unit(str(cell or "")))
+    named = each(rows.cells.get(our.UNIT, rows.empty()), lambda cell: parse_unit(str(cell or "")))
     outside = [said or name or header for name, header in zip(named, headers, strict=True)]
     return numbers, [_preferred(own, other) for own, other in zip(stated, outside, strict=True)]
 
@@ -467,9 +455,9 @@ def _said_unit(answers: Answers) -> Unit | None:
 
 def read_check(rows: Rows) -> tuple[np.ndarray, list[Unit | None]] | None:
     """Return a second measure of the same runs as `read_measured` does, None without one."""
-    if CHECK not in rows.columns:
+    if our.CHECK not in rows.columns:
         return None
-    numbers, stated = _measured(rows, CHECK, [])
+    numbers, stated = _measured(rows, our.CHECK, [])
     return numbers, [own or source.check_unit for own, source in zip(stated, rows.sources, strict=True)]
 
 
@@ -483,15 +471,11 @@ def _measured(rows: Rows, name: str, issues: list[Issue]) -> tuple[np.ndarray, l
     for place, (cell, made) in enumerate(zip(cells, dates, strict=True)):
         if not made:
             numbers[place], units[place] = quantity(rows.said("time_s", cell), rows.decimal)
-    bad = [
-        (str(cell), number)
-        for cell, number, value, made in zip(cells, rows.numbers, numbers, dates, strict=True)
-        if not (made or value > 0)
-    ]
-    if len(bad) == len(cells) > 1 and name == TIME and (others := _other_measures(rows)):
-        text = f"{heading}: expected numbers above 0, got {shown(bad[0][0])}: which column is it?"
+    bad = [not (made or value > 0) for value, made in zip(numbers, dates, strict=True)]
+    if all(bad) and len(cells) > 1 and name == our.TIME and (others := _other_measures(rows)):
+        text = f"{heading}: expected numbers above 0, got {shown(str(cells[0]))}: which column is it?"
         issues.append(Issue("columns", text, options=others))
-        bad = []
+        bad = [False] * len(cells)
     issues += [
         Issue(
             "cells",
@@ -499,7 +483,7 @@ def _measured(rows: Rows, name: str, issues: list[Issue]) -> tuple[np.ndarray, l
             where,
             choices("--value", [SKIP], f"time_s:{text}="),
         )
-        for text, where in grouped(bad).items()
+        for text, where in rows.where(cells, bad).items()
     ]
     return np.where(numbers > 0, numbers, np.nan), units
 

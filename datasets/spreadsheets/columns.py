@@ -4,53 +4,23 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from trainlaw.datasets.measurements.runs import RUN_COLUMNS
+from trainlaw.datasets.spreadsheets import our
 from trainlaw.datasets.spreadsheets.answers import Answers, Issue, choices
 from trainlaw.datasets.spreadsheets.blocks import Block
 from trainlaw.datasets.spreadsheets.headers import header_meaning
-from trainlaw.datasets.spreadsheets.headings import (
-    BATCH,
-    BATCHES,
-    COUNTS,
-    DATASET,
-    EPOCH_TIME,
-    FLAG,
-    GLOBAL_BATCH,
-    GPUS_PER_NODE,
-    IGNORED,
-    IMAGES_PER_EPOCH,
-    ITERATIONS,
-    MEASURES,
-    MODE,
-    RATE,
-    TIME,
-    Meaning,
-    near_target,
-    read_heading,
-)
+from trainlaw.datasets.spreadsheets.headings import Meaning, near_target, read_heading
 from trainlaw.datasets.spreadsheets.phrases import Names
 from trainlaw.datasets.spreadsheets.quantities import Unit
-from trainlaw.datasets.spreadsheets.targets import (
-    MEASURED,
-    NAMES,
-    OF_EPOCHS,
-    SIZES,
-    STACK,
-    UNSPECIFIC,
-    USUAL_GPUS,
-    USUAL_SIZES,
-    Targets,
-    is_batch,
-)
+from trainlaw.datasets.spreadsheets.targets import SIZES, USUAL_GPUS, USUAL_SIZES, Targets, is_batch
 from trainlaw.datasets.spreadsheets.words import groups
 from trainlaw.formulas.errors import InputError, check_name, shown, unknown_name
 
-_SCHEMA = tuple(column.name for column in RUN_COLUMNS)
 #: Columns of yes and no that --column takes.
-FLAGS = tuple(name.removeprefix(FLAG) for name in groups("heading") if name.startswith(FLAG))
+FLAGS = tuple(name.removeprefix(our.FLAG) for name in groups("heading") if name.startswith(our.FLAG))
 #: Names that --column and --set take.
 OUR_NAMES = (
-    *_SCHEMA, TIME, RATE, BATCH, GLOBAL_BATCH, GPUS_PER_NODE, MODE, DATASET, IMAGES_PER_EPOCH, ITERATIONS,
+    *our.SCHEMA, our.TIME, our.RATE, our.BATCH, our.GLOBAL_BATCH, our.GPUS_PER_NODE, our.MODE, our.DATASET,
+    our.IMAGES_PER_EPOCH, our.ITERATIONS,
 )  # fmt: skip
 _MEDIAN = re.compile(r"median|p50", re.IGNORECASE)
 _PHASES = re.compile(r"\b(?:forward|backward|fwd|bwd)\b", re.IGNORECASE)
@@ -79,7 +49,7 @@ class Measure:
     @property
     def is_rate(self) -> bool:
         """Whether the numbers are throughputs."""
-        return self.meaning.target == RATE
+        return self.meaning.target == our.RATE
 
 
 @dataclass
@@ -111,9 +81,9 @@ def read_columns(
     found = reader.found
     have = {*reader.known, *found.keys, *found.extra}
     have |= {kind for measure in found.measures for kind in measure.said}
-    if not have & set(BATCHES):
+    if not have & set(our.BATCHES):
         reader.guess_batch()
-    elif not have & {"n_gpus", GPUS_PER_NODE}:
+    elif not have & {"n_gpus", our.GPUS_PER_NODE}:
         reader.guess_gpus()
     weak = [measure for measure in found.measures if measure.meaning.is_weak]
     if not found.measures or (reader.targets.rejected and weak == found.measures):
@@ -125,14 +95,14 @@ def read_columns(
 
 def answers_time(answers: Answers) -> bool:
     """Return whether the user named the column of the times."""
-    return bool({"time_s", TIME, RATE} & set(answers.columns))
+    return bool({"time_s", our.TIME, our.RATE} & set(answers.columns))
 
 
 def check_named(blocks: Iterable[Block], answers: Answers) -> None:
     """Raise InputError for a column that the user named and no table has."""
     headings = [heading for block in blocks for heading in block.headings]
     for ours, heading in answers.columns.items():
-        check_name("column", ours, (*OUR_NAMES, *FLAGS, IGNORED))
+        check_name("column", ours, (*OUR_NAMES, *FLAGS, our.IGNORED))
         if heading not in headings:
             raise InputError(f"--column {ours}={heading}: {unknown_name('column', heading, headings)}")
 
@@ -163,24 +133,24 @@ class _Reader:
         found.notes += self.targets.notes
         for place, (target, meaning, said) in self.targets.by_place.items():
             content = self.targets.contents[place]
-            if STACK <= set(content.kinds):
+            if our.STACK <= set(content.kinds):
                 # "NHWC" and "torch.compile" are in one column.
-                found.extra |= dict.fromkeys(STACK, place)
-            elif target in MEASURED:
+                found.extra |= dict.fromkeys(our.STACK, place)
+            elif target in our.MEASURED:
                 if answers_time(self.answers):
                     self.left[place] = "another column was named"
                 elif not any(cell is not None for cell in self.block.cells(place)):
                     self.left[place] = "empty"
                 else:
                     found.measures.append(self._measure(place, replace(meaning, target=target), said))
-            elif target in UNSPECIFIC:
+            elif target in our.UNSPECIFIC:
                 self.left[place] = ""
                 found.unknown += [place] if not target else []
             else:
                 self.candidates.setdefault(target, []).append((place, meaning))
                 # What texts name besides what the column is: "ResNet-50 (bs 64)".
                 for kind in content.kinds:
-                    if kind != target and kind in (*NAMES, *COUNTS):
+                    if kind != target and kind in (*our.NAMES, *our.COUNTS):
                         found.extra.setdefault(kind, place)
         for target, columns in self.candidates.items():
             self._add_key(target, columns)
@@ -195,7 +165,9 @@ class _Reader:
             places = [place for place in self.left if kind in self.targets.contents[place].kinds]
             if kind not in have and len(places) == 1:
                 place = places[0]
-                kinds = [own for own in self.targets.contents[place].kinds if own in (*NAMES, *COUNTS)]
+                kinds = [
+                    own for own in self.targets.contents[place].kinds if own in (*our.NAMES, *our.COUNTS)
+                ]
                 self.found.extra |= {own: place for own in kinds if own not in have}
                 del self.left[place]
                 return
@@ -206,27 +178,27 @@ class _Reader:
             if heading not in block.headings:
                 continue
             place = block.headings.index(heading)
-            if ours in ("time_s", TIME, RATE):
+            if ours in ("time_s", our.TIME, our.RATE):
                 meaning = read_heading(re.sub(r" \[column [A-Z]+\]$", "", heading))
                 unit = meaning.unit
                 targets = {read_heading(text).target for text in block.headings} | self.known
-                is_epoch = meaning.target == EPOCH_TIME and bool(targets & OF_EPOCHS)
+                is_epoch = meaning.target == our.EPOCH_TIME and bool(targets & our.OF_EPOCHS)
                 if unit is not None and unit.counted == "epoch" and not is_epoch:
                     unit = replace(unit, counted="iteration")
-                is_rate = ours == RATE or (unit is not None and unit.is_rate)
-                target = EPOCH_TIME if is_epoch else RATE if is_rate else TIME
+                is_rate = ours == our.RATE or (unit is not None and unit.is_rate)
+                target = our.EPOCH_TIME if is_epoch else our.RATE if is_rate else our.TIME
                 _, said = header_meaning(self.block, place, self.names)
                 found.measures.append(self._measure(place, Meaning(target, unit), said))
             else:
-                target = f"{FLAG}{ours}" if ours in FLAGS else ours
+                target = f"{our.FLAG}{ours}" if ours in FLAGS else ours
                 found.keys[target] = place
                 found.sure.add(target)
 
     def _measure(self, place: int, meaning: Meaning, said: Mapping[str, str]) -> Measure:
         block = self.block
-        kept = {kind: text for kind, text in said.items() if kind != IGNORED}
-        if meaning.target == TIME and meaning.unit is not None and meaning.unit.is_rate:
-            meaning = replace(meaning, target=RATE)
+        kept = {kind: text for kind, text in said.items() if kind != our.IGNORED}
+        if meaning.target == our.TIME and meaning.unit is not None and meaning.unit.is_rate:
+            meaning = replace(meaning, target=our.RATE)
         if not block.paths[place][-1:] or (kept and not read_heading(block.paths[place][-1]).target):
             meaning = replace(meaning, is_weak=False)
         return Measure(place, block.headings[place], meaning, kept)
@@ -242,7 +214,7 @@ class _Reader:
 
         def rank(column: tuple[int, Meaning]) -> tuple[bool, ...]:
             place, meaning = column
-            by_value = target not in self.targets.contents[place].kinds and target in NAMES
+            by_value = target not in self.targets.contents[place].kinds and target in our.NAMES
             names = dict.fromkeys(map(str, block.cells(place)[:_SAMPLE])) if target in ("gpu", "cnn") else ()
             is_open = any(len(self.names.meant(target, name)) != 1 for name in names)
             return by_value, not meaning.is_exact, is_open, meaning.target != target, meaning.is_weak
@@ -251,7 +223,7 @@ class _Reader:
         best, meaning = ordered[0]
         equal = [place for place, own in ordered if rank((place, own)) == rank(ordered[0])]
         if any(block.cells(place) != block.cells(best) for place in equal):
-            self._ask_which([block.headings[place] for place in equal], target.removeprefix(FLAG))
+            self._ask_which([block.headings[place] for place in equal], target.removeprefix(our.FLAG))
         found.keys[target] = best
         if meaning.is_exact:
             found.sure.add(target)
@@ -272,8 +244,8 @@ class _Reader:
         found, left = self.found, self.left
         if any(_PHASES.search(heading) for heading in self.block.headings):
             found.measures = [_of_phases(measure) for measure in found.measures]
-        plain = [measure for measure in found.measures if measure.meaning.target != EPOCH_TIME]
-        if plain or not OF_EPOCHS & set(found.keys):
+        plain = [measure for measure in found.measures if measure.meaning.target != our.EPOCH_TIME]
+        if plain or not our.OF_EPOCHS & set(found.keys):
             # A time of an epoch counts only where nothing else is measured.
             epochs = [measure for measure in found.measures if measure not in plain]
             if plain:
@@ -315,7 +287,7 @@ class _Reader:
         """Offer a column of whole numbers that may be batch sizes where no column is the batch."""
         block, found, contents = self.block, self.found, self.targets.contents
         # Where a heading is over other numbers, that of the batches may be any.
-        places = self.left if set(BATCHES) & set(self.targets.rejected.values()) else found.unknown
+        places = self.left if set(our.BATCHES) & set(self.targets.rejected.values()) else found.unknown
         likely = [
             place for place in places
             if contents[place].wholes and all(is_batch(number) for number in contents[place].wholes)
@@ -323,8 +295,8 @@ class _Reader:
         if likely:
             headings = [block.headings[place] for place in likely]
             text = f"no column is the batch size; {' or '.join(headings)} may be it"
-            self.issues.append(Issue("columns", text, options=choices("--column", headings, f"{BATCH}=")))
-            found.keys[BATCH] = likely[0]
+            self.issues.append(Issue("columns", text, options=choices("--column", headings, f"{our.BATCH}=")))
+            found.keys[our.BATCH] = likely[0]
             found.unknown = [place for place in found.unknown if place != likely[0]]
             self.left.pop(likely[0], None)
 
@@ -350,7 +322,7 @@ class _Reader:
         self.issues.append(Issue("columns", text, options=choices("--column", offered, "time_s=")))
         if likely and not found.measures:
             meaning = read_heading(headings[0])
-            found.measures.append(Measure(likely[0], headings[0], Meaning(TIME, meaning.unit)))
+            found.measures.append(Measure(likely[0], headings[0], Meaning(our.TIME, meaning.unit)))
             found.unknown.remove(likely[0])
             self.left.pop(likely[0], None)
 
@@ -374,14 +346,18 @@ class _Reader:
             content = self.targets.contents[place]
             if place in found.unknown and not reason and not near and content.is_flag and not content.numbers:
                 text = f"{heading} says yes or no: to what?"
-                kinds = choices("--column", [f"{name}={heading}" for name in (*FLAGS, IGNORED)])
+                kinds = choices("--column", [f"{name}={heading}" for name in (*FLAGS, our.IGNORED)])
                 self.issues.append(Issue("columns", text, options=kinds))
                 continue
-            if not near or (near in COUNTS and not content.wholes):
+            if not near or (near in our.COUNTS and not content.wholes):
                 plain.append(f"{heading} ({reason or self._why(place, near)})".replace(" ()", ""))
                 continue
-            is_time = near in (*MEASURES, "time_s")
-            if near in have or (near in BATCHES and have & set(BATCHES)) or (is_time and found.measures):
+            is_time = near in (*our.MEASURES, "time_s")
+            if (
+                near in have
+                or (near in our.BATCHES and have & set(our.BATCHES))
+                or (is_time and found.measures)
+            ):
                 found.notes.append(f"not read: {heading}; it resembles {near}, which is another column")
                 continue
             text = f"the column {heading!r} is not known; is it {near}?"
@@ -394,10 +370,10 @@ class _Reader:
 def _of_phases(measure: Measure) -> Measure:
     """Return a measure; a total next to the times of forward and backward is that of an iteration."""
     meaning = measure.meaning
-    if meaning.target != EPOCH_TIME or "epoch" in measure.heading.lower():
+    if meaning.target != our.EPOCH_TIME or "epoch" in measure.heading.lower():
         return measure
     unit = meaning.unit and replace(meaning.unit, counted="iteration")
-    return replace(measure, meaning=replace(meaning, target=TIME, unit=unit))
+    return replace(measure, meaning=replace(meaning, target=our.TIME, unit=unit))
 
 
 def _rank(measure: Measure) -> tuple[bool, ...]:

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from trainlaw.datasets.spreadsheets import our
 from trainlaw.datasets.spreadsheets.blocks import is_numeric
-from trainlaw.datasets.spreadsheets.headings import DATASET, MODE, UNIT
 from trainlaw.datasets.spreadsheets.phrases import Names
 from trainlaw.datasets.spreadsheets.quantities import parse_unit
 from trainlaw.datasets.spreadsheets.values import (
@@ -76,15 +76,15 @@ def _kinds(texts: list[str], names: Names) -> tuple[str, ...]:
     lowered = [text.strip().lower() for text in texts]
     least = _MOST * len(texts)
     if sum(parse_unit(text) is not None for text in texts) >= least:
-        return (UNIT,)
+        return (our.UNIT,)
     precisions = SPELLINGS["precision"].keys() - {"unknown", "default"}
     layouts = SPELLINGS["layout"].keys() - {"unknown"}
-    for kind, known in ((MODE, TRAINING | _INFERENCE), ("layout", layouts), ("precision", precisions)):
+    for kind, known in ((our.MODE, TRAINING | _INFERENCE), ("layout", layouts), ("precision", precisions)):
         if sum(text in known for text in lowered) >= least:
             return (kind,)
     # Names alone, the usual case, say nothing else; a text is read as a phrase in much more time.
     counts: dict[str, Callable[[], int]] = {
-        DATASET: lambda: sum(re.sub(r"[^a-z0-9]", "", text) in DATASETS for text in lowered),
+        our.DATASET: lambda: sum(re.sub(r"[^a-z0-9]", "", text) in DATASETS for text in lowered),
         "gpu": lambda: sum(len(names.meant("gpu", text)) == 1 for text in texts),
         "cnn": lambda: sum(len(names.meant("cnn", text)) == 1 for text in texts),
     }

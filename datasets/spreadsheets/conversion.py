@@ -16,7 +16,8 @@ from trainlaw.datasets.files.grids import Grid, read_grids
 from trainlaw.datasets.hardware.gpus import GpuCatalog, built_in_gpus
 from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.importing import runs_from_frame
-from trainlaw.datasets.measurements.runs import BY_DEFAULT, RUN_COLUMNS, RunTable
+from trainlaw.datasets.measurements.runs import BY_DEFAULT, RunTable
+from trainlaw.datasets.spreadsheets import our
 from trainlaw.datasets.spreadsheets.answers import CHOICE, Answers, Issue, choices, grouped
 from trainlaw.datasets.spreadsheets.blocks import FOOTNOTE, Block, find_blocks
 from trainlaw.datasets.spreadsheets.cells import (
@@ -33,16 +34,7 @@ from trainlaw.datasets.spreadsheets.cells import (
 )
 from trainlaw.datasets.spreadsheets.columns import OUR_NAMES, MappedColumn, check_named
 from trainlaw.datasets.spreadsheets.counting import constant_count, counted, says_gpus
-from trainlaw.datasets.spreadsheets.headings import (
-    BATCH,
-    FLAG,
-    GLOBAL_BATCH,
-    IGNORED,
-    IMAGES_PER_EPOCH,
-    ITERATIONS,
-    TIME,
-    read_heading,
-)
+from trainlaw.datasets.spreadsheets.headings import read_heading
 from trainlaw.datasets.spreadsheets.measures import (
     asked_units,
     check_epochs,
@@ -67,7 +59,6 @@ from trainlaw.formulas.errors import InputError, check_name, shown, unknown_name
 _NEEDED: Mapping[str, str] = {
     "gpu": "the GPU", "cnn": "the CNN", "batch": "the batch size",
 }  # fmt: skip
-_SCHEMA = frozenset(column.name for column in RUN_COLUMNS)
 _MOST_READINGS = 12
 _NOT_COPIED = frozenset((*NUMBERS, *SPELLINGS, "gpu", "cnn", "time_s"))
 
@@ -167,7 +158,7 @@ def _read(
     texts = _texts(rows, frame)
     notes += _readings(rows, frame, texts)
     iterations = iterations_of(frame, len(rows))
-    frame = frame.drop(columns=[IMAGES_PER_EPOCH, ITERATIONS], errors="ignore")
+    frame = frame.drop(columns=[our.IMAGES_PER_EPOCH, our.ITERATIONS], errors="ignore")
     return Imported(
         Path(path).name, tuple(table.shown), frame,
         rows.numbers, measured, units, rows.sources, tuple(dict.fromkeys(notes)), (), catalog, iterations,
@@ -190,7 +181,7 @@ def _texts(rows: Rows, frame: pd.DataFrame) -> Mapping[tuple[str, str], list[str
         if name in rows.cells and name in frame:
             for cell, value in dict.fromkeys(zip(rows.cells[name], frame[name], strict=True)):
                 found.setdefault((name, str(value)), {})[str(cell)] = None
-    for cell in dict.fromkeys(rows.cells.get("batch_per_gpu") or rows.cells.get(BATCH, [])):
+    for cell in dict.fromkeys(rows.cells.get("batch_per_gpu") or rows.cells.get(our.BATCH, [])):
         batch = f"{quantity(cell, rows.decimal)[0]:.0f}"
         found.setdefault(("batch_per_gpu", batch), {})[str(cell)] = None
     return {key: list(texts) for key, texts in found.items()}
@@ -204,7 +195,7 @@ def _readings(rows: Rows, frame: pd.DataFrame, texts: Mapping[tuple[str, str], l
             continue
         pairs.setdefault(name, {}).update(dict.fromkeys((text, value) for text in own))
     for name in SPELLINGS:
-        flags = [flag for flag in rows.cells if OF_FLAG.get(flag.removeprefix(FLAG)) == name]
+        flags = [flag for flag in rows.cells if OF_FLAG.get(flag.removeprefix(our.FLAG)) == name]
         if flags and name not in rows.cells and name in frame:
             pairs[name] = dict.fromkeys(zip(_flag_texts(rows, flags), frame[name], strict=True))
     lines = []
@@ -252,8 +243,11 @@ def _check_needed(rows: Rows, texts: Sequence[str], names: Names, issues: list[I
 
     texts : of titles, sheets and the file, which may name a GPU, batch or precision.
     """
-    known = {*(name for name, cells in rows.cells.items() if _is_filled(cells)), *rows.answers.constants}
-    known |= {"batch"} if known & {BATCH, "batch_per_gpu", GLOBAL_BATCH} else set()
+    known = {
+        *(name for name, cells in rows.cells.items() if not cells or any(cell is not None for cell in cells)),
+        *rows.answers.constants,
+    }
+    known |= {"batch"} if known & {our.BATCH, "batch_per_gpu", our.GLOBAL_BATCH} else set()
     asked = {word.partition("=")[0] for issue in issues for option in issue.options for word in option}
     phrases = [names.phrase(text) for text in dict.fromkeys(texts)]
     hints = {
@@ -267,14 +261,14 @@ def _check_needed(rows: Rows, texts: Sequence[str], names: Names, issues: list[I
         likely = tuple(own for text in hints[name] for own in names.meant(name, text) or (text,))
         text = f"no column is {what}; name it by --column {ours}=HEADING, or give one for all rows"
         issues.append(Issue("question", text, options=choices("--set", likely or (CHOICE,), f"{ours}=")))
-    flags = {f"{FLAG}{name}" for name in ("amp", "fp16", "bf16", "tf32")}
+    flags = {f"{our.FLAG}{name}" for name in ("amp", "fp16", "bf16", "tf32")}
     unread = [
         heading for heading, cells in rows.unread.items() if {True, False} == set(map(yes_or_no, cells))
     ]
     strange = [heading for heading in unread if not read_heading(heading).target]
     if strange and flags & known and "precision" not in known:
         text = f"does {' or '.join(strange)} say whether it is a precision, too?"
-        as_switch = (("--column", f"{ours}={strange[0]}") for ours in ("amp", "tf32", "fp16", IGNORED))
+        as_switch = (("--column", f"{ours}={strange[0]}") for ours in ("amp", "tf32", "fp16", our.IGNORED))
         issues.append(Issue("question", text, options=tuple(as_switch)))
     if not {"precision", *flags} & known and "precision" not in asked:
         text = "no column is the precision (default: what PyTorch uses where none is chosen)"
@@ -284,10 +278,6 @@ def _check_needed(rows: Rows, texts: Sequence[str], names: Names, issues: list[I
         issues.append(Issue("question", text, options=options))
 
 
-def _is_filled(cells: Sequence[object]) -> bool:
-    return not cells or any(cell is not None for cell in cells)
-
-
 def _runs(
     rows: Rows, names: Names, issues: list[Issue], notes: list[str]
 ) -> tuple[pd.DataFrame, np.ndarray, tuple[Unit | None, ...], bool]:
@@ -295,7 +285,7 @@ def _runs(
     frame = _stated(rows, names, issues)
     check_epochs(rows, frame, issues)
     frame = _with_links(_with_precision(_with_usual_sizes(frame), names.gpus), names.gpus, notes)
-    if not rows.cells.get(TIME):
+    if not rows.cells.get(our.TIME):
         return frame, np.full(len(rows), np.nan), (None,) * len(rows), False
     measured, stated = read_measured(rows, issues)
     units = asked_units(rows, measured, stated, frame, issues)
@@ -307,7 +297,7 @@ def _stated(rows: Rows, names: Names, issues: list[Issue]) -> pd.DataFrame:
     """Return the columns of the runs schema that the file or the user states."""
     constants, numbers = _constants(rows, names), read_numbers(rows, issues)
     found: dict[str, object] = {
-        name: text for name, text in constants.items() if name in _SCHEMA and name not in rows.cells
+        name: text for name, text in constants.items() if name in our.SCHEMA and name not in rows.cells
     }
     said: list[int | None] = [None] * len(rows)
     if "gpu" in rows.cells:
@@ -317,7 +307,7 @@ def _stated(rows: Rows, names: Names, issues: list[Issue]) -> pd.DataFrame:
     check_meaning(rows, issues)
     found |= counted(rows, numbers, constants, said, issues)
     found |= {**read_words(rows, names, issues), **read_sizes(rows, numbers, issues), **_copied(rows)}
-    for name in (ITERATIONS, IMAGES_PER_EPOCH):
+    for name in (our.ITERATIONS, our.IMAGES_PER_EPOCH):
         if name in constants:
             found[name] = constant_count(name, constants[name], len(rows))
     return pd.DataFrame({name: _typed(found.pop(name), len(rows)) for name in list(found)}, copy=False)
@@ -336,7 +326,7 @@ def _copied(rows: Rows) -> dict[str, object]:
     years = read_years(rows)
     found: dict[str, object] = {} if years is None else {"bench_year": years}
     for name in rows.cells:
-        if name in _SCHEMA and name not in _NOT_COPIED:
+        if name in our.SCHEMA and name not in _NOT_COPIED:
             found[name] = [rows.said(name, cell) for cell in rows.cells[name]]
     return found
 

@@ -3,19 +3,22 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from trainlaw.datasets.spreadsheets import our
 from trainlaw.datasets.spreadsheets.answers import Issue, choices, rows_of
 from trainlaw.datasets.spreadsheets.cells import Rows
-from trainlaw.datasets.spreadsheets.headings import BATCH, GLOBAL_BATCH, GPUS_PER_NODE
 from trainlaw.formulas.errors import InputError, shown
 
 _MOST_DIGITS = 9
-_COUNTS = ("n_gpus", "n_nodes", "batch_per_gpu", BATCH, GLOBAL_BATCH, GPUS_PER_NODE)
+_COUNTS = ("n_gpus", "n_nodes", "batch_per_gpu", our.BATCH, our.GLOBAL_BATCH, our.GPUS_PER_NODE)
 
 
 def says_gpus(rows: Rows, constants: Mapping[str, object]) -> bool:
     """Return whether a table or the user says how many GPUs ran."""
     said = {*rows.cells, *constants}
-    return bool({"n_gpus", GPUS_PER_NODE} & said) or len({BATCH, "batch_per_gpu", GLOBAL_BATCH} & said) > 1
+    return (
+        bool({"n_gpus", our.GPUS_PER_NODE} & said)
+        or len({our.BATCH, "batch_per_gpu", our.GLOBAL_BATCH} & said) > 1
+    )
 
 
 def counted(
@@ -38,8 +41,8 @@ def counted(
         n_gpus = known["n_gpus"]
         wrong = np.isfinite(own) & (own != n_gpus)
         _append(issues, "the name of the GPU says another number of GPUs", rows, wrong)
-    elif GPUS_PER_NODE in known:
-        n_gpus = known[GPUS_PER_NODE] * nodes
+    elif our.GPUS_PER_NODE in known:
+        n_gpus = known[our.GPUS_PER_NODE] * nodes
     elif per_gpu is not None and whole is not None:
         n_gpus = whole / per_gpu
     else:
@@ -66,7 +69,7 @@ def _append(issues: list[Issue], text: str, rows: Rows, wrong: np.ndarray) -> No
 
 def _batches(known: Mapping[str, np.ndarray]) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Return the batch of each GPU and that of all where the table says which is which."""
-    per_gpu, whole, either = (known.get(name) for name in ("batch_per_gpu", GLOBAL_BATCH, BATCH))
+    per_gpu, whole, either = (known.get(name) for name in ("batch_per_gpu", our.GLOBAL_BATCH, our.BATCH))
     # Next to a column of one of them, a plain batch is the other.
     if per_gpu is None and whole is not None:
         per_gpu = either
@@ -85,11 +88,11 @@ def _shared_batch(
     """Return the images per GPU of a global batch, or of a batch that the user says the kind of."""
     several = n_gpus > 1
     if whole is None:
-        batch = known.get(BATCH)
+        batch = known.get(our.BATCH)
         if batch is None or not several.any() or rows.answers.batch_is == "per-gpu":
             return batch
         if rows.answers.batch_is != "global":
-            heading = rows.columns[BATCH].heading if BATCH in rows.columns else BATCH
+            heading = rows.columns[our.BATCH].heading if our.BATCH in rows.columns else our.BATCH
             text = f"{heading}: with several GPUs, is it the batch of each GPU or of all together?"
             options = choices("--batch-is", ("per-gpu", "global"))
             issues.append(Issue("question", text, rows_of(rows.numbers, several), options))

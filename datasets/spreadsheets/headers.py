@@ -4,19 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from trainlaw.datasets.spreadsheets import our
 from trainlaw.datasets.spreadsheets.blocks import MARK, Block
-from trainlaw.datasets.spreadsheets.headings import (
-    BATCH,
-    COUNTS,
-    EPOCH_TIME,
-    IGNORED,
-    MEASURES,
-    OTHER_TIME,
-    TIME,
-    Meaning,
-    of_statistics,
-    read_heading,
-)
+from trainlaw.datasets.spreadsheets.headings import Meaning, of_statistics, read_heading
 from trainlaw.datasets.spreadsheets.phrases import Names
 
 _LEAST_GPU = 500  # "3090" next to other GPUs is one
@@ -37,7 +27,7 @@ def header_meaning(block: Block, place: int, names: Names) -> tuple[Meaning, Map
         return Meaning("n_gpus"), {}
     leaves = [own[-1] for own in block.paths if own]
     statistic = of_statistics(leaf, leaves)
-    if statistic and (len(path) == 1 or statistic.target == IGNORED):
+    if statistic and (len(path) == 1 or statistic.target == our.IGNORED):
         meaning = statistic
     said: dict[str, str] = {}
     unit, iterations, phases = meaning.unit, 1.0, set()
@@ -47,20 +37,20 @@ def header_meaning(block: Block, place: int, names: Names) -> tuple[Meaning, Map
         iterations = max(iterations, phrase.iterations)
         unit = unit or phrase.unit
         conflicting = phrase.several or (phrase.is_negated and phrase.said)
-        said = {**said, **phrase.said, **({IGNORED: text} if conflicting else {})}
-        if [word for word in phrase.rest if read_heading(word).target == IGNORED]:
-            said[IGNORED] = text
+        said = {**said, **phrase.said, **({our.IGNORED: text} if conflicting else {})}
+        if [word for word in phrase.rest if read_heading(word).target == our.IGNORED]:
+            said[our.IGNORED] = text
     label = leaf if leaf.isdecimal() else ""
     if label:
         said |= {_label_kind(path, block, names): label}
-    if meaning.target in ("", TIME) and iterations > 1 and (unit is None or not unit.is_rate):
-        meaning = Meaning(TIME, unit)
+    if meaning.target in ("", our.TIME) and iterations > 1 and (unit is None or not unit.is_rate):
+        meaning = Meaning(our.TIME, unit)
     if len(path) > 1 and not meaning.target:
         meaning = _of_path(path, said) or meaning
     if unit is not None and meaning.unit is None:
         meaning = replace(meaning, unit=unit)
     if "inference" in phases:
-        meaning = Meaning(OTHER_TIME, meaning.unit)
+        meaning = Meaning(our.OTHER_TIME, meaning.unit)
     if iterations > 1 and meaning.unit is not None and not meaning.unit.is_rate:
         meaning = replace(meaning, unit=replace(meaning.unit, number=iterations))
     return meaning, said
@@ -74,11 +64,11 @@ def _label_kind(path: Sequence[str], block: Block, names: Names) -> str:
     ):
         return "gpu"
     for text in (*reversed(path[:-1]), *re.split(r"[\\/|]", corner)):
-        if (target := read_heading(text).target) in COUNTS:
+        if (target := read_heading(text).target) in our.COUNTS:
             return target
         if target == "gpu" and re.search(r"gpus|number|anzahl|#", text, re.IGNORECASE):
             return "n_gpus"
-    return BATCH
+    return our.BATCH
 
 
 def _of_path(path: Sequence[str], said: Mapping[str, str]) -> Meaning | None:
@@ -86,6 +76,8 @@ def _of_path(path: Sequence[str], said: Mapping[str, str]) -> Meaning | None:
     together = [" ".join((text, path[-1])) for text in path[:-1]]
     for text in (*together, *path[:-1]):
         meaning = read_heading(text)
-        if meaning.target and (not said or meaning.target in (*MEASURES, EPOCH_TIME, OTHER_TIME, IGNORED)):
+        if meaning.target and (
+            not said or meaning.target in (*our.MEASURES, our.EPOCH_TIME, our.OTHER_TIME, our.IGNORED)
+        ):
             return meaning
     return None

@@ -7,27 +7,9 @@ from difflib import get_close_matches
 from functools import cache, lru_cache
 from types import MappingProxyType
 
-from trainlaw.datasets.measurements.runs import RUN_COLUMNS
+from trainlaw.datasets.spreadsheets import our
 from trainlaw.datasets.spreadsheets.quantities import Unit, parse_unit
 from trainlaw.datasets.spreadsheets.words import groups, meanings
-
-#: Columns that the importer knows in addition to those of the runs schema.
-TIME, RATE = "time", "throughput"
-BATCH, GLOBAL_BATCH, GPUS_PER_NODE = "batch", "global_batch", "gpus_per_node"
-BATCHES = (BATCH, "batch_per_gpu", GLOBAL_BATCH)
-#: What whole numbers are.
-COUNTS = (*BATCHES, "n_gpus", "input_size_px", "n_nodes")
-MODE, DATASET, DATE, ACCUMULATION = "mode", "dataset", "date", "accumulation"
-FLAG = "flag:"  # a column that says yes or no to one precision or layout
-UNIT = "unit"  # a column with the unit of each row
-CHECK = "check"  # a second measure of the same run
-EPOCH_TIME = "epoch time"  # of a number of iterations that other columns state
-IMAGES_PER_EPOCH, ITERATIONS = "images_per_epoch", "iterations"
-OTHER_TIME = "other time"  # of a phase, inference or a spread
-IGNORED = "ignored"
-
-#: Columns that are measured times or throughputs.
-MEASURES = (TIME, RATE)
 
 _PART = {name: frozenset(group) for name, group in groups("part").items()}
 _AVERAGE, _OTHER, _FILLERS = (_PART[name] for name in ("average", "other", "filler"))
@@ -41,7 +23,6 @@ _WHOLE = frozenset(("total", "gesamt", "wall", "wallclock", "walltime", "gesamtz
 _PER_IMAGE = re.compile(r"(?:per|pro|/)[\s_]*(?:img|image|sample|example|bild|frame)")
 _PER_GPU = re.compile(r"(?:per|pro|/|each)[\s_-]*(?:gpu|device|accelerator|die)|single[\s_-]gpu")
 _OF_ALL = re.compile(r"\b(?:total|overall|aggregate|global|gesamt|all[\s_-]gpus)\b")
-_EXACT = frozenset(column.name for column in RUN_COLUMNS)
 _LONGEST_HEADER = 300  # characters; what is longer is no header, and searching it takes long
 # Of settings and results in the tables that experiment trackers export.
 _TRACKED = re.compile(r"^(?:config|summary|system|params?|metrics?|args|cfg|hparams|tags)[./](?=\w)")
@@ -82,8 +63,8 @@ def of_statistics(text: str, others: Collection[str]) -> Meaning | None:
     if not any(_AVERAGE & set(_plain_words(other)) for other in others):
         return None
     if tokens and tokens <= _SPREAD | {"n", "count"}:
-        return Meaning(IGNORED)
-    return Meaning(TIME, is_weak=True, is_average=True) if tokens and tokens <= _AVERAGE else None
+        return Meaning(our.IGNORED)
+    return Meaning(our.TIME, is_weak=True, is_average=True) if tokens and tokens <= _AVERAGE else None
 
 
 @lru_cache(maxsize=10_000)
@@ -95,10 +76,10 @@ def read_heading(text: str) -> Meaning:
     >>> read_heading("train_samples_per_sec").target, read_heading("GPU util %").target
     ('throughput', 'ignored')
     """
-    if text in _EXACT:
+    if text in our.SCHEMA:
         return Meaning(text, parse_unit("s") if text == "time_s" else None, is_exact=True)
     if _MONEY.search(text):
-        return Meaning(IGNORED)
+        return Meaning(our.IGNORED)
     text = _TRACKED.sub("", text)
     found = _read_words(text)
     is_sure = bool(found.target) and not found.is_weak
@@ -114,17 +95,17 @@ def _read_words(text: str) -> Meaning:
     name, stated = without_unit(text)
     tokens, unit = _plain_words(name), _specified(stated, name)
     if (unit is not None or _is_measure(tokens)) and (left := _not_measured(tokens, unit)):
-        is_epoch = left == EPOCH_TIME and unit is not None and unit.counted == "iteration"
+        is_epoch = left == our.EPOCH_TIME and unit is not None and unit.counted == "iteration"
         return Meaning(left, replace(unit, counted="epoch") if unit and is_epoch else unit)
     if unit is not None and unit.counted == "epoch":
-        return Meaning(EPOCH_TIME, unit)
+        return Meaning(our.EPOCH_TIME, unit)
     unsaid = _AVERAGE | (_SCOPES if unit is not None else frozenset())
     joined = "".join(word for word in tokens if word not in unsaid)
     target, is_average = _target_of(joined), bool(_AVERAGE & set(tokens))
     if unit is None:
         return Meaning(target, None, is_weak=joined in _weak(), is_average=is_average)
-    measure = RATE if unit.is_rate else TIME
-    if target not in (*MEASURES, ""):
+    measure = our.RATE if unit.is_rate else our.TIME
+    if target not in (*our.MEASURES, ""):
         # "Batch (ms)" is the time of a batch where nothing else is a time.
         return Meaning(measure, unit, is_weak=True)
     known = bool(target) or not joined or set(tokens) <= _AROUND_UNITS
@@ -134,19 +115,19 @@ def _read_words(text: str) -> Meaning:
 def _is_measure(tokens: list[str]) -> bool:
     """Return whether words without a unit name a time or throughput, perhaps of something else."""
     plain = "".join(word for word in tokens if word not in _UNCOUNTED)
-    return _target_of(plain) in MEASURES
+    return _target_of(plain) in our.MEASURES
 
 
 def _not_measured(tokens: list[str], unit: Unit | None) -> str:
     """Return what a time or throughput is that is none of a training iteration; "" for one that is."""
     said = set(tokens)
     if _SPREAD & said:
-        return IGNORED
+        return our.IGNORED
     is_rate = unit is not None and unit.is_rate
     # The total throughput is that of all GPUs, the total time that of all iterations.
     if (_OTHER - _WHOLE) & said or (_WHOLE & said and is_rate and "epoch" in said):
-        return OTHER_TIME
-    return EPOCH_TIME if (_EPOCH | _WHOLE) & said and not is_rate else ""
+        return our.OTHER_TIME
+    return our.EPOCH_TIME if (_EPOCH | _WHOLE) & said and not is_rate else ""
 
 
 def without_unit(text: str) -> tuple[str, Unit | None]:
@@ -209,7 +190,7 @@ def _weak() -> frozenset[str]:
 def _target_of(joined: str) -> str:
     if joined in _by_word():
         return _by_word()[joined]
-    exact = {name.replace("_", ""): name for name in _EXACT}
+    exact = {name.replace("_", ""): name for name in our.SCHEMA}
     return exact.get(joined, "")
 
 
@@ -221,4 +202,4 @@ def near_target(text: str) -> str:
         return ""
     near = get_close_matches(joined, _by_word(), n=1, cutoff=0.86)
     target = _by_word()[near[0]] if near else ""
-    return "" if target == IGNORED else target
+    return "" if target == our.IGNORED else target

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from trainlaw.datasets.spreadsheets import our
 from trainlaw.datasets.spreadsheets.answers import Issue, choices, rows_of
 from trainlaw.datasets.spreadsheets.cells import Rows, read_check
-from trainlaw.datasets.spreadsheets.headings import BATCHES, CHECK, IMAGES_PER_EPOCH, ITERATIONS, TIME
 from trainlaw.datasets.spreadsheets.quantities import Unit, unit_choices
 from trainlaw.datasets.spreadsheets.values import quantity
 
@@ -26,7 +26,7 @@ def asked_units(
     issues: list[Issue],
 ) -> tuple[Unit | None, ...]:
     """Return the unit of each number; append an issue for one that is open."""
-    heading = rows.columns[TIME].heading
+    heading = rows.columns[our.TIME].heading
     several = bool((frame["n_gpus"] > 1).any())
     is_open = [unit is None for unit in stated]
     is_open = [own and bool(np.isfinite(number)) for own, number in zip(is_open, measured, strict=True)]
@@ -41,7 +41,7 @@ def asked_units(
         text = (
             f"{heading}: of how many images is an epoch? Give them, or the iterations by --set iterations=N"
         )
-        options = choices("--set", ("1281167", "50000"), f"{IMAGES_PER_EPOCH}=")
+        options = choices("--set", ("1281167", "50000"), f"{our.IMAGES_PER_EPOCH}=")
         # A total may be that of the phases of an iteration.
         whole = choices("--column", [heading] if _TOTAL.search(heading) else [], "time_s=")
         counts = [
@@ -50,7 +50,7 @@ def asked_units(
         ]  # fmt: skip
         counted = [
             option
-            for own in (IMAGES_PER_EPOCH, ITERATIONS)
+            for own in (our.IMAGES_PER_EPOCH, our.ITERATIONS)
             for option in choices("--column", counts, f"{own}=")
         ]
         issues.append(Issue("question", text, (), (*counted, *whole, *options)))
@@ -66,11 +66,11 @@ def asked_units(
 
 def check_epochs(rows: Rows, frame: pd.DataFrame, issues: list[Issue]) -> None:
     """Append an issue for epochs of fewer images than a batch, whose headings may be exchanged."""
-    if IMAGES_PER_EPOCH not in frame or "batch_per_gpu" not in frame:
+    if our.IMAGES_PER_EPOCH not in frame or "batch_per_gpu" not in frame:
         return
-    few = frame[IMAGES_PER_EPOCH] < frame["batch_per_gpu"] * frame["n_gpus"]
+    few = frame[our.IMAGES_PER_EPOCH] < frame["batch_per_gpu"] * frame["n_gpus"]
     if few.any():
-        found = [name for name in (IMAGES_PER_EPOCH, *BATCHES) if name in rows.columns]
+        found = [name for name in (our.IMAGES_PER_EPOCH, *our.BATCHES) if name in rows.columns]
         exchanged = zip(found, reversed(found), strict=True) if len(found) == 2 else ()
         pairs = [("--column", f"{name}={rows.columns[other].heading}") for name, other in exchanged]
         option = tuple(word for pair in pairs for word in pair)
@@ -82,11 +82,11 @@ def check_epochs(rows: Rows, frame: pd.DataFrame, issues: list[Issue]) -> None:
 
 def iterations_of(frame: pd.DataFrame, size: int) -> np.ndarray:
     """Return the iterations of the epoch or run of each row, nan where the table does not say."""
-    if ITERATIONS in frame and frame[ITERATIONS].notna().any():
-        return frame[ITERATIONS].to_numpy(dtype=np.float64)
-    if IMAGES_PER_EPOCH in frame and "batch_per_gpu" in frame:
+    if our.ITERATIONS in frame and frame[our.ITERATIONS].notna().any():
+        return frame[our.ITERATIONS].to_numpy(dtype=np.float64)
+    if our.IMAGES_PER_EPOCH in frame and "batch_per_gpu" in frame:
         batch = frame["batch_per_gpu"].to_numpy(dtype=np.float64) * frame["n_gpus"].to_numpy(dtype=np.float64)
-        return np.asarray(np.ceil(frame[IMAGES_PER_EPOCH].to_numpy(dtype=np.float64) / batch))
+        return np.asarray(np.ceil(frame[our.IMAGES_PER_EPOCH].to_numpy(dtype=np.float64) / batch))
     return np.full(size, np.nan)
 
 
@@ -118,7 +118,7 @@ def check_measures(
         far = np.abs(apart) > _DISAGREEING
     wrong = ((frame["n_gpus"].to_numpy() == 1) | is_plain) & far
     if wrong.any():
-        headings = [rows.columns[column].heading for column in (TIME, CHECK)]
+        headings = [rows.columns[column].heading for column in (our.TIME, our.CHECK)]
         where = rows_of(rows.numbers, wrong)
         text = f"{' and '.join(headings)} contradict each other"
         text += ": which one is right?" if has_unit else " or the batch: which column is right?"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from trainlaw.datasets.hardware.gpus import hard_stop, split_memory
-from trainlaw.datasets.spreadsheets.answers import SKIP, Issue, choices, grouped, meant
+from trainlaw.datasets.spreadsheets.answers import SKIP, Issue, choices, meant, rows_of
 from trainlaw.datasets.spreadsheets.cells import Rows
 from trainlaw.datasets.spreadsheets.phrases import Names, cnn_named, gpu_and_number
 from trainlaw.datasets.spreadsheets.shapes import Label
@@ -79,9 +79,7 @@ def _looked_up(
     found: dict[str, T | None] = {}
     unknown: dict[str, Issue] = {}
     cells = rows.cells[column]
-    where = grouped(
-        (str(cell), number) for cell, number in zip(cells, rows.numbers, strict=True) if cell is not None
-    )
+    where = rows.where(cells, (cell is not None for cell in cells))
     for text in where:
         try:
             found[text] = find(str(rows.said(column, text)), rows.is_said(column, text))
@@ -91,7 +89,7 @@ def _looked_up(
             found[text] = find(near[0], True) if near else None
             if len(unknown) <= _MOST_UNKNOWN:
                 unknown[text] = _unknown(column, text, where[text], error)
-    empty = tuple(number for cell, number in zip(cells, rows.numbers, strict=True) if cell is None)
+    empty = rows_of(rows.numbers, (cell is None for cell in cells))
     if empty and rows.answers.fill_down:
         issues.append(Issue("cells", f"{rows.columns[column].heading}: empty", empty))
     issues += unknown.values()

@@ -96,18 +96,13 @@ class Names:
         self.gpus, self.own = gpus, frozenset(own)
         self._phrases: dict[str, Phrase] = {}
         self._found: dict[tuple[str, str], tuple[str, ...]] = {}
-        aliases = " ".join(" ".join((gpu.gpu, *gpu.aliases)) for gpu in gpus.gpus).lower()
-        squashed = (re.sub(r"\W", "", name.lower()) for gpu in gpus.gpus for name in (gpu.gpu, *gpu.aliases))
+        known = [name.lower() for gpu in gpus.gpus for name in (gpu.gpu, *gpu.aliases)]
+        aliases, squashed = " ".join(known), (re.sub(r"\W", "", name) for name in known)
         self._gpu_words = frozenset(
             _LINE.sub("", word) for word in (*re.findall(r"[a-z]*\d+[a-z]*", aliases), *squashed)
         )
         # "TITAN V", and none of one word, such as "Navi"
-        self._without_number = frozenset(
-            name.lower()
-            for gpu in gpus.gpus
-            for name in (gpu.gpu, *gpu.aliases)
-            if re.fullmatch(r"\D+ \D+", name)
-        )
+        self._without_number = frozenset(name for name in known if re.fullmatch(r"\D+ \D+", name))
         self._gpu_tokens = frozenset((*re.findall(r"[a-z]+", aliases), "gb", "gib", "mib"))
         families = (re.match(r"(?:timm/|pycls/)?([a-z]+)", name) for name in (*cnn_names(), *own))
         self._families = frozenset(match[1] for match in families if match)

@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from trainlaw.datasets.spreadsheets import our
 from trainlaw.datasets.spreadsheets.answers import SKIP, Answers, Issue
 from trainlaw.datasets.spreadsheets.blocks import MARK, Block, is_numeric
 from trainlaw.datasets.spreadsheets.columns import Columns, MappedColumn, Measure, answers_time, read_columns
-from trainlaw.datasets.spreadsheets.headings import CHECK, EPOCH_TIME, MEASURES, TIME, read_heading
+from trainlaw.datasets.spreadsheets.headings import read_heading
 from trainlaw.datasets.spreadsheets.phrases import Names
 from trainlaw.datasets.spreadsheets.quantities import Unit
 from trainlaw.formulas.errors import InputError, shown
@@ -108,7 +109,7 @@ def context_of(block: Block, names: Names, with_sheet: bool) -> Context:
 def _corner(block: Block) -> tuple[str, ...]:
     """Return the header of the first column where its cells are names: it may say something of the table."""
     path, cells = block.paths[0], block.cells(0)
-    is_title = read_heading(" ".join(path[-1:])).target in ("", "gpu", "cnn", *MEASURES)
+    is_title = read_heading(" ".join(path[-1:])).target in ("", "gpu", "cnn", *our.MEASURES)
     return path[-1:] if is_title and any(cells) and not any(map(is_numeric, cells)) else ()
 
 
@@ -208,13 +209,13 @@ def _targets(reading: Reading, names: Names, answers: Answers) -> Iterable[str]:
 
 def _is_known(reading: Reading, kind: str) -> bool:
     """Return whether a table itself states a column; one batch rules out the others."""
-    batches = {"batch", "batch_per_gpu", "global_batch"}
+    batches = set(our.BATCHES)
     own = {
         *reading.columns.keys,
         *reading.columns.extra,
         *(k for measure, _ in reading.runs for k in measure.said),
     }
-    flags = {"precision"} if any(key.startswith("flag:") for key in own) else set()
+    flags = {"precision"} if any(key.startswith(our.FLAG) for key in own) else set()
     return kind in own | flags or (kind in batches and bool(batches & own))
 
 
@@ -242,7 +243,7 @@ def _append(found: LongTable, reading: Reading, targets: list[str], names: Names
     ]
     for target in targets:
         found.cells.setdefault(target, []).extend(_cells(reading, target, chosen, names, answers))
-    found.cells.setdefault(TIME, []).extend(block.rows[number][main.place] for number, main, _ in chosen)
+    found.cells.setdefault(our.TIME, []).extend(block.rows[number][main.place] for number, main, _ in chosen)
     read = {*reading.columns.keys.values(), *(own.place for own in reading.columns.measures)}
     for place in set(range(len(block.headings))) - read:
         cells = found.unread.setdefault(block.headings[place], [])
@@ -260,7 +261,7 @@ def _append(found: LongTable, reading: Reading, targets: list[str], names: Names
         for main, check in runs
     }
     found.sources += [sources[main.place] for _, main, _ in chosen]
-    found.cells.setdefault(CHECK, []).extend(
+    found.cells.setdefault(our.CHECK, []).extend(
         block.rows[number][check.place] if check else None for number, _, check in chosen
     )
     label = f"{block.sheet}!" if found.has_sheets else ""
@@ -301,7 +302,7 @@ def _cells(
 
 def _kind(measure: Measure) -> bool | None:
     """Return whether a header says that numbers are throughputs, None where it does not say."""
-    if measure.is_rate or read_heading(measure.heading).target == TIME:
+    if measure.is_rate or read_heading(measure.heading).target == our.TIME:
         return measure.is_rate
     return None
 
@@ -315,7 +316,7 @@ def _unit(measure: Measure, context: Context) -> Unit | None:
         unit = context.unit if fits else None
     if unit is None or unit.is_rate:
         return unit
-    if measure.meaning.target == EPOCH_TIME:
+    if measure.meaning.target == our.EPOCH_TIME:
         return replace(unit, counted="epoch")
     if (
         context.iterations > 1
@@ -348,16 +349,16 @@ def _add_columns(found: LongTable, reading: Reading, names: Names, answers: Answ
         unit = _unit(main, reading.context)
         said = ", ".join(main.said.values())
         column = MappedColumn(
-            main.heading, TIME, unit, not main.meaning.is_exact and not answers_time(answers)
+            main.heading, our.TIME, unit, not main.meaning.is_exact and not answers_time(answers)
         )
         first = next((str(cell) for cell in block.cells(main.place) if cell is not None), "")
         found.shown.append((column, f"{first} ({said})" if said else first))
-        found.columns.setdefault(TIME, column)
+        found.columns.setdefault(our.TIME, column)
         for kind in main.said:
             found.columns.setdefault(kind, MappedColumn(kind, kind))
         if check is not None:
-            column = MappedColumn(check.heading, CHECK, _unit(check, reading.context))
-            found.columns.setdefault(CHECK, column)
+            column = MappedColumn(check.heading, our.CHECK, _unit(check, reading.context))
+            found.columns.setdefault(our.CHECK, column)
             found.shown.append(
                 (column, next((str(c) for c in block.cells(check.place) if c is not None), ""))
             )

@@ -3,42 +3,19 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from trainlaw.datasets.spreadsheets import our
 from trainlaw.datasets.spreadsheets.blocks import Block
 from trainlaw.datasets.spreadsheets.contents import Content, content_of
 from trainlaw.datasets.spreadsheets.headers import header_meaning
-from trainlaw.datasets.spreadsheets.headings import (
-    BATCH,
-    BATCHES,
-    COUNTS,
-    DATASET,
-    EPOCH_TIME,
-    FLAG,
-    IGNORED,
-    IMAGES_PER_EPOCH,
-    ITERATIONS,
-    MEASURES,
-    MODE,
-    OTHER_TIME,
-    RATE,
-    TIME,
-    UNIT,
-    Meaning,
-    read_heading,
-    without_unit,
-)
+from trainlaw.datasets.spreadsheets.headings import Meaning, read_heading, without_unit
 from trainlaw.datasets.spreadsheets.phrases import Names, is_of_training
 from trainlaw.datasets.spreadsheets.values import is_unmeasured, yes_or_no
 
-NAMES = ("gpu", "cnn", "precision")
-MEASURED = (*MEASURES, EPOCH_TIME)
-UNSPECIFIC = ("", IGNORED, OTHER_TIME)
-OF_EPOCHS = frozenset((ITERATIONS, IMAGES_PER_EPOCH, DATASET))
-STACK = frozenset(("layout", "compilation"))
 USUAL_SIZES = frozenset((112, 160, 192, 224, 299))  # of images, px
 SIZES = USUAL_SIZES | {28, 32, 48, 64, 96, 128, 227, 240, 256, 260, 288, 300, 320, 380, 384, 448, 512}
 USUAL_GPUS = frozenset((1, 2, 3, 4, 6, 8, 16, 32, 64, 128, 256, 512, 1024))
 _BITS = frozenset((16, 32, 64))  # of a precision
-_AS_THEY_ARE = (IGNORED, DATASET, UNIT, "date", "framework", "framework_version", "data")
+_AS_THEY_ARE = (our.IGNORED, our.DATASET, our.UNIT, "date", "framework", "framework_version", "data")
 # What a header says next to GPUs, precisions and so on makes it another thing, such as the memory of a GPU.
 _UNRELATED = 2
 _MOST_BATCH = 8192
@@ -90,7 +67,7 @@ class Targets:
                 and not self._is_pivoted(other)
             ]
             exact = [other for other in others if other in odd or self._is_freed(other)]
-            known = [other for other in others if self.by_place[other][1].target not in UNSPECIFIC]
+            known = [other for other in others if self.by_place[other][1].target not in our.UNSPECIFIC]
             best = exact or known or others
             if len(best) == 1:
                 self._give_heading(place, best[0])
@@ -99,12 +76,15 @@ class Targets:
     def _is_freed(self, place: int) -> bool:
         """Return whether the cells of a column are something else than its heading says."""
         target, meaning, _ = self.by_place[place]
-        return target != meaning.target in (*NAMES, *MEASURED, *COUNTS) and place not in self.rejected
+        return (
+            target != meaning.target in (*our.NAMES, *our.MEASURED, *our.COUNTS)
+            and place not in self.rejected
+        )
 
     def _is_pivoted(self, place: int) -> bool:
         """Return whether a heading is only a value, such as the name of a GPU above its times."""
         _, meaning, said = self.by_place[place]
-        return meaning.target in UNSPECIFIC and bool(set(said) - {IGNORED})
+        return meaning.target in our.UNSPECIFIC and bool(set(said) - {our.IGNORED})
 
     def _give_heading(self, place: int, other: int) -> None:
         """Exchange the last lines of the headers of two columns; names of groups above them stay."""
@@ -125,26 +105,30 @@ class Targets:
         is_nameless = is_text and not content.kinds and not content.is_flag
         # Numbers below "GPU" count them, unless its names are below the heading of the batches.
         is_batch = any(
-            self._is_freed(other) and own[1].target in BATCHES for other, own in self.by_place.items()
+            self._is_freed(other) and own[1].target in our.BATCHES for other, own in self.by_place.items()
         )
         is_rejected = place in self.rejected and (not target or is_batch)
-        is_measure = meaning.target in MEASURED and is_text and not content.is_flag
-        return is_rejected or is_measure or (meaning.target in (*NAMES, *STACK, *COUNTS) and is_nameless)
+        is_measure = meaning.target in our.MEASURED and is_text and not content.is_flag
+        return (
+            is_rejected
+            or is_measure
+            or (meaning.target in (*our.NAMES, *our.STACK, *our.COUNTS) and is_nameless)
+        )
 
     def _may_be(self, place: int, target: str) -> bool:
         """Return whether the cells of a column may be what a heading says."""
         content = self.contents[place]
-        if target in COUNTS:
+        if target in our.COUNTS:
             return self._is_count(place)
-        if target in MEASURED:
+        if target in our.MEASURED:
             is_other = content.is_flag or content.is_index or self._is_count(place)
             return content.numbers > 0.5 and not is_other
-        if target in (IMAGES_PER_EPOCH, ITERATIONS):
+        if target in (our.IMAGES_PER_EPOCH, our.ITERATIONS):
             return bool(content.wholes) and not self._is_count(place)
         if target == "precision" and content.wholes:
             return _BITS.issuperset(content.wholes)
         is_named = {"network": "cnn"}.get(target, target) in content.kinds
-        return is_named or target in UNSPECIFIC or (target.startswith(FLAG) and content.is_flag)
+        return is_named or target in our.UNSPECIFIC or (target.startswith(our.FLAG) and content.is_flag)
 
     def _is_count(self, place: int) -> bool:
         """Return whether all cells of a column may be sizes of batches or images."""
@@ -155,15 +139,15 @@ class Targets:
         """Return what a column is, "" where nothing is known."""
         target, content = meaning.target, self.contents[place]
         is_numeric = content.numbers >= 0.5 or content.has_units
-        is_odd = target in (*NAMES, "network") and (
+        is_odd = target in (*our.NAMES, "network") and (
             is_numeric
             or (content.kinds and target not in content.kinds)
             or (content.is_flag and target != "precision")
         )
-        if meaning.is_exact and not (is_odd or (target in COUNTS and content.fractions > _FRACTIONS)):
-            return TIME if target == "time_s" else target
+        if meaning.is_exact and not (is_odd or (target in our.COUNTS and content.fractions > _FRACTIONS)):
+            return our.TIME if target == "time_s" else target
         if content.is_flag:
-            is_odd = target in (*COUNTS, *MEASURED, "gpu", "cnn", "network") and not is_numeric
+            is_odd = target in (*our.COUNTS, *our.MEASURED, "gpu", "cnn", "network") and not is_numeric
             return (
                 self._rejected(place, target)
                 if is_odd
@@ -172,41 +156,43 @@ class Targets:
         if is_numeric:
             return self._numeric_target(place, meaning, said)
         if target in _AS_THEY_ARE or content.kinds:
-            is_other_kind = target in (DATASET, UNIT) and content.kinds and target not in content.kinds
-            is_other = is_other_kind or not STACK.isdisjoint(content.kinds)
+            is_other_kind = (
+                target in (our.DATASET, our.UNIT) and content.kinds and target not in content.kinds
+            )
+            is_other = is_other_kind or not our.STACK.isdisjoint(content.kinds)
             is_kept = target in _AS_THEY_ARE and not is_other
             return target if is_kept else _of_kinds(target, content.kinds)
         filled = [cell for cell in self.block.cells(place) if cell is not None]
-        if target.startswith(FLAG) and all(yes_or_no(cell) is None for cell in filled):
+        if target.startswith(our.FLAG) and all(yes_or_no(cell) is None for cell in filled):
             return self._rejected(place, target)
         unmeasured = any(map(is_unmeasured, filled))
-        return target or (TIME if said and unmeasured else "")
+        return target or (our.TIME if said and unmeasured else "")
 
     def _numeric_target(self, place: int, meaning: Meaning, said: Mapping[str, str]) -> str:
         """Return what a column of numbers is."""
         target, content = meaning.target, self.contents[place]
-        is_measure = target in MEASURED
-        if target in (IGNORED, OTHER_TIME) or IGNORED in said:
-            return target or IGNORED
+        is_measure = target in our.MEASURED
+        if target in (our.IGNORED, our.OTHER_TIME) or our.IGNORED in said:
+            return target or our.IGNORED
         if target == "gpu" or (content.kinds and not is_measure):
             target = _of_numbered_names(content, self.names, self.block.cells(place))
             self.rejected |= {place: "gpu"} if target in ("", "n_gpus") and meaning.target == "gpu" else {}
             return target
-        rate_or_time = RATE if content.is_rate or (meaning.unit and meaning.unit.is_rate) else TIME
+        rate_or_time = our.RATE if content.is_rate or (meaning.unit and meaning.unit.is_rate) else our.TIME
         plain = read_heading(without_unit(" ".join(self.block.paths[place]))[0]).target
-        if is_measure and plain in COUNTS and self._is_count(place):
+        if is_measure and plain in our.COUNTS and self._is_count(place):
             # "Batch (ms)" with the sizes of batches has the unit of another column.
             return plain
         if content.has_units or (is_measure and not content.is_index):
             return target if is_measure else rate_or_time
-        if target.startswith(FLAG) or (not target and said):
+        if target.startswith(our.FLAG) or (not target and said):
             rest = [word for text in self.block.paths[place] for word in self.names.phrase(text).rest]
             is_other = len([word for word in rest if not read_heading(word).target]) > _UNRELATED
             return "" if is_other or not said else rate_or_time
         is_odd = (
             (target == "precision" and not _BITS.issuperset(content.wholes or (0,)))
-            or (target in (*COUNTS, *OF_EPOCHS) and content.fractions > _FRACTIONS)
-            or target in (*MEASURED, "cnn", "network", UNIT)
+            or (target in (*our.COUNTS, *our.OF_EPOCHS) and content.fractions > _FRACTIONS)
+            or target in (*our.MEASURED, "cnn", "network", our.UNIT)
         )
         return self._rejected(place, target) if is_odd else target
 
@@ -217,11 +203,21 @@ class Targets:
 
 def _of_kinds(target: str, kinds: tuple[str, ...]) -> str:
     """Return what a column of texts is whose values are known."""
-    if target in kinds or (target in BATCHES and BATCH in kinds):
+    if target in kinds or (target in our.BATCHES and our.BATCH in kinds):
         return target
-    if target.startswith(FLAG) and "precision" in kinds:
+    if target.startswith(our.FLAG) and "precision" in kinds:
         return "precision"
-    for kind in ("cnn", "gpu", "precision", *COUNTS, "layout", "compilation", MODE, DATASET, UNIT):
+    for kind in (
+        "cnn",
+        "gpu",
+        "precision",
+        *our.COUNTS,
+        "layout",
+        "compilation",
+        our.MODE,
+        our.DATASET,
+        our.UNIT,
+    ):
         if kind in kinds:
             return kind
     return target
@@ -230,11 +226,11 @@ def _of_kinds(target: str, kinds: tuple[str, ...]) -> str:
 def _of_flags(heading: str, meaning: Meaning, said: Mapping[str, str]) -> str:
     """Return what a column of yes and no is by its heading."""
     if is_of_training(heading):
-        return MODE
+        return our.MODE
     precision = said.get("precision", "")
-    if meaning.target.startswith(FLAG) or precision not in ("amp", "fp16", "bf16", "tf32"):
+    if meaning.target.startswith(our.FLAG) or precision not in ("amp", "fp16", "bf16", "tf32"):
         return meaning.target
-    return f"{FLAG}{precision}"
+    return f"{our.FLAG}{precision}"
 
 
 def _of_numbered_names(content: Content, names: Names, cells: list[object]) -> str:

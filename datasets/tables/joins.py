@@ -75,7 +75,13 @@ class GpuJoin:
         self, numbers: Iterable[str], rules: Mapping[str, Callable[["GpuJoin"], np.ndarray]]
     ) -> dict[str, Maker]:
         """Return how each column is computed: `numbers` of the table, of its GPUs, and by further `rules`."""
-        rules = {"peak_flop_per_s": _peak, "bytes_per_element": _bytes_per_element, **rules}
+        rules = {
+            "peak_flop_per_s": _peak,
+            "bytes_per_element": lambda rows: rows.looked_up(
+                "precision", lambda text: PRECISIONS[text].bytes_per_element
+            ),
+            **rules,
+        }
         return {
             **{name: partial(self.number, name) for name in numbers},
             **{name: partial(self.gpu_number, name) for name in NUMBER_COLUMNS},
@@ -111,10 +117,6 @@ def _peak(rows: GpuJoin) -> np.ndarray:
 def _precision_code(text: str) -> float:
     check_name("precision", text, PRECISIONS)
     return list(PRECISIONS).index(text)
-
-
-def _bytes_per_element(rows: GpuJoin) -> np.ndarray:
-    return rows.looked_up("precision", lambda text: PRECISIONS[text].bytes_per_element)
 
 
 @dataclass(frozen=True)
@@ -240,21 +242,16 @@ def _usual_launch(rows: GpuJoin) -> np.ndarray:
     return rows.gpu_number("usual_launch_s") * left
 
 
-def _has_stack(name: str) -> Callable[[GpuJoin], np.ndarray]:
-    return lambda rows: rows.looked_up("stack", lambda text: text == name)
-
-
-def _is_tensor_precision(rows: GpuJoin) -> np.ndarray:
-    return rows.looked_up("precision", lambda text: text not in ("fp32", "unknown"))
-
-
 _RULES: Mapping[str, Callable[[GpuJoin], np.ndarray]] = {
     "has_optimizer": _includes("optimizer"),
     "has_input_copy": _includes("copy"),
-    "is_tensor_precision": _is_tensor_precision,
+    "is_tensor_precision": lambda rows: rows.looked_up(
+        "precision", lambda text: text not in ("fp32", "unknown")
+    ),
     "is_channels_last": lambda rows: rows.looked_up("layout", lambda text: text == "channels_last"),
     "is_tuned": lambda rows: rows.number("tuned"),
-    **{f"is_stack_{name}": _has_stack(name) for name in ("channels_last", "fused")},
+    "is_stack_channels_last": lambda rows: rows.looked_up("stack", lambda text: text == "channels_last"),
+    "is_stack_fused": lambda rows: rows.looked_up("stack", lambda text: text == "fused"),
     "is_bucketed": lambda rows: rows.number("bucketed"),
     "gpus_per_node": _gpus_per_node,
     "stated_launch_s": lambda rows: np.nan_to_num(rows.number("host_launch_s")),

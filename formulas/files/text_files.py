@@ -10,7 +10,6 @@ import re
 import secrets
 import stat
 import sys
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import chain
@@ -207,6 +206,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def read_toml(path: str | os.PathLike[str]) -> dict[str, object]:
     """Return the entries of the TOML file at `path`; InputError as `read_text`, or where it is no TOML."""
+    import tomllib  # noqa: PLC0415 (short commands read none)
+
     text = read_text(path, _MAX_TOML_BYTES)
     try:
         value = tomllib.loads(text)

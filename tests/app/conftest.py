@@ -33,7 +33,7 @@ def browser():
     if chromium is None:
         pytest.skip("needs Chromium, which is not on the PATH")
     with sync_api.sync_playwright() as play:
-        opened = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        opened = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"], timeout=300_000)
         yield opened
         opened.close()
 

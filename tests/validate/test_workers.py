@@ -97,7 +97,7 @@ from trainlaw.validate.workers import WorkerPool, run_tasks
 
 if __name__ == "__main__":
     try:
-        for done in run_tasks(time.sleep, [0.0, 60.0, 60.0], workers=2):
+        for done in run_tasks(time.sleep, [0.0, 600.0, 600.0], workers=2):
             print("first done", flush=True)
     except KeyboardInterrupt:
         print("interrupted", flush=True)

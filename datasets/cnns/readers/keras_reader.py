@@ -8,7 +8,7 @@ from typing import Any
 
 from trainlaw.datasets.cnns.graph import MAX_LAYERS, Cnn, kinds_by
 from trainlaw.datasets.cnns.readers.foreign import cnn_name_from_file, foreign_faults
-from trainlaw.datasets.cnns.readers.tensors import GraphTracer, Tensor
+from trainlaw.datasets.cnns.readers.tensors import LEARNED, GraphTracer, Tensor
 from trainlaw.formulas.errors import InputError, shown
 from trainlaw.formulas.files.text_files import read_json
 
@@ -34,6 +34,11 @@ class KerasLayer:
         value = default if value is None else value
         first, second = (value, value) if isinstance(value, int) else value
         return int(first), int(second)
+
+    @property
+    def bias(self) -> bool:
+        """Whether it learns a bias."""
+        return bool(self.config.get("use_bias", True))
 
     def activated(self, x: Tensor) -> Tensor:
         """Apply the activation that the configuration names."""
@@ -67,7 +72,7 @@ def _conv(layer: KerasLayer) -> Tensor:
         layer.config["filters"],
         layer.pair("kernel_size"),
         groups=layer.config.get("groups", 1),
-        bias=bool(layer.config.get("use_bias", True)),
+        bias=layer.bias,
         **_sliding(layer),
     )
     return layer.activated(made)
@@ -85,44 +90,30 @@ def _depthwise(layer: KerasLayer, bias: bool) -> Tensor:
     )
 
 
-def _depthwise_conv(layer: KerasLayer) -> Tensor:
-    return layer.activated(_depthwise(layer, bias=bool(layer.config.get("use_bias", True))))
-
-
 def _separable(layer: KerasLayer) -> Tensor:
-    bias = bool(layer.config.get("use_bias", True))
-    made = layer.tracer.conv(_depthwise(layer, bias=False), layer.config["filters"], 1, bias=bias)
+    made = layer.tracer.conv(_depthwise(layer, bias=False), layer.config["filters"], 1, bias=layer.bias)
     return layer.activated(made)
 
 
 def _conv_transpose(layer: KerasLayer) -> Tensor:
-    options = _sliding(layer)
     made = layer.tracer.conv_transpose(
         layer.x,
         layer.config["filters"],
         layer.pair("kernel_size"),
         output_padding=layer.pair("output_padding", 0),
-        bias=bool(layer.config.get("use_bias", True)),
-        **options,
+        bias=layer.bias,
+        **_sliding(layer),
     )
     return layer.activated(made)
 
 
 def _dense(layer: KerasLayer) -> Tensor:
-    x, bias = layer.x, bool(layer.config.get("use_bias", True))
+    x, tracer = layer.x, layer.tracer
     if len(x.shape) == 4:
         # Keras multiplies along the last axis, the channels, and keeps the image.
-        turned = layer.tracer.dense(layer.tracer.transpose(x, (0, 2, 3, 1)), layer.config["units"], bias)
-        return layer.activated(layer.tracer.transpose(turned, (0, 3, 1, 2)))
-    return layer.activated(layer.tracer.dense(x, layer.config["units"], bias))
-
-
-def _normalisation(kind: str) -> Callable[[KerasLayer], Tensor]:
-    def make(layer: KerasLayer) -> Tensor:
-        per_channel = int(bool(layer.config.get("scale", True))) + int(bool(layer.config.get("center", True)))
-        return layer.tracer.elementwise(layer.x, kind, per_channel * layer.x.shape[1])
-
-    return make
+        turned = tracer.dense(tracer.transpose(x, (0, 2, 3, 1)), layer.config["units"], layer.bias)
+        return layer.activated(tracer.transpose(turned, (0, 3, 1, 2)))
+    return layer.activated(tracer.dense(x, layer.config["units"], layer.bias))
 
 
 def _relu(layer: KerasLayer) -> Tensor:
@@ -138,14 +129,19 @@ def _prelu(layer: KerasLayer) -> Tensor:
 
 
 def _elementwise(kind: str) -> Callable[[KerasLayer], Tensor]:
-    return lambda layer: layer.tracer.elementwise(layer.x, kind)
+    def make(layer: KerasLayer) -> Tensor:
+        vectors = sum(bool(layer.config.get(key, True)) for key in ("scale", "center"))
+        learned = vectors * layer.x.shape[1] if kind in LEARNED else 0
+        return layer.tracer.elementwise(layer.x, kind, learned)
+
+    return make
 
 
 def _pool(kind: str) -> Callable[[KerasLayer], Tensor]:
     def make(layer: KerasLayer) -> Tensor:
         kernel = layer.pair("pool_size", 2)
         stride, padding = layer.pair("strides", list(kernel)), layer.config.get("padding", "valid")
-        return layer.tracer.pool(layer.x, kind, kernel, stride=stride, padding=padding)
+        return layer.tracer.pool(layer.x, kind, kernel, (), stride=stride, padding=padding)
 
     return make
 
@@ -178,12 +174,6 @@ def _sides(value: Any) -> list[int]:
     return [top, left, bottom, right]
 
 
-def _cropping(layer: KerasLayer) -> Tensor:
-    top, left, bottom, right = _sides(layer.config.get("cropping", 0))
-    batch, channels, height, width = layer.x.shape
-    return layer.tracer.slice(layer.x, (batch, channels, height - top - bottom, width - left - right))
-
-
 def _upsampling(layer: KerasLayer) -> Tensor:
     (fh, fw), (height, width) = layer.pair("size", 2), layer.x.shape[2:]
     return layer.tracer.resize(layer.x, height * fh, width * fw)
@@ -202,13 +192,10 @@ LAYERS: Mapping[str, Callable[[KerasLayer], Tensor]] = MappingProxyType(
         **{name: _elementwise(kind) for name, kind in kinds_by("keras").items()},
         "Conv2D": _conv,
         "Convolution2D": _conv,
-        "DepthwiseConv2D": _depthwise_conv,
+        "DepthwiseConv2D": lambda layer: layer.activated(_depthwise(layer, layer.bias)),
         "SeparableConv2D": _separable,
         "Conv2DTranspose": _conv_transpose,
         "Dense": _dense,
-        "BatchNormalization": _normalisation("batchnorm"),
-        "LayerNormalization": _normalisation("layernorm"),
-        "GroupNormalization": _normalisation("groupnorm"),
         "Activation": lambda layer: layer.activated(layer.x),
         "ReLU": _relu,
         "PReLU": _prelu,
@@ -227,7 +214,7 @@ LAYERS: Mapping[str, Callable[[KerasLayer], Tensor]] = MappingProxyType(
         ),
         "CustomScaleLayer": _scaled_residual,
         "ZeroPadding2D": lambda layer: layer.tracer.pad(layer.x, _sides(layer.config.get("padding", 1))),
-        "Cropping2D": _cropping,
+        "Cropping2D": lambda layer: layer.tracer.crop(layer.x, _sides(layer.config.get("cropping", 0))),
         "UpSampling2D": _upsampling,
         "Flatten": lambda layer: layer.tracer.flatten(layer.x),
         "Reshape": _reshape,

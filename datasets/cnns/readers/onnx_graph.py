@@ -161,9 +161,13 @@ class ConstantTensor:
 
     def numbers(self) -> list[float]:
         """Return the values as a flat list; raises `InputError` if they are unknown."""
+        return self.array().ravel().tolist()
+
+    def array(self) -> np.ndarray:
+        """Return the values as an array; raises `InputError` if they are unknown."""
         if self.values is None:
             raise InputError(f"expected known values, got a constant of shape {self.shape} without any")
-        return self.values.ravel().tolist()
+        return self.values
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from types import MappingProxyType
+from typing import Any
 
 from trainlaw.datasets.cnns.graph import Cnn, Layer, kinds_by
 from trainlaw.datasets.cnns.readers.foreign import cnn_name_from_file, foreign_faults
 from trainlaw.datasets.cnns.readers.onnx_graph import ConstantTensor, Node, OnnxGraph, load_onnx_graph
 from trainlaw.datasets.cnns.readers.onnx_shapes import constant_result, slices
-from trainlaw.datasets.cnns.readers.tensors import MAX_SIDE_PX, GraphTracer, Tensor
+from trainlaw.datasets.cnns.readers.tensors import LEARNED, MAX_SIDE_PX, GraphTracer, Tensor
 from trainlaw.datasets.cnns.windows import Padding
 from trainlaw.formulas.errors import InputError, shown
 
@@ -43,6 +44,19 @@ def _given(arguments: Arguments, position: int) -> ConstantTensor | None:
     return value
 
 
+def _integers(node: Node, arguments: Arguments, attribute: str) -> Sequence[int] | None:
+    """Return whole numbers that are the optional second input or, in older versions, an attribute."""
+    listed = _given(arguments, 1)
+    return listed.integers() if listed else node.attributes.get(attribute)
+
+
+def _needed_integers(node: Node, arguments: Arguments, attribute: str) -> Sequence[int]:
+    values = _integers(node, arguments, attribute)
+    if values is None:
+        raise InputError(f"expected {attribute}, got none")
+    return values
+
+
 # The exporter of torch gives convolutions without a bias a computed bias of zeros: only stored ones count.
 def _learned(arguments: Arguments, *positions: int) -> int:
     """Return the learned elements of the optional inputs at these positions."""
@@ -73,46 +87,43 @@ def _sliding(node: Node) -> dict[str, Padding]:
     }
 
 
+def _convolving(node: Node, arguments: Arguments) -> dict[str, Any]:
+    return {
+        **_sliding(node),
+        "groups": node.attributes.get("group", 1),
+        "dilation": _pair(node.attributes.get("dilations", (1, 1))),
+        "bias": _learned(arguments, 2) > 0,
+    }
+
+
 def _conv(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
     channels, entering, *kernel = _weight(arguments, 4)
-    groups = node.attributes.get("group", 1)
-    x = _data(arguments)
-    if len(x.shape) != 4 or x.shape[1] != entering * groups:
-        raise InputError(f"expected {entering * groups} channels, got shape {x.shape}")
-    return tracer.conv(
-        x,
-        channels,
-        _pair(kernel),
-        **_sliding(node),
-        groups=groups,
-        dilation=_pair(node.attributes.get("dilations", (1, 1))),
-        bias=_learned(arguments, 2) > 0,
-    )
+    x, options = _data(arguments), _convolving(node, arguments)
+    read = entering * options["groups"]
+    if len(x.shape) != 4 or x.shape[1] != read:
+        raise InputError(f"expected {read} channels, got shape {x.shape}")
+    return tracer.conv(x, channels, _pair(kernel), **options)
 
 
 def _conv_transpose(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
     _, per_group, *kernel = _weight(arguments, 4)
     if "output_shape" in node.attributes:
         raise InputError("output_shape is not supported; export with pads and output_padding")
-    groups = node.attributes.get("group", 1)
+    options = _convolving(node, arguments)
     return tracer.conv_transpose(
         _data(arguments),
-        per_group * groups,
+        per_group * options["groups"],
         _pair(kernel),
-        **_sliding(node),
         output_padding=_pair(node.attributes.get("output_padding", (0, 0))),
-        groups=groups,
-        dilation=_pair(node.attributes.get("dilations", (1, 1))),
-        bias=_learned(arguments, 2) > 0,
+        **options,
     )
 
 
 def _pool(kind: str) -> Operation:
     def operation(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
         options = _sliding(node) | {"ceil": bool(node.attributes.get("ceil_mode", 0))}
-        if any(step != 1 for step in node.attributes.get("dilations", ())):
-            raise InputError("dilated pooling is not supported")
-        return tracer.pool(_data(arguments), kind, _pair(node.attributes["kernel_shape"]), **options)
+        kernel, dilation = _pair(node.attributes["kernel_shape"]), node.attributes.get("dilations", ())
+        return tracer.pool(_data(arguments), kind, kernel, dilation, **options)
 
     return operation
 
@@ -123,12 +134,9 @@ def _global_pool(kind: str) -> Operation:
 
 def _reduce(kind: str) -> Operation:
     def operation(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-        x, listed = _data(arguments), _given(arguments, 1)
-        axes = listed.integers() if listed else node.attributes.get("axes", range(len(x.shape)))
-        image = {axis for axis in range(1, len(x.shape)) if axis != x.channel_axis}
-        if {axis % len(x.shape) for axis in axes} != image or len(x.shape) != 4:
-            raise InputError(f"expected a mean over height and width, got axes {list(axes)} of {x.shape}")
-        return tracer.global_pool(x, kind, keep=bool(node.attributes.get("keepdims", 1)))
+        x, axes = _data(arguments), _integers(node, arguments, "axes")
+        listed = range(len(x.shape)) if axes is None else axes
+        return tracer.reduce(x, kind, listed, keep=bool(node.attributes.get("keepdims", 1)))
 
     return operation
 
@@ -153,15 +161,11 @@ def _dense(tracer: GraphTracer, x: Tensor, entering: int, leaving: int, bias: bo
 
 
 def _elementwise(kind: str) -> Operation:
-    return lambda tracer, node, arguments: tracer.elementwise(_data(arguments), kind)
+    def operation(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
+        learned = _learned(arguments, 1, 2) if kind in LEARNED else 0
+        return tracer.elementwise(_data(arguments), kind, learned)
 
-
-def _with_parameters(kind: str) -> Operation:
-    """Return an operation whose second and third inputs are learned, such as a normalisation."""
-
-    return lambda tracer, node, arguments: tracer.elementwise(
-        _data(arguments), kind, _learned(arguments, 1, 2)
-    )
+    return operation
 
 
 def _arithmetic(kind: str, adds: bool) -> Operation:
@@ -228,8 +232,8 @@ def _slice(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
 
 
 def _split(tracer: GraphTracer, node: Node, arguments: Arguments) -> tuple[Tensor, ...]:
-    x, listed, axis = _data(arguments), _given(arguments, 1), node.attributes.get("axis", 0)
-    parts = listed.integers() if listed else node.attributes.get("split")
+    x, axis = _data(arguments), node.attributes.get("axis", 0)
+    parts = _integers(node, arguments, "split")
     if parts is None:
         # Since version 18 equal parts, the last one smaller.
         whole, count = x.shape[axis], len(node.outputs)
@@ -243,8 +247,7 @@ def _split(tracer: GraphTracer, node: Node, arguments: Arguments) -> tuple[Tenso
 
 
 def _pad(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-    x, listed = _data(arguments), _given(arguments, 1)
-    pads = listed.integers() if listed else list(node.attributes["pads"])
+    x, pads = _data(arguments), _needed_integers(node, arguments, "pads")
     half = len(pads) // 2
     axes = _given(arguments, 3)
     chosen = [axis % 4 for axis in axes.integers()] if axes else range(half)
@@ -272,8 +275,7 @@ def _resize(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
 
 
 def _reshape(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-    target = _given(arguments, 1)
-    return tracer.reshape(_data(arguments), target.integers() if target else node.attributes["shape"])
+    return tracer.reshape(_data(arguments), _needed_integers(node, arguments, "shape"))
 
 
 def _flatten(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
@@ -281,15 +283,13 @@ def _flatten(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
 
 
 def _squeeze(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-    x, listed = _data(arguments), _given(arguments, 1)
-    axes = listed.integers() if listed else node.attributes.get("axes", [])
+    x, axes = _data(arguments), _integers(node, arguments, "axes") or ()
     gone = {axis % len(x.shape) for axis in axes} or {i for i, side in enumerate(x.shape) if i and side == 1}
     return tracer.reshape(x, [side for axis, side in enumerate(x.shape) if axis not in gone])
 
 
 def _unsqueeze(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-    x, listed = _data(arguments), _given(arguments, 1)
-    axes = listed.integers() if listed else node.attributes["axes"]
+    x, axes = _data(arguments), _needed_integers(node, arguments, "axes")
     shape = list(x.shape)
     for axis in sorted(axis % (len(shape) + len(axes)) for axis in axes):
         shape.insert(axis, 1)
@@ -317,11 +317,6 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         "GlobalAveragePool": _global_pool("average_pool"),
         "ReduceMean": _reduce("average_pool"),
         "ReduceMax": _reduce("max_pool"),
-        "BatchNormalization": _with_parameters("batchnorm"),
-        "InstanceNormalization": _with_parameters("instancenorm"),
-        "LayerNormalization": _with_parameters("layernorm"),
-        "GroupNormalization": _with_parameters("groupnorm"),
-        "PRelu": _with_parameters("prelu"),
         "Add": _arithmetic("add", adds=True),
         "Sub": _arithmetic("add", adds=True),
         "Sum": _arithmetic("add", adds=True),
@@ -383,18 +378,10 @@ def _restored(cnn: Cnn, folded: set[int]) -> tuple[Layer, ...]:
 
 
 def _normalisation(convolution: Layer, position: int) -> Layer:
-    channels, height, width = convolution.out_channels, convolution.out_height, convolution.out_width
+    channels, sides = convolution.out_channels, (convolution.out_height, convolution.out_width)
+    name = f"{convolution.name}_batchnorm"
     return Layer(
-        f"{convolution.name}_batchnorm",
-        "batchnorm",
-        (position,),
-        in_channels=channels,
-        out_channels=channels,
-        in_height=height,
-        in_width=width,
-        out_height=height,
-        out_width=width,
-        vector_parameters=2 * channels,
+        name, "batchnorm", (position,), channels, channels, *sides, *sides, vector_parameters=2 * channels
     )
 
 

@@ -10,12 +10,6 @@ from trainlaw.formulas.errors import InputError
 Arguments = Sequence[ConstantTensor]
 
 
-def _array(constant: ConstantTensor) -> np.ndarray:
-    if constant.values is None:
-        raise InputError(f"expected known values, got a constant of shape {constant.shape} without any")
-    return constant.values
-
-
 def _axes(node: Node, arguments: Arguments) -> list[int]:
     """Return the axes, an attribute (older versions of the operations) or the second input."""
     if "axes" in node.attributes:
@@ -25,26 +19,26 @@ def _axes(node: Node, arguments: Arguments) -> list[int]:
 
 def _gather(node: Node, arguments: Arguments) -> np.ndarray:
     axis = node.attributes.get("axis", 0)
-    return np.take(_array(arguments[0]), _array(arguments[1]).astype(np.int64), axis=axis)
+    return np.take(arguments[0].array(), arguments[1].array().astype(np.int64), axis=axis)
 
 
 def _concat(node: Node, arguments: Arguments) -> np.ndarray:
-    return np.concatenate([_array(argument) for argument in arguments], axis=node.attributes.get("axis", 0))
+    return np.concatenate([argument.array() for argument in arguments], axis=node.attributes.get("axis", 0))
 
 
 def _slice(node: Node, arguments: Arguments) -> np.ndarray:
-    array = _array(arguments[0])
+    array = arguments[0].array()
     for axis, first, last, step in slices(node, arguments, array.ndim):
         array = array[(slice(None),) * axis + (slice(first, last, step),)]
     return array
 
 
 def _squeeze(node: Node, arguments: Arguments) -> np.ndarray:
-    return np.squeeze(_array(arguments[0]), axis=tuple(_axes(node, arguments)) or None)
+    return np.squeeze(arguments[0].array(), axis=tuple(_axes(node, arguments)) or None)
 
 
 def _unsqueeze(node: Node, arguments: Arguments) -> np.ndarray:
-    return np.expand_dims(_array(arguments[0]), tuple(_axes(node, arguments)))
+    return np.expand_dims(arguments[0].array(), tuple(_axes(node, arguments)))
 
 
 def _filled(node: Node, arguments: Arguments) -> np.ndarray:
@@ -56,11 +50,11 @@ def _filled(node: Node, arguments: Arguments) -> np.ndarray:
 
 
 def _reshape(node: Node, arguments: Arguments) -> np.ndarray:
-    return _array(arguments[0]).reshape(arguments[1].integers())
+    return arguments[0].array().reshape(arguments[1].integers())
 
 
 def _expand(node: Node, arguments: Arguments) -> np.ndarray:
-    array = _array(arguments[0])
+    array = arguments[0].array()
     shape = np.broadcast_shapes(array.shape, tuple(arguments[1].integers()))
     if np.prod(shape, dtype=float) > MAX_VALUES:
         raise InputError(f"expected a small constant, got one of shape {shape}")
@@ -73,7 +67,7 @@ def _shape(node: Node, arguments: Arguments) -> np.ndarray:
 
 
 def _numeric(rule: Callable[..., Any]) -> Callable[[Node, Arguments], np.ndarray]:
-    return lambda _, arguments: np.asarray(rule(*(_array(argument) for argument in arguments)))
+    return lambda _, arguments: np.asarray(rule(*(argument.array() for argument in arguments)))
 
 
 # ONNX divides integers as C does; shapes are never negative, so rounding down is the same.
@@ -87,7 +81,7 @@ _INTEGER_TYPES = frozenset({2, 3, 4, 5, 6, 7, 12, 13})
 
 
 def _cast(node: Node, arguments: Arguments) -> np.ndarray:
-    array = _array(arguments[0])
+    array = arguments[0].array()
     return array.astype(np.int64 if node.attributes.get("to") in _INTEGER_TYPES else np.float64)
 
 

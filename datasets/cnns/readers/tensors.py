@@ -1,16 +1,18 @@
 """A builder for foreign graphs, which tracks the shape of each tensor as the other program sees it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from trainlaw.datasets.cnns.builder import CnnBuilder
-from trainlaw.datasets.cnns.graph import Cnn
+from trainlaw.datasets.cnns.graph import KINDS, Cnn
 from trainlaw.datasets.cnns.windows import Size
 from trainlaw.formulas.errors import InputError
 
 MAX_SIDE_PX = 65_536
+#: Kinds that keep the shape and learn numbers: a scale and a shift, or a slope.
+LEARNED = frozenset(kind for kind, group in KINDS.items() if group == "normalization") | {"prelu"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +67,28 @@ class GraphTracer:
             self.builder.conv_transpose(self._channels_first(x), channels, kernel, **options), x
         )
 
-    def pool(self, x: Tensor, kind: str, kernel: Size, **options: Any) -> Tensor:
+    def pool(self, x: Tensor, kind: str, kernel: Size, dilation: Sequence[int], **options: Any) -> Tensor:
         """Add a pooling of kind `max_pool` or `average_pool`; options are those of `CnnBuilder.max_pool`."""
-        pool = self.builder.max_pool if kind == "max_pool" else self.builder.average_pool
-        return self._image(pool(self._channels_first(x), kernel, **options), x)
+        if any(step != 1 for step in dilation):
+            raise InputError("dilated pooling is not supported")
+        return self._image(self._pool(kind)(self._channels_first(x), kernel, **options), x)
 
     def global_pool(self, x: Tensor, kind: str, keep: bool = True) -> Tensor:
         """Add a pooling over the whole image; `keep` keeps sides of 1."""
         layer = self._whole(x)
-        pool = self.builder.max_pool if kind == "max_pool" else self.builder.average_pool
-        layer = pool(layer, self.builder.shape(layer)[1:], 1)
+        layer = self._pool(kind)(layer, self.builder.shape(layer)[1:], 1)
         sides = [side if axis in {0, x.channel_axis} else 1 for axis, side in enumerate(x.shape)]
         if keep:
             return Tensor(layer, tuple(sides), x.channel_axis)
         return Tensor(layer, (x.shape[0], x.shape[x.channel_axis]))
+
+    def reduce(self, x: Tensor, kind: str, axes: Iterable[int], keep: bool) -> Tensor:
+        """Add a pooling over axes, which must be height and width; `keep` keeps sides of 1."""
+        listed = {axis % len(x.shape) for axis in axes}
+        image = {axis for axis in range(1, len(x.shape)) if axis != x.channel_axis}
+        if listed != image or len(x.shape) != 4:
+            raise InputError(f"expected it over height and width, got axes {sorted(listed)} of {x.shape}")
+        return self.global_pool(x, kind, keep)
 
     def adaptive_pool(self, x: Tensor, kind: str, height: int, width: int) -> Tensor:
         """Add a pooling to a height and width, pixels."""
@@ -158,6 +168,13 @@ class GraphTracer:
             raise InputError(f"expected a padding of 0 to {MAX_SIDE_PX} pixels, got {tuple(sides)}")
         return self._image(self.builder.pad(layer, *sides), x)
 
+    def crop(self, x: Tensor, sides: Sequence[int]) -> Tensor:
+        """Cut off top, left, bottom and right, pixels; zeros add no layer."""
+        self._channels_first(x)
+        top, left, bottom, right = sides
+        batch, channels, height, width = x.shape
+        return self.slice(x, (batch, channels, height - top - bottom, width - left - right))
+
     def resize(self, x: Tensor, height: int, width: int) -> Tensor:
         """Resample an image to a height and width, pixels."""
         if not (1 <= height <= MAX_SIDE_PX and 1 <= width <= MAX_SIDE_PX):
@@ -193,6 +210,9 @@ class GraphTracer:
         if len(shape) > 4:
             raise InputError(f"transpose: cannot follow the order {tuple(order)} of shape {x.shape}")
         return Tensor(x.layer, shape, list(order).index(x.channel_axis))
+
+    def _pool(self, kind: str) -> Callable[..., int]:
+        return self.builder.max_pool if kind == "max_pool" else self.builder.average_pool
 
     def _flattened(self, x: Tensor) -> bool:
         return len(x.shape) != 4 and self.builder.shape(x.layer)[1:] != (1, 1)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainlaw.datasets.cnns.graph import Cnn, kinds_by
 from trainlaw.datasets.cnns.readers.foreign import foreign_faults
-from trainlaw.datasets.cnns.readers.tensors import GraphTracer, Tensor
+from trainlaw.datasets.cnns.readers.tensors import LEARNED, GraphTracer, Tensor
 from trainlaw.formulas.errors import InputError, optional_package, shown
 
 if TYPE_CHECKING:
@@ -98,15 +98,12 @@ def _conv_transpose(call: Call) -> Tensor:
 def _pool(kind: str, ceil_position: int) -> Operation:
     def operation(call: Call) -> Tensor:
         kernel = _pair(call.get(1, "kernel_size"))
-        stride, dilation = call.get(2, "stride"), 1
-        if kind == "max_pool":
-            dilation = call.get(4, "dilation", 1)
-        if _pair(dilation) != (1, 1):
-            raise InputError("dilated pooling is not supported")
+        stride = call.get(2, "stride")
         return call.tracer.pool(
             call.data,
             kind,
             kernel,
+            _pair(call.get(4, "dilation", 1) if kind == "max_pool" else 1),
             stride=kernel if stride in (None, [], ()) else _pair(stride),
             padding=_pair(call.get(3, "padding", 0)),
             ceil=bool(call.get(ceil_position, "ceil_mode", False)),
@@ -127,12 +124,9 @@ def _adaptive_pool(kind: str) -> Operation:
 
 def _mean(kind: str) -> Operation:
     def operation(call: Call) -> Tensor:
-        x, axes = call.data, call.get(1, "dim")
-        listed = {axis % len(x.shape) for axis in ([axes] if isinstance(axes, int) else axes or ())}
-        image = {axis for axis in range(1, len(x.shape)) if axis != x.channel_axis}
-        if listed != image or len(x.shape) != 4:
-            raise InputError(f"expected it over height and width, got axes {axes} of shape {x.shape}")
-        return call.tracer.global_pool(x, kind, keep=len(call.shape) == 4)
+        axes = call.get(1, "dim")
+        listed = [axes] if isinstance(axes, int) else axes or ()
+        return call.tracer.reduce(call.data, kind, listed, keep=len(call.shape) == 4)
 
     return operation
 
@@ -143,14 +137,11 @@ def _linear(call: Call) -> Tensor:
 
 
 def _elementwise(kind: str) -> Operation:
-    return lambda call: call.tracer.elementwise(call.data, kind)
+    def operation(call: Call) -> Tensor:
+        learned = _learned(*call.arguments, *call.options.values()) if kind in LEARNED else 0
+        return call.tracer.elementwise(call.data, kind, learned)
 
-
-def _normalisation(kind: str, position: int) -> Operation:
-    """A normalisation whose scale and shift are the arguments from a position on."""
-    return lambda call: call.tracer.elementwise(
-        call.data, kind, _learned(call.get(position, "weight"), call.get(position + 1, "bias"))
-    )
+    return operation
 
 
 def _arithmetic(kind: str) -> Operation:
@@ -172,11 +163,6 @@ def _concat(call: Call) -> Tensor:
     return call.tracer.concat(tensors, call.get(1, "dim", 0))
 
 
-def _part(call: Call) -> Tensor:
-    """A part of a tensor; its shape is that of the result."""
-    return call.tracer.slice(call.data, call.shape)
-
-
 def _parts(call: Call) -> tuple[Tensor, ...]:
     x, axis = call.data, call.get(2, "dim", 0)
     whole, sizes = x.shape[axis], call.get(1, "chunks", call.options.get("split_size_or_sections"))
@@ -191,12 +177,9 @@ def _pad(call: Call) -> Tensor:
     left, right, top, bottom, *others = (*call.get(1, "pad"), 0, 0, 0, 0)[:8]
     if any(others):
         raise InputError("expected a padding of height and width only")
-    x, sides = call.data, (top, left, bottom, right)
+    sides = (top, left, bottom, right)
     # A negative side cuts pixels off (NASNet shifts an image by one pixel so).
-    cut = [min(side, 0) for side in sides]
-    if any(cut):
-        batch, channels, height, width = x.shape
-        x = call.tracer.slice(x, (batch, channels, height + cut[0] + cut[2], width + cut[1] + cut[3]))
+    x = call.tracer.crop(call.data, [max(-side, 0) for side in sides])
     return call.tracer.pad(x, [max(side, 0) for side in sides])
 
 
@@ -226,10 +209,6 @@ def _sum(call: Call) -> Tensor:
     return call.tracer.merge("add", parts)
 
 
-def _reshape(call: Call) -> Tensor:
-    return call.tracer.reshape(call.data, call.shape)
-
-
 def _transpose(call: Call) -> Tensor:
     x = call.data
     order = list(range(len(x.shape)))
@@ -251,17 +230,8 @@ def _channel_shuffle(call: Call) -> Tensor:
 
 ALIASES = frozenset(
     {
-        "contiguous",
-        "detach",
-        "clone",
-        "to",
-        "float",
-        "half",
-        "bfloat16",
-        "type",
-        "requires_grad",
-        "expand",
-        "expand_as",
+        *("contiguous", "detach", "clone", "requires_grad", "expand", "expand_as"),
+        *("to", "type", "float", "half", "bfloat16"),
     }
 )
 # The same learned elements in another shape or type.
@@ -290,24 +260,21 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         "adaptive_max_pool2d": _adaptive_pool("max_pool"),
         "mean": _mean("average_pool"),
         "amax": _mean("max_pool"),
-        "batch_norm": _normalisation("batchnorm", 3),
-        "instance_norm": _normalisation("instancenorm", 3),
-        "group_norm": _normalisation("groupnorm", 2),
-        "layer_norm": _normalisation("layernorm", 2),
-        "prelu": _normalisation("prelu", 1),
         **dict.fromkeys(("add", "iadd", "radd", "sub", "isub", "rsub"), _arithmetic("add")),
         **dict.fromkeys(
             ("mul", "imul", "rmul", "div", "itruediv", "rtruediv", "truediv"), _arithmetic("multiply")
         ),
         **dict.fromkeys(("cat", "concat", "concatenate"), _concat),
-        **dict.fromkeys(("getitem", "narrow"), _part),
+        # The shape of a part is that of the result.
+        **dict.fromkeys(("getitem", "narrow"), lambda call: call.tracer.slice(call.data, call.shape)),
         **dict.fromkeys(("chunk", "split"), _parts),
         "pad": _pad,
         **dict.fromkeys(
             ("interpolate", "upsample"), lambda call: call.tracer.resize(call.data, *call.shape[2:])
         ),
         **dict.fromkeys(
-            ("view", "reshape", "flatten", "unflatten", "squeeze", "unsqueeze", "view_as"), _reshape
+            ("view", "reshape", "flatten", "unflatten", "squeeze", "unsqueeze", "view_as"),
+            lambda call: call.tracer.reshape(call.data, call.shape),
         ),
         **dict.fromkeys(("transpose", "swapaxes"), _transpose),
         "permute": _permute,

@@ -146,7 +146,7 @@ def test_published_predictions_on_the_page(model, tmp_path):
     export_formula(many_core_formula(model), path)
     command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"]
     done = subprocess.run(
-        [*command, "--dump-dom", f"file://{path}"], capture_output=True, text=True, check=True, timeout=60
+        [*command, "--dump-dom", f"file://{path}"], capture_output=True, text=True, check=True
     )
     assert "CONSOLE" not in done.stderr, done.stderr
     assert_published(model, Rows(done.stdout).minutes)

@@ -89,7 +89,7 @@ def opened(browser):
 
 def eventually(page, expression):
     """The value of an expression once it is true; the page's policy forbids the browser's own waiting."""
-    for _ in range(100):
+    for _ in range(1200):
         if value := page.evaluate(expression):
             return value
         page.wait_for_timeout(50)

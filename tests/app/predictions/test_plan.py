@@ -173,8 +173,7 @@ def test_the_front_has_no_beaten_plan(priced):
 
 def test_csv_and_json_hold_every_plan(priced, tmp_path):
     (tmp_path / "plans.csv").write_text(plans_csv(priced))
-    (best,) = predict_runs(CHOICE.formula, priced.best_run(), CHOICE.scaling)
-    table, value = pd.read_csv(tmp_path / "plans.csv"), json.loads(plans_json("formula: here", priced, best))
+    table, value = pd.read_csv(tmp_path / "plans.csv"), json.loads(plans_json("formula: here", priced))
     assert len(table) == len(value["plans"]) == len(priced.frame)
     assert np.allclose(table["cost_usd"], priced.frame["cost"])
     assert list(value["plans"][0]) == list(table.columns)

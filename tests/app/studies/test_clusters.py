@@ -70,7 +70,7 @@ def test_a_table_is_sent_once_and_arrives_unchanged(client):
     executor, table = ClusterExecutor(client), pd.DataFrame({"a": [1.0, 2.0]})
     before = len(client.futures)
     sums = [executor.submit(_sum_of, table, factor) for factor in (1.0, 2.0, 3.0)]
-    assert [future.result(30) for future in sums] == [3.0, 6.0, 9.0]
+    assert [future.result(300) for future in sums] == [3.0, 6.0, 9.0]
     assert len(executor._sent) == 1
     assert len(client.futures) <= before + 4
     executor.shutdown()
@@ -107,7 +107,7 @@ def test_errors_from_platform_to_platform_are_the_same_on_a_cluster(client):
 
 def test_errors_of_a_task_reach_who_waits(client):
     with pytest.raises(ZeroDivisionError):
-        ClusterExecutor(client).submit(divmod, 1, 0).result(30)
+        ClusterExecutor(client).submit(divmod, 1, 0).result(300)
 
 
 def test_a_cancelled_task_is_given_up(client):
@@ -115,9 +115,9 @@ def test_a_cancelled_task_is_given_up(client):
     gate = distributed.Event("gate", client=client)
     stopped = distributed.Event("stopped", client=client)
     running = executor.submit(_until_given_up, gate, stopped)
-    assert gate.wait(30)
+    assert gate.wait(300)
     running.cancel()
-    assert stopped.wait(30)
+    assert stopped.wait(300)
 
 
 def _until_given_up(gate, stopped):
@@ -155,7 +155,7 @@ def test_a_shared_table_that_dask_gives_up_is_sent_again(client):
 
     executor = ClusterExecutor(SimpleNamespace(submit=submit))
     sums = [executor.submit(_sum_of, table, factor) for factor in (1.0, 2.0)]
-    assert [future.result(30) for future in sums] == [3.0, 6.0]
+    assert [future.result(300) for future in sums] == [3.0, 6.0]
     assert len(sent) == 3
 
 
@@ -201,7 +201,8 @@ def _kill_starting_workers(deaths):
 
 
 @pytest.mark.slow
-def test_local_workers_ask_for_a_certificate_and_are_replaced_while_they_start():
+def test_local_workers_ask_for_a_certificate_and_are_replaced_while_they_start(monkeypatch):
+    monkeypatch.setattr(clusters, "_SECONDS_TO_FIRST_WORKER", 600.0)
     killer = Thread(target=_kill_starting_workers, args=(2,), daemon=True)
     killer.start()
     with clusters.task_place("local:1") as place:
@@ -209,7 +210,7 @@ def test_local_workers_ask_for_a_certificate_and_are_replaced_while_they_start()
         client = place["executor"]._client
         address = client.scheduler.address
         assert address.startswith("tls://127.0.0.1:")
-        assert place["executor"].submit(divmod, 7, 2).result(30) == (3, 1)
+        assert place["executor"].submit(divmod, 7, 2).result(300) == (3, 1)
         plain = address.replace("tls://", "tcp://")
         with pytest.raises((OSError, TimeoutError)):
             distributed.Client(plain, timeout=2, set_as_default=False)

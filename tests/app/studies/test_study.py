@@ -6,10 +6,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from concurrent.futures import Future
-from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -115,19 +113,32 @@ def kept(folder: Path) -> int:
     return sum(path.read_bytes().count(b"\n") - 1 for path in folder.glob(".run.*.journal"))
 
 
-def ended_study(start_process, folder, table, number):
-    """The study of `finished` with one worker; its processes get a signal after one more result.
+# The command `trainlaw`, whose processes all get a signal as soon as one more result is kept.
+ENDED = """
+import os, signal, sys
+from trainlaw.app.cli import main
+from trainlaw.validate.journal import Journal
 
-    Returns its status and what it printed.
-    """
-    command = [sys.executable, "-m", "trainlaw", *STUDY, str(table), "--into", str(folder / "run")]
+if __name__ == "__main__":
+    number, keep = int(sys.argv.pop(1)), Journal.keep
+
+    def keep_and_end(journal, task, result):
+        Journal.keep = keep
+        journal.keep(task, result)
+        os.killpg(0, number)
+
+    Journal.keep = keep_and_end
+    main()
+"""
+
+
+def ended_study(start_process, folder, table, number):
+    """The study of `finished` with one worker, ended by a signal: its status and what it printed."""
+    script = folder.parent / "ended.py"
+    script.write_text(ENDED)
+    command = [sys.executable, script, str(int(number)), *STUDY, str(table), "--into", str(folder / "run")]
     command += ["--seed", "5", "--workers", "1"]
     process = start_process(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    before = kept(folder)
-    while process.poll() is None and kept(folder) <= before:
-        time.sleep(0.02)
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, number)
     output = process.stdout.read()
     return process.wait(), output
 
@@ -135,21 +146,22 @@ def ended_study(start_process, folder, table, number):
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends signals of POSIX systems")
 def test_a_study_that_is_ended_and_killed_goes_on_to_the_same_bytes_with_one_worker(
-    finished, start_process, small_table, tmp_path
+    finished, start_process, small_table, in_empty_folder
 ):
-    code, output = ended_study(start_process, tmp_path, small_table, signal.SIGTERM)
+    folder = in_empty_folder
+    code, output = ended_study(start_process, folder, small_table, signal.SIGTERM)
     assert code == 130, output
     assert "finished results are kept: the same command" in output
     assert "Traceback" not in output
-    code, output = ended_study(start_process, tmp_path, small_table, signal.SIGKILL)
+    code, output = ended_study(start_process, folder, small_table, signal.SIGKILL)
     assert code == -signal.SIGKILL, output
-    before = kept(tmp_path)
+    before = kept(folder)
     assert before >= 2
-    ended = run_study(tmp_path / "run", small_table, "--seed", "5", "--workers", "1", "--resume")
+    ended = run_study(folder / "run", small_table, "--seed", "5", "--workers", "1", "--resume")
     assert f"continues with {before} results" in ended.stderr
     for name in set(RUN_FILES) - {"provenance.json"}:
-        assert (tmp_path / "run" / name).read_bytes() == (finished[0] / name).read_bytes(), name
-    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+        assert (folder / "run" / name).read_bytes() == (finished[0] / name).read_bytes(), name
+    assert [path.name for path in folder.iterdir()] == ["run"]
 
 
 class InterruptAfterFirstFold:
@@ -221,15 +233,17 @@ def heeded():
 
 @pytest.mark.skipif(os.name != "posix", reason="sends signals of POSIX systems")
 def test_the_first_signal_interrupts_the_others_are_ignored_and_an_alarm_follows(heeded, monkeypatch):
-    monkeypatch.setattr(interrupts, "_SECONDS_TO_END", 0.2)
+    monkeypatch.setattr(interrupts, "_SECONDS_TO_END", 3600.0)
     before = [signal.getsignal(number) for number in interrupts.ENDING_SIGNALS]
     with interrupts.interruptible():
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGHUP)
         signal.raise_signal(signal.SIGTERM)
         signal.raise_signal(signal.SIGINT)
+        assert signal.getitimer(signal.ITIMER_REAL)[0] > 0.0
         with pytest.raises(KeyboardInterrupt):
-            time.sleep(60)
+            signal.raise_signal(signal.SIGALRM)
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0.0
     assert [signal.getsignal(number) for number in interrupts.ENDING_SIGNALS] == before
 
 
@@ -246,8 +260,6 @@ def test_what_must_not_be_half_done_is_done_before_the_interrupt():
 
 def test_ctrl_c_waits_while_results_are_written():
     with interrupts.uninterrupted():
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(0.05)
+        signal.raise_signal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(1)
+        signal.raise_signal(signal.SIGINT)

@@ -1,8 +1,10 @@
 """What a study shows while it works, and tables that fit the terminal."""
 
 import sys
+from types import SimpleNamespace
 
 import pytest
+from trainlaw.app.terminal import progress
 from trainlaw.app.terminal.progress import TimeLeft, shown_fits, shown_steps
 from trainlaw.app.text.tables import Table, fitted_lines
 from trainlaw.validate import StudyProgress
@@ -40,12 +42,14 @@ def test_steps_are_shown_on_a_terminal_and_the_first_has_no_estimate(monkeypatch
         on_step("reading", 0.0)
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    # A beginning at 5 s, asked at once and 2 s later.
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=iter([5.0, 5.0, 7.0]).__next__))
     with shown_steps() as on_step:
         on_step("reading", 0.0)
         on_step("fitting", 0.5)
     reading, fitting = capsys.readouterr().err.split("\r")[1:3]
     assert reading.strip() == "reading: estimating the time left"
-    assert fitting.strip() == "fitting: about 0 s left"
+    assert fitting.strip() == "fitting: about 2 s left"
 
 
 def test_the_time_left_ignores_what_came_before_the_first_formula():

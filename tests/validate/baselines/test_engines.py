@@ -1,12 +1,13 @@
 """Third-party engines: the missing package is named, an installed one fits."""
 
+import itertools
 from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
 import pytest
 from trainlaw.formulas import MissingDependencyError
-from trainlaw.validate.baselines import baseline, baselines_for
+from trainlaw.validate.baselines import baseline, baselines_for, engines
 from trainlaw.validate.baselines.engines import _table
 
 ENGINES = baselines_for("run", "engine")
@@ -24,11 +25,12 @@ def test_without_the_package_the_command_is_named(name, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ENGINES)
-def test_an_engine_fits_the_built_in_runs(name, few_runs):
+def test_an_engine_fits_the_built_in_runs(name, few_runs, monkeypatch):
     pytest.importorskip(name)
     groups = few_runs.labels["gpu_group"].to_numpy(dtype=str)
-    # gplearn gets a second; its whole budget takes twenty times as long.
-    options = {"limit_seconds": 1.0} if name == "gplearn" else {}
+    # gplearn gets few generations, as if each took a second; its whole budget takes twenty times as long.
+    options = {"limit_seconds": 3.0} if name == "gplearn" else {}
+    monkeypatch.setattr(engines, "time", SimpleNamespace(monotonic=itertools.count().__next__))
     predicted = ENGINES[name](**options).fit(few_runs.X, few_runs.seconds, groups).predict(few_runs.X)
     assert (predicted > 0).all()
     assert np.median(np.abs(np.log(predicted / few_runs.seconds))) < 0.8

@@ -281,6 +281,7 @@ REFUSED = {
         [helper.make_node("Pad", ["x0"], ["y"], pads=[0, 1, 0, 0, 0, 0, 0, 0])],
         "only",
     ),
+    "a padding without sides": ([helper.make_node("Pad", ["x0"], ["y"])], "expected pads, got none"),
     "a negative padding": ([helper.make_node("Pad", ["x0"], ["y"], pads=[0, 0, -1, 0, 0, 0, 0, 0])], "0 to"),
     "dilated pooling": (
         [helper.make_node("MaxPool", ["x0"], ["y"], kernel_shape=[2, 2], dilations=[2, 2])],
