@@ -39,8 +39,9 @@ def time_layers(step: TorchStep, cnn: Cnn, clock: Clock, n_repeats: int) -> tupl
 
     Each of `n_repeats` iterations is marked at every layer, after two that are not counted.
     """
+    options = {name: step.optimizer.defaults[name] for name in ("lr", "momentum")}
     updates = {
-        position: torch.optim.SGD(node.parameters(), **_options(step.optimizer))
+        position: torch.optim.SGD(node.parameters(), **options)
         for position, node in zip(step.network.kept, step.network.nodes, strict=True)
         if list(node.parameters())
     }
@@ -51,10 +52,6 @@ def time_layers(step: TorchStep, cnn: Cnn, clock: Clock, n_repeats: int) -> tupl
             found.append(seconds)
     times = [_layer_time(position, found) for position in step.network.kept if position]
     return times, median(seconds[-1, "loss"] for seconds in found)
-
-
-def _options(optimizer: torch.optim.Optimizer) -> dict[str, float]:
-    return {name: optimizer.defaults[name] for name in ("lr", "momentum")}
 
 
 def _iteration(

@@ -255,17 +255,10 @@ def _whole(rows: Rows, most: float) -> Callable[[object], object]:
 NUMBERS: Mapping[str, str] = {
     **dict.fromkeys(("batch", "batch_per_gpu"), f"a whole number from 1 to {_MOST_BATCH:,}"),
     **dict.fromkeys(
-        (
-            "global_batch",
-            "n_gpus",
-            "n_nodes",
-            "gpus_per_node",
-            "n_classes",
-            our.IMAGES_PER_EPOCH,
-            our.ITERATIONS,
-        ),
+        (our.GLOBAL_BATCH, "n_gpus", "n_nodes", our.GPUS_PER_NODE, "n_classes", our.IMAGES_PER_EPOCH),
         "a whole number of at least 1",
     ),
+    our.ITERATIONS: "a whole number of at least 1",
     "input_size_px": "the side of a square image in pixels",
 }
 

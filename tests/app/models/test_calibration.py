@@ -124,6 +124,7 @@ def test_no_run_several_gpus_and_calibrated_laws_are_refused(law, runs):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_networks")
 def test_python_and_the_command_give_the_same_law(law, runs, in_empty_folder):
     few = some(runs, "T4", 4)
     few.frame.to_csv("runs.csv", index=False)

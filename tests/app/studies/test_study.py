@@ -22,6 +22,7 @@ from trainlaw.app.studies.definition import definition_of, study_identity
 from trainlaw.app.studies.study import study_table
 from trainlaw.app.terminal.study import study_text
 from trainlaw.formulas import SECOND, infer_unit, load_formula
+from trainlaw.formulas.algebra import simplification
 from typer.testing import CliRunner, Result
 
 STUDY = ["study", "--folds", "3", "--seeds", "1", "--evaluations", "100"]
@@ -35,7 +36,23 @@ def run_study(folder: Path, table: Path, *options: str) -> Result:
 
 
 @pytest.fixture(scope="module")
-def finished(few_networks_in_module, small_table, tmp_path_factory):
+def asked_once():
+    """Let sympy be asked once for each formula: in this file a study is continued to the same formulas."""
+    asked, ask = {}, simplification._ask_sympy
+
+    def known(*question):
+        key = repr(question)
+        if key not in asked:
+            asked[key] = ask(*question)
+        return asked[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(simplification, "_ask_sympy", known)
+        yield
+
+
+@pytest.fixture(scope="module")
+def finished(few_networks_in_module, asked_once, small_table, tmp_path_factory):
     folder = tmp_path_factory.mktemp("studies") / "one"
     return folder, run_study(folder, small_table, "--workers", "2", "--seed", "5")
 

@@ -69,6 +69,7 @@ def test_tables_fit_the_terminal(check_width, check_each):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_networks")
 def test_what_takes_seconds_fits_the_terminal(check_width, check_each, small_table):
     copy(small_table, "small.csv")
     check_each(check_width, SLOW)

@@ -103,11 +103,11 @@ def python_seconds(law, choice):
 
 @needs_libreoffice
 def test_random_choices_equal_the_command(law, plan, folder):
-    picked = choices(5)
+    picked = choices(3)
     files = {}
     for number, choice in enumerate(picked):
-        # Every fourth has all its rows for layers; of the others those that stay empty are left out.
-        room = SLOTS if number % 4 == 0 else len(zoo_layers(tuple(choice[0].values())).count)
+        # The first has all its rows for layers; of the others those that stay empty are left out.
+        room = SLOTS if number == 0 else len(zoo_layers(tuple(choice[0].values())).count)
         book = small(plan, {cnn_label(**choice[0])}, room)
         files[f"{number}.xlsx"] = xlsx_bytes(chosen(book, choice))
     books = recalculated(files, folder)
