@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from trainlaw.app.inputs.requests import RunRequest
     from trainlaw.app.models.user_formula import FormulaChoice
     from trainlaw.app.predictions.predict import Prediction
-    from trainlaw.app.predictions.scaling import ScalingPoint
     from trainlaw.app.predictions.training import Training
     from trainlaw.formulas import Formula
 
@@ -380,7 +379,8 @@ def scaling_command(
         for target in targets
     ]  # fmt: skip
     titles = [
-        f"{counts.cnn}, batch {batch} per GPU, {target.gpu}, {_per_node(points)} per node, "
+        f"{counts.cnn}, batch {batch} per GPU, {target.gpu}, "
+        f"{max(point.n_gpus // point.n_nodes for point in points)} per node, "
         f"{ways_text(points[-1], algorithm)}, {setup_text(setup, target)}"
         for target, points in zip(targets, curves, strict=True)
     ]
@@ -393,10 +393,6 @@ def scaling_command(
         OutputFormat.json: lambda: scaling_json(curves[0]),
     }[output.chosen]().rstrip("\n")
     write_or_print(text, output.out, plot, lambda: scaling_svg(titles[0], curves[0]))
-
-
-def _per_node(points: "Sequence[ScalingPoint]") -> int:
-    return max(point.n_gpus // point.n_nodes for point in points)
 
 
 class Phase(StrEnum):

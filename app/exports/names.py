@@ -24,7 +24,6 @@ from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS
 from trainlaw.datasets.cnns.names import cnn_name, cnn_names
 from trainlaw.datasets.cnns.zoo import timm_table, zoo_entry
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
-from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.datasets.hardware.instances import instances
 from trainlaw.datasets.hardware.links import Link, links
 from trainlaw.datasets.hardware.servers import usual_server
@@ -160,7 +159,7 @@ def named_model(formula: Formula) -> NamedModel:
     offered = gpu_rows()
     between = [link for link in links().values() if link.link != "none"] if _is_for_several(formula) else []
     gpus = {
-        gpu: _numbers_of(gpu, gpu_facts(formula, gpu)) | _server_of(gpu, between)
+        gpu: _numbers_in({**offered[gpu.gpu], **gpu_facts(formula, gpu)}) | _server_of(gpu, between)
         for gpu in built_in_gpus().gpus
         if gpu.gpu in offered
     }
@@ -171,9 +170,7 @@ def named_model(formula: Formula) -> NamedModel:
     peaks = {str(row["peak_column"]) for row in precisions.values()} if PEAK in base else set()
     gpu_columns = tuple(name for name in next(iter(gpus.values())) if name in needed | peaks)
     sized = sized_cnns(filter(gives_listed, cnn_names()), [name for name in _CNN_COLUMNS if name in needed])
-    precision_columns = tuple(
-        name for name, value in precisions["fp32"].items() if name in needed and isinstance(value, float)
-    )
+    precision_columns = tuple(name for name in _numbers_in(precisions["fp32"]) if name in needed)
     others = base - {*gpu_columns, *sized.columns, *precision_columns, *OF_ARGUMENTS, PEAK}
     return NamedModel(
         plain,
@@ -210,10 +207,8 @@ def _server_of(gpu: Gpu, between: Sequence[Link]) -> dict[str, float]:
     return dict(zip(OF_SERVER, map(float, (server.gpus_per_node, *places)), strict=True))
 
 
-def _numbers_of(gpu: Gpu, facts: Mapping[str, Fact]) -> dict[str, float]:
-    return {name: gpu.number(name) for name in NUMBER_COLUMNS} | {
-        name: value for name, value in facts.items() if isinstance(value, float)
-    }
+def _numbers_in(facts: Mapping[str, Fact]) -> dict[str, float]:
+    return {name: value for name, value in facts.items() if isinstance(value, float)}
 
 
 def _lines(
@@ -227,7 +222,7 @@ def _lines(
         known |= {name: value for name, value in table[0].items() if {row[name] for row in table} == {value}}
     rows = lines_of(formula, known)
     if several:
-        numbers = {name: Constant(value) for name, value in _RING.items() if isinstance(value, float)}
+        numbers = {name: Constant(value) for name, value in _numbers_in(_RING).items()}
         added = filled_in(to_text(added_time()), numbers) or Constant(0.0)
         rows = (Line(Answer("added_s", definition=to_text(added)), added, None), *rows)
     lines = [line for line in rows if line.answer.kind != FIGURE or line.value is not None]

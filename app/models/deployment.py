@@ -170,17 +170,14 @@ def proved_properties(formula: Formula) -> list[Property]:
     cases = _Cases(expression, {**box, **flags}, tuple(flags))
     positive = cases.under({}).nonnegative
     found = [Property("the time is never negative", positive)]
-    for change in (*_work(names), *HARDWARE):
+    work = sorted(names & {"batch_per_gpu", "single_gpu_time_s", *_cnn_box()})
+    for change in (*(_alone(name, 1) for name in work), *HARDWARE):
         if names.intersection(change.together):
             fixed = {name: value for name, value in change.fixed.items() if name in names}
             proof = cases.under(fixed).monotone(change.together, change.direction)
             word = "falls" if change.direction > 0 else "rises"
             found.append(Property(f"the time never {word} with {change.name}", proof.proved, proof.blame))
     return found
-
-
-def _work(names: set[str]) -> list[Change]:
-    return [_alone(name, 1) for name in sorted(names & {"batch_per_gpu", "single_gpu_time_s", *_cnn_box()})]
 
 
 class _Cases:

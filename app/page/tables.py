@@ -1,7 +1,6 @@
 """The tables of the page: what is chosen from GPUs, CNNs, precisions, links and prices, as plain JSON."""
 
 from collections.abc import Mapping
-from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from trainlaw.app.models.builtin import BUILT_IN_FORMULAS, SCALING_FORMULA
 from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.app.models.sizes import BASE, DIGITS, sized_cnns
+from trainlaw.app.text.tables import null_for_nan
 from trainlaw.datasets import built_in_gpus
 from trainlaw.datasets.cnns.names import cnn_names, cnn_spellings
 from trainlaw.datasets.cnns.zoo import zoo_entry
@@ -114,13 +114,9 @@ def _cnn_spellings(cnns: _Rows) -> dict[str, str]:
 def _columns(table: Mapping[str, Mapping[str, Any]], names: set[str]) -> _Rows:
     """Return the named columns of a look-up table; unknown numbers are null."""
     return {
-        label: {name: _null_for_nan(value) for name, value in row.items() if name in names}
+        label: {name: null_for_nan(value) for name, value in row.items() if name in names}
         for label, row in table.items()
     }
-
-
-def _null_for_nan(value: Any) -> Any:
-    return None if isinstance(value, float) and isnan(value) else value
 
 
 def _links() -> _Rows:

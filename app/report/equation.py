@@ -22,14 +22,13 @@ class EquationLine(NamedTuple):
 
 def equation_lines(formula: Formula) -> list[EquationLine]:
     """Return the right side of the formula line by line, its quantities under their names."""
-    names = {spec.name: f"<mtext>{escape(_readable(spec.name))}</mtext>" for spec in formula.used_features}
+    names = {
+        spec.name: f"<mtext>{escape(spec.name.removesuffix('_s').replace('_', ' '))}</mtext>"
+        for spec in formula.used_features
+    }
     part = SCOPES[formula.scope].part
     summed = f"sum over every {part} of" if part else ""
     return list(_sum(plain_expression(formula), names, 0, summed))
-
-
-def _readable(name: str) -> str:
-    return name.removesuffix("_s").replace("_", " ")
 
 
 def _sum(

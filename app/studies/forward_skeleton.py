@@ -12,9 +12,10 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
+from trainlaw.app.studies.search import required_bracket
 from trainlaw.app.studies.skeleton import BRACKETS, SkeletonSearch, names_of, software_factors
 from trainlaw.datasets.features.run_features import FORWARD_TARGET
-from trainlaw.evolve import Bracket, Factor
+from trainlaw.evolve import Factor
 from trainlaw.formulas.algebra.text import parse_text
 from trainlaw.formulas.scopes import FORWARD
 
@@ -22,15 +23,8 @@ from trainlaw.formulas.scopes import FORWARD
 FLOORS = ("forward_host_s", "forward_least_s")
 
 
-def _bracket(
-    hole: str, terms: tuple[tuple[str, float], ...], factors: tuple[Factor, ...], *optional: tuple[str, float]
-) -> Bracket:
-    required = (*(name for name, _ in terms), *(factor.feature for factor in factors))
-    return Bracket(hole, (*terms, *optional), factors, required)
-
-
 FORWARD_BRACKETS = (
-    _bracket(
+    required_bracket(
         "hole_compute",
         (("other_matrix_s", 0.33), ("conv3x3_matrix_s", 0.17)),
         (
@@ -41,7 +35,7 @@ FORWARD_BRACKETS = (
         ("im2col_matrix_s", 3.0),
         ("broad_grouped_matrix_s", 0.3),
     ),
-    _bracket(
+    required_bracket(
         "hole_simt",
         (
             ("im2col_simt_s", 3.0),
@@ -56,7 +50,7 @@ FORWARD_BRACKETS = (
         ),
         ("conv_input_simt_s", 3.0),
     ),
-    _bracket(
+    required_bracket(
         "hole_memory",
         (
             ("conv_own_cached_s", 1.5),
@@ -67,12 +61,12 @@ FORWARD_BRACKETS = (
         ),
         software_factors(-0.3, -0.7),
     ),
-    _bracket(
+    required_bracket(
         "hole_depthwise",
         (("depthwise_output_cached_s", 5.0), ("depthwise_simt_s", 1.0)),
         software_factors(-0.1, -0.3),
     ),
-    _bracket(
+    required_bracket(
         "hole_kernels",
         (("conv_launch_s", 0.3), ("iteration_overhead_s", 1.0)),
         (Factor("clock_number", -3.0, 0.0, expected=-1.0),),

@@ -17,10 +17,9 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.studies.search import BracketSearch, evolved
+from trainlaw.app.studies.search import BracketSearch, evolved, required_bracket
 from trainlaw.datasets import TARGET, feature_specs
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
-from trainlaw.evolve import Bracket
 from trainlaw.formulas.algebra.text import parse_text
 from trainlaw.formulas.scopes import MULTI_GPU
 
@@ -30,18 +29,14 @@ _TEMPLATE = parse_text(
 )
 
 
-def _bracket(hole: str, required: tuple[tuple[str, float], ...], *optional: tuple[str, float]) -> Bracket:
-    return Bracket(hole, (*required, *optional), required=tuple(name for name, _ in required))
-
-
 _BRACKETS = (
     replace(
-        _bracket("hole_exposed", (("bucket_wait_s", 0.15), ("bucket_transfer_s", 0.2))),
+        required_bracket("hole_exposed", (("bucket_wait_s", 0.15), ("bucket_transfer_s", 0.2))),
         deviation=0.3,
     ),
     # The runs alone would make it the whole time: nothing overlaps, and transfers are faster than links.
-    replace(_bracket("hole_forward", ((SINGLE_GPU_TIME, 0.33),)), deviation=0.1),
-    _bracket(
+    replace(required_bracket("hole_forward", ((SINGLE_GPU_TIME, 0.33),)), deviation=0.1),
+    required_bracket(
         "hole_buckets",
         (
             ("bucket_node_s", 1.0),
@@ -50,7 +45,7 @@ _BRACKETS = (
             ("bucket_latency_s", 1.0),
         ),
     ),
-    _bracket(
+    required_bracket(
         "hole_tensors",
         (
             ("tensor_node_s", 1.0),
@@ -59,9 +54,9 @@ _BRACKETS = (
             ("tensor_launch_s", 3.0),
         ),
     ),
-    _bracket("hole_servers", (("server_node_s", 0.3), ("server_network_s", 0.5))),
-    _bracket("hole_replicas", (("replica_transfer_s", 1.0),)),
-    _bracket("hole_host", (("replica_host_s", 0.6),)),
+    required_bracket("hole_servers", (("server_node_s", 0.3), ("server_network_s", 0.5))),
+    required_bracket("hole_replicas", (("replica_transfer_s", 1.0),)),
+    required_bracket("hole_host", (("replica_host_s", 0.6),)),
 )
 SCALING_TERMS: tuple[str, ...] = tuple(
     dict.fromkeys([SINGLE_GPU_TIME, *(name for bracket in _BRACKETS for name, _ in bracket.terms)])

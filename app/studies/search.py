@@ -17,7 +17,7 @@ from trainlaw.app.studies.interrupts import postponed
 from trainlaw.app.studies.terms_found import TermShares
 from trainlaw.datasets import CNN_LAYER_FEATURES, TARGET, feature_specs
 from trainlaw.datasets.measurements.formula_rows import CnnLayers
-from trainlaw.evolve import Bracket, FormulaRegressor, Progress, SearchSettings
+from trainlaw.evolve import Bracket, Factor, FormulaRegressor, Progress, SearchSettings
 from trainlaw.formulas import FeatureSpec, Formula, ParetoFront, ScoredFormula
 from trainlaw.formulas.scopes import LAYER, RUN
 from trainlaw.validate import Estimator
@@ -243,6 +243,17 @@ def search_pool(workers: int) -> Iterator[TaskPool]:
             # Half of it would leave processes for which this one would wait at its end.
             with postponed():
                 pool.shutdown(wait=False)
+
+
+def required_bracket(
+    hole: str,
+    terms: tuple[tuple[str, float], ...],
+    factors: tuple[Factor, ...] = (),
+    *optional: tuple[str, float],
+) -> Bracket:
+    """Return a bracket whose terms and factors are required; `optional` terms may be left out."""
+    required = (*(name for name, _ in terms), *(factor.feature for factor in factors))
+    return Bracket(hole, (*terms, *optional), factors, required)
 
 
 class BracketSearch(FormulaSearch):

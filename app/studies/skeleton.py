@@ -17,7 +17,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.studies.search import BracketSearch, evolved
+from trainlaw.app.studies.search import BracketSearch, evolved, required_bracket
 from trainlaw.datasets import TARGET, feature_specs
 from trainlaw.evolve import Bracket, Factor
 from trainlaw.evolve.settings import EXPONENTIAL
@@ -98,13 +98,12 @@ _DEPTHWISE = Bracket(
     ),
     ("depthwise_output_cached_s", "depthwise_simt_s", "is_amd"),
 )
-_KERNELS = Bracket(
+_KERNELS = required_bracket(
     "hole_kernels",
     (("conv_launch_s", 2.0), ("iteration_overhead_s", 1.0)),
     (Factor("clock_number", -3.0, 0.0, expected=-1.0),),
-    ("conv_launch_s", "iteration_overhead_s", "clock_number"),
 )
-_COPY = Bracket("hole_copy", (("input_copy_s", 4.0),), (), ("input_copy_s",))
+_COPY = required_bracket("hole_copy", (("input_copy_s", 4.0),))
 BRACKETS = (_COMPUTE, _SIMT, _MEMORY, _DEPTHWISE, _KERNELS, _COPY)
 
 

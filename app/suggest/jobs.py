@@ -93,14 +93,6 @@ _MOST = 20_000
 SAME = ("gpu", "cnn", "input_size_px", "n_classes", "batch_per_gpu", "precision", "n_gpus")
 
 
-def file_pool(path: Path, gpus: GpuCatalog, named: Sequence[str]) -> RunTable:
-    """Return the configurations of a CSV file; `named` GPUs replace a missing column gpu.
-
-    Raises InputError for a file that is no such table.
-    """
-    return _small_enough(runs_of_csv(path, gpus, named, "fp32"))
-
-
 def cnn_pool(
     cnns: Sequence[str],
     batches: Sequence[int],
@@ -222,7 +214,7 @@ def run_suggest(options: SuggestOptions, on_step: OnStep = unseen) -> tuple[str,
 def _pool(options: SuggestOptions, on_step: OnStep) -> RunTable:
     gpus = known_gpus(options.gpu_file)
     if options.pool is not None:
-        return file_pool(options.pool, gpus, listed_gpus(options.gpus, gpus))
+        return _small_enough(runs_of_csv(options.pool, gpus, listed_gpus(options.gpus, gpus), "fp32"))
     names = [name.strip() for name in options.cnns.split(",") if name.strip()]
     return cnn_pool(
         [*names, *map(str, options.cnn_files)],

@@ -186,12 +186,7 @@ def plans_csv(plans: TrainingPlans) -> str:
     names = _names(plans)
     frame = plans.frame.assign(is_measured=plans.frame["is_measured"].astype(int))
     rows = frame[list(names)].astype(object).to_numpy().tolist()
-    return Table.of(names.values(), [[_cell(value) for value in row] for row in rows]).csv()
-
-
-def _cell(value: object) -> object:
-    finite = null_for_nan(value)
-    return "" if finite is None else finite
+    return Table.of(names.values(), rows).csv()
 
 
 def plans_json(formula_said: str, plans: TrainingPlans) -> str:

@@ -274,7 +274,11 @@ def _wrapped(titles: Sequence[str], cells: Sequence[Sequence[str]], most: int, l
     """Wrap the widest columns of text to one width, at least `least`, so that the table has `most`."""
     columns = list(zip(titles, *cells, strict=True))
     widths = [max(map(_width_of, column)) for column in columns]
-    caps = [width if _is_whole(column[1:]) else least for width, column in zip(widths, columns, strict=True)]
+    # Numbers and ranges of them are not broken.
+    caps = [
+        width if _looks_numeric([_RANGE.sub("0", cell) for cell in column[1:]]) else least
+        for width, column in zip(widths, columns, strict=True)
+    ]
     free = most - 2 * (len(columns) - 1)
     cap = next(
         (cap for cap in range(max(widths), least, -1)
@@ -286,11 +290,6 @@ def _wrapped(titles: Sequence[str], cells: Sequence[Sequence[str]], most: int, l
         parts = [_cell_lines(cell, max(cap, floor)) for cell, floor in zip(row, caps, strict=True)]
         lines += [list(line) for line in itertools.zip_longest(*parts, fillvalue="")]
     return lines
-
-
-def _is_whole(cells: Sequence[str]) -> bool:
-    """Whether a column has nothing that may be broken: numbers, or ranges of them."""
-    return _looks_numeric([_RANGE.sub("0", cell) for cell in cells])
 
 
 def _cell_lines(cell: str, width: int) -> list[str]:

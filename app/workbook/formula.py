@@ -53,7 +53,7 @@ def write_formula(book: BookPlan, model: Model) -> SheetWriter:
     target = model.formula.target
     note = f"The sum of these terms, for the configuration on sheet {model.sheet_name('Predict')}."
     sheet.title(f"{target.meaning}, {target.symbol} [{target.unit}]", note)
-    constants = _terms_end(model) + 1
+    constants = 4 + len(model.parts) + 4
     symbols = constants + 3 + len(model.numbers)
     facts = symbols + 3 + len(model.features)
     steps = facts + 4 + len(model.base_columns)
@@ -63,10 +63,6 @@ def write_formula(book: BookPlan, model: Model) -> SheetWriter:
     _terms(sheet, model, steps, [known, features])
     sheet.plan.frozen = (2, 1)
     return sheet
-
-
-def _terms_end(model: Model) -> int:
-    return 4 + len(model.parts) + 3
 
 
 def _terms(sheet: SheetWriter, model: Model, steps: int, counts: list[str]) -> None:

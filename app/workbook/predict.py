@@ -191,7 +191,11 @@ def _times(model: Model) -> list[_Result]:
         note = f"the sum of sheet {model.sheet_name('Formula')}"
         return [
             _Result("forward pass", _live(f"1000*{time}"), 1000 * seconds, "ms", "result_short"),
-            *(_no_interval() if math.isnan(first_interval_factor(model)) else _interval(model)),
+            *(
+                [_Result("interval", f'"{NO_INTERVAL}"', NO_INTERVAL)]
+                if math.isnan(first_interval_factor(model))
+                else _interval(model)
+            ),
             _Result("throughput", _live(rate), speed, "images/s", "result_short"),
             _Result("forward pass", total, seconds, "s", "result", "time_s", note),
         ]
@@ -214,10 +218,6 @@ def _measured(*, has_ranking: bool) -> list[_Result]:
     (run,) = first_choice().frame.itertuples(index=False)
     text = f'IF({PREFIX}n_gpus=1,{PREFIX}measured,"")'
     return [_Result("measured", text, measured_text(run) or "none")]
-
-
-def _no_interval() -> list[_Result]:
-    return [_Result("interval", f'"{NO_INTERVAL}"', NO_INTERVAL)]
 
 
 def _interval(model: Model) -> list[_Result]:

@@ -363,7 +363,7 @@ def _screened(problem: Problem, y: NDArray[np.float64]) -> Problem:
     if grammar.levels or grammar.defines or not {"add", "mul"} <= set(operators):
         return problem
     few = np.linspace(0, y[some].size - 1, COMPARED_ROWS).astype(int)
-    columns = {spec.name: problem.columns[i][some][few] for i, spec in enumerate(problem.features)}
+    columns = np.ascontiguousarray(problem.columns[: len(problem.features), some][:, few])
     known = [replace(atom, values=atom.values[few]) for atom in atoms]
     most = min(LIBRARY, (settings.evaluations or math.inf) // EVALUATIONS_PER_EXPRESSION)
     end = time.monotonic() + LIBRARY_SHARE * (settings.limit_seconds or math.inf)

@@ -13,16 +13,18 @@ from random import Random
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 from trainlaw.evolve.equations.library import Quantity
 from trainlaw.evolve.grammar import Grammar
-from trainlaw.evolve.leaves import Leaf, Node
+from trainlaw.evolve.leaves import Node
+from trainlaw.evolve.machine.batch import node_values
+from trainlaw.evolve.machine.compiler_cache import CACHED
 from trainlaw.evolve.search.trees import nodes_of
 from trainlaw.evolve.search.variation import Individual
-from trainlaw.formulas import OPERATORS
 
-# Numbers this close to the simplest are that; what keeps regressions on alike expressions solvable.
-NEAR, RIDGE = 1e-6, 1e-12
+# Numbers this close to the simplest are that; the least weighted square of an expression, with a mean of 1.
+NEAR, LEAST_SQUARE = 1e-6, 1e-6
 # Probability that the tree is to be the target itself, not with the offset and slope around it.
 SHARE_OF_PLAIN = 0.5
 # Probability that a second expression is added, for what the first leaves.
@@ -54,33 +56,95 @@ INVERSES: Mapping[tuple[str, int], Inverse] = {
 }
 
 
+@njit(cache=CACHED, nogil=True, error_model="numpy")
+def _best(values: np.ndarray, left: np.ndarray, weight: np.ndarray, rank: int) -> int:
+    """Return which of the `values` (n_rows, n_expressions) explains most of `left`, of weighted mean 0.
+
+    left, weight : (n_rows,), the weights of sum 1. rank : how many better ones are passed over.
+    """
+    count = values.shape[1]
+    means, squares, shares = np.zeros((3, count), np.float32)
+    for row in range(left.size):
+        of_row, product = np.float32(weight[row]), np.float32(weight[row] * left[row])
+        for k in range(count):
+            value = values[row, k]
+            weighted = of_row * value
+            means[k] += weighted
+            squares[k] += weighted * value
+            shares[k] += product * value
+    for k in range(count):
+        square = squares[k] - means[k] * means[k]
+        shares[k] = shares[k] * shares[k] / square if square > LEAST_SQUARE else 0.0
+    best = np.argmax(shares)
+    for _ in range(min(rank, count - 1)):
+        shares[best] = -1.0
+        best = np.argmax(shares)
+    return int(best)
+
+
+@njit(cache=CACHED, nogil=True, error_model="numpy")
+def _regress(
+    values: np.ndarray, wanted: np.ndarray, weight: np.ndarray, ranks: np.ndarray, terms: np.ndarray
+) -> np.ndarray:
+    """Return an offset and the factors of one or two expressions that come closest to `wanted`.
+
+    values : (n_rows, n_expressions). wanted, weight : (n_rows,). ranks : of the expressions, (1,) or (2,).
+    terms : which they are, to be filled. A second one is not needed, and its factor 0, where one is exact.
+    """
+    numbers = np.zeros(1 + ranks.size)
+    numbers[0] = np.sum(weight * wanted)
+    left = wanted - numbers[0]
+    exact = NEAR**2 * np.sum(weight * wanted * wanted)
+    first, size, center, shared = left, 1.0, 0.0, 0.0
+    for k in range(ranks.size):
+        terms[k] = _best(values, left, weight, ranks[k])
+        term = values[:, terms[k]].astype(np.float64)
+        mean = np.sum(weight * term)
+        term = term - mean
+        if k == 1:
+            shared = np.sum(weight * first * term) / size
+            term = term - shared * first
+        square = np.sum(weight * term * term)
+        if not square > LEAST_SQUARE:
+            break
+        numbers[1 + k] = np.sum(weight * term * left) / square
+        left = left - numbers[1 + k] * term
+        numbers[0] -= numbers[1 + k] * mean
+        if k == 1:
+            numbers[1] -= numbers[2] * shared
+            numbers[0] += numbers[2] * shared * center
+        first, size, center = term, square, mean
+        if np.sum(weight * left * left) < exact:
+            break
+    return numbers
+
+
 @dataclass(frozen=True, eq=False)
 class Targeting:
     """What the mutation compares with.
 
-    columns : of each feature by name, and target, (n_rows,) each. trees : the library, as nodes. values :
-    theirs, (n_expressions, n_rows), each of root mean square 1, and squares : their squares, both with few
-    digits, which suffice to compare. sizes : those root mean squares.
+    columns : of the features, (n_features, n_rows). target : (n_rows,). trees : the library, as nodes.
+    values : theirs, (n_rows, n_expressions), each of root mean square 1, with few digits, which suffice to
+    compare. sizes : those root mean squares.
     """
 
-    columns: Mapping[str, Values]
+    columns: Values
     target: Values
     trees: tuple[tuple[Node, ...], ...]
     values: Values
-    squares: Values
     sizes: Values
 
     @classmethod
     def of(
-        cls, library: Sequence[Quantity], target: Values, columns: Mapping[str, Values], grammar: Grammar
+        cls, library: Sequence[Quantity], target: Values, columns: Values, grammar: Grammar
     ) -> "Targeting":
         """Return the mutation's data; library : expressions with their values (n_rows,)."""
         known = [(nodes_of(item.expression, grammar.target, grammar), item.values) for item in library]
         usable = [(tuple(nodes), values) for nodes, values in known if nodes]
         values = np.array([values for _, values in usable]).reshape(len(usable), target.size)
         sizes = np.sqrt(np.mean(values**2, axis=1))
-        values = (values / sizes[:, None]).astype(np.float32)
-        return cls(columns, target, tuple(nodes for nodes, _ in usable), values, values**2, sizes)
+        values = np.ascontiguousarray((values / sizes[:, None]).T.astype(np.float32))
+        return cls(columns, target, tuple(nodes for nodes, _ in usable), values, sizes)
 
     def aim(self, tree: Individual, grammar: Grammar, random: Random) -> Individual:
         """Return the tree with a random subtree replaced by what is closest to its wanted values.
@@ -96,41 +160,26 @@ class Targeting:
             tree[tree.searchSubtree(place)] = body
         return tree
 
-    def _values_of(self, tree: Individual) -> list[Any]:
-        """The values of each node, a number or (n_rows,)."""
-        found: list[Any] = [None] * len(tree)
-        stack: list[int] = []
-        for i in range(len(tree) - 1, -1, -1):
-            node = tree[i]
-            if isinstance(node, Leaf):
-                number = 1.0 if node.constant is None else node.constant
-                found[i] = number if node.feature is None else number * self.columns[node.feature]
-            else:
-                arguments = [found[stack.pop()] for _ in range(node.arity)]
-                found[i] = OPERATORS[node.name].function(*map(np.asarray, arguments))
-            stack.append(i)
-        return found
-
     def _wanted(
         self, tree: Individual, place: int, affine: tuple[float, float]
     ) -> tuple[Values | None, Values, set[str]]:
         """The wanted values at a node, None where unknown, the slope there, and the operators above."""
-        values = self._values_of(tree)
+        tokens = np.array([node.token for node in tree])
+        held = np.array([node.constant for node in tree if node.constant is not None])
+        values = node_values(tokens, held, self.columns)
         offset, factor = affine
         wanted, slope = (self.target - offset) / factor, np.full(self.target.shape, factor)
         path: set[str] = set()
         i = 0
         while i != place:
-            node, arguments = tree[i], [tree.searchSubtree(i + 1)]
-            if node.arity == 2:
-                arguments.append(tree.searchSubtree(arguments[0].stop))
-            number = int(place >= arguments[0].stop)
+            node, first = tree[i], tree.searchSubtree(i + 1)
+            second = tree.searchSubtree(first.stop) if node.arity == 2 else first
+            number = int(place >= first.stop)
             inverse = INVERSES.get((node.name, number))
             if inverse is None:
                 return None, slope, path
-            a, b = values[arguments[0].start], values[arguments[-1].start]
-            wanted, step = inverse(wanted, a, b)
-            slope, i = slope * step, arguments[number].start
+            wanted, step = inverse(wanted, values[first.start], values[second.start])
+            slope, i = slope * step, (first, second)[number].start
             path.add(node.name)
         return wanted, slope, path
 
@@ -145,35 +194,19 @@ class Targeting:
         weight = np.where(known, weight, 0.0)
         weight = weight / weight.sum()
         wanted = np.where(known, wanted, 0.0)
-        terms: list[int] = []
-        left = wanted - weight @ wanted
-        for _ in range(2 if random.random() < SECOND_TERM else 1):
-            shares = self._shares(left, weight)
-            rank = min(random.randrange(CLOSEST) if random.random() < 0.5 else 0, shares.size - 1)
-            terms.append(int(np.argpartition(-shares, rank)[rank]))
-            design = np.vstack([np.ones_like(wanted), self.values[terms]])
-            heavy = design * weight
-            found = np.linalg.solve(heavy @ design.T + RIDGE * np.eye(design.shape[0]), heavy @ wanted)
-            left = wanted - found @ design
-            if weight @ (left * left) < NEAR**2 * (weight @ (wanted * wanted)):
-                break
-        numbers = [float(found[0]), *(found[1:] / self.sizes[terms]).tolist()]
+        count = 2 if random.random() < SECOND_TERM else 1
+        ranks = [random.randrange(CLOSEST) if random.random() < 0.5 else 0 for _ in range(count)]
+        terms = np.zeros(count, np.int64)
+        numbers = _regress(self.values, wanted, weight, np.array(ranks), terms)
+        numbers[1:] /= self.sizes[terms]
         if path <= {"add", "sub"} or abs(numbers[0]) < NEAR * math.sqrt(weight @ (wanted * wanted)):
             numbers[0] = 0.0
         if path <= {"mul", "div"}:
-            numbers = [number / numbers[1] for number in numbers]
-        return self._written(numbers, terms, grammar)
-
-    def _shares(self, left: Values, weight: Values) -> Values:
-        """The share of the weighted squares of `left`, of mean 0, that each expression explains."""
-        weight, left = weight.astype(np.float32), (weight * left).astype(np.float32)
-        means = np.einsum("kn,n->k", self.values, weight)
-        products = np.einsum("kn,n->k", self.values, left)
-        squares = np.einsum("kn,n->k", self.squares, weight) - means**2
-        return np.where(squares > 1e-6, products**2 / squares, 0.0)
+            numbers /= numbers[1]
+        return self._written(numbers.tolist(), terms.tolist(), grammar)
 
     def _written(self, numbers: Sequence[float], terms: Sequence[int], grammar: Grammar) -> list[Node] | None:
-        """The nodes of the offset `numbers[0]` plus the terms times the other numbers."""
+        """The nodes of the offset `numbers[0]` plus the terms times the other numbers, without zeros."""
         ret = grammar.target
         add, mul = (grammar.operation(name, ret, ret, ret) for name in ("add", "mul"))
         leaf = grammar.free_constant(ret)
@@ -181,7 +214,9 @@ class Targeting:
             return None
         body: list[Node] = [leaf.holding(numbers[0])] if numbers[0] else []
         for number, term in zip(numbers[1:], terms, strict=True):
+            if not number:
+                continue
             tree = self.trees[term]
             part = list(tree) if abs(number - 1.0) < NEAR else [mul, leaf.holding(number), *tree]
             body = [add, *body, *part] if body else part
-        return body
+        return body or None

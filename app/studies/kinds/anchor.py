@@ -144,7 +144,7 @@ def transferred(formula: Formula, X: pd.DataFrame, y: np.ndarray) -> Formula:
         provenance={
             **formula.provenance,
             "history": [],
-            "training_loss": _mean_error(_values(whole, chosen, X), y),
+            "training_loss": float(np.mean(np.abs(_values(whole, chosen, X) / y - 1.0))),
         },
     )
 
@@ -156,10 +156,6 @@ def _wider(first: tuple[float, float] | None, second: tuple[float, float]) -> tu
 def _values(expression: Expression, names: Sequence[str], X: pd.DataFrame) -> np.ndarray:
     bare = Formula(expression, feature_specs(tuple(names), PAIR_FEATURES), TARGET)
     return bare.predict({name: X[name].to_numpy() for name in names})
-
-
-def _mean_error(predicted: np.ndarray, y: np.ndarray) -> float:
-    return float(np.mean(np.abs(predicted / y - 1.0)))
 
 
 ANCHOR_KIND = "anchor"

@@ -7,6 +7,7 @@ from trainlaw.evolve.machine.batch import (
     RESCALE,
     VALUE_BLOCKS,
     Machine,
+    node_values,
 )
 from trainlaw.evolve.machine.kernels import OPERATOR_CODES
 from trainlaw.evolve.search.trees import encode, to_expression
@@ -29,6 +30,16 @@ def test_trees_have_the_values_of_their_expressions(untyped_problem, drawing):
     for tree, values in zip(trees, found, strict=True):
         expected, valid = evaluate(to_expression(tree), named)
         np.testing.assert_allclose(values[valid], expected[valid], rtol=1e-7, atol=1e-9)
+
+
+def test_every_node_has_the_values_of_its_subtree(untyped_problem, drawing):
+    columns = np.ascontiguousarray(untyped_problem.rows.columns[:, :64])
+    for tree in grown(drawing, untyped_problem, 40, 5):
+        held = np.array([node.constant for node in tree if node.constant is not None], np.float64)
+        found = node_values(np.array([node.token for node in tree]), held, columns)
+        parts = [Individual(tree[tree.searchSubtree(i)]) for i in range(len(tree))]
+        expected = Machine().values(encode(parts, affine=False), columns)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("rows", [1, BLOCK_ROWS, BLOCK_ROWS + 1, VALUE_BLOCKS * BLOCK_ROWS + 3])

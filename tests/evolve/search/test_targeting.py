@@ -1,13 +1,15 @@
 """Mutations that aim: what a subtree should be worth, and the expression that comes closest."""
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
 import pytest
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.evolve.search.problem import make_problem
-from trainlaw.evolve.search.targeting import CLOSEST, INVERSES
+from trainlaw.evolve.search.targeting import CLOSEST, INVERSES, _regress
 from trainlaw.evolve.search.trees import from_expression
+from trainlaw.evolve.search.variation import Individual
 from trainlaw.formulas import DIMENSIONLESS, OPERATORS, FeatureSpec, evaluate, parse_text
 
 TARGET = FeatureSpec("y", "y", DIMENSIONLESS, "target")
@@ -55,6 +57,34 @@ def test_an_inverse_gives_the_argument_of_the_result_and_the_slope_there(name, p
 )
 def test_a_mutation_that_aims_completes_a_formula_of_which_one_part_is_wrong(truth, text):
     assert min(child.loss for child in aimed(problem_of(truth), text)) < 1e-20
+
+
+def test_an_offset_and_two_factors_are_the_weighted_regression_on_the_best_expressions():
+    generator = np.random.default_rng(2)
+    values = generator.normal(size=(64, 40)).astype(np.float32)
+    weight = generator.uniform(0.1, 1.0, 64)
+    weight /= weight.sum()
+    wanted = 3.0 + 2.0 * values[:, 7] - 0.5 * values[:, 31] + 1e-3 * generator.normal(size=64)
+    terms = np.zeros(2, np.int64)
+    numbers = _regress(values, wanted, weight, np.array([0, 0]), terms)
+    assert terms.tolist() == [7, 31]
+    design = np.column_stack([np.ones(64), values[:, terms]]) * np.sqrt(weight)[:, None]
+    expected = np.linalg.lstsq(design, wanted * np.sqrt(weight), rcond=None)[0]
+    np.testing.assert_allclose(numbers, expected, rtol=1e-6)
+    assert _regress(values, wanted, weight, np.array([1]), terms)[1] != 0.0
+    assert terms[0] == 31
+    # One that is exact needs no second, and where nothing explains anything the offset is all.
+    assert _regress(values, 1.0 + values[:, 5], weight, np.array([0, 0]), terms)[2] == 0.0
+    assert _regress(np.ones_like(values), wanted, weight, np.array([0, 0]), terms).tolist() == [
+        pytest.approx(weight @ wanted), 0.0, 0.0
+    ]  # fmt: skip
+
+
+def test_a_mutation_that_aims_at_nothing_leaves_the_tree():
+    problem = problem_of("a * b")
+    flat = replace(problem.targeting, target=np.zeros(64))
+    tree = from_expression(parse_text("a + b"), problem.grammar)
+    assert all(len(flat.aim(Individual(list(tree)), problem.grammar, Random(i))) for i in range(20))
 
 
 def test_only_untyped_searches_without_groups_aim(typed_rows, specs):
