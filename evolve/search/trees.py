@@ -34,6 +34,8 @@ _TOKEN, _RULE = attrgetter("token"), attrgetter("rule")
 _ADD, _MUL = OPERATOR_CODES["add"], OPERATOR_CODES["mul"]
 _UNORDERED = np.array([False] * 4 + [name in ("add", "mul", "max", "min") for name in OPERATORS])
 _TWO_SIDED = np.array([False] * 4 + [row.arity == 2 for row in OPERATORS.values()])
+# Powers up to the fourth are written as products where there is no operator for them.
+LARGEST_DOUBLED_POWER = 8
 # The four nodes before a tree with an offset and a slope: add, constant, mul, constant.
 _AFFINE = [_ADD, 0, _MUL, 0]
 
@@ -391,6 +393,9 @@ def nodes_of(
 
     stand_in : returns a leaf for a variable that is no feature, such as the hole of a template.
     """
+    known = {operation.name for operation in grammar.operations(ret)}
+    if isinstance(expression, Apply) and expression.operator in {"pow", "cube"} - known:
+        expression = _as_product(expression)
     if isinstance(expression, Constant):
         leaf = grammar.free_constant(ret)
         # Only an exponent outside its range is moved into it; any other constant must fit.
@@ -404,7 +409,6 @@ def nodes_of(
     if weighted is not None:
         return [weighted]
     operator, written = expression.operator, expression.arguments
-    known = {operation.name for operation in grammar.operations(ret)}
     if operator == "sub" and operator not in known and isinstance(written[1], Constant):
         operator, written = "add", (written[0], Constant(-written[1].value))
     for operation in grammar.operations(ret):
@@ -417,6 +421,23 @@ def nodes_of(
                 if all(part is not None for part in parts):
                     return [operation, *chain.from_iterable(part for part in parts if part)]
     return None
+
+
+def _as_product(power: Apply) -> Expression:
+    """Return a power as a product of its base and the square root of it, or unchanged where it is none.
+
+    Tidy formulas have powers such as `x^1.5` even where the search has no operator for them.
+    """
+    base, exponent = power.arguments if power.operator == "pow" else (*power.arguments, Constant(3.0))
+    doubled = 2.0 * exponent.value if isinstance(exponent, Constant) else 0.0
+    if not 0 < abs(doubled) <= LARGEST_DOUBLED_POWER or doubled % 1.0:
+        return power
+    whole, half = divmod(int(abs(doubled)), 2)
+    factors: list[Expression] = [base] * whole + [Apply("sqrt", (base,))] * half
+    product = factors.pop()
+    while factors:
+        product = Apply("mul", (factors.pop(), product))
+    return product if doubled > 0.0 else Apply("div", (Constant(1.0), product))
 
 
 def _variable_leaf(name: str, ret: type, grammar: Grammar) -> Leaf | None:

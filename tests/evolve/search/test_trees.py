@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from trainlaw.evolve.grammar import make_grammar
+from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.trees import (
     complexities,
     encode,
@@ -15,7 +16,16 @@ from trainlaw.evolve.search.trees import (
 )
 from trainlaw.evolve.search.variation import random_tree
 from trainlaw.evolve.settings import SearchSettings
-from trainlaw.formulas import InputError, complexity, constants, evaluate, parse_text, to_text
+from trainlaw.formulas import (
+    DIMENSIONLESS,
+    FeatureSpec,
+    InputError,
+    complexity,
+    constants,
+    evaluate,
+    parse_text,
+    to_text,
+)
 
 
 @pytest.fixture
@@ -46,6 +56,28 @@ def tree_of(text, problem):
 )
 def test_seeds_come_back_as_they_went_in(typed_problem, text):
     assert to_text(to_expression(tree_of(text, typed_problem))) == text
+
+
+@pytest.fixture
+def grammar_without_powers():
+    columns = np.random.default_rng(0).uniform(0.5, 2.0, (40, 2))
+    features = tuple(FeatureSpec(name, name, DIMENSIONLESS, name) for name in "ab")
+    target = FeatureSpec("y", "y", DIMENSIONLESS, "target")
+    settings = SearchSettings(typed=False, screening=0, operators=("add", "mul", "div", "sqrt"))
+    return make_problem(columns, columns[:, 0], features, target, settings).grammar
+
+
+@pytest.mark.parametrize("text", ["a^1.5", "a^-2", "cube(a)", "(a + b)^-0.5", "a^4"])
+def test_powers_without_an_operator_are_products(grammar_without_powers, text):
+    columns = {"a": np.linspace(0.5, 2.0, 9), "b": np.linspace(3.0, 1.0, 9)}
+    found = evaluate(to_expression(from_expression(parse_text(text), grammar_without_powers)), columns)[0]
+    np.testing.assert_allclose(found, evaluate(parse_text(text), columns)[0])
+
+
+@pytest.mark.parametrize("text", ["a^1.3", "a^b", "a^5", "a^0"])
+def test_other_powers_are_no_seeds(grammar_without_powers, text):
+    with pytest.raises(InputError, match="expected a seed within the search's operators"):
+        from_expression(parse_text(text), grammar_without_powers)
 
 
 def test_a_difference_with_a_constant_is_a_sum(typed_problem):
