@@ -20,10 +20,10 @@ from trainlaw.evolve.grammar import Grammar
 from trainlaw.evolve.leaves import Node
 from trainlaw.evolve.machine.batch import node_values
 from trainlaw.evolve.machine.compiler_cache import CACHED
-from trainlaw.evolve.search.trees import nodes_of
+from trainlaw.evolve.search.trees import held_constants, nodes_of
 from trainlaw.evolve.search.variation import Individual
 
-# Numbers this close to the simplest are that; the least weighted square of an expression, with a mean of 1.
+# Numbers this close to the simplest are that; the least weighted variance of an expression of mean square 1.
 NEAR, LEAST_SQUARE = 1e-6, 1e-6
 # Probability that the tree is to be the target itself, not with the offset and slope around it.
 SHARE_OF_PLAIN = 0.5
@@ -165,7 +165,7 @@ class Targeting:
     ) -> tuple[Values | None, Values, set[str]]:
         """The wanted values at a node, None where unknown, the slope there, and the operators above."""
         tokens = np.array([node.token for node in tree])
-        held = np.array([node.constant for node in tree if node.constant is not None])
+        held = np.array([node.constant for node in held_constants(tree)])
         values = node_values(tokens, held, self.columns)
         offset, factor = affine
         wanted, slope = (self.target - offset) / factor, np.full(self.target.shape, factor)

@@ -72,7 +72,7 @@ def encode(trees: Sequence[Individual], affine: bool, known: Tokens | None = Non
     tokens, sizes = _expanded(trees, known or tokens_of_trees(trees))
     codes = tokens & 255
     widths = ((codes <= GROUPED) & (codes != VARIABLE)).astype(np.int64)
-    held = [node for tree in trees for node in tree if node.constant is not None]
+    held = [node for tree in trees for node in held_constants(tree)]
     values = [node.constant for node in held]
     # Few rules are shared by many constants.
     own = list(map(_RULE, held))
