@@ -11,7 +11,7 @@ from trainlaw.evolve.machine.batch import Machine
 from trainlaw.evolve.search.islands import start_island, step
 from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.trees import encode
-from trainlaw.evolve.search.variation import Individual
+from trainlaw.evolve.search.individuals import Individual
 from trainlaw.formulas import DIMENSIONLESS, FeatureSpec
 
 ARITHMETIC = ("add", "sub", "mul", "div")

@@ -12,7 +12,7 @@ from trainlaw.evolve.search.loop import SearchState
 from trainlaw.evolve.search.problem import Problem
 from trainlaw.evolve.search.refinement import code_length
 from trainlaw.evolve.search.trees import grouped_constants, prune, to_expression
-from trainlaw.evolve.search.variation import Individual
+from trainlaw.evolve.search.individuals import Individual
 from trainlaw.formulas import (
     Apply,
     Expression,

@@ -16,7 +16,7 @@ from trainlaw.evolve.search.islands import (
 )
 from trainlaw.evolve.search.problem import Problem
 from trainlaw.evolve.search.trees import to_expression
-from trainlaw.evolve.search.variation import Individual
+from trainlaw.evolve.search.individuals import Individual
 from trainlaw.formulas import to_text
 
 # Largest share of a time limit that is kept for finishing what the search found.

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 from trainlaw.evolve.machine.compiler_cache import CACHED
-from trainlaw.evolve.search.variation import Individual
+from trainlaw.evolve.search.individuals import Individual
 
 # Sets of individuals near the best of a case that are kept for further draws, per case.
 MOST_KEPT = 64

@@ -17,7 +17,7 @@ from trainlaw.evolve.brackets import (
 from trainlaw.evolve.grammar import Grammar
 from trainlaw.evolve.leaves import Leaf, Node
 from trainlaw.evolve.search.trees import held_constants, nodes_of
-from trainlaw.evolve.search.variation import Individual
+from trainlaw.evolve.search.individuals import Individual
 from trainlaw.evolve.settings import SearchSettings
 from trainlaw.formulas import InputError, variables
 
@@ -45,9 +45,14 @@ class Structure:
         """The brackets by the types of their sums."""
         return {own.total: own for own in self.brackets}
 
+    @property
+    def is_free(self) -> bool:
+        """Whether every tree is accepted."""
+        return not (self.template or self.nesting or self.required)
+
     def accepts(self, tree: Sequence[Node]) -> bool:
         """Return whether the tree is the template with its holes filled, and nests no deeper than allowed."""
-        if not (self.template or self.nesting or self.required):
+        if self.is_free:
             return True
         if not self.required.issubset(map(_FEATURE, tree)) or repeats_term(tree, self.by_total):
             return False

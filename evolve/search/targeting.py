@@ -21,7 +21,7 @@ from trainlaw.evolve.leaves import Node
 from trainlaw.evolve.machine.batch import node_values
 from trainlaw.evolve.machine.compiler_cache import CACHED
 from trainlaw.evolve.search.trees import held_constants, nodes_of
-from trainlaw.evolve.search.variation import Individual
+from trainlaw.evolve.search.individuals import Individual
 
 # Numbers this close to the simplest are that; the least weighted variance of an expression of mean square 1.
 NEAR, LEAST_SQUARE = 1e-6, 1e-6

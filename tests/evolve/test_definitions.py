@@ -5,7 +5,7 @@ from trainlaw.evolve.definitions import definition, put_in
 from trainlaw.evolve.machine.batch import Machine
 from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.trees import encode, to_expression
-from trainlaw.evolve.search.variation import Individual
+from trainlaw.evolve.search.individuals import Individual
 from trainlaw.formulas import (
     DIMENSIONLESS,
     FeatureSpec,

@@ -11,7 +11,7 @@ from trainlaw.evolve.machine.batch import (
 )
 from trainlaw.evolve.machine.kernels import OPERATOR_CODES
 from trainlaw.evolve.search.trees import encode, to_expression
-from trainlaw.evolve.search.variation import Individual
+from trainlaw.evolve.search.individuals import Individual
 from trainlaw.formulas import evaluate
 
 CODES = OPERATOR_CODES

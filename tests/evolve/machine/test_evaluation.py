@@ -14,7 +14,7 @@ from trainlaw.evolve.machine.arrays import (
     make_rows,
 )
 from trainlaw.evolve.search.trees import encode
-from trainlaw.evolve.search.variation import Individual
+from trainlaw.evolve.search.individuals import Individual
 from trainlaw.formulas import RowSums
 
 pytestmark = pytest.mark.usefixtures("interpreted")

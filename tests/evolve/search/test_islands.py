@@ -24,7 +24,7 @@ from trainlaw.evolve.search.trees import (
     to_expression,
     tokens_of_trees,
 )
-from trainlaw.evolve.search.variation import Fitness, Individual
+from trainlaw.evolve.search.individuals import Fitness, Individual
 from trainlaw.formulas import parse_text, to_text
 
 

@@ -9,7 +9,7 @@ from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.targeting import CLOSEST, INVERSES, _regress
 from trainlaw.evolve.search.trees import from_expression
-from trainlaw.evolve.search.variation import Individual
+from trainlaw.evolve.search.individuals import Individual
 from trainlaw.formulas import DIMENSIONLESS, OPERATORS, FeatureSpec, evaluate, parse_text
 
 TARGET = FeatureSpec("y", "y", DIMENSIONLESS, "target")
