@@ -36,7 +36,8 @@ from trainlaw.evolve.leaves import (
 )
 from trainlaw.evolve.machine.arrays import VARIABLE
 from trainlaw.evolve.machine.kernels import OPERATOR_CODES
-from trainlaw.evolve.machine.moves import GrammarTables, grow_tree, make_trees
+from trainlaw.evolve.machine.children import grow_tree
+from trainlaw.evolve.machine.moves import GrammarTables, make_trees
 from trainlaw.evolve.settings import TYPED_OPERATORS, SearchSettings
 from trainlaw.formulas import DIMENSIONLESS, OPERATORS, FeatureSpec, InputError, RowSums, Unit
 from trainlaw.formulas.algebra.units import BASES

@@ -140,11 +140,9 @@ class Forest(NamedTuple):
     def tree(self, begin: int, end: int, affine: tuple[float, float]) -> Individual:
         """Return the tree of the nodes from `begin` to `end`."""
         kinds, values = self.kinds[begin:end].copy(), self.values[begin:end].copy()
-        nodes = [
-            node if node.constant is None else self._holding(node, value)
-            for node, value in zip(
-                map(self.grammar.nodes.__getitem__, kinds.tolist()), values.tolist(), strict=True
-            )
+        pairs = zip(map(self.grammar.nodes.__getitem__, kinds.tolist()), values.tolist(), strict=True)
+        nodes: list[Node] = [
+            node if value != value else self._holding(node, value) for node, value in pairs
         ]
         return Individual(nodes, affine=affine, arrays=None if self.grammar.levels else (kinds, values))
 
@@ -179,4 +177,7 @@ def _arrays_of(
         if isinstance(node.constant, tuple):
             values[place] = len(grouped)
             grouped.append(node.constant)
-    return np.array([node.kind for node in tree]), values
+    arrays = np.array([node.kind for node in tree]), values
+    if not grouped:
+        tree.arrays = arrays
+    return arrays

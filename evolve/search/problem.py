@@ -35,7 +35,7 @@ from trainlaw.evolve.search.losses import (
     with_definition_columns,
 )
 from trainlaw.evolve.search.structure import Structure, make_structure
-from trainlaw.evolve.search.targeting import Targeting
+from trainlaw.evolve.search.targeting import NOT_AIMED, Targeting, make_targeting
 from trainlaw.evolve.search.trees import (
     costs_by_code,
     encode,
@@ -97,7 +97,7 @@ class Problem:
     toolbox: Any = None
     ranking: Ranking | None = None
     loss: LossProgram | None = None
-    targeting: Targeting | None = None
+    targeting: Targeting = NOT_AIMED
 
     @property
     def whole(self) -> "Problem":
@@ -373,5 +373,4 @@ def _screened(problem: Problem, y: NDArray[np.float64]) -> Problem:
     most = min(LIBRARY, (settings.evaluations or math.inf) // EVALUATIONS_PER_EXPRESSION)
     end = time.monotonic() + LIBRARY_SHARE * (settings.limit_seconds or math.inf)
     library = make_library(known, operators, int(most), end)
-    targeting = Targeting.of(library, y[some][few], columns, grammar)
-    return replace(problem, targeting=targeting) if targeting.trees else problem
+    return replace(problem, targeting=make_targeting(library, y[some][few], columns, grammar))

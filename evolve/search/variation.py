@@ -6,15 +6,16 @@ other code may move, so those that are used are written in `machine.moves`.
 
 from collections.abc import Iterator, Sequence
 from random import Random
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from trainlaw.evolve.grammar import Grammar
 from trainlaw.evolve.leaves import Leaf, draw
-from trainlaw.evolve.machine.arrays import VARIABLE
-from trainlaw.evolve.machine.moves import CROSS, MOST_NODES, MOVES, MUTATE, make_trees, vary_trees
+from trainlaw.evolve.machine.arrays import NODE_LIMIT, VARIABLE
+from trainlaw.evolve.machine.children import vary_trees
+from trainlaw.evolve.machine.moves import CROSS, MOVES, MUTATE, make_trees
 from trainlaw.evolve.search.individuals import Forest, Individual, forest_of
+from trainlaw.evolve.search.targeting import NOT_AIMED, Targeting
 
 
 def mate(first: Individual, second: Individual, grammar: Grammar, random: Random) -> tuple[Individual]:
@@ -22,10 +23,12 @@ def mate(first: Individual, second: Individual, grammar: Grammar, random: Random
     return (_varied([first, second], CROSS, grammar, random),)
 
 
-def mutate(tree: Individual, grammar: Grammar, random: Random, targeting: Any = None) -> tuple[Individual]:
+def mutate(
+    tree: Individual, grammar: Grammar, random: Random, targeting: Targeting = NOT_AIMED
+) -> tuple[Individual]:
     """Return the tree after one of `MOVES`, or two.
 
-    targeting : where there is one, a mutation that is drawn instead at times.
+    targeting : where there is some, a mutation that aims is drawn instead at times.
     """
     return (_varied([tree], MUTATE, grammar, random, targeting),)
 
@@ -36,11 +39,14 @@ def move(name: str, tree: Individual, grammar: Grammar, random: Random) -> Indiv
 
 
 def _varied(
-    parents: Sequence[Individual], operation: int, grammar: Grammar, random: Random, targeting: Any = None
+    parents: Sequence[Individual],
+    operation: int,
+    grammar: Grammar,
+    random: Random,
+    targeting: Targeting = NOT_AIMED,
 ) -> Individual:
     pairs, seeds = np.array([[0, len(parents) - 1]]), np.array([random.getrandbits(63)], np.uint64)
-    made = vary(forest_of(parents, grammar), pairs, seeds, operation, MOST_NODES // 4, targeting)
-    return made.trees()[0]
+    return vary(forest_of(parents, grammar), pairs, seeds, operation, NODE_LIMIT, targeting).trees()[0]
 
 
 def vary(
@@ -49,37 +55,24 @@ def vary(
     seeds: NDArray[np.uint64],
     operation: int,
     most_nodes: int,
-    targeting: Any = None,
+    targeting: Targeting = NOT_AIMED,
 ) -> Forest:
     """Return a child of each pair of parents.
 
     pairs : (n, 2), places of first and second. seeds : (n,). operation : CROSS, MUTATE, AS_SEARCH or the
-    number of one of `MOVES`. most_nodes : of a child; a larger one becomes its first parent. targeting : a
-    mutation that is drawn at times, or None.
+    number of one of `MOVES`. most_nodes : of a child; a larger one becomes its first parent.
     """
     count = len(pairs)
     room = count * max(most_nodes, int(parents.sizes.max(initial=0)))
     kinds, values, sizes = np.empty(room, np.int64), np.empty(room), np.empty(count, np.int64)
-    grammar = parents.grammar
     total = vary_trees(
-        parents.kinds, parents.values, parents.offsets, pairs, seeds, operation, most_nodes,
-        targeting is not None, grammar.packed, make_trees(), kinds, values, sizes,
+        parents.kinds, parents.values, parents.offsets, parents.affine, pairs, seeds, operation, most_nodes,
+        parents.grammar.packed, targeting.packed, targeting.values, make_trees(), kinds, values, sizes,
     )  # fmt: skip
-    made = parents._replace(
-        kinds=kinds[:total].copy(), values=values[:total].copy(), sizes=np.abs(sizes),
+    return parents._replace(
+        kinds=kinds[:total].copy(), values=values[:total].copy(), sizes=sizes,
         affine=parents.affine[pairs[:, 0]],
     )  # fmt: skip
-    return _aimed(made, np.flatnonzero(sizes < 0), seeds, targeting)
-
-
-def _aimed(made: Forest, places: NDArray[np.int64], seeds: NDArray[np.uint64], targeting: Any) -> Forest:
-    """Return the trees with those at some places changed by the mutation that aims."""
-    if not places.size:
-        return made
-    pairs = zip(made.of(places).trees(), seeds[places].tolist(), strict=True)
-    children = [targeting.aim(tree, made.grammar, Random(seed)) for tree, seed in pairs]
-    changed = forest_of([Individual(list(tree), affine=tree.affine) for tree in children], made.grammar)
-    return made.replaced(places, changed)
 
 
 def random_tree(grammar: Grammar, max_nodes: int, random: Random) -> Individual:

@@ -1,0 +1,78 @@
+"""Children of many parents, compiled: what a generation of a search makes."""
+
+import numpy as np
+from trainlaw.evolve.machine.aiming import Aims, aim
+from trainlaw.evolve.machine.moves import (
+    AS_SEARCH,
+    CROSS,
+    CROSSOVER,
+    SHARE_OF_TARGETING,
+    GrammarTables,
+    compiled,
+    cross,
+    grow,
+    load,
+    move,
+    mutate,
+    uniform,
+)
+
+
+@compiled
+def vary_trees(
+    kinds: np.ndarray,
+    values: np.ndarray,
+    offsets: np.ndarray,
+    affine: np.ndarray,
+    pairs: np.ndarray,
+    seeds: np.ndarray,
+    operation: int,
+    limit: int,
+    tables: GrammarTables,
+    aims: Aims,
+    library: np.ndarray,
+    scratch: np.ndarray,
+    made_kinds: np.ndarray,
+    made_values: np.ndarray,
+    sizes: np.ndarray,
+) -> int:
+    """Fill in the children of some parents, one after another; return how many nodes they have.
+
+    kinds, values : of all parents' nodes, one parent after another from `offsets` on. affine : (n_parents,
+    2), offset and slope around each. pairs : (n, 2), first and second parent of each child. seeds : uint64
+    (n,). operation : number of a move, CROSS, MUTATE or AS_SEARCH. limit : nodes of a child; a larger one
+    becomes the first parent. library : of `aim`, empty where no mutation aims. scratch : of `make_trees`.
+    sizes : (n,), of the children.
+    """
+    tree, other, part = scratch[0], scratch[1], scratch[2]
+    total = 0
+    for child in range(sizes.size):
+        first, second = pairs[child]
+        load(tree, kinds, values, offsets[first], offsets[first + 1])
+        load(other, kinds, values, offsets[second], offsets[second + 1])
+        tree.state[0] = seeds[child]
+        crosses = tree.length[0] > 1 and other.length[0] > 1
+        if operation < CROSS:
+            move(operation, tree, part, tables)
+        elif crosses and (operation == CROSS or (operation == AS_SEARCH and uniform(tree) < CROSSOVER)):
+            cross(tree, other, tables)
+        elif library.size and uniform(tree) < SHARE_OF_TARGETING:
+            aim(tree, part, affine[first, 0], affine[first, 1], tables, aims, library)
+        elif operation != CROSS:
+            mutate(tree, part, tables)
+        if tree.length[0] > limit:
+            load(tree, kinds, values, offsets[first], offsets[first + 1])
+        size = tree.length[0]
+        for i in range(size):
+            made_kinds[total + i], made_values[total + i] = tree.kinds[i], tree.values[i]
+        sizes[child] = size
+        total += size
+    return total
+
+
+@compiled
+def grow_tree(ret: int, depth: int, seed: int, tables: GrammarTables, scratch: np.ndarray) -> None:
+    """Set the third of the trees to a random one, at most `depth` deep if its type allows it."""
+    scratch[0].state[0] = seed
+    scratch[2].length[0] = 0
+    grow(ret, depth, scratch[2], tables, scratch[0])
