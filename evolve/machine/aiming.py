@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from trainlaw.evolve.machine.arrays import CONSTANT, VARIABLE, WEIGHTED
-from trainlaw.evolve.machine.evaluation import call_operator
+from trainlaw.evolve.machine.evaluation import call_operator, compiled
 from trainlaw.evolve.machine.kernel_calls import Packed, flat_from
 from trainlaw.evolve.machine.kernels import OPERATOR_CODES, is_binary
 from trainlaw.evolve.machine.moves import (
@@ -20,7 +20,6 @@ from trainlaw.evolve.machine.moves import (
     Tree,
     append,
     below,
-    compiled,
     end_of,
     one_of,
     put,
@@ -159,39 +158,46 @@ def best_of(values: np.ndarray, left: np.ndarray, weight: np.ndarray, rank: int)
 
 @compiled
 def regress(
-    values: np.ndarray, wanted: np.ndarray, weight: np.ndarray, ranks: np.ndarray, terms: np.ndarray
-) -> np.ndarray:
-    """Return an offset and the factors of one or two expressions that come closest to `wanted`.
+    values: np.ndarray, wanted: np.ndarray, weight: np.ndarray, ranks: np.ndarray, terms: np.ndarray,
+    numbers: np.ndarray,
+) -> None:  # fmt: skip
+    """Set `numbers` to an offset and the factors of one or two expressions that come closest to `wanted`.
 
     values : (n_rows, n_expressions). wanted, weight : (n_rows,). ranks : of the expressions, (1,) or (2,).
-    terms : which they are, to be filled. A second one is not needed, and its factor 0, where one is exact.
+    terms : which they are, to be filled. numbers : (3,), zeros. A second expression is not needed, and its
+    factor 0, where the first is exact.
     """
-    numbers = np.zeros(1 + ranks.size)
-    numbers[0] = np.sum(weight * wanted)
-    left = wanted - numbers[0]
-    exact = NEAR**2 * np.sum(weight * wanted * wanted)
-    first, size, center, shared = left, 1.0, 0.0, 0.0
+    left, first, term = np.zeros((3, wanted.size))
+    mean_wanted = exact = 0.0
+    for row in range(wanted.size):
+        mean_wanted += weight[row] * wanted[row]
+        exact += NEAR**2 * weight[row] * wanted[row] ** 2
+    for row in range(wanted.size):
+        left[row] = wanted[row] - mean_wanted
+    numbers[0] = mean_wanted
+    size, center = 1.0, 0.0
     for k in range(ranks.size):
         terms[k] = best_of(values, left, weight, ranks[k])
-        term = values[:, terms[k]].astype(np.float64)
-        mean = np.sum(weight * term)
-        term = term - mean
-        if k == 1:
-            shared = np.sum(weight * first * term) / size
-            term = term - shared * first
-        square = np.sum(weight * term * term)
+        mean = shared = square = product = remaining = 0.0
+        for row in range(wanted.size):
+            mean += weight[row] * values[row, terms[k]]
+            shared += weight[row] * first[row] * values[row, terms[k]] / size
+        for row in range(wanted.size):
+            term[row] = values[row, terms[k]] - mean - shared * first[row]
+            square += weight[row] * term[row] ** 2
+            product += weight[row] * term[row] * left[row]
         if not square > LEAST_SQUARE:
             break
-        numbers[1 + k] = np.sum(weight * term * left) / square
-        left = left - numbers[1 + k] * term
-        numbers[0] -= numbers[1 + k] * mean
-        if k == 1:
-            numbers[1] -= numbers[2] * shared
-            numbers[0] += numbers[2] * shared * center
-        first, size, center = term, square, mean
-        if np.sum(weight * left * left) < exact:
+        numbers[1 + k] = product / square
+        numbers[0] -= numbers[1 + k] * (mean - shared * center)
+        numbers[1] -= k * numbers[2] * shared
+        for row in range(wanted.size):
+            left[row] -= numbers[1 + k] * term[row]
+            first[row] = term[row]
+            remaining += weight[row] * left[row] ** 2
+        size, center = square, mean
+        if remaining < exact:
             break
-    return numbers
 
 
 @compiled
@@ -210,9 +216,9 @@ def aim(
     place = one_of(tree, found)
     if uniform(tree) < SHARE_OF_PLAIN:
         offset, factor = 0.0, 1.0
-    wanted, slope = np.empty(aims.rows), np.full(aims.rows, factor)
+    wanted, slope = np.empty((2, aims.rows))
     for row in range(aims.rows):
-        wanted[row] = (aims.target[row] - offset) / factor
+        wanted[row], slope[row] = (aims.target[row] - offset) / factor, factor
     values = node_values(tree, part, tables, aims)
     is_sum = is_product = True
     i = 0
@@ -250,19 +256,22 @@ def approximate(
             wanted[row] = slope[row] = 0.0
     if known < LEAST_KNOWN * wanted.size or not total > 0.0:
         return False
-    slope /= total
-    ranks = np.zeros(2 if uniform(tree) < SECOND_TERM else 1, np.int64)
+    square = 0.0
+    for row in range(wanted.size):
+        slope[row] /= total
+        square += slope[row] * wanted[row] ** 2
+    ranks, terms = np.zeros((2, 2 if uniform(tree) < SECOND_TERM else 1), np.int64)
     for k in range(ranks.size):
-        if uniform(tree) < 0.5:
-            ranks[k] = below(tree, CLOSEST)
-    terms = np.zeros(ranks.size, np.int64)
-    numbers = regress(library, wanted, slope, ranks, terms)
+        ranks[k] = below(tree, CLOSEST) if uniform(tree) < 0.5 else 0
+    numbers = np.zeros(3)
+    regress(library, wanted, slope, ranks, terms, numbers)
     for k in range(terms.size):
         numbers[1 + k] /= aims.sizes[terms[k]]
-    if is_sum or math.fabs(numbers[0]) < NEAR * math.sqrt(np.sum(slope * wanted * wanted)):
+    if is_sum or math.fabs(numbers[0]) < NEAR * math.sqrt(square):
         numbers[0] = 0.0
-    if is_product:
-        numbers /= numbers[1]
+    share = numbers[1] if is_product else 1.0
+    for k in range(numbers.size):
+        numbers[k] /= share
     return write(part, numbers, terms, tables, aims)
 
 
@@ -272,9 +281,12 @@ def write(
 ) -> bool:
     """Set `part` to the offset, the first number, plus the terms times the others; leave out zeros."""
     part.length[0] = 0
-    if not np.all(np.isfinite(numbers)):
-        return False
-    for _ in range(np.sum(numbers != 0.0) - 1):
+    pieces = 0
+    for number in numbers:
+        if not math.isfinite(number):
+            return False
+        pieces += int(number != 0.0)
+    for _ in range(pieces - 1):
         append(part, tables.sum[tables.target], math.nan)
     if numbers[0] != 0.0:
         append(part, aims.constant, numbers[0])

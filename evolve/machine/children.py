@@ -1,24 +1,25 @@
 """Children of many parents, compiled: what a generation of a search makes."""
 
 import numpy as np
+from trainlaw.evolve.machine.batch import entry
 from trainlaw.evolve.machine.aiming import Aims, aim
 from trainlaw.evolve.machine.moves import (
     AS_SEARCH,
     CROSS,
     CROSSOVER,
+    SECOND_MUTATION,
     SHARE_OF_TARGETING,
     GrammarTables,
-    compiled,
     cross,
+    draw_move,
     grow,
     load,
     move,
-    mutate,
     uniform,
 )
 
 
-@compiled
+@entry
 def vary_trees(
     kinds: np.ndarray,
     values: np.ndarray,
@@ -59,7 +60,8 @@ def vary_trees(
         elif library.size and uniform(tree) < SHARE_OF_TARGETING:
             aim(tree, part, affine[first, 0], affine[first, 1], tables, aims, library)
         elif operation != CROSS:
-            mutate(tree, part, tables)
+            for _ in range(2 if uniform(tree) < SECOND_MUTATION else 1):
+                move(draw_move(tree), tree, part, tables)
         if tree.length[0] > limit:
             load(tree, kinds, values, offsets[first], offsets[first + 1])
         size = tree.length[0]
@@ -70,7 +72,7 @@ def vary_trees(
     return total
 
 
-@compiled
+@entry
 def grow_tree(ret: int, depth: int, seed: int, tables: GrammarTables, scratch: np.ndarray) -> None:
     """Set the third of the trees to a random one, at most `depth` deep if its type allows it."""
     scratch[0].state[0] = seed

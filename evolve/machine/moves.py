@@ -8,10 +8,9 @@ from itertools import accumulate
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from trainlaw.evolve.machine.arrays import NODE_LIMIT
-from trainlaw.evolve.machine.compiler_cache import CACHED
+from trainlaw.evolve.machine.evaluation import compiled
 from trainlaw.evolve.machine.kernel_calls import Packed
 from trainlaw.evolve.machine.kernels import OPERATOR_CODES
 
@@ -139,9 +138,6 @@ _TREE_TYPE = np.dtype(
 def make_trees() -> NDArray[Any]:
     """Return three empty trees, records (3,): the one that changes, its partner, and a part of either."""
     return np.empty(3, _TREE_TYPE)
-
-
-compiled = njit(error_model="numpy", nogil=True, cache=CACHED)
 
 
 @compiled
@@ -558,13 +554,12 @@ def move(number: int, tree: Tree, part: Tree, tables: GrammarTables) -> None:
 
 
 @compiled
-def mutate(tree: Tree, part: Tree, tables: GrammarTables) -> None:
-    """Change a tree by one of `MOVES`, or two."""
-    for _ in range(2 if uniform(tree) < SECOND_MUTATION else 1):
-        drawn, number = below(tree, MOVE_WEIGHTS[-1]), 0
-        while MOVE_WEIGHTS[number] <= drawn:
-            number += 1
-        move(number, tree, part, tables)
+def draw_move(tree: Tree) -> int:
+    """Return the number of one of `MOVES`."""
+    drawn, number = below(tree, MOVE_WEIGHTS[-1]), 0
+    while MOVE_WEIGHTS[number] <= drawn:
+        number += 1
+    return number
 
 
 @compiled

@@ -52,7 +52,7 @@ def make_targeting(
     free = grammar.free_constant(ret)
     known = [(nodes_of(item.expression, ret, grammar), item.values) for item in library]
     usable = [(nodes, values) for nodes, values in known if nodes]
-    if not usable or free is None or not (grammar.tables.sum[0] >= 0):
+    if not usable or free is None or not grammar.operation("mul", ret, ret, ret):
         return NOT_AIMED
     nodes = [node for own, _ in usable for node in own]
     values = np.array([values for _, values in usable])
