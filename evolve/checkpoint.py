@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from deap import tools
 from trainlaw.evolve.leaves import Node
+from trainlaw.evolve.search.individuals import Fitness, Individual
 from trainlaw.evolve.search.islands import Island, Milestone
 from trainlaw.evolve.search.loop import SearchState
 from trainlaw.evolve.search.problem import Problem
-from trainlaw.evolve.search.individuals import Fitness, Individual
 from trainlaw.formulas import InputError
 from trainlaw.formulas.files.text_files import read_text, write_text_atomically
 

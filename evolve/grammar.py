@@ -35,8 +35,8 @@ from trainlaw.evolve.leaves import (
     within,
 )
 from trainlaw.evolve.machine.arrays import VARIABLE
-from trainlaw.evolve.machine.kernels import OPERATOR_CODES
 from trainlaw.evolve.machine.children import grow_tree
+from trainlaw.evolve.machine.kernels import OPERATOR_CODES
 from trainlaw.evolve.machine.moves import GrammarTables, make_trees
 from trainlaw.evolve.settings import TYPED_OPERATORS, SearchSettings
 from trainlaw.formulas import DIMENSIONLESS, OPERATORS, FeatureSpec, InputError, RowSums, Unit

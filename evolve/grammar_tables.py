@@ -38,7 +38,8 @@ def tables_of(grammar: "Grammar") -> GrammarTables:
         block_values=_numbers(constant_of(node) for node in blocks),
         block_start=np.cumsum([0, *map(len, grammar.blocks)]),
         target=types[grammar.target],
-        number=types[number],
+        # Brackets have factors instead.
+        number=types.get(number, -1),
         fixed=types[grammar.fixed] if grammar.fixed else -1,
         power=_kind(grammar.operation("pow", number, number, grammar.exponent)),
         exponential=_kind(grammar.operation("exp", number, grammar.logarithm)),
@@ -89,7 +90,9 @@ def _of_types(grammar: "Grammar", types: dict[type, int]) -> dict[str, NDArray[n
     ]  # fmt: skip
     factors = [grammar.factor_of(ret) for ret in types]
     found = {
-        "sum": [grammar.operation("add", ret, ret, ret) if ret in grammar.summable else None for ret in types],
+        "sum": [
+            grammar.operation("add", ret, ret, ret) if ret in grammar.summable else None for ret in types
+        ],
         "product": [
             grammar.operation("mul", ret, ret, factor) for ret, factor in zip(types, factors, strict=True)
         ],

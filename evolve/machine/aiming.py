@@ -202,7 +202,13 @@ def regress(
 
 @compiled
 def aim(
-    tree: Tree, part: Tree, offset: float, factor: float, tables: GrammarTables, aims: Aims, library: np.ndarray
+    tree: Tree,
+    part: Tree,
+    offset: float,
+    factor: float,
+    tables: GrammarTables,
+    aims: Aims,
+    library: np.ndarray,
 ) -> None:
     """Replace a random subtree by what is closest to its wanted values.
 
@@ -276,9 +282,7 @@ def approximate(
 
 
 @compiled
-def write(
-    part: Tree, numbers: np.ndarray, terms: np.ndarray, tables: GrammarTables, aims: Aims
-) -> bool:
+def write(part: Tree, numbers: np.ndarray, terms: np.ndarray, tables: GrammarTables, aims: Aims) -> bool:
     """Set `part` to the offset, the first number, plus the terms times the others; leave out zeros."""
     part.length[0] = 0
     pieces = 0

@@ -1,12 +1,14 @@
 """Children of many parents, compiled: what a generation of a search makes."""
 
 import numpy as np
-from trainlaw.evolve.machine.batch import entry
 from trainlaw.evolve.machine.aiming import Aims, aim
+from trainlaw.evolve.machine.batch import entry
 from trainlaw.evolve.machine.moves import (
+    AIM,
     AS_SEARCH,
     CROSS,
     CROSSOVER,
+    MUTATE,
     SECOND_MUTATION,
     SHARE_OF_TARGETING,
     GrammarTables,
@@ -41,7 +43,7 @@ def vary_trees(
 
     kinds, values : of all parents' nodes, one parent after another from `offsets` on. affine : (n_parents,
     2), offset and slope around each. pairs : (n, 2), first and second parent of each child. seeds : uint64
-    (n,). operation : number of a move, CROSS, MUTATE or AS_SEARCH. limit : nodes of a child; a larger one
+    (n,). operation : number of a move, CROSS, MUTATE, AIM or AS_SEARCH. limit : nodes of a child; a larger one
     becomes the first parent. library : of `aim`, empty where no mutation aims. scratch : of `make_trees`.
     sizes : (n,), of the children.
     """
@@ -53,13 +55,18 @@ def vary_trees(
         load(other, kinds, values, offsets[second], offsets[second + 1])
         tree.state[0] = seeds[child]
         crosses = tree.length[0] > 1 and other.length[0] > 1
-        if operation < CROSS:
-            move(operation, tree, part, tables)
-        elif crosses and (operation == CROSS or (operation == AS_SEARCH and uniform(tree) < CROSSOVER)):
-            cross(tree, other, tables)
-        elif library.size and uniform(tree) < SHARE_OF_TARGETING:
+        chosen = operation
+        if chosen == AS_SEARCH:
+            chosen = CROSS if crosses and uniform(tree) < CROSSOVER else MUTATE
+        if chosen == MUTATE and library.size and uniform(tree) < SHARE_OF_TARGETING:
+            chosen = AIM
+        if chosen == AIM:
             aim(tree, part, affine[first, 0], affine[first, 1], tables, aims, library)
-        elif operation != CROSS:
+        elif chosen == CROSS and crosses:
+            cross(tree, other, tables)
+        elif chosen < CROSS:
+            move(chosen, tree, part, tables)
+        elif chosen == MUTATE:
             for _ in range(2 if uniform(tree) < SECOND_MUTATION else 1):
                 move(draw_move(tree), tree, part, tables)
         if tree.length[0] > limit:

@@ -37,8 +37,8 @@ MOVES = (
 )  # fmt: skip
 MOVE_WEIGHTS = tuple(accumulate((15, 5, 5, 2, 20, 12, 15, 3, 15, 5)))
 # What `vary_trees` does to every tree, besides one of the moves by its number: cross it with another, mutate
-# it by one or two moves, or either as in a search.
-CROSS, MUTATE, AS_SEARCH = 10, 11, 12
+# it, aim at the target, or one of these as in a search.
+CROSS, MUTATE, AIM, AS_SEARCH = 10, 11, 12, 13
 _ADD, _MUL, _DIV = (OPERATOR_CODES[name] for name in ("add", "mul", "div"))
 # Constants of a node: none, a number, or one per level of a label.
 NONE, NUMBER, LEVELS = 0, 1, 2

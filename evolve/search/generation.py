@@ -62,9 +62,7 @@ def offspring(chosen: Sequence[Individual], problem: Problem, random: Random) ->
     return make
 
 
-def _accepted(
-    known: Forest, pairs: NDArray[np.int64], seeds: NDArray[np.uint64], problem: Problem
-) -> Forest:
+def _accepted(known: Forest, pairs: NDArray[np.int64], seeds: NDArray[np.uint64], problem: Problem) -> Forest:
     """Return a child of each pair, or its first parent where no attempt gives one that is allowed."""
     accepts, limit = problem.structure.accepts, problem.settings.node_limit
     made = vary(known, pairs, seeds, AS_SEARCH, limit, problem.targeting)
@@ -82,9 +80,7 @@ def _accepted(
     return made
 
 
-def own_offspring(
-    chosen: Sequence[Individual], toolbox: base.Toolbox, problem: Problem
-) -> Offspring:
+def own_offspring(chosen: Sequence[Individual], toolbox: base.Toolbox, problem: Problem) -> Offspring:
     """Return the function that makes the children of parents with operators of the user, one by one."""
     pairs = zip(chosen[::2], chosen[1::2], strict=True)
 

@@ -128,7 +128,9 @@ class Forest(NamedTuple):
         """Return the constants of each node that has some, in order."""
         places = np.flatnonzero(self.holds)
         nodes = map(self.grammar.nodes.__getitem__, self.kinds[places].tolist())
-        found = [self._holding(*pair).constant for pair in zip(nodes, self.values[places].tolist(), strict=True)]
+        found = [
+            self._holding(*pair).constant for pair in zip(nodes, self.values[places].tolist(), strict=True)
+        ]
         return [constant if isinstance(constant, tuple) else (constant,) for constant in found]
 
     def nodes(self) -> Iterator[list[Node]]:
@@ -141,9 +143,7 @@ class Forest(NamedTuple):
         """Return the tree of the nodes from `begin` to `end`."""
         kinds, values = self.kinds[begin:end].copy(), self.values[begin:end].copy()
         pairs = zip(map(self.grammar.nodes.__getitem__, kinds.tolist()), values.tolist(), strict=True)
-        nodes: list[Node] = [
-            node if value != value else self._holding(node, value) for node, value in pairs
-        ]
+        nodes: list[Node] = [node if value != value else self._holding(node, value) for node, value in pairs]
         return Individual(nodes, affine=affine, arrays=None if self.grammar.levels else (kinds, values))
 
     def trees(self) -> list[Individual]:

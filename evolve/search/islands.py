@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice, pairwise
+from itertools import pairwise
 from random import Random
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ from trainlaw.evolve.search.generation import (
     make_toolbox,
     survived,
 )
+from trainlaw.evolve.search.individuals import BEHIND, Fitness, Forest, Individual, forest_of
 from trainlaw.evolve.search.problem import Problem
 from trainlaw.evolve.search.selection import survival_limits, survivors
 from trainlaw.evolve.search.trees import (
@@ -35,7 +36,6 @@ from trainlaw.evolve.search.trees import (
     structure_keys,
     to_expression,
 )
-from trainlaw.evolve.search.individuals import BEHIND, Fitness, Forest, Individual, forest_of
 from trainlaw.evolve.search.variation import random_tree, simpler_trees
 from trainlaw.formulas import to_text
 
@@ -137,7 +137,7 @@ def _first_tree(problem: Problem, random: Random) -> Individual:
             tree = structure.filled(problem.grammar, random, problem.settings.max_constants)
         else:
             tree = random_tree(problem.grammar, problem.settings.node_limit, random)
-        if structure.accepts(tree) and (not structure.brackets or _fits(tree, problem)):
+        if structure.accepts(tree) and (not structure.brackets or is_allowed(tree, problem)):
             break
     return tree
 
@@ -224,9 +224,7 @@ def _toolbox(island: Island, problem: Problem) -> base.Toolbox:
 def _admit(island: Island, problem: Problem, trees: Sequence[Individual]) -> None:
     """Evaluate trees, then select the survivors among them and the population, in place."""
     toolbox = _toolbox(island, problem)
-    evaluated = toolbox.evaluate(
-        lambda begin, end: forest_of(trees[begin:end], problem.grammar), len(trees)
-    )
+    evaluated = toolbox.evaluate(lambda begin, end: forest_of(trees[begin:end], problem.grammar), len(trees))
     island.population = survived(island.population, evaluated, toolbox, problem.settings.population)
 
 
@@ -291,10 +289,9 @@ def _select_new(island: Island, problem: Problem, forest: Forest) -> Forest:
 
 def is_allowed(tree: Individual, problem: Problem) -> bool:
     """Return whether the tree is small enough and has the required structure."""
-    small = len(tree) <= problem.settings.node_limit and bool(
-        _fits(forest_of([tree], problem.grammar), problem)[0]
-    )
-    return small and problem.structure.accepts(tree)
+    if len(tree) > problem.settings.node_limit or not problem.structure.accepts(tree):
+        return False
+    return bool(_fits(forest_of([tree], problem.grammar), problem)[0])
 
 
 def _fits(forest: Forest, problem: Problem) -> NDArray[np.bool_]:

@@ -26,6 +26,14 @@ from trainlaw.evolve.search.divisions import (
     merge_equal_rows,
     number_groups,
 )
+from trainlaw.evolve.search.individuals import (
+    BEHIND,
+    UNREACHED,
+    Fitness,
+    Forest,
+    Individual,
+    forest_of,
+)
 from trainlaw.evolve.search.losses import (
     LossProgram,
     loss_name,
@@ -43,14 +51,6 @@ from trainlaw.evolve.search.trees import (
     untidy,
     with_fitted,
     within_loss,
-)
-from trainlaw.evolve.search.individuals import (
-    BEHIND,
-    UNREACHED,
-    Fitness,
-    Forest,
-    Individual,
-    forest_of,
 )
 from trainlaw.evolve.settings import NARROW, SearchSettings
 from trainlaw.formulas import Expression, FeatureSpec, RowSums, Variable

@@ -7,12 +7,12 @@ the few that improve a good formula; here all of them are tried, from a handful 
 import math
 from collections.abc import Iterable
 
+from trainlaw.evolve.search.individuals import Individual, forest_of
 from trainlaw.evolve.search.islands import is_allowed, receive
 from trainlaw.evolve.search.loop import REFINED_SHARE, SearchState, refines
 from trainlaw.evolve.search.neighbours import neighbours
 from trainlaw.evolve.search.problem import Problem
 from trainlaw.evolve.search.trees import held_constants, structure_keys
-from trainlaw.evolve.search.individuals import Individual, forest_of
 
 # Formulas whose neighbours are tried in one round, and rounds.
 WIDTH, MOST_ROUNDS = 16, 30

@@ -16,8 +16,8 @@ from trainlaw.evolve.brackets import (
 )
 from trainlaw.evolve.grammar import Grammar
 from trainlaw.evolve.leaves import Leaf, Node
-from trainlaw.evolve.search.trees import held_constants, nodes_of
 from trainlaw.evolve.search.individuals import Individual
+from trainlaw.evolve.search.trees import held_constants, nodes_of
 from trainlaw.evolve.settings import SearchSettings
 from trainlaw.formulas import InputError, variables
 

@@ -59,7 +59,7 @@ def vary(
 ) -> Forest:
     """Return a child of each pair of parents.
 
-    pairs : (n, 2), places of first and second. seeds : (n,). operation : CROSS, MUTATE, AS_SEARCH or the
+    pairs : (n, 2), places of first and second. seeds : (n,). operation : CROSS, MUTATE, AIM, AS_SEARCH or the
     number of one of `MOVES`. most_nodes : of a child; a larger one becomes its first parent.
     """
     count = len(pairs)

@@ -14,10 +14,10 @@ from trainlaw.evolve.brackets import (
 )
 from trainlaw.evolve.leaves import Leaf
 from trainlaw.evolve.machine.arrays import CONSTANT, VARIABLE, WEIGHTED
+from trainlaw.evolve.search.individuals import Individual
 from trainlaw.evolve.search.islands import advance, start_island
 from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.trees import held_constants, to_expression
-from trainlaw.evolve.search.individuals import Individual
 from trainlaw.evolve.settings import EXPONENTIAL, WEIGHT_DEVIATION
 from trainlaw.formulas import (
     DIMENSIONLESS,

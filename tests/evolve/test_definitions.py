@@ -3,9 +3,9 @@ import pytest
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.evolve.definitions import definition, put_in
 from trainlaw.evolve.machine.batch import Machine
+from trainlaw.evolve.search.individuals import Individual, forest_of
 from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.trees import encode, to_expression
-from trainlaw.evolve.search.individuals import Individual, forest_of
 from trainlaw.formulas import (
     DIMENSIONLESS,
     FeatureSpec,

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from trainlaw.evolve import FormulaRegressor, SearchSettings
+from trainlaw.evolve.search.individuals import forest_of
 from trainlaw.evolve.search.islands import receive
 from trainlaw.evolve.search.loop import REFINED_SHARE, search_seconds, start_state
 from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.refinement import code_length, refine
-from trainlaw.evolve.search.individuals import forest_of
 from trainlaw.evolve.search.trees import from_expression, held_constants, structure_keys
 from trainlaw.formulas import parse_text, variables
 

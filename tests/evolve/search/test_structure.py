@@ -103,8 +103,9 @@ def test_subtrees_end_where_deap_says(typed_problem, drawing):
 def test_constants_stay_in_the_ranges_given(typed_rows, specs):
     ranges = (("compute_s", 0.5, 1.5), ("exponent", -0.25, 0.25), ("overhead", 0.0, 1e-6))
     problem = problem_with(typed_rows, specs, constant_ranges=ranges)
-    island = advance(start_island(problem, 0), problem, 8)
-    leaves = [leaf for tree in island.population for leaf in tree if leaf.constant is not None]
+    island = advance(start_island(problem, 1), problem, 12)
+    trees = [*island.population, *island.archive.values()]
+    leaves = [leaf for tree in trees for leaf in tree if leaf.constant is not None]
     weights = [leaf.constant for leaf in leaves if leaf.name == "weighted_compute_s"]
     exponents = [leaf.constant for leaf in leaves if leaf.name == "exponent"]
     assert len(weights) > 5 and all(0.5 <= weight <= 1.5 for weight in weights)

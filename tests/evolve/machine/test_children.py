@@ -1,0 +1,96 @@
+"""Children as plain Python makes them, and the values by which mutations aim."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from trainlaw.evolve.machine import aiming, moves
+from trainlaw.evolve.machine.batch import Machine
+from trainlaw.evolve.machine.children import vary_trees
+from trainlaw.evolve.machine.moves import (
+    AIM,
+    AS_SEARCH,
+    CROSS,
+    MOST_NODES,
+    MOVES,
+    MUTATE,
+    make_trees,
+)
+from trainlaw.evolve.search.individuals import Individual, forest_of
+from trainlaw.evolve.search.problem import make_problem
+from trainlaw.evolve.search.targeting import NOT_AIMED
+from trainlaw.evolve.search.trees import encode
+from trainlaw.evolve.search.variation import random_tree, vary
+from trainlaw.evolve.settings import SearchSettings
+from trainlaw.formulas import DIMENSIONLESS, FeatureSpec
+
+COUNT = 60
+COUNTED = ("numbers", "grouped", "exponents", "anywhere", "block_start", "favourites")
+
+
+@pytest.fixture
+def aiming_problem():
+    X = np.random.default_rng(3).uniform(1.0, 2.0, (200, 3))
+    features = tuple(FeatureSpec(name, name, DIMENSIONLESS, name) for name in "abc")
+    target = FeatureSpec("y", "y", DIMENSIONLESS, "y")
+    settings = SearchSettings(typed=False, operators=("add", "mul", "div", "sqrt"), screening=0)
+    return make_problem(X, X[:, 0] / (X[:, 1] + X[:, 2]), features, target, settings)
+
+
+def as_python(problem):
+    """The grammar's tables and the aims as functions in plain Python read them."""
+    tables, aims = problem.grammar.tables, problem.targeting.aims
+    counts = {f"{name}_count": getattr(tables, name).size for name in COUNTED}
+    return SimpleNamespace(**tables._asdict(), **counts), SimpleNamespace(
+        **aims._asdict(), rows=aims.target.size
+    )
+
+
+@pytest.mark.parametrize("operation", [*range(len(MOVES)), CROSS, MUTATE, AIM, AS_SEARCH])
+@pytest.mark.parametrize("kind", ["typed_problem", "aiming_problem"])
+def test_compiled_children_are_those_of_plain_python(kind, operation, drawing, request, interpreted):
+    problem = request.getfixturevalue(kind)
+    if operation == AIM and problem.targeting is NOT_AIMED:
+        pytest.skip("a typed search does not aim")
+    parents = forest_of([random_tree(problem.grammar, 15, drawing) for _ in range(COUNT)], problem.grammar)
+    pairs = np.column_stack([np.arange(COUNT), np.arange(COUNT)[::-1]])
+    seeds = np.arange(COUNT, dtype=np.uint64)
+    expected = vary(parents, pairs, seeds, operation, 40, problem.targeting)
+    kinds, values, sizes = np.empty(COUNT * 40, np.int64), np.empty(COUNT * 40), np.empty(COUNT, np.int64)
+    with np.errstate(all="ignore"):
+        total = vary_trees.py_func(
+            parents.kinds, parents.values, parents.offsets, parents.affine, pairs, seeds, operation, 40,
+            *as_python(problem), problem.targeting.values, make_trees(), kinds, values, sizes,
+        )  # fmt: skip
+    np.testing.assert_array_equal(sizes, expected.sizes)
+    np.testing.assert_array_equal(kinds[:total], expected.kinds)
+    np.testing.assert_allclose(values[:total], expected.values, rtol=1e-6)
+
+
+def test_every_node_has_the_values_of_its_subtree(aiming_problem, drawing, interpreted):
+    tables, aims = as_python(aiming_problem)
+    grammar = aiming_problem.grammar
+    for _ in range(20):
+        tree = Individual(grammar.grow(grammar.target, 5, drawing))
+        scratch = make_trees()
+        scratch[0].length[0] = len(tree)
+        forest = forest_of([tree], grammar)
+        scratch[0].kinds[: len(tree)], scratch[0].values[: len(tree)] = forest.kinds, forest.values
+        parts = [Individual(tree[tree.searchSubtree(i)]) for i in range(len(tree))]
+        expected = Machine().values(
+            encode(forest_of(parts, grammar), affine=False), aims.columns.reshape(3, -1)
+        )
+        found = aiming.node_values(scratch[0], scratch[2], tables, aims)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_what_does_not_fit_into_the_scratch_is_left_out(interpreted):
+    tree, other, _ = make_trees()
+    tree.length[0] = other.length[0] = 0
+    for _ in range(MOST_NODES + 5):
+        moves.append(tree, 1, 0.5)
+    moves.append(other, 2, 0.5)
+    moves.put(tree, 3, 3, other, 0, 1)
+    assert tree.length[0] == MOST_NODES and tree.kinds.tolist() == [1] * MOST_NODES
+    moves.put(tree, 3, 5, other, 0, 1)
+    assert tree.length[0] == MOST_NODES - 1 and tree.kinds[:5].tolist() == [1, 1, 1, 2, 1]
