@@ -74,6 +74,7 @@ def _of_nodes(
         "upper": grammar.rules[:, 1].copy(),
         "bare": _kinds(_bare(node.feature, grammar) for node in nodes),
         "inside": _kinds(inside.get(node.feature) for node in nodes),
+        "of_feature": np.array([int(node.feature is not None) for node in nodes]),
         "share": np.array([shares.get(node.feature or "", -1) for node in nodes]),
         "positive": np.array([int(node.feature in grammar.positive) for node in nodes]),
     }

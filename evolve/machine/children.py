@@ -1,17 +1,21 @@
 """Children of many parents, compiled: what a generation of a search makes."""
 
 import numpy as np
+from trainlaw.evolve.machine.acceptance import Demands, accepts
 from trainlaw.evolve.machine.aiming import Aims, aim
 from trainlaw.evolve.machine.batch import entry
+from trainlaw.evolve.machine.evaluation import compiled
 from trainlaw.evolve.machine.moves import (
     AIM,
     AS_SEARCH,
     CROSS,
     CROSSOVER,
+    MOST_ATTEMPTS,
     MUTATE,
     SECOND_MUTATION,
     SHARE_OF_TARGETING,
     GrammarTables,
+    Tree,
     cross,
     draw_move,
     grow,
@@ -19,6 +23,28 @@ from trainlaw.evolve.machine.moves import (
     move,
     uniform,
 )
+
+
+@compiled
+def change(
+    tree: Tree, other: Tree, part: Tree, operation: int, offset: float, factor: float, tables: GrammarTables,
+    aims: Aims, library: np.ndarray,
+) -> None:  # fmt: skip
+    """Change a tree by an operation of `vary_trees`; offset, factor : around it."""
+    crosses = tree.length[0] > 1 and other.length[0] > 1
+    if operation == AS_SEARCH:
+        operation = CROSS if crosses and uniform(tree) < CROSSOVER else MUTATE
+    if operation == MUTATE and library.size and uniform(tree) < SHARE_OF_TARGETING:
+        operation = AIM
+    if operation == AIM:
+        aim(tree, part, offset, factor, tables, aims, library)
+    elif operation == CROSS and crosses:
+        cross(tree, other, tables)
+    elif operation < CROSS:
+        move(operation, tree, part, tables)
+    elif operation == MUTATE:
+        for _ in range(2 if uniform(tree) < SECOND_MUTATION else 1):
+            move(draw_move(tree), tree, part, tables)
 
 
 @entry
@@ -32,6 +58,7 @@ def vary_trees(
     operation: int,
     limit: int,
     tables: GrammarTables,
+    demands: Demands,
     aims: Aims,
     library: np.ndarray,
     scratch: np.ndarray,
@@ -43,39 +70,30 @@ def vary_trees(
 
     kinds, values : of all parents' nodes, one parent after another from `offsets` on. affine : (n_parents,
     2), offset and slope around each. pairs : (n, 2), first and second parent of each child. seeds : uint64
-    (n,). operation : number of a move, CROSS, MUTATE, AIM or AS_SEARCH. limit : nodes of a child; a larger one
-    becomes the first parent. library : of `aim`, empty where no mutation aims. scratch : of `make_trees`.
-    sizes : (n,), of the children.
+    (n,). operation : number of a move, CROSS, MUTATE, AIM or AS_SEARCH. limit : nodes of a child; a larger
+    one becomes the first parent, as does one that the demands accept in no attempt. library : of `aim`, empty
+    where no mutation aims. scratch : of `make_trees`. sizes : (n,), of the children.
     """
     tree, other, part = scratch[0], scratch[1], scratch[2]
     total = 0
     for child in range(sizes.size):
         first, second = pairs[child]
-        load(tree, kinds, values, offsets[first], offsets[first + 1])
-        load(other, kinds, values, offsets[second], offsets[second + 1])
         tree.state[0] = seeds[child]
-        crosses = tree.length[0] > 1 and other.length[0] > 1
-        chosen = operation
-        if chosen == AS_SEARCH:
-            chosen = CROSS if crosses and uniform(tree) < CROSSOVER else MUTATE
-        if chosen == MUTATE and library.size and uniform(tree) < SHARE_OF_TARGETING:
-            chosen = AIM
-        if chosen == AIM:
-            aim(tree, part, affine[first, 0], affine[first, 1], tables, aims, library)
-        elif chosen == CROSS and crosses:
-            cross(tree, other, tables)
-        elif chosen < CROSS:
-            move(chosen, tree, part, tables)
-        elif chosen == MUTATE:
-            for _ in range(2 if uniform(tree) < SECOND_MUTATION else 1):
-                move(draw_move(tree), tree, part, tables)
-        if tree.length[0] > limit:
+        load(other, kinds, values, offsets[second], offsets[second + 1])
+        for attempt in range(MOST_ATTEMPTS + 1):
             load(tree, kinds, values, offsets[first], offsets[first + 1])
-        size = tree.length[0]
-        for i in range(size):
+            if attempt < MOST_ATTEMPTS:
+                change(
+                    tree, other, part, operation, affine[first, 0], affine[first, 1], tables, aims, library
+                )
+            if tree.length[0] > limit:
+                load(tree, kinds, values, offsets[first], offsets[first + 1])
+            if accepts(tree, tables, demands):
+                break
+        for i in range(tree.length[0]):
             made_kinds[total + i], made_values[total + i] = tree.kinds[i], tree.values[i]
-        sizes[child] = size
-        total += size
+        sizes[child] = tree.length[0]
+        total += tree.length[0]
     return total
 
 

@@ -18,6 +18,8 @@ from trainlaw.evolve.machine.kernels import OPERATOR_CODES
 MOST_NODES = 4 * NODE_LIMIT
 # Probability that a child comes from two parents rather than from a mutation of one.
 CROSSOVER = 0.4
+# Tries to make a child that the required structure accepts.
+MOST_ATTEMPTS = 8
 # Probability of a second mutation of the same child.
 SECOND_MUTATION = 0.25
 # Probability that a mutation aims at the target, in a search that can.
@@ -49,7 +51,7 @@ class GrammarTables(NamedTuple):
 
     Per node (n_nodes,): token, of the machine; arity; ret, first, second, types of result and arguments; code,
     of the operator; holds, the sort of its constant; start, its usual value; lower, upper, its bounds; bare, the pure number of the same
-    feature without a weight; inside, the leaf of the feature within an exponential; share, of the feature;
+    feature without a weight; of_feature, whether it has one; inside, the leaf of the feature within an exponential; share, of the feature;
     positive, whether the feature is. Per type: operations, leaves, favourites, as lists one after another that
     begin at `..._start` (n_types + 1,); depth, of the smallest tree; sum, product and with_share, the
     operations that add two, multiply by a factor and by a share; factor, type of its factors. numbers,
@@ -70,6 +72,7 @@ class GrammarTables(NamedTuple):
     upper: NDArray[np.float64]
     bare: NDArray[np.int64]
     inside: NDArray[np.int64]
+    of_feature: NDArray[np.int64]
     share: NDArray[np.int64]
     positive: NDArray[np.int64]
     operations: NDArray[np.int64]

@@ -9,16 +9,13 @@ from typing import Any
 
 import numpy as np
 from deap import base
-from numpy.typing import NDArray
-from trainlaw.evolve.machine.moves import AS_SEARCH, CROSSOVER
+from trainlaw.evolve.machine.moves import AS_SEARCH, CROSSOVER, MOST_ATTEMPTS
 from trainlaw.evolve.search.individuals import Forest, Individual, forest_of
 from trainlaw.evolve.search.problem import Problem
 from trainlaw.evolve.search.selection import parents, survivors
 from trainlaw.evolve.search.variation import mate, mutate, vary
 from trainlaw.formulas import InputError
 
-# Tries to make a child that the required structure accepts.
-MOST_ATTEMPTS = 8
 OPERATORS = ("mate", "mutate", "select", "survive")
 #: Makes the children of the pairs of parents from one place to another.
 Offspring = Callable[[int, int], Forest]
@@ -57,27 +54,12 @@ def offspring(chosen: Sequence[Individual], problem: Problem, random: Random) ->
     seeds = np.random.default_rng(random.getrandbits(64)).integers(2**63, size=len(pairs)).astype(np.uint64)
 
     def make(begin: int, end: int) -> Forest:
-        return _accepted(known, pairs[begin:end], seeds[begin:end], problem)
+        return vary(
+            known, pairs[begin:end], seeds[begin:end], AS_SEARCH, problem.settings.node_limit,
+            problem.targeting, problem.structure.packed,
+        )  # fmt: skip
 
     return make
-
-
-def _accepted(known: Forest, pairs: NDArray[np.int64], seeds: NDArray[np.uint64], problem: Problem) -> Forest:
-    """Return a child of each pair, or its first parent where no attempt gives one that is allowed."""
-    accepts, limit = problem.structure.accepts, problem.settings.node_limit
-    made = vary(known, pairs, seeds, AS_SEARCH, limit, problem.targeting)
-    if problem.structure.is_free:
-        return made
-    for attempt in range(1, MOST_ATTEMPTS + 1):
-        refused = np.array([place for place, nodes in enumerate(made.nodes()) if not accepts(nodes)], int)
-        if not refused.size:
-            break
-        if attempt == MOST_ATTEMPTS:
-            again = known.of(pairs[refused, 0])
-        else:
-            again = vary(known, pairs[refused], seeds[refused] + np.uint64(attempt), AS_SEARCH, limit)
-        made = made.replaced(refused, again)
-    return made
 
 
 def own_offspring(chosen: Sequence[Individual], toolbox: base.Toolbox, problem: Problem) -> Offspring:

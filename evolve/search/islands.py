@@ -16,10 +16,9 @@ import numpy as np
 from deap import base, tools
 from numpy.typing import NDArray
 from trainlaw.evolve.machine.arrays import NODE_LIMIT
-from trainlaw.evolve.machine.moves import NONE
+from trainlaw.evolve.machine.moves import MOST_ATTEMPTS, NONE
 from trainlaw.evolve.search.constraints import keeps_constraints
 from trainlaw.evolve.search.generation import (
-    MOST_ATTEMPTS,
     Offspring,
     generation,
     make_toolbox,

@@ -6,11 +6,13 @@ other code may move, so those that are used are written in `machine.moves`.
 
 from collections.abc import Iterator, Sequence
 from random import Random
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from trainlaw.evolve.grammar import Grammar
 from trainlaw.evolve.leaves import Leaf, draw
+from trainlaw.evolve.machine.acceptance import NO_DEMANDS
 from trainlaw.evolve.machine.arrays import NODE_LIMIT, VARIABLE
 from trainlaw.evolve.machine.children import vary_trees
 from trainlaw.evolve.machine.moves import CROSS, MOVES, MUTATE, make_trees
@@ -56,18 +58,20 @@ def vary(
     operation: int,
     most_nodes: int,
     targeting: Targeting = NOT_AIMED,
+    demands: Any = NO_DEMANDS.packed(),
 ) -> Forest:
     """Return a child of each pair of parents.
 
     pairs : (n, 2), places of first and second. seeds : (n,). operation : CROSS, MUTATE, AIM, AS_SEARCH or the
-    number of one of `MOVES`. most_nodes : of a child; a larger one becomes its first parent.
+    number of one of `MOVES`. most_nodes : of a child; a larger one becomes its first parent, as does one that
+    the packed demands accept in no attempt.
     """
     count = len(pairs)
     room = count * max(most_nodes, int(parents.sizes.max(initial=0)))
     kinds, values, sizes = np.empty(room, np.int64), np.empty(room), np.empty(count, np.int64)
     total = vary_trees(
         parents.kinds, parents.values, parents.offsets, parents.affine, pairs, seeds, operation, most_nodes,
-        parents.grammar.packed, targeting.packed, targeting.values, make_trees(), kinds, values, sizes,
+        parents.grammar.packed, demands, targeting.packed, targeting.values, make_trees(), kinds, values, sizes,
     )  # fmt: skip
     return parents._replace(
         kinds=kinds[:total].copy(), values=values[:total].copy(), sizes=sizes,

@@ -21,8 +21,8 @@ from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.targeting import NOT_AIMED
 from trainlaw.evolve.search.trees import encode
 from trainlaw.evolve.search.variation import random_tree, vary
-from trainlaw.evolve.settings import SearchSettings
-from trainlaw.formulas import DIMENSIONLESS, FeatureSpec
+from trainlaw.evolve.settings import EXPONENTIAL, Bracket, Factor, SearchSettings
+from trainlaw.formulas import DIMENSIONLESS, FeatureSpec, parse_text
 
 COUNT = 60
 COUNTED = ("numbers", "grouped", "exponents", "anywhere", "block_start", "favourites")
@@ -37,25 +37,49 @@ def aiming_problem():
     return make_problem(X, X[:, 0] / (X[:, 1] + X[:, 2]), features, target, settings)
 
 
+@pytest.fixture
+def bracket_problem(typed_rows, specs):
+    """A template whose first part is scaled by a required power and, at most once, by an exponential."""
+    columns, y, groups = typed_rows
+    factors = (Factor("ratio", -2.0, 2.0, 0.5), Factor("wide", -2.0, 2.0, 0.5, EXPONENTIAL))
+    settings = SearchSettings(
+        template=parse_text("max(hole_device, launch_s) + hole_copy"),
+        brackets=(
+            Bracket("hole_device", (("compute_s", 1.0), ("memory_s", 1.0)), factors, ("compute_s", "ratio")),
+            Bracket("hole_copy", (("launch_s", 1.0),)),
+        ),
+        nesting_limits=(("max", "exp", 1),),
+    )
+    return make_problem(columns, y, specs.features, specs.target, settings, groups=groups)
+
+
 def as_python(problem):
-    """The grammar's tables and the aims as functions in plain Python read them."""
-    tables, aims = problem.grammar.tables, problem.targeting.aims
+    """The grammar's tables, the demands and the aims as functions in plain Python read them."""
+    tables, demands, aims = problem.grammar.tables, problem.structure.demands, problem.targeting.aims
     counts = {f"{name}_count": getattr(tables, name).size for name in COUNTED}
-    return SimpleNamespace(**tables._asdict(), **counts), SimpleNamespace(
-        **aims._asdict(), rows=aims.target.size
+    sizes = {f"{name}_count": getattr(demands, name).size for name in ("template", "required", "outer")}
+    return (
+        SimpleNamespace(**tables._asdict(), **counts),
+        SimpleNamespace(**demands._asdict(), **sizes, is_none=demands.is_none),
+        SimpleNamespace(**aims._asdict(), rows=aims.target.size),
     )
 
 
 @pytest.mark.parametrize("operation", [*range(len(MOVES)), CROSS, MUTATE, AIM, AS_SEARCH])
-@pytest.mark.parametrize("kind", ["typed_problem", "aiming_problem"])
+@pytest.mark.parametrize("kind", ["typed_problem", "aiming_problem", "bracket_problem"])
 def test_compiled_children_are_those_of_plain_python(kind, operation, drawing, request, interpreted):
     problem = request.getfixturevalue(kind)
     if operation == AIM and problem.targeting is NOT_AIMED:
         pytest.skip("a typed search does not aim")
-    parents = forest_of([random_tree(problem.grammar, 15, drawing) for _ in range(COUNT)], problem.grammar)
+    grammar, structure = problem.grammar, problem.structure
+    trees = [
+        structure.filled(grammar, drawing, 24) if structure.template else random_tree(grammar, 15, drawing)
+        for _ in range(COUNT)
+    ]
+    parents = forest_of(trees, grammar)
     pairs = np.column_stack([np.arange(COUNT), np.arange(COUNT)[::-1]])
     seeds = np.arange(COUNT, dtype=np.uint64)
-    expected = vary(parents, pairs, seeds, operation, 40, problem.targeting)
+    expected = vary(parents, pairs, seeds, operation, 40, problem.targeting, problem.structure.packed)
     kinds, values, sizes = np.empty(COUNT * 40, np.int64), np.empty(COUNT * 40), np.empty(COUNT, np.int64)
     with np.errstate(all="ignore"):
         total = vary_trees.py_func(
@@ -68,7 +92,7 @@ def test_compiled_children_are_those_of_plain_python(kind, operation, drawing, r
 
 
 def test_every_node_has_the_values_of_its_subtree(aiming_problem, drawing, interpreted):
-    tables, aims = as_python(aiming_problem)
+    tables, _, aims = as_python(aiming_problem)
     grammar = aiming_problem.grammar
     for _ in range(20):
         tree = Individual(grammar.grow(grammar.target, 5, drawing))

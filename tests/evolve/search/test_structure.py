@@ -4,7 +4,7 @@ import pytest
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.evolve.search.islands import advance, start_island
 from trainlaw.evolve.search.problem import make_problem
-from trainlaw.evolve.search.structure import make_structure, subtree_end
+from trainlaw.evolve.search.structure import make_structure
 from trainlaw.evolve.search.trees import from_expression
 from trainlaw.formulas import InputError, parse_text, to_text
 
@@ -92,12 +92,6 @@ def test_operators_nest_at_most_as_often_as_allowed(typed_rows, specs, limit, te
 
 def test_without_demands_every_tree_is_accepted(typed_problem):
     assert typed_problem.structure.accepts(tree_of("compute_s", typed_problem))
-
-
-def test_subtrees_end_where_deap_says(typed_problem, drawing):
-    tree = tree_of("max(compute_s * ratio, memory_s + launch_s) / (ratio + 2)", typed_problem)
-    for begin in range(len(tree)):
-        assert subtree_end(tree, begin) == tree.searchSubtree(begin).stop
 
 
 def test_constants_stay_in_the_ranges_given(typed_rows, specs):
