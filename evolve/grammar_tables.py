@@ -1,18 +1,18 @@
 """A grammar as numbers: what compiled variation reads."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from trainlaw.evolve.leaves import Leaf, Node, Operation
 from trainlaw.evolve.machine.moves import LEVELS, NONE, NUMBER, GrammarTables
 
-if TYPE_CHECKING:
-    from trainlaw.evolve.grammar import Grammar
+# The grammar itself, whose file knows this one.
+Grammar = Any
 
 
-def tables_of(grammar: "Grammar") -> GrammarTables:
+def tables_of(grammar: Grammar) -> GrammarTables:
     """Return the tables of a grammar: kinds of nodes and types are indices, -1 stands for none."""
     nodes = grammar.nodes
     types = grammar.type_numbers
@@ -53,7 +53,7 @@ def constant_of(node: Node) -> float:
 
 
 def _of_nodes(
-    nodes: Sequence[Node], grammar: "Grammar", types: dict[type, int]
+    nodes: Sequence[Node], grammar: Grammar, types: dict[type, int]
 ) -> dict[str, NDArray[np.int64] | NDArray[np.float64]]:
     """Return the tables with a row per kind of node."""
     arguments = [[types[cls] for cls in node.args] if node.arity else [] for node in nodes]
@@ -80,7 +80,7 @@ def _of_nodes(
     }
 
 
-def _of_types(grammar: "Grammar", types: dict[type, int]) -> dict[str, NDArray[np.int64]]:
+def _of_types(grammar: Grammar, types: dict[type, int]) -> dict[str, NDArray[np.int64]]:
     """Return the tables with a row per type, and the lists of its operations and leaves."""
     operations: list[list[Operation]] = [grammar.operations(ret) for ret in types]
     leaves = [grammar.leaves(ret) for ret in types]
@@ -121,7 +121,7 @@ def _sort(node: Node) -> int:
     return LEVELS if isinstance(node.constant, tuple) else NUMBER
 
 
-def _bare(feature: str | None, grammar: "Grammar") -> Leaf | None:
+def _bare(feature: str | None, grammar: Grammar) -> Leaf | None:
     """Return the pure number of a feature without a weight, or None where there is none."""
     found = (leaf for leaf in grammar.leaves(grammar.number) if leaf.feature == feature and feature)
     return next((leaf for leaf in found if leaf.constant is None), None)

@@ -1,4 +1,4 @@
-"""Whether trees have the structure that a search requires, compiled: a template, brackets, limits of nesting."""
+"""Whether trees have the structure that a search requires: a template, brackets, limits of nesting."""
 
 from typing import Any, NamedTuple
 
@@ -19,10 +19,10 @@ class Demands(NamedTuple):
     """The structure that every tree needs; of each list, the empty one demands nothing.
 
     template, template_types : int64 (n_template,), tokens of the template, `HOLE_TOKEN` for a hole, and
-    types. required : int64, columns of features. bracket : int64 (n_types,), the bracket of each type of its
-    sums, -1 for none. overall : columns of the factors that multiply all of a bracket, one bracket after
-    another from `overall_start` on. outer, inner, most : int64 (n_limits,), tokens of operators, and how often
-    the inner one may be inside the outer one.
+    types. required : int64, columns of features. bracket : int64 (n_types,), the bracket of which a type is
+    the sums, -1 for none. overall : columns of the factors that multiply all of a bracket, one bracket after
+    another from `overall_start` on. outer, inner, most : int64 (n_limits,), tokens of operators, and how
+    often the inner one may be inside the outer one.
     """
 
     template: NDArray[np.int64]

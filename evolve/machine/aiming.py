@@ -202,17 +202,12 @@ def regress(
 
 @compiled
 def aim(
-    tree: Tree,
-    part: Tree,
-    offset: float,
-    factor: float,
-    tables: GrammarTables,
-    aims: Aims,
-    library: np.ndarray,
+    tree: Tree, part: Tree, affine: np.ndarray, tables: GrammarTables, aims: Aims, library: np.ndarray
 ) -> None:
     """Replace a random subtree by what is closest to its wanted values.
 
-    offset, factor : around the tree. library : float32 (n_rows, n_expressions), values of root mean square 1.
+    affine : (2,), offset and slope around the tree. library : float32 (n_rows, n_expressions), values of root
+    mean square 1.
     """
     found = 0
     for i in range(tree.length[0]):
@@ -220,8 +215,8 @@ def aim(
             tree.places[found] = i
             found += 1
     place = one_of(tree, found)
-    if uniform(tree) < SHARE_OF_PLAIN:
-        offset, factor = 0.0, 1.0
+    is_plain = uniform(tree) < SHARE_OF_PLAIN
+    offset, factor = 0.0 if is_plain else affine[0], 1.0 if is_plain else affine[1]
     wanted, slope = np.empty((2, aims.rows))
     for row in range(aims.rows):
         wanted[row], slope[row] = (aims.target[row] - offset) / factor, factor

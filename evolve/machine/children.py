@@ -4,7 +4,6 @@ import numpy as np
 from trainlaw.evolve.machine.acceptance import Demands, accepts
 from trainlaw.evolve.machine.aiming import Aims, aim
 from trainlaw.evolve.machine.batch import entry
-from trainlaw.evolve.machine.evaluation import compiled
 from trainlaw.evolve.machine.moves import (
     AIM,
     AS_SEARCH,
@@ -12,10 +11,10 @@ from trainlaw.evolve.machine.moves import (
     CROSSOVER,
     MOST_ATTEMPTS,
     MUTATE,
+    NOTHING,
     SECOND_MUTATION,
     SHARE_OF_TARGETING,
     GrammarTables,
-    Tree,
     cross,
     draw_move,
     grow,
@@ -23,28 +22,6 @@ from trainlaw.evolve.machine.moves import (
     move,
     uniform,
 )
-
-
-@compiled
-def change(
-    tree: Tree, other: Tree, part: Tree, operation: int, offset: float, factor: float, tables: GrammarTables,
-    aims: Aims, library: np.ndarray,
-) -> None:  # fmt: skip
-    """Change a tree by an operation of `vary_trees`; offset, factor : around it."""
-    crosses = tree.length[0] > 1 and other.length[0] > 1
-    if operation == AS_SEARCH:
-        operation = CROSS if crosses and uniform(tree) < CROSSOVER else MUTATE
-    if operation == MUTATE and library.size and uniform(tree) < SHARE_OF_TARGETING:
-        operation = AIM
-    if operation == AIM:
-        aim(tree, part, offset, factor, tables, aims, library)
-    elif operation == CROSS and crosses:
-        cross(tree, other, tables)
-    elif operation < CROSS:
-        move(operation, tree, part, tables)
-    elif operation == MUTATE:
-        for _ in range(2 if uniform(tree) < SECOND_MUTATION else 1):
-            move(draw_move(tree), tree, part, tables)
 
 
 @entry
@@ -82,10 +59,22 @@ def vary_trees(
         load(other, kinds, values, offsets[second], offsets[second + 1])
         for attempt in range(MOST_ATTEMPTS + 1):
             load(tree, kinds, values, offsets[first], offsets[first + 1])
-            if attempt < MOST_ATTEMPTS:
-                change(
-                    tree, other, part, operation, affine[first, 0], affine[first, 1], tables, aims, library
-                )
+            crosses = tree.length[0] > 1 and other.length[0] > 1
+            chosen = operation if attempt < MOST_ATTEMPTS else NOTHING
+            if chosen == AS_SEARCH:
+                chosen = CROSS if crosses and uniform(tree) < CROSSOVER else MUTATE
+            if chosen == MUTATE and library.size and uniform(tree) < SHARE_OF_TARGETING:
+                chosen = AIM
+            if chosen == AIM:
+                aim(tree, part, affine[first], tables, aims, library)
+            elif chosen == CROSS and crosses:
+                cross(tree, other, tables)
+            elif chosen == MUTATE:
+                move(draw_move(tree), tree, part, tables)
+                if uniform(tree) < SECOND_MUTATION:
+                    move(draw_move(tree), tree, part, tables)
+            elif chosen < CROSS:
+                move(chosen, tree, part, tables)
             if tree.length[0] > limit:
                 load(tree, kinds, values, offsets[first], offsets[first + 1])
             if accepts(tree, tables, demands):

@@ -40,7 +40,7 @@ MOVES = (
 MOVE_WEIGHTS = tuple(accumulate((15, 5, 5, 2, 20, 12, 15, 3, 15, 5)))
 # What `vary_trees` does to every tree, besides one of the moves by its number: cross it with another, mutate
 # it, aim at the target, or one of these as in a search.
-CROSS, MUTATE, AIM, AS_SEARCH = 10, 11, 12, 13
+CROSS, MUTATE, AIM, AS_SEARCH, NOTHING = 10, 11, 12, 13, 14
 _ADD, _MUL, _DIV = (OPERATOR_CODES[name] for name in ("add", "mul", "div"))
 # Constants of a node: none, a number, or one per level of a label.
 NONE, NUMBER, LEVELS = 0, 1, 2
@@ -49,15 +49,16 @@ NONE, NUMBER, LEVELS = 0, 1, 2
 class GrammarTables(NamedTuple):
     """A grammar as numbers, made by `tables_of`: nodes and types are indices, -1 stands for none.
 
-    Per node (n_nodes,): token, of the machine; arity; ret, first, second, types of result and arguments; code,
-    of the operator; holds, the sort of its constant; start, its usual value; lower, upper, its bounds; bare, the pure number of the same
-    feature without a weight; of_feature, whether it has one; inside, the leaf of the feature within an exponential; share, of the feature;
-    positive, whether the feature is. Per type: operations, leaves, favourites, as lists one after another that
-    begin at `..._start` (n_types + 1,); depth, of the smallest tree; sum, product and with_share, the
-    operations that add two, multiply by a factor and by a share; factor, type of its factors. numbers,
-    grouped, exponents : leaves of features, of labels and of exponents from which factors are made. anywhere,
-    after : nodes of each share (5 n_shares,), as a number and after an amount. blocks, block_values :
-    building blocks, one after another from `block_start` (n_blocks + 1,).
+    Per node (n_nodes,): token, of the machine; arity; ret, first, second, types of result and arguments;
+    code, of the operator; holds, the sort of its constant; start, its usual value; lower, upper, its bounds;
+    bare, the pure number of the same feature without a weight; inside, the leaf of the feature within an
+    exponential; of_feature, whether it has one; share, of the feature; positive, whether the feature is.
+    Per type: operations, leaves, favourites, as lists one after another that begin at `..._start` (n_types +
+    1,); depth, of the smallest tree; sum, product and with_share, the operations that add two, multiply by a
+    factor and by a share; factor, type of its factors. numbers, grouped, exponents : leaves of features, of
+    labels and of exponents from which factors are made. anywhere, after : nodes of each share (5 n_shares,),
+    as a number and after an amount. blocks, block_values : building blocks, one after another from
+    `block_start` (n_blocks + 1,) on.
     """
 
     token: NDArray[np.int64]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from deap import base
-from trainlaw.evolve.machine.moves import AS_SEARCH, CROSSOVER, MOST_ATTEMPTS
+from trainlaw.evolve.machine.moves import CROSSOVER, MOST_ATTEMPTS
 from trainlaw.evolve.search.individuals import Forest, Individual, forest_of
 from trainlaw.evolve.search.problem import Problem
 from trainlaw.evolve.search.selection import parents, survivors
@@ -55,9 +55,13 @@ def offspring(chosen: Sequence[Individual], problem: Problem, random: Random) ->
 
     def make(begin: int, end: int) -> Forest:
         return vary(
-            known, pairs[begin:end], seeds[begin:end], AS_SEARCH, problem.settings.node_limit,
-            problem.targeting, problem.structure.packed,
-        )  # fmt: skip
+            known,
+            pairs[begin:end],
+            seeds[begin:end],
+            most_nodes=problem.settings.node_limit,
+            targeting=problem.targeting,
+            demands=problem.structure.packed,
+        )
 
     return make
 

@@ -143,7 +143,7 @@ class Forest(NamedTuple):
         """Return the tree of the nodes from `begin` to `end`."""
         kinds, values = self.kinds[begin:end].copy(), self.values[begin:end].copy()
         pairs = zip(map(self.grammar.nodes.__getitem__, kinds.tolist()), values.tolist(), strict=True)
-        nodes: list[Node] = [node if value != value else self._holding(node, value) for node, value in pairs]
+        nodes = [node if node.constant is None else self._holding(node, value) for node, value in pairs]
         return Individual(nodes, affine=affine, arrays=None if self.grammar.levels else (kinds, values))
 
     def trees(self) -> list[Individual]:

@@ -15,9 +15,12 @@ from trainlaw.evolve.leaves import Leaf, draw
 from trainlaw.evolve.machine.acceptance import NO_DEMANDS
 from trainlaw.evolve.machine.arrays import NODE_LIMIT, VARIABLE
 from trainlaw.evolve.machine.children import vary_trees
-from trainlaw.evolve.machine.moves import CROSS, MOVES, MUTATE, make_trees
+from trainlaw.evolve.machine.moves import AS_SEARCH, CROSS, MOVES, MUTATE, make_trees
 from trainlaw.evolve.search.individuals import Forest, Individual, forest_of
 from trainlaw.evolve.search.targeting import NOT_AIMED, Targeting
+
+# What every tree keeps.
+_NOTHING: Any = NO_DEMANDS.packed()
 
 
 def mate(first: Individual, second: Individual, grammar: Grammar, random: Random) -> tuple[Individual]:
@@ -48,17 +51,19 @@ def _varied(
     targeting: Targeting = NOT_AIMED,
 ) -> Individual:
     pairs, seeds = np.array([[0, len(parents) - 1]]), np.array([random.getrandbits(63)], np.uint64)
-    return vary(forest_of(parents, grammar), pairs, seeds, operation, NODE_LIMIT, targeting).trees()[0]
+    made = vary(forest_of(parents, grammar), pairs, seeds, operation=operation, targeting=targeting)
+    return made.trees()[0]
 
 
 def vary(
     parents: Forest,
     pairs: NDArray[np.int64],
     seeds: NDArray[np.uint64],
-    operation: int,
-    most_nodes: int,
+    *,
+    operation: int = AS_SEARCH,
+    most_nodes: int = NODE_LIMIT,
     targeting: Targeting = NOT_AIMED,
-    demands: Any = NO_DEMANDS.packed(),
+    demands: Any = _NOTHING,
 ) -> Forest:
     """Return a child of each pair of parents.
 
@@ -71,7 +76,8 @@ def vary(
     kinds, values, sizes = np.empty(room, np.int64), np.empty(room), np.empty(count, np.int64)
     total = vary_trees(
         parents.kinds, parents.values, parents.offsets, parents.affine, pairs, seeds, operation, most_nodes,
-        parents.grammar.packed, demands, targeting.packed, targeting.values, make_trees(), kinds, values, sizes,
+        parents.grammar.packed, demands, targeting.packed, targeting.values, make_trees(), kinds, values,
+        sizes,
     )  # fmt: skip
     return parents._replace(
         kinds=kinds[:total].copy(), values=values[:total].copy(), sizes=sizes,

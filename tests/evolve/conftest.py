@@ -3,7 +3,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from trainlaw.evolve.machine.moves import AS_SEARCH
 from trainlaw.evolve.search.individuals import forest_of
 from trainlaw.evolve.search.problem import Problem, make_problem
 from trainlaw.evolve.search.variation import vary
@@ -59,7 +58,7 @@ def child_of():
     def child(first, second, grammar, max_nodes, random):
         seeds = np.array([random.getrandbits(63)], np.uint64)
         parents = forest_of([first, second], grammar)
-        return vary(parents, np.array([[0, 1]]), seeds, AS_SEARCH, max_nodes).trees()[0]
+        return vary(parents, np.array([[0, 1]]), seeds, most_nodes=max_nodes).trees()[0]
 
     return child
 

@@ -79,7 +79,10 @@ def test_compiled_children_are_those_of_plain_python(kind, operation, drawing, r
     parents = forest_of(trees, grammar)
     pairs = np.column_stack([np.arange(COUNT), np.arange(COUNT)[::-1]])
     seeds = np.arange(COUNT, dtype=np.uint64)
-    expected = vary(parents, pairs, seeds, operation, 40, problem.targeting, problem.structure.packed)
+    expected = vary(
+        parents, pairs, seeds, operation=operation, most_nodes=40, targeting=problem.targeting,
+        demands=structure.packed,
+    )  # fmt: skip
     kinds, values, sizes = np.empty(COUNT * 40, np.int64), np.empty(COUNT * 40), np.empty(COUNT, np.int64)
     with np.errstate(all="ignore"):
         total = vary_trees.py_func(

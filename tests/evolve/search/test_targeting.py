@@ -40,7 +40,7 @@ def aim_of(targeting, tree, grammar, random):
     """Return the tree after a mutation that aims."""
     seeds = np.array([random.getrandbits(63)], np.uint64)
     forest = forest_of([tree], grammar)
-    return vary(forest, np.array([[0, 0]]), seeds, AIM, 99, targeting).trees()[0]
+    return vary(forest, np.array([[0, 0]]), seeds, operation=AIM, targeting=targeting).trees()[0]
 
 
 @njit
