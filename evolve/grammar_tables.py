@@ -26,9 +26,9 @@ def tables_of(grammar: Grammar) -> GrammarTables:
     ]
     after = [(own.division, own.addition, own.shifted, own.amount, own.whole) for own in shares]
     blocks = [node for block in grammar.blocks for node in block]
+    arrays: dict[str, Any] = _of_nodes(nodes, grammar, types) | _of_types(grammar, types)
     return GrammarTables(
-        **_of_nodes(nodes, grammar, types),
-        **_of_types(grammar, types),
+        **arrays,
         numbers=_kinds(numbers),
         grouped=_kinds(leaf for leaf in grammar.leaves(number) if _sort(leaf) == LEVELS),
         exponents=_kinds(grammar.leaves(grammar.exponent)),
@@ -44,6 +44,12 @@ def tables_of(grammar: Grammar) -> GrammarTables:
         power=_kind(grammar.operation("pow", number, number, grammar.exponent)),
         exponential=_kind(grammar.operation("exp", number, grammar.logarithm)),
         in_brackets=int(bool(grammar.brackets)),
+        number_count=len(numbers),
+        grouped_count=len(grammar.levels),
+        exponent_count=len(grammar.leaves(grammar.exponent)),
+        share_count=len(shares),
+        block_count=len(grammar.blocks),
+        favours=int(bool(grammar.favoured)),
     )
 
 
@@ -52,9 +58,7 @@ def constant_of(node: Node) -> float:
     return node.constant if isinstance(node.constant, float) else -1.0 if node.constant else np.nan
 
 
-def _of_nodes(
-    nodes: Sequence[Node], grammar: Grammar, types: dict[type, int]
-) -> dict[str, NDArray[np.int64] | NDArray[np.float64]]:
+def _of_nodes(nodes: Sequence[Node], grammar: Grammar, types: dict[type, int]) -> dict[str, NDArray[Any]]:
     """Return the tables with a row per kind of node."""
     arguments = [[types[cls] for cls in node.args] if node.arity else [] for node in nodes]
     shares = {feature: place for place, feature in enumerate(grammar.shares)}
@@ -80,7 +84,7 @@ def _of_nodes(
     }
 
 
-def _of_types(grammar: Grammar, types: dict[type, int]) -> dict[str, NDArray[np.int64]]:
+def _of_types(grammar: Grammar, types: dict[type, int]) -> dict[str, NDArray[Any]]:
     """Return the tables with a row per type, and the lists of its operations and leaves."""
     operations: list[list[Operation]] = [grammar.operations(ret) for ret in types]
     leaves = [grammar.leaves(ret) for ret in types]

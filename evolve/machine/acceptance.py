@@ -1,5 +1,6 @@
 """Whether trees have the structure that a search requires: a template, brackets, limits of nesting."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ class Demands(NamedTuple):
     types. required : int64, columns of features. bracket : int64 (n_types,), the bracket of which a type is
     the sums, -1 for none. overall : columns of the factors that multiply all of a bracket, one bracket after
     another from `overall_start` on. outer, inner, most : int64 (n_limits,), tokens of operators, and how
-    often the inner one may be inside the outer one.
+    often the inner one may be inside the outer one. is_none : whether every tree is accepted.
     """
 
     template: NDArray[np.int64]
@@ -34,19 +35,31 @@ class Demands(NamedTuple):
     outer: NDArray[np.int64]
     inner: NDArray[np.int64]
     most: NDArray[np.int64]
-
-    @property
-    def is_none(self) -> bool:
-        """Whether every tree is accepted."""
-        return not (self.template.size or self.required.size or self.outer.size)
+    template_count: int
+    required_count: int
+    limit_count: int
+    is_none: int
 
     def packed(self) -> Any:
         """Return the demands for compiled code."""
-        counts = [(f"{name}_count", getattr(self, name).size) for name in ("template", "required", "outer")]
-        return Packed(self, [*self._asdict().items(), *counts, ("is_none", int(self.is_none))])
+        return Packed(self, self._asdict().items())
 
 
-NO_DEMANDS = Demands(*(np.zeros(0, np.int64) for _ in Demands._fields))
+def make_demands(**lists: Sequence[int]) -> Demands:
+    """Return the demands of some lists, by their names in `Demands`; a list that is left out is empty.
+
+    >>> make_demands(required=[2, 3]).required_count, make_demands().is_none
+    (2, 1)
+    """
+    arrays: dict[str, Any] = {name: np.array(lists.get(name, ()), np.int64) for name in Demands._fields[:9]}
+    template, required, outer = (arrays[name].size for name in ("template", "required", "outer"))
+    return Demands(
+        **arrays,
+        template_count=template,
+        required_count=required,
+        limit_count=outer,
+        is_none=int(not template + required + outer),
+    )
 
 
 @compiled
@@ -68,7 +81,7 @@ def factor_at(tree: Tree, place: int, tables: GrammarTables) -> int:
 def is_product(tree: Tree, place: int, tables: GrammarTables, demands: Demands) -> bool:
     """Return whether the node multiplies a part of a bracket by a factor."""
     kind = tree.kinds[place]
-    return tables.code[kind] == _MUL and demands.bracket[tables.ret[kind]] >= 0
+    return bool(tables.code[kind] == _MUL and demands.bracket[tables.ret[kind]] >= 0)
 
 
 @compiled
@@ -128,7 +141,7 @@ def follows_template(tree: Tree, tables: GrammarTables, demands: Demands) -> boo
             place += 1
         else:
             return False
-    return place == tree.length[0]
+    return bool(place == tree.length[0])
 
 
 @compiled
@@ -160,7 +173,7 @@ def accepts(tree: Tree, tables: GrammarTables, demands: Demands) -> bool:
             i += 1
         if i == tree.length[0]:
             return False
-    for limit in range(demands.outer_count):
+    for limit in range(demands.limit_count):
         if nests_too_deep(tree, limit, tables, demands):
             return False
     if not demands.template_count:

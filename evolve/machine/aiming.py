@@ -51,7 +51,8 @@ class Aims(NamedTuple):
 
     columns : of the features, (n_features * n_rows,). target : (n_rows,). kinds, values : nodes of the
     expressions, one after another from `start` (n_expressions + 1,) on. sizes : (n_expressions,), their root
-    mean squares. constant : kind of a fitted number. address : of the kernel of operators.
+    mean squares. constant : kind of a fitted number. address : of the kernel of operators. rows
+    : n_rows.
     """
 
     columns: NDArray[np.float64]
@@ -62,10 +63,11 @@ class Aims(NamedTuple):
     sizes: NDArray[np.float64]
     constant: int
     address: int
+    rows: int
 
     def packed(self) -> Any:
         """Return the aims for compiled code."""
-        return Packed(self, [*self._asdict().items(), ("rows", self.target.size)])
+        return Packed(self, self._asdict().items())
 
 
 @compiled
@@ -298,4 +300,4 @@ def write(part: Tree, numbers: np.ndarray, terms: np.ndarray, tables: GrammarTab
             append(part, aims.constant, number)
         for i in range(aims.start[terms[k]], aims.start[terms[k] + 1]):
             append(part, aims.kinds[i], aims.values[i])
-    return part.length[0] > 0
+    return bool(part.length[0] > 0)

@@ -58,7 +58,7 @@ class GrammarTables(NamedTuple):
     factor and by a share; factor, type of its factors. numbers, grouped, exponents : leaves of features, of
     labels and of exponents from which factors are made. anywhere, after : nodes of each share (5 n_shares,),
     as a number and after an amount. blocks, block_values : building blocks, one after another from
-    `block_start` (n_blocks + 1,) on.
+    `block_start` (n_blocks + 1,) on. favours : whether there are favourites.
     """
 
     token: NDArray[np.int64]
@@ -101,12 +101,16 @@ class GrammarTables(NamedTuple):
     power: int
     exponential: int
     in_brackets: int
+    number_count: int
+    grouped_count: int
+    exponent_count: int
+    share_count: int
+    block_count: int
+    favours: int
 
     def packed(self) -> Any:
         """Return the tables for compiled code."""
-        lists = ("numbers", "grouped", "exponents", "anywhere", "block_start", "favourites")
-        counts = [(f"{name}_count", getattr(self, name).size) for name in lists]
-        return Packed(self, [*self._asdict().items(), *counts])
+        return Packed(self, self._asdict().items())
 
 
 class Tree(Protocol):
@@ -222,13 +226,14 @@ def draw_value(kind: int, tables: GrammarTables, tree: Tree) -> float:
         return -1.0 if tables.holds[kind] == LEVELS else math.nan
     spread, start = 0.5 * normal(tree), tables.start[kind]
     value = start * math.exp(spread) if tables.lower[kind] >= 0.0 else start + 2.0 * spread
-    return min(max(value, tables.lower[kind]), tables.upper[kind])
+    drawn: float = min(max(value, tables.lower[kind]), tables.upper[kind])
+    return drawn
 
 
 @compiled
 def draw_leaf(ret: int, tables: GrammarTables, tree: Tree) -> int:
     """Return a random leaf of one type: mostly of a favoured feature."""
-    if tables.favourites_count and uniform(tree) < FAVOURED_SHARE:
+    if tables.favours and uniform(tree) < FAVOURED_SHARE:
         begin, end = tables.favourites_start[ret], tables.favourites_start[ret + 1]
         if end > begin:
             return int(tables.favourites[begin + below(tree, end - begin)])
@@ -304,8 +309,8 @@ def replace_subtree(tree: Tree, part: Tree, tables: GrammarTables) -> None:
     begin = below(tree, tree.length[0])
     ret = tables.ret[tree.kinds[begin]]
     part.length[0] = 0
-    if tables.block_start_count > 1 and ret == tables.target and uniform(tree) < SHARE_OF_BLOCKS:
-        block = below(tree, tables.block_start_count - 1)
+    if tables.block_count and ret == tables.target and uniform(tree) < SHARE_OF_BLOCKS:
+        block = below(tree, tables.block_count)
         for i in range(tables.block_start[block], tables.block_start[block + 1]):
             append(part, tables.blocks[i], tables.block_values[i])
     elif ret != tables.fixed:
@@ -454,15 +459,15 @@ def append_factor(part: Tree, tables: GrammarTables, tree: Tree) -> None:
     if tables.grouped_count and uniform(tree) < 0.3:
         append(part, tables.grouped[below(tree, tables.grouped_count)], -1.0)
         return
-    if tables.numbers_count:
-        leaf = tables.numbers[below(tree, tables.numbers_count)]
+    if tables.number_count:
+        leaf = tables.numbers[below(tree, tables.number_count)]
         if tables.share[leaf] >= 0 and uniform(tree) < 0.25:
             append_share(part, tables.anywhere, tables.share[leaf], tables, tree)
             return
         if tables.power >= 0 and tables.positive[leaf] and uniform(tree) < 0.6:
             append(part, tables.power, math.nan)
             append(part, tables.bare[leaf], math.nan)
-            exponent = tables.exponents[below(tree, tables.exponents_count)]
+            exponent = tables.exponents[below(tree, tables.exponent_count)]
             append(part, exponent, 0.3 * normal(tree))
             return
         if tables.exponential >= 0 and tables.inside[leaf] >= 0 and uniform(tree) < 0.6:
@@ -488,7 +493,7 @@ def wrap(tree: Tree, part: Tree, tables: GrammarTables) -> None:
     part.length[0] = 0
     if tables.with_share[ret] >= 0 and uniform(tree) < SHARE_OF_SHARES:
         operation = tables.with_share[ret]
-        append_share(part, tables.after, below(tree, tables.anywhere_count // 5), tables, tree)
+        append_share(part, tables.after, below(tree, tables.share_count), tables, tree)
     elif tables.in_brackets:
         grow(tables.factor[ret], 2, part, tables, tree)
     else:

@@ -110,14 +110,6 @@ class Forest(NamedTuple):
             kinds=self.kinds[moved], values=self.values[moved], sizes=sizes, affine=self.affine[places]
         )
 
-    def replaced(self, places: NDArray[np.int64], others: "Forest") -> "Forest":
-        """Return the trees with those at some places replaced by others, one after another."""
-        order = np.arange(self.amount)
-        order[places] = self.amount + np.arange(places.size)
-        names = ("kinds", "values", "sizes", "affine")
-        both = {name: np.concatenate([getattr(self, name), getattr(others, name)]) for name in names}
-        return self._replace(**both).of(order)
-
     def per_tree(self, numbers: NDArray[Any]) -> NDArray[np.int64]:
         """Return the sums over each tree of whole numbers or truths (n_nodes,) of its nodes."""
         counted = numbers.astype(np.int64)
@@ -128,9 +120,8 @@ class Forest(NamedTuple):
         """Return the constants of each node that has some, in order."""
         places = np.flatnonzero(self.holds)
         nodes = map(self.grammar.nodes.__getitem__, self.kinds[places].tolist())
-        found = [
-            self._holding(*pair).constant for pair in zip(nodes, self.values[places].tolist(), strict=True)
-        ]
+        pairs = zip(nodes, self.values[places].tolist(), strict=True)
+        found: list[Any] = [self._holding(*pair).constant for pair in pairs]
         return [constant if isinstance(constant, tuple) else (constant,) for constant in found]
 
     def nodes(self) -> Iterator[list[Node]]:
@@ -151,7 +142,7 @@ class Forest(NamedTuple):
         pairs = zip(pairwise(self.offsets.tolist()), self.affine.tolist(), strict=True)
         return [self.tree(*edges, (offset, slope)) for edges, (offset, slope) in pairs]
 
-    def _holding(self, node: Any, value: float) -> Node:
+    def _holding(self, node: Any, value: float) -> Any:
         if isinstance(node.constant, float):
             return node.holding(value)
         return node.holding(self.grouped[int(value)]) if value >= 0.0 else node

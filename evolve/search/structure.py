@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import accumulate
 from random import Random
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from trainlaw.evolve.brackets import BracketTypes, check_holes
 from trainlaw.evolve.grammar import Grammar
 from trainlaw.evolve.leaves import Leaf, Node
-from trainlaw.evolve.machine.acceptance import HOLE_TOKEN, NO_DEMANDS, Demands, accept_trees
+from trainlaw.evolve.machine.acceptance import HOLE_TOKEN, Demands, accept_trees, make_demands
 from trainlaw.evolve.machine.moves import make_trees
 from trainlaw.evolve.search.individuals import Individual
 from trainlaw.evolve.search.trees import held_constants, nodes_of
@@ -25,13 +26,13 @@ HOLE = "hole"
 class Structure:
     """The structural requirements of one search.
 
-    grammar : of its trees. template : nodes in prefix order, holes as leaves named `hole...`, or empty.
-    demands : what every tree needs. brackets : what the holes may hold, where that is limited.
+    grammar : of its trees. demands : what every tree needs. template : nodes in prefix order, holes as leaves
+    named `hole...`, or empty. brackets : what the holes may hold, where that is limited.
     """
 
     grammar: Grammar
+    demands: Demands
     template: tuple[Node, ...] = ()
-    demands: Demands = NO_DEMANDS
     brackets: tuple[BracketTypes, ...] = ()
 
     @cached_property
@@ -83,7 +84,7 @@ def make_structure(settings: SearchSettings, grammar: Grammar) -> Structure:
     Raises InputError for a template outside the grammar, or one without a hole.
     """
     if settings.template is None:
-        return Structure(grammar, demands=_demands(settings, grammar, ()))
+        return Structure(grammar, _demands(settings, grammar, ()))
     holes = [name for name in variables(settings.template) if name.startswith(HOLE)]
     if not holes:
         raise InputError("expected a template with a hole, got none: name a variable 'hole'")
@@ -95,7 +96,7 @@ def make_structure(settings: SearchSettings, grammar: Grammar) -> Structure:
             "expected a template within the search's operators, features and units: add what it needs"
         )
     demands = _demands(settings, grammar, nodes)
-    structure = Structure(grammar, tuple(nodes), demands, tuple(grammar.brackets.values()))
+    structure = Structure(grammar, demands, tuple(nodes), tuple(grammar.brackets.values()))
     if settings.brackets:
         held = len(held_constants(structure.least(grammar)))
         if held > settings.max_constants:
@@ -111,24 +112,22 @@ def _demands(settings: SearchSettings, grammar: Grammar, template: Sequence[Node
     types, brackets = grammar.type_numbers, list(grammar.brackets.values())
     columns = {node.feature: node.token >> 8 for node in grammar.nodes if node.feature}
     tokens = {node.name: node.token for node in grammar.nodes if node.arity}
-    bracket = np.full(len(types), -1)
-    for place, own in enumerate(brackets):
-        bracket[types[own.total]] = place
+    places = {own.total: place for place, own in enumerate(brackets)}
+    bracket = [places.get(ret, -1) for ret in types]
     required = frozenset().union(*(own.required for own in brackets))
     # An operator that the grammar does not have is nowhere inside another.
     limits = [limit for limit in settings.nesting_limits if {*limit[:2]} <= {*tokens}]
-    lists = (
-        [node.token for node in template],
-        [types[node.ret] for node in template],
-        sorted(columns[name] for name in required),
-        bracket,
-        [columns[name] for own in brackets for name in sorted(own.overall)],
-        np.cumsum([0, *(len(own.overall) for own in brackets)]),
-        [tokens[outer] for outer, _, _ in limits],
-        [tokens[inner] for _, inner, _ in limits],
-        [most for _, _, most in limits],
+    return make_demands(
+        template=[node.token for node in template],
+        template_types=[types[node.ret] for node in template],
+        required=sorted(columns[name] for name in required),
+        bracket=bracket,
+        overall=[columns[name] for own in brackets for name in sorted(own.overall)],
+        overall_start=[*accumulate((len(own.overall) for own in brackets), initial=0)],
+        outer=[tokens[outer] for outer, _, _ in limits],
+        inner=[tokens[inner] for _, inner, _ in limits],
+        most=[most for _, _, most in limits],
     )
-    return Demands(*(np.array(own, np.int64) for own in lists))
 
 
 def _hole(grammar: Grammar, name: str, ret: type) -> Leaf | None:

@@ -33,8 +33,9 @@ class Targeting:
         return self.aims.packed()
 
 
+_NONE, _NO_KINDS = np.zeros(0), np.zeros(0, np.int64)
 NOT_AIMED = Targeting(
-    Aims(*(np.zeros(0, kind) for kind in "ddldld"), constant=-1, address=0), np.zeros((0, 0), np.float32)
+    Aims(_NONE, _NONE, _NO_KINDS, _NONE, _NO_KINDS, _NONE, -1, 0, 0), np.zeros((0, 0), np.float32)
 )
 
 
@@ -66,5 +67,6 @@ def make_targeting(
         sizes,
         free.kind,
         kernel_addresses()[OPERATOR],
+        target.size,
     )
     return Targeting(aims, np.ascontiguousarray((values / sizes[:, None]).T.astype(np.float32)))

@@ -116,7 +116,7 @@ def with_fitted(forest: Forest, programs: Programs, theta: NDArray[np.float64], 
     widths = [*map(len, forest.constants())]
     parts = [tuple(part) for part in np.split(theta, np.cumsum(widths)[:-1])]
     places = np.flatnonzero(held)
-    grouped = []
+    grouped = list[tuple[float, ...]]()
     for place, part in zip(places.tolist(), parts, strict=True):
         values[place] = part[0]
         if holds[place] == LEVELS:

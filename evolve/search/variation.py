@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from trainlaw.evolve.grammar import Grammar
 from trainlaw.evolve.leaves import Leaf, draw
-from trainlaw.evolve.machine.acceptance import NO_DEMANDS
+from trainlaw.evolve.machine.acceptance import make_demands
 from trainlaw.evolve.machine.arrays import NODE_LIMIT, VARIABLE
 from trainlaw.evolve.machine.children import vary_trees
 from trainlaw.evolve.machine.moves import AS_SEARCH, CROSS, MOVES, MUTATE, make_trees
@@ -20,7 +20,7 @@ from trainlaw.evolve.search.individuals import Forest, Individual, forest_of
 from trainlaw.evolve.search.targeting import NOT_AIMED, Targeting
 
 # What every tree keeps.
-_NOTHING: Any = NO_DEMANDS.packed()
+_NOTHING: Any = make_demands().packed()
 
 
 def mate(first: Individual, second: Individual, grammar: Grammar, random: Random) -> tuple[Individual]:

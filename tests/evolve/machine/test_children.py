@@ -1,7 +1,5 @@
 """Children as plain Python makes them, and the values by which mutations aim."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from trainlaw.evolve.machine import aiming, moves
@@ -25,7 +23,6 @@ from trainlaw.evolve.settings import EXPONENTIAL, Bracket, Factor, SearchSetting
 from trainlaw.formulas import DIMENSIONLESS, FeatureSpec, parse_text
 
 COUNT = 60
-COUNTED = ("numbers", "grouped", "exponents", "anywhere", "block_start", "favourites")
 
 
 @pytest.fixture
@@ -53,21 +50,9 @@ def bracket_problem(typed_rows, specs):
     return make_problem(columns, y, specs.features, specs.target, settings, groups=groups)
 
 
-def as_python(problem):
-    """The grammar's tables, the demands and the aims as functions in plain Python read them."""
-    tables, demands, aims = problem.grammar.tables, problem.structure.demands, problem.targeting.aims
-    counts = {f"{name}_count": getattr(tables, name).size for name in COUNTED}
-    sizes = {f"{name}_count": getattr(demands, name).size for name in ("template", "required", "outer")}
-    return (
-        SimpleNamespace(**tables._asdict(), **counts),
-        SimpleNamespace(**demands._asdict(), **sizes, is_none=demands.is_none),
-        SimpleNamespace(**aims._asdict(), rows=aims.target.size),
-    )
-
-
 @pytest.mark.parametrize("operation", [*range(len(MOVES)), CROSS, MUTATE, AIM, AS_SEARCH])
 @pytest.mark.parametrize("kind", ["typed_problem", "aiming_problem", "bracket_problem"])
-def test_compiled_children_are_those_of_plain_python(kind, operation, drawing, request, interpreted):
+def test_compiled_children_are_those_of_plain_python(kind, operation, drawing, request):
     problem = request.getfixturevalue(kind)
     if operation == AIM and problem.targeting is NOT_AIMED:
         pytest.skip("a typed search does not aim")
@@ -84,21 +69,24 @@ def test_compiled_children_are_those_of_plain_python(kind, operation, drawing, r
         demands=structure.packed,
     )  # fmt: skip
     kinds, values, sizes = np.empty(COUNT * 40, np.int64), np.empty(COUNT * 40), np.empty(COUNT, np.int64)
+    # What was called above is compiled.
+    request.getfixturevalue("interpreted")
     with np.errstate(all="ignore"):
         total = vary_trees.py_func(
             parents.kinds, parents.values, parents.offsets, parents.affine, pairs, seeds, operation, 40,
-            *as_python(problem), problem.targeting.values, make_trees(), kinds, values, sizes,
+            grammar.tables, structure.demands, problem.targeting.aims, problem.targeting.values,
+            make_trees(), kinds, values, sizes,
         )  # fmt: skip
     np.testing.assert_array_equal(sizes, expected.sizes)
     np.testing.assert_array_equal(kinds[:total], expected.kinds)
     np.testing.assert_allclose(values[:total], expected.values, rtol=1e-6)
 
 
-def test_every_node_has_the_values_of_its_subtree(aiming_problem, drawing, interpreted):
-    tables, _, aims = as_python(aiming_problem)
-    grammar = aiming_problem.grammar
-    for _ in range(20):
-        tree = Individual(grammar.grow(grammar.target, 5, drawing))
+def test_every_node_has_the_values_of_its_subtree(aiming_problem, drawing, request):
+    grammar, aims = aiming_problem.grammar, aiming_problem.targeting.aims
+    trees = [Individual(grammar.grow(grammar.target, 5, drawing)) for _ in range(20)]
+    request.getfixturevalue("interpreted")
+    for tree in trees:
         scratch = make_trees()
         scratch[0].length[0] = len(tree)
         forest = forest_of([tree], grammar)
@@ -107,7 +95,7 @@ def test_every_node_has_the_values_of_its_subtree(aiming_problem, drawing, inter
         expected = Machine().values(
             encode(forest_of(parts, grammar), affine=False), aims.columns.reshape(3, -1)
         )
-        found = aiming.node_values(scratch[0], scratch[2], tables, aims)
+        found = aiming.node_values(scratch[0], scratch[2], grammar.tables, aims)
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
