@@ -130,17 +130,18 @@ class Forest(NamedTuple):
         for begin, end in pairwise(self.offsets.tolist()):
             yield nodes[begin:end]
 
-    def tree(self, begin: int, end: int, affine: tuple[float, float]) -> Individual:
-        """Return the tree of the nodes from `begin` to `end`."""
-        kinds, values = self.kinds[begin:end].copy(), self.values[begin:end].copy()
-        pairs = zip(map(self.grammar.nodes.__getitem__, kinds.tolist()), values.tolist(), strict=True)
-        nodes = [node if node.constant is None else self._holding(node, value) for node, value in pairs]
-        return Individual(nodes, affine=affine, arrays=None if self.grammar.levels else (kinds, values))
-
     def trees(self) -> list[Individual]:
         """Return all trees, not fitted."""
-        pairs = zip(pairwise(self.offsets.tolist()), self.affine.tolist(), strict=True)
-        return [self.tree(*edges, (offset, slope)) for edges, (offset, slope) in pairs]
+        nodes: list[Node] = [*map(self.grammar.nodes.__getitem__, self.kinds.tolist())]
+        held = np.flatnonzero(self.holds)
+        for place, value in zip(held.tolist(), self.values[held].tolist(), strict=True):
+            nodes[place] = self._holding(nodes[place], value)
+        found = []
+        for (begin, end), affine in zip(pairwise(self.offsets.tolist()), self.affine.tolist(), strict=True):
+            arrays = self.kinds[begin:end].copy(), self.values[begin:end].copy()
+            known = None if self.grammar.levels else arrays
+            found.append(Individual(nodes[begin:end], affine=tuple(affine), arrays=known))
+        return found
 
     def _holding(self, node: Any, value: float) -> Any:
         if isinstance(node.constant, float):
