@@ -46,10 +46,10 @@ def survived(
 
 def offspring(chosen: Sequence[Individual], problem: Problem, random: Random) -> Offspring:
     """Return the function that makes the children of parents, pair by pair, with the search's operators."""
-    different = {id(tree): tree for tree in chosen}
-    places = dict(zip(different, range(len(different)), strict=True))
-    known = forest_of(list(different.values()), problem.grammar)
-    pairs = np.array([places[id(tree)] for tree in chosen]).reshape(-1, 2)
+    # Few parents are chosen many times.
+    identities = np.fromiter(map(id, chosen), np.int64, len(chosen))
+    _, firsts, places = np.unique(identities, return_index=True, return_inverse=True)
+    known, pairs = forest_of([chosen[i] for i in firsts.tolist()], problem.grammar), places.reshape(-1, 2)
     # Each child draws from a state that only its place determines, so that batches do not matter.
     seeds = np.random.default_rng(random.getrandbits(64)).integers(2**63, size=len(pairs)).astype(np.uint64)
 
