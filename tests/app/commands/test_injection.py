@@ -50,6 +50,7 @@ def runs(*command):
     subprocess.run([str(part) for part in command], check=True, capture_output=True)
 
 
+@pytest.mark.slow
 def test_programs_do_nothing_but_compute(tmp_path):
     path = written(TOGETHER, ".py", tmp_path)
     runs(sys.executable, "-I", "-S", path)

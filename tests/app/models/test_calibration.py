@@ -84,6 +84,7 @@ def test_runs_far_apart_contradict_each_other_and_widen_the_interval(law, runs):
     assert interval_of(found.formula) > interval_of(law)
 
 
+@pytest.mark.slow
 def test_many_runs_count_by_architecture_and_architectures_are_left_out(law, runs):
     table = runs_of(runs, "V100-SXM2-16GB", "fp32")
     slow = RunTable(
@@ -154,6 +155,7 @@ def test_runs_of_several_stacks_have_a_factor_each(law):
     assert ratios[~of_stack].mean() == pytest.approx(1, abs=0.05)
 
 
+@pytest.mark.slow
 def test_runs_of_several_hosts_calibrate_by_their_stated_launches(law):
     """The same small batches on a fast and on a slow host, as the formula predicts them there."""
     frame = load("default", RunTable).frame

@@ -114,6 +114,7 @@ def test_refitted_constants_are_found_again(law, few):
     assert np.abs(fitted.predict(X) / seconds - 1).max() < 0.05
 
 
+@pytest.mark.slow
 def test_a_search_of_layers_predicts_from_features_of_runs(few):
     X, cnn_layers = few.features(), CnnLayers.of(few)
     names = ("compute_s", "output_memory_s", "other_memory_s", "launch_s", "iteration_overhead_s", "columns")

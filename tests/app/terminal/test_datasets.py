@@ -67,6 +67,7 @@ def test_noise_lists_pairs_of_harnesses():
     assert len(run("noise", "atlas", "--least", 50).stdout) < len(text)
 
 
+@pytest.mark.slow
 def test_a_contribution_is_checked_complete_and_anonymous(tmp_path):
     runs = tmp_path / "runs.csv"
     runs.write_text(
