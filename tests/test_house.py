@@ -87,7 +87,7 @@ def shared_randomness(written: Iterable[ast.AST]) -> list[str]:
             allowed = {"Random", "Generator", "default_rng"}
             found += [item.name for item in node.names if item.name not in allowed]
         elif isinstance(node, ast.Attribute) and getattr(node.value, "attr", "") == "random":
-            numpys = ast.unparse(node.value) in ("np.random", "numpy.random")
+            numpys = getattr(node.value.value, "id", "") in ("np", "numpy")
             found += [node.attr] if numpys and node.attr not in {"Generator", "default_rng"} else []
         elif isinstance(node, ast.Call) and called_name(node) == "default_rng":
             found += [] if node.args else ["default_rng()"]
