@@ -173,6 +173,7 @@ def test_a_forward_pass_is_predicted_and_planned_as_the_commands_do():
             trainlaw.plan("resnet50", gpu="L4", timed_parts="forward", **faulty)
 
 
+@pytest.mark.slow
 def test_the_formula_is_evaluated_as_often_for_many_rows_as_for_few(monkeypatch):
     calls, predict = [], Formula.predict
     monkeypatch.setattr(
@@ -242,6 +243,7 @@ def test_a_loaded_law_shows_itself():
     assert len(law.plot("resnet50", "T4", (8, 64), ax=axes).lines[0].get_xdata()) == 2
 
 
+@pytest.mark.slow
 def test_runs_in_a_frame_calibrate_as_in_a_file():
     runs = load("fp32-2026").where(gpu="T4", cnn="inception_v3")
     columns = ["gpu", "cnn", "input_size_px", "n_classes", "batch_per_gpu", "precision", "time_s"]

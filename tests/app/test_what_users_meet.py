@@ -142,6 +142,7 @@ def test_the_workbook_opens_with_the_default_precision_of_each_gpu():
     assert shown == pytest.approx(1e3 * trainlaw.predict("resnet50", "A100-SXM4-40GB", 64).seconds, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_workbook_answers_beside_its_inputs_and_takes_no_price_below_zero():
     titles = {cell.value: place for place, cell in sheet_of("Predict").cells.items()}
     assert titles["iteration time"][1] > titles["GPU"][1]
@@ -260,6 +261,7 @@ def test_the_site_says_its_version_and_has_copy_buttons_and_a_page_per_function(
     assert "sphinx_copybutton" in settings["extensions"] and settings["autosummary_generate"]
 
 
+@pytest.mark.slow
 def test_counts_of_a_report_have_thousands_marks_and_no_row_is_half_empty(outcome):  # noqa: F811
     text = report_html(outcome)
     cells = re.findall(r"<td[^>]*>([^<]*)</td>", text)

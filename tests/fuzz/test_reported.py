@@ -136,6 +136,7 @@ def test_long_text_in_parquet_is_refused_before_it_fills_the_memory(tmp_path):
         assert "unpacked" in done.stderr
 
 
+@pytest.mark.slow
 def test_many_columns_of_parquet_are_refused_by_name(tmp_path):
     path = tmp_path / "wide.parquet"
     zeros = np.zeros(1_000_000)

@@ -153,5 +153,6 @@ def is_alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_partial_of_a_named_function_travels():
     assert list(run_tasks(partial(pow, 2), [3], workers=2)) == [8]

@@ -85,6 +85,7 @@ def test_latex_holds_names_in_comments_only(name, tmp_path):
     assert body[0] == "\\["
 
 
+@pytest.mark.slow
 def test_page_holds_names_as_text(tmp_path):
     text = written(TOGETHER, ".html", tmp_path).read_text()
     assert text.count("<script>") == text.count("</script>") == 1

@@ -138,6 +138,7 @@ def test_python_and_the_command_give_the_same_law(law, runs, in_empty_folder):
     assert "calibrated to T4" in invoke("show mine").output
 
 
+@pytest.mark.slow
 def test_runs_of_several_stacks_have_a_factor_each(law):
     """The measured times of one stack are a fifth above what the formula says of that stack."""
     frame = load("default", RunTable).frame
@@ -173,6 +174,7 @@ def law_facts():
     return load("default", RunTable).facts
 
 
+@pytest.mark.slow
 def test_the_stated_time_on_one_gpu_of_runs_on_several_calibrates(law):
     table = load("multi", RunTable)
     first = table.frame[table.frame["single_gpu_time_s"].notna() & (table.frame["n_gpus"] > 1)]

@@ -37,6 +37,7 @@ def few():
     return table.where(cnn=sorted(set(table.frame["cnn"]))[:6])
 
 
+@pytest.mark.slow
 def test_the_sum_is_that_of_the_layers_one_by_one(law):
     rows = run_layers(configuration(**RUN), [spec.name for spec in law.used_features])
     each = law.predict(rows.columns)

@@ -67,6 +67,7 @@ def is_alone(seen, text):
     return seen
 
 
+@pytest.mark.slow
 def test_report_needs_nothing_else_and_draws_everything(outcome, parsed_html):
     text = report_html(outcome)
     seen = is_alone(parsed_html(text), text)

@@ -27,6 +27,7 @@ def test_holes_stand_out():
     assert "cells are holes" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["svg", "html"])
 def test_heat_map_is_a_picture_of_every_cell(tmp_path, ending):
     path = tmp_path / f"coverage.{ending}"
