@@ -81,19 +81,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             slow_files.add(item.path)
         else:
             item.add_marker(pytest.mark.fast)
-    items.sort(key=lambda item: (folder_of(item) not in COMPILED, item.path not in slow_files))
+    items.sort(key=lambda item: (folder_of(item.path) not in COMPILED, item.path not in slow_files))
 
 
-def folder_of(item: pytest.Item) -> str:
+@cache
+def folder_of(path: Path) -> str:
     """Return the folder of a test's package, or the name of a file that lies in none."""
-    return item.path.relative_to(ROOT / "tests").parts[0]
+    return path.relative_to(ROOT / "tests").parts[0]
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Trace only the tests of the packages whose coverage is required: all others take half the time."""
     tracer = Coverage.current()
-    if tracer is None or folder_of(item) in COVERED:
+    if tracer is None or folder_of(item.path) in COVERED:
         return (yield)
     tracer.stop()
     try:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from .rows import each_row
+
 ROOT = Path(__file__).resolve().parents[1]
 LINK = re.compile(r"(?<!`)!?\[[^\]]*\]\(([^)\s]+)\)")
 
@@ -36,7 +38,7 @@ def test_a_page_prints_what_the_code_prints(page, documentation, overwrite_golde
     assert current == text, "run python docs/build.py --rewrite, and read the difference"
 
 
-@pytest.mark.parametrize("page", pages())
+@each_row("page", pages())
 def test_links_lead_to_files(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     links = [

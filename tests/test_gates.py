@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from .rows import each_row
+
 ROOT = Path(__file__).resolve().parents[1]
 # Not the whole checkout: an installation leaves a copy in build/, where imports sort otherwise.
 CODE = ("formulas", "datasets", "evolve", "validate", "app", "tests", "benchmarks", "tools", "docs")
@@ -63,7 +65,7 @@ def public_objects() -> dict[str, object]:
     return found
 
 
-@pytest.mark.parametrize("name", public_objects())
+@each_row("name", public_objects())
 def test_public_docstrings_have_numpydoc_sections(name):
     from numpydoc.validate import validate
 

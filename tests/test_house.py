@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -40,10 +41,13 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    return list(ast.walk(parsed(path)))
+
+
 def functions(path: Path):
-    for node in ast.walk(parsed(path)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
+    return (node for node in nodes(path) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
 def body_lines(function: ast.FunctionDef) -> int:
@@ -55,7 +59,7 @@ def code_lines(path: Path) -> int:
     """Lines that hold code: no blank lines, comments or docstrings."""
     text = path.read_text(encoding="utf-8")
     documented = set()
-    for node in ast.walk(parsed(path)):
+    for node in nodes(path):
         if (
             isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
             and ast.get_docstring(node) is not None
@@ -73,17 +77,17 @@ def settings() -> dict:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
-def shared_randomness(tree: ast.Module) -> list[str]:
+def shared_randomness(written: Iterable[ast.AST]) -> list[str]:
     """Uses of the interpreter's or numpy's own random state, which any other code may move."""
     found = []
-    for node in ast.walk(tree):
+    for node in written:
         if isinstance(node, ast.Import):
             found += [item.name for item in node.names if item.name.split(".")[-1] == "random"]
         elif isinstance(node, ast.ImportFrom) and node.module in ("random", "numpy.random"):
             allowed = {"Random", "Generator", "default_rng"}
             found += [item.name for item in node.names if item.name not in allowed]
         elif isinstance(node, ast.Attribute) and getattr(node.value, "attr", "") == "random":
-            numpys = ast.unparse(node.value) in ("np.random", "numpy.random")
+            numpys = getattr(node.value.value, "id", "") in ("np", "numpy")
             found += [node.attr] if numpys and node.attr not in {"Generator", "default_rng"} else []
         elif isinstance(node, ast.Call) and called_name(node) == "default_rng":
             found += [] if node.args else ["default_rng()"]
@@ -99,11 +103,11 @@ def called_name(call: ast.Call) -> str:
     "text", ["import random", "from random import choice", "np.random.seed(1)", "np.random.default_rng()"]
 )
 def test_shared_randomness_is_found(text):
-    assert shared_randomness(ast.parse(text))
+    assert shared_randomness(ast.walk(ast.parse(text)))
 
 
 def test_every_draw_is_from_a_generator_with_a_seed():
-    draws = {relative(path): shared_randomness(parsed(path)) for path in SOURCES}
+    draws = {relative(path): shared_randomness(nodes(path)) for path in SOURCES}
     assert {name: found for name, found in draws.items() if found} == {}
 
 
@@ -219,7 +223,7 @@ def test_nothing_executes_text():
     forbidden = {"eval", "exec", "sympify", "parse_expr"}
     calls = []
     for path in SOURCES:
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             if isinstance(node, ast.Call):
                 if called_name(node) in forbidden:
                     calls.append(f"{relative(path)}:{node.lineno} {called_name(node)}")

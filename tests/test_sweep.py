@@ -9,6 +9,7 @@ from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.datasets import TARGET, feature_specs
 from trainlaw.formulas import Formula, load_formula, parse_text, variables
 
+pytestmark = pytest.mark.slow
 # Benchmarks are not installed, and the checkout is not on the path of a test run.
 _SPEC = importlib.util.spec_from_file_location("sweep", Path(__file__).parents[1] / "benchmarks" / "sweep.py")
 _MODULE = importlib.util.module_from_spec(_SPEC)
@@ -30,12 +31,10 @@ def absurd(law, share=0.01):
     return {name: count for name, count in found.items() if count}
 
 
-@pytest.mark.slow
 def test_the_skeleton_is_never_absurd(skeleton_text):
     assert absurd(formula(skeleton_text)) == {}
 
 
-@pytest.mark.slow
 def test_the_built_in_formula_is_never_absurd():
     assert absurd(load_formula(BUILT_IN)) == {}
 

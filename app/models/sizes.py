@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from itertools import groupby
 from typing import Any
 
@@ -50,6 +50,7 @@ def packed(numbers: Iterable[float]) -> str:
     return "".join(map(_packed, numbers))
 
 
+@lru_cache(maxsize=100_000)
 def _packed(value: float) -> str:
     if not (0 <= value < 2**53 and value == int(value)):
         # Without a point, for which C expects what the user's locale has.

@@ -89,6 +89,8 @@ MAX_NAME_LENGTH = 200
 _FIRST_WITH_TF32 = 8  # compute capability of NVIDIA's Ampere
 # A driver reports a little less than the sold size: 15,360 MiB on a 16 GB T4 with error correction.
 _MEMORY_TOLERANCE = 0.08
+# Names that resemble a text less are no suggestions.
+_LEAST_LIKENESS = 0.5
 
 
 @dataclass(frozen=True)
@@ -389,13 +391,15 @@ class GpuCatalog:
         Where names continue `text` ("A100" in "A100-SXM4-40GB"), those are returned, up to eight; else
         instances of a cloud whose family it is ("p4d"), or the GPU that one of its words names.
         """
-        key = name_key(without_hard_stop(text))[:MAX_NAME_LENGTH]
-        keys = {gpu.gpu: [name_key(name) for name in (*gpu.aliases, gpu.gpu)] for gpu in self.gpus}
         words = [self._by_key[name_key(word)].gpu for word in text.split() if name_key(word) in self._by_key]
-        longer = self._continuing(text) or family_of(text) or words
-        score = {name: max(_likeness(key, other) for other in own) for name, own in keys.items()}
+        if longer := self._continuing(text) or family_of(text) or words:
+            return longer[:8]
+        key = name_key(without_hard_stop(text))[:MAX_NAME_LENGTH]
+        score: dict[str, float] = {}
+        for other, gpu in self._by_key.items():
+            score[gpu.gpu] = max(score.get(gpu.gpu, 0.0), _likeness(key, other))
         near = sorted(score, key=lambda name: (-score[name], name))[:3]
-        return longer[:8] or [name for name in near if score[name] > 0.5]
+        return [name for name in near if score[name] > _LEAST_LIKENESS]
 
     def _continuing(self, text: str) -> list[str]:
         key = name_key(without_hard_stop(text))[:MAX_NAME_LENGTH]
@@ -434,8 +438,10 @@ def _continues(key: str, other: str) -> bool:
 
 
 def _likeness(key: str, other: str) -> float:
+    """Return how much two keys resemble each other; 0 where a bound says that it is too little."""
     contained = 0.2 if key in other or other in key else 0.0
-    return SequenceMatcher(None, key, other).ratio() + contained
+    matcher = SequenceMatcher(None, key, other)
+    return matcher.ratio() + contained if matcher.quick_ratio() + contained > _LEAST_LIKENESS else 0.0
 
 
 def gpu_from_row(row: Mapping[str, object]) -> Gpu:

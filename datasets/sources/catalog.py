@@ -1,6 +1,7 @@
 """The registered data sets: by name, checked by sha256, loaded on demand."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Literal, TypeVar, overload
 
 from trainlaw.datasets.files.storage import read_data_table
@@ -60,13 +61,20 @@ def load(name: str = "default", expected: type[MeasuredTable] = MeasuredTable) -
     """
     check_name("data set", name, DATASETS)
     dataset = DATASETS[name]
-    table = _TABLES[dataset.kind]
-    if not issubclass(table, expected):
+    if not issubclass(_TABLES[dataset.kind], expected):
         (wanted,) = [kind for kind, known in _TABLES.items() if known is expected]
         others = [other.name for other in DATASETS.values() if other.kind == wanted]
         raise UnknownNameError(
             f"expected a data set of {wanted} ({', '.join(others)}), got {name!r}, which holds {dataset.kind}"
         )
+    return _read(name)
+
+
+@cache
+def _read(name: str) -> MeasuredTable:
+    """Return a data set: the same table each time, which nothing can change."""
+    dataset = DATASETS[name]
+    table = _TABLES[dataset.kind]
     rows = dataset.select(read_data_table(dataset.file, text_columns=("framework_version",)))
     # Shipped runs lack the columns that the schema gained after them.
     return table(name, with_defaults(rows) if table is RunTable else rows)

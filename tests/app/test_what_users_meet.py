@@ -106,6 +106,7 @@ def test_values_are_completed(monkeypatch, in_empty_folder):
         assert found in CliRunner().invoke(app, [], prog_name="trainlaw").output
 
 
+@pytest.mark.slow
 def test_tables_and_lists_are_frames(tmp_path):
     law = trainlaw.load_formula()
     assert set(trainlaw.gpus("RTX*")["gpu"]) > {"RTX 3090"}
@@ -130,6 +131,7 @@ def place_of(name):
     )
 
 
+@pytest.mark.slow
 def test_the_workbook_opens_with_the_default_precision_of_each_gpu():
     row, column = place_of("precision_choice")
     assert sheet_of("Predict").cells[row - 1, column - 1].value == DEFAULT_PRECISION
@@ -140,6 +142,7 @@ def test_the_workbook_opens_with_the_default_precision_of_each_gpu():
     assert shown == pytest.approx(1e3 * trainlaw.predict("resnet50", "A100-SXM4-40GB", 64).seconds, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_workbook_answers_beside_its_inputs_and_takes_no_price_below_zero():
     titles = {cell.value: place for place, cell in sheet_of("Predict").cells.items()}
     assert titles["iteration time"][1] > titles["GPU"][1]
@@ -163,6 +166,7 @@ def test_an_exported_program_warns_as_the_command_does(law_module):
     assert found == expected and len(found) > 5 and any("cannot fit" in text for text in found)
 
 
+@pytest.mark.slow
 def test_the_page_knows_the_names_of_commands():
     page = page_html(trainlaw.load_formula())
     for name, meant in (("g4dn.xlarge", "T4"), ("rtx4090", "RTX 4090"), ("3090", "RTX 3090")):
@@ -203,6 +207,7 @@ def test_a_sheet_per_gpu_with_epochs_in_minutes_is_read(in_empty_folder):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_networks")
 def test_runs_on_several_gpus_are_left_out_of_a_calibration(in_empty_folder):
     rows = (
@@ -256,6 +261,7 @@ def test_the_site_says_its_version_and_has_copy_buttons_and_a_page_per_function(
     assert "sphinx_copybutton" in settings["extensions"] and settings["autosummary_generate"]
 
 
+@pytest.mark.slow
 def test_counts_of_a_report_have_thousands_marks_and_no_row_is_half_empty(outcome):  # noqa: F811
     text = report_html(outcome)
     cells = re.findall(r"<td[^>]*>([^<]*)</td>", text)

@@ -195,6 +195,7 @@ def store_study(folder):
     journal.remove()
 
 
+@pytest.mark.slow
 def test_every_call_of_the_store_of_a_study_may_fail(tmp_path):
     store_study(tmp_path)
     expected, failed = content(tmp_path), 0

@@ -83,6 +83,7 @@ def test_mutants_are_read_or_refused(name, mutant, examples, report, tmp_path):
     assert not findings
 
 
+@pytest.mark.slow
 def test_the_samples_themselves_are_read(mutant, tmp_path):
     asking = {name for name in READERS if name.startswith("sheet")}
     for name in set(READERS) - {"runs to calibrate with", "runs to contribute"}:

@@ -50,12 +50,14 @@ def test_closed_output_is_one_line():
     assert "standard output is closed" in done.stderr
 
 
+@pytest.mark.slow
 def test_full_output_is_one_line():
     with open("/dev/full", "w") as full:
         done = process(*PREDICT, stdout=full, stderr=subprocess.PIPE, text=True)
     assert (done.returncode, done.stderr) == (2, "trainlaw: file system: No space left on device\n")
 
 
+@pytest.mark.slow
 def test_output_in_ascii_has_escapes():
     ascii_only = os.environ | {"PYTHONIOENCODING": "ascii"}
     done = process(*PREDICT, env=ascii_only, capture_output=True, text=True)
@@ -75,6 +77,7 @@ def stored(formula_file, **changes):
     return formula_file
 
 
+@pytest.mark.slow
 def test_modules_of_the_current_folder_are_not_executed(tmp_path):
     """Neither the command nor the process that simplifies formulas imports one."""
     here, programs = tmp_path / "here", tmp_path / "programs"
@@ -120,6 +123,7 @@ def test_label_that_is_a_list_is_refused(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_long_text_in_parquet_is_refused_before_it_fills_the_memory(tmp_path):
     path = tmp_path / "bomb.parquet"
     # Repeated a hundred times, so that to write the file takes no memory either.
@@ -132,6 +136,7 @@ def test_long_text_in_parquet_is_refused_before_it_fills_the_memory(tmp_path):
         assert "unpacked" in done.stderr
 
 
+@pytest.mark.slow
 def test_many_columns_of_parquet_are_refused_by_name(tmp_path):
     path = tmp_path / "wide.parquet"
     zeros = np.zeros(1_000_000)
@@ -183,6 +188,7 @@ WRONG_TIMES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG_TIMES)
 def test_wrong_times_are_asked_about_by_every_reader(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -23,6 +23,8 @@ from trainlaw.datasets.spreadsheets.counting import constant_count as constant
 from trainlaw.formulas import Unit, to_text
 from trainlaw.formulas.errors import TrainlawError
 
+from ..rows import each_row
+
 _WORDS = (
     "macs",
     "batch",
@@ -104,7 +106,7 @@ def test_any_text_is_taken_or_refused_by_one_line(name, examples):
 
 
 @pytest.mark.parametrize("name", READERS)
-@pytest.mark.parametrize("text", LONG, ids=lambda text: text[:9])
+@each_row("text", LONG)
 def test_long_texts_are_taken_or_refused_by_one_line(name, text):
     check(name, text)
 

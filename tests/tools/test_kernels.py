@@ -1,12 +1,13 @@
 import ast
 from pathlib import Path
 
-import pytest
 from trainlaw.evolve.machine import kernels
 from trainlaw.evolve.machine.arrays import FIRST_OPERATOR, GROUPED
 from trainlaw.formulas import OPERATORS
 
 from tools.kernels import KERNELS_PATH, VECTOR_FORMS, kernels_text, operator_codes
+
+from ..rows import each_row
 
 
 def test_checked_in_kernels_are_those_of_the_table():
@@ -28,7 +29,7 @@ def test_codes_follow_the_order_of_the_table():
     assert list(operator_codes().values()) == list(range(FIRST_OPERATOR, FIRST_OPERATOR + len(OPERATORS)))
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@each_row("name", OPERATORS)
 def test_arity_is_that_of_the_table(name):
     assert kernels.is_binary.py_func(operator_codes()[name]) == (OPERATORS[name].arity == 2)
 

@@ -9,6 +9,7 @@ from tools.zoo.recorder import Classes, Recorder
 from tools.zoo.write import all_entries, zoo_files
 
 
+@pytest.mark.slow
 def test_the_shipped_zoo_is_that_of_the_programs():
     for name, content in zoo_files().items():
         assert read_data_file(name) == content, f"run `python -m tools.zoo.write`: {name}"

@@ -27,6 +27,7 @@ def study(few_runs):
     return run_study(few_runs.X, few_runs.seconds, few_runs.labels, splits, estimators)
 
 
+@pytest.mark.slow
 def test_measured_runs_lower_the_error_on_a_new_gpu(few_runs, study):
     table = anchor_errors(study, "cf9", few_runs.X, n_anchors=(0, 3), draws=3)
     macro = table.groupby("n_anchors")["mape_percent"].mean()

@@ -8,6 +8,8 @@ import pytest
 from trainlaw.validate import guard
 from trainlaw.validate.guard import texts_and_numbers
 
+from ..rows import each_row
+
 
 @dataclass(frozen=True, slots=True)
 class Slotted:
@@ -48,7 +50,7 @@ HIDING_PLACES = {
 }
 
 
-@pytest.mark.parametrize("place", HIDING_PLACES)
+@each_row("place", HIDING_PLACES)
 @pytest.mark.parametrize("thing", ["GV100-80", 0.123456789])
 def test_finds_a_text_or_a_number_in_every_hiding_place(place, thing):
     texts, numbers = texts_and_numbers(HIDING_PLACES[place](thing))

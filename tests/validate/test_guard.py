@@ -5,6 +5,8 @@ from trainlaw.formulas import InputError
 from trainlaw.validate import LeakError, Split, assert_blind, leave_one_group_out, run_study
 from trainlaw.validate.guard import IDENTITY_COLUMNS, check_features, check_fold
 
+from ..rows import each_row
+
 
 class Line:
     """No leak: time in proportion to the first column, scaled by statistics of the training rows."""
@@ -28,7 +30,7 @@ def test_an_honest_estimator_passes(toy):
     assert study(toy, Line).summary()["mape_percent"].item() == pytest.approx(1.0, abs=0.5)
 
 
-@pytest.mark.parametrize("name", sorted(IDENTITY_COLUMNS))
+@each_row("name", sorted(IDENTITY_COLUMNS))
 def test_identity_columns_never_pass_as_features(toy, name):
     with pytest.raises(LeakError, match="identifies the run"):
         study(toy, Line, X=toy.X.assign(**{name: 1.0}))

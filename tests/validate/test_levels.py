@@ -12,6 +12,8 @@ from trainlaw.validate import (
 from trainlaw.validate.baselines.forms import cf9
 from trainlaw.validate.levels import predicted_with_others
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def study(few_runs):

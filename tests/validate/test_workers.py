@@ -27,6 +27,7 @@ def test_a_lent_executor_is_used_and_left_running():
         assert executor.submit(factorial, 3).result() == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_error_of_a_task_is_raised_here(workers):
     with pytest.raises(ValueError, match=r"math domain error|nonnegative"):
@@ -152,5 +153,6 @@ def is_alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_partial_of_a_named_function_travels():
     assert list(run_tasks(partial(pow, 2), [3], workers=2)) == [8]

@@ -58,6 +58,7 @@ def test_what_was_not_held_out_has_no_error():
     assert not warnings and not any("held-out error" in text for text in found.notes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cnn", ["xception", "resnet50"])
 def test_exported_python_says_the_same(cnn, tmp_path):
     found, warnings = asked(cnn)
@@ -70,6 +71,7 @@ def test_exported_python_says_the_same(cnn, tmp_path):
     assert done.stdout == f"{found.values['architecture_error_percent']} {warnings}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(NODE is None, reason="needs Node, which is not on the PATH")
 def test_exported_javascript_says_the_same(tmp_path):
     found, (warning,) = asked("xception")
@@ -80,6 +82,7 @@ def test_exported_javascript_says_the_same(tmp_path):
     assert done.stdout == f"{found.values['architecture_error_percent']} {warning}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_networks")
 def test_workbook_has_the_errors_of_its_first_choice():
     (sheet,) = (sheet for sheet in workbook_plan(LAW).sheets if sheet.name == "Answers")

@@ -61,6 +61,7 @@ def test_python_program(law, found, tmp_path):
     assert done.stdout == f"{found.time_s / 8} {SAID}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(NODE is None, reason="needs Node, which is not on the PATH")
 def test_javascript_program_and_page(law, found, tmp_path):
     export_formula(law, tmp_path / "law.cjs")
@@ -71,6 +72,7 @@ def test_javascript_program_and_page(law, found, tmp_path):
     assert "one image" in script_of(law) and '"only {batch_per_gpu:whole} images on {gpu}"' in script_of(law)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(GCC is None, reason="needs gcc, which is not on the PATH")
 def test_c_program(law, found, tmp_path):
     export_formula(law, tmp_path / "law.h")
@@ -85,6 +87,7 @@ def test_c_program(law, found, tmp_path):
     assert float(seconds) == pytest.approx(found.time_s / 8, rel=1e-12) and said == SAID
 
 
+@pytest.mark.slow
 def test_workbook(law):
     (sheet,) = (sheet for sheet in workbook_plan(law).sheets if sheet.name == "Answers")
     rows = {cell.value: row for (row, column), cell in sheet.cells.items() if column == 0}

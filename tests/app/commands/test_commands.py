@@ -15,6 +15,7 @@ from trainlaw.formulas import GroupedConstant, TrainlawError, load_formula, pars
 from typer.main import get_command
 
 from ...commands import invoke, output
+from ...rows import each_row
 
 
 def leaves(command, name="trainlaw"):
@@ -27,7 +28,7 @@ def leaves(command, name="trainlaw"):
 COMMANDS = leaves(get_command(app))
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@each_row("name", COMMANDS)
 def test_options_have_one_name_everywhere(name):
     options = {option for parameter in COMMANDS[name].params for option in parameter.opts}
     assert options.isdisjoint({"--to", "--into", "--output", "--input", "--cnns", "--gpu-name", "--batches"})

@@ -276,6 +276,7 @@ def test_features_exist_for_layers_too():
     assert re.search(r"compute_s .*\n +(\* )?= 2 \* n_passes \* macs / peak_flop_per_s", text)
 
 
+@pytest.mark.slow
 def test_data_list_says_size_coverage_licence_noise_and_anomalies():
     text = output("data", "list")
     for name, dataset in DATASETS.items():
@@ -307,6 +308,7 @@ def own_runs(tmp_path):
     return measured(tmp_path / "own.csv", frame.assign(batch_per_gpu=batches, time_s=times, precision="fp32"))
 
 
+@pytest.mark.slow
 def test_outliers_of_a_file_are_found(tmp_path, own_runs):
     assert "nothing suspicious in 29 runs" in output("data", "outliers", own_runs)
     frame = pd.read_csv(own_runs)
@@ -316,6 +318,7 @@ def test_outliers_of_a_file_are_found(tmp_path, own_runs):
     assert "x rate" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["atlas-all", "h100", "h100-forward", "compiled", "multi"])
 def test_built_in_tables_are_without_a_fault(name):
     assert f"{name}: no fault; next: trainlaw data outliers {name}" in output("data", "check", name)

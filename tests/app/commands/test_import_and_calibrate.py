@@ -39,6 +39,7 @@ def numbers_of_gpus():
     return pd.DataFrame(rows, columns=["GPU", "Model", "Batch/GPU", "Precision", "img/s (total)"])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_networks")
 @pytest.mark.parametrize(
     ("table", "column", "values", "warning"),

@@ -50,6 +50,7 @@ def runs(*command):
     subprocess.run([str(part) for part in command], check=True, capture_output=True)
 
 
+@pytest.mark.slow
 def test_programs_do_nothing_but_compute(tmp_path):
     path = written(TOGETHER, ".py", tmp_path)
     runs(sys.executable, "-I", "-S", path)
@@ -84,6 +85,7 @@ def test_latex_holds_names_in_comments_only(name, tmp_path):
     assert body[0] == "\\["
 
 
+@pytest.mark.slow
 def test_page_holds_names_as_text(tmp_path):
     text = written(TOGETHER, ".html", tmp_path).read_text()
     assert text.count("<script>") == text.count("</script>") == 1

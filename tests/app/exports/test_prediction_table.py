@@ -65,6 +65,7 @@ def test_names_in_the_table_are_inert(formula, monkeypatch):
     assert names == {"'=cmd|' /C calc'!A0", '\'+1,"quoted"'}
 
 
+@pytest.mark.slow
 def test_the_last_column_of_the_table_says_what_it_is(formula_file, tmp_path):
     export(formula_file, tmp_path / "all.csv")
     text = "\n".join(pd.read_csv(tmp_path / "all.csv")["about"].dropna())

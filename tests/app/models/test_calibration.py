@@ -84,6 +84,7 @@ def test_runs_far_apart_contradict_each_other_and_widen_the_interval(law, runs):
     assert interval_of(found.formula) > interval_of(law)
 
 
+@pytest.mark.slow
 def test_many_runs_count_by_architecture_and_architectures_are_left_out(law, runs):
     table = runs_of(runs, "V100-SXM2-16GB", "fp32")
     slow = RunTable(
@@ -137,6 +138,7 @@ def test_python_and_the_command_give_the_same_law(law, runs, in_empty_folder):
     assert "calibrated to T4" in invoke("show mine").output
 
 
+@pytest.mark.slow
 def test_runs_of_several_stacks_have_a_factor_each(law):
     """The measured times of one stack are a fifth above what the formula says of that stack."""
     frame = load("default", RunTable).frame
@@ -154,6 +156,7 @@ def test_runs_of_several_stacks_have_a_factor_each(law):
     assert ratios[~of_stack].mean() == pytest.approx(1, abs=0.05)
 
 
+@pytest.mark.slow
 def test_runs_of_several_hosts_calibrate_by_their_stated_launches(law):
     """The same small batches on a fast and on a slow host, as the formula predicts them there."""
     frame = load("default", RunTable).frame
@@ -171,6 +174,7 @@ def law_facts():
     return load("default", RunTable).facts
 
 
+@pytest.mark.slow
 def test_the_stated_time_on_one_gpu_of_runs_on_several_calibrates(law):
     table = load("multi", RunTable)
     first = table.frame[table.frame["single_gpu_time_s"].notna() & (table.frame["n_gpus"] > 1)]

@@ -77,6 +77,7 @@ def test_errors_are_means_over_seeds_on_every_level(seeded):
     assert frame["estimator"].iloc[:4].tolist() == [*SEEDS, "roofline"]
 
 
+@pytest.mark.slow
 def test_errors_without_further_seeds_are_those_of_the_one(seeded):
     alone = StudyResult(seeded.predictions.drop(columns=list(SEEDS[1:])), (OURS, "roofline"))
     assert "seeds" not in errors_json(alone, "5 folds")
@@ -84,6 +85,7 @@ def test_errors_without_further_seeds_are_those_of_the_one(seeded):
     assert errors_frame(alone)["estimator"].unique().tolist() == [OURS, "roofline"]
 
 
+@pytest.mark.slow
 def test_a_formula_carries_the_error_of_each_seed(formula, errors, seeded):
     law = replace(formula, errors=errors)
     assert searches_of(seeded) == SEEDS
@@ -187,6 +189,7 @@ def test_unseen_generations_and_vendors_are_warned_of(formula, gpu, warning):
     assert not [text for text in found.warnings if text.startswith("no training run is on")]
 
 
+@pytest.mark.slow
 def test_a_study_makes_wider_intervals_for_worse_classes_and_new_generations(table):
     result = result_of(table, {OURS: 0.05})
     amp = result.predictions["precision"] == "amp"

@@ -37,6 +37,7 @@ def few():
     return table.where(cnn=sorted(set(table.frame["cnn"]))[:6])
 
 
+@pytest.mark.slow
 def test_the_sum_is_that_of_the_layers_one_by_one(law):
     rows = run_layers(configuration(**RUN), [spec.name for spec in law.used_features])
     each = law.predict(rows.columns)
@@ -114,6 +115,7 @@ def test_refitted_constants_are_found_again(law, few):
     assert np.abs(fitted.predict(X) / seconds - 1).max() < 0.05
 
 
+@pytest.mark.slow
 def test_a_search_of_layers_predicts_from_features_of_runs(few):
     X, cnn_layers = few.features(), CnnLayers.of(few)
     names = ("compute_s", "output_memory_s", "other_memory_s", "launch_s", "iteration_overhead_s", "columns")

@@ -157,6 +157,7 @@ def test_a_time_of_a_hundred_iterations_is_divided(tmp_path, runs):
     np.testing.assert_allclose(made.seconds(), runs["one"].units["s"], rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_few_tables_of_measured_runs_are_doubted(tmp_path):
     """At most one table of a source, GPU and precision in twenty is asked about, some with reason."""
     runs = load("default")
@@ -186,6 +187,7 @@ def test_names_whose_times_are_exchanged_are_doubted(column, one, other):
     assert any("exchanged" in text and one in text and other in text for text in texts)
 
 
+@pytest.mark.slow
 def test_few_rows_and_batches_that_are_exchanged_are_doubted():
     frame = pd.DataFrame([("T4", "resnet50", batch, "amp", 1.0) for batch in (32, 64)],
                          columns=["gpu", "cnn", "batch_per_gpu", "precision", "time_s"])  # fmt: skip

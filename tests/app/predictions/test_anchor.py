@@ -64,6 +64,7 @@ def test_transferred_law_finds_the_planted_exponent():
     assert found.predict({spec.name: X[spec.name].to_numpy() for spec in found.features}) == pytest.approx(y)
 
 
+@pytest.mark.slow
 def test_transfer_law_forgets_anchors_without_runs_of_their_own():
     rows = STUDY_KINDS["anchor"].rows(load("profet-pairs"))
     assert is_plain_run(rows.X).sum() == 1730 == (~rows.evaluated).sum()

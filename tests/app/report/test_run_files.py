@@ -67,6 +67,7 @@ def is_alone(seen, text):
     return seen
 
 
+@pytest.mark.slow
 def test_report_needs_nothing_else_and_draws_everything(outcome, parsed_html):
     text = report_html(outcome)
     seen = is_alone(parsed_html(text), text)
@@ -106,6 +107,7 @@ def test_the_lead_is_put_to_the_test_of_each_group(formula):
     assert "1.0 points higher" in carried(21.0, 21.0, 21.0)
 
 
+@pytest.mark.slow
 def test_hostile_texts_are_inert(outcome, parsed_html):
     evil = "</script><img src=x onerror=alert(1)>'\"&"
     frame = outcome.result.predictions.assign(cnn_base=evil, generation=evil)

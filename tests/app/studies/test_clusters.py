@@ -81,6 +81,7 @@ def _sum_of(table, factor):
     return factor * float(table["a"].sum())
 
 
+@pytest.mark.slow
 def test_a_formula_is_validated_on_a_cluster_as_here(thread_place):
     table = load("fp32-2026").where(source="mxnet-docs")
     definition = StudyDefinition(table="fp32-2026", folds=2, against=("null_compute",))

@@ -49,6 +49,7 @@ def test_a_law_no_better_than_the_median_learned_nothing(formula, few):
     assert line.endswith("of roofline by 1.10")
 
 
+@pytest.mark.slow
 def test_a_better_baseline_is_named_with_both_errors(formula, few):
     y = few.seconds
     known = {"trainlaw": 1.2 * y, "roofline": 1.1 * y, "constant": np.full(len(y), np.median(y))}
@@ -58,6 +59,7 @@ def test_a_better_baseline_is_named_with_both_errors(formula, few):
     assert first_line(formula, few, **known | {"trainlaw": 1.05 * y}) == ()
 
 
+@pytest.mark.slow
 def test_an_evolution_that_adds_nothing_certain_is_said_so(formula, few):
     y = few.seconds
     known = {"trainlaw": 1.05 * y, "constant": np.full(len(y), np.median(y))}

@@ -27,6 +27,7 @@ def test_holes_stand_out():
     assert "cells are holes" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["svg", "html"])
 def test_heat_map_is_a_picture_of_every_cell(tmp_path, ending):
     path = tmp_path / f"coverage.{ending}"
@@ -67,6 +68,7 @@ def test_noise_lists_pairs_of_harnesses():
     assert len(run("noise", "atlas", "--least", 50).stdout) < len(text)
 
 
+@pytest.mark.slow
 def test_a_contribution_is_checked_complete_and_anonymous(tmp_path):
     runs = tmp_path / "runs.csv"
     runs.write_text(

@@ -55,6 +55,7 @@ from trainlaw.formulas.scopes import MULTI_GPU_RUN
 
 from ...libreoffice import ALWAYS, NEVER, needs_libreoffice, read_book, recalculated
 
+pytestmark = pytest.mark.slow
 SCALING = formula_named(SCALING_FORMULA)
 SHEETS = [
     "Predict", "Compare", "Formula", "Errors", "GPUs", "CNNs", "Links", "Prices", "Options", "Ranking",
@@ -606,7 +607,6 @@ def test_a_term_that_no_cell_holds_is_split(long_plan, books):
     assert value_of(book, "equal", "Provenance") is True
 
 
-@pytest.mark.slow
 def test_same_formula_gives_the_same_bytes(formula, data):
     assert workbook_bytes(formula) == data
 

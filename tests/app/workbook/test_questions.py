@@ -142,6 +142,7 @@ def said_in(book, plan, number, prefix="tl_"):
     return [text for text in cells if text]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "key", "name"),
     [

@@ -37,6 +37,7 @@ def plan(law):
     return small_plan(workbook_plan(law))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_networks")
 def test_cells_exist_only_where_the_formula_uses_them(law, formula):
     assert set(CELLS) <= set(workbook_plan(law).names)

@@ -20,6 +20,7 @@ def test_shorter_formulas_give_the_time_of_the_command(tmp_path):
         assert named_value(book, plan, f"tl_{name}_s") == pytest.approx(expected.time_s, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_another_formula_has_no_such_sheet():
     plan = workbook_plan(BUILT_IN_FORMULAS["short"]())
     assert "Shorter" not in [sheet.name for sheet in plan.sheets]

@@ -79,6 +79,7 @@ def test_stored_counts_of_the_first_choice_are_those_of_sheet_cnns():
     assert len(counted) > 20
 
 
+@pytest.mark.slow
 def test_a_formula_of_other_counts_has_listed_sizes_only():
     law = read_formula("1e-3 * depth + 1e-12 * macs", "run")
     assert RULES not in [sheet.name for sheet in workbook_plan(law).sheets]

@@ -9,6 +9,8 @@ from trainlaw.datasets.cnns.catalog import CnnCounts
 from trainlaw.datasets.cnns.zoo import build
 from trainlaw.formulas import InputError
 
+from ...rows import each_row
+
 LISTED = sorted(set(cnn_table()[["cnn", "n_classes"]].itertuples(index=False, name=None)))
 KEYS = [key for key in LISTED if any_size(key[0]) is not None]
 CHOOSE = random.Random(3)
@@ -25,7 +27,7 @@ def by_layers(name, pixels, classes):
     return {key: float({**found.counts, **memory}[key]) for key in (*SUMS, *CLASSES, *LARGEST)}
 
 
-@pytest.mark.parametrize(("name", "classes", "pixels"), DRAWN)
+@each_row(("name", "classes", "pixels"), DRAWN)
 def test_counts_equal_those_of_the_layers(name, classes, pixels):
     rule = any_size(name, classes)
     assert rule.counts(pixels, classes) == by_layers(name, pixels, classes)

@@ -18,6 +18,7 @@ def test_shipped_table_is_whole():
     assert (table[list(COUNT_COLUMNS)] >= 0).all().all()
 
 
+@pytest.mark.slow
 def test_every_shipped_network_is_in_the_zoo_with_the_same_kin():
     for cnn, base, family, size, classes in cnn_table().iloc[:, :5].itertuples(index=False):
         graph = find_cnn(cnn, size, classes)

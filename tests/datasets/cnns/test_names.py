@@ -7,6 +7,8 @@ from trainlaw.datasets.cnns.names import cnn_key, cnn_name, cnn_names
 from trainlaw.datasets.cnns.zoo import zoo_entry, zoo_names
 from trainlaw.formulas.errors import InputError, TrainlawError, UnknownNameError
 
+from ...rows import each_row
+
 with Path(__file__).with_name("published_torchvision.csv").open(encoding="utf-8", newline="") as file:
     TORCHVISION = list(csv.DictReader(file))
 TRANSFORMERS = ("maxvit", "swin", "vit")
@@ -22,7 +24,7 @@ def test_all_classifiers_of_torchvision_are_listed():
     assert len({row["name"] for row in TORCHVISION}) == 80
 
 
-@pytest.mark.parametrize("row", TORCHVISION, ids=lambda row: f"{row['name']}-{row['input_size_px']}")
+@each_row("row", TORCHVISION)
 @pytest.mark.parametrize("prefix", ["torchvision.models.", "torchvision/"])
 def test_published_columns_of_torchvision(row, prefix):
     name = prefix + row["name"]
@@ -42,16 +44,15 @@ def test_published_columns_of_torchvision(row, prefix):
 SHARED = {"googlenet", "inception_v3"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "row",
     [row for row in TORCHVISION if not row["name"].startswith(TRANSFORMERS) and row["name"] not in SHARED],
-    ids=lambda row: f"{row['name']}-{row['input_size_px']}",
 )
 def test_bare_names_of_torchvision_are_its_networks(row):
     assert find_cnn_counts(row["name"], int(row["input_size_px"])).counts["params"] == int(row["params"])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "name"),
     [
         ("AlexNet", "alexnet_torch"),

@@ -11,6 +11,8 @@ from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, memory_per_sample
 from trainlaw.datasets.cnns.zoo import PREFIX, build, timm_names, timm_table, zoo_entry
 from trainlaw.formulas.errors import InputError, UnknownNameError
 
+from ...rows import each_row
+
 
 def published(file: str) -> list[dict[str, str]]:
     with Path(__file__).with_name(file).open(encoding="utf-8", newline="") as text:
@@ -93,7 +95,7 @@ def counted_by_fvcore(name: str, size: int) -> float:
     return macs + 2 * of_batch + per_norm * others + per_weight * weights
 
 
-@pytest.mark.parametrize("name", timm_names()[::12])
+@each_row("name", timm_names()[::12])
 def test_layers_give_the_shipped_counts(name):
     entry = zoo_entry(name)
     cnn = build(name)

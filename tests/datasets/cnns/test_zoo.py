@@ -10,6 +10,8 @@ from trainlaw.datasets.cnns import build, counts, zoo_entry, zoo_names
 from trainlaw.datasets.cnns.builder import CnnBuilder
 from trainlaw.formulas.errors import InputError, UnknownNameError
 
+from ...rows import each_row
+
 with Path(__file__).with_name("published.csv").open(encoding="utf-8", newline="") as file:
     PUBLISHED = list(csv.DictReader(file))
 
@@ -20,9 +22,7 @@ def agrees(value: float, published: str) -> bool:
     return not published or abs(Decimal(value) - Decimal(published)) <= Decimal(5).scaleb(-digits - 1)
 
 
-@pytest.mark.parametrize(
-    "row", PUBLISHED, ids=lambda row: f"{row['cnn']}-{row['input_size_px']}-{row['params']}"
-)
+@each_row("row", PUBLISHED)
 def test_published_figures(row):
     found = counts(build(row["cnn"], int(row["input_size_px"]), int(row["n_classes"])))
     if row["params"]:
@@ -39,7 +39,7 @@ def test_enough_nets_have_exact_published_figures():
     assert len(zoo_names()) >= 60
 
 
-@pytest.mark.parametrize("name", zoo_names())
+@each_row("name", zoo_names())
 def test_every_net_builds_with_its_usual_input(name):
     cnn, entry = build(name), zoo_entry(name)
     assert (cnn.name, cnn.base, cnn.family) == (name, entry.base, entry.family)

@@ -14,6 +14,8 @@ from trainlaw.datasets.features.cnn_layer_features import (
 from trainlaw.datasets.measurements.formula_rows import layer_columns
 from trainlaw.formulas import UnknownNameError
 
+from ...rows import each_row
+
 GPU = find_gpu("V100-SXM2-16GB")
 
 
@@ -140,7 +142,7 @@ BY_HAND = {
 }
 
 
-@pytest.mark.parametrize("name", CNN_LAYER_COLUMNS)
+@each_row("name", CNN_LAYER_COLUMNS)
 def test_base_columns_by_hand(small, name):
     found = layer_facts(small)[:, list(CNN_LAYER_COLUMNS).index(name)]
     assert found.tolist() == pytest.approx(BY_HAND[name], rel=1e-12)

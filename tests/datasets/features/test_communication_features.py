@@ -6,6 +6,8 @@ from trainlaw.datasets import FEATURES, configuration
 from trainlaw.datasets.features.feature import written_out
 from trainlaw.formulas import evaluate
 
+from ...rows import each_row
+
 FORMS = ("ring_s", "tree_s", "butterfly_s", "parameter_server_s")
 EXPRESSIONS = {name: written_out(FEATURES, name) for name in (*FORMS, "ring_transfer_s")}
 sizes = st.floats(0, 1e10)
@@ -47,7 +49,7 @@ def test_ring_sends_less_than_twice_the_size(size, n, rate):
     assert size / rate * 0.999 <= sent <= 2 * size / rate * 1.001
 
 
-@pytest.mark.parametrize("n_gpus", [*range(1, 66), 127, 128, 129, 1023, 1024, 1025])
+@each_row("n_gpus", [*range(1, 66), 127, 128, 129, 1023, 1024, 1025])
 def test_rounds_of_an_exchange(n_gpus):
     """The rounds are the doublings until all GPUs are reached."""
     doublings = 0

@@ -5,6 +5,8 @@ from trainlaw.datasets import FEATURES, configuration, find_cnn
 from trainlaw.datasets.cnns.columns import LayerColumns
 from trainlaw.datasets.features.run_features import SKELETON_FEATURES
 
+from ...rows import each_row
+
 NAMES = [row.spec.name for row in SKELETON_FEATURES]
 # V100-SXM2-16GB: data sheet. ResNet-50 at 224 px: counts per image.
 TENSOR, LANES, BANDWIDTH, L2 = 125e12, 15.67e12, 897e9, 6 * 1024**2
@@ -105,7 +107,7 @@ def test_every_feature_is_recomputed_here():
     assert set(NAMES) <= set(FEATURES)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_row("name", NAMES)
 def test_features_follow_from_data_sheet_and_counts(name):
     assert value(name) == pytest.approx(EXPECTED[name], rel=1e-9)
 

@@ -92,6 +92,7 @@ def _asked_about(monkeypatch, write, names, **changes):
     return asked
 
 
+@pytest.mark.slow
 def test_rates_with_sparsity_are_asked_about_where_no_architecture_is_stated(write, monkeypatch):
     # The rest shares the host's memory.
     known = [gpu for gpu in built_in_gpus().gpus if gpu.memory_bytes > 0][::3]

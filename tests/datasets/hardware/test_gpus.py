@@ -10,6 +10,8 @@ from trainlaw.datasets import Gpu, GpuCatalog, built_in_gpus, find_gpu, gpu_tabl
 from trainlaw.datasets.hardware.gpus import name_key, split_memory
 from trainlaw.formulas.errors import TrainlawError, UnknownNameError
 
+from ...rows import each_row
+
 GPUS = built_in_gpus().gpus
 
 # Names as torch.cuda.get_device_name, nvidia-smi (name, query, -L), rocm-smi, sycl-ls and lscpu say them, and
@@ -21,12 +23,12 @@ FOUND, REFUSED = (
 )
 
 
-@pytest.mark.parametrize("text", FOUND)
+@each_row("text", FOUND)
 def test_names_resolve(text):
     assert find_gpu(text).gpu == FOUND[text]
 
 
-@pytest.mark.parametrize("text", REFUSED)
+@each_row("text", REFUSED)
 def test_near_misses_are_refused_with_the_right_suggestion(text):
     with pytest.raises(UnknownNameError) as caught:
         find_gpu(text)

@@ -82,6 +82,7 @@ def test_the_row_of_the_iteration_has_no_work_of_layers_and_pure_numbers_of_one(
     assert (rows.columns["iteration_overhead_s"][:-1] == 0).all()
 
 
+@pytest.mark.slow
 def test_default_table_has_layers_for_all_its_runs_and_features_that_are_finite():
     table = load("fp32-2026")
     rows = run_layers(table, LAYER_STUDY_FEATURES)

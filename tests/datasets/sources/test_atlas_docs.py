@@ -69,6 +69,7 @@ def test_the_picture_shows_every_gpu():
         assert f">{gpu}</text>" in picture
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["gpu", "gpu-5-fold", "cnn", "cnn-family", "generation", "both"])
 def test_repeats_of_a_configuration_never_straddle_a_split(scheme):
     table = load("atlas")

@@ -13,6 +13,8 @@ from trainlaw.datasets.spreadsheets.headings import read_heading
 from trainlaw.datasets.spreadsheets.quantities import CANDIDATES, parse_unit
 from trainlaw.formulas.errors import InputError
 
+from ...rows import each_row
+
 HEAD = "GPU,Model,Batch,Precision,"
 ROWS = "T4,resnet50,32,fp32,{}\nT4,vgg16,32,fp32,{}\n"
 KNOWN = Answers(confirmed=True)
@@ -45,7 +47,7 @@ HEADINGS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", HEADINGS)
+@each_row("text", HEADINGS)
 def test_a_heading_has_one_meaning(text):
     meaning = read_heading(text)
     assert (meaning.target, meaning.unit.text if meaning.unit else None) == HEADINGS[text]

@@ -4,6 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trainlaw.formulas import Apply, InputError, UnknownNameError, evaluate, parse_text
 
+from ...rows import each_row
+
 floats = st.lists(st.floats(), min_size=3, max_size=3)
 
 
@@ -15,7 +17,7 @@ def test_never_raises_on_numbers_and_valid_means_finite(expression, x, y, z):
     assert np.all(np.isfinite(values[valid]))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "value"),
     [("x + 1", 3), ("x - 5", -3), ("x * 3", 6), ("x / 4", 0.5), ("-x", -2), ("abs(-x)", 2), ("inv(x)", 0.5),
      ("sqrt(x * 2)", 2), ("cbrt(-4 * x)", -2), ("square(x)", 4), ("cube(x)", 8), ("exp(x - 2)", 1),

@@ -9,8 +9,10 @@ from trainlaw.formulas import OPERATORS, UnknownNameError, evaluate, parse_text
 from trainlaw.formulas.algebra.intervals import Interval
 from trainlaw.formulas.algebra.operators import operator_named
 
+from ...rows import each_row
+
 ROWS = list(OPERATORS.values())
-each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+each_operator = each_row("row", ROWS)
 GRID = np.array([-1e3, -2.5, -1.0, -0.3, 0.0, 0.3, 1.0, 2.0, 3.7, 50.0])
 
 
@@ -19,7 +21,7 @@ def arguments(row):
     return [grid.ravel() for grid in np.meshgrid(*[GRID] * row.arity)]
 
 
-@each_row
+@each_operator
 def test_row_is_complete(row):
     assert OPERATORS[row.name] is row and row.cost >= 1
     assert len(row.partials) == len(row.monotonicity) == row.arity
@@ -27,7 +29,7 @@ def test_row_is_complete(row):
     assert len(row.unit_rule.exponents) == (row.arity if row.unit_rule.kind == "product" else 0)
 
 
-@each_row
+@each_operator
 def test_scalar_text_is_the_function(row):
     code = compile(row.scalar, row.name, "eval")
     with np.errstate(all="ignore"):
@@ -40,7 +42,7 @@ def test_scalar_text_is_the_function(row):
         assert value == pytest.approx(goal, rel=1e-14, abs=1e-300) or not np.isfinite(goal)
 
 
-@each_row
+@each_operator
 def test_partials_agree_with_differences(row):
     places = [np.where(np.abs(column) < 1e-9, 0.01, column) + 0.013 for column in arguments(row)]
     apart = np.ones(len(places[0]), dtype=bool) if row.arity == 1 else np.abs(places[0] - places[1]) > 0.1
@@ -58,7 +60,7 @@ def test_partials_agree_with_differences(row):
         np.testing.assert_allclose(slope[usable], difference[usable], rtol=1e-4, atol=1e-5)
 
 
-@each_row
+@each_operator
 def test_sympy_form_is_the_function(row):
     symbols = sympy.symbols("a b", positive=True)[: row.arity]
     form = row.sympy_form(sympy, *symbols)
@@ -67,7 +69,7 @@ def test_sympy_form_is_the_function(row):
         assert float(value) == pytest.approx(float(row.function(*values[: row.arity])), rel=1e-12)
 
 
-@each_row
+@each_operator
 def test_definition_is_the_function(row):
     if row.definition is None:  # every language then has a form for it: tests/formulas/printers/test_all.py
         return
@@ -76,7 +78,7 @@ def test_definition_is_the_function(row):
         np.testing.assert_allclose(values, row.function(*arguments(row)), rtol=1e-14)
 
 
-@each_row
+@each_operator
 def test_monotonicity_is_true(row):
     for index, direction in enumerate(row.monotonicity):
         raised = [column + (place == index) * 0.7 for place, column in enumerate(arguments(row))]
@@ -85,7 +87,7 @@ def test_monotonicity_is_true(row):
         assert np.all(direction * change[np.isfinite(change)] >= 0)
 
 
-@each_row
+@each_operator
 def test_interval_encloses_and_total_is_true(row):
     generator = np.random.default_rng(3)
     lows = [generator.choice(GRID, 400) for _ in range(row.arity)]

@@ -49,6 +49,7 @@ def test_keeps_values_and_is_no_more_complex(random_expressions):
         np.testing.assert_allclose(others[valid], values[valid], rtol=1.0001e-9, atol=0)
 
 
+@pytest.mark.slow
 def test_a_rewrite_that_takes_too_many_calls_ends_and_own_rules_remain():
     slow = parse_text("(x * y + x * z) / x + x * y * 0")
     found = simplify(slow, POSITIVE, calls=1000)
@@ -69,6 +70,7 @@ def test_own_rules_remain_where_no_interpreter_starts(monkeypatch):
     assert to_text(simplify(parse_text("x * x + exp(x) / exp(x)"))) == "square(x) + 1"
 
 
+@pytest.mark.slow
 def test_valid_nowhere_is_left_alone():
     expression = parse_text("log(x - x - 1) + 1")
     assert simplify(expression) == expression

@@ -5,6 +5,8 @@ from hypothesis import strategies as st
 from trainlaw.formulas import Apply, Constant, complexity, evaluate, parse_text, tidy, to_text
 from trainlaw.formulas.algebra.tidying import fold_constants
 
+from ...rows import each_row
+
 expressions = st.from_type(Apply)
 POINTS = {
     name: np.random.default_rng(seed).uniform(0.2, 3, 40) * np.where(np.arange(40) < 25, 1, -1)
@@ -12,7 +14,7 @@ POINTS = {
 }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "tidied"),
     [("2 * x * y + y * x / 4 - 0 * z", "2.25 * x * y"), ("x / x", "1"), ("x - x", "0"),
      ("sqrt(4 * x)", "2 * sqrt(x)"),
@@ -48,6 +50,7 @@ def test_keeps_values_and_is_no_more_complex(expression):
     assert np.mean((exact & others_valid)[ordinary]) > 0.9 if ordinary.any() else True
 
 
+@pytest.mark.slow
 @given(expressions)
 def test_is_stable(expression):
     once = tidy(expression)
@@ -55,6 +58,7 @@ def test_is_stable(expression):
     assert tidy(expression) == once
 
 
+@pytest.mark.slow
 @given(expressions)
 def test_fold_constants_leaves_no_finite_constant_sum(expression):
     folded = fold_constants(expression)

@@ -15,6 +15,8 @@ from trainlaw.formulas import (
 )
 from trainlaw.formulas.algebra.unit_inference import constant_units, exact_fraction
 
+from ...rows import each_row
+
 UNITS = {
     "macs": Unit.parse("MAC"),
     "peak": Unit.parse("FLOP/s"),
@@ -80,6 +82,7 @@ def test_unknown_variable():
         infer_unit(parse_text("sise"), UNITS)
 
 
+@pytest.mark.slow
 @given(st.from_type(Apply))
 def test_without_units_nothing_conflicts(expression):
     pure = dict.fromkeys("xyz", Unit())
@@ -88,7 +91,7 @@ def test_without_units_nothing_conflicts(expression):
     assert len(units) == len(constants(expression)) and set(units) <= {None, Unit()}
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@each_row("name", OPERATORS)
 def test_every_rule_answers(name):
     pure = {"a": Unit(), "b": Unit()}
     assert infer_unit(parse_text(f"{name}({', '.join('ab'[: OPERATORS[name].arity])})"), pure) == Unit()

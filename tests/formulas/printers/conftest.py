@@ -23,10 +23,15 @@ NASTY = ["=1+1", "+x", "-x", "@x", "'\"`", "</script><b>", "*/ int x; /*", "-- ;
          "x" * 200]  # fmt: skip
 
 
-@pytest.fixture(params=[name for name in NASTY if name], ids=ascii)
-def nasty(request):
-    """A formula in which everything that a user names is called `request.param`."""
-    name, one = request.param, Unit()
+@pytest.fixture(scope="session")
+def nasty_laws():
+    """Formulas of hostile names."""
+    return [nasty(name) for name in NASTY if name]
+
+
+def nasty(name):
+    """A formula in which everything that a user names is called so."""
+    one = Unit()
     other, constant = name + "2", name + "3"
     expression = Apply("add", (Apply("mul", (Variable(name), Variable(other))), Variable(constant)))
     return Formula(

@@ -95,6 +95,7 @@ def test_a_variable_without_a_range_is_refused():
         Elasticities(parse_text("w"), {"w": (1, 0)})
 
 
+@pytest.mark.slow
 def test_no_bound_is_contradicted_by_samples(random_expressions):
     generator = np.random.default_rng(3)
     proved = bounded = 0

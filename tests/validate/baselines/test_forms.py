@@ -123,6 +123,7 @@ def test_the_closed_form_has_the_errors_of_the_accuracy_notes_and_picks_the_fast
     assert found["cnn"].loc["cf9", "faster_gpu_percent"] > 98
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "limit"),
     [("perfect_scaling", 20.6), ("ring_scaling", 16.5), ("mg13", 13.5),

@@ -4,6 +4,8 @@ from trainlaw.datasets.cnns.readers.onnx_graph import ConstantTensor, Node
 from trainlaw.datasets.cnns.readers.onnx_shapes import constant_result, slices
 from trainlaw.formulas.errors import InputError
 
+from ....rows import each_row
+
 
 def result(operation, *values, **attributes):
     arguments = [value if isinstance(value, ConstantTensor) else ConstantTensor.of(value) for value in values]
@@ -36,7 +38,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("operation", "values", "attributes", "expected"), CASES)
+@each_row(("operation", "values", "attributes", "expected"), CASES)
 def test_small_constants_are_computed(operation, values, attributes, expected):
     np.testing.assert_array_equal(result(operation, *values, **attributes).values, expected)
 
