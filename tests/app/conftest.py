@@ -6,7 +6,6 @@ from concurrent.futures import Executor, Future
 from html.parser import HTMLParser
 
 import pytest
-from trainlaw.app.models import lookup_tables
 from trainlaw.app.studies import search
 from trainlaw.datasets import TARGET, feature_specs, load
 from trainlaw.formulas import Formula, parse_text, save_formula, variables
@@ -99,19 +98,6 @@ def small_table(tmp_path_factory):
     path = tmp_path_factory.mktemp("tables") / "small.csv"
     part.to_csv(path, index=False)
     return path
-
-
-def with_few_networks():
-    table = lookup_tables.cnn_table()
-    few = table[table["cnn"].isin(["resnet50", "vgg16", "lenet5"]) & (table["input_size_px"] == 224)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lookup_tables, "cnn_table", few.copy)
-        yield
-
-
-# Workbooks with three networks: workbook/test_book.py writes them whole, which takes seconds each.
-few_networks = pytest.fixture(with_few_networks, name="few_networks")
-few_networks_in_module = pytest.fixture(with_few_networks, scope="module", name="few_networks_in_module")
 
 
 @pytest.fixture(scope="module")
