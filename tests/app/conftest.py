@@ -37,6 +37,45 @@ def browser():
         opened.close()
 
 
+@pytest.fixture(scope="module")
+def tab(browser):
+    """The page of all tests of a file, each of which loads it anew: to make one takes most of a second."""
+    return browser.new_page()
+
+
+@pytest.fixture
+def opened(browser, tab):
+    """Opens a page at a width and in a colour scheme; whatever it complains of or asks for fails the test."""
+    complaints, others = [], []
+    heard = {
+        "console": lambda message: complaints.append(message.text),
+        "pageerror": lambda error: complaints.append(str(error)),
+        "request": lambda request: complaints.append(request.url),
+    }
+
+    def open_page(path, fragment="", width=1280, scheme="light", height=900):
+        page = tab
+        if tab.url != "about:blank":
+            page = browser.new_page()
+            others.append(page)
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=scheme)
+        for event, hear in heard.items():
+            page.on(event, hear)
+        page.goto(f"{path.as_uri()}#{fragment}")
+        complaints[:] = [text for text in complaints if not text.startswith(path.as_uri())]
+        return page
+
+    yield open_page
+    for page in others:
+        page.close()
+    if tab.url != "about:blank":
+        for event, hear in heard.items():
+            tab.remove_listener(event, hear)
+        tab.goto("about:blank")
+    assert complaints == []
+
+
 def errors_by_hand() -> dict:
     line = {"name": "vgg", "rows": 4, "errors": {"trainlaw": 12.5, "roofline": 30.0}, "members": []}
     group = {
