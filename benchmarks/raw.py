@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from trainlaw.evolve import SearchSettings
 from trainlaw.evolve.machine.batch import Machine
+from trainlaw.evolve.search.individuals import Forest, Individual, forest_of
 from trainlaw.evolve.search.islands import start_island, step
 from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.trees import encode
-from trainlaw.evolve.search.variation import Individual
 from trainlaw.formulas import DIMENSIONLESS, FeatureSpec
 
 ARITHMETIC = ("add", "sub", "mul", "div")
@@ -53,9 +53,7 @@ def our_problem(operators: tuple[str, ...], rows: int, threads: int, population:
     return make_problem(X, y, features, FeatureSpec("y", "y", DIMENSIONLESS, "target"), settings)
 
 
-def our_trees(
-    operators: tuple[str, ...], count: int = TREES, nodes: tuple[int, int] = (20, 40)
-) -> list[Individual]:
+def our_trees(operators: tuple[str, ...], count: int = TREES, nodes: tuple[int, int] = (20, 40)) -> Forest:
     """Return random trees with a number of nodes in a range."""
     grammar = our_problem(operators, 10, 1).grammar
     trees: list[Individual] = []
@@ -64,7 +62,7 @@ def our_trees(
         tree = Individual(grammar.grow(grammar.target, 8, random))
         if nodes[0] <= len(tree) <= nodes[1]:
             trees.append(tree)
-    return trees
+    return forest_of(trees, grammar)
 
 
 def our_nodes_per_second(operators: tuple[str, ...], rows: int, threads: int, repeats: int) -> float:

@@ -10,7 +10,7 @@ Each constant has a prior: the value that hardware and algorithms suggest. A con
 keeps it.
 """
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -162,62 +162,6 @@ def _power(item: Factor, hole: str, place: int, factor: type, prior_weight: floa
             start=item.expected,
         ),
     )  # fmt: skip
-
-
-def repeats_term(tree: Sequence[Node], totals: Container[type]) -> bool:
-    """Return whether a term of brackets with these types occurs twice."""
-    terms = [node.feature for node in tree if not node.arity and node.ret in totals]
-    return len(set(terms)) < len(terms)
-
-
-def repeats_factor(tree: Sequence[Node], totals: Container[type], ends: Sequence[int]) -> bool:
-    """Return whether a factor occurs twice on the way to one term; ends : of `subtree_ends`.
-
-    Two equal factors would be one with a larger exponent than its bounds allow.
-    """
-    # Where the latest product with each factor ends: an equal one before that is inside it.
-    inside: dict[str | None, int] = {}
-    for place, node in enumerate(tree):
-        if node.name == "mul" and node.ret in totals:
-            name = _scaled_by(tree, ends[place + 1])
-            if inside.get(name, 0) > place:
-                return True
-            inside[name] = ends[place]
-    return False
-
-
-def scales_whole(tree: Sequence[Node], bracket: BracketTypes, ends: Sequence[int], place: int) -> bool:
-    """Return whether the required factors of a bracket multiply all of its sum, which begins at `place`.
-
-    A factor that may move to any part of the sum is placed by chance: 16.9 instead of 16.4 % held-out error.
-    ends : of `subtree_ends`.
-    """
-    found = set()
-    while tree[place].name == "mul":
-        found.add(_scaled_by(tree, ends[place + 1]))
-        place += 1
-    return bracket.overall <= found
-
-
-def _scaled_by(tree: Sequence[Node], place: int) -> str | None:
-    """Return the feature of the factor whose nodes begin at `place`."""
-    while tree[place].arity or not tree[place].feature:
-        place += 1
-    return tree[place].feature
-
-
-def subtree_ends(tree: Sequence[Node]) -> list[int]:
-    """Return the index after the subtree of each node."""
-    ends = [0] * len(tree)
-    place = len(tree)
-    for node in reversed(tree):
-        end = place
-        if node.arity:
-            for _ in range(node.arity):
-                end = ends[end]
-        place -= 1
-        ends[place] = end
-    return ends
 
 
 def check_holes(brackets: Sequence[Bracket], holes: Iterable[str]) -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -9,12 +10,11 @@ from typing import Any
 
 import numpy as np
 from deap import tools
-from trainlaw.evolve.grammar import Grammar
 from trainlaw.evolve.leaves import Node
+from trainlaw.evolve.search.individuals import Fitness, Individual
 from trainlaw.evolve.search.islands import Island, Milestone
 from trainlaw.evolve.search.loop import SearchState
 from trainlaw.evolve.search.problem import Problem
-from trainlaw.evolve.search.variation import Fitness, Individual
 from trainlaw.formulas import InputError
 from trainlaw.formulas.files.text_files import read_text, write_text_atomically
 
@@ -60,11 +60,10 @@ def save_state(state: SearchState, problem: Problem, path: Path) -> None:
 
 def island_json(island: Island, problem: Problem) -> dict[str, Any]:
     """Return all of an island as plain JSON; an individual that occurs twice is written once."""
-    names = {_name(node): number for number, node in enumerate(_nodes(problem.grammar))}
     trees = {id(tree): tree for tree in [*island.population, *island.archive.values()]}
     places = {key: place for place, key in enumerate(trees)}
     return {
-        "trees": [_tree_json(tree, names) for tree in trees.values()],
+        "trees": [_tree_json(tree) for tree in trees.values()],
         "population": [places[id(tree)] for tree in island.population],
         "archive": [[*place, places[id(tree)]] for place, tree in island.archive.items()],
         "tried": [[key, count] for key, count in island.tried.items()],
@@ -102,8 +101,7 @@ def load_state(problem: Problem, path: Path) -> SearchState:
 
 def island_from_json(content: dict[str, Any], problem: Problem) -> Island:
     """Return the island of which `island_json` gave `content`."""
-    nodes = _nodes(problem.grammar)
-    trees = [_tree_from_json(tree, nodes) for tree in content["trees"]]
+    trees = [_tree_from_json(tree, problem.grammar.nodes) for tree in content["trees"]]
     random, generator = Random(0), np.random.default_rng(0)
     # JSON has no tuples, and Python's generator accepts nothing else.
     version, internal, following = content["random_state"]
@@ -126,22 +124,9 @@ def island_from_json(content: dict[str, Any], problem: Problem) -> Island:
     return island
 
 
-def _nodes(grammar: Grammar) -> list[Node]:
-    """Return every node of the grammar, types in the order of their names: their numbers identify nodes."""
-    kinds = (grammar.primitive_set.primitives, grammar.primitive_set.terminals)
-    return [
-        node for kind in kinds for ret in sorted(kind, key=lambda cls: cls.__name__) for node in kind[ret]
-    ]
-
-
-def _name(node: Node) -> tuple[Any, ...]:
-    """Return what distinguishes a node from all others of its grammar, apart from a fitted constant."""
-    return (node.token, node.name, node.ret, tuple(getattr(node, "args", ())))
-
-
-def _tree_json(tree: Individual, names: dict[tuple[Any, ...], int]) -> dict[str, Any]:
+def _tree_json(tree: Individual) -> dict[str, Any]:
     return {
-        "nodes": [names[_name(node)] for node in tree],
+        "nodes": [node.kind for node in tree],
         "constants": [node.constant for node in tree if node.constant is not None],
         "affine": tree.affine,
         "loss": tree.loss,
@@ -151,7 +136,7 @@ def _tree_json(tree: Individual, names: dict[tuple[Any, ...], int]) -> dict[str,
     }
 
 
-def _tree_from_json(content: dict[str, Any], nodes: list[Node]) -> Individual:
+def _tree_from_json(content: dict[str, Any], nodes: Sequence[Node]) -> Individual:
     values = iter(content["constants"])
     prototypes = [nodes[number] for number in content["nodes"]]
     nodes = [node if node.constant is None else node.holding(_number(next(values))) for node in prototypes]

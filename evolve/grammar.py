@@ -20,21 +20,24 @@ from deap import gp
 from numpy.typing import NDArray
 from trainlaw.evolve.brackets import BracketTypes, bracket_types
 from trainlaw.evolve.definitions import FIRST_DEFINED, Definition, numbers_of, pattern
+from trainlaw.evolve.grammar_tables import tables_of
 from trainlaw.evolve.leaves import (
     Defined,
     Leaf,
     Node,
     Operation,
+    Rule,
     Share,
     constant_leaves,
-    draw,
     feature_leaves,
     grouped_leaves,
     make_share,
     within,
 )
 from trainlaw.evolve.machine.arrays import VARIABLE
+from trainlaw.evolve.machine.children import grow_tree
 from trainlaw.evolve.machine.kernels import OPERATOR_CODES
+from trainlaw.evolve.machine.moves import GrammarTables, make_trees
 from trainlaw.evolve.settings import TYPED_OPERATORS, SearchSettings
 from trainlaw.formulas import DIMENSIONLESS, OPERATORS, FeatureSpec, InputError, RowSums, Unit
 from trainlaw.formulas.algebra.units import BASES
@@ -42,8 +45,6 @@ from trainlaw.formulas.errors import unknown_name
 
 # Intermediate units beyond those of the features: more would slow the search down without new formulas.
 MOST_UNITS = 24
-# Share of the leaves that are drawn from the favoured features: tests of relevance may miss one.
-FAVOURED_SHARE = 0.9
 NO_LEVELS: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 # The first unit is replaced by the second (None: by a count): a fit finds the constant between them.
 SAME_TYPE = {"MAC": "FLOP", "element": "B", "sample": None}
@@ -108,22 +109,6 @@ class Grammar:
         found: list[Leaf] = self.primitive_set.terminals[ret]
         return found
 
-    @cached_property
-    def _favourites(self) -> dict[type, list[Leaf]]:
-        """The constants and favoured features of each type that has some."""
-        found = {
-            ret: [leaf for leaf in self.leaves(ret) if leaf.feature is None or leaf.feature in self.favoured]
-            for ret in self.least_depth
-        }
-        return {ret: leaves for ret, leaves in found.items() if leaves}
-
-    def draw_leaf(self, ret: type, random: Random) -> Leaf:
-        """Return a random leaf of one type, its constant drawn: mostly of a favoured feature."""
-        leaves = self.leaves(ret)
-        if self.favoured and random.random() < FAVOURED_SHARE:
-            leaves = self._favourites.get(ret, leaves)
-        return draw(random.choice(leaves), random)
-
     def operations(self, ret: type) -> list[Operation]:
         """Return the operations that yield one type."""
         found: list[Operation] = self.primitive_set.primitives[ret]
@@ -156,33 +141,46 @@ class Grammar:
         )
 
     @cached_property
-    def _growing(self) -> dict[tuple[type, int], list[Operation]]:
-        return {}
+    def nodes(self) -> tuple[Node, ...]:
+        """All nodes, in the order of their kinds."""
+        kinds = (self.primitive_set.primitives, self.primitive_set.terminals)
+        found = {node.kind: node for kind in kinds for nodes in kind.values() for node in nodes}
+        return tuple(found[number] for number in range(len(found)))
 
-    def _operations_within(self, ret: type, room: int) -> list[Operation]:
-        """Return the operations that yield `ret` in a tree at most `room` deep, kept for the next call."""
-        known = self._growing.get((ret, room))
-        if known is None:
-            known = self._growing[ret, room] = [
-                node
-                for node in self.operations(ret)
-                if all(self.least_depth[argument] < room for argument in node.args)
-            ]
-        return known
+    @cached_property
+    def type_numbers(self) -> dict[type, int]:
+        """The index of each type in the tables."""
+        return {ret: place for place, ret in enumerate(self.least_depth)}
+
+    @cached_property
+    def tables(self) -> GrammarTables:
+        """The grammar as numbers, for compiled code."""
+        return tables_of(self)
+
+    @cached_property
+    def packed(self) -> Any:
+        """The tables as compiled code takes them."""
+        return self.tables.packed()
+
+    @cached_property
+    def rules(self) -> NDArray[np.float64]:
+        """How the constant of each node is fitted, (n_nodes, 5), fields as in `Rule`."""
+        return np.array([getattr(node, "rule", Rule()) for node in self.nodes], np.float64)
+
+    def tree(self, kinds: Iterable[int], values: Iterable[float]) -> list[Node]:
+        """Return the nodes of some kinds with these constants; grouped ones keep what they begin with."""
+        nodes = self.nodes
+        return [
+            nodes[kind].holding(value) if isinstance(nodes[kind].constant, float) else nodes[kind]
+            for kind, value in zip(kinds, values, strict=True)
+        ]
 
     def grow(self, ret: type, depth: int, random: Random) -> list[Node]:
         """Return a random tree of one type, at most `depth` deep if the type allows it."""
-        room = max(depth, int(self.least_depth[ret]))
-        operations = self._operations_within(ret, room)
-        leaves = self.leaves(ret)
-        # Three in ten end early: most of the trees stay small, as formulas are.
-        if leaves and (room <= 1 or not operations or random.random() < 0.3):
-            return [self.draw_leaf(ret, random)]
-        chosen = random.choice(operations)
-        tree: list[Node] = [chosen]
-        for argument in chosen.args:
-            tree += self.grow(argument, room - 1, random)
-        return tree
+        scratch = make_trees()
+        grow_tree(self.type_numbers[ret], depth, random.getrandbits(63), self.packed, scratch)
+        grown, size = scratch[2], int(scratch[2].length[0])
+        return self.tree(grown.kinds[:size].tolist(), grown.values[:size].tolist())
 
 
 def make_grammar(
@@ -335,9 +333,11 @@ def _primitive_set(
     # DEAP's own methods take functions and values; nodes are added as they are.
     for operation in operations:
         primitive_set._add(operation)
+        operation.kind = primitive_set.prims_count
         primitive_set.prims_count += 1
     for leaf in leaves:
         primitive_set._add(within(leaf, ranges))
+        leaf.kind = primitive_set.prims_count + primitive_set.terms_count
         primitive_set.terms_count += 1
     return primitive_set
 

@@ -44,9 +44,10 @@ class Leaf(gp.Terminal):  # type: ignore[misc]
 
     token : code of the machine. constant : the fitted number, the numbers of a grouped constant, or None.
     rule : how it is fitted. start : starting value; for a bare feature its median. feature : name or None.
+    kind : index in the grammar, -1 outside one.
     """
 
-    __slots__ = ("constant", "feature", "rule", "start", "token")
+    __slots__ = ("constant", "feature", "kind", "rule", "start", "token")
     # DEAP's fields for printing are the same for every leaf: as class attributes they cost nothing per leaf.
     conv_fct = str
     # DEAP computes it as a property.
@@ -68,7 +69,7 @@ class Leaf(gp.Terminal):  # type: ignore[misc]
         # `ret` and `name` are slots of DEAP's class.
         self.ret, self.name = ret, label  # type: ignore[misc]
         self.token, self.feature, self.constant = token, feature, constant
-        self.rule, self.start = rule, start
+        self.rule, self.start, self.kind = rule, start, -1
 
     def __deepcopy__(self, known: object) -> "Leaf":
         """Return the leaf itself, which nothing changes: DEAP's hall of fame copies its trees."""
@@ -79,22 +80,22 @@ class Leaf(gp.Terminal):  # type: ignore[misc]
         leaf = Leaf.__new__(Leaf)
         leaf.ret, leaf.name = self.ret, self.name  # type: ignore[misc]
         leaf.token, leaf.feature, leaf.constant = self.token, self.feature, constant
-        leaf.rule, leaf.start = self.rule, self.start
+        leaf.rule, leaf.start, leaf.kind = self.rule, self.start, self.kind
         return leaf
 
 
 # DEAP has no types.
 class Operation(gp.Primitive):  # type: ignore[misc]
-    """A primitive with the machine's token in addition to DEAP's fields."""
+    """A primitive with the machine's token, and its index in the grammar, in addition to DEAP's fields."""
 
-    __slots__ = ("constant", "token")
+    __slots__ = ("constant", "kind", "token")
     feature = None
 
     def __init__(self, operator: str, arguments: list[type], ret: type) -> None:
         """Make the primitive of an operator over arguments of these types."""
         super().__init__(operator, arguments, ret)
         self.token = OPERATOR_CODES[operator]
-        self.constant = None
+        self.constant, self.kind = None, -1
 
 
 class Defined(Operation):
@@ -107,7 +108,7 @@ class Defined(Operation):
     ) -> None:
         """Make the primitive of a definition over arguments of these types."""
         gp.Primitive.__init__(self, known.name, arguments, ret)
-        self.token, self.constant = code, None
+        self.token, self.constant, self.kind = code, None, -1
         self.definition, self.body = known, body
 
     @property

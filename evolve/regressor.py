@@ -18,11 +18,11 @@ from trainlaw.evolve.fitted_views import FittedViews
 from trainlaw.evolve.live_front import notebook_progress
 from trainlaw.evolve.search.candidates import Candidate, choose, choose_again, finish, make_front, scored
 from trainlaw.evolve.search.generation import check_toolbox
+from trainlaw.evolve.search.individuals import Individual
 from trainlaw.evolve.search.islands import Milestone
 from trainlaw.evolve.search.loop import Progress, SearchState, run, search_seconds, start_state
 from trainlaw.evolve.search.problem import Problem, make_problem
 from trainlaw.evolve.search.refinement import refine
-from trainlaw.evolve.search.variation import Individual
 from trainlaw.evolve.settings import SearchSettings
 from trainlaw.evolve.sklearn_contract import (
     feature_matrix,

@@ -19,9 +19,6 @@ from numba import njit
 from numpy.typing import NDArray
 from trainlaw.evolve.machine.arrays import (
     BLOCK_ROWS,
-    CONSTANT,
-    VARIABLE,
-    WEIGHTED,
     Columns,
     Programs,
     Rows,
@@ -33,10 +30,8 @@ from trainlaw.evolve.machine.compiler_cache import CACHED
 from trainlaw.evolve.machine.evaluation import (
     FIRST,
     MOMENTS,
-    OPERATOR,
     SCALE,
     SUMMING,
-    call_operator,
     compiled,
     forward,
     link,
@@ -57,7 +52,6 @@ from trainlaw.evolve.machine.fitting import (
     losses_per_group,
 )
 from trainlaw.evolve.machine.kernel_calls import Kernel, flat_from, take_next
-from trainlaw.evolve.machine.kernels import is_binary
 from trainlaw.evolve.machine.vector_maths import exponential, logarithm
 
 # A complete fit ends with a step that gains less than this share of the loss.
@@ -319,42 +313,6 @@ def values_of_some(
                 found, out = values_from(table, FIRST, place, FIRST, work), flat_from(values, index, shift)
                 for i in range(n):
                     out[i] = scale * found[i]
-
-
-@entry
-def _node_values(
-    tokens: np.ndarray, constants: np.ndarray, columns: np.ndarray, address: int, values: np.ndarray
-) -> None:
-    stack, depth, held = np.empty(tokens.size, np.int64), 0, constants.size
-    for node in range(tokens.size - 1, -1, -1):
-        code, column = tokens[node] & 255, tokens[node] >> 8
-        held -= int(code == CONSTANT or code == WEIGHTED)
-        if code == CONSTANT:
-            values[node] = constants[held]
-        elif code == VARIABLE:
-            values[node] = columns[column]
-        elif code == WEIGHTED:
-            values[node] = constants[held] * columns[column]
-        else:
-            a = stack[depth - 1]
-            depth -= 1 + int(is_binary(code))
-            x, y = flat_from(values, a, 0), flat_from(values, stack[depth], 0)
-            call_operator(address, code, x, y, flat_from(values, node, 0), 1.0, 1.0, values.shape[1])
-        stack[depth] = node
-        depth += 1
-
-
-def node_values(
-    tokens: NDArray[np.int64], constants: NDArray[np.float64], columns: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return the values of every node of one program, (n_nodes, n_rows).
-
-    tokens : int64 (n_nodes,), without grouped constants. constants : (n_constants,). columns : (n_columns,
-    n_rows), whole vectors of `LANES` rows.
-    """
-    values = np.empty((tokens.size, columns.shape[1]))
-    _node_values(tokens, constants, columns, kernel_addresses()[OPERATOR], values)
-    return values
 
 
 @lru_cache(maxsize=1)

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
+from trainlaw.evolve.search.individuals import Individual
 from trainlaw.evolve.search.problem import Problem
 from trainlaw.evolve.search.trees import grouped_constants, to_expression
-from trainlaw.evolve.search.variation import Individual
 from trainlaw.evolve.settings import Constraint
 from trainlaw.formulas import Expression, GroupedConstant, prove_monotone, prove_sign, variables
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice, pairwise
+from itertools import pairwise
 from random import Random
 from typing import NamedTuple
 
@@ -16,22 +16,26 @@ import numpy as np
 from deap import base, tools
 from numpy.typing import NDArray
 from trainlaw.evolve.machine.arrays import NODE_LIMIT
+from trainlaw.evolve.machine.moves import MOST_ATTEMPTS, NONE
 from trainlaw.evolve.search.constraints import keeps_constraints
-from trainlaw.evolve.search.generation import MOST_ATTEMPTS, generation, make_toolbox, survived
+from trainlaw.evolve.search.generation import (
+    Offspring,
+    generation,
+    make_toolbox,
+    survived,
+)
+from trainlaw.evolve.search.individuals import BEHIND, Fitness, Forest, Individual, forest_of
 from trainlaw.evolve.search.problem import Problem
 from trainlaw.evolve.search.selection import survival_limits, survivors
 from trainlaw.evolve.search.trees import (
-    Tokens,
     complexities,
     from_expression,
-    held_constants,
     nodes_of,
     prune,
     structure_keys,
     to_expression,
-    tokens_of_trees,
 )
-from trainlaw.evolve.search.variation import BEHIND, Fitness, Individual, random_tree, simpler_trees
+from trainlaw.evolve.search.variation import random_tree, simpler_trees
 from trainlaw.formulas import to_text
 
 # How often one structure may be fitted: other starting constants may lead to another minimum.
@@ -132,7 +136,7 @@ def _first_tree(problem: Problem, random: Random) -> Individual:
             tree = structure.filled(problem.grammar, random, problem.settings.max_constants)
         else:
             tree = random_tree(problem.grammar, problem.settings.node_limit, random)
-        if structure.accepts(tree) and (not structure.brackets or _fits(tree, problem)):
+        if structure.accepts(tree) and (not structure.brackets or is_allowed(tree, problem)):
             break
     return tree
 
@@ -219,7 +223,7 @@ def _toolbox(island: Island, problem: Problem) -> base.Toolbox:
 def _admit(island: Island, problem: Problem, trees: Sequence[Individual]) -> None:
     """Evaluate trees, then select the survivors among them and the population, in place."""
     toolbox = _toolbox(island, problem)
-    evaluated = toolbox.evaluate(iter(trees), len(trees))
+    evaluated = toolbox.evaluate(lambda begin, end: forest_of(trees[begin:end], problem.grammar), len(trees))
     island.population = survived(island.population, evaluated, toolbox, problem.settings.population)
 
 
@@ -232,9 +236,7 @@ def _record(island: Island, fitted: int) -> None:
     )  # fmt: skip
 
 
-def _evaluate(
-    trees: Iterator[Individual], count: int, *, island: Island, problem: Problem
-) -> list[Individual]:
+def _evaluate(make: Offspring, count: int, *, island: Island, problem: Problem) -> list[Individual]:
     """Return those of `count` trees with a new structure, fitted; each batch while the next is made."""
     settings = problem.settings
     held_out = settings.held_out_selection and problem.grouped
@@ -244,13 +246,10 @@ def _evaluate(
     sizes = BATCH_SIZES if settings.threads > 1 else (1,)
     edges = (count * (np.cumsum([0, *sizes]) / sum(sizes))).astype(int).tolist()
     for begin, end in pairwise(edges):
-        chosen, tokens = _select_new(island, problem, list(islice(trees, end - begin)))
-        if chosen:
-            costs = complexities(tokens, problem.affine, problem.costs)
-            limits = limits_of(costs) if limits_of else None
-            fit = problem.start_fit(
-                chosen, settings.fit_steps, SEARCH_GAIN, held_out=held_out, limits=limits, known=tokens
-            )
+        chosen = _select_new(island, problem, make(begin, end))
+        if chosen.amount:
+            limits = limits_of(complexities(chosen, problem.affine, problem.costs)) if limits_of else None
+            fit = problem.start_fit(chosen, settings.fit_steps, SEARCH_GAIN, held_out=held_out, limits=limits)
             waiting.append(fit)
         if len(waiting) > MOST_WAITING:
             evaluated += receive(island, problem, waiting.popleft()(), held_out)
@@ -275,48 +274,45 @@ def _limits(island: Island, problem: Problem) -> Callable[[NDArray[np.int64]], N
     return (lambda costs: HELD_OUT_MARGIN * limits(costs)) if held_out else limits
 
 
-def _select_new(island: Island, problem: Problem, trees: list[Individual]) -> tuple[list[Individual], Tokens]:
-    """Return the trees with a structure that is worth a fit, with their tokens, and count the try."""
-    tokens = tokens_of_trees(trees)
-    is_new = np.zeros(len(trees), np.bool_)
-    for place, key in enumerate(structure_keys(trees, tokens).tolist()):
+def _select_new(island: Island, problem: Problem, forest: Forest) -> Forest:
+    """Return the trees with a structure that is worth a fit, and count the try."""
+    new = []
+    fits = _fits(forest, problem).tolist()
+    for place, key in enumerate(structure_keys(forest).tolist()):
         tries = island.tried.get(key, 0)
-        if tries < TRIES_PER_STRUCTURE and _fits(trees[place], problem):
+        if tries < TRIES_PER_STRUCTURE and fits[place]:
             island.tried[key] = tries + 1
-            is_new[place] = True
-    return [tree for tree, new in zip(trees, is_new.tolist(), strict=True) if new], tokens.of(is_new)
+            new.append(place)
+    return forest.of(np.array(new, np.int64))
 
 
 def is_allowed(tree: Individual, problem: Problem) -> bool:
     """Return whether the tree is small enough and has the required structure."""
-    small = len(tree) <= problem.settings.node_limit and _fits(tree, problem)
-    return small and problem.structure.accepts(tree)
+    if len(tree) > problem.settings.node_limit or not problem.structure.accepts(tree):
+        return False
+    return bool(_fits(forest_of([tree], problem.grammar), problem)[0])
 
 
-def _fits(tree: Individual, problem: Problem) -> bool:
-    """Return whether the tree has few enough constants, and each grouped one at most once."""
-    if problem.grammar.defines and problem.program_length(tree) > NODE_LIMIT:
-        return False
-    # At most every second node is a leaf, and one more.
-    if len(tree) // 2 + 1 <= problem.settings.max_constants and not problem.grammar.levels:
-        return True
-    held = held_constants(tree)
-    if len(held) > problem.settings.max_constants:
-        return False
-    grouped = [node.name for node in held if isinstance(node.constant, tuple)]
-    return len(grouped) == len(set(grouped))
+def _fits(forest: Forest, problem: Problem) -> NDArray[np.bool_]:
+    """Return whether each tree has few enough nodes and constants, and each grouped one at most once."""
+    holds = forest.holds
+    found: NDArray[np.bool_] = forest.per_tree(holds > NONE) <= problem.settings.max_constants
+    if problem.grammar.defines:
+        found &= problem.program_lengths(forest) <= NODE_LIMIT
+    for kind in problem.grammar.tables.grouped:
+        found &= forest.per_tree(forest.kinds == kind) <= 1
+    return found
 
 
 def receive(island: Island, problem: Problem, fitted: list[Individual], held_out: bool) -> list[Individual]:
     """Return the fitted trees, pruned and scored, and archive the best."""
     before = island.evaluations
-    island.evaluations += sum(tree.cases is not None or tree.fitness is BEHIND for tree in fitted)
-    # Those that were not reached in time have no cases, nor have those that are behind.
+    island.evaluations += sum(tree.cases is not None or tree is BEHIND for tree in fitted)
     tidy = []
     for full in (tree for tree in fitted if tree.cases is not None):
         tree = prune(full, problem.grammar) if full.untidy else full
         tidy.append(tree if tree is full or problem.structure.accepts(tree) else full)
-    costs = complexities(tokens_of_trees(tidy), problem.affine, problem.costs)
+    costs = complexities(forest_of(tidy, problem.grammar), problem.affine, problem.costs)
     scores = [tree.loss for tree in tidy]
     if held_out and tidy:
         scores = problem.joint_losses(np.array([tree.cases for tree in tidy])).tolist()

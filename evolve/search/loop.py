@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from deap import tools
+from trainlaw.evolve.search.individuals import Individual
 from trainlaw.evolve.search.islands import (
     Island,
     Milestone,
@@ -16,7 +17,6 @@ from trainlaw.evolve.search.islands import (
 )
 from trainlaw.evolve.search.problem import Problem
 from trainlaw.evolve.search.trees import to_expression
-from trainlaw.evolve.search.variation import Individual
 from trainlaw.formulas import to_text
 
 # Largest share of a time limit that is kept for finishing what the search found.

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from trainlaw.evolve.grammar import Grammar
 from trainlaw.evolve.leaves import Leaf, Node
-from trainlaw.evolve.search.variation import Individual, simpler_trees
+from trainlaw.evolve.search.individuals import Individual
+from trainlaw.evolve.search.variation import simpler_trees
 
 # An exponent of a new factor and the share of a new term start here: a fit begins near the tree itself.
 FIRST_EXPONENT = FIRST_SHARE = 0.01

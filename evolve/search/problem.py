@@ -26,6 +26,14 @@ from trainlaw.evolve.search.divisions import (
     merge_equal_rows,
     number_groups,
 )
+from trainlaw.evolve.search.individuals import (
+    BEHIND,
+    UNREACHED,
+    Fitness,
+    Forest,
+    Individual,
+    forest_of,
+)
 from trainlaw.evolve.search.losses import (
     LossProgram,
     loss_name,
@@ -35,9 +43,8 @@ from trainlaw.evolve.search.losses import (
     with_definition_columns,
 )
 from trainlaw.evolve.search.structure import Structure, make_structure
-from trainlaw.evolve.search.targeting import Targeting
+from trainlaw.evolve.search.targeting import NOT_AIMED, Targeting, make_targeting
 from trainlaw.evolve.search.trees import (
-    Tokens,
     costs_by_code,
     encode,
     nodes_of,
@@ -45,7 +52,6 @@ from trainlaw.evolve.search.trees import (
     with_fitted,
     within_loss,
 )
-from trainlaw.evolve.search.variation import BEHIND, Fitness, Individual
 from trainlaw.evolve.settings import NARROW, SearchSettings
 from trainlaw.formulas import Expression, FeatureSpec, RowSums, Variable
 
@@ -91,7 +97,7 @@ class Problem:
     toolbox: Any = None
     ranking: Ranking | None = None
     loss: LossProgram | None = None
-    targeting: Targeting | None = None
+    targeting: Targeting = NOT_AIMED
 
     @property
     def whole(self) -> "Problem":
@@ -116,10 +122,12 @@ class Problem:
         """Complexity of each code of the machine."""
         return costs_by_code(self.settings.costs, [known.name for known in self.settings.definitions])
 
-    def program_length(self, tree: Individual) -> int:
-        """Return the number of nodes of a tree's program, with offset, slope and loss."""
+    def program_lengths(self, forest: Forest) -> NDArray[np.int64]:
+        """Return the number of nodes of each tree's program, with offset, slope and loss."""
         loss = len(self.loss.front) + len(self.loss.behind) if self.loss else 0
-        return len(tree) + sum(node.further for node in tree if isinstance(node, Defined)) + 4 + loss
+        nodes = self.grammar.nodes
+        further = np.array([node.further if isinstance(node, Defined) else 0 for node in nodes])
+        return forest.sizes + forest.per_tree(further[forest.kinds]) + 4 + loss
 
     @property
     def case_count(self) -> int:
@@ -140,12 +148,17 @@ class Problem:
         held_out: bool = False,
         skip: NDArray[np.int64] | None = None,
     ) -> list[Individual]:
-        """Return the trees with fitted constants, losses and cases; `start` sets the overall factor first."""
-        return self.start_fit(trees, steps, LEAST_GAIN, start=start, held_out=held_out, skip=skip)()
+        """Return the trees with fitted constants, losses and cases; `start` sets the overall factor first.
+
+        What was not reached in time stays as it is.
+        """
+        forest = forest_of(trees, self.grammar)
+        fitted = self.start_fit(forest, steps, LEAST_GAIN, start=start, held_out=held_out, skip=skip)()
+        return [old if new is UNREACHED else new for old, new in zip(trees, fitted, strict=True)]
 
     def start_fit(
         self,
-        trees: Sequence[Individual],
+        forest: Forest,
         steps: int,
         least_gain: float,
         *,
@@ -153,14 +166,13 @@ class Problem:
         held_out: bool = False,
         skip: NDArray[np.int64] | None = None,
         limits: NDArray[np.float64] | None = None,
-        known: Tokens | None = None,
     ) -> Callable[[], list[Individual]]:
         """Start a fit, in the background if possible, and return a function that waits for the trees.
 
-        known : the trees' tokens, where these are at hand. limits : as of `Machine.start_fit`; a tree without
-        held-out losses that is not below its limit is not changed, its fitness is `BEHIND`.
+        limits : as of `Machine.start_fit`; `BEHIND` stands for a tree without held-out losses that is not
+        below its limit, and `UNREACHED` for one that was not reached in time.
         """
-        programs = encode(trees, self.affine, known)
+        programs = encode(forest, self.affine)
         further = self.further_rows if held_out else ()
         start_mode = (AFFINE if self.affine else RESCALE) if start else NOTHING
         if self.loss is not None:
@@ -172,24 +184,17 @@ class Problem:
 
         def fitted() -> list[Individual]:
             result = self._in_every_division(programs, result_of(), further)
-            theta, edges = result.theta.tolist(), programs.constant_offsets.tolist()
-            measured = (result.losses.tolist(), result.cases, untidy(programs, result.theta).tolist())
-            is_behind = np.zeros(programs.amount, np.bool_)
+            is_kept = ~np.isnan(result.losses)
+            found = [BEHIND if reached else UNREACHED for reached in is_kept.tolist()]
             if limits is not None and not held_out:
-                is_behind = result.losses > limits
-            found = []
-            for tree, begin, end, loss, cases, to_prune, behind in zip(
-                trees, edges[:-1], edges[1:], *measured, is_behind.tolist(), strict=True
-            ):
-                if behind:
-                    tree.fitness = BEHIND
-                # What was not reached in time stays as it is.
-                if behind or math.isnan(loss):
-                    found.append(tree)
-                    continue
-                new = with_fitted(tree, theta[begin:end], self.affine, Fitness(loss, cases))
-                new.untidy = to_prune
-                found.append(new)
+                is_kept &= ~(result.losses > limits)
+            places = np.flatnonzero(is_kept)
+            kept = with_fitted(forest, programs, result.theta, self.affine).of(places).trees()
+            to_prune = untidy(programs, result.theta)[places].tolist()
+            for place, tree, is_untidy in zip(places.tolist(), kept, to_prune, strict=True):
+                tree.fitness = Fitness(float(result.losses[place]), result.cases[place])
+                tree.untidy = is_untidy
+                found[place] = tree
             return found
 
         return fitted
@@ -368,5 +373,4 @@ def _screened(problem: Problem, y: NDArray[np.float64]) -> Problem:
     most = min(LIBRARY, (settings.evaluations or math.inf) // EVALUATIONS_PER_EXPRESSION)
     end = time.monotonic() + LIBRARY_SHARE * (settings.limit_seconds or math.inf)
     library = make_library(known, operators, int(most), end)
-    targeting = Targeting.of(library, y[some][few], columns, grammar)
-    return replace(problem, targeting=targeting) if targeting.trees else problem
+    return replace(problem, targeting=make_targeting(library, y[some][few], columns, grammar))

@@ -7,12 +7,12 @@ the few that improve a good formula; here all of them are tried, from a handful 
 import math
 from collections.abc import Iterable
 
+from trainlaw.evolve.search.individuals import Individual, forest_of
 from trainlaw.evolve.search.islands import is_allowed, receive
 from trainlaw.evolve.search.loop import REFINED_SHARE, SearchState, refines
 from trainlaw.evolve.search.neighbours import neighbours
 from trainlaw.evolve.search.problem import Problem
 from trainlaw.evolve.search.trees import held_constants, structure_keys
-from trainlaw.evolve.search.variation import Individual
 
 # Formulas whose neighbours are tried in one round, and rounds.
 WIDTH, MOST_ROUNDS = 16, 30
@@ -39,7 +39,7 @@ def refine(state: SearchState, problem: Problem) -> list[Individual]:
     left = int(REFINED_SHARE * state.evaluations)
     archived = [tree for each in state.islands for tree in each.archive.values()]
     best = _shortest(archived, problem)
-    seen = set(structure_keys(best).tolist()) if best else set()
+    seen = set(structure_keys(forest_of(best, problem.grammar)).tolist())
     known: set[int] = set()
     for _ in range(MOST_ROUNDS):
         children = _unseen((tree for tree in best if id(tree) not in known), seen, problem)[:left]
@@ -72,8 +72,9 @@ def _shortest(trees: Iterable[Individual], problem: Problem) -> list[Individual]
 def _unseen(trees: Iterable[Individual], seen: set[int], problem: Problem) -> list[Individual]:
     """Return the neighbours of new structures that the settings allow, and add the structures to `seen`."""
     found = [child for tree in trees for child in neighbours(tree, problem.grammar)]
+    keys = structure_keys(forest_of(found, problem.grammar))
     chosen = []
-    for key, tree in zip(structure_keys(found).tolist() if found else (), found, strict=True):
+    for key, tree in zip(keys.tolist(), found, strict=True):
         if key not in seen and is_allowed(tree, problem):
             seen.add(key)
             chosen.append(tree)

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 from trainlaw.evolve.machine.compiler_cache import CACHED
-from trainlaw.evolve.search.variation import Individual
+from trainlaw.evolve.search.individuals import Individual
 
 # Sets of individuals near the best of a case that are kept for further draws, per case.
 MOST_KEPT = 64
@@ -124,8 +124,8 @@ def survival_limits(
     """
     if len(population) < count:
         return lambda costs: np.full(costs.size, np.inf)
-    scores = np.array([individual.score for individual in population])
-    known = np.array([individual.complexity for individual in population])
+    scores = np.array([individual.fitness.score for individual in population])
+    known = np.array([individual.fitness.complexity for individual in population])
     order = np.lexsort((scores, known))
     order = order[np.isfinite(scores[order])]
     fronts = _fronts(scores[order])
@@ -159,7 +159,7 @@ def parents(
     Groups as cases each select different parents. Cases of random rows all select the same ones, the largest
     trees; half of the parents are then drawn from all survivors.
     """
-    cases = np.array([individual.cases for individual in population])
+    cases = np.array([individual.fitness.cases for individual in population])
     share = 0.0 if grouped else SHARE_OF_ANYONE
     return [population[i] for i in epsilon_lexicase(cases, count, generator, share).tolist()]
 
@@ -169,8 +169,8 @@ def survivors(pool: Sequence[Individual], count: int) -> list[Individual]:
 
     Duplicates would otherwise fill the population, since equal points do not dominate each other.
     """
-    scores = np.array([individual.score for individual in pool])
-    costs = np.array([individual.complexity for individual in pool], dtype=np.float64)
+    scores = np.array([individual.fitness.score for individual in pool])
+    costs = np.array([individual.fitness.complexity for individual in pool], dtype=np.float64)
     order = np.lexsort((np.arange(scores.size), scores, costs))
     # Formulas that are not valid on every row never survive.
     order = order[np.isfinite(scores[order])]

@@ -3,62 +3,53 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from operator import attrgetter
+from itertools import accumulate
 from random import Random
+from typing import Any
 
-from trainlaw.evolve.brackets import (
-    BracketTypes,
-    check_holes,
-    repeats_factor,
-    repeats_term,
-    scales_whole,
-    subtree_ends,
-)
+import numpy as np
+from trainlaw.evolve.brackets import BracketTypes, check_holes
 from trainlaw.evolve.grammar import Grammar
 from trainlaw.evolve.leaves import Leaf, Node
+from trainlaw.evolve.machine.acceptance import HOLE_TOKEN, Demands, accept_trees, make_demands
+from trainlaw.evolve.machine.moves import make_trees
+from trainlaw.evolve.search.individuals import Individual
 from trainlaw.evolve.search.trees import held_constants, nodes_of
-from trainlaw.evolve.search.variation import Individual
 from trainlaw.evolve.settings import SearchSettings
 from trainlaw.formulas import InputError, variables
 
 # A variable of a template is a hole if its name begins so.
 HOLE = "hole"
-_FEATURE = attrgetter("feature")
 
 
 @dataclass(frozen=True)
 class Structure:
     """The structural requirements of one search.
 
-    template : nodes in prefix order, holes as leaves named `hole...`, or empty. nesting : triples (outer,
-    inner, most), as in `SearchSettings.nesting_limits`. required : features that every tree keeps.
-    brackets : what the holes may hold, where that is limited.
+    grammar : of its trees. demands : what every tree needs. template : nodes in prefix order, holes as leaves
+    named `hole...`, or empty. brackets : what the holes may hold, where that is limited.
     """
 
-    template: tuple[Node, ...]
-    nesting: tuple[tuple[str, str, int], ...]
-    required: frozenset[str] = frozenset()
+    grammar: Grammar
+    demands: Demands
+    template: tuple[Node, ...] = ()
     brackets: tuple[BracketTypes, ...] = ()
 
     @cached_property
-    def by_total(self) -> dict[type, BracketTypes]:
-        """The brackets by the types of their sums."""
-        return {own.total: own for own in self.brackets}
+    def packed(self) -> Any:
+        """The demands as compiled code takes them."""
+        return self.demands.packed()
 
     def accepts(self, tree: Sequence[Node]) -> bool:
         """Return whether the tree is the template with its holes filled, and nests no deeper than allowed."""
-        if not (self.template or self.nesting or self.required):
+        if self.demands.is_none:
             return True
-        if not self.required.issubset(map(_FEATURE, tree)) or repeats_term(tree, self.by_total):
-            return False
-        ends = subtree_ends(tree) if self.template else []
-        holes = _places_of_holes(tree, self.template, ends) if self.template else []
-        if holes is None or (self.brackets and repeats_factor(tree, self.by_total, ends)):
-            return False
-        for place in holes if self.brackets else ():
-            if not scales_whole(tree, self.by_total[tree[place].ret], ends, place):
-                return False
-        return all(_nests_at_most(tree, *limit) for limit in self.nesting)
+        kinds, accepted = np.array([node.kind for node in tree]), np.zeros(1, np.bool_)
+        accept_trees(
+            kinds, np.zeros(kinds.size), np.array([0, kinds.size]), self.grammar.packed, self.packed,
+            make_trees(), accepted,
+        )  # fmt: skip
+        return bool(accepted[0])
 
     def filled(self, grammar: Grammar, random: Random, most_constants: int) -> Individual:
         """Return the template with a small random tree in each hole."""
@@ -93,7 +84,7 @@ def make_structure(settings: SearchSettings, grammar: Grammar) -> Structure:
     Raises InputError for a template outside the grammar, or one without a hole.
     """
     if settings.template is None:
-        return Structure((), settings.nesting_limits)
+        return Structure(grammar, _demands(settings, grammar, ()))
     holes = [name for name in variables(settings.template) if name.startswith(HOLE)]
     if not holes:
         raise InputError("expected a template with a hole, got none: name a variable 'hole'")
@@ -104,10 +95,9 @@ def make_structure(settings: SearchSettings, grammar: Grammar) -> Structure:
         raise InputError(
             "expected a template within the search's operators, features and units: add what it needs"
         )
-    brackets = tuple(grammar.brackets.values())
-    required = frozenset().union(*(bracket.required for bracket in brackets))
-    structure = Structure(tuple(nodes), settings.nesting_limits, required, brackets)
-    if brackets:
+    demands = _demands(settings, grammar, nodes)
+    structure = Structure(grammar, demands, tuple(nodes), tuple(grammar.brackets.values()))
+    if settings.brackets:
         held = len(held_constants(structure.least(grammar)))
         if held > settings.max_constants:
             raise InputError(
@@ -117,51 +107,36 @@ def make_structure(settings: SearchSettings, grammar: Grammar) -> Structure:
     return structure
 
 
+def _demands(settings: SearchSettings, grammar: Grammar, template: Sequence[Node]) -> Demands:
+    """Return the demands of the settings, features as columns and operators as tokens."""
+    types, brackets = grammar.type_numbers, list(grammar.brackets.values())
+    columns = {node.feature: node.token >> 8 for node in grammar.nodes if node.feature}
+    tokens = {node.name: node.token for node in grammar.nodes if node.arity}
+    places = {own.total: place for place, own in enumerate(brackets)}
+    bracket = [places.get(ret, -1) for ret in types]
+    required = frozenset().union(*(own.required for own in brackets))
+    # An operator that the grammar does not have is nowhere inside another.
+    limits = [limit for limit in settings.nesting_limits if {*limit[:2]} <= {*tokens}]
+    return make_demands(
+        template=[node.token for node in template],
+        template_types=[types[node.ret] for node in template],
+        required=sorted(columns[name] for name in required),
+        bracket=bracket,
+        overall=[columns[name] for own in brackets for name in sorted(own.overall)],
+        overall_start=[*accumulate((len(own.overall) for own in brackets), initial=0)],
+        outer=[tokens[outer] for outer, _, _ in limits],
+        inner=[tokens[inner] for _, inner, _ in limits],
+        most=[most for _, _, most in limits],
+    )
+
+
 def _hole(grammar: Grammar, name: str, ret: type) -> Leaf | None:
     """Return the leaf of a hole: the negative token marks it, and no machine reads it."""
     if not name.startswith(HOLE):
         return None
     bracket = grammar.brackets.get(name)
-    return Leaf(-1, bracket.total if bracket else ret, None, name)
+    return Leaf(HOLE_TOKEN, bracket.total if bracket else ret, None, name)
 
 
 def _is_hole(node: Node) -> bool:
-    return node.token < 0
-
-
-def _places_of_holes(tree: Sequence[Node], template: Sequence[Node], ends: Sequence[int]) -> list[int] | None:
-    """Return where the template's holes begin in the tree, None where it differs outside them.
-
-    ends : of the tree's subtrees.
-    """
-    position, holes = 0, []
-    for node in template:
-        if position >= len(tree) or tree[position].ret is not node.ret:
-            return None
-        if _is_hole(node):
-            holes.append(position)
-            position = ends[position]
-        elif tree[position].token != node.token:
-            return None
-        else:
-            position += 1
-    return holes if position == len(tree) else None
-
-
-def subtree_end(tree: Sequence[Node], begin: int) -> int:
-    """Return the index after the subtree that begins at `begin`."""
-    open_arguments = 1
-    end = begin
-    while open_arguments:
-        open_arguments += tree[end].arity - 1
-        end += 1
-    return end
-
-
-def _nests_at_most(tree: Sequence[Node], outer: str, inner: str, most: int) -> bool:
-    for begin, node in enumerate(tree):
-        if node.name == outer and node.arity:
-            inside = tree[begin + 1 : subtree_end(tree, begin)]
-            if sum(other.name == inner and other.arity > 0 for other in inside) > most:
-                return False
-    return True
+    return node.token == HOLE_TOKEN

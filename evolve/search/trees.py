@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain, islice
-from operator import attrgetter
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +14,8 @@ from trainlaw.evolve.leaves import Defined, Leaf, Node, Rule
 from trainlaw.evolve.machine.arrays import CONSTANT, GROUPED, NODE_LIMIT, VARIABLE, WEIGHTED, Programs
 from trainlaw.evolve.machine.compiler_cache import CACHED
 from trainlaw.evolve.machine.kernels import OPERATOR_CODES, is_binary
-from trainlaw.evolve.search.variation import UNFITTED, Fitness, Individual
+from trainlaw.evolve.machine.moves import LEVELS, NONE, mix
+from trainlaw.evolve.search.individuals import Forest, Individual
 from trainlaw.formulas import (
     OPERATORS,
     Apply,
@@ -30,7 +30,6 @@ from trainlaw.formulas import (
 )
 from trainlaw.formulas.algebra.expression import COSTS
 
-_TOKEN, _RULE = attrgetter("token"), attrgetter("rule")
 _ADD, _MUL = OPERATOR_CODES["add"], OPERATOR_CODES["mul"]
 _UNORDERED = np.array([False] * 4 + [name in ("add", "mul", "max", "min") for name in OPERATORS])
 _TWO_SIDED = np.array([False] * 4 + [row.arity == 2 for row in OPERATORS.values()])
@@ -46,54 +45,45 @@ def held_constants(tree: Sequence[Node]) -> list[Node]:
 
 
 class Tokens(NamedTuple):
-    """The tokens of many trees, concatenated, int64 (n_nodes,), and the number of each, int64 (n_trees,)."""
+    """The machine's tokens of many trees, int64 (n_nodes,), and the number of each, int64 (n_trees,)."""
 
     tokens: NDArray[np.int64]
     sizes: NDArray[np.int64]
 
-    def of(self, chosen: NDArray[np.bool_]) -> "Tokens":
-        """Return the tokens of the chosen trees, (n_trees,)."""
-        return Tokens(self.tokens[np.repeat(chosen, self.sizes)], self.sizes[chosen])
+
+def tokens_of(forest: Forest) -> Tokens:
+    """Return the trees' tokens, with the operations that a user defined written out."""
+    tokens = forest.grammar.tables.token[forest.kinds]
+    if not forest.grammar.defines or not np.any(tokens & 255 >= FIRST_DEFINED):
+        return Tokens(tokens, forest.sizes)
+    written = [_written_out(nodes) for nodes in forest.nodes()]
+    sizes = np.fromiter(map(len, written), np.int64, forest.amount)
+    return Tokens(np.array([*chain(*written)], dtype=np.int64), sizes)
 
 
-def tokens_of_trees(trees: Sequence[Individual]) -> Tokens:
-    """Return the trees' tokens."""
-    sizes = np.fromiter(map(len, trees), np.int64, len(trees))
-    tokens = np.fromiter(map(_TOKEN, chain.from_iterable(trees)), np.int64, int(sizes.sum()))
-    return Tokens(tokens, sizes)
-
-
-def encode(trees: Sequence[Individual], affine: bool, known: Tokens | None = None) -> Programs:
+def encode(forest: Forest, affine: bool) -> Programs:
     """Return the programs of many trees; with `affine` each begins with its offset and slope.
 
-    known : the trees' tokens, where these are at hand. Raises InputError for a program that is longer than
-    the machine's scratch.
+    Raises InputError for a program that is longer than the machine's scratch.
     """
-    tokens, sizes = _expanded(trees, known or tokens_of_trees(trees))
-    codes = tokens & 255
-    widths = ((codes <= GROUPED) & (codes != VARIABLE)).astype(np.int64)
-    held = [node for tree in trees for node in held_constants(tree)]
-    values = [node.constant for node in held]
-    # Few rules are shared by many constants.
-    own = list(map(_RULE, held))
-    different = dict(zip(map(id, own), own, strict=True))
-    places = dict(zip(different, range(len(different)), strict=True))
-    rules = np.array([*different.values()]).reshape(-1, len(Rule()))[[places[id(rule)] for rule in own]]
-    # Grouped constants are rare: the common case avoids a loop over all constants.
-    if np.any(codes == GROUPED):
-        counts_held = [len(value) if isinstance(value, tuple) else 1 for value in values]
-        widths[widths > 0] = counts_held
-        rules = np.repeat(rules, counts_held, axis=0)
-        values = [number for value in values for number in (value if isinstance(value, tuple) else (value,))]
+    tokens, sizes = tokens_of(forest)
     check_length(sizes + 4)
-    owners = np.repeat(np.arange(len(trees)), sizes)
-    counts = np.bincount(owners, weights=widths, minlength=len(trees)).astype(np.int64)
-    theta = np.array(values, dtype=np.float64)
+    holds = forest.holds
+    held = holds > NONE
+    theta, rules = forest.values[held], forest.grammar.rules[forest.kinds[held]]
+    counts = forest.per_tree(held)
+    # Grouped constants are rare: the common case avoids a loop over all constants.
+    if forest.grammar.levels and np.any(holds == LEVELS):
+        constants = forest.constants()
+        theta = np.array([number for each in constants for number in each])
+        widths = np.zeros(holds.size, np.int64)
+        widths[held] = [*map(len, constants)]
+        rules, counts = np.repeat(rules, widths[held], axis=0), forest.per_tree(widths)
     if affine:
-        pairs = np.array([tree.affine for tree in trees])
-        tokens, sizes = _in_front(np.tile(_AFFINE, (len(trees), 1)), tokens, sizes)
-        rules, _ = _in_front(np.tile(Rule(), (len(trees), 2, 1)), rules, counts)
-        theta, counts = _in_front(pairs, theta, counts)
+        amount = forest.amount
+        tokens, sizes = _in_front(np.tile(_AFFINE, (amount, 1)), tokens, sizes)
+        rules, _ = _in_front(np.tile(Rule(), (amount, 2, 1)), rules, counts)
+        theta, counts = _in_front(forest.affine, theta, counts)
     return Programs(
         tokens,
         np.concatenate([[0], np.cumsum(sizes)]),
@@ -105,6 +95,34 @@ def encode(trees: Sequence[Individual], affine: bool, known: Tokens | None = Non
         rules[:, 4].copy(),
         np.concatenate([[0], np.cumsum(counts)]),
     )
+
+
+def with_fitted(forest: Forest, programs: Programs, theta: NDArray[np.float64], affine: bool) -> Forest:
+    """Return the trees with the fitted constants (n_constants,) of their programs.
+
+    affine : whether each program begins with its offset and slope.
+    """
+    theta, starts = theta.copy(), programs.constant_offsets
+    pairs = forest.affine
+    if affine:
+        first = starts[:-1]
+        pairs = np.stack([theta[first], theta[first + 1]], axis=1)
+        theta = np.delete(theta, np.concatenate([first, first + 1]))
+    holds, values = forest.holds, forest.values.copy()
+    held = holds > NONE
+    if not (forest.grammar.levels and np.any(holds == LEVELS)):
+        values[held] = theta
+        return forest._replace(values=values, affine=pairs)
+    widths = [*map(len, forest.constants())]
+    parts = [tuple(part) for part in np.split(theta, np.cumsum(widths)[:-1])]
+    places = np.flatnonzero(held)
+    grouped = list[tuple[float, ...]]()
+    for place, part in zip(places.tolist(), parts, strict=True):
+        values[place] = part[0]
+        if holds[place] == LEVELS:
+            values[place] = len(grouped)
+            grouped.append(tuple(map(float, part)))
+    return forest._replace(values=values, affine=pairs, grouped=tuple(grouped))
 
 
 def check_length(sizes: NDArray[np.int64]) -> None:
@@ -121,15 +139,6 @@ def within_loss(programs: Programs, front: Sequence[int], behind: Sequence[int])
     tokens, sizes = _in_front(np.tile(front, (amount, 1)), tokens[::-1], sizes[::-1])
     check_length(sizes)
     return programs._replace(tokens=tokens, offsets=np.concatenate([[0], np.cumsum(sizes)]))
-
-
-def _expanded(trees: Sequence[Individual], known: Tokens) -> Tokens:
-    """Return the trees' tokens, with the operations that a user defined written out."""
-    if not np.any(known.tokens & 255 >= FIRST_DEFINED):
-        return known
-    written = [_written_out(tree) for tree in trees]
-    sizes = np.fromiter(map(len, written), np.int64, len(trees))
-    return Tokens(np.array([*chain(*written)], dtype=np.int64), sizes)
 
 
 def _written_out(tree: Sequence[Node]) -> list[int]:
@@ -157,29 +166,6 @@ def _in_front(
     return joined, sizes + extra
 
 
-def with_fitted(
-    tree: Individual, constants: Sequence[float], affine: bool, fitness: Fitness = UNFITTED
-) -> Individual:
-    """Return the tree with its constants replaced, in prefix order, with `affine` after offset and slope."""
-    values = iter(constants)
-    pair = (next(values), next(values)) if affine else (0.0, 1.0)
-    nodes = [
-        node if node.constant is None
-        else node.holding(tuple(islice(values, len(node.constant)))) if isinstance(node.constant, tuple)
-        else node.holding(next(values))
-        for node in tree
-    ]  # fmt: skip
-    return Individual(nodes, fitness, pair)
-
-
-@njit(cache=CACHED, nogil=True)
-def _mix(key: np.uint64) -> np.uint64:
-    """Scramble 64 bits. Source: splitmix64, Steele, Lea and Flood, 2014."""
-    key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return key ^ (key >> np.uint64(31))
-
-
 @njit(cache=CACHED, nogil=True)
 def _structure_keys(
     tokens: np.ndarray, offsets: np.ndarray, unordered: np.ndarray, scratch: np.ndarray, keys: np.ndarray
@@ -197,23 +183,23 @@ def _structure_keys(
             token = tokens[k]
             code = token & 255
             if code <= GROUPED:
-                key = _mix(np.uint64(token + 1))
-                gathered = _mix(key)
+                key = mix(np.uint64(token + 1))
+                gathered = mix(key)
             elif not is_binary(code):
                 depth -= 1
-                key = _mix(stack[depth] + np.uint64(code * 7919))
-                gathered = _mix(key)
+                key = mix(stack[depth] + np.uint64(code * 7919))
+                gathered = mix(key)
             else:
                 a, b = depth - 1, depth - 2
                 depth -= 2
                 if unordered[code]:
                     own = np.uint64(code)
-                    gathered = spread[a] if kind[a] == own else _mix(stack[a])
-                    gathered += spread[b] if kind[b] == own else _mix(stack[b])
-                    key = _mix(gathered + np.uint64(code * 104729))
+                    gathered = spread[a] if kind[a] == own else mix(stack[a])
+                    gathered += spread[b] if kind[b] == own else mix(stack[b])
+                    key = mix(gathered + np.uint64(code * 104729))
                 else:
-                    key = _mix(_mix(stack[a]) * np.uint64(3) + stack[b] + np.uint64(code * 104729))
-                    gathered = _mix(key)
+                    key = mix(mix(stack[a]) * np.uint64(3) + stack[b] + np.uint64(code * 104729))
+                    gathered = mix(key)
             stack[depth] = key
             spread[depth] = gathered
             kind[depth] = np.uint64(code)
@@ -221,12 +207,9 @@ def _structure_keys(
         keys[program] = stack[0]
 
 
-def structure_keys(trees: Sequence[Individual], known: Tokens | None = None) -> NDArray[np.uint64]:
-    """Return a hash of each tree's structure: constants and the order in sums and products do not matter.
-
-    known : the trees' tokens, where these are at hand.
-    """
-    tokens, sizes = _expanded(trees, known or tokens_of_trees(trees))
+def structure_keys(forest: Forest) -> NDArray[np.uint64]:
+    """Return a hash of each tree's structure: constants and the order in sums and products do not matter."""
+    tokens, sizes = tokens_of(forest)
     keys, scratch = np.zeros(sizes.size, np.uint64), np.zeros((3, NODE_LIMIT), np.uint64)
     _structure_keys(tokens, np.concatenate([[0], np.cumsum(sizes)]), _UNORDERED, scratch, keys)
     return keys
@@ -247,13 +230,12 @@ def costs_by_code(costs: Mapping[str, int], defined: Sequence[str] = ()) -> NDAr
 USUAL_COSTS = costs_by_code(COSTS)
 
 
-def complexities(known: Tokens, affine: bool, costs: NDArray[np.int64] = USUAL_COSTS) -> NDArray[np.int64]:
+def complexities(forest: Forest, affine: bool, costs: NDArray[np.int64] = USUAL_COSTS) -> NDArray[np.int64]:
     """Return the complexity of each tree's expression; with `affine`, including offset and slope.
 
-    known : the trees' tokens. costs : of each code, of `costs_by_code`.
+    costs : of each code, of `costs_by_code`.
     """
-    tokens, sizes = known
-    own = np.add.reduceat(costs[tokens & 255], np.cumsum(sizes) - sizes)
+    own = forest.per_tree(costs[forest.grammar.tables.token[forest.kinds] & 255])
     return own + (int(costs[np.array(_AFFINE)].sum()) if affine else 0)
 
 

@@ -3,10 +3,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from deap import base
-from trainlaw.evolve.search.generation import vary
+from trainlaw.evolve.search.individuals import forest_of
 from trainlaw.evolve.search.problem import Problem, make_problem
-from trainlaw.evolve.search.variation import mate, mutate
+from trainlaw.evolve.search.variation import vary
 from trainlaw.evolve.settings import SearchSettings
 from trainlaw.formulas import DIMENSIONLESS, SECOND, FeatureSpec, Unit
 
@@ -57,11 +56,9 @@ def child_of():
     """A function that returns a child of two parents, of at most some nodes."""
 
     def child(first, second, grammar, max_nodes, random):
-        toolbox = base.Toolbox()
-        toolbox.random, toolbox.max_nodes, toolbox.accepts = random, max_nodes, lambda tree: True
-        toolbox.register("mate", mate, grammar=grammar, random=random)
-        toolbox.register("mutate", mutate, grammar=grammar, random=random)
-        return vary(first, second, toolbox)
+        seeds = np.array([random.getrandbits(63)], np.uint64)
+        parents = forest_of([first, second], grammar)
+        return vary(parents, np.array([[0, 1]]), seeds, most_nodes=max_nodes).trees()[0]
 
     return child
 

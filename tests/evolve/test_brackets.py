@@ -7,17 +7,13 @@ from trainlaw.evolve.brackets import (
     EXPONENT_DEVIATION,
     bracket_types,
     check_holes,
-    repeats_factor,
-    repeats_term,
-    scales_whole,
-    subtree_ends,
 )
 from trainlaw.evolve.leaves import Leaf
 from trainlaw.evolve.machine.arrays import CONSTANT, VARIABLE, WEIGHTED
+from trainlaw.evolve.search.individuals import Individual
 from trainlaw.evolve.search.islands import advance, start_island
 from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.trees import held_constants, to_expression
-from trainlaw.evolve.search.variation import Individual
 from trainlaw.evolve.settings import EXPONENTIAL, WEIGHT_DEVIATION
 from trainlaw.formulas import (
     DIMENSIONLESS,
@@ -58,9 +54,27 @@ SETTINGS = SearchSettings(
 PLACES = {name: place for place, name in enumerate(NAMES)}
 
 
-def repeats(tree, brackets):
-    totals = frozenset(own.total for own in brackets)
-    return repeats_term(tree, totals) or repeats_factor(tree, totals, subtree_ends(tree))
+@pytest.fixture
+def accepts_device(bracket_problem):
+    """A function that says whether the template is accepted with some nodes as the device's bracket."""
+    grammar, structure = bracket_problem.grammar, bracket_problem.structure
+
+    def accepts(body):
+        tree = []
+        for node in structure.template:
+            bracket = grammar.brackets.get(node.name)
+            fill = body if node.name == "hole_device" else bracket.least() if bracket else [node]
+            tree += fill
+        return structure.accepts(tree)
+
+    return accepts
+
+
+@pytest.fixture
+def parts(bracket_problem):
+    """The nodes of the device's bracket: sum, product, its terms, and the powers of clock and vendor."""
+    device = bracket_problem.grammar.brackets["hole_device"]
+    return device.add, device.scale, *device.terms, *device.powers
 
 
 @pytest.fixture
@@ -185,7 +199,7 @@ def test_random_trees_keep_what_is_required_and_vary_otherwise(device, drawing):
     assert all({"product_s", "clock"} <= set(tree) for tree in trees)
     assert {name for tree in trees for name in tree} == {"product_s", "memory_s", "rare_s", "clock", "vendor"}
     assert len({tuple(tree) for tree in trees}) > 5
-    assert not any(repeats(device.grow(drawing, 24), [device]) for _ in range(50))
+    assert all(len(set(tree)) == len(tree) for tree in trees)
 
 
 def test_random_trees_of_a_small_bracket_have_few_constants(bracket_rows, drawing):
@@ -210,24 +224,22 @@ def test_the_whole_bracket_has_all_terms_and_factors_at_their_expected_constants
     assert values.item() == pytest.approx((2.0 + 15.0 + 35.0) * 0.25**-0.4 * np.exp(0.7))
 
 
-def test_a_term_occurs_once(device):
-    product, memory, _ = device.terms
-    assert not repeats([device.add, product, memory], [device])
-    assert repeats([device.add, product, product], [device])
-    assert repeats([device.add, product, device.add, memory, product.holding(2.0)], [device])
+def test_a_term_occurs_once(accepts_device, parts):
+    add, scale, product, memory, _, clock, _ = parts
+    assert accepts_device([scale, add, product, memory, *clock])
+    assert not accepts_device([scale, add, product, product, *clock])
+    assert not accepts_device([scale, add, product, add, memory, product.holding(2.0), *clock])
 
 
-def test_a_factor_occurs_once_on_the_way_to_a_term(device):
-    product, memory, rare = device.terms
-    clock, vendor = device.powers
-    scaled = [device.scale, memory, *clock]
-    assert not repeats([device.add, device.scale, product, *clock, *scaled], [device])
-    assert not repeats([device.scale, *scaled, *vendor], [device])
-    assert repeats([device.scale, *scaled, *clock], [device])
-    assert repeats([device.scale, device.add, product, device.scale, *scaled, *vendor, *clock], [device])
+def test_a_factor_occurs_once_on_the_way_to_a_term(accepts_device, parts):
+    add, scale, product, memory, rare, clock, vendor = parts
+    scaled = [scale, memory, *vendor]
+    assert accepts_device([scale, add, scale, product, *vendor, *scaled, *clock])
+    assert accepts_device([scale, scale, product, *clock, *vendor])
+    assert not accepts_device([scale, scale, scale, product, *clock, *vendor, *clock])
+    assert not accepts_device([scale, scale, add, product, *scaled, *vendor, *clock])
     # The factors of one side of a sum do not concern the other.
-    inner = [device.scale, rare, *vendor]
-    assert not repeats([device.add, device.scale, *scaled, *vendor, *inner], [device])
+    assert accepts_device([scale, add, product, add, *scaled, scale, rare, *vendor, *clock])
 
 
 @pytest.mark.parametrize(
@@ -261,12 +273,14 @@ def test_the_first_generation_contains_everything_at_once(bracket_problem):
 
 def test_every_evolved_tree_follows_template_and_brackets(bracket_problem):
     units = {spec.name: spec.unit for spec in SPECS}
+    totals = {own.total for own in bracket_problem.structure.brackets}
     trees = evolved_trees(bracket_problem)
     assert len({str(tree) for tree in trees}) >= 10
     for tree in trees:
         assert bracket_problem.structure.accepts(tree)
         assert {"product_s", "clock", "host_s", "floor_s"} <= set(features_of(tree))
-        assert not repeats(tree, bracket_problem.structure.brackets)
+        terms = [node.feature for node in tree if node.name.startswith("weighted_") and node.ret in totals]
+        assert len(set(terms)) == len(terms)
         assert infer_unit(to_expression(tree), units) == SECOND
 
 
@@ -348,12 +362,10 @@ def test_a_search_with_brackets_resumes_as_the_same_search(fitted, tmp_path, bra
         fitted(**kept, prior_weight=1e-3)
 
 
-def test_a_required_factor_multiplies_all_of_its_sum(bracket_problem):
+def test_a_required_factor_multiplies_all_of_its_sum(accepts_device, parts):
     # `product_s * clock^c + memory_s` keeps the factor, but not on the whole.
-    device = bracket_problem.grammar.brackets["hole_device"]
-    kept, free = device.terms[:2]
-    power = next(power for power in device.powers if power[1].feature == "clock")
-    whole = [device.scale, device.add, kept, free, *power]
-    part = [device.add, device.scale, kept, *power, free]
-    assert scales_whole(whole, device, subtree_ends(whole), 0)
-    assert not scales_whole(part, device, subtree_ends(part), 0)
+    add, scale, product, memory, _, clock, vendor = parts
+    assert accepts_device([scale, add, product, memory, *clock])
+    assert accepts_device([scale, scale, add, product, memory, *clock, *vendor])
+    assert not accepts_device([add, scale, product, *clock, memory])
+    assert not accepts_device([add, product, memory])

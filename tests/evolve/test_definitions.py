@@ -3,9 +3,9 @@ import pytest
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.evolve.definitions import definition, put_in
 from trainlaw.evolve.machine.batch import Machine
+from trainlaw.evolve.search.individuals import Individual, forest_of
 from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.trees import encode, to_expression
-from trainlaw.evolve.search.variation import Individual
 from trainlaw.formulas import (
     DIMENSIONLESS,
     FeatureSpec,
@@ -59,10 +59,11 @@ def test_programs_have_the_values_of_their_expressions(drawing):
     settings = SearchSettings(typed=False, operators=("add", "mul", "tanh", SWISH, LENGTH), screening=0)
     problem = make_problem(X, X[:, 0] + 5.0, features, target, settings)
     trees = [Individual(problem.grammar.grow(problem.grammar.target, 5, drawing)) for _ in range(200)]
-    assert sum(problem.program_length(tree) > len(tree) + 4 for tree in trees) > 50
-    programs = encode(trees, affine=True)
-    assert np.diff(programs.offsets).tolist() == [problem.program_length(tree) for tree in trees]
-    found = Machine().values(encode(trees, affine=False), problem.columns)
+    forest = forest_of(trees, problem.grammar)
+    lengths = problem.program_lengths(forest)
+    assert np.sum(lengths > forest.sizes + 4) > 50
+    assert np.diff(encode(forest, affine=True).offsets).tolist() == lengths.tolist()
+    found = Machine().values(encode(forest, affine=False), problem.columns)
     named = dict(zip("uv", problem.columns, strict=False))
     for tree, values in zip(trees, found, strict=True):
         expected, valid = evaluate(to_expression(tree), named)

@@ -10,11 +10,12 @@ _SEARCH = """
 import numpy as np
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.evolve.machine.batch import fit_some
+from trainlaw.evolve.machine.children import grow_tree, vary_trees
 from trainlaw.evolve.search import selection, trees
 
 X = np.random.default_rng(1).uniform(1.0, 2.0, (80, 3))
 FormulaRegressor(settings=SearchSettings(evaluations=50, population=20)).fit(X, X[:, 0] + X[:, 1])
-compiled = [fit_some, selection._lexicase, selection._fronts, trees._structure_keys]
+compiled = [fit_some, vary_trees, grow_tree, selection._lexicase, selection._fronts, trees._structure_keys]
 print([sum(function.stats.cache_misses.values()) for function in compiled])
 """
 
@@ -31,7 +32,7 @@ def test_after_a_warm_up_nothing_is_compiled(tmp_path):
 
     command = "from trainlaw.app.cli import app; app(['warmup'])"
     assert output_of("-c", command).startswith("compiled code is ready")
-    assert output_of("-c", _SEARCH).strip() == "[0, 0, 0, 0]"
+    assert output_of("-c", _SEARCH).strip() == "[0, 0, 0, 0, 0, 0]"
 
 
 @pytest.mark.filterwarnings("error")

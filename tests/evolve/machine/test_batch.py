@@ -7,11 +7,10 @@ from trainlaw.evolve.machine.batch import (
     RESCALE,
     VALUE_BLOCKS,
     Machine,
-    node_values,
 )
 from trainlaw.evolve.machine.kernels import OPERATOR_CODES
+from trainlaw.evolve.search.individuals import Individual, forest_of
 from trainlaw.evolve.search.trees import encode, to_expression
-from trainlaw.evolve.search.variation import Individual
 from trainlaw.formulas import evaluate
 
 CODES = OPERATOR_CODES
@@ -25,21 +24,11 @@ def grown(drawing, problem, count, depth):
 def test_trees_have_the_values_of_their_expressions(untyped_problem, drawing):
     trees = grown(drawing, untyped_problem, 300, 6)
     columns = untyped_problem.rows.columns
-    found = Machine(2).values(encode(trees, affine=False), columns)
+    found = Machine(2).values(encode(forest_of(trees, untyped_problem.grammar), affine=False), columns)
     named = dict(zip("abc", columns, strict=True))
     for tree, values in zip(trees, found, strict=True):
         expected, valid = evaluate(to_expression(tree), named)
         np.testing.assert_allclose(values[valid], expected[valid], rtol=1e-7, atol=1e-9)
-
-
-def test_every_node_has_the_values_of_its_subtree(untyped_problem, drawing):
-    columns = np.ascontiguousarray(untyped_problem.rows.columns[:, :64])
-    for tree in grown(drawing, untyped_problem, 40, 5):
-        held = np.array([node.constant for node in tree if node.constant is not None], np.float64)
-        found = node_values(np.array([node.token for node in tree]), held, columns)
-        parts = [Individual(tree[tree.searchSubtree(i)]) for i in range(len(tree))]
-        expected = Machine().values(encode(parts, affine=False), columns)
-        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("rows", [1, BLOCK_ROWS, BLOCK_ROWS + 1, VALUE_BLOCKS * BLOCK_ROWS + 3])
@@ -64,7 +53,8 @@ def test_a_constant_alone_is_a_program(programs_of):
 
 @pytest.mark.parametrize("start_mode", [AFFINE, RESCALE])
 def test_threads_change_nothing(untyped_problem, drawing, start_mode):
-    programs = encode(grown(drawing, untyped_problem, 64, 5), affine=True)
+    trees = grown(drawing, untyped_problem, 64, 5)
+    programs = encode(forest_of(trees, untyped_problem.grammar), affine=True)
     results = [Machine(n).fit(programs, untyped_problem.rows, steps=5, start_mode=start_mode) for n in (1, 3)]
     for one, other in zip(*((r.losses, r.theta, r.cases) for r in results), strict=True):
         assert np.array_equal(one, other, equal_nan=True)

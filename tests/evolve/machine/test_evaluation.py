@@ -13,8 +13,8 @@ from trainlaw.evolve.machine.arrays import (
     WEIGHTED,
     make_rows,
 )
+from trainlaw.evolve.search.individuals import Individual, forest_of
 from trainlaw.evolve.search.trees import encode
-from trainlaw.evolve.search.variation import Individual
 from trainlaw.formulas import RowSums
 
 pytestmark = pytest.mark.usefixtures("interpreted")
@@ -48,7 +48,9 @@ def test_derivatives_are_those_of_finite_differences(typed_problem, drawing, log
     )
     checked = 0
     for _ in range(60):
-        programs = encode([Individual(grammar.grow(grammar.target, 4, drawing))], affine=False)
+        programs = encode(
+            forest_of([Individual(grammar.grow(grammar.target, 4, drawing))], grammar), affine=False
+        )
         program, theta = programs.tokens, programs.theta
         first = residuals(program, theta, rows)
         if not theta.size or not np.all(np.isfinite(first)):

@@ -19,10 +19,10 @@ from trainlaw.evolve.search.candidates import (
     squares_loss,
     values_of,
 )
+from trainlaw.evolve.search.individuals import Fitness, Individual
 from trainlaw.evolve.search.loop import run, start_state
 from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.trees import from_expression
-from trainlaw.evolve.search.variation import Fitness, Individual
 from trainlaw.formulas import Constant, Formula, complexity, constants, evaluate, parse_text, to_text
 
 

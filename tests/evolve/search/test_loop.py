@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 from trainlaw.evolve import FormulaRegressor, SearchSettings
+from trainlaw.evolve.search.individuals import Fitness, Individual
 from trainlaw.evolve.search.loop import SearchState, migrate, report, run, start_state
-from trainlaw.evolve.search.variation import Fitness, Individual
 
 
 @pytest.fixture

@@ -8,10 +8,11 @@ from trainlaw.evolve.machine.batch import LEAST_GAIN
 from trainlaw.evolve.search import divisions
 from trainlaw.evolve.search import problem as problem_module
 from trainlaw.evolve.search.divisions import DEALT_CASES, MOST_CASES, deal_rows
+from trainlaw.evolve.search.individuals import BEHIND, forest_of
 from trainlaw.evolve.search.losses import loss_name
 from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.trees import from_expression
-from trainlaw.evolve.search.variation import BEHIND, random_tree
+from trainlaw.evolve.search.variation import random_tree
 from trainlaw.formulas import DIMENSIONLESS, FeatureSpec, InputError, RowSums, UnknownNameError, parse_text
 
 QUICK = SearchSettings(evaluations=1500, population=60)
@@ -238,15 +239,14 @@ def test_a_tree_that_cannot_survive_is_not_fitted_to_its_end(untyped_problem, dr
     whole = untyped_problem.fit(trees, 5)
     losses = np.array([tree.loss for tree in whole])
     limits = np.where(np.arange(40) % 2 == 0, np.inf, 0.1 * losses)
-    nodes = [list(tree) for tree in trees]
-    raced = untyped_problem.start_fit(trees, 5, LEAST_GAIN, limits=limits)()
+    forest = forest_of(trees, untyped_problem.grammar)
+    raced = untyped_problem.start_fit(forest, 5, LEAST_GAIN, limits=limits)()
     for place, (tree, found) in enumerate(zip(raced, whole, strict=True)):
         if place % 2 == 0 and np.isfinite(found.loss):
             assert tree.loss == found.loss
             np.testing.assert_array_equal(tree.cases, found.cases)
         elif np.isfinite(found.loss):
-            assert tree.fitness is BEHIND
-            assert list(tree) == nodes[place]
+            assert tree is BEHIND
 
 
 def test_a_large_table_is_not_copied_and_gives_the_same_rows(made, monkeypatch, typed_rows):

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from trainlaw.evolve import FormulaRegressor, SearchSettings
+from trainlaw.evolve.search.individuals import forest_of
 from trainlaw.evolve.search.islands import receive
 from trainlaw.evolve.search.loop import REFINED_SHARE, search_seconds, start_state
 from trainlaw.evolve.search.problem import make_problem
@@ -45,14 +46,14 @@ def begun(typed_rows, specs):
 
 def key_of(text, problem):
     tree = from_expression(parse_text(text), problem.grammar)
-    return structure_keys([tree])[0]
+    return structure_keys(forest_of([tree], problem.grammar))[0]
 
 
 @pytest.mark.parametrize("form", WRONG)
 def test_the_law_is_found_from_forms_near_it(form, begun):
     problem, state = begun(form)
     found = refine(state, problem)
-    assert structure_keys(found[:1])[0] == key_of(LAW, problem)
+    assert structure_keys(forest_of(found[:1], problem.grammar))[0] == key_of(LAW, problem)
     assert found[0].loss < 1.2 * 0.02**2
 
 

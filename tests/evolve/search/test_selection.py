@@ -6,8 +6,8 @@ from deap import base, tools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trainlaw.evolve.search import selection
+from trainlaw.evolve.search.individuals import Fitness, Individual
 from trainlaw.evolve.search.selection import epsilon_lexicase, survival_limits, survivors
-from trainlaw.evolve.search.variation import Fitness, Individual
 
 
 def individual(score, complexity):

@@ -2,31 +2,15 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from trainlaw.evolve.grammar import Grammar, make_grammar
-from trainlaw.evolve.leaves import Leaf, Rule
-from trainlaw.evolve.machine.arrays import CONSTANT
-from trainlaw.evolve.search import variation
+from trainlaw.evolve.grammar import make_grammar
+from trainlaw.evolve.machine.moves import MOVE_WEIGHTS, MOVES
+from trainlaw.evolve.search.individuals import Individual
 from trainlaw.evolve.search.trees import from_expression, to_expression
-from trainlaw.evolve.search.variation import (
-    MOVE_WEIGHTS,
-    MOVES,
-    Individual,
-    add_term,
-    cross,
-    drop_term,
-    hoist,
-    make_factor,
-    make_share_of,
-    random_tree,
-    replace_subtree,
-    shake_constant,
-    simpler_trees,
-    swap_leaf,
-    widen_factor,
-    wrap,
-)
+from trainlaw.evolve.search.variation import mate, move, mutate, random_tree, simpler_trees
 from trainlaw.evolve.settings import SearchSettings
 from trainlaw.formulas import SECOND, FeatureSpec, infer_unit, parse_text, to_text
+
+DRAWS = 4000
 
 
 def is_tree(nodes, ret):
@@ -47,15 +31,15 @@ def text_of(tree):
     return to_text(to_expression(tree), 3)
 
 
-@pytest.mark.parametrize("move", MOVES, ids=lambda move: move.__name__)
+@pytest.mark.parametrize("name", MOVES)
 @pytest.mark.parametrize("kind", ["typed_problem", "untyped_problem"])
-def test_every_mutation_gives_a_tree_of_the_same_type(move, kind, drawing, request):
+def test_every_mutation_gives_a_tree_of_the_same_type(name, kind, drawing, request):
     grammar = request.getfixturevalue(kind).grammar
     changed = 0
-    for _ in range(80):
+    for _ in range(300):
         tree = random_tree(grammar, 30, drawing)
         before = [(node.token, node.constant) for node in tree]
-        after = move(Individual(list(tree)), grammar, drawing)
+        after = move(name, tree, grammar, drawing)
         assert isinstance(after, Individual)
         assert is_tree(after, grammar.target)
         changed += before != [(node.token, node.constant) for node in after]
@@ -91,9 +75,7 @@ def test_a_child_that_is_too_large_is_the_first_parent(typed_problem, child_of, 
 def test_crossover_takes_a_subtree_of_the_same_type_from_the_other(typed_problem, drawing):
     first = tree_of("2 * compute_s + compute_s", typed_problem)
     other = tree_of("max(3 * memory_s, launch_s) + launch_s", typed_problem)
-    found = {
-        text_of(cross(Individual(list(first)), other, typed_problem.grammar, drawing)) for _ in range(60)
-    }
+    found = {text_of(mate(first, other, typed_problem.grammar, drawing)[0]) for _ in range(60)}
     assert "2 * compute_s + 3 * memory_s" in found
     assert "max(3 * memory_s, launch_s) + compute_s" in found
     # Never the whole of either.
@@ -102,47 +84,54 @@ def test_crossover_takes_a_subtree_of_the_same_type_from_the_other(typed_problem
 
 def test_a_term_is_added_and_dropped(typed_problem, drawing):
     tree = tree_of("compute_s + memory_s", typed_problem)
-    assert all(len(add_term(Individual(list(tree)), typed_problem.grammar, drawing)) >= 5 for _ in range(20))
-    dropped = {text_of(drop_term(Individual(list(tree)), typed_problem.grammar, drawing)) for _ in range(20)}
+    assert all(len(move("add_term", tree, typed_problem.grammar, drawing)) >= 5 for _ in range(20))
+    dropped = {text_of(move("drop_term", tree, typed_problem.grammar, drawing)) for _ in range(20)}
     assert dropped == {"compute_s", "memory_s"}
 
 
 def test_only_the_side_with_the_type_of_the_whole_is_kept(typed_problem, drawing):
     tree = tree_of("compute_s * ratio", typed_problem)
-    dropped = {text_of(drop_term(Individual(list(tree)), typed_problem.grammar, drawing)) for _ in range(20)}
+    dropped = {text_of(move("drop_term", tree, typed_problem.grammar, drawing)) for _ in range(20)}
     assert dropped == {"compute_s"}
 
 
 def test_a_leaf_alone_cannot_be_reduced(typed_problem, drawing):
     tree = tree_of("compute_s", typed_problem)
-    for move in (drop_term, hoist, widen_factor):
-        assert list(move(Individual(list(tree)), typed_problem.grammar, drawing)) == list(tree)
+    for name in ("drop_term", "hoist", "widen_factor", "shrink"):
+        (same,) = move(name, tree, typed_problem.grammar, drawing)
+        assert same.kind == tree[0].kind
 
 
 def test_hoisting_keeps_a_part_of_the_target_s_type(typed_problem, drawing):
     tree = tree_of("compute_s * ratio + memory_s", typed_problem)
-    found = {text_of(hoist(Individual(list(tree)), typed_problem.grammar, drawing)) for _ in range(40)}
+    found = {text_of(move("hoist", tree, typed_problem.grammar, drawing)) for _ in range(40)}
     assert found == {"compute_s * ratio", "compute_s", "memory_s"}
 
 
 def test_a_factor_comes_to_one_more_term(typed_problem, drawing):
     tree = tree_of("compute_s * ratio + memory_s", typed_problem)
-    assert text_of(widen_factor(tree, typed_problem.grammar, drawing)) == "(compute_s + memory_s) * ratio"
+    assert (
+        text_of(move("widen_factor", tree, typed_problem.grammar, drawing))
+        == "(compute_s + memory_s) * ratio"
+    )
     tree = tree_of("memory_s + compute_s / ratio", typed_problem)
-    assert text_of(widen_factor(tree, typed_problem.grammar, drawing)) == "(compute_s + memory_s) / ratio"
+    assert (
+        text_of(move("widen_factor", tree, typed_problem.grammar, drawing))
+        == "(compute_s + memory_s) / ratio"
+    )
 
 
 def test_wrapping_multiplies_by_a_pure_number(typed_problem, drawing, specs):
     units = {spec.name: spec.unit for spec in specs.features}
     for _ in range(60):
-        tree = wrap(tree_of("compute_s", typed_problem), typed_problem.grammar, drawing)
+        tree = move("wrap", tree_of("compute_s", typed_problem), typed_problem.grammar, drawing)
         assert tree[0].name == "mul"
         assert infer_unit(to_expression(tree), units) in (specs.target.unit, None)
 
 
 def test_swapped_leaves_are_of_the_same_type(typed_problem, drawing):
     tree = tree_of("compute_s * ratio", typed_problem)
-    found = {text_of(swap_leaf(Individual(list(tree)), typed_problem.grammar, drawing)) for _ in range(60)}
+    found = {text_of(move("swap_leaf", tree, typed_problem.grammar, drawing)) for _ in range(60)}
     assert len(found) > 10
     assert not any(text.endswith("_s") for text in found)
 
@@ -150,7 +139,7 @@ def test_swapped_leaves_are_of_the_same_type(typed_problem, drawing):
 def test_shaken_constants_move_within_their_bounds(typed_problem, drawing):
     tree = tree_of("2 * compute_s * ratio^(-0.5)", typed_problem)
     for _ in range(100):
-        shaken = shake_constant(Individual(list(tree)), typed_problem.grammar, drawing)
+        shaken = move("shake_constant", tree, typed_problem.grammar, drawing)
         pairs = [
             (old.constant, new) for old, new in zip(tree, shaken, strict=True) if old.constant != new.constant
         ]
@@ -158,12 +147,16 @@ def test_shaken_constants_move_within_their_bounds(typed_problem, drawing):
         assert pairs[0][1].rule.lower <= pairs[0][1].constant <= pairs[0][1].rule.upper
 
 
-def test_factors_are_dimensionless_trees(typed_problem, untyped_problem, drawing):
-    for grammar in (typed_problem.grammar, untyped_problem.grammar):
-        for _ in range(100):
-            assert is_tree(make_factor(grammar, drawing), grammar.number)
+def factors_of(grammar, drawing, count):
+    """The factors by which a single time is multiplied."""
+    time = Individual([next(leaf for leaf in grammar.leaves(grammar.target) if leaf.feature)])
+    return [move("wrap", time, grammar, drawing)[2:] for _ in range(count)]
+
+
+def test_factors_are_dimensionless_trees_or_shares(typed_problem, drawing):
     grammar = typed_problem.grammar
-    assert all(is_tree(make_share_of(grammar, drawing), grammar.share) for _ in range(20))
+    for nodes in factors_of(grammar, drawing, 100):
+        assert is_tree(nodes, grammar.share if nodes[0].ret is grammar.share else grammar.number)
 
 
 def test_a_grouped_constant_is_a_factor(typed_rows, specs, drawing):
@@ -171,9 +164,24 @@ def test_a_grouped_constant_is_a_factor(typed_rows, specs, drawing):
     grammar = make_grammar(
         specs.features, specs.target, columns.T, y, SearchSettings(), levels={"harness": ("a", "b")}
     )
-    factors = [make_factor(grammar, drawing) for _ in range(100)]
-    share = np.mean([len(factor) == 1 and isinstance(factor[0].constant, tuple) for factor in factors])
+    factors = [nodes for nodes in factors_of(grammar, drawing, 300) if nodes[0].ret is grammar.number]
+    share = np.mean([len(factor) == 1 and factor[0].constant == (0.0, 0.0) for factor in factors])
     assert share == pytest.approx(0.3, abs=0.12)
+
+
+def test_children_keep_the_fitted_numbers_of_grouped_constants(typed_rows, specs, drawing):
+    columns, y, _ = typed_rows
+    grammar = make_grammar(
+        specs.features, specs.target, columns.T, y, SearchSettings(), levels={"harness": ("a", "b")}
+    )
+    first = from_expression(parse_text("compute_s * C[harness] + memory_s"), grammar)
+    second = Individual(list(first))
+    for tree, numbers in ((first, (0.1, 0.2)), (second, (0.3, 0.4))):
+        place = next(place for place, node in enumerate(tree) if isinstance(node.constant, tuple))
+        tree[place] = tree[place].holding(numbers)
+    children = [mate(first, second, grammar, drawing)[0] for _ in range(60)]
+    found = {node.constant for child in children for node in child if isinstance(node.constant, tuple)}
+    assert found == {(0.1, 0.2), (0.3, 0.4)}
 
 
 def test_random_trees_are_no_larger_than_allowed(typed_problem, untyped_problem, drawing):
@@ -222,15 +230,10 @@ def test_simpler_neighbours_are_all_of_them(typed_problem):
 
 
 def test_a_shaken_constant_moves_by_about_one_logarithm(typed_problem, drawing):
-    leaf = Leaf(CONSTANT, int, None, "number", constant=3.0, rule=Rule(0.0, np.inf), start=1.0)
-    moved = [
-        shake_constant(Individual([leaf]), typed_problem.grammar, drawing)[0].constant for _ in range(2000)
-    ]
+    grammar, tree = typed_problem.grammar, tree_of("3 * compute_s", typed_problem)
+    moved = [move("shake_constant", tree, grammar, drawing)[0].constant for _ in range(DRAWS)]
     logs = np.log(np.array(moved) / 3.0)
     assert (np.mean(logs), np.std(logs)) == pytest.approx((0.0, 1.0), abs=0.1)
-
-
-DRAWS = 4000
 
 
 def shares(kinds):
@@ -238,59 +241,60 @@ def shares(kinds):
     return pytest.approx({kind: count / counts.total() for kind, count in counts.items()}, abs=0.03)
 
 
-@pytest.fixture
-def depths(monkeypatch):
-    """The depths asked for, where the grammar grows a leaf for whatever it is asked."""
-    asked = []
-
-    def grow(grammar, ret, depth, random):
-        asked.append(depth)
-        return [grammar.leaves(ret)[0]]
-
-    monkeypatch.setattr(Grammar, "grow", grow)
-    return asked
-
-
-def test_children_come_from_crossover_or_from_one_or_two_mutations(
-    typed_problem, child_of, monkeypatch, drawing
-):
-    made = []
-    monkeypatch.setattr(variation, "cross", lambda tree, other, grammar, random: made.append("cross") or tree)
-    monkeypatch.setattr(variation, "MOVES", [lambda tree, grammar, random: made.append("move") or tree])
-    monkeypatch.setattr(variation, "MOVE_WEIGHTS", [1])
+def test_children_come_from_crossover_or_from_one_or_two_mutations(typed_problem, child_of, drawing):
+    """Of a sum of two terms and a power, crossover alone brings the power in; a leaf is never crossed."""
+    first = tree_of("2 * compute_s + memory_s", typed_problem)
+    other = tree_of("launch_s * ratio^1.75 + launch_s * ratio^1.75", typed_problem)
     leaf = tree_of("compute_s", typed_problem)
 
-    def ways(*sizes):
-        for _ in range(DRAWS):
-            made.clear()
-            child_of(*(Individual(list(leaf) * size) for size in sizes), typed_problem.grammar, 9, drawing)
-            yield tuple(made)
+    def share_with_power(*parents):
+        children = [child_of(*parents, typed_problem.grammar, 99, drawing) for _ in range(DRAWS)]
+        return np.mean([any(node.constant == 1.75 for node in child) for child in children])
 
-    both = {("cross",): 0.4, ("move",): 0.45, ("move", "move"): 0.15}
-    assert both == shares(ways(2, 2))
-    for sizes in ((1, 2), (2, 1)):
-        assert {("move",): 0.75, ("move", "move"): 0.25} == shares(ways(*sizes))
+    # The subtrees of a time's type, of which two have no power.
+    times = [place for place, node in enumerate(other) if place and node.ret is other[0].ret]
+    with_power = np.mean([other[place].arity > 0 for place in times])
+    assert share_with_power(first, other) == pytest.approx(0.4 * with_power, abs=0.03)
+    assert share_with_power(leaf, other) == share_with_power(first, leaf) == 0.0
 
 
-def test_new_parts_have_the_sizes_that_are_asked_for(typed_problem, depths, drawing):
+def test_one_mutation_in_four_is_followed_by_another(typed_problem, drawing):
+    """A leaf becomes a sum of four terms by two of the moves alone."""
+    grammar, leaf = typed_problem.grammar, tree_of("compute_s", typed_problem)
+    weights = np.diff([0, *MOVE_WEIGHTS])
+    moves = dict(zip(MOVES, weights / weights.sum(), strict=True))
+    unchanged = [mutate(leaf, grammar, drawing)[0] for _ in range(DRAWS)]
+    share = np.mean([len(tree) == 1 and tree[0].constant == 1.0 for tree in unchanged])
+    idle = sum(moves[name] for name in ("replace_node", "shrink", "hoist", "drop_term", "widen_factor"))
+    assert share == pytest.approx(idle * (0.75 + 0.25 * idle), abs=0.03)
+
+
+def test_new_terms_are_as_deep_as_asked(typed_problem, drawing):
     grammar, tree = typed_problem.grammar, tree_of("compute_s + memory_s", typed_problem)
-    for _ in range(DRAWS):
-        add_term(Individual(list(tree)), grammar, drawing)
-    assert {1: 0.7, 3: 0.3} == shares(depths)
-    depths.clear()
-    for _ in range(DRAWS):
-        replace_subtree(Individual(list(tree)), grammar, drawing)
-    assert dict.fromkeys((1, 2, 3), 1 / 3) == shares(depths)
+    added = [len(move("add_term", tree, grammar, drawing)) - len(tree) - 1 for _ in range(DRAWS)]
+    assert set(added) <= {1, 2, 3, 4, 5, 6, 7}
+    # Seven in ten are a leaf; so are three in ten of the others.
+    times = [grammar.grow(grammar.target, 3, drawing) for _ in range(DRAWS)]
+    numbers = [grammar.grow(grammar.number, 3, drawing) for _ in range(DRAWS)]
+    leaves = [np.mean([len(nodes) == 1 for nodes in grown]) for grown in (times, numbers)]
+    assert 0.7 + 0.3 * min(leaves) - 0.03 < np.mean(np.array(added) == 1) < 0.7 + 0.3 * max(leaves) + 0.03
 
 
 @pytest.mark.parametrize(("limit", "most"), [(60, 4), (5, 3), (4, 2), (1, 1)])
-def test_the_first_generation_is_mostly_sums(typed_problem, depths, limit, most, drawing):
+def test_the_first_generation_is_mostly_sums(typed_problem, limit, most, drawing):
     count = 3 * DRAWS
-    sizes = [(len(random_tree(typed_problem.grammar, limit, drawing)) + 1) // 2 for _ in range(count)]
-    assert dict.fromkeys((1, 2, 3, 4, 5), 0.2) == shares(depths)
-    assert len(depths) / count == pytest.approx(0.3, abs=0.03)
-    of_sums = {terms: 0.7 / most for terms in range(1, most + 1)}
-    assert of_sums | {1: of_sums[1] + 0.3} == shares(sizes)
+    trees = [random_tree(typed_problem.grammar, limit, drawing) for _ in range(count)]
+    is_sum = [
+        all(node.name == "add" for node in tree if node.arity)
+        and len({node.name for node in tree if not node.arity}) == (len(tree) + 1) // 2
+        for tree in trees
+    ]
+    sizes = Counter((len(tree) + 1) // 2 for tree, chosen in zip(trees, is_sum, strict=True) if chosen)
+    # Grown trees may be small sums as well.
+    assert 0.7 <= np.mean(is_sum) + 0.02
+    assert max(sizes) == most
+    for terms in range(2, most + 1):
+        assert sizes[terms] / count == pytest.approx(0.7 / most, abs=0.03)
 
 
 def test_sums_of_the_first_generation_have_at_most_ten_terms(specs, drawing):
@@ -301,37 +305,32 @@ def test_sums_of_the_first_generation_have_at_most_ten_terms(specs, drawing):
     assert max(sums) == 10
 
 
-def kind_of_factor(nodes):
-    return nodes[0].name if len(nodes) > 1 else "grown"
-
-
-@pytest.mark.usefixtures("depths")
 def test_factors_of_each_kind_are_as_frequent_as_stated(typed_problem, drawing):
     """Of the two features one is positive: a share of it, a power, an exponential, or anything."""
-    factors = [make_factor(typed_problem.grammar, drawing) for _ in range(DRAWS)]
-    kinds = {"div": 0.125, "pow": 0.225, "exp": 0.39, "grown": 0.26}
-    assert kinds == shares(map(kind_of_factor, factors))
-    for kind, spread in (("pow", 0.3), ("exp", 0.1)):
-        values = [nodes[-1].constant for nodes in factors if nodes[0].name == kind]
-        assert (np.mean(values), np.std(values) / spread) == pytest.approx((0.0, 1.0), abs=0.08)
+    grammar = typed_problem.grammar
+    made = factors_of(grammar, drawing, DRAWS)
+    factors = [nodes for nodes in made if nodes[0].ret is grammar.number]
+    counts = Counter(nodes[0].name for nodes in factors if len(nodes) > 1)
+    # What is grown may be one as well.
+    for kind, share in {"div": 0.125, "pow": 0.225, "exp": 0.39}.items():
+        assert share - 0.03 < counts[kind] / len(factors) < share + 0.07
+    exponents = [nodes[2].constant for nodes in factors if nodes[0].name == "pow" and len(nodes) == 3]
+    weights = [nodes[1].constant for nodes in factors if nodes[0].name == "exp" and len(nodes) == 2]
+    for values, spread in ((exponents, 0.3), (weights, 0.1)):
+        low, middle, high = np.quantile(values, (0.25, 0.5, 0.75))
+        assert (middle, (high - low) / 1.349 / spread) == pytest.approx((0.0, 1.0), abs=0.15)
 
 
 @pytest.mark.parametrize("anywhere", [True, False])
-def test_shifts_of_shares_are_positive_or_above_the_pole(typed_problem, depths, anywhere, drawing):
+def test_shifts_of_shares_are_positive_or_above_the_pole(typed_problem, anywhere, drawing):
     grammar = typed_problem.grammar
     share = grammar.shares["ratio"]
-    if anywhere:
-        made = [
-            nodes for nodes in (make_factor(grammar, drawing) for _ in range(4 * DRAWS)) if len(nodes) == 5
-        ]
-        least = share.near_amount.rule.lower
-    else:
-        made = [make_share_of(grammar, drawing) for _ in range(DRAWS)]
-        least = share.amount.rule.lower
-    shifts = np.array([nodes[3].constant for nodes in made])
+    amount = share.near_amount if anywhere else share.amount
+    made = factors_of(grammar, drawing, 4 * DRAWS)
+    shifts = np.array([nodes[3].constant for nodes in made if nodes[3:4] and nodes[3].kind == amount.kind])
     logs = np.log(shifts[shifts > 0] / share.whole.start)
     assert (np.mean(shifts > 0), np.mean(logs), np.std(logs)) == pytest.approx((0.6, -1.5, 1.0), abs=0.1)
-    below = shifts[shifts < 0] / least
+    below = shifts[shifts < 0] / amount.rule.lower
     assert below.max() <= 1.0
     assert (np.mean(below), np.std(below)) == pytest.approx((0.5, 12**-0.5), abs=0.04)
 
@@ -339,14 +338,14 @@ def test_shifts_of_shares_are_positive_or_above_the_pole(typed_problem, depths, 
 def test_a_fifth_of_the_wrapped_terms_get_a_share(typed_problem, drawing):
     share = typed_problem.grammar.share
     wrapped = [
-        wrap(tree_of("compute_s", typed_problem), typed_problem.grammar, drawing) for _ in range(DRAWS)
+        move("wrap", tree_of("compute_s", typed_problem), typed_problem.grammar, drawing)
+        for _ in range(DRAWS)
     ]
     assert {True: 0.2, False: 0.8} == shares(tree[0].args[1] is share for tree in wrapped)
 
 
-def test_a_shaken_constant_of_either_sign_also_moves_by_about_one(typed_problem, drawing):
-    leaf = Leaf(CONSTANT, int, None, "number", constant=0.0, rule=Rule(), start=1.0)
-    moved = [
-        shake_constant(Individual([leaf]), typed_problem.grammar, drawing)[0].constant for _ in range(DRAWS)
-    ]
+def test_a_shaken_constant_of_either_sign_also_moves_by_about_one(untyped_problem, drawing):
+    grammar = untyped_problem.grammar
+    leaf = grammar.free_constant(grammar.target).holding(0.0)
+    moved = [move("shake_constant", Individual([leaf]), grammar, drawing)[0].constant for _ in range(DRAWS)]
     assert (np.mean(moved), np.std(moved)) == pytest.approx((0.0, 1.0), abs=0.06)

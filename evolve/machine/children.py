@@ -1,0 +1,94 @@
+"""Children of many parents, compiled: what a generation of a search makes."""
+
+import numpy as np
+from trainlaw.evolve.machine.acceptance import Demands, accepts
+from trainlaw.evolve.machine.aiming import Aims, aim
+from trainlaw.evolve.machine.batch import entry
+from trainlaw.evolve.machine.moves import (
+    AIM,
+    AS_SEARCH,
+    CROSS,
+    CROSSOVER,
+    MOST_ATTEMPTS,
+    MUTATE,
+    NOTHING,
+    SECOND_MUTATION,
+    SHARE_OF_TARGETING,
+    GrammarTables,
+    cross,
+    draw_move,
+    grow,
+    load,
+    move,
+    uniform,
+)
+
+
+@entry
+def vary_trees(
+    kinds: np.ndarray,
+    values: np.ndarray,
+    offsets: np.ndarray,
+    affine: np.ndarray,
+    pairs: np.ndarray,
+    seeds: np.ndarray,
+    operation: int,
+    limit: int,
+    tables: GrammarTables,
+    demands: Demands,
+    aims: Aims,
+    library: np.ndarray,
+    scratch: np.ndarray,
+    made_kinds: np.ndarray,
+    made_values: np.ndarray,
+    sizes: np.ndarray,
+) -> int:
+    """Fill in the children of some parents, one after another; return how many nodes they have.
+
+    kinds, values : of all parents' nodes, one parent after another from `offsets` on. affine : (n_parents,
+    2), offset and slope around each. pairs : (n, 2), first and second parent of each child. seeds : uint64
+    (n,). operation : number of a move, CROSS, MUTATE, AIM or AS_SEARCH. limit : nodes of a child; a larger
+    one becomes the first parent, as does one that the demands accept in no attempt. library : of `aim`, empty
+    where no mutation aims. scratch : of `make_trees`. sizes : (n,), of the children.
+    """
+    tree, other, part = scratch[0], scratch[1], scratch[2]
+    total = 0
+    for child in range(sizes.size):
+        first, second = pairs[child]
+        tree.state[0] = seeds[child]
+        load(other, kinds, values, offsets[second], offsets[second + 1])
+        for attempt in range(MOST_ATTEMPTS + 1):
+            load(tree, kinds, values, offsets[first], offsets[first + 1])
+            crosses = tree.length[0] > 1 and other.length[0] > 1
+            chosen = operation if attempt < MOST_ATTEMPTS else NOTHING
+            if chosen == AS_SEARCH:
+                chosen = CROSS if crosses and uniform(tree) < CROSSOVER else MUTATE
+            if chosen == MUTATE and library.size and uniform(tree) < SHARE_OF_TARGETING:
+                chosen = AIM
+            if chosen == AIM:
+                aim(tree, part, affine[first], tables, aims, library)
+            elif chosen == CROSS and crosses:
+                cross(tree, other, tables)
+            elif chosen == MUTATE:
+                move(draw_move(tree), tree, part, tables)
+                if uniform(tree) < SECOND_MUTATION:
+                    move(draw_move(tree), tree, part, tables)
+            elif chosen < CROSS:
+                move(chosen, tree, part, tables)
+            if tree.length[0] > limit:
+                load(tree, kinds, values, offsets[first], offsets[first + 1])
+            if accepts(tree, tables, demands):
+                break
+        for i in range(tree.length[0]):
+            made_kinds[total + i], made_values[total + i] = tree.kinds[i], tree.values[i]
+        sizes[child] = tree.length[0]
+        total += tree.length[0]
+    return total
+
+
+@entry
+def grow_tree(ret: int, depth: int, seed: int, tables: GrammarTables, scratch: np.ndarray) -> None:
+    """Set the third of the trees to a random one, at most `depth` deep if its type allows it."""
+    scratch[0].state[0] = seed
+    scratch[2].length[0] = 0
+    grow(ret, depth, scratch[2], tables, scratch[0])
