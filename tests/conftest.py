@@ -135,6 +135,21 @@ def _commands() -> Iterator[None]:
         yield
 
 
+def with_few_networks() -> Iterator[None]:
+    from trainlaw.app.models import lookup_tables
+
+    table = lookup_tables.cnn_table()
+    few = table[table["cnn"].isin(["resnet50", "vgg16", "lenet5"]) & (table["input_size_px"] == 224)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lookup_tables, "cnn_table", few.copy)
+        yield
+
+
+# Workbooks with three networks: workbook/test_book.py writes them whole, which takes seconds each.
+few_networks = pytest.fixture(with_few_networks, name="few_networks")
+few_networks_in_module = pytest.fixture(with_few_networks, scope="module", name="few_networks_in_module")
+
+
 @pytest.fixture
 def check_each() -> Callable[..., None]:
     """A function that runs a check on each of many rows and then reports all rows that fail.

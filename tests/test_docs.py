@@ -14,8 +14,8 @@ LINK = re.compile(r"(?<!`)!?\[[^\]]*\]\(([^)\s]+)\)")
 
 
 @pytest.fixture(scope="module")
-def documentation():
-    """The module docs/pages.py."""
+def documentation(few_networks_in_module):
+    """The module docs/pages.py; what it runs writes workbooks and programs of few networks."""
     sys.path.insert(0, str(ROOT / "docs"))
     yield importlib.import_module("pages")
     sys.path.remove(str(ROOT / "docs"))

@@ -6,7 +6,6 @@ from concurrent.futures import Executor, Future
 from html.parser import HTMLParser
 
 import pytest
-from trainlaw.app.models import lookup_tables
 from trainlaw.app.studies import search
 from trainlaw.datasets import TARGET, feature_specs, load
 from trainlaw.formulas import Formula, parse_text, save_formula, variables
@@ -36,6 +35,45 @@ def browser():
         opened = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"], timeout=300_000)
         yield opened
         opened.close()
+
+
+@pytest.fixture(scope="module")
+def tab(browser):
+    """The page of all tests of a file, each of which loads it anew: to make one takes most of a second."""
+    return browser.new_page()
+
+
+@pytest.fixture
+def opened(browser, tab):
+    """Opens a page at a width and in a colour scheme; whatever it complains of or asks for fails the test."""
+    complaints, others = [], []
+    heard = {
+        "console": lambda message: complaints.append(message.text),
+        "pageerror": lambda error: complaints.append(str(error)),
+        "request": lambda request: complaints.append(request.url),
+    }
+
+    def open_page(path, fragment="", width=1280, scheme="light", height=900):
+        page = tab
+        if tab.url != "about:blank":
+            page = browser.new_page()
+            others.append(page)
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=scheme)
+        for event, hear in heard.items():
+            page.on(event, hear)
+        page.goto(f"{path.as_uri()}#{fragment}")
+        complaints[:] = [text for text in complaints if not text.startswith(path.as_uri())]
+        return page
+
+    yield open_page
+    for page in others:
+        page.close()
+    if tab.url != "about:blank":
+        for event, hear in heard.items():
+            tab.remove_listener(event, hear)
+        tab.goto("about:blank")
+    assert complaints == []
 
 
 def errors_by_hand() -> dict:
@@ -99,19 +137,6 @@ def small_table(tmp_path_factory):
     path = tmp_path_factory.mktemp("tables") / "small.csv"
     part.to_csv(path, index=False)
     return path
-
-
-def with_few_networks():
-    table = lookup_tables.cnn_table()
-    few = table[table["cnn"].isin(["resnet50", "vgg16", "lenet5"]) & (table["input_size_px"] == 224)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lookup_tables, "cnn_table", few.copy)
-        yield
-
-
-# Workbooks with three networks: workbook/test_book.py writes them whole, which takes seconds each.
-few_networks = pytest.fixture(with_few_networks, name="few_networks")
-few_networks_in_module = pytest.fixture(with_few_networks, scope="module", name="few_networks_in_module")
 
 
 @pytest.fixture(scope="module")

@@ -242,10 +242,8 @@ HIDDEN_TEXTS = """() => {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [path.name for path in PICTURES.glob("*.svg")])
-def test_no_text_of_a_picture_is_cut_off_or_covered(name, browser):
-    page = browser.new_page(viewport={"width": 1280, "height": 1000})
-    page.goto((PICTURES / name).as_uri())
-    assert page.evaluate(HIDDEN_TEXTS) == []
+def test_no_text_of_a_picture_is_cut_off_or_covered(name, opened):
+    assert opened(PICTURES / name, height=1000).evaluate(HIDDEN_TEXTS) == []
 
 
 def test_the_picture_of_scaling_is_of_the_present_defaults():

@@ -38,6 +38,7 @@ def test_measured_runs_lower_the_error_on_a_new_gpu(few_runs, study):
     assert zero.to_dict() == pytest.approx(alone.to_dict(), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_anchors_are_never_evaluated_and_draws_are_repeatable(few_runs, study):
     tables = [
         anchor_errors(study, "cf9", few_runs.X, n_anchors=(5,), draws=2, seed=seed) for seed in (1, 1, 2)
@@ -49,6 +50,7 @@ def test_anchors_are_never_evaluated_and_draws_are_repeatable(few_runs, study):
     assert not small & set(tables[0]["split"])
 
 
+@pytest.mark.slow
 def test_an_estimator_without_formulas_cannot_be_calibrated(few_runs, study):
     with pytest.raises(InputError, match="has no formula"):
         anchor_errors(study, "null_compute", few_runs.X)

@@ -33,6 +33,7 @@ def asked(cnn, gpu="T4", law=LAW):
     return found, [text for text in found.warnings if "off by as much" in text]
 
 
+@pytest.mark.slow
 def test_a_large_error_of_the_architecture_is_a_warning():
     found, warnings = asked("xception")
     error = stored("cnn_base", "xception")

@@ -51,6 +51,7 @@ def test_terminal_csv_and_json(found):
     assert line.split(",")[header.split(",").index("image_s")] == str(found.time_s / 8)
 
 
+@pytest.mark.slow
 def test_python_program(law, found, tmp_path):
     export_formula(law, tmp_path / "law.py")
     ask = "import sys; sys.path.insert(0, '.'); import law; found = law.predict('resnet50', 'T4', 8); "

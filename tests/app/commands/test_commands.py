@@ -191,6 +191,7 @@ def test_an_untrained_precision_is_warned_of(formula_file):
     assert row["precision"] == "amp" and "no training run used amp" in row["warnings"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [

@@ -337,6 +337,7 @@ def test_outliers_of_a_built_in_table_are_found():
     assert "did you mean" in refusal("data", "outliers", "defualt")
 
 
+@pytest.mark.slow
 def test_own_runs_are_merged_with_built_in_ones(tmp_path, own_runs):
     target = tmp_path / "all.csv"
     text = output("data", "import", own_runs, "--merge-with", "fp32-2026", "--to", target)

@@ -69,6 +69,7 @@ def test_formula_without_positive_times_is_refused(text):
     assert re.search("expected positive times|at least one feature", result.stderr)
 
 
+@pytest.mark.slow
 def test_units_that_do_not_agree_are_told(small_table):
     assert unit_fault(read_formula(COMPUTE)) == ""
     assert "macs + batch_per_gpu" in unit_fault(read_formula("macs + batch"))

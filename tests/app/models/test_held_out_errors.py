@@ -98,6 +98,7 @@ def test_a_formula_carries_the_error_of_each_seed(formula, errors, seeded):
         assert {name for line in error_lines(law, level) for name in line.errors} == {OURS, "roofline"}
 
 
+@pytest.mark.slow
 def test_intervals_contain_the_mean_over_seeds(formula, errors):
     law = replace(formula, errors=errors)
     for metric in (MACRO, "mape_percent", "within_25_percent", "faster_gpu_percent"):

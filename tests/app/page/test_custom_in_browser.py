@@ -15,27 +15,12 @@ def file(tmp_path_factory):
     return path
 
 
-@pytest.fixture
-def opened(browser, file):
-    pages = []
-
-    def open_page(width=1200, scheme="light"):
-        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        page.goto(file.as_uri())
-        pages.append(page)
-        return page
-
-    yield open_page
-    for page in pages:
-        page.close()
-
-
 def minutes(page):
     return float(page.text_content("#time").removesuffix(" min").replace(",", ""))
 
 
-def test_inputs_move_the_result(opened):
-    page = opened()
+def test_inputs_move_the_result(opened, file):
+    page = opened(file)
     page.select_option("#group-0", "large")
     page.fill("#input-0", "333")
     law = many_core_formula("a")
@@ -46,8 +31,8 @@ def test_inputs_move_the_result(opened):
     assert (page.input_value("#input-0"), page.input_value("#group-0")) == ("240", "small")
 
 
-def test_faulty_inputs_are_told(opened):
-    page = opened()
+def test_faulty_inputs_are_told(opened, file):
+    page = opened(file)
     page.fill("#input-0", "0")
     assert "threads" in page.text_content("#fault")
     assert page.text_content("#time") == "not defined"
@@ -57,9 +42,9 @@ def test_faulty_inputs_are_told(opened):
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(320, "light"), (1400, "dark")])
-def test_axe_finds_no_fault_that_matters(width, scheme, opened):
+def test_axe_finds_no_fault_that_matters(width, scheme, opened, file):
     axe = pytest.importorskip("axe_core_python.sync_playwright", reason="needs axe-core-python")
-    page = opened(width, scheme)
+    page = opened(file, "", width, scheme)
     found = axe.Axe().run(page)
     bad = [(f["id"], n["html"]) for f in found["violations"] if f["impact"] != "minor" for n in f["nodes"]]
     assert bad == []

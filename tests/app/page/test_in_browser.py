@@ -66,27 +66,6 @@ def page_file(law, tmp_path_factory):
     return path
 
 
-@pytest.fixture
-def opened(browser):
-    """Opens a page at a width and in a colour scheme; whatever it complains of or asks for fails the test."""
-    complaints, pages = [], []
-
-    def open_page(path, fragment="", width=1280, scheme="light", height=900):
-        page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
-        pages.append(page)
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda request: complaints.append(request.url))
-        page.goto(f"file://{path}#{fragment}")
-        complaints[:] = [text for text in complaints if not text.startswith(f"file://{path}")]
-        return page
-
-    yield open_page
-    for page in pages:
-        page.close()
-    assert complaints == []
-
-
 def eventually(page, expression):
     """The value of an expression once it is true; the page's policy forbids the browser's own waiting."""
     for _ in range(1200):

@@ -147,13 +147,12 @@ def test_text_names_formula_errors_and_files(outcome, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_story_is_short_and_open_to_all(outcome, browser, tmp_path):
+def test_the_story_is_short_and_open_to_all(outcome, opened, tmp_path):
     """Folded, it has five screens and no violation that axe-core knows; unfolded, it fits a phone."""
     axe = pytest.importorskip("axe_core_python.sync_playwright").Axe()
     path = tmp_path / "report.html"
     path.write_text(report_html(outcome), encoding="utf-8")
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
-    page.goto(f"file://{path}")
+    page = opened(path)
     assert page.evaluate("document.documentElement.scrollHeight") < 5000
     assert [fault["id"] for fault in axe.run(page)["violations"]] == []
     page.set_viewport_size({"width": 390, "height": 900})

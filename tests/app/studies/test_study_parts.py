@@ -183,23 +183,15 @@ def test_the_report_says_all(outcome):
 
 @pytest.mark.parametrize("width", [360, 1400])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_report_in_a_browser(run_folder, outcome, browser, width, scheme):
+def test_the_report_in_a_browser(run_folder, outcome, opened, width, scheme):
     """No word on the console, no request, nothing wider than the window, every plot drawn and visible."""
-    path, complaints = run_folder / "report.html", []
-    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda request: complaints.append(request.url))
-    page.goto(f"file://{path}")
-    facts = page.evaluate(
+    facts = opened(run_folder / "report.html", "", width, scheme).evaluate(
         """() => ({
           wide: document.documentElement.scrollWidth,
           plots: [...document.querySelectorAll("svg")].map(plot => plot.getBoundingClientRect().width),
           dots: [...document.querySelectorAll("path.hued")].map(dot => getComputedStyle(dot).stroke),
           ground: getComputedStyle(document.body).backgroundColor })"""
     )
-    page.close()
-    assert [text for text in complaints if text != f"file://{path}"] == []
     assert facts["wide"] <= width
     assert len(facts["plots"]) == 5 + len(outcome.formula.used_features)
     assert min(facts["plots"]) > 250

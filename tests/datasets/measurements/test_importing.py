@@ -197,6 +197,7 @@ def test_many_faults_are_listed_in_order_and_cut_short(write):
     assert numbered == sorted(numbered)
 
 
+@pytest.mark.slow
 def test_thousands_of_unknown_names_do_not_take_hours(write):
     rows = "".join(f"gpu {row},net {row},8,1\n" for row in range(5000))
     found = found_faults(write("gpu,cnn,batch_per_gpu,time_s\n" + rows))

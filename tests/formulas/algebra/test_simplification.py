@@ -111,6 +111,7 @@ def test_calls_are_counted_and_end():
     assert sys.getprofile() is None
 
 
+@pytest.mark.slow
 def test_the_worker_answers_line_by_line():
     request = {"expressions": [to_json(parse_text("(x * y + 1.5 * x) / x"))], "positive": ["x"]}
     request |= {"calls": 2_000_000, "parent": os.getppid()}

@@ -26,6 +26,7 @@ def test_in_sample_error_is_sane_and_predictions_are_positive(name, few_runs):
     assert np.median(errors) < (0.8 if baseline(name).is_null else 0.4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUN)
 def test_same_rows_same_fit(name, few_runs):
     first, second = (fitted(name, few_runs).predict(few_runs.X) for _ in range(2))
