@@ -159,7 +159,8 @@ def parents(
     Groups as cases each select different parents. Cases of random rows all select the same ones, the largest
     trees; half of the parents are then drawn from all survivors.
     """
-    cases = np.array([individual.fitness.cases for individual in population])
+    cases = np.concatenate([individual.fitness.cases for individual in population])
+    cases = cases.reshape(len(population), -1)
     share = 0.0 if grouped else SHARE_OF_ANYONE
     return [population[i] for i in epsilon_lexicase(cases, count, generator, share).tolist()]
 
