@@ -120,7 +120,7 @@ def pyoperon_nodes_per_second(operators: tuple[str, ...], rows: int, threads: in
     columns = sample_rows(rows)[0]
     data = pyoperon.Dataset(np.asfortranarray(columns))
     hashes = [variable.Hash for variable in sorted(data.Variables, key=lambda variable: variable.Index)]
-    theirs = [pyoperon_tree(tree, hashes) for tree in trees]
+    theirs = [pyoperon_tree(tree, hashes) for tree in trees.trees()]
     result = np.empty((TREES, rows), dtype=np.float32)
     whole = pyoperon.Range(0, rows)
     spent = best_seconds(lambda: pyoperon.EvaluateTrees(theirs, data, whole, result, threads), repeats)
@@ -133,7 +133,7 @@ def pyoperon_nodes_per_second(operators: tuple[str, ...], rows: int, threads: in
 def our_fits_per_second(rows: int, threads: int, repeats: int) -> float:
     """Return individuals per second with five Levenberg-Marquardt steps."""
     problem = our_problem(ARITHMETIC, rows, threads)
-    trees = our_trees(ARITHMETIC)
+    trees = our_trees(ARITHMETIC).trees()
     return TREES / best_seconds(lambda: problem.fit(trees, 5), repeats)
 
 

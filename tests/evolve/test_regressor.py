@@ -14,6 +14,7 @@ from trainlaw.formulas import (
     UnknownNameError,
     complexity,
     parse_text,
+    values_and_slopes,
     variables,
 )
 from trainlaw.formulas.algebra.expression import COSTS
@@ -324,3 +325,15 @@ def test_complexities_of_operators_count_in_the_search_and_on_the_front(untyped_
         SearchSettings(complexities=(("sinn", 2),))
     with pytest.raises(InputError, match="expected a complexity of sin from 1 to 1000, got 0"):
         SearchSettings(complexities=(("sin", 0),))
+
+
+def test_a_formula_is_found_from_its_slopes_alone():
+    X = np.random.default_rng(0).uniform(1.0, 2.0, (60, 2))
+    rows, sums = values_and_slopes(X, [0, 1])
+    slopes = np.concatenate([np.sin(X[:, 1]), X[:, 0] * np.cos(X[:, 1])])
+    # Wrong values, which do not count.
+    target, weight = np.concatenate([np.full(60, 9.0), slopes]), np.repeat([0.0, 1.0], [60, 120])
+    settings = SearchSettings(typed=False, operators=("add", "mul", "sin", "cos"), evaluations=3000)
+    search = FormulaRegressor(settings=settings).fit(rows, target, sums=sums, sample_weight=weight)
+    slopes_found = search.predict(rows, sums=sums)[60:]
+    np.testing.assert_allclose(slopes_found, slopes, rtol=1e-6)
