@@ -43,7 +43,7 @@ TRIES_PER_STRUCTURE = 2
 # With several threads, a generation's children are made and fitted in batches of these relative sizes, one
 # being made while others are fitted. No fit runs while the first is made or the last is received, so these
 # are small. Results do not depend on the batches.
-BATCH_SIZES = (1, 2, 3, 2, 1)
+BATCH_SIZES = (1, 2, 1)
 # Maximum number of batches in flight while the next one is made.
 MOST_WAITING = 1
 # During the search, a fit ends with a step that gains less than this share of the loss.
