@@ -284,6 +284,7 @@ def test_the_choice_is_repeated_on_groups_drawn_anew(typed_rows, specs, tmp_path
     assert FormulaRegressor(specs.features, specs.target, without).fit(columns, y).choose_again() == []
 
 
+@pytest.mark.slow
 def test_a_warm_start_begins_with_what_was_found(untyped_rows):
     X, y = untyped_rows
     again = FormulaRegressor(evaluations=2000, population=60, screening=0, warm_start=True).fit(X, y)

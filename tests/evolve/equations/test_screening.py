@@ -20,6 +20,7 @@ def left_by(expression, y):
     return np.mean((y - table @ np.linalg.lstsq(table, y)[0]) ** 2) / np.var(y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -41,6 +42,7 @@ def test_one_of_the_seeds_is_the_law(text):
     assert min(left_by(seed, y) for seed in screen(ATOMS, y, UNTYPED_OPERATORS).seeds) < 1e-20
 
 
+@pytest.mark.slow
 def test_uses_no_other_operators_and_hands_over_blocks():
     y = POINTS["a"] * np.sin(3.0 * POINTS["b"]) + 0.1 * np.random.default_rng(1).standard_normal(300)
     found = screen(ATOMS, y, ("add", "sub", "mul", "div"), share=0.1)
@@ -63,6 +65,7 @@ def test_nothing_to_screen():
     assert screen(ATOMS, y, ("sin",)).seeds == ()
 
 
+@pytest.mark.slow
 def test_columns_that_hardly_vary_are_no_fault():
     X = np.random.default_rng(0).uniform(1.0, 2.0, (400, 4))
     table, y = np.column_stack([X, 1.0 + 1e-12 * X]), X[:, 0]
@@ -70,12 +73,14 @@ def test_columns_that_hardly_vary_are_no_fault():
     np.testing.assert_allclose(search.predict(table), y, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_ends_in_time_with_what_it_has_found():
     y = POINTS["a"] * np.sin(3.0 * POINTS["b"]) + 0.1 * np.random.default_rng(1).standard_normal(300)
     little = screen(ATOMS, y, UNTYPED_OPERATORS, seconds=0.0)
     assert 0 < len(little.seeds) < len(screen(ATOMS, y, UNTYPED_OPERATORS, share=0.1).seeds)
 
 
+@pytest.mark.slow
 def test_linear_algebra_has_one_thread(monkeypatch):
     y = POINTS["a"] * np.sin(3.0 * POINTS["b"])
     seen = []

@@ -21,6 +21,7 @@ def grown(drawing, problem, count, depth):
     return [Individual(grammar.grow(grammar.target, depth, drawing)) for _ in range(count)]
 
 
+@pytest.mark.slow
 def test_trees_have_the_values_of_their_expressions(untyped_problem, drawing):
     trees = grown(drawing, untyped_problem, 300, 6)
     columns = untyped_problem.rows.columns

@@ -85,6 +85,8 @@ def test_compiled_children_are_those_of_plain_python(kind, operation, drawing, r
 def test_every_node_has_the_values_of_its_subtree(aiming_problem, drawing, request):
     grammar, aims = aiming_problem.grammar, aiming_problem.targeting.aims
     trees = [Individual(grammar.grow(grammar.target, 5, drawing)) for _ in range(20)]
+    # What is called here is compiled, and can be called below.
+    Machine().values(encode(forest_of(trees, grammar), affine=False), aims.columns.reshape(3, -1))
     request.getfixturevalue("interpreted")
     for tree in trees:
         scratch = make_trees()

@@ -35,6 +35,7 @@ def residuals(program, theta, rows):
     return work.residual[: rows.chunk_start[1]].copy()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("logarithmic", [False, True])
 @pytest.mark.parametrize("summed", [False, True])
 def test_derivatives_are_those_of_finite_differences(typed_problem, drawing, logarithmic, summed):

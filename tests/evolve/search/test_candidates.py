@@ -101,6 +101,7 @@ def test_groups_that_disagree_divide_the_draws():
     assert again != choose_again([first, second], "validation", resamples=400, random_seed=1)
 
 
+@pytest.mark.slow
 def test_the_most_stable_candidate_is_chosen_most_often_when_groups_are_resampled():
     generator, others = np.random.default_rng(0), 0
     for _ in range(25):
@@ -322,6 +323,7 @@ def test_an_exact_formula_is_found_with_round_constants():
     assert estimator.formula_.provenance["training_loss"] < EXACT_LOSS
 
 
+@pytest.mark.slow
 def test_without_groups_noise_does_not_lengthen_the_formula():
     generator = np.random.default_rng(3)
     X = generator.uniform(1.0, 5.0, (300, 3))

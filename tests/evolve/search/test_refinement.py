@@ -132,6 +132,7 @@ def test_rows_of_unequal_weight_say_less(typed_rows, specs):
     assert uneven.effective_rows == pytest.approx(weight.sum() ** 2 / np.sum(weight**2))
 
 
+@pytest.mark.slow
 def test_a_short_search_chooses_the_law(typed_rows, specs):
     columns, y, groups = typed_rows
     settings = SearchSettings(

@@ -79,6 +79,7 @@ def test_a_mutation_that_aims_completes_a_formula_of_which_one_part_is_wrong(tru
     assert min(child.loss for child in aimed(problem_of(truth), text)) < 1e-20
 
 
+@pytest.mark.slow
 def test_an_offset_and_two_factors_are_the_weighted_regression_on_the_best_expressions():
     generator = np.random.default_rng(2)
     values = generator.normal(size=(64, 40)).astype(np.float32)
