@@ -71,7 +71,6 @@ def _of_nodes(nodes: Sequence[Node], grammar: Grammar, types: dict[type, int]) -
         "ret": np.array([types[node.ret] for node in nodes]),
         "first": np.array([own[0] if own else -1 for own in arguments]),
         "second": np.array([own[1] if len(own) > 1 else -1 for own in arguments]),
-        "code": np.array([node.token & 255 for node in nodes]),
         "holds": np.array([_sort(node) for node in nodes]),
         "start": _numbers(node.start if isinstance(node, Leaf) else np.nan for node in nodes),
         "lower": grammar.rules[:, 0].copy(),

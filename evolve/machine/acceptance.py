@@ -81,7 +81,7 @@ def factor_at(tree: Tree, place: int, tables: GrammarTables) -> int:
 def is_product(tree: Tree, place: int, tables: GrammarTables, demands: Demands) -> bool:
     """Return whether the node multiplies a part of a bracket by a factor."""
     kind = tree.kinds[place]
-    return bool(tables.code[kind] == _MUL and demands.bracket[tables.ret[kind]] >= 0)
+    return bool(tables.token[kind] == _MUL and demands.bracket[tables.ret[kind]] >= 0)
 
 
 @compiled

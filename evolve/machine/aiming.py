@@ -20,8 +20,8 @@ from trainlaw.evolve.machine.moves import (
     Tree,
     append,
     below,
+    draw_place,
     end_of,
-    one_of,
     put,
     uniform,
 )
@@ -211,12 +211,7 @@ def aim(
     affine : (2,), offset and slope around the tree. library : float32 (n_rows, n_expressions), values of root
     mean square 1.
     """
-    found = 0
-    for i in range(tree.length[0]):
-        if tables.ret[tree.kinds[i]] == tables.target:
-            tree.places[found] = i
-            found += 1
-    place = one_of(tree, found)
+    place = draw_place(tree, tree, 0, tables.ret, tables.target)
     is_plain = uniform(tree) < SHARE_OF_PLAIN
     offset, factor = 0.0 if is_plain else affine[0], 1.0 if is_plain else affine[1]
     wanted, slope = np.empty((2, aims.rows))

@@ -50,9 +50,9 @@ class GrammarTables(NamedTuple):
     """A grammar as numbers, made by `tables_of`: nodes and types are indices, -1 stands for none.
 
     Per node (n_nodes,): token, of the machine; arity; ret, first, second, types of result and arguments;
-    code, of the operator; holds, the sort of its constant; start, its usual value; lower, upper, its bounds;
-    bare, the pure number of the same feature without a weight; inside, the leaf of the feature within an
-    exponential; of_feature, whether it has one; share, of the feature; positive, whether the feature is.
+    holds, the sort of its constant; start, its usual value; lower, upper, its bounds; bare, the pure number
+    of the same feature without a weight; inside, the leaf of the feature within an exponential; of_feature,
+    whether it has one; share, of the feature; positive, whether the feature is.
     Per type: operations, leaves, favourites, as lists one after another that begin at `..._start` (n_types +
     1,); depth, of the smallest tree; sum, product and with_share, the operations that add two, multiply by a
     factor and by a share; factor, type of its factors. numbers, grouped, exponents : leaves of features, of
@@ -66,7 +66,6 @@ class GrammarTables(NamedTuple):
     ret: NDArray[np.int64]
     first: NDArray[np.int64]
     second: NDArray[np.int64]
-    code: NDArray[np.int64]
     holds: NDArray[np.int64]
     start: NDArray[np.float64]
     lower: NDArray[np.float64]
@@ -287,18 +286,38 @@ def one_of(tree: Tree, found: int) -> int:
 
 
 @compiled
+def draw_place(tree: Tree, other: Tree, begin: int, row: np.ndarray, wanted: int) -> int:
+    """Return a random place of another tree, from `begin` on, whose kind has a value in a row of the tables.
+
+    -1 where there is none. other : may be the tree itself, whose random numbers are taken.
+    """
+    found = 0
+    for i in range(begin, other.length[0]):
+        if row[other.kinds[i]] == wanted:
+            tree.places[found] = i
+            found += 1
+    return one_of(tree, found)
+
+
+@compiled
+def draw_argument(tree: Tree, row: np.ndarray, tables: GrammarTables) -> int:
+    """Return a random place whose type has an operation in a row of the tables, -1 where there is none."""
+    found = 0
+    for i in range(tree.length[0]):
+        if row[tables.ret[tree.kinds[i]]] >= 0:
+            tree.places[found] = i
+            found += 1
+    return one_of(tree, found)
+
+
+@compiled
 def cross(tree: Tree, other: Tree, tables: GrammarTables) -> None:
     """Replace a proper subtree by one of the same type from `other`. Source: Koza, 1992."""
     begin = 1 + below(tree, tree.length[0] - 1)
     ret = tables.ret[tree.kinds[begin]]
     if ret == tables.fixed:
         return
-    found = 0
-    for i in range(1, other.length[0]):
-        if tables.ret[other.kinds[i]] == ret:
-            tree.places[found] = i
-            found += 1
-    taken = one_of(tree, found)
+    taken = draw_place(tree, other, 1, tables.ret, ret)
     if taken >= 0:
         put(tree, begin, end_of(tree, begin, tables), other, taken, end_of(other, taken, tables))
 
@@ -373,12 +392,7 @@ def keep_argument(tree: Tree, least: int, tables: GrammarTables) -> None:
 @compiled
 def hoist(tree: Tree, tables: GrammarTables) -> None:
     """Replace the whole tree by a subtree of the target's type."""
-    found = 0
-    for i in range(1, tree.length[0]):
-        if tables.ret[tree.kinds[i]] == tables.target:
-            tree.places[found] = i
-            found += 1
-    i = one_of(tree, found)
+    i = draw_place(tree, tree, 1, tables.ret, tables.target)
     if i >= 0:
         keep(tree, 0, tree.length[0], i, end_of(tree, i, tables))
 
@@ -397,12 +411,7 @@ def surround(tree: Tree, i: int, operation: int, part: Tree, tables: GrammarTabl
 @compiled
 def add_term(tree: Tree, part: Tree, tables: GrammarTables) -> None:
     """Add a term to a random node of a type that can be added."""
-    found = 0
-    for i in range(tree.length[0]):
-        if tables.sum[tables.ret[tree.kinds[i]]] >= 0:
-            tree.places[found] = i
-            found += 1
-    i = one_of(tree, found)
+    i = draw_argument(tree, tables.sum, tables)
     if i < 0:
         return
     ret = tables.ret[tree.kinds[i]]
@@ -414,12 +423,7 @@ def add_term(tree: Tree, part: Tree, tables: GrammarTables) -> None:
 @compiled
 def swap_leaf(tree: Tree, tables: GrammarTables) -> None:
     """Replace a leaf by another of the same type."""
-    found = 0
-    for i in range(tree.length[0]):
-        if tables.arity[tree.kinds[i]] == 0:
-            tree.places[found] = i
-            found += 1
-    i = one_of(tree, found)
+    i = draw_place(tree, tree, 0, tables.arity, 0)
     if tables.ret[tree.kinds[i]] != tables.fixed:
         put_leaf(tree, i, tables)
 
@@ -427,12 +431,7 @@ def swap_leaf(tree: Tree, tables: GrammarTables) -> None:
 @compiled
 def shake_constant(tree: Tree, tables: GrammarTables) -> None:
     """Move one fitted constant to another starting value."""
-    found = 0
-    for i in range(tree.length[0]):
-        if tables.holds[tree.kinds[i]] == NUMBER:
-            tree.places[found] = i
-            found += 1
-    i = one_of(tree, found)
+    i = draw_place(tree, tree, 0, tables.holds, NUMBER)
     if i < 0:
         return
     kind = tree.kinds[i]
@@ -480,12 +479,7 @@ def append_factor(part: Tree, tables: GrammarTables, tree: Tree) -> None:
 @compiled
 def wrap(tree: Tree, part: Tree, tables: GrammarTables) -> None:
     """Multiply a random node by a dimensionless factor that starts near one, or by a share."""
-    found = 0
-    for i in range(tree.length[0]):
-        if tables.product[tables.ret[tree.kinds[i]]] >= 0:
-            tree.places[found] = i
-            found += 1
-    i = one_of(tree, found)
+    i = draw_argument(tree, tables.product, tables)
     if i < 0:
         return
     ret = tables.ret[tree.kinds[i]]
@@ -511,12 +505,7 @@ def append_nodes(part: Tree, tree: Tree, first: int, last: int) -> None:
 @compiled
 def widen_factor(tree: Tree, part: Tree, tables: GrammarTables) -> None:
     """Extend a factor to one more term: a * F + b becomes (a + b) * F."""
-    found = 0
-    for i in range(tree.length[0]):
-        if tables.code[tree.kinds[i]] == _ADD:
-            tree.places[found] = i
-            found += 1
-    i = one_of(tree, found)
+    i = draw_place(tree, tree, 0, tables.token, _ADD)
     if i < 0:
         return
     left, end = end_of(tree, i + 1, tables), end_of(tree, i, tables)
@@ -526,7 +515,7 @@ def widen_factor(tree: Tree, part: Tree, tables: GrammarTables) -> None:
         if (side + order) % 2:
             inner, last, other, other_end = left, end, i + 1, left
         product = tree.kinds[inner]
-        code = tables.code[product]
+        code = tables.token[product]
         if (code == _MUL or code == _DIV) and tables.first[product] == tables.ret[product]:
             body = end_of(tree, inner + 1, tables)
             part.length[0] = 0

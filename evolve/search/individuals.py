@@ -153,8 +153,8 @@ def forest_of(trees: Sequence[Individual], grammar: Grammar) -> Forest:
     """Return the trees of a grammar as arrays."""
     grouped: list[tuple[float, ...]] = []
     known = [tree.arrays or _arrays_of(tree, grouped) for tree in trees]
-    nothing = (np.zeros(0, np.int64), np.zeros(0))
-    kinds, values = zip(*known, strict=True) if known else ((nothing[0],), (nothing[1],))
+    nothing = np.zeros(0, np.int64), np.zeros(0)
+    kinds, values = zip(nothing, *known, strict=True)
     sizes = np.fromiter(map(len, trees), np.int64, len(trees))
     affine = np.array([tree.affine for tree in trees]).reshape(-1, 2)
     return Forest(grammar, np.concatenate(kinds), np.concatenate(values), sizes, affine, tuple(grouped))
