@@ -40,9 +40,13 @@ FREE_SETTINGS: dict[str, Any] = {
 
 
 def fingerprint(problem: Problem) -> str:
-    """Return the sha256 of the data, the features and the settings that determine the course of a search."""
+    """Return the sha256 of the data, the features and the settings that determine the course of a search.
+
+    The numbers of the nodes are part of it: a checkpoint of a version with others is refused, not misread.
+    """
     digest = hashlib.sha256(repr(replace(problem.settings, **FREE_SETTINGS)).encode())
     digest.update(repr((problem.features, problem.target)).encode())
+    digest.update(repr([(node.name, node.ret.__name__) for node in problem.grammar.nodes]).encode())
     for field in (*problem.rows, *(problem.all_rows or ())):
         digest.update(np.ascontiguousarray(field).tobytes())
     return digest.hexdigest()

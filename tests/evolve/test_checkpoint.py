@@ -124,3 +124,14 @@ def test_a_checkpoint_of_another_search_is_refused(typed_rows, specs, tmp_path):
     fitted(typed_rows, specs, SearchSettings(evaluations=50, population=40, checkpoint=place))
     with pytest.raises(InputError, match="other data or settings"):
         fitted(typed_rows, specs, SearchSettings(evaluations=50, population=41, checkpoint=place))
+
+
+def test_a_checkpoint_with_other_numbers_of_nodes_is_refused(typed_problem, tmp_path):
+    path = tmp_path / "state.json"
+    save_state(SearchState([start_island(typed_problem, 0)]), typed_problem, path)
+    assert load_state(typed_problem, path).generation == 0
+    first, *_, last = typed_problem.grammar.nodes
+    first.kind, last.kind = last.kind, first.kind
+    other = replace(typed_problem, grammar=replace(typed_problem.grammar))
+    with pytest.raises(InputError, match="other data or settings"):
+        load_state(other, path)
