@@ -136,7 +136,7 @@ def _first_tree(problem: Problem, random: Random) -> Individual:
             tree = structure.filled(problem.grammar, random, problem.settings.max_constants)
         else:
             tree = random_tree(problem.grammar, problem.settings.node_limit, random)
-        if structure.accepts(tree) and (not structure.brackets or is_allowed(tree, problem)):
+        if is_allowed(tree, problem) if structure.brackets else structure.accepts(tree):
             break
     return tree
 
