@@ -490,23 +490,23 @@ def many_core_command(
       trainlaw many-core --published
       trainlaw export xeon-phi-b --out many-cores.html
     """
+    from trainlaw.app.models.builtin import BUILT_IN_FORMULAS
     from trainlaw.app.models.custom_inputs import cases_of, cases_text, group_keys
-    from trainlaw.app.models.many_core import MODELS, NETWORK, many_core_formula
     from trainlaw.app.terminal.output import print_fitted
     from trainlaw.formulas.errors import check_name
 
-    formula = many_core_formula(model.value)
+    formulas = {each: BUILT_IN_FORMULAS[f"xeon-phi-{each}"]() for each in Model}
+    formula = formulas[model]
     if published:
-        both = [(each, many_core_formula(each)) for each in MODELS]
-        print("\n\n".join(f"model ({each})\n{cases_text(form, cases_of(form))}" for each, form in both))
+        tables = {each: cases_text(form, cases_of(form)) for each, form in formulas.items()}
+        print("\n\n".join(f"model ({each})\n{table}" for each, table in tables.items()))
     else:
-        known = group_keys(formula)[NETWORK]
-        check_name("CNN", cnn, known)
-        case = next(case for case in cases_of(formula) if case[NETWORK] == cnn)
+        check_name("CNN", cnn, group_keys(formula)["network"])
+        case = next(case for case in cases_of(formula) if case["network"] == cnn)
         inputs = {"threads": float(threads), "train_images": float(train_images)}
         inputs |= {"test_images": float(test_images), "epochs": float(epochs or case["epochs"])}
         inputs |= {"core_count": float(cores), "clock_hz": clock}
-        print(cases_text(formula, [{NETWORK: cnn, **inputs}]))
+        print(cases_text(formula, [{"network": cnn, **inputs}]))
         outside = formula.out_of_range({name: [value] for name, value in inputs.items()})
         for name in (name for name, rows in outside.items() if rows.any()):
             print(f"warning: {name} lies outside the table of the paper")
