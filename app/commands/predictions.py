@@ -153,7 +153,7 @@ def predict_command(
     from trainlaw.app.inputs.requests import RunRequest, check_request, run_blocks
     from trainlaw.app.inputs.selection import selection_of, whole_numbers
     from trainlaw.app.models.settings import setup_for
-    from trainlaw.app.models.user_formula import find_formulas, parse_label_options, with_groups
+    from trainlaw.app.models.user_formula import find_formulas, with_groups
     from trainlaw.app.terminal.predictions import formula_line
     from trainlaw.formulas.scopes import FORWARD
 
@@ -171,7 +171,7 @@ def predict_command(
         selection_of(vendor=ranking.vendor, min_memory=ranking.min_memory), restore_batchnorm,
     )  # fmt: skip
     check_request(request, single_gpu_seconds)
-    choice = replace(choice, formula=with_groups(choice.formula, parse_label_options(label)))
+    choice = replace(choice, formula=with_groups(choice.formula, label))
     asked = {"measured_s": single_gpu_seconds, "training": whole.training(forward)}
     said = choice.said(machine.n_gpus, single_gpu_seconds is not None)
     numbers: list[int] = []
@@ -233,15 +233,16 @@ def _texts(
 
     formula, scaling = choice.formula, choice.scaling
     if form is not OutputFormat.table:
-        cut = {"most": ranking.top, "by_speed": ranking.all_gpus}
-        columns = predicted_blocks(formula, blocks, scaling, **asked, **cut)
+        columns = predicted_blocks(
+            formula, blocks, scaling, **asked, most=ranking.top, by_speed=ranking.all_gpus
+        )
         return written_blocks(columns, form is OutputFormat.json, counted)
     predictions = predict_runs(formula, next(blocks), scaling, **asked)
     if next(blocks, None) is not None:
         raise InputError(f"expected at most {len(predictions)} rows for a table; use --format csv")
     counted(len(predictions))
     if ranking.all_gpus:
-        rates = [row.values["samples_per_second"] for row in predictions]
+        rates = [row.samples_per_second for row in predictions]
         predictions = [predictions[row] for row in fastest_first(rates)]
     most = ranking.top or (_TOP if ranking.all_gpus else None)
     return [predictions_text(said, predictions, asked["training"], most), "\n"]

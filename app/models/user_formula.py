@@ -1,10 +1,11 @@
 """The formula that the user means: written as text, a file, a run folder, a built-in name, or that in use."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from trainlaw.app.inputs.selection import pairs_of
 from trainlaw.app.inputs.used_formula import ONE_GPU, SEVERAL_GPUS, used_formulas
 from trainlaw.app.models.builtin import BUILT_IN, LAYER_FORMULA, SCALING_FORMULA, formula_named
 from trainlaw.app.models.multi_gpu import check_scaling_formula
@@ -198,24 +199,13 @@ def find_formulas(formula: Path | None, scaling: str, folder: Path, forward: boo
     return FormulaChoice(single, single_origin, several, several_origin, bool(scaling))
 
 
-def parse_label_options(options: Sequence[str] | None) -> dict[str, str]:
-    """Return groups by label, from texts such as "harness=nvidia"; InputError for a text of another form.
+def with_groups(formula: Formula, options: Iterable[str] | None) -> Formula:
+    """Return a formula whose grouped constants have the values of groups, from texts as "harness=nvidia".
 
-    >>> parse_label_options(["harness=nvidia"])
-    {'harness': 'nvidia'}
+    Raises InputError for a text of another form, UnknownNameError for a label or a group that no constant of
+    the formula has.
     """
-    pairs = [option.partition("=") for option in options or ()]
-    for option, pair in zip(options or (), pairs, strict=True):
-        if not all(pair):
-            raise InputError(f"expected --label LABEL=GROUP, such as harness=nvidia, got {shown(option)}")
-    return {label.strip(): group.strip() for label, _, group in pairs}
-
-
-def with_groups(formula: Formula, labels: Mapping[str, str]) -> Formula:
-    """Return a formula whose grouped constants have the values of these groups, such as harness: nvidia.
-
-    Raises UnknownNameError for a label or a group that no constant of the formula has.
-    """
+    labels = pairs_of("--label", options, "LABEL=GROUP, such as harness=nvidia")
     for label, group in labels.items():
         groups = {name for item in formula.grouped if item.key == label for name in item.values}
         if not groups:

@@ -192,7 +192,7 @@ def predicted_blocks(
         answers = run_answers(formula, runs, scaling, measured_s, training=training)
         found = {**_described(runs), **answers.published(), **_said(answers, runs, measured_s)}
         if by_speed:
-            order = fastest_first(found["samples_per_second"])
+            order = fastest_first(answers.columns["samples_per_second"].tolist())
             found = {name: [values[row] for row in order] for name, values in found.items()}
         yield {name: values[: int(min(left, len(runs)))] for name, values in found.items()}
         left -= len(runs)
@@ -267,13 +267,13 @@ def _check_fits(formula: Formula, runs: RunTable, measured_s: float | None) -> N
         raise InputError(f"--single-gpu-seconds is the time of one configuration, got {len(runs)}")
 
 
-def fastest_first(rates: Sequence[float | None]) -> list[int]:
-    """Return the places of throughputs, the highest first; None, without a time, last.
+def fastest_first(rates: Sequence[float]) -> list[int]:
+    """Return the places of throughputs, the highest first; nan, without a time, last.
 
-    >>> fastest_first([None, 40.0, 60.0])
+    >>> fastest_first([nan, 40.0, 60.0])
     [2, 1, 0]
     """
-    return sorted(range(len(rates)), key=lambda row: -(rates[row] or -inf))
+    return sorted(range(len(rates)), key=lambda row: inf if isnan(rates[row]) else -rates[row])
 
 
 _DESCRIBED: Mapping[str, Callable[[Any], Any]] = {
