@@ -11,8 +11,8 @@ import time
 import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.commands import profile_jobs
-from trainlaw.app.commands.profile import ProfileOptions
 from trainlaw.app.commands.profile_jobs import counts_of, layers_text, micro_text, progress_text, run_profile
+from trainlaw.app.commands.profile_options import ProfileOptions
 from trainlaw.datasets.profiler import Configuration, MicroTime, Progress, Setup
 from trainlaw.datasets.profiler.micro import _write_rates, micro_row
 from trainlaw.formulas import InputError
