@@ -4,6 +4,7 @@ import tomllib
 from functools import cache
 from pathlib import Path
 from string import Template
+from typing import Any
 
 from trainlaw.app.answers.answer import Answer
 from trainlaw.app.models.multi_gpu import ASSUMPTION, SCALED, SINGLE_GPU_INTERVAL
@@ -42,11 +43,11 @@ def rows(group: str) -> tuple[Answer, ...]:
 
 
 @cache
-def _file() -> dict[str, dict[str, dict[str, object]]]:
+def _file() -> dict[str, dict[str, Any]]:
     return tomllib.loads(Path(__file__).with_name("rows.toml").read_text(encoding="utf-8"))
 
 
-def _filled(value: object) -> object:
+def _filled(value: Any) -> Any:
     """Return a value of the file with names filled in; a list as a tuple."""
     if isinstance(value, list):
         return tuple(map(_filled, value))
