@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from trainlaw.datasets import CnnCounts, cnn_table, find_cnn, find_cnn_counts
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, rough_memory
-from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, memory_per_sample
+from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, MemoryPerSample, memory_per_sample
 from trainlaw.datasets.cnns.names import cnn_name
 from trainlaw.datasets.cnns.zoo import zoo_names
 from trainlaw.datasets.files.mapping import joined_name
@@ -69,5 +69,4 @@ def test_bad_sizes_are_refused():
 
 def test_memory_without_layers_keeps_all_outputs_and_two_of_the_largest():
     counted = {"activation_elements": 11.0, "max_layer_elements": 3.0, "im2col_elements": 5.0}
-    rough = dict(zip(MEMORY_COLUMNS, rough_memory(counted), strict=True))
-    assert tuple(rough.values()) == (11.0, 0.0, 6.0, 5.0)
+    assert rough_memory(counted) == MemoryPerSample(11, 0, 6, 5)
