@@ -83,8 +83,8 @@ def _rows(formula: Formula, cnns: Sequence[_Cnn]) -> Iterator[_Row]:
     (found,) = predicted_blocks(formula, [_runs(formula, cnns)])
     numbers = (found[name] for name in ("time_s", "low_s", "high_s", "samples_per_second"))
     pairs = product(map(_named, cnns), gpu_rows())
-    told = zip(found["precision"], *numbers, found["warnings"], found["fits_in_memory"], strict=True)
-    for (cnn, gpu), (precision, *values, warnings, fits) in zip(pairs, told, strict=True):
+    answers = zip(found["precision"], *numbers, found["warnings"], found["fits_in_memory"], strict=True)
+    for (cnn, gpu), (precision, *values, warnings, fits) in zip(pairs, answers, strict=True):
         outside = sum("outside" in warning for warning in warnings)
         shown = ["" if value is None or not math.isfinite(value) else value for value in values]
         yield [*cnn, gpu, BATCH, precision, *shown, "" if shown[0] == "" else outside, fits]
