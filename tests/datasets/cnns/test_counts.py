@@ -112,14 +112,15 @@ def test_relations_between_counts(name):
     )
 
 
-def test_the_longest_path_is_that_of_networkx():
-    networkx = pytest.importorskip("networkx")
-    cnn = build("googlenet", 64, 10)
-    graph = networkx.DiGraph()
-    for position, layer in enumerate(cnn.layers):
-        graph.add_edges_from((source, position, {"macs": layer.macs}) for source in layer.inputs)
-    expected = networkx.dag_longest_path_length(graph, weight="macs")
-    assert longest_path(cnn, [layer.macs for layer in cnn.layers]) == expected
+def test_the_longest_path_is_the_longest_of_all_paths():
+    layers = build("squeezenet1_1", 64, 10).layers
+
+    def paths_to(position):
+        before = [path for source in layers[position].inputs for path in paths_to(source)]
+        return [[*path, position] for path in before or [[]]]
+
+    expected = max(sum(layers[step].macs for step in path) for path in paths_to(len(layers) - 1))
+    assert longest_path(build("squeezenet1_1", 64, 10), [layer.macs for layer in layers]) == expected
 
 
 def test_a_net_without_convolutions_has_finite_counts():
