@@ -49,11 +49,12 @@ def show_table(
     """
     if gpu is not None:
         from trainlaw.app.inputs.tables import any_table
-        from trainlaw.app.terminal.as_json import gpu_runs_json
-        from trainlaw.app.terminal.datasets import gpu_runs_text
+        from trainlaw.app.terminal.as_json import json_text, records_of
+        from trainlaw.app.terminal.datasets import gpu_runs, gpu_runs_text
 
-        runs = any_table(name)
-        print(gpu_runs_json(runs, gpu) if as_json else gpu_runs_text(runs, gpu, show_all))
+        table = any_table(name)
+        runs = gpu_runs(table, gpu)
+        print(json_text(records_of(runs)) if as_json else gpu_runs_text(runs, table.name, show_all))
         return
     from trainlaw.app.terminal.as_json import dataset_json
     from trainlaw.app.terminal.datasets import table_text

@@ -46,53 +46,41 @@ Format = Annotated[
 ]
 
 
-def _completed(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
-    """Return what completes the value of an option for the shell: the names that begin with what is typed."""
-    return lambda incomplete: [name for name in names() if name.lower().startswith(incomplete.lower())]
-
-
-def _gpu_names() -> list[str]:
-    from trainlaw.datasets import built_in_gpus
-    from trainlaw.datasets.hardware.instances import instances
-
-    return [gpu.gpu for gpu in built_in_gpus().gpus] + [one.instance for one in instances()]
-
-
-def _cnn_names() -> tuple[str, ...]:
+def _known_names(kind: str) -> Iterable[str]:
+    """Return names that complete an option: GPUs, CNNs, precisions, algorithms, links of a scope."""
     from trainlaw.datasets.cnns.names import cnn_names
-
-    return cnn_names()
-
-
-def _precisions() -> list[str]:
+    from trainlaw.datasets.hardware.collectives import ALGORITHMS
+    from trainlaw.datasets.hardware.gpus import built_in_gpus
+    from trainlaw.datasets.hardware.instances import instances
+    from trainlaw.datasets.hardware.links import links
     from trainlaw.datasets.hardware.precisions import PRECISIONS
 
-    return [name for name in PRECISIONS if name != "unknown"]
+    if kind == "gpu":
+        return [*(gpu.gpu for gpu in built_in_gpus().gpus), *(one.instance for one in instances())]
+    if kind == "cnn":
+        return cnn_names()
+    if kind == "precision":
+        return [name for name in PRECISIONS if name != "unknown"]
+    if kind == "algorithm":
+        return ALGORITHMS[1:]
+    return [link.link for link in links().values() if link.scope == kind]
 
 
-def _links(scope: str) -> Callable[[], list[str]]:
-    def names() -> list[str]:
-        from trainlaw.datasets.hardware.links import links
-
-        return [link.link for link in links().values() if link.scope == scope]
-
-    return names
-
-
-def _algorithms() -> tuple[str, ...]:
-    from trainlaw.datasets.hardware.collectives import ALGORITHMS
-
-    return ALGORITHMS[1:]
+def _completed(kind: str) -> Callable[[str], list[str]]:
+    """Return what completes the value of an option for the shell: the names that begin with what is typed."""
+    return lambda incomplete: [
+        name for name in _known_names(kind) if name.lower().startswith(incomplete.lower())
+    ]
 
 
 _CNN = typer.Option(
-    help="Name of the CNN (`trainlaw cnn list`), or a file.", autocompletion=_completed(_cnn_names)
+    help="Name of the CNN (`trainlaw cnn list`), or a file.", autocompletion=_completed("cnn")
 )
 CnnName = Annotated[str, _CNN]
 AnyCnn = Annotated[str | None, _CNN]
 GpuName = Annotated[
     str,
-    typer.Option(help="Name of the GPU (`trainlaw gpus list`).", autocompletion=_completed(_gpu_names)),
+    typer.Option(help="Name of the GPU (`trainlaw gpus list`).", autocompletion=_completed("gpu")),
 ]
 Pixels = Annotated[
     int | None, typer.Option(help="Height and width of an image; default: that of the CNN.", min=1)
@@ -104,7 +92,7 @@ Link = Annotated[
     str | None,
     typer.Option(
         help="Link between the GPUs of a node; default: the GPU's own link.",
-        autocompletion=_completed(_links("node")),
+        autocompletion=_completed("node"),
     ),
 ]
 Fabric = Annotated[
@@ -113,7 +101,7 @@ Fabric = Annotated[
         "--fabric",
         "--network",
         help="Link between nodes; default: that of usual servers with the GPU.",
-        autocompletion=_completed(_links("network")),
+        autocompletion=_completed("network"),
     ),
 ]
 Gpus = Annotated[
@@ -122,7 +110,7 @@ Gpus = Annotated[
         "--gpu",
         help="Name of the GPU (`trainlaw gpus list`), of a cloud's instance, or several: T4,V100. A100 means "
         "every A100.",
-        autocompletion=_completed(_gpu_names),
+        autocompletion=_completed("gpu"),
     ),
 ]
 GpusPerNode = Annotated[
@@ -132,7 +120,7 @@ Precision = Annotated[
     str | None,
     typer.Option(
         help="fp32, tf32, amp, fp16, ...; default: PyTorch's for convolutions on the GPU.",
-        autocompletion=_completed(_precisions),
+        autocompletion=_completed("precision"),
     ),
 ]
 Layout = Annotated[str | None, typer.Option(help="nchw or channels_last; default: nchw.")]
@@ -259,7 +247,7 @@ class ExchangeOptions(LinkOptions):
 
     algorithm: str | None = option(
         "Collective algorithm: ring, tree, butterfly, parameter_server, ...; default: ring.",
-        autocompletion=_completed(_algorithms),
+        autocompletion=_completed("algorithm"),
     )
     unbucketed: Unbucketed = False
 

@@ -1,7 +1,7 @@
 """The configurations that a prediction is wanted for, from names or from a CSV file."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -417,36 +417,19 @@ def _refuse_namesakes(cnns: Iterable[CnnCounts], path: Path) -> None:
 
 
 def _row_cnn(row: Mapping[str, str | None]) -> CnnCounts:
-    pixels, classes = _whole_numbers(row, "input_size_px", "n_classes")
-    return named_cnn(_text(row, "cnn"), pixels, classes)
+    return named_cnn(_text(row, "cnn"), _number(row, "input_size_px"), _number(row, "n_classes"))
 
 
 def _row_run(
     row: Mapping[str, str | None], gpus: GpuCatalog, named_gpus: dict[str, Gpu], cnn: CnnCounts
 ) -> dict[str, object]:
-    gpu = _text(row, "gpu")
-    n_gpus, n_nodes = _whole_numbers(row, "n_gpus", "n_nodes")
+    gpu, batch = _text(row, "gpu"), _whole_number(row, "batch_per_gpu")
     if gpu not in named_gpus:
         named_gpus[gpu] = wanted_gpu(gpu, gpus)
-    batch = _whole_number(row, "batch_per_gpu")
     if row.get("fabric") and row.get("network") not in (None, "", row["fabric"]):
         raise InputError(f"expected one link between nodes, got {row['fabric']} and {row['network']}")
-    setup = Setup(
-        row.get("precision") or None,
-        n_gpus,
-        n_nodes,
-        link=row.get("link") or None,
-        fabric=row.get("fabric") or row.get("network") or None,
-        algorithm=row.get("algorithm") or None,
-        timed_parts=row.get("timed_parts") or None,
-        layout=_stated(row, "layout"),
-        compilation=_stated(row, "compilation"),
-        tuned=_flag(row, "tuned"),
-        host_launch_s=_seconds(row, "host_launch_s"),
-        allocation=_stated(row, "allocation"),
-        bucketed=_flag(row, "bucketed"),
-        stack=row.get("stack") or None,
-    )
+    row = {**row, "fabric": row.get("fabric") or row.get("network")}
+    setup = Setup(**{name: _READERS.get(name, _plain)(row, name) for name in vars(DEFAULT_SETUP)})
     return configured_row(cnn, named_gpus[gpu], batch, on_instance(setup, gpu))
 
 
@@ -454,6 +437,10 @@ def _stated(row: Mapping[str, str | None], column: str) -> str | None:
     """Return a text; None where it is empty or, as in tables of runs, "unknown"."""
     value = (row.get(column) or "").strip()
     return None if value in ("", "unknown") else value
+
+
+def _number(row: Mapping[str, str | None], column: str) -> int | None:
+    return _whole_number(row, column) if row.get(column) else None
 
 
 def _flag(row: Mapping[str, str | None], column: str) -> bool | None:
@@ -471,6 +458,17 @@ def _seconds(row: Mapping[str, str | None], column: str) -> float | None:
         raise InputError(f"expected a number of seconds in column {column}, got {shown(value)}") from None
 
 
+def _plain(row: Mapping[str, str | None], column: str) -> str | None:
+    return row.get(column) or None
+
+
+# How a setting is read from its cell; others are texts.
+_READERS: Mapping[str, Callable[[Mapping[str, str | None], str], Any]] = {
+    **dict.fromkeys(("n_gpus", "n_nodes"), _number),
+    **dict.fromkeys(("layout", "compilation", "allocation"), _stated),
+    **dict.fromkeys(("tuned", "bucketed"), _flag),
+    "host_launch_s": _seconds,
+}
 _TIME = re.compile(r"(\d{1,9}(?:\.\d{0,9})?(?:e-?\d{1,2})?) ?(s|ms|us|µs|μs)", re.ASCII)
 
 
@@ -494,10 +492,6 @@ def _text(row: Mapping[str, str | None], column: str) -> str:
     if not value:
         raise InputError(f"column {column} is empty")
     return value
-
-
-def _whole_numbers(row: Mapping[str, str | None], *columns: str) -> list[int | None]:
-    return [_whole_number(row, column) if row.get(column) else None for column in columns]
 
 
 def _whole_number(row: Mapping[str, str | None], column: str) -> int:

@@ -11,7 +11,7 @@ from trainlaw.app.answers.fixed_rows import NO_INTERVAL
 from trainlaw.app.answers.said import evaluated
 from trainlaw.app.answers.table import lines_of, within_reach
 from trainlaw.app.inputs.requests import one_run
-from trainlaw.app.models.builtin import MEASURED_PAIR_GPUS, any_pair_formula, pair_formula
+from trainlaw.app.models.builtin import MEASURED_PAIR_GPUS, pair_formula
 from trainlaw.app.models.doubts import time_doubt
 from trainlaw.app.models.scopes import check_scope
 from trainlaw.app.text.numbers import show_percent, show_seconds, show_seconds_range
@@ -185,12 +185,12 @@ def _formula(anchor: str, target: str, known: bool, file: Path | None) -> tuple[
         check_scope(found, GPU_PAIR, origin=str(path), advice="`trainlaw study --of anchor` finds one")
         return found, str(path)
     pair = pair_formula(anchor, target, with_cnn=known)
-    if pair is None and not known:
+    if pair is None:
         raise InputError(
             f"{anchor} to {target} was not measured ({', '.join(MEASURED_PAIR_GPUS)} were): "
             "name --cnn and --batch"
         )
-    return pair or any_pair_formula()
+    return pair
 
 
 def _step(profile: OperationProfile, given_s: float | None) -> tuple[float, str]:

@@ -10,7 +10,6 @@ from trainlaw.app.models.builtin import (
     BUILT_IN,
     BUILT_IN_FORMULAS,
     MEASURED_PAIR_GPUS,
-    any_pair_formula,
     pair_formula,
 )
 from trainlaw.app.predictions.anchor import ProfileRequest, Workload, measured_gpu, predict_from_profile
@@ -89,7 +88,7 @@ def test_every_pair_has_two_laws_with_errors_within_the_bar():
                 assert anchor in origin and law.errors["interval"]["factor"] > 1
             errors.append(pair_formula(anchor, target, True)[0].errors["summary"]["trainlaw"]["mape_percent"])
     assert np.mean(errors) <= 10.2
-    law, _ = any_pair_formula()
+    law, _ = pair_formula("T4", "A40", True)
     assert law.errors["summary"]["trainlaw"]["mape_percent"] < 16.0
 
 
