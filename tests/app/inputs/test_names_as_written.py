@@ -103,26 +103,6 @@ def predicted(*arguments):
     return json.loads(result.stdout)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (("--gpu", "T4, rtx4090", "--batch", "8"), {"gpu": ["T4", "RTX 4090"]}),
-        (("--gpu", "T4", "--gpu", "K80", "--batch", "8", "--batch", "16"), {"batch_per_gpu": [8, 16, 8, 16]}),
-        (("--gpu", "H200", "--batch", "8"), {"gpu": ["H200-SXM-141GB"]}),
-        (("--gpu", "V100 SXM2", "--batch", "8"), {"gpu": ["V100-SXM2-16GB", "V100-SXM2-32GB"]}),
-        (("--gpu", "T4", "--batch", "8", "--precision", "Float16"), {"precision": ["fp16"]}),
-        (
-            ("--gpu", "p4d.24xlarge", "--batch", "8", "--gpus", "16"),
-            {"n_nodes": [2], "network": ["ethernet-400g"], "link": ["nvswitch3"]},
-        ),
-        (("--gpu", "g4dn.12xlarge", "--batch", "8"), {"n_gpus": [4], "gpu": ["T4"]}),
-    ],
-)
-def test_options_take_names_as_written(arguments, expected):
-    rows = predicted(*arguments)
-    assert {name: [row[name] for row in rows] for name in expected} == expected
-
-
 def test_other_numbers_of_classes_cost_memory_and_time():
     asked = ("--gpu", "T4", "--batch", "8")
     (usual,), (many,) = predicted(*asked), predicted(*asked, "--classes", "20000")

@@ -68,13 +68,3 @@ def test_what_cannot_be_used_is_refused_with_what_it_is_for(run_folder):
     save_formula(pair, "pair.json")
     done = invoke("use", "pair.json")
     assert done.exit_code == 2 and "predict-from-profile" in done.output and not Path(USE_FILE).exists()
-    assert invoke("use", "nothing-here").exit_code == 2
-    assert invoke("use", str(run_folder), "--built-in").exit_code == 2
-
-
-@pytest.mark.parametrize("text", ["[", "[]", '{"one GPU": 3}', '{"other": "a"}', '{"one GPU": "gone.json"}'])
-def test_a_faulty_choice_says_how_to_undo_it(text, in_empty_folder):
-    Path(USE_FILE).write_text(text)
-    done = invoke(PREDICT)
-    assert done.exit_code == 2 and "trainlaw use --built-in" in done.output
-    assert invoke("use", "--built-in").exit_code == invoke(PREDICT).exit_code == 0

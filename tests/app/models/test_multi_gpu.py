@@ -318,10 +318,3 @@ def test_a_measured_time_on_one_gpu_takes_the_place_of_the_formula(law):
     for others in ((None, run), (law, configuration(**RUN, n_gpus=8, algorithm="tree"))):
         with pytest.raises(InputError, match="a scaling formula"):
             predict_runs(formula, others[1], others[0], measured_s=0.142)
-
-
-@pytest.mark.parametrize("extra", [[], ["--gpus", "1"], ["--gpus", "2", "--all-gpus"]])
-def test_a_measured_time_needs_several_gpus_of_one_kind(extra):
-    asked = ["predict", "--cnn", "resnet50", "--gpu", "T4", "--batch", "8", "--single-gpu-seconds", "0.1"]
-    result = invoke(*asked, *extra)
-    assert result.exit_code == 2 and "--single-gpu-seconds" in result.stderr

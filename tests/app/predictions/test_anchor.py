@@ -137,22 +137,6 @@ def test_command_prints_and_writes(profile_file, tmp_path):
     assert "formula: the built-in formula of T4 to V100" in (tmp_path / "time.txt").read_text()
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--gpu", "K80"], "together"),
-        (["--gpu", "K80", "--anchor-gpu", "T4", "--format", "csv"], "table or json"),
-        (["--gpu", "T4", "--anchor-gpu", "T4"], "two GPUs"),
-        (["--gpu", "A40", "--anchor-gpu", "T4"], "--cnn and --batch"),
-        (["--gpu", "A4000000", "--anchor-gpu", "T4"], "did you mean"),
-    ],
-)
-def test_wrong_questions_are_answered_in_one_line(profile_file, options, words):
-    result = run("--anchor-profile", profile_file[0], *options)
-    assert result.exit_code == 2
-    assert words in result.output and result.output.count("\n") == 1
-
-
 def test_a_formula_of_runs_does_not_transfer_between_gpus(profile_file):
     with pytest.raises(InputError, match="target GPU"):
         predict_from_profile(ProfileRequest(profile_file[0], "T4", "K80", formula=BUILT_IN))
