@@ -2,7 +2,7 @@
 
     === title
     --- file          a file that the commands find, up to the next line of this kind
-    $ command         followed by what it prints; [exit 2], and [wrote name] of a file that it wrote or removed
+    $ command         and what it prints; [exit 2], and [wrote name] of a file that it wrote or removed
 
 Every transcript has an empty folder. `--overwrite-golden` writes what commands say now: read the difference.
 """
