@@ -15,6 +15,7 @@ from trainlaw.app.workbook.model import (
     PREFIX,
     Model,
     cell_name,
+    is_listed,
 )
 from trainlaw.app.workbook.names import offered
 from trainlaw.app.workbook.sizes import RULES, is_any_size
@@ -116,7 +117,7 @@ def _choices(model: Model) -> list[Choice]:
 def _listed(name: str, title: str, value: str, note: str, table: str = "") -> Choice:
     """Return a choice among names; table : sheet whose rows they are, empty for a list of sheet Options."""
     cell, names = cell_name(name), f"{name}s" if table else f"options_{name}"
-    known = f"ISNUMBER(MATCH({cell},{PREFIX}{names},0))"
+    known = is_listed(cell, names)
     fault = (
         f"unknown: choose from the list, or add a row to sheet {table}" if table else "choose from the list"
     )
@@ -126,7 +127,7 @@ def _listed(name: str, title: str, value: str, note: str, table: str = "") -> Ch
 def _named(kind: str, title: str, value: str) -> Choice:
     """Return a choice of a GPU or CNN, by any name of sheet Names."""
     note = f"any usual name; add custom ones as rows of sheet {title}s"
-    known = f'AND(ISNUMBER(MATCH({PREFIX}{kind},{PREFIX}{kind}s,0)),LEFT({PREFIX}{kind},1)<>"{HEADING[0]}")'
+    known = f'AND({is_listed(PREFIX + kind, f"{kind}s")},LEFT({PREFIX}{kind},1)<>"{HEADING[0]}")'
     return Choice(
         f"{kind}_choice", title, value, note, known, f"unknown: see the list and sheet {title}s",
         listed=f"{kind}s_listed", offer=offered(kind) if kind == "gpu" else "",
@@ -157,7 +158,7 @@ def _of_cnn(model: Model) -> list[Choice]:
     exact = "leave empty for that of the CNN above"
     fault = "sheet CNNs has no row of this CNN with this size and these classes"
     title = "height and width of an image"
-    listed = f"ISNUMBER(MATCH({PREFIX}cnn_used,{PREFIX}cnns,0))"
+    listed = is_listed(f"{PREFIX}cnn_used", "cnns")
     sized = f"{PREFIX}is_sized=1" if is_any_size(model) else "FALSE"
     if is_any_size(model):
         fault = f"the CNN does not fit this size and these classes, or is not on sheet {RULES}"
