@@ -181,6 +181,24 @@ class SheetWriter:
         """Write a formula, without "=", with its value for programs that do not calculate."""
         self.plan.cells[row, column] = PlannedCell(value, formula, style)
 
+    def line(
+        self, row: int, label: str, value: float | str, style: str = "general", *,
+        formula: str = "", unit: str = "", name: str = "", column: int = 0,
+    ) -> None:  # fmt: skip
+        """Write a label, next to it a number, or a formula with its value, and then its unit.
+
+        name : that all sheets know the cell by; empty for none. column : of the label.
+        """
+        self.text(row, column, label)
+        if formula:
+            self.formula(row, column + 1, formula, value, style)
+        else:
+            self.number(row, column + 1, float(value), style)
+        if unit:
+            self.text(row, column + 2, unit, "unit")
+        if name:
+            self.define(name, row, column + 1)
+
     def define(self, name: str, row: int, column: int) -> None:
         """Give a cell a name that all sheets know."""
         self.book.names[name] = self.place(row, column)

@@ -22,6 +22,9 @@ from trainlaw.app.workbook.model import (
     LAYOUTS,
     PREFIX,
     Model,
+    fact,
+    is_listed,
+    option,
 )
 from trainlaw.app.workbook.sizes import chosen_cnn, is_any_size, pixels_used
 from trainlaw.app.workbook.tables import (
@@ -64,8 +67,7 @@ class Given(NamedTuple):
 
 def of_chosen_gpu(column: str) -> str:
     """Return the cell formula of a column of sheet GPUs for the chosen GPU."""
-    row, place = f"MATCH({PREFIX}gpu,{PREFIX}gpus,0)", f'MATCH("{column}",{PREFIX}gpu_columns,0)'
-    return f"INDEX({PREFIX}gpu_table,{row},{place})"
+    return fact("gpu", f'"{column}"')
 
 
 def write_answers(book: BookPlan, model: Model) -> Said:
@@ -253,11 +255,7 @@ def _gpu(model: Model) -> dict[str, Given]:
     calibrated = [_text(str(name)) for name in (calibration_of(formula) or {}).get("gpus", [])]
     is_one = ",".join(f"{PREFIX}gpu={name}" for name in calibrated) or "FALSE"
     known = f"OR({is_known_generation(formula, generation)}=1,{is_one})"
-    made = (
-        f"ISNUMBER(MATCH({vendor},{PREFIX}options_vendor,0))"
-        if formula.provenance.get("vendors")
-        else "FALSE"
-    )
+    made = is_listed(vendor, "options_vendor") if formula.provenance.get("vendors") else "FALSE"
     bf16, fp32 = of_chosen_gpu("peak_bf16_flop_per_s"), of_chosen_gpu("peak_fp32_flop_per_s")
     texts = {
         "gpu": f"{PREFIX}gpu",
@@ -285,11 +283,8 @@ def _gpu(model: Model) -> dict[str, Given]:
 
 
 def _precision(model: Model) -> dict[str, Given]:
-    row = f"MATCH({PREFIX}precision,{PREFIX}options_precision,0)"
     return {
-        name: Given(
-            f"{PREFIX}precision" if isinstance(value, str) else f"INDEX({PREFIX}options_{name},{row})", value
-        )
+        name: Given(f"{PREFIX}precision" if isinstance(value, str) else option("precision", name), value)
         for name, value in precision_facts(model.formula, model.first_precision).items()
     }
 
@@ -325,14 +320,11 @@ def _setting(model: Model) -> dict[str, Given]:
 
 
 def _cnn(model: Model, cnn: CnnCounts) -> dict[str, Given]:
-    def fact(name: str) -> str:
-        row, place = f"MATCH({PREFIX}cnn_used,{PREFIX}cnns,0)", f'MATCH("{name}",{PREFIX}cnn_columns,0)'
-        return f"INDEX({PREFIX}cnn_table,{row},{place})"
-
     formula = model.formula
     facts = {**cnn_facts(cnn), **architecture_facts(formula, cnn.cnn_base)}
     sized = f"{PREFIX}is_sized=1" if is_any_size(model) else "FALSE"
-    rough = f'IF({sized},"",IF(COUNT({fact("kept_elements")})=1,"",{_text(ROUGH_MEMORY)}))'
+    kept = fact("cnn", '"kept_elements"', f"{PREFIX}cnn_used")
+    rough = f'IF({sized},"",IF(COUNT({kept})=1,"",{_text(ROUGH_MEMORY)}))'
     return {
         "rough": Given(rough, ""),
         "input_size_px": Given(pixels_used(), facts["input_size_px"]),

@@ -19,6 +19,7 @@ from trainlaw.app.workbook.model import (
     cell_form,
     cell_names,
     kind_of,
+    option,
     values_of,
 )
 from trainlaw.app.workbook.tables import HEAD, SHOWN, SPARE_ROWS, cnn_table_rows, gpu_table_rows
@@ -269,14 +270,13 @@ class _Matrix:
         self.gpu_facts = ["gpu", *next(iter(gpu_table_rows(model.formula).values()))]
         self.cnn_facts = ["label", *next(iter(cnn_rows().values()))]
         self.places = cell_names({*model.base_columns, *model.numbers}) | dict(_ONE_GPU)
-        precision = f"MATCH({_PRECISION},{PREFIX}options_precision,0)"
-        self.peak = f"INDEX({PREFIX}options_peak_column,{precision})"
+        self.peak = option("precision", "peak_column", _PRECISION)
         self.places |= {
             name: "0" for name in model.base_columns if _is_link(name) or name.startswith("exchange_")
         }
         self.places |= {"batch_per_gpu": f"Compare!{_BATCH}"}
         for name in ("bytes_per_element", "is_tensor_precision"):
-            self.places[name] = f"INDEX({PREFIX}options_{name},{precision})"
+            self.places[name] = option("precision", name, _PRECISION)
 
     def _of_gpu(self, place: str) -> dict[str, str]:
         """Return the cell formula of each specification; place : of the row of sheet GPUs."""

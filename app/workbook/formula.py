@@ -20,12 +20,14 @@ from trainlaw.app.workbook.model import (
     PEER,
     PREFIX,
     ROUNDS,
-    ExchangeForm,
     Model,
     cell_name,
     cell_names,
+    exchange_cell,
+    fact,
     first_choice,
     kind_of,
+    option,
     values_of,
 )
 from trainlaw.app.workbook.sizes import is_any_size, of_size
@@ -89,9 +91,7 @@ def _terms(sheet: SheetWriter, model: Model, steps: int, counts: list[str]) -> N
     if helpers.lines:
         sheet.text(steps, 0, "Sides of maxima, and steps of what is too long for one cell", "section")
     for row, (name, text, value) in enumerate(helpers.lines, start=steps + 1):
-        sheet.text(row, 0, name)
-        sheet.formula(row, 1, text, value, "seconds")
-        sheet.define(name, row, 1)
+        sheet.line(row, name, value, "seconds", formula=text, name=name)
 
 
 class _Helpers:
@@ -154,10 +154,9 @@ def _totals(sheet: SheetWriter, model: Model, row: int, defined: str, first: int
 
 def _exchange(sheet: SheetWriter, model: Model, row: int) -> None:
     """Write what several GPUs add, and two rows below whether the scaling formula gives it."""
-    exchange = ExchangeForm(model).filled(model.cells, f"{PREFIX}single_s")
-    sheet.text(row, 0, "what several GPUs add: the exchange of gradients")
-    sheet.formula(row, 1, f'IFERROR({exchange},"{UNKNOWN}")', 0.0, "seconds")
-    sheet.define(f"{PREFIX}all_reduce_s", row, 1)
+    title, exchange = "what several GPUs add: the exchange of gradients", exchange_cell(model)
+    shown = f'IFERROR({exchange},"{UNKNOWN}")'
+    sheet.line(row, title, 0.0, "seconds", formula=shown, name=f"{PREFIX}all_reduce_s")
     _share(sheet, row, 0.0)
     scaling = None if model.scaling is None else to_text(model.scaling.expression, 3)
     by = (
@@ -166,11 +165,10 @@ def _exchange(sheet: SheetWriter, model: Model, row: int) -> None:
         else "included in the terms"
     )
     sheet.text(row, 3, by, "unit")
-    covered = f"INDEX({PREFIX}options_scaled,MATCH({PREFIX}algorithm,{PREFIX}options_algorithm,0))"
-    sheet.text(row + 2, 0, "1: the scaling formula covers the algorithm; 0: textbook")
     is_scaled = float(covers_algorithm(model.scaling, FIRST_ALGORITHM))
-    sheet.formula(row + 2, 1, f'IFERROR(IF({PREFIX}hidden=0,{covered},0),"{UNKNOWN}")', is_scaled)
-    sheet.define(f"{PREFIX}is_scaled", row + 2, 1)
+    covered = f'IFERROR(IF({PREFIX}hidden=0,{option("algorithm", "scaled")},0),"{UNKNOWN}")'
+    title = "1: the scaling formula covers the algorithm; 0: textbook"
+    sheet.line(row + 2, title, is_scaled, formula=covered, name=f"{PREFIX}is_scaled")
 
 
 def _description(formula: Formula, term: Expression) -> str:
@@ -190,14 +188,10 @@ def _constants(sheet: SheetWriter, model: Model, row: int) -> None:
     units = {constant.name: unit_text(constant.unit) for constant in model.constants}
     for line, (name, value) in enumerate(model.numbers.items(), start=row + 2):
         inside = [str(n) for n, term in enumerate(model.terms, start=1) if name in variables(term)]
-        sheet.text(line, 0, name)
-        if name in units:
-            sheet.number(line, 1, value, "constant")
-        else:
-            sheet.formula(line, 1, _of_group(model.formula, name), value)
-        sheet.text(line, 2, units.get(name, "by group: sheet Options"), "unit")
+        text, style = ("", "constant") if name in units else (_of_group(model.formula, name), "general")
+        unit = units.get(name, "by group: sheet Options")
+        sheet.line(line, name, value, style, formula=text, unit=unit, name=cell_name(name))
         sheet.text(line, 3, f"term {', '.join(inside)}", "unit")
-        sheet.define(cell_name(name), line, 1)
 
 
 def _of_group(formula: Formula, name: str) -> str:
@@ -222,13 +216,11 @@ def _symbols(sheet: SheetWriter, model: Model, row: int) -> str:
     for line, (name, form) in enumerate(model.features.items(), start=first):
         spec = FEATURES[name].spec
         style, value = "seconds" if str(spec.unit) == "s" else "amount", model.values[name]
-        sheet.text(line, 0, f"{name} ({spec.symbol})")
-        text = split_for_excel(form, names, str).formula
-        sheet.formula(line, 1, f'IFERROR({text},"{UNKNOWN}")', value, style)
-        sheet.text(line, 2, unit_text(spec.unit), "unit")
+        text = f'IFERROR({split_for_excel(form, names, str).formula},"{UNKNOWN}")'
+        own = "" if name in model.base_columns else cell_name(name)
+        title, unit = f"{name} ({spec.symbol})", unit_text(spec.unit)
+        sheet.line(line, title, value, style, formula=text, unit=unit, name=own)
         sheet.wrapped_text(line, 6, meaning(spec, form), _WIDTHS[6])
-        if name in model.derived:
-            sheet.define(cell_name(name), line, 1)
         _range(sheet, line, model.formula.ranges.get(name), value, style)
     last = first + len(model.features) - 1
     sheet.book.names[f"{PREFIX}outside"] = (
@@ -266,20 +258,17 @@ def _facts(sheet: SheetWriter, model: Model, row: int) -> str:
     symbol_heads(sheet, row + 1)
     for line, name in enumerate(model.base_columns, start=row + 2):
         spec = FEATURES[name].spec if name in FEATURES else None
-        sheet.text(line, 0, name)
-        value = model.values[name]
         style = "seconds" if spec and str(spec.unit) == "s" else "amount"
-        fact = fact_formula(name)
+        text = fact_formula(name)
         if name in model.cnn_columns and is_any_size(model):
-            fact = of_size(name, fact)
+            text = of_size(name, text)
         if name == "usual_launch_s" and model.is_forward:
-            fact = f"{fact}*{_option('compilation', 'launches_left')}"
-        sheet.formula(line, 1, fact or cell_name(name), value, style)
+            text = f"{text}*{option('compilation', 'launches_left')}"
         unit, meant = (unit_text(spec.unit), spec.meaning) if spec else _RAW.get(name, ("", ""))
-        sheet.text(line, 2, unit, "unit")
+        own = cell_name(name)
+        shown = text or own
+        sheet.line(line, name, model.values[name], style, formula=shown, unit=unit, name=own if text else "")
         sheet.text(line, 6, meant, "unit")
-        if fact:
-            sheet.define(cell_name(name), line, 1)
     cells = f"B{row + 3}:B{row + 2 + len(model.base_columns)}"
     return f"COUNT({cells})={len(model.base_columns)}"
 
@@ -308,7 +297,7 @@ def fact_formula(name: str) -> str:
     elif name in OF_INPUT:
         text = OF_INPUT[name]
     elif name in OF_PRECISION:
-        text = _option("precision", name)
+        text = option("precision", name)
     elif name in OF_LINK or name in OF_NETWORK:
         unused = f"{PREFIX}n_gpus={PREFIX}n_nodes" if name in OF_LINK else f"{PREFIX}n_nodes=1"
         text = link_formula(name, partial(_look_up, "link" if name in OF_LINK else "network"), unused)
@@ -316,20 +305,17 @@ def fact_formula(name: str) -> str:
         # Rounded first: a floating-point logarithm may fall just short of a whole number.
         text = f"ROUNDUP(ROUND(LOG({PREFIX}n_gpus,2),9),0)"
     elif kind == "choice":
-        text = f"IF({PREFIX}n_gpus=1,0,{_option('algorithm', name)})"
+        text = f"IF({PREFIX}n_gpus=1,0,{option('algorithm', name)})"
     elif name in INSTEAD:
         text = _kept(name)
     else:
-        text = _look_up(kind, _option("precision", "peak_column") if name == PEAK else f'"{name}"')
+        text = _look_up(kind, option("precision", "peak_column") if name == PEAK else f'"{name}"')
     return text
 
 
 def _kept(name: str) -> str:
     """Return the cell formula of a memory count; a CNN that the user adds may lack it."""
-    found = (
-        f'INDEX({PREFIX}cnn_table,MATCH({PREFIX}cnn_used,{PREFIX}cnns,0),MATCH("{{}}",{PREFIX}cnn_columns,0))'
-    )
-    cells = [found.format(column) for column in (name, INSTEAD[name]) if column]
+    cells = [fact("cnn", f'"{column}"', f"{PREFIX}cnn_used") for column in (name, INSTEAD[name]) if column]
     return "".join(f"IF(ISNUMBER({cell}),{cell}," for cell in cells) + "0" + ")" * len(cells)
 
 
@@ -340,16 +326,9 @@ def link_formula(name: str, look_up: Callable[[str], str], unused: str) -> str:
     return f"IF({unused},0,{known[name.split('_', 1)[1]]})"
 
 
-def _option(kind: str, column: str) -> str:
-    row = f"MATCH({PREFIX}{kind},{PREFIX}options_{kind},0)"
-    return f"INDEX({PREFIX}options_{column},{row})"
-
-
 def _look_up(kind: str, column: str) -> str:
     """Return the cell formula of the chosen row of a table; column : cell formula of a column's name."""
-    chosen = f"{PREFIX}{kind}_used" if kind in ("link", "network", "cnn") else f"{PREFIX}{kind}"
-    row = f"MATCH({chosen},{PREFIX}{kind}s,0)"
-    found = f"INDEX({PREFIX}{kind}_table,{row},MATCH({column},{PREFIX}{kind}_columns,0))"
+    found = fact(kind, column, "" if kind == "gpu" else f"{PREFIX}{kind}_used")
     unknown = "1" if column == f'"{PEER}"' else f'"{UNKNOWN}"'
     return f'IF({found}="",{unknown},{found})'
 
@@ -376,8 +355,7 @@ def _self_check(sheet: SheetWriter, formula: Formula, row: int) -> None:
     numbers = dict(zip(names, first_choice().matrix(names)[0].tolist(), strict=True)) if names else {}
     places = {name: xl_rowcol_to_cell(row + 1 + line, 1, True, True) for line, name in enumerate(numbers)}
     for line, (name, value) in enumerate(numbers.items(), start=row + 1):
-        sheet.text(line, 0, name)
-        sheet.number(line, 1, value)
+        sheet.line(line, name, value)
     first = row + 1 + len(numbers)
     last, total = _computed_terms(sheet, formula, numbers, places, first)
     compare_sum(sheet, first, last, total)
@@ -385,12 +363,10 @@ def _self_check(sheet: SheetWriter, formula: Formula, row: int) -> None:
 
 def compare_sum(sheet: SheetWriter, first: int, last: int, total: float) -> None:
     """Write below rows `first` to `last` whether their sum in the second column is `total`, in seconds."""
-    sheet.text(last + 1, 0, "sum computed by trainlaw [s]")
-    sheet.number(last + 1, 1, total)
+    sheet.line(last + 1, "sum computed by trainlaw [s]", total)
     here = f"SUM({xl_rowcol_to_cell(first, 1)}:{xl_rowcol_to_cell(last, 1)})"
-    sheet.text(last + 2, 0, "equal")
-    sheet.formula(last + 2, 1, f"ABS({here}/{xl_rowcol_to_cell(last + 1, 1)}-1)<{_AGREEMENT}", True)
-    sheet.define(f"{PREFIX}self_check", last + 2, 1)
+    equal = f"ABS({here}/{xl_rowcol_to_cell(last + 1, 1)}-1)<{_AGREEMENT}"
+    sheet.line(last + 2, "equal", True, formula=equal, name=f"{PREFIX}self_check")
 
 
 def _step_cell(start: int, index: int) -> str:
@@ -413,6 +389,5 @@ def _computed_terms(
         lines.append((f"term {number}, computed here [s]", cells.formula, float(values_of(term, known)[0])))
     for first, texts in ((row, lines), (row + len(terms) + 4, spare)):
         for line, (title, text, value) in enumerate(texts, start=first):
-            sheet.text(line, 0, title)
-            sheet.formula(line, 1, text, value)
+            sheet.line(line, title, value, formula=text)
     return row + len(lines) - 1, sum(value for *_, value in lines)

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from trainlaw.app.answers.error_rows import widened
 from trainlaw.app.answers.figure_rows import FITS_WORDS
 from trainlaw.app.models.settings import host_factor
 from trainlaw.app.sheets.plan import BookPlan, Chart, SheetWriter
-from trainlaw.app.workbook.formula import link_formula
+from trainlaw.app.workbook.formula import link_formula, unit_text
 from trainlaw.app.workbook.model import (
     DEFAULT_PRECISION,
     ENTRIES,
@@ -19,8 +20,10 @@ from trainlaw.app.workbook.model import (
     PEER,
     PREFIX,
     Model,
+    fact,
     first_choice,
     kind_of,
+    option,
 )
 from trainlaw.app.workbook.rows import CellTable, Head, write_best_first
 from trainlaw.app.workbook.tables import (
@@ -123,25 +126,16 @@ def _add_precision(table: CellTable, model: Model, defaults: Sequence[str]) -> N
     text = f'IF({_NAMED},IF({choice}="{DEFAULT_PRECISION}",{default}&"",{choice}),"")'
     table.add("precision", "precision", "", "unit", text, defaults)
     known = options_of_precisions(model.formula)
-    place = f"MATCH({{@precision}},{PREFIX}options_precision,0)"
     for name in OF_PRECISION:
         if name in model.base_columns:
             values = [float(known[used][name]) if used in known else math.nan for used in defaults]
-            cell = f'IFERROR(INDEX({PREFIX}options_{name},{place}),"")'
-            table.add(
-                name,
-                name.replace("_", " "),
-                str(getattr(FEATURES.get(name), "symbol", "")),
-                "general",
-                cell,
-                values,
-            )
+            cell = f'IFERROR({option("precision", name, "{@precision}")},"")'
+            unit = str(getattr(FEATURES.get(name), "symbol", ""))
+            table.add(name, name.replace("_", " "), unit, "general", cell, values)
     if PEAK in model.feature_base_columns:
-        right, columns = (
-            list(own.values())[-1],
-            [str(known.get(used, {}).get("peak_column")) for used in defaults],
-        )
-        column = f"MATCH(INDEX({PREFIX}options_peak_column,{place}),{PREFIX}gpu_columns,0)"
+        right = list(own.values())[-1]
+        columns = [str(known.get(used, {}).get("peak_column")) for used in defaults]
+        column = f"MATCH({option('precision', 'peak_column', '{@precision}')},{PREFIX}gpu_columns,0)"
         found = f"INDEX(GPUs!$A{{row}}:${right}{{row}},{column})"
         rows = gpu_table_rows(model.formula).values()
         rates = [float(str(row.get(column, math.nan))) for row, column in zip(rows, columns, strict=True)]
@@ -168,22 +162,12 @@ def add_link_rates(
     values: np.ndarray | Mapping[str, np.ndarray],
 ) -> None:
     """Add base columns of a link, 0 where `unused` holds; kind : the column with its name, and its table."""
-
-    def look_up(column: str) -> str:
-        row, place = f"MATCH({{@{kind}}},{PREFIX}{kind}s,0)", f"MATCH({column},{PREFIX}{kind}_columns,0)"
-        return f"INDEX({PREFIX}{kind}_table,{row},{place})"
-
+    look_up = partial(fact, kind, row=f"{{@{kind}}}")
     for name in needed:
         unit = "s/B" if name.endswith("_s_per_byte") else str(FEATURES[name].spec.unit)
         text = f'IF({{@{kind}}}<>"",IFERROR({link_formula(name, look_up, unused)},""),"")'
-        table.add(
-            name,
-            name.replace("_", " "),
-            unit,
-            "general",
-            text,
-            values[name] if isinstance(values, Mapping) else values,
-        )
+        known = values[name] if isinstance(values, Mapping) else values
+        table.add(name, name.replace("_", " "), unit, "general", text, known)
 
 
 def _add_features(table: CellTable, model: Model) -> None:
@@ -194,8 +178,9 @@ def _add_features(table: CellTable, model: Model) -> None:
         of_gpu = any(part in table.columns or kind_of(part) == "gpu" for part in variables(form))
         if of_gpu:
             spec = FEATURES[name].spec
-            unit = "" if spec.unit.is_dimensionless else str(spec.unit)
-            table.add_expression(name, name.replace("_", " "), unit, "seconds", form, where="known")
+            table.add_expression(
+                name, name.replace("_", " "), unit_text(spec.unit), "seconds", form, where="known"
+            )
             flags += [f"({{@{name}}}<{low!r})+({{@{name}}}>{high!r})"] if name in ranges else []
             values = table.numbers(name)
         else:

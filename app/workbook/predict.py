@@ -32,6 +32,7 @@ from trainlaw.app.workbook.model import (
     PREFIX,
     Model,
     cell_names,
+    fact,
     figure_cell,
     first_choice,
     first_interval_factor,
@@ -139,15 +140,13 @@ def _results(sheet: SheetWriter, row: int, column: int, title: str, lines: Seque
     """Write lines below a title; return the next free row."""
     sheet.text(row, column, title, "section")
     for number, line in enumerate(lines, start=row + 1):
-        sheet.text(number, column, line.title)
-        sheet.formula(number, column + 1, line.formula, line.value, line.style)
-        for offset, text, style in ((2, line.unit, "unit"), (3, line.note, "note")):
-            if text:
-                sheet.text(number, column + offset, text, style)
-        if line.expected is not None:
-            sheet.plan.expected[number, column + 1] = line.expected
-        if line.name:
-            sheet.define(PREFIX + line.name, number, column + 1)
+        title, text, value, unit, style, name, note, expected = line
+        own = PREFIX + name if name else ""
+        sheet.line(number, title, value, style, formula=text, unit=unit, name=own, column=column)
+        if note:
+            sheet.text(number, column + 3, note, "note")
+        if expected is not None:
+            sheet.plan.expected[number, column + 1] = expected
     return row + 1 + len(lines)
 
 
@@ -375,8 +374,8 @@ def _memory(model: Model) -> list[_Result]:
     least, usual, place = (
         float(values_of(form, columns)[0]) for form in (*needs, definition_of("memory_held_bytes"))
     )
-    kept = f'MATCH("kept_elements",{PREFIX}cnn_columns,0)'
-    counted = f"COUNT(INDEX({PREFIX}cnn_table,MATCH({PREFIX}cnn_used,{PREFIX}cnns,0),{kept}))=1"
+    kept = fact("cnn", '"kept_elements"', f"{PREFIX}cnn_used")
+    counted = f"COUNT({kept})=1"
     if is_any_size(model):
         counted = f"OR({PREFIX}is_sized=1,IFERROR({counted},FALSE))"
     sold = of_chosen_gpu("memory_bytes")

@@ -48,8 +48,5 @@ def _write(sheet: SheetWriter, model: Model, name: str, law: Formula, row: int) 
     for line, (constant, (new, value)) in enumerate(
         zip(constants, numbers.items(), strict=True), start=row + 2
     ):
-        sheet.text(line, 0, new)
-        sheet.number(line, 1, value, "constant")
-        sheet.text(line, 2, unit_text(constant.unit), "unit")
-        sheet.define(cell_name(new), line, 1)
+        sheet.line(line, new, value, "constant", unit=unit_text(constant.unit), name=cell_name(new))
     return row + 3 + len(constants)

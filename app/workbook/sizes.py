@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 from trainlaw.app.models.lookup_tables import cnn_rows
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
-from trainlaw.app.workbook.model import FIRST_CNN, PREFIX, Model
+from trainlaw.app.workbook.model import FIRST_CNN, PREFIX, Model, fact, is_listed
 from trainlaw.datasets.cnns.any_size import LARGEST, SUMS, AnySize, Side, any_size, class_limits
 from trainlaw.datasets.cnns.counts import THIN
 from trainlaw.datasets.cnns.zoo import MAX_CLASSES, MAX_INPUT_PX
@@ -120,8 +120,7 @@ def of_size(name: str, listed: str) -> str:
 
 def chosen_cnn(column: str) -> str:
     """Return the cell formula of a fact of the chosen CNN that is the same at every size."""
-    row = f"MATCH({PREFIX}cnn,{PREFIX}cnns,0)"
-    return f'INDEX({PREFIX}cnn_table,{row},MATCH("{column}",{PREFIX}cnn_columns,0))'
+    return fact("cnn", f'"{column}"')
 
 
 def pixels_used() -> str:
@@ -185,7 +184,7 @@ class _Size:
             f"IF(ISNUMBER({cell}),({cell}=INT({cell}))*({cell}>=1)*({cell}<={most}),0)"
             for cell, most in ((pixels, MAX_INPUT_PX), (_name("classes_used"), MAX_CLASSES))
         )
-        listed = f"ISNUMBER(MATCH({PREFIX}cnn_used,{PREFIX}cnns,0))"
+        listed = is_listed(f"{PREFIX}cnn_used", "cnns")
         lines = (
             ("pixels", "height and width, pixels", pixels_used(), self.pixels),
             ("classes_used", "classes", classes_used(), self.classes),
@@ -215,26 +214,26 @@ class _Size:
         row, sides = _TOP + slot, self.rule.sides
         cell = {title: f"${xl_col_to_name(column)}{row + 1}" for column, title in enumerate(_LIVE)}
 
-        def fact(title: str) -> str:
+        def given(title: str) -> str:
             return f"INDEX({_name(title)},{_name('first')}+{cell['side']})"
 
         above = f"D${_TOP + 1}:D{row}"
-        parent = _name("pixels") if slot == 0 else f"INDEX({above},{fact('parent')}+1)"
-        whole = f"INT({cell['room']}/{fact('stride')})+1"
+        parent = _name("pixels") if slot == 0 else f"INDEX({above},{given('parent')}+1)"
+        whole = f"INT({cell['room']}/{given('stride')})+1"
         cut = (
-            f"IF(AND({fact('rest')}>0,MOD({cell['room']},{fact('stride')})<>0,"
-            f"({whole})*{fact('stride')}<{cell['read from']}+{fact('rest')}-1),1,0)"
+            f"IF(AND({given('rest')}>0,MOD({cell['room']},{given('stride')})<>0,"
+            f"({whole})*{given('stride')}<{cell['read from']}+{given('rest')}-1),1,0)"
         )
         equal = (
             "TRUE"
             if slot == 0
-            else (f"IF(N({fact('equal to')})=0,TRUE,INDEX({above},{fact('equal to')})={cell['height']})")
+            else (f"IF(N({given('equal to')})=0,TRUE,INDEX({above},{given('equal to')})={cell['height']})")
         )
         texts = (
             parent,
-            f"{fact('factor')}*{cell['read from']}+{fact('more')}",
+            f"{given('factor')}*{cell['read from']}+{given('more')}",
             f"IF({cell['room']}<0,0,{whole}+{cut})",
-            f"{cell['height']}^2*IF({fact('per class')}=1,{_name('classes_used')},1)",
+            f"{cell['height']}^2*IF({given('per class')}=1,{_name('classes_used')},1)",
             f"IF(AND({cell['height']}>=1,{equal}),1,0)",
         )
         self.sheet.number(row, 0, float(slot))
@@ -257,11 +256,11 @@ class _Size:
         live = f"AND({_name('first')}>0,${letter}{row + 1}<{_name('shapes_used')})"
         areas = self._live("area")
 
-        def fact(title: str) -> str:
+        def given(title: str) -> str:
             return f"INDEX({_name(title)},{_name('first_of_shapes')}+${letter}{row + 1})"
 
-        elements = "+".join(f"{fact(f'elements {n}')}*INDEX({areas},{fact(f'side {n}')}+1)" for n in (1, 2))
-        texts = (elements, *(f"N({fact(title)})" for title in _OF_SHAPE[4:]))
+        elements = "+".join(f"{given(f'elements {n}')}*INDEX({areas},{given(f'side {n}')}+1)" for n in (1, 2))
+        texts = (elements, *(f"N({given(title)})" for title in _OF_SHAPE[4:]))
         values = [0.0] * len(texts)
         if slot < len(shapes):
             shape = shapes[slot]

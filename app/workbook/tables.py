@@ -13,7 +13,7 @@ from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.app.models.search_gain import evolution_sentence
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
 from trainlaw.app.text.tables import Table
-from trainlaw.app.workbook.model import LAYOUTS, PREFIX, Model, cell_name
+from trainlaw.app.workbook.model import LAYOUTS, PREFIX, Model, cell_name, is_listed, option
 from trainlaw.datasets import Gpu, built_in_gpus, link_table
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.hardware.servers import usual_server
@@ -349,8 +349,7 @@ def held_out_error(formula: Formula, kind: str, name: str) -> str:
     """
     if not own_errors(formula, _HELD_OUT[kind]):
         return "0"
-    row = f"MATCH({name},{PREFIX}options_held_out_{kind},0)"
-    return f"IFERROR(INDEX({PREFIX}options_error_of_{kind},{row}),0)"
+    return f"IFERROR({option(f'held_out_{kind}', f'error_of_{kind}', name)},0)"
 
 
 def write_errors(book: BookPlan, formula: Formula, model: Model) -> None:
@@ -438,7 +437,7 @@ def is_known_generation(formula: Formula, generation: str) -> str:
     seen = formula.provenance.get("generations")
     if not seen:
         return "1" if seen is None else "0"
-    return f"IF(ISNUMBER(MATCH({generation},{PREFIX}options_generation,0)),1,0)"
+    return f"IF({is_listed(generation, 'options_generation')},1,0)"
 
 
 def _label(name: str, members: Sequence[str]) -> str:
