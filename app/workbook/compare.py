@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -49,8 +49,9 @@ _ONE_GPU: Mapping[str, str] = {
 }
 
 
-ROW, COLUMN, SHARED = "row", "column", "shared"
-_ONE = Constant(1.0)
+# Factors of a product by side: of shared names only, of the row, of the column, and the rest, of both.
+SHARED, ROW, COLUMN, _REST = "shared", "row", "column", "rest"
+_Part = dict[str, Expression]
 
 
 class Factors(NamedTuple):
@@ -62,19 +63,6 @@ class Factors(NamedTuple):
     rows: tuple[Expression, ...]
     columns: tuple[Expression, ...]
     cell: Expression
-
-
-class _Part(NamedTuple):
-    """Factors of a product: those of shared names only, of the row, of the column, and of both."""
-
-    shared: Expression | None = None
-    row: Expression | None = None
-    column: Expression | None = None
-    rest: Expression | None = None
-
-    @property
-    def sides(self) -> set[str]:
-        return {name for name, factor in self._asdict().items() if factor is not None}
 
 
 def factorized(expression: Expression, side_of: Callable[[str], str]) -> Factors:
@@ -95,50 +83,35 @@ def factorized(expression: Expression, side_of: Callable[[str], str]) -> Factors
         return Variable(names.setdefault(factor, f"{side}_{len(names) + 1}"))
 
     def as_cell(part: _Part) -> Expression:
-        row = _product(part.shared, part.row)
-        factors = [named(ROW, row)] if row is not None else []
-        factors += [named(COLUMN, part.column)] if part.column is not None else []
-        factors += [part.rest] if part.rest is not None else []
-        product = factors[0]
-        for factor in factors[1:]:
-            product = Apply("mul", (product, factor))
-        return product
+        of_row = [part[side] for side in (SHARED, ROW) if side in part]
+        factors = [named(ROW, _product(of_row))] if of_row else []
+        factors += [named(COLUMN, part[COLUMN])] if COLUMN in part else []
+        return _product([*factors, part[_REST]] if _REST in part else factors)
 
     def applied(node: Apply, parts: tuple[_Part, ...]) -> _Part:
-        if node.operator == "mul":
-            return _Part(*(_product(left, right) for left, right in zip(*parts, strict=True)))
-        if node.operator == "div":
-            return _Part(*(_quotient(left, right) for left, right in zip(*parts, strict=True)))
-        sides = set().union(*(part.sides for part in parts))
-        if sides <= {SHARED} or (len(sides - {SHARED}) == 1 and "rest" not in sides):
-            own = next(iter(sides - {SHARED}), SHARED)
-            return _Part(**{own: Apply(node.operator, tuple(map(_whole, parts)))})
-        return _Part(rest=Apply(node.operator, tuple(map(as_cell, parts))))
+        sides = {side for part in parts for side in part}
+        if node.operator in ("mul", "div"):
+            return {side: _combined(node.operator, *(part.get(side) for part in parts)) for side in sides}
+        own = sides - {SHARED}
+        if len(own) <= 1 and _REST not in own:
+            whole = (_product([part[side] for side in (SHARED, *own) if side in part]) for part in parts)
+            return {next(iter(own), SHARED): Apply(node.operator, tuple(whole))}
+        return {_REST: Apply(node.operator, tuple(map(as_cell, parts)))}
 
-    whole = fold(
-        expression,
-        lambda node: _Part(shared=node),
-        lambda node: _Part(**{side_of(node.name): node}),
-        applied,
-    )
+    whole = fold(expression, lambda node: {SHARED: node}, lambda node: {side_of(node.name): node}, applied)
     cell = as_cell(whole)
     return Factors(tuple(known[ROW]), tuple(known[COLUMN]), cell)
 
 
-def _whole(part: _Part) -> Expression:
-    """Return a part of one side as one expression."""
-    product = None
-    for factor in part:
-        product = _product(product, factor)
-    return product or _ONE
+def _product(factors: Sequence[Expression]) -> Expression:
+    return reduce(lambda left, right: Apply("mul", (left, right)), factors)
 
 
-def _product(left: Expression | None, right: Expression | None) -> Expression | None:
-    return Apply("mul", (left, right)) if left is not None and right is not None else left or right
-
-
-def _quotient(left: Expression | None, right: Expression | None) -> Expression | None:
-    return left if right is None else Apply("div", (left or _ONE, right))
+def _combined(operator: str, left: Expression | None, right: Expression | None) -> Expression:
+    """Return a product or quotient of parts of which one may be 1, then None."""
+    if right is None or (left is None and operator == "mul"):
+        return left or right or Constant(1.0)
+    return Apply(operator, (left or Constant(1.0), right))
 
 
 def write_compare(book: BookPlan, model: Model) -> None:
