@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.app.models.terms import Part, terms_of
-from trainlaw.app.sheets.plan import Bars, BookPlan, SheetWriter, quoted
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
 from trainlaw.app.text.tables import Table, plain_text
 from trainlaw.app.workbook.model import (
     COUNTS,
@@ -87,7 +87,7 @@ def _terms(sheet: SheetWriter, model: Model, steps: int, counts: list[str]) -> N
     last = first + len(model.parts) - 1
     counts = [*counts, f"COUNT(B{first + 1}:B{last + 1})={len(model.parts)}"]
     _totals(sheet, model, last + 1, f"AND({','.join(filter(None, counts))})", first)
-    sheet.plan.bars.append(Bars(2, first, last + 1))
+    sheet.plan.bars[2] = (first, last + 1)
     if helpers.lines:
         sheet.text(steps, 0, "Sides of maxima, and steps of what is too long for one cell", "section")
     for row, (name, text, value) in enumerate(helpers.lines, start=steps + 1):

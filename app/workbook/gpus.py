@@ -87,8 +87,8 @@ def write_all_gpus(book: BookPlan, model: Model) -> CellTable:
     ranking.plan.frozen, ranking.plan.head_row, ranking.plan.many_pages = (3, 2), 2, True
     labels, times, below, above = map(list(_HEADS).index, ("gpu", "time_s", "below", "above"))
     title = f"Iteration time of the {_CHARTED} best GPUs, with the {100 * LEVEL:g} % interval"
-    place, last, size = len(_HEADS) + 1, 2 + _CHARTED, (1000, 620)
-    ranking.plan.charts.append(Chart(2, place, title, "ms", labels, times, 3, last, size, (below, above)))
+    place, last = len(_HEADS) + 1, 2 + _CHARTED
+    ranking.plan.charts.append(Chart(2, place, title, "ms", labels, times, 3, last, (below, above)))
     note = f"The first {table.count} rows of sheet GPUs, in its order; sheet {RANKING} shows them best first."
     table.write(book, "The chosen workload on every GPU", note)
     return table

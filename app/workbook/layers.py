@@ -9,7 +9,7 @@ from trainlaw.app.models.lookup_tables import cnn_rows
 from trainlaw.app.models.multi_gpu import EXCHANGE
 from trainlaw.app.models.scopes import feature_expression, formula_rows
 from trainlaw.app.models.terms import Part, plain_expression, terms_of, with_named_constants
-from trainlaw.app.sheets.plan import Bars, BookPlan, SheetWriter
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.formula import (
     UNKNOWN,
     compare_sum,
@@ -197,8 +197,7 @@ def write_layers(book: BookPlan, model: LayerModel) -> None:
         sheet.formula(2, column, text, float(value))
         sheet.define(f"{PREFIX}layer_{name}", 2, column)
     _ranges(sheet, table, model)
-    share_column = list(table.columns).index("share")
-    sheet.plan.bars.append(Bars(share_column, _TOP, _TOP + SLOTS - 1))
+    sheet.plan.bars[list(table.columns).index("share")] = (_TOP, _TOP + SLOTS - 1)
     sheet.plan.frozen = (_TOP, 3)
 
 

@@ -3,12 +3,10 @@
 import re
 from collections.abc import Mapping
 
-from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows, gpu_rows
+from trainlaw.app.models.lookup_tables import cnn_meanings, cnn_rows, gpu_rows
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.model import PREFIX
 from trainlaw.datasets import built_in_gpus
-from trainlaw.datasets.cnns.names import cnn_names, cnn_spellings
-from trainlaw.datasets.cnns.zoo import zoo_entry
 from xlsxwriter.utility import xl_col_to_name
 
 _HEAD = 3
@@ -32,12 +30,8 @@ def _key(text: str) -> str:
 def _names() -> Mapping[str, Mapping[str, str]]:
     """Return what further names mean by key, of GPUs and of CNNs; a name of several is left out."""
     gpus = {**{name: name for name in gpu_rows()}, **built_in_gpus().spellings()}
-    usual = {
-        cnn: cnn_label(cnn, zoo_entry(cnn).input_size_px, zoo_entry(cnn).n_classes) for cnn in cnn_names()
-    }
-    cnns = {name: usual[key] for name, key in {**{cnn: cnn for cnn in usual}, **cnn_spellings()}.items()}
     found: dict[str, dict[str, str]] = {}
-    for kind, names, known in (("gpu", gpus, gpu_rows()), ("cnn", cnns, cnn_rows())):
+    for kind, names, known in (("gpu", gpus, gpu_rows()), ("cnn", cnn_meanings(), cnn_rows())):
         meanings: dict[str, set[str]] = {}
         for name, own in names.items():
             if own in known:
