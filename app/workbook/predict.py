@@ -182,32 +182,28 @@ def _live(formula: str) -> str:
 
 
 def _times(model: Model) -> list[_Result]:
-    seconds, time = model.seconds, f"{PREFIX}time_s"
-    n_gpus = "1" if model.is_forward else f"{PREFIX}n_gpus"
-    rate, speed = figure_cell("samples_per_second", n_gpus=n_gpus), FIRST_BATCH / seconds
-    if model.is_forward:
-        total = f'IF({PREFIX}entries="{ENTRIES}",{PREFIX}single_s,"{UNCLEAR}")'
-        note = f"the sum of sheet {model.sheet_name('Formula')}"
-        return [
-            _Result("forward pass", _live(f"1000*{time}"), 1000 * seconds, "ms", "result_short"),
-            *(
-                [_Result("interval", f'"{NO_INTERVAL}"', NO_INTERVAL)]
-                if math.isnan(first_interval_factor(model))
-                else _interval(model)
-            ),
-            _Result("throughput", _live(rate), speed, "images/s", "result_short"),
-            _Result("forward pass", total, seconds, "s", "result", "time_s", note),
-        ]
-    both = f'AND({PREFIX}entries="{ENTRIES}",COUNT({PREFIX}single_s,{PREFIX}all_reduce_s)=2)'
-    total = f'IF({both},{PREFIX}single_s+{PREFIX}all_reduce_s,"{UNCLEAR}")'
-    alone, note = f"{PREFIX}single_s/{time}", "time on one GPU divided by this time"
-    return [
-        _Result("iteration time", _live(f"1000*{time}"), 1000 * seconds, "ms", "result_short"),
+    seconds, single, time = model.seconds, f"{PREFIX}single_s", f"{PREFIX}time_s"
+    usable, total = f'{PREFIX}entries="{ENTRIES}"', single
+    what, n_gpus, of_all = "forward pass", "1", ""
+    if not model.is_forward:
+        usable = f"AND({usable},COUNT({single},{PREFIX}all_reduce_s)=2)"
+        total = f"{single}+{PREFIX}all_reduce_s"
+        what, n_gpus, of_all = "iteration time", f"{PREFIX}n_gpus", ", all GPUs"
+    rate, note = (
+        figure_cell("samples_per_second", n_gpus=n_gpus),
+        f"the sum of sheet {model.sheet_name('Formula')}",
+    )
+    shown = f'IF({usable},{total},"{UNCLEAR}")'
+    lines = [
+        _Result(what, _live(f"1000*{time}"), 1000 * seconds, "ms", "result_short"),
         *_interval(model),
-        _Result("throughput, all GPUs", _live(rate), speed, "images/s", "result_short"),
-        _Result("iteration time", total, seconds, "s", "result", "time_s", "the sum of sheet Formula"),
-        _Result("efficiency", _live(alone), 1.0, "", "result_share", note=note),
+        _Result(f"throughput{of_all}", _live(rate), FIRST_BATCH / seconds, "images/s", "result_short"),
+        _Result(what, shown, seconds, "s", "result", "time_s", note),
     ]
+    if not model.is_forward:
+        note = "time on one GPU divided by this time"
+        lines.append(_Result("efficiency", _live(f"{single}/{time}"), 1.0, "", "result_share", note=note))
+    return lines
 
 
 def _measured(*, has_ranking: bool) -> list[_Result]:
@@ -220,27 +216,27 @@ def _measured(*, has_ranking: bool) -> list[_Result]:
 
 
 def _interval(model: Model) -> list[_Result]:
-    """Return both ends of the interval for the class of the run, and its factor."""
+    """Return both ends of the interval for the class of the run, and its factor, or that there is none."""
+    if model.is_forward and math.isnan(first_interval_factor(model)):
+        return [_Result("interval", f'"{NO_INTERVAL}"', NO_INTERVAL)]
     value, seconds = float(np.nan_to_num(first_interval_factor(model))), model.seconds
     factor = f"{PREFIX}interval_factor"
     ends = f"AND(ISNUMBER({PREFIX}time_s),N({factor})>0)"
     note = f"{100 * LEVEL:g} %, from held-out {held_out_kind(model.formula)}s"
     by_class = "0: no interval; by class: sheet Errors"
-    lines = [
-        ("interval from", f"1000*({figure_cell('low_s')})", 1000 * seconds / value if value else ""),
-        ("interval to", f"1000*({figure_cell('high_s')})", 1000 * seconds * value if value else ""),
+    ends_of = [
+        ("interval from", "low_s", 1000 * seconds / value if value else ""),
+        ("interval to", "high_s", 1000 * seconds * value if value else ""),
     ]
     is_processor = f"{PREFIX}is_processor=1"
     is_one = isinstance(host_factor(model.formula, model.expression), Constant)
     of_host = "1" if is_one else f"{PREFIX}host_factor"
     text = interval_factor(model.formula, chosen_class_factor(model), is_processor, of_host)
-    return [
-        *(
-            _Result(title, f'IF({ends},{end},"")', shown, "ms", "result_short", note=note)
-            for title, end, shown in lines
-        ),
-        _Result("interval factor", text, value, "", "result_factor", "interval_factor", by_class),
+    lines = [
+        _Result(title, f'IF({ends},1000*({figure_cell(end)}),"")', shown, "ms", "result_short", note=note)
+        for title, end, shown in ends_of
     ]
+    return [*lines, _Result("interval factor", text, value, "", "result_factor", "interval_factor", by_class)]
 
 
 def _setup(setups: Sequence[str]) -> _Result:
