@@ -38,8 +38,8 @@ from trainlaw.formulas import Formula
 from trainlaw.formulas.scopes import FORWARD
 
 #: Begins the names of cells of forward passes that stand next to those of iterations.
-PREFIX_OF_PASSES = f"{PREFIX}forward_"
-_NAME = re.compile(rf"\b{PREFIX}\w+")
+PREFIX_OF_PASSES = "tl_forward_"
+_NAME = re.compile(r"\btl_\w+")
 
 
 def workbook_plan(formula: Formula) -> BookPlan:

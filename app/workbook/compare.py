@@ -13,7 +13,6 @@ from trainlaw.app.workbook.model import (
     FIRST_CNN,
     FIRST_PRECISION,
     PEAK,
-    PREFIX,
     CellForm,
     Model,
     cell_form,
@@ -155,8 +154,8 @@ def _is_link(name: str) -> bool:
 def _choices(sheet: SheetWriter) -> None:
     lines: Sequence[tuple[str, str | float, str]] = (
         ("batch per GPU, images", float(FIRST_BATCH), ""),
-        ("precision", FIRST_PRECISION, f"{PREFIX}options_precision"),
-        ("show", SHOWN[0], f"{PREFIX}options_shown"),
+        ("precision", FIRST_PRECISION, "tl_options_precision"),
+        ("show", SHOWN[0], "tl_options_shown"),
     )
     for row, (title, value, listed) in enumerate(lines, start=3):
         sheet.text(row, 0, title)
@@ -169,7 +168,7 @@ def _choices(sheet: SheetWriter) -> None:
     for row, (name, first, other) in enumerate((("power", "1", "-1"), ("factor", "1000", _BATCH)), start=6):
         sheet.text(row, 0, f"{name} that turns seconds into the quantity shown", "note")
         sheet.formula(row, 1, f'IF({_SHOWN}="{SHOWN[0]}",{first},{other})', float(first), "small")
-        sheet.define(f"{PREFIX}compare_{name}", row, 1)
+        sheet.define(f"tl_compare_{name}", row, 1)
 
 
 def pair_columns(
@@ -254,8 +253,8 @@ class _Matrix:
     def _of_gpu(self, place: str) -> dict[str, str]:
         """Return the cell formula of each specification; place : of the row of sheet GPUs."""
         facts = {name: f"INDEX({_fact_range('GPUs', n)},{place})" for n, name in enumerate(self.gpu_facts)}
-        column = f"MATCH({self.peak},{PREFIX}gpu_columns,0)"
-        return facts | {PEAK: f"INDEX({PREFIX}gpu_table,{place},{column})"}
+        column = f"MATCH({self.peak},tl_gpu_columns,0)"
+        return facts | {PEAK: f"INDEX(tl_gpu_table,{place},{column})"}
 
     def _of_cnn(self, place: str) -> dict[str, str]:
         return {name: f"INDEX({_fact_range('CNNs', n)},{place})" for n, name in enumerate(self.cnn_facts)}
@@ -274,9 +273,9 @@ class _Matrix:
         for number, name in enumerate(gpus):
             column = self.left + number
             sheet.text(_HEADER, column, name, "input_head")
-            sheet.drop_down(_HEADER, column, f"{PREFIX}gpus_listed")
+            sheet.drop_down(_HEADER, column, "tl_gpus_listed")
             head, switch = (xl_rowcol_to_cell(_HEADER + line, column, row_abs=True) for line in (0, 1))
-            found = f"MATCH({head},{PREFIX}gpus,0)"
+            found = f"MATCH({head},tl_gpus,0)"
             row = float(listed.index(name) + 1) if complete[number] else 0.0
             self._place(_HEADER + 1, column, found, [self._of_gpu(found)[name] for name in needed], row)
             letter, places = xl_col_to_name(column), self.places | self._of_gpu(switch)
@@ -301,9 +300,9 @@ class _Matrix:
         for number, name in enumerate(cnns):
             row = self.top + number
             sheet.text(row, 0, name, "input")
-            sheet.drop_down(row, 0, f"{PREFIX}cnns_listed")
+            sheet.drop_down(row, 0, "tl_cnns_listed")
             label, switch = (xl_rowcol_to_cell(row, column, col_abs=True) for column in (0, 1))
-            found = f"MATCH({label},{PREFIX}cnns,0)"
+            found = f"MATCH({label},tl_cnns,0)"
             cells = [self._of_cnn(found)[name] for name in needed]
             self._place(row, 1, found, cells, float(listed.index(name) + 1))
             places = self.places | self._of_cnn(switch)
@@ -337,7 +336,7 @@ class _Matrix:
             self.sheet.text(2, 0, note, "warning")
             return
         text = cell.filled(-1, self.places | places, str)
-        shown = f'IFERROR(POWER({text},{PREFIX}compare_power)*{PREFIX}compare_factor,"")'
+        shown = f'IFERROR(POWER({text},tl_compare_power)*tl_compare_factor,"")'
         form = f'IF($B{{row}}*{{letter}}${_HEADER + 2}>0,{shown},"")'
         for number in range(n_gpus):
             letter, column = xl_col_to_name(self.left + number), self.left + number

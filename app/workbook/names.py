@@ -5,7 +5,6 @@ from collections.abc import Mapping
 
 from trainlaw.app.models.lookup_tables import cnn_meanings, cnn_rows, gpu_rows
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
-from trainlaw.app.workbook.model import PREFIX
 from trainlaw.datasets import built_in_gpus
 from xlsxwriter.utility import xl_col_to_name
 
@@ -55,7 +54,7 @@ def _families() -> Mapping[str, str]:
 
 def meant(kind: str) -> str:
     """Return the cell formula of the name that a choice means, "not known" where it means none."""
-    entered, listed = f"{PREFIX}{kind}_choice", f"{PREFIX}{kind}s"
+    entered, listed = f"tl_{kind}_choice", f"tl_{kind}s"
     exact = f"INDEX({listed},MATCH({entered},{listed},0))"
     return f'IFERROR({exact},IFERROR({_found(kind, kind)},"not known"))'
 
@@ -67,10 +66,10 @@ def offered(kind: str) -> str:
 
 def _found(kind: str, names: str) -> str:
     """Return the cell formula of what a choice of a kind is among some names."""
-    key = f"LOWER({PREFIX}{kind}_choice)"
+    key = f"LOWER(tl_{kind}_choice)"
     for part in _IGNORED:
         key = f'SUBSTITUTE({key},"{part}","")'
-    return f"INDEX({PREFIX}names_{names}_of,MATCH({key},{PREFIX}names_{names},0))"
+    return f"INDEX(tl_names_{names}_of,MATCH({key},tl_names_{names},0))"
 
 
 def write_names(book: BookPlan) -> None:
@@ -91,5 +90,5 @@ def write_names(book: BookPlan) -> None:
         for column, name in ((left, kind), (left + 1, f"{kind}_of")):
             letter = xl_col_to_name(column)
             ends = f"{letter}${_HEAD + 2}:${letter}${_HEAD + 1 + len(names) + 200}"
-            book.names[f"{PREFIX}names_{name}"] = f"Names!${ends}"
+            book.names[f"tl_names_{name}"] = f"Names!${ends}"
     sheet.plan.frozen = (_HEAD + 1, 0)
