@@ -97,8 +97,13 @@ def factorized(expression: Expression, side_of: Callable[[str], str]) -> Factors
             return {next(iter(own), SHARED): Apply(node.operator, tuple(whole))}
         return {_REST: Apply(node.operator, tuple(map(as_cell, parts)))}
 
-    whole = fold(expression, lambda node: {SHARED: node}, lambda node: {side_of(node.name): node}, applied)
-    cell = as_cell(whole)
+    def of_variable(node: Variable) -> _Part:
+        return {side_of(node.name): node}
+
+    def of_constant(node: Constant) -> _Part:
+        return {SHARED: node}
+
+    cell = as_cell(fold(expression, of_constant, of_variable, applied))
     return Factors(tuple(known[ROW]), tuple(known[COLUMN]), cell)
 
 

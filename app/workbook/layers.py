@@ -26,7 +26,7 @@ from trainlaw.app.workbook.model import (
     values_of,
     with_groups_as_features,
 )
-from trainlaw.app.workbook.rows import CellTable
+from trainlaw.app.workbook.rows import CellTable, Values
 from trainlaw.datasets import CNN_LAYER_FEATURES
 from trainlaw.datasets.cnns.names import cnn_key
 from trainlaw.datasets.features.cnn_layer_features import CNN_LAYER_COLUMNS, TRAINING_PASSES
@@ -180,7 +180,8 @@ def write_layers(book: BookPlan, model: LayerModel) -> None:
     for name, term in zip(terms, model.terms, strict=True):
         whole = Apply("mul", (Variable("count"), term))
         table.add_expression(name, name, "s", "seconds", whole)
-    total = reduce(lambda left, right: Apply("add", (left, right)), map(Variable, terms))
+    parts: list[Expression] = [Variable(name) for name in terms]
+    total = reduce(lambda left, right: Apply("add", (left, right)), parts)
     table.add_expression("total", "time, all terms", "s", "seconds", total)
     share = 'IF(COUNT({@total},tl_single_s)=2,{@total}/tl_single_s,"")'
     table.add("share", "share", "", "share", share, table.numbers("total") / model.seconds)
@@ -207,7 +208,8 @@ def _add_facts(table: CellTable, model: LayerModel) -> int:
     place, begin = f"ROWS($A${_TOP + 1}:$A{{row}})", "tl_layer_first"
     text = f'IF(AND(ISNUMBER({begin}),{place}<=tl_layer_count),{begin}+{place}-1,"")'
     table.add("row", "row", "", "general", text, start + np.arange(table.known))
-    values = {"kind": zoo_layers(FIRST_CNN).kinds, "count": model.counts, **model.rows.columns}
+    kinds = list(zoo_layers(FIRST_CNN).kinds)
+    values: dict[str, Values] = {"kind": kinds, "count": model.counts, **model.rows.columns}
     for name in ("kind", "count", *model.facts):
         title = "layer" if name == "kind" else name.replace("_", " ")
         unit = unit_text(CNN_LAYER_COLUMNS[name].spec.unit) if name in model.facts else ""
