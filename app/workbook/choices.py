@@ -130,7 +130,7 @@ def _listed(name: str, title: str, value: str, note: str, table: str = "") -> Ch
 def _named(kind: str, title: str, value: str) -> Choice:
     """Return a choice of a GPU or CNN, by any name of sheet Names."""
     note = f"any usual name; add custom ones as rows of sheet {title}s"
-    known = f'AND({is_listed(PREFIX + kind, f"{kind}s")},LEFT({PREFIX}{kind},1)<>"{HEADING[0]}")'
+    known = f'AND({is_listed(PREFIX + kind, f"{kind}s")},LEFT(tl_{kind},1)<>"{HEADING[0]}")'
     return Choice(
         f"{kind}_choice", title, value, note, known, f"unknown: see the list and sheet {title}s",
         listed=f"{kind}s_listed", offer=offered(kind) if kind == "gpu" else "",
@@ -152,13 +152,13 @@ def _of_cnn(model: Model) -> list[Choice]:
     exact = "leave empty for that of the CNN above"
     fault = "sheet CNNs has no row of this CNN with this size and these classes"
     title = "height and width of an image"
-    listed = is_listed(f"{PREFIX}cnn_used", "cnns")
-    sized = f"{PREFIX}is_sized=1" if is_any_size(model) else "FALSE"
+    listed = is_listed("tl_cnn_used", "cnns")
+    sized = "tl_is_sized=1" if is_any_size(model) else "FALSE"
     if is_any_size(model):
         fault = f"the CNN does not fit this size and these classes, or is not on sheet {RULES}"
 
     def counted(name: str) -> str:
-        return f'OR({PREFIX}{name}="",{listed},{sized})'
+        return f'OR(tl_{name}="",{listed},{sized})'
 
     return [
         _named("cnn", "CNN", cnn_label(*FIRST_CNN)),
@@ -181,10 +181,10 @@ def _of_gpu(model: Model) -> list[Choice]:
 
 
 def _of_several_gpus() -> list[Choice]:
-    n, nodes, most = (f"{PREFIX}{name}" for name in ("n_gpus", "n_nodes", "largest_node"))
+    n, nodes, most = (f"tl_{name}" for name in ("n_gpus", "n_nodes", "largest_node"))
     several = _number("n_gpus", "number of GPUs", 1.0, "each with its own batch", "GPUs")
     spread = _number("nodes", "number of nodes", math.nan, "empty: as many as usual servers are", "nodes")
-    spread = spread._replace(valid=f'IF({PREFIX}nodes="",TRUE,{spread.valid})')
+    spread = spread._replace(valid=f'IF(tl_nodes="",TRUE,{spread.valid})')
     divides = f"IF(AND({spread.valid},{several.valid}),OR({most}<>0,MOD({n},{nodes})=0),FALSE)"
     fault = "enter a whole number of which the number of GPUs is a multiple"
     # The others hold at least one GPU each, and none more than the largest.
@@ -209,7 +209,7 @@ def _of_several_gpus() -> list[Choice]:
 def _of_timing() -> list[Choice]:
     note = "by trainlaw profile --host; empty: as usual for the GPU's year"
     launch = _number("host_launch_us", "host launch time per layer", math.nan, note, "us", kind="positive")
-    valid = f'IF({PREFIX}host_launch_us="",TRUE,{launch.valid})'
+    valid = f'IF(tl_host_launch_us="",TRUE,{launch.valid})'
     return [
         _flag("has_optimizer", "include the optimizer step", 1.0, "1: with the weight update"),
         _flag("has_input_copy", "include copying the images", 0.0, "1: with the copy to the GPU"),

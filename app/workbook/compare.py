@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,6 @@ from trainlaw.app.workbook.model import (
     FIRST_CNN,
     FIRST_PRECISION,
     PEAK,
-    PREFIX,
     CellForm,
     Model,
     cell_form,
@@ -49,8 +48,9 @@ _ONE_GPU: Mapping[str, str] = {
 }
 
 
-ROW, COLUMN, SHARED = "row", "column", "shared"
-_ONE = Constant(1.0)
+# Factors of a product by side: of shared names only, of the row, of the column, and the rest, of both.
+SHARED, ROW, COLUMN, _REST = "shared", "row", "column", "rest"
+_Part = dict[str, Expression]
 
 
 class Factors(NamedTuple):
@@ -62,19 +62,6 @@ class Factors(NamedTuple):
     rows: tuple[Expression, ...]
     columns: tuple[Expression, ...]
     cell: Expression
-
-
-class _Part(NamedTuple):
-    """Factors of a product: those of shared names only, of the row, of the column, and of both."""
-
-    shared: Expression | None = None
-    row: Expression | None = None
-    column: Expression | None = None
-    rest: Expression | None = None
-
-    @property
-    def sides(self) -> set[str]:
-        return {name for name, factor in self._asdict().items() if factor is not None}
 
 
 def factorized(expression: Expression, side_of: Callable[[str], str]) -> Factors:
@@ -95,50 +82,40 @@ def factorized(expression: Expression, side_of: Callable[[str], str]) -> Factors
         return Variable(names.setdefault(factor, f"{side}_{len(names) + 1}"))
 
     def as_cell(part: _Part) -> Expression:
-        row = _product(part.shared, part.row)
-        factors = [named(ROW, row)] if row is not None else []
-        factors += [named(COLUMN, part.column)] if part.column is not None else []
-        factors += [part.rest] if part.rest is not None else []
-        product = factors[0]
-        for factor in factors[1:]:
-            product = Apply("mul", (product, factor))
-        return product
+        of_row = [part[side] for side in (SHARED, ROW) if side in part]
+        factors = [named(ROW, _product(of_row))] if of_row else []
+        factors += [named(COLUMN, part[COLUMN])] if COLUMN in part else []
+        return _product([*factors, part[_REST]] if _REST in part else factors)
 
     def applied(node: Apply, parts: tuple[_Part, ...]) -> _Part:
-        if node.operator == "mul":
-            return _Part(*(_product(left, right) for left, right in zip(*parts, strict=True)))
-        if node.operator == "div":
-            return _Part(*(_quotient(left, right) for left, right in zip(*parts, strict=True)))
-        sides = set().union(*(part.sides for part in parts))
-        if sides <= {SHARED} or (len(sides - {SHARED}) == 1 and "rest" not in sides):
-            own = next(iter(sides - {SHARED}), SHARED)
-            return _Part(**{own: Apply(node.operator, tuple(map(_whole, parts)))})
-        return _Part(rest=Apply(node.operator, tuple(map(as_cell, parts))))
+        sides = {side for part in parts for side in part}
+        if node.operator in ("mul", "div"):
+            return {side: _combined(node.operator, *(part.get(side) for part in parts)) for side in sides}
+        own = sides - {SHARED}
+        if len(own) <= 1 and _REST not in own:
+            whole = (_product([part[side] for side in (SHARED, *own) if side in part]) for part in parts)
+            return {next(iter(own), SHARED): Apply(node.operator, tuple(whole))}
+        return {_REST: Apply(node.operator, tuple(map(as_cell, parts)))}
 
-    whole = fold(
-        expression,
-        lambda node: _Part(shared=node),
-        lambda node: _Part(**{side_of(node.name): node}),
-        applied,
-    )
-    cell = as_cell(whole)
+    def of_variable(node: Variable) -> _Part:
+        return {side_of(node.name): node}
+
+    def of_constant(node: Constant) -> _Part:
+        return {SHARED: node}
+
+    cell = as_cell(fold(expression, of_constant, of_variable, applied))
     return Factors(tuple(known[ROW]), tuple(known[COLUMN]), cell)
 
 
-def _whole(part: _Part) -> Expression:
-    """Return a part of one side as one expression."""
-    product = None
-    for factor in part:
-        product = _product(product, factor)
-    return product or _ONE
+def _product(factors: Sequence[Expression]) -> Expression:
+    return reduce(lambda left, right: Apply("mul", (left, right)), factors)
 
 
-def _product(left: Expression | None, right: Expression | None) -> Expression | None:
-    return Apply("mul", (left, right)) if left is not None and right is not None else left or right
-
-
-def _quotient(left: Expression | None, right: Expression | None) -> Expression | None:
-    return left if right is None else Apply("div", (left or _ONE, right))
+def _combined(operator: str, left: Expression | None, right: Expression | None) -> Expression:
+    """Return a product or quotient of parts of which one may be 1, then None."""
+    if right is None or (left is None and operator == "mul"):
+        return left or right or Constant(1.0)
+    return Apply(operator, (left or Constant(1.0), right))
 
 
 def write_compare(book: BookPlan, model: Model) -> None:
@@ -182,8 +159,8 @@ def _is_link(name: str) -> bool:
 def _choices(sheet: SheetWriter) -> None:
     lines: Sequence[tuple[str, str | float, str]] = (
         ("batch per GPU, images", float(FIRST_BATCH), ""),
-        ("precision", FIRST_PRECISION, f"{PREFIX}options_precision"),
-        ("show", SHOWN[0], f"{PREFIX}options_shown"),
+        ("precision", FIRST_PRECISION, "tl_options_precision"),
+        ("show", SHOWN[0], "tl_options_shown"),
     )
     for row, (title, value, listed) in enumerate(lines, start=3):
         sheet.text(row, 0, title)
@@ -196,7 +173,7 @@ def _choices(sheet: SheetWriter) -> None:
     for row, (name, first, other) in enumerate((("power", "1", "-1"), ("factor", "1000", _BATCH)), start=6):
         sheet.text(row, 0, f"{name} that turns seconds into the quantity shown", "note")
         sheet.formula(row, 1, f'IF({_SHOWN}="{SHOWN[0]}",{first},{other})', float(first), "small")
-        sheet.define(f"{PREFIX}compare_{name}", row, 1)
+        sheet.define(f"tl_compare_{name}", row, 1)
 
 
 def pair_columns(
@@ -281,8 +258,8 @@ class _Matrix:
     def _of_gpu(self, place: str) -> dict[str, str]:
         """Return the cell formula of each specification; place : of the row of sheet GPUs."""
         facts = {name: f"INDEX({_fact_range('GPUs', n)},{place})" for n, name in enumerate(self.gpu_facts)}
-        column = f"MATCH({self.peak},{PREFIX}gpu_columns,0)"
-        return facts | {PEAK: f"INDEX({PREFIX}gpu_table,{place},{column})"}
+        column = f"MATCH({self.peak},tl_gpu_columns,0)"
+        return facts | {PEAK: f"INDEX(tl_gpu_table,{place},{column})"}
 
     def _of_cnn(self, place: str) -> dict[str, str]:
         return {name: f"INDEX({_fact_range('CNNs', n)},{place})" for n, name in enumerate(self.cnn_facts)}
@@ -301,9 +278,9 @@ class _Matrix:
         for number, name in enumerate(gpus):
             column = self.left + number
             sheet.text(_HEADER, column, name, "input_head")
-            sheet.drop_down(_HEADER, column, f"{PREFIX}gpus_listed")
+            sheet.drop_down(_HEADER, column, "tl_gpus_listed")
             head, switch = (xl_rowcol_to_cell(_HEADER + line, column, row_abs=True) for line in (0, 1))
-            found = f"MATCH({head},{PREFIX}gpus,0)"
+            found = f"MATCH({head},tl_gpus,0)"
             row = float(listed.index(name) + 1) if complete[number] else 0.0
             self._place(_HEADER + 1, column, found, [self._of_gpu(found)[name] for name in needed], row)
             letter, places = xl_col_to_name(column), self.places | self._of_gpu(switch)
@@ -328,9 +305,9 @@ class _Matrix:
         for number, name in enumerate(cnns):
             row = self.top + number
             sheet.text(row, 0, name, "input")
-            sheet.drop_down(row, 0, f"{PREFIX}cnns_listed")
+            sheet.drop_down(row, 0, "tl_cnns_listed")
             label, switch = (xl_rowcol_to_cell(row, column, col_abs=True) for column in (0, 1))
-            found = f"MATCH({label},{PREFIX}cnns,0)"
+            found = f"MATCH({label},tl_cnns,0)"
             cells = [self._of_cnn(found)[name] for name in needed]
             self._place(row, 1, found, cells, float(listed.index(name) + 1))
             places = self.places | self._of_cnn(switch)
@@ -364,7 +341,7 @@ class _Matrix:
             self.sheet.text(2, 0, note, "warning")
             return
         text = cell.filled(-1, self.places | places, str)
-        shown = f'IFERROR(POWER({text},{PREFIX}compare_power)*{PREFIX}compare_factor,"")'
+        shown = f'IFERROR(POWER({text},tl_compare_power)*tl_compare_factor,"")'
         form = f'IF($B{{row}}*{{letter}}${_HEADER + 2}>0,{shown},"")'
         for number in range(n_gpus):
             letter, column = xl_col_to_name(self.left + number), self.left + number

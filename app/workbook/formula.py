@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.app.models.terms import Part, terms_of
-from trainlaw.app.sheets.plan import Bars, BookPlan, SheetWriter, quoted
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
 from trainlaw.app.text.tables import Table, plain_text
 from trainlaw.app.workbook.model import (
     COUNTS,
@@ -18,7 +18,6 @@ from trainlaw.app.workbook.model import (
     OF_PRECISION,
     PEAK,
     PEER,
-    PREFIX,
     ROUNDS,
     Model,
     cell_name,
@@ -87,7 +86,7 @@ def _terms(sheet: SheetWriter, model: Model, steps: int, counts: list[str]) -> N
     last = first + len(model.parts) - 1
     counts = [*counts, f"COUNT(B{first + 1}:B{last + 1})={len(model.parts)}"]
     _totals(sheet, model, last + 1, f"AND({','.join(filter(None, counts))})", first)
-    sheet.plan.bars.append(Bars(2, first, last + 1))
+    sheet.plan.bars[2] = (first, last + 1)
     if helpers.lines:
         sheet.text(steps, 0, "Sides of maxima, and steps of what is too long for one cell", "section")
     for row, (name, text, value) in enumerate(helpers.lines, start=steps + 1):
@@ -115,7 +114,7 @@ class _Helpers:
     def _side(self, side: Expression) -> str:
         """Return the name of the cell of a side of a maximum."""
         if side not in self.sides:
-            name = f"{PREFIX}side_{len(self.sides) + 1}"
+            name = f"tl_side_{len(self.sides) + 1}"
             text = self._in_one_cell(side)
             self.lines.append((name, text, self._value(side)))
             self.sides[side] = name
@@ -127,7 +126,7 @@ class _Helpers:
     def _in_one_cell(self, expression: Expression) -> str:
         """Return the cell formula of an expression; steps that one cell cannot hold become lines."""
         start = len(self.lines)
-        cells = split_for_excel(expression, self.names, lambda index: f"{PREFIX}step_{start + index + 1}")
+        cells = split_for_excel(expression, self.names, lambda index: f"tl_step_{start + index + 1}")
         for (name, text), part in zip(cells.helpers, cells.expressions, strict=True):
             self.lines.append((name, text, self._value(part)))
         return cells.formula
@@ -136,7 +135,7 @@ class _Helpers:
 def _share(sheet: SheetWriter, row: int, value: float) -> None:
     cell = xl_rowcol_to_cell(row, 1)
     sheet.formula(
-        row, 2, f'IF(AND(ISNUMBER({cell}),ISNUMBER({PREFIX}time_s)),{cell}/{PREFIX}time_s,"")', value, "share"
+        row, 2, f'IF(AND(ISNUMBER({cell}),ISNUMBER(tl_time_s)),{cell}/tl_time_s,"")', value, "share"
     )
 
 
@@ -147,7 +146,7 @@ def _totals(sheet: SheetWriter, model: Model, row: int, defined: str, first: int
     total = f"SUM(B{first + 1}:B{row})"
     sheet.formula(row + 1, 1, f'IF({defined},{total},"{UNKNOWN}")', model.seconds, "result")
     sheet.text(row + 1, 2, "s", "unit")
-    sheet.define(f"{PREFIX}single_s", row + 1, 1)
+    sheet.define("tl_single_s", row + 1, 1)
     if not model.is_forward:
         _exchange(sheet, model, row)
 
@@ -156,7 +155,7 @@ def _exchange(sheet: SheetWriter, model: Model, row: int) -> None:
     """Write what several GPUs add, and two rows below whether the scaling formula gives it."""
     title, exchange = "what several GPUs add: the exchange of gradients", exchange_cell(model)
     shown = f'IFERROR({exchange},"{UNKNOWN}")'
-    sheet.line(row, title, 0.0, "seconds", formula=shown, name=f"{PREFIX}all_reduce_s")
+    sheet.line(row, title, 0.0, "seconds", formula=shown, name="tl_all_reduce_s")
     _share(sheet, row, 0.0)
     scaling = None if model.scaling is None else to_text(model.scaling.expression, 3)
     by = (
@@ -166,9 +165,9 @@ def _exchange(sheet: SheetWriter, model: Model, row: int) -> None:
     )
     sheet.text(row, 3, by, "unit")
     is_scaled = float(covers_algorithm(model.scaling, FIRST_ALGORITHM))
-    covered = f'IFERROR(IF({PREFIX}hidden=0,{option("algorithm", "scaled")},0),"{UNKNOWN}")'
+    covered = f'IFERROR(IF(tl_hidden=0,{option("algorithm", "scaled")},0),"{UNKNOWN}")'
     title = "1: the scaling formula covers the algorithm; 0: textbook"
-    sheet.line(row + 2, title, is_scaled, formula=covered, name=f"{PREFIX}is_scaled")
+    sheet.line(row + 2, title, is_scaled, formula=covered, name="tl_is_scaled")
 
 
 def _description(formula: Formula, term: Expression) -> str:
@@ -223,7 +222,7 @@ def _symbols(sheet: SheetWriter, model: Model, row: int) -> str:
         sheet.wrapped_text(line, 6, meaning(spec, form), _WIDTHS[6])
         _range(sheet, line, model.formula.ranges.get(name), value, style)
     last = first + len(model.features) - 1
-    sheet.book.names[f"{PREFIX}outside"] = (
+    sheet.book.names["tl_outside"] = (
         f"{quoted(sheet.name)}!$F${first + 1}:$F${last + 1 if model.features else first + 1}"
     )
     return f"COUNT(B{first + 1}:B{last + 1})={len(model.features)}" if model.features else ""
@@ -299,13 +298,13 @@ def fact_formula(name: str) -> str:
     elif name in OF_PRECISION:
         text = option("precision", name)
     elif name in OF_LINK or name in OF_NETWORK:
-        unused = f"{PREFIX}n_gpus={PREFIX}n_nodes" if name in OF_LINK else f"{PREFIX}n_nodes=1"
+        unused = "tl_n_gpus=tl_n_nodes" if name in OF_LINK else "tl_n_nodes=1"
         text = link_formula(name, partial(_look_up, "link" if name in OF_LINK else "network"), unused)
     elif name == ROUNDS:
         # Rounded first: a floating-point logarithm may fall just short of a whole number.
-        text = f"ROUNDUP(ROUND(LOG({PREFIX}n_gpus,2),9),0)"
+        text = "ROUNDUP(ROUND(LOG(tl_n_gpus,2),9),0)"
     elif kind == "choice":
-        text = f"IF({PREFIX}n_gpus=1,0,{option('algorithm', name)})"
+        text = f"IF(tl_n_gpus=1,0,{option('algorithm', name)})"
     elif name in INSTEAD:
         text = _kept(name)
     else:
@@ -315,7 +314,7 @@ def fact_formula(name: str) -> str:
 
 def _kept(name: str) -> str:
     """Return the cell formula of a memory count; a CNN that the user adds may lack it."""
-    cells = [fact("cnn", f'"{column}"', f"{PREFIX}cnn_used") for column in (name, INSTEAD[name]) if column]
+    cells = [fact("cnn", f'"{column}"', "tl_cnn_used") for column in (name, INSTEAD[name]) if column]
     return "".join(f"IF(ISNUMBER({cell}),{cell}," for cell in cells) + "0" + ")" * len(cells)
 
 
@@ -328,7 +327,7 @@ def link_formula(name: str, look_up: Callable[[str], str], unused: str) -> str:
 
 def _look_up(kind: str, column: str) -> str:
     """Return the cell formula of the chosen row of a table; column : cell formula of a column's name."""
-    found = fact(kind, column, "" if kind == "gpu" else f"{PREFIX}{kind}_used")
+    found = fact(kind, column, "" if kind == "gpu" else f"tl_{kind}_used")
     unknown = "1" if column == f'"{PEER}"' else f'"{UNKNOWN}"'
     return f'IF({found}="",{unknown},{found})'
 
@@ -366,7 +365,7 @@ def compare_sum(sheet: SheetWriter, first: int, last: int, total: float) -> None
     sheet.line(last + 1, "sum computed by trainlaw [s]", total)
     here = f"SUM({xl_rowcol_to_cell(first, 1)}:{xl_rowcol_to_cell(last, 1)})"
     equal = f"ABS({here}/{xl_rowcol_to_cell(last + 1, 1)}-1)<{_AGREEMENT}"
-    sheet.line(last + 2, "equal", True, formula=equal, name=f"{PREFIX}self_check")
+    sheet.line(last + 2, "equal", True, formula=equal, name="tl_self_check")
 
 
 def _step_cell(start: int, index: int) -> str:

@@ -9,7 +9,7 @@ from trainlaw.app.models.lookup_tables import cnn_rows
 from trainlaw.app.models.multi_gpu import EXCHANGE
 from trainlaw.app.models.scopes import feature_expression, formula_rows
 from trainlaw.app.models.terms import Part, plain_expression, terms_of, with_named_constants
-from trainlaw.app.sheets.plan import Bars, BookPlan, SheetWriter
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.formula import (
     UNKNOWN,
     compare_sum,
@@ -20,14 +20,13 @@ from trainlaw.app.workbook.formula import (
 )
 from trainlaw.app.workbook.model import (
     FIRST_CNN,
-    PREFIX,
     Model,
     cell_name,
     first_choice,
     values_of,
     with_groups_as_features,
 )
-from trainlaw.app.workbook.rows import CellTable
+from trainlaw.app.workbook.rows import CellTable, Values
 from trainlaw.datasets import CNN_LAYER_FEATURES
 from trainlaw.datasets.cnns.names import cnn_key
 from trainlaw.datasets.features.cnn_layer_features import CNN_LAYER_COLUMNS, TRAINING_PASSES
@@ -105,7 +104,7 @@ class LayerModel(Model):
     def term_cells(self) -> tuple[str, ...]:
         """The cell formula of each term: its sum over the layers of the chosen CNN."""
         cells = [_fact_name(_term(number)) for number in range(1, 1 + len(self.terms))]
-        count = f"{PREFIX}layer_count"
+        count = "tl_layer_count"
         # A layer whose time is not known shows no number, which SUM would silently skip.
         return tuple(f'IF(AND({count}>0,COUNT({cell})={count}),SUM({cell}),"{UNKNOWN}")' for cell in cells)
 
@@ -181,9 +180,10 @@ def write_layers(book: BookPlan, model: LayerModel) -> None:
     for name, term in zip(terms, model.terms, strict=True):
         whole = Apply("mul", (Variable("count"), term))
         table.add_expression(name, name, "s", "seconds", whole)
-    total = reduce(lambda left, right: Apply("add", (left, right)), map(Variable, terms))
+    parts: list[Expression] = [Variable(name) for name in terms]
+    total = reduce(lambda left, right: Apply("add", (left, right)), parts)
     table.add_expression("total", "time, all terms", "s", "seconds", total)
-    share = f'IF(COUNT({{@total}},{PREFIX}single_s)=2,{{@total}}/{PREFIX}single_s,"")'
+    share = 'IF(COUNT({@total},tl_single_s)=2,{@total}/tl_single_s,"")'
     table.add("share", "share", "", "share", share, table.numbers("total") / model.seconds)
     note = "Identical layers share one row with their count; times are for all of them."
     sheet = table.write(book, "The layers of the chosen CNN", note)
@@ -191,14 +191,13 @@ def write_layers(book: BookPlan, model: LayerModel) -> None:
         book.names[_fact_name(name)] = table.span(name)
     labels = _fact_name("cnn")
     sheet.text(2, 0, "first row on sheet Layer facts, and number of rows", "note")
-    found = f'IFERROR(MATCH({PREFIX}cnn_used,{labels},0),"{UNKNOWN}")'
-    count = f"SUMPRODUCT(1*({labels}={PREFIX}cnn_used))"
+    found = f'IFERROR(MATCH(tl_cnn_used,{labels},0),"{UNKNOWN}")'
+    count = f"SUMPRODUCT(1*({labels}=tl_cnn_used))"
     for column, name, text, value in ((4, "first", found, start), (5, "count", count, len(model.counts))):
         sheet.formula(2, column, text, float(value))
-        sheet.define(f"{PREFIX}layer_{name}", 2, column)
+        sheet.define(f"tl_layer_{name}", 2, column)
     _ranges(sheet, table, model)
-    share_column = list(table.columns).index("share")
-    sheet.plan.bars.append(Bars(share_column, _TOP, _TOP + SLOTS - 1))
+    sheet.plan.bars[list(table.columns).index("share")] = (_TOP, _TOP + SLOTS - 1)
     sheet.plan.frozen = (_TOP, 3)
 
 
@@ -206,10 +205,11 @@ def _add_facts(table: CellTable, model: LayerModel) -> int:
     """Add the row on the sheet of facts, and what it says of each layer; return the row of the first one."""
     keys = [_key(cnn) for cnn in cnn_rows().values()]
     start = 1 + sum(len(zoo_layers(key).count) for key in keys[: keys.index(FIRST_CNN)])
-    place, begin = f"ROWS($A${_TOP + 1}:$A{{row}})", f"{PREFIX}layer_first"
-    text = f'IF(AND(ISNUMBER({begin}),{place}<={PREFIX}layer_count),{begin}+{place}-1,"")'
+    place, begin = f"ROWS($A${_TOP + 1}:$A{{row}})", "tl_layer_first"
+    text = f'IF(AND(ISNUMBER({begin}),{place}<=tl_layer_count),{begin}+{place}-1,"")'
     table.add("row", "row", "", "general", text, start + np.arange(table.known))
-    values = {"kind": zoo_layers(FIRST_CNN).kinds, "count": model.counts, **model.rows.columns}
+    kinds = list(zoo_layers(FIRST_CNN).kinds)
+    values: dict[str, Values] = {"kind": kinds, "count": model.counts, **model.rows.columns}
     for name in ("kind", "count", *model.facts):
         title = "layer" if name == "kind" else name.replace("_", " ")
         unit = unit_text(CNN_LAYER_COLUMNS[name].spec.unit) if name in model.facts else ""
@@ -236,7 +236,7 @@ def _ranges(sheet: SheetWriter, table: CellTable, model: LayerModel) -> None:
         values = model.rows.columns[name]
         sheet.formula(5, column, text, float(np.any(outside[name] & (values != 0))), "general")
     last = xl_col_to_name(len(table.columns) - 1)
-    sheet.book.names[f"{PREFIX}layers_outside"] = f"{LIVE}!$D$6:${last}$6"
+    sheet.book.names["tl_layers_outside"] = f"{LIVE}!$D$6:${last}$6"
 
 
 def _key(cnn: Mapping[str, object]) -> tuple[str, int, int]:
@@ -246,7 +246,7 @@ def _key(cnn: Mapping[str, object]) -> tuple[str, int, int]:
 def write_layer_symbols(sheet: SheetWriter, model: LayerModel) -> None:
     """Write the symbols of a layer below the other contents of sheet Formula, and name their warnings."""
     names = sheet.book.names
-    names[f"{PREFIX}outside"] = names.pop(f"{PREFIX}layers_outside")
+    names["tl_outside"] = names.pop("tl_layers_outside")
     row = max(place for place, _ in sheet.plan.cells) + 2
     sheet.text(row, 0, f"Symbols of one layer (values: sheet {LIVE})", "section")
     titles = ("symbol", "", "unit", "training minimum", "training maximum", "", "meaning")

@@ -75,11 +75,11 @@ PEER = "peer_access"
 LAYOUTS = ("nchw", "channels last")
 # Base columns that follow from an input of another kind or unit: its cell formula.
 OF_INPUT: Mapping[str, str] = {
-    "is_channels_last": f'IF({PREFIX}layout="{LAYOUTS[1]}",1,0)',
-    "is_stack_fused": f'IF({PREFIX}stack="fused",1,0)',
-    "is_stack_channels_last": f'IF({PREFIX}stack="channels_last",1,0)',
-    "stated_launch_s": f"{PREFIX}host_launch_us/1000000",
-    "gpus_per_node": f"IF({PREFIX}largest_node>0,{PREFIX}largest_node,{PREFIX}n_gpus/{PREFIX}n_nodes)",
+    "is_channels_last": f'IF(tl_layout="{LAYOUTS[1]}",1,0)',
+    "is_stack_fused": 'IF(tl_stack="fused",1,0)',
+    "is_stack_channels_last": 'IF(tl_stack="channels_last",1,0)',
+    "stated_launch_s": "tl_host_launch_us/1000000",
+    "gpus_per_node": "IF(tl_largest_node>0,tl_largest_node,tl_n_gpus/tl_n_nodes)",
 }
 ROUNDS = "exchange_rounds"
 
@@ -301,7 +301,7 @@ def is_listed(value: str, names: str) -> str:
     >>> is_listed("tl_cnn_used", "cnns")
     'ISNUMBER(MATCH(tl_cnn_used,tl_cnns,0))'
     """
-    return f"ISNUMBER(MATCH({value},{PREFIX}{names},0))"
+    return f"ISNUMBER(MATCH({value},tl_{names},0))"
 
 
 def fact(kind: str, column: str, row: str = "") -> str:
@@ -313,8 +313,8 @@ def fact(kind: str, column: str, row: str = "") -> str:
     >>> fact("gpu", '"link"')
     'INDEX(tl_gpu_table,MATCH(tl_gpu,tl_gpus,0),MATCH("link",tl_gpu_columns,0))'
     """
-    at, names = f"MATCH({row or PREFIX + kind},{PREFIX}{kind}s,0)", f"{PREFIX}{kind}_columns"
-    return f"INDEX({PREFIX}{kind}_table,{at},MATCH({column},{names},0))"
+    at, names = f"MATCH({row or PREFIX + kind},tl_{kind}s,0)", f"tl_{kind}_columns"
+    return f"INDEX(tl_{kind}_table,{at},MATCH({column},{names},0))"
 
 
 def option(kind: str, column: str, row: str = "") -> str:
@@ -323,7 +323,7 @@ def option(kind: str, column: str, row: str = "") -> str:
     >>> option("algorithm", "scaled")
     'INDEX(tl_options_scaled,MATCH(tl_algorithm,tl_options_algorithm,0))'
     """
-    return f"INDEX({PREFIX}options_{column},MATCH({row or PREFIX + kind},{PREFIX}options_{kind},0))"
+    return f"INDEX(tl_options_{column},MATCH({row or PREFIX + kind},tl_options_{kind},0))"
 
 
 def with_groups_as_features(formula: Formula) -> Formula:
@@ -381,15 +381,15 @@ def exchange_cell(model: Model) -> str:
     The scaling formula gives it for the algorithms that it covers, unless a hidden share is entered; else the
     textbook. Raises InputError where a formula is too long for one cell.
     """
-    single = f"{PREFIX}single_s"
+    single = "tl_single_s"
     places = {**model.cells, SINGLE_GPU_TIME: single}
     textbook, scaled = (split_for_excel(form, places, str) for form in (model.all_reduce, model.scaled))
     if textbook.helpers or scaled.helpers:
         raise InputError("the formula for several GPUs is too long for one cell; export to .html or .py")
-    shown = f"(1-{PREFIX}hidden)*({textbook.formula})"
+    shown = f"(1-tl_hidden)*({textbook.formula})"
     if model.scaling is None:
         return shown
-    return f"IF({PREFIX}n_gpus=1,0,IF({PREFIX}is_scaled=1,MAX({scaled.formula}-{single},0),{shown}))"
+    return f"IF(tl_n_gpus=1,0,IF(tl_is_scaled=1,MAX({scaled.formula}-{single},0),{shown}))"
 
 
 def cell_form(expression: Expression) -> "CellForm":

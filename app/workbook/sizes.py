@@ -10,9 +10,9 @@ from itertools import chain
 import numpy as np
 from trainlaw.app.models.lookup_tables import cnn_rows
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
-from trainlaw.app.workbook.model import FIRST_CNN, PREFIX, Model, fact, is_listed
-from trainlaw.datasets.cnns.any_size import LARGEST, SUMS, AnySize, Side, any_size, class_limits
-from trainlaw.datasets.cnns.counts import THIN
+from trainlaw.app.workbook.model import FIRST_CNN, Model, fact, is_listed
+from trainlaw.datasets.cnns.any_size import LARGEST, SUMS, AnySize, Side, any_size
+from trainlaw.datasets.cnns.counts import LAYER_LIMITS, THIN
 from trainlaw.datasets.cnns.zoo import MAX_CLASSES, MAX_INPUT_PX
 from xlsxwriter.utility import xl_col_to_name
 
@@ -49,7 +49,7 @@ def _rules_of(cnns: tuple[str, ...]) -> dict[str, AnySize]:
 
 
 def _name(column: str) -> str:
-    return f"{PREFIX}size_{column.replace('1 + ', '').replace(' ', '_')}"
+    return f"tl_size_{column.replace('1 + ', '').replace(' ', '_')}"
 
 
 def write_rules(book: BookPlan, model: Model) -> None:
@@ -115,7 +115,7 @@ def counted() -> tuple[str, ...]:
 
 def of_size(name: str, listed: str) -> str:
     """Return the cell formula of a count: of the size that is entered, or else `listed`."""
-    return f"IF({PREFIX}is_sized=1,{_name(f'of_{name}')},{listed})"
+    return f"IF(tl_is_sized=1,{_name(f'of_{name}')},{listed})"
 
 
 def chosen_cnn(column: str) -> str:
@@ -125,12 +125,12 @@ def chosen_cnn(column: str) -> str:
 
 def pixels_used() -> str:
     """Return the cell formula of the height of an image: the entered one, or else the chosen CNN's."""
-    return f'IF({PREFIX}pixels="",{chosen_cnn("input_size_px")},{PREFIX}pixels)'
+    return f'IF(tl_pixels="",{chosen_cnn("input_size_px")},tl_pixels)'
 
 
 def classes_used() -> str:
     """Return the cell formula of the number of classes: the entered one, or else the chosen CNN's."""
-    return f'IF({PREFIX}classes="",{chosen_cnn("n_classes")},{PREFIX}classes)'
+    return f'IF(tl_classes="",{chosen_cnn("n_classes")},tl_classes)'
 
 
 def write_size(book: BookPlan, model: Model) -> None:
@@ -184,7 +184,7 @@ class _Size:
             f"IF(ISNUMBER({cell}),({cell}=INT({cell}))*({cell}>=1)*({cell}<={most}),0)"
             for cell, most in ((pixels, MAX_INPUT_PX), (_name("classes_used"), MAX_CLASSES))
         )
-        listed = is_listed(f"{PREFIX}cnn_used", "cnns")
+        listed = is_listed("tl_cnn_used", "cnns")
         lines = (
             ("pixels", "height and width, pixels", pixels_used(), self.pixels),
             ("classes_used", "classes", classes_used(), self.classes),
@@ -202,7 +202,7 @@ class _Size:
         self.sheet.formula(
             3, _COUNTS_AT, f"IF({listed},0,IFERROR(IF(AND({whole}=1,{first}>0,{fits}),1,0),0))", 0.0
         )
-        self.sheet.define(f"{PREFIX}is_sized", 3, _COUNTS_AT)
+        self.sheet.define("tl_is_sized", 3, _COUNTS_AT)
 
     def _live(self, title: str) -> str:
         """Return the address of a column of sides or of shapes, whole."""
@@ -284,7 +284,7 @@ class _Size:
             text = f"SUMPRODUCT(MAX(({is_own})*{elements}))"
         else:
             kind, _, size = name.partition("_elements_")
-            low, high = class_limits()[size]
+            low, high = LAYER_LIMITS[size]
             many = self._live("convolutions" if kind == "conv" else "without MACs")
             below = f"*({elements}<{high:.0f})" if np.isfinite(high) else ""
             text = f"SUMPRODUCT(({elements}>={low:.0f}){below}*{elements}*{many})"

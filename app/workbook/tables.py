@@ -13,7 +13,7 @@ from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.app.models.search_gain import evolution_sentence
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
 from trainlaw.app.text.tables import Table
-from trainlaw.app.workbook.model import LAYOUTS, PREFIX, Model, cell_name, is_listed, option
+from trainlaw.app.workbook.model import LAYOUTS, Model, cell_name, is_listed, option
 from trainlaw.datasets import Gpu, built_in_gpus, link_table
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.hardware.servers import usual_server
@@ -167,7 +167,7 @@ def write_prices(book: BookPlan) -> None:
     heads = ["GPU", "GPUs of a machine", f"{listed.currency}/h", "key"]
     end = sheet.table(HEAD, Table.of(heads, rows, "money"))
     for name, letter in (("list_prices", "C"), ("list_keys", "D")):
-        book.names[f"{PREFIX}{name}"] = f"Prices!${letter}${HEAD + 2}:${letter}${end}"
+        book.names[f"tl_{name}"] = f"Prices!${letter}${HEAD + 2}:${letter}${end}"
 
 
 def price_cell(own: str, gpu: str, number: str, empty: str) -> str:
@@ -176,8 +176,8 @@ def price_cell(own: str, gpu: str, number: str, empty: str) -> str:
     own, gpu, number : cell formulas of the user's price, the GPU's name, and the number of GPUs of its
     machine. empty : of what stands for no price.
     """
-    places = (f'MATCH({gpu}&"|"&{each},{PREFIX}list_keys,0)' for each in (number, "0"))
-    of_machine, of_any = (f"INDEX({PREFIX}list_prices,{place})" for place in places)
+    places = (f'MATCH({gpu}&"|"&{each},tl_list_keys,0)' for each in (number, "0"))
+    of_machine, of_any = (f"INDEX(tl_list_prices,{place})" for place in places)
     usable = f"IF(ISNUMBER({own}),{own}>=0,FALSE)"
     return f"IF({usable},{own},IFERROR({of_machine},IFERROR({of_any},{empty})))"
 
@@ -188,7 +188,7 @@ def listed_price(gpu: object, number: int = 1) -> float:
 
 
 #: GPUs of a node, as price lists count them.
-OF_MACHINE = f"INT({PREFIX}n_gpus/{PREFIX}n_nodes)"
+OF_MACHINE = "INT(tl_n_gpus/tl_n_nodes)"
 
 
 def write_links(book: BookPlan) -> None:
@@ -258,11 +258,11 @@ def _define_look_up(sheet: SheetWriter, kind: str, left: int, width: int) -> Non
     top, bottom = HEAD + 2, HEAD + 1 + SPARE_ROWS
     labels = f"{sheet.name}!${first}${top}:${first}${bottom}"
     names = sheet.book.names
-    names[f"{PREFIX}{kind}_columns"] = f"{sheet.name}!${first}${HEAD + 1}:${right}${HEAD + 1}"
-    names[f"{PREFIX}{kind}_table"] = f"{sheet.name}!${first}${top}:${right}${bottom}"
-    names[f"{PREFIX}{kind}s"] = labels
+    names[f"tl_{kind}_columns"] = f"{sheet.name}!${first}${HEAD + 1}:${right}${HEAD + 1}"
+    names[f"tl_{kind}_table"] = f"{sheet.name}!${first}${top}:${right}${bottom}"
+    names[f"tl_{kind}s"] = labels
     # A range that grows with the rows, so that a drop-down lists added rows but no empty ones.
-    names[f"{PREFIX}{kind}s_listed"] = f"{sheet.name}!${first}${top}:INDEX({labels},COUNTA({labels}))"
+    names[f"tl_{kind}s_listed"] = f"{sheet.name}!${first}${top}:INDEX({labels},COUNTA({labels}))"
 
 
 def options_of_precisions(formula: Formula) -> dict[str, dict[str, Fact]]:
@@ -389,8 +389,8 @@ def _intervals(sheet: SheetWriter, formula: Formula) -> int:
         f"A run on a new {kind} is expected between prediction / factor and prediction x factor.",
         "note",
     )
-    sheet.book.names[f"{PREFIX}interval_class"] = f"{sheet.name}!$A$5:$A${end}"
-    sheet.book.names[f"{PREFIX}interval_factors"] = f"{sheet.name}!$B$5:$C${end}"
+    sheet.book.names["tl_interval_class"] = f"{sheet.name}!$A$5:$A${end}"
+    sheet.book.names["tl_interval_factors"] = f"{sheet.name}!$B$5:$C${end}"
     sheet.plan.frozen = (4, 1)
     return end + 1
 
@@ -415,8 +415,8 @@ def class_factor(kind: str, known: str) -> str:
 
     kind : cell formula of the class. known : of 1 for a generation with training runs, else 0.
     """
-    row = f"IFERROR(MATCH({kind},{PREFIX}interval_class,0),ROWS({PREFIX}interval_class))"
-    return f"N(INDEX({PREFIX}interval_factors,{row},2-{known}))"
+    row = f"IFERROR(MATCH({kind},tl_interval_class,0),ROWS(tl_interval_class))"
+    return f"N(INDEX(tl_interval_factors,{row},2-{known}))"
 
 
 def interval_factor(formula: Formula, of_class: str, is_processor: str, of_host: str) -> str:
@@ -426,7 +426,7 @@ def interval_factor(formula: Formula, of_class: str, is_processor: str, of_host:
     """
     factors = [of_class, of_host]
     if has_architecture_errors(formula):
-        factors.append(f"{PREFIX}architecture_factor")
+        factors.append("tl_architecture_factor")
     # An error, hence 0, where the class has no interval.
     squares = "+".join(f"LN({factor})^2" for factor in factors)
     return f"IFERROR(IF({is_processor},0,EXP(SQRT({squares}))),0)"
