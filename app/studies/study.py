@@ -22,7 +22,6 @@ from trainlaw.app.studies.material import Material, material_of, searchable
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.studies.search import RESAMPLES
 from trainlaw.app.studies.searches import OnCurves, OnFit, OnStart, Searched, estimator_of, search
-from trainlaw.app.studies.splits import platform_matrices
 from trainlaw.app.studies.story import calibration_advice, verdict_lines
 from trainlaw.app.studies.terms_found import TermShares, chosen_again, term_returns
 from trainlaw.datasets import DATASETS
@@ -46,6 +45,7 @@ from trainlaw.validate import (
     Split,
     StudyResult,
     calibration_levels,
+    cross_platform,
     known_gpu_levels,
     run_study,
 )
@@ -363,12 +363,21 @@ def _outcome(found: _Found, material: Material, place: Place, journal: Journal |
 def _matrices(
     delivered: Formula, material: Material, place: Place, journal: Journal | None
 ) -> dict[str, pd.DataFrame]:
-    """The errors from platform to platform, as the definition asks for them."""
-    definition = material.definition
-    search = estimator_of(material, definition.seed) if definition.search_by_platform else None
-    return platform_matrices(
-        delivered, material.kind, material.rows, definition.by, search, place=place, journal=journal
-    )
+    """The errors from platform to platform, as `cross_platform` gives them, by the labels asked for.
+
+    The formula's form was found on all platforms together; only a rerun search is blind to the others.
+    """
+    definition, kind, rows = material.definition, material.kind, material.rows
+    estimators: dict[str, EstimatorFactory] = {OURS: partial(RefittedFormula, delivered)}
+    estimators |= {name: kind.baselines[name] for name in kind.platform_baselines}
+    if definition.search_by_platform:
+        estimators[f"{OURS}, searched per platform"] = estimator_of(material, definition.seed)
+    return {
+        label: cross_platform(
+            rows.X, rows.seconds, rows.labels, platforms, estimators, journal=journal, **place
+        )
+        for label, platforms in material.platforms.items()
+    }
 
 
 def _joint_range(columns: Mapping[str, np.ndarray], material: Material) -> dict[str, object]:

@@ -95,9 +95,8 @@ class FormulaRows:
             inside, sizes = chosen[self.known], np.diff(self.sums.start)
             rows, start = np.repeat(inside, sizes), np.concatenate([[0], np.cumsum(sizes[inside])])
             sums = RowSums(start, np.arange(start[-1]), self.sums.count[rows])
-        columns, labels = (
-            {name: values[rows] for name, values in of_rows.items()} for of_rows in (self.columns, self.labels)
-        )
+        columns = {name: values[rows] for name, values in self.columns.items()}
+        labels = {name: values[rows] for name, values in self.labels.items()}
         return FormulaRows(columns, self.known[chosen], sums, labels)
 
     def any_per_run(self, flags: np.ndarray) -> np.ndarray:
