@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -20,7 +20,6 @@ from trainlaw.app.studies.search import (
     fitted_only,
     search_all_rows,
     searched_on_all_rows,
-    without_selection,
 )
 from trainlaw.app.studies.terms_found import TermShares
 from trainlaw.evolve import SearchSettings
@@ -65,7 +64,9 @@ def _settings(material: Material, seed: int) -> SearchSettings:
 def controls_of(material: Material, seed: int) -> dict[str, EstimatorFactory]:
     """Return what the search has to beat: a form written by hand, fitted, and formulas drawn at random."""
     settings = _settings(material, seed)
-    random = material.kind.search(material.rows, without_selection(settings))
+    # As many formulas of the same grammar, none a parent of another.
+    drawn = replace(settings, islands=1, population=settings.evaluations or settings.population)
+    random = material.kind.search(material.rows, drawn)
     controls: dict[str, EstimatorFactory] = {}
     whole = getattr(random, "func", None)
     if isinstance(whole, type) and issubclass(whole, BracketSearch):
