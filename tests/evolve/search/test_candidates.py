@@ -15,7 +15,6 @@ from trainlaw.evolve.search.candidates import (
     held_out_losses,
     is_sound,
     make_front,
-    round_exact,
     squares_loss,
     values_of,
 )
@@ -23,7 +22,7 @@ from trainlaw.evolve.search.individuals import Fitness, Individual
 from trainlaw.evolve.search.loop import run, start_state
 from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.trees import from_expression
-from trainlaw.formulas import Constant, Formula, complexity, constants, evaluate, parse_text, to_text
+from trainlaw.formulas import Constant, Formula, complexity, constants, parse_text, to_text
 
 
 def candidates():
@@ -132,43 +131,6 @@ def test_the_description_length_is_that_of_its_definition():
     assert description_length(candidate, 100) == pytest.approx(expected)
     exact = Candidate(parse_text("x"), 0.0, 1, (np.array([1.0]),))
     assert math.isfinite(description_length(exact, 100))
-
-
-X = np.linspace(1.0, 2.0, 50)
-
-
-def loss_against(truth):
-    return lambda expression: float(np.mean((evaluate(expression, {"x": X})[0] - truth) ** 2))
-
-
-@pytest.mark.parametrize(
-    ("text", "truth", "expected"),
-    [
-        ("2.0000000001 * x + 0.00000000001", 2.0 * X, "2 * x + 0"),
-        ("0.4999999999 * x", 0.5 * X, "0.5 * x"),
-        ("1.2500000001 * x", 1.25 * X, "1.25 * x"),
-        # More digits than are tried.
-        ("1.2345 * x", 1.2345 * X, "1.2345 * x"),
-    ],
-)
-def test_exact_formulas_get_round_constants(text, truth, expected):
-    rounded, left = round_exact(parse_text(text), loss_against(truth), 1e-3)
-    assert to_text(rounded) == expected
-    assert left <= 1e-20
-
-
-def test_the_fewest_digits_are_tried_first():
-    # 1.04 is as good as 1.0 within the tolerance.
-    rounded, _ = round_exact(parse_text("1.04 * x"), lambda expression: 1.0, 1e-3)
-    assert to_text(rounded) == "0 * x"
-
-
-def test_a_rounding_that_costs_more_than_the_tolerance_is_not_kept():
-    truth = 2.04 * X + np.sin(40.0 * X)
-    first = loss_against(truth)(parse_text("2.04 * x"))
-    rounded, left = round_exact(parse_text("2.04 * x"), loss_against(truth), 1e-4)
-    assert to_text(rounded) == "2.04 * x"
-    assert left == first
 
 
 @pytest.fixture
