@@ -310,7 +310,6 @@ def _chosen_place(losses: Sequence[NDArray[np.float64]], costs: Sequence[int], r
     """
     mean = np.mean([division.mean(axis=1) for division in losses], axis=0)
     finite = np.isfinite(mean)
-    mean = np.where(finite, mean, math.inf)
     best = int(np.lexsort((np.array(costs), mean))[0])
     if rule == "validation":
         return best

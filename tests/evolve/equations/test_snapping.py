@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from trainlaw.evolve.equations.snapping import round_exact, snapped
-from trainlaw.formulas import evaluate, parse_text, to_text
+from trainlaw.formulas import constants, evaluate, parse_text, to_text
 
 X = np.random.default_rng(0).uniform(1.0, 3.0, 500)
 NOISE = np.random.default_rng(1).standard_normal(500)
@@ -22,6 +22,13 @@ def loss_against(y):
 )
 def test_simple_numbers_replace_what_the_rows_do_not_tell_apart(text, y, expected):
     assert to_text(snapped(parse_text(text), loss_against(y), 500)[0]) == expected
+
+
+def test_each_replacement_may_cost_what_a_constant_does():
+    def loss_of(expression):
+        return 1.01 ** sum(value in (0.0, 1.0) for value in constants(expression))
+
+    assert to_text(snapped(parse_text("1.04 * x + 1.03"), loss_of, 500)[0]) == "0 * x + 0"
 
 
 def test_stops_in_time():
