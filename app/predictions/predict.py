@@ -1,14 +1,13 @@
-"""Predictions with their interval and warnings: of configurations, and of every CNN on every GPU."""
+"""Predictions with their interval and warnings: of one configuration, or of many."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
-from math import inf, isfinite, isnan, nan
+from math import inf, isnan, nan
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from trainlaw.app.answers.answer import NOTE, WARNING
 from trainlaw.app.answers.facts import run_facts
 from trainlaw.app.answers.said import Answers, answered, row_columns
@@ -17,11 +16,9 @@ from trainlaw.app.models.multi_gpu import ALGORITHMS, exchange_seconds, scaled_r
 from trainlaw.app.models.scopes import check_predictable, formula_rows
 from trainlaw.app.models.settings import HOST_LAUNCH
 from trainlaw.app.predictions.training import Training
-from trainlaw.datasets import RunTable, configuration
-from trainlaw.datasets.cnns.catalog import keyed_cnn_counts
-from trainlaw.datasets.cnns.names import cnn_key
+from trainlaw.datasets import RunTable
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
-from trainlaw.formulas import Formula, InputError, TrainlawError
+from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.held_out_errors import interval_of
 
@@ -299,39 +296,3 @@ def _covering(scaling: Formula | None, runs: RunTable) -> Formula:
             f"{known}; leave the time out for the textbook"
         )
     return scaling
-
-
-def pair_predictions(
-    formula: Formula, cnns: Collection[Mapping[str, object]], gpus: Collection[str], batch: int
-) -> Iterator[tuple[Mapping[str, object], list[Prediction]]]:
-    """Yield each CNN with its predictions on all GPUs, fp32, one GPU each; none where its layers are unknown.
-
-    cnns : rows with cnn, input_size_px and n_classes. gpus : names. batch : images per iteration. Raises
-    InputError where no CNN's layers are known.
-    """
-    known = False
-    for cnn in cnns:
-        try:
-            facts = keyed_cnn_counts(
-                cnn_key(str(cnn["cnn"])), int(str(cnn["input_size_px"])), int(str(cnn["n_classes"]))
-            )
-            runs = _on_all(configuration(cnn=facts, gpu=next(iter(gpus)), batch_per_gpu=batch), gpus)
-            found = predict_runs(formula, runs)
-        except TrainlawError:
-            found = []  # a CNN of which only sums are known
-        known = known or bool(found)
-        yield cnn, found
-    if not known:
-        raise InputError("expected CNNs whose layers are known, got none")
-
-
-def _on_all(run: RunTable, gpus: Collection[str]) -> RunTable:
-    frame = pd.concat([run.frame] * len(gpus), ignore_index=True)
-    return RunTable(run.name, frame.assign(gpu=list(gpus)), run.facts)
-
-
-def features_outside(prediction: Prediction) -> int | str:
-    """Return how many features of layers lie outside the training range; empty without a time."""
-    if not isfinite(prediction.time_s):
-        return ""
-    return sum("outside" in warning for warning in prediction.warnings)
