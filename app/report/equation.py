@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from html import escape
-from typing import NamedTuple
 
 from trainlaw.app.models.terms import plain_expression, sides_of
 from trainlaw.formulas import SCOPES, Apply, Expression, Formula
@@ -12,12 +11,8 @@ from trainlaw.formulas.printers import mathml_expression
 _LONG_TERM = 12  # nodes from which a maximum is written on several lines
 
 
-class EquationLine(NamedTuple):
-    """A line of the formula: how far it is indented, a word in front, and MathML, empty for none."""
-
-    indent: int
-    word: str
-    math: str = ""
+#: A line of the formula: how far it is indented, a word in front, and MathML, empty for none.
+EquationLine = tuple[int, str, str]
 
 
 def equation_lines(formula: Formula) -> list[EquationLine]:
@@ -37,8 +32,8 @@ def _sum(
     for number, term in enumerate(additive_terms(expression)):
         word = "+" if number else first
         if isinstance(term, Apply) and term.operator == "max" and count_nodes(term) > _LONG_TERM:
-            yield EquationLine(indent, f"{word} the largest of".strip())
+            yield indent, f"{word} the largest of".strip(), ""
             for place, side in enumerate(sides_of(term), start=1):
                 yield from _sum(side, names, indent + 1, f"{place}.")
         else:
-            yield EquationLine(indent, word, mathml_expression(term, names))
+            yield indent, word, mathml_expression(term, names)

@@ -25,7 +25,7 @@ from trainlaw.app.text.numbers import show_number
 from trainlaw.app.text.tables import Column, Table, plain_text
 from trainlaw.app.workbook.book import workbook_bytes
 from trainlaw.datasets import TARGET
-from trainlaw.formulas import complexity, save_formula, to_text
+from trainlaw.formulas import ScoredFormula, complexity, save_formula, to_text
 from trainlaw.formulas.printers import mathml_symbol
 from trainlaw.validate.baselines import title_of
 from trainlaw.validate.held_out_errors import BY_CNN, BY_GPU, OURS, held_out_kind
@@ -93,10 +93,8 @@ def _symbols(outcome: StudyOutcome) -> Table:
 
 
 def _front(outcome: StudyOutcome) -> str:
-    members = [plots.FrontPoint(item.complexity, item.loss, item.formula.text()) for item in outcome.front]
-    chosen = outcome.formula
-    final = plots.FrontPoint(complexity(chosen.expression), outcome.training_loss, chosen.text())
-    return plots.pareto_front(members, final)
+    size = complexity(outcome.formula.expression)
+    return plots.pareto_front([*outcome.front], ScoredFormula(outcome.formula, outcome.training_loss, size))
 
 
 def _front_table(outcome: StudyOutcome) -> Table:

@@ -1,15 +1,15 @@
 """What the workbook computes: a formula over specifications of GPU and CNN and the user's choices."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from trainlaw.app.answers.error_rows import widened
 from trainlaw.app.answers.facts import OF_MEMORY, cnn_facts
-from trainlaw.app.answers.figure_rows import FITS_WORDS, definition_of, fits_in_memory, needed_memory
-from trainlaw.app.answers.said import word_of
+from trainlaw.app.answers.figure_rows import definition_of, fits_in_memory, needed_memory
+from trainlaw.app.answers.fixed_rows import FITS_WORDS
 from trainlaw.app.models.builtin import SCALING_FORMULA, formula_named, shorter_formulas
 from trainlaw.app.models.lookup_tables import OF_PRECISION as MEMORY_OF_PRECISION
 from trainlaw.app.models.lookup_tables import precision_rows
@@ -288,13 +288,6 @@ def fits_cell(least: str, usual: str, sold: str) -> str:
     places = {"memory_least_bytes": least, "memory_usual_bytes": usual, "memory_bytes": sold}
     words = ",".join(f'"{word}"' for word in FITS_WORDS)
     return f'IF(COUNT({sold})=0,"{NOT_KNOWN}",CHOOSE(1+{excel_expression(fits_in_memory(), places)},{words}))'
-
-
-def fits_words(least: float, usual: float, sold: Sequence[float]) -> list[str]:
-    """Return the word for whether an iteration fits into each of several memories; bytes."""
-    columns = {"memory_least_bytes": least, "memory_usual_bytes": usual, "memory_bytes": np.asarray(sold)}
-    values = values_of(fits_in_memory(), {name: np.asarray(value) for name, value in columns.items()})
-    return [word_of(FITS_WORDS, value) for value in values.tolist()]
 
 
 def cell_name(name: str) -> str:

@@ -11,8 +11,8 @@ import numpy as np
 from trainlaw.app.models.lookup_tables import cnn_rows
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
 from trainlaw.app.workbook.model import FIRST_CNN, PREFIX, Model
-from trainlaw.datasets.cnns.any_size import LARGEST, SUMS, AnySize, Side, any_size, class_limits
-from trainlaw.datasets.cnns.counts import THIN
+from trainlaw.datasets.cnns.any_size import LARGEST, SUMS, AnySize, Side, any_size
+from trainlaw.datasets.cnns.counts import LAYER_LIMITS, THIN
 from trainlaw.datasets.cnns.zoo import MAX_CLASSES, MAX_INPUT_PX
 from xlsxwriter.utility import xl_col_to_name
 
@@ -285,7 +285,7 @@ class _Size:
             text = f"SUMPRODUCT(MAX(({is_own})*{elements}))"
         else:
             kind, _, size = name.partition("_elements_")
-            low, high = class_limits()[size]
+            low, high = LAYER_LIMITS[size]
             many = self._live("convolutions" if kind == "conv" else "without MACs")
             below = f"*({elements}<{high:.0f})" if np.isfinite(high) else ""
             text = f"SUMPRODUCT(({elements}>={low:.0f}){below}*{elements}*{many})"

@@ -21,7 +21,7 @@ from trainlaw.datasets.profiler.micro import (
     per_layer_overhead,
     time_calls,
 )
-from trainlaw.datasets.profiler.timing import WallClock
+from trainlaw.datasets.profiler.timing import Clock
 
 _LAYER_COUNTS = (50, 100, 200)
 _FLOAT_BYTES = 4
@@ -94,7 +94,7 @@ def _launch(device: str, seconds: float) -> MicroTime:
         synchronize()
 
     return MicroTime(
-        "launch", "1", 0.0, time_calls(call, Stopwatch(WallClock(synchronize), synchronize), seconds)
+        "launch", "1", 0.0, time_calls(call, Stopwatch(Clock(synchronize), synchronize), seconds)
     )
 
 

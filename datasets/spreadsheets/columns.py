@@ -5,12 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from trainlaw.datasets.spreadsheets import our
-from trainlaw.datasets.spreadsheets.answers import Answers, Issue, choices
+from trainlaw.datasets.spreadsheets.answers import Answers, choices
 from trainlaw.datasets.spreadsheets.blocks import Block
 from trainlaw.datasets.spreadsheets.headers import header_meaning
 from trainlaw.datasets.spreadsheets.headings import Meaning, near_target, read_heading
-from trainlaw.datasets.spreadsheets.phrases import Names
-from trainlaw.datasets.spreadsheets.quantities import Unit
+from trainlaw.datasets.spreadsheets.rows import Dialogue
 from trainlaw.datasets.spreadsheets.targets import SIZES, USUAL_GPUS, USUAL_SIZES, Targets, is_batch
 from trainlaw.datasets.spreadsheets.words import groups
 from trainlaw.formulas.errors import InputError, check_name, shown, unknown_name
@@ -25,16 +24,6 @@ OUR_NAMES = (
 _MEDIAN = re.compile(r"median|p50", re.IGNORECASE)
 _PHASES = re.compile(r"\b(?:forward|backward|fwd|bwd)\b", re.IGNORECASE)
 _SAMPLE = 60  # cells of a column whose names are looked up
-
-
-@dataclass(frozen=True)
-class MappedColumn:
-    """A column of the file that is read: its heading, our name of it, its unit, and whether it is a guess."""
-
-    heading: str
-    target: str
-    unit: Unit | None = None
-    is_guess: bool = True
 
 
 @dataclass(frozen=True)
@@ -69,14 +58,12 @@ class Columns:
     unknown: list[int] = field(default_factory=list)
 
 
-def read_columns(
-    block: Block, answers: Answers, names: Names, known: Iterable[str], issues: list[Issue]
-) -> Columns:
-    """Return what the columns of a block are; append to `issues`.
+def read_columns(block: Block, dialogue: Dialogue, known: Iterable[str]) -> Columns:
+    """Return what the columns of a block are; ask about what is open.
 
     known : our columns that titles, sections or the user give.
     """
-    reader = _Reader(block, answers, names, {*known, *answers.constants}, issues)
+    reader = _Reader(block, dialogue, {*known, *dialogue.answers.constants})
     reader.read()
     found = reader.found
     have = {*reader.known, *found.keys, *found.extra}
@@ -114,13 +101,12 @@ class _Reader:
     left : places of columns that are not read, with the reason.
     """
 
-    def __init__(
-        self, block: Block, answers: Answers, names: Names, known: set[str], issues: list[Issue]
-    ) -> None:
-        self.block, self.answers, self.names, self.known, self.issues = block, answers, names, known, issues
+    def __init__(self, block: Block, dialogue: Dialogue, known: set[str]) -> None:
+        self.block, self.known, self.ask = block, known, dialogue.ask
+        self.answers, self.names = dialogue.answers, dialogue.names
         self.found = Columns()
         self.left: dict[int, str] = {}
-        self.targets = Targets(block, names)
+        self.targets = Targets(block, self.names)
         self.candidates: dict[str, list[tuple[int, Meaning]]] = {}
 
     def read(self) -> None:
@@ -237,7 +223,7 @@ class _Reader:
 
     def _ask_which(self, headings: Sequence[str], ours: str) -> None:
         text = f"the columns {', '.join(headings)} may all be {ours}: which one is it?"
-        self.issues.append(Issue("question", text, options=choices("--column", headings, f"{ours}=")))
+        self.ask("question", text, choices("--column", headings, f"{ours}="))
 
     def _keep_best(self) -> None:
         """Keep of the measures that say the same the best time and the best throughput."""
@@ -295,7 +281,7 @@ class _Reader:
         if likely:
             headings = [block.headings[place] for place in likely]
             text = f"no column is the batch size; {' or '.join(headings)} may be it"
-            self.issues.append(Issue("columns", text, options=choices("--column", headings, f"{our.BATCH}=")))
+            self.ask("columns", text, choices("--column", headings, f"{our.BATCH}="))
             found.keys[our.BATCH] = likely[0]
             found.unknown = [place for place in found.unknown if place != likely[0]]
             self.left.pop(likely[0], None)
@@ -307,7 +293,7 @@ class _Reader:
             if {1, 4} <= set(content.wholes) <= USUAL_GPUS and not content.is_index:
                 text = f"is {heading} the number of GPUs?"
                 options = choices("--column", [heading], "n_gpus=")
-                self.issues.append(Issue("columns", text, options=options))
+                self.ask("columns", text, options)
 
     def guess_time(self) -> None:
         """Offer the columns that may be times where none is."""
@@ -319,7 +305,7 @@ class _Reader:
         text = "no column is a time or throughput of training iterations; name it by --column time_s=HEADING"
         # The least or greatest of several times is offered where nothing else is.
         offered = headings or [own for own in block.headings if read_heading(own).unit is not None]
-        self.issues.append(Issue("columns", text, options=choices("--column", offered, "time_s=")))
+        self.ask("columns", text, choices("--column", offered, "time_s="))
         if likely and not found.measures:
             meaning = read_heading(headings[0])
             found.measures.append(Measure(likely[0], headings[0], Meaning(our.TIME, meaning.unit)))
@@ -341,13 +327,13 @@ class _Reader:
             if wholes & USUAL_SIZES and wholes <= SIZES and len(wholes) > 1 and "input_size_px" not in have:
                 text = f"{heading} may be the side of the images in pixels"
                 options = (("--column", f"input_size_px={heading}"), ("--set", "input_size_px=224"))
-                self.issues.append(Issue("columns", text, options=options))
+                self.ask("columns", text, options)
                 continue
             content = self.targets.contents[place]
             if place in found.unknown and not reason and not near and content.is_flag and not content.numbers:
                 text = f"{heading} says yes or no: to what?"
                 kinds = choices("--column", [f"{name}={heading}" for name in (*FLAGS, our.IGNORED)])
-                self.issues.append(Issue("columns", text, options=kinds))
+                self.ask("columns", text, kinds)
                 continue
             if not near or (near in our.COUNTS and not content.wholes):
                 plain.append(f"{heading} ({reason or self._why(place, near)})".replace(" ()", ""))
@@ -362,7 +348,7 @@ class _Reader:
                 continue
             text = f"the column {heading!r} is not known; is it {near}?"
             option = f"{'time_s' if is_time else near}={heading}"
-            self.issues.append(Issue("columns", text, options=(("--column", option),)))
+            self.ask("columns", text, (("--column", option),))
         if plain:
             found.notes.insert(0, f"not read: {', '.join(plain)}")
 

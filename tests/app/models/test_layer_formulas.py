@@ -10,7 +10,7 @@ from trainlaw.app.models.builtin import BUILT_IN, LAYER_FORMULA
 from trainlaw.app.models.scopes import check_features, formula_rows
 from trainlaw.app.models.terms import mean_shares, part_values
 from trainlaw.app.models.user_formula import read_formula
-from trainlaw.app.predictions.predict import features_outside, pair_predictions, predict_runs
+from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.studies.definition import definition_of
 from trainlaw.app.studies.search import LayerSearch
 from trainlaw.app.studies.study import score_formula
@@ -145,19 +145,3 @@ def test_what_cannot_be_is_refused(law):
         definition_of({"of": "layers", "by": "harness"}, "test")
     with pytest.raises(UnknownNameError, match="layer"):
         definition_of({"of": "layer"}, "test")
-
-
-def test_the_table_of_pairs_is_made_network_by_network(law, few):
-    rows = [
-        {"cnn": "lenet5", "input_size_px": 28, "n_classes": 10},
-        {"cnn": "no such network", "input_size_px": 28, "n_classes": 10},
-    ]
-    known, unknown = (found for _, found in pair_predictions(law, rows, ["T4", "K80"], 64))
-    assert [item.gpu for item in known] == ["T4", "K80"] and unknown == []
-    (alone,) = predict_runs(
-        law, configuration(cnn="lenet5", gpu="K80", batch_per_gpu=64, input_size_px=28, n_classes=10)
-    )
-    assert known[1].time_s == pytest.approx(alone.time_s)
-    assert features_outside(known[0]) == 0
-    with pytest.raises(InputError, match="layers are known"):
-        list(pair_predictions(law, rows[1:], ["T4"], 64))

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trainlaw.datasets.profiler.micro import Stopwatch, time_calls
 from trainlaw.datasets.profiler.timing import (
+    Clock,
     ClockError,
     EventClock,
     StoppingRule,
-    WallClock,
     check_clock,
     is_settled,
     median_interval,
@@ -27,7 +27,7 @@ DELAY_S = 0.020
 
 
 def waiting(device):
-    return WallClock(device.synchronize, device.now)
+    return Clock(device.synchronize, device.now)
 
 
 def events(device):
@@ -36,7 +36,7 @@ def events(device):
 
 def planted(device):
     """A clock that reads the host's time without waiting: what must not pass."""
-    return WallClock(lambda: None, device.now)
+    return Clock(lambda: None, device.now)
 
 
 @pytest.mark.parametrize("device_clock", [waiting, events])
