@@ -174,7 +174,7 @@ def write_layers(book: BookPlan, model: LayerModel) -> None:
     start = _add_facts(table, model)
     for name in (name for name in model.layer_features if name not in model.facts):
         title, unit = name.replace("_", " "), unit_text(CNN_LAYER_FEATURES[name].spec.unit)
-        table.add_expression(name, title, unit, "seconds", model.layer_features[name], beside="row")
+        table.add_expression(name, title, unit, "seconds", model.layer_features[name], also="row")
     terms = [_term(number) for number in range(1, 1 + len(model.terms))]
     for name, term in zip(terms, model.terms, strict=True):
         whole = Apply("mul", (Variable("count"), term))
