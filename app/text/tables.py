@@ -131,8 +131,7 @@ class Table:
 
     def csv(self) -> str:
         """Return CSV with the names of the columns; what is unknown (nan, None) is empty."""
-        rows = ([_csv_value(value) for value in row] for row in self.rows)
-        return rows_as_csv(self._names, rows)
+        return rows_as_csv(self._names, (list(map(null_for_nan, row)) for row in self.rows))
 
     def records(self) -> list[dict[str, object]]:
         """Return an object per row, by the names of the columns."""
@@ -145,11 +144,6 @@ class Table:
     @property
     def _names(self) -> list[str]:
         return [column.name or column.title for column in self.columns]
-
-
-def _csv_value(value: object) -> object:
-    finite = null_for_nan(value)
-    return "" if finite is None else finite
 
 
 def text_table(

@@ -342,13 +342,12 @@ def provenance_sheet(book: BookPlan, formula: Formula, value_width: int = 90) ->
 
 
 def write_provenance(book: BookPlan, model: Model) -> None:
-    """Write the sheet Provenance, and check that the application computes as trainlaw does."""
-    sheet, row = provenance_sheet(book, model.formula, 26)
-    _self_check(sheet, model.formula, row)
+    """Write the sheet Provenance, and check that the application computes as trainlaw does.
 
-
-def _self_check(sheet: SheetWriter, formula: Formula, row: int) -> None:
-    """Write plain numbers and the original constants: a difference is due to the application."""
+    Numbers are plain and constants the original ones: a difference is due to the application.
+    """
+    formula = model.formula
+    sheet, row = provenance_sheet(book, formula, 26)
     sheet.text(row, 0, "Self-check", "section")
     names = [spec.name for spec in formula.used_features]
     numbers = dict(zip(names, first_choice().matrix(names)[0].tolist(), strict=True)) if names else {}

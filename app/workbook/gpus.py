@@ -76,7 +76,8 @@ def write_all_gpus(book: BookPlan, model: Model) -> CellTable:
     """Write both sheets; return the table of all GPUs."""
     table = _with_facts(model)
     _add_features(table, model)
-    _add_times(table, model)
+    table.add_expression(SINGLE_GPU_TIME, "time on one GPU", "s", "seconds", model.expression, where="known")
+    add_exchange(table, model, "tl_n_gpus")
     add_intervals(table, model, [dict(row) for row in gpu_table_rows(model.formula).values()])
     _add_speed_and_memory(table)
     _add_costs(table, model)
@@ -190,12 +191,6 @@ def _add_features(table: CellTable, model: Model) -> None:
     counted = np.where(table.numbers("known") == 1.0, count, math.nan)
     text = f'IF({{@known}}=1,{"+".join(flags)},"")'
     table.add("outside", "features outside training", "count", "general", text, counted)
-
-
-def _add_times(table: CellTable, model: Model) -> None:
-    """Add the time on one GPU, the all-reduce, and the sum."""
-    table.add_expression(SINGLE_GPU_TIME, "time on one GPU", "s", "seconds", model.expression, where="known")
-    add_exchange(table, model, "tl_n_gpus")
 
 
 def add_exchange(table: CellTable, model: Model, n_gpus: str) -> None:

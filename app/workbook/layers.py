@@ -35,7 +35,6 @@ from trainlaw.formulas import (
     Apply,
     Constant,
     Expression,
-    FeatureSpec,
     Formula,
     InputError,
     TrainlawError,
@@ -175,7 +174,7 @@ def write_layers(book: BookPlan, model: LayerModel) -> None:
     start = _add_facts(table, model)
     for name in (name for name in model.layer_features if name not in model.facts):
         title, unit = name.replace("_", " "), unit_text(CNN_LAYER_FEATURES[name].spec.unit)
-        table.add_expression(name, title, unit, "seconds", model.layer_features[name], beside="row")
+        table.add_expression(name, title, unit, "seconds", model.layer_features[name], also="row")
     terms = [_term(number) for number in range(1, 1 + len(model.terms))]
     for name, term in zip(terms, model.terms, strict=True):
         whole = Apply("mul", (Variable("count"), term))
@@ -252,25 +251,20 @@ def write_layer_symbols(sheet: SheetWriter, model: LayerModel) -> None:
     titles = ("symbol", "", "unit", "training minimum", "training maximum", "", "meaning")
     symbol_heads(sheet, row + 1, titles)
     for line, name in enumerate(model.layer_features, start=row + 2):
-        _symbol(sheet, line, CNN_LAYER_FEATURES[name].spec, model)
-
-
-def _symbol(sheet: SheetWriter, row: int, spec: FeatureSpec, model: LayerModel) -> None:
-    sheet.text(row, 0, f"{spec.name} ({spec.symbol})")
-    sheet.text(row, 2, unit_text(spec.unit), "unit")
-    for column, end in enumerate(model.formula.ranges.get(spec.name, ()), start=3):
-        sheet.number(row, column, end, "seconds")
-    sheet.text(row, 6, meaning(spec, model.layer_features[spec.name]), "unit")
+        spec = CNN_LAYER_FEATURES[name].spec
+        sheet.text(line, 0, f"{spec.name} ({spec.symbol})")
+        sheet.text(line, 2, unit_text(spec.unit), "unit")
+        for column, end in enumerate(model.formula.ranges.get(spec.name, ()), start=3):
+            sheet.number(line, column, end, "seconds")
+        sheet.text(line, 6, meaning(spec, model.layer_features[spec.name]), "unit")
 
 
 def write_layer_provenance(book: BookPlan, model: LayerModel) -> None:
-    """Write the sheet Provenance, and check that the application computes as trainlaw does."""
+    """Write the sheet Provenance, and check that the application computes as trainlaw does.
+
+    Numbers are plain and constants the original ones: a difference is due to the application.
+    """
     sheet, row = provenance_sheet(book, model.formula)
-    _self_check(sheet, model, row)
-
-
-def _self_check(sheet: SheetWriter, model: LayerModel, row: int) -> None:
-    """Write plain numbers and the original constants: a difference is due to the application."""
     sheet.text(row, 0, "Self-check: the layers of one CNN", "section")
     names = list(model.layer_features)
     sheet.heads(row + 1, ["count", "time of all identical layers [s]", *names])

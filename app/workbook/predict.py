@@ -68,6 +68,7 @@ _WIDTHS = (34, 36, 9, 46, 2, 22, 26, 10, 44)
 _TOP = 3  # row of the heads, counted from 0
 _LEFT, _RIGHT = 0, 5  # columns of what is chosen, and of what follows from it
 _GB = 1e9
+_STEPS = float(math.ceil(FIRST_IMAGES / FIRST_BATCH))  # iterations of the first choice
 ONE_GPU = (
     "A layer formula is computed for the chosen GPU only; for every GPU run trainlaw predict --all-gpus."
 )
@@ -108,7 +109,7 @@ def write_predict(sheet: SheetWriter, model: Model, said: Said, *, has_ranking: 
     )
     sheet.text(_TOP, _LEFT, "Choose", "section")
     left, valid = write_choices(sheet, model, _TOP + 1)
-    times = [*_times(model), *_measured(has_ranking=has_ranking)]
+    times = [*_times(model), *([_measured()] if has_ranking else [])]
     row = _results(sheet, _TOP, _RIGHT, "Prediction", times)
     row = _results(sheet, row, _RIGHT, "Memory of each GPU", _memory(model))
     title, costs = (
@@ -123,8 +124,9 @@ def write_predict(sheet: SheetWriter, model: Model, said: Said, *, has_ranking: 
     answers = model.sheet_name("Answers")
     notes = _sentences(NOTE, said.notes, _NOTES, answers)
     warnings = _sentences(WARNING, said.warnings, _WARNINGS, answers, NONE_SAID)
-    check = [] if model.is_forward else _check()
-    lines = [entries, _setup(said.setups), *notes, *warnings, _range(model), *check]
+    check = _Result("self-check: same result as trainlaw", "tl_self_check", True)
+    lines = [entries, _setup(said.setups), *notes, *warnings, _range(model)]
+    lines += [] if model.is_forward else [check]
     row = _results(sheet, max(left, row) + 1, _LEFT, "What to know of this answer", lines)
     row = _results(sheet, row + 1, _LEFT, "What is used", _used(model))
     if not has_ranking:
@@ -207,37 +209,28 @@ def _times(model: Model) -> list[_Result]:
     return lines
 
 
-def _measured(*, has_ranking: bool) -> list[_Result]:
+def _measured() -> _Result:
     """Return what the nearest measured runs of training on one GPU took, as text."""
-    if not has_ranking:
-        return []
     (run,) = first_choice().frame.itertuples(index=False)
-    text = 'IF(tl_n_gpus=1,tl_measured,"")'
-    return [_Result("measured", text, measured_text(run) or "none")]
+    return _Result("measured", 'IF(tl_n_gpus=1,tl_measured,"")', measured_text(run) or "none")
 
 
 def _interval(model: Model) -> list[_Result]:
     """Return both ends of the interval for the class of the run, and its factor, or that there is none."""
     if model.is_forward and math.isnan(first_interval_factor(model)):
         return [_Result("interval", f'"{NO_INTERVAL}"', NO_INTERVAL)]
-    value, seconds = float(np.nan_to_num(first_interval_factor(model))), model.seconds
-    factor = "tl_interval_factor"
-    ends = f"AND(ISNUMBER(tl_time_s),N({factor})>0)"
-    note = f"{100 * LEVEL:g} %, from held-out {held_out_kind(model.formula)}s"
-    by_class = "0: no interval; by class: sheet Errors"
-    ends_of = [
-        ("interval from", "low_s", 1000 * seconds / value if value else ""),
-        ("interval to", "high_s", 1000 * seconds * value if value else ""),
-    ]
-    is_processor = "tl_is_processor=1"
+    value, ms = float(np.nan_to_num(first_interval_factor(model))), 1000 * model.seconds
     is_one = isinstance(host_factor(model.formula, model.expression), Constant)
     of_host = "1" if is_one else "tl_host_factor"
-    text = interval_factor(model.formula, chosen_class_factor(model), is_processor, of_host)
-    lines = [
-        _Result(title, f'IF({ends},1000*({figure_cell(end)}),"")', shown, "ms", "result_short", note=note)
-        for title, end, shown in ends_of
-    ]
-    return [*lines, _Result("interval factor", text, value, "", "result_factor", "interval_factor", by_class)]
+    text = interval_factor(model.formula, chosen_class_factor(model), "tl_is_processor=1", of_host)
+    note = f"{100 * LEVEL:g} %, from held-out {held_out_kind(model.formula)}s"
+    lines = []
+    ends = ("interval from", "low_s", value and ms / value), ("interval to", "high_s", ms * value)
+    for title, end, shown in ends:
+        cell = f'IF(AND(ISNUMBER(tl_time_s),N(tl_interval_factor)>0),1000*({figure_cell(end)}),"")'
+        lines.append(_Result(title, cell, shown or "", "ms", "result_short", note=note))
+    note = "0: no interval; by class: sheet Errors"
+    return [*lines, _Result("interval factor", text, value, "", "result_factor", "interval_factor", note)]
 
 
 def _setup(setups: Sequence[str]) -> _Result:
@@ -309,57 +302,51 @@ def _price(model: Model) -> _Result:
 
 def _costs_of_passes(model: Model) -> list[_Result]:
     """Return the lines on the inference of all images."""
-    steps = float(math.ceil(FIRST_IMAGES / FIRST_BATCH))
-    count = 'IFERROR(ROUNDUP(tl_images/tl_batch_per_gpu,0),"")'
-    minutes, priced = "tl_minutes", "tl_price_used"
-    spent = f'IF(COUNT({minutes},{priced})=2,{minutes}/60*{priced},"")'
-    taken = _live(f"60*({figure_cell('epoch_h')})")
-    cost = model.seconds * steps / 3600.0 * listed_price(FIRST_GPU)
+    hours = model.seconds * _STEPS / 3600.0
+    spent = 'IF(COUNT(tl_minutes,tl_price_used)=2,tl_minutes/60*tl_price_used,"")'
+    cost, taken = hours * listed_price(FIRST_GPU), _live(f"60*({figure_cell('epoch_h')})")
     return [
-        _Result("forward passes", count, steps, "", "result_count", "iterations"),
-        _Result("time", taken, model.seconds * steps / 60.0, "min", "result_money", "minutes"),
+        _iterations("forward passes", "tl_batch_per_gpu"),
+        _Result("time", taken, 60 * hours, "min", "result_money", "minutes"),
         _price(model),
         _Result("cost", spent, cost, "USD", "result_money", "cost"),
     ]
 
 
+def _iterations(title: str, batch: str) -> _Result:
+    count = f'IFERROR(ROUNDUP(tl_images/{batch},0),"")'
+    return _Result(title, count, _STEPS, "", "result_count", "iterations")
+
+
 def _costs(model: Model, *, has_ranking: bool) -> list[_Result]:
-    steps = float(math.ceil(FIRST_IMAGES / FIRST_BATCH))
-    hours = model.seconds * steps / 3600.0
-    count = 'IFERROR(ROUNDUP(tl_images/(tl_batch_per_gpu*tl_n_gpus),0),"")'
+    """Return the lines on the training of all epochs."""
+    hours = model.seconds * _STEPS / 3600.0
     cost, value = hours * listed_price(FIRST_GPU), float(np.nan_to_num(first_interval_factor(model)))
     total = cost * FIRST_EPOCHS
-    priced = "tl_price_used"
-    per_epoch = figure_cell("cost", training_h="tl_epoch_h", price_per_hour=priced)
-    prices = f"GPUs!$B${HEAD + 2}:$B${HEAD + 1 + SPARE_ROWS}"
-    by = f'IF(AND(tl_order="{ORDERS[0]}",COUNTIF({prices},">=0")>0),"{BY_COST}","{BY_TIME}")'
-    factor = "tl_interval_factor"
-    both = f"AND(ISNUMBER(tl_time_s),ISNUMBER({priced}))"
-    with_interval = f"AND(ISNUMBER(tl_cost),N({factor})>0)"
+    per_epoch = figure_cell("cost", training_h="tl_epoch_h", price_per_hour="tl_price_used")
+
+    def priced(text: str) -> str:
+        return f'IF(AND(ISNUMBER(tl_time_s),ISNUMBER(tl_price_used)),{text},"")'
+
+    def end(text: str) -> str:
+        return f'IF(AND(ISNUMBER(tl_cost),N(tl_interval_factor)>0),{text},"")'
+
     lines: list[tuple[str, str, float | str, str, str]] = [
         ("time per epoch", _live(figure_cell("epoch_h")), hours, "h", "epoch_h"),
         ("total time", _live(figure_cell("training_h")), hours * FIRST_EPOCHS, "h", ""),
-        ("cost per epoch", f'IF({both},{per_epoch},"")', cost, "USD", ""),
-        ("total cost", f'IF({both},{per_epoch}*tl_epochs,"")', total, "USD", "cost"),
+        ("cost per epoch", priced(per_epoch), cost, "USD", ""),
+        ("total cost", priced(f"{per_epoch}*tl_epochs"), total, "USD", "cost"),
+        ("total cost from", end("tl_cost/tl_interval_factor"), total / value if value else "", "USD", ""),
+        ("total cost to", end("tl_cost*tl_interval_factor"), total * value or "", "USD", ""),
     ]
-    ends = [
-        ("total cost from", f"tl_cost/{factor}", total / value if value else ""),
-        ("total cost to", f"tl_cost*{factor}", total * value if value else ""),
-    ]
-    lines += [(title, f'IF({with_interval},{text},"")', shown, "USD", "") for title, text, shown in ends]
+    prices = f"GPUs!$B${HEAD + 2}:$B${HEAD + 1 + SPARE_ROWS}"
+    by = f'IF(AND(tl_order="{ORDERS[0]}",COUNTIF({prices},">=0")>0),"{BY_COST}","{BY_TIME}")'
     return [
-        _Result("iterations per epoch", count, steps, "", "result_count", "iterations"),
+        _iterations("iterations per epoch", "(tl_batch_per_gpu*tl_n_gpus)"),
         _price(model),
-        *(
-            _Result(title, text, shown, unit, "result_money", name)
-            for title, text, shown, unit, name in lines
-        ),
+        *(_Result(*line[:4], "result_money", line[4]) for line in lines),
         *([_Result("GPUs are ranked by", by, BY_TIME, name="ranked_by")] if has_ranking else []),
     ]
-
-
-def _check() -> list[_Result]:
-    return [_Result("self-check: same result as trainlaw", "tl_self_check", True)]
 
 
 def _memory(model: Model) -> list[_Result]:

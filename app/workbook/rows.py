@@ -66,17 +66,17 @@ class CellTable:
 
     def add_expression(
         self, key: str, title: str, unit: str, style: str, expression: Expression, *,
-        where: str = "", beside: str = "",
+        where: str = "", also: str = "",
     ) -> None:  # fmt: skip
         """Add a column of an expression over base columns and earlier columns, after steps where it is long.
 
-        It is empty where one of these columns, or the column `beside`, is no number, or where the column
+        It is empty where one of these columns, or the column `also`, is no number, or where the column
         `where` is not 1.
         """
         names = variables(expression)
         places = {name: self.place(name) for name in names}
         own = [place for place in places.values() if place.startswith(("{@", "GPUs!"))]
-        own += [self.place(beside)] if beside else []
+        own += [self.place(also)] if also else []
         guards = [f"{{@{where}}}=1"] * bool(where) + [f"COUNT({','.join(own)})={len(own)}"] * bool(own)
         known = {name: self.numbers(name) for name in names}
         flags = self.numbers(where) == 1.0 if where else True

@@ -11,7 +11,7 @@ import numpy as np
 from trainlaw.app.models.lookup_tables import cnn_rows
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
 from trainlaw.app.workbook.model import FIRST_CNN, Model, fact, is_listed
-from trainlaw.datasets.cnns.any_size import LARGEST, SUMS, AnySize, Side, any_size
+from trainlaw.datasets.cnns.any_size import LARGEST, SUMS, AnySize, any_size
 from trainlaw.datasets.cnns.counts import LAYER_LIMITS, THIN
 from trainlaw.datasets.cnns.zoo import MAX_CLASSES, MAX_INPUT_PX
 from xlsxwriter.utility import xl_col_to_name
@@ -78,7 +78,9 @@ def write_rules(book: BookPlan, model: Model) -> None:
         for place, side in enumerate(rule.sides):
             of_cnn = [0, 0] if place else [first, len(rule.shapes)]
             sheet.text(row, 0, name)
-            numbers = [*_side_numbers(side), 1 + rule.equal.get(place, -1), *of_cnn]
+            rest, equal = 0 if side.rest is None else 1 + side.rest, 1 + rule.equal.get(place, -1)
+            read = [side.parent, side.factor, side.more, side.stride]
+            numbers = [*read, rest, float(side.per_class), equal, *of_cnn]
             for column, value in enumerate((*numbers, *rule.sums[place]), start=1):
                 if value:
                     sheet.number(row, column, float(value))
@@ -89,11 +91,6 @@ def write_rules(book: BookPlan, model: Model) -> None:
         book.names[_name(title)] = _range(RULES, column, row)
     for column, title in enumerate(_OF_SHAPE, start=left):
         book.names[_name(title)] = _range(RULES, column, _TOP + len(rows))
-
-
-def _side_numbers(side: Side) -> list[float]:
-    rest = 0 if side.rest is None else 1 + side.rest
-    return [side.parent, side.factor, side.more, side.stride, rest, float(side.per_class)]
 
 
 def _range(sheet: str, column: int, end: int) -> str:

@@ -2,8 +2,9 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from trainlaw.app.answers.error_rows import has_architecture_errors
 from trainlaw.app.answers.facts import Fact, precision_facts
@@ -270,76 +271,70 @@ def options_of_precisions(formula: Formula) -> dict[str, dict[str, Fact]]:
     return {name: {**precision_facts(formula, name), **row} for name, row in precision_rows().items()}
 
 
+class _Options(NamedTuple):
+    """A table of sheet Options, whose columns get names, and lines above and below it, empty for none."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    above: str = ""
+    below: str = ""
+    style: str = "number"
+
+
 def write_options(book: BookPlan, model: Model) -> None:
     """Write the sheet Options: precisions, all-reduce algorithms, kinds of GPUs, grouped constants."""
-    formula, widths = model.formula, [42, 24, 24, 26, 26, 32, 22, 22, 22]
-    sheet = SheetWriter(book, model.sheet_name("Options"), widths)
+    sheet = SheetWriter(book, model.sheet_name("Options"), [42, 24, 24, 26, 26, 32, 22, 22, 22])
     sheet.title("Options", f"What the choices on sheet {model.sheet_name('Predict')} mean for the formula.")
     sheet.plan.frozen = (2, 1)
-    options = options_of_precisions(formula)
-    rows = [list(option.values()) for option in options.values()]
-    row = _named_table(sheet, 3, list(next(iter(options.values()))), rows)
+    row = 3
+    for table in _options(model):
+        if table.above:
+            sheet.text(row, 0, table.above, "section" if table.style == "constant" else "note")
+            row += 1
+        end = sheet.table(row, Table.of(table.columns, table.rows, table.style))
+        for column, name in enumerate(table.columns):
+            letter = xl_col_to_name(column)
+            cells = f"${letter}${row + 2}:${letter}${end}"
+            book.names[cell_name(f"options_{name}")] = f"{quoted(sheet.name)}!{cells}"
+        if table.below:
+            sheet.text(end, 0, table.below, "note")
+        row = end + 1 + bool(table.below)
+
+
+def _options(model: Model) -> Iterator[_Options]:
+    formula, options = model.formula, options_of_precisions(model.formula)
+    yield _Options(list(next(iter(options.values()))), [list(option.values()) for option in options.values()])
+    lists = {"layout_choice": (IMPLIED, *LAYOUTS), "stack_choice": (IMPLIED, *STACKS)}
     if model.is_forward:
         left = [[name, LAUNCHES_LEFT.get(name, 1.0)] for name in COMPILATIONS]
-        row = _named_table(sheet, row + 1, ["compilation", "launches_left"], left)
+        yield _Options(["compilation", "launches_left"], left)
     else:
-        row = _algorithms(sheet, model, row + 1)
-        for title, pair in (("order", ORDERS), ("shown", SHOWN)):
-            row = _named_table(sheet, row + 1, [title], [[item] for item in pair])
-    for title, items in (
-        ("layout_choice", (IMPLIED, *LAYOUTS)),
-        ("stack_choice", (IMPLIED, *STACKS)),
-        ("precision_choice", (model.default_precision, *options)),
-    ):
-        row = _named_table(sheet, row + 1, [title], [[item] for item in items])
+        yield _algorithms(model)
+        lists = {"order": ORDERS, "shown": SHOWN, **lists}
+    for title, items in {**lists, "precision_choice": (model.default_precision, *options)}.items():
+        yield _Options([title], [[item] for item in items])
     for kind in ("generation", "vendor"):
-        seen = formula.provenance.get(f"{kind}s")
-        if seen:
-            sheet.text(row + 1, 0, f"GPUs of the training runs, by {kind}", "note")
-            row = _named_table(sheet, row + 2, [kind], [[name] for name in seen])
+        if seen := formula.provenance.get(f"{kind}s"):
+            yield _Options([kind], [[name] for name in seen], f"GPUs of the training runs, by {kind}")
     for kind, level in _HELD_OUT.items():
-        errors = [[name, error] for name, (error, _) in own_errors(formula, level).items()]
-        if errors:
-            sheet.text(row + 1, 0, f"error on held-out runs by {kind}, %", "note")
-            row = _named_table(sheet, row + 2, [f"held_out_{kind}", f"error_of_{kind}"], errors)
+        if errors := [[name, error] for name, (error, _) in own_errors(formula, level).items()]:
+            heads = [f"held_out_{kind}", f"error_of_{kind}"]
+            yield _Options(heads, errors, f"error on held-out runs by {kind}, %")
     for constant in formula.grouped:
-        sheet.text(row + 1, 0, f"{constant.name}: one constant per {constant.key}", "section")
         groups = [[ANY_OTHER, constant.default], *([*item] for item in constant.values.items())]
-        heads = [f"group_{constant.name}", f"of_{constant.name}"]
-        row = _named_table(sheet, row + 2, heads, groups, "constant")
+        heads, title = [f"group_{constant.name}", f"of_{constant.name}"], f"one constant per {constant.key}"
+        yield _Options(heads, groups, f"{constant.name}: {title}", style="constant")
 
 
-def _algorithms(sheet: SheetWriter, model: Model, row: int) -> int:
-    """Write which algorithm has which textbook form, and whether the scaling formula covers it."""
+def _algorithms(model: Model) -> _Options:
+    """Return which algorithm has which textbook form, and whether the scaling formula covers it."""
     times = list(dict.fromkeys(FEATURE_OF_ALGORITHM.values()))
     rows = [
-        [
-            name,
-            *(float(feature == own) for own in times),
-            float(covers_algorithm(model.scaling, name)),
-        ]
+        [name, *(float(feature == own) for own in times), float(covers_algorithm(model.scaling, name))]
         for name, feature in FEATURE_OF_ALGORITHM.items()
     ]
-    heads = ["algorithm", *(algorithm_indicator(feature) for feature in times), "scaled"]
-    row = _named_table(sheet, row, heads, rows)
-    sheet.text(row, 0, "mpi: a ring staged through host memory; it has the closed form of the ring", "note")
-    return row + 1
-
-
-def _named_table(
-    sheet: SheetWriter,
-    row: int,
-    columns: Sequence[str],
-    rows: Sequence[Sequence[object]],
-    style: str = "number",
-) -> int:
-    """Write a table and name each of its columns; return the next free row."""
-    end = sheet.table(row, Table.of(columns, rows, style))
-    for column, name in enumerate(columns):
-        letter = xl_col_to_name(column)
-        cells = f"${letter}${row + 2}:${letter}${end}"
-        sheet.book.names[cell_name(f"options_{name}")] = f"{quoted(sheet.name)}!{cells}"
-    return end
+    below = "mpi: a ring staged through host memory; it has the closed form of the ring"
+    return _Options(["algorithm", *map(algorithm_indicator, times), "scaled"], rows, below=below)
 
 
 def held_out_error(formula: Formula, kind: str, name: str) -> str:
