@@ -20,7 +20,7 @@ from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.sheets.xlsx import google_plan, xlsx_bytes
 from trainlaw.app.workbook.book import workbook_bytes, workbook_plan
 from trainlaw.app.workbook.compare import FIRST_GPUS
-from trainlaw.app.workbook.model import FAULTS, FIRST_CNN, FIRST_GPU, cell_name, first_choice, workbook_model
+from trainlaw.app.workbook.model import FAULTS, FIRST_CNN, FIRST_GPU, first_choice, workbook_model
 from trainlaw.app.workbook.predict import INSIDE
 from trainlaw.app.workbook.tables import (
     HEADING,
@@ -711,7 +711,3 @@ def test_what_the_workbook_cannot_hold_is_refused_with_a_way_out(formula):
     twin = Formula(parse_text("C[a] * C_a_ * conv3x3_compute_s"), specs, TARGET, grouped=two)
     with pytest.raises(InputError, match="rename"):
         workbook_bytes(twin)
-
-
-def test_cell_names():
-    assert cell_name("K80") == "tl_k80"
