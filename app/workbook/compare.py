@@ -13,6 +13,7 @@ from trainlaw.app.workbook.model import (
     FIRST_CNN,
     FIRST_PRECISION,
     PEAK,
+    TABLES,
     CellForm,
     Model,
     cell_form,
@@ -28,17 +29,7 @@ from trainlaw.formulas.algebra.expression import fold
 from xlsxwriter.utility import xl_col_to_name, xl_rowcol_to_cell
 
 # Names in the yellow heads, in place of which the user chooses others.
-FIRST_CNNS = (
-    "alexnet_torch", "vgg16", "googlenet", "inception_v3", "resnet18", "resnet50", "resnet101", "resnet152",
-    "resnext50_32x4d", "wide_resnet50_2", "densenet121", "densenet201", "squeezenet1_1", "mobilenet_v2",
-    "mobilenet_v3_large", "shufflenet_v2_x1_0", "mnasnet1_0", "efficientnet_b0", "regnet_y_8gf_torch",
-    "convnext_tiny", "convnext_large",
-)  # fmt: skip
-FIRST_GPUS = (
-    "K80", "GTX 1080 Ti", "P100-PCIE-16GB", "V100-SXM2-16GB", "T4", "RTX 2080 Ti", "Titan RTX",
-    "A100-SXM4-40GB", "A10G", "RTX 3090", "RTX A6000", "RTX 4090", "L4", "L40S", "H100-SXM5-80GB",
-    "H200-SXM-141GB", "RTX 5090", "B200", "Instinct MI300X", "Radeon RX 7900 XTX",
-)  # fmt: skip
+FIRST_CNNS, FIRST_GPUS = TABLES["first_cnns"], TABLES["first_gpus"]
 _BATCH, _PRECISION, _SHOWN = "$B$4", "$B$5", "$B$6"
 _HEADER = 9  # row of the names of the GPUs, counted from 0
 _FIRST = 2  # line of the first factor, behind head and row

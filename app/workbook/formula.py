@@ -19,6 +19,7 @@ from trainlaw.app.workbook.model import (
     PEAK,
     PEER,
     ROUNDS,
+    TABLES,
     Model,
     cell_name,
     cell_names,
@@ -263,29 +264,13 @@ def _facts(sheet: SheetWriter, model: Model, row: int) -> str:
             text = of_size(name, text)
         if name == "usual_launch_s" and model.is_forward:
             text = f"{text}*{option('compilation', 'launches_left')}"
-        unit, meant = (unit_text(spec.unit), spec.meaning) if spec else _RAW.get(name, ("", ""))
+        unit, meant = (unit_text(spec.unit), spec.meaning) if spec else TABLES["facts"].get(name, ("", ""))
         own = cell_name(name)
         shown = text or own
         sheet.line(line, name, model.values[name], style, formula=shown, unit=unit, name=own if text else "")
         sheet.text(line, 6, meant, "unit")
     cells = f"B{row + 3}:B{row + 2 + len(model.base_columns)}"
     return f"COUNT({cells})={len(model.base_columns)}"
-
-
-# Unit and meaning of base columns that are no feature.
-_RAW: Mapping[str, tuple[str, str]] = {
-    "kept_elements": ("element/image", "outputs of layers that the backward pass reads, for one image"),
-    "kept_bytes": ("B/image", "indices of maximum pooling and masks of dropout, for one image"),
-    "working_elements": ("element/image", "gradients of outputs alive at once, for one image"),
-    "unfolded_elements": ("element/image", "the largest convolution's unfolded input, for one image"),
-    "least_bytes_per_param": (
-        "B/element",
-        "a learned element and its gradient; mixed precision: and its 16-bit copy",
-    ),
-    "momentum_bytes_per_param": ("B/element", "what momentum keeps for a learned element"),
-    "link_s_per_byte": ("s/B", "time per byte between GPUs of a node; 0 with one GPU per node"),
-    "network_s_per_byte": ("s/B", "time per byte between nodes; 0 with one node"),
-}
 
 
 def fact_formula(name: str) -> str:

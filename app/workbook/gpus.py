@@ -19,6 +19,7 @@ from trainlaw.app.workbook.model import (
     PEAK,
     PEER,
     PREFIX,
+    TABLES,
     Model,
     fact,
     first_choice,
@@ -53,23 +54,7 @@ YES, NO = "yes", "no"
 SPARE = 24  # rows for GPUs that the user adds
 _CHARTED = 25  # best GPUs in the chart: more labels would overlap
 _NAMED = '{@gpu}<>""'
-_HEADS: Mapping[str, Head] = {
-    "rank": Head("#", "", "general", 5),
-    "gpu": Head("GPU", "", "unit", 32),
-    "precision": Head("precision", "", "unit", 10),
-    "time_s": Head("iteration time", "ms", "decimal", 12, 1000),
-    "low_s": Head("interval from", "ms", "decimal", 12, 1000),
-    "high_s": Head("interval to", "ms", "decimal", 12, 1000),
-    "samples_per_second": Head("throughput, all GPUs", "images/s", "decimal", 14),
-    "epoch_h": Head("time per epoch", "h", "money", 11),
-    "cost": Head("cost per epoch", "USD", "money", 11),
-    "price_per_hour": Head("GPU price", "USD/h", "money", 9),
-    "fits": Head("fits in memory", "", "unit", 13),
-    "measured": Head("training runs of its generation", "", "unit", 15),
-    "outside": Head("features out of range", "", "general", 11),
-    "below": Head("interval, below", "ms", "faint", 9, 1000),
-    "above": Head("interval, above", "ms", "faint", 9, 1000),
-}  # fmt: skip
+_HEADS = {key: Head(*row) for key, row in TABLES["ranking"].items()}
 
 
 def write_all_gpus(book: BookPlan, model: Model) -> CellTable:

@@ -23,6 +23,7 @@ from trainlaw.app.models.terms import (
     plain_expression,
     with_named_constants,
 )
+from trainlaw.app.text.files import toml_table
 from trainlaw.datasets import RunTable, configuration
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS
@@ -46,6 +47,8 @@ from trainlaw.formulas.printers import excel_expression, split_for_excel
 from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.held_out_errors import intervals_of
 
+#: Heads, units and first names of the sheets.
+TABLES = toml_table(__file__, "tables.toml")
 PREFIX = "tl_"  # V100, L2 and FP32 are cell addresses, so a name without a prefix could be one
 FIRST_CNN = ("resnet50", 224, 1000)
 FIRST_GPU = "V100-SXM2-16GB"

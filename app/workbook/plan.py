@@ -18,6 +18,7 @@ from trainlaw.app.workbook.model import (
     OF_NETWORK,
     PEER,
     PREFIX,
+    TABLES,
     Model,
     first_choice,
     kind_of,
@@ -43,28 +44,8 @@ NAME, VIEW = "All plans", "Plan"
 COUNTS = (1, 2, 4, 8)
 SPARE = 16  # rows for plans that the user adds
 # Columns of sheet All GPUs that do not depend on the number of GPUs: title, unit and style.
-_TAKEN: Mapping[str, tuple[str, str, str]] = {
-    "precision": ("precision", "", "unit"),
-    "bytes_per_element": ("bytes per element", "B", "general"),
-    SINGLE_GPU_TIME: ("time on one GPU", "s", "seconds"),
-    "interval_factor": ("interval factor", "", "factor"),
-    "fits": ("fits in memory", "", "unit"),
-    "measured": ("training runs of its generation", "", "unit"),
-}
-_HEADS: Mapping[str, Head] = {
-    "rank": Head("#", "", "general", 5),
-    "n_gpus": Head("number of GPUs", "", "whole", 10),
-    "gpu": Head("GPU", "", "unit", 32),
-    "n_nodes": Head("nodes", "", "whole", 8),
-    "precision": Head("precision", "", "unit", 10),
-    "time_s": Head("iteration time", "ms", "decimal", 12, 1000),
-    "training_h": Head("time of the training", "h", "money", 12),
-    "training_low_h": Head("interval from", "h", "money", 12),
-    "training_high_h": Head("interval to", "h", "money", 12),
-    "cost": Head("cost of the training", "USD", "money", 12),
-    "price_per_hour": Head("GPU price", "USD/h", "money", 9),
-    "measured": Head("training runs of its generation", "", "unit", 15),
-}
+_TAKEN = TABLES["taken"]
+_HEADS = {key: Head(*row) for key, row in TABLES["plan"].items()}
 
 
 def write_plans(book: BookPlan, model: Model, gpus: CellTable) -> None:

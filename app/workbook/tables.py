@@ -14,7 +14,7 @@ from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.app.models.search_gain import evolution_sentence
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
 from trainlaw.app.text.tables import Table
-from trainlaw.app.workbook.model import LAYOUTS, Model, cell_name, is_listed, option
+from trainlaw.app.workbook.model import LAYOUTS, TABLES, Model, cell_name, is_listed, option
 from trainlaw.datasets import Gpu, built_in_gpus, link_table
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.hardware.servers import usual_server
@@ -66,20 +66,7 @@ _HELD_OUT: Mapping[str, str] = {"generation": "generation", "architecture": BY_C
 _NUMBER_WIDTH = 18  # characters of the longest number with separators
 _ADD = "Change a value, or add a row below the last one; predictions follow."
 # By the end of a column's name, since names of columns carry their units.
-_UNITS: Mapping[str, str] = {
-    "_hz": "1/s",
-    "_flop_per_s": "FLOP/s",
-    "_byte_per_s": "B/s",
-    "_bytes": "B",
-    "_bytes_per_sm": "B",
-    "_tdp_w": "W",
-    "_latency_s": "s",
-    "_macs": "MAC/image",
-    "_elements": "element/image",
-    "_params": "element",
-    "_usd_per_hour": "USD/h",
-    "_px": "pixels",
-}
+_UNITS: Mapping[str, str] = TABLES["units"]
 
 
 def gpu_table_rows(formula: Formula) -> dict[str, dict[str, object]]:
