@@ -7,7 +7,7 @@ import numpy as np
 from trainlaw.app.models.builtin import shorter_formulas
 from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.app.models.terms import Part, terms_of, with_named_constants
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.text.numbers import show_percent
 from trainlaw.app.text.tables import Table, plain_text
 from trainlaw.app.workbook.model import (
@@ -226,9 +226,7 @@ def _symbols(sheet: SheetWriter, model: Model, row: int) -> str:
         sheet.wrapped_text(line, 6, meaning(spec, form), _WIDTHS[6])
         _range(sheet, line, model.formula.ranges.get(name), value, style)
     last = first + len(model.features) - 1
-    sheet.book.names["tl_outside"] = (
-        f"{quoted(sheet.name)}!$F${first + 1}:$F${last + 1 if model.features else first + 1}"
-    )
+    sheet.define_range("tl_outside", 5, first, max(first, last))
     return f"COUNT(B{first + 1}:B{last + 1})={len(model.features)}" if model.features else ""
 
 
