@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from trainlaw.app.text.files import toml_table
 from trainlaw.app.text.tables import Table
-from xlsxwriter.utility import xl_rowcol_to_cell
+from xlsxwriter.utility import xl_col_to_name, xl_rowcol_to_cell
 
 LINE_POINTS = 15.0  # height of a row in the default font of Excel, Calibri 11
 FONT = "Calibri"
@@ -163,6 +163,10 @@ class SheetWriter:
         """Give a cell a name that all sheets know."""
         self.book.names[name] = self.place(row, column)
 
+    def define_range(self, name: str, column: int, first: int, last: int) -> None:
+        """Give rows `first` to `last` of a column a name that all sheets know."""
+        self.book.names[name] = f"{quoted(self.name)}!{column_range(column, first, last)}"
+
     def drop_down(self, row: int, column: int, listed: str, *, is_open: bool = False) -> None:
         """Offer a cell the values of the range named `listed`, its only ones unless it is open to others."""
         self.plan.drop_downs[row, column] = listed
@@ -191,6 +195,16 @@ class SheetWriter:
                 else:
                     self.text(row + offset, column, str(value))
         return row + len(table.rows) + 1
+
+
+def column_range(column: int, first: int, last: int) -> str:
+    """Return the absolute address of rows `first` to `last` of a column, counted from 0.
+
+    >>> column_range(1, 3, 8)
+    '$B$4:$B$9'
+    """
+    letter = xl_col_to_name(column)
+    return f"${letter}${first + 1}:${letter}${last + 1}"
 
 
 def quoted(name: str) -> str:

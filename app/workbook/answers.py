@@ -12,7 +12,7 @@ from trainlaw.app.answers.said import evaluated
 from trainlaw.app.answers.table import Line, lines_of, within_reach
 from trainlaw.app.models.calibration import calibration_of
 from trainlaw.app.models.settings import host_rows
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.model import (
     DEFAULT_PRECISION,
     FIRST_BATCH,
@@ -20,7 +20,6 @@ from trainlaw.app.workbook.model import (
     FIRST_GPU,
     FIRST_IMAGES,
     LAYOUTS,
-    PREFIX,
     Model,
     fact,
     is_listed,
@@ -110,9 +109,9 @@ def write_answers(book: BookPlan, model: Model) -> Said:
                 _write_count(sheet, first, row, answer.kind, len(said[answer.kind]) if text else None)
         row += 1
     for name, letter in (("said", "D"), *_COUNTED.items()):
-        book.names[f"tl_{name}"] = f"{quoted(sheet.name)}!${letter}${first + 1}:${letter}${row}"
+        sheet.define_range(f"tl_{name}", "ABCDEF".index(letter), first, row - 1)
     book.names |= {f"tl_{name}": places[name] for name in places if name in _NAMED}
-    book.names[PREFIX + SETUP] = f"{quoted(sheet.name)}!$D${min(setups) + 1}:$D${max(setups) + 1}"
+    sheet.define_range(f"tl_{SETUP}", 3, min(setups), max(setups))
     sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (_FIRST, 1), _FIRST - 1, True
     return Said([*setups.values()], said[NOTE], said[WARNING])
 

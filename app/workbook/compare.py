@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from trainlaw.app.models.lookup_tables import cnn_label, precision_rows
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter, column_range
 from trainlaw.app.workbook.model import (
     FIRST_BATCH,
     FIRST_CNN,
@@ -259,8 +259,8 @@ class _Matrix:
 
     def _facts(self, axis: _Axis, row: str) -> dict[str, str]:
         """Return the cell formula of each fact of a row of the axis's sheet."""
-        names = ["label", *next(iter(axis.table.values()))]
-        facts = {name: f"INDEX({_fact_range(axis.sheet, n)},{row})" for n, name in enumerate(names)}
+        names, ends = ["label", *next(iter(axis.table.values()))], (HEAD + 1, HEAD + SPARE_ROWS)
+        facts = {name: f"INDEX({axis.sheet}!{column_range(n, *ends)},{row})" for n, name in enumerate(names)}
         column = f"MATCH({option('precision', 'peak_column', _PRECISION)},tl_gpu_columns,0)"
         return facts | ({PEAK: f"INDEX(tl_gpu_table,{row},{column})"} if axis.kind == "gpu" else {})
 
@@ -335,11 +335,6 @@ class _Matrix:
         self.sheet.plan.scale = (self.top, self.left, bottom, right)
         self.sheet.plan.frozen = (self.top, self.left)
         self.sheet.plan.head_row, self.sheet.plan.many_pages = _HEADER, True
-
-
-def _fact_range(sheet: str, column: int) -> str:
-    letter = xl_col_to_name(column)
-    return f"{sheet}!${letter}${HEAD + 2}:${letter}${HEAD + 1 + SPARE_ROWS}"
 
 
 def _table_fact(name: str) -> str:

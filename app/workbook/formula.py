@@ -1,12 +1,14 @@
-"""The sheets Formula (terms, changeable constants, symbols, base columns) and Provenance (self-check)."""
+"""The sheets Formula (terms, constants, symbols, base columns), Provenance (self-check) and Shorter."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
+from trainlaw.app.models.builtin import shorter_formulas
 from trainlaw.app.models.multi_gpu import covers_algorithm
-from trainlaw.app.models.terms import Part, terms_of
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
+from trainlaw.app.models.terms import Part, terms_of, with_named_constants
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter
+from trainlaw.app.text.numbers import show_percent
 from trainlaw.app.text.tables import Table, plain_text
 from trainlaw.app.workbook.model import (
     COUNTS,
@@ -32,8 +34,9 @@ from trainlaw.app.workbook.model import (
 )
 from trainlaw.app.workbook.sizes import is_any_size, of_size
 from trainlaw.datasets import FEATURES
-from trainlaw.formulas import Expression, FeatureSpec, Formula, to_text, variables
+from trainlaw.formulas import Expression, FeatureSpec, Formula, Variable, substitute, to_text, variables
 from trainlaw.formulas.printers import split_for_excel
+from trainlaw.validate.held_out_errors import OURS, overall_error
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 _AGREEMENT = "1E-9"
@@ -223,9 +226,7 @@ def _symbols(sheet: SheetWriter, model: Model, row: int) -> str:
         sheet.wrapped_text(line, 6, meaning(spec, form), _WIDTHS[6])
         _range(sheet, line, model.formula.ranges.get(name), value, style)
     last = first + len(model.features) - 1
-    sheet.book.names["tl_outside"] = (
-        f"{quoted(sheet.name)}!$F${first + 1}:$F${last + 1 if model.features else first + 1}"
-    )
+    sheet.define_range("tl_outside", 5, first, max(first, last))
     return f"COUNT(B{first + 1}:B{last + 1})={len(model.features)}" if model.features else ""
 
 
@@ -374,3 +375,41 @@ def _computed_terms(
         for line, (title, text, value) in enumerate(texts, start=first):
             sheet.line(line, title, value, formula=text)
     return row + len(lines) - 1, sum(value for *_, value in lines)
+
+
+def write_shorter(book: BookPlan, model: Model) -> None:
+    """Write each shorter formula with its time and its constants, which can be changed, if there is any."""
+    laws = shorter_formulas(model.formula)
+    if not laws:
+        return
+    sheet = SheetWriter(book, "Shorter", (96, 20, 20))
+    sheet.title(
+        "The time of an iteration on one GPU by formulas with fewer constants",
+        "For the configuration on sheet Predict, which uses the full formula; change the yellow cells.",
+    )
+    row = 3
+    for name, law in laws.items():
+        row = _shorter(sheet, model, name, law, row)
+
+
+def _shorter(sheet: SheetWriter, model: Model, name: str, law: Formula, row: int) -> int:
+    """Write a formula from a row on; return the row of the next."""
+    expression, constants = with_named_constants(law)
+    named = {constant.name: f"{name}_{constant.name}" for constant in constants}
+    expression = substitute(expression, {old: Variable(new) for old, new in named.items()})
+    numbers = {named[constant.name]: constant.value for constant in constants}
+    error = show_percent(overall_error(law, OURS))
+    sheet.text(row, 0, f"{name}: {len(constants)} constants, held-out error {error} %", "section")
+    sheet.wrapped_text(row + 1, 0, to_text(law.expression, 3), 96)
+    cells = split_for_excel(expression, cell_names({*model.features, *numbers}), str)
+    known = {key: np.array([value]) for key, value in {**model.values, **numbers}.items()}
+    sheet.formula(
+        row + 1, 1, f'IFERROR({cells.formula},"{UNKNOWN}")', float(values_of(expression, known)[0]), "seconds"
+    )
+    sheet.text(row + 1, 2, "s", "unit")
+    sheet.define(f"tl_{name}_s", row + 1, 1)
+    for line, (constant, (new, value)) in enumerate(
+        zip(constants, numbers.items(), strict=True), start=row + 2
+    ):
+        sheet.line(line, new, value, "constant", unit=unit_text(constant.unit), name=cell_name(new))
+    return row + 3 + len(constants)

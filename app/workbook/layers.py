@@ -156,8 +156,7 @@ def write_layer_facts(book: BookPlan, model: LayerModel) -> None:
             row += 1
     sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (_TOP, 2), _TOP - 1, True
     for column, name in enumerate(["cnn", "kind", "count", *model.facts]):
-        letter = xl_col_to_name(column)
-        book.names[_fact_name(name)] = f"'{FACTS}'!${letter}${_TOP + 1}:${letter}${row + _SPARE}"
+        sheet.define_range(_fact_name(name), column, _TOP, row + _SPARE - 1)
 
 
 def _fact_name(name: str) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from trainlaw.app.models.lookup_tables import cnn_meanings, cnn_rows, gpu_rows
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.datasets import built_in_gpus
-from xlsxwriter.utility import xl_col_to_name
 
 _HEAD = 3
 FAMILY = "family"
@@ -88,7 +87,5 @@ def write_names(book: BookPlan) -> None:
             sheet.text(row, left, key)
             sheet.text(row, left + 1, own, "unit")
         for column, name in ((left, kind), (left + 1, f"{kind}_of")):
-            letter = xl_col_to_name(column)
-            ends = f"{letter}${_HEAD + 2}:${letter}${_HEAD + 1 + len(names) + 200}"
-            book.names[f"tl_names_{name}"] = f"Names!${ends}"
+            sheet.define_range(f"tl_names_{name}", column, _HEAD + 1, _HEAD + len(names) + 200)
     sheet.plan.frozen = (_HEAD + 1, 0)

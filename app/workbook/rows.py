@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from trainlaw.app.answers.figure_rows import definition_of
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter, column_range, quoted
 from trainlaw.app.workbook.model import cell_form, values_of
 from trainlaw.formulas import Expression, variables
 from xlsxwriter.utility import xl_col_to_name
@@ -106,18 +106,15 @@ class CellTable:
 
     def span(self, key: str, *, of_sheet: bool = True) -> str:
         """Return the address of a whole column."""
-        letter = self._letter(key)
         sheet = f"{quoted(self.name)}!" if of_sheet else ""
-        return f"{sheet}${letter}${self.top + 1}:${letter}${self.top + self.count}"
-
-    def _letter(self, key: str) -> str:
-        return str(xl_col_to_name(list(self.columns).index(key)))
+        column = list(self.columns).index(key)
+        return sheet + column_range(column, self.top, self.top + self.count - 1)
 
     def add_rank(self, key: str) -> None:
         """Add the rank of each row by a column, the least first; of equal ones the upper row is first."""
         keys, ranks = self.numbers(key), np.full(self.known, np.nan)
         ranks[np.argsort(keys, kind="stable")] = np.arange(1.0, self.known + 1)
-        letter, whole = self._letter(key), self.span(key, of_sheet=False)
+        letter, whole = xl_col_to_name(list(self.columns).index(key)), self.span(key, of_sheet=False)
         above = f"${letter}${self.top}:${letter}{{above}}"
         text = f"SUMPRODUCT(({whole}<{{@{key}}})*1)+SUMPRODUCT(({above}={{@{key}}})*1)+1"
         template = f'IF(ISNUMBER({{@{key}}}),{text},"")'

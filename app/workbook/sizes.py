@@ -9,7 +9,7 @@ from itertools import chain
 
 import numpy as np
 from trainlaw.app.models.lookup_tables import cnn_rows
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter, column_range
 from trainlaw.app.workbook.model import FIRST_CNN, Model, fact, is_listed
 from trainlaw.datasets.cnns.any_size import LARGEST, SUMS, AnySize, any_size
 from trainlaw.datasets.cnns.counts import LAYER_LIMITS, THIN
@@ -88,14 +88,9 @@ def write_rules(book: BookPlan, model: Model) -> None:
         first += len(rule.shapes)
     sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (_TOP, 1), _TOP - 1, True
     for column, title in enumerate(heads):
-        book.names[_name(title)] = _range(RULES, column, row)
+        sheet.define_range(_name(title), column, _TOP, row - 1)
     for column, title in enumerate(_OF_SHAPE, start=left):
-        book.names[_name(title)] = _range(RULES, column, _TOP + len(rows))
-
-
-def _range(sheet: str, column: int, end: int) -> str:
-    letter = xl_col_to_name(column)
-    return f"{quoted(sheet)}!${letter}${_TOP + 1}:${letter}${end}"
+        sheet.define_range(_name(title), column, _TOP, _TOP + len(rows) - 1)
 
 
 def is_any_size(model: Model) -> bool:
@@ -204,8 +199,7 @@ class _Size:
     def _live(self, title: str) -> str:
         """Return the address of a column of sides or of shapes, whole."""
         heads, left, count = (_LIVE, 0, SIDES) if title in _LIVE else (_LIVE_SHAPES, _SHAPES_AT, SHAPES)
-        letter = xl_col_to_name(left + heads.index(title))
-        return f"${letter}${_TOP + 1}:${letter}${_TOP + count}"
+        return column_range(left + heads.index(title), _TOP, _TOP + count - 1)
 
     def _side(self, slot: int) -> None:
         row, sides = _TOP + slot, self.rule.sides

@@ -12,7 +12,7 @@ from trainlaw.app.inputs.prices import EXAMPLE, MOST_USD, read_prices
 from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.app.models.search_gain import evolution_sentence
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.text.tables import Table
 from trainlaw.app.workbook.model import LAYOUTS, TABLES, Model, cell_name, is_listed, option
 from trainlaw.datasets import Gpu, built_in_gpus, link_table
@@ -154,8 +154,8 @@ def write_prices(book: BookPlan) -> None:
     rows = [[gpu, number, price, f"{gpu}|{number}"] for (gpu, number), price in sorted(listed.prices.items())]
     heads = ["GPU", "GPUs of a machine", f"{listed.currency}/h", "key"]
     end = sheet.table(HEAD, Table.of(heads, rows, "money"))
-    for name, letter in (("list_prices", "C"), ("list_keys", "D")):
-        book.names[f"tl_{name}"] = f"Prices!${letter}${HEAD + 2}:${letter}${end}"
+    for name, column in (("list_prices", 2), ("list_keys", 3)):
+        sheet.define_range(f"tl_{name}", column, HEAD + 1, end - 1)
 
 
 def price_cell(own: str, gpu: str, number: str, empty: str) -> str:
@@ -280,9 +280,7 @@ def write_options(book: BookPlan, model: Model) -> None:
             row += 1
         end = sheet.table(row, Table.of(table.columns, table.rows, table.style))
         for column, name in enumerate(table.columns):
-            letter = xl_col_to_name(column)
-            cells = f"${letter}${row + 2}:${letter}${end}"
-            book.names[cell_name(f"options_{name}")] = f"{quoted(sheet.name)}!{cells}"
+            sheet.define_range(cell_name(f"options_{name}"), column, row + 1, end - 1)
         if table.below:
             sheet.text(end, 0, table.below, "note")
         row = end + 1 + bool(table.below)
@@ -371,7 +369,7 @@ def _intervals(sheet: SheetWriter, formula: Formula) -> int:
         f"A run on a new {kind} is expected between prediction / factor and prediction x factor.",
         "note",
     )
-    sheet.book.names["tl_interval_class"] = f"{sheet.name}!$A$5:$A${end}"
+    sheet.define_range("tl_interval_class", 0, 4, end - 1)
     sheet.book.names["tl_interval_factors"] = f"{sheet.name}!$B$5:$C${end}"
     sheet.plan.frozen = (4, 1)
     return end + 1
