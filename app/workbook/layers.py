@@ -20,6 +20,7 @@ from trainlaw.app.workbook.formula import (
 )
 from trainlaw.app.workbook.model import (
     FIRST_CNN,
+    TABLES,
     Model,
     cell_name,
     first_choice,
@@ -169,20 +170,20 @@ def write_layers(book: BookPlan, model: LayerModel) -> None:
     def shared(name: str) -> tuple[str, np.ndarray]:
         return model.cells[name], np.array(model.values[name])
 
-    table = CellTable(LIVE, len(model.counts), SLOTS, shared, top=_TOP)
+    table = CellTable(LIVE, len(model.counts), SLOTS, shared, words=TABLES["layers"], top=_TOP)
     start = _add_facts(table, model)
     for name in (name for name in model.layer_features if name not in model.facts):
         title, unit = name.replace("_", " "), unit_text(CNN_LAYER_FEATURES[name].spec.unit)
-        table.add_expression(name, title, unit, "seconds", model.layer_features[name], also="row")
+        table.add_expression(name, model.layer_features[name], (title, unit, "seconds"), also="row")
     terms = [_term(number) for number in range(1, 1 + len(model.terms))]
     for name, term in zip(terms, model.terms, strict=True):
         whole = Apply("mul", (Variable("count"), term))
-        table.add_expression(name, name, "s", "seconds", whole)
+        table.add_expression(name, whole, (name, "s", "seconds"))
     parts: list[Expression] = [Variable(name) for name in terms]
     total = reduce(lambda left, right: Apply("add", (left, right)), parts)
-    table.add_expression("total", "time, all terms", "s", "seconds", total)
+    table.add_expression("total", total)
     share = 'IF(COUNT({@total},tl_single_s)=2,{@total}/tl_single_s,"")'
-    table.add("share", "share", "", "share", share, table.numbers("total") / model.seconds)
+    table.add("share", share, table.numbers("total") / model.seconds)
     note = "Identical layers share one row with their count; times are for all of them."
     sheet = table.write(book, "The layers of the chosen CNN", note)
     for name in terms:
@@ -205,7 +206,7 @@ def _add_facts(table: CellTable, model: LayerModel) -> int:
     start = 1 + sum(len(zoo_layers(key).count) for key in keys[: keys.index(FIRST_CNN)])
     place, begin = f"ROWS($A${_TOP + 1}:$A{{row}})", "tl_layer_first"
     text = f'IF(AND(ISNUMBER({begin}),{place}<=tl_layer_count),{begin}+{place}-1,"")'
-    table.add("row", "row", "", "general", text, start + np.arange(table.known))
+    table.add("row", text, start + np.arange(table.known))
     kinds = list(zoo_layers(FIRST_CNN).kinds)
     values: dict[str, Values] = {"kind": kinds, "count": model.counts, **model.rows.columns}
     for name in ("kind", "count", *model.facts):
@@ -213,7 +214,7 @@ def _add_facts(table: CellTable, model: LayerModel) -> int:
         unit = unit_text(CNN_LAYER_COLUMNS[name].spec.unit) if name in model.facts else ""
         text = f'IF({{@row}}="","",IFERROR(INDEX({_fact_name(name)},{{@row}}),"{UNKNOWN}"))'
         style = "unit" if name == "kind" else "general"
-        table.add(name, title, unit, style, text, values[name])
+        table.add(name, text, values[name], (title, unit, style))
     return start
 
 
