@@ -52,7 +52,7 @@ class FakeParts:
 
     def all_reduce_together(self, gathering):
         self.met.append(gathering)
-        return [("1 B", 1e3, 1e-3), ("2 B", 1e6, 2e-3)]
+        return [MicroTime("allreduce", "1 B", 1e3, 1e-3), MicroTime("allreduce", "2 B", 1e6, 2e-3)]
 
 
 def measure_layers(configuration, rule):
