@@ -130,11 +130,7 @@ def test_layers_go_to_three_files(parts, tmp_path):
     assert len(pd.read_csv(own.sibling("all-layers"))) == 11
     assert set(pd.read_csv(own.sibling("layers"))["kind"]) == {"conv", "dense"}
     (failure,) = pd.read_csv(own.sibling("layers-failed")).to_dict("records")
-    assert (failure["cnn"], failure["batch"], failure["reason"]) == (
-        "lenet5",
-        13,
-        "out of memory: too large",
-    )
+    assert {"cnn": "lenet5", "batch": 13, "reason": "out of memory: too large"}.items() <= failure.items()
     # What failed is not tried again, as in a sweep of runs; a run of it is another matter.
     assert profile_layers(wanted(lists={"batches": [2, 4, 13]}), own, told.append) == 1
     assert profile_runs(wanted(lists={"batches": [13]}), own, told.append) == 1
