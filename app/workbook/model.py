@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 from trainlaw.app.answers.error_rows import widened
 from trainlaw.app.answers.facts import OF_MEMORY, cnn_facts
-from trainlaw.app.answers.figure_rows import FITS_WORDS, definition_of, fits_in_memory, needed_memory
+from trainlaw.app.answers.figure_rows import definition_of, fits_in_memory, needed_memory
+from trainlaw.app.answers.fixed_rows import FITS_WORDS
 from trainlaw.app.models.builtin import SCALING_FORMULA, formula_named, shorter_formulas
 from trainlaw.app.models.lookup_tables import OF_PRECISION as MEMORY_OF_PRECISION
 from trainlaw.app.models.lookup_tables import precision_rows

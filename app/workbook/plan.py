@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 import numpy as np
-from trainlaw.app.answers.figure_rows import FITS_WORDS
+from trainlaw.app.answers.fixed_rows import FITS_WORDS
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.choices import MOST
 from trainlaw.app.workbook.compare import FIRST_GPUS

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from trainlaw.app.answers.answer import NOTE, WARNING
 from trainlaw.app.answers.facts import measured_text
-from trainlaw.app.answers.figure_rows import FITS_WORDS, NO_INTERVAL, definition_of, needed_memory
+from trainlaw.app.answers.figure_rows import definition_of, needed_memory
+from trainlaw.app.answers.fixed_rows import FITS_WORDS, NO_INTERVAL
 from trainlaw.app.models.lookup_tables import cnn_label, gpu_rows
 from trainlaw.app.models.settings import host_factor
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter

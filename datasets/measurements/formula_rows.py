@@ -88,6 +88,17 @@ class FormulaRows:
         scaled = {name: factor * self.columns[name] for name, factor in factors.items()}
         return replace(self, columns={**self.columns, **scaled})
 
+    def of_runs(self, chosen: np.ndarray) -> "FormulaRows":
+        """Return the rows of some of the runs, bool (n_runs,)."""
+        rows, sums = chosen, None
+        if self.sums is not None:
+            inside, sizes = chosen[self.known], np.diff(self.sums.start)
+            rows, start = np.repeat(inside, sizes), np.concatenate([[0], np.cumsum(sizes[inside])])
+            sums = RowSums(start, np.arange(start[-1]), self.sums.count[rows])
+        columns = {name: values[rows] for name, values in self.columns.items()}
+        labels = {name: values[rows] for name, values in self.labels.items()}
+        return FormulaRows(columns, self.known[chosen], sums, labels)
+
     def any_per_run(self, flags: np.ndarray) -> np.ndarray:
         """Return whether a flag, bool (n_rows,), is set for any row of each run, shape (n_runs,)."""
         if self.sums is None:

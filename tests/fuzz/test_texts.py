@@ -10,9 +10,8 @@ from trainlaw.app.commands.profile_jobs import counts_of
 from trainlaw.app.inputs.prices import _number as price_number
 from trainlaw.app.inputs.requests import host_launch_of
 from trainlaw.app.inputs.selection import parse_hours, parse_memory, whole_numbers
-from trainlaw.app.inputs.spreadsheets import pairs_of, values_of
-from trainlaw.app.inputs.tables import parse_column_options
-from trainlaw.app.models.user_formula import parse_label_options, read_formula
+from trainlaw.app.inputs.spreadsheets import chosen_pairs, values_of
+from trainlaw.app.models.user_formula import read_formula
 from trainlaw.app.studies.clusters import local_workers
 from trainlaw.app.workbook.tables import _natural as natural
 from trainlaw.datasets.files.numbers import decimal_marks, number_of
@@ -40,16 +39,15 @@ READERS = {
     "hours": lambda text: parse_hours(text, "--within"),
     "memory": lambda text: parse_memory(text, "--min-memory"),
     "numbers": lambda text: whole_numbers(text, "--batch"),
-    "column": lambda text: parse_column_options([text]),
+    "column": lambda text: chosen_pairs("--column", [text], "OURS=YOURS"),
     "value": lambda text: values_of([text]),
-    "label": lambda text: parse_label_options([text]),
     "allocation": gpus_of_nodes,
     "GPU": lambda text: wanted_gpu(text, built_in_gpus()),
     "quantity": lambda text: si_number(text, "byte/s"),
     "decimal": lambda text: (decimal_marks([text]), number_of(text, ",")),
     "workers": lambda text: local_workers(f"local:{text}"),
     "counts": lambda text: counts_of(text, "--batch"),
-    "own value": lambda text: pairs_of("--set", [f"n_gpus={text}"], "OURS=VALUE"),
+    "own value": lambda text: chosen_pairs("--set", [f"n_gpus={text}"], "OURS=VALUE"),
     "constant": lambda text: constant("n_gpus", text, 1),
     "prices": price_number,
     "sheet names": natural,
