@@ -28,7 +28,7 @@ def convert(path: Path, name: str, commit: str) -> dict[str, bytes]:
 
 
 def packed_runs(file: str, runs: pd.DataFrame) -> bytes:
-    """Return a table of runs as its file is shipped: without optional columns of which all are the default."""
+    """Return a table of runs as its file is shipped: without optional columns that hold defaults alone."""
     used = without_defaults(runs)
     unused = [name for name in OPTIONAL_COLUMNS if name in runs and name not in used]
     return packed(file, runs.drop(columns=unused).to_csv(index=False, lineterminator="\n").encode())
