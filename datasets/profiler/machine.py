@@ -58,13 +58,13 @@ def gpu_state(gpu: str, run: Callable[[Sequence[str]], str] = _run) -> GpuState:
     if len(cells) != len(_FIELDS):
         return GpuState()
     name, driver, *numbers, throttled = cells
-    *clocks, used = map(_number, numbers)
+    clock, top, memory, used = map(_number, numbers)
     try:
         bits = int(throttled, 16)
     except ValueError:
         bits = 0
     reasons = tuple(reason for bit, reason in _REASONS if bits & bit)
-    return GpuState(name, driver, *(clock * 1e6 for clock in clocks), used * 2**20, reasons)
+    return GpuState(name, driver, clock * 1e6, top * 1e6, memory * 1e6, used * 2**20, reasons)
 
 
 # Shares of the processors of the machine above which a remark is added.
