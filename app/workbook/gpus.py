@@ -29,7 +29,6 @@ from trainlaw.app.workbook.model import (
 from trainlaw.app.workbook.rows import CellTable, Head, write_best_first
 from trainlaw.app.workbook.tables import (
     BY_COST,
-    EMPTY,
     OF_MACHINE,
     OWN_LINK,
     class_factor,
@@ -198,7 +197,10 @@ def add_exchange(table: CellTable, model: Model, n_gpus: str) -> None:
 
 
 def add_intervals(table: CellTable, model: Model, facts: Sequence[Mapping[str, object]]) -> None:
-    """Add whether a GPU's generation has training runs, and the interval of its time; facts : of the GPUs."""
+    """Add whether a GPU's generation has training runs, the interval of its time, and how far its ends are.
+
+    facts : of the GPUs.
+    """
     formula, stack = model.formula, "tl_stack" if "is_stack_fused" in model.base_columns else ""
     seen, intervals = formula.provenance.get("generations"), intervals_of(formula)
     columns = ("vendor", "generation", "device")
@@ -219,11 +221,6 @@ def add_intervals(table: CellTable, model: Model, facts: Sequence[Mapping[str, o
         factor = widened(formula, intervals.factor(kind, str(row["generation"])), cnn_base, host)
         values.append(0.0 if row["device"] == "CPU" and word == NO else np.nan_to_num(factor))
     table.add("interval_factor", f'IF({_NAMED},{text},"")', values)
-    add_interval_ends(table)
-
-
-def add_interval_ends(table: CellTable) -> None:
-    """Add the ends of the interval of the time, and their distances from it."""
     table.add_answer("low_s")
     table.add_answer("high_s")
     time, low, high = (table.numbers(name) for name in ("time_s", "low_s", "high_s"))
@@ -253,10 +250,9 @@ def _add_costs(table: CellTable, model: Model) -> None:
     steps = math.ceil(FIRST_IMAGES / model.values["batch_per_gpu"])
     price = table.place("price_usd_per_hour")
     hours = table.numbers("time_s") * steps / 3600.0
-    epoch = 'IF(ISNUMBER({@time_s}),tl_iterations*{@time_s}/3600,"")'
-    table.add("epoch_h", epoch, hours)
+    table.add("epoch_h", 'IF(ISNUMBER({@time_s}),tl_iterations*{@time_s}/3600,"")', hours)
     prices = np.array([listed_price(gpu) for gpu in table.columns["gpu"].values[: table.known]])
-    usable = f'IF({_NAMED},{price_cell(price, "{@gpu}", OF_MACHINE, EMPTY)},"")'
+    usable = f'IF({_NAMED},{price_cell(price, "{@gpu}", OF_MACHINE)},"")'
     table.add("price_per_hour", usable, prices)
     both = 'IF(COUNT({@epoch_h},{@price_per_hour})=2,{@epoch_h}*tl_n_gpus*{@price_per_hour},"")'
     table.add("cost", both, hours * prices)

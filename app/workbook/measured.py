@@ -32,10 +32,6 @@ class _Place(NamedTuple):
     pixels: float
     batch: float
 
-    @property
-    def cells(self) -> list[str | float]:
-        return [self.key, self.precision, self.layout, self.pixels, self.batch]
-
 
 def write_measured(book: BookPlan) -> None:
     """Write the sheet; the name tl_measured is that of what the runs nearest to the choice took."""
@@ -47,7 +43,7 @@ def write_measured(book: BookPlan) -> None:
     sheet.heads(_FIRST - 1, _HEADS, "head_unit")
     rows = sorted(_runs())
     for row, (place, said) in enumerate(rows, start=_FIRST):
-        for column, value in enumerate(place.cells):
+        for column, value in enumerate(place):
             # The usual layout and size are left empty, which makes the file smaller.
             if value == LAYOUTS[0] or (column == 3 and value == _USUAL_PIXELS):
                 continue
@@ -87,7 +83,7 @@ def _write_choice(sheet: SheetWriter) -> _Place:
     layout = "tl_layout" if "tl_layout" in sheet.book.names else f'"{LAYOUTS[0]}"'
     key = f'{cnn}&"|"&{n_classes}&"|"&tl_gpu'
     cells = (key, "tl_precision", layout, size, "tl_batch_per_gpu")
-    for column, (text, value) in enumerate(zip(cells, own.cells, strict=True)):
+    for column, (text, value) in enumerate(zip(cells, own, strict=True)):
         sheet.formula(_CHOICE, column, f'IFERROR({text},"")', value, "result_text")
     return own
 

@@ -26,7 +26,6 @@ from trainlaw.app.workbook.model import (
 from trainlaw.app.workbook.rows import TOP, CellTable, Head, write_best_first
 from trainlaw.app.workbook.tables import (
     BY_COST,
-    EMPTY,
     OWN_LINK,
     USUAL_FABRIC,
     gpu_table_rows,
@@ -171,7 +170,7 @@ def _add_training(table: CellTable) -> None:
         listed_price(gpu, int(number))
         for gpu, number in zip(table.columns["gpu"].values, table.numbers("gpus_per_node"), strict=False)
     ]
-    price = price_cell(_of_sheet("price_usd_per_hour"), "{@gpu}", "{@gpus_per_node}", EMPTY)
+    price = price_cell(_of_sheet("price_usd_per_hour"), "{@gpu}", "{@gpus_per_node}")
     known = f'IF(COUNT({{@place}},{{@gpus_per_node}})=2,{price},"")'
     table.add("price_per_hour", known, prices)
     table.add_answer("cost")

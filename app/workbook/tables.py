@@ -50,7 +50,6 @@ OWN_LINK = "the GPU's own link"
 USUAL_FABRIC = "that of usual servers"
 ANY_OTHER = "(any other)"  # the group with the default of a grouped constant
 IMPLIED = "as the other choices imply"
-EMPTY = '""'  # the cell formula of an empty text
 ORDERS = ("cost where prices are entered, else time", "iteration time")
 BY_COST, BY_TIME = "cost per epoch", "iteration time"
 #: Headings of the list of GPUs: names of no GPU, so that each group can be found in the drop-down.
@@ -158,7 +157,7 @@ def write_prices(book: BookPlan) -> None:
         sheet.define_range(f"tl_{name}", column, HEAD + 1, end - 1)
 
 
-def price_cell(own: str, gpu: str, number: str, empty: str) -> str:
+def price_cell(own: str, gpu: str, number: str, empty: str = '""') -> str:
     """Return the cell formula of a GPU's price for an hour: the user's, else the listed one.
 
     own, gpu, number : cell formulas of the user's price, the GPU's name, and the number of GPUs of its
@@ -182,7 +181,8 @@ OF_MACHINE = "INT(tl_n_gpus/tl_n_nodes)"
 def write_links(book: BookPlan) -> None:
     """Write the sheet Links: links within a node to the left, fabrics between nodes to the right."""
     table = link_table().set_index("link")
-    facts = ["effective_byte_per_s", "latency_s", *_others(list(table.columns))]
+    # Those that formulas need come first.
+    facts = list(dict.fromkeys(["effective_byte_per_s", "latency_s", *table.columns.drop("scope")]))
     tables = {
         scope: {
             str(row.name): {name: row[name] for name in facts}
@@ -198,11 +198,6 @@ def write_links(book: BookPlan) -> None:
     sheet.text(HEAD - 1, 0, "within a node", "section")
     sheet.text(HEAD - 1, width + 1, "between nodes", "section")
     _look_up_table(sheet, "network", {USUAL_FABRIC: usual, **tables["network"]}, width + 1)
-
-
-def _others(columns: Sequence[str]) -> list[str]:
-    """Return the columns that no formula needs, in their order."""
-    return [name for name in columns if name not in ("scope", "effective_byte_per_s", "latency_s")]
 
 
 def _look_up_table(
