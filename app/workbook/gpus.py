@@ -225,11 +225,11 @@ def add_intervals(table: CellTable, model: Model, facts: Sequence[Mapping[str, o
     table.add_answer("high_s")
     time, low, high = (table.numbers(name) for name in ("time_s", "low_s", "high_s"))
     # Where a class has no interval, its factor is 0 and the upper end would be 0 as well.
-    for key, text, values in (
+    for key, text, lengths in (
         ("below", "{@time_s}-{@low_s}", time - low),
         ("above", "{@high_s}-{@time_s}", np.where(np.isfinite(low), high - time, np.nan)),
     ):
-        table.add(key, f'IF(COUNT({{@low_s}},{{@high_s}})=2,{text},"")', values)
+        table.add(key, f'IF(COUNT({{@low_s}},{{@high_s}})=2,{text},"")', lengths)
 
 
 def _add_speed_and_memory(table: CellTable) -> None:

@@ -83,7 +83,8 @@ def _write_choice(sheet: SheetWriter) -> _Place:
     layout = "tl_layout" if "tl_layout" in sheet.book.names else f'"{LAYOUTS[0]}"'
     key = f'{cnn}&"|"&{n_classes}&"|"&tl_gpu'
     cells = (key, "tl_precision", layout, size, "tl_batch_per_gpu")
-    for column, (text, value) in enumerate(zip(cells, own, strict=True)):
+    shown: tuple[str | float, ...] = own
+    for column, (text, value) in enumerate(zip(cells, shown, strict=True)):
         sheet.formula(_CHOICE, column, f'IFERROR({text},"")', value, "result_text")
     return own
 
