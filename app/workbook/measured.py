@@ -43,7 +43,8 @@ def write_measured(book: BookPlan) -> None:
     sheet.heads(_FIRST - 1, _HEADS, "head_unit")
     rows = sorted(_runs())
     for row, (place, said) in enumerate(rows, start=_FIRST):
-        for column, value in enumerate(place):
+        cells: tuple[str | float, ...] = place
+        for column, value in enumerate(cells):
             # The usual layout and size are left empty, which makes the file smaller.
             if value == LAYOUTS[0] or (column == 3 and value == _USUAL_PIXELS):
                 continue
