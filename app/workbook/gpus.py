@@ -8,7 +8,7 @@ import numpy as np
 from trainlaw.app.answers.error_rows import widened
 from trainlaw.app.answers.fixed_rows import FITS_WORDS
 from trainlaw.app.models.settings import host_factor
-from trainlaw.app.sheets.plan import BookPlan, Chart, SheetWriter
+from trainlaw.app.sheets.plan import BookPlan, Chart
 from trainlaw.app.workbook.formula import link_formula, unit_text
 from trainlaw.app.workbook.model import (
     DEFAULT_PRECISION,
@@ -24,6 +24,7 @@ from trainlaw.app.workbook.model import (
     fact,
     first_choice,
     kind_of,
+    new_sheet,
     option,
 )
 from trainlaw.app.workbook.rows import CellTable, Head, write_best_first
@@ -65,11 +66,8 @@ def write_all_gpus(book: BookPlan, model: Model) -> CellTable:
     add_intervals(table, model, [dict(row) for row in gpu_table_rows(model.formula).values()])
     _add_speed_and_memory(table)
     _add_costs(table, model)
-    ranking = SheetWriter(book, RANKING, [head.width for head in _HEADS.values()])
-    note = "For the workload and number of GPUs on sheet Predict; by cost as soon as sheet GPUs has a price."
-    ranking.title("Every GPU, best first", note)
+    ranking = new_sheet(book, RANKING, widths=[head.width for head in _HEADS.values()])
     write_best_first(ranking, table, _HEADS, 2, table.count)
-    ranking.plan.frozen, ranking.plan.head_row, ranking.plan.many_pages = (3, 2), 2, True
     labels, times, below, above = map(list(_HEADS).index, ("gpu", "time_s", "below", "above"))
     title = f"Iteration time of the {_CHARTED} best GPUs, with the {100 * LEVEL:g} % interval"
     place, last = len(_HEADS) + 1, 2 + _CHARTED

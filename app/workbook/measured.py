@@ -12,6 +12,7 @@ from trainlaw.app.workbook.model import (
     FIRST_GPU,
     FIRST_PRECISION,
     LAYOUTS,
+    new_sheet,
 )
 from trainlaw.app.workbook.sizes import chosen_cnn, classes_used, pixels_used
 from trainlaw.datasets.cnns.zoo import zoo_entry
@@ -20,7 +21,6 @@ from trainlaw.datasets.measurements.nearest import all_measured
 _CHOICE, _FIRST = 3, 5  # rows of the choice and of the first run, counted from 0
 _USUAL_PIXELS = 224
 _HEADS = ("CNN, classes, GPU", "precision", "layout", "pixels", "batch", "distance", "measured")
-_WIDTHS = (52, 12, 16, 10, 10, 14, 60)
 
 
 class _Place(NamedTuple):
@@ -35,10 +35,7 @@ class _Place(NamedTuple):
 
 def write_measured(book: BookPlan) -> None:
     """Write the sheet; the name tl_measured is that of what the runs nearest to the choice took."""
-    sheet = SheetWriter(book, "Measured", _WIDTHS)
-    sheet.title(
-        "Measured runs on one GPU", "The choice of sheet Predict, and the distance of each run from it."
-    )
+    sheet = new_sheet(book, "Measured")
     own = _write_choice(sheet)
     sheet.heads(_FIRST - 1, _HEADS, "head_unit")
     rows = sorted(_runs())
@@ -57,7 +54,6 @@ def write_measured(book: BookPlan) -> None:
         sheet.text(row, 6, said, "unit")
     last = _FIRST + len(rows)
     sheet.plan.shared[5] = (_FIRST, last - 1)
-    sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (_FIRST, 1), _FIRST - 1, True
     distances, texts = (f"${letter}${_FIRST + 1}:${letter}${last}" for letter in "FG")
     nearest = f'IF(COUNT({distances})=0,"none",INDEX({texts},MATCH(MIN({distances}),{distances},0)))'
     known = [(found, said) for place, said in rows if (found := _distance(place, own)) is not None]
