@@ -23,6 +23,7 @@ from trainlaw.app.workbook.model import (
     Model,
     fact,
     is_listed,
+    new_sheet,
     option,
 )
 from trainlaw.app.workbook.sizes import chosen_cnn, is_any_size, pixels_used
@@ -42,7 +43,6 @@ from trainlaw.validate.held_out_errors import intervals_of
 UNCLEAR = "not known"
 SETUP = "setup"
 _HEADS = ("name", "value", "unit", "said", "warning", "note")
-_WIDTHS = (34, 24, 12, 110, 9, 9)
 # Columns that count the sentences of a kind.
 _COUNTED = {WARNING: "E", NOTE: "F"}
 _NAMED = {"architecture_factor", "host_factor", "is_processor"}  # quantities that sheet Predict needs
@@ -78,9 +78,8 @@ def write_answers(book: BookPlan, model: Model) -> Said:
     given = _given(model)
     lines = _lines(model, given)
     found = evaluated(lines, {name: np.array([value]) for name, (_, value) in given.items()}, 1)
-    sheet = SheetWriter(book, model.sheet_name("Answers"), _WIDTHS)
-    shown = f"Sheet {model.sheet_name('Predict')} shows what is said, with these numbers."
-    sheet.title("What is said of the choice", shown)
+    name, predict = model.sheet_name("Answers"), model.sheet_name("Predict")
+    sheet = new_sheet(book, "Answers", name=name, predict=predict)
     sheet.heads(_FIRST - 1, _HEADS, "head_unit")
     row = _FIRST
     places: dict[str, str] = {}
@@ -112,7 +111,6 @@ def write_answers(book: BookPlan, model: Model) -> Said:
         sheet.define_range(f"tl_{name}", "ABCDEF".index(letter), first, row - 1)
     book.names |= {f"tl_{name}": places[name] for name in places if name in _NAMED}
     sheet.define_range(f"tl_{SETUP}", 3, min(setups), max(setups))
-    sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (_FIRST, 1), _FIRST - 1, True
     return Said([*setups.values()], said[NOTE], said[WARNING])
 
 

@@ -19,6 +19,7 @@ from trainlaw.app.workbook.model import (
     cell_form,
     cell_names,
     kind_of,
+    new_sheet,
     option,
     values_of,
 )
@@ -122,12 +123,8 @@ def write_compare(book: BookPlan, model: Model) -> None:
     cnns, gpus = _first_cnns(), {name: known[name] for name in FIRST_GPUS}
     rows = _Axis("cnn", "CNNs", cnn_table_rows(), cnns, _lines(factors.rows), "input")
     columns = _Axis("gpu", "GPUs", known, gpus, _lines(factors.columns), "input_head")
-    sheet = SheetWriter(book, "Compare", [46, 24, *[12] * len(rows.lines), *[13] * len(gpus)])
-    sheet.title(
-        "CNNs and GPUs side by side",
-        "One GPU each, live: choose others in the yellow heads, or type over them. Empty: a specification is "
-        "unknown. All pairs: trainlaw export --out pairs.csv.",
-    )
+    widths = [46, 24, *[12] * len(rows.lines), *[13] * len(gpus)]
+    sheet = new_sheet(book, "Compare", widths=widths)
     _choices(sheet)
     matrix = _Matrix(sheet, model, factors.cell, rows, columns)
     matrix.write_titles()

@@ -29,6 +29,7 @@ from trainlaw.app.workbook.model import (
     fact,
     first_choice,
     kind_of,
+    new_sheet,
     option,
     values_of,
 )
@@ -40,7 +41,7 @@ from trainlaw.validate.held_out_errors import OURS, overall_error
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 _AGREEMENT = "1E-9"
-_WIDTHS = (58, 20, 20, 18, 18, 10, 110)
+_WIDTHS = TABLES["sheets"]["Formula"]["widths"]
 UNKNOWN = "not known"
 _SYMBOL_HEADS = ("symbol", "value now", "unit", "training minimum", "training maximum", "outside", "meaning")
 # Rough substitutes, from counts, for the empty cells of a CNN that the user adds.
@@ -54,10 +55,9 @@ INSTEAD = {
 
 def write_formula(book: BookPlan, model: Model) -> SheetWriter:
     """Write the sheet Formula, and return it; a changed constant changes the prediction."""
-    sheet = SheetWriter(book, model.sheet_name("Formula"), _WIDTHS)
-    target = model.formula.target
-    note = f"The sum of these terms, for the configuration on sheet {model.sheet_name('Predict')}."
-    sheet.title(f"{target.meaning}, {target.symbol} [{target.unit}]", note)
+    name, predict, target = *map(model.sheet_name, ("Formula", "Predict")), model.formula.target
+    title = f"{target.meaning}, {target.symbol} [{target.unit}]"
+    sheet = new_sheet(book, "Formula", name=name, predict=predict, title=title)
     constants = 4 + len(model.parts) + 4
     symbols = constants + 3 + len(model.numbers)
     facts = symbols + 3 + len(model.features)
@@ -66,7 +66,6 @@ def write_formula(book: BookPlan, model: Model) -> SheetWriter:
     features = _symbols(sheet, model, symbols)
     known = _facts(sheet, model, facts)
     _terms(sheet, model, steps, [known, features])
-    sheet.plan.frozen = (2, 1)
     return sheet
 
 
@@ -320,8 +319,7 @@ def _look_up(kind: str, column: str) -> str:
 
 def provenance_sheet(book: BookPlan, formula: Formula, value_width: int = 90) -> tuple[SheetWriter, int]:
     """Add the sheet Provenance with a line per entry; return it, and the row after the next free one."""
-    sheet = SheetWriter(book, "Provenance", (44, value_width, 64))
-    sheet.title("Provenance of the formula")
+    sheet = new_sheet(book, "Provenance", widths=(44, value_width, 64))
     # Worked examples have a sheet to themselves.
     facts = [[key, plain_text(value)] for key, value in formula.provenance.items() if key != "cases"]
     return sheet, sheet.table(2, Table.of(["item", "value"], facts)) + 1
@@ -382,11 +380,7 @@ def write_shorter(book: BookPlan, model: Model) -> None:
     laws = shorter_formulas(model.formula)
     if not laws:
         return
-    sheet = SheetWriter(book, "Shorter", (96, 20, 20))
-    sheet.title(
-        "The time of an iteration on one GPU by formulas with fewer constants",
-        "For the configuration on sheet Predict, which uses the full formula; change the yellow cells.",
-    )
+    sheet = new_sheet(book, "Shorter")
     row = 3
     for name, law in laws.items():
         row = _shorter(sheet, model, name, law, row)

@@ -8,7 +8,7 @@ import numpy as np
 from trainlaw.app.answers.error_rows import widened
 from trainlaw.app.answers.fixed_rows import FITS_WORDS
 from trainlaw.app.models.settings import host_factor
-from trainlaw.app.sheets.plan import BookPlan, Chart, SheetWriter
+from trainlaw.app.sheets.plan import BookPlan, Chart
 from trainlaw.app.workbook.formula import link_formula, unit_text
 from trainlaw.app.workbook.model import (
     DEFAULT_PRECISION,
@@ -24,12 +24,12 @@ from trainlaw.app.workbook.model import (
     fact,
     first_choice,
     kind_of,
+    new_sheet,
     option,
 )
 from trainlaw.app.workbook.rows import CellTable, Head, write_best_first
 from trainlaw.app.workbook.tables import (
     BY_COST,
-    EMPTY,
     OF_MACHINE,
     OWN_LINK,
     class_factor,
@@ -66,11 +66,8 @@ def write_all_gpus(book: BookPlan, model: Model) -> CellTable:
     add_intervals(table, model, [dict(row) for row in gpu_table_rows(model.formula).values()])
     _add_speed_and_memory(table)
     _add_costs(table, model)
-    ranking = SheetWriter(book, RANKING, [head.width for head in _HEADS.values()])
-    note = "For the workload and number of GPUs on sheet Predict; by cost as soon as sheet GPUs has a price."
-    ranking.title("Every GPU, best first", note)
+    ranking = new_sheet(book, RANKING, widths=[head.width for head in _HEADS.values()])
     write_best_first(ranking, table, _HEADS, 2, table.count)
-    ranking.plan.frozen, ranking.plan.head_row, ranking.plan.many_pages = (3, 2), 2, True
     labels, times, below, above = map(list(_HEADS).index, ("gpu", "time_s", "below", "above"))
     title = f"Iteration time of the {_CHARTED} best GPUs, with the {100 * LEVEL:g} % interval"
     place, last = len(_HEADS) + 1, 2 + _CHARTED
@@ -198,7 +195,10 @@ def add_exchange(table: CellTable, model: Model, n_gpus: str) -> None:
 
 
 def add_intervals(table: CellTable, model: Model, facts: Sequence[Mapping[str, object]]) -> None:
-    """Add whether a GPU's generation has training runs, and the interval of its time; facts : of the GPUs."""
+    """Add whether a GPU's generation has training runs, the interval of its time, and how far its ends are.
+
+    facts : of the GPUs.
+    """
     formula, stack = model.formula, "tl_stack" if "is_stack_fused" in model.base_columns else ""
     seen, intervals = formula.provenance.get("generations"), intervals_of(formula)
     columns = ("vendor", "generation", "device")
@@ -219,20 +219,15 @@ def add_intervals(table: CellTable, model: Model, facts: Sequence[Mapping[str, o
         factor = widened(formula, intervals.factor(kind, str(row["generation"])), cnn_base, host)
         values.append(0.0 if row["device"] == "CPU" and word == NO else np.nan_to_num(factor))
     table.add("interval_factor", f'IF({_NAMED},{text},"")', values)
-    add_interval_ends(table)
-
-
-def add_interval_ends(table: CellTable) -> None:
-    """Add the ends of the interval of the time, and their distances from it."""
     table.add_answer("low_s")
     table.add_answer("high_s")
     time, low, high = (table.numbers(name) for name in ("time_s", "low_s", "high_s"))
     # Where a class has no interval, its factor is 0 and the upper end would be 0 as well.
-    for key, text, values in (
+    for key, text, lengths in (
         ("below", "{@time_s}-{@low_s}", time - low),
         ("above", "{@high_s}-{@time_s}", np.where(np.isfinite(low), high - time, np.nan)),
     ):
-        table.add(key, f'IF(COUNT({{@low_s}},{{@high_s}})=2,{text},"")', values)
+        table.add(key, f'IF(COUNT({{@low_s}},{{@high_s}})=2,{text},"")', lengths)
 
 
 def _add_speed_and_memory(table: CellTable) -> None:
@@ -253,10 +248,9 @@ def _add_costs(table: CellTable, model: Model) -> None:
     steps = math.ceil(FIRST_IMAGES / model.values["batch_per_gpu"])
     price = table.place("price_usd_per_hour")
     hours = table.numbers("time_s") * steps / 3600.0
-    epoch = 'IF(ISNUMBER({@time_s}),tl_iterations*{@time_s}/3600,"")'
-    table.add("epoch_h", epoch, hours)
+    table.add("epoch_h", 'IF(ISNUMBER({@time_s}),tl_iterations*{@time_s}/3600,"")', hours)
     prices = np.array([listed_price(gpu) for gpu in table.columns["gpu"].values[: table.known]])
-    usable = f'IF({_NAMED},{price_cell(price, "{@gpu}", OF_MACHINE, EMPTY)},"")'
+    usable = f'IF({_NAMED},{price_cell(price, "{@gpu}", OF_MACHINE)},"")'
     table.add("price_per_hour", usable, prices)
     both = 'IF(COUNT({@epoch_h},{@price_per_hour})=2,{@epoch_h}*tl_n_gpus*{@price_per_hour},"")'
     table.add("cost", both, hours * prices)

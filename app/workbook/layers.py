@@ -24,6 +24,7 @@ from trainlaw.app.workbook.model import (
     Model,
     cell_name,
     first_choice,
+    new_sheet,
     values_of,
     with_groups_as_features,
 )
@@ -134,12 +135,7 @@ def _term(number: int) -> str:
 
 def write_layer_facts(book: BookPlan, model: LayerModel) -> None:
     """Write the sheet with the distinct layers of every CNN whose layers are known, one row each."""
-    sheet = SheetWriter(book, FACTS, [44, 18, 10, *[16] * len(model.facts)])
-    sheet.title(
-        "The layers of the CNNs",
-        "Identical layers share one row with their count; the row 'iteration' is what occurs once per "
-        "iteration. To add a CNN, append its layers below the last row under its name on sheet CNNs.",
-    )
+    sheet = new_sheet(book, FACTS, widths=[44, 18, 10, *[16] * len(model.facts)])
     sheet.heads(_TOP - 1, ["CNN", "layer", "count", *model.facts])
     for column, name in enumerate(model.facts, start=3):
         sheet.text(_TOP - 2, column, str(CNN_LAYER_COLUMNS[name].spec.unit), "small")
@@ -155,7 +151,6 @@ def write_layer_facts(book: BookPlan, model: LayerModel) -> None:
             for column, value in enumerate([count, *facts[places]], start=2):
                 sheet.number(row, column, float(value))
             row += 1
-    sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (_TOP, 2), _TOP - 1, True
     for column, name in enumerate(["cnn", "kind", "count", *model.facts]):
         sheet.define_range(_fact_name(name), column, _TOP, row + _SPARE - 1)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 from trainlaw.app.answers.fixed_rows import FITS_WORDS
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter
+from trainlaw.app.sheets.plan import BookPlan
 from trainlaw.app.workbook.choices import MOST
 from trainlaw.app.workbook.compare import FIRST_GPUS
 from trainlaw.app.workbook.formula import fact_formula
@@ -22,11 +22,11 @@ from trainlaw.app.workbook.model import (
     Model,
     first_choice,
     kind_of,
+    new_sheet,
 )
 from trainlaw.app.workbook.rows import TOP, CellTable, Head, write_best_first
 from trainlaw.app.workbook.tables import (
     BY_COST,
-    EMPTY,
     OWN_LINK,
     USUAL_FABRIC,
     gpu_table_rows,
@@ -55,11 +55,8 @@ def write_plans(book: BookPlan, model: Model, gpus: CellTable) -> None:
     for key in ("gpu", *_TAKEN):
         book.names[f"tl_all_{key}"] = gpus.span(key)
     table = _plans(model, gpus)
-    view = SheetWriter(book, VIEW, [head.width for head in _HEADS.values()])
-    note = "The training of sheet Predict, with its batch per GPU; choose GPUs on sheet All plans."
-    view.title("Plans that fit into memory, best first", note)
+    view = new_sheet(book, VIEW, widths=[head.width for head in _HEADS.values()])
     write_best_first(view, table, _HEADS, 2, table.count)
-    view.plan.frozen, view.plan.head_row, view.plan.many_pages = (3, 3), 2, True
     note = "Change GPUs and their numbers in the yellow cells; nodes are usual servers with the GPU."
     sheet = table.write(book, "The training on several numbers of GPUs", note)
     for row in range(TOP, TOP + table.count):
@@ -171,7 +168,7 @@ def _add_training(table: CellTable) -> None:
         listed_price(gpu, int(number))
         for gpu, number in zip(table.columns["gpu"].values, table.numbers("gpus_per_node"), strict=False)
     ]
-    price = price_cell(_of_sheet("price_usd_per_hour"), "{@gpu}", "{@gpus_per_node}", EMPTY)
+    price = price_cell(_of_sheet("price_usd_per_hour"), "{@gpu}", "{@gpus_per_node}")
     known = f'IF(COUNT({{@place}},{{@gpus_per_node}})=2,{price},"")'
     table.add("price_per_hour", known, prices)
     table.add_answer("cost")

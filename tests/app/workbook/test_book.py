@@ -400,7 +400,6 @@ def test_what_is_computed_is_a_formula_and_its_names_exist(plan):
 
 def plans_with_warnings(plan):
     changes = {
-        "near": {},
         "far": {"tl_batch_per_gpu": 1e7},
         "half": {"tl_precision_choice": "fp16"},
         "broken": {"tl_n_gpus": 4.0, "tl_nodes": 3.0},
@@ -416,8 +415,8 @@ def plans_with_warnings(plan):
 
 @needs_libreoffice
 def test_warnings_where_they_belong(books):
-    assert value_of(books["near.xlsx"], "range of each feature") == INSIDE
-    assert value_of(books["near.xlsx"], "fits in memory") == "fits"
+    assert value_of(books["none.xlsx"], "range of each feature") == INSIDE
+    assert value_of(books["none.xlsx"], "fits in memory") == "fits"
     assert value_of(books["far.xlsx"], "fits in memory") == "cannot fit"
     assert "unreliable" in value_of(books["far.xlsx"], "range of each feature")
     assert value_of(books["half.xlsx"], "warnings") == "no training run used fp16"
