@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from trainlaw.app.commands.options import CnnFiles, GpuFile, Json, Trust, argument, flag, option
+from trainlaw.app.commands.options import CnnFiles, GpuFile, Json, Trust, argument, flag, option, shared
 
 if TYPE_CHECKING:
     from trainlaw.datasets import RunTable
@@ -115,14 +115,10 @@ def show_noise(
 
 Columns = Annotated[
     list[str] | None,
-    typer.Option(
-        "--column", help="Column with another name in your file: OURS=YOURS, such as time_s=latency_ms."
-    ),
+    shared("Column with another name in your file: OURS=YOURS, such as time_s=latency_ms.", "--column"),
 ]
-
-
 Ignored = Annotated[
-    list[str] | None, typer.Option("--ignore", help="Column of your file that is not read, such as remarks.")
+    list[str] | None, shared("Column of your file that is not read, such as remarks.", "--ignore")
 ]
 
 

@@ -1,6 +1,5 @@
 """What the commands print when all is well."""
 
-import csv
 import json
 import re
 from dataclasses import replace
@@ -78,23 +77,6 @@ def test_all_gpus_are_sorted_and_complete(formula_file):
     assert [row["gpu"] for row in json.loads(output(*arguments, "--json", "--top", 3))] == [
         row["gpu"] for row in rows[:3]
     ]
-
-
-def test_many_configurations_from_a_csv(formula_file, tmp_path):
-    plans = tmp_path / "plans.csv"
-    with plans.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["note", "batch_per_gpu", "gpu", "cnn", "input_size_px", "precision"])
-        writer.writerow(["a, b", 8, "Tesla T4", "resnet50", "", ""])
-        writer.writerow(["", 16, "NVIDIA GeForce RTX 3090", "densenet121", 128, "fp16"])
-    asked = ("predict", "--formula", formula_file, "--from", plans, "--ignore", "note", "--json")
-    rows = json.loads(output(*asked))
-    assert [(row["gpu"], row["cnn"], row["batch_per_gpu"]) for row in rows] == [
-        ("T4", "resnet50", 8),
-        ("RTX 3090", "densenet121", 16),
-    ]
-    alone = json.loads(output("predict --cnn resnet50 --gpu T4 --batch 8 --json --formula", formula_file))
-    assert rows[0] == alone[0]
 
 
 def test_undefined_prediction_is_null(formula, tmp_path):

@@ -5,6 +5,7 @@ in `transcripts/refusals.txt`.
 """
 
 import random
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -43,7 +44,7 @@ def test_cells_of_excel_without_a_heading_are_refused(rows, in_empty_folder):
 
 @pytest.mark.parametrize("line", [f"gpus show {'x' * 5000}", "cnn show '\x00\n=1'"])
 def test_a_name_that_is_none_is_refused_in_one_line(line):
-    assert "unknown" in refusal(line)
+    assert re.search("GPU|CNN", refusal(line))
 
 
 NO_TABLES = {

@@ -3,14 +3,11 @@
 import json
 import math
 
-import pytest
-from trainlaw.app.cli import app
 from trainlaw.app.inputs.selection import parse_hours
 from trainlaw.datasets import find_gpu, find_link
 from trainlaw.datasets.cnns.names import cnn_name
 from trainlaw.datasets.hardware.instances import instances
 from trainlaw.formulas import TrainlawError
-from typer.testing import CliRunner
 
 from ...commands import invoke
 
@@ -112,16 +109,3 @@ def test_other_numbers_of_classes_cost_memory_and_time():
 def test_hours_are_read_as_people_write_them():
     texts = ("1 day", "2 Days", "1w", "90 minutes", "3 hours", "30m")
     assert [parse_hours(text, "--within") for text in texts] == [24, 48, 168, 1.5, 3, 0.5]
-
-
-@pytest.mark.parametrize(
-    ("words", "first"),
-    [("--gpu RTX\\ 40", "RTX 4090"), ("--gpu p4d", "p4d.24xlarge"), ("--cnn effic", "efficientdet_d0"),
-     ("--precision am", "amp"), ("--fabric infiniband-n", "infiniband-ndr")],
-)  # fmt: skip
-def test_the_shell_completes_values(words, first):
-    asked = {"COMP_WORDS": f"trainlaw predict {words}", "COMP_CWORD": "3"}
-    result = CliRunner().invoke(
-        app, prog_name="trainlaw", env={"_TRAINLAW_COMPLETE": "complete_bash", **asked}
-    )
-    assert result.stdout.splitlines()[0] == first

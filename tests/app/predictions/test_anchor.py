@@ -1,6 +1,5 @@
 """From a profile on one GPU to the time on another: laws, command, study, files."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -111,30 +110,6 @@ def test_prediction_from_tensorflows_table_is_near_the_measured_time(profile_fil
     assert "profile alone" in alone.formula and alone.time_s == pytest.approx(row["time_s"], rel=0.3)
     unmeasured = predict_from_profile(ProfileRequest(path, "T4", "A40", Workload("vgg16", 32, 128), 0.3))
     assert "any pair" in unmeasured.formula and 0 < unmeasured.time_s < 0.3
-
-
-def test_prediction_says_what_it_does_not_know(tmp_path):
-    path = tmp_path / "ops.csv"
-    path.write_text("op,total_time_us\nConv2D,9000\nFrobnicate,1000\n")
-    found = predict_from_profile(ProfileRequest(path, "T4", "K80"))
-    words = " ".join(found.warnings)
-    assert "10.0 % of the profile" in words and "Frobnicate" in words and "--anchor-seconds" in words
-    assert found.anchor_time_s == pytest.approx(0.01)
-
-
-def run(*arguments):
-    return invoke("predict-from-profile", *arguments)
-
-
-def test_command_prints_and_writes(profile_file, tmp_path):
-    path, _ = profile_file
-    options = ["--anchor-profile", path, "--anchor-gpu", "T4", "--gpu", "V100"]
-    printed = run(*options, "--cnn", "vgg16_profet", "--batch", "32", "--pixels", "128")
-    assert printed.exit_code == 0 and "90 % interval" in printed.stdout
-    as_json = run(*options, "--json", "--anchor-seconds", "0.2")
-    assert json.loads(as_json.stdout)["anchor_time_s"] == 0.2
-    assert run(*options, "--out", tmp_path / "time.txt").exit_code == 0
-    assert "formula: the built-in formula of T4 to V100" in (tmp_path / "time.txt").read_text()
 
 
 def test_a_formula_of_runs_does_not_transfer_between_gpus(profile_file):

@@ -11,7 +11,7 @@ run = partial(invoke, "data", columns=100)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("by", ["gpu,precision,layout", "generation,cnn_family", "source", "gpu,bench_year"])
+@pytest.mark.parametrize("by", ["gpu,precision,layout", "source"])
 def test_coverage_fits_and_counts_every_run(by):
     result = run("coverage", "atlas", "--by", by)
     assert result.exit_code == 0, result.output
