@@ -245,13 +245,12 @@ def runs_of_csv(
     gpus: GpuCatalog | None = None,
     on: Sequence[str] = (),
     precision: str | None = None,
-    ignored: Sequence[str] = (),
 ) -> RunTable:
     """Return the configurations of a CSV file with the columns cnn, gpu and batch_per_gpu.
 
     The columns input_size_px, n_classes, precision, n_gpus, n_nodes, link, fabric (or network), algorithm,
     timed_parts, layout, compilation, tuned, host_launch_s, allocation, bucketed and stack may follow, and
-    those of measured runs and plans; others must be `ignored`. gpus : known GPUs, None for the built-in
+    those of measured runs and plans. gpus : known GPUs, None for the built-in
     ones. on : names of GPUs for a file without the column gpu: each row on each of them. precision : of rows
     without one; None for PyTorch's default on their GPU.
     Raises InputError for a file that is no such table, with the line and column of the first fault, and for
@@ -260,7 +259,7 @@ def runs_of_csv(
     with opened_csv(path, MAX_TEXT_BYTES, MAX_ROWS) as (names, rows):
         spread = bool(on) and "gpu" not in names
         header = (*names, "gpu") if spread else names
-        _check_header(header, path, ignored)
+        _check_header(header, path, ())
         usual = {"precision": precision} if precision else {}
         reader = _ConfigurationReader(path, header, gpus or known_gpus(), usual)
         return reader.block(((line, [*row, gpu]) for line, row in rows for gpu in on) if spread else rows)
