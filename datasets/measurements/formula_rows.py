@@ -20,7 +20,7 @@ from trainlaw.datasets.features.feature import feature_block, written_out
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS, Gpu
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.datasets.measurements.runs import RunTable
-from trainlaw.datasets.tables.joins import LazyColumns
+from trainlaw.datasets.tables.joins import Maker
 from trainlaw.formulas.algebra.expression import variables
 from trainlaw.formulas.algebra.row_sums import RowSums
 from trainlaw.formulas.errors import InputError, TrainlawError, check_name
@@ -254,8 +254,8 @@ def _refuse_unknown(names: Sequence[str]) -> None:
 
 def _base_columns(
     facts: np.ndarray, run_columns: Mapping[str, np.ndarray], run: np.ndarray
-) -> Mapping[str, np.ndarray]:
-    """Return base columns by name: counts of layers, and columns of runs for the layers of each run.
+) -> dict[str, Maker]:
+    """Return how base columns are computed, by name: those of layers, and those of runs for their layers.
 
     facts : shape (n_rows, n_facts). run_columns : shape (n_runs,). run : of each row, shape (n_rows,).
     """
@@ -264,7 +264,7 @@ def _base_columns(
     }
     runs = {layer_names[name]: partial(values.take, run) for name, values in run_columns.items()}
     layers = {name: partial(facts.T.__getitem__, place) for place, name in enumerate(CNN_LAYER_COLUMNS)}
-    return LazyColumns({**runs, **layers})
+    return {**runs, **layers}
 
 
 def _stacked(

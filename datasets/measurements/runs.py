@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 from trainlaw.datasets.cnns.catalog import CnnCounts, find_cnn_counts
 from trainlaw.datasets.cnns.graph import Cnn
-from trainlaw.datasets.features.run_features import feature_frame
+from trainlaw.datasets.features.feature import feature_block
+from trainlaw.datasets.features.run_features import FEATURES, OF_ANY_RUN
 from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.files.constants import constant
 from trainlaw.datasets.hardware.collectives import ALGORITHMS, EVEN, gpus_of_nodes
@@ -126,7 +127,8 @@ class RunTable(MeasuredTable):
         names : None for all except `SCALING_FEATURES`, which runs on one GPU lack.
         Raises UnknownNameError for an unknown feature.
         """
-        return feature_frame(self.joined, self._rows.index, names)
+        chosen = OF_ANY_RUN if names is None else names
+        return feature_block(FEATURES, self.joined.columns(), self._rows.index, chosen)
 
     @cached_property
     def joined(self) -> RunJoin:
