@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from numbers import Integral, Real
 from types import MappingProxyType
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -166,18 +166,11 @@ BY_DEFAULT = "PyTorch's default"
 PRECISION_OF_PASSES = "amp"
 
 
-#: Kinds of the fields of a `Setup`, as they are said.
-_KINDS_OF_SETTINGS: tuple[tuple[type, str, tuple[str, ...]], ...] = (
-    (Integral, "a whole number", ("n_gpus", "n_nodes")),
-    (Real, "a number of seconds", ("host_launch_s",)),
-    (bool, "True or False", ("tuned", "bucketed")),
-    (
-        str,
-        "a text",
-        ("precision", "link", "fabric", "algorithm", "timed_parts", "layout", "compilation", "allocation",
-         "stack"),
-    ),
-)  # fmt: skip
+#: Kinds of the fields of a `Setup` by their type, as they are said.
+_KINDS: Mapping[type, tuple[type, str]] = {
+    int: (Integral, "a whole number"), float: (Real, "a number of seconds"),
+    bool: (bool, "True or False"), str: (str, "a text"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -215,13 +208,13 @@ class Setup:
 
     def __post_init__(self) -> None:
         """Raise InputError for a value of another kind, such as True for a number."""
-        for kinds, said, names in _KINDS_OF_SETTINGS:
-            for name in names:
-                value = getattr(self, name)
-                is_flag = isinstance(value, bool | np.bool_)
-                is_right = is_flag if kinds is bool else isinstance(value, kinds) and not is_flag
-                if value is not None and not is_right:
-                    raise InputError(f"expected {name} as {said}, got {shown(value)}")
+        for setting in fields(self):
+            kind, said = _KINDS[get_args(setting.type)[0]]
+            value = getattr(self, setting.name)
+            is_flag = isinstance(value, bool | np.bool_)
+            is_right = is_flag if kind is bool else isinstance(value, kind) and not is_flag
+            if value is not None and not is_right:
+                raise InputError(f"expected {setting.name} as {said}, got {shown(value)}")
 
 
 def configuration(
