@@ -23,7 +23,7 @@ from trainlaw.datasets.measurements.runs import RunTable
 from trainlaw.datasets.tables.joins import Maker
 from trainlaw.formulas.algebra.expression import variables
 from trainlaw.formulas.algebra.row_sums import RowSums
-from trainlaw.formulas.errors import InputError, TrainlawError, check_name
+from trainlaw.formulas.errors import InputError, TrainlawError
 from trainlaw.formulas.formula import Formula
 
 _SHOWN = 5
@@ -190,26 +190,19 @@ def run_layers(runs: RunTable, names: Iterable[str] | None = None, *, leave_out:
 
 
 def layer_columns(
-    cnn: Cnn,
-    gpu: Gpu,
-    batch: int,
-    passes: int,
-    *,
-    precision: str = "fp32",
-    names: Iterable[str] | None = None,
+    cnn: Cnn, gpu: Gpu, batch: int, passes: int, names: Iterable[str] | None = None
 ) -> dict[str, np.ndarray]:
-    """Return features of each layer of a CNN, by name, float64, shape (n_layers,), units as their specs.
+    """Return features of each layer of a CNN in fp32, by name, float64, shape (n_layers,).
 
-    batch : images. passes : 1 forward, 3 in training. names : of `CNN_LAYER_FEATURES`, None for all. What
-    a run has once is 0, but in the row of an input. Raises UnknownNameError for an unknown precision or
-    feature.
+    Units are those of their specs. batch : images. passes : 1 forward, 3 in training. names : of
+    `CNN_LAYER_FEATURES`, None for all. What a run has once is 0, but in the row of an input. Raises
+    UnknownNameError for an unknown feature.
 
     >>> from trainlaw.datasets import find_cnn, find_gpu
     >>> layer_columns(find_cnn("lenet5"), find_gpu("T4"), 64, 1)["launch_s"][:2].tolist()
     [0.0, 1e-05]
     """
-    check_name("precision", precision, PRECISIONS)
-    numbers = PRECISIONS[precision]
+    numbers = PRECISIONS["fp32"]
     known = {
         "batch_per_gpu": float(batch),
         "n_passes": float(passes),

@@ -31,7 +31,6 @@ RUN_FILE_COLUMNS = (*(column.name for column in RUN_COLUMNS), *PROFILER_COLUMNS)
 def import_runs(
     path: str | os.PathLike[str],
     columns: Mapping[str, str] | None = None,
-    name: str | None = None,
     gpus: GpuCatalog | None = None,
     cnns: Iterable[CnnCounts] = (),
     *,
@@ -40,22 +39,22 @@ def import_runs(
     """Return the runs in a CSV, Excel or Parquet file as a run table; repeats of a configuration are kept.
 
     `columns` maps names of the runs schema to those in the file, such as {"time_s": "latency_ms"}; a name
-    that states another unit of time is converted. `name` names the table (None: after the file), `gpus` are
-    the known GPUs (None: the shipped ones), `cnns` custom CNNs, by name. `ignored` are columns that are
-    neither of the schema nor of the profiler. Raises FaultsError with a fault per cell and per other column,
-    InputError when the file is not a table.
+    that states another unit of time is converted. `gpus` are the known GPUs (None: the shipped ones), `cnns`
+    custom CNNs, by name. `ignored` are columns that are neither of the schema nor of the profiler. Raises
+    FaultsError with a fault per cell and per other column, InputError when the file is not a table.
     """
+    name = Path(path).name
     table = renamed(read_table_file(path, text_columns=_texts(RUN_COLUMNS)), columns or {}, RUN_COLUMNS)
     unread = tuple(ignored)
     known = (*RUN_FILE_COLUMNS, *(columns or {}).values(), *unread)
     needless = [column for column in unread if column not in table or column in RUN_FILE_COLUMNS]
     said = "a column of the file that is no measurement: leave it out of --ignore"
-    refuse(name or Path(path).name, [Fault(None, column, None, said) for column in needless])
+    refuse(name, [Fault(None, column, None, said) for column in needless])
     faults = column_faults(
         table, RUN_COLUMNS, known, "remove it, or read the file with `trainlaw data import`"
     )
-    refuse(name or Path(path).name, faults)
-    return _runs_of_columns(table, name or Path(path).name, gpus, cnns)
+    refuse(name, faults)
+    return _runs_of_columns(table, name, gpus, cnns)
 
 
 def runs_from_frame(
