@@ -98,7 +98,9 @@ def check_exchange(setup: Setup, gpus: Sequence[Gpu] = ()) -> None:
     """
     parts = gpus_of_nodes(setup.allocation) if setup.allocation else ()
     n_gpus, n_nodes = sum(parts) or setup.n_gpus or 1, len(parts) or setup.n_nodes or 1
-    is_in_one = setup.n_nodes or parts or n_gpus == 1 or _fit_in_a_server(n_gpus, gpus)
+    of_server = min((usual_server(gpu.gpu).gpus_per_node for gpu in gpus), default=0)
+    fits_in_server = isinstance(n_gpus, int) and n_gpus <= of_server
+    is_in_one = setup.n_nodes or parts or n_gpus == 1 or fits_in_server
     if setup.link and n_gpus == n_nodes:
         raise InputError("--link connects the GPUs of one node: use more --gpus than --nodes")
     if setup.fabric and n_nodes == 1 and is_in_one:
@@ -106,11 +108,6 @@ def check_exchange(setup: Setup, gpus: Sequence[Gpu] = ()) -> None:
     if n_gpus == 1 and (setup.algorithm or setup.bucketed is not None):
         name = "--algorithm" if setup.algorithm else "--unbucketed"
         raise InputError(f"{name} says how several GPUs exchange gradients: use several --gpus")
-
-
-def _fit_in_a_server(n_gpus: int, gpus: Sequence[Gpu]) -> bool:
-    least = min((usual_server(gpu.gpu).gpus_per_node for gpu in gpus), default=0)
-    return isinstance(n_gpus, int) and n_gpus <= least
 
 
 def requested_runs(request: RunRequest) -> RunTable:

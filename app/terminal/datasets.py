@@ -290,7 +290,7 @@ def noise_text(table: RunTable, least: int = 1) -> str:
         [
             f"{row['configurations']:,}", row["gpus"], f"{100 * row['median']:.1f} %",
             f"{100 * row['p90']:.1f} %", f"{row['ratio']:.2f}", "yes" if row["same_parts"] else "no",
-            _pair_name(str(row["first"]), str(row["second"])),
+            row["first"] + (", repeats" if row["first"] == row["second"] else f" / {row['second']}"),
         ]
         for row in found.to_dict("records")
     ]  # fmt: skip
@@ -301,10 +301,6 @@ def noise_text(table: RunTable, least: int = 1) -> str:
         "same parts: both time the same parts of an iteration"
     )
     return fitted_lines(f"{head}\n\n{Table.of(header, rows).text(min(terminal_width(), _WIDEST))}")
-
-
-def _pair_name(first: str, second: str) -> str:
-    return f"{first}, repeats" if first == second else f"{first} / {second}"
 
 
 def gpu_runs_text(runs: pd.DataFrame, table: str, show_all: bool = False) -> str:
