@@ -17,9 +17,8 @@ from trainlaw.app.models.coverage import in_sample_warning
 from trainlaw.app.models.user_formula import find_formula
 from trainlaw.datasets import load
 
-from ...commands import invoke, output, refusal, refused
+from ...commands import invoke, output, refusal
 
-GOOD = {"gpu": "T4", "cnn": "resnet50", "batch_per_gpu": "32", "time_s": "0.21"}
 RUNS = "gpu,cnn,batch_per_gpu,time_s"
 RUN = "T4,resnet50,32,0.29"
 WANTED = "cnn,gpu,batch_per_gpu"
@@ -64,32 +63,6 @@ def test_file_that_is_no_table(name, command, tmp_path, in_empty_folder):
     assert path.name in refusal(command, path)
     assert list(in_empty_folder.iterdir()) == []
     assert not (tmp_path / f"{name}-imported.csv").exists()
-
-
-@pytest.mark.parametrize(
-    ("column", "cell", "expected"),
-    [
-        ("time_s", None, "time_s"),
-        ("gpu", None, "gpu"),
-        ("time_s", "-0.2", "-0.2"),
-        ("time_s", "0", "time_s"),
-        ("time_s", "soon", "soon"),
-        ("batch_per_gpu", "0", "batch_per_gpu"),
-        ("batch_per_gpu", "2.5", "2.5"),
-        ("gpu", "T44", "'T4'"),
-        ("cnn", "resnet5", "'resnet50'"),
-        ("precision", "fp31", "fp31"),
-    ],
-)
-def test_table_with_a_fault_names_column_and_value(column, cell, expected, tmp_path, in_empty_folder):
-    row = {name: text for name, text in (GOOD | {column: cell}).items() if text is not None}
-    path = tmp_path / "runs.csv"
-    path.write_text(f"{','.join(row)}\n{','.join(row.values())}\n")
-    assert expected in refusal("study", path)
-    # What is wrong with a spreadsheet is listed, as it is asked for.
-    result = invoke(IMPORT, path)
-    assert refused(result) and expected.strip("'") in result.stdout
-    assert list(in_empty_folder.iterdir()) == []
 
 
 @pytest.mark.parametrize(
