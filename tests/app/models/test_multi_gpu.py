@@ -102,7 +102,6 @@ def test_its_errors_are_told_by_algorithm_and_nodes(outcome):
 
 
 @pytest.mark.usefixtures("few_networks")
-@pytest.mark.usefixtures("few_networks")
 def test_workbook_page_and_code_of_a_law_of_several(law, tmp_path):
     export_formula(law, tmp_path / "law.xlsx")
     export_formula(law, tmp_path / "law.py")
