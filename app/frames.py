@@ -15,7 +15,7 @@ from trainlaw.app.inputs.resolve import known_gpus, named_cnn
 from trainlaw.app.inputs.selection import parse_hours, rated_gpus, selection_of
 from trainlaw.app.models.user_formula import find_formulas
 from trainlaw.app.predictions.plan import PlanOptions, plan_training, usual_counts
-from trainlaw.app.predictions.training import inference, whole_training
+from trainlaw.app.predictions.training import asked_training
 from trainlaw.app.studies.comparison import compare_runs, read_run
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.cnns.catalog import keyed_cnn_counts
@@ -201,20 +201,16 @@ def plan(
     """
     for name in settings:
         check_name("setting", name, list(dict.fromkeys((*_PLANNED, *_SETTINGS))))
-    if (budget is not None or by == "cost") and prices is None:
-        raise InputError("cost and budget need prices: name a file, or the shipped 'example'")
     catalog = known_gpus()
     hours = parse_hours(within, "within") if isinstance(within, str) else within
     forward = settings.get("timed_parts") == FORWARD
-    training = inference(images, epochs) if forward else whole_training(images, epochs)
-    if forward and formula is None:
-        formula = FORWARD
+    training = asked_training(images, epochs, forward)
     options = PlanOptions(
         tuple(sorted(n_gpus)) or usual_counts(training),
         batches=tuple(batch), precisions=tuple(precision), setup=Setup(**settings),
         within_h=inf if hours is None else hours, budget=inf if budget is None else budget, surely=surely,
     )  # fmt: skip
-    choice = find_formulas(None if formula is None else Path(formula), "", Path.cwd())
+    choice = find_formulas(None if formula is None else Path(formula), "", Path.cwd(), forward)
     listed = read_prices(Path(prices), catalog) if prices else None
     plans = plan_training(
         choice.formula, choice.scaling, named_cnn(cnn, pixels), training,

@@ -5,7 +5,7 @@ sent.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -22,23 +22,15 @@ class Executor(Protocol):
         """Return the results of `function` for each set of arguments, in order."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class ProblemArguments:
     """The arguments of `make_problem` by name, equal where they make the same problem.
 
     identity : the problem's fingerprint. So a worker process can cache the problem that it made.
     """
 
-    arguments: Mapping[str, Any]
+    arguments: Mapping[str, Any] = field(compare=False)
     identity: str
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether both make the same problem."""
-        return isinstance(other, ProblemArguments) and self.identity == other.identity
-
-    def __hash__(self) -> int:
-        """Return the hash of the problem's identity."""
-        return hash(self.identity)
 
 
 def problem_arguments(problem: Problem, arguments: Mapping[str, Any]) -> ProblemArguments:

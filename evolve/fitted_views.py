@@ -2,7 +2,6 @@
 
 import json
 import os
-from abc import abstractmethod
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,6 +23,7 @@ class FittedViews(SklearnRegressor):
     """Views of the front that `fit` found; positions count from 0, the simplest formula."""
 
     features: tuple[FeatureSpec, ...] | None
+    target: FeatureSpec | None
     formula_: Formula
     front_: ParetoFront
     features_: tuple[FeatureSpec, ...]
@@ -31,10 +31,6 @@ class FittedViews(SklearnRegressor):
     n_features_in_: int
     evaluations_: int
     generations_: int
-
-    @abstractmethod
-    def _of_file(self, features: tuple[FeatureSpec, ...]) -> None:
-        """Take the features of a saved estimator as if `fit` had been given them."""
 
     @property
     def equations_(self) -> Any:
@@ -195,7 +191,7 @@ class FittedViews(SklearnRegressor):
         estimator.n_features_in_ = len(estimator.features_)
         estimator.evaluations_, estimator.generations_ = found["evaluations"], found["generations"]
         if found["has_specs"]:
-            estimator._of_file(estimator.features_)
+            estimator.features, estimator.target = estimator.features_, estimator.target_
         return estimator
 
     def _formula_at(self, index: int | None) -> Formula:

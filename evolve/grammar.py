@@ -158,11 +158,6 @@ class Grammar:
         return tables_of(self)
 
     @cached_property
-    def packed(self) -> Any:
-        """The tables as compiled code takes them."""
-        return self.tables.packed()
-
-    @cached_property
     def rules(self) -> NDArray[np.float64]:
         """How the constant of each node is fitted, (n_nodes, 5), fields as in `Rule`."""
         return np.array([getattr(node, "rule", Rule()) for node in self.nodes], np.float64)
@@ -178,7 +173,7 @@ class Grammar:
     def grow(self, ret: type, depth: int, random: Random) -> list[Node]:
         """Return a random tree of one type, at most `depth` deep if the type allows it."""
         scratch = make_trees()
-        grow_tree(self.type_numbers[ret], depth, random.getrandbits(63), self.packed, scratch)
+        grow_tree(self.type_numbers[ret], depth, random.getrandbits(63), self.tables, scratch)
         grown, size = scratch[2], int(scratch[2].length[0])
         return self.tree(grown.kinds[:size].tolist(), grown.values[:size].tolist())
 

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,7 @@ class FormulaRegressor(FittedViews):
     """
 
     candidates_: list[Candidate]
+    _defaults = MappingProxyType({"settings": SearchSettings()})
 
     def __init__(
         self,
@@ -359,12 +361,6 @@ class FormulaRegressor(FittedViews):
             # The search puts an offset and a slope around each tree: with a second pair it may be too large.
             known = [_without_affine(expression) for expression in known]
         return replace(problem, seeds=(*problem.seeds, *known))
-
-    def _of_file(self, features: tuple[FeatureSpec, ...]) -> None:
-        self.features, self.target = features, self.target_
-
-    def _default_of(self, argument: str) -> Any:
-        return SearchSettings() if argument == "settings" else None
 
     def _default_scope(self, sums: RowSums | None) -> str:
         if sums is not None:

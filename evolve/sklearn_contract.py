@@ -21,6 +21,8 @@ class SklearnRegressor(ABC):
     """A regressor whose constructor only stores its arguments."""
 
     __signature__: ClassVar[inspect.Signature]
+    #: What None means for an argument whose fields can be set.
+    _defaults: ClassVar[Mapping[str, Any]] = {}
 
     def __init_subclass__(cls) -> None:
         """Show scikit-learn the arguments by name only: keywords of settings are no parameters."""
@@ -100,7 +102,7 @@ class SklearnRegressor(ABC):
 
     def _with_field(self, argument: str, field: str, value: Any) -> Any:
         """Return a dataclass argument with one field replaced; raises InputError for an unknown field."""
-        current = getattr(self, argument) or self._default_of(argument)
+        current = getattr(self, argument) or self._defaults.get(argument)
         if not is_dataclass(current):
             raise InputError(f"expected a field of {argument}, got {field!r}")
         return self._with_fields(current, {field: value})
@@ -112,10 +114,6 @@ class SklearnRegressor(ABC):
         for name in values:
             check_name("setting", name, known)
         return replace(settings, **values)
-
-    def _default_of(self, argument: str) -> Any:
-        """Return what None means for an argument whose fields can be set; None where it has none."""
-        return None
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags by which scikit-learn selects its checks and metrics."""

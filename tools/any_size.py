@@ -7,6 +7,7 @@ It writes `cnn_sizes.txt.xz` and the checksums into `datasets/data`.
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
@@ -118,7 +119,7 @@ class _Parts:
     """What each layer of a CNN counts per pixel of each side: by column a list of amounts and places."""
 
     def __init__(self, cnn: Cnn, walk: _Walk) -> None:
-        self.cnn, self.table, self._equal = cnn, LayerColumns.of(cnn), walk.equal
+        self.cnn, self.table, self._equal = cnn, LayerColumns(cnn), walk.equal
         self.sides = list(walk.sides)
         self._of_classes: dict[int, int] = {}
         self._amounts: dict[str, list[list[tuple[int, int]]]] = {name: [] for name in _COLUMNS}
@@ -188,7 +189,9 @@ class _Parts:
         return found
 
     def _table(self, columns: Mapping[str, Any]) -> LayerColumns:
-        return replace(self.table, **columns)
+        table = copy(self.table)
+        vars(table).update(columns)
+        return table
 
     def _shapes(self) -> Iterator[Shape]:
         """Yield the distinct shapes of layers, those of many layers and those of the largest."""

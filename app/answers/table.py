@@ -1,8 +1,9 @@
 """The table of everything that a prediction, plan or comparison says: one row per figure, warning and note.
 
 A row is text of our own expression language, so that Python, JavaScript, C and cells of a workbook compute it
-from the same line. To add a row: write it into `figure_rows`, `error_rows` or `warning_rows`, where functions
-yield the rows that depend on the formula; terminal, CSV, JSON, page, workbook and exported programs have it.
+from the same line. To add a row: write it into `rows.toml`; functions of `figure_rows`, `error_rows` and
+`warning_rows` yield the rows that depend on the formula. Terminal, CSV, JSON, page, workbook and exported
+programs have it.
 
 A definition may use base columns, features of the formula, earlier rows, and the facts of
 `trainlaw.app.answers.facts`. A row whose quantities an output does not have is left out there.
@@ -16,6 +17,7 @@ from trainlaw.app.answers import warning_rows
 from trainlaw.app.answers.answer import Answer, places_of
 from trainlaw.app.answers.error_rows import errors
 from trainlaw.app.answers.figure_rows import figures
+from trainlaw.app.answers.fixed_rows import rows
 from trainlaw.app.models.scopes import handling
 from trainlaw.app.models.settings import SETTING_COLUMNS, used_base_columns
 from trainlaw.formulas import Apply, Constant, Expression, Formula, parse_text, variables
@@ -29,16 +31,16 @@ ANSWERS: tuple[_Rows, ...] = (
     warning_rows.setup,
     figures,
     errors,
-    warning_rows.OF_STACK,
+    rows("of_stack"),
     warning_rows.outside,
     warning_rows.coverage,
     warning_rows.jointly,
-    warning_rows.OF_CNN,
+    rows("of_cnn"),
     warning_rows.unknown,
-    warning_rows.OTHERS,
+    rows("others"),
     warning_rows.calibration,
     warning_rows.host,
-    warning_rows.LAST,
+    rows("last"),
 )
 
 

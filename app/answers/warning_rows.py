@@ -4,21 +4,15 @@ import re
 from collections.abc import Iterable
 
 from trainlaw.app.answers.answer import Answer
-from trainlaw.app.answers.figure_rows import USES_STACK
+from trainlaw.app.answers.fixed_rows import rows
 from trainlaw.app.inputs.resolve import study_specifications
 from trainlaw.app.models.calibration import calibration_of
-from trainlaw.app.models.multi_gpu import ASSUMPTION, SCALED, SINGLE_GPU_INTERVAL
 from trainlaw.app.models.scopes import feature_expression
 from trainlaw.app.models.settings import HOST_LAUNCH, host_margin
 from trainlaw.app.text.numbers import show_number
-from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, MAY_NOT_FIT
 from trainlaw.formulas import Formula, to_text
 from trainlaw.formulas.scopes import LAYER, MULTI_GPU
 from trainlaw.validate.applicability import stored_joint_range
-
-_HOST = "the host's launches decide (batch {batch_per_gpu:whole})"
-_IGNORED = "no term of the formula depends on it"
-_DEVICE = "the device has {memory_held_bytes:gigabytes} GB{rough}"
 
 
 def setup(formula: Formula) -> Iterable[Answer]:
@@ -34,16 +28,6 @@ def setup(formula: Formula) -> Iterable[Answer]:
     ):
         sentence = f"setup: {{machine}}, {{precision}}{origin}, layout {{layout}}{host}"
         yield Answer(name, when=when, sentence=sentence, is_note=True)
-
-
-# After all notes, as every output says them.
-OF_STACK = (
-    Answer(
-        "stack_unknown",
-        when=f"{USES_STACK} * is_stack_unknown",
-        sentence="the stack is unknown and taken as eager; with another one the time may be half as long",
-    ),
-)
 
 
 def outside(formula: Formula) -> Iterable[Answer]:
@@ -132,76 +116,6 @@ def unknown(formula: Formula) -> Iterable[Answer]:
         )
 
 
-# The built-in runs end here.
-_MOST_GPUS, _LEAST_PX, _MOST_PX = 256, 32, 832
-OF_CNN = (
-    Answer("cnn_notes", when="n_cnn_notes", sentence="{cnn_notes}"),
-    Answer(
-        "unusual_size",
-        when=f"max(input_size_px - {_MOST_PX}, {_LEAST_PX} - input_size_px)",
-        sentence=f"images of {{input_size_px:whole}} px: runs have {_LEAST_PX} to {_MOST_PX} px",
-    ),
-)
-#: Warnings about precision, numbers of GPUs, memory, settings, calibration, host and several GPUs.
-OTHERS = (
-    Answer(
-        "slow_fp16",
-        when="is_16_bit_float * has_slow_fp16",
-        sentence="this GPU has no fast 16-bit floats: expect the time of fp32, not less",
-    ),
-    Answer(
-        "slow_bf16",
-        when="is_bf16 * has_slow_bf16",
-        sentence="this GPU has no bf16: expect the time of fp32 or more",
-    ),
-    Answer(
-        "many_gpus",
-        when=f"n_gpus - {_MOST_GPUS}",
-        sentence=f"{{n_gpus:whole}} GPUs: no measured run has more than {_MOST_GPUS}",
-    ),
-    Answer(
-        "cannot_fit",
-        when="fits_in_memory - 1",
-        sentence=f"{CANNOT_FIT}: the step keeps {{memory_least_bytes:gigabytes}} GB at least, {_DEVICE}",
-    ),
-    Answer(
-        "may_not_fit",
-        when="fits_in_memory * (2 - fits_in_memory)",
-        sentence=f"{MAY_NOT_FIT}: the step takes about {{memory_usual_bytes:gigabytes}} GB with momentum, "
-        f"{_DEVICE}",
-    ),
-    Answer(
-        "ignored_layout", when="has_layout * (1 - uses_layout)", sentence=f"layout {{layout}}: {_IGNORED}"
-    ),
-    Answer(
-        "ignored_compilation",
-        when="has_compilation * (1 - uses_compilation)",
-        sentence=f"compilation {{compilation}}: {_IGNORED}",
-    ),
-    Answer(
-        "ignored_tuned",
-        when="is_tuned * (1 - uses_tuned)",
-        sentence=f"a vendor's tuned container: {_IGNORED}",
-    ),
-    Answer("ignored_stack", when="has_stack * (1 - uses_stack)", sentence=f"stack {{stack}}: {_IGNORED}"),
-    Answer(
-        "ignored_stack_of_floats",
-        when="has_stack * uses_stack * (bytes_per_element - 2)",
-        sentence="stack {stack}: it changes convolutions in 16 bits alone",
-    ),
-    Answer(
-        "contradicted_stack",
-        when=f"{USES_STACK} * has_stack * (1 - is_stack_channels_last - is_stack_fused - is_stack_unknown)",
-        sentence="stack {stack}: NCHW and nothing fused, against layout, compiler or container",
-    ),
-    Answer(
-        "ignored_host_launch",
-        when="has_host_launch * (1 - uses_host_launch)",
-        sentence=f"host launch time: {_IGNORED}",
-    ),
-)
-
-
 def calibration(formula: Formula) -> Iterable[Answer]:
     """Yield the warnings of a calibrated formula: another GPU or precision than that of its runs."""
     known = calibration_of(formula) or {}
@@ -218,36 +132,7 @@ def _literal(names: Iterable[object]) -> str:
     return " ".join(", ".join(map(str, names)).replace("{", "(").replace("}", ")").split())
 
 
-_HOST_ROWS = (
-    Answer(
-        "host_bound",
-        when="host_margin * has_host_launch",
-        sentence=f"{_HOST}, at {{launch_s:seconds}} per layer",
-    ),
-    Answer(
-        "host_bound_as_assumed",
-        when="host_margin * (1 - has_host_launch)",
-        sentence=f"{_HOST}, taken as {{launch_s:seconds}} per layer: measure them with "
-        "`trainlaw profile --host`, or give --host-launch; hosts of 25 to 300 µs give about "
-        "{fast_host_s:seconds} to {slow_host_s:seconds}",
-    ),
-)
-LAST = (
-    Answer(
-        "several_scaled",
-        when="(n_gpus - 1) * is_split * is_scaled",
-        sentence=f"{SCALED}; {SINGLE_GPU_INTERVAL}",
-    ),
-    Answer(
-        "several_by_textbook",
-        when="(n_gpus - 1) * is_split * (1 - is_scaled)",
-        sentence=f"{ASSUMPTION}; {SINGLE_GPU_INTERVAL}",
-    ),
-    Answer("undefined", when="is_undefined", sentence="the formula is not defined here"),
-)
-
-
 def host(formula: Formula) -> Iterable[Answer]:
     """Yield the warnings that the host's launches decide, for a formula that compares them."""
     if formula.scope != LAYER and host_margin(formula) is not None:
-        yield from _HOST_ROWS
+        yield from rows("host")

@@ -149,20 +149,20 @@ def check_file(
       trainlaw data check my-runs.csv --gpu-file my-gpus.csv --cnn-file my-cnn.onnx
       trainlaw data check forward
     """
+    from trainlaw.app.inputs.selection import pairs_of
     from trainlaw.app.inputs.tables import (
         built_in_file,
         file_options,
         named_file,
-        parse_column_options,
         run_faults,
     )
     from trainlaw.app.models.doubts import built_in_doubts, is_training, trusted
     from trainlaw.datasets import DATASETS
     from trainlaw.formulas import InputError
 
-    shipped = table in DATASETS
+    shipped, columns = table in DATASETS, pairs_of("--column", column, "OURS=YOURS")
     with built_in_file(table) if shipped else nullcontext(named_file(table)) as file:
-        faults, runs = run_faults(file, parse_column_options(column), gpu_file, cnn_file, ignore or ())
+        faults, runs = run_faults(file, columns, gpu_file, cnn_file, ignore or ())
     for fault in faults:
         print(fault)
     if faults:
@@ -202,12 +202,13 @@ def show_outliers(
       trainlaw data outliers my-runs.csv
       trainlaw data outliers default
     """
-    from trainlaw.app.inputs.tables import any_table, parse_column_options
+    from trainlaw.app.inputs.selection import pairs_of
+    from trainlaw.app.inputs.tables import any_table
     from trainlaw.app.models.doubts import run_doubts
     from trainlaw.app.terminal.datasets import outliers_text
     from trainlaw.datasets import DATASETS, outliers
 
-    mapping = parse_column_options(column)
+    mapping = pairs_of("--column", column, "OURS=YOURS")
     runs = any_table(table, mapping, gpu_file=gpu_file, cnn_files=cnn_file, ignored=ignore or ())
     for doubt in run_doubts(runs) if table not in DATASETS else ():
         print(f"doubtful: {doubt.text}")
@@ -254,15 +255,16 @@ def import_file(
       trainlaw data import my-runs.csv --value "gpu:A100 80GB=A100-SXM4-80GB" --yes --out runs.csv
       trainlaw data import my-runs.csv --merge-with default --yes --out all-runs.csv
     """
-    from trainlaw.app.inputs.spreadsheets import one_of, pairs_of, values_of
+    from trainlaw.app.inputs.spreadsheets import chosen_pairs, one_of, values_of
     from trainlaw.datasets.spreadsheets.answers import Answers
 
-    constants = pairs_of("--set", constant, "OURS=VALUE") | ({"precision": precision} if precision else {})
+    constants = chosen_pairs("--set", constant, "OURS=VALUE")
+    constants |= {"precision": precision} if precision else {}
     answers = Answers(
-        columns=pairs_of("--column", column, "OURS=YOURS"),
+        columns=chosen_pairs("--column", column, "OURS=YOURS"),
         values=values_of(value),
         constants=constants,
-        only=tuple(pairs_of("--only", only, "YOURS=VALUE").items()),
+        only=tuple(chosen_pairs("--only", only, "YOURS=VALUE").items()),
         unit=unit or "",
         batch_is=one_of("--batch-is", batch_is, ("global", "per-gpu")),
         decimal=one_of("--decimal", decimal, ("comma", "point")),

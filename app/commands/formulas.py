@@ -42,13 +42,13 @@ def export_command(
       trainlaw export xeon-phi-a --out many-cores.xlsx
     """
     from trainlaw.app.exports.formats import export_formula
-    from trainlaw.app.models.user_formula import find_formula, parse_label_options, with_groups
+    from trainlaw.app.models.user_formula import find_formula, with_groups
     from trainlaw.formulas import InputError
 
     if to is None:
         raise InputError("expected --out FILE, such as --out formula.xlsx")
     found, origin = find_formula(formula, Path.cwd())
-    export_formula(with_groups(found, parse_label_options(label)), to, overwrite, bare, prefix)
+    export_formula(with_groups(found, label), to, overwrite, bare, prefix)
     print(f"formula: {origin}\n{to} written")
 
 

@@ -227,25 +227,36 @@ Out = Annotated[Path | None, typer.Option(help="File to write instead of printin
 
 
 @dataclass(frozen=True)
-class RunOptions:
-    """How a run trains: the options of all commands that predict."""
+class KernelOptions:
+    """Which kernels train."""
 
-    pixels: Pixels = None
-    classes: Classes = None
-    precision: Precision = None
     layout: Layout = None
     compilation: Compilation = None
     tuned: Tuned = False
     stack: Stack = None
-    host_launch: HostLaunch = None
 
 
 @dataclass(frozen=True)
-class ExchangeOptions:
-    """How gradients travel between GPUs."""
+class RunOptions:
+    """What else is said of a run on one GPU by the commands that predict runs."""
+
+    pixels: Pixels = None
+    classes: Classes = None
+    precision: Precision = None
+
+
+@dataclass(frozen=True)
+class LinkOptions:
+    """What connects GPUs."""
 
     link: Link = None
     fabric: Fabric = None
+
+
+@dataclass(frozen=True)
+class ExchangeOptions(LinkOptions):
+    """How gradients travel between GPUs."""
+
     algorithm: str | None = option(
         "Collective algorithm: ring, tree, butterfly, parameter_server, ...; default: ring.",
         autocompletion=_completed(_algorithms),
@@ -329,28 +340,30 @@ def setup_of(*groups: object, **further: Any) -> "Setup":
     return Setup(**given, host_launch_s=None if launch is None else host_launch_of(launch))
 
 
-def write_or_print(text: str, out: Path | None, picture: Path | None, drawn: Callable[[], str]) -> None:
-    """Write a text to `out`, or print it; draw the picture where one is wanted, and name the files."""
+def write_or_print(
+    output: OutputOptions,
+    forms: tuple[Callable[[], str], Callable[[], str], Callable[[], str]],
+    picture: Path | None = None,
+    drawn: Callable[[], str] = str,
+) -> None:
+    """Write a result to its file in the form asked for, or print it; draw the picture where one is wanted.
+
+    forms : the result as table, CSV and JSON, the members of `OutputFormat`.
+    """
     from trainlaw.formulas.files.text_files import write_text_atomically
 
-    if out is not None:
-        write_text_atomically(out, text + "\n")
-        print(f"{out} written")
+    text = dict(zip(OutputFormat, forms, strict=True))[output.chosen]().rstrip("\n")
+    if output.out is not None:
+        write_text_atomically(output.out, text + "\n")
+        print(f"{output.out} written")
     if picture is not None:
         write_text_atomically(picture, drawn())
         print(f"{picture} written")
-    if out is None:
+    if output.out is None:
         print(text)
 
 
-def print_or_write(text: str, out: Path | None, contents: str) -> None:
-    """Print a text, or write it to a file and print what it contains."""
-    print_or_write_parts([f"{text}\n"], out)
-    if out is not None:
-        print(f"{out}: {contents}")
-
-
-def print_or_write_parts(parts: Iterable[str], out: Path | None) -> None:
+def print_or_write(parts: Iterable[str], out: Path | None) -> None:
     """Print the parts of a text as they come, or write them to a file, which appears when it is whole."""
     from trainlaw.formulas.files.text_files import whole_file
 

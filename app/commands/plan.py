@@ -2,25 +2,19 @@
 
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from trainlaw.app.commands.options import (
     AnyCnn,
     Classes,
-    Compilation,
-    Fabric,
     FormulaFile,
     GpuFile,
     Gpus,
     GpusPerNode,
-    Layout,
-    Link,
-    OutputFormat,
+    KernelOptions,
+    LinkOptions,
     OutputOptions,
     Pixels,
     ScalingFormula,
-    Stack,
-    Tuned,
     check_new_files,
     flag,
     grouped,
@@ -28,10 +22,6 @@ from trainlaw.app.commands.options import (
     setup_of,
     write_or_print,
 )
-
-if TYPE_CHECKING:
-    from trainlaw.app.models.user_formula import FormulaChoice
-    from trainlaw.app.predictions.plan import TrainingPlans
 
 
 @grouped
@@ -73,12 +63,8 @@ def plan_command(
     ),
     pixels: Pixels = None,
     classes: Classes = None,
-    layout: Layout = None,
-    compilation: Compilation = None,
-    tuned: Tuned = False,
-    stack: Stack = None,
-    link: Link = None,
-    fabric: Fabric = None,
+    kernels: KernelOptions,
+    links: LinkOptions,
     gpus_per_node: GpusPerNode = None,
     scaling_formula: ScalingFormula = None,
     formula: FormulaFile = None,
@@ -107,32 +93,27 @@ def plan_command(
     from trainlaw.app.inputs.selection import parse_hours, parse_names, selection_of, whole_numbers
     from trainlaw.app.models.user_formula import find_formulas
     from trainlaw.app.predictions.plan import PlanOptions, plan_training, usual_counts
-    from trainlaw.app.predictions.training import inference, whole_training
+    from trainlaw.app.predictions.training import asked_training
+    from trainlaw.app.terminal.plan import plans_csv, plans_json, plans_svg, plans_text
+    from trainlaw.app.terminal.predictions import formula_line
     from trainlaw.datasets.hardware.precisions import precision_name
     from trainlaw.formulas import InputError
-    from trainlaw.formulas.scopes import FORWARD
 
     check_new_files([output.out, plot])
     if str(prices) == TEMPLATE:
-        return write_or_print(template().rstrip("\n"), output.out, None, str)
+        return write_or_print(output, (template, template, template))
     if cnn is None:
         raise InputError("expected --cnn, a name or a file, got none")
-    if (budget is not None or by == "cost") and prices is None:
-        raise InputError("cost and --budget need prices: name a file with --prices, or the shipped `example`")
     catalog = known_gpus(gpu_file)
-    training = inference(images, epochs) if forward else whole_training(images, epochs)
-    if forward and formula is None:
-        formula = Path(FORWARD)
+    training = asked_training(images, epochs, forward)
     options = PlanOptions(
         whole_numbers(gpus, "--gpus") if gpus else usual_counts(training), gpus_per_node,
         whole_numbers(batch, "--batch"), tuple(map(precision_name, parse_names(precision))),
-        setup_of(
-            layout=layout, compilation=compilation, tuned=tuned, stack=stack, link=link, fabric=fabric
-        ),
+        setup_of(kernels, links),
         parse_hours(within, "--within") if within else inf, inf if budget is None else budget, surely,
         least_gain, power_share,
     )  # fmt: skip
-    choice = find_formulas(formula, scaling_formula or "", Path.cwd())
+    choice = find_formulas(formula, scaling_formula or "", Path.cwd(), forward)
     choice.check_counts(max(options.counts))
     plans = plan_training(
         choice.formula, choice.scaling, named_cnn(cnn, pixels, classes), training,
@@ -140,24 +121,6 @@ def plan_command(
         catalog=catalog, options=options, prices=read_prices(prices, catalog) if prices else None,
         ranked_by=by,
     )  # fmt: skip
-    text = _text(choice, plans, top, output.chosen)
-    write_or_print(text, output.out, plot, lambda: _drawn(plans))
-
-
-def _text(choice: "FormulaChoice", plans: "TrainingPlans", top: int, form: OutputFormat) -> str:
-    from trainlaw.app.terminal.plan import plans_csv, plans_json, plans_text
-    from trainlaw.app.terminal.predictions import formula_line
-
-    if form is OutputFormat.csv:
-        return plans_csv(plans).rstrip("\n")
-    scaling = choice.scaling_origin if max(plans.options.counts) > 1 else ""
-    said = formula_line(choice.formula, choice.origin, scaling)
-    if form is OutputFormat.json:
-        return plans_json(said, plans)
-    return plans_text(said, plans, top)
-
-
-def _drawn(plans: "TrainingPlans") -> str:
-    from trainlaw.app.terminal.plan import plans_svg
-
-    return plans_svg(plans)
+    said = formula_line(*choice.said(max(options.counts)))
+    forms = (lambda: plans_text(said, plans, top), lambda: plans_csv(plans), lambda: plans_json(said, plans))
+    write_or_print(output, forms, plot, lambda: plans_svg(plans))

@@ -1,10 +1,10 @@
 """Commands that predict: one configuration, many GPUs, streams, many-core processors, from a profile."""
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trainlaw.app.commands.options import (
     Allocation,
@@ -16,6 +16,8 @@ from trainlaw.app.commands.options import (
     GpuName,
     Gpus,
     GpusPerNode,
+    HostLaunch,
+    KernelOptions,
     Label,
     Out,
     OutputFormat,
@@ -30,27 +32,28 @@ from trainlaw.app.commands.options import (
     grouped,
     option,
     print_or_write,
-    print_or_write_parts,
     setup_of,
     write_or_print,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from trainlaw.app.inputs.requests import RunRequest
     from trainlaw.app.models.user_formula import FormulaChoice
-    from trainlaw.app.predictions.predict import Prediction
     from trainlaw.app.predictions.training import Training
-    from trainlaw.formulas import Formula
+    from trainlaw.datasets import RunTable
 
 
 @dataclass(frozen=True)
 class MachineOptions:
     """How many GPUs train together, and how they exchange gradients."""
 
-    gpus: int | None = option("Number of GPUs that train together, each with its own batch.", min=1)
-    nodes: int | None = option("Number of nodes that contain the GPUs; default: usual servers.", min=1)
+    n_gpus: int | None = option(
+        "Number of GPUs that train together, each with its own batch.", "--gpus", min=1
+    )
+    n_nodes: int | None = option(
+        "Number of nodes that contain the GPUs; default: usual servers.", "--nodes", min=1
+    )
     allocation: Allocation = None
 
 
@@ -82,14 +85,14 @@ class TrainingOptions:
 
         forward : whether the images are those of inference, which needs no epochs.
         """
-        from trainlaw.app.predictions.training import IMAGENET_IMAGES, Training, inference
+        from trainlaw.app.predictions.training import asked_training
         from trainlaw.formulas import InputError
 
-        if forward:
-            return None if self.images is None else inference(self.images)
-        if self.epochs is None and self.images is not None:
+        if not forward and self.epochs is None and self.images is not None:
             raise InputError("--images are those of an epoch: give --epochs too")
-        return None if self.epochs is None else Training(self.images or IMAGENET_IMAGES, self.epochs)
+        if (self.images if forward else self.epochs) is None:
+            return None
+        return asked_training(self.images, self.epochs, forward)
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,8 @@ def predict_command(
     gpu: Gpus = None,
     batch: list[str] | None = option("Images per iteration on each GPU; several: 32,64,128."),
     run: RunOptions,
+    kernels: KernelOptions,
+    host_launch: HostLaunch = None,
     machine: MachineOptions,
     exchange: ExchangeOptions,
     scaling_formula: ScalingFormula = None,
@@ -145,21 +150,19 @@ def predict_command(
       trainlaw predict --forward --cnn resnet50 --gpu "RTX 4090" --batch 256 --precision amp
       trainlaw predict --from plans.csv --out times.csv
     """
-    from trainlaw.app.inputs.requests import RunRequest, check_request, requested_runs
+    from trainlaw.app.inputs.requests import RunRequest, check_request, run_blocks
     from trainlaw.app.inputs.selection import selection_of, whole_numbers
     from trainlaw.app.models.settings import setup_for
-    from trainlaw.app.models.user_formula import find_formulas, parse_label_options, with_groups
-    from trainlaw.app.predictions.predict import fastest_first, predict_runs
+    from trainlaw.app.models.user_formula import find_formulas, with_groups
+    from trainlaw.app.terminal.predictions import formula_line
     from trainlaw.formulas.scopes import FORWARD
 
     check_new_files([output.out])
-    usual = Path(FORWARD) if forward else None
-    choice = find_formulas(formula or usual, scaling_formula or "", Path.cwd())
+    choice = find_formulas(formula, scaling_formula or "", Path.cwd(), forward)
     forward = forward or choice.formula.scope == FORWARD
     setup = setup_of(
-        run, exchange, n_gpus=machine.gpus, n_nodes=machine.nodes, allocation=machine.allocation,
-        timed_parts=FORWARD if forward else None,
-    )  # fmt: skip
+        run, kernels, exchange, machine, host_launch=host_launch, timed_parts=FORWARD if forward else None
+    )
     _check_forward(forward, machine, whole)
     request = RunRequest(
         cnn, gpu, whole_numbers(",".join(batch or ()), "--batch"), run.pixels, run.classes,
@@ -168,23 +171,21 @@ def predict_command(
         selection_of(vendor=ranking.vendor, min_memory=ranking.min_memory), restore_batchnorm,
     )  # fmt: skip
     check_request(request, single_gpu_seconds)
-    used, origin = with_groups(choice.formula, parse_label_options(label)), choice.origin
-    training = whole.training(forward)
-    said = (used, origin, "" if machine.gpus in (None, 1) or single_gpu_seconds else choice.scaling_origin)
-    if file.runs is not None:
-        _predict_file(request, file.runs, said, choice, training, output, ranking.top)
-        return
-    runs = requested_runs(request)
-    choice.check_counts(int(runs.frame["n_gpus"].max()))
-    predictions = predict_runs(used, runs, choice.scaling, single_gpu_seconds, training)
-    if single_gpu_seconds and choice.scaling is not None:
-        said = (choice.scaling, choice.scaling_origin, "")
-    if ranking.all_gpus:
-        predictions = fastest_first(predictions)
-    cut = predictions if output.chosen is OutputFormat.table else predictions[: ranking.top]
-    most = ranking.top or (_TOP if ranking.all_gpus else None)
-    text = _predictions_as(output.chosen, said, cut, training, most)
-    print_or_write(text, output.out, f"{_counted(len(cut))} by {said[1]}")
+    choice = replace(choice, formula=with_groups(choice.formula, label))
+    asked = {"measured_s": single_gpu_seconds, "training": whole.training(forward)}
+    said = choice.said(machine.n_gpus, single_gpu_seconds is not None)
+    numbers: list[int] = []
+    with run_blocks(request) as (header, blocks):
+        if {"n_gpus", "allocation"}.isdisjoint(header):
+            choice.check_counts(1)
+        if file.runs is not None:
+            _print_notes(file.runs, header)
+        form, line = output.chosen, formula_line(*said)
+        parts = _texts(choice, blocks, asked, ranking, form, said=line, counted=numbers.append)
+        print_or_write(parts, output.out)
+    if output.out is not None:
+        number = "1 prediction" if sum(numbers) == 1 else f"{sum(numbers)} predictions"
+        print(f"{output.out}: {number} by {said[1]}")
 
 
 def _check_forward(forward: bool, machine: MachineOptions, training: TrainingOptions) -> None:
@@ -199,72 +200,52 @@ def _check_forward(forward: bool, machine: MachineOptions, training: TrainingOpt
         )
 
 
-def _predict_file(
-    request: "RunRequest",
-    path: Path,
-    said: "tuple[Formula, str, str]",
-    choice: "FormulaChoice",
-    training: "Training | None",
-    output: OutputOptions,
-    top: int | None,
-) -> None:
-    """Predict the configurations of a file by blocks; said : as for `_predictions_as`."""
-    from trainlaw.app.inputs.requests import run_blocks
-    from trainlaw.app.predictions.predict import predict_runs, predicted_blocks
-    from trainlaw.app.terminal.predictions import written_blocks
-    from trainlaw.formulas import InputError
-
-    numbers: list[int] = []
-    scaling = choice.scaling
-    with run_blocks(request, path) as (header, blocks):
-        if {"n_gpus", "allocation"}.isdisjoint(header):
-            choice.check_counts(1)
-        if "time_s" in header:
-            print(f"note: time_s of {path} is not read; `trainlaw validate` compares times", file=sys.stderr)
-        if str(path) != "-" and path.stat().st_size > _LONG_BYTES:
-            print(f"predicting the rows of {path}: this may take minutes", file=sys.stderr)
-        if output.chosen is OutputFormat.table:
-            predictions = predict_runs(said[0], next(blocks), scaling, training=training)
-            if next(blocks, None) is not None:
-                raise InputError(f"expected at most {len(predictions)} rows for a table; use --format csv")
-            parts: Iterable[str] = [_predictions_as(output.chosen, said, predictions, training, top), "\n"]
-            numbers.append(len(predictions))
-        else:
-            columns = predicted_blocks(said[0], blocks, scaling, training, top)
-            parts = written_blocks(columns, output.chosen is OutputFormat.json, numbers.append)
-        print_or_write_parts(parts, output.out)
-    if output.out is not None:
-        print(f"{output.out}: {_counted(sum(numbers))} by {said[1]}")
-
-
-def _counted(number: int) -> str:
-    return "1 prediction" if number == 1 else f"{number} predictions"
+def _print_notes(path: Path, header: "Iterable[str]") -> None:
+    """Say on standard error what is not read of a file, and that a long one takes a while."""
+    if "time_s" in header:
+        print(f"note: time_s of {path} is not read; `trainlaw validate` compares times", file=sys.stderr)
+    if str(path) != "-" and path.stat().st_size > _LONG_BYTES:
+        print(f"predicting the rows of {path}: this may take minutes", file=sys.stderr)
 
 
 _LONG_BYTES = 16 * 2**20  # of a file of configurations: half a minute
 _TOP = 15  # rows of a table of all GPUs: with header and notes it fits a screen
 
 
-def _predictions_as(
+def _texts(
+    choice: "FormulaChoice",
+    blocks: "Iterator[RunTable]",
+    asked: "Mapping[str, Any]",
+    ranking: RankingOptions,
     form: OutputFormat,
-    said: "tuple[Formula, str, str]",
-    predictions: "Sequence[Prediction]",
-    training: "Training | None",
-    most: int | None,
-) -> str:
-    """Return predictions in a format; said : formula, its origin and that of the scaling formula."""
-    from trainlaw.app.terminal.predictions import (
-        formula_line,
-        predictions_csv,
-        predictions_json,
-        predictions_text,
-    )
+    *,
+    said: str,
+    counted: "Callable[[int], None]",
+) -> "Iterable[str]":
+    """Return the text of predictions in parts.
 
-    if form is OutputFormat.csv:
-        return predictions_csv(predictions).rstrip("\n")
-    if form is OutputFormat.json:
-        return predictions_json(predictions)
-    return predictions_text(formula_line(*said), predictions, training, most)
+    asked : further arguments of `predict_runs`. said : first line of a table. counted : gets the number of
+    predictions of each part.
+    """
+    from trainlaw.app.predictions.predict import fastest_first, predict_runs, predicted_blocks
+    from trainlaw.app.terminal.predictions import predictions_text, written_blocks
+    from trainlaw.formulas import InputError
+
+    formula, scaling = choice.formula, choice.scaling
+    if form is not OutputFormat.table:
+        columns = predicted_blocks(
+            formula, blocks, scaling, **asked, most=ranking.top, by_speed=ranking.all_gpus
+        )
+        return written_blocks(columns, form is OutputFormat.json, counted)
+    predictions = predict_runs(formula, next(blocks), scaling, **asked)
+    if next(blocks, None) is not None:
+        raise InputError(f"expected at most {len(predictions)} rows for a table; use --format csv")
+    counted(len(predictions))
+    if ranking.all_gpus:
+        rates = [row.samples_per_second for row in predictions]
+        predictions = [predictions[row] for row in fastest_first(rates)]
+    most = ranking.top or (_TOP if ranking.all_gpus else None)
+    return [predictions_text(said, predictions, asked["training"], most), "\n"]
 
 
 def predict_from_profile_command(
@@ -319,7 +300,9 @@ def predict_from_profile_command(
     )
     prediction = predict_from_profile(request, known_gpus(gpu_file))
     text = anchor_json(prediction) if as_json or form is OutputFormat.json else anchor_text(prediction)
-    print_or_write(text, out, f"1 prediction by {prediction.formula}")
+    print_or_write([text, "\n"], out)
+    if out is not None:
+        print(f"{out}: 1 prediction by {prediction.formula}")
 
 
 @grouped
@@ -329,6 +312,8 @@ def scaling_command(
     gpu: Gpus,
     batch: int = option("Images per iteration on each GPU.", default=..., min=1),
     run: RunOptions,
+    kernels: KernelOptions,
+    host_launch: HostLaunch = None,
     exchange: ExchangeOptions,
     gpus_per_node: GpusPerNode = None,
     most: int = option("Largest number of GPUs.", "--max-gpus", default=256, min=1),
@@ -367,7 +352,7 @@ def scaling_command(
     choice = find_formulas(formula, scaling_formula or (TEXTBOOK if hidden else ""), Path.cwd())
     gpus = known_gpus(gpu_file)
     counts, targets = named_cnn(cnn, run.pixels, run.classes), named_gpus(gpu or (), gpus)
-    setup, algorithm = setup_of(run, exchange), exchange.algorithm or "ring"
+    setup, algorithm = setup_of(run, kernels, exchange, host_launch=host_launch), exchange.algorithm or "ring"
     if len(targets) != 1 and (plot or output.chosen != OutputFormat.table):
         raise InputError("expected one --gpu for a file, CSV or JSON; several are printed as tables")
     covering = choice.scaling_origin if covers_algorithm(choice.scaling, algorithm) else ""
@@ -384,15 +369,15 @@ def scaling_command(
         f"{ways_text(points[-1], algorithm)}, {setup_text(setup, target)}"
         for target, points in zip(targets, curves, strict=True)
     ]
-    text = {
-        OutputFormat.table: lambda: "\n\n".join(
+
+    def table() -> str:
+        return "\n\n".join(
             scaling_text(title, points, choice.formula, choice.origin, covering).rstrip("\n")
             for title, points in zip(titles, curves, strict=True)
-        ),
-        OutputFormat.csv: lambda: scaling_csv(curves[0]),
-        OutputFormat.json: lambda: scaling_json(curves[0]),
-    }[output.chosen]().rstrip("\n")
-    write_or_print(text, output.out, plot, lambda: scaling_svg(titles[0], curves[0]))
+        )
+
+    forms = (table, lambda: scaling_csv(curves[0]), lambda: scaling_json(curves[0]))
+    write_or_print(output, forms, plot, lambda: scaling_svg(titles[0], curves[0]))
 
 
 class Phase(StrEnum):
@@ -449,12 +434,8 @@ def schedule_command(
     plan = plan_streams(
         counts, target, batch, streams, phase=phase.value, event_s=event, formula=layer_formula
     )
-    text = {
-        OutputFormat.table: lambda: plan_text(plan, layer_formula, origin),
-        OutputFormat.csv: lambda: plan_csv(plan),
-        OutputFormat.json: lambda: plan_json(plan),
-    }[output.chosen]().rstrip("\n")
-    write_or_print(text, output.out, gantt, lambda: gantt_svg(plan))
+    forms = (lambda: plan_text(plan, layer_formula, origin), lambda: plan_csv(plan), lambda: plan_json(plan))
+    write_or_print(output, forms, gantt, lambda: gantt_svg(plan))
 
 
 _SOON_STREAMS = 16  # on 128, the largest CNN takes six minutes
@@ -490,23 +471,23 @@ def many_core_command(
       trainlaw many-core --published
       trainlaw export xeon-phi-b --out many-cores.html
     """
+    from trainlaw.app.models.builtin import BUILT_IN_FORMULAS
     from trainlaw.app.models.custom_inputs import cases_of, cases_text, group_keys
-    from trainlaw.app.models.many_core import MODELS, NETWORK, many_core_formula
     from trainlaw.app.terminal.output import print_fitted
     from trainlaw.formulas.errors import check_name
 
-    formula = many_core_formula(model.value)
+    formulas = {each: BUILT_IN_FORMULAS[f"xeon-phi-{each}"]() for each in Model}
+    formula = formulas[model]
     if published:
-        both = [(each, many_core_formula(each)) for each in MODELS]
-        print("\n\n".join(f"model ({each})\n{cases_text(form, cases_of(form))}" for each, form in both))
+        tables = {each: cases_text(form, cases_of(form)) for each, form in formulas.items()}
+        print("\n\n".join(f"model ({each})\n{table}" for each, table in tables.items()))
     else:
-        known = group_keys(formula)[NETWORK]
-        check_name("CNN", cnn, known)
-        case = next(case for case in cases_of(formula) if case[NETWORK] == cnn)
+        check_name("CNN", cnn, group_keys(formula)["network"])
+        case = next(case for case in cases_of(formula) if case["network"] == cnn)
         inputs = {"threads": float(threads), "train_images": float(train_images)}
         inputs |= {"test_images": float(test_images), "epochs": float(epochs or case["epochs"])}
         inputs |= {"core_count": float(cores), "clock_hz": clock}
-        print(cases_text(formula, [{NETWORK: cnn, **inputs}]))
+        print(cases_text(formula, [{"network": cnn, **inputs}]))
         outside = formula.out_of_range({name: [value] for name, value in inputs.items()})
         for name in (name for name, rows in outside.items() if rows.any()):
             print(f"warning: {name} lies outside the table of the paper")

@@ -1,60 +1,16 @@
 """`trainlaw profile`: measure training iterations on this machine, as rows that a study takes."""
 
-from pathlib import Path
-
 import typer
-from trainlaw.app.commands.options import flag, option
+from trainlaw.app.commands.options import flag, grouped
+from trainlaw.app.commands.profile_options import ProfileOptions
 
 _EXIT_INTERRUPTED = 130
 
 
+@grouped
 def profile_command(
-    cnns: str = option(
-        "CNNs, separated by commas (`trainlaw cnn list`).",
-        "--cnn",
-        default="resnet18,mobilenet_v2,squeezenet1_1",
-    ),
-    batch: str = option("Images per iteration and process, separated by commas.", default="8,32"),
-    input_px: str = option(
-        "Sides of an image in pixels, separated by commas; default: that of each CNN.", "--pixels", default=""
-    ),
-    precision: str = option("fp32, tf32, amp, bf16; on a CPU amp casts to bf16.", default="fp32"),
-    stack: str = option(
-        "eager or channels_last, how activations are stored, separated by commas.", default="eager"
-    ),
-    forward: bool = flag("Measure forward passes (inference) instead of iterations.", "--forward"),
-    classes: int | None = option("Number of classes; default: that of each CNN.", min=1, max=10**6),
-    device: str = option("auto, cpu or cuda.", default="auto"),
-    threads: str = option(
-        "Threads of a process on a CPU, separated by commas; default: all cores.", default=""
-    ),
-    processes: str = option(
-        "Numbers of processes that train together, separated by commas; on GPUs one per GPU.", default="1"
-    ),
-    nodes: int = option(
-        "Number of hosts; run the same command on each.", "--nodes", "--nnodes", default=1, min=1, max=4096
-    ),
-    rendezvous: str = option(
-        "HOST:PORT of one host, to which all hosts connect.", "--rendezvous", "--rdzv-endpoint", default=""
-    ),
-    link: str = option("Link between the GPUs of a host, such as nvlink3-x12.", default=""),
-    network: str = option("Link between hosts, such as infiniband-hdr.", "--fabric", "--network", default=""),
-    plan: Path | None = option(
-        "CSV of configurations instead of --cnn, --batch, --pixels, --precision, --stack."
-    ),
-    out: Path = option("CSV file of runs; further files are written next to it.", default=Path("runs.csv")),
-    limit_seconds: float = option(
-        "Time limit for one configuration, including warm-up.", default=10.0, min=0.1, max=86400.0
-    ),
-    interval: float = option(
-        "Repeat until the 95 % interval of the median is at most this wide, in percent.",
-        default=2.0,
-        min=0.01,
-    ),
-    layers: bool = flag("Measure each layer instead of iterations.", "--layers"),
-    micro: bool = flag(
-        "Measure achieved rates instead of iterations: matrix products, copies, links.", "--micro"
-    ),
+    *,
+    asked: ProfileOptions,
     host: bool = flag("Measure in seconds how long this host takes to launch a layer's kernels.", "--host"),
 ) -> None:
     """Measure CNN training iterations on this machine.
@@ -77,22 +33,16 @@ def profile_command(
     """
     import sys
 
-    from trainlaw.app.commands.profile_jobs import ProfileOptions, host_text, run_profile
+    from trainlaw.app.commands.profile_jobs import host_text, run_profile
 
     if host:
         print(host_text())
         return
-    options = ProfileOptions(
-        cnns=cnns, batch=batch, input_px=input_px, precision=precision, classes=classes, device=device,
-        threads=threads, processes=processes, nodes=nodes, rendezvous=rendezvous, link=link, network=network,
-        plan=plan, out=out, limit_seconds=limit_seconds, interval=interval, layers=layers, micro=micro,
-        stack=stack, forward=forward,
-    )  # fmt: skip
     try:
-        print(run_profile(options))
+        print(run_profile(asked))
     except KeyboardInterrupt:
         print(
-            f"trainlaw: interrupted; {out} keeps what was measured; the same command continues",
+            f"trainlaw: interrupted; {asked.out} keeps what was measured; the same command continues",
             file=sys.stderr,
         )
         raise typer.Exit(_EXIT_INTERRUPTED) from None

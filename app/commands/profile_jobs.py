@@ -2,10 +2,11 @@
 
 import os
 import sys
-from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 
+from trainlaw.app.commands.profile_options import ProfileOptions
+from trainlaw.app.inputs.selection import parse_names
 from trainlaw.app.text.numbers import show_seconds, show_with_prefix
 from trainlaw.datasets.profiler import (
     FORWARD_PASS,
@@ -30,22 +31,13 @@ from trainlaw.formulas.errors import InputError, shown
 _MOST = 10_000_000
 
 
-def words_of(text: str) -> list[str]:
-    """Return the comma-separated words of an option.
-
-    >>> words_of("resnet18, vgg11")
-    ['resnet18', 'vgg11']
-    """
-    return [word.strip() for word in text.split(",") if word.strip()]
-
-
 def counts_of(text: str, option: str) -> list[int]:
     """Return the comma-separated whole numbers, 1 to ten million, of an option; else raise InputError.
 
     >>> counts_of("8,32", "--batch")
     [8, 32]
     """
-    parts = words_of(text)
+    parts = parse_names(text)
     whole = [int(part) for part in parts if part.isdecimal() and len(part) <= 9]
     if not parts or len(whole) < len(parts) or not 1 <= min(whole) <= max(whole) <= _MOST:
         raise InputError(f"expected {option} with whole numbers separated by commas, got {shown(text)}")
@@ -135,32 +127,6 @@ def _number_text(tried: int, asked: int) -> str:
     return f"{tried} configuration{'' if tried == 1 else 's'} tried{kept}"
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileOptions:
-    """The options of the command as they are typed; lists are texts with commas, `interval` is in percent."""
-
-    cnns: str
-    batch: str
-    input_px: str
-    precision: str
-    classes: int | None
-    device: str
-    threads: str
-    processes: str
-    nodes: int
-    rendezvous: str
-    link: str
-    network: str
-    plan: Path | None
-    out: Path
-    limit_seconds: float
-    interval: float
-    layers: bool
-    micro: bool
-    stack: str
-    forward: bool
-
-
 def run_profile(options: ProfileOptions) -> str:
     """Do what the options ask for, return what to print; MissingDependencyError without torch, InputError."""
     jobs = [name for name in ("layers", "micro", "forward") if getattr(options, name)]
@@ -175,25 +141,17 @@ def run_profile(options: ProfileOptions) -> str:
     setup = Setup(options.out, rule, options.link, options.network, options.rendezvous)
     threads = _threads(options, device)
     if options.micro:
-        return micro_text(setup, _run_micro(options, device, threads, setup))
+        rows = profile_micro(
+            device, threads, parse_names(options.precision), max(counts_of(options.processes, "--processes")),
+            setup=setup, on_time=print_micro_time, nodes=options.nodes,
+        )  # fmt: skip
+        return micro_text(setup, rows)
     wanted = _configurations(options, device, threads)
     if options.layers:
         if any(each.timed_parts == FORWARD_PASS or each.stack != "eager" for each in wanted):
             raise InputError("expected --layers with stack eager and whole iterations; leave out the others")
         return layers_text(setup, profile_layers(wanted, setup, print_progress), len(wanted))
     return finished_text(setup, profile_runs(wanted, setup, print_progress), len(wanted))
-
-
-def _run_micro(options: ProfileOptions, device: str, threads: list[int], setup: Setup) -> int:
-    return profile_micro(
-        device,
-        threads,
-        words_of(options.precision),
-        max(counts_of(options.processes, "--processes")),
-        setup=setup,
-        on_time=print_micro_time,
-        nodes=options.nodes,
-    )
 
 
 def _threads(options: ProfileOptions, device: str) -> list[int]:
@@ -207,23 +165,13 @@ def _configurations(options: ProfileOptions, device: str, threads: list[int]) ->
     processes = counts_of(options.processes, "--processes")
     if options.plan is not None:
         return read_plan(
-            options.plan,
-            device=device,
-            threads=threads,
-            processes=processes,
-            nodes=options.nodes,
+            options.plan, device=device, threads=threads, processes=processes, nodes=options.nodes,
             is_here=named_here(device),
-        )
+        )  # fmt: skip
     return configuration_grid(
-        words_of(options.cnns),
-        counts_of(options.batch, "--batch"),
-        counts_of(options.input_px, "--pixels") if options.input_px else [],
-        words_of(options.precision),
-        device=device,
-        threads=threads,
-        processes=processes,
-        n_classes=options.classes,
-        nodes=options.nodes,
-        stacks=words_of(options.stack),
+        parse_names(options.cnns), counts_of(options.batch, "--batch"),
+        counts_of(options.input_px, "--pixels") if options.input_px else [], parse_names(options.precision),
+        device=device, threads=threads, processes=processes, n_classes=options.classes, nodes=options.nodes,
+        stacks=parse_names(options.stack),
         timed_parts=FORWARD_PASS if options.forward else WHOLE_ITERATION,
-    )
+    )  # fmt: skip

@@ -1,69 +1,64 @@
 """Predictions as a CSV table: every known CNN on every known GPU, or the worked cases of a custom formula."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, repeat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, product, repeat
 
-import numpy as np
-from trainlaw.app.answers.error_rows import widened
-from trainlaw.app.answers.figure_rows import needed_memory
 from trainlaw.app.exports.headers import header_lines
 from trainlaw.app.models.custom_inputs import case_table, cases_of, with_entered_sizes
 from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows
 from trainlaw.app.models.multi_gpu import with_built_in_single_gpu_formula
 from trainlaw.app.models.scopes import Inputs, check_features, chosen_output
-from trainlaw.app.models.settings import host_factor
-from trainlaw.app.predictions.predict import features_outside, pair_predictions
+from trainlaw.app.predictions.predict import predicted_blocks
 from trainlaw.app.text.tables import Table
-from trainlaw.app.workbook.compare import pair_columns
-from trainlaw.app.workbook.model import (
-    FIRST_BATCH,
-    FIRST_PRECISION,
-    Model,
-    fits_words,
-    values_of,
-    workbook_model,
+from trainlaw.datasets import RunTable, built_in_gpus
+from trainlaw.datasets.cnns.catalog import keyed_cnn_counts
+from trainlaw.datasets.cnns.names import cnn_key
+from trainlaw.datasets.measurements.runs import (
+    PRECISION_OF_PASSES,
+    Setup,
+    configuration_row,
+    unmeasured_runs,
 )
-from trainlaw.formulas import Formula
-from trainlaw.validate.held_out_errors import intervals_of, run_class
+from trainlaw.datasets.tables.joins import Facts
+from trainlaw.formulas import Formula, TrainlawError
+from trainlaw.formulas.scopes import FORWARD
 
 COLUMNS = (
     "cnn", "input_size_px", "n_classes", "gpu", "batch_per_gpu", "precision", "time_s", "interval_from_s",
     "interval_to_s", "samples_per_s", "quantities_outside_training", "fits_in_memory", "about",
 )  # fmt: skip
+BATCH = 64  # as on the sheet Predict
 _Row = Sequence[object]
+_Cnn = Mapping[str, object]
 
 
 def prediction_csv(formula: Formula) -> str:
     """Return the CSV table of a formula by its scope: predictions, or worked cases.
 
-    Raises InputError where the formula needs what GPU, CNN and inputs do not give.
+    Predictions are of one GPU, one batch and fp32, or the precision of forward passes; a time is empty where
+    a fact is unknown. Columns carry units; the last one describes the formula, line by line. Raises
+    InputError where the formula needs what GPU, CNN and inputs do not give.
     """
     tables = {
-        Inputs.RUN: run_prediction_csv,
-        Inputs.LAYERS: layer_prediction_csv,
-        Inputs.FEATURES: case_csv,
+        Inputs.RUN: _run_csv,
+        Inputs.LAYERS: _layer_csv,
+        Inputs.FEATURES: _case_csv,
     }
     return chosen_output(formula, "table", tables)
 
 
-def run_prediction_csv(formula: Formula) -> str:
-    """Return a CSV table with units in its column names; the last column describes the formula, line by line.
-
-    One GPU, with the batch and precision that the sheet Predict opens with. A time is empty where a fact is
-    unknown.
-    """
-    return _described(formula, _run_formula_rows(formula))
+def _run_csv(formula: Formula) -> str:
+    whole = with_built_in_single_gpu_formula(formula)
+    return _described(formula, _rows(whole, [*cnn_rows().values()]))
 
 
-def layer_prediction_csv(formula: Formula) -> str:
-    """Return the same table for a formula of one layer."""
+def _layer_csv(formula: Formula) -> str:
     check_features(formula)
-    return _described(formula, _layer_formula_rows(formula))
+    return _described(formula, chain.from_iterable(_of_layers(formula, cnn) for cnn in cnn_rows().values()))
 
 
-def case_csv(formula: Formula) -> str:
-    """Return the worked cases of a formula with user-defined features as a CSV table."""
+def _case_csv(formula: Formula) -> str:
     entered = with_entered_sizes(formula)
     return Table.of(*case_table(entered, cases_of(entered))).csv()
 
@@ -74,70 +69,40 @@ def _described(formula: Formula, rows: Iterable[_Row]) -> str:
     return Table.of(COLUMNS, ([*row, line] for row, line in zip(rows, lines, strict=False))).csv()
 
 
-def _run_formula_rows(formula: Formula) -> Iterator[_Row]:
-    model = workbook_model(with_built_in_single_gpu_formula(formula))
-    cnns, gpus = cnn_rows(), gpu_rows()
-    base = pair_columns(model, cnns, gpus)
-    shape = (len(cnns), len(gpus))
-    times, outside, hosts = _times_and_outside(model, base, shape)
-    least, usual = (np.broadcast_to(values_of(need, base), shape) for need in needed_memory(model.formula))
-    memory = [float(str(row["memory_bytes"])) for row in gpus.values()]
-    # Without an interval its ends become nan, which the table leaves empty.
-    intervals = intervals_of(formula)
-    factors = [
-        intervals.factor(
-            run_class(model.first_precision, "eager", str(row["vendor"])), str(row["generation"])
-        )
-        for row in gpus.values()
+def _of_layers(formula: Formula, cnn: _Cnn) -> Iterator[_Row]:
+    """Return the rows of a CNN; one of which only sums are known has no times."""
+    try:
+        yield from _rows(formula, [cnn])
+    except TrainlawError:
+        empty = [""] * (len(COLUMNS) - 5)
+        yield from ([*_named(cnn), gpu, *empty] for gpu in gpu_rows())
+
+
+def _rows(formula: Formula, cnns: Sequence[_Cnn]) -> Iterator[_Row]:
+    """Return a row for each CNN on each GPU, CNN by CNN."""
+    (found,) = predicted_blocks(formula, [_runs(formula, cnns)])
+    numbers = (found[name] for name in ("time_s", "low_s", "high_s", "samples_per_second"))
+    pairs = product(map(_named, cnns), gpu_rows())
+    answers = zip(found["precision"], *numbers, found["warnings"], found["fits_in_memory"], strict=True)
+    for (cnn, gpu), (precision, *values, warnings, fits) in zip(pairs, answers, strict=True):
+        outside = sum("outside" in warning for warning in warnings)
+        shown = ["" if value is None or not math.isfinite(value) else value for value in values]
+        yield [*cnn, gpu, BATCH, precision, *shown, "" if shown[0] == "" else outside, fits]
+
+
+def _named(cnn: _Cnn) -> list[object]:
+    return [cnn["cnn"], cnn["input_size_px"], cnn["n_classes"]]
+
+
+def _runs(formula: Formula, cnns: Sequence[_Cnn]) -> RunTable:
+    """Return the configurations of the rows."""
+    catalog = built_in_gpus()
+    counts = [
+        keyed_cnn_counts(cnn_key(str(name)), int(str(pixels)), int(str(classes)))
+        for name, pixels, classes in map(_named, cnns)
     ]
-    for i, cnn in enumerate(cnns.values()):
-        fits = fits_words(least[i], usual[i], memory)
-        for j, gpu in enumerate(gpus):
-            seconds = float(times[i, j])
-            factor = widened(formula, factors[j], str(cnn["cnn_base"]), hosts[i, j])
-            speed = FIRST_BATCH / seconds if seconds else math.nan
-            yield [
-                cnn["cnn"], cnn["input_size_px"], cnn["n_classes"], gpu, FIRST_BATCH, model.first_precision,
-                *_finite([seconds, seconds / factor, seconds * factor, speed]),
-                int(outside[i, j]) if math.isfinite(seconds) else "",
-                fits[j],
-            ]  # fmt: skip
-
-
-def _times_and_outside(
-    model: Model, base: dict[str, np.ndarray], shape: tuple[int, int]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The times in seconds, how many features lie outside the training range, and the host's factor.
-
-    Each has shape (n_cnns, n_gpus).
-    """
-    features = {name: values_of(form, base) for name, form in model.features.items()}
-    numbers = {name: np.full((1, 1), value) for name, value in model.numbers.items()}
-    known = {**base, **features, **numbers}
-    parts = (model.expression, host_factor(model.formula, model.expression))
-    times, hosts = (np.broadcast_to(values_of(part, known), shape) for part in parts)
-    outside = np.zeros(shape)
-    for name, (low, high) in model.formula.ranges.items():
-        if name in features:
-            outside += ~((features[name] >= low) & (features[name] <= high))
-    return times, outside, hosts
-
-
-def _layer_formula_rows(formula: Formula) -> Iterator[_Row]:
-    """The rows of a layer formula; those of a CNN whose layers are unknown have no times."""
-    gpus = list(gpu_rows())
-    for cnn, predictions in pair_predictions(formula, cnn_rows().values(), gpus, FIRST_BATCH):
-        named = [cnn["cnn"], cnn["input_size_px"], cnn["n_classes"]]
-        for found in predictions:
-            interval = (found.low_s or math.nan, found.high_s or math.nan)
-            yield [
-                *named, found.gpu, FIRST_BATCH, FIRST_PRECISION,
-                *_finite([found.time_s, *interval, found.samples_per_second]),
-                features_outside(found), found.fits_in_memory,
-            ]  # fmt: skip
-        if not predictions:
-            yield from ([*named, gpu, *[""] * (len(COLUMNS) - 5)] for gpu in gpus)
-
-
-def _finite(values: Iterable[float]) -> list[float | str]:
-    return [float(value) if math.isfinite(value) else "" for value in values]
+    passes = Setup(precision=PRECISION_OF_PASSES, timed_parts=FORWARD)
+    setup = passes if formula.scope == FORWARD else Setup(precision="fp32")
+    pairs = product(counts, map(catalog.find, gpu_rows()))
+    rows = [configuration_row(cnn, gpu, BATCH, setup) for cnn, gpu in pairs]
+    return unmeasured_runs("pairs", rows, Facts(catalog, tuple(counts)))

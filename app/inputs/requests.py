@@ -267,20 +267,25 @@ def runs_of_csv(
 
 
 @contextmanager
-def run_blocks(request: RunRequest, path: Path) -> Iterator[tuple[tuple[str, ...], Iterator[RunTable]]]:
+def run_blocks(request: RunRequest) -> Iterator[tuple[tuple[str, ...], Iterator[RunTable]]]:
     """Give the header of a file as for `runs_of_csv`, and its configurations in tables of `MAX_ROWS` rows.
 
-    path : of the file, which may have 5,000,000 rows and 2 GiB; "-" for standard input. Raises InputError
-    where the request names more than the file and how to read it, and that its rows are forward passes.
+    The file may have 5,000,000 rows and 2 GiB; "-" is standard input. Of a request without a file these are
+    `n_gpus` where there are several, and one table. Raises InputError where the request names more than the
+    file and how to read it, and that its rows are forward passes.
     """
+    if request.file is None:
+        runs = requested_runs(request)
+        yield ("n_gpus",) if (runs.frame["n_gpus"] > 1).any() else (), iter([runs])
+        return
     usual = stated(request.setup) if request.setup.timed_parts == FORWARD else {}
     setup = DEFAULT_SETUP if usual.keys() <= {"timed_parts", "precision"} else request.setup
     if replace(request, file=None, ignored=(), gpu_file=None, setup=setup) != RunRequest():
         raise InputError(
             "--from names everything in its file; leave out --cnn, --gpu, --batch, --pixels, --all-gpus"
         )
-    with opened_csv(path, _MOST_BYTES, _MOST_ROWS) as (header, rows):
-        place = Path("standard input") if str(path) == "-" else path
+    with opened_csv(request.file, _MOST_BYTES, _MOST_ROWS) as (header, rows):
+        place = Path("standard input") if str(request.file) == "-" else request.file
         _check_header(header, place, request.ignored)
         reader = _ConfigurationReader(place, header, known_gpus(request.gpu_file), usual)
 

@@ -1,7 +1,7 @@
 """Which GPUs and numbers the options of a command select: "16GB", "24h", "1,2,4", a vendor, limits."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -153,3 +153,18 @@ def parse_names(text: str) -> tuple[str, ...]:
     (('fp32', 'amp'), ())
     """
     return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def pairs_of(option: str, texts: Iterable[str] | None, form: str) -> dict[str, str]:
+    """Return texts such as "gpu=T4" as pairs; InputError, naming option and form, for one of another form.
+
+    >>> pairs_of("--set", ["gpu=T4"], "OURS=VALUE")
+    {'gpu': 'T4'}
+    """
+    found = {}
+    for text in texts or ():
+        name, mark, value = text.partition("=")
+        if not (name and mark and value):
+            raise InputError(f"{option}: expected {form}, got {shown(text)}")
+        found[name] = value
+    return found

@@ -4,26 +4,19 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn
+from trainlaw.app.inputs.selection import pairs_of
 from trainlaw.datasets.spreadsheets.answers import CHOICE, Answers
 from trainlaw.datasets.spreadsheets.conversion import Imported, read_spreadsheet
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import shown
 
 
-def pairs_of(option: str, texts: Iterable[str] | None, form: str) -> dict[str, str]:
-    """Return texts such as "gpu=T4" as pairs; InputError for one of another form, or without a choice.
-
-    >>> pairs_of("--set", ["gpu=T4"], "OURS=VALUE")
-    {'gpu': 'T4'}
-    """
-    found = {}
-    for text in texts or ():
-        name, mark, value = text.partition("=")
-        if not (name and mark and value):
-            raise InputError(f"{option}: expected {form}, got {shown(text)}")
+def chosen_pairs(option: str, texts: Iterable[str] | None, form: str) -> dict[str, str]:
+    """Return texts as pairs, as `pairs_of`; InputError for one without a choice, too."""
+    found = pairs_of(option, texts, form)
+    for name, value in found.items():
         if value == CHOICE:
-            raise InputError(f"{option} {shown(text)}: replace {CHOICE} by your choice")
-        found[name] = value
+            raise InputError(f"{option} {shown(f'{name}={value}')}: replace {CHOICE} by your choice")
     return found
 
 
@@ -34,7 +27,7 @@ def values_of(texts: Iterable[str] | None) -> Mapping[tuple[str, str], str]:
     {('precision', 'yes'): 'amp'}
     """
     found = {}
-    for key, value in pairs_of("--value", texts, "COLUMN:YOURS=OURS").items():
+    for key, value in chosen_pairs("--value", texts, "COLUMN:YOURS=OURS").items():
         column, mark, text = key.partition(":")
         if not (column and mark and text):
             raise InputError(f"--value: expected COLUMN:YOURS=OURS, got {shown(f'{key}={value}')}")

@@ -12,7 +12,7 @@ from trainlaw.datasets.files.faults import Fault, FaultsError
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.datasets.measurements.runs import LAYOUTS
 from trainlaw.formulas import InputError
-from trainlaw.formulas.errors import check_name, shown, unknown_name
+from trainlaw.formulas.errors import check_name, unknown_name
 from trainlaw.formulas.files.text_files import write_text_atomically
 
 
@@ -155,18 +155,6 @@ def merged_text(table: RunTable, other: RunTable) -> str:
     numbers = f"{len(table):,} runs and {len(other):,} of {other.name}"
     shared = len(own & others)
     return f"{numbers}; configurations in both, kept as repeats: {shared:,}"
-
-
-def parse_column_options(options: list[str] | None) -> dict[str, str]:
-    """Return names of our columns to names in a file, from texts such as "time_s=latency_ms".
-
-    Raises InputError for a text without exactly one equals sign.
-    """
-    pairs = [option.split("=") for option in options or []]
-    for option, pair in zip(options or [], pairs, strict=True):
-        if len(pair) != 2 or not all(pair):
-            raise InputError(f"expected --column OURS=YOURS, got {shown(option)}")
-    return {ours: yours for ours, yours in pairs}
 
 
 def write_table(table: RunTable, path: Path) -> None:

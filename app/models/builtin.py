@@ -18,13 +18,7 @@ SHORTER = ("medium", "short")
 MEASURED_PAIR_GPUS = ("K80", "M60", "T4", "V100-SXM2-16GB")
 
 
-def _many_core_formula(model: str) -> Formula:
-    from trainlaw.app.models.many_core import many_core_formula  # noqa: PLC0415 (baselines load slowly)
-
-    return many_core_formula(model)
-
-
-_NAMES = ("layer", SCALING_FORMULA, "anchor", FORWARD, *SHORTER)
+_NAMES = ("layer", SCALING_FORMULA, "anchor", FORWARD, *SHORTER, "xeon-phi-a", "xeon-phi-b")
 _PATHS = {
     "built-in": BUILT_IN,
     **{name: _FOLDER / f"{name}.json" for name in _NAMES},
@@ -33,8 +27,7 @@ _PATHS = {
 }
 #: name -> how to get it, which reads it once; named wherever a formula.json is.
 BUILT_IN_FORMULAS: Mapping[str, Callable[[], Formula]] = {
-    **{name: cache(partial(load_formula, path)) for name, path in _PATHS.items()},
-    **{f"xeon-phi-{model}": cache(partial(_many_core_formula, model)) for model in ("a", "b")},
+    name: cache(partial(load_formula, path)) for name, path in _PATHS.items()
 }
 
 

@@ -65,8 +65,8 @@ def _middle(ends: tuple[float, float]) -> float:
 def shown_unit(formula: Formula) -> tuple[str, float]:
     """Return the unit that times of a formula are shown in, and how many seconds it has.
 
-    >>> from trainlaw.app.models.many_core import many_core_formula
-    >>> shown_unit(many_core_formula("a"))
+    >>> from trainlaw.app.models.builtin import formula_named
+    >>> shown_unit(formula_named("xeon-phi-a"))
     ('min', 60.0)
     """
     cases = cases_of(formula)

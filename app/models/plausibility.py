@@ -15,7 +15,7 @@ from trainlaw.datasets.spreadsheets.answers import Answers, Issue, choices, rows
 from trainlaw.datasets.spreadsheets.conversion import Imported
 from trainlaw.datasets.spreadsheets.headings import read_heading
 from trainlaw.datasets.spreadsheets.quantities import CANDIDATES, Unit, unit_choices
-from trainlaw.datasets.spreadsheets.shapes import Label
+from trainlaw.datasets.spreadsheets.rows import Label
 from trainlaw.datasets.spreadsheets.words import groups
 
 #: A run this many times longer or shorter than the formula says is doubted. Of the built-in measurements,

@@ -20,11 +20,10 @@ from trainlaw.datasets.cnns.any_size import (
     AnySize,
     Shape,
     any_size,
-    class_limits,
     has_thin_rule,
 )
 from trainlaw.datasets.cnns.catalog import cnn_table
-from trainlaw.datasets.cnns.counts import THIN
+from trainlaw.datasets.cnns.counts import LAYER_LIMITS, THIN
 from trainlaw.datasets.cnns.zoo import zoo_entry
 
 #: Printable characters without those that a string of some language or a line gives a meaning: |;:*() and
@@ -133,7 +132,7 @@ def _listed() -> Mapping[str, list[dict[str, Any]]]:
 
 def _of_class(place: int, name: str) -> tuple[int, int, float, float]:
     kind, _, size = name.partition("_elements_")
-    low, high = class_limits()[size]
+    low, high = LAYER_LIMITS[size]
     return place, int(kind == "light"), low, min(high, _ENDLESS)
 
 

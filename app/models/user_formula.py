@@ -1,10 +1,11 @@
 """The formula that the user means: written as text, a file, a run folder, a built-in name, or that in use."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from trainlaw.app.inputs.selection import pairs_of
 from trainlaw.app.inputs.used_formula import ONE_GPU, SEVERAL_GPUS, used_formulas
 from trainlaw.app.models.builtin import BUILT_IN, LAYER_FORMULA, SCALING_FORMULA, formula_named
 from trainlaw.app.models.multi_gpu import check_scaling_formula
@@ -26,7 +27,7 @@ from trainlaw.formulas import (
 )
 from trainlaw.formulas.algebra.unit_inference import constant_units
 from trainlaw.formulas.errors import check_name, shown, unknown_name
-from trainlaw.formulas.scopes import LAYER, MULTI_GPU, RUN
+from trainlaw.formulas.scopes import FORWARD, LAYER, MULTI_GPU, RUN
 
 TEXTBOOK = "textbook"  # in place of a scaling formula: the all-reduce in closed form
 #: Short names for the features that formulas are usually written in.
@@ -158,6 +159,15 @@ class FormulaChoice:
     scaling_origin: str
     is_scaling_asked: bool
 
+    def said(self, n_gpus: int | None, is_measured: bool = False) -> tuple[Formula, str, str]:
+        """Return the formula that predicts, its origin, and that of the scaling formula; "" for one GPU.
+
+        is_measured : whether the time on one GPU is, so that the scaling formula alone predicts.
+        """
+        if is_measured and self.scaling is not None:
+            return self.scaling, self.scaling_origin, ""
+        return self.formula, self.origin, "" if n_gpus in (None, 1) else self.scaling_origin
+
     def check_counts(self, most_gpus: int) -> None:
         """Raise InputError for a scaling formula that is named, but has nothing to extend."""
         if self.is_scaling_asked and most_gpus == 1:
@@ -167,14 +177,15 @@ class FormulaChoice:
             )
 
 
-def find_formulas(formula: Path | None, scaling: str, folder: Path) -> FormulaChoice:
+def find_formulas(formula: Path | None, scaling: str, folder: Path, forward: bool = False) -> FormulaChoice:
     """Return the formula for one GPU and the scaling formula that the user asks for.
 
-    formula, folder : as `find_formula`. scaling : `TEXTBOOK`, a built-in name, a file or a run folder; empty
+    formula, folder : as `find_formula`. forward : whether the formula is that of forward passes where none is
+    given. scaling : `TEXTBOOK`, a built-in name, a file or a run folder; empty
     for that of `trainlaw use`, or else the built-in one. A formula that is itself a scaling formula is used
     as such, with the built-in formula for one GPU. Raises InputError for a scaling formula of another scope.
     """
-    found, origin = find_formula(formula, folder)
+    found, origin = find_formula(formula or (Path(FORWARD) if forward else None), folder)
     single, single_origin = found, origin
     if found.scope == MULTI_GPU:
         single, single_origin = load_formula(BUILT_IN), "the built-in formula"
@@ -188,24 +199,13 @@ def find_formulas(formula: Path | None, scaling: str, folder: Path) -> FormulaCh
     return FormulaChoice(single, single_origin, several, several_origin, bool(scaling))
 
 
-def parse_label_options(options: Sequence[str] | None) -> dict[str, str]:
-    """Return groups by label, from texts such as "harness=nvidia"; InputError for a text of another form.
+def with_groups(formula: Formula, options: Iterable[str] | None) -> Formula:
+    """Return a formula whose grouped constants have the values of groups, from texts as "harness=nvidia".
 
-    >>> parse_label_options(["harness=nvidia"])
-    {'harness': 'nvidia'}
+    Raises InputError for a text of another form, UnknownNameError for a label or a group that no constant of
+    the formula has.
     """
-    pairs = [option.partition("=") for option in options or ()]
-    for option, pair in zip(options or (), pairs, strict=True):
-        if not all(pair):
-            raise InputError(f"expected --label LABEL=GROUP, such as harness=nvidia, got {shown(option)}")
-    return {label.strip(): group.strip() for label, _, group in pairs}
-
-
-def with_groups(formula: Formula, labels: Mapping[str, str]) -> Formula:
-    """Return a formula whose grouped constants have the values of these groups, such as harness: nvidia.
-
-    Raises UnknownNameError for a label or a group that no constant of the formula has.
-    """
+    labels = pairs_of("--label", options, "LABEL=GROUP, such as harness=nvidia")
     for label, group in labels.items():
         groups = {name for item in formula.grouped if item.key == label for name in item.values}
         if not groups:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.inputs.prices import EXAMPLE, read_prices
@@ -13,8 +12,7 @@ from trainlaw.app.models.search_gain import evolution_sentence
 from trainlaw.app.models.terms import parts_of
 from trainlaw.app.page.custom import custom_page_html
 from trainlaw.app.page.script import names_kinds, script_of, specs_of, titled_parts
-from trainlaw.app.page.style import page_style
-from trainlaw.app.text.html import render
+from trainlaw.app.text.html import page_style, render
 from trainlaw.app.text.numbers import show_number, show_percent
 from trainlaw.app.text.tables import RUNS, Column, Table
 from trainlaw.datasets.measurements.runs import STACKS
@@ -33,37 +31,6 @@ from trainlaw.validate.held_out_errors import (
     held_out_kind,
     overall_error,
 )
-
-
-class _Part(NamedTuple):
-    """A term of the formula: MathML in symbols, and with places for numbers."""
-
-    name: str
-    sentence: str
-    symbols: str
-    numbers: str
-
-
-class _Share(NamedTuple):
-    """A share of the time by what it goes into: the terms that it is the sum of, or a sentence instead.
-
-    formula : that it is of, as the page chooses it; None for a share of all.
-    """
-
-    title: str
-    parts: tuple[_Part, ...]
-    formula: str | None = None
-    sentence: str = ""
-
-
-class _Errors(NamedTuple):
-    """The held-out errors: of every estimator overall, and per architecture."""
-
-    protocol: str
-    evolution: str
-    held_out: str
-    overall: Table
-    by_cnn: Table
 
 
 def page_html(formula: Formula) -> str:
@@ -136,16 +103,22 @@ def _in_symbols(formula: Formula) -> str:
     return mathml_expression(formula.expression, mathml_symbols(formula))
 
 
-def _shares(laws: Mapping[str, Formula]) -> list[_Share]:
-    """Return the shares of the time of each formula on offer."""
+def _shares(laws: Mapping[str, Formula]) -> list[dict[str, object]]:
+    """Return the shares of the time of each formula on offer, as the template names what it shows.
+
+    formula : that a share is of, as the page chooses it; None for a share of all. parts : the terms that it
+    is the sum of, each as MathML in symbols and with places for numbers; a share without has a sentence.
+    """
     places = {spec.name: place for place, spec in enumerate(specs_of(laws.values()))}
     shares = [share for name, law in laws.items() for share in _shares_of(law, name, places)]
     if not handling(laws[""]).covers_multi_gpu:
-        shares.append(_Share("all-reduce of the gradients", (), sentence=f"{SCALED}."))
+        shares.append(
+            dict(title="all-reduce of the gradients", parts=(), formula=None, sentence=f"{SCALED}.")
+        )
     return shares
 
 
-def _shares_of(formula: Formula, name: str, features: Mapping[str, int]) -> Iterator[_Share]:
+def _shares_of(formula: Formula, name: str, features: Mapping[str, int]) -> Iterator[dict[str, object]]:
     parts = [part.expression for part in parts_of(formula, formula.expression)]
     words, symbols = words_of_parts(formula), mathml_symbols(formula)
     # The script fills these placeholders with numbers.
@@ -157,12 +130,13 @@ def _shares_of(formula: Formula, name: str, features: Mapping[str, int]) -> Iter
         for index, constant in enumerate(formula.grouped)
     }
 
-    def part(place: int) -> _Part:
-        texts = (mathml_expression(parts[place], by_name) for by_name in (symbols, numbers))
-        return _Part(words[place].name, words[place].sentence, *texts)
+    def part(place: int) -> dict[str, str]:
+        said = dict(name=words[place].name, sentence=words[place].sentence)
+        by_name = dict(symbols=symbols, numbers=numbers)
+        return said | {key: mathml_expression(parts[place], names) for key, names in by_name.items()}
 
     for title, places in titled_parts(formula).items():
-        yield _Share(title, tuple(map(part, places)), name)
+        yield dict(title=title, parts=tuple(map(part, places)), formula=name, sentence="")
 
 
 def _symbol_table(formulas: Iterable[Formula]) -> Table:
@@ -178,8 +152,8 @@ def _symbol_table(formulas: Iterable[Formula]) -> Table:
     return Table.of(["symbol", "name", "unit", "meaning", *ends], rows)
 
 
-def _errors(formula: Formula) -> _Errors | None:
-    """The held-out errors of all estimators; None where the formula carries none."""
+def _errors(formula: Formula) -> dict[str, object] | None:
+    """The held-out errors of every estimator, overall and per architecture; None where there are none."""
     names, lines = estimators(formula), error_lines(formula, BY_CNN)
     if not names or not lines:
         return None
@@ -193,10 +167,10 @@ def _errors(formula: Formula) -> _Errors | None:
         [line.name, line.rows, *(show_percent(line.errors.get(name, float("nan"))) for name in names)]
         for line in lines
     ]
-    return _Errors(
-        formula.errors.get("protocol", ""),
-        evolution_sentence(formula),
-        held_out_kind(formula),
-        Table.of([Column("metric"), *titles], overall, "number"),
-        Table.of([Column("architecture"), RUNS, *titles], each, "number"),
+    return dict(
+        protocol=formula.errors.get("protocol", ""),
+        evolution=evolution_sentence(formula),
+        held_out=held_out_kind(formula),
+        overall=Table.of([Column("metric"), *titles], overall, "number"),
+        by_cnn=Table.of([Column("architecture"), RUNS, *titles], each, "number"),
     )

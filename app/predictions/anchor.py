@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from trainlaw.app.answers.answer import WARNING
-from trainlaw.app.answers.figure_rows import NO_INTERVAL
+from trainlaw.app.answers.fixed_rows import NO_INTERVAL
 from trainlaw.app.answers.said import evaluated
 from trainlaw.app.answers.table import lines_of, within_reach
 from trainlaw.app.inputs.requests import one_run

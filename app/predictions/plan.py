@@ -139,6 +139,8 @@ def plan_training(
     check_predictable(formula)
     by = ranked_by or ("hours" if prices is None else "cost")
     check_name("ranking", by, RANKINGS)
+    if prices is None and (by == "cost" or options.budget < inf):
+        raise InputError("cost and --budget need prices: name a file with --prices, or the shipped `example`")
     chosen = [gpu for gpu in gpus if gpu.device == "GPU"]
     if training.is_inference or formula.scope == FORWARD:
         options = _for_inference(formula, training, options)

@@ -1,14 +1,13 @@
-"""Predictions with their interval and warnings: of configurations, and of every CNN on every GPU."""
+"""Predictions with their interval and warnings: of one configuration, or of many."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
-from math import inf, isfinite, isnan, nan
+from math import inf, isnan, nan
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from trainlaw.app.answers.answer import NOTE, WARNING
 from trainlaw.app.answers.facts import run_facts
 from trainlaw.app.answers.said import Answers, answered, row_columns
@@ -17,11 +16,9 @@ from trainlaw.app.models.multi_gpu import ALGORITHMS, exchange_seconds, scaled_r
 from trainlaw.app.models.scopes import check_predictable, formula_rows
 from trainlaw.app.models.settings import HOST_LAUNCH
 from trainlaw.app.predictions.training import Training
-from trainlaw.datasets import RunTable, configuration
-from trainlaw.datasets.cnns.catalog import keyed_cnn_counts
-from trainlaw.datasets.cnns.names import cnn_key
+from trainlaw.datasets import RunTable
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
-from trainlaw.formulas import Formula, InputError, TrainlawError
+from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.held_out_errors import interval_of
 
@@ -56,10 +53,6 @@ class Prediction:
     warnings: tuple[str, ...]
     _answers: Answers = field(repr=False, compare=False)
     _row: int = field(repr=False, compare=False)
-
-    def configuration(self) -> dict[str, Any]:
-        """Return what is predicted: CNN, GPU, batch and settings by column."""
-        return {name: getattr(self, name) for name in _DESCRIBED}
 
     @cached_property
     def figures(self) -> list[tuple[str, str]]:
@@ -164,21 +157,15 @@ def predict_runs(
     InputError for a formula of a scope without predictions of configurations.
     """
     answers = run_answers(formula, runs, scaling, measured_s, training=training)
-    values = answers.published()
-    said = zip(answers.sentences(NOTE), answers.sentences(WARNING), strict=True)
-    doubt = () if measured_s is None else time_doubt(runs, measured_s)
+    columns, values = _described(runs) | _said(answers, runs, measured_s), answers.published()
     return [
         Prediction(
-            **{name: _DESCRIBED[name](value) for name, value in zip(_DESCRIBED, described, strict=True)},
+            **{name: column[row] for name, column in columns.items()},
             values={name: column[row] for name, column in values.items()},
-            notes=notes,
-            warnings=(*doubt, *warnings),
             _answers=answers,
             _row=row,
         )
-        for row, (described, (notes, warnings)) in enumerate(
-            zip(runs.frame[list(_DESCRIBED)].itertuples(index=False, name=None), said, strict=True)
-        )
+        for row in range(len(runs))
     ]
 
 
@@ -186,27 +173,43 @@ def predicted_blocks(
     formula: Formula,
     blocks: Iterable[RunTable],
     scaling: Formula | None = None,
+    measured_s: float | None = None,
     training: Training | None = None,
+    *,
     most: int | None = None,
+    by_speed: bool = False,
 ) -> Iterator[dict[str, list[Any]]]:
     """Yield what outputs say of the configurations of each table: settings, answers and warnings by column.
 
     The same as `predict_runs` says, without an object per row; arguments and errors as there. most : rows in
-    all, None for no limit.
+    all, None for no limit. by_speed : whether those of each table come as by `fastest_first`.
     """
     left = inf if most is None else most
     for runs in blocks:
-        answers = run_answers(formula, runs, scaling, training=training)
-        described = {
-            name: list(map(plain, runs.frame[name].to_numpy(dtype=object)))
-            for name, plain in _DESCRIBED.items()
-        }
-        said = {"notes": answers.sentences(NOTE), "warnings": answers.sentences(WARNING)}
-        found = {**described, **answers.published(), **said}
+        answers = run_answers(formula, runs, scaling, measured_s, training=training)
+        found = {**_described(runs), **answers.published(), **_said(answers, runs, measured_s)}
+        if by_speed:
+            order = fastest_first(answers.columns["samples_per_second"].tolist())
+            found = {name: [values[row] for row in order] for name, values in found.items()}
         yield {name: values[: int(min(left, len(runs)))] for name, values in found.items()}
         left -= len(runs)
         if left <= 0:
             return
+
+
+def _described(runs: RunTable) -> dict[str, list[Any]]:
+    """Return what is predicted, by column."""
+    return {
+        name: list(map(plain, runs.frame[name].to_numpy(dtype=object))) for name, plain in _DESCRIBED.items()
+    }
+
+
+def _said(answers: Answers, runs: RunTable, measured_s: float | None) -> dict[str, list[tuple[str, ...]]]:
+    """Return the notes and warnings of each run; a measured time may be doubtful itself."""
+    notes, warnings = answers.sentences(NOTE), answers.sentences(WARNING)
+    if measured_s is not None:
+        warnings = [(*time_doubt(runs, measured_s), *texts) for texts in warnings]
+    return {"notes": notes, "warnings": warnings}
 
 
 def run_answers(
@@ -261,9 +264,13 @@ def _check_fits(formula: Formula, runs: RunTable, measured_s: float | None) -> N
         raise InputError(f"--single-gpu-seconds is the time of one configuration, got {len(runs)}")
 
 
-def fastest_first(predictions: Iterable[Prediction]) -> list[Prediction]:
-    """Return predictions by throughput, the highest first; those without a time last."""
-    return sorted(predictions, key=lambda row: inf if isnan(row.time_s) else -row.samples_per_second)
+def fastest_first(rates: Sequence[float]) -> list[int]:
+    """Return the places of throughputs, the highest first; nan, without a time, last.
+
+    >>> fastest_first([nan, 40.0, 60.0])
+    [2, 1, 0]
+    """
+    return sorted(range(len(rates)), key=lambda row: inf if isnan(rates[row]) else -rates[row])
 
 
 _DESCRIBED: Mapping[str, Callable[[Any], Any]] = {
@@ -299,39 +306,3 @@ def _covering(scaling: Formula | None, runs: RunTable) -> Formula:
             f"{known}; leave the time out for the textbook"
         )
     return scaling
-
-
-def pair_predictions(
-    formula: Formula, cnns: Collection[Mapping[str, object]], gpus: Collection[str], batch: int
-) -> Iterator[tuple[Mapping[str, object], list[Prediction]]]:
-    """Yield each CNN with its predictions on all GPUs, fp32, one GPU each; none where its layers are unknown.
-
-    cnns : rows with cnn, input_size_px and n_classes. gpus : names. batch : images per iteration. Raises
-    InputError where no CNN's layers are known.
-    """
-    known = False
-    for cnn in cnns:
-        try:
-            facts = keyed_cnn_counts(
-                cnn_key(str(cnn["cnn"])), int(str(cnn["input_size_px"])), int(str(cnn["n_classes"]))
-            )
-            runs = _on_all(configuration(cnn=facts, gpu=next(iter(gpus)), batch_per_gpu=batch), gpus)
-            found = predict_runs(formula, runs)
-        except TrainlawError:
-            found = []  # a CNN of which only sums are known
-        known = known or bool(found)
-        yield cnn, found
-    if not known:
-        raise InputError("expected CNNs whose layers are known, got none")
-
-
-def _on_all(run: RunTable, gpus: Collection[str]) -> RunTable:
-    frame = pd.concat([run.frame] * len(gpus), ignore_index=True)
-    return RunTable(run.name, frame.assign(gpu=list(gpus)), run.facts)
-
-
-def features_outside(prediction: Prediction) -> int | str:
-    """Return how many features of layers lie outside the training range; empty without a time."""
-    if not isfinite(prediction.time_s):
-        return ""
-    return sum("outside" in warning for warning in prediction.warnings)

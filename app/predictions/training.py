@@ -51,17 +51,16 @@ class Training:
         }
 
 
-def whole_training(images: int | None, epochs: float | None) -> Training:
-    """Return a training; None for the images of ImageNet and its usual epochs."""
-    return Training(images or IMAGENET_IMAGES, epochs or USUAL_EPOCHS)
+def asked_training(images: int | None, epochs: float | None, forward: bool = False) -> Training:
+    """Return a training, by default of ImageNet and its usual epochs, or (forward) inference, of a million.
 
+    Raises InputError for epochs of inference.
 
-def inference(images: int | None, epochs: float | None = None) -> Training:
-    """Return the inference of images, None for a million; InputError for epochs.
-
-    >>> inference(None).title
+    >>> asked_training(None, None, forward=True).title
     'inference of 1,000,000 images'
     """
+    if not forward:
+        return Training(images or IMAGENET_IMAGES, epochs or USUAL_EPOCHS)
     if epochs is not None:
         raise InputError("expected no epochs with --forward, since inference has none; name --images")
     return Training(images or _MILLION, 1, is_inference=True)

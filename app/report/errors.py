@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,7 @@ from trainlaw.app.terminal.formula import headline
 from trainlaw.app.terminal.study import levels_table
 from trainlaw.app.text.numbers import show_number, show_percent
 from trainlaw.app.text.tables import RUNS, Column, Table
-from trainlaw.formulas import Expression, Formula, Proof, prove_monotone, prove_sign
+from trainlaw.formulas import Formula, Proof, prove_monotone, prove_sign
 from trainlaw.validate import bootstrap_interval
 from trainlaw.validate.baselines import title_of
 from trainlaw.validate.held_out_errors import (
@@ -26,7 +25,6 @@ from trainlaw.validate.held_out_errors import (
     OURS,
     ErrorLine,
     error_lines,
-    errors_frame,
     estimators,
     overall_error,
     resamples_of_groups,
@@ -49,38 +47,12 @@ _TITLES = {
 }
 
 
-class LegendEntry(NamedTuple):
-    """A dot and its name: the colour is given by a CSS class and a style attribute."""
+def reported_errors(outcome: StudyOutcome) -> dict[str, object] | None:
+    """Return tables and drawings of the held-out errors, as the template of the report names them.
 
-    name: str
-    css_class: str
-    style: str
-
-
-@dataclass(frozen=True)
-class ReportedErrors:
-    """What the section on held-out errors shows; drawings are SVG."""
-
-    protocol: str
-    headline: str
-    scatter: str
-    gpu_dots: str
-    cnn_dots: str
-    generations: Sequence[LegendEntry]
-    legend: Sequence[LegendEntry]
-    by_cnn: Table
-    by_gpu: Table
-    metrics: Table
-    by_label: Sequence[tuple[str, Table]]
-    levels: Table | None
-    mean_coverage: str
-    coverage: Table
-    platforms: Sequence[tuple[str, Sequence[tuple[str, Table]]]]
-    residuals: Sequence[tuple[str, str]]
-
-
-def reported_errors(outcome: StudyOutcome) -> ReportedErrors | None:
-    """Return tables and drawings of the held-out errors; None where no fold was finished."""
+    Drawings are SVG, an entry of a legend is a name and the class and style of its dot. None where no fold
+    was finished.
+    """
     names = estimators(outcome.formula)
     if not names:
         return None
@@ -92,15 +64,15 @@ def reported_errors(outcome: StudyOutcome) -> ReportedErrors | None:
     drawn = names[: len(_COLOURS)]
     stated = headline(outcome.formula)
     mean = outcome.formula.errors["interval"]["coverage_percent"]
-    return ReportedErrors(
+    return dict(
         protocol=outcome.formula.errors["protocol"],
         headline=stated[:1].upper() + stated[1:],
         scatter=plots.predicted_against_measured(groups),
         gpu_dots=plots.error_dots(by_gpu, drawn, "Error per GPU group"),
         cnn_dots=plots.error_dots(by_cnn, drawn, "Error per architecture"),
-        generations=[LegendEntry(name, "hued", f"--hue:{hue}") for name, hue in hues.items()],
+        generations=[(name, "hued", f"--hue:{hue}") for name, hue in hues.items()],
         legend=[
-            LegendEntry(title_of(name), "", f"background:var({colour})")
+            (title_of(name), "", f"background:var({colour})")
             for name, colour in zip(drawn, _COLOURS, strict=False)
         ],
         by_cnn=_line_table(by_cnn, names),
@@ -223,7 +195,7 @@ def _figure(value: float, metric: str) -> str:
 
 
 def _label_tables(outcome: StudyOutcome) -> list[tuple[str, Table]]:
-    frame = errors_frame(outcome.result)
+    frame = outcome.errors
     labels = [label for label in ALSO_BY if label in outcome.result.predictions]
     return [(label, _label_table(outcome, label, frame[frame["level"] == label])) for label in labels]
 
@@ -296,49 +268,31 @@ _MOST_BISECTED = 40
 _MOST_FURTHER_TERMS = 6
 
 
-@dataclass(frozen=True)
-class Claim:
-    """A statement about the formula over the box of its training ranges, and its proof."""
-
-    statement: str
-    proof: Proof
+#: A statement about the formula over the box of its training ranges, and its proof.
+Claim = tuple[str, Proof]
 
 
-def claims(formula: Formula) -> tuple[Claim, ...]:
+def claims(formula: Formula) -> list[Claim]:
     """Return the claims about a predicted time: it is not negative, and never falls as a feature grows.
 
     Where the second is refuted with a witness, the opposite is tried.
     """
     expression = plain_expression(formula)
     box = {spec.name: formula.ranges[spec.name] for spec in formula.used_features}
-    sign = prove_sign(expression, box, max_boxes=_most_boxes(box))
-    found = [Claim("the time is never negative", sign)]
-    for spec in formula.used_features:
-        found += _trend(expression, spec.name, box)
-    return tuple(found)
-
-
-def _trend(expression: Expression, name: str, box: dict[str, tuple[float, float]]) -> list[Claim]:
-    rising = _monotone(expression, name, box, 1)
-    found = [Claim(f"the time never falls as {name} grows", rising)]
-    if rising.status == "refuted":
-        found.append(Claim(f"the time never rises as {name} grows", _monotone(expression, name, box, -1)))
+    boxes = _MAX_BOXES if len(box) <= _MOST_BISECTED else 0
+    found = [("the time is never negative", prove_sign(expression, box, max_boxes=boxes))]
+    for name in box:
+        rising = prove_monotone(expression, name, box, 1, max_boxes=boxes)
+        found.append((f"the time never falls as {name} grows", rising))
+        if rising.status == "refuted":
+            falling = prove_monotone(expression, name, box, -1, max_boxes=boxes)
+            found.append((f"the time never rises as {name} grows", falling))
     return found
-
-
-def _monotone(
-    expression: Expression, name: str, box: dict[str, tuple[float, float]], direction: int
-) -> Proof:
-    return prove_monotone(expression, name, box, direction, max_boxes=_most_boxes(box))
-
-
-def _most_boxes(box: dict[str, tuple[float, float]]) -> int:
-    return _MAX_BOXES if len(box) <= _MOST_BISECTED else 0
 
 
 def property_table(formula: Formula) -> Table:
     """Return the claims as a table: proved, refuted with a point, or undecided."""
-    rows = [[claim.statement, claim.proof.status, _witness(claim.proof)] for claim in claims(formula)]
+    rows = [[statement, proof.status, _witness(proof)] for statement, proof in claims(formula)]
     return Table.of(["claim", Column("result", "symbol"), "counterexample"], rows, "long")
 
 

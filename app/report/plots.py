@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from trainlaw.app.text import svg
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
+from trainlaw.formulas import ScoredFormula
 from trainlaw.validate.baselines import title_of
 from trainlaw.validate.held_out_errors import ErrorLine
 
@@ -30,15 +31,6 @@ class PointGroup:
     predicted: Sequence[float]
     features: Mapping[str, Sequence[float]] = field(default_factory=dict)
     hue: int = 0
-
-
-@dataclass(frozen=True)
-class FrontPoint:
-    """A formula in the plane of complexity (nodes weighted by cost) and loss on training rows."""
-
-    complexity: float
-    loss: float
-    text: str
 
 
 def predicted_against_measured(groups: Sequence[PointGroup], label: str = "predicted, held out") -> str:
@@ -165,10 +157,11 @@ def _ratio_line(across: svg.LogAxis, up: svg.LogAxis, ratio: float) -> str:
     return svg.line(48, up(ratio), across.end, up(ratio), kind) + tick
 
 
-def pareto_front(members: Sequence[FrontPoint], chosen: FrontPoint) -> str:
-    """Return the front as SVG: loss against complexity, and the final formula, which need not be on it.
+def pareto_front(members: Sequence[ScoredFormula], chosen: ScoredFormula) -> str:
+    """Return the front as SVG: loss on training rows against complexity (nodes weighted by cost).
 
     members : at least one, complexity rising; losses at least 0, those near it drawn at the lower end.
+    chosen : the final formula, which need not be on the front.
     """
     points = [*members, chosen]
     across = svg.LinearAxis(0, max(point.complexity for point in points) * 1.05 + 1, 60, 390)
@@ -184,7 +177,7 @@ def pareto_front(members: Sequence[FrontPoint], chosen: FrontPoint) -> str:
         parts.append(svg.line(across(left.complexity), up(left.loss), *corner, "step"))
         parts.append(svg.line(*corner, across(right.complexity), up(right.loss), "step"))
     for point in points:
-        hint = f"complexity {point.complexity:g}, loss {show_number(point.loss)}: {point.text}"
+        hint = f"complexity {point.complexity:g}, loss {show_number(point.loss)}: {point.formula.text()}"
         kind, radius = ("chosen", 5.0) if point is chosen else ("member", 3.2)
         parts.append(svg.circle(across(point.complexity), up(point.loss), radius, kind, hint))
     parts.append(svg.text(225, 262, "complexity of the formula", "middle"))

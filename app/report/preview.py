@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from trainlaw.app.models.doubts import law_seconds
@@ -22,20 +21,10 @@ _LEGEND = (
 )  # fmt: skip
 
 
-class Cell(NamedTuple):
-    """A cell of the preview: its text, the class of its colour, and a tooltip."""
-
-    text: str
-    kind: str
-    title: str = ""
-
-
-class SheetView(NamedTuple):
-    """A sheet of the preview: name, rows with their number, and how many rows are not shown."""
-
-    name: str
-    rows: list[tuple[int, list[Cell]]]
-    hidden: int
+#: A cell: its text, the class of its colour, and a tooltip.
+Cell = tuple[str, str, str]
+#: A sheet: its name, rows with their number, and how many rows are not shown.
+SheetView = tuple[str, list[tuple[int, list[Cell]]], int]
 
 
 def write_preview(made: Imported, path: Path) -> None:
@@ -81,9 +70,9 @@ def _view(name: str, grid: Grid, made: Imported, doubts: Mapping[str, str]) -> S
             kind, title = meanings.get((number, column), ("unread", "not read"))
             is_doubted = doubt and kind == "time"
             text = "" if cell is None else str(cell)
-            cells.append(Cell(text, f"{kind} doubt" if is_doubted else kind if text else "", doubt or title))
+            cells.append((text, f"{kind} doubt" if is_doubted else kind if text else "", doubt or title))
         rows.append((number, cells))
-    return SheetView(name or made.name, rows, max(len(grid.rows) - _MOST_ROWS, 0))
+    return name or made.name, rows, max(len(grid.rows) - _MOST_ROWS, 0)
 
 
 def _meanings(name: str, made: Imported) -> dict[tuple[int, int], tuple[str, str]]:

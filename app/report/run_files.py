@@ -3,16 +3,16 @@
 import hashlib
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from html import escape
 from importlib.metadata import version
 from pathlib import Path
 
 import pandas as pd
 from trainlaw.app.explain.term_descriptions import words_of_parts
-from trainlaw.app.models.terms import parts_of
+from trainlaw.app.models.terms import parts_of, plain_expression, sides_of
 from trainlaw.app.report import plots
-from trainlaw.app.report.equation import equation_lines
 from trainlaw.app.report.errors import property_table, reported_errors, stability_table
 from trainlaw.app.report.evolution import evolution_plot, step_rows
 from trainlaw.app.studies.definition import LIBRARIES, definition_text, seen_from
@@ -25,10 +25,22 @@ from trainlaw.app.text.numbers import show_number
 from trainlaw.app.text.tables import Column, Table, plain_text
 from trainlaw.app.workbook.book import workbook_bytes
 from trainlaw.datasets import TARGET
-from trainlaw.formulas import complexity, save_formula, to_text
-from trainlaw.formulas.printers import mathml_symbol
+from trainlaw.formulas import (
+    SCOPES,
+    Apply,
+    Expression,
+    Formula,
+    ScoredFormula,
+    complexity,
+    save_formula,
+    to_text,
+)
+from trainlaw.formulas.algebra.expression import additive_terms, count_nodes
+from trainlaw.formulas.printers import mathml_expression, mathml_symbol
 from trainlaw.validate.baselines import title_of
-from trainlaw.validate.held_out_errors import BY_CNN, BY_GPU, OURS, errors_frame, held_out_kind
+from trainlaw.validate.held_out_errors import BY_CNN, BY_GPU, OURS, held_out_kind
+
+_LONG_TERM = 12  # nodes from which a maximum is written on several lines
 
 
 def report_html(outcome: StudyOutcome) -> str:
@@ -47,7 +59,7 @@ def report_html(outcome: StudyOutcome) -> str:
         story=story_of(outcome),
         formula=equation_text(formula),
         target=mathml_symbol(formula.target.symbol),
-        equation=equation_lines(formula),
+        equation=_equation(formula),
         terms=_terms(outcome),
         symbols=_symbols(outcome),
         errors=reported_errors(outcome),
@@ -75,6 +87,34 @@ def _subtitle(outcome: StudyOutcome) -> str:
     )
 
 
+# A line of the formula: how far it is indented, a word in front, and MathML, empty for none.
+_Line = tuple[int, str, str]
+
+
+def _equation(formula: Formula) -> list[_Line]:
+    """Return the right side of the formula line by line, its quantities under their names."""
+    names = {
+        spec.name: f"<mtext>{escape(spec.name.removesuffix('_s').replace('_', ' '))}</mtext>"
+        for spec in formula.used_features
+    }
+    part = SCOPES[formula.scope].part
+    summed = f"sum over every {part} of" if part else ""
+    return list(_summed(plain_expression(formula), names, 0, summed))
+
+
+def _summed(
+    expression: Expression, names: Mapping[str, str], indent: int, first: str = ""
+) -> Iterator[_Line]:
+    for number, term in enumerate(additive_terms(expression)):
+        word = "+" if number else first
+        if isinstance(term, Apply) and term.operator == "max" and count_nodes(term) > _LONG_TERM:
+            yield indent, f"{word} the largest of".strip(), ""
+            for place, side in enumerate(sides_of(term), start=1):
+                yield from _summed(side, names, indent + 1, f"{place}.")
+        else:
+            yield indent, word, mathml_expression(term, names)
+
+
 def _terms(outcome: StudyOutcome) -> Table:
     parts = [part.expression for part in parts_of(outcome.formula)]
     names = [words.name for words in words_of_parts(outcome.formula)]
@@ -93,10 +133,8 @@ def _symbols(outcome: StudyOutcome) -> Table:
 
 
 def _front(outcome: StudyOutcome) -> str:
-    members = [plots.FrontPoint(item.complexity, item.loss, item.formula.text()) for item in outcome.front]
-    chosen = outcome.formula
-    final = plots.FrontPoint(complexity(chosen.expression), outcome.training_loss, chosen.text())
-    return plots.pareto_front(members, final)
+    size = complexity(outcome.formula.expression)
+    return plots.pareto_front([*outcome.front], ScoredFormula(outcome.formula, outcome.training_loss, size))
 
 
 def _front_table(outcome: StudyOutcome) -> Table:
@@ -133,7 +171,7 @@ def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[
     """
     save_formula(outcome.formula, folder / "formula.json")
     _write_frame(folder / "front.csv", pd.DataFrame(outcome.front.to_rows()))
-    _write_frame(folder / "errors.csv", errors_frame(outcome.result))
+    _write_frame(folder / "errors.csv", outcome.errors)
     _write_frame(folder / "predictions.csv", outcome.result.predictions)
     for name, matrix in outcome.matrices.items():
         _write_frame(folder / f"platforms-{name}.csv", matrix)

@@ -57,43 +57,21 @@ def predictions_text(
     return fitted_lines("\n".join(lines))
 
 
-def predictions_csv(predictions: Sequence[Prediction]) -> str:
-    """Return a CSV text with one line per prediction; column names contain the units, nan is empty."""
-    return columns_as_csv(_columns(predictions))
-
-
-def _columns(predictions: Sequence[Prediction]) -> dict[str, list[object]]:
-    """Return the columns of predictions: their configurations, the answers, notes and warnings."""
-    rows = [
-        {**row.configuration(), **row.values, "notes": row.notes, "warnings": row.warnings}
-        for row in predictions
-    ]
-    return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
-
-
-def predictions_json(predictions: Sequence[Prediction]) -> str:
-    """Return a JSON list with one object per prediction, with the columns of the CSV; nan becomes null."""
-    return columns_json(_columns(predictions))
-
-
-def columns_json(columns: Mapping[str, Sequence[object]]) -> str:
-    """Return the columns of predictions as a JSON list with an object per prediction."""
-    names = (*columns, "interval_level")
-    rows = zip(*columns.values(), repeat(LEVEL), strict=False)
-    return finite_json([dict(zip(names, row, strict=True)) for row in rows])
-
-
 def written_blocks(
     blocks: Iterable[Mapping[str, Sequence[object]]], as_json: bool, counted: Callable[[int], None]
 ) -> Iterator[str]:
     """Yield the text of predictions that come in blocks of columns, as that of all at once.
 
-    as_json : a JSON list, otherwise CSV. counted : called with the number of predictions of each block.
+    as_json : a JSON list with an object per prediction, nan is null; otherwise CSV, with the units in the
+    names of columns, nan is empty. counted : called with the number of predictions of each block.
     """
     for number, columns in enumerate(blocks):
         counted(len(columns["time_s"]))
         if as_json:
-            yield ("," if number else "[") + columns_json(columns)[1:-2]
+            names = (*columns, "interval_level")
+            rows = zip(*columns.values(), repeat(LEVEL), strict=False)
+            text = finite_json([dict(zip(names, row, strict=True)) for row in rows])
+            yield ("," if number else "[") + text[1:-2]
         else:
             text = columns_as_csv(columns)
             yield text.partition("\n")[2] if number else text
@@ -127,7 +105,7 @@ def _many(predictions: Sequence[Prediction], training: Training | None) -> list[
         "GPUs": [str(row.n_gpus) for row in predictions],
         "batch": [str(row.batch_per_gpu) for row in predictions],
         "precision": [row.precision for row in predictions],
-        "settings": [settings_text(row.configuration()) for row in predictions],
+        "settings": [settings_text(vars(row)) for row in predictions],
     }
     shared = {name: texts[0] for name, texts in differing.items() if len(set(texts)) == 1 and name != "GPU"}
     columns = {name: texts for name, texts in differing.items() if name not in shared}

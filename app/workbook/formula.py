@@ -1,12 +1,14 @@
-"""The sheets Formula (terms, changeable constants, symbols, base columns) and Provenance (self-check)."""
+"""The sheets Formula (terms, constants, symbols, base columns), Provenance (self-check) and Shorter."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
+from trainlaw.app.models.builtin import shorter_formulas
 from trainlaw.app.models.multi_gpu import covers_algorithm
-from trainlaw.app.models.terms import Part, terms_of
-from trainlaw.app.sheets.plan import Bars, BookPlan, SheetWriter, quoted
+from trainlaw.app.models.terms import Part, terms_of, with_named_constants
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter
+from trainlaw.app.text.numbers import show_percent
 from trainlaw.app.text.tables import Table, plain_text
 from trainlaw.app.workbook.model import (
     COUNTS,
@@ -18,24 +20,28 @@ from trainlaw.app.workbook.model import (
     OF_PRECISION,
     PEAK,
     PEER,
-    PREFIX,
     ROUNDS,
-    ExchangeForm,
+    TABLES,
     Model,
     cell_name,
     cell_names,
+    exchange_cell,
+    fact,
     first_choice,
     kind_of,
+    new_sheet,
+    option,
     values_of,
 )
 from trainlaw.app.workbook.sizes import is_any_size, of_size
 from trainlaw.datasets import FEATURES
-from trainlaw.formulas import Expression, FeatureSpec, Formula, to_text, variables
+from trainlaw.formulas import Expression, FeatureSpec, Formula, Variable, substitute, to_text, variables
 from trainlaw.formulas.printers import split_for_excel
+from trainlaw.validate.held_out_errors import OURS, overall_error
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 _AGREEMENT = "1E-9"
-_WIDTHS = (58, 20, 20, 18, 18, 10, 110)
+_WIDTHS = TABLES["sheets"]["Formula"]["widths"]
 UNKNOWN = "not known"
 _SYMBOL_HEADS = ("symbol", "value now", "unit", "training minimum", "training maximum", "outside", "meaning")
 # Rough substitutes, from counts, for the empty cells of a CNN that the user adds.
@@ -49,10 +55,9 @@ INSTEAD = {
 
 def write_formula(book: BookPlan, model: Model) -> SheetWriter:
     """Write the sheet Formula, and return it; a changed constant changes the prediction."""
-    sheet = SheetWriter(book, model.sheet_name("Formula"), _WIDTHS)
-    target = model.formula.target
-    note = f"The sum of these terms, for the configuration on sheet {model.sheet_name('Predict')}."
-    sheet.title(f"{target.meaning}, {target.symbol} [{target.unit}]", note)
+    name, predict, target = *map(model.sheet_name, ("Formula", "Predict")), model.formula.target
+    title = f"{target.meaning}, {target.symbol} [{target.unit}]"
+    sheet = new_sheet(book, "Formula", name=name, predict=predict, title=title)
     constants = 4 + len(model.parts) + 4
     symbols = constants + 3 + len(model.numbers)
     facts = symbols + 3 + len(model.features)
@@ -61,7 +66,6 @@ def write_formula(book: BookPlan, model: Model) -> SheetWriter:
     features = _symbols(sheet, model, symbols)
     known = _facts(sheet, model, facts)
     _terms(sheet, model, steps, [known, features])
-    sheet.plan.frozen = (2, 1)
     return sheet
 
 
@@ -85,13 +89,11 @@ def _terms(sheet: SheetWriter, model: Model, steps: int, counts: list[str]) -> N
     last = first + len(model.parts) - 1
     counts = [*counts, f"COUNT(B{first + 1}:B{last + 1})={len(model.parts)}"]
     _totals(sheet, model, last + 1, f"AND({','.join(filter(None, counts))})", first)
-    sheet.plan.bars.append(Bars(2, first, last + 1))
+    sheet.plan.bars[2] = (first, last + 1)
     if helpers.lines:
         sheet.text(steps, 0, "Sides of maxima, and steps of what is too long for one cell", "section")
     for row, (name, text, value) in enumerate(helpers.lines, start=steps + 1):
-        sheet.text(row, 0, name)
-        sheet.formula(row, 1, text, value, "seconds")
-        sheet.define(name, row, 1)
+        sheet.line(row, name, value, "seconds", formula=text, name=name)
 
 
 class _Helpers:
@@ -115,7 +117,7 @@ class _Helpers:
     def _side(self, side: Expression) -> str:
         """Return the name of the cell of a side of a maximum."""
         if side not in self.sides:
-            name = f"{PREFIX}side_{len(self.sides) + 1}"
+            name = f"tl_side_{len(self.sides) + 1}"
             text = self._in_one_cell(side)
             self.lines.append((name, text, self._value(side)))
             self.sides[side] = name
@@ -127,7 +129,7 @@ class _Helpers:
     def _in_one_cell(self, expression: Expression) -> str:
         """Return the cell formula of an expression; steps that one cell cannot hold become lines."""
         start = len(self.lines)
-        cells = split_for_excel(expression, self.names, lambda index: f"{PREFIX}step_{start + index + 1}")
+        cells = split_for_excel(expression, self.names, lambda index: f"tl_step_{start + index + 1}")
         for (name, text), part in zip(cells.helpers, cells.expressions, strict=True):
             self.lines.append((name, text, self._value(part)))
         return cells.formula
@@ -136,7 +138,7 @@ class _Helpers:
 def _share(sheet: SheetWriter, row: int, value: float) -> None:
     cell = xl_rowcol_to_cell(row, 1)
     sheet.formula(
-        row, 2, f'IF(AND(ISNUMBER({cell}),ISNUMBER({PREFIX}time_s)),{cell}/{PREFIX}time_s,"")', value, "share"
+        row, 2, f'IF(AND(ISNUMBER({cell}),ISNUMBER(tl_time_s)),{cell}/tl_time_s,"")', value, "share"
     )
 
 
@@ -147,17 +149,16 @@ def _totals(sheet: SheetWriter, model: Model, row: int, defined: str, first: int
     total = f"SUM(B{first + 1}:B{row})"
     sheet.formula(row + 1, 1, f'IF({defined},{total},"{UNKNOWN}")', model.seconds, "result")
     sheet.text(row + 1, 2, "s", "unit")
-    sheet.define(f"{PREFIX}single_s", row + 1, 1)
+    sheet.define("tl_single_s", row + 1, 1)
     if not model.is_forward:
         _exchange(sheet, model, row)
 
 
 def _exchange(sheet: SheetWriter, model: Model, row: int) -> None:
     """Write what several GPUs add, and two rows below whether the scaling formula gives it."""
-    exchange = ExchangeForm(model).filled(model.cells, f"{PREFIX}single_s")
-    sheet.text(row, 0, "what several GPUs add: the exchange of gradients")
-    sheet.formula(row, 1, f'IFERROR({exchange},"{UNKNOWN}")', 0.0, "seconds")
-    sheet.define(f"{PREFIX}all_reduce_s", row, 1)
+    title, exchange = "what several GPUs add: the exchange of gradients", exchange_cell(model)
+    shown = f'IFERROR({exchange},"{UNKNOWN}")'
+    sheet.line(row, title, 0.0, "seconds", formula=shown, name="tl_all_reduce_s")
     _share(sheet, row, 0.0)
     scaling = None if model.scaling is None else to_text(model.scaling.expression, 3)
     by = (
@@ -166,11 +167,10 @@ def _exchange(sheet: SheetWriter, model: Model, row: int) -> None:
         else "included in the terms"
     )
     sheet.text(row, 3, by, "unit")
-    covered = f"INDEX({PREFIX}options_scaled,MATCH({PREFIX}algorithm,{PREFIX}options_algorithm,0))"
-    sheet.text(row + 2, 0, "1: the scaling formula covers the algorithm; 0: textbook")
     is_scaled = float(covers_algorithm(model.scaling, FIRST_ALGORITHM))
-    sheet.formula(row + 2, 1, f'IFERROR(IF({PREFIX}hidden=0,{covered},0),"{UNKNOWN}")', is_scaled)
-    sheet.define(f"{PREFIX}is_scaled", row + 2, 1)
+    covered = f'IFERROR(IF(tl_hidden=0,{option("algorithm", "scaled")},0),"{UNKNOWN}")'
+    title = "1: the scaling formula covers the algorithm; 0: textbook"
+    sheet.line(row + 2, title, is_scaled, formula=covered, name="tl_is_scaled")
 
 
 def _description(formula: Formula, term: Expression) -> str:
@@ -190,14 +190,10 @@ def _constants(sheet: SheetWriter, model: Model, row: int) -> None:
     units = {constant.name: unit_text(constant.unit) for constant in model.constants}
     for line, (name, value) in enumerate(model.numbers.items(), start=row + 2):
         inside = [str(n) for n, term in enumerate(model.terms, start=1) if name in variables(term)]
-        sheet.text(line, 0, name)
-        if name in units:
-            sheet.number(line, 1, value, "constant")
-        else:
-            sheet.formula(line, 1, _of_group(model.formula, name), value)
-        sheet.text(line, 2, units.get(name, "by group: sheet Options"), "unit")
+        text, style = ("", "constant") if name in units else (_of_group(model.formula, name), "general")
+        unit = units.get(name, "by group: sheet Options")
+        sheet.line(line, name, value, style, formula=text, unit=unit, name=cell_name(name))
         sheet.text(line, 3, f"term {', '.join(inside)}", "unit")
-        sheet.define(cell_name(name), line, 1)
 
 
 def _of_group(formula: Formula, name: str) -> str:
@@ -222,18 +218,14 @@ def _symbols(sheet: SheetWriter, model: Model, row: int) -> str:
     for line, (name, form) in enumerate(model.features.items(), start=first):
         spec = FEATURES[name].spec
         style, value = "seconds" if str(spec.unit) == "s" else "amount", model.values[name]
-        sheet.text(line, 0, f"{name} ({spec.symbol})")
-        text = split_for_excel(form, names, str).formula
-        sheet.formula(line, 1, f'IFERROR({text},"{UNKNOWN}")', value, style)
-        sheet.text(line, 2, unit_text(spec.unit), "unit")
+        text = f'IFERROR({split_for_excel(form, names, str).formula},"{UNKNOWN}")'
+        own = "" if name in model.base_columns else cell_name(name)
+        title, unit = f"{name} ({spec.symbol})", unit_text(spec.unit)
+        sheet.line(line, title, value, style, formula=text, unit=unit, name=own)
         sheet.wrapped_text(line, 6, meaning(spec, form), _WIDTHS[6])
-        if name in model.derived:
-            sheet.define(cell_name(name), line, 1)
         _range(sheet, line, model.formula.ranges.get(name), value, style)
     last = first + len(model.features) - 1
-    sheet.book.names[f"{PREFIX}outside"] = (
-        f"{quoted(sheet.name)}!$F${first + 1}:$F${last + 1 if model.features else first + 1}"
-    )
+    sheet.define_range("tl_outside", 5, first, max(first, last))
     return f"COUNT(B{first + 1}:B{last + 1})={len(model.features)}" if model.features else ""
 
 
@@ -266,38 +258,19 @@ def _facts(sheet: SheetWriter, model: Model, row: int) -> str:
     symbol_heads(sheet, row + 1)
     for line, name in enumerate(model.base_columns, start=row + 2):
         spec = FEATURES[name].spec if name in FEATURES else None
-        sheet.text(line, 0, name)
-        value = model.values[name]
         style = "seconds" if spec and str(spec.unit) == "s" else "amount"
-        fact = fact_formula(name)
+        text = fact_formula(name)
         if name in model.cnn_columns and is_any_size(model):
-            fact = of_size(name, fact)
+            text = of_size(name, text)
         if name == "usual_launch_s" and model.is_forward:
-            fact = f"{fact}*{_option('compilation', 'launches_left')}"
-        sheet.formula(line, 1, fact or cell_name(name), value, style)
-        unit, meant = (unit_text(spec.unit), spec.meaning) if spec else _RAW.get(name, ("", ""))
-        sheet.text(line, 2, unit, "unit")
+            text = f"{text}*{option('compilation', 'launches_left')}"
+        unit, meant = (unit_text(spec.unit), spec.meaning) if spec else TABLES["facts"].get(name, ("", ""))
+        own = cell_name(name)
+        shown = text or own
+        sheet.line(line, name, model.values[name], style, formula=shown, unit=unit, name=own if text else "")
         sheet.text(line, 6, meant, "unit")
-        if fact:
-            sheet.define(cell_name(name), line, 1)
     cells = f"B{row + 3}:B{row + 2 + len(model.base_columns)}"
     return f"COUNT({cells})={len(model.base_columns)}"
-
-
-# Unit and meaning of base columns that are no feature.
-_RAW: Mapping[str, tuple[str, str]] = {
-    "kept_elements": ("element/image", "outputs of layers that the backward pass reads, for one image"),
-    "kept_bytes": ("B/image", "indices of maximum pooling and masks of dropout, for one image"),
-    "working_elements": ("element/image", "gradients of outputs alive at once, for one image"),
-    "unfolded_elements": ("element/image", "the largest convolution's unfolded input, for one image"),
-    "least_bytes_per_param": (
-        "B/element",
-        "a learned element and its gradient; mixed precision: and its 16-bit copy",
-    ),
-    "momentum_bytes_per_param": ("B/element", "what momentum keeps for a learned element"),
-    "link_s_per_byte": ("s/B", "time per byte between GPUs of a node; 0 with one GPU per node"),
-    "network_s_per_byte": ("s/B", "time per byte between nodes; 0 with one node"),
-}
 
 
 def fact_formula(name: str) -> str:
@@ -308,28 +281,25 @@ def fact_formula(name: str) -> str:
     elif name in OF_INPUT:
         text = OF_INPUT[name]
     elif name in OF_PRECISION:
-        text = _option("precision", name)
+        text = option("precision", name)
     elif name in OF_LINK or name in OF_NETWORK:
-        unused = f"{PREFIX}n_gpus={PREFIX}n_nodes" if name in OF_LINK else f"{PREFIX}n_nodes=1"
+        unused = "tl_n_gpus=tl_n_nodes" if name in OF_LINK else "tl_n_nodes=1"
         text = link_formula(name, partial(_look_up, "link" if name in OF_LINK else "network"), unused)
     elif name == ROUNDS:
         # Rounded first: a floating-point logarithm may fall just short of a whole number.
-        text = f"ROUNDUP(ROUND(LOG({PREFIX}n_gpus,2),9),0)"
+        text = "ROUNDUP(ROUND(LOG(tl_n_gpus,2),9),0)"
     elif kind == "choice":
-        text = f"IF({PREFIX}n_gpus=1,0,{_option('algorithm', name)})"
+        text = f"IF(tl_n_gpus=1,0,{option('algorithm', name)})"
     elif name in INSTEAD:
         text = _kept(name)
     else:
-        text = _look_up(kind, _option("precision", "peak_column") if name == PEAK else f'"{name}"')
+        text = _look_up(kind, option("precision", "peak_column") if name == PEAK else f'"{name}"')
     return text
 
 
 def _kept(name: str) -> str:
     """Return the cell formula of a memory count; a CNN that the user adds may lack it."""
-    found = (
-        f'INDEX({PREFIX}cnn_table,MATCH({PREFIX}cnn_used,{PREFIX}cnns,0),MATCH("{{}}",{PREFIX}cnn_columns,0))'
-    )
-    cells = [found.format(column) for column in (name, INSTEAD[name]) if column]
+    cells = [fact("cnn", f'"{column}"', "tl_cnn_used") for column in (name, INSTEAD[name]) if column]
     return "".join(f"IF(ISNUMBER({cell}),{cell}," for cell in cells) + "0" + ")" * len(cells)
 
 
@@ -340,44 +310,34 @@ def link_formula(name: str, look_up: Callable[[str], str], unused: str) -> str:
     return f"IF({unused},0,{known[name.split('_', 1)[1]]})"
 
 
-def _option(kind: str, column: str) -> str:
-    row = f"MATCH({PREFIX}{kind},{PREFIX}options_{kind},0)"
-    return f"INDEX({PREFIX}options_{column},{row})"
-
-
 def _look_up(kind: str, column: str) -> str:
     """Return the cell formula of the chosen row of a table; column : cell formula of a column's name."""
-    chosen = f"{PREFIX}{kind}_used" if kind in ("link", "network", "cnn") else f"{PREFIX}{kind}"
-    row = f"MATCH({chosen},{PREFIX}{kind}s,0)"
-    found = f"INDEX({PREFIX}{kind}_table,{row},MATCH({column},{PREFIX}{kind}_columns,0))"
+    found = fact(kind, column, "" if kind == "gpu" else f"tl_{kind}_used")
     unknown = "1" if column == f'"{PEER}"' else f'"{UNKNOWN}"'
     return f'IF({found}="",{unknown},{found})'
 
 
 def provenance_sheet(book: BookPlan, formula: Formula, value_width: int = 90) -> tuple[SheetWriter, int]:
     """Add the sheet Provenance with a line per entry; return it, and the row after the next free one."""
-    sheet = SheetWriter(book, "Provenance", (44, value_width, 64))
-    sheet.title("Provenance of the formula")
+    sheet = new_sheet(book, "Provenance", widths=(44, value_width, 64))
     # Worked examples have a sheet to themselves.
     facts = [[key, plain_text(value)] for key, value in formula.provenance.items() if key != "cases"]
     return sheet, sheet.table(2, Table.of(["item", "value"], facts)) + 1
 
 
 def write_provenance(book: BookPlan, model: Model) -> None:
-    """Write the sheet Provenance, and check that the application computes as trainlaw does."""
-    sheet, row = provenance_sheet(book, model.formula, 26)
-    _self_check(sheet, model.formula, row)
+    """Write the sheet Provenance, and check that the application computes as trainlaw does.
 
-
-def _self_check(sheet: SheetWriter, formula: Formula, row: int) -> None:
-    """Write plain numbers and the original constants: a difference is due to the application."""
+    Numbers are plain and constants the original ones: a difference is due to the application.
+    """
+    formula = model.formula
+    sheet, row = provenance_sheet(book, formula, 26)
     sheet.text(row, 0, "Self-check", "section")
     names = [spec.name for spec in formula.used_features]
     numbers = dict(zip(names, first_choice().matrix(names)[0].tolist(), strict=True)) if names else {}
     places = {name: xl_rowcol_to_cell(row + 1 + line, 1, True, True) for line, name in enumerate(numbers)}
     for line, (name, value) in enumerate(numbers.items(), start=row + 1):
-        sheet.text(line, 0, name)
-        sheet.number(line, 1, value)
+        sheet.line(line, name, value)
     first = row + 1 + len(numbers)
     last, total = _computed_terms(sheet, formula, numbers, places, first)
     compare_sum(sheet, first, last, total)
@@ -385,12 +345,10 @@ def _self_check(sheet: SheetWriter, formula: Formula, row: int) -> None:
 
 def compare_sum(sheet: SheetWriter, first: int, last: int, total: float) -> None:
     """Write below rows `first` to `last` whether their sum in the second column is `total`, in seconds."""
-    sheet.text(last + 1, 0, "sum computed by trainlaw [s]")
-    sheet.number(last + 1, 1, total)
+    sheet.line(last + 1, "sum computed by trainlaw [s]", total)
     here = f"SUM({xl_rowcol_to_cell(first, 1)}:{xl_rowcol_to_cell(last, 1)})"
-    sheet.text(last + 2, 0, "equal")
-    sheet.formula(last + 2, 1, f"ABS({here}/{xl_rowcol_to_cell(last + 1, 1)}-1)<{_AGREEMENT}", True)
-    sheet.define(f"{PREFIX}self_check", last + 2, 1)
+    equal = f"ABS({here}/{xl_rowcol_to_cell(last + 1, 1)}-1)<{_AGREEMENT}"
+    sheet.line(last + 2, "equal", True, formula=equal, name="tl_self_check")
 
 
 def _step_cell(start: int, index: int) -> str:
@@ -413,6 +371,39 @@ def _computed_terms(
         lines.append((f"term {number}, computed here [s]", cells.formula, float(values_of(term, known)[0])))
     for first, texts in ((row, lines), (row + len(terms) + 4, spare)):
         for line, (title, text, value) in enumerate(texts, start=first):
-            sheet.text(line, 0, title)
-            sheet.formula(line, 1, text, value)
+            sheet.line(line, title, value, formula=text)
     return row + len(lines) - 1, sum(value for *_, value in lines)
+
+
+def write_shorter(book: BookPlan, model: Model) -> None:
+    """Write each shorter formula with its time and its constants, which can be changed, if there is any."""
+    laws = shorter_formulas(model.formula)
+    if not laws:
+        return
+    sheet = new_sheet(book, "Shorter")
+    row = 3
+    for name, law in laws.items():
+        row = _shorter(sheet, model, name, law, row)
+
+
+def _shorter(sheet: SheetWriter, model: Model, name: str, law: Formula, row: int) -> int:
+    """Write a formula from a row on; return the row of the next."""
+    expression, constants = with_named_constants(law)
+    named = {constant.name: f"{name}_{constant.name}" for constant in constants}
+    expression = substitute(expression, {old: Variable(new) for old, new in named.items()})
+    numbers = {named[constant.name]: constant.value for constant in constants}
+    error = show_percent(overall_error(law, OURS))
+    sheet.text(row, 0, f"{name}: {len(constants)} constants, held-out error {error} %", "section")
+    sheet.wrapped_text(row + 1, 0, to_text(law.expression, 3), 96)
+    cells = split_for_excel(expression, cell_names({*model.features, *numbers}), str)
+    known = {key: np.array([value]) for key, value in {**model.values, **numbers}.items()}
+    sheet.formula(
+        row + 1, 1, f'IFERROR({cells.formula},"{UNKNOWN}")', float(values_of(expression, known)[0]), "seconds"
+    )
+    sheet.text(row + 1, 2, "s", "unit")
+    sheet.define(f"tl_{name}_s", row + 1, 1)
+    for line, (constant, (new, value)) in enumerate(
+        zip(constants, numbers.items(), strict=True), start=row + 2
+    ):
+        sheet.line(line, new, value, "constant", unit=unit_text(constant.unit), name=cell_name(new))
+    return row + 3 + len(constants)

@@ -9,10 +9,10 @@ from itertools import chain
 
 import numpy as np
 from trainlaw.app.models.lookup_tables import cnn_rows
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
-from trainlaw.app.workbook.model import FIRST_CNN, PREFIX, Model
-from trainlaw.datasets.cnns.any_size import LARGEST, SUMS, AnySize, Side, any_size, class_limits
-from trainlaw.datasets.cnns.counts import THIN
+from trainlaw.app.sheets.plan import BookPlan, column_range
+from trainlaw.app.workbook.model import FIRST_CNN, Model, fact, is_listed, new_sheet
+from trainlaw.datasets.cnns.any_size import LARGEST, SUMS, AnySize, any_size
+from trainlaw.datasets.cnns.counts import LAYER_LIMITS, THIN
 from trainlaw.datasets.cnns.zoo import MAX_CLASSES, MAX_INPUT_PX
 from xlsxwriter.utility import xl_col_to_name
 
@@ -49,19 +49,15 @@ def _rules_of(cnns: tuple[str, ...]) -> dict[str, AnySize]:
 
 
 def _name(column: str) -> str:
-    return f"{PREFIX}size_{column.replace('1 + ', '').replace(' ', '_')}"
+    return f"tl_size_{column.replace('1 + ', '').replace(' ', '_')}"
 
 
 def write_rules(book: BookPlan, model: Model) -> None:
     """Write the sheet with the sides and shapes of each CNN, if the formula needs no other counts."""
     if not is_any_size(model):
         return
-    sheet = SheetWriter(book, RULES, [28, *[12] * 9, *[16] * len(SUMS), 3, *[14] * len(_OF_SHAPE)])
-    sheet.title(
-        "CNNs for images of any size",
-        "Height of an image: whole part of (factor x height of its parent + more) / stride, plus 1; a count "
-        "is the sum of its column, each number times height x width of that line; an empty cell is 0.",
-    )
+    widths = [28, *[12] * 9, *[16] * len(SUMS), 3, *[14] * len(_OF_SHAPE)]
+    sheet = new_sheet(book, RULES, widths=widths)
     heads = ["cnn", *_OF_SIDE, "first shape", "shapes", *SUMS]
     left = len(heads) + 1
     sheet.heads(_TOP - 1, [*heads, "", *_OF_SHAPE])
@@ -78,27 +74,18 @@ def write_rules(book: BookPlan, model: Model) -> None:
         for place, side in enumerate(rule.sides):
             of_cnn = [0, 0] if place else [first, len(rule.shapes)]
             sheet.text(row, 0, name)
-            numbers = [*_side_numbers(side), 1 + rule.equal.get(place, -1), *of_cnn]
+            rest, equal = 0 if side.rest is None else 1 + side.rest, 1 + rule.equal.get(place, -1)
+            read = [side.parent, side.factor, side.more, side.stride]
+            numbers = [*read, rest, float(side.per_class), equal, *of_cnn]
             for column, value in enumerate((*numbers, *rule.sums[place]), start=1):
                 if value:
                     sheet.number(row, column, float(value))
             row += 1
         first += len(rule.shapes)
-    sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (_TOP, 1), _TOP - 1, True
     for column, title in enumerate(heads):
-        book.names[_name(title)] = _range(RULES, column, row)
+        sheet.define_range(_name(title), column, _TOP, row - 1)
     for column, title in enumerate(_OF_SHAPE, start=left):
-        book.names[_name(title)] = _range(RULES, column, _TOP + len(rows))
-
-
-def _side_numbers(side: Side) -> list[float]:
-    rest = 0 if side.rest is None else 1 + side.rest
-    return [side.parent, side.factor, side.more, side.stride, rest, float(side.per_class)]
-
-
-def _range(sheet: str, column: int, end: int) -> str:
-    letter = xl_col_to_name(column)
-    return f"{quoted(sheet)}!${letter}${_TOP + 1}:${letter}${end}"
+        sheet.define_range(_name(title), column, _TOP, _TOP + len(rows) - 1)
 
 
 def is_any_size(model: Model) -> bool:
@@ -115,23 +102,22 @@ def counted() -> tuple[str, ...]:
 
 def of_size(name: str, listed: str) -> str:
     """Return the cell formula of a count: of the size that is entered, or else `listed`."""
-    return f"IF({PREFIX}is_sized=1,{_name(f'of_{name}')},{listed})"
+    return f"IF(tl_is_sized=1,{_name(f'of_{name}')},{listed})"
 
 
 def chosen_cnn(column: str) -> str:
     """Return the cell formula of a fact of the chosen CNN that is the same at every size."""
-    row = f"MATCH({PREFIX}cnn,{PREFIX}cnns,0)"
-    return f'INDEX({PREFIX}cnn_table,{row},MATCH("{column}",{PREFIX}cnn_columns,0))'
+    return fact("cnn", f'"{column}"')
 
 
 def pixels_used() -> str:
     """Return the cell formula of the height of an image: the entered one, or else the chosen CNN's."""
-    return f'IF({PREFIX}pixels="",{chosen_cnn("input_size_px")},{PREFIX}pixels)'
+    return f'IF(tl_pixels="",{chosen_cnn("input_size_px")},tl_pixels)'
 
 
 def classes_used() -> str:
     """Return the cell formula of the number of classes: the entered one, or else the chosen CNN's."""
-    return f'IF({PREFIX}classes="",{chosen_cnn("n_classes")},{PREFIX}classes)'
+    return f'IF(tl_classes="",{chosen_cnn("n_classes")},tl_classes)'
 
 
 def write_size(book: BookPlan, model: Model) -> None:
@@ -144,19 +130,16 @@ class _Size:
     """The sheet Image size, under construction; its values are those of the first choice."""
 
     def __init__(self, book: BookPlan, model: Model) -> None:
-        title = model.sheet_name("Image size")
+        name = model.sheet_name("Image size")
         widths = [*[12] * len(_LIVE), 3, *[14] * len(_LIVE_SHAPES), 3, 30, 20]
-        self.sheet, (name, self.pixels, self.classes) = SheetWriter(book, title, widths), FIRST_CNN
-        self.rule, self.columns = _rules()[name], sorted(set(model.cnn_columns))
+        self.sheet = new_sheet(book, "Image size", name=name, widths=widths)
+        cnn, self.pixels, self.classes = FIRST_CNN
+        self.rule, self.columns = _rules()[cnn], sorted(set(model.cnn_columns))
         self.areas = self.rule.areas(self.pixels, self.classes)
-        self.sheet_name = title
 
     def write(self) -> None:
         """Write the place of the rule, a line per side, a line per shape, and the counts."""
         sheet = self.sheet
-        sheet.title(
-            "The counts of the chosen CNN at the size of image in use", f"By the rule on sheet {RULES}."
-        )
         for left, heads in ((0, _LIVE), (_SHAPES_AT, _LIVE_SHAPES), (_COUNTS_AT, ("count", "value"))):
             for offset, title in enumerate(heads):
                 sheet.text(_TOP - 1, left + offset, title, "head_right" if offset else "head")
@@ -169,7 +152,6 @@ class _Size:
             self._count(line, name)
         for column in range(_SHAPES_AT, _SHAPES_AT + len(_LIVE_SHAPES)):
             sheet.plan.shared[column] = (_TOP, _TOP + SHAPES - 1)
-        sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (_TOP, 0), _TOP - 1, True
 
     def _place(self) -> None:
         """Write where the rule of the chosen CNN is, and whether it gives what is asked for."""
@@ -185,7 +167,7 @@ class _Size:
             f"IF(ISNUMBER({cell}),({cell}=INT({cell}))*({cell}>=1)*({cell}<={most}),0)"
             for cell, most in ((pixels, MAX_INPUT_PX), (_name("classes_used"), MAX_CLASSES))
         )
-        listed = f"ISNUMBER(MATCH({PREFIX}cnn_used,{PREFIX}cnns,0))"
+        listed = is_listed("tl_cnn_used", "cnns")
         lines = (
             ("pixels", "height and width, pixels", pixels_used(), self.pixels),
             ("classes_used", "classes", classes_used(), self.classes),
@@ -203,38 +185,37 @@ class _Size:
         self.sheet.formula(
             3, _COUNTS_AT, f"IF({listed},0,IFERROR(IF(AND({whole}=1,{first}>0,{fits}),1,0),0))", 0.0
         )
-        self.sheet.define(f"{PREFIX}is_sized", 3, _COUNTS_AT)
+        self.sheet.define("tl_is_sized", 3, _COUNTS_AT)
 
     def _live(self, title: str) -> str:
         """Return the address of a column of sides or of shapes, whole."""
         heads, left, count = (_LIVE, 0, SIDES) if title in _LIVE else (_LIVE_SHAPES, _SHAPES_AT, SHAPES)
-        letter = xl_col_to_name(left + heads.index(title))
-        return f"${letter}${_TOP + 1}:${letter}${_TOP + count}"
+        return column_range(left + heads.index(title), _TOP, _TOP + count - 1)
 
     def _side(self, slot: int) -> None:
         row, sides = _TOP + slot, self.rule.sides
         cell = {title: f"${xl_col_to_name(column)}{row + 1}" for column, title in enumerate(_LIVE)}
 
-        def fact(title: str) -> str:
+        def given(title: str) -> str:
             return f"INDEX({_name(title)},{_name('first')}+{cell['side']})"
 
         above = f"D${_TOP + 1}:D{row}"
-        parent = _name("pixels") if slot == 0 else f"INDEX({above},{fact('parent')}+1)"
-        whole = f"INT({cell['room']}/{fact('stride')})+1"
+        parent = _name("pixels") if slot == 0 else f"INDEX({above},{given('parent')}+1)"
+        whole = f"INT({cell['room']}/{given('stride')})+1"
         cut = (
-            f"IF(AND({fact('rest')}>0,MOD({cell['room']},{fact('stride')})<>0,"
-            f"({whole})*{fact('stride')}<{cell['read from']}+{fact('rest')}-1),1,0)"
+            f"IF(AND({given('rest')}>0,MOD({cell['room']},{given('stride')})<>0,"
+            f"({whole})*{given('stride')}<{cell['read from']}+{given('rest')}-1),1,0)"
         )
         equal = (
             "TRUE"
             if slot == 0
-            else (f"IF(N({fact('equal to')})=0,TRUE,INDEX({above},{fact('equal to')})={cell['height']})")
+            else (f"IF(N({given('equal to')})=0,TRUE,INDEX({above},{given('equal to')})={cell['height']})")
         )
         texts = (
             parent,
-            f"{fact('factor')}*{cell['read from']}+{fact('more')}",
+            f"{given('factor')}*{cell['read from']}+{given('more')}",
             f"IF({cell['room']}<0,0,{whole}+{cut})",
-            f"{cell['height']}^2*IF({fact('per class')}=1,{_name('classes_used')},1)",
+            f"{cell['height']}^2*IF({given('per class')}=1,{_name('classes_used')},1)",
             f"IF(AND({cell['height']}>=1,{equal}),1,0)",
         )
         self.sheet.number(row, 0, float(slot))
@@ -257,11 +238,11 @@ class _Size:
         live = f"AND({_name('first')}>0,${letter}{row + 1}<{_name('shapes_used')})"
         areas = self._live("area")
 
-        def fact(title: str) -> str:
+        def given(title: str) -> str:
             return f"INDEX({_name(title)},{_name('first_of_shapes')}+${letter}{row + 1})"
 
-        elements = "+".join(f"{fact(f'elements {n}')}*INDEX({areas},{fact(f'side {n}')}+1)" for n in (1, 2))
-        texts = (elements, *(f"N({fact(title)})" for title in _OF_SHAPE[4:]))
+        elements = "+".join(f"{given(f'elements {n}')}*INDEX({areas},{given(f'side {n}')}+1)" for n in (1, 2))
+        texts = (elements, *(f"N({given(title)})" for title in _OF_SHAPE[4:]))
         values = [0.0] * len(texts)
         if slot < len(shapes):
             shape = shapes[slot]
@@ -285,7 +266,7 @@ class _Size:
             text = f"SUMPRODUCT(MAX(({is_own})*{elements}))"
         else:
             kind, _, size = name.partition("_elements_")
-            low, high = class_limits()[size]
+            low, high = LAYER_LIMITS[size]
             many = self._live("convolutions" if kind == "conv" else "without MACs")
             below = f"*({elements}<{high:.0f})" if np.isfinite(high) else ""
             text = f"SUMPRODUCT(({elements}>={low:.0f}){below}*{elements}*{many})"

@@ -2,8 +2,9 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from trainlaw.app.answers.error_rows import has_architecture_errors
 from trainlaw.app.answers.facts import Fact, precision_facts
@@ -11,9 +12,9 @@ from trainlaw.app.inputs.prices import EXAMPLE, MOST_USD, read_prices
 from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.app.models.search_gain import evolution_sentence
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.text.tables import Table
-from trainlaw.app.workbook.model import LAYOUTS, PREFIX, Model, cell_name
+from trainlaw.app.workbook.model import LAYOUTS, TABLES, Model, cell_name, is_listed, new_sheet, option
 from trainlaw.datasets import Gpu, built_in_gpus, link_table
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.hardware.servers import usual_server
@@ -49,7 +50,6 @@ OWN_LINK = "the GPU's own link"
 USUAL_FABRIC = "that of usual servers"
 ANY_OTHER = "(any other)"  # the group with the default of a grouped constant
 IMPLIED = "as the other choices imply"
-EMPTY = '""'  # the cell formula of an empty text
 ORDERS = ("cost where prices are entered, else time", "iteration time")
 BY_COST, BY_TIME = "cost per epoch", "iteration time"
 #: Headings of the list of GPUs: names of no GPU, so that each group can be found in the drop-down.
@@ -63,22 +63,8 @@ SHOWN = ("iteration time, ms", "throughput, images/s")
 NUMBERS_OF_LINK = ("effective_byte_per_s", "latency_s", "nominal_byte_per_s")
 _HELD_OUT: Mapping[str, str] = {"generation": "generation", "architecture": BY_CNN}
 _NUMBER_WIDTH = 18  # characters of the longest number with separators
-_ADD = "Change a value, or add a row below the last one; predictions follow."
 # By the end of a column's name, since names of columns carry their units.
-_UNITS: Mapping[str, str] = {
-    "_hz": "1/s",
-    "_flop_per_s": "FLOP/s",
-    "_byte_per_s": "B/s",
-    "_bytes": "B",
-    "_bytes_per_sm": "B",
-    "_tdp_w": "W",
-    "_latency_s": "s",
-    "_macs": "MAC/image",
-    "_elements": "element/image",
-    "_params": "element",
-    "_usd_per_hour": "USD/h",
-    "_px": "pixels",
-}
+_UNITS: Mapping[str, str] = TABLES["units"]
 
 
 def gpu_table_rows(formula: Formula) -> dict[str, dict[str, object]]:
@@ -136,9 +122,7 @@ def cnn_table_rows() -> dict[str, dict[str, str | float]]:
 
 def write_gpus(book: BookPlan, formula: Formula) -> None:
     """Write the sheet GPUs: one row per GPU."""
-    note = f"GPU specifications from the makers' data sheets. {_ADD} Enter prices in the yellow column."
-    sheet = SheetWriter(book, "GPUs", ())
-    sheet.title("GPUs", note)
+    sheet = new_sheet(book, "GPUs")
     table = gpu_table_rows(formula)
     _look_up_table(sheet, "gpu", table)
     for row, name in enumerate(table, start=HEAD + 1):
@@ -151,33 +135,28 @@ def write_gpus(book: BookPlan, formula: Formula) -> None:
 
 def write_cnns(book: BookPlan) -> None:
     """Write the sheet CNNs: counts per image and forward pass."""
-    note = "Counts per image and forward pass; MACs are multiply-accumulates, elements are layer outputs."
-    sheet = SheetWriter(book, "CNNs", ())
-    sheet.title("CNNs", f"{note} {_ADD}")
-    _look_up_table(sheet, "cnn", cnn_table_rows())
+    _look_up_table(new_sheet(book, "CNNs"), "cnn", cnn_table_rows())
 
 
 def write_prices(book: BookPlan) -> None:
     """Write the sheet Prices: the shipped price list, by GPU and number of GPUs of the machine."""
     listed = read_prices(Path(EXAMPLE))
-    sheet = SheetWriter(book, "Prices", (30, 16, 16, 34))
-    note = f"{listed.origin}; 0 GPUs: any number. A price in the yellow column of sheet GPUs comes first."
-    sheet.title("Price of one GPU for an hour", note)
+    sheet = new_sheet(book, "Prices", origin=listed.origin)
     rows = [[gpu, number, price, f"{gpu}|{number}"] for (gpu, number), price in sorted(listed.prices.items())]
     heads = ["GPU", "GPUs of a machine", f"{listed.currency}/h", "key"]
     end = sheet.table(HEAD, Table.of(heads, rows, "money"))
-    for name, letter in (("list_prices", "C"), ("list_keys", "D")):
-        book.names[f"{PREFIX}{name}"] = f"Prices!${letter}${HEAD + 2}:${letter}${end}"
+    for name, column in (("list_prices", 2), ("list_keys", 3)):
+        sheet.define_range(f"tl_{name}", column, HEAD + 1, end - 1)
 
 
-def price_cell(own: str, gpu: str, number: str, empty: str) -> str:
+def price_cell(own: str, gpu: str, number: str, empty: str = '""') -> str:
     """Return the cell formula of a GPU's price for an hour: the user's, else the listed one.
 
     own, gpu, number : cell formulas of the user's price, the GPU's name, and the number of GPUs of its
     machine. empty : of what stands for no price.
     """
-    places = (f'MATCH({gpu}&"|"&{each},{PREFIX}list_keys,0)' for each in (number, "0"))
-    of_machine, of_any = (f"INDEX({PREFIX}list_prices,{place})" for place in places)
+    places = (f'MATCH({gpu}&"|"&{each},tl_list_keys,0)' for each in (number, "0"))
+    of_machine, of_any = (f"INDEX(tl_list_prices,{place})" for place in places)
     usable = f"IF(ISNUMBER({own}),{own}>=0,FALSE)"
     return f"IF({usable},{own},IFERROR({of_machine},IFERROR({of_any},{empty})))"
 
@@ -188,13 +167,14 @@ def listed_price(gpu: object, number: int = 1) -> float:
 
 
 #: GPUs of a node, as price lists count them.
-OF_MACHINE = f"INT({PREFIX}n_gpus/{PREFIX}n_nodes)"
+OF_MACHINE = "INT(tl_n_gpus/tl_n_nodes)"
 
 
 def write_links(book: BookPlan) -> None:
     """Write the sheet Links: links within a node to the left, fabrics between nodes to the right."""
     table = link_table().set_index("link")
-    facts = ["effective_byte_per_s", "latency_s", *_others(list(table.columns))]
+    # Those that formulas need come first.
+    facts = list(dict.fromkeys(["effective_byte_per_s", "latency_s", *table.columns.drop("scope")]))
     tables = {
         scope: {
             str(row.name): {name: row[name] for name in facts}
@@ -204,17 +184,11 @@ def write_links(book: BookPlan) -> None:
     }
     empty = {name: math.nan if name in NUMBERS_OF_LINK else "" for name in facts}
     own, usual = ({**empty, "remark": f"column {name} of sheet GPUs"} for name in ("link", "fabric"))
-    sheet = SheetWriter(book, "Links", ())
-    sheet.title("Links", f"Rates in one direction, for large messages. {_ADD}")
+    sheet = new_sheet(book, "Links")
     width = _look_up_table(sheet, "link", {OWN_LINK: own, **tables["node"]})
     sheet.text(HEAD - 1, 0, "within a node", "section")
     sheet.text(HEAD - 1, width + 1, "between nodes", "section")
     _look_up_table(sheet, "network", {USUAL_FABRIC: usual, **tables["network"]}, width + 1)
-
-
-def _others(columns: Sequence[str]) -> list[str]:
-    """Return the columns that no formula needs, in their order."""
-    return [name for name in columns if name not in ("scope", "effective_byte_per_s", "latency_s")]
 
 
 def _look_up_table(
@@ -236,7 +210,6 @@ def _look_up_table(
                 sheet.number(row, column, value, "general" if name == "year" else "amount")
             else:
                 sheet.text(row, column, str(value), "unit")
-    sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (HEAD + 1, 1), HEAD, True
     _define_look_up(sheet, kind, left, len(header))
     return len(header)
 
@@ -258,11 +231,11 @@ def _define_look_up(sheet: SheetWriter, kind: str, left: int, width: int) -> Non
     top, bottom = HEAD + 2, HEAD + 1 + SPARE_ROWS
     labels = f"{sheet.name}!${first}${top}:${first}${bottom}"
     names = sheet.book.names
-    names[f"{PREFIX}{kind}_columns"] = f"{sheet.name}!${first}${HEAD + 1}:${right}${HEAD + 1}"
-    names[f"{PREFIX}{kind}_table"] = f"{sheet.name}!${first}${top}:${right}${bottom}"
-    names[f"{PREFIX}{kind}s"] = labels
+    names[f"tl_{kind}_columns"] = f"{sheet.name}!${first}${HEAD + 1}:${right}${HEAD + 1}"
+    names[f"tl_{kind}_table"] = f"{sheet.name}!${first}${top}:${right}${bottom}"
+    names[f"tl_{kind}s"] = labels
     # A range that grows with the rows, so that a drop-down lists added rows but no empty ones.
-    names[f"{PREFIX}{kind}s_listed"] = f"{sheet.name}!${first}${top}:INDEX({labels},COUNTA({labels}))"
+    names[f"tl_{kind}s_listed"] = f"{sheet.name}!${first}${top}:INDEX({labels},COUNTA({labels}))"
 
 
 def options_of_precisions(formula: Formula) -> dict[str, dict[str, Fact]]:
@@ -270,76 +243,67 @@ def options_of_precisions(formula: Formula) -> dict[str, dict[str, Fact]]:
     return {name: {**precision_facts(formula, name), **row} for name, row in precision_rows().items()}
 
 
+class _Options(NamedTuple):
+    """A table of sheet Options, whose columns get names, and lines above and below it, empty for none."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    above: str = ""
+    below: str = ""
+    style: str = "number"
+
+
 def write_options(book: BookPlan, model: Model) -> None:
     """Write the sheet Options: precisions, all-reduce algorithms, kinds of GPUs, grouped constants."""
-    formula, widths = model.formula, [42, 24, 24, 26, 26, 32, 22, 22, 22]
-    sheet = SheetWriter(book, model.sheet_name("Options"), widths)
-    sheet.title("Options", f"What the choices on sheet {model.sheet_name('Predict')} mean for the formula.")
-    sheet.plan.frozen = (2, 1)
-    options = options_of_precisions(formula)
-    rows = [list(option.values()) for option in options.values()]
-    row = _named_table(sheet, 3, list(next(iter(options.values()))), rows)
+    name, predict = model.sheet_name("Options"), model.sheet_name("Predict")
+    sheet = new_sheet(book, "Options", name=name, predict=predict)
+    row = 3
+    for table in _options(model):
+        if table.above:
+            sheet.text(row, 0, table.above, "section" if table.style == "constant" else "note")
+            row += 1
+        end = sheet.table(row, Table.of(table.columns, table.rows, table.style))
+        for column, name in enumerate(table.columns):
+            sheet.define_range(cell_name(f"options_{name}"), column, row + 1, end - 1)
+        if table.below:
+            sheet.text(end, 0, table.below, "note")
+        row = end + 1 + bool(table.below)
+
+
+def _options(model: Model) -> Iterator[_Options]:
+    formula, options = model.formula, options_of_precisions(model.formula)
+    yield _Options(list(next(iter(options.values()))), [list(option.values()) for option in options.values()])
+    lists = {"layout_choice": (IMPLIED, *LAYOUTS), "stack_choice": (IMPLIED, *STACKS)}
     if model.is_forward:
         left = [[name, LAUNCHES_LEFT.get(name, 1.0)] for name in COMPILATIONS]
-        row = _named_table(sheet, row + 1, ["compilation", "launches_left"], left)
+        yield _Options(["compilation", "launches_left"], left)
     else:
-        row = _algorithms(sheet, model, row + 1)
-        for title, pair in (("order", ORDERS), ("shown", SHOWN)):
-            row = _named_table(sheet, row + 1, [title], [[item] for item in pair])
-    for title, items in (
-        ("layout_choice", (IMPLIED, *LAYOUTS)),
-        ("stack_choice", (IMPLIED, *STACKS)),
-        ("precision_choice", (model.default_precision, *options)),
-    ):
-        row = _named_table(sheet, row + 1, [title], [[item] for item in items])
+        yield _algorithms(model)
+        lists = {"order": ORDERS, "shown": SHOWN, **lists}
+    for title, items in {**lists, "precision_choice": (model.default_precision, *options)}.items():
+        yield _Options([title], [[item] for item in items])
     for kind in ("generation", "vendor"):
-        seen = formula.provenance.get(f"{kind}s")
-        if seen:
-            sheet.text(row + 1, 0, f"GPUs of the training runs, by {kind}", "note")
-            row = _named_table(sheet, row + 2, [kind], [[name] for name in seen])
+        if seen := formula.provenance.get(f"{kind}s"):
+            yield _Options([kind], [[name] for name in seen], f"GPUs of the training runs, by {kind}")
     for kind, level in _HELD_OUT.items():
-        errors = [[name, error] for name, (error, _) in own_errors(formula, level).items()]
-        if errors:
-            sheet.text(row + 1, 0, f"error on held-out runs by {kind}, %", "note")
-            row = _named_table(sheet, row + 2, [f"held_out_{kind}", f"error_of_{kind}"], errors)
+        if errors := [[name, error] for name, (error, _) in own_errors(formula, level).items()]:
+            heads = [f"held_out_{kind}", f"error_of_{kind}"]
+            yield _Options(heads, errors, f"error on held-out runs by {kind}, %")
     for constant in formula.grouped:
-        sheet.text(row + 1, 0, f"{constant.name}: one constant per {constant.key}", "section")
         groups = [[ANY_OTHER, constant.default], *([*item] for item in constant.values.items())]
-        heads = [f"group_{constant.name}", f"of_{constant.name}"]
-        row = _named_table(sheet, row + 2, heads, groups, "constant")
+        heads, title = [f"group_{constant.name}", f"of_{constant.name}"], f"one constant per {constant.key}"
+        yield _Options(heads, groups, f"{constant.name}: {title}", style="constant")
 
 
-def _algorithms(sheet: SheetWriter, model: Model, row: int) -> int:
-    """Write which algorithm has which textbook form, and whether the scaling formula covers it."""
+def _algorithms(model: Model) -> _Options:
+    """Return which algorithm has which textbook form, and whether the scaling formula covers it."""
     times = list(dict.fromkeys(FEATURE_OF_ALGORITHM.values()))
     rows = [
-        [
-            name,
-            *(float(feature == own) for own in times),
-            float(covers_algorithm(model.scaling, name)),
-        ]
+        [name, *(float(feature == own) for own in times), float(covers_algorithm(model.scaling, name))]
         for name, feature in FEATURE_OF_ALGORITHM.items()
     ]
-    heads = ["algorithm", *(algorithm_indicator(feature) for feature in times), "scaled"]
-    row = _named_table(sheet, row, heads, rows)
-    sheet.text(row, 0, "mpi: a ring staged through host memory; it has the closed form of the ring", "note")
-    return row + 1
-
-
-def _named_table(
-    sheet: SheetWriter,
-    row: int,
-    columns: Sequence[str],
-    rows: Sequence[Sequence[object]],
-    style: str = "number",
-) -> int:
-    """Write a table and name each of its columns; return the next free row."""
-    end = sheet.table(row, Table.of(columns, rows, style))
-    for column, name in enumerate(columns):
-        letter = xl_col_to_name(column)
-        cells = f"${letter}${row + 2}:${letter}${end}"
-        sheet.book.names[cell_name(f"options_{name}")] = f"{quoted(sheet.name)}!{cells}"
-    return end
+    below = "mpi: a ring staged through host memory; it has the closed form of the ring"
+    return _Options(["algorithm", *map(algorithm_indicator, times), "scaled"], rows, below=below)
 
 
 def held_out_error(formula: Formula, kind: str, name: str) -> str:
@@ -349,8 +313,7 @@ def held_out_error(formula: Formula, kind: str, name: str) -> str:
     """
     if not own_errors(formula, _HELD_OUT[kind]):
         return "0"
-    row = f"MATCH({name},{PREFIX}options_held_out_{kind},0)"
-    return f"IFERROR(INDEX({PREFIX}options_error_of_{kind},{row}),0)"
+    return f"IFERROR({option(f'held_out_{kind}', f'error_of_{kind}', name)},0)"
 
 
 def write_errors(book: BookPlan, formula: Formula, model: Model) -> None:
@@ -358,9 +321,8 @@ def write_errors(book: BookPlan, formula: Formula, model: Model) -> None:
 
     formula : the one whose errors are listed. model : whose times the interval is for.
     """
-    sheet, kind = SheetWriter(book, "Errors", [58, *[17] * 12]), held_out_kind(formula)
-    protocol = formula.errors.get("protocol", "this formula carries no held-out errors")
-    sheet.title(f"Prediction error on held-out {kind}s", f"Absolute percentage errors; {protocol}.")
+    protocol = str(formula.errors.get("protocol", "this formula carries no held-out errors"))
+    sheet = new_sheet(book, "Errors", held_out=held_out_kind(formula), protocol=protocol)
     start, names = _intervals(sheet, model.formula), estimators(formula)
     titles = list(map(title_of, names))
     overall = [
@@ -390,9 +352,8 @@ def _intervals(sheet: SheetWriter, formula: Formula) -> int:
         f"A run on a new {kind} is expected between prediction / factor and prediction x factor.",
         "note",
     )
-    sheet.book.names[f"{PREFIX}interval_class"] = f"{sheet.name}!$A$5:$A${end}"
-    sheet.book.names[f"{PREFIX}interval_factors"] = f"{sheet.name}!$B$5:$C${end}"
-    sheet.plan.frozen = (4, 1)
+    sheet.define_range("tl_interval_class", 0, 4, end - 1)
+    sheet.book.names["tl_interval_factors"] = f"{sheet.name}!$B$5:$C${end}"
     return end + 1
 
 
@@ -416,8 +377,8 @@ def class_factor(kind: str, known: str) -> str:
 
     kind : cell formula of the class. known : of 1 for a generation with training runs, else 0.
     """
-    row = f"IFERROR(MATCH({kind},{PREFIX}interval_class,0),ROWS({PREFIX}interval_class))"
-    return f"N(INDEX({PREFIX}interval_factors,{row},2-{known}))"
+    row = f"IFERROR(MATCH({kind},tl_interval_class,0),ROWS(tl_interval_class))"
+    return f"N(INDEX(tl_interval_factors,{row},2-{known}))"
 
 
 def interval_factor(formula: Formula, of_class: str, is_processor: str, of_host: str) -> str:
@@ -427,7 +388,7 @@ def interval_factor(formula: Formula, of_class: str, is_processor: str, of_host:
     """
     factors = [of_class, of_host]
     if has_architecture_errors(formula):
-        factors.append(f"{PREFIX}architecture_factor")
+        factors.append("tl_architecture_factor")
     # An error, hence 0, where the class has no interval.
     squares = "+".join(f"LN({factor})^2" for factor in factors)
     return f"IFERROR(IF({is_processor},0,EXP(SQRT({squares}))),0)"
@@ -438,7 +399,7 @@ def is_known_generation(formula: Formula, generation: str) -> str:
     seen = formula.provenance.get("generations")
     if not seen:
         return "1" if seen is None else "0"
-    return f"IF(ISNUMBER(MATCH({generation},{PREFIX}options_generation,0)),1,0)"
+    return f"IF({is_listed(generation, 'options_generation')},1,0)"
 
 
 def _label(name: str, members: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from trainlaw.datasets.cnns.counts import LAYER_SIZES, THIN
+from trainlaw.datasets.cnns.counts import LAYER_LIMITS, THIN
 from trainlaw.datasets.files.storage import read_data_file
 
 #: A line of JSON per CNN; `python -m tools.any_size` writes them.
@@ -26,8 +26,8 @@ SUMS = (
     "conv_input_elements", "thin_conv_macs", "gate_elements", "other_normalization_elements",
     "kept_elements", "kept_bytes",
 )  # fmt: skip
-#: Counts that are sums over layers of a class of `LAYER_SIZES`, and counts of the largest layer.
-CLASSES = tuple(f"{kind}_elements_{name}" for kind in ("conv", "light") for name in LAYER_SIZES)
+#: Counts that are sums over layers of a class of `LAYER_LIMITS`, and counts of the largest layer.
+CLASSES = tuple(f"{kind}_elements_{name}" for kind in ("conv", "light") for name in LAYER_LIMITS)
 LARGEST = ("working_elements", "unfolded_elements")
 
 
@@ -111,10 +111,9 @@ class AnySize:
             return {}
         found = dict(zip(SUMS, (areas @ self.sums).tolist(), strict=True))
         elements = np.array([sum(n * areas[k] for k, n in shape.elements) for shape in self.shapes])
-        limits = class_limits()
         for kind in ("conv", "light"):
             many = [shape.convolutions if kind == "conv" else shape.light for shape in self.shapes]
-            for name, (low, high) in limits.items():
+            for name, (low, high) in LAYER_LIMITS.items():
                 inside = (elements >= low) & (elements < high)
                 found[f"{kind}_elements_{name}"] = float((elements * many)[inside].sum())
         for name in LARGEST:
@@ -122,13 +121,6 @@ class AnySize:
                 max(e for e, s in zip(elements, self.shapes, strict=True) if name in s.largest)
             )
         return found
-
-
-def class_limits() -> dict[str, tuple[float, float]]:
-    """Return the least number of elements of each class of `LAYER_SIZES`, and the least of the next."""
-    sizes = list(LAYER_SIZES.values())
-    lows, highs = [0.0, *(size / 2 for size in sizes[1:])], [*(size * 2 for size in sizes[:-1]), np.inf]
-    return dict(zip(LAYER_SIZES, zip(lows, highs, strict=True), strict=True))
 
 
 def any_size(name: str, n_classes: int | None = None) -> AnySize | None:

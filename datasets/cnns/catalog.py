@@ -57,7 +57,7 @@ class CnnCounts:
     @property
     def memory_per_image(self) -> MemoryPerSample:
         """What a training iteration needs for one image; without layers a rough figure from the counts."""
-        return self.memory or MemoryPerSample(*(int(number) for number in rough_memory(self.counts)))
+        return self.memory or rough_memory(self.counts)
 
     @property
     def key(self) -> tuple[str, int, int]:
@@ -72,15 +72,10 @@ class CnnCounts:
         return cls(*names, *size, MappingProxyType(counts(cnn)), memory_per_sample(cnn), cnn)
 
 
-def rough_memory(counts_of_cnn: Mapping[str, float]) -> tuple[float, float, float, float]:
-    """Return the `MEMORY_COLUMNS` of a CNN whose layers are not known: all outputs kept, no masks."""
-    number = counts_of_cnn
-    return (
-        number["activation_elements"],
-        0.0,
-        2.0 * number["max_layer_elements"],
-        number["im2col_elements"],
-    )
+def rough_memory(number: Mapping[str, float]) -> MemoryPerSample:
+    """Return the needs of a CNN of which only counts are known: all outputs kept, no masks."""
+    working = int(2.0 * number["max_layer_elements"])
+    return MemoryPerSample(int(number["activation_elements"]), 0, working, int(number["im2col_elements"]))
 
 
 def cnn_table() -> pd.DataFrame:
@@ -105,14 +100,11 @@ def _shipped_rows(file: str) -> Mapping[tuple[str, int, int], Mapping[str, str]]
 def _shipped(file: str, name: str, input_size_px: int, n_classes: int) -> CnnCounts | None:
     # Only this row becomes numbers: a table has hundreds.
     row = _shipped_rows(file).get((name, input_size_px, n_classes))
-    return None if row is None else _counts_of_row(row)
-
-
-def _counts_of_row(row: Mapping[str, str]) -> CnnCounts:
+    if row is None:
+        return None
     numbers = {name: float(row[name]) for name in COUNT_COLUMNS}
-    texts = (row["cnn"], row["cnn_base"], row["cnn_family"])
     memory = MemoryPerSample(*(int(row[name]) for name in MEMORY_COLUMNS))
-    return CnnCounts(*texts, int(row["input_size_px"]), int(row["n_classes"]), numbers, memory)
+    return CnnCounts(name, row["cnn_base"], row["cnn_family"], input_size_px, n_classes, numbers, memory)
 
 
 def find_cnn(text: str, input_size_px: int | None = None, n_classes: int | None = None) -> Cnn:

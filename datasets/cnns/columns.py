@@ -1,9 +1,5 @@
 """The layers of a CNN as columns: arrays to sum and to mask."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
-
 import numpy as np
 from numpy.typing import NDArray
 from trainlaw.datasets.cnns.graph import KINDS, Cnn, Layer, longest_path
@@ -12,90 +8,44 @@ Mask = NDArray[np.bool_]
 Numbers = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
 class LayerColumns:
     """Columns of the layers of a CNN: float64 and bool arrays, shape (n_layers,), per sample.
 
     `group` holds a mask for each group of layer kinds, `read` the elements that a layer reads from others.
     `rows`, `reduction` and `columns` are the sizes of the matrix product of one group of a convolution,
-    `unfolded` the elements of its unfolded image.
+    `unfolded` the elements of its unfolded image. Further masks: `layers` are all but the inputs, `heavy`
+    those with MACs (convolutions and dense layers), `grouped` those of several groups, `conv` the
+    convolutions that are not depthwise, `single_conv` those of one group.
     """
 
-    cnn: Cnn
-    group: Mapping[str, Mask]
-    depthwise: Mask
-    groups: Numbers
-    macs: Numbers
-    parameters: Numbers
-    input_elements: Numbers
-    output_elements: Numbers
-    read: Numbers
-    kernel_height: Numbers
-    kernel_width: Numbers
-    stride: Numbers
-    in_channels: Numbers
-    out_channels: Numbers
-    rows: Numbers
-    reduction: Numbers
-    columns: Numbers
-    unfolded: Numbers
+    def __init__(self, cnn: Cnn) -> None:
+        """Take the columns of a CNN."""
+        self.cnn = cnn
+        groups = np.array([layer.group for layer in cnn.layers])
+        self.group = {name: groups == name for name in set(KINDS.values())}
+        self.depthwise = np.array([layer.is_depthwise for layer in cnn.layers])
+        self.groups = self._column("groups")
+        self.macs = self._column("macs")
+        self.parameters = self._column("parameters")
+        self.input_elements = self._column("input_elements")
+        self.output_elements = self._column("output_elements")
+        output = self.output_elements
+        self.read = np.array([sum(output[i] for i in layer.inputs) for layer in cnn.layers], dtype=np.float64)
+        self.kernel_height = self._column("kernel_height")
+        self.kernel_width = self._column("kernel_width")
+        self.stride = self._column("stride")
+        self.in_channels = self._column("in_channels")
+        self.out_channels = self._column("out_channels")
+        products = np.array([_matrix_product(layer) for layer in cnn.layers], dtype=np.float64)
+        self.rows, self.reduction, self.columns, self.unfolded = products.T.copy()
+        self.layers: Mask = ~self.group["input"]
+        self.heavy: Mask = self.group["convolution"] | self.group["dense"]
+        self.grouped: Mask = self.groups > 1
+        self.conv: Mask = self.group["convolution"] & ~self.depthwise
+        self.single_conv: Mask = self.conv & ~self.grouped
 
-    @classmethod
-    def of(cls, cnn: Cnn) -> "LayerColumns":
-        """Return the columns of a CNN."""
-        layers = cnn.layers
-
-        def column(value: Callable[[Layer], float]) -> Numbers:
-            return np.array([value(layer) for layer in layers], dtype=np.float64)
-
-        groups = np.array([layer.group for layer in layers])
-        output = column(lambda layer: layer.output_elements)
-        products = np.array([_matrix_product(layer) for layer in layers], dtype=np.float64)
-        return cls(
-            cnn,
-            group=MappingProxyType({name: groups == name for name in set(KINDS.values())}),
-            depthwise=np.array([layer.is_depthwise for layer in layers]),
-            groups=column(lambda layer: layer.groups),
-            macs=column(lambda layer: layer.macs),
-            parameters=column(lambda layer: layer.parameters),
-            input_elements=column(lambda layer: layer.input_elements),
-            output_elements=output,
-            read=column(lambda layer: sum(output[i] for i in layer.inputs)),
-            kernel_height=column(lambda layer: layer.kernel_height),
-            kernel_width=column(lambda layer: layer.kernel_width),
-            stride=column(lambda layer: layer.stride),
-            in_channels=column(lambda layer: layer.in_channels),
-            out_channels=column(lambda layer: layer.out_channels),
-            rows=products[:, 0],
-            reduction=products[:, 1],
-            columns=products[:, 2],
-            unfolded=products[:, 3],
-        )
-
-    @property
-    def layers(self) -> Mask:
-        """All layers but the inputs, bool, shape (n_layers,)."""
-        return ~self.group["input"]
-
-    @property
-    def heavy(self) -> Mask:
-        """Layers with MACs: convolutions and dense layers, bool, shape (n_layers,)."""
-        return self.group["convolution"] | self.group["dense"]
-
-    @property
-    def grouped(self) -> Mask:
-        """Layers of several groups, bool, shape (n_layers,)."""
-        return self.groups > 1
-
-    @property
-    def conv(self) -> Mask:
-        """Convolutions that are not depthwise, bool, shape (n_layers,)."""
-        return self.group["convolution"] & ~self.depthwise
-
-    @property
-    def single_conv(self) -> Mask:
-        """Convolutions of one group, bool, shape (n_layers,)."""
-        return self.conv & ~self.grouped
+    def _column(self, name: str) -> Numbers:
+        return np.array([getattr(layer, name) for layer in self.cnn.layers], dtype=np.float64)
 
     @property
     def critical_path_macs(self) -> float:

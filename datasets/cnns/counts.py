@@ -1,6 +1,7 @@
 """Aggregate counts of a CNN, per image and forward pass."""
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import SupportsFloat
 
 import numpy as np
@@ -9,8 +10,6 @@ from trainlaw.datasets.cnns.graph import Cnn, longest_path
 from trainlaw.datasets.files.storage import read_data_rows
 
 _OTHER = frozenset({"merge", "gate", "move", "scale", "dropout", "lrn"})
-
-
 #: Sizes of layers in elements read and written, each of a class from half to twice its size: the share of a
 #: layer that a cache holds changes smoothly with its size, so a class can stand for its layers.
 LAYER_SIZES: Mapping[str, float] = {
@@ -22,23 +21,29 @@ INTENSITIES: Mapping[str, float] = {"6": 6, "11": 11, "23": 23, "45": 45, "91": 
 THIN, _BLOCK = 32, 64
 
 
-def _touched_at_size(layers: Callable[[LayerColumns], np.ndarray], name: str) -> Callable[..., float]:
+def class_limits(numbers: Mapping[str, float], last: float = np.inf) -> dict[str, tuple[float, float]]:
+    """Return the least number of each class and the least of the next: limits lie at geometric means.
+
+    >>> class_limits({"2": 2.0, "8": 8.0})
+    {'2': (0.0, 4.0), '8': (4.0, inf)}
+    """
+    limits = [0.0, *(float(np.sqrt(low * high)) for low, high in pairwise(numbers.values())), last]
+    return dict(zip(numbers, pairwise(limits), strict=True))
+
+
+#: Least number of elements of each class of `LAYER_SIZES`, and the least of the next.
+LAYER_LIMITS: Mapping[str, tuple[float, float]] = class_limits(LAYER_SIZES)
+
+
+def _touched_at_size(
+    layers: Callable[[LayerColumns], np.ndarray], low: float, high: float
+) -> Callable[..., float]:
     """Return what sums the elements that layers of one class of `LAYER_SIZES` read and write."""
-    sizes, place = list(LAYER_SIZES.values()), list(LAYER_SIZES).index(name)
-    low = sizes[place] / 2 if place else 0.0
-    high = sizes[place] * 2 if place + 1 < len(sizes) else np.inf
     return lambda t: t.touched[layers(t) & (t.touched >= low) & (t.touched < high)].sum()
 
 
-def _touched_at_intensity(name: str) -> Callable[..., float]:
+def _touched_at_intensity(low: float, high: float) -> Callable[..., float]:
     """Return what sums the elements that convolutions of one class of `INTENSITIES` read and write."""
-    numbers, place = list(INTENSITIES.values()), list(INTENSITIES).index(name)
-    low = np.sqrt(numbers[place - 1] * numbers[place]) if place else 0.0
-    high = (
-        numbers[place] * np.sqrt(2)
-        if place + 1 == len(numbers)
-        else np.sqrt(numbers[place] * numbers[place + 1])
-    )
     return lambda t: t.touched[t.conv & (t.macs >= low * t.touched) & (t.macs < high * t.touched)].sum()
 
 
@@ -147,12 +152,15 @@ COUNTS: Mapping[str, Callable[[LayerColumns], SupportsFloat]] = {
     "other_normalization_elements": lambda t: t.output_elements[
         t.of_kind("layernorm", "groupnorm", "instancenorm", "prelu")
     ].sum(),
-    **{f"conv_elements_{name}": _touched_at_size(lambda t: t.conv, name) for name in LAYER_SIZES},
     **{
-        f"light_elements_{name}": _touched_at_size(lambda t: t.layers & ~t.heavy, name)
-        for name in LAYER_SIZES
+        f"{kind}_elements_{name}": _touched_at_size(layers, *limits)
+        for kind, layers in {"conv": lambda t: t.conv, "light": lambda t: t.layers & ~t.heavy}.items()
+        for name, limits in LAYER_LIMITS.items()
     },
-    **{f"conv_elements_at_{name}": _touched_at_intensity(name) for name in INTENSITIES},
+    **{
+        f"conv_elements_at_{name}": _touched_at_intensity(*limits)
+        for name, limits in class_limits(INTENSITIES, 181 * np.sqrt(2)).items()
+    },
 }
 
 
@@ -163,7 +171,7 @@ def counts(cnn: Cnn) -> dict[str, float]:
     >>> counts(build("resnet50"))["params"]
     25557032.0
     """
-    table = LayerColumns.of(cnn)
+    table = LayerColumns(cnn)
     return {name: float(count(table)) for name, count in COUNTS.items()}
 
 

@@ -7,9 +7,8 @@ from types import MappingProxyType
 from trainlaw.datasets.cnns.graph import Cnn, Layer, kinds_whose_backward_reads
 from trainlaw.formulas.errors import InputError, check_name
 
-# Bytes of a stored activation. Mixed precision keeps weights of 4 bytes.
+# Bytes of a stored activation.
 _ACTIVATION_BYTES: Mapping[str, int] = {"fp32": 4, "tf32": 4, "amp": 2, "fp16": 2, "bf16": 2, "fp64": 8}
-_MIXED = frozenset({"amp"})
 # Values that an optimizer keeps for each learned element, in addition to the element and its gradient.
 OPTIMIZER_VALUES: Mapping[str, int] = MappingProxyType(
     {"none": 0, "sgd": 0, "momentum": 1, "rmsprop": 1, "adam": 2, "adamw": 2}
@@ -96,9 +95,9 @@ def step_memory(
     check_name("optimizer", optimizer, OPTIMIZER_VALUES)
     if batch < 1:
         raise InputError(f"expected a batch of at least 1 sample, got {batch}")
-    value_bytes, weight_bytes = _ACTIVATION_BYTES[precision], _weight_bytes(precision)
+    value_bytes, (weight_bytes, cast_bytes) = _ACTIVATION_BYTES[precision], _weight_bytes(precision)
     return TrainingMemory(
-        weights=(weight_bytes + _cast_bytes(precision)) * int(parameters),
+        weights=(weight_bytes + cast_bytes) * int(parameters),
         gradients=weight_bytes * int(parameters),
         optimizer=weight_bytes * OPTIMIZER_VALUES[optimizer] * int(parameters),
         activations=batch * (value_bytes * sample.kept_elements + sample.kept_bytes),
@@ -108,13 +107,9 @@ def step_memory(
     )
 
 
-def _weight_bytes(precision: str) -> int:
-    return 4 if precision in _MIXED else _ACTIVATION_BYTES[precision]
-
-
-def _cast_bytes(precision: str) -> int:
-    """Return the bytes of cast weights: mixed precision keeps 16-bit copies for the backward pass."""
-    return 2 if precision in _MIXED else 0
+def _weight_bytes(precision: str) -> tuple[int, int]:
+    """Return the bytes of a weight, and of its cast: mixed precision keeps 16-bit copies of weights of 4."""
+    return (4, 2) if precision == "amp" else (_ACTIVATION_BYTES[precision], 0)
 
 
 def bytes_per_parameter(precision: str) -> tuple[int, int]:
@@ -123,8 +118,8 @@ def bytes_per_parameter(precision: str) -> tuple[int, int]:
     >>> bytes_per_parameter("fp32"), bytes_per_parameter("amp")
     ((8, 4), (10, 4))
     """
-    weight_bytes = _weight_bytes(precision)
-    return 2 * weight_bytes + _cast_bytes(precision), weight_bytes
+    weight_bytes, cast_bytes = _weight_bytes(precision)
+    return 2 * weight_bytes + cast_bytes, weight_bytes
 
 
 def memory_per_sample(cnn: Cnn) -> MemoryPerSample:

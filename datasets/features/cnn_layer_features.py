@@ -37,7 +37,7 @@ def device_shares(cnn: Cnn, gpu: Gpu, batch: int) -> np.ndarray:
     >>> device_shares(find_cnn("lenet5"), find_gpu("V100-SXM2-16GB"), 1).max().round(3).item()
     0.044
     """
-    layers = LayerColumns.of(cnn)
+    layers = LayerColumns(cnn)
     groups = np.array([layer.groups for layer in cnn.layers], dtype=np.float64)
     tiles = np.ceil(batch * layers.rows / _TILE_ROWS) * np.ceil(layers.columns / _TILE_COLUMNS) * groups
     of_product = tiles / (_RESIDENT_TILES * gpu.sm_count)
@@ -90,7 +90,7 @@ class DistinctLayers:
         >>> layers.kinds[-1], int(layers.count.sum()) == len(find_cnn("vgg16").layers)
         ('iteration', True)
         """
-        columns = LayerColumns.of(cnn)
+        columns = LayerColumns(cnn)
         present = columns.layers
         kinds = np.array([layer.kind for layer in cnn.layers])[present]
         facts = np.column_stack(_facts(columns))[present]
@@ -109,7 +109,7 @@ def layer_facts(cnn: Cnn) -> np.ndarray:
 
     Columns are those of `CNN_LAYER_COLUMNS`, in their order; an input has `is_layer` 0.
     """
-    return np.column_stack(_facts(LayerColumns.of(cnn)))
+    return np.column_stack(_facts(LayerColumns(cnn)))
 
 
 def _facts(columns: LayerColumns) -> list[np.ndarray]:

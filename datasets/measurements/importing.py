@@ -1,7 +1,7 @@
 """Import users' runs and layers: check each cell, then build a table like the built-in ones."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +9,7 @@ import pandas as pd
 from trainlaw.datasets.cnns.catalog import CnnCounts, keyed_cnn_counts
 from trainlaw.datasets.cnns.names import cnn_key
 from trainlaw.datasets.files.checks import MAX_FAULTS, known_names, typed_frame, value_faults
+from trainlaw.datasets.files.columns import Column
 from trainlaw.datasets.files.faults import Fault, merged_faults, refuse
 from trainlaw.datasets.files.mapping import absence_faults, column_faults, renamed
 from trainlaw.datasets.files.table_files import read_table_file
@@ -19,22 +20,17 @@ from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE, has_precisio
 from trainlaw.datasets.measurements.copies import copy_faults, target_faults
 from trainlaw.datasets.measurements.layers import LAYER_COLUMNS, LAYER_PROFILER_COLUMNS, LayerTable
 from trainlaw.datasets.measurements.runs import PROFILER_COLUMNS, RUN_COLUMNS, RunTable, with_defaults
-from trainlaw.datasets.tables.joins import Facts
+from trainlaw.datasets.tables.joins import Facts, numbered
 from trainlaw.formulas.errors import InputError, TrainlawError, UnknownNameError
 
 # A CNN whose counts are not shipped is built and counted, about 10 ms each.
 MAX_CNNS = 2_000
 RUN_FILE_COLUMNS = (*(column.name for column in RUN_COLUMNS), *PROFILER_COLUMNS)
-_TEXTS = tuple(column.name for column in RUN_COLUMNS if column.kind == "text")
-_INTEGERS = tuple(
-    column.name for column in RUN_COLUMNS if column.kind == "integer" and not column.may_be_empty
-)
 
 
 def import_runs(
     path: str | os.PathLike[str],
     columns: Mapping[str, str] | None = None,
-    name: str | None = None,
     gpus: GpuCatalog | None = None,
     cnns: Iterable[CnnCounts] = (),
     *,
@@ -43,22 +39,22 @@ def import_runs(
     """Return the runs in a CSV, Excel or Parquet file as a run table; repeats of a configuration are kept.
 
     `columns` maps names of the runs schema to those in the file, such as {"time_s": "latency_ms"}; a name
-    that states another unit of time is converted. `name` names the table (None: after the file), `gpus` are
-    the known GPUs (None: the shipped ones), `cnns` custom CNNs, by name. `ignored` are columns that are
-    neither of the schema nor of the profiler. Raises FaultsError with a fault per cell and per other column,
-    InputError when the file is not a table.
+    that states another unit of time is converted. `gpus` are the known GPUs (None: the shipped ones), `cnns`
+    custom CNNs, by name. `ignored` are columns that are neither of the schema nor of the profiler. Raises
+    FaultsError with a fault per cell and per other column, InputError when the file is not a table.
     """
-    table = renamed(read_table_file(path, text_columns=_TEXTS), columns or {}, RUN_COLUMNS)
+    name = Path(path).name
+    table = renamed(read_table_file(path, text_columns=_texts(RUN_COLUMNS)), columns or {}, RUN_COLUMNS)
     unread = tuple(ignored)
     known = (*RUN_FILE_COLUMNS, *(columns or {}).values(), *unread)
     needless = [column for column in unread if column not in table or column in RUN_FILE_COLUMNS]
     said = "a column of the file that is no measurement: leave it out of --ignore"
-    refuse(name or Path(path).name, [Fault(None, column, None, said) for column in needless])
+    refuse(name, [Fault(None, column, None, said) for column in needless])
     faults = column_faults(
         table, RUN_COLUMNS, known, "remove it, or read the file with `trainlaw data import`"
     )
-    refuse(name or Path(path).name, faults)
-    return _runs_of_columns(table, name or Path(path).name, gpus, cnns)
+    refuse(name, faults)
+    return _runs_of_columns(table, name, gpus, cnns)
 
 
 def runs_from_frame(
@@ -77,15 +73,12 @@ def _runs_of_columns(
 ) -> RunTable:
     """Return the runs in a frame that has all columns that a file must have."""
     catalog, own = gpus or built_in_gpus(), {facts.cnn: facts for facts in cnns}
-    if table.empty:
-        refuse(name, [Fault(None, "", None, "at least one row below the column names")])
-    typed, faults = typed_frame(table, RUN_COLUMNS)
-    faults = merged_faults(faults, value_faults(typed, RUN_COLUMNS))
+    typed, faults = _checked(table, RUN_COLUMNS, name)
     runs, unknown = _named(with_defaults(typed), catalog, own)
     refuse(name, merged_faults(faults, unknown))
     runs, faults = _sized(runs, own)
     refuse(name, faults + _contradictions(runs, catalog) + copy_faults(runs) + target_faults(runs))
-    return RunTable(name, runs.astype(dict.fromkeys(_INTEGERS, "int64")), Facts(catalog, tuple(own.values())))
+    return RunTable(name, _with_integers(runs, RUN_COLUMNS), Facts(catalog, tuple(own.values())))
 
 
 def _named(
@@ -119,25 +112,23 @@ def _sized(runs: pd.DataFrame, own: Mapping[str, CnnCounts]) -> tuple[pd.DataFra
     """Return the runs with the usual sizes and classes where none are given, and a fault per bad size."""
     faults: list[Fault] = []
     key = ["cnn", "input_size_px", "n_classes"]
-    different = runs[key].drop_duplicates()
-    if len(different) > MAX_CNNS:
+    code, first = numbered(runs[name] for name in key)
+    if len(first) > MAX_CNNS:
         wanted = f"at most {MAX_CNNS} different CNNs and sizes"
-        return runs, [Fault(None, "cnn", len(different), wanted)]
-    sizes = different.copy()
-    for row, (cnn, size, classes) in zip(different.index, different.itertuples(index=False), strict=True):
+        return runs, [Fault(None, "cnn", len(first), wanted)]
+    sizes = runs[key[1:]].to_numpy(dtype=np.float64)[first]
+    for place, (row, cnn) in enumerate(zip(first, runs["cnn"].to_numpy()[first], strict=True)):
         try:
-            given = tuple(None if np.isnan(value) else int(value) for value in (size, classes))
+            given = tuple(None if np.isnan(value) else int(value) for value in sizes[place])
             facts = _own_at(own[cnn], *given) if cnn in own else keyed_cnn_counts(cnn, *given)
-            sizes.loc[row, key[1:]] = [float(facts.input_size_px), float(facts.n_classes)]
+            sizes[place] = facts.input_size_px, facts.n_classes
         except TrainlawError as error:
             # Only a run that is not pooled gets here with an unknown name: its own sizes are all there is.
             if isinstance(error, UnknownNameError) and None not in given:
                 continue
-            faults.append(
-                Fault(int(row) + 1, "input_size_px", size, f"a size at which it can be built ({error})")
-            )
-    code = runs.groupby(key, sort=False, dropna=False).ngroup().to_numpy()
-    return runs.assign(**{name: sizes[name].to_numpy()[code] for name in key[1:]}), faults
+            expected = f"a size at which it can be built ({error})"
+            faults.append(Fault(int(row) + 1, "input_size_px", sizes[place, 0], expected))
+    return runs.assign(**dict(zip(key[1:], sizes[code].T, strict=True))), faults
 
 
 def _own_at(facts: CnnCounts, input_size_px: int | None, n_classes: int | None) -> CnnCounts:
@@ -188,10 +179,24 @@ def _is_allocated(runs: pd.DataFrame) -> pd.Series:
 
 
 _LAYER_FILE_COLUMNS = (*(column.name for column in LAYER_COLUMNS), *LAYER_PROFILER_COLUMNS)
-_LAYER_TEXTS = tuple(column.name for column in LAYER_COLUMNS if column.kind == "text")
-_LAYER_INTEGERS = tuple(
-    column.name for column in LAYER_COLUMNS if column.kind == "integer" and not column.may_be_empty
-)
+
+
+def _texts(columns: Iterable[Column]) -> list[str]:
+    return [column.name for column in columns if column.kind == "text"]
+
+
+def _with_integers(table: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
+    """Return a table whose faults were refused, with whole numbers in the columns that always hold one."""
+    whole = [column.name for column in columns if column.kind == "integer" and not column.may_be_empty]
+    return table.astype(dict.fromkeys(whole, "int64"))
+
+
+def _checked(table: pd.DataFrame, columns: Sequence[Column], name: str) -> tuple[pd.DataFrame, list[Fault]]:
+    """Return the known columns of a table, and a fault per cell; refuse one without rows."""
+    if table.empty:
+        refuse(name, [Fault(None, "", None, "at least one row below the column names")])
+    typed, faults = typed_frame(table, columns)
+    return typed, merged_faults(faults, value_faults(typed, columns))
 
 
 def import_layers(path: str | os.PathLike[str], gpus: GpuCatalog | None = None) -> LayerTable:
@@ -201,14 +206,10 @@ def import_layers(path: str | os.PathLike[str], gpus: GpuCatalog | None = None) 
     that is neither of the schema nor of the profiler, InputError when the file is not a table.
     """
     name, catalog = Path(path).name, gpus or built_in_gpus()
-    table = read_table_file(path, text_columns=_LAYER_TEXTS)
+    table = read_table_file(path, text_columns=_texts(LAYER_COLUMNS))
     refuse(name, column_faults(table, LAYER_COLUMNS, _LAYER_FILE_COLUMNS, "remove it"))
-    if table.empty:
-        refuse(name, [Fault(None, "", None, "at least one row below the column names")])
-    typed, faults = typed_frame(table, LAYER_COLUMNS)
-    faults = merged_faults(faults, value_faults(typed, LAYER_COLUMNS))
+    typed, faults = _checked(table, LAYER_COLUMNS, name)
     unknown: list[Fault] = []
     names = known_names(typed["gpu"], lambda text: catalog.find(text).gpu, unknown)
     refuse(name, merged_faults(faults, unknown))
-    layers = typed.assign(gpu=names).astype(dict.fromkeys(_LAYER_INTEGERS, "int64"))
-    return LayerTable(name, layers, Facts(catalog, ()))
+    return LayerTable(name, _with_integers(typed.assign(gpu=names), LAYER_COLUMNS), Facts(catalog, ()))

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from trainlaw.datasets.cnns.names import cnn_name
@@ -53,9 +54,8 @@ class Configuration:
         >>> Configuration("cpu", 1, 2, "fp32", "resnet18", 64, 10, 8).title
         'resnet18, batch 8, 64 px, fp32, 2 threads'
         """
-        threads = (
-            "" if not self.threads else ", 1 thread" if self.threads == 1 else f", {self.threads} threads"
-        )
+        ending = "" if self.threads == 1 else "s"
+        threads = f", {self.threads} thread{ending}" if self.threads else ""
         processes = "" if self.processes == 1 else f", {self.processes} processes"
         stack = "" if self.stack == "eager" else f", {self.stack}"
         parts = "" if self.timed_parts == WHOLE_ITERATION else ", forward pass"
@@ -123,19 +123,14 @@ def configuration_grid(
     if timed_parts == FORWARD_PASS and max(processes) > 1:
         raise InputError(f"expected forward passes in one process, got {max(processes)} processes")
     found = set()
-    for text in cnns:
-        name = cnn_name(text)
+    for name in map(cnn_name, cnns):
         usual = zoo_entry(name)
-        classes = n_classes or usual.n_classes
-        sizes = inputs or (usual.input_size_px,)
-        for size, batch, precision, count, members, stack in product(
-            sizes, batches, precisions, threads, processes, stacks
+        classes, sizes = n_classes or usual.n_classes, inputs or (usual.input_size_px,)
+        for members, count, precision, size, batch, stack in product(
+            processes, threads, precisions, sizes, batches, stacks
         ):
-            found.add(
-                Configuration(
-                    device, members, count, precision, name, size, classes, batch, nodes, stack, timed_parts
-                )
-            )
+            places, net = (device, members, count, precision), (name, size, classes, batch)
+            found.add(Configuration(*places, *net, nodes, stack, timed_parts))
     return sorted(found)
 
 
@@ -182,24 +177,18 @@ def read_plan(
 
 
 def _of_row(
-    row: dict[str, object], device: str, threads: Sequence[int], processes: Sequence[int], nodes: int
+    row: dict[str, Any], device: str, threads: Sequence[int], processes: Sequence[int], nodes: int
 ) -> list[Configuration]:
-    own_threads = [_whole(row, "threads")] if "threads" in row and device == "cpu" else threads
-    own_processes = [_whole(row, "n_gpus")] if "n_gpus" in row else processes
     return configuration_grid(
-        [str(row["cnn"])],
-        [_whole(row, "batch_per_gpu")],
-        [_whole(row, "input_size_px")] if "input_size_px" in row else [],
-        [str(row.get("precision", "fp32"))],
+        [row["cnn"]],
+        [int(row["batch_per_gpu"])],
+        [int(row["input_size_px"])] if "input_size_px" in row else [],
+        [row.get("precision", "fp32")],
         device=device,
-        threads=own_threads,
-        processes=own_processes,
-        n_classes=_whole(row, "n_classes") if "n_classes" in row else None,
+        threads=[int(row["threads"])] if "threads" in row and device == "cpu" else threads,
+        processes=[int(row["n_gpus"])] if "n_gpus" in row else processes,
+        n_classes=int(row["n_classes"]) if "n_classes" in row else None,
         nodes=nodes,
-        stacks=[str(row.get("stack", "eager"))],
-        timed_parts=str(row.get("timed_parts", WHOLE_ITERATION)),
+        stacks=[row.get("stack", "eager")],
+        timed_parts=row.get("timed_parts", WHOLE_ITERATION),
     )
-
-
-def _whole(row: dict[str, object], name: str) -> int:
-    return int(float(str(row[name])))

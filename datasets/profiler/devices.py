@@ -8,7 +8,7 @@ from typing import Any
 
 from trainlaw.datasets.hardware.gpus import built_in_gpus
 from trainlaw.datasets.profiler.machine import GpuState
-from trainlaw.datasets.profiler.timing import Clock, EventClock, WallClock
+from trainlaw.datasets.profiler.timing import Clock, EventClock
 from trainlaw.formulas.errors import InputError, TrainlawError, UnknownNameError, check_name
 
 # fp32 lanes of a multiprocessor by compute capability: CUDA C++ Programming Guide, arithmetic throughput.
@@ -56,7 +56,7 @@ def device_clock(torch: Any, device: str) -> Clock:
     if device == "cuda":
         return EventClock(lambda: torch.cuda.Event(enable_timing=True), torch.cuda.synchronize)
     # Calls on a CPU return when they are done.
-    return WallClock(lambda: None)
+    return Clock(lambda: None)
 
 
 def set_precision(torch: Any, device: str, precision: str) -> None:

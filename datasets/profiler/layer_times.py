@@ -1,6 +1,6 @@
 """Times of single layers: rows of the layers schema, every layer, and totals per operation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from math import nan
@@ -14,7 +14,6 @@ from trainlaw.datasets.profiler.run_rows import (
     FRAMEWORK,
     HARNESS,
     OPTIMIZER,
-    MeasuredDevice,
     configuration_from_failure,
 )
 from trainlaw.datasets.profiler.setup import Setup, measured_device, torch_part
@@ -81,20 +80,6 @@ class LayerTime:
     n_repeats: int
 
 
-def detail_rows(
-    cnn: Cnn, times: Sequence[LayerTime], configuration: Configuration, gpu: str
-) -> list[dict[str, object]]:
-    """Return one row per layer of any kind, times in seconds."""
-    shared = key_columns(configuration, gpu)
-    rows = []
-    for time in times:
-        layer = cnn.layers[time.position]
-        sizes = {column: getattr(layer, name) for name, column in _SIZES.items()}
-        measured = {name: getattr(time, name) for name in _TIMES}
-        rows.append({**shared, "position": time.position, "layer": layer.name, **sizes, **measured})
-    return rows
-
-
 def key_columns(configuration: Configuration, gpu: str) -> dict[str, object]:
     """Return the columns that identify a configuration; sizes in pixels, batch in samples."""
     cells = {**configuration.run_cells, "gpu": gpu}
@@ -110,89 +95,92 @@ def has_schema_row(layer: Layer) -> bool:
     return layer.kind == "conv" and square and plain and layer.out_height == layer.out_width
 
 
-def schema_rows(
-    cnn: Cnn, times: Sequence[LayerTime], configuration: Configuration, gpu: str
-) -> list[dict[str, object]]:
-    """Return two rows of the layers schema per layer that it can describe: forward alone, and all phases."""
-    rows = []
-    for time in times:
-        layer = cnn.layers[time.position]
-        if not has_schema_row(layer):
-            continue
-        least = {
-            "forward": (time.forward_s, time.forward_range_s, "none"),
-            WHOLE_ITERATION: (time.total_s, time.total_range_s, OPTIMIZER),
-        }
-        for phase, (seconds, (low, high), optimizer) in least.items():
-            rows.append(
-                {
-                    **_schema_cells(layer, configuration, gpu),
-                    "phase": phase,
-                    "optimizer": optimizer,
-                    "time_s": seconds,
-                    "time_min_s": low,
-                    "time_max_s": high,
-                    "n_repeats": time.n_repeats,
-                }
-            )
-    return rows
+@dataclass(frozen=True)
+class MeasuredLayers:
+    """The layers of a configuration with their times on a GPU or CPU, as rows of files, times in seconds.
 
-
-def _schema_cells(layer: Layer, configuration: Configuration, gpu: str) -> dict[str, object]:
-    same = layer.kind == "conv" and layer.out_height == -(-layer.in_height // layer.stride)
-    padding = "none" if layer.kind == "dense" else "same" if same else "valid"
-    shared = key_columns(configuration, gpu)
-    return {
-        "batch": shared.pop("batch_per_gpu"),
-        **shared,
-        "kind": layer.kind,
-        "in_height_px": layer.in_height,
-        "in_width_px": layer.in_width,
-        "in_channels": layer.in_channels,
-        "out_channels": layer.out_channels,
-        "kernel_px": max(layer.kernel_height, 1),
-        "stride_px": layer.stride,
-        "padding": padding,
-        "out_height_px": layer.out_height,
-        "bias": int(layer.vector_parameters > 0),
-        "activation": "none",
-        "source": "own measurement",
-        "source_commit": f"trainlaw {version('trainlaw')}",
-        "source_path": "trainlaw profile --layers",
-        "licence": "own",
-        "layer": layer.name,
-    }
-
-
-def operation_row(
-    cnn: Cnn,
-    times: Sequence[LayerTime],
-    configuration: Configuration,
-    gpu: str,
-    step_s: tuple[float, float],
-) -> dict[str, object]:
-    """Return the seconds of each operation in one step, and the step's time, as a row of the anchor schema.
-
-    step_s : whole iteration, and the loss with its gradient, seconds.
+    step_s : seconds of a whole iteration, and of the loss with its gradient.
     """
-    totals: dict[str, float] = {_LOSS: step_s[1]}
-    for time in times:
-        layer = cnn.layers[time.position]
-        kind = "depthwise" if layer.is_depthwise else layer.kind
-        parts = (time.forward_s, time.backward_input_s, time.backward_weights_s)
-        for name, seconds in zip(_OPERATIONS.get(kind, _OTHER), parts, strict=True):
-            totals[name] = totals.get(name, 0.0) + seconds
-        totals[_UPDATE] = totals.get(_UPDATE, 0.0) + time.update_s
-    absent = {name: 0.0 for name in OPERATION_FILE_COLUMNS if name.startswith("device_")}
-    return {
-        **key_columns(configuration, gpu),
-        "time_s": step_s[0],
-        "framework": FRAMEWORK,
-        "harness": HARNESS,
-        "timed_parts": WHOLE_ITERATION,
-        **absent,
-        **{f"device_{name}_s": seconds for name, seconds in totals.items()},
-    }
+
+    configuration: Configuration
+    gpu: str
+    cnn: Cnn
+    times: Sequence[LayerTime]
+    step_s: tuple[float, float]
+
+    def _pairs(self) -> Iterator[tuple[Layer, LayerTime]]:
+        return ((self.cnn.layers[time.position], time) for time in self.times)
+
+    def detail_rows(self) -> list[dict[str, object]]:
+        """Return one row per layer of any kind."""
+        shared = key_columns(self.configuration, self.gpu)
+        return [
+            {
+                **shared,
+                "position": time.position,
+                "layer": layer.name,
+                **{column: getattr(layer, name) for name, column in _SIZES.items()},
+                **{name: getattr(time, name) for name in _TIMES},
+            }
+            for layer, time in self._pairs()
+        ]
+
+    def schema_rows(self) -> list[dict[str, object]]:
+        """Return two rows of the layers schema per layer that it describes: forward alone, and all phases."""
+        rows = []
+        for layer, time in self._pairs():
+            if not has_schema_row(layer):
+                continue
+            for phase, optimizer, seconds, (low, high) in (
+                ("forward", "none", time.forward_s, time.forward_range_s),
+                (WHOLE_ITERATION, OPTIMIZER, time.total_s, time.total_range_s),
+            ):
+                measured = {"time_s": seconds, "time_min_s": low, "time_max_s": high}
+                cells = {"phase": phase, "optimizer": optimizer, "n_repeats": time.n_repeats, **measured}
+                rows.append({**self._schema_cells(layer), **cells})
+        return rows
+
+    def _schema_cells(self, layer: Layer) -> dict[str, object]:
+        same = layer.kind == "conv" and layer.out_height == -(-layer.in_height // layer.stride)
+        shared = key_columns(self.configuration, self.gpu)
+        return {
+            "batch": shared.pop("batch_per_gpu"),
+            **shared,
+            "kind": layer.kind,
+            "in_height_px": layer.in_height,
+            "in_width_px": layer.in_width,
+            "in_channels": layer.in_channels,
+            "out_channels": layer.out_channels,
+            "kernel_px": max(layer.kernel_height, 1),
+            "stride_px": layer.stride,
+            "padding": "none" if layer.kind == "dense" else "same" if same else "valid",
+            "out_height_px": layer.out_height,
+            "bias": int(layer.vector_parameters > 0),
+            "activation": "none",
+            "source": "own measurement",
+            "source_commit": f"trainlaw {version('trainlaw')}",
+            "source_path": "trainlaw profile --layers",
+            "licence": "own",
+            "layer": layer.name,
+        }
+
+    def operation_row(self) -> dict[str, object]:
+        """Return the seconds of each operation in a step, and of the step: a row of the anchor schema."""
+        totals: dict[str, float] = {_LOSS: self.step_s[1]}
+        for layer, time in self._pairs():
+            kind = "depthwise" if layer.is_depthwise else layer.kind
+            parts = (time.forward_s, time.backward_input_s, time.backward_weights_s, time.update_s)
+            for name, seconds in zip((*_OPERATIONS.get(kind, _OTHER), _UPDATE), parts, strict=True):
+                totals[name] = totals.get(name, 0.0) + seconds
+        return {
+            **key_columns(self.configuration, self.gpu),
+            "time_s": self.step_s[0],
+            "framework": FRAMEWORK,
+            "harness": HARNESS,
+            "timed_parts": WHOLE_ITERATION,
+            **{name: 0.0 for name in OPERATION_FILE_COLUMNS if name.startswith("device_")},
+            **{f"device_{name}_s": seconds for name, seconds in totals.items()},
+        }
 
 
 class LayerFiles:
@@ -219,16 +207,11 @@ class LayerFiles:
             configuration_from_failure(row) == configuration for row in self.failures.rows
         )
 
-    def add(
-        self,
-        layers: Sequence[Mapping[str, object]],
-        details: Sequence[Mapping[str, object]],
-        operations: Mapping[str, object],
-    ) -> None:
+    def add(self, measured: MeasuredLayers) -> None:
         """Add the rows of one configuration."""
-        self._layers.extend(layers)
-        self._details.extend(details)
-        self._operations.append(operations)
+        self._layers.extend(measured.schema_rows())
+        self._details.extend(measured.detail_rows())
+        self._operations.append(measured.operation_row())
 
 
 def _key(row: Mapping[str, str]) -> tuple[str, ...]:
@@ -251,20 +234,11 @@ def profile_layers(configurations: Sequence[Configuration], setup: Setup, on_pro
     left = [each for each in configurations if not files.has(each, hosts[each.device, each.threads].gpu)]
 
     def kept(configuration: Configuration) -> tuple[float, float]:
-        host = hosts[configuration.device, configuration.threads]
-        return _measured(configuration, setup, host, files), nan
+        gpu = hosts[configuration.device, configuration.threads].gpu
+        measured = torch_part("torch_layer_times").measure_layers(configuration, setup.rule)
+        layers = MeasuredLayers(configuration, gpu, *measured)
+        files.add(layers)
+        return layers.step_s[0], nan
 
     keep_in_turn(left, kept, files.failures, on_progress)
     return len(left)
-
-
-def _measured(configuration: Configuration, setup: Setup, host: MeasuredDevice, files: LayerFiles) -> float:
-    """Measure one configuration, store its rows, and return the seconds of a whole iteration."""
-    cnn, times, step_s = torch_part("torch_layer_times").measure_layers(configuration, setup.rule)
-    files.add(
-        schema_rows(cnn, times, configuration, host.gpu),
-        detail_rows(cnn, times, configuration, host.gpu),
-        operation_row(cnn, times, configuration, host.gpu, step_s),
-    )
-    whole_s: float = step_s[0]
-    return whole_s

@@ -63,6 +63,12 @@ class MicroTime:
         """Amount in one second; nan for a benchmark that moves nothing."""
         return self.amount / self.time_s if self.amount else nan
 
+    @property
+    def cells(self) -> dict[str, object]:
+        """The columns of the file of all sizes."""
+        cells = {name: getattr(self, name) for name in ("benchmark", "size", "time_s", "rate")}
+        return {**cells, "unit": self.unit if self.amount else ""}
+
 
 @dataclass(frozen=True, slots=True)
 class Stopwatch:
@@ -147,63 +153,29 @@ def per_layer_overhead(times: Mapping[int, float]) -> float:
     return median((later - earlier) / (more - fewer) for (fewer, earlier), (more, later) in pairwise(ordered))
 
 
-def micro_row(
-    gpu: str,
-    threads: int,
-    precision: str,
-    times: Iterable[MicroTime],
-    processes: int = 1,
-) -> dict[str, object]:
-    """Return the row of achieved rates: best matrix product and convolution, largest copy and message.
+def rate_cells(times: Iterable[MicroTime], processes: int = 1) -> dict[str, object]:
+    """Return achieved rates and latencies: best matrix product and convolution, largest copy and message.
 
     `times` holds all benchmarks of one device and precision; rates in FLOP/s and B/s, latencies in seconds.
     The all-reduce has two rates: of the bytes of its message, and of the link that explains it.
     """
     by_name: dict[str, list[MicroTime]] = {}
-    for one in times:
+    for one in sorted(times, key=lambda one: one.amount):
         by_name.setdefault(one.benchmark, []).append(one)
     rate, latency = message_line(by_name.get("allreduce", []), processes)
-    copies = sorted(by_name.get("copy", []), key=_amount)
-    messages = sorted(by_name.get("allreduce", []), key=_amount)
+
+    def of(name: str, value: Callable[[list[MicroTime]], float]) -> float:
+        return value(by_name[name]) if name in by_name else nan
+
     return {
-        "gpu": gpu,
-        "threads": threads,
-        "precision": precision,
-        "achieved_matmul_flop_per_s": max((each.rate for each in by_name.get("matmul", [])), default=nan),
-        "achieved_conv_flop_per_s": max((each.rate for each in by_name.get("conv", [])), default=nan),
-        "achieved_copy_byte_per_s": copies[-1].rate if copies else nan,
-        "launch_latency_s": _seconds(by_name, "launch"),
-        "host_overhead_per_layer_s": _seconds(by_name, "layer"),
-        "processes": processes,
-        "allreduce_byte_per_s": messages[-1].rate if messages else nan,
+        "achieved_matmul_flop_per_s": of("matmul", lambda found: max(each.rate for each in found)),
+        "achieved_conv_flop_per_s": of("conv", lambda found: max(each.rate for each in found)),
+        "achieved_copy_byte_per_s": of("copy", lambda found: found[-1].rate),
+        "launch_latency_s": of("launch", lambda found: found[0].time_s),
+        "host_overhead_per_layer_s": of("layer", lambda found: found[0].time_s),
+        "allreduce_byte_per_s": of("allreduce", lambda found: found[-1].rate),
         "allreduce_link_byte_per_s": rate,
         "allreduce_latency_s": latency,
-    }
-
-
-def _amount(measured: MicroTime) -> float:
-    return measured.amount
-
-
-def _seconds(by_name: Mapping[str, Sequence[MicroTime]], name: str) -> float:
-    times = by_name.get(name)
-    return times[0].time_s if times else nan
-
-
-def detail_row(
-    gpu: str, threads: int, precision: str, measured: MicroTime, processes: int = 1
-) -> dict[str, object]:
-    """Return one micro-benchmark at one size as a row."""
-    return {
-        "gpu": gpu,
-        "threads": threads,
-        "processes": processes,
-        "precision": precision,
-        "benchmark": measured.benchmark,
-        "size": measured.size,
-        "time_s": measured.time_s,
-        "rate": measured.rate,
-        "unit": measured.unit if measured.amount else "",
     }
 
 
@@ -225,7 +197,10 @@ def profile_micro(
     MissingDependencyError without torch, UnknownNameError for an unknown precision, NotMeasuredError for one
     that the device does not have, InputError for hosts that cannot meet.
     """
-    _check_precisions(device, precisions)
+    # Refuse immediately what would fail after minutes.
+    for precision in precisions:
+        check_name("precision", precision, MEASURABLE_PRECISIONS)
+        set_precision(torch_package(), device, precision)
     machine = MachineFile(setup.out)
     rows = RowFile(setup.sibling("micro"), MICRO_COLUMNS)
     details = RowFile(setup.sibling("micro-sizes"), DETAIL_COLUMNS)
@@ -235,22 +210,15 @@ def profile_micro(
         if number:
             torch_package().set_num_threads(number)
         for precision in precisions:
+            shared = {"gpu": host.gpu, "threads": number, "precision": precision, "processes": processes}
             times = []
             for each in (*torch_part("torch_micro").micro_times(device, precision), *reduced):
                 times.append(each)
-                details.append(detail_row(host.gpu, number, precision, each, processes))
+                details.append({**shared, **each.cells})
                 on_time(host.gpu, each)
-            found = micro_row(host.gpu, number, precision, times, processes)
-            rows.append({**found, "measured_at": now_text()})
+            rows.append({**shared, **rate_cells(times, processes), "measured_at": now_text()})
             _write_rates(rows.rows, setup.sibling("rates"))
     return len(threads) * len(precisions)
-
-
-def _check_precisions(device: str, precisions: Sequence[str]) -> None:
-    """Refuse immediately what would fail after minutes."""
-    for precision in precisions:
-        check_name("precision", precision, MEASURABLE_PRECISIONS)
-        set_precision(torch_package(), device, precision)
 
 
 def _write_rates(rows: Sequence[Mapping[str, str]], path: Path) -> None:
@@ -262,5 +230,6 @@ def _write_rates(rows: Sequence[Mapping[str, str]], path: Path) -> None:
 def _all_reduce(device: str, processes: int, nodes: int, setup: Setup) -> list[MicroTime]:
     check_meeting(processes, nodes, setup)
     together = torch_part("torch_processes")
-    found = together.all_reduce_together(together.Gathering(device, processes, nodes, setup.rendezvous))
-    return [MicroTime("allreduce", size, amount, seconds) for size, amount, seconds in found]
+    gathering = together.Gathering(device, processes, nodes, setup.rendezvous)
+    found: list[MicroTime] = together.all_reduce_together(gathering)
+    return found

@@ -44,18 +44,22 @@ class AllReduce:
     all_reduce_s: float
     local_s: float
 
-    def share(self, total_s: float) -> float:
-        """Return the time of the all-reduce alone over that of the iteration."""
-        return self.all_reduce_s / total_s
+    def cells(self, total_s: float) -> dict[str, float]:
+        """Return the columns of the run file, from the seconds of the iteration.
 
-    def overlap(self, total_s: float) -> float:
-        """Return the share of the all-reduce that overlaps with the backward pass, 0 to 1.
+        Shares, 0 to 1: of the all-reduce alone in the iteration, and of the part of it that overlaps with the
+        backward pass.
 
-        >>> AllReduce(0.2, 1.0).overlap(1.05)
+        >>> AllReduce(0.2, 1.0).cells(1.05)["all_reduce_overlap"]
         0.75
         """
         exposed = max(total_s - self.local_s, 0.0)
-        return round(min(max(1.0 - exposed / self.all_reduce_s, 0.0), 1.0), 12)
+        return {
+            "all_reduce_s": self.all_reduce_s,
+            "time_without_all_reduce_s": self.local_s,
+            "all_reduce_share": self.all_reduce_s / total_s,
+            "all_reduce_overlap": round(min(max(1.0 - exposed / self.all_reduce_s, 0.0), 1.0), 12),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +82,19 @@ def run_row(
 
     single_s : measured time of the same configuration in one process, nan where it was not measured.
     """
+    several, several_hosts = configuration.processes > 1, configuration.nodes > 1
+    disturbed_by = measured.interference.remark
     return {
-        **_asked(configuration, host),
-        **_times(measured, single_s if configuration.processes > 1 else nan),
-        **_all_reduce_cells(measured.all_reduce, measured.repeats.median_s),
+        **configuration.run_cells,
+        "gpu": host.gpu,
+        "link": host.link if configuration.processes > configuration.nodes else "none",
+        "network": host.network if several_hosts else "none",
+        "algorithm": "ring" if several else "none",
+        "allocation": EVEN,
+        "bucketed": 1,
+        "precision_stated": stated_precision(configuration.device, configuration.precision),
+        "single_gpu_time_s": single_s if several else nan,
+        **_measured_cells(measured),
         "framework": FRAMEWORK,
         "framework_version": host.framework_version,
         "harness": HARNESS,
@@ -91,13 +104,13 @@ def run_row(
         "licence": "own",
         "bench_year": datetime.date.today().year,
         # Measurements disturbed by other programs are not suitable for pooling with other sources.
-        "pool": int(not measured.interference.remark),
-        "pool_reason": measured.interference.remark or "none",
+        "pool": int(not disturbed_by),
+        "pool_reason": disturbed_by or "none",
+        "remark": disturbed_by,
         "layout": "channels_last" if configuration.stack == "channels_last" else "nchw",
         "compilation": "eager",
         "data": "synthetic",
         "tuned": 0,
-        "host_launch_s": measured.host_launch_s,
         "optimizer": "none" if configuration.timed_parts == FORWARD_PASS else OPTIMIZER,
         "hardware": host.hardware,
         "software": host.software,
@@ -105,50 +118,22 @@ def run_row(
     }
 
 
-def _asked(configuration: Configuration, host: MeasuredDevice) -> dict[str, object]:
-    return {
-        **configuration.run_cells,
-        "gpu": host.gpu,
-        "link": host.link if configuration.processes > configuration.nodes else "none",
-        "network": host.network if configuration.nodes > 1 else "none",
-        "algorithm": "ring" if configuration.processes > 1 else "none",
-        "allocation": EVEN,
-        "bucketed": 1,
-        "precision_stated": stated_precision(configuration.device, configuration.precision),
-    }
-
-
-def _times(measured: Measurement, single_s: float) -> dict[str, object]:
+def _measured_cells(measured: Measurement) -> dict[str, float]:
     repeats, seen = measured.repeats, measured.interference
     return {
         "time_s": repeats.median_s,
         "time_min_s": min(repeats.total_s),
         "time_max_s": max(repeats.total_s),
         "n_repeats": len(repeats.total_s),
-        "single_gpu_time_s": single_s,
         "forward_s": median(repeats.forward_s),
         "backward_s": median(repeats.backward_s),
         "update_s": median(repeats.update_s),
-        "interval_percent": _percent(repeats.interval),
+        "interval_percent": repeats.interval * 100 if isfinite(repeats.interval) else nan,
         "warm_up_iterations": repeats.warm_up,
         "other_load": seen.other_load,
         "clock_hz": seen.clock_hz,
-        "remark": seen.remark,
-    }
-
-
-def _percent(share: float) -> float:
-    return share * 100 if isfinite(share) else nan
-
-
-def _all_reduce_cells(measured: AllReduce | None, total_s: float) -> dict[str, object]:
-    if measured is None:
-        return {}
-    return {
-        "all_reduce_s": measured.all_reduce_s,
-        "time_without_all_reduce_s": measured.local_s,
-        "all_reduce_share": measured.share(total_s),
-        "all_reduce_overlap": measured.overlap(total_s),
+        "host_launch_s": measured.host_launch_s,
+        **(measured.all_reduce.cells(repeats.median_s) if measured.all_reduce else {}),
     }
 
 

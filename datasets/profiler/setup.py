@@ -18,40 +18,6 @@ from trainlaw.datasets.profiler.timing import StoppingRule
 from trainlaw.formulas.errors import InputError, optional_package
 
 
-def cpu_device(
-    torch: Any, threads: int, links: tuple[str, str], machine: MachineFile, rates: Any
-) -> MeasuredDevice:
-    """Return the CPU with that number of threads; add it to the machine file if it is new.
-
-    links : names of the link within a host and of the fabric between hosts. rates : called with "cpu",
-    returns measured FLOP/s of a matrix product and B/s of a copy.
-    """
-    processor = read_processor()
-    name = processor.device_name(threads)
-    if name not in machine.names:
-        torch.set_num_threads(threads)
-        machine.add(processor.gpu_row(threads, *rates("cpu")))
-    return MeasuredDevice(
-        name, _description(processor), software_versions(torch, GpuState()), str(torch.__version__), *links
-    )
-
-
-def gpu_device(
-    torch: Any, state: GpuState, links: tuple[str, str], machine: MachineFile, rates: Any
-) -> MeasuredDevice:
-    """Return the current GPU; add it to the machine file if the GPU table lacks it.
-
-    Arguments as `cpu_device`; `rates` is called with "cuda". state : of the GPU, as nvidia-smi reports it.
-    """
-    properties = torch.cuda.get_device_properties(torch.cuda.current_device())
-    name = known_gpu(properties.name)
-    if name not in machine.names and all(gpu.gpu != name for gpu in built_in_gpus().gpus):
-        machine.add(gpu_row_of(properties, state, *rates("cuda")))
-    size = f"{properties.multi_processor_count} multiprocessors, {properties.total_memory / 1e9:.0f} GB"
-    hardware = f"{properties.name}, {size}; {_description(read_processor())}"
-    return MeasuredDevice(name, hardware, software_versions(torch, state), str(torch.__version__), *links)
-
-
 def _description(processor: Processor) -> str:
     clock = "" if isnan(processor.clock_hz) else f" at {processor.clock_hz / 1e9:.2f} GHz"
     memory = "" if isnan(processor.memory_bytes) else f", {processor.memory_bytes / 1e9:.0f} GB"
@@ -123,12 +89,24 @@ def named_here(device: str) -> Callable[[str, int], bool]:
 
 
 def measured_device(device: str, threads: int, setup: Setup, machine: MachineFile) -> MeasuredDevice:
-    """Return the device to measure; benchmark and add to the machine file one that the GPU table lacks."""
-    rates = torch_part("torch_micro").quick_rates
-    network = find_link(setup.network).link if setup.network else "none"
-    links = (find_link(setup.link or _LINK_OF_CPUS).link, network)
+    """Return the device to measure; benchmark and add to the machine file one that the GPU table lacks.
+
+    A CPU is another device with another number of threads.
+    """
+    torch, rates, processor = torch_package(), torch_part("torch_micro").quick_rates, read_processor()
+    hardware = _description(processor)
     if device == "cpu":
-        return cpu_device(torch_package(), threads, links, machine, rates)
-    return gpu_device(
-        torch_package(), torch_part("torch_measure").device_state(device), links, machine, rates
-    )
+        state, name = GpuState(), processor.device_name(threads)
+        if name not in machine.names:
+            torch.set_num_threads(threads)
+            machine.add(processor.gpu_row(threads, *rates("cpu")))
+    else:
+        state = torch_part("torch_measure").device_state(device)
+        properties = torch.cuda.get_device_properties(torch.cuda.current_device())
+        name = known_gpu(properties.name)
+        if name not in machine.names and all(gpu.gpu != name for gpu in built_in_gpus().gpus):
+            machine.add(gpu_row_of(properties, state, *rates("cuda")))
+        size = f"{properties.multi_processor_count} multiprocessors, {properties.total_memory / 1e9:.0f} GB"
+        hardware = f"{properties.name}, {size}; {hardware}"
+    links = (find_link(setup.link or _LINK_OF_CPUS).link, find_link(setup.network or "none").link)
+    return MeasuredDevice(name, hardware, software_versions(torch, state), str(torch.__version__), *links)

@@ -67,17 +67,17 @@ class SweepFiles:
         self.runs = RowFile(path, RUN_FILE_COLUMNS)
         self.failures = RowFile(path.with_name(f"{path.stem}-failed.csv"), FAILURE_COLUMNS)
 
-    def done(self) -> set[Configuration]:
-        """Return the configurations that were measured, or failed, before."""
+    def left(self, configurations: Sequence[Configuration]) -> list[Configuration]:
+        """Return the configurations that were neither measured nor failed before, in their order."""
         try:
-            return {configuration_from_run(row) for row in self.runs.rows} | {
-                configuration_from_failure(row) for row in self.failures.rows
-            }
+            done = {configuration_from_run(row) for row in self.runs.rows}
+            done |= {configuration_from_failure(row) for row in self.failures.rows}
         except ValueError:
             raise InputError(
                 f"expected a file that this command wrote, got {self.runs.path} with other values; "
                 "choose another --out"
             ) from None
+        return [configuration for configuration in configurations if configuration not in done]
 
     def single_s(self, configuration: Configuration) -> float:
         """Return the seconds of the same configuration in one process, nan where it was not measured."""
@@ -86,25 +86,17 @@ class SweepFiles:
         return times[-1] if times else nan
 
 
-def pending(configurations: Sequence[Configuration], files: SweepFiles) -> list[Configuration]:
-    """Return the configurations that are in neither file, in their order."""
-    done = files.done()
-    return [configuration for configuration in configurations if configuration not in done]
-
-
 def sweep(
     configurations: Sequence[Configuration],
     measure: Measure,
     measured_device: Callable[[Configuration], MeasuredDevice],
     files: SweepFiles,
     on_progress: OnProgress,
-    *,
-    now: Callable[[], float] = time.monotonic,
 ) -> None:
     """Measure configurations in turn and store each result immediately.
 
     measure : raises NotMeasuredError for a configuration that cannot be measured, which becomes a row of the
-    failure file. now : wall clock, seconds, for the time left.
+    failure file.
     """
 
     def kept(configuration: Configuration) -> tuple[float, float]:
@@ -113,7 +105,7 @@ def sweep(
         files.runs.append(run_row(configuration, measured, measured_device(configuration), single))
         return measured.repeats.median_s, measured.repeats.interval
 
-    keep_in_turn(configurations, kept, files.failures, on_progress, now=now)
+    keep_in_turn(configurations, kept, files.failures, on_progress)
 
 
 def keep_in_turn(
@@ -151,7 +143,7 @@ def profile_runs(configurations: Sequence[Configuration], setup: Setup, on_progr
     """
     torch_package()
     files = SweepFiles(setup.out)
-    left = pending(configurations, files)
+    left = files.left(configurations)
     _check_links(left, setup)
     machine = MachineFile(setup.out)
     devices = dict.fromkeys((each.device, each.threads) for each in left)
@@ -163,6 +155,7 @@ def profile_runs(configurations: Sequence[Configuration], setup: Setup, on_progr
 
     for (device, processes, nodes), members in groupby(left, lambda c: (c.device, c.processes, c.nodes)):
         if processes == 1:
+            # Other processes may have written the files since.
             alone = SweepFiles(setup.out)
             sweep(list(members), measured, lambda c: hosts[c.device, c.threads], alone, on_progress)
             continue

@@ -98,21 +98,8 @@ class ClockError(TrainlawError):
     """A clock does not show the time that the device takes."""
 
 
-class Clock(Protocol):
-    """Marks on the time line of a device."""
-
-    def mark(self) -> Any:
-        """Return a mark at the end of the work submitted to the device so far."""
-
-    def finish(self) -> None:
-        """Wait until the device has finished all work."""
-
-    def seconds(self, earlier: Any, later: Any) -> float:
-        """Return the seconds between two marks; only after `finish`."""
-
-
-class WallClock:
-    """The monotonic clock of the host; each mark waits until the device is idle.
+class Clock:
+    """Marks on the time line of a device, here by the monotonic clock of the host: each waits for the device.
 
     `synchronize` waits for the device; on a CPU, where calls return when they are done, it does nothing.
     """
@@ -122,41 +109,37 @@ class WallClock:
         self._synchronize = synchronize
         self._now = now
 
-    def mark(self) -> float:
-        """Wait for the device and return the time, seconds."""
+    def mark(self) -> Any:
+        """Return a mark at the end of the work submitted to the device so far."""
         self._synchronize()
         return self._now()
 
     def finish(self) -> None:
-        """Wait for the device."""
+        """Wait until the device has finished all work."""
         self._synchronize()
 
-    def seconds(self, earlier: float, later: float) -> float:
-        """Return the seconds between two marks."""
-        return later - earlier
+    def seconds(self, earlier: Any, later: Any) -> float:
+        """Return the seconds between two marks; only after `finish`."""
+        return float(later - earlier)
 
 
-class EventClock:
+class EventClock(Clock):
     """Events with timestamps by the device (CUDA events): marks do not block the host.
 
     `new_event` returns an object with `record()` and `elapsed_time(later)` in milliseconds, such as
-    `torch.cuda.Event(enable_timing=True)`; `synchronize` waits for the device.
+    `torch.cuda.Event(enable_timing=True)`.
     """
 
     def __init__(self, new_event: Callable[[], Any], synchronize: Callable[[], None]) -> None:
         """Mark with such events."""
+        super().__init__(synchronize)
         self._new_event = new_event
-        self._synchronize = synchronize
 
     def mark(self) -> Any:
         """Record an event after the work submitted to the device so far."""
         event = self._new_event()
         event.record()
         return event
-
-    def finish(self) -> None:
-        """Wait for the device, so that all events have timestamps."""
-        self._synchronize()
 
     def seconds(self, earlier: Any, later: Any) -> float:
         """Return the seconds between two events."""

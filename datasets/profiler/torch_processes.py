@@ -21,8 +21,9 @@ from torch.nn.parallel import DistributedDataParallel
 from trainlaw.datasets.profiler.configurations import Configuration
 from trainlaw.datasets.profiler.devices import NotMeasuredError, device_clock
 from trainlaw.datasets.profiler.machine import Watch
+from trainlaw.datasets.profiler.micro import MicroTime
 from trainlaw.datasets.profiler.run_rows import AllReduce, MeasuredDevice, Measurement, failure_row
-from trainlaw.datasets.profiler.sweep import Progress, SweepFiles, pending, sweep
+from trainlaw.datasets.profiler.sweep import Progress, SweepFiles, sweep
 from trainlaw.datasets.profiler.timing import StoppingRule, time_iterations
 from trainlaw.datasets.profiler.torch_cnn import TorchStep
 from trainlaw.datasets.profiler.torch_measure import device_state, make_ready, with_step
@@ -128,13 +129,13 @@ def sweep_together(
     If a process dies, the configuration being measured becomes a failure, and the sweep continues.
     `on_progress` is called in the first process and must be a function of a module.
     """
-    while pending(shared.configurations, SweepFiles(shared.out)):
+    while SweepFiles(shared.out).left(shared.configurations):
         try:
             launch(gathering, _sweep_here, shared, on_progress)
             return
         except NotMeasuredError as error:
             files = SweepFiles(shared.out)
-            left = pending(shared.configurations, files)
+            left = files.left(shared.configurations)
             if not left:
                 return
             files.failures.append(failure_row(left[0], str(error)))
@@ -144,7 +145,7 @@ def _sweep_here(gathering: Gathering, shared: SharedSweep, on_progress: Callable
     first = distributed.get_rank() == 0
     files = SweepFiles(shared.out) if first else None
     # Hosts may have different files: all measure what the first process has not measured yet.
-    wanted: list[list[Configuration]] = [pending(shared.configurations, files) if files else []]
+    wanted: list[list[Configuration]] = [files.left(shared.configurations) if files else []]
     distributed.broadcast_object_list(wanted, device=torch.device(gathering.device))
 
     def measured(configuration: Configuration) -> Measurement:
@@ -210,12 +211,12 @@ def _all_agree(reason: str, device: str) -> None:
         raise NotMeasuredError(reason or "another process cannot measure it")
 
 
-def all_reduce_together(gathering: Gathering) -> list[tuple[str, float, float]]:
-    """Return label, bytes and seconds of the all-reduce for each message size."""
-    found: list[tuple[str, float, float]] = launch(gathering, _all_reduce_here)
+def all_reduce_together(gathering: Gathering) -> list[MicroTime]:
+    """Return the all-reduce of all message sizes."""
+    found: list[MicroTime] = launch(gathering, _all_reduce_here)
     return found
 
 
-def _all_reduce_here(gathering: Gathering) -> list[tuple[str, float, float]]:
+def _all_reduce_here(gathering: Gathering) -> list[MicroTime]:
     torch.set_num_threads(1)
-    return [(time.size, time.amount, time.time_s) for time in all_reduce_times(gathering.device)]
+    return all_reduce_times(gathering.device)

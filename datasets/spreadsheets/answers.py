@@ -92,6 +92,15 @@ def choices(option: str, values: Iterable[str], prefix: str = "") -> tuple[tuple
     return tuple((option, f"{prefix}{value}") for value in values)
 
 
+def skipping(rows: Iterable[int | str]) -> tuple[tuple[str, ...], ...]:
+    """Return the option that leaves rows out.
+
+    >>> skipping([3, 4])
+    (('--skip-rows', '3,4'),)
+    """
+    return (("--skip-rows", ",".join(map(str, rows))),)
+
+
 def meant(text: str, error: TrainlawError) -> tuple[str, ...]:
     """Return the candidates of an unknown name that begin as `text` does: several things that it may mean."""
     first = next(iter(text.lower().split()), "")

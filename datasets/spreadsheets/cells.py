@@ -1,19 +1,17 @@
 """The cells of a table as values of the runs schema, with an issue for each that is none."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 from trainlaw.datasets.files.numbers import decimal_marks, is_number
 from trainlaw.datasets.spreadsheets import our
-from trainlaw.datasets.spreadsheets.answers import SKIP, Answers, Issue, choices, grouped, rows_of
-from trainlaw.datasets.spreadsheets.columns import MappedColumn, answers_time
+from trainlaw.datasets.spreadsheets.answers import SKIP, Answers, Issue, choices, rows_of, skipping
+from trainlaw.datasets.spreadsheets.columns import answers_time
 from trainlaw.datasets.spreadsheets.headings import read_heading
-from trainlaw.datasets.spreadsheets.phrases import Names
 from trainlaw.datasets.spreadsheets.quantities import Unit, parse_unit, unit_choices
-from trainlaw.datasets.spreadsheets.shapes import Label, LongTable, Source
+from trainlaw.datasets.spreadsheets.rows import Rows, each
 from trainlaw.datasets.spreadsheets.values import (
     DATASETS,
     DEFAULT_PRECISION,
@@ -25,13 +23,13 @@ from trainlaw.datasets.spreadsheets.values import (
     is_unmeasured,
     quantity,
     size_px,
-    year_of,
     yes_or_no,
 )
 from trainlaw.datasets.spreadsheets.words import groups
 from trainlaw.formulas.errors import InputError, shown
 
-T = TypeVar("T")
+#: Columns of names, as they are said.
+KINDS: Mapping[str, str] = {"gpu": "GPU", "cnn": "CNN"}
 _FORWARD = frozenset(groups("phrase")["inference"])
 # A larger batch is another number under its heading, such as the images of an epoch.
 _MOST_BATCH = 65_536
@@ -47,178 +45,78 @@ _WITHOUT: Mapping[str, str] = {
 }  # fmt: skip
 
 
-def each(cells: Iterable[object], find: Callable[[object], T]) -> list[T]:
-    """Return what a function returns for each cell; it is asked once for all equal cells."""
-    found: dict[tuple[type, object], T] = {}
-    values = []
-    for cell in cells:
-        # True is equal to 1, but another cell.
-        key = type(cell), cell
-        if key not in found:
-            found[key] = find(cell)
-        values.append(found[key])
-    return values
+def choose_rows(rows: Rows, separator: str) -> None:
+    """Leave out rows that the user does not want or that were not measured, and fill empty cells from above.
 
-
-@dataclass(frozen=True)
-class Rows:
-    """The rows of a table that are to be read, with what is needed to read a cell.
-
-    cells : by our name of the column, one per row. numbers : of the rows in the file. sources : of the runs.
-    decimal : mark. unread : cells of columns that are not read, by heading.
+    separator : of the file, which is a hint at its decimal mark.
     """
-
-    cells: Mapping[str, list[object]]
-    numbers: tuple[Label, ...]
-    columns: Mapping[str, MappedColumn]
-    answers: Answers
-    decimal: str
-    unread: Mapping[str, list[object]]
-    sources: tuple[Source, ...]
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self.numbers)
-
-    def read(
-        self, target: str, value: Callable[[object], object], expected: str, issues: list[Issue]
-    ) -> list[object]:
-        """Return the value of each cell of a column, None where it is empty or an issue.
-
-        value : returns None for a cell that is no value.
-        """
-        given = self.given(target)
-        found = each(given, lambda cell: None if cell is None else value(cell))
-        bad = [read is None and cell is not None for cell, read in zip(given, found, strict=True)]
-        heading = self.columns[target].heading
-        issues += [
-            Issue("cells", f"{heading}: expected {expected}, got {shown(text)}", rows)
-            for text, rows in self.where(given, bad).items()
-        ]
-        return found
-
-    def where(self, cells: Iterable[object], chosen: Iterable[bool]) -> Mapping[str, tuple[Label, ...]]:
-        """Return the rows of each different text among the chosen cells of a column."""
-        numbered = zip(cells, self.numbers, chosen, strict=True)
-        return grouped((str(cell), number) for cell, number, is_chosen in numbered if is_chosen)
-
-    def given(self, target: str) -> list[object]:
-        """Return the cells of a column as `said` has them."""
-        return each(self.cells[target], lambda cell: self.said(target, cell))
-
-    def said(self, target: str, cell: object) -> object:
-        """Return a cell, or the value that the user gave for it; None for an empty one."""
-        if cell is None:
-            return None
-        key = self._key_of_answer(target, cell)
-        return cell if key is None else self.answers.values[key]
-
-    def is_said(self, target: str, cell: object) -> bool:
-        """Return whether the user gave the value of a cell."""
-        return self._key_of_answer(target, cell) is not None
-
-    def _key_of_answer(self, target: str, cell: object) -> tuple[str, str] | None:
-        heading = self.columns[target].heading if target in self.columns else target
-        ours = "batch_per_gpu" if target == our.BATCH else target.removeprefix(our.FLAG)
-        keys = ((name, str(cell)) for name in (target, ours, heading))
-        return next((key for key in keys if key in self.answers.values), None)
-
-    def empty(self) -> list[object]:
-        """Return a column without values."""
-        return [None] * len(self)
-
-
-def chosen_rows(table: LongTable, answers: Answers, issues: list[Issue]) -> Rows:
-    """Return the rows that the user wants, without those that were not measured."""
-    keep = ~_skipped(table, answers)
-    absent = sorted(set(answers.skipped_rows) - set(map(str, table.numbers)))
+    answers = rows.answers
+    absent = sorted(set(answers.skipped_rows) - set(map(str, rows.numbers)))
     if absent:
-        issues.append(Issue("cells", f"--skip-rows: the table has no row {', '.join(absent)[:60]}"))
-    present = {str(cell) for column in table.cells.values() for cell in column} if answers.values else set()
-    issues += [
-        Issue("cells", f"--value: no cell is {shown(text)}")
-        for _, text in answers.values
-        if text not in present
-    ]
-    cells = table.cells.get(our.TIME, [])
+        rows.ask("cells", f"--skip-rows: the table has no row {', '.join(absent)[:60]}")
+    present = {str(cell) for column in rows.cells.values() for cell in column} if answers.values else set()
+    for _, text in answers.values:
+        if text not in present:
+            rows.ask("cells", f"--value: no cell is {shown(text)}")
+    keep, cells = ~_skipped(rows), rows.cells.get(our.TIME, [])
     without = keep & np.array([is_unmeasured(cell) for cell in cells], dtype=bool)
-    if without.any() and not answers.skip_unmeasured:
+    if not answers.skip_unmeasured:
         texts = dict.fromkeys(str(cell or "empty") for cell, row in zip(cells, without, strict=True) if row)
         text = f"rows without a time ({', '.join(texts)[:80]}): leave them out?"
-        issues.append(Issue("question", text, rows_of(table.numbers, without), (("--skip-unmeasured",),)))
-    places = np.flatnonzero(keep & ~without).tolist()
-
-    def kept(values: Sequence[T]) -> list[T]:
-        return [values[place] for place in places] if len(places) < len(values) else list(values)
-
-    # A column that not all tables have says nothing of the rows.
-    whole = {heading: cells for heading, cells in table.unread.items() if len(cells) == len(table.numbers)}
-    unread = {heading: kept(cells) for heading, cells in whole.items()}
-    cells_of = {name: kept(column) for name, column in table.cells.items()}
-    rows = Rows(
-        cells_of, tuple(kept(table.numbers)), table.columns, answers, ".", unread, tuple(kept(table.sources))
-    )
-    filled = replace(rows, cells=_filled(rows, issues))
-    return replace(filled, decimal=_decimal_mark(filled, table.separator, issues))
+        rows.fault(text, without, (("--skip-unmeasured",),), "question")
+    rows.keep(np.flatnonzero(keep & ~without).tolist())
+    for name in ("gpu", "cnn"):
+        _fill(rows, name)
+    rows.decimal = _decimal_mark(rows, separator)
 
 
-def _skipped(table: LongTable, answers: Answers) -> np.ndarray:
+def _skipped(rows: Rows) -> np.ndarray:
     """Return which rows hold a value that the user wants to leave out, (n_rows,)."""
-    skipped = np.zeros(len(table.numbers), dtype=bool)
-    for (name, text), value in answers.values.items():
+    skipped = np.array([str(number) in rows.answers.skipped_rows for number in rows.numbers], dtype=bool)
+    for (name, text), value in rows.answers.values.items():
         own = our.TIME if name == "time_s" else name
-        if value == SKIP and own in table.cells:
-            skipped |= np.array([str(cell) == text for cell in table.cells[own]], dtype=bool)
-    if answers.skipped_rows:
-        skipped |= np.array([str(number) in answers.skipped_rows for number in table.numbers], dtype=bool)
+        if value == SKIP and own in rows.cells:
+            skipped |= np.array([str(cell) == text for cell in rows.cells[own]], dtype=bool)
     return skipped
 
 
-def _filled(rows: Rows, issues: list[Issue]) -> Mapping[str, list[object]]:
-    """Return the cells, with empty GPUs and CNNs filled from above where the user says so."""
-    filled = dict(rows.cells)
-    for name in ("gpu", "cnn"):
-        cells, found = rows.cells.get(name, []), list[object]()
-        empty = [cell is None for cell in cells]
-        if not any(empty) or all(empty) or name in rows.answers.constants:
-            continue
-        tables = [source.table for source in rows.sources]
-        have = {table for table, cell in zip(tables, cells, strict=True) if cell is not None}
-        apart = [own and table not in have for table, own in zip(tables, empty, strict=True)]
-        if any(apart):
-            where = rows_of(rows.numbers, apart)
-            what = {"gpu": "GPU", "cnn": "CNN"}[name]
-            text = f"a table or sheet names no {what}: leave its rows out?"
-            issues.append(Issue("question", text, where, (("--skip-rows", ",".join(map(str, where))),)))
-        gaps = [own and not other for own, other in zip(empty, apart, strict=True)]
-        if any(gaps) and not rows.answers.fill_down:
-            text = f"{rows.columns[name].heading}: empty cells below filled ones: does the cell above hold?"
-            issues.append(Issue("question", text, rows_of(rows.numbers, gaps), (("--fill-down",),)))
-        last: dict[int, object] = {}
-        for table, cell in zip(tables, cells, strict=True):
-            last[table] = last.get(table) if cell is None else cell
-            found.append(last[table])
-        filled[name] = found
-    return filled
+def _fill(rows: Rows, name: str) -> None:
+    """Fill the empty cells of a column of names from above where the user says so."""
+    cells, found = rows.cells.get(name, []), list[object]()
+    empty = [cell is None for cell in cells]
+    if not any(empty) or all(empty) or name in rows.answers.constants:
+        return
+    tables = [source.table for source in rows.sources]
+    have = {table for table, cell in zip(tables, cells, strict=True) if cell is not None}
+    apart = [own and table not in have for table, own in zip(tables, empty, strict=True)]
+    text = f"a table or sheet names no {KINDS[name]}: leave its rows out?"
+    rows.fault(text, apart, skipping(rows_of(rows.numbers, apart)), "question")
+    gaps = [own and not other for own, other in zip(empty, apart, strict=True)]
+    if not rows.answers.fill_down:
+        text = f"{rows.columns[name].heading}: empty cells below filled ones: does the cell above hold?"
+        rows.fault(text, gaps, (("--fill-down",),), "question")
+    last: dict[int, object] = {}
+    for table, cell in zip(tables, cells, strict=True):
+        last[table] = last.get(table) if cell is None else cell
+        found.append(last[table])
+    rows.cells[name] = found
 
 
-def _decimal_mark(rows: Rows, separator: str, issues: list[Issue]) -> str:
-    """Return the decimal mark of the numbers in texts; append an issue where it is not clear."""
+def _decimal_mark(rows: Rows, separator: str) -> str:
+    """Return the decimal mark of the numbers in texts; ask where it is not clear."""
     if rows.answers.decimal:
         return "," if rows.answers.decimal == "comma" else "."
-    numeric = {*NUMBERS, our.TIME}
-    numbers_of = [cells for name, cells in rows.cells.items() if name in numeric]
+    numbers_of = [cells for name, cells in rows.cells.items() if name in (*NUMBERS, our.TIME)]
     cells_once = dict.fromkeys(cell for cells in numbers_of for cell in cells if isinstance(cell, str))
-    marks = decimal_marks(map(_number_in, cells_once))
+    texts = dict.fromkeys(map(_number_in, cells_once))
+    marks = decimal_marks(texts)
     sure = marks & {".", ","}
     unclear = {"?,"} | ({"?."} if separator == ";" else set())
     if len(sure) == 1 and not (sure == {"."} and "?," in marks and separator == ";"):
         return next(iter(sure))
     likely = "," if "," in sure or separator == ";" else "."
     if len(sure) == 2 or marks & unclear:
-        texts = dict.fromkeys(map(_number_in, cells_once))
         doubtful = [text for text in texts if "," in text or "." in text]
-        examples = ", ".join(doubtful[:50])[:60]
         among = frozenset(doubtful)
         where = {
             number
@@ -226,14 +124,9 @@ def _decimal_mark(rows: Rows, separator: str, issues: list[Issue]) -> str:
             for cell, number in zip(cells, rows.numbers, strict=True)
             if _number_in(cell) in among
         }
-        issues.append(
-            Issue(
-                "question",
-                f"the decimal mark is not clear ({examples}): comma or point?",
-                tuple(sorted(where)),
-                choices("--decimal", ("comma", "point") if likely == "," else ("point", "comma")),
-            )
-        )
+        text = f"the decimal mark is not clear ({', '.join(doubtful[:50])[:60]}): comma or point?"
+        options = choices("--decimal", ("comma", "point") if likely == "," else ("point", "comma"))
+        rows.issues.append(Issue("question", text, tuple(sorted(where)), options))
     return likely
 
 
@@ -251,6 +144,10 @@ def _whole(rows: Rows, most: float) -> Callable[[object], object]:
     return value
 
 
+def _side(rows: Rows) -> Callable[[object], object]:
+    return lambda cell: side if (side := size_px(cell, rows.decimal)) >= 1 else None
+
+
 #: Columns of whole numbers and other numbers, with what a cell must hold.
 NUMBERS: Mapping[str, str] = {
     **dict.fromkeys(("batch", "batch_per_gpu"), f"a whole number from 1 to {_MOST_BATCH:,}"),
@@ -263,42 +160,37 @@ NUMBERS: Mapping[str, str] = {
 }
 
 
-def read_numbers(rows: Rows, issues: list[Issue]) -> dict[str, np.ndarray]:
+def read_numbers(rows: Rows) -> dict[str, np.ndarray]:
     """Return the columns of `NUMBERS` that the file has, as float64 with nan for empty cells and issues."""
     found = {}
     for name, expected in NUMBERS.items():
         if name not in rows.cells:
             continue
-        read = _whole(rows, _MOST_BATCH if name in ("batch", "batch_per_gpu") else np.inf)
-        if name == "input_size_px":
-
-            def read(cell: object) -> object:
-                side = size_px(cell, rows.decimal)
-                return side if side >= 1 else None
-
-        values = rows.read(name, read, expected, issues)
+        most = _MOST_BATCH if name in ("batch", "batch_per_gpu") else np.inf
+        read = _side(rows) if name == "input_size_px" else _whole(rows, most)
+        values = rows.read(name, read, expected)
         found[name] = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
     return found
 
 
-def read_words(rows: Rows, names: Names, issues: list[Issue]) -> dict[str, list[object]]:
+def read_words(rows: Rows) -> dict[str, list[object]]:
     """Return precision, layout and compilation where the file has them, as a column or as yes and no."""
     found: dict[str, list[object]] = {}
     for name in SPELLINGS:
         flags = [flag for flag in _FLAGS_OF[name] if f"{our.FLAG}{flag}" in rows.cells]
         if name in rows.cells:
-            found[name] = _words(rows, name, names, issues)
+            found[name] = _words(rows, name)
             if flags and name == "precision":
                 # "32-true" next to a switch of tf32 or amp: what was switched on holds.
-                switched = _of_flags(rows, name, flags, issues)
+                switched = _of_flags(rows, name, flags)
                 pairs = zip(found[name], switched, strict=True)
                 found[name] = [own if own != "fp32" or on == DEFAULT_PRECISION else on for own, on in pairs]
         elif flags:
-            found[name] = _of_flags(rows, name, flags, issues)
+            found[name] = _of_flags(rows, name, flags)
     return found
 
 
-def _words(rows: Rows, name: str, names: Names, issues: list[Issue]) -> list[object]:
+def _words(rows: Rows, name: str) -> list[object]:
     words = SPELLINGS[name]
 
     def word_of(cell: object) -> str | None:
@@ -307,7 +199,7 @@ def _words(rows: Rows, name: str, names: Names, issues: list[Issue]) -> list[obj
         word = words.get(text, words.get(text.replace(" ", "-").replace("torch.", "")))
         if word is None and name == "precision" and not yes_or_no(own):
             # "fp16 (AMP)", "einfach (FP32)"
-            word = names.phrase(text).said.get("precision")
+            word = rows.names.phrase(text).said.get("precision")
         if word is None and name == "compilation" and (answer := yes_or_no(own)) is not None:
             word = "inductor" if answer else _WITHOUT[name]
         return word
@@ -323,12 +215,12 @@ def _words(rows: Rows, name: str, names: Names, issues: list[Issue]) -> list[obj
         )
         empty = choices("--precision", PRECISIONS) if name == "precision" else ()
         given = choices("--value", options, f"{name}:{text}=") if text else empty
-        issues.append(Issue("question", asked, where, given))
+        rows.issues.append(Issue("question", asked, where, given))
     # Nothing is imported before an unknown word is answered; until then the row can be checked.
     return [word or "unknown" for word in found]
 
 
-def _of_flags(rows: Rows, name: str, flags: list[str], issues: list[Issue]) -> list[object]:
+def _of_flags(rows: Rows, name: str, flags: list[str]) -> list[object]:
     """Return the value that yes in one of several columns means; without any yes the usual one."""
     # Where a column switches tf32, no is plain fp32.
     values: list[object] = ["fp32" if "tf32" in flags else _WITHOUT[name]] * len(rows)
@@ -341,12 +233,12 @@ def _of_flags(rows: Rows, name: str, flags: list[str], issues: list[Issue]) -> l
                 return ("amp" if flag == "fp16" else flag) if answer else ""
             return words.get(str(cell).strip().lower())
 
-        read = rows.read(f"{our.FLAG}{flag}", value, f"yes or no (or --value {flag}:TEXT=VALUE)", issues)
+        read = rows.read(f"{our.FLAG}{flag}", value, f"yes or no (or --value {flag}:TEXT=VALUE)")
         values = [own or before for own, before in zip(read, values, strict=True)]
     return values
 
 
-def check_meaning(rows: Rows, issues: list[Issue]) -> None:
+def check_meaning(rows: Rows) -> None:
     """Append an issue for rows that were no plain training: inference, accumulated gradients."""
     for column in (our.MODE, "timed_parts"):
         if column not in rows.cells:
@@ -357,18 +249,15 @@ def check_meaning(rows: Rows, issues: list[Issue]) -> None:
         others = [cell is not None and is_wrong(str(rows.said(column, cell))) for cell in cells]
         trained = dict.fromkeys(str(cell) for cell in cells if not is_wrong(str(cell)))
         for text, where in rows.where(cells, others).items():
-            options = choices("--only", trained, f"{heading}=") or choices(
-                "--value", [SKIP], f"{column}:{text}="
-            )
-            issues.append(
-                Issue("question", f"{heading}: rows of {shown(text)} are no training", where, options[:1])
-            )
+            only = choices("--only", trained, f"{heading}=")
+            options = only or choices("--value", [SKIP], f"{column}:{text}=")
+            asked = f"{heading}: rows of {shown(text)} are no training"
+            rows.issues.append(Issue("question", asked, where, options[:1]))
     if our.ACCUMULATION in rows.cells:
         several = [str(cell) not in ("1", "1.0", "None") for cell in rows.cells[our.ACCUMULATION]]
-        if any(several):
-            heading = rows.columns[our.ACCUMULATION].heading
-            text = f"{heading}: with accumulated gradients the time is not that of one iteration"
-            issues.append(Issue("cells", text, rows_of(rows.numbers, several), (("--only", f"{heading}=1"),)))
+        heading = rows.columns[our.ACCUMULATION].heading
+        text = f"{heading}: with accumulated gradients the time is not that of one iteration"
+        rows.fault(text, several, (("--only", f"{heading}=1"),))
 
 
 def _is_no_training(text: str) -> bool:
@@ -379,7 +268,7 @@ def _is_forward(text: str) -> bool:
     return text.strip().lower() in _FORWARD
 
 
-def read_sizes(rows: Rows, numbers: Mapping[str, np.ndarray], issues: list[Issue]) -> dict[str, object]:
+def read_sizes(rows: Rows, numbers: Mapping[str, np.ndarray]) -> dict[str, object]:
     """Return input sizes in px and classes, of their columns or else of the data set that is named."""
     found: dict[str, object] = {
         name: numbers[name]
@@ -397,24 +286,19 @@ def read_sizes(rows: Rows, numbers: Mapping[str, np.ndarray], issues: list[Issue
     expected = f"one of {', '.join(DATASETS)} (or --value {our.DATASET}:TEXT=NAME)"
     pairs = [
         pair if isinstance(pair, tuple) else (None, None, None)
-        for pair in rows.read(our.DATASET, value, expected, issues)
+        for pair in rows.read(our.DATASET, value, expected)
     ]
     for place, name in enumerate(("input_size_px", "n_classes", our.IMAGES_PER_EPOCH)):
         found.setdefault(name, [pair[place] for pair in pairs])
     return found
 
 
-def read_years(rows: Rows) -> list[object] | None:
-    """Return the year of each row from a column of dates, None without one."""
-    return None if our.DATE not in rows.cells else [year_of(cell) for cell in rows.cells[our.DATE]]
-
-
-def read_measured(rows: Rows, issues: list[Issue]) -> tuple[np.ndarray, list[Unit | None]]:
+def read_measured(rows: Rows) -> tuple[np.ndarray, list[Unit | None]]:
     """Return the measured numbers, nan where a cell is none, and the unit of each, None without one.
 
     A unit in a cell is preferred to what the user says, and that to the unit of the header.
     """
-    numbers, stated = _measured(rows, our.TIME, issues)
+    numbers, stated = _measured(rows, our.TIME)
     said = _said_unit(rows.answers)
     headers = [source.unit for source in rows.sources]
     is_epoch = read_heading(rows.columns[our.TIME].heading).target == our.EPOCH_TIME
@@ -422,7 +306,7 @@ def read_measured(rows: Rows, issues: list[Issue]) -> tuple[np.ndarray, list[Uni
     if is_epoch and not answers_time(rows.answers):
         stated = [unit and replace(unit, counted="epoch") for unit in stated]
         said = said and replace(said, counted="epoch")
-    named = each(rows.cells.get(our.UNIT, rows.empty()), lambda cell: parse_unit(str(cell or "")))
+    named = each(rows.cells.get(our.UNIT, [None] * len(rows)), lambda cell: parse_unit(str(cell or "")))
     outside = [said or name or header for name, header in zip(named, headers, strict=True)]
     return numbers, [_preferred(own, other) for own, other in zip(stated, outside, strict=True)]
 
@@ -450,16 +334,14 @@ def read_check(rows: Rows) -> tuple[np.ndarray, list[Unit | None]] | None:
     """Return a second measure of the same runs as `read_measured` does, None without one."""
     if our.CHECK not in rows.columns:
         return None
-    numbers, stated = _measured(rows, our.CHECK, [])
+    numbers, stated = _measured(replace(rows, issues=[]), our.CHECK)
     return numbers, [own or source.check_unit for own, source in zip(stated, rows.sources, strict=True)]
 
 
-def _measured(rows: Rows, name: str, issues: list[Issue]) -> tuple[np.ndarray, list[Unit | None]]:
+def _measured(rows: Rows, name: str) -> tuple[np.ndarray, list[Unit | None]]:
     heading, cells = rows.columns[name].heading, rows.cells[name]
     dates = [is_date(cell) for cell in cells]
-    if any(dates):
-        text = f"{heading}: the spreadsheet made dates of numbers; enter them again as numbers"
-        issues.append(Issue("cells", text, rows_of(rows.numbers, dates)))
+    rows.fault(f"{heading}: the spreadsheet made dates of numbers; enter them again as numbers", dates)
     numbers, units = np.full(len(cells), np.nan), list[Unit | None]([None]) * len(cells)
     for place, (cell, made) in enumerate(zip(cells, dates, strict=True)):
         if not made:
@@ -467,17 +349,11 @@ def _measured(rows: Rows, name: str, issues: list[Issue]) -> tuple[np.ndarray, l
     bad = [not (made or value > 0) for value, made in zip(numbers, dates, strict=True)]
     if all(bad) and len(cells) > 1 and name == our.TIME and (others := _other_measures(rows)):
         text = f"{heading}: expected numbers above 0, got {shown(str(cells[0]))}: which column is it?"
-        issues.append(Issue("columns", text, options=others))
+        rows.ask("columns", text, others)
         bad = [False] * len(cells)
-    issues += [
-        Issue(
-            "cells",
-            f"{heading}: expected a number above 0, got {shown(text)}; leave it out?",
-            where,
-            choices("--value", [SKIP], f"time_s:{text}="),
-        )
-        for text, where in rows.where(cells, bad).items()
-    ]
+    for text, where in rows.where(cells, bad).items():
+        asked = f"{heading}: expected a number above 0, got {shown(text)}; leave it out?"
+        rows.issues.append(Issue("cells", asked, where, choices("--value", [SKIP], f"time_s:{text}=")))
     return np.where(numbers > 0, numbers, np.nan), units
 
 

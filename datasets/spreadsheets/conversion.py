@@ -18,25 +18,23 @@ from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.importing import runs_from_frame
 from trainlaw.datasets.measurements.runs import BY_DEFAULT, RunTable
 from trainlaw.datasets.spreadsheets import our
-from trainlaw.datasets.spreadsheets.answers import CHOICE, Answers, Issue, choices, grouped
+from trainlaw.datasets.spreadsheets.answers import CHOICE, Answers, Issue, choices, grouped, skipping
 from trainlaw.datasets.spreadsheets.blocks import FOOTNOTE, Block, find_blocks
 from trainlaw.datasets.spreadsheets.cells import (
     NUMBERS,
     OF_FLAG,
-    Rows,
     check_meaning,
-    chosen_rows,
+    choose_rows,
     read_measured,
     read_numbers,
     read_sizes,
     read_words,
-    read_years,
 )
-from trainlaw.datasets.spreadsheets.columns import OUR_NAMES, MappedColumn, check_named
+from trainlaw.datasets.spreadsheets.columns import OUR_NAMES, check_named
 from trainlaw.datasets.spreadsheets.counting import constant_count, counted, says_gpus
 from trainlaw.datasets.spreadsheets.headings import read_heading
 from trainlaw.datasets.spreadsheets.measures import (
-    asked_units,
+    ask_units,
     check_epochs,
     check_measures,
     iterations_of,
@@ -45,13 +43,15 @@ from trainlaw.datasets.spreadsheets.measures import (
 from trainlaw.datasets.spreadsheets.names import read_cnns, read_gpus
 from trainlaw.datasets.spreadsheets.phrases import Names, cnn_named
 from trainlaw.datasets.spreadsheets.quantities import Unit
-from trainlaw.datasets.spreadsheets.shapes import Label, Reading, Source, long_table, read_tables
+from trainlaw.datasets.spreadsheets.rows import Dialogue, Label, MappedColumn, Rows, Source
+from trainlaw.datasets.spreadsheets.shapes import Reading, long_table, read_tables
 from trainlaw.datasets.spreadsheets.values import (
     DEFAULT_PRECISION,
     PRECISION_WORDS,
     PRECISIONS,
     SPELLINGS,
     quantity,
+    year_of,
     yes_or_no,
 )
 from trainlaw.formulas.errors import InputError, check_name, shown, unknown_name
@@ -131,38 +131,33 @@ def read_spreadsheet(
 
     Raises InputError for a file that is no table, and for answers that do not fit it.
     """
-    issues: list[Issue] = []
-    return _checked(_read(path, answers or Answers(), gpus or built_in_gpus(), tuple(cnns), issues), issues)
+    own = tuple(cnns)
+    names = Names(gpus or built_in_gpus(), {facts.cnn for facts in own})
+    dialogue = Dialogue(answers or Answers(), names, [])
+    return _checked(_read(Path(path), dialogue, own), dialogue.issues)
 
 
-def _read(
-    path: str | os.PathLike[str],
-    said: Answers,
-    catalog: GpuCatalog,
-    own: tuple[CnnCounts, ...],
-    issues: list[Issue],
-) -> Imported:
+def _read(path: Path, dialogue: Dialogue, own: tuple[CnnCounts, ...]) -> Imported:
     """Return what a spreadsheet says of its runs, before they are checked as runs."""
-    names = Names(catalog, {facts.cnn for facts in own})
-    grids, blocks = _blocks_of(read_grids(path), said, Path(path), names)
-    readings, notes = read_tables(blocks, said, names, issues)
-    table = long_table(readings, said, names)
-    rows = chosen_rows(table, said, issues)
+    grids, blocks = _blocks_of(read_grids(path), dialogue, path)
+    readings, notes = read_tables(blocks, dialogue)
+    rows = long_table(readings, dialogue)
+    choose_rows(rows, next((block.separator for block in blocks if block.separator), ""))
     hints = (
-        Path(path).stem.replace("_", " "),
+        path.stem.replace("_", " "),
         *grids,
         *(text for block in blocks for text in (*block.texts, *block.below) if not FOOTNOTE.match(text)),
     )
-    _check_needed(rows, hints, names, issues)
-    frame, measured, units, agrees = _runs(rows, names, issues, notes)
+    _check_needed(rows, hints)
+    frame, measured, units, agrees = _runs(rows, notes)
     texts = _texts(rows, frame)
     notes += _readings(rows, frame, texts)
     iterations = iterations_of(frame, len(rows))
     frame = frame.drop(columns=[our.IMAGES_PER_EPOCH, our.ITERATIONS], errors="ignore")
     return Imported(
-        Path(path).name, tuple(table.shown), frame,
-        rows.numbers, measured, units, rows.sources, tuple(dict.fromkeys(notes)), (), catalog, iterations,
-        own, texts=texts, readings=tuple(readings), has_check=agrees, grids=grids, others=_others(rows),
+        path.name, tuple(rows.shown), frame, tuple(rows.numbers), measured, units, tuple(rows.sources),
+        tuple(dict.fromkeys(notes)), (), rows.names.gpus, iterations, own, texts=texts,
+        readings=tuple(readings), has_check=agrees, grids=grids, others=_others(rows),
     )  # fmt: skip
 
 
@@ -218,9 +213,10 @@ def _flag_texts(rows: Rows, flags: Sequence[str]) -> Iterable[str]:
 
 
 def _blocks_of(
-    grids: Mapping[str, Grid], answers: Answers, path: Path, names: Names
+    grids: Mapping[str, Grid], dialogue: Dialogue, path: Path
 ) -> tuple[Mapping[str, Grid], list[Block]]:
     """Return the sheets that are read, and their tables; InputError where there is none."""
+    answers, names = dialogue.answers, dialogue.names
     if answers.sheet and answers.sheet not in grids:
         raise InputError(f"--sheet: {unknown_name('sheet', answers.sheet, grids)}")
     wanted = {answers.sheet: grids[answers.sheet]} if answers.sheet else grids
@@ -238,7 +234,7 @@ def _blocks_of(
     return wanted, blocks
 
 
-def _check_needed(rows: Rows, texts: Sequence[str], names: Names, issues: list[Issue]) -> None:
+def _check_needed(rows: Rows, texts: Sequence[str]) -> None:
     """Append an issue for each needed column that neither the file nor the user has.
 
     texts : of titles, sheets and the file, which may name a GPU, batch or precision.
@@ -248,8 +244,8 @@ def _check_needed(rows: Rows, texts: Sequence[str], names: Names, issues: list[I
         *rows.answers.constants,
     }
     known |= {"batch"} if known & {our.BATCH, "batch_per_gpu", our.GLOBAL_BATCH} else set()
-    asked = {word.partition("=")[0] for issue in issues for option in issue.options for word in option}
-    phrases = [names.phrase(text) for text in dict.fromkeys(texts)]
+    asked = {word.partition("=")[0] for issue in rows.issues for option in issue.options for word in option}
+    phrases = [rows.names.phrase(text) for text in dict.fromkeys(texts)]
     hints = {
         kind: tuple(dict.fromkeys(phrase.said[kind] for phrase in phrases if kind in phrase.said))
         for kind in ("gpu", "cnn", "batch", "precision")
@@ -258,9 +254,9 @@ def _check_needed(rows: Rows, texts: Sequence[str], names: Names, issues: list[I
         ours = {"batch": "batch_per_gpu"}.get(name, name)
         if name in known or ours in asked or name in asked:
             continue
-        likely = tuple(own for text in hints[name] for own in names.meant(name, text) or (text,))
+        likely = tuple(own for text in hints[name] for own in rows.names.meant(name, text) or (text,))
         text = f"no column is {what}; name it by --column {ours}=HEADING, or give one for all rows"
-        issues.append(Issue("question", text, options=choices("--set", likely or (CHOICE,), f"{ours}=")))
+        rows.ask("question", text, choices("--set", likely or (CHOICE,), f"{ours}="))
     flags = {f"{our.FLAG}{name}" for name in ("amp", "fp16", "bf16", "tf32")}
     unread = [
         heading for heading, cells in rows.unread.items() if {True, False} == set(map(yes_or_no, cells))
@@ -269,44 +265,41 @@ def _check_needed(rows: Rows, texts: Sequence[str], names: Names, issues: list[I
     if strange and flags & known and "precision" not in known:
         text = f"does {' or '.join(strange)} say whether it is a precision, too?"
         as_switch = (("--column", f"{ours}={strange[0]}") for ours in ("amp", "tf32", "fp16", our.IGNORED))
-        issues.append(Issue("question", text, options=tuple(as_switch)))
+        rows.ask("question", text, tuple(as_switch))
     if not {"precision", *flags} & known and "precision" not in asked:
         text = "no column is the precision (default: what PyTorch uses where none is chosen)"
         text += f"; or does {' or '.join(unread)} say whether it is amp?" if unread else ""
         likely = hints["precision"] if len(hints["precision"]) == 1 and not unread else PRECISIONS
         options = (*choices("--precision", likely), *choices("--column", unread, "amp="))
-        issues.append(Issue("question", text, options=options))
+        rows.ask("question", text, options)
 
 
-def _runs(
-    rows: Rows, names: Names, issues: list[Issue], notes: list[str]
-) -> tuple[pd.DataFrame, np.ndarray, tuple[Unit | None, ...], bool]:
+def _runs(rows: Rows, notes: list[str]) -> tuple[pd.DataFrame, np.ndarray, tuple[Unit | None, ...], bool]:
     """Return the columns of the runs schema, measured numbers, their units, and whether a check agrees."""
-    frame = _stated(rows, names, issues)
-    check_epochs(rows, frame, issues)
-    frame = _with_links(_with_precision(_with_usual_sizes(frame), names.gpus), names.gpus, notes)
+    frame, gpus = _stated(rows), rows.names.gpus
+    check_epochs(rows, frame)
+    frame = _with_links(_with_precision(_with_usual_sizes(frame), gpus), gpus, notes)
     if not rows.cells.get(our.TIME):
         return frame, np.full(len(rows), np.nan), (None,) * len(rows), False
-    measured, stated = read_measured(rows, issues)
-    units = asked_units(rows, measured, stated, frame, issues)
-    agrees = check_measures(rows, frame, measured, units, issues)
-    return frame, measured, units, agrees
+    measured, units = read_measured(rows)
+    ask_units(rows, measured, units, frame)
+    return frame, measured, tuple(units), check_measures(rows, frame, measured, units)
 
 
-def _stated(rows: Rows, names: Names, issues: list[Issue]) -> pd.DataFrame:
+def _stated(rows: Rows) -> pd.DataFrame:
     """Return the columns of the runs schema that the file or the user states."""
-    constants, numbers = _constants(rows, names), read_numbers(rows, issues)
+    constants, numbers = _constants(rows), read_numbers(rows)
     found: dict[str, object] = {
         name: text for name, text in constants.items() if name in our.SCHEMA and name not in rows.cells
     }
     said: list[int | None] = [None] * len(rows)
     if "gpu" in rows.cells:
-        found["gpu"], said = read_gpus(rows, names, says_gpus(rows, constants), issues)
+        found["gpu"], said = read_gpus(rows, says_gpus(rows, constants))
     if "cnn" in rows.cells:
-        found["cnn"] = read_cnns(rows, names, issues)
-    check_meaning(rows, issues)
-    found |= counted(rows, numbers, constants, said, issues)
-    found |= {**read_words(rows, names, issues), **read_sizes(rows, numbers, issues), **_copied(rows)}
+        found["cnn"] = read_cnns(rows)
+    check_meaning(rows)
+    found |= counted(rows, numbers, constants, said)
+    found |= {**read_words(rows), **read_sizes(rows, numbers), **_copied(rows)}
     for name in (our.ITERATIONS, our.IMAGES_PER_EPOCH):
         if name in constants:
             found[name] = constant_count(name, constants[name], len(rows))
@@ -323,15 +316,16 @@ def _typed(values: object, size: int) -> pd.Series:
 
 def _copied(rows: Rows) -> dict[str, object]:
     """Return the columns of the runs schema that are read as they are, and the year of a date."""
-    years = read_years(rows)
-    found: dict[str, object] = {} if years is None else {"bench_year": years}
+    found: dict[str, object] = {}
+    if our.DATE in rows.cells:
+        found["bench_year"] = [year_of(cell) for cell in rows.cells[our.DATE]]
     for name in rows.cells:
         if name in our.SCHEMA and name not in _NOT_COPIED:
             found[name] = [rows.said(name, cell) for cell in rows.cells[name]]
     return found
 
 
-def _constants(rows: Rows, names: Names) -> dict[str, object]:
+def _constants(rows: Rows) -> dict[str, object]:
     """Return the values that the user gave for all rows; InputError for one that the file has, too."""
     constants: dict[str, object] = {}
     for name, text in rows.answers.constants.items():
@@ -348,9 +342,9 @@ def _constants(rows: Rows, names: Names) -> dict[str, object]:
             raise InputError(f"{name}={CHOICE}: replace {CHOICE} by your choice")
         constants[name] = text
     if "gpu" in constants:
-        constants["gpu"] = names.gpus.find(str(constants["gpu"])).gpu
+        constants["gpu"] = rows.names.gpus.find(str(constants["gpu"])).gpu
     if "cnn" in constants:
-        constants["cnn"] = cnn_named(str(constants["cnn"]), names.own)
+        constants["cnn"] = cnn_named(str(constants["cnn"]), rows.names.own)
     if "precision" in constants:
         word = PRECISION_WORDS.get(str(constants["precision"]).lower())
         if word is None:
@@ -417,7 +411,7 @@ def _checked(made: Imported, issues: list[Issue]) -> Imported:
     lost = tuple(row for row, kept in zip(made.rows, good, strict=True) if not kept and row not in asked)
     if lost and good.any():
         text = "no GPU, CNN, batch size or time is stated: add it, or leave these rows out"
-        issues.append(Issue("cells", text, lost, (("--skip-rows", ",".join(map(str, lost))),)))
+        issues.append(Issue("cells", text, lost, skipping(lost)))
     made = _kept(made, good)
     try:
         made = replace(made, table=_table(made))

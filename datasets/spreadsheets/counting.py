@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from trainlaw.datasets.spreadsheets import our
-from trainlaw.datasets.spreadsheets.answers import Issue, choices, rows_of
-from trainlaw.datasets.spreadsheets.cells import Rows
+from trainlaw.datasets.spreadsheets.answers import choices
+from trainlaw.datasets.spreadsheets.rows import Rows
 from trainlaw.formulas.errors import InputError, shown
 
 _MOST_DIGITS = 9
@@ -26,9 +26,8 @@ def counted(
     numbers: Mapping[str, np.ndarray],
     constants: Mapping[str, object],
     said: Sequence[int | None],
-    issues: list[Issue],
 ) -> dict[str, object]:
-    """Return GPUs, nodes and images per GPU of each row; append to `issues` what is open or contradicts.
+    """Return GPUs, nodes and images per GPU of each row; ask about what is open or contradicts.
 
     numbers, constants : of the table and of the user. said : GPUs by the text of their name.
     """
@@ -40,7 +39,7 @@ def counted(
     if "n_gpus" in known:
         n_gpus = known["n_gpus"]
         wrong = np.isfinite(own) & (own != n_gpus)
-        _append(issues, "the name of the GPU says another number of GPUs", rows, wrong)
+        rows.fault("the name of the GPU says another number of GPUs", wrong)
     elif our.GPUS_PER_NODE in known:
         n_gpus = known[our.GPUS_PER_NODE] * nodes
     elif per_gpu is not None and whole is not None:
@@ -48,9 +47,8 @@ def counted(
     else:
         n_gpus = np.where(np.isfinite(own), own, nodes)
     if per_gpu is not None and whole is not None:
-        wrong = per_gpu * n_gpus != whole
-        _append(issues, "the batch per GPU times the GPUs is not the global batch", rows, wrong)
-    batch = per_gpu if per_gpu is not None else _shared_batch(rows, known, whole, n_gpus, issues)
+        rows.fault("the batch per GPU times the GPUs is not the global batch", per_gpu * n_gpus != whole)
+    batch = per_gpu if per_gpu is not None else _shared_batch(rows, known, whole, n_gpus)
     return {"n_gpus": n_gpus, "n_nodes": nodes, **({} if batch is None else {"batch_per_gpu": batch})}
 
 
@@ -60,11 +58,6 @@ def constant_count(name: str, text: object, size: int) -> np.ndarray:
     if not str(text).isdecimal() or len(str(text)) > _MOST_DIGITS or not int(str(text)):
         raise InputError(f"--set {name}: expected a whole number of at least 1, got {shown(text)}")
     return np.full(size, float(str(text)))
-
-
-def _append(issues: list[Issue], text: str, rows: Rows, wrong: np.ndarray) -> None:
-    if wrong.any():
-        issues.append(Issue("cells", text, rows_of(rows.numbers, wrong)))
 
 
 def _batches(known: Mapping[str, np.ndarray]) -> tuple[np.ndarray | None, np.ndarray | None]:
@@ -79,11 +72,7 @@ def _batches(known: Mapping[str, np.ndarray]) -> tuple[np.ndarray | None, np.nda
 
 
 def _shared_batch(
-    rows: Rows,
-    known: Mapping[str, np.ndarray],
-    whole: np.ndarray | None,
-    n_gpus: np.ndarray,
-    issues: list[Issue],
+    rows: Rows, known: Mapping[str, np.ndarray], whole: np.ndarray | None, n_gpus: np.ndarray
 ) -> np.ndarray | None:
     """Return the images per GPU of a global batch, or of a batch that the user says the kind of."""
     several = n_gpus > 1
@@ -94,11 +83,10 @@ def _shared_batch(
         if rows.answers.batch_is != "global":
             heading = rows.columns[our.BATCH].heading if our.BATCH in rows.columns else our.BATCH
             text = f"{heading}: with several GPUs, is it the batch of each GPU or of all together?"
-            options = choices("--batch-is", ("per-gpu", "global"))
-            issues.append(Issue("question", text, rows_of(rows.numbers, several), options))
+            rows.fault(text, several, choices("--batch-is", ("per-gpu", "global")), "question")
             return batch
         whole = batch
     per_gpu: np.ndarray = whole / n_gpus
     uneven = np.isfinite(per_gpu) & (per_gpu != np.floor(per_gpu))
-    _append(issues, "the global batch is not a multiple of the number of GPUs", rows, uneven)
+    rows.fault("the global batch is not a multiple of the number of GPUs", uneven)
     return per_gpu

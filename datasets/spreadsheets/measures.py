@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 from trainlaw.datasets.spreadsheets import our
-from trainlaw.datasets.spreadsheets.answers import Issue, choices, rows_of
-from trainlaw.datasets.spreadsheets.cells import Rows, read_check
+from trainlaw.datasets.spreadsheets.answers import Issue, choices, rows_of, skipping
+from trainlaw.datasets.spreadsheets.cells import read_check
 from trainlaw.datasets.spreadsheets.quantities import Unit, unit_choices
+from trainlaw.datasets.spreadsheets.rows import Rows
 from trainlaw.datasets.spreadsheets.values import quantity
 
 _TOTAL = re.compile(r"total|gesamt", re.IGNORECASE)
@@ -18,66 +19,56 @@ _MOST_WRONG = 0.5  # share of rows that may be wrong before a whole column is
 _LEAST_COMPARED = 4  # rows that show whether two columns rise together
 
 
-def asked_units(
-    rows: Rows,
-    measured: np.ndarray,
-    stated: list[Unit | None],
-    frame: pd.DataFrame,
-    issues: list[Issue],
-) -> tuple[Unit | None, ...]:
-    """Return the unit of each number; append an issue for one that is open."""
+def ask_units(rows: Rows, measured: np.ndarray, units: Sequence[Unit | None], frame: pd.DataFrame) -> None:
+    """Ask for the unit of the numbers that have none, and for what else their units leave open."""
     heading = rows.columns[our.TIME].heading
-    several = bool((frame["n_gpus"] > 1).any())
-    is_open = [unit is None for unit in stated]
-    is_open = [own and bool(np.isfinite(number)) for own, number in zip(is_open, measured, strict=True)]
+    is_open = [unit is None and bool(np.isfinite(own)) for unit, own in zip(units, measured, strict=True)]
     if any(is_open):
-        usual = unit_choices(several)
+        usual = unit_choices(bool((frame["n_gpus"] > 1).any()))
         text = f"{heading}: no unit is stated; one of {', '.join(usual)}"
         where = () if all(is_open) else rows_of(rows.numbers, is_open)
-        issues.append(Issue("question", text, where, choices("--unit", usual)))
-        return tuple(stated)
-    epochs = np.array([unit is not None and unit.counted == "epoch" for unit in stated], dtype=bool)
+        rows.issues.append(Issue("question", text, where, choices("--unit", usual)))
+        return
+    epochs = np.array([unit is not None and unit.counted == "epoch" for unit in units], dtype=bool)
     if (epochs & ~np.isfinite(iterations_of(frame, len(rows)))).any():
         text = (
             f"{heading}: of how many images is an epoch? Give them, or the iterations by --set iterations=N"
         )
-        options = choices("--set", ("1281167", "50000"), f"{our.IMAGES_PER_EPOCH}=")
-        # A total may be that of the phases of an iteration.
-        whole = choices("--column", [heading] if _TOTAL.search(heading) else [], "time_s=")
-        counts = [
-            own for own, cells in rows.unread.items()
-            if {quantity(cell, rows.decimal)[0].is_integer() for cell in cells if cell is not None} == {True}
-        ]  # fmt: skip
-        counted = [
-            option
-            for own in (our.IMAGES_PER_EPOCH, our.ITERATIONS)
-            for option in choices("--column", counts, f"{own}=")
-        ]
-        issues.append(Issue("question", text, (), (*counted, *whole, *options)))
-    open_rates = np.array([unit is not None and not _is_plain(unit) for unit in stated], dtype=bool)
-    open_rates &= frame["n_gpus"].to_numpy() > 1
-    if open_rates.any():
-        first = next(unit for unit, is_open in zip(stated, open_rates, strict=True) if is_open and unit)
+        rows.ask("question", text, _epoch_options(rows, heading))
+    rates = np.array([unit is not None and not _is_plain(unit) for unit in units], dtype=bool)
+    rates &= frame["n_gpus"].to_numpy() > 1
+    if rates.any():
+        first = next(unit for unit, is_open in zip(units, rates, strict=True) if is_open and unit)
         texts = (replace(first, per_gpu=False).text, replace(first, per_gpu=True).text)
         text = f"{heading}: with several GPUs, is it the throughput of all together or of each GPU?"
-        issues.append(Issue("question", text, rows_of(rows.numbers, open_rates), choices("--unit", texts)))
-    return tuple(stated)
+        rows.fault(text, rates, choices("--unit", texts), "question")
 
 
-def check_epochs(rows: Rows, frame: pd.DataFrame, issues: list[Issue]) -> None:
+def _epoch_options(rows: Rows, heading: str) -> tuple[tuple[str, ...], ...]:
+    """Return the options that say how many iterations or images an epoch has."""
+    counts = [
+        own for own, cells in rows.unread.items()
+        if {quantity(cell, rows.decimal)[0].is_integer() for cell in cells if cell is not None} == {True}
+    ]  # fmt: skip
+    return (
+        *choices("--column", counts, f"{our.IMAGES_PER_EPOCH}="),
+        *choices("--column", counts, f"{our.ITERATIONS}="),
+        # A total may be that of the phases of an iteration.
+        *choices("--column", [heading] if _TOTAL.search(heading) else [], "time_s="),
+        *choices("--set", ("1281167", "50000"), f"{our.IMAGES_PER_EPOCH}="),
+    )
+
+
+def check_epochs(rows: Rows, frame: pd.DataFrame) -> None:
     """Append an issue for epochs of fewer images than a batch, whose headings may be exchanged."""
     if our.IMAGES_PER_EPOCH not in frame or "batch_per_gpu" not in frame:
         return
     few = frame[our.IMAGES_PER_EPOCH] < frame["batch_per_gpu"] * frame["n_gpus"]
-    if few.any():
-        found = [name for name in (our.IMAGES_PER_EPOCH, *our.BATCHES) if name in rows.columns]
-        exchanged = zip(found, reversed(found), strict=True) if len(found) == 2 else ()
-        pairs = [("--column", f"{name}={rows.columns[other].heading}") for name, other in exchanged]
-        option = tuple(word for pair in pairs for word in pair)
-        text = "an epoch has fewer images than a batch"
-        issues.append(
-            Issue("columns", text, rows_of(rows.numbers, few.tolist()), (option,) if option else ())
-        )
+    found = [name for name in (our.IMAGES_PER_EPOCH, *our.BATCHES) if name in rows.columns]
+    exchanged = zip(found, reversed(found), strict=True) if len(found) == 2 else ()
+    pairs = [("--column", f"{name}={rows.columns[other].heading}") for name, other in exchanged]
+    option = tuple(word for pair in pairs for word in pair)
+    rows.fault("an epoch has fewer images than a batch", few, (option,) if option else (), "columns")
 
 
 def iterations_of(frame: pd.DataFrame, size: int) -> np.ndarray:
@@ -91,11 +82,7 @@ def iterations_of(frame: pd.DataFrame, size: int) -> np.ndarray:
 
 
 def check_measures(
-    rows: Rows,
-    frame: pd.DataFrame,
-    measured: np.ndarray,
-    units: Sequence[Unit | None],
-    issues: list[Issue],
+    rows: Rows, frame: pd.DataFrame, measured: np.ndarray, units: Sequence[Unit | None]
 ) -> bool:
     """Return whether a second measure says the same; append an issue where it contradicts the first.
 
@@ -117,15 +104,13 @@ def check_measures(
     with np.errstate(invalid="ignore"):
         far = np.abs(apart) > _DISAGREEING
     wrong = ((frame["n_gpus"].to_numpy() == 1) | is_plain) & far
-    if wrong.any():
-        headings = [rows.columns[column].heading for column in (our.TIME, our.CHECK)]
-        where = rows_of(rows.numbers, wrong)
-        text = f"{' and '.join(headings)} contradict each other"
-        text += ": which one is right?" if has_unit else " or the batch: which column is right?"
-        if wrong.mean() < _MOST_WRONG:
-            issues.append(Issue("cells", text, where, (("--skip-rows", ",".join(map(str, where))),)))
-        else:
-            issues.append(Issue("columns", text, where, choices("--column", headings, "time_s=")))
+    headings = [rows.columns[column].heading for column in (our.TIME, our.CHECK)]
+    text = f"{' and '.join(headings)} contradict each other"
+    text += ": which one is right?" if has_unit else " or the batch: which column is right?"
+    if wrong.mean() < _MOST_WRONG:
+        rows.fault(text, wrong, skipping(rows_of(rows.numbers, wrong)))
+    else:
+        rows.fault(text, wrong, choices("--column", headings, "time_s="), "columns")
     known = np.abs(apart[np.isfinite(apart)])
     return has_unit and bool(len(known)) and bool(np.median(known) < _DISAGREEING)
 

@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from trainlaw.datasets.hardware.gpus import hard_stop, split_memory
-from trainlaw.datasets.spreadsheets.answers import SKIP, Issue, choices, meant, rows_of
-from trainlaw.datasets.spreadsheets.cells import Rows
+from trainlaw.datasets.spreadsheets.answers import SKIP, Issue, choices, meant
+from trainlaw.datasets.spreadsheets.cells import KINDS
 from trainlaw.datasets.spreadsheets.phrases import Names, cnn_named, gpu_and_number
-from trainlaw.datasets.spreadsheets.shapes import Label
+from trainlaw.datasets.spreadsheets.rows import Label, Rows
 from trainlaw.formulas.errors import TrainlawError, UnknownNameError, shown
 
 _BRACKETS = re.compile(r"[(\[{][^)\]}]*[)\]}]")
@@ -19,14 +19,12 @@ T = TypeVar("T")
 _GPUS_OF_BOARDS: Mapping[str, int] = {"K80": 2, "M60": 2, "A16": 4, "Instinct MI250": 2, "Instinct MI250X": 2}
 
 
-def read_gpus(
-    rows: Rows, names: Names, counted: bool, issues: list[Issue]
-) -> tuple[list[str | None], list[int | None]]:
+def read_gpus(rows: Rows, counted: bool) -> tuple[list[str | None], list[int | None]]:
     """Return the GPU of each row, None where it is an issue, and how many its cell says.
 
     counted : whether the file has a column of how many GPUs ran.
     """
-    is_exact = not rows.columns["gpu"].is_guess
+    names, is_exact = rows.names, not rows.columns["gpu"].is_guess
 
     def find(text: str, is_answered: bool) -> tuple[str, int | None]:
         name, number = gpu_and_number(_plain_gpu(text, names), names.gpus)
@@ -43,7 +41,7 @@ def read_gpus(
             raise UnknownNameError(": GPUs of that name differ in memory", namesakes)
         return name, number
 
-    found = _looked_up(rows, "gpu", find, issues)
+    found = _looked_up(rows, "gpu", find)
     return [pair[0] if pair else None for pair in found], [pair[1] if pair else None for pair in found]
 
 
@@ -67,14 +65,12 @@ def _plain_cnn(text: str, names: Names) -> str:
     return text if phrase.rest else phrase.said.get("cnn", text)
 
 
-def read_cnns(rows: Rows, names: Names, issues: list[Issue]) -> list[str | None]:
+def read_cnns(rows: Rows) -> list[str | None]:
     """Return the CNN of each row, None where it is an issue."""
-    return _looked_up(rows, "cnn", lambda text, _: cnn_named(_plain_cnn(text, names), names.own), issues)
+    return _looked_up(rows, "cnn", lambda text, _: cnn_named(_plain_cnn(text, rows.names), rows.names.own))
 
 
-def _looked_up(
-    rows: Rows, column: str, find: Callable[[str, bool], T], issues: list[Issue]
-) -> list[T | None]:
+def _looked_up(rows: Rows, column: str, find: Callable[[str, bool], T]) -> list[T | None]:
     """Return what is found for each cell, looked up once per text; one issue per text that is not known."""
     found: dict[str, T | None] = {}
     unknown: dict[str, Issue] = {}
@@ -89,25 +85,18 @@ def _looked_up(
             found[text] = find(near[0], True) if near else None
             if len(unknown) <= _MOST_UNKNOWN:
                 unknown[text] = _unknown(column, text, where[text], error)
-    empty = rows_of(rows.numbers, (cell is None for cell in cells))
-    if empty and rows.answers.fill_down:
-        issues.append(Issue("cells", f"{rows.columns[column].heading}: empty", empty))
-    issues += unknown.values()
+    if rows.answers.fill_down:
+        rows.fault(f"{rows.columns[column].heading}: empty", (cell is None for cell in cells))
+    rows.issues += unknown.values()
     return [None if cell is None else found[str(cell)] for cell in cells]
 
 
 def _unknown(column: str, text: str, where: tuple[Label, ...], error: TrainlawError) -> Issue:
     candidates = getattr(error, "candidates", ())
-    kind = {"gpu": "GPU", "cnn": "CNN"}[column]
     reason = str(error).partition(": ")[2].partition("did you mean")[0].rstrip("; ")
     reason = reason or ("several GPUs or CNNs have that name" if meant(text, error) else "")
-    text_of_issue = f"{kind} {shown(text)}{': ' + reason if reason and candidates else ' is not known'}"
+    said = f": {reason}" if reason and candidates else " is not known"
     if not candidates:
-        advice = f"add it by --{column}-file, or leave its rows out"
-        return Issue(
-            "names", f"{text_of_issue}; {advice}", where, choices("--value", [SKIP], f"{column}:{text}=")
-        )
-    several = [SKIP] if not meant(text, error) else []
-    return Issue(
-        "names", text_of_issue, where, choices("--value", [*candidates, *several], f"{column}:{text}=")
-    )
+        said += f"; add it by --{column}-file, or leave its rows out"
+    options = choices("--value", [*candidates, *([] if meant(text, error) else [SKIP])], f"{column}:{text}=")
+    return Issue("names", f"{KINDS[column]} {shown(text)}{said}", where, options)

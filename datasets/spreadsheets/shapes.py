@@ -5,16 +5,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from trainlaw.datasets.spreadsheets import our
-from trainlaw.datasets.spreadsheets.answers import SKIP, Answers, Issue
+from trainlaw.datasets.spreadsheets.answers import SKIP, Issue, skipping
 from trainlaw.datasets.spreadsheets.blocks import MARK, Block, is_numeric
-from trainlaw.datasets.spreadsheets.columns import Columns, MappedColumn, Measure, answers_time, read_columns
+from trainlaw.datasets.spreadsheets.columns import Columns, Measure, answers_time
 from trainlaw.datasets.spreadsheets.headings import read_heading
 from trainlaw.datasets.spreadsheets.phrases import Names
 from trainlaw.datasets.spreadsheets.quantities import Unit
+from trainlaw.datasets.spreadsheets.rows import Dialogue, MappedColumn, Rows, Source
 from trainlaw.formulas.errors import InputError, shown
 
-#: What rows are called in messages: their number, with the sheet where several are read.
-Label = int | str
 _PER_ONE = re.compile(r"(?:per|pro|/)\s*(?:step|iter|batch|schritt)", re.IGNORECASE)
 
 
@@ -36,48 +35,6 @@ class Reading:
     block: Block
     columns: Columns
     context: Context
-
-    @property
-    def runs(self) -> list[tuple[Measure, Measure | None]]:
-        """The measure of each run of a row, with the one that it can be compared with."""
-        found: dict[tuple[tuple[str, str], ...], list[Measure]] = {}
-        for measure in self.columns.measures:
-            found.setdefault(tuple(sorted(measure.said.items())), []).append(measure)
-        return [(measures[0], measures[1] if len(measures) > 1 else None) for measures in found.values()]
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where runs are from: the number of their table, and what header and titles say of their times.
-
-    heading : above them where a table has several columns of runs, else "". is_rate : None where it is not
-    said. check_unit : of the second measure.
-    """
-
-    table: int
-    heading: str
-    unit: Unit | None
-    is_rate: bool | None
-    check_unit: Unit | None
-
-
-@dataclass
-class LongTable:
-    """Runs as people wrote them, one row each.
-
-    cells : by our name of the column. sources : of the runs. numbers : of the rows, in the file. columns :
-    what was read, by our name; shown : all of them, with a first value. unread : cells of other columns by
-    heading. has_sheets : whether numbers name the sheet, too.
-    """
-
-    cells: dict[str, list[object]] = field(default_factory=dict)
-    sources: list[Source] = field(default_factory=list)
-    numbers: list[Label] = field(default_factory=list)
-    columns: dict[str, MappedColumn] = field(default_factory=dict)
-    shown: list[tuple[MappedColumn, str]] = field(default_factory=list)
-    unread: dict[str, list[object]] = field(default_factory=dict)
-    separator: str = ""
-    has_sheets: bool = False
 
 
 def context_of(block: Block, names: Names, with_sheet: bool) -> Context:
@@ -113,10 +70,9 @@ def _corner(block: Block) -> tuple[str, ...]:
     return path[-1:] if is_title and any(cells) and not any(map(is_numeric, cells)) else ()
 
 
-def read_tables(
-    blocks: Sequence[Block], answers: Answers, names: Names, issues: list[Issue]
-) -> tuple[list[Reading], list[str]]:
-    """Return the tables whose columns are read, and notes on what is left out; append to `issues`."""
+def read_tables(blocks: Sequence[Block], dialogue: Dialogue) -> tuple[list[Reading], list[str]]:
+    """Return the tables whose columns are read, and notes on what is left out; ask about what is open."""
+    answers, names = dialogue.answers, dialogue.names
     notes: list[str] = []
     readings: list[Reading] = []
     asked: list[Issue] = []
@@ -129,13 +85,15 @@ def read_tables(
                 f"{where}not read: a table of inference, rows {block.numbers[0]} to {block.numbers[-1]}"
             )
             continue
-        own = [] if answers.trust else list(_footnote_issues(block, answers, names, where))
+        own = replace(dialogue, issues=[])
+        if not answers.trust:
+            own.issues += _footnote_issues(block, dialogue, where)
         sections = {kind for text in set(block.sections.values()) for kind in names.phrase(text).said}
-        columns = read_columns(block, answers, names, {*context.said, *sections}, own)
+        columns = Columns(block, own, {*context.said, *sections})
         if not columns.measures and len(blocks) > 1:
             notes.append(f"{where}not read: a table without times, from row {block.numbers[0]}")
             continue
-        asked += [issue for issue in own if issue not in asked]
+        asked += [issue for issue in own.issues if issue not in asked]
         readings.append(Reading(block, columns, context))
         notes += [f"{where}{note}" for note in (*block.notes, *columns.notes)]
         if len(columns.measures) > 1 and any(measure.said for measure in columns.measures):
@@ -143,16 +101,16 @@ def read_tables(
             headings = ", ".join(measure.heading for measure in columns.measures)
             notes.append(f"{where}the columns {headings} became rows, one for each {kinds}")
     if not readings and blocks:
-        issues.append(Issue("columns", "the tables are of inference; expected times of training iterations"))
-    issues += asked
+        dialogue.ask("columns", "the tables are of inference; expected times of training iterations")
+    dialogue.issues += asked
     return readings, notes
 
 
-def _footnote_issues(block: Block, answers: Answers, names: Names, where: str) -> Iterable[Issue]:
+def _footnote_issues(block: Block, dialogue: Dialogue, where: str) -> Iterable[Issue]:
     """Yield an issue for the cells with a mark whose footnote says that they are another measurement."""
-    label = where.replace(": ", "!")
+    label, answers = where.replace(": ", "!"), dialogue.answers
     for mark, text in block.footnotes.items():
-        phrase = names.phrase(text[len(mark) :])
+        phrase = dialogue.names.phrase(text[len(mark) :])
         if not (phrase.said or phrase.is_negated or phrase.phase == "inference" or phrase.unit):
             continue
         marked = [
@@ -169,10 +127,10 @@ def _footnote_issues(block: Block, answers: Answers, names: Names, where: str) -
         cells = list(dict.fromkeys(str(cell) for _, cell in marked))
         rows = tuple(dict.fromkeys(f"{label}{number}" if label else number for number, _ in marked))
         values = tuple(word for cell in cells for word in ("--value", f"time_s:{cell}={SKIP}"))
-        skipped = values if all(map(is_numeric, cells)) else ("--skip-rows", ",".join(map(str, rows)))
+        skipped = (values,) if all(map(is_numeric, cells)) else skipping(rows)
         said = f"{shown(text)} is said of {', '.join((*heads, *cells))[:80]}"
         asked = f"{said}: leave them out, or --trust them"
-        yield Issue("cells", asked, rows, (skipped, ("--trust",)) if marked and not heads else ())
+        yield Issue("cells", asked, rows, (*skipped, ("--trust",)) if marked and not heads else ())
 
 
 def _mark(cell: object) -> str:
@@ -180,76 +138,67 @@ def _mark(cell: object) -> str:
     return match[1] if match else ""
 
 
-def long_table(readings: Sequence[Reading], answers: Answers, names: Names) -> LongTable:
+def long_table(readings: Sequence[Reading], dialogue: Dialogue) -> Rows:
     """Return the runs of tables, one row per measured cell."""
-    found = LongTable()
-    found.has_sheets = len({reading.block.sheet for reading in readings}) > 1
-    targets: dict[str, None] = {}
-    for reading in readings:
-        targets |= dict.fromkeys(_targets(reading, names, answers))
-    for name, _ in answers.only:
+    rows = Rows(dialogue.answers, dialogue.names, dialogue.issues)
+    for name, _ in rows.answers.only:
         if not any(name in reading.block.headings for reading in readings):
             raise InputError(f"--only {name}: the file has no column {name!r}")
-    for reading in readings:
-        _append(found, reading, list(targets), names, answers)
-        found.separator = found.separator or reading.block.separator
-        _add_columns(found, reading, names, answers)
-    return found
+    around = [_around(reading, dialogue) for reading in readings]
+    pairs = list(zip(readings, around, strict=True))
+    targets = dict.fromkeys(kind for reading, said in pairs for kind in (*reading.columns.own, *said))
+    with_sheet = len({reading.block.sheet for reading in readings}) > 1
+    for table, (reading, said) in enumerate(pairs):
+        chosen = _chosen(reading, rows.answers.only)
+        for target in targets:
+            cells = _cells(reading, target, chosen, said, rows.names)
+            rows.cells.setdefault(target, []).extend(cells)
+        _append(rows, reading, chosen, table, with_sheet)
+        _add_columns(rows, reading, said)
+    return rows
 
 
-def _targets(reading: Reading, names: Names, answers: Answers) -> Iterable[str]:
-    """Yield our columns that a table, its header or the lines around it state."""
-    yield from reading.columns.keys
-    yield from reading.columns.extra
-    for measure, _ in reading.runs:
-        yield from measure.said
-    constants = _said_around(reading, names)
-    yield from (kind for kind in constants if kind not in answers.constants and not _is_known(reading, kind))
-
-
-def _is_known(reading: Reading, kind: str) -> bool:
-    """Return whether a table itself states a column; one batch rules out the others."""
-    batches = set(our.BATCHES)
-    own = {
-        *reading.columns.keys,
-        *reading.columns.extra,
-        *(k for measure, _ in reading.runs for k in measure.said),
-    }
-    flags = {"precision"} if any(key.startswith(our.FLAG) for key in own) else set()
-    return kind in own | flags or (kind in batches and bool(batches & own))
-
-
-def _said_around(reading: Reading, names: Names) -> dict[str, str]:
+def _around(reading: Reading, dialogue: Dialogue) -> dict[str, str]:
+    """Return what the lines around a table say that neither the table nor the user does, by our column."""
     said = dict(reading.context.said)
     for text in set(reading.block.sections.values()):
-        said |= names.phrase(text).said
-    return said
+        said |= dialogue.names.phrase(text).said
+    known = {*reading.columns.own, *dialogue.answers.constants}
+    # A switch states a precision, and one batch rules out the others.
+    known |= {"precision"} if any(key.startswith(our.FLAG) for key in reading.columns.own) else set()
+    known |= set(our.BATCHES) if not set(our.BATCHES).isdisjoint(reading.columns.own) else set()
+    return {kind: text for kind, text in said.items() if kind not in known}
 
 
-def _append(found: LongTable, reading: Reading, targets: list[str], names: Names, answers: Answers) -> None:
-    """Append the runs of one table."""
-    block, runs = reading.block, reading.runs
-    keep = [True] * len(block.rows)
-    for heading, value in answers.only:
-        if heading in block.headings:
-            cells = block.cells(block.headings.index(heading))
-            keep = [kept and str(cell) == value for kept, cell in zip(keep, cells, strict=True)]
-    chosen = [
+#: A row of a table with a measure of it, and the one that it can be compared with.
+_Run = tuple[int, Measure, Measure | None]
+
+
+def _chosen(reading: Reading, only: Iterable[tuple[str, str]]) -> list[_Run]:
+    """Return the runs of a table that the user wants."""
+    block, runs = reading.block, reading.columns.runs
+    places = [(block.headings.index(heading), value) for heading, value in only if heading in block.headings]
+    return [
         (number, main, check)
         for number, row in enumerate(block.rows)
-        if keep[number]
+        if all(str(row[place]) == value for place, value in places)
         for main, check in runs
         if len(runs) == 1 or row[main.place] is not None
     ]
-    for target in targets:
-        found.cells.setdefault(target, []).extend(_cells(reading, target, chosen, names, answers))
-    found.cells.setdefault(our.TIME, []).extend(block.rows[number][main.place] for number, main, _ in chosen)
+
+
+def _append(rows: Rows, reading: Reading, chosen: Sequence[_Run], table: int, with_sheet: bool) -> None:
+    """Append the measured cells of a table, where they are from, and the cells of other columns."""
+    block, runs = reading.block, reading.columns.runs
+    rows.cells.setdefault(our.TIME, []).extend(block.rows[number][main.place] for number, main, _ in chosen)
+    rows.cells.setdefault(our.CHECK, []).extend(
+        block.rows[number][check.place] if check else None for number, _, check in chosen
+    )
     read = {*reading.columns.keys.values(), *(own.place for own in reading.columns.measures)}
     for place in set(range(len(block.headings))) - read:
-        cells = found.unread.setdefault(block.headings[place], [])
+        cells = rows.unread.setdefault(block.headings[place], [])
         cells += [block.rows[number][place] for number, _, _ in chosen]
-    of_sheet = f" of {block.sheet}" if found.has_sheets else ""
-    table = max((source.table for source in found.sources), default=-1) + 1
+    of_sheet = f" of {block.sheet}" if with_sheet else ""
     sources = {
         main.place: Source(
             table,
@@ -260,24 +209,15 @@ def _append(found: LongTable, reading: Reading, targets: list[str], names: Names
         )
         for main, check in runs
     }
-    found.sources += [sources[main.place] for _, main, _ in chosen]
-    found.cells.setdefault(our.CHECK, []).extend(
-        block.rows[number][check.place] if check else None for number, _, check in chosen
-    )
-    label = f"{block.sheet}!" if found.has_sheets else ""
-    found.numbers += [
-        f"{label}{block.numbers[number]}" if label else block.numbers[number] for number, _, _ in chosen
-    ]
+    rows.sources += [sources[main.place] for _, main, _ in chosen]
+    numbers = [block.numbers[number] for number, _, _ in chosen]
+    rows.numbers += [f"{block.sheet}!{number}" for number in numbers] if with_sheet else numbers
 
 
 def _cells(
-    reading: Reading,
-    target: str,
-    chosen: Sequence[tuple[int, Measure, Measure | None]],
-    names: Names,
-    answers: Answers,
-) -> Iterable[object]:
-    """Return a column of the long table: of the header, else of the table, else of the lines around it."""
+    reading: Reading, target: str, chosen: Sequence[_Run], around: Mapping[str, str], names: Names
+) -> list[object]:
+    """Return a column of the runs: of the header, else of the table, else of the lines around it."""
     block, columns = reading.block, reading.columns
     if any(target in main.said for _, main, _ in chosen):
         return [main.said.get(target) for _, main, _ in chosen]
@@ -291,13 +231,11 @@ def _cells(
         return [
             names.phrase(str(block.rows[number][place])).said.get(target, alone) for number, _, _ in chosen
         ]
-    if target in answers.constants or _is_known(reading, target):
+    if target not in around:
         return [None] * len(chosen)
-    around = reading.context.said.get(target)
-    if not block.sections:
-        return [around] * len(chosen)
-    by_row = {number: names.phrase(text).said.get(target, around) for number, text in block.sections.items()}
-    return [by_row.get(block.numbers[number], around) for number, _, _ in chosen]
+    above = reading.context.said.get(target)
+    by_row = {number: names.phrase(text).said.get(target, above) for number, text in block.sections.items()}
+    return [by_row.get(block.numbers[number], above) for number, _, _ in chosen]
 
 
 def _kind(measure: Measure) -> bool | None:
@@ -328,44 +266,45 @@ def _unit(measure: Measure, context: Context) -> Unit | None:
     return unit
 
 
-def _add_columns(found: LongTable, reading: Reading, names: Names, answers: Answers) -> None:
+def _add_columns(rows: Rows, reading: Reading, around: Mapping[str, str]) -> None:
     """Add what was read of a table, for the user to see, with a first value each."""
-    block, columns = reading.block, reading.columns
+    block, columns, names = reading.block, reading.columns, rows.names
     for target, place in columns.keys.items():
-        is_guess = target not in columns.sure
-        column = MappedColumn(block.headings[place], target, None, is_guess)
-        _show(found, column, block.cells(place))
+        column = MappedColumn(block.headings[place], target, None, target not in columns.sure)
+        _show(rows, column, block.cells(place))
     for kind, place in columns.extra.items():
         texts = (names.phrase(str(cell)).said.get(kind) for cell in block.cells(place))
-        _show(found, MappedColumn(block.headings[place], kind), texts)
-    for kind, text in reading.context.said.items():
-        if not _is_known(reading, kind) and kind not in answers.constants:
-            _show(found, MappedColumn(f'"{reading.context.sources[kind][:40]}"', kind), [text])
-    for text in dict.fromkeys(block.sections.values()):
-        for kind, own in names.phrase(text).said.items():
-            if not _is_known(reading, kind) and kind not in answers.constants:
-                _show(found, MappedColumn(f'"{text[:40]}"', kind), [own])
-    for main, check in reading.runs:
-        unit = _unit(main, reading.context)
+        _show(rows, MappedColumn(block.headings[place], kind), texts)
+    lines = [(reading.context.sources[kind], kind, text) for kind, text in reading.context.said.items()]
+    for line in dict.fromkeys(block.sections.values()):
+        lines += [(line, kind, text) for kind, text in names.phrase(line).said.items()]
+    for line, kind, text in lines:
+        if kind in around:
+            _show(rows, MappedColumn(f'"{line[:40]}"', kind), [text])
+    for main, check in reading.columns.runs:
         said = ", ".join(main.said.values())
         column = MappedColumn(
-            main.heading, our.TIME, unit, not main.meaning.is_exact and not answers_time(answers)
-        )
-        first = next((str(cell) for cell in block.cells(main.place) if cell is not None), "")
-        found.shown.append((column, f"{first} ({said})" if said else first))
-        found.columns.setdefault(our.TIME, column)
+            main.heading, our.TIME, _unit(main, reading.context),
+            not main.meaning.is_exact and not answers_time(rows.answers),
+        )  # fmt: skip
+        first = _first(block.cells(main.place))
+        rows.shown.append((column, f"{first} ({said})" if said else first))
+        rows.columns.setdefault(our.TIME, column)
         for kind in main.said:
-            found.columns.setdefault(kind, MappedColumn(kind, kind))
+            rows.columns.setdefault(kind, MappedColumn(kind, kind))
         if check is not None:
             column = MappedColumn(check.heading, our.CHECK, _unit(check, reading.context))
-            found.columns.setdefault(our.CHECK, column)
-            found.shown.append(
-                (column, next((str(c) for c in block.cells(check.place) if c is not None), ""))
-            )
+            rows.columns.setdefault(our.CHECK, column)
+            rows.shown.append((column, _first(block.cells(check.place))))
 
 
-def _show(found: LongTable, column: MappedColumn, cells: Iterable[object]) -> None:
-    first = next((str(cell) for cell in cells if cell is not None), "")
-    if column.target not in found.columns or (column, first) not in found.shown:
-        found.shown.append((column, first))
-    found.columns.setdefault(column.target, column)
+def _show(rows: Rows, column: MappedColumn, cells: Iterable[object]) -> None:
+    first = _first(cells)
+    if column.target not in rows.columns or (column, first) not in rows.shown:
+        rows.shown.append((column, first))
+    rows.columns.setdefault(column.target, column)
+
+
+def _first(cells: Iterable[object]) -> str:
+    """Return the first cell that is not empty as a text."""
+    return next((str(cell) for cell in cells if cell is not None), "")

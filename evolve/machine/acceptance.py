@@ -1,10 +1,9 @@
 """Whether trees have the structure that a search requires: a template, brackets, limits of nesting."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from trainlaw.evolve.machine.batch import entry
 from trainlaw.evolve.machine.evaluation import compiled
 from trainlaw.evolve.machine.kernel_calls import Packed
@@ -14,9 +13,12 @@ from trainlaw.evolve.machine.moves import GrammarTables, Tree, load
 # The token of a hole of a template.
 HOLE_TOKEN = -1
 _MUL = OPERATOR_CODES["mul"]
+_LISTS = (
+    "template", "template_types", "required", "bracket", "overall", "overall_start", "outer", "inner", "most",
+)  # fmt: skip
 
 
-class Demands(NamedTuple):
+class Demands(Packed):
     """The structure that every tree needs; of each list, the empty one demands nothing.
 
     template, template_types : int64 (n_template,), tokens of the template, `HOLE_TOKEN` for a hole, and
@@ -26,24 +28,6 @@ class Demands(NamedTuple):
     often the inner one may be inside the outer one. is_none : whether every tree is accepted.
     """
 
-    template: NDArray[np.int64]
-    template_types: NDArray[np.int64]
-    required: NDArray[np.int64]
-    bracket: NDArray[np.int64]
-    overall: NDArray[np.int64]
-    overall_start: NDArray[np.int64]
-    outer: NDArray[np.int64]
-    inner: NDArray[np.int64]
-    most: NDArray[np.int64]
-    template_count: int
-    required_count: int
-    limit_count: int
-    is_none: int
-
-    def packed(self) -> Any:
-        """Return the demands for compiled code."""
-        return Packed(self, self._asdict().items())
-
 
 def make_demands(**lists: Sequence[int]) -> Demands:
     """Return the demands of some lists, by their names in `Demands`; a list that is left out is empty.
@@ -51,7 +35,7 @@ def make_demands(**lists: Sequence[int]) -> Demands:
     >>> make_demands(required=[2, 3]).required_count, make_demands().is_none
     (2, 1)
     """
-    arrays: dict[str, Any] = {name: np.array(lists.get(name, ()), np.int64) for name in Demands._fields[:9]}
+    arrays: dict[str, Any] = {name: np.array(lists.get(name, ()), np.int64) for name in _LISTS}
     template, required, outer = (arrays[name].size for name in ("template", "required", "outer"))
     return Demands(
         **arrays,

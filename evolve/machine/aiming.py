@@ -7,10 +7,8 @@ slope of the formula at the node, so that what hardly matters does not count.
 """
 
 import math
-from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from trainlaw.evolve.machine.arrays import CONSTANT, VARIABLE, WEIGHTED
 from trainlaw.evolve.machine.evaluation import call_operator, compiled
 from trainlaw.evolve.machine.kernel_calls import Packed, flat_from
@@ -46,7 +44,7 @@ _ADD, _SUB, _MUL, _DIV, _SQUARE, _SQRT, _EXP, _LOG, _SIN, _COS = (
 )
 
 
-class Aims(NamedTuple):
+class Aims(Packed):
     """What the mutation compares with.
 
     columns : of the features, (n_features * n_rows,). target : (n_rows,). kinds, values : nodes of the
@@ -54,20 +52,6 @@ class Aims(NamedTuple):
     mean squares. constant : kind of a fitted number. address : of the kernel of operators. rows
     : n_rows.
     """
-
-    columns: NDArray[np.float64]
-    target: NDArray[np.float64]
-    kinds: NDArray[np.int64]
-    values: NDArray[np.float64]
-    start: NDArray[np.int64]
-    sizes: NDArray[np.float64]
-    constant: int
-    address: int
-    rows: int
-
-    def packed(self) -> Any:
-        """Return the aims for compiled code."""
-        return Packed(self, self._asdict().items())
 
 
 @compiled

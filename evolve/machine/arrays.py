@@ -8,7 +8,7 @@ numbered in prefix order; a grouped constant has one per level of its label.
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,22 +61,15 @@ class Programs(NamedTuple):
 
     def packed(self) -> Any:
         """Return the programs for compiled code."""
-        return Packed(self, [*self._asdict().items(), ("amount", self.amount)])
+        return Packed(**self._asdict(), amount=self.amount)
 
 
-class Columns(NamedTuple):
-    """Columns of features alone, for values: float64 (n_columns, n_rows)."""
+class Columns(Packed):
+    """Columns of features alone, for values: float64 (n_columns, n_rows), with the stride n_rows."""
 
-    columns: NDArray[np.float64]
-
-    @property
-    def stride(self) -> int:
-        """Number of rows."""
-        return int(self.columns.shape[1])
-
-    def packed(self) -> Any:
-        """Return the columns for compiled code."""
-        return Packed(self, [("columns", self.columns), ("stride", self.stride)])
+    def __init__(self, columns: NDArray[np.float64]) -> None:
+        """Pack the columns."""
+        super().__init__(columns=columns, stride=int(columns.shape[1]))
 
 
 class Rows(NamedTuple):
@@ -138,69 +131,12 @@ class Rows(NamedTuple):
 
     def packed(self, stop: NDArray[np.int64]) -> Any:
         """Return the rows for compiled code; stop : (1,), fits end soon after it is no longer 0."""
-        further = [(name, getattr(self, name)) for name in ("stride", "chunks", "groups")]
-        return Packed((self, stop), [*self._asdict().items(), *further, ("stop", stop)])
+        further = {name: getattr(self, name) for name in ("stride", "chunks", "groups")}
+        return Packed(**self._asdict(), **further, stop=stop)
 
 
-class Work(Protocol):
-    """Scratch of one thread, a record of `make_work`.
-
-    arena : (nodes + 1, block), a row of ones, and the values of the nodes. adjoints : (nodes, block).
-    jacobian, gathered : (constants, block), derivatives per row and per observation. value, residual,
-    factor : (block,), of the observations of a chunk; factor is the slope of the weighted residual in the
-    value. Per node (nodes,): row, of its value in the arena or, where moving is 1, among the columns; scale,
-    factor of its row; left, right, its arguments; source, the node whose value it has, which is another where
-    it repeats one; again, the last node that repeats it, and of that node the one before, 0 for none; live,
-    whether it holds a constant; first, its first constant; stack. inner : (nodes,), the nodes to be computed,
-    root first. holder, level :
-    (constants + 1,), the leaf of each constant and its level there, -1 for an ordinary one. effect :
-    (constants,), the factor of each level. sizes : (2,), numbers of inner nodes and of constants. loss :
-    (1,), of the rows alone, without
-    pulls. normal, system, kept_normal : (constants, constants). gradient, step, trial, lower, upper, pull,
-    centre, kept_gradient, fixed : (constants,). group_normal : (groups, constants * constants).
-    group_gradient : (groups, constants). sums : (8,), of a kernel. kernels : (kernels,), their addresses.
-    """
-
-    arena: np.ndarray
-    adjoints: np.ndarray
-    jacobian: np.ndarray
-    gathered: np.ndarray
-    value: np.ndarray
-    residual: np.ndarray
-    factor: np.ndarray
-    row: np.ndarray
-    moving: np.ndarray
-    scale: np.ndarray
-    left: np.ndarray
-    right: np.ndarray
-    source: np.ndarray
-    again: np.ndarray
-    live: np.ndarray
-    first: np.ndarray
-    stack: np.ndarray
-    inner: np.ndarray
-    holder: np.ndarray
-    level: np.ndarray
-    effect: np.ndarray
-    sizes: np.ndarray
-    loss: np.ndarray
-    normal: np.ndarray
-    system: np.ndarray
-    kept_normal: np.ndarray
-    gradient: np.ndarray
-    step: np.ndarray
-    trial: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-    pull: np.ndarray
-    centre: np.ndarray
-    kept_gradient: np.ndarray
-    fixed: np.ndarray
-    group_normal: np.ndarray
-    group_gradient: np.ndarray
-    sums: np.ndarray
-    kernels: np.ndarray
-
+#: Scratch of one thread, a record of `make_work`; its fields are below.
+Work = np.record
 
 _NODES, _CONSTANTS = (NODE_LIMIT,), (CONSTANT_LIMIT,)
 _NODE_NUMBERS = ("row", "moving", "left", "right", "source", "again", "live", "first", "stack", "inner")
@@ -208,6 +144,20 @@ _CONSTANT_NUMBERS = (
     "effect", "gradient", "step", "trial", "lower", "upper", "pull", "centre", "kept_gradient",
 )  # fmt: skip
 # One record instead of many arrays: compiled code hands it on as one pointer.
+#
+# arena : (nodes + 1, block), a row of ones, and the values of the nodes. adjoints : (nodes, block).
+# jacobian, gathered : (constants, block), derivatives per row and per observation. value, residual, factor
+# : (block,), of the observations of a chunk; factor is the slope of the weighted residual in the value. Per
+# node (nodes,): row, of its value in the arena or, where moving is 1, among the columns; scale, factor of
+# its row; left, right, its arguments; source, the node whose value it has, which is another where it
+# repeats one; again, the last node that repeats it, and of that node the one before, 0 for none; live,
+# whether it holds a constant; first, its first constant; stack. inner : (nodes,), the nodes to be computed,
+# root first. holder, level : (constants + 1,), the leaf of each constant and its level there, -1 for an
+# ordinary one. effect : (constants,), the factor of each level. sizes : (2,), numbers of inner nodes and of
+# constants. loss : (1,), of the rows alone, without pulls. normal, system, kept_normal : (constants,
+# constants). gradient, step, trial, lower, upper, pull, centre, kept_gradient, fixed : (constants,).
+# group_normal : (groups, constants * constants). group_gradient : (groups, constants). sums : (8,), of a
+# kernel. kernels : (kernels,), their addresses.
 _WORK_FIELDS: tuple[tuple[str, type, tuple[int, ...]], ...] = (
     *((name, np.int64, _NODES) for name in _NODE_NUMBERS),
     ("scale", np.float64, _NODES),
@@ -289,37 +239,23 @@ def make_rows(
         needed, cut = _summed_chunks(sums.of(order), group_start)
         ordered = padded(columns, needed)
     return Rows(
-        ordered,
-        np.zeros(columns.shape[0], np.int64) if levels is None else levels,
-        cut.block_start,
-        np.log(target[order]) if logarithmic else target[order].copy(),
-        scale[order].copy(),
-        share,
-        group_start,
-        np.bincount(group[order], weights=share).astype(np.float64),
-        cut.chunk_start,
-        cut.chunk_block,
-        cut.entry_start,
-        cut.entry_row,
-        cut.entry_place,
-        cut.entry_count,
-        sums is not None,
-        logarithmic,
-        robust,
-        float(width),
+        columns=ordered,
+        levels=np.zeros(columns.shape[0], np.int64) if levels is None else levels,
+        target=np.log(target[order]) if logarithmic else target[order].copy(),
+        scale=scale[order].copy(),
+        weight=share,
+        group_start=group_start,
+        group_weight=np.bincount(group[order], weights=share).astype(np.float64),
+        summed=sums is not None,
+        logarithmic=logarithmic,
+        robust=robust,
+        width=float(width),
+        **cut,
     )
 
 
-class _Cut(NamedTuple):
-    """How observations and rows are cut into chunks and blocks: fields as in `Rows`."""
-
-    block_start: NDArray[np.int64]
-    chunk_start: NDArray[np.int64]
-    chunk_block: NDArray[np.int64]
-    entry_start: NDArray[np.int64]
-    entry_row: NDArray[np.int64]
-    entry_place: NDArray[np.int64]
-    entry_count: NDArray[np.float64]
+# How observations and rows are cut into chunks and blocks: fields of `Rows`.
+_Cut = dict[str, NDArray[Any]]
 
 
 def _plain_chunks(rows: int) -> _Cut:
@@ -327,7 +263,15 @@ def _plain_chunks(rows: int) -> _Cut:
     starts = np.append(np.arange(0, rows, BLOCK_ROWS), rows)
     nothing = np.zeros(0, np.int64)
     blocks = np.arange(starts.size)
-    return _Cut(starts, starts, blocks, np.zeros_like(starts), nothing, nothing, np.zeros(0))
+    return {
+        "block_start": starts,
+        "chunk_start": starts,
+        "chunk_block": blocks,
+        "entry_start": np.zeros_like(starts),
+        "entry_row": nothing,
+        "entry_place": nothing,
+        "entry_count": np.zeros(0),
+    }
 
 
 def _summed_chunks(sums: RowSums, group_start: NDArray[np.int64]) -> tuple[NDArray[np.int64], _Cut]:
@@ -353,10 +297,15 @@ def _summed_chunks(sums: RowSums, group_start: NDArray[np.int64]) -> tuple[NDArr
             entries.append((place[inside] - at, observation[inside], sums.count[first:last][inside]))
         chunk_block.append(len(sizes))
     row, places, count = (np.concatenate(part) for part in zip(*entries, strict=True))
-    entry_start = np.cumsum([0, *(part[0].size for part in entries)])
-    block_start = np.cumsum([0, *sizes])
-    cut = _Cut(block_start, starts, np.array(chunk_block), entry_start, row, places, count)
-    return np.concatenate(wanted), cut
+    return np.concatenate(wanted), {
+        "block_start": np.cumsum([0, *sizes]),
+        "chunk_start": starts,
+        "chunk_block": np.array(chunk_block),
+        "entry_start": np.cumsum([0, *(part[0].size for part in entries)]),
+        "entry_row": row,
+        "entry_place": places,
+        "entry_count": count,
+    }
 
 
 def padded(columns: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[np.float64]:

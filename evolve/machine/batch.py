@@ -420,8 +420,8 @@ class Machine:
         # Copying a column costs as much as evaluating a node, so that for few nodes only the end is copied.
         is_cheap = columns.shape[0] <= programs.tokens.size and columns.size <= MOST_COPIED
         edge = 0 if is_cheap else count // BLOCK_ROWS * BLOCK_ROWS
-        rows = Columns(np.ascontiguousarray(columns)).packed()
-        ending = Columns(padded(columns, np.arange(edge, count))).packed()
+        rows = Columns(np.ascontiguousarray(columns))
+        ending = Columns(padded(columns, np.arange(edge, count)))
         packed = programs.packed()
         self._spread(
             lambda first, stride: values_of_some(

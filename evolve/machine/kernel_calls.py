@@ -5,7 +5,7 @@ again. A kernel is compiled once, as a function of C, and called through its add
 would be some hundred arguments of every call. Outside compiled code all of this is plain Python.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -73,29 +73,32 @@ class PackedType(types.Type):  # type: ignore[misc]
 
 
 class Packed:
-    """A tuple of arrays and numbers for compiled code, where each array is a pointer.
+    """Arrays and numbers by name: attributes in Python, and for compiled code one pointer to all of them.
 
-    >>> Packed(None, [("size", 3)]).words.tolist()
-    [3]
+    >>> Packed(size=3).size
+    3
     """
 
-    def __init__(self, source: object, fields: Iterable[tuple[str, Any]]) -> None:
-        """Pack the fields, which `source` keeps alive."""
-        self.source = source
-        named = tuple(fields)
-        self.words = np.zeros(len(named), np.int64)
-        for place, (_, value) in enumerate(named):
+    def __init__(self, **fields: Any) -> None:
+        """Pack the fields, and keep them: compiled code only has the addresses of the arrays."""
+        vars(self).update(fields)
+        self._words = np.zeros(len(fields), np.int64)
+        for place, value in enumerate(fields.values()):
             if isinstance(value, np.ndarray):
                 # Compiled code steps by the size of a number, whatever the strides are.
                 if value.size and value.strides[-1] != value.itemsize:
                     raise InputError("expected arrays whose rows are contiguous, got one with gaps")
-                self.words[place] = value.ctypes.data
+                self._words[place] = value.ctypes.data
             elif isinstance(value, float):
-                self.words[place : place + 1].view(np.float64)[0] = value
+                self._words[place : place + 1].view(np.float64)[0] = value
             else:
-                self.words[place] = value
-        self.address = self.words.ctypes.data
-        self._numba_type_ = _packed_type(tuple((name, _letter_of(value)) for name, value in named))
+                self._words[place] = value
+        self._words_at = self._words.ctypes.data
+        self._numba_type_ = _packed_type(tuple((name, _letter_of(value)) for name, value in fields.items()))
+
+    def __getattr__(self, name: str) -> Any:
+        """Say that there is no such field; type checkers do not know which there are."""
+        raise AttributeError(name)
 
 
 def _letter_of(value: Any) -> str:
@@ -136,7 +139,7 @@ def _field_of(context: Any, builder: Any, kind: Any, value: Any, name: str) -> A
 
 @extending.unbox(PackedType)  # type: ignore[untyped-decorator]
 def _unpacked(kind: Any, value: Any, context: Any) -> Any:
-    address = context.pyapi.object_getattr_string(value, "address")
+    address = context.pyapi.object_getattr_string(value, "_words_at")
     word = context.pyapi.long_as_longlong(address)
     context.pyapi.decref(address)
     return extending.NativeValue(context.builder.inttoptr(word, ir.IntType(8).as_pointer()))

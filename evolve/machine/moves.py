@@ -5,7 +5,7 @@ A tree is the kinds of its nodes in prefix order, and a number for each: its con
 
 import math
 from itertools import accumulate
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,7 @@ _ADD, _MUL, _DIV = (OPERATOR_CODES[name] for name in ("add", "mul", "div"))
 NONE, NUMBER, LEVELS = 0, 1, 2
 
 
-class GrammarTables(NamedTuple):
+class GrammarTables(Packed):
     """A grammar as numbers, made by `tables_of`: nodes and types are indices, -1 stands for none.
 
     Per node (n_nodes,): token, of the machine; arity; ret, first, second, types of result and arguments;
@@ -61,72 +61,11 @@ class GrammarTables(NamedTuple):
     `block_start` (n_blocks + 1,) on. favours : whether there are favourites.
     """
 
-    token: NDArray[np.int64]
-    arity: NDArray[np.int64]
-    ret: NDArray[np.int64]
-    first: NDArray[np.int64]
-    second: NDArray[np.int64]
-    holds: NDArray[np.int64]
-    start: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    bare: NDArray[np.int64]
-    inside: NDArray[np.int64]
-    of_feature: NDArray[np.int64]
-    share: NDArray[np.int64]
-    positive: NDArray[np.int64]
-    operations: NDArray[np.int64]
-    operations_start: NDArray[np.int64]
-    leaves: NDArray[np.int64]
-    leaves_start: NDArray[np.int64]
-    favourites: NDArray[np.int64]
-    favourites_start: NDArray[np.int64]
-    depth: NDArray[np.int64]
-    sum: NDArray[np.int64]
-    product: NDArray[np.int64]
-    with_share: NDArray[np.int64]
-    factor: NDArray[np.int64]
-    numbers: NDArray[np.int64]
-    grouped: NDArray[np.int64]
-    exponents: NDArray[np.int64]
-    anywhere: NDArray[np.int64]
-    after: NDArray[np.int64]
-    blocks: NDArray[np.int64]
-    block_values: NDArray[np.float64]
-    block_start: NDArray[np.int64]
-    target: int
-    number: int
-    fixed: int
-    power: int
-    exponential: int
-    in_brackets: int
-    number_count: int
-    grouped_count: int
-    exponent_count: int
-    share_count: int
-    block_count: int
-    favours: int
 
-    def packed(self) -> Any:
-        """Return the tables for compiled code."""
-        return Packed(self, self._asdict().items())
-
-
-class Tree(Protocol):
-    """A tree that changes, a record of `make_trees`.
-
-    kinds, values : (MOST_NODES,), of its nodes. length : (1,). state : (1,), of the random numbers. places,
-    rooms : (MOST_NODES,), scratch.
-    """
-
-    kinds: np.ndarray
-    values: np.ndarray
-    length: np.ndarray
-    state: np.ndarray
-    places: np.ndarray
-    rooms: np.ndarray
-
-
+#: A tree that changes, a record of `make_trees`.
+Tree = np.record
+# kinds, values : (MOST_NODES,), of its nodes. length : (1,). state : (1,), of the random numbers. places,
+# rooms : (MOST_NODES,), scratch.
 _TREE_TYPE = np.dtype(
     (
         np.record,

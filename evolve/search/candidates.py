@@ -1,12 +1,12 @@
 """From an archive to a front: polish the constants, refit them without each group, and choose a formula."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from trainlaw.evolve.equations.snapping import snapped
+from trainlaw.evolve.equations.snapping import round_exact, snapped
 from trainlaw.evolve.search.constraints import keeps_as, keeps_constraints
 from trainlaw.evolve.search.individuals import Individual
 from trainlaw.evolve.search.loop import SearchState
@@ -27,7 +27,7 @@ from trainlaw.formulas import (
     tidy,
     variables,
 )
-from trainlaw.formulas.algebra.expression import rebuilt, with_constants
+from trainlaw.formulas.algebra.expression import rebuilt
 
 # Constants are refitted without each group only for this many: a refit per group costs most.
 MOST_CANDIDATES = 60
@@ -42,8 +42,6 @@ EXACT_LOSS = 1e-12
 TRANSFERRING = ("one_standard_error", "most_stable", "validation")
 # Resamples of the groups by which the most stable formula is chosen.
 RESAMPLES = 200
-# Constants of an exact formula are rounded to these numbers of significant digits, fewest first.
-ROUND_DIGITS = (1, 2, 3)
 
 
 @dataclass(frozen=True)
@@ -312,7 +310,6 @@ def _chosen_place(losses: Sequence[NDArray[np.float64]], costs: Sequence[int], r
     """
     mean = np.mean([division.mean(axis=1) for division in losses], axis=0)
     finite = np.isfinite(mean)
-    mean = np.where(finite, mean, math.inf)
     best = int(np.lexsort((np.array(costs), mean))[0])
     if rule == "validation":
         return best
@@ -331,25 +328,3 @@ def description_length(candidate: Candidate, row_count: float) -> float:
     """Return the length of the candidate's code, in nats."""
     held = len(constants(candidate.expression))
     return code_length(candidate.loss, held, candidate.complexity, row_count)
-
-
-def round_exact(
-    expression: Expression, loss_of: Callable[[Expression], float], tolerance: float
-) -> tuple[Expression, float]:
-    """Return the expression with as many constants rounded as the loss allows, and its loss.
-
-    A rounding is kept if the loss exceeds the first one by at most the share `tolerance`, or is below 1e-20:
-    the square of the rounding error of float64.
-    """
-    values = list(constants(expression))
-    first = loss_of(expression)
-    allowed = max(first * (1.0 + tolerance), 1e-20)
-    for position, value in enumerate(values):
-        for digits in (0, *ROUND_DIGITS):
-            rounded = 0.0 if digits == 0 else float(f"{value:.{digits - 1}e}")
-            trial = with_constants(expression, [*values[:position], rounded, *values[position + 1 :]])
-            if loss_of(trial) <= allowed:
-                values[position] = rounded
-                expression = trial
-                break
-    return expression, loss_of(expression)

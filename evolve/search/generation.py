@@ -60,7 +60,7 @@ def offspring(chosen: Sequence[Individual], problem: Problem, random: Random) ->
             seeds[begin:end],
             most_nodes=problem.settings.node_limit,
             targeting=problem.targeting,
-            demands=problem.structure.packed,
+            demands=problem.structure.demands,
         )
 
     return make

@@ -97,7 +97,8 @@ class Forest(NamedTuple):
     @property
     def holds(self) -> NDArray[np.int64]:
         """Sort of each node's constant, (n_nodes,), as in `GrammarTables`."""
-        return self.grammar.tables.holds[self.kinds]
+        found: NDArray[np.int64] = self.grammar.tables.holds[self.kinds]
+        return found
 
     def of(self, places: NDArray[np.int64]) -> "Forest":
         """Return some of the trees, in the order of their places."""

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from itertools import accumulate
 from random import Random
-from typing import Any
 
 import numpy as np
 from trainlaw.evolve.brackets import BracketTypes, check_holes
@@ -35,18 +34,13 @@ class Structure:
     template: tuple[Node, ...] = ()
     brackets: tuple[BracketTypes, ...] = ()
 
-    @cached_property
-    def packed(self) -> Any:
-        """The demands as compiled code takes them."""
-        return self.demands.packed()
-
     def accepts(self, tree: Sequence[Node]) -> bool:
         """Return whether the tree is the template with its holes filled, and nests no deeper than allowed."""
         if self.demands.is_none:
             return True
         kinds, accepted = np.array([node.kind for node in tree]), np.zeros(1, np.bool_)
         accept_trees(
-            kinds, np.zeros(kinds.size), np.array([0, kinds.size]), self.grammar.packed, self.packed,
+            kinds, np.zeros(kinds.size), np.array([0, kinds.size]), self.grammar.tables, self.demands,
             make_trees(), accepted,
         )  # fmt: skip
         return bool(accepted[0])

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,16 +25,15 @@ class Targeting:
     aims: Aims
     values: NDArray[np.float32]
 
-    @cached_property
-    def packed(self) -> Any:
-        """The aims as compiled code takes them."""
-        return self.aims.packed()
 
-
-_NONE, _NO_KINDS = np.zeros(0), np.zeros(0, np.int64)
+_NOTHING, _NO_KINDS = np.zeros(0), np.zeros(0, np.int64)
 NOT_AIMED = Targeting(
-    Aims(_NONE, _NONE, _NO_KINDS, _NONE, _NO_KINDS, _NONE, -1, 0, 0), np.zeros((0, 0), np.float32)
-)
+    Aims(
+        columns=_NOTHING, target=_NOTHING, kinds=_NO_KINDS, values=_NOTHING, start=_NO_KINDS, sizes=_NOTHING,
+        constant=-1, address=0, rows=0,
+    ),
+    np.zeros((0, 0), np.float32),
+)  # fmt: skip
 
 
 def make_targeting(
@@ -59,14 +56,14 @@ def make_targeting(
     values = np.array([values for _, values in usable])
     sizes = np.sqrt(np.mean(values**2, axis=1))
     aims = Aims(
-        columns.ravel(),
-        target,
-        np.array([node.kind for node in nodes]),
-        np.array([constant_of(node) for node in nodes]),
-        np.cumsum([0, *(len(own) for own, _ in usable)]),
-        sizes,
-        free.kind,
-        kernel_addresses()[OPERATOR],
-        target.size,
+        columns=columns.ravel(),
+        target=target,
+        kinds=np.array([node.kind for node in nodes]),
+        values=np.array([constant_of(node) for node in nodes]),
+        start=np.cumsum([0, *(len(own) for own, _ in usable)]),
+        sizes=sizes,
+        constant=free.kind,
+        address=kernel_addresses()[OPERATOR],
+        rows=target.size,
     )
     return Targeting(aims, np.ascontiguousarray((values / sizes[:, None]).T.astype(np.float32)))

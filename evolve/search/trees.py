@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -44,21 +44,14 @@ def held_constants(tree: Sequence[Node]) -> list[Node]:
     return [node for node in tree if node.constant is not None]
 
 
-class Tokens(NamedTuple):
-    """The machine's tokens of many trees, int64 (n_nodes,), and the number of each, int64 (n_trees,)."""
-
-    tokens: NDArray[np.int64]
-    sizes: NDArray[np.int64]
-
-
-def tokens_of(forest: Forest) -> Tokens:
-    """Return the trees' tokens, with the operations that a user defined written out."""
+def tokens_of(forest: Forest) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the tokens of trees (n_nodes,), definitions written out, and how many each has (n_trees,)."""
     tokens = forest.grammar.tables.token[forest.kinds]
     if not forest.grammar.defines or not np.any(tokens & 255 >= FIRST_DEFINED):
-        return Tokens(tokens, forest.sizes)
+        return tokens, forest.sizes
     written = [_written_out(nodes) for nodes in forest.nodes()]
     sizes = np.fromiter(map(len, written), np.int64, forest.amount)
-    return Tokens(np.array([*chain(*written)], dtype=np.int64), sizes)
+    return np.array([*chain(*written)], dtype=np.int64), sizes
 
 
 def encode(forest: Forest, affine: bool) -> Programs:

@@ -6,13 +6,12 @@ other code may move, so those that are used are written in `machine.moves`.
 
 from collections.abc import Iterator, Sequence
 from random import Random
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from trainlaw.evolve.grammar import Grammar
 from trainlaw.evolve.leaves import Leaf, draw
-from trainlaw.evolve.machine.acceptance import make_demands
+from trainlaw.evolve.machine.acceptance import Demands, make_demands
 from trainlaw.evolve.machine.arrays import NODE_LIMIT, VARIABLE
 from trainlaw.evolve.machine.children import vary_trees
 from trainlaw.evolve.machine.moves import AS_SEARCH, CROSS, MOVES, MUTATE, make_trees
@@ -20,7 +19,7 @@ from trainlaw.evolve.search.individuals import Forest, Individual, forest_of
 from trainlaw.evolve.search.targeting import NOT_AIMED, Targeting
 
 # What every tree keeps.
-_NOTHING: Any = make_demands().packed()
+_NOTHING = make_demands()
 
 
 def mate(first: Individual, second: Individual, grammar: Grammar, random: Random) -> tuple[Individual]:
@@ -63,21 +62,20 @@ def vary(
     operation: int = AS_SEARCH,
     most_nodes: int = NODE_LIMIT,
     targeting: Targeting = NOT_AIMED,
-    demands: Any = _NOTHING,
+    demands: Demands = _NOTHING,
 ) -> Forest:
     """Return a child of each pair of parents.
 
     pairs : (n, 2), places of first and second. seeds : (n,). operation : CROSS, MUTATE, AIM, AS_SEARCH or the
     number of one of `MOVES`. most_nodes : of a child; a larger one becomes its first parent, as does one that
-    the packed demands accept in no attempt.
+    the demands accept in no attempt.
     """
     count = len(pairs)
     room = count * max(most_nodes, int(parents.sizes.max(initial=0)))
     kinds, values, sizes = np.empty(room, np.int64), np.empty(room), np.empty(count, np.int64)
     total = vary_trees(
         parents.kinds, parents.values, parents.offsets, parents.affine, pairs, seeds, operation, most_nodes,
-        parents.grammar.packed, demands, targeting.packed, targeting.values, make_trees(), kinds, values,
-        sizes,
+        parents.grammar.tables, demands, targeting.aims, targeting.values, make_trees(), kinds, values, sizes,
     )  # fmt: skip
     return parents._replace(
         kinds=kinds[:total].copy(), values=values[:total].copy(), sizes=sizes,

@@ -6,7 +6,7 @@ import pytest
 from trainlaw.evolve.search.individuals import forest_of
 from trainlaw.evolve.search.problem import Problem, make_problem
 from trainlaw.evolve.search.variation import vary
-from trainlaw.evolve.settings import SearchSettings
+from trainlaw.evolve.settings import UNTYPED_OPERATORS, SearchSettings
 from trainlaw.formulas import DIMENSIONLESS, SECOND, FeatureSpec, Unit
 
 TARGET = FeatureSpec("time_s", "t", SECOND, "time of one iteration")
@@ -75,22 +75,7 @@ def untyped_problem() -> Problem:
     X = generator.uniform(0.5, 2.0, (150, 3))
     features = tuple(FeatureSpec(name, name, DIMENSIONLESS, name) for name in "abc")
     y = X[:, 0] * X[:, 1] + np.sin(X[:, 2])
-    operators = (
-        "add",
-        "sub",
-        "mul",
-        "div",
-        "sqrt",
-        "exp",
-        "log",
-        "sin",
-        "cos",
-        "tanh",
-        "square",
-        "max",
-        "min",
-        "pow",
-    )
+    operators = (*UNTYPED_OPERATORS, "tanh", "max", "min", "pow")
     settings = SearchSettings(typed=False, population=40, operators=operators, screening=0)
     return make_problem(X, y, features, FeatureSpec("y", "y", DIMENSIONLESS, "y"), settings)
 

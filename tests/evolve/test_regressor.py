@@ -33,14 +33,6 @@ def fitted(rows, specs, settings=SMALL, **arguments):
     return FormulaRegressor(specs.features, specs.target, settings).fit(columns, y, groups, **arguments)
 
 
-@pytest.mark.slow
-def test_a_planted_formula_is_found(typed_rows, specs):
-    estimator = fitted(typed_rows, specs, SearchSettings(evaluations=6000, population=100))
-    predicted = estimator.predict(typed_rows[0])
-    assert np.median(np.abs(predicted / typed_rows[1] - 1.0)) < 0.025
-    assert {"compute_s", "memory_s", "launch_s"} <= set(variables(estimator.formula_.expression))
-
-
 def test_the_front_falls_and_carries_held_out_losses(typed_rows, specs):
     front = fitted(typed_rows, specs).front_
     assert len(front) > 2
@@ -63,22 +55,6 @@ def test_another_seed_takes_another_way(typed_rows, specs):
         for n in (0, 1)
     )
     assert first.front_.to_rows() != second.front_.to_rows()
-
-
-def test_a_seed_is_in_the_first_generation(typed_rows, specs):
-    seed = parse_text("(2 * compute_s + 0.5 * memory_s) * ratio^(-0.5) + 3 * launch_s")
-    estimator = fitted(typed_rows, specs, SearchSettings(evaluations=1, population=4, seeds=(seed,)))
-    assert estimator.front_[-1].loss < 0.001
-
-
-def test_a_seed_with_a_feature_that_never_changes_here_is_taken_at_its_value(typed_rows, specs):
-    columns, y, groups = typed_rows
-    kept = groups != "5"
-    settings = SearchSettings(
-        evaluations=100, population=40, seeds=(parse_text("2 * compute_s * exp(0.3 * wide) + memory_s"),)
-    )
-    estimator = fitted((columns[kept], y[kept], groups[kept]), specs, settings)
-    assert "wide" not in variables(estimator.formula_.expression)
 
 
 def test_columns_are_picked_by_name(typed_rows, specs):
@@ -131,16 +107,6 @@ def test_the_scope_is_stored(typed_rows, specs, features, summed, scope, expecte
     assert estimator.formula_.scope == expected
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "loss", ["log_ratio", "huber_log", "relative_squares", "absolute_percentage", "squares"]
-)
-def test_every_loss_leads_to_a_formula(typed_rows, loss, specs):
-    columns, y, _ = typed_rows
-    estimator = fitted(typed_rows, specs, SearchSettings(evaluations=1500, population=60, loss=loss))
-    assert np.median(np.abs(estimator.predict(columns) / y - 1.0)) < 0.2
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -172,26 +138,6 @@ def test_a_search_without_any_valid_formula_is_an_error(typed_rows, specs):
     )
     with pytest.raises(InputError, match="at least one valid formula"):
         fitted(typed_rows, specs, settings)
-
-
-def test_weights_of_zero_exclude_rows(typed_rows, specs):
-    columns, y, groups = typed_rows
-    spoilt = y.copy()
-    spoilt[::4] *= 100.0
-    weight = np.ones_like(y)
-    weight[::4] = 0.0
-    settings = SearchSettings(evaluations=1500, population=60)
-    estimator = fitted((columns, spoilt, groups), specs, settings, sample_weight=weight)
-    assert np.median(np.abs(estimator.predict(columns) / y - 1.0)) < 0.1
-
-
-def test_a_weight_of_two_is_the_row_twice(typed_rows, specs):
-    columns, y, groups = typed_rows
-    weight = np.arange(120) % 3
-    again = np.repeat(np.arange(120), weight)
-    weighted = fitted(typed_rows, specs, sample_weight=weight)
-    repeated = fitted((columns[again], y[again], groups[again]), specs)
-    assert weighted.formula_.expression == repeated.formula_.expression
 
 
 def test_a_share_such_as_one_less_than_n_over_n_can_be_written(specs):
@@ -229,11 +175,6 @@ def test_a_grouped_constant_finds_the_factor_of_each_harness(harness_rows, specs
     assert np.median(np.abs(known / y - 1.0)) < 0.04
     unknown = estimator.predict(columns, {"harness": np.full(120, "another")})
     np.testing.assert_allclose(unknown, estimator.predict(columns))
-
-
-def test_labels_of_grouped_constants_must_be_given(typed_rows, specs):
-    with pytest.raises(UnknownNameError, match="harness"):
-        fitted(typed_rows, specs, SearchSettings(evaluations=9, grouped_constants=("harness",)))
 
 
 def test_values_without_rows_keep_the_global_factor(harness_rows, specs):

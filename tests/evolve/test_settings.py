@@ -17,21 +17,68 @@ from trainlaw.evolve.settings import (
 )
 from trainlaw.formulas import InputError, UnknownNameError, parse_text
 
+from ..rows import each_row
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
+HOST, VENDOR = ("host_s", 1.0), Factor("vendor", 0.0, 1.0, expected=0.5)
+BRACKETS = (Bracket("hole", (HOST,), (VENDOR,), ("vendor", "host_s")),)
+NAN, INF = float("nan"), float("inf")
+ORDER = "low <= expected <= high for the factor of clock"
+
+
+@each_row(
+    ("make", "arguments", "error", "message"),
     [
-        ({"operators": ("add", "plus")}, "plus"),
-        ({"nesting_limits": (("max", "ad", 0),)}, "'add'"),
-        ({"nesting_limits": (("maxi", "add", 0),)}, "maxi"),
-        ({"loss": "l2"}, "l2"),
-        ({"choice": "best"}, "best"),
-        ({"held_out_measure": "median"}, "mean"),
+        (SearchSettings, {"operators": ("add", "plus")}, UnknownNameError, "plus"),
+        (SearchSettings, {"nesting_limits": (("max", "ad", 0),)}, UnknownNameError, "'add'"),
+        (SearchSettings, {"nesting_limits": (("maxi", "add", 0),)}, UnknownNameError, "maxi"),
+        (SearchSettings, {"loss": "l2"}, UnknownNameError, "l2"),
+        (SearchSettings, {"choice": "best"}, UnknownNameError, "best"),
+        (SearchSettings, {"held_out_measure": "median"}, UnknownNameError, "mean"),
+        (SearchSettings, {"evaluations": None}, InputError, "budget"),
+        (SearchSettings, {"constant_ranges": (("exponent", 0.5, 0.4),)}, InputError, "low <= high"),
+        (SearchSettings, {"brackets": BRACKETS}, InputError, "template with the holes"),
+        *((SearchSettings, {"prior_weight": x}, InputError, "prior_weight") for x in (-1e-3, NAN, INF)),
+        (Constraint, {"kind": "raising", "feature": "compute_s"}, UnknownNameError, "rising"),
+        (Factor, {"low": -1.0, "high": 0.0, "expected": 0.5}, InputError, ORDER),
+        (Factor, {"low": -1.0, "high": 0.0, "expected": -2.0}, InputError, ORDER),
+        (Factor, {"low": 1.0, "high": 0.0, "expected": 0.5}, InputError, ORDER),
+        (Factor, {"low": 0.0, "high": 1.0, "expected": NAN}, InputError, ORDER),
+        (
+            Factor, {"low": 0.0, "high": 1.0, "expected": 0.5, "kind": "exponental"},
+            UnknownNameError, "kind of factor.*exponential",
+        ),
+        (Bracket, {"terms": ()}, InputError, "at least one term"),
+        (Bracket, {"terms": (HOST,), "deviation": 0.0}, InputError, "a deviation above 0 in 'hole', got 0.0"),
+        *(
+            (Bracket, {"terms": (("host_s", x),)}, InputError, f"above 0 for host_s in 'hole', got {x}")
+            for x in (0.0, -1.0, INF, NAN)
+        ),
+        (
+            Bracket, {"terms": (HOST,), "factors": (VENDOR,), "required": ("vendr",)},
+            UnknownNameError, "term or factor of the bracket 'hole'",
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_search_would_ignore_or_divide_by_is_refused(make, arguments, error, message):
+    place = {Factor: {"feature": "clock"}, Bracket: {"hole": "hole"}}.get(make, {})
+    with pytest.raises(error, match=message):
+        make(**place, **arguments)
+
+
+@each_row(
+    "arguments",
+    [
+        {"evaluations": None, "limit_seconds": 1.0},
+        {"constant_ranges": (("exponent", 0.5, 0.5),)},
+        {"template": parse_text("hole"), "brackets": BRACKETS},
+        *({"constraints": (Constraint(kind, "compute_s"),)} for kind in CONSTRAINT_KINDS),
+        *({"loss": loss} for loss in LOSSES),
+        *({"choice": choice} for choice in CHOICES),
     ],
 )
-def test_unknown_names_are_refused_with_near_ones(arguments, message):
-    with pytest.raises(UnknownNameError, match=message):
-        SearchSettings(**arguments)
+def test_known_values_are_accepted(arguments):
+    assert {name: getattr(SearchSettings(**arguments), name) for name in arguments} == arguments
+    assert Factor("clock", -0.5, -0.5, expected=-0.5).low == -0.5
 
 
 @pytest.mark.parametrize(
@@ -53,34 +100,6 @@ def test_numbers_have_a_smallest_and_a_largest_value(name, least, most):
             SearchSettings(**{name: value})
 
 
-def test_a_search_needs_a_budget():
-    with pytest.raises(InputError, match="budget"):
-        SearchSettings(evaluations=None)
-    assert SearchSettings(evaluations=None, limit_seconds=1.0).limit_seconds == 1.0
-
-
-def test_ranges_of_constants_rise():
-    assert SearchSettings(constant_ranges=(("exponent", 0.5, 0.5),)).constant_ranges
-    with pytest.raises(InputError, match="low <= high"):
-        SearchSettings(constant_ranges=(("exponent", 0.5, 0.4),))
-
-
-@pytest.mark.parametrize("kind", CONSTRAINT_KINDS)
-def test_known_kinds_of_constraint_are_accepted(kind):
-    assert Constraint(kind, "compute_s").kind == kind
-
-
-def test_unknown_kinds_of_constraint_are_refused():
-    with pytest.raises(UnknownNameError, match="rising"):
-        Constraint("raising", "compute_s")
-
-
-@pytest.mark.parametrize(("name", "values"), [("loss", LOSSES), ("choice", CHOICES)])
-def test_every_listed_value_is_accepted(name, values):
-    for value in values:
-        assert getattr(SearchSettings(**{name: value}), name) == value
-
-
 def test_what_is_left_open_depends_on_units_and_groups():
     grouped = SearchSettings().resolved(grouped=True)
     assert (grouped.max_nodes, grouped.choice) == (TYPED.max_nodes, "one_standard_error")
@@ -88,17 +107,9 @@ def test_what_is_left_open_depends_on_units_and_groups():
     untyped = SearchSettings(typed=False).resolved(grouped=False)
     assert (untyped.max_nodes, untyped.choice) == (UNTYPED.max_nodes, "description_length")
     assert untyped.search_rows == UNGROUPED_ROWS
+    assert (SearchSettings().node_limit, SearchSettings(max_nodes=7).node_limit) == (60, 7)
     given = SearchSettings(typed=False, max_nodes=44, choice="loss", search_rows=2_000)
     assert given.resolved(grouped=False) == given
-
-
-@pytest.mark.parametrize(
-    ("arguments", "limit"),
-    [({}, 60), ({"typed": False}, 30), ({"max_nodes": 7}, 7), ({"max_nodes": 200}, 200)],
-)
-def test_the_node_limit_has_a_default_of_the_mode(arguments, limit):
-    assert SearchSettings(**arguments).node_limit == limit
-    assert SearchSettings(**arguments).resolved(grouped=True).node_limit == limit
 
 
 def test_settings_are_stored_field_by_field_in_a_fixed_order():
@@ -133,49 +144,3 @@ def test_defaults_are_fixed_as_they_decide_what_a_seed_gives():
     }  # fmt: skip
     stored = asdict(SearchSettings())
     assert {name: value for name, value in stored.items() if value != ()} == expected
-
-
-@pytest.mark.parametrize(
-    "bounds", [(-1.0, 0.0, 0.5), (-1.0, 0.0, -2.0), (1.0, 0.0, 0.5), (0.0, 1.0, float("nan"))]
-)
-def test_the_expected_exponent_of_a_factor_lies_between_its_bounds(bounds):
-    low, high, expected = bounds
-    with pytest.raises(InputError, match="low <= expected <= high for the factor of clock_ratio"):
-        Factor("clock_ratio", low, high, expected=expected)
-
-
-def test_a_factor_may_be_fixed_by_equal_bounds():
-    assert Factor("clock_ratio", -0.5, -0.5, expected=-0.5).low == -0.5
-
-
-def test_unknown_kinds_of_factor_are_refused():
-    with pytest.raises(UnknownNameError, match=r"kind of factor.*exponential"):
-        Factor("is_amd", 0.0, 1.0, expected=0.5, kind="exponental")
-
-
-@pytest.mark.parametrize("expected", [0.0, -1.0, float("inf"), float("nan")])
-def test_expected_weights_are_positive(expected):
-    with pytest.raises(InputError, match=f"a weight above 0 for host_s in 'hole', got {expected}"):
-        Bracket("hole", (("host_s", expected),))
-
-
-def test_a_bracket_has_a_term():
-    with pytest.raises(InputError, match="at least one term"):
-        Bracket("hole", ())
-
-
-def test_required_features_of_a_bracket_are_in_it():
-    factor = Factor("is_amd", 0.0, 1.0, expected=0.5)
-    assert Bracket("hole", (("host_s", 1.0),), (factor,), ("is_amd", "host_s")).required
-    with pytest.raises(UnknownNameError, match="term or factor of the bracket 'hole'"):
-        Bracket("hole", (("host_s", 1.0),), (factor,), ("is_ambd",))
-
-
-def test_brackets_need_a_template_and_a_prior_that_pulls():
-    brackets = (Bracket("hole", (("host_s", 1.0),)),)
-    assert SearchSettings(template=parse_text("hole"), brackets=brackets).brackets == brackets
-    with pytest.raises(InputError, match="template with the holes"):
-        SearchSettings(brackets=brackets)
-    for weight in (-1e-3, float("nan"), float("inf")):
-        with pytest.raises(InputError, match="prior_weight"):
-            SearchSettings(prior_weight=weight)

@@ -4,13 +4,18 @@ import builtins
 import errno
 import io
 import os
+from functools import cache
 from pathlib import Path
 
 import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.inputs.run_folder import new_run_folder
+from trainlaw.app.models import calibration, doubts
+from trainlaw.app.models.builtin import BUILT_IN
+from trainlaw.app.models.calibration import calibrated_law
 from trainlaw.app.report import calibration_files
-from trainlaw.formulas import InputError
+from trainlaw.datasets.measurements.importing import import_runs
+from trainlaw.formulas import InputError, load_formula
 from trainlaw.formulas.files.text_files import write_text_atomically
 from trainlaw.validate.journal import Journal
 from typer.testing import CliRunner
@@ -28,6 +33,12 @@ CALLS = (
     (os, "mkdir"),
     (io, "open"),
 )
+
+
+@pytest.fixture(autouse=True)
+def no_wait_for_the_disk(monkeypatch):
+    """Calls of `fsync` count and may fail, but do nothing else: they would take most of the time."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 class FailingFile:
@@ -172,6 +183,9 @@ def prepare(folder):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_call_may_fail(name, tmp_path, monkeypatch):
     # Which bytes are written does not matter here, and to make them takes most of the time.
+    law = cache(lambda: calibrated_law(load_formula(BUILT_IN), import_runs(tmp_path / "runs.csv")))
+    monkeypatch.setattr(calibration, "calibrated_law", lambda given, runs: law())
+    monkeypatch.setattr(doubts, "trusted", lambda runs, trust: runs)
     monkeypatch.setattr(calibration_files, "workbook_bytes", lambda formula: b"workbook")
     monkeypatch.setattr(calibration_files, "page_html", lambda formula: "page")
     words = [word.replace("{}", str(tmp_path)) for word in COMMANDS[name]]

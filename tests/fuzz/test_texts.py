@@ -1,6 +1,7 @@
 """Any text as a formula, a unit, a name or the value of an option: taken, or refused by one line."""
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
@@ -9,9 +10,8 @@ from trainlaw.app.commands.profile_jobs import counts_of
 from trainlaw.app.inputs.prices import _number as price_number
 from trainlaw.app.inputs.requests import host_launch_of
 from trainlaw.app.inputs.selection import parse_hours, parse_memory, whole_numbers
-from trainlaw.app.inputs.spreadsheets import pairs_of, values_of
-from trainlaw.app.inputs.tables import parse_column_options
-from trainlaw.app.models.user_formula import parse_label_options, read_formula
+from trainlaw.app.inputs.spreadsheets import chosen_pairs, values_of
+from trainlaw.app.models.user_formula import read_formula
 from trainlaw.app.studies.clusters import local_workers
 from trainlaw.app.workbook.tables import _natural as natural
 from trainlaw.datasets.files.numbers import decimal_marks, number_of
@@ -26,45 +26,9 @@ from trainlaw.formulas.errors import TrainlawError
 from ..rows import each_row
 
 _WORDS = (
-    "macs",
-    "batch",
-    "peak",
-    "bandwidth",
-    "sqrt(",
-    "max(",
-    "exp(",
-    "log(",
-    "(",
-    ")",
-    ",",
-    "+",
-    "-",
-    "*",
-    "/",
-    "^",
-    "**",
-    " ",
-    "2",
-    "0.5",
-    "1e9",
-    "1e999",
-    "9" * 400,
-    ".",
-    "__import__",
-    "T4",
-    "x",
-    "with 2x ",
-    "ms",
-    "GB",
-    "s/",
-    "byte",
-    "=",
-    ":",
-    "\x1b",
-    "\ud800",
-    "²",
-    "٣",
-)
+    *"macs batch peak bandwidth sqrt( max( exp( log( ( ) , + - * / ^ ** 2 0.5 1e9 1e999 . __import__".split(),
+    *"T4 x ms GB s/ byte = : ² ٣".split(), " ", "9" * 400, "with 2x ", "\x1b", "\ud800",
+)  # fmt: skip
 T4 = built_in_gpus().find("T4")
 TEXTS = st.text(max_size=60) | st.lists(st.sampled_from(_WORDS), max_size=12).map("".join)
 READERS = {
@@ -74,16 +38,15 @@ READERS = {
     "hours": lambda text: parse_hours(text, "--within"),
     "memory": lambda text: parse_memory(text, "--min-memory"),
     "numbers": lambda text: whole_numbers(text, "--batch"),
-    "column": lambda text: parse_column_options([text]),
+    "column": lambda text: chosen_pairs("--column", [text], "OURS=YOURS"),
     "value": lambda text: values_of([text]),
-    "label": lambda text: parse_label_options([text]),
     "allocation": gpus_of_nodes,
     "GPU": lambda text: wanted_gpu(text, built_in_gpus()),
     "quantity": lambda text: si_number(text, "byte/s"),
     "decimal": lambda text: (decimal_marks([text]), number_of(text, ",")),
     "workers": lambda text: local_workers(f"local:{text}"),
     "counts": lambda text: counts_of(text, "--batch"),
-    "own value": lambda text: pairs_of("--set", [f"n_gpus={text}"], "OURS=VALUE"),
+    "own value": lambda text: chosen_pairs("--set", [f"n_gpus={text}"], "OURS=VALUE"),
     "constant": lambda text: constant("n_gpus", text, 1),
     "prices": price_number,
     "sheet names": natural,
@@ -105,8 +68,7 @@ def test_any_text_is_taken_or_refused_by_one_line(name, examples):
     read()
 
 
-@pytest.mark.parametrize("name", READERS)
-@each_row("text", LONG)
+@each_row(("name", "text"), list(product(READERS, LONG)))
 def test_long_texts_are_taken_or_refused_by_one_line(name, text):
     check(name, text)
 

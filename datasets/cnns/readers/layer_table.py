@@ -101,19 +101,17 @@ def _layer(row: Mapping[str, Any], position: int, positions: Mapping[str, int]) 
     name = _name(row.get("name") or f"{kind}_{position}")
     inputs = row.get("inputs")
     if inputs in (None, "", []):
-        before = () if kind == "input" else (position - 1,)
-        return Layer(name=name, kind=kind, inputs=before, **given)
-    entries = inputs.split() if isinstance(inputs, str) else list(inputs)
-    return Layer(name=name, kind=kind, inputs=tuple(_source(entry, positions) for entry in entries), **given)
+        sources = [] if kind == "input" else [position - 1]
+    else:
+        entries = inputs.split() if isinstance(inputs, str) else inputs
+        sources = [
+            positions[str(entry)] if str(entry) in positions else _integer("inputs", entry)
+            for entry in entries
+        ]
+    return Layer(name=name, kind=kind, inputs=tuple(sources), **given)
 
 
 _NUMBERS = frozenset(_FIELDS) - {"name", "kind", "inputs"}
-
-
-def _source(entry: Any, positions: Mapping[str, int]) -> int:
-    if str(entry) in positions:
-        return positions[str(entry)]
-    return _integer("inputs", entry)
 
 
 def _integer(key: str, value: Any) -> int:

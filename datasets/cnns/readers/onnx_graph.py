@@ -2,7 +2,7 @@
 
 import mmap
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
@@ -13,8 +13,8 @@ from trainlaw.datasets.cnns.graph import MAX_LAYERS
 from trainlaw.formulas.errors import InputError, optional_package, shown
 from trainlaw.formulas.files.text_files import opened_file
 
-_GRAPH_OF_MODEL = 7
-_INITIALIZER_OF_GRAPH = 5
+# Fields from a model to its stored tensors: its graph, the graph's initializers.
+_TO_TENSORS = (7, 5)
 # float_data, int32_data, string_data, int64_data, raw_data, double_data, uint64_data of TensorProto.
 _DATA_OF_TENSOR = frozenset({4, 5, 6, 7, 9, 10, 11})
 _MAX_KEPT_BYTES = 256 * 2**20
@@ -37,44 +37,27 @@ def read_without_weights(path: str | os.PathLike[str], keep_bytes: int) -> bytes
             mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
             memoryview(data) as view,
         ):
-            return b"".join(_model(view, keep_bytes))
+            return b"".join(_stripped(view, 0, len(view), _TO_TENSORS, keep_bytes))
 
 
-def _model(view: memoryview, keep_bytes: int) -> Iterator[bytes]:
-    kept = 0
-    for number, start, payload, end in _fields(view, 0, len(view)):
-        if number == _GRAPH_OF_MODEL:
-            part = _message(number, b"".join(_without_weights(view, payload, end, keep_bytes)))
-        else:
-            part = bytes(view[start:end])
-        kept += _bounded(len(part))
-        _bounded(kept)
-        yield part
+def _stripped(
+    view: memoryview, start: int, end: int, inside: Sequence[int], keep_bytes: int
+) -> Iterator[bytes]:
+    """Yield the fields of a message without the data of large tensors.
 
-
-def _without_weights(view: memoryview, start: int, end: int, keep_bytes: int) -> Iterator[bytes]:
+    inside : numbers of the fields that lead from the message to its tensors.
+    """
     kept = 0
     for number, field, payload, stop in _fields(view, start, end):
-        if number == _INITIALIZER_OF_GRAPH:
-            part = _message(number, b"".join(_tensor(view, payload, stop, keep_bytes)))
-        else:
-            kept += _bounded(stop - field)
-            part = bytes(view[field:stop])
-        _bounded(kept)
-        yield part
-
-
-def _tensor(view: memoryview, start: int, end: int, keep_bytes: int) -> Iterator[bytes]:
-    for number, field, _, stop in _fields(view, start, end):
         # Small tensors keep their data: shapes and axes are stored in the same way as weights.
-        if number not in _DATA_OF_TENSOR or stop - field <= keep_bytes:
-            yield bytes(view[field:stop])
-
-
-def _bounded(size: int) -> int:
-    if size > _MAX_KEPT_BYTES:
-        raise InputError(f"expected at most {_MAX_KEPT_BYTES} bytes without the stored weights")
-    return size
+        if not inside and number in _DATA_OF_TENSOR and stop - field > keep_bytes:
+            continue
+        leads = bool(inside) and number == inside[0]
+        content = b"".join(_stripped(view, payload, stop, inside[1:], keep_bytes)) if leads else b""
+        kept += len(content) if leads else stop - field
+        if kept > _MAX_KEPT_BYTES:
+            raise InputError(f"expected at most {_MAX_KEPT_BYTES} bytes without the stored weights")
+        yield _head(number, len(content)) + content if leads else bytes(view[field:stop])
 
 
 def _fields(view: memoryview, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
@@ -118,8 +101,8 @@ def _varint(view: memoryview, position: int, end: int) -> tuple[int, int]:
     raise InputError(_NO_MODEL)
 
 
-def _message(number: int, content: bytes) -> bytes:
-    return _encoded(number << 3 | _LENGTH) + _encoded(len(content)) + content
+def _head(number: int, length: int) -> bytes:
+    return _encoded(number << 3 | _LENGTH) + _encoded(length)
 
 
 def _encoded(value: int) -> bytes:

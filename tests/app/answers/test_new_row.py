@@ -12,8 +12,8 @@ from trainlaw.app.exports.formats import export_formula
 from trainlaw.app.inputs.requests import one_run
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.page.script import script_of
-from trainlaw.app.predictions.predict import predict_runs
-from trainlaw.app.terminal.predictions import predictions_csv, predictions_json, predictions_text
+from trainlaw.app.predictions.predict import predict_runs, predicted_blocks
+from trainlaw.app.terminal.predictions import predictions_text, written_blocks
 from trainlaw.app.workbook.book import workbook_plan
 from trainlaw.app.workbook.model import workbook_model
 from trainlaw.formulas import load_formula
@@ -42,12 +42,14 @@ def found(law):
     return prediction
 
 
-def test_terminal_csv_and_json(found):
+def test_terminal_csv_and_json(law, found):
     text = predictions_text("formula", [found])
     assert "one image" in text and f"warning: {SAID}" in text
-    (row,) = json.loads(predictions_json([found]))
+    blocks = [*predicted_blocks(law, [one_run("resnet50", "T4", 8)])]
+    csv, as_json = ("".join(written_blocks(blocks, form, lambda number: None)) for form in (False, True))
+    (row,) = json.loads(as_json)
     assert row["image_s"] == found.time_s / 8 and SAID in row["warnings"]
-    header, line = predictions_csv([found]).splitlines()
+    header, line = csv.splitlines()
     assert line.split(",")[header.split(",").index("image_s")] == str(found.time_s / 8)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from trainlaw.app.cli import app
-from trainlaw.app.models.user_formula import parse_label_options, with_groups
+from trainlaw.app.models.user_formula import with_groups
 from trainlaw.datasets import built_in_gpus, configuration
 from trainlaw.formulas import GroupedConstant, TrainlawError, load_formula, parse_text, save_formula
 from typer.main import get_command
@@ -171,7 +171,7 @@ def test_the_group_of_a_constant_can_be_chosen(formula, tmp_path):
 @pytest.mark.parametrize(
     ("label", "fault"),
     [
-        ("harness", "expected --label LABEL=GROUP"),
+        ("harness", "--label: expected LABEL=GROUP"),
         ("harness=nvidea", "did you mean 'nvidia'"),
         ("harnes=nvidia", "did you mean 'harness'"),
     ],
@@ -180,9 +180,9 @@ def test_a_wrong_group_is_named(formula, label, fault):
     constant = GroupedConstant("C[harness]", "harness", {"nvidia": 2.0}, 1.25)
     grouped = replace(formula, expression=parse_text("C[harness] * layer_launch_s"), grouped=(constant,))
     with pytest.raises(TrainlawError, match=fault):
-        with_groups(grouped, parse_label_options([label]))
-    with pytest.raises(TrainlawError, match=r"expected --label|no constants that differ"):
-        with_groups(formula, parse_label_options([label]))
+        with_groups(grouped, [label])
+    with pytest.raises(TrainlawError, match=r"--label: expected|no constants that differ"):
+        with_groups(formula, [label])
 
 
 def test_an_untrained_precision_is_warned_of(formula_file):

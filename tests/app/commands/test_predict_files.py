@@ -10,7 +10,6 @@ from trainlaw.app.inputs import requests
 from trainlaw.app.inputs.requests import runs_of_csv
 from trainlaw.app.models.user_formula import find_formulas
 from trainlaw.app.predictions.predict import predict_runs
-from trainlaw.app.terminal.predictions import predictions_csv, predictions_json
 
 from ...commands import invoke
 
@@ -46,8 +45,12 @@ def test_blocks_say_what_each_prediction_says(asked, tmp_path, monkeypatch):
     monkeypatch.setattr(requests, "MAX_ROWS", 100)
     choice = find_formulas(Path("built-in"), "", tmp_path)
     predictions = predict_runs(choice.formula, runs_of_csv(asked), choice.scaling)
-    assert by_csv == predictions_csv(predictions) and by_csv.count("cannot fit") == 2
-    assert by_json == predictions_json(predictions) + "\n"
+    assert by_csv == run("--from", asked, "--format", "csv").stdout and by_csv.count("cannot fit") == 2
+    rows = json.loads(by_json)
+    assert by_json == run("--from", asked, "--format", "json").stdout
+    assert [(row["time_s"], tuple(row["warnings"])) for row in rows] == [
+        (one.time_s, one.warnings) for one in predictions
+    ]
     assert top == json.loads(by_json)[:3]
 
 

@@ -7,19 +7,18 @@ import random
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from trainlaw.app.answers.figure_rows import needed_memory
 from trainlaw.app.cli import app
 from trainlaw.app.exports import prediction_table
 from trainlaw.app.exports.prediction_table import prediction_csv
 from trainlaw.app.models import lookup_tables
-from trainlaw.app.models.builtin import BUILT_IN
+from trainlaw.app.models.builtin import BUILT_IN, BUILT_IN_FORMULAS
 from trainlaw.app.models.multi_gpu import exchange_seconds
 from trainlaw.app.models.scopes import handling
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.workbook.compare import COLUMN, ROW, SHARED, factorized
-from trainlaw.app.workbook.model import fits_words, memory_columns, values_of
+from trainlaw.app.workbook.model import memory_columns, values_of
 from trainlaw.datasets import TARGET, configuration, feature_specs, find_cnn, find_cnn_counts
 from trainlaw.datasets.cnns import training_memory
 from trainlaw.datasets.measurements.memory_fit import memory_needs
@@ -39,6 +38,9 @@ def rows_of(text):
 def test_the_table_of_predictions_is_what_predict_says(formula):
     rows = rows_of(prediction_csv(formula))
     assert len(rows) > 20_000
+    about = "\n".join(row["about"] for row in rows[:100])
+    for part in ("im2col_compute_s [s]", "in training", "15.2 %", "seed", "printed by trainlaw"):
+        assert part in about
     for row in random.Random(4).sample(rows, 60):
         run = configuration(
             cnn=row["cnn"], gpu=row["gpu"], precision=row["precision"],
@@ -50,27 +52,21 @@ def test_the_table_of_predictions_is_what_predict_says(formula):
             assert row["time_s"] == ""
             continue
         assert float(row["time_s"]) == pytest.approx(expected.time_s, rel=1e-12)
-        assert float(row["interval_to_s"]) == pytest.approx(expected.high_s, rel=1e-12)
+        assert (float(row["interval_to_s"]) if row["interval_to_s"] else None) == expected.high_s
         assert (row["quantities_outside_training"] != "0") == any(
             "outside" in text for text in expected.warnings
         )
         assert row["fits_in_memory"] == expected.fits_in_memory
 
 
-def test_names_in_the_table_are_inert(formula, monkeypatch):
-    first = next(iter(lookup_tables.cnn_rows().values()))
-    hostile = {"a": {**first, "cnn": "=cmd|' /C calc'!A0"}, "b": {**first, "cnn": '+1,"quoted"'}}
-    monkeypatch.setattr(prediction_table, "cnn_rows", lambda: hostile)
-    names = {row["cnn"] for row in rows_of(prediction_csv(formula))}
-    assert names == {"'=cmd|' /C calc'!A0", '\'+1,"quoted"'}
-
-
-@pytest.mark.slow
-def test_the_last_column_of_the_table_says_what_it_is(formula_file, tmp_path):
-    export(formula_file, tmp_path / "all.csv")
-    text = "\n".join(pd.read_csv(tmp_path / "all.csv")["about"].dropna())
-    for part in ("im2col_compute_s [s]", "in training", "15.2 %", "seed", "printed by trainlaw"):
-        assert part in text
+def test_a_cnn_of_which_only_sums_are_known_has_no_times(monkeypatch):
+    sizes = {"input_size_px": 28, "n_classes": 10}
+    rows = {name: {"cnn": name, **sizes} for name in ("lenet5", "no such network")}
+    monkeypatch.setattr(prediction_table, "cnn_rows", lambda: rows)
+    law = BUILT_IN_FORMULAS["layer"]()
+    known, unknown = (row for row in rows_of(prediction_csv(law)) if row["gpu"] == "K80")
+    (alone,) = predict_runs(law, configuration(cnn="lenet5", gpu="K80", batch_per_gpu=64, **sizes))
+    assert float(known["time_s"]) == alone.time_s and unknown["time_s"] == ""
 
 
 def test_open_document_is_one_line_that_says_what_to_do(formula_file, tmp_path):
@@ -135,7 +131,6 @@ def test_the_memory_of_workbook_and_page_is_that_of_the_commands():
         columns = {name: np.array([value]) for name, value in facts.items() if isinstance(value, int | float)}
         found = [float(values_of(form, columns)[0]) for form in needed_memory(load_formula(BUILT_IN))]
         assert found == [need["least_bytes"], need["usual_bytes"]], run.frame
-        assert fits_words(*found, run.matrix(["memory_bytes"])[0]) == [need["fits"]]
 
 
 def test_memory_without_layers_is_rough_and_says_so():

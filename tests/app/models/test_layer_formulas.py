@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from trainlaw.app.explain.sensitivity import elasticities, in_raw_columns
-from trainlaw.app.models.builtin import LAYER_FORMULA
+from trainlaw.app.models.builtin import BUILT_IN, LAYER_FORMULA
 from trainlaw.app.models.scopes import check_features, formula_rows
 from trainlaw.app.models.terms import mean_shares, part_values
 from trainlaw.app.models.user_formula import read_formula
-from trainlaw.app.predictions.predict import features_outside, pair_predictions, predict_runs
+from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.studies.definition import definition_of
 from trainlaw.app.studies.search import LayerSearch
 from trainlaw.app.studies.study import score_formula
@@ -55,6 +55,14 @@ def test_built_in_law_gives_the_sum_that_schedules_are_made_of():
     (prediction,) = predict_runs(law, run)
     of_layers = law.predict(layers)[layers["is_layer"] > 0].sum()
     assert prediction.time_s == pytest.approx(of_layers + once[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("scope", [LAYER_FORMULA, BUILT_IN])
+def test_some_runs_have_the_rows_that_they_have_alone(few, scope):
+    formula, chosen = load_formula(scope), np.arange(len(few)) % 3 == 1
+    alone, part = formula_rows(formula, few.where(chosen)), formula_rows(formula, few).of_runs(chosen)
+    assert np.array_equal(part.predict(formula), alone.predict(formula))
+    assert all(np.array_equal(part.labels[name], alone.labels[name]) for name in alone.labels)
 
 
 def test_layers_outside_the_training_range_are_counted(law):
@@ -137,19 +145,3 @@ def test_what_cannot_be_is_refused(law):
         definition_of({"of": "layers", "by": "harness"}, "test")
     with pytest.raises(UnknownNameError, match="layer"):
         definition_of({"of": "layer"}, "test")
-
-
-def test_the_table_of_pairs_is_made_network_by_network(law, few):
-    rows = [
-        {"cnn": "lenet5", "input_size_px": 28, "n_classes": 10},
-        {"cnn": "no such network", "input_size_px": 28, "n_classes": 10},
-    ]
-    known, unknown = (found for _, found in pair_predictions(law, rows, ["T4", "K80"], 64))
-    assert [item.gpu for item in known] == ["T4", "K80"] and unknown == []
-    (alone,) = predict_runs(
-        law, configuration(cnn="lenet5", gpu="K80", batch_per_gpu=64, input_size_px=28, n_classes=10)
-    )
-    assert known[1].time_s == pytest.approx(alone.time_s)
-    assert features_outside(known[0]) == 0
-    with pytest.raises(InputError, match="layers are known"):
-        list(pair_predictions(law, rows[1:], ["T4"], 64))

@@ -1,8 +1,8 @@
 """The page of a formula with features of its own, in a browser: live inputs, no fault that axe finds."""
 
 import pytest
+from trainlaw.app.models.builtin import formula_named
 from trainlaw.app.models.custom_inputs import case_seconds, cases_of
-from trainlaw.app.models.many_core import many_core_formula
 from trainlaw.app.page.custom import custom_page_html
 
 pytestmark = pytest.mark.slow
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     path = tmp_path_factory.mktemp("own") / "page.html"
-    path.write_text(custom_page_html(many_core_formula("a")), encoding="utf-8")
+    path.write_text(custom_page_html(formula_named("xeon-phi-a")), encoding="utf-8")
     return path
 
 
@@ -23,7 +23,7 @@ def test_inputs_move_the_result(opened, file):
     page = opened(file)
     page.select_option("#group-0", "large")
     page.fill("#input-0", "333")
-    law = many_core_formula("a")
+    law = formula_named("xeon-phi-a")
     case = cases_of(law)[0] | {"threads": 333.0, "epochs": 70.0, "network": "large"}
     assert minutes(page) == pytest.approx(case_seconds(law, [case])[0] / 60, abs=0.006)
     assert page.input_value("#case") == ""

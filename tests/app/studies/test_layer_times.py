@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.exports.formats import export_formula
+from trainlaw.app.models.builtin import formula_named
 from trainlaw.app.models.custom_inputs import case_seconds, cases_of, shown_unit, with_entered_sizes
-from trainlaw.app.models.many_core import many_core_formula
 from trainlaw.app.studies.definition import StudyDefinition, definition_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.kinds.layer_times import (
@@ -142,7 +142,7 @@ def test_cases_are_shown_in_a_unit_that_fits(found):
     unit, seconds = shown_unit(entered)
     assert (unit, seconds) in {("us", 1e-6), ("ms", 1e-3)}
     assert (case_seconds(entered, cases_of(entered)) >= seconds).all()
-    assert shown_unit(many_core_formula("b")) == ("min", 60.0)
+    assert shown_unit(formula_named("xeon-phi-b")) == ("min", 60.0)
 
 
 @pytest.mark.parametrize("suffix", [".html", ".csv", ".xlsx"])

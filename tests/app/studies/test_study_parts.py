@@ -163,8 +163,10 @@ def test_terms_that_return():
 
 def test_claims_are_proved_or_refuted():
     found = {
-        claim.statement: claim.proof.status
-        for claim in claims(law("conv_output_memory_s / on_chip_ratio - 0.0001 * im2col_compute_s"))
+        statement: proof.status
+        for statement, proof in claims(
+            law("conv_output_memory_s / on_chip_ratio - 0.0001 * im2col_compute_s")
+        )
     }
     assert found["the time never falls as conv_output_memory_s grows"] == "proved"
     assert found["the time never falls as on_chip_ratio grows"] == "refuted"

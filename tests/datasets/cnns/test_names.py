@@ -2,9 +2,10 @@ import csv
 from pathlib import Path
 
 import pytest
-from trainlaw.datasets import cnn_table, find_cnn, find_cnn_counts, load
+from trainlaw.datasets import find_cnn, find_cnn_counts, load
 from trainlaw.datasets.cnns.names import cnn_key, cnn_name, cnn_names
 from trainlaw.datasets.cnns.zoo import zoo_entry, zoo_names
+from trainlaw.datasets.files.mapping import joined_name
 from trainlaw.formulas.errors import InputError, TrainlawError, UnknownNameError
 
 from ...rows import each_row
@@ -87,6 +88,10 @@ def test_bare_names_of_torchvision_are_its_networks(row):
         ("MobileNetV3-Large", "mobilenet_v3_large"),
         ("Inception-ResNet-v2", "inception_resnet_v2"),
         ("SE-ResNet-50", "se_resnet50"),
+        ("RegNet_X_1.6GF", "regnet_x_1_6gf"),
+        ("regnet_x_16gf", "regnet_x_16gf"),
+        ("VGG 16 BN", "vgg16_bn"),
+        ("Inception v3", "inception_v3"),
     ],
 )
 def test_names_are_found_as_people_write_them(text, name):
@@ -112,6 +117,7 @@ def test_ambiguous_names_list_the_candidates(text, candidates):
     ("text", "near"),
     [
         ("resnet51", "'resnet50'"),
+        ("vgg", "vgg16"),
         ("SE-ResNeXt-101", "se_resnext101_32x4d"),
         ("timm/resnet50e", "timm/resnet50t"),
         ("torchvision.models.resnet51", "torchvision.models.resnet50"),
@@ -150,8 +156,8 @@ def test_a_regnet_means_the_same_in_tables_and_on_the_command_line(name, of_auth
     assert f"pycls/{name}" in set(runs["cnn"]) and name not in set(runs["cnn"])
 
 
-def test_shipped_counts_are_listed_under_the_names_of_the_zoo():
-    assert {cnn_key(name) for name in cnn_table()["cnn"]} == set(zoo_names())
+def test_no_two_networks_share_a_spelling():
+    assert len({joined_name(name) for name in zoo_names()}) == len(zoo_names())
 
 
 def test_a_cnn_of_timm_can_be_built_at_any_size():

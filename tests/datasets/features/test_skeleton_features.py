@@ -161,7 +161,7 @@ def test_small_batches_take_at_least_one_pass_over_the_parameters():
 @pytest.mark.parametrize("cnn", ["resnet50", "vgg16", "mobilenet_v2", "densenet121", "inception_v3"])
 @pytest.mark.parametrize("batch", [8, 256])
 def test_classes_of_sizes_stand_for_their_layers(cnn, batch):
-    layers = LayerColumns.of(find_cnn(cnn))
+    layers = LayerColumns(find_cnn(cnn))
     held = value("cached_elements", cnn=cnn, batch_per_gpu=batch)
     costs = layers.touched * (1 + 5 * layers.touched / (layers.touched + held)) / 6
     for name, kind in (("conv_own_cached_s", layers.conv), ("light_own_cached_s", ~layers.heavy)):

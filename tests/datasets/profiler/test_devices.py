@@ -4,11 +4,11 @@ from types import SimpleNamespace
 
 import pytest
 from trainlaw.datasets.hardware.gpu_files import with_gpus
+from trainlaw.datasets.profiler import setup
 from trainlaw.datasets.profiler.devices import (
     NotMeasuredError,
     choose_device,
     device_clock,
-    gpu_row_of,
     known_gpu,
     reason_not_measured,
     set_precision,
@@ -17,10 +17,10 @@ from trainlaw.datasets.profiler.devices import (
 )
 from trainlaw.datasets.profiler.machine import GpuState
 from trainlaw.datasets.profiler.row_files import MachineFile
-from trainlaw.datasets.profiler.setup import cpu_device, gpu_device
-from trainlaw.datasets.profiler.timing import EventClock, WallClock
+from trainlaw.datasets.profiler.timing import EventClock
 from trainlaw.formulas.errors import InputError, UnknownNameError
 
+from ...rows import each_row
 from .conftest import FakeDevice
 
 
@@ -74,20 +74,19 @@ def test_clock_of_a_gpu_is_made_of_events():
     last = clock.mark()
     clock.finish()
     assert clock.seconds(first, last) == pytest.approx(0.25, abs=1e-5)
-    assert isinstance(device_clock(torch, "cpu"), WallClock)
+    assert not isinstance(device_clock(torch, "cpu"), EventClock)
 
 
-@pytest.mark.parametrize("precision, tf32", [("fp32", False), ("tf32", True), ("amp", False)])
+@each_row(("precision", "tf32"), [("fp32", False), ("tf32", True), ("amp", False)])
 def test_fp32_on_a_gpu_is_not_tf32(precision, tf32):
     torch = fake_torch()
     set_precision(torch, "cuda", precision)
-    assert torch.backends.cuda.matmul.allow_tf32 is tf32
-    assert torch.backends.cudnn.allow_tf32 is tf32
+    assert torch.backends.cuda.matmul.allow_tf32 is torch.backends.cudnn.allow_tf32 is tf32
     assert torch.backends.cudnn.benchmark is None, "left as it is"
 
 
-@pytest.mark.parametrize(
-    "device, precision, torch",
+@each_row(
+    ("device", "precision", "torch"),
     [
         ("cpu", "tf32", fake_torch()),
         ("cuda", "tf32", fake_torch(capability=(7, 5))),
@@ -105,23 +104,20 @@ def test_what_a_precision_means_is_stated():
     assert {stated_precision("cpu", name) for name in ("fp32", "bf16")} == {"fp32", "bf16 throughout"}
 
 
-@pytest.mark.parametrize(
-    "error, reason",
+FULL, ABSENT = "out of memory", "not supported by torch on this device"
+
+
+@each_row(
+    ("error", "reason"),
     [
-        (MemoryError(), "out of memory"),
-        (OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), "out of memory"),
-        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"), "out of memory"),
-        (RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"), "out of memory"),
-        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate`"), "out of memory"),
-        (
-            NotImplementedError("\"lrn\" not implemented for 'BFloat16'"),
-            "not supported by torch on this device",
-        ),
-        (RuntimeError("cuDNN error: CUDNN_STATUS_NOT_SUPPORTED."), "not supported by torch on this device"),
-        (
-            RuntimeError("GET was unable to find an engine to execute this"),
-            "not supported by torch on this device",
-        ),
+        (MemoryError(), FULL),
+        (OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), FULL),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"), FULL),
+        (RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"), FULL),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate`"), FULL),
+        (NotImplementedError("\"lrn\" not implemented for 'BFloat16'"), ABSENT),
+        (RuntimeError("cuDNN error: CUDNN_STATUS_NOT_SUPPORTED."), ABSENT),
+        (RuntimeError("GET was unable to find an engine to execute this"), ABSENT),
         # After such an error every call fails: what follows must not become a row.
         (RuntimeError("CUDA error: an illegal memory access was encountered"), ""),
         (RuntimeError("shape mismatch"), ""),
@@ -140,38 +136,45 @@ def test_software_names_the_driver_and_the_wait_policy_where_there_is_one(monkey
     assert "cuda 12.4, cudnn 90100, driver 550" in software_versions(fake_torch(), GpuState(driver="550"))
 
 
-def test_a_known_gpu_needs_no_row(tmp_path):
-    machine = MachineFile(tmp_path / "runs.csv")
-    torch = fake_torch(name="NVIDIA GeForce RTX 3090")
-    host = gpu_device(torch, GpuState(driver="550"), ("pcie4-x16", "none"), machine, None)
-    assert host.gpu == known_gpu("NVIDIA GeForce RTX 3090") == "RTX 3090"
-    assert "100 multiprocessors" in host.hardware
-    assert not machine.path.exists()
-
-
-@pytest.mark.parametrize("clock_hz, peak", [(1.5e9, 2 * 12800 * 1.5e9), (float("nan"), 3e13)])
-def test_an_unknown_gpu_comes_with_its_facts(tmp_path, clock_hz, peak):
-    machine = MachineFile(tmp_path / "runs.csv")
-    state = GpuState(driver="550", max_clock_hz=clock_hz, max_memory_clock_hz=clock_hz)
-    host = gpu_device(fake_torch(), state, ("", ""), machine, lambda device: (3e13, 1e12))
-    gpu = with_gpus(machine.path).find(host.gpu)
-    assert gpu.peak_fp32_flop_per_s == pytest.approx(peak)
-    assert (gpu.sm_count, gpu.core_count) == (100, 12800)
-    assert gpu.bandwidth_byte_per_s == pytest.approx(2 * 1.5e9 * 640 if clock_hz > 0 else 1e12)
-    assert (
-        gpu_row_of(fake_torch().cuda.get_device_properties(0), state, 1.0, 1.0)["compute_capability"] == "9.0"
-    )
-
-
-def test_a_processor_is_measured_once(tmp_path):
-    asked = []
+@pytest.fixture
+def measured(monkeypatch, tmp_path):
+    """A function that measures a device with a torch; rates that were asked for; the machine file."""
+    asked, machine = [], MachineFile(tmp_path / "runs.csv")
 
     def rates(device):
         asked.append(device)
-        return 1e11, 1e10
+        return 3e13, 1e12
 
-    machine = MachineFile(tmp_path / "runs.csv")
-    hosts = [cpu_device(fake_torch(), 2, ("", ""), machine, rates) for _ in range(2)]
+    def measure(torch, device, state=None, threads=0):
+        parts = SimpleNamespace(quick_rates=rates, device_state=lambda name: state)
+        monkeypatch.setattr(setup, "torch_package", lambda: torch)
+        monkeypatch.setattr(setup, "torch_part", lambda name: parts)
+        return setup.measured_device(device, threads, setup.Setup(tmp_path / "runs.csv"), machine)
+
+    return measure, asked, machine
+
+
+def test_a_known_gpu_needs_no_row(measured):
+    measure, asked, machine = measured
+    host = measure(fake_torch(name="NVIDIA GeForce RTX 3090"), "cuda", GpuState(driver="550"))
+    assert host.gpu == known_gpu("NVIDIA GeForce RTX 3090") == "RTX 3090"
+    assert "100 multiprocessors" in host.hardware and (host.link, host.network) == ("ethernet-20g", "none")
+    assert not machine.path.exists() and not asked
+
+
+@pytest.mark.parametrize("clock_hz, peak", [(1.5e9, 2 * 12800 * 1.5e9), (float("nan"), 3e13)])
+def test_an_unknown_gpu_comes_with_its_facts(measured, clock_hz, peak):
+    measure, _, machine = measured
+    state = GpuState(driver="550", max_clock_hz=clock_hz, max_memory_clock_hz=clock_hz)
+    host = measure(fake_torch(), "cuda", state)
+    gpu = with_gpus(machine.path).find(host.gpu)
+    assert gpu.peak_fp32_flop_per_s == pytest.approx(peak)
+    assert (gpu.sm_count, gpu.core_count, gpu.compute_capability) == (100, 12800, "9.0")
+    assert gpu.bandwidth_byte_per_s == pytest.approx(2 * 1.5e9 * 640 if clock_hz > 0 else 1e12)
+
+
+def test_a_processor_is_measured_once(measured):
+    measure, asked, machine = measured
+    hosts = [measure(fake_torch(), "cpu", threads=2) for _ in range(2)]
     assert hosts[0] == hosts[1]
-    assert asked == ["cpu"]
-    assert machine.names == (hosts[0].gpu,)
+    assert asked == ["cpu"] and machine.names == (hosts[0].gpu,)

@@ -19,11 +19,11 @@ from trainlaw.datasets.profiler import (
     sweep,
 )
 from trainlaw.datasets.profiler.devices import NotMeasuredError
-from trainlaw.datasets.profiler.machine import read_processor, usable_cores
+from trainlaw.datasets.profiler.machine import GpuState, read_processor, usable_cores
 from trainlaw.datasets.profiler.micro import MicroTime
 from trainlaw.formulas.errors import InputError, MissingDependencyError, UnknownNameError
 
-from .conftest import HOST, measurement
+from .conftest import measurement
 from .test_devices import fake_torch
 from .test_layer_times import times_of
 
@@ -37,7 +37,8 @@ class FakeParts:
     def part(self, name):
         return {
             "torch_measure": SimpleNamespace(
-                measure=lambda each, rule: measurement(0.1 * each.batch), device_state=None
+                measure=lambda each, rule: measurement(0.1 * each.batch),
+                device_state=lambda device: GpuState(),
             ),
             "torch_micro": SimpleNamespace(quick_rates=lambda device: (1e11, 1e10), micro_times=micro_times),
             "torch_layer_times": SimpleNamespace(measure_layers=measure_layers),
@@ -51,7 +52,7 @@ class FakeParts:
 
     def all_reduce_together(self, gathering):
         self.met.append(gathering)
-        return [("1 B", 1e3, 1e-3), ("2 B", 1e6, 2e-3)]
+        return [MicroTime("allreduce", "1 B", 1e3, 1e-3), MicroTime("allreduce", "2 B", 1e6, 2e-3)]
 
 
 def measure_layers(configuration, rule):
@@ -129,11 +130,7 @@ def test_layers_go_to_three_files(parts, tmp_path):
     assert len(pd.read_csv(own.sibling("all-layers"))) == 11
     assert set(pd.read_csv(own.sibling("layers"))["kind"]) == {"conv", "dense"}
     (failure,) = pd.read_csv(own.sibling("layers-failed")).to_dict("records")
-    assert (failure["cnn"], failure["batch"], failure["reason"]) == (
-        "lenet5",
-        13,
-        "out of memory: too large",
-    )
+    assert {"cnn": "lenet5", "batch": 13, "reason": "out of memory: too large"}.items() <= failure.items()
     # What failed is not tried again, as in a sweep of runs; a run of it is another matter.
     assert profile_layers(wanted(lists={"batches": [2, 4, 13]}), own, told.append) == 1
     assert profile_runs(wanted(lists={"batches": [13]}), own, told.append) == 1
@@ -184,12 +181,10 @@ def test_micro_goes_to_three_files(parts, tmp_path):
     assert rates["allreduce_byte_per_s"].isna().tolist() == [True, False]
 
 
-def test_gpus_are_asked_as_gpus(parts, tmp_path, monkeypatch):
-    monkeypatch.setattr(setup, "gpu_device", lambda *arguments: HOST)
-    state = SimpleNamespace(device_state=lambda device: device, measure=lambda each, rule: measurement(0.1))
-    known = parts.part
-    monkeypatch.setattr(setup, "torch_part", lambda name: state if name == "torch_measure" else known(name))
-    assert profile_runs(wanted(device="cuda", threads=[0]), Setup(tmp_path / "runs.csv"), lambda p: None) == 2
+def test_gpus_are_asked_as_gpus(parts, tmp_path):
+    own = Setup(tmp_path / "runs.csv")
+    assert profile_runs(wanted(device="cuda", threads=[0]), own, lambda progress: None) == 2
+    assert set(pd.read_csv(own.out)["gpu"]) == {"NVIDIA Toy 1"}
 
 
 def test_a_device_is_known_by_its_name(parts):

@@ -13,10 +13,8 @@ from trainlaw.datasets.profiler.layer_times import (
     LAYER_FILE_COLUMNS,
     OPERATION_FILE_COLUMNS,
     LayerTime,
-    detail_rows,
+    MeasuredLayers,
     has_schema_row,
-    operation_row,
-    schema_rows,
 )
 
 
@@ -28,40 +26,36 @@ def times_of(cnn):
     ]
 
 
-@pytest.fixture(params=["mobilenet_v2", "lenet5", "googlenet"])
-def measured(request):
-    cnn = build(request.param, 64 if request.param != "lenet5" else 32, 10)
-    return cnn, times_of(cnn), Configuration("cpu", 1, 1, "fp32", cnn.name, cnn.input_size_px, 10, 8)
+def layers_of(name, gpu="V100-SXM2-16GB", step_s=(0.5, 0.004)):
+    cnn = build(name, 64 if name != "lenet5" else 32, 10)
+    configuration = Configuration("cpu", 1, 1, "fp32", cnn.name, cnn.input_size_px, 10, 8)
+    return MeasuredLayers(configuration, gpu, cnn, times_of(cnn), step_s)
 
 
-def test_rows_of_layers_have_no_fault(measured):
-    cnn, times, configuration = measured
-    rows = schema_rows(cnn, times, configuration, "V100-SXM2-16GB")
-    frame = pd.DataFrame(rows, columns=LAYER_FILE_COLUMNS)
+@pytest.mark.parametrize("name", ["mobilenet_v2", "lenet5", "googlenet"])
+def test_rows_of_layers_and_operations_fit_their_files(name):
+    measured = layers_of(name)
+    frame = pd.DataFrame(measured.schema_rows(), columns=LAYER_FILE_COLUMNS)
     typed, faults = typed_frame(frame, LAYER_COLUMNS)
     assert faults + value_faults(typed, LAYER_COLUMNS) == []
-    assert list(frame["phase"].value_counts().index.sort_values()) == [
-        "forward",
-        "forward+backward+optimizer",
-    ]
+    assert set(frame["phase"]) == {"forward", "forward+backward+optimizer"}
     table = LayerTable("own", frame[[column.name for column in LAYER_COLUMNS]])
     assert table.features().notna().all(axis=None)
-
-
-def test_every_layer_has_a_detailed_row(measured):
-    cnn, times, configuration = measured
-    rows = detail_rows(cnn, times, configuration, "Toy")
-    assert [row["layer"] for row in rows] == [cnn.layers[time.position].name for time in times]
+    rows = measured.detail_rows()
+    assert [row["layer"] for row in rows] == [
+        measured.cnn.layers[time.position].name for time in measured.times
+    ]
     assert all(set(row) == set(DETAIL_FILE_COLUMNS) for row in rows)
 
 
-def test_operations_hold_all_the_time(measured):
-    cnn, times, configuration = measured
-    row = operation_row(cnn, times, configuration, "T4", (0.5, 0.004))
+@pytest.mark.parametrize("name", ["mobilenet_v2", "lenet5", "googlenet"])
+def test_operations_hold_all_the_time(name):
+    measured = layers_of(name, "T4")
+    row = measured.operation_row()
     assert set(row) == set(OPERATION_FILE_COLUMNS)
     total = sum(seconds for name, seconds in row.items() if name.startswith("device_"))
-    assert total == pytest.approx(0.0065 * len(times) + 0.004)
-    other = operation_row(cnn, times, configuration, "V100-SXM2-16GB", (0.25, 0.004))
+    assert total == pytest.approx(0.0065 * len(measured.times) + 0.004)
+    other = layers_of(name, step_s=(0.25, 0.004)).operation_row()
     pairs = PairTable("own", profile_pairs(pd.DataFrame([row, other])))
     assert len(pairs) == 2
     assert pairs.profile().shape[1] == sum(name.startswith("device_") for name in row)
@@ -87,9 +81,7 @@ def test_what_the_schema_cannot_say_gets_no_row():
 
 
 def test_gradients_of_depthwise_convolutions_have_their_own_names():
-    cnn = build("mobilenet_v2", 64, 10)
-    configuration = Configuration("cpu", 1, 1, "fp32", "mobilenet_v2", 64, 10, 8)
-    row = operation_row(cnn, times_of(cnn), configuration, "T4", (0.5, 0.0))
-    depthwise = sum(layer.is_depthwise for layer in cnn.layers)
+    measured = layers_of("mobilenet_v2")
+    row, depthwise = measured.operation_row(), sum(layer.is_depthwise for layer in measured.cnn.layers)
     assert row["device_DepthwiseConv2dNativeBackpropFilter_s"] == pytest.approx(0.003 * depthwise)
     assert row["device_Relu6Grad_s"] > 0

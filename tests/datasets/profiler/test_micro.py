@@ -8,11 +8,10 @@ from trainlaw.datasets.profiler.micro import (
     MICRO_COLUMNS,
     MicroTime,
     conv_flop,
-    detail_row,
     matmul_flop,
     message_line,
-    micro_row,
     per_layer_overhead,
+    rate_cells,
     ring_factor,
 )
 
@@ -49,7 +48,8 @@ def test_times_that_make_no_line_give_the_ends():
 def test_rates_are_work_over_time():
     assert matmul_flop(1000) == 2e9
     assert conv_flop(2, 3, 5) == 2 * 9 * 3 * 3 * 5 * 5 * 2
-    assert MicroTime("matmul", "1000", 2e9, 0.5).rate == 4e9
+    matmul = MicroTime("matmul", "1000", 2e9, 0.5)
+    assert list(matmul.cells.values()) == ["matmul", "1000", 0.5, 4e9, "FLOP/s"]
     assert (MicroTime("copy", "1 B", 2.0, 0.5).unit, MicroTime("conv", "", 2.0, 0.5).unit) == (
         "B/s",
         "FLOP/s",
@@ -67,20 +67,15 @@ def test_the_table_holds_the_best_product_and_the_largest_copy():
         MicroTime("layer", "1", 0.0, 3e-6),
         *reduced(2, 5e-5, 3e9),
     ]
-    row = micro_row("Toy", 1, "fp32", times, 2)
-    assert {*row, "measured_at"} == set(MICRO_COLUMNS)
+    row = rate_cells(times, 2)
+    assert {*row, "gpu", "threads", "precision", "processes", "measured_at"} == set(MICRO_COLUMNS)
     assert row["achieved_matmul_flop_per_s"] == 2e9
     assert row["achieved_copy_byte_per_s"] == pytest.approx(1e10)
     assert (row["launch_latency_s"], row["host_overhead_per_layer_s"]) == (2e-6, 3e-6)
     assert row["allreduce_link_byte_per_s"] == pytest.approx(3e9)
     largest = reduced(2, 5e-5, 3e9)[-1]
     assert row["allreduce_byte_per_s"] == largest.amount / largest.time_s
-    assert math.isnan(micro_row("Toy", 1, "fp32", [])["achieved_conv_flop_per_s"])
-
-
-def test_sizes_are_kept_one_by_one():
-    row = detail_row("Toy", 1, "fp32", MicroTime("matmul", "128", 1e9, 1.0))
-    assert (row["benchmark"], row["size"], row["rate"], row["unit"]) == ("matmul", "128", 1e9, "FLOP/s")
+    assert math.isnan(rate_cells([])["achieved_conv_flop_per_s"])
 
 
 def test_overhead_of_a_layer_is_the_slope():

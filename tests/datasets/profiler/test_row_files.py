@@ -74,7 +74,7 @@ SWEEP = """
 import sys
 from trainlaw.datasets.profiler.configurations import configuration_grid
 from trainlaw.datasets.profiler.run_rows import MeasuredDevice, Measurement
-from trainlaw.datasets.profiler.sweep import SweepFiles, pending, sweep
+from trainlaw.datasets.profiler.sweep import SweepFiles, sweep
 from trainlaw.datasets.profiler.timing import Repeats
 
 def measure(configuration):
@@ -89,7 +89,7 @@ print("ready", flush=True)
 def tell(progress):
     print(progress.number, flush=True)
 
-sweep(pending(wanted, files), measure, lambda each: host, files, tell)
+sweep(files.left(wanted), measure, lambda each: host, files, tell)
 """
 
 

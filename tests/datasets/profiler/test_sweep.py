@@ -12,7 +12,7 @@ from trainlaw.datasets.profiler.devices import NotMeasuredError
 from trainlaw.datasets.profiler.machine import Interference, Processor
 from trainlaw.datasets.profiler.row_files import MachineFile
 from trainlaw.datasets.profiler.run_rows import AllReduce, run_row
-from trainlaw.datasets.profiler.sweep import SweepFiles, pending, sweep
+from trainlaw.datasets.profiler.sweep import SweepFiles, keep_in_turn, sweep
 from trainlaw.formulas.errors import InputError
 
 from .conftest import measurement
@@ -77,18 +77,14 @@ def test_a_row_says_stack_and_parts_and_is_found_again(tmp_path, host, parts, op
     (row,) = pd.read_csv(files.runs.path).to_dict("records")
     assert (row["layout"], row["stack"], row["timed_parts"]) == ("channels_last", "channels_last", parts)
     assert optimizer is None or row["optimizer"] == optimizer
-    assert not pending([asked], SweepFiles(files.runs.path))
+    assert not SweepFiles(files.runs.path).left([asked])
 
 
 def test_several_hosts_name_their_network(host):
     configuration = Configuration("cpu", 4, 1, "fp32", "lenet5", 32, 10, 2, 2)
     row = run_row(configuration, measurement(0.1), replace(host, network="ethernet-10g"))
-    assert (row["n_gpus"], row["n_nodes"], row["link"], row["network"]) == (
-        4,
-        2,
-        "ethernet-20g",
-        "ethernet-10g",
-    )
+    expected = {"n_gpus": 4, "n_nodes": 2, "link": "ethernet-20g", "network": "ethernet-10g"}
+    assert expected.items() <= row.items()
 
 
 def test_the_hosts_launches_are_a_feature_of_the_run(tmp_path, host):
@@ -132,15 +128,14 @@ def test_a_resumed_sweep_measures_only_what_is_left(tmp_path, host):
         return measurement(0.1)
 
     run(wanted(batches=(2, 8)), SweepFiles(path), host, measure)
-    left = pending(wanted(batches=(2, 4, 8)), SweepFiles(path))
+    left = SweepFiles(path).left(wanted(batches=(2, 4, 8)))
     assert [configuration.batch for configuration in left] == [4]
 
 
-def test_time_left_is_told(tmp_path, host):
-    ticks = iter(range(0, 1000, 10))
-    told = []
-    files = SweepFiles(tmp_path / "runs.csv")
-    sweep(wanted(), lambda c: measurement(0.1), lambda c: host, files, told.append, now=lambda: next(ticks))
+def test_time_left_is_told(tmp_path):
+    ticks, told = iter(range(0, 1000, 10)), []
+    failures = SweepFiles(tmp_path / "runs.csv").failures
+    keep_in_turn(wanted(), lambda c: (0.1, 0.0), failures, told.append, now=lambda: next(ticks))
     assert [(p.number, p.total, p.remaining_s) for p in told] == [(1, 3, 20.0), (2, 3, 10.0), (3, 3, 0.0)]
 
 
@@ -155,4 +150,4 @@ def test_an_edited_file_is_refused_in_one_line(tmp_path, host):
     run(wanted(batches=(2,)), SweepFiles(path), host)
     path.write_text(path.read_text().replace(",lenet5,32,", ",lenet5,many,"))
     with pytest.raises(InputError, match="other values"):
-        SweepFiles(path).done()
+        SweepFiles(path).left([])

@@ -61,30 +61,24 @@ def test_threads_change_nothing(untyped_problem, drawing, start_mode):
         assert np.array_equal(one, other, equal_nan=True)
 
 
-def test_the_affine_start_finds_offset_and_slope_at_once(programs_of, plain_rows):
-    columns = np.linspace(1.0, 2.0, 300)[None, :]
+LINE = np.linspace(1.0, 2.0, 300)
+STRAY = np.arange(300) % 3 == 1
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "skip", "expected"),
+    [
+        (LINE, 7.0 - 3.0 * LINE, -1, [7.0, -3.0]),
+        (LINE, np.where(STRAY, 100.0, 7.0 - 3.0 * LINE), 1, [7.0, -3.0]),
+        # Of a constant it is the mean.
+        (np.ones(3), np.array([1.0, 2.0, 6.0]), -1, [3.0, 0.0]),
+    ],
+)
+def test_the_affine_start_finds_offset_and_slope_at_once(x, y, skip, expected, programs_of, plain_rows):
     programs = programs_of(([CODES["add"], CONSTANT, CODES["mul"], CONSTANT, VARIABLE], [0.0, 1.0]))
-    rows = plain_rows(columns, 7.0 - 3.0 * columns[0])
-    result = Machine().fit(programs, rows, steps=0, start_mode=AFFINE)
-    np.testing.assert_allclose(result.theta, [7.0, -3.0])
-
-
-def test_the_affine_start_of_a_constant_is_the_mean(programs_of, plain_rows):
-    y = np.array([1.0, 2.0, 6.0])
-    programs = programs_of(([CODES["add"], CONSTANT, CODES["mul"], CONSTANT, VARIABLE], [0.0, 1.0]))
-    result = Machine().fit(programs, plain_rows(np.ones((1, 3)), y), steps=0, start_mode=AFFINE)
-    np.testing.assert_allclose(result.theta, [3.0, 0.0])
-
-
-def test_the_affine_start_leaves_a_group_out(programs_of, plain_rows):
-    columns = np.linspace(1.0, 2.0, 90)[None, :]
-    group = np.arange(90) % 3
-    y = np.where(group == 1, 100.0, 7.0 - 3.0 * columns[0])
-    programs = programs_of(([CODES["add"], CONSTANT, CODES["mul"], CONSTANT, VARIABLE], [0.0, 1.0]))
-    result = Machine().fit(
-        programs, plain_rows(columns, y, group), steps=0, start_mode=AFFINE, skip=np.array([1])
-    )
-    np.testing.assert_allclose(result.theta, [7.0, -3.0])
+    rows = plain_rows(x[None, :], y, np.arange(x.size) % 3)
+    result = Machine().fit(programs, rows, steps=0, start_mode=AFFINE, skip=np.array([skip]))
+    np.testing.assert_allclose(result.theta, expected)
 
 
 @pytest.mark.parametrize("share", [0.2, 5.0])

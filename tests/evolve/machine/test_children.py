@@ -66,7 +66,7 @@ def test_compiled_children_are_those_of_plain_python(kind, operation, drawing, r
     seeds = np.arange(COUNT, dtype=np.uint64)
     expected = vary(
         parents, pairs, seeds, operation=operation, most_nodes=40, targeting=problem.targeting,
-        demands=structure.packed,
+        demands=structure.demands,
     )  # fmt: skip
     kinds, values, sizes = np.empty(COUNT * 40, np.int64), np.empty(COUNT * 40), np.empty(COUNT, np.int64)
     # What was called above is compiled.

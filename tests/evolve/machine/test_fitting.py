@@ -148,44 +148,24 @@ def test_held_out_losses_are_those_of_a_refit_where_the_formula_is_linear(rows, 
     np.testing.assert_allclose(quick, full, rtol=1e-3)
 
 
-def test_a_constant_that_no_row_determines_goes_to_zero(programs_of, plain_rows):
+@pytest.mark.parametrize(("centre", "upper", "expected"), [(0.0, 9.0, 0.0), (3.0, 9.0, 3.0), (3.0, 2.0, 2.0)])
+def test_a_constant_that_no_row_determines_goes_to_its_centre_within_its_bounds(
+    centre, upper, expected, programs_of, plain_rows
+):
     columns = np.array([np.linspace(1.0, 2.0, 50), np.zeros(50)])
-    programs = programs_of((SUM, [1.0, 5.0]), pull=1e-9)
+    programs = programs_of((SUM, [1.0, 5.0]), upper=upper, pull=1e-9, centre=centre)
     result = Machine().fit(programs, plain_rows(columns, columns[0]), steps=50)
-    assert abs(result.theta[1]) < 1e-3
-
-
-def test_a_constant_that_no_row_determines_goes_to_its_centre(programs_of, plain_rows):
-    columns = np.array([np.linspace(1.0, 2.0, 50), np.zeros(50)])
-    programs = programs_of((SUM, [1.0, 0.1]), pull=1e-9, centre=3.0)
-    result = Machine().fit(programs, plain_rows(columns, columns[0]), steps=50)
-    assert result.theta == pytest.approx([1.0, 3.0], abs=1e-3)
+    assert result.theta == pytest.approx([1.0, expected], abs=1e-3)
 
 
 @pytest.mark.parametrize("centre", [0.0, 3.0, -1.0])
-def test_a_pull_is_a_normal_prior_around_its_centre(centre, programs_of, plain_rows):
+def test_a_pull_is_a_normal_prior_around_its_centre_and_no_part_of_the_loss(centre, programs_of, plain_rows):
     columns = np.random.default_rng(3).uniform(1.0, 2.0, (1, 50))
     programs = programs_of(([WEIGHTED], [1.0]), pull=0.5, centre=centre)
     result = Machine().fit(programs, plain_rows(columns, 2.0 * columns[0]), steps=50)
     mean_square = np.mean(columns[0] ** 2)
     # Ridge regression in closed form.
     assert result.theta[0] == pytest.approx((2.0 * mean_square + 0.5 * centre) / (mean_square + 0.5))
-
-
-def test_a_bound_holds_against_a_centre_beyond_it(programs_of, plain_rows):
-    columns = np.array([np.linspace(1.0, 2.0, 50), np.zeros(50)])
-    programs = programs_of((SUM, [1.0, 0.5]), lower=0.0, upper=2.0, pull=1e-6, centre=3.0)
-    result = Machine().fit(programs, plain_rows(columns, columns[0]), steps=50)
-    assert result.theta == pytest.approx([1.0, 2.0], abs=1e-3)
-
-
-def test_pulls_shrink_but_are_no_part_of_the_loss(programs_of, plain_rows):
-    columns = np.random.default_rng(3).uniform(1.0, 2.0, (1, 50))
-    rows = plain_rows(columns, 2.0 * columns[0])
-    mean_square = np.mean(columns[0] ** 2)
-    result = Machine().fit(programs_of(([WEIGHTED], [1.0]), pull=0.5), rows, steps=50)
-    # Ridge regression in closed form.
-    assert result.theta[0] == pytest.approx(2.0 * mean_square / (mean_square + 0.5))
     assert result.losses[0] == pytest.approx((2.0 - result.theta[0]) ** 2 * mean_square)
 
 

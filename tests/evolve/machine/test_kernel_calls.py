@@ -45,21 +45,18 @@ def test_the_numbers_from_a_place_on_are_those_of_the_array(row, first):
 
 def test_a_packed_tuple_has_its_arrays_and_numbers():
     values, flags = np.array([1.0, 2.0, 3.5]), np.array([False, True])
-    packed = Packed(None, [("values", values), ("factor", 2.0), ("flags", flags), ("amount", 4)])
+    packed = Packed(values=values, factor=2.0, flags=flags, amount=4)
     assert third_of(packed) == 3.5 * 2.0 + 1 + 4
 
 
 def test_packed_tuples_with_the_same_fields_have_one_type():
-    first, second = (
-        Packed(rows, [("columns", rows.columns), ("stride", rows.stride)])
-        for rows in (Columns(np.ones((2, 3))), Columns(np.ones((5, 9))))
-    )
+    first, second = Columns(np.ones((2, 3))), Columns(np.ones((5, 9)))
     assert first._numba_type_ is second._numba_type_
 
 
 def test_an_array_with_gaps_is_refused_where_compiled_code_would_read_on():
     with pytest.raises(InputError, match="contiguous"):
-        Packed(None, [("values", np.zeros((4, 6))[:, ::2])])
+        Packed(values=np.zeros((4, 6))[:, ::2])
 
 
 def test_threads_take_each_number_once():

@@ -2,7 +2,6 @@ import math
 
 import numpy as np
 import pytest
-from numba import njit
 from trainlaw.evolve.machine import vector_maths
 
 GENERATOR = np.random.default_rng(0)
@@ -67,7 +66,3 @@ def test_the_exponential_keeps_its_range(x, expected):
     found = vector_maths.exponential(x)
     assert (0.0 < found < math.inf) == expected
     assert found == pytest.approx(math.exp(x) if x < 709.78 else math.inf, rel=1e-15, abs=1e-307)
-
-
-def test_bits_and_floats_are_inverse():
-    assert njit(lambda x: vector_maths.float_of(vector_maths.bits_of(x)))(1.25) == 1.25

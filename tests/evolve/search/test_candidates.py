@@ -15,7 +15,6 @@ from trainlaw.evolve.search.candidates import (
     held_out_losses,
     is_sound,
     make_front,
-    round_exact,
     squares_loss,
     values_of,
 )
@@ -23,76 +22,73 @@ from trainlaw.evolve.search.individuals import Fitness, Individual
 from trainlaw.evolve.search.loop import run, start_state
 from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.trees import from_expression
-from trainlaw.formulas import Constant, Formula, complexity, constants, evaluate, parse_text, to_text
+from trainlaw.formulas import Constant, Formula, complexity, constants, parse_text, to_text
+
+from ...rows import each_row
 
 
-def candidates():
-    held_out = ([4.0, 4.2, 3.8], [1.1, 1.0, 0.95], [1.0, 0.9, 1.1])
-    return [
-        Candidate(Constant(1.0), 4.0 - i, i + 1, (np.array(losses),)) for i, losses in enumerate(held_out)
-    ]
+def candidate(complexity, *divisions, loss=1.0):
+    """A candidate with the losses of the groups of each division."""
+    return Candidate(Constant(1.0), loss, complexity, tuple(map(np.array, divisions)))
 
 
-@pytest.mark.parametrize(
-    ("rule", "complexity"),
-    [("validation", 3), ("one_standard_error", 2), ("loss", 3), ("description_length", 3)],
+THREE = [
+    candidate(1, [4.0, 4.2, 3.8], loss=4.0),
+    candidate(2, [1.1, 1.0, 0.95], loss=3.0),
+    candidate(3, [1.0, 0.9, 1.1], loss=2.0),
+]
+GROUPS, DIVIDED = candidate(2, [1.0, 5.0, 9.0]), candidate(2, [1.0, 5.0], [1.0, 2.0, 3.0])
+INVALID, VALID = candidate(1, [0.0, math.inf], loss=0.0), candidate(2, [5.0, 5.0], loss=9.0)
+ALIKE = [candidate(7, [1.0]), candidate(3, [1.0])]
+
+
+@each_row(
+    ("rule", "known", "chosen"),
+    [
+        ("validation", THREE, 2),
+        ("loss", THREE, 2),
+        ("description_length", THREE, 2),
+        ("one_standard_error", THREE, 1),
+        # Groups differ a lot, candidates do not: 0.2 more in every group is beyond its error of 0.
+        ("one_standard_error", [candidate(1, [1.2, 5.2, 9.2]), GROUPS], 1),
+        ("one_standard_error", [candidate(1, [0.2, 5.6, 9.8]), GROUPS], 0),
+        # A much worse group excludes a simpler formula.
+        ("one_standard_error", [candidate(1, [0.2, 5.2, 10.2]), GROUPS], 1),
+        # It must transfer in every division.
+        ("one_standard_error", [candidate(1, [1.0, 5.0], [2.0, 3.0, 4.0]), DIVIDED], 1),
+        ("one_standard_error", [candidate(1, [1.0, 5.0], [1.0, 2.0, 3.0]), DIVIDED], 0),
+        ("validation", [INVALID, VALID], 1),
+        ("validation", [INVALID], 0),
+        ("validation", ALIKE, 1),
+        ("loss", ALIKE, 1),
+        ("description_length", ALIKE, 1),
+        ("most_stable", [candidate(1, [1.0])], 0),
+    ],
 )
-def test_rules_choose(rule, complexity):
-    assert choose(candidates(), rule, 100).complexity == complexity
+def test_rules_choose(rule, known, chosen):
+    assert choose(known, rule, 100) is known[chosen]
 
 
-def test_one_standard_error_is_that_of_the_paired_difference():
-    # Groups differ a lot, candidates do not: the difference of 0.2 in every group is beyond its error of 0.
-    best = Candidate(Constant(1.0), 1.0, 2, (np.array([1.0, 5.0, 9.0]),))
-    simpler = Candidate(Constant(1.0), 1.2, 1, (np.array([1.2, 5.2, 9.2]),))
-    assert choose([simpler, best], "one_standard_error", 100) is best
-    noisy = Candidate(Constant(1.0), 1.2, 1, (np.array([0.2, 5.6, 9.8]),))
-    assert choose([noisy, best], "one_standard_error", 100) is noisy
+def test_validation_losses_are_means_over_divisions():
+    assert DIVIDED.validation_loss == 2.5 and INVALID.validation_loss == math.inf
 
 
-def test_a_formula_must_transfer_in_every_division():
-    by_group, worse, better = np.array([1.0, 5.0]), np.array([2.0, 3.0, 4.0]), np.array([1.0, 2.0, 3.0])
-    best = Candidate(Constant(1.0), 1.0, 2, (by_group, better))
-    assert (
-        choose([Candidate(Constant(1.0), 1.2, 1, (by_group, worse)), best], "one_standard_error", 9) is best
-    )
-    alike = Candidate(Constant(1.0), 1.2, 1, (by_group, better))
-    assert choose([alike, best], "one_standard_error", 9) is alike
-    assert best.validation_loss == 2.5
-
-
-def test_a_much_worse_group_excludes_a_simpler_formula():
-    best = Candidate(Constant(1.0), 1.0, 2, (np.array([1.0, 5.0, 9.0]),))
-    worse = Candidate(Constant(1.0), 1.2, 1, (np.array([0.2, 5.2, 10.2]),))
-    assert choose([worse, best], "one_standard_error", 100) is best
-
-
-def test_candidates_without_finite_held_out_losses_are_not_chosen():
-    invalid = Candidate(Constant(1.0), 0.0, 1, (np.array([0.0, math.inf]),))
-    valid = Candidate(Constant(1.0), 9.0, 2, (np.array([5.0, 5.0]),))
-    assert invalid.validation_loss == math.inf
-    assert choose([invalid, valid], "validation", 10) is valid
-    assert choose([invalid], "validation", 10) is invalid
-
-
-def test_of_equal_losses_the_simpler_is_chosen():
-    first, second = (Candidate(Constant(1.0), 1.0, size, (np.array([1.0]),)) for size in (7, 3))
-    for rule in ("validation", "loss", "description_length"):
-        assert choose([first, second], rule, 10) is second
+@each_row(("rule", "known"), [("loss", THREE), ("validation", []), ("validation", ALIKE)])
+def test_rules_that_compare_no_groups_are_not_repeated(rule, known):
+    assert choose_again(known, rule, resamples=5, random_seed=0) == []
 
 
 def test_groups_that_agree_choose_the_same_in_every_draw():
     losses = (np.full(6, 2.0), np.full(6, 1.0))
-    worse, better = (Candidate(Constant(1.0), 1.0, i, (cases,)) for i, cases in enumerate(losses))
+    worse, better = (candidate(i, cases) for i, cases in enumerate(losses))
     for rule in ("validation", "one_standard_error"):
         assert choose_again([worse, better], rule, resamples=50, random_seed=0) == [(better, 1.0)]
 
 
 def test_groups_that_disagree_divide_the_draws():
-    first = Candidate(Constant(1.0), 1.0, 1, (np.array([0.0, 1.0] * 4),))
-    second = Candidate(Constant(1.0), 1.0, 2, (np.array([1.0, 0.0] * 4),))
+    first, second = candidate(1, [0.0, 1.0] * 4), candidate(2, [1.0, 0.0] * 4)
     again = choose_again([first, second], "validation", resamples=400, random_seed=0)
-    assert [candidate for candidate, _ in again] == [first, second]
+    assert [own for own, _ in again] == [first, second]
     shares = [share for _, share in again]
     assert sum(shares) == pytest.approx(1.0)
     # Of eight groups with replacement, 36 % of the resamples prefer the second: ties go to the simpler one.
@@ -105,70 +101,21 @@ def test_groups_that_disagree_divide_the_draws():
 def test_the_most_stable_candidate_is_chosen_most_often_when_groups_are_resampled():
     generator, others = np.random.default_rng(0), 0
     for _ in range(25):
-        found = [
-            Candidate(Constant(1.0), 1.0, i, (10.0 - 0.1 * i + 0.3 * generator.standard_normal(8),))
-            for i in range(1, 6)
-        ]
+        found = [candidate(i, 10.0 - 0.1 * i + 0.3 * generator.standard_normal(8)) for i in range(1, 6)]
         again = choose_again(found, "one_standard_error", resamples=200, random_seed=3)
         chosen = choose(found, "most_stable", 9, random_seed=3)
         assert next(share for own, share in again if own is chosen) == max(share for _, share in again)
         assert choose_again(found, "most_stable", resamples=200, random_seed=3) == again
         others += chosen is not choose(found, "one_standard_error", 9)
     assert 0 < others < 12
-    alone = Candidate(Constant(1.0), 1.0, 1, (np.array([1.0]),))
-    assert choose([alone], "most_stable", 9) is alone
-
-
-def test_rules_that_compare_no_groups_are_not_repeated():
-    assert choose_again(candidates(), "loss", resamples=5, random_seed=0) == []
-    assert choose_again([], "validation", resamples=5, random_seed=0) == []
-    alone = Candidate(Constant(1.0), 1.0, 1, (np.array([1.0]),))
-    assert choose_again([alone], "validation", resamples=5, random_seed=0) == []
 
 
 def test_the_description_length_is_that_of_its_definition():
-    candidate = Candidate(parse_text("2 * x + 3"), 0.01, 5, (np.array([1.0]),))
+    found = Candidate(parse_text("2 * x + 3"), 0.01, 5, (np.array([1.0]),))
     expected = 50 * math.log(0.01) + 0.5 * 2 * math.log(100) + 5 * math.log(4.0)
-    assert description_length(candidate, 100) == pytest.approx(expected)
+    assert description_length(found, 100) == pytest.approx(expected)
     exact = Candidate(parse_text("x"), 0.0, 1, (np.array([1.0]),))
     assert math.isfinite(description_length(exact, 100))
-
-
-X = np.linspace(1.0, 2.0, 50)
-
-
-def loss_against(truth):
-    return lambda expression: float(np.mean((evaluate(expression, {"x": X})[0] - truth) ** 2))
-
-
-@pytest.mark.parametrize(
-    ("text", "truth", "expected"),
-    [
-        ("2.0000000001 * x + 0.00000000001", 2.0 * X, "2 * x + 0"),
-        ("0.4999999999 * x", 0.5 * X, "0.5 * x"),
-        ("1.2500000001 * x", 1.25 * X, "1.25 * x"),
-        # More digits than are tried.
-        ("1.2345 * x", 1.2345 * X, "1.2345 * x"),
-    ],
-)
-def test_exact_formulas_get_round_constants(text, truth, expected):
-    rounded, left = round_exact(parse_text(text), loss_against(truth), 1e-3)
-    assert to_text(rounded) == expected
-    assert left <= 1e-20
-
-
-def test_the_fewest_digits_are_tried_first():
-    # 1.04 is as good as 1.0 within the tolerance.
-    rounded, _ = round_exact(parse_text("1.04 * x"), lambda expression: 1.0, 1e-3)
-    assert to_text(rounded) == "0 * x"
-
-
-def test_a_rounding_that_costs_more_than_the_tolerance_is_not_kept():
-    truth = 2.04 * X + np.sin(40.0 * X)
-    first = loss_against(truth)(parse_text("2.04 * x"))
-    rounded, left = round_exact(parse_text("2.04 * x"), loss_against(truth), 1e-4)
-    assert to_text(rounded) == "2.04 * x"
-    assert left == first
 
 
 @pytest.fixture
@@ -201,8 +148,8 @@ def test_required_features_are_in_every_candidate(typed_rows, specs):
     settings = SearchSettings(evaluations=900, population=60, required_features=("wide",))
     estimator = FormulaRegressor(specs.features, specs.target, settings).fit(columns, y, groups)
     assert len(estimator.candidates_) > 0
-    for candidate in estimator.candidates_:
-        assert "wide" in to_text(candidate.expression)
+    for found in estimator.candidates_:
+        assert "wide" in to_text(found.expression)
 
 
 def test_refined_trees_are_candidates_as_well(typed_problem):
@@ -226,12 +173,6 @@ def test_powers_of_squares_of_positive_features_need_no_magnitude(typed_problem)
     columns = dict(zip(("compute_s", "memory_s", "launch_s", "ratio"), typed_problem.columns, strict=False))
     (weight, exponent) = (value for value in constants(found.expression))
     assert values == pytest.approx(weight * columns["compute_s"] / columns["ratio"] ** abs(exponent))
-
-
-def test_an_empty_archive_gives_no_candidate(typed_problem):
-    state = start_state(typed_problem)
-    state.islands[0].archive = {}
-    assert finish(state, typed_problem) == []
 
 
 def test_too_many_candidates_are_thinned_evenly(typed_problem):

@@ -26,70 +26,44 @@ from trainlaw.evolve.search.trees import (
 )
 from trainlaw.formulas import parse_text, to_text
 
+from ...rows import each_row
+
 
 def scored(loss, score=None):
     return Individual([], Fitness(loss, (), loss if score is None else score))
 
 
-def archive_of(*losses):
-    """An archive by loss, from simple to complex."""
-    return {("loss", number): scored(loss) for number, loss in enumerate(losses)}
+STEP = 1.0 - 0.6 * LEAST_IMPROVEMENT
 
 
-def losses(front):
-    return [tree.loss for tree in front]
-
-
-def test_the_front_falls():
-    assert losses(front_of(archive_of(5.0, 4.0, 4.5, 1.0, 1.0), "loss")) == [5.0, 4.0, 1.0]
-
-
-@pytest.mark.parametrize(
-    ("gain", "is_better"),
+@each_row(
+    ("losses", "front"),
     [
-        (0.0, False),
-        (0.5 * LEAST_IMPROVEMENT, False),
-        (LEAST_IMPROVEMENT, False),
-        (1.5 * LEAST_IMPROVEMENT, True),
+        ([5.0, 4.0, 4.5, 1.0, 1.0], [5.0, 4.0, 1.0]),
+        # A gain of exactly the limit is not enough; smaller ones add up against the last member.
+        *(([1.0, 1.0 - gain * LEAST_IMPROVEMENT], [1.0]) for gain in (0.0, 0.5, 1.0)),
+        ([1.0, 1.0 - 1.5 * LEAST_IMPROVEMENT], [1.0, 1.0 - 1.5 * LEAST_IMPROVEMENT]),
+        ([1.0, STEP, STEP**2], [1.0, STEP**2]),
+        ([1.0, 0.0, 0.0], [1.0, 0.0]),
+        ([], []),
     ],
 )
-def test_a_member_of_the_front_is_better_beyond_rounding(gain, is_better):
-    # 1.0 - gain is computed as in the comparison: a gain of exactly the limit is not enough.
-    front = front_of(archive_of(1.0, 1.0 - gain), "loss")
-    assert (len(front) == 2) == is_better
-
-
-def test_gains_too_small_add_up_against_the_last_member():
-    step_down = 1.0 - 0.6 * LEAST_IMPROVEMENT
-    assert losses(front_of(archive_of(1.0, step_down, step_down**2), "loss")) == [1.0, step_down**2]
-
-
-def test_the_front_is_sorted_by_complexity_and_of_one_measure():
-    archive = {("score", 1): scored(0.1)}
-    archive |= {("loss", 9): scored(1.0), ("loss", 2): scored(3.0), ("loss", 10): scored(0.5)}
-    assert losses(front_of(archive, "loss")) == [3.0, 1.0, 0.5]
-    assert losses(front_of(archive, "score")) == [0.1]
-    assert front_of({}, "loss") == []
-
-
-def test_an_exact_formula_ends_the_front():
-    assert losses(front_of(archive_of(1.0, 0.0, 0.0), "loss")) == [1.0, 0.0]
+def test_the_front_falls_beyond_rounding(losses, front):
+    archive = {("loss", number): scored(loss) for number, loss in enumerate(losses)}
+    others = {("score", 0): scored(-1.0)}
+    # From simple to complex, in whatever order they came.
+    archive = dict(reversed(list(archive.items()))) | others
+    assert [tree.loss for tree in front_of(archive, "loss")] == front
 
 
 def test_a_step_changes_the_island_in_place(untyped_problem):
     island = start_island(untyped_problem, 0)
     before = island.population, island.random.getstate()
-    assert step(island, untyped_problem) is None
+    assert advance(island, untyped_problem, 1) is island
     assert island.generation == 1
     assert island.evaluations > untyped_problem.settings.population // 2
     assert island.population is not before[0]
     assert island.random.getstate() != before[1]
-
-
-def test_advancing_returns_the_same_island(typed_problem):
-    island = start_island(typed_problem, 0)
-    assert advance(island, typed_problem, 3) is island
-    assert island.generation == 3
 
 
 def test_the_same_seed_is_the_same_island_and_another_number_is_not(typed_problem):

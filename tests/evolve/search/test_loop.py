@@ -60,17 +60,11 @@ def test_a_budget_of_evaluations_is_spent_and_hardly_exceeded(small):
     assert 300 <= state.evaluations < 300 + 2 * problem.settings.population
 
 
-def test_the_state_is_changed_in_place(small):
-    problem = small(evaluations=150)
-    state = start_state(problem)
-    assert run(state, problem) is state
-    assert state.generation > 0 and state.seconds > 0.0
-
-
 def test_a_spent_state_stays_as_it_is(small):
     problem = small(evaluations=1)
     state = start_state(problem)
-    assert run(state, problem).generation == 0
+    assert run(state, problem) is state
+    assert state.generation == 0
 
 
 def test_seconds_end_a_search(small):
@@ -136,11 +130,10 @@ def test_interrupting_keeps_what_was_found(typed_rows, specs):
     assert len(estimator.front_) > 0
 
 
-def test_islands_exchange(typed_rows, specs):
-    columns, y, groups = typed_rows
-    settings = SearchSettings(evaluations=1200, population=40, islands=2, migration_interval=3)
-    estimator = FormulaRegressor(specs.features, specs.target, settings).fit(columns, y, groups)
-    assert estimator.front_[-1].loss < 0.01
+def test_islands_exchange(small):
+    problem = small(evaluations=300, islands=2, migration_interval=1)
+    first, second = run(start_state(problem), problem).islands
+    assert {id(tree) for tree in first.population} & {id(tree) for tree in second.population}
 
 
 def test_the_history_has_what_beat_all_simpler_ones_and_counts_side_by_side(small):

@@ -23,17 +23,6 @@ def test_fewest_digits_within_the_limit():
     assert len(to_text(result.expression)) < 30
 
 
-def test_no_digit_more_than_needed():
-    formula = parse_text("1.23456789 * x")
-    target = evaluate(formula, COLUMNS)[0]
-    digits = [
-        len(to_text(round_constants(formula, COLUMNS, target, limit).expression))
-        for limit in (10, 1, 0.1, 1e-6)
-    ]
-    assert digits == sorted(digits) and digits[0] < digits[-1]
-    assert to_text(round_constants(formula, COLUMNS, target, 10).expression) == "1.2 * x"
-
-
 def test_zero_limit_keeps_the_values():
     formula = parse_text("0.1 * x + 0.30000000000000004 * y")
     target = evaluate(formula, COLUMNS)[0]
@@ -46,13 +35,12 @@ def test_invalid_rounding_is_refused():
     assert constants(round_constants(formula, COLUMNS, target, 1.0).expression)[1] != 1.0
 
 
-def test_rounded():
-    assert [rounded(123456.0, digits) for digits in (1, 2, 3)] == [1e5, 1.2e5, 1.23e5]
-    assert rounded(-0.00129, 2) == -0.0013
-
-
-@pytest.mark.parametrize(("value", "digits", "expected"), [(0.0, 1, 0.0), (9.96, 2, 10.0), (1e300, 1, 1e300)])
-def test_rounding_at_the_ends(value, digits, expected):
+@pytest.mark.parametrize(
+    ("value", "digits", "expected"),
+    [(123456.0, 1, 1e5), (123456.0, 3, 1.23e5), (-0.00129, 2, -0.0013), (0.0, 1, 0.0), (9.96, 2, 10.0),
+     (1e300, 1, 1e300)],
+)  # fmt: skip
+def test_rounded(value, digits, expected):
     assert rounded(value, digits) == expected
 
 
@@ -83,15 +71,6 @@ def test_the_limit_decides_on_each_digit(limit, expected):
     formula = parse_text("1.2345678 * x")
     target = evaluate(formula, COLUMNS)[0]
     assert constants(round_constants(formula, COLUMNS, target, limit).expression) == (expected,)
-
-
-def test_the_limit_adds_to_the_error_of_the_exact_formula():
-    formula = parse_text("1.04 * x")
-    # The exact formula is 4 points off already, and rounding it down removes them.
-    result = round_constants(formula, COLUMNS, COLUMNS["x"], 0.0)
-    assert result.exact_error_percent == pytest.approx(4.0)
-    assert result.rounded_error_percent == 0.0
-    assert constants(result.expression) == (1.0,)
 
 
 @pytest.mark.parametrize(("first", "second"), [(1.234, 5.6), (1.23, 5.0), (5.6, 1.234)])

@@ -9,95 +9,91 @@ import pytest
 from trainlaw.datasets.cnns import counts, read_onnx, read_torch, training_memory
 from trainlaw.formulas.errors import InputError
 
+from ....rows import each_row
+
 torch = pytest.importorskip("torch", reason="the extra 'profile' brings torch")
 nn, functional = torch.nn, torch.nn.functional
 SHAPE = (3, 32, 32)
 
 
-class Plain(nn.Sequential):
-    def __init__(self):
-        super().__init__(
-            nn.Conv2d(3, 8, 3, padding=1),
-            nn.ReLU(),
-            nn.MaxPool2d(2),
-            nn.Flatten(),
-            nn.Linear(8 * 16 * 16, 10),
-        )
+def plain():
+    return nn.Sequential(
+        nn.Conv2d(3, 8, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(8 * 16 * 16, 10),
+    )
 
 
-class Normalised(nn.Sequential):
-    def __init__(self):
-        super().__init__(
-            nn.Conv2d(3, 16, 3, stride=2, padding=1, bias=False),
-            nn.BatchNorm2d(16),
-            nn.ReLU(inplace=True),
-            nn.Conv2d(16, 32, 1, bias=False),
-            nn.BatchNorm2d(32),
-            nn.AdaptiveAvgPool2d(1),
-            nn.Flatten(),
-            nn.Dropout(0.5),
-            nn.Linear(32, 10),
-        )
+def normalised():
+    return nn.Sequential(
+        nn.Conv2d(3, 16, 3, stride=2, padding=1, bias=False),
+        nn.BatchNorm2d(16),
+        nn.ReLU(inplace=True),
+        nn.Conv2d(16, 32, 1, bias=False),
+        nn.BatchNorm2d(32),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Dropout(0.5),
+        nn.Linear(32, 10),
+    )
 
 
-class Grouped(nn.Sequential):
-    def __init__(self):
-        super().__init__(
-            nn.Conv2d(3, 12, 3, padding=1, bias=False),
-            nn.BatchNorm2d(12),
-            nn.ReLU(),
-            nn.Conv2d(12, 24, 3, padding=1, groups=3, bias=False),
-            nn.BatchNorm2d(24),
-            nn.ReLU(),
-            nn.AvgPool2d(4),
-            nn.Flatten(),
-            nn.Linear(24 * 8 * 8, 10),
-        )
+def grouped():
+    return nn.Sequential(
+        nn.Conv2d(3, 12, 3, padding=1, bias=False),
+        nn.BatchNorm2d(12),
+        nn.ReLU(),
+        nn.Conv2d(12, 24, 3, padding=1, groups=3, bias=False),
+        nn.BatchNorm2d(24),
+        nn.ReLU(),
+        nn.AvgPool2d(4),
+        nn.Flatten(),
+        nn.Linear(24 * 8 * 8, 10),
+    )
 
 
-class Depthwise(nn.Sequential):
-    def __init__(self):
-        super().__init__(
-            nn.Conv2d(3, 16, 3, stride=2, padding=1, bias=False),
-            nn.BatchNorm2d(16),
-            nn.ReLU6(),
-            nn.Conv2d(16, 16, 5, padding=2, groups=16, bias=False),
-            nn.BatchNorm2d(16),
-            nn.ReLU6(),
-            nn.Conv2d(16, 24, 1, bias=False),
-            nn.BatchNorm2d(24),
-            nn.AdaptiveAvgPool2d(1),
-            nn.Flatten(),
-            nn.Linear(24, 10),
-        )
+def depthwise():
+    return nn.Sequential(
+        nn.Conv2d(3, 16, 3, stride=2, padding=1, bias=False),
+        nn.BatchNorm2d(16),
+        nn.ReLU6(),
+        nn.Conv2d(16, 16, 5, padding=2, groups=16, bias=False),
+        nn.BatchNorm2d(16),
+        nn.ReLU6(),
+        nn.Conv2d(16, 24, 1, bias=False),
+        nn.BatchNorm2d(24),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(24, 10),
+    )
 
 
-class Dilated(nn.Sequential):
-    def __init__(self):
-        super().__init__(
-            nn.Conv2d(3, 8, 3, padding=2, dilation=2),
-            nn.ReLU(),
-            nn.Conv2d(8, 8, 3, dilation=3),
-            nn.LeakyReLU(0.1),
-            nn.MaxPool2d(3, stride=2, padding=1),
-            nn.Flatten(),
-            nn.Linear(8 * 13 * 13, 10),
-        )
+def dilated():
+    return nn.Sequential(
+        nn.Conv2d(3, 8, 3, padding=2, dilation=2),
+        nn.ReLU(),
+        nn.Conv2d(8, 8, 3, dilation=3),
+        nn.LeakyReLU(0.1),
+        nn.MaxPool2d(3, stride=2, padding=1),
+        nn.Flatten(),
+        nn.Linear(8 * 13 * 13, 10),
+    )
 
 
-class Transposed(nn.Sequential):
-    def __init__(self):
-        super().__init__(
-            nn.Conv2d(3, 8, 4, stride=4),
-            nn.ReLU(),
-            nn.ConvTranspose2d(8, 6, 3, stride=2, padding=1, output_padding=1),
-            nn.ReLU(),
-            nn.ConvTranspose2d(6, 4, 4, stride=2, padding=1, groups=2, bias=False),
-            nn.BatchNorm2d(4),
-            nn.AdaptiveAvgPool2d(1),
-            nn.Flatten(),
-            nn.Linear(4, 10),
-        )
+def transposed():
+    return nn.Sequential(
+        nn.Conv2d(3, 8, 4, stride=4),
+        nn.ReLU(),
+        nn.ConvTranspose2d(8, 6, 3, stride=2, padding=1, output_padding=1),
+        nn.ReLU(),
+        nn.ConvTranspose2d(6, 4, 4, stride=2, padding=1, groups=2, bias=False),
+        nn.BatchNorm2d(4),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(4, 10),
+    )
 
 
 class Residual(nn.Module):
@@ -165,16 +161,16 @@ class Shuffled(nn.Module):
 
 # Hand counts: class -> (learned elements, MACs, layers but the input, the final softmax included).
 HAND_COUNTS = {
-    Plain: (8 * 27 + 8 + 2048 * 10 + 10, 8 * 27 * 1024 + 2048 * 10, 5),
-    Normalised: (16 * 27 + 32 + 32 * 16 + 64 + 330, 16 * 27 * 256 + 32 * 16 * 256 + 320, 9),
-    Grouped: (12 * 27 + 24 + 24 * 4 * 9 + 48 + 15370, (12 * 27 + 24 * 4 * 9) * 1024 + 15360, 9),
-    Depthwise: (
+    plain: (8 * 27 + 8 + 2048 * 10 + 10, 8 * 27 * 1024 + 2048 * 10, 5),
+    normalised: (16 * 27 + 32 + 32 * 16 + 64 + 330, 16 * 27 * 256 + 32 * 16 * 256 + 320, 9),
+    grouped: (12 * 27 + 24 + 24 * 4 * 9 + 48 + 15370, (12 * 27 + 24 * 4 * 9) * 1024 + 15360, 9),
+    depthwise: (
         16 * 27 + 32 + 16 * 25 + 32 + 24 * 16 + 48 + 250,
         (16 * 27 + 16 * 25 + 24 * 16) * 256 + 240,
         11,
     ),
-    Dilated: (8 * 27 + 8 + 8 * 72 + 8 + 13530, 8 * 27 * 1024 + 8 * 72 * 26 * 26 + 13520, 7),
-    Transposed: (
+    dilated: (8 * 27 + 8 + 8 * 72 + 8 + 13530, 8 * 27 * 1024 + 8 * 72 * 26 * 26 + 13520, 7),
+    transposed: (
         8 * 48 + 8 + 6 * 72 + 6 + 2 * 6 * 16 + 8 + 50,
         8 * 48 * 64 + 6 * 72 * 64 + 2 * 6 * 16 * 256 + 40,
         9,
@@ -191,7 +187,7 @@ def hand_counted(cnn):
     return found["params"], found["macs"], found["n_layers"]
 
 
-@pytest.mark.parametrize("module", HAND_COUNTS)
+@each_row("module", HAND_COUNTS)
 def test_a_module_is_counted_as_by_hand(module):
     cnn = read_torch(module(), SHAPE)
     assert hand_counted(cnn) == HAND_COUNTS[module]
@@ -216,7 +212,7 @@ def test_an_export_in_training_mode_gives_the_same_counts(module, tmp_path):
     assert counts(read_onnx(path)) == counts(read_torch(module(), SHAPE))
 
 
-@pytest.mark.parametrize("module", HAND_COUNTS)
+@each_row("module", HAND_COUNTS)
 def test_activations_kept_are_those_that_torch_saves(module):
     net, batch, saved = module().train(), 4, {}
     learned = {tensor.untyped_storage().data_ptr() for tensor in (*net.parameters(), *net.buffers())}
@@ -236,7 +232,7 @@ def test_activations_kept_are_those_that_torch_saves(module):
 
 
 def test_reading_leaves_the_module_as_it_was():
-    net = Normalised().eval()
+    net = normalised().eval()
     before = {name: value.clone() for name, value in net.state_dict().items()}
     read_torch(net, SHAPE)
     assert not any(part.training for part in net.modules())
@@ -269,23 +265,8 @@ class Functions(nn.Module):
 
 def test_functions_beside_the_layers_are_followed():
     cnn = read_torch(Functions(), SHAPE, name="functions")
-    assert [layer.kind for layer in cnn.layers[1:]] == [
-        "layernorm",
-        "conv",
-        "prelu",
-        "scale",
-        "groupnorm",
-        "pad",
-        "average_pool",
-        "channel_shuffle",
-        "slice",
-        "slice",
-        "concat",
-        "scale",
-        "max_pool",
-        "max_pool",
-        "softmax",
-    ]
+    kinds = "layernorm conv prelu scale groupnorm pad average_pool channel_shuffle slice slice concat scale"
+    assert [layer.kind for layer in cnn.layers[1:]] == [*kinds.split(), "max_pool", "max_pool", "softmax"]
     assert [layer.vector_parameters for layer in cnn.layers[3:6]] == [6, 6, 12]
     assert sum(layer.parameters for layer in cnn.layers) == 6 + 24 + 6 + 6 + 12
     assert "1 x 1 convolutions" in cnn.notes[0]
