@@ -475,6 +475,34 @@ def error_lines(formula: Formula, level: str) -> list[ErrorLine]:
     ]
 
 
+@dataclass(frozen=True)
+class CarriedErrors:
+    """The held-out errors that a formula carries, read once for a page about them.
+
+    held_out : what they are on, "GPU" or "architecture". estimators : by name, the formula's own (`OURS`)
+    first. lines : by level (`BY_GPU`, `BY_CNN`, `KEPT`), best first. overall : the mean over GPU groups, %,
+    by estimator; nan where there is none.
+    """
+
+    held_out: str
+    estimators: tuple[str, ...]
+    lines: Mapping[str, list[ErrorLine]]
+    overall: Mapping[str, float]
+
+    @property
+    def others(self) -> list[str]:
+        """The names of the estimators but for the formula itself."""
+        return [name for name in self.estimators if name != OURS]
+
+
+def carried_errors(formula: Formula) -> CarriedErrors:
+    """Return the held-out errors that a formula carries; without estimators where it carries none."""
+    names = estimators(formula)
+    lines = {level: error_lines(formula, level) for level in (BY_GPU, BY_CNN, *KEPT)}
+    overall = {name: overall_error(formula, name) for name in names}
+    return CarriedErrors(held_out_kind(formula), names, lines, overall)
+
+
 def own_errors(formula: Formula, level: str) -> dict[str, tuple[float, int]]:
     """Return the formula's own held-out error in percent, to 0.1, and the number of runs, by name.
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from html import escape
 
-from trainlaw.app.models.terms import plain_expression, sides_of
+from trainlaw.app.models.terms import plain_expression
 from trainlaw.formulas import SCOPES, Apply, Expression, Formula
-from trainlaw.formulas.algebra.expression import additive_terms, count_nodes
+from trainlaw.formulas.algebra.expression import additive_terms, count_nodes, sides_of
 from trainlaw.formulas.printers import mathml_expression
 
 _LONG_TERM = 12  # nodes from which a maximum is written on several lines

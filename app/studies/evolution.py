@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from trainlaw.app.studies.kinds import StudyRows
 from trainlaw.app.studies.terms_found import amounts_of, kinds_of
-from trainlaw.datasets.measurements.formula_rows import FormulaRows, feature_rows
+from trainlaw.datasets.measurements.formula_rows import feature_rows
 from trainlaw.formulas import Formula, parse_text, variables
 from trainlaw.validate import StudyResult
 from trainlaw.validate.baselines import NO_SEARCH, RANDOM_SEARCH
@@ -119,7 +119,9 @@ def _curve(result: StudyResult, rows: StudyRows, estimator: str) -> list[_Point]
     """The curve of one search in the folds that are finished; empty where one of them has no history."""
     groups, places = np.unique(result.labels(BY_GPU), return_inverse=True)
     sizes = np.bincount(places)
-    splits, fold_errors = result.labels("split"), list[list[tuple[int, np.ndarray]]]()
+    splits = result.labels("split")
+    # By fold, after how many formulas which sums of errors by group.
+    fold_errors: list[list[tuple[int, np.ndarray]]] = []
     for split in dict.fromkeys(splits):
         inside = splits == split
         formula = result.formulas.get((split, estimator))
@@ -129,20 +131,13 @@ def _curve(result: StudyResult, rows: StudyRows, estimator: str) -> list[_Point]
         X = rows.X.iloc[result.predictions["row"].to_numpy()[inside]]
         measured = result.measured_s[inside]
         own = feature_rows(X, [spec.name for spec in history[0][1].features], rows.cnn_layers)
-        fold_errors.append(
-            [(n, _sums(best, own, measured, places[inside], len(groups))) for n, best in history]
-        )
+        missed = ((n, absolute_percentage_errors(measured, own.predict(best))) for n, best in history)
+        fold_errors.append([(n, np.bincount(places[inside], each, len(groups))) for n, each in missed])
     counts = sorted({n for fold in fold_errors for n, _ in fold})
     begun = max(fold[0][0] for fold in fold_errors)
     return [
         (n, float(np.mean(sum(_last(fold, n) for fold in fold_errors) / sizes))) for n in counts if n >= begun
     ]
-
-
-def _sums(formula: Formula, rows: FormulaRows, measured: np.ndarray, groups: np.ndarray, count: int) -> Any:
-    """The sums of absolute percentage errors by group, (count,); measured and groups : (n_runs,)."""
-    errors = absolute_percentage_errors(measured, rows.predict(formula))
-    return np.bincount(groups, errors, count)
 
 
 def _last(history: Sequence[tuple[int, Any]], tried: int) -> Any:

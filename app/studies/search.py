@@ -105,12 +105,8 @@ class Evolution(Estimator, Protocol):
 
 
 class FormulaSearch(ABC):
-    """An estimator that searches with some settings; `fit` of a subclass sets `formula_` and `front_`.
+    """An estimator that searches with `settings`; `fit` of a subclass sets `formula_` and `front_`."""
 
-    settings : of the search. begins_with_form : whether the first formula is a form written by hand.
-    """
-
-    begins_with_form: ClassVar[bool] = False
     formula_: Formula
     front_: ParetoFront
 
@@ -287,3 +283,10 @@ def fitted_only(search: type[BracketSearch], settings: SearchSettings) -> Callab
         for bracket in search.usual_brackets
     ]
     return partial(search, first_only(settings), brackets)
+
+
+def skeleton_of(
+    search: type[BracketSearch],
+) -> Callable[[object, SearchSettings], Callable[[], BracketSearch]]:
+    """Return the `no_search` of a kind of study whose estimator fills the brackets of a skeleton."""
+    return lambda rows, settings: fitted_only(search, settings)

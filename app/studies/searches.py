@@ -5,19 +5,15 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
+from trainlaw.app.studies.clusters import Place
 from trainlaw.app.studies.evolution import evolution_curves
 from trainlaw.app.studies.material import Material
 from trainlaw.app.studies.search import (
-    BracketSearch,
     Evolution,
-    FormulaSearch,
     SearchedRows,
     Signals,
     TaskPool,
-    first_only,
-    fitted_only,
     search_all_rows,
     searched_on_all_rows,
 )
@@ -29,7 +25,6 @@ from trainlaw.formulas import (
 )
 from trainlaw.validate import (
     EstimatorFactory,
-    Split,
     StudyProgress,
     StudyResult,
     run_study,
@@ -63,20 +58,12 @@ def _settings(material: Material, seed: int) -> SearchSettings:
 
 def controls_of(material: Material, seed: int) -> dict[str, EstimatorFactory]:
     """Return what the search has to beat: a form written by hand, fitted, and formulas drawn at random."""
-    settings = _settings(material, seed)
+    kind, rows, settings = material.kind, material.rows, _settings(material, seed)
     # As many formulas of the same grammar, none a parent of another.
     drawn = replace(settings, islands=1, population=settings.evaluations or settings.population)
-    random = material.kind.search(material.rows, drawn)
-    controls: dict[str, EstimatorFactory] = {}
-    whole = getattr(random, "func", None)
-    if isinstance(whole, type) and issubclass(whole, BracketSearch):
-        controls[NO_SEARCH] = fitted_only(whole, settings)
-    elif isinstance(whole, type) and issubclass(whole, FormulaSearch) and whole.begins_with_form:
-        controls[NO_SEARCH] = partial(whole, first_only(settings))
-    elif material.kind.no_search is not None:
-        by_hand = material.kind.no_search(material.rows, settings)
-        controls |= {NO_SEARCH: by_hand} if by_hand is not None else {}
-    return {**controls, RANDOM_SEARCH: random}
+    by_hand = kind.no_search(rows, settings) if kind.no_search else None
+    controls: dict[str, EstimatorFactory] = {} if by_hand is None else {NO_SEARCH: by_hand}
+    return {**controls, RANDOM_SEARCH: kind.search(rows, drawn)}
 
 
 _WholeSearch = Future[dict[str, object]]
@@ -127,33 +114,21 @@ def search(
     watching = (
         on_fit if on_curves is None else _watched(material, (OURS, *controls), journal, on_fit, on_curves)
     )
-    result = _fitted(
-        material, material.splits, estimators, pool, progress=partial(count, watching), journal=journal
-    )
+    rows, place = material.rows, Place(workers=pool.workers, executor=pool.executor)
+    result = run_study(
+        rows.X, rows.seconds, rows.labels, material.splits, estimators,
+        progress=partial(count, watching), journal=journal, **place,
+    )  # fmt: skip
     by_generation = None
     if material.generations and not result.missing_splits:
-        by_generation = _fitted(
-            material, material.generations, {OURS: ours[OURS]}, pool, progress=partial(count, None),
-            journal=journal,
+        by_generation = run_study(
+            rows.X, rows.seconds, rows.labels, material.generations, {OURS: ours[OURS]},
+            progress=partial(count, None), journal=journal, **place,
         )  # fmt: skip
     interrupted = any(part is not None and part.missing_splits for part in (result, by_generation))
     found, cut_short = _finish(on_all_rows, signals, interrupted)
     repeats = () if interrupted or cut_short else tuple(map(_result, repeated))
     return Searched(*found[:2], repeats, found.terms, result, cut_short, by_generation)
-
-
-def _fitted(
-    material: Material,
-    splits: Sequence[Split],
-    estimators: Mapping[str, EstimatorFactory],
-    pool: TaskPool,
-    **options: Any,
-) -> StudyResult:
-    rows = material.rows
-    return run_study(
-        rows.X, rows.seconds, rows.labels, splits, estimators,
-        workers=pool.workers, executor=pool.executor, **options,
-    )  # fmt: skip
 
 
 def _watched(

@@ -30,7 +30,6 @@ from trainlaw.formulas import (
     Formula,
     InputError,
     ParetoFront,
-    RowSums,
     ScoredFormula,
     complexity,
     round_constants,
@@ -54,21 +53,12 @@ from trainlaw.validate.metrics import mape_percent
 from trainlaw.validate.support import sources_json
 
 
-def readable_formulas(
-    formula: Formula,
-    front: ParetoFront,
-    columns: Mapping[str, np.ndarray],
-    seconds: np.ndarray,
-    sums: RowSums | None = None,
-    *,
-    calls: int = CALLS_PER_EXPRESSION,
-) -> tuple[Formula, ParetoFront]:
-    """Return the formula with short constants, and the front, both simplified.
-
-    columns : the searched features by name, each (n_rows,). seconds : measured, (n_runs,). sums : which rows,
-    such as layers, make up each run; None where each row is a run. calls : as for `simplify`.
-    """
-    formulas = [formula, *(member.formula for member in front)]
+def _readable(searched: Searched, material: Material, calls: int) -> tuple[Formula, ParetoFront]:
+    """The formula with short constants, and the front, both simplified; calls : as for `simplify`."""
+    rows, seconds = material.rows, material.rows.seconds
+    of_formula = feature_rows(rows.X, material.kind.features, rows.cnn_layers)
+    columns, sums = of_formula.columns, of_formula.sums
+    formulas = [searched.formula, *(member.formula for member in searched.front)]
     shorter = simplify_all([each.expression for each in formulas], columns, calls)
     chosen, *others = (replace(each, expression=short) for each, short in zip(formulas, shorter, strict=True))
     rounded = round_constants(chosen.expression, columns, seconds, sums=sums).expression
@@ -77,7 +67,7 @@ def readable_formulas(
     readable = replace(chosen, expression=round_constants(merged, columns, seconds, sums=sums).expression)
     smaller = ParetoFront.of(
         ScoredFormula(_only_used(other), member.loss, complexity(other.expression), member.validation_loss)
-        for member, other in zip(front, others, strict=True)
+        for member, other in zip(searched.front, others, strict=True)
     )
     return _only_used(readable), smaller
 
@@ -196,15 +186,10 @@ def _kind_for(formula: Formula, definition: StudyDefinition) -> StudyKind[Any]:
 def _evolved(searched: Searched, material: Material) -> _Found:
     """Make what the searches found readable; those of an interrupted study only where that is quick."""
     hurries = searched.cut_short or bool(searched.result.missing_splits)
-    rows = feature_rows(material.rows.X, material.kind.features, material.rows.cnn_layers)
     seeds = material.definition.seeds
     with ThreadPoolExecutor(1) as thread:
         # sympy works in another process.
-        readable = thread.submit(
-            readable_formulas,
-            searched.formula, searched.front, rows.columns, material.rows.seconds, rows.sums,
-            calls=0 if hurries else CALLS_PER_EXPRESSION,
-        )  # fmt: skip
+        readable = thread.submit(_readable, searched, material, 0 if hurries else CALLS_PER_EXPRESSION)
         levels = () if hurries else _levels(searched.result, material)
         formula, front = readable.result()
     facts: dict[str, object] = {"evaluations_per_search": material.definition.evaluations}

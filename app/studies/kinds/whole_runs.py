@@ -74,6 +74,7 @@ OF_RUNS = StudyKind(
     rows=rows_of_runs,
     features=tuple(dict.fromkeys((*SKELETON_NAMES, *STUDY_FEATURES, *CPU_FEATURES))),
     search=_search,
+    no_search=skeleton_fitted,
     baselines=OF_FREE_RUNS.baselines,
     defaults={"evaluations": SKELETON_EVALUATIONS, "seeds": 3, "max_constants": MOST_CONSTANTS},
     is_proved=True,
