@@ -18,10 +18,11 @@ from trainlaw.validate.conformal import LEAST_UNITS, SHARE_WITHIN, ConformalInte
 from trainlaw.validate.levels import LevelError, held_out_part
 from trainlaw.validate.metrics import by_group, macro, mape_percent
 from trainlaw.validate.result import MEASURED, StudyResult
+from trainlaw.validate.result import OURS as OURS  # noqa: PLC0414 (exported again)
+from trainlaw.validate.result import SEED as SEED  # noqa: PLC0414
 from trainlaw.validate.support import SOURCES
 from trainlaw.validate.time_factors import STACK_FEATURES
 
-OURS = "trainlaw"  # the name of the evolved formula among the estimators
 LEVEL = 0.9  # share of the runs on a new GPU that an interval is to contain
 OVERALL = "all"
 BY_GPU = "gpu_group"
@@ -30,8 +31,6 @@ BY_CNN = "cnn_base"
 ALSO_BY = ("source", "precision", "generation", "layout", "stack", "batch", "algorithm", "nodes")
 #: Levels whose errors a formula keeps, next to those by GPU group and architecture.
 KEPT = ("precision", "generation", "layout")
-#: Begins the name of the same search with another random seed.
-SEED = f"{OURS} seed "
 MACRO = "macro_gpu_group_mape_percent"
 # Metrics of a summary that are shown, in percent; errors.csv has all.
 METRIC_TITLES: Mapping[str, str] = {
@@ -121,11 +120,6 @@ def errors_frame(result: StudyResult) -> pd.DataFrame:
     return frame[[*_KEYS, *(column for column in frame.columns if column not in _KEYS)]].round(_DECIMALS)
 
 
-def searches_of(result: StudyResult) -> tuple[str, ...]:
-    """Return the names of the estimators that evolve the formula: `OURS`, then those with other seeds."""
-    return (OURS, *(name for name in result.estimators if name.startswith(SEED)))
-
-
 def _mean_over_seeds(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the lines with those of the searches with other seeds merged into ours: their mean.
 
@@ -202,7 +196,7 @@ def errors_json(
 def _macro_lines(result: StudyResult, level: str, names: tuple[str, ...]) -> list[dict[str, Any]]:
     """The error of each precision, generation or layout: the mean over its GPU groups, best first."""
     values, groups = result.labels(level), result.labels(BY_GPU)
-    seeds = searches_of(result)[1:]
+    seeds = result.searches[1:]
     lines = []
     for value in np.unique(values):
         inside = values == value
@@ -421,7 +415,7 @@ def _summary_intervals(result: StudyResult, unit: str) -> dict[str, dict[str, li
     """
     found: dict[str, dict[str, list[float | None]]] = {}
     intervals = result.intervals(unit, LEVEL, _RESAMPLES).rename(columns={"metric": "name"})
-    ours = intervals["estimator"].isin(searches_of(result))
+    ours = intervals["estimator"].isin(result.searches)
     means = intervals[ours].groupby("name", sort=False)[["low", "high"]].mean().reset_index()
     intervals = pd.concat([means.assign(estimator=OURS), intervals[intervals["estimator"] != OURS]])
     columns = intervals[["name", "estimator", "low", "high"]].to_numpy().tolist()

@@ -20,6 +20,9 @@ from trainlaw.validate.metrics import (
     mape_percent,
 )
 
+OURS = "trainlaw"  # the name of the evolved formula among the estimators
+#: Begins the name of the same search with another random seed.
+SEED = f"{OURS} seed "
 MEASURED = "measured_s"
 CONFIGURATION = "configuration"
 #: Label columns by whose groups a summary averages errors, if the study has them.
@@ -52,6 +55,11 @@ class StudyResult:
     def measured_s(self) -> np.ndarray:
         """Return the measured seconds of the held-out rows, shape (n_predictions,)."""
         return self.predictions[MEASURED].to_numpy(dtype=float)
+
+    @property
+    def searches(self) -> tuple[str, ...]:
+        """The names of the estimators that evolve the formula: `OURS`, then those with other seeds."""
+        return (OURS, *(name for name in self.estimators if name.startswith(SEED)))
 
     def predicted_s(self, estimator: str) -> np.ndarray:
         """Return predicted seconds, shape (n_predictions,); UnknownNameError for an unknown estimator."""

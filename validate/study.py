@@ -262,16 +262,14 @@ def run_study(
     """
     runs = _checked(X, seconds, labels, group_column)
     _check_estimators(estimators, runs.labels, elsewhere=workers > 1 or executor is not None)
-    check_features(runs.X, runs.seconds)
-    for split in splits:
-        check_fold(split, runs.labels)
     journal = Journal() if journal is None else journal
     clock = _Clock(len(splits), tuple(estimators), workers)
     names = {(split.name, name): _task_name(split, name) for split in splits for name in estimators}
     for known in _outcomes(journal, names.values()):
         clock.know(known.estimator, known.took_seconds)
+    missing = [pair for pair, name in names.items() if name not in journal]
+    todo = _guarded_tasks(runs, splits, estimators, missing)
     try:
-        todo = _tasks(runs, splits, estimators, [pair for pair, name in names.items() if name not in journal])
         # Closing the generator cancels waiting fits and ends the workers.
         table = FoldTable(runs.X, runs.groups, runs.labels)
         with closing(run_tasks(run_fold, todo, workers, executor, shared=(table,))) as running:
@@ -381,29 +379,30 @@ def _check_travels(name: str, factory: EstimatorFactory) -> None:
         ) from None
 
 
-def _tasks(
+def _guarded_tasks(
     runs: _Runs,
     splits: Sequence[Split],
     estimators: Mapping[str, EstimatorFactory],
     fits: Collection[tuple[str, str]],
 ) -> Iterator[FoldTask]:
-    """Yield one task per fit in `fits`, split by split, so that an interruption leaves whole splits."""
+    """Check features and folds, and return one task per fit in `fits`.
+
+    Tasks come split by split, so that an interruption leaves whole splits.
+    """
+    check_features(runs.X, runs.seconds)
     for split in splits:
-        factories = {name: factory for name, factory in estimators.items() if (split.name, name) in fits}
-        if not factories:
-            continue
-        # Computed once per split, not per estimator: statistics over all rows are the expensive part.
-        secrets = fold_secrets(runs.X, runs.seconds, split)
-        for name, factory in factories.items():
-            yield FoldTask(
-                split.name,
-                name,
-                factory,
-                split.train,
-                split.test,
-                runs.seconds[split.train],
-                secrets,
-            )
+        check_fold(split, runs.labels)
+
+    def tasks() -> Iterator[FoldTask]:
+        for split in splits:
+            factories = {name: factory for name, factory in estimators.items() if (split.name, name) in fits}
+            if factories:
+                # Once per split, not per estimator: statistics over all rows are the expensive part.
+                secrets, seconds = fold_secrets(runs.X, runs.seconds, split), runs.seconds[split.train]
+            for name, factory in factories.items():
+                yield FoldTask(split.name, name, factory, split.train, split.test, seconds, secrets)
+
+    return tasks()
 
 
 def _assembled(

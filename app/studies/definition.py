@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
-from trainlaw.app.models.doubts import check_parts, trusted
+from trainlaw.app.models.doubts import check_timed_parts, trusted
 from trainlaw.app.studies.kinds import CNN_FOLDS, GPU_FOLDS, OWN_LIST, RUNS, STUDY_KINDS, StudyKind
 from trainlaw.datasets import DATASETS, RunTable
 from trainlaw.datasets.tables.measured_table import MeasuredTable
@@ -219,7 +219,7 @@ def read_study_table(definition: StudyDefinition, trust: bool = False) -> Measur
     )
     is_forward = kind.scope == FORWARD
     if isinstance(table, RunTable) and kind.scope in (RUN, FORWARD):
-        check_parts(table, is_forward)
+        check_timed_parts(table, is_forward)
     return table if definition.table in DATASETS else trusted(table, trust, is_forward)
 
 

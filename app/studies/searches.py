@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 
 from trainlaw.app.studies.clusters import Place
 from trainlaw.app.studies.evolution import evolution_curves
@@ -110,20 +109,17 @@ def search(
         _on_all_rows(material, definition.seed + step, pool, journal)
         for step in range(definition.repeats + 1)
     )
-    count = partial(_counted, pool, definition.evaluations)
-    watching = (
-        on_fit if on_curves is None else _watched(material, (OURS, *controls), journal, on_fit, on_curves)
-    )
+    watch = _Watch(material, pool, journal, (OURS, *controls), on_fit, on_curves)
     rows, place = material.rows, Place(workers=pool.workers, executor=pool.executor)
     result = run_study(
         rows.X, rows.seconds, rows.labels, material.splits, estimators,
-        progress=partial(count, watching), journal=journal, **place,
+        progress=watch, journal=journal, **place,
     )  # fmt: skip
     by_generation = None
     if material.generations and not result.missing_splits:
         by_generation = run_study(
             rows.X, rows.seconds, rows.labels, material.generations, {OURS: ours[OURS]},
-            progress=partial(count, None), journal=journal, **place,
+            progress=replace(watch, on_fit=None, on_curves=None), journal=journal, **place,
         )  # fmt: skip
     interrupted = any(part is not None and part.missing_splits for part in (result, by_generation))
     found, cut_short = _finish(on_all_rows, signals, interrupted)
@@ -131,32 +127,35 @@ def search(
     return Searched(*found[:2], repeats, found.terms, result, cut_short, by_generation)
 
 
-def _watched(
-    material: Material, names: Sequence[str], journal: Journal, on_fit: OnFit, on_curves: OnCurves
-) -> OnFit:
-    """Return what passes progress on, and the curves of the folds that these estimators have finished."""
-    rows, known = material.rows, 0
+@dataclass
+class _Watch:
+    """Called after each fit of a fold: counts what workers elsewhere tried, and tells who watches.
 
-    def watching(progress: StudyProgress) -> None:
-        nonlocal known
-        on_fit(progress)
-        if progress.estimator not in names:
+    names : estimators whose curves `on_curves` is told, each time that one more fold is `finished` by all.
+    """
+
+    material: Material
+    pool: TaskPool
+    journal: Journal
+    names: tuple[str, ...]
+    on_fit: OnFit | None
+    on_curves: OnCurves | None
+    finished: int = 0
+
+    def __call__(self, progress: StudyProgress) -> None:
+        rows, splits = self.material.rows, self.material.splits
+        # Workers elsewhere cannot count.
+        if self.pool.remote and progress.estimator.startswith((OURS, RANDOM_SEARCH)):
+            self.pool.signals.tried.value += self.material.definition.evaluations
+        if self.on_fit is not None:
+            self.on_fit(progress)
+        if self.on_curves is None or progress.estimator not in self.names:
             return
-        result = finished_folds(rows.X, rows.seconds, rows.labels, material.splits, names, journal=journal)
-        finished = len(material.splits) - len(result.missing_splits)
-        if finished > known:
-            known = finished
-            on_curves(evolution_curves(result, rows), finished)
-
-    return watching
-
-
-def _counted(pool: TaskPool, evaluations: int, on_fit: OnFit | None, progress: StudyProgress) -> None:
-    """Pass progress on; workers elsewhere cannot count what they try, so it is added after each search."""
-    if pool.remote and progress.estimator.startswith((OURS, RANDOM_SEARCH)):
-        pool.signals.tried.value += evaluations
-    if on_fit is not None:
-        on_fit(progress)
+        result = finished_folds(rows.X, rows.seconds, rows.labels, splits, self.names, journal=self.journal)
+        finished = len(splits) - len(result.missing_splits)
+        if finished > self.finished:
+            self.finished = finished
+            self.on_curves(evolution_curves(result, rows), finished)
 
 
 def _on_all_rows(material: Material, seed: int, pool: TaskPool, journal: Journal) -> _WholeSearch:

@@ -11,7 +11,6 @@ from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.calibration import calibrated_law
 from trainlaw.app.models.search_gain import evolution_sentence, uncertain_gains
 from trainlaw.app.studies.definition import StudyDefinition
-from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.text.numbers import show_percent
 from trainlaw.app.text.tables import RUNS, Column, Table
 from trainlaw.datasets import RunTable
@@ -23,14 +22,12 @@ from trainlaw.validate.held_out_errors import (
     BY_CNN,
     BY_GPU,
     KEPT,
-    OURS,
     CarriedErrors,
     ErrorLine,
     carried_errors,
     overall_error,
-    searches_of,
 )
-from trainlaw.validate.result import MEASURED
+from trainlaw.validate.result import MEASURED, OURS
 
 #: Fewer runs say more about a formula's constants than about its terms.
 FEW_RUNS = 40
@@ -203,9 +200,8 @@ class Story:
     worst: Sequence[tuple[str, Table]]
 
 
-def story_of(outcome: StudyOutcome) -> Story | None:
-    """Return what the report says first; None where no fold was finished."""
-    errors = carried_errors(outcome.formula)
+def story_of(result: StudyResult, errors: CarriedErrors) -> Story | None:
+    """Return what the report says first, from errors of a formula; None where no fold was finished."""
     if not errors.estimators:
         return None
     levels = [(level, errors.lines[level]) for level in KEPT]
@@ -215,7 +211,7 @@ def story_of(outcome: StudyOutcome) -> Story | None:
         evolution=evolution_sentence(errors),
         classes=[(f"By {level}", _class_table(lines)) for level, lines in levels if lines],
         worst=[
-            (title, _worst_table(errors, level, _bias_by(outcome.result, level)))
+            (title, _worst_table(errors, level, _bias_by(result, level)))
             for title, level in (("GPU groups", BY_GPU), ("Architectures", BY_CNN))
         ],
     )
@@ -277,5 +273,5 @@ def _worst_table(errors: CarriedErrors, level: str, bias: Mapping[str, float]) -
 def _bias_by(result: StudyResult, level: str) -> dict[str, float]:
     """The geometric mean of predicted over measured time, by label; that of all searches."""
     runs = result.predictions
-    logs = np.mean([np.log(runs[name]) for name in searches_of(result)], axis=0) - np.log(runs[MEASURED])
+    logs = np.mean([np.log(runs[name]) for name in result.searches], axis=0) - np.log(runs[MEASURED])
     return np.exp(logs.groupby(runs[level]).mean()).to_dict()

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from trainlaw.app.models.terms import mean_shares
 from trainlaw.app.page.html import page_html
+from trainlaw.app.report.html import report_html
 from trainlaw.app.report.plots import error_dots
-from trainlaw.app.report.run_files import report_html
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.studies.story import lead_sentence
 from trainlaw.app.terminal.study import study_text

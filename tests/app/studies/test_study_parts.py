@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.report.errors import claims
-from trainlaw.app.report.run_files import report_html, write_run_files
+from trainlaw.app.report.html import report_html
+from trainlaw.app.report.run_files import write_run_files
 from trainlaw.app.studies.comparison import read_run
 from trainlaw.app.studies.definition import definition_of, read_definition
 from trainlaw.app.studies.study import study_table
