@@ -398,8 +398,10 @@ def _guarded_tasks(
             factories = {name: factory for name, factory in estimators.items() if (split.name, name) in fits}
             if factories:
                 # Once per split, not per estimator: statistics over all rows are the expensive part.
-                secrets, seconds = fold_secrets(runs.X, runs.seconds, split), runs.seconds[split.train]
+                secrets = fold_secrets(runs.X, runs.seconds, split)
             for name, factory in factories.items():
+                # A copy for each, which it may change in place.
+                seconds = runs.seconds[split.train]
                 yield FoldTask(split.name, name, factory, split.train, split.test, seconds, secrets)
 
     return tasks()

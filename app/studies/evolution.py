@@ -75,7 +75,8 @@ def evolution_curves(result: StudyResult, rows: StudyRows) -> dict[str, tuple[_P
         if curves and all(curves):
             # The mean of all seeds, from where all have begun.
             mean = pd.DataFrame(curves).T.sort_index().ffill().dropna().mean(axis=1)
-            found[name] = tuple((int(n), round(float(error), _DECIMALS)) for n, error in mean.items())
+            errors = [round(error, _DECIMALS) for error in mean.tolist()]
+            found[name] = tuple(zip(map(int, mean.index), errors, strict=True))
     if NO_SEARCH in result.estimators:
         known = result.measured_s, result.predicted_s(NO_SEARCH), result.labels(BY_GPU)
         found[NO_SEARCH] = ((1, round(macro(mape_percent, *known), _DECIMALS)),)
@@ -136,8 +137,9 @@ def _curve(result: StudyResult, rows: StudyRows, estimator: str) -> dict[int, fl
         folds.append({n: np.bincount(places[inside], each, len(groups)) for n, each in missed})
     counts = sorted(set[int]().union(*folds))
     # Between two formulas that were the best, the first of them counts; all folds must have begun.
-    whole = sum(pd.DataFrame.from_dict(fold, orient="index").reindex(counts).ffill() for fold in folds)
-    return (whole.dropna() / np.bincount(places)).mean(axis=1).to_dict()
+    known = [pd.DataFrame.from_dict(fold, orient="index").reindex(counts).ffill() for fold in folds]
+    by_group = pd.DataFrame(np.sum(known, axis=0), counts).dropna().div(np.bincount(places))
+    return dict(zip(by_group.index, by_group.mean(axis=1).tolist(), strict=True))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from trainlaw.app.report.html import report_html
 from trainlaw.app.report.plots import error_dots
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.studies.story import lead_sentence
+from trainlaw.app.studies.terms_found import term_returns
 from trainlaw.app.terminal.study import study_text
 from trainlaw.datasets import load
 from trainlaw.formulas import ParetoFront, ScoredFormula, parse_text
@@ -55,6 +56,7 @@ def outcome(formula):
         shares,
         0.1,
         known,
+        returns=term_returns(carried, []),
         provenance=provenance,
     )
 
