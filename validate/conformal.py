@@ -115,6 +115,15 @@ def _scores(measured_s: npt.ArrayLike, predicted_s: npt.ArrayLike) -> np.ndarray
     return scores
 
 
+def group_quantile(scores: np.ndarray, groups: np.ndarray, level: float) -> float:
+    """Return the quantile of scores at `level`, each group with the same weight; both arrays (n_runs,)."""
+    _, owner, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    order = np.argsort(scores, kind="stable")
+    covered = np.cumsum(1.0 / sizes[owner[order]]) / len(sizes)
+    # The slack keeps a rounding error of the sum from moving it by a row.
+    return float(scores[order][min(int(np.searchsorted(covered, level - 1e-12)), len(scores) - 1)])
+
+
 def conformal_coverage(
     measured_s: npt.ArrayLike, predicted_s: npt.ArrayLike, groups: npt.ArrayLike, level: float = 0.9
 ) -> pd.DataFrame:

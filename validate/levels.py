@@ -29,7 +29,6 @@ def anchor_errors(
     n_anchors: Sequence[int] = (0, 1, 3, 5),
     draws: int = 25,
     seed: int = 0,
-    by: str = "gpu_group",
 ) -> pd.DataFrame:
     """Return the held-out error after calibration with a few runs of the held-out GPU.
 
@@ -38,11 +37,11 @@ def anchor_errors(
     A precision with at most k rows is omitted for that k. Columns `n_anchors`, `split`, `group`, `n_rows`,
     `mape_percent`.
 
-    result : a study whose splits hold out whole groups of the label `by`. estimator : one whose fits are
+    result : a study whose splits hold out whole GPU groups. estimator : one whose fits are
     formulas; InputError otherwise. X : the features of that study, shape (n_runs, n_features).
     """
     rows: list[tuple[int, str, str, int, float]] = []
-    keys = ["split", by, *(["precision"] if "precision" in result.predictions else [])]
+    keys = ["split", "gpu_group", *(["precision"] if "precision" in result.predictions else [])]
     for (split, group, *_), part in result.predictions.groupby(keys, sort=False):
         formula, columns, measured = held_out_part(result, estimator, X, str(split), part)
         for count in n_anchors:

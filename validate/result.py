@@ -109,22 +109,17 @@ class StudyResult:
             predicted = self.predicted_s(estimator)
             row: dict[str, object] = {"estimator": estimator, "n_rows": len(predicted)}
             row |= self._errors(estimator, everything, METRICS)
-            for column in self._macro_columns():
+            for column in (column for column in MACRO_COLUMNS if column in self.predictions):
                 row[f"macro_{column}_mape_percent"] = macro(
                     mape_percent, self.measured_s, predicted, self.labels(column)
                 )
             # The choice between two GPUs needs runs of the same work on both.
             if CONFIGURATION in self.predictions and "gpu_group" in self.predictions:
-                row["faster_gpu_percent"] = self._faster_gpu_percent(predicted)
+                row["faster_gpu_percent"] = faster_gpu_percent(
+                    self.measured_s, predicted, self.labels("gpu_group"), self.labels(CONFIGURATION)
+                )
             rows.append(row)
         return pd.DataFrame(rows)
-
-    def _macro_columns(self) -> list[str]:
-        return [column for column in MACRO_COLUMNS if column in self.predictions]
-
-    def _faster_gpu_percent(self, predicted: np.ndarray) -> float:
-        gpus, configurations = self.labels("gpu_group"), self.labels(CONFIGURATION)
-        return faster_gpu_percent(self.measured_s, predicted, gpus, configurations)
 
     def intervals(
         self, over: str = "gpu_group", level: float = 0.9, resamples: int = 500, seed: int = 0

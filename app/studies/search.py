@@ -16,7 +16,7 @@ import pandas as pd
 from trainlaw.app.studies.interrupts import postponed
 from trainlaw.app.studies.terms_found import RESAMPLES, TermShares
 from trainlaw.datasets import CNN_LAYER_FEATURES, TARGET, feature_specs
-from trainlaw.datasets.measurements.formula_rows import CnnLayers
+from trainlaw.datasets.measurements.formula_rows import CnnLayers, feature_rows
 from trainlaw.evolve import Bracket, Factor, FormulaRegressor, Progress, SearchSettings
 from trainlaw.formulas import FeatureSpec, Formula, ParetoFront, ScoredFormula
 from trainlaw.formulas.scopes import LAYER, RUN
@@ -107,6 +107,7 @@ class Evolution(Estimator, Protocol):
 class FormulaSearch(ABC):
     """An estimator that searches with `settings`; `fit` of a subclass sets `formula_` and `front_`."""
 
+    cnn_layers: CnnLayers | None = None  # for formulas of one layer
     formula_: Formula
     front_: ParetoFront
 
@@ -124,8 +125,8 @@ class FormulaSearch(ABC):
         return self
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
-        """Return seconds, shape (n_rows,)."""
-        return predicted_seconds(self.formula_, X)
+        """Return seconds, shape (n_rows,); nan for a CNN whose layers are not known."""
+        return predicted_seconds(self.formula_, X, self.cnn_layers)
 
 
 def with_settings(
@@ -149,20 +150,15 @@ class LayerSearch(FormulaSearch):
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Search; X : all features of runs, (n_runs, k). y, seconds, and groups : (n_runs,)."""
-        rows = self.cnn_layers.rows(X, self.features)
+        rows = feature_rows(X, self.features, self.cnn_layers)
         search = evolved(feature_specs(self.features, CNN_LAYER_FEATURES), TARGET, self.settings, LAYER)
         return self.keep(search.fit(pd.DataFrame(rows.columns), y, groups, sums=rows.sums))
 
-    def predict(self, X: pd.DataFrame) -> np.ndarray:
-        """Return seconds, shape (n_runs,); nan for a CNN whose layers are not known."""
-        names = [spec.name for spec in self.formula_.used_features]
-        return self.cnn_layers.rows(X, names).predict(self.formula_)
 
-
-def predicted_seconds(formula: Formula, X: pd.DataFrame) -> np.ndarray:
-    """Return seconds by a formula, shape (n_rows,); X : its features among the columns, (n_rows, k)."""
-    columns = {spec.name: X[spec.name].to_numpy() for spec in formula.used_features}
-    return np.broadcast_to(formula.predict(columns), len(X)).copy()
+def predicted_seconds(formula: Formula, X: pd.DataFrame, cnn_layers: CnnLayers | None = None) -> np.ndarray:
+    """Return seconds by a formula, shape (n_rows,); arguments as for `feature_rows`, X with its features."""
+    names = [spec.name for spec in formula.used_features]
+    return feature_rows(X, names, cnn_layers).predict(formula)
 
 
 def search_all_rows(

@@ -5,10 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-import pandas as pd
 from trainlaw.app.models.deployment import proved_properties
 from trainlaw.app.models.scopes import check_features
 from trainlaw.app.studies.clusters import Place, task_place, task_pool
@@ -20,7 +19,7 @@ from trainlaw.app.studies.material import Material, material_of, searchable
 from trainlaw.app.studies.result import GIVEN, Found, StudyOutcome, missing_parts, outcome_of
 from trainlaw.app.studies.searches import OnCurves, OnFit, OnStart, Searched, search
 from trainlaw.app.studies.story import calibration_advice
-from trainlaw.datasets.measurements.formula_rows import CnnLayers, FormulaRows, feature_rows
+from trainlaw.datasets.measurements.formula_rows import FormulaRows, feature_rows
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import (
     Formula,
@@ -43,6 +42,7 @@ from trainlaw.validate import (
 from trainlaw.validate.held_out_errors import BY_GPU, OURS
 from trainlaw.validate.journal import Journal
 from trainlaw.validate.metrics import mape_percent
+from trainlaw.validate.refit import GivenFormula
 
 
 def _readable(searched: Searched, material: Material, calls: int) -> tuple[Formula, ParetoFront]:
@@ -189,25 +189,6 @@ def _levels(result: StudyResult, material: Material) -> tuple[LevelError, ...]:
     return known_gpu_levels(result, OURS, material.rows.X)
 
 
-class GivenFormula:
-    """An estimator that predicts by a formula as it is."""
-
-    def __init__(self, formula: Formula, cnn_layers: CnnLayers | None) -> None:
-        """Keep the formula without its errors and provenance; cnn_layers : for a formula of one layer."""
-        self.formula = replace(formula, provenance={}, errors={}, ranges={})
-        self.cnn_layers = cnn_layers
-
-    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
-        """Fit nothing."""
-        self.formula_ = self.formula
-        return self
-
-    def predict(self, X: pd.DataFrame) -> np.ndarray:
-        """Return seconds, shape (n_runs,); X has the formula's features among its columns."""
-        names = [spec.name for spec in self.formula.used_features]
-        return feature_rows(X, names, self.cnn_layers).predict(self.formula)
-
-
 def _given(formula: Formula, material: Material, refit: bool, on_fit: OnFit | None, place: Place) -> Found:
     """Evaluate a formula of the user in every split, fitted again or as it is."""
     check_features(formula)
@@ -215,7 +196,9 @@ def _given(formula: Formula, material: Material, refit: bool, on_fit: OnFit | No
     own_rows = feature_rows(rows.X, [spec.name for spec in formula.used_features], rows.cnn_layers)
     _check_defined(formula, own_rows, material.table)
     refitted = partial(RefittedFormula, formula, rows.cnn_layers)
-    ours: EstimatorFactory = refitted if refit else partial(GivenFormula, formula, rows.cnn_layers)
+    ours: EstimatorFactory = (
+        refitted if refit else partial(GivenFormula, replace(formula, ranges={}), rows.cnn_layers)
+    )
     estimators = {OURS: ours, **material.baselines}
     result = run_study(
         rows.X, rows.seconds, rows.labels, material.splits, estimators, progress=on_fit, **place
