@@ -129,9 +129,9 @@ def search(
 
 @dataclass
 class _Watch:
-    """Called after each fit of a fold: counts what workers elsewhere tried, and tells who watches.
+    """Called after each fit of a fold: counts what workers elsewhere tried, and passes progress on.
 
-    names : estimators whose curves `on_curves` is told, each time that one more fold is `finished` by all.
+    names : estimators whose curves `on_curves` gets, each time that all have one more fold `finished`.
     """
 
     material: Material
