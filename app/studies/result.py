@@ -8,11 +8,11 @@ from importlib.metadata import version
 import numpy as np
 import pandas as pd
 from trainlaw.app.models.terms import mean_shares
-from trainlaw.app.studies.clusters import Place
 from trainlaw.app.studies.definition import StudyDefinition, user_files_json
 from trainlaw.app.studies.evolution import EVOLUTION, Evolution
 from trainlaw.app.studies.kinds import BOTH_FOLDS, CNN_FOLDS, GPU_FOLDS
 from trainlaw.app.studies.material import Material
+from trainlaw.app.studies.search import Place
 from trainlaw.app.studies.searches import estimator_of
 from trainlaw.app.studies.story import verdict_lines
 from trainlaw.app.studies.terms_found import TermReturns, TermShares, chosen_again_json, term_returns

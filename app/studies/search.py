@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from ctypes import c_bool, c_longlong
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -48,6 +48,13 @@ class Signals:
     stop: c_bool
 
 
+class Place(TypedDict, total=False):
+    """Where tasks run, as arguments of `run_tasks` and `run_study`; without entries in this process."""
+
+    workers: int
+    executor: Executor
+
+
 class TaskPool(NamedTuple):
     """What runs the tasks of a study.
 
@@ -59,6 +66,11 @@ class TaskPool(NamedTuple):
     signals: Signals
     workers: int
     remote: bool = False
+
+    @property
+    def place(self) -> Place:
+        """Where tasks run that need no signals."""
+        return Place(workers=self.workers, executor=self.executor)
 
 
 # Module-level state, the only one: a spawned process gets shared memory through its initializer only.

@@ -5,7 +5,6 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from trainlaw.app.studies.clusters import Place
 from trainlaw.app.studies.evolution import evolution_curves
 from trainlaw.app.studies.material import Material
 from trainlaw.app.studies.search import (
@@ -110,7 +109,7 @@ def search(
         for step in range(definition.repeats + 1)
     )
     watch = _Watch(material, pool, journal, (OURS, *controls), on_fit, on_curves)
-    rows, place = material.rows, Place(workers=pool.workers, executor=pool.executor)
+    rows, place = material.rows, pool.place
     result = run_study(
         rows.X, rows.seconds, rows.labels, material.splits, estimators,
         progress=watch, journal=journal, **place,

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from trainlaw.app.models.deployment import proved_properties
 from trainlaw.app.models.scopes import check_features
-from trainlaw.app.studies.clusters import Place, task_place, task_pool
+from trainlaw.app.studies.clusters import task_place, task_pool
 from trainlaw.app.studies.definition import StudyDefinition
 from trainlaw.app.studies.evolution import study_evolution
 from trainlaw.app.studies.interrupts import uninterrupted
 from trainlaw.app.studies.kinds import STUDY_KINDS, StudyKind
 from trainlaw.app.studies.material import Material, material_of, searchable
 from trainlaw.app.studies.result import GIVEN, Found, StudyOutcome, missing_parts, outcome_of
+from trainlaw.app.studies.search import Place
 from trainlaw.app.studies.searches import OnCurves, OnFit, OnStart, Searched, search
 from trainlaw.app.studies.story import calibration_advice
 from trainlaw.datasets.measurements.formula_rows import FormulaRows, feature_rows
@@ -111,8 +112,7 @@ def study_table(
             found = _evolved(searched, material)
             # Workers of an interrupted study may be busy, and what belongs to half a study is not kept.
             interrupted = missing_parts(found, material.splits)
-            place = Place(workers=pool.workers, executor=pool.executor)
-            return outcome_of(found, material, *((Place(), None) if interrupted else (place, kept)))
+            return outcome_of(found, material, *((Place(), None) if interrupted else (pool.place, kept)))
 
 
 def score_formula(
