@@ -184,8 +184,7 @@ def test_the_report_says_all(outcome):
         assert outside not in html, outside
 
 
-@pytest.mark.parametrize("width", [360, 1400])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1400, "light")])
 def test_the_report_in_a_browser(run_folder, outcome, opened, width, scheme):
     """No word on the console, no request, nothing wider than the window, every plot drawn and visible."""
     facts = opened(run_folder / "report.html", "", width, scheme).evaluate(
