@@ -1,10 +1,12 @@
 """The report of a study: one HTML file that refers to no other."""
 
+from collections.abc import Iterator, Mapping
+from html import escape
 from importlib.metadata import version
 
 from trainlaw.app.explain.term_descriptions import words_of_parts
+from trainlaw.app.models.terms import plain_expression
 from trainlaw.app.report import plots
-from trainlaw.app.report.equation import equation_lines
 from trainlaw.app.report.errors import property_table, reported_errors, stability_table
 from trainlaw.app.report.evolution import evolution_plot, step_rows
 from trainlaw.app.studies.definition import LIBRARIES, definition_text
@@ -16,11 +18,14 @@ from trainlaw.app.text.html import render, template_text
 from trainlaw.app.text.numbers import show_number
 from trainlaw.app.text.tables import Column, Table, plain_text
 from trainlaw.datasets import TARGET
-from trainlaw.formulas import ScoredFormula, complexity
-from trainlaw.formulas.printers import mathml_symbol
+from trainlaw.formulas import SCOPES, Apply, Expression, Formula, ScoredFormula, complexity
+from trainlaw.formulas.algebra.expression import additive_terms, count_nodes, sides_of
+from trainlaw.formulas.printers import mathml_expression, mathml_symbol
 from trainlaw.validate.baselines import title_of
 from trainlaw.validate.held_out_errors import BY_CNN, BY_GPU, carried_errors
 from trainlaw.validate.result import OURS
+
+_LONG_TERM = 12  # nodes from which a maximum is written on several lines
 
 
 def report_html(outcome: StudyOutcome) -> str:
@@ -41,7 +46,7 @@ def report_html(outcome: StudyOutcome) -> str:
         story=story_of(outcome.result, errors),
         formula=equation_text(formula),
         target=mathml_symbol(formula.target.symbol),
-        equation=equation_lines(formula),
+        equation=_equation(formula),
         terms=_terms(outcome),
         symbols=_symbols(outcome),
         errors=reported_errors(outcome, errors),
@@ -67,6 +72,34 @@ def _subtitle(outcome: StudyOutcome) -> str:
         f"{runs[BY_CNN].nunique()} architectures; "
         f"seed {facts.get('seed')}, trainlaw {facts.get('trainlaw_version')}"
     )
+
+
+# A line of the formula: how far it is indented, a word in front, and MathML, empty for none.
+_Line = tuple[int, str, str]
+
+
+def _equation(formula: Formula) -> list[_Line]:
+    """Return the right side of the formula line by line, its quantities under their names."""
+    names = {
+        spec.name: f"<mtext>{escape(spec.name.removesuffix('_s').replace('_', ' '))}</mtext>"
+        for spec in formula.used_features
+    }
+    part = SCOPES[formula.scope].part
+    summed = f"sum over every {part} of" if part else ""
+    return list(_summed(plain_expression(formula), names, 0, summed))
+
+
+def _summed(
+    expression: Expression, names: Mapping[str, str], indent: int, first: str = ""
+) -> Iterator[_Line]:
+    for number, term in enumerate(additive_terms(expression)):
+        word = "+" if number else first
+        if isinstance(term, Apply) and term.operator == "max" and count_nodes(term) > _LONG_TERM:
+            yield indent, f"{word} the largest of".strip(), ""
+            for place, side in enumerate(sides_of(term), start=1):
+                yield from _summed(side, names, indent + 1, f"{place}.")
+        else:
+            yield indent, word, mathml_expression(term, names)
 
 
 def _terms(outcome: StudyOutcome) -> Table:
