@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from trainlaw.formulas.errors import InputError
-from trainlaw.validate.conformal import SHARE_WITHIN, ConformalInterval, group_quantile
+from trainlaw.validate.conformal import SHARE_WITHIN, ConformalInterval, group_quantile, log_errors
 
 # A class with this many groups has its own score to one half; below the least number it has none.
 _HALF_GROUPS = 3
@@ -65,12 +65,8 @@ class ClassIntervals:
         >>> found["fp32"] < found["amp"]
         True
         """
-        measured, predicted = np.asarray(measured_s, float), np.asarray(predicted_s, float)
         owners, kinds = np.asarray(groups, str), np.asarray(classes, str)
-        with np.errstate(all="ignore"):
-            scores = np.abs(np.log(predicted / measured))
-        # A row without a valid prediction is an infinite error.
-        scores[np.isnan(scores)] = math.inf
+        scores = log_errors(measured_s, predicted_s)
         if of_architecture is not None:
             scores = np.sqrt(np.maximum(scores**2 - np.log(np.asarray(of_architecture, float)) ** 2, 0.0))
         counts = {kind: len(np.unique(owners[kinds == kind])) for kind in np.unique(kinds).tolist()}

@@ -286,8 +286,8 @@ def _without_stack(result: StudyResult, X: pd.DataFrame) -> pd.DataFrame | None:
         return None
     eager, parts = X.assign(**dict.fromkeys(STACK_FEATURES, 0.0)), []
     for split, part in result.predictions.groupby("split", sort=False):
-        formula, columns, _ = held_out_part(result, OURS, eager, str(split), part)
-        parts.append(part.assign(predicted=formula.predict(columns), stack="unknown"))
+        formula, own, _ = held_out_part(result, OURS, eager, str(split), part)
+        parts.append(part.assign(predicted=own.predict(formula), stack="unknown"))
     rows = pd.concat(parts)
     return rows[rows["precision"].isin(OF_STACKS) & (rows["vendor"] == MAIN_VENDOR)]
 
