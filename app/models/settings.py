@@ -6,7 +6,7 @@ from functools import reduce
 
 from trainlaw.app.models.calibration import calibration_of
 from trainlaw.app.models.scopes import feature_expression
-from trainlaw.app.models.terms import plain_expression, sides_of
+from trainlaw.app.models.terms import plain_expression
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES
 from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES, Setup
 from trainlaw.formulas import (
@@ -20,6 +20,7 @@ from trainlaw.formulas import (
     substitute,
     variables,
 )
+from trainlaw.formulas.algebra.expression import sides_of
 from trainlaw.formulas.scopes import FORWARD
 
 HOST_LAUNCH = "host_launch_s"
