@@ -22,7 +22,7 @@ from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.hardware.links import find_link, links
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.datasets.hardware.servers import Server, usual_server
-from trainlaw.datasets.measurements.stacks import layout_of, stacks_of
+from trainlaw.datasets.measurements.stacks import stacks_of
 from trainlaw.datasets.tables.joins import Facts, RunJoin
 from trainlaw.datasets.tables.measured_table import MeasuredTable, frame_sha256
 from trainlaw.formulas.errors import InputError, check_name, shown
@@ -73,15 +73,11 @@ def without_defaults(runs: pd.DataFrame) -> pd.DataFrame:
     plain = [
         name
         for name, default in OPTIONAL_COLUMNS.items()
-        if name in runs and _holds_only(runs[name], default)
+        if name in runs and (runs[name].isna() if pd.isna(default) else runs[name] == default).all()
     ]
     if "stack" in runs and (runs["stack"] == stacks_of(runs)).all():
         plain.append("stack")
     return runs.drop(columns=plain)
-
-
-def _holds_only(values: pd.Series, default: str | float | None) -> bool:
-    return bool((values.isna() if pd.isna(default) else values == default).all())
 
 
 LABELS = (
@@ -285,7 +281,9 @@ def configuration_row(cnn: CnnCounts, gpu: Gpu, batch_per_gpu: int, setup: Setup
     n_gpus, n_nodes, spread = _spread(setup, server)
     check_counts(batch_per_gpu, n_gpus, n_nodes, spread)
     timed_parts = setup.timed_parts or "forward+backward+optimizer"
-    layout, compilation = setup.layout or layout_of(setup.stack), setup.compilation or "eager"
+    # Where none is stated, a stack implies the layout of activations.
+    implied = "channels_last" if setup.stack == "channels_last" else "nchw"
+    layout, compilation = setup.layout or implied, setup.compilation or "eager"
     precision, algorithm = setup.precision or gpu.default_precision, setup.algorithm or "ring"
     check_name("precision", precision, PRECISIONS)
     check_name("algorithm", algorithm, ALGORITHMS)
