@@ -22,7 +22,7 @@ from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.hardware.links import find_link, links
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.datasets.hardware.servers import Server, usual_server
-from trainlaw.datasets.measurements.stacks import stacks_of
+from trainlaw.datasets.measurements.stacks import layout_of, stacks_of
 from trainlaw.datasets.tables.joins import Facts, RunJoin
 from trainlaw.datasets.tables.measured_table import MeasuredTable, frame_sha256
 from trainlaw.formulas.errors import InputError, check_name, shown
@@ -281,9 +281,7 @@ def configuration_row(cnn: CnnCounts, gpu: Gpu, batch_per_gpu: int, setup: Setup
     n_gpus, n_nodes, spread = _spread(setup, server)
     check_counts(batch_per_gpu, n_gpus, n_nodes, spread)
     timed_parts = setup.timed_parts or "forward+backward+optimizer"
-    # Where none is stated, a stack implies the layout of activations.
-    implied = "channels_last" if setup.stack == "channels_last" else "nchw"
-    layout, compilation = setup.layout or implied, setup.compilation or "eager"
+    layout, compilation = setup.layout or layout_of(setup.stack), setup.compilation or "eager"
     precision, algorithm = setup.precision or gpu.default_precision, setup.algorithm or "ring"
     check_name("precision", precision, PRECISIONS)
     check_name("algorithm", algorithm, ALGORITHMS)

@@ -27,6 +27,11 @@ def stacks_of(runs: pd.DataFrame) -> NDArray[np.object_]:
     return np.array(found, dtype=object)[run_of]
 
 
+def layout_of(stack: str | None) -> str:
+    """Return the layout of activations that a stack implies, where none is stated."""
+    return "channels_last" if stack == "channels_last" else "nchw"
+
+
 @cache
 def _rules() -> tuple[tuple[tuple[tuple[int, re.Pattern[str]], ...], float, str], ...]:
     """Patterns by the place of their column, earliest year and stack of each rule."""
