@@ -128,19 +128,6 @@ class Grammar:
         return {(node.name, node.ret, *node.args): node for node in nodes}
 
     @cached_property
-    def summable(self) -> frozenset[type]:
-        """The types that can be added to themselves."""
-        found = (cls for cls in self.least_depth if self.operation("add", cls, cls, cls))
-        return frozenset(found) - {self.fixed}
-
-    @cached_property
-    def scalable(self) -> frozenset[type]:
-        """The types that can be multiplied by a dimensionless number."""
-        return frozenset(
-            cls for cls in self.least_depth if self.operation("mul", cls, cls, self.factor_of(cls))
-        )
-
-    @cached_property
     def nodes(self) -> tuple[Node, ...]:
         """All nodes, in the order of their kinds."""
         kinds = (self.primitive_set.primitives, self.primitive_set.terminals)

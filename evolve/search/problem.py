@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
-from trainlaw.evolve.equations.library import make_library, quantity
+from trainlaw.evolve.equations.library import Quantity, make_library
 from trainlaw.evolve.equations.ranking import MOST_CHOSEN, Ranking, rank_columns
 from trainlaw.evolve.equations.screening import screen
 from trainlaw.evolve.grammar import Grammar, make_grammar
@@ -353,7 +353,7 @@ def _screened(problem: Problem, y: NDArray[np.float64]) -> Problem:
     if problem.ranking is not None:
         places = sorted(problem.ranking.order[: problem.ranking.chosen or NARROW])
     atoms = [
-        quantity(Variable(problem.features[i].name), problem.columns[i][some])
+        Quantity(Variable(problem.features[i].name), problem.columns[i][some])
         for i in places
         if problem.features[i].name in offered and np.ptp(problem.columns[i][some]) > 0.0
     ]

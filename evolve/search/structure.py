@@ -62,7 +62,7 @@ class Structure:
     def _with(self, fill: Callable[[Node], list[Node]]) -> Individual:
         nodes: list[Node] = []
         for node in self.template:
-            nodes += fill(node) if _is_hole(node) else [node]
+            nodes += fill(node) if node.token == HOLE_TOKEN else [node]
         return Individual(nodes)
 
 
@@ -130,7 +130,3 @@ def _hole(grammar: Grammar, name: str, ret: type) -> Leaf | None:
         return None
     bracket = grammar.brackets.get(name)
     return Leaf(HOLE_TOKEN, bracket.total if bracket else ret, None, name)
-
-
-def _is_hole(node: Node) -> bool:
-    return node.token == HOLE_TOKEN

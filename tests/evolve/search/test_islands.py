@@ -99,7 +99,7 @@ def test_no_structure_is_fitted_more_often_than_allowed(typed_problem):
 def test_the_archive_holds_the_best_of_each_complexity(typed_problem):
     island = advance(start_island(typed_problem, 0), typed_problem, 6)
     for (measure, complexity), tree in island.archive.items():
-        known = complexities(forest_of([tree], typed_problem.grammar), affine=False)[0]
+        known = complexities(forest_of([tree], typed_problem.grammar), False, typed_problem.costs)[0]
         assert tree.complexity == complexity == known
         alike = [getattr(other, measure) for other in island.population if other.complexity == complexity]
         assert getattr(tree, measure) <= min(alike, default=math.inf)
