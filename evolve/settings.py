@@ -470,20 +470,10 @@ class SearchSettings:
         return self.screening / 5_000 * min(1.0, seconds / 5.0, evaluations / 25_000)
 
     def resolved(self, *, grouped: bool) -> "SearchSettings":
-        """Return the settings with the automatic ones decided, for rows with or without groups.
+        """Return the settings with `max_nodes`, `search_rows` and `choice` decided.
 
-        Parameters
-        ----------
-        grouped : bool
-            Whether the rows have group labels.
+        grouped : whether the rows have group labels.
 
-        Returns
-        -------
-        SearchSettings
-            Settings with `max_nodes`, `search_rows` and `choice` set.
-
-        Examples
-        --------
         >>> SearchSettings().resolved(grouped=False).choice
         'description_length'
         """

@@ -170,7 +170,7 @@ class Formula:
         each row is returned. Raises UnknownNameError for a missing column.
         """
         needed = {spec.name: _column(columns, spec.name) for spec in self.used_features}
-        # Without a feature, any column tells how many rows there are.
+        # Without a feature, any column says how many rows there are.
         tables = [columns] if labels is None else [columns, labels]
         others = (np.size(table[name]) for table in tables for name in table)
         length = len(next(iter(needed.values()))) if needed else next(others, 1)

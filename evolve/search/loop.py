@@ -115,17 +115,9 @@ class SearchState:
         return sorted(found, key=lambda own: own.evaluations)
 
     def front(self, measure: str) -> list[Individual]:
-        """Return the archived individuals that beat all simpler ones.
+        """Return the archived individuals that beat all simpler ones by `measure`, "score" or "loss".
 
-        Parameters
-        ----------
-        measure : {"score", "loss"}
-            What is compared.
-
-        Returns
-        -------
-        list of Individual
-            From simple to complex.
+        From simple to complex.
         """
         best: dict[tuple[str, int], Individual] = {}
         for island in self.islands:
