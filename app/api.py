@@ -81,10 +81,10 @@ def study(
     definition = definition_of({"table": str(table), **options}, "the arguments of study")
     if into is not None:
         check_target(Path(into), overwrite)
+    runs = read_study_table(definition, trust)
     outcome = study_table(
-        read_study_table(definition, trust), definition, workers, lambda signals, total: None,
-        lambda progress: None, cluster=cluster,
-    )  # fmt: skip
+        runs, definition, workers, lambda signals, total: None, lambda progress: None, cluster=cluster
+    )
     if into is not None:
         with new_run_folder(Path(into), overwrite) as folder:
             write_run_files(outcome, folder, {"command": "trainlaw.study", "workers": cluster or workers})

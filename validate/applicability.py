@@ -115,6 +115,16 @@ class JointRange:
         return cls(names, floors, centre, whitening, limit)
 
 
+def joint_range_json(columns: Mapping[str, npt.ArrayLike], groups: npt.ArrayLike) -> dict[str, object]:
+    """Return the entry of a joint range for a formula's errors; {} where nothing varies, as with constants.
+
+    Arguments and errors as for `JointRange.fit`.
+    """
+    if not any(np.ptp(np.asarray(column, dtype=float)) > 0 for column in columns.values()):
+        return {}
+    return {KEY: JointRange.fit(columns, groups).to_json()}
+
+
 def stored_joint_range(formula: Formula) -> JointRange | None:
     """Return the joint range stored in the `errors` of a formula, or None; InputError for a faulty one."""
     value = formula.errors.get(KEY)

@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from trainlaw.validate.conformal import LEAST_UNITS, SHARE_WITHIN, ConformalInte
 from trainlaw.validate.levels import LevelError, held_out_part
 from trainlaw.validate.metrics import by_group, macro, mape_percent
 from trainlaw.validate.result import MEASURED, StudyResult
+from trainlaw.validate.support import SOURCES
 from trainlaw.validate.time_factors import STACK_FEATURES
 
 OURS = "trainlaw"  # the name of the evolved formula among the estimators
@@ -58,8 +58,6 @@ SPREAD_OF_ERRORS, UNKNOWN_ARCHITECTURE = 1.3, 22
 #: Share of a new generation's errors that are assumed to lie within: where another GPU of it has training
 # runs, and where none has. Chosen by coverage, too.
 KNOWN_SHARE_WITHIN, NEW_SHARE_WITHIN = 0.75, 0.7
-#: Key of the sources that support each time of a formula, by feature.
-SOURCES = "supporting_sources"
 #: Key of the share of resamples of the GPU groups in which each term is chosen.
 CHOSEN_AGAIN = "chosen_again"
 _RESAMPLES = 200  # of the bootstrap; its ends then move by a tenth of their distance
@@ -112,12 +110,6 @@ def errors_frame(result: StudyResult) -> pd.DataFrame:
     exist on one level only are nan on the others.
     Without a finished fold the table is empty.
     """
-    return _errors_frame(result).copy()
-
-
-# Formula, table of errors and report of a study need it.
-@lru_cache(maxsize=1)
-def _errors_frame(result: StudyResult) -> pd.DataFrame:
     if not len(result.predictions):
         return pd.DataFrame(columns=_KEYS)
     summary = result.summary()
@@ -167,18 +159,19 @@ def errors_json(
     new_generations: StudyResult | None = None,
     *,
     X: pd.DataFrame | None = None,
+    frame: pd.DataFrame | None = None,
 ) -> dict[str, Any]:
     """Return the errors as plain JSON, for `Formula.errors`; `protocol` describes how they were measured.
 
     unit : label column of the groups that were held out whole; intervals are for a new one of these.
     levels : the error by what is known of the target GPU. new_generations : predictions of generations that
     were held out whole, None where there are none. X : features of the study, (n_runs, n_features), for
-    intervals of runs whose stack is not known.
+    intervals of runs whose stack is not known. frame : of `errors_frame`, where it is known.
     Without a finished fold the result is an empty dictionary.
     """
     if not len(result.predictions):
         return {}
-    frame = errors_frame(result)
+    frame = errors_frame(result) if frame is None else frame
     overall = frame[frame["level"] == OVERALL].drop(columns=["level", "name"]).set_index("estimator")
     named = tuple(name for name in result.estimators if not name.startswith(SEED))
     return {

@@ -47,7 +47,7 @@ class MeasuredRates:
     allreduce_byte_per_s: float | None = None
 
 
-def read_rates(path: Path) -> tuple[MeasuredRates, ...]:
+def read_rates(path: Path, gpus: GpuCatalog | None = None) -> tuple[MeasuredRates, ...]:
     """Return the achieved rates in a file.
 
     Parameters
@@ -55,6 +55,8 @@ def read_rates(path: Path) -> tuple[MeasuredRates, ...]:
     path : Path
         CSV file, or JSON file with a list of objects; a column `gpu`, optionally `precision` and `remark`,
         and the columns `RATE_COLUMNS`.
+    gpus : GpuCatalog, optional
+        Where the GPUs of the rates are looked up, so that rates in another unit are noticed.
 
     Returns
     -------
@@ -65,7 +67,9 @@ def read_rates(path: Path) -> tuple[MeasuredRates, ...]:
     ------
     InputError
         With file and row, for an unknown column, a missing GPU, two rows for one GPU and precision, or a rate
-        that is not a positive number.
+        that is not a positive number; with `gpus` also for a rate that its GPU cannot have.
+    UnknownNameError
+        If `gpus` lack a GPU: its rates would be of no use.
     """
     rows = _json_rows(path) if path.suffix.lower() == ".json" else read_csv(path)[1]
     if not rows:
@@ -75,14 +79,12 @@ def read_rates(path: Path) -> tuple[MeasuredRates, ...]:
     for key in keys:
         if keys.count(key) > 1:
             raise InputError(f"{path}: {key[0]} in {key[1]} occurs more than once; keep one row of each")
+    if gpus is not None:
+        _check_possible(rates, gpus)
     return rates
 
 
-def check_rates(rates: Iterable[MeasuredRates], gpus: GpuCatalog) -> None:
-    """Raise InputError for rates that a GPU cannot have, which are in another unit.
-
-    UnknownNameError for a GPU that is not known: its rates would be of no use.
-    """
+def _check_possible(rates: Iterable[MeasuredRates], gpus: GpuCatalog) -> None:
     for row in rates:
         gpu = gpus.find(row.gpu)
         peak = max(gpu.peak_fp32_flop_per_s, gpu.peak_tf32_flop_per_s, gpu.peak_fp16_flop_per_s)

@@ -9,6 +9,8 @@ from trainlaw.datasets.measurements.formula_rows import FormulaRows
 from trainlaw.formulas.algebra.units import SECOND
 from trainlaw.formulas.formula import Formula
 
+#: Key of the sources in the `errors` of a formula.
+SOURCES = "supporting_sources"
 # A time matters in a run where one per cent more of it is at least this many per cent of the run.
 LEAST_PART = 0.05
 # A source supports a time with this many runs in which it matters, or with all of fewer.
@@ -34,6 +36,13 @@ def supporting_sources(
                 name for name in np.unique(owners).tolist() if _supports(matters[owners == name])
             )
     return found
+
+
+def sources_json(
+    formula: Formula, rows: FormulaRows, sources: npt.ArrayLike
+) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Return the entry of `supporting_sources` for a formula's errors; {} where there is one source."""
+    return {SOURCES: supporting_sources(formula, rows, sources)} if len(np.unique(sources)) > 1 else {}
 
 
 def _supports(matters: np.ndarray) -> bool:

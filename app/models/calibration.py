@@ -69,14 +69,14 @@ def calibrated_law(formula: Formula, runs: RunTable) -> CalibratedLaw:
     Raises InputError for no run on one GPU, or a formula without a time of a run.
     """
     given, runs = runs, _on_one_gpu(runs)
-    _check(formula, runs, len(given))
+    all_rows = _checked_rows(formula, runs, len(given))
     all_runs, bases = runs, runs.labels()["cnn_base"].to_numpy(dtype=str)
-    runs = runs.where(calibrating_runs(bases, runs.seconds))
-    rows, seconds = formula_rows(formula, runs), runs.seconds
+    chosen = calibrating_runs(bases, runs.seconds)
+    runs, rows, parts = runs.where(chosen), all_rows.of_runs(chosen), _parts(bases[chosen])
+    seconds = runs.seconds
     factors = time_factors(formula, rows, seconds)
-    parts = _parts(runs)
     n_cnns = len(np.unique(parts)) if len(np.unique(parts)) < len(runs) else 0
-    left_out = _left_out(formula, runs, parts)
+    left_out = _left_out(formula, rows, seconds, parts)
     gpus, precisions = (tuple(sorted(set(map(str, all_runs.frame[name])))) for name in ("gpu", "precision"))
     law = replace(formula, expression=factors.apply(formula))
     before = mape_percent(seconds, rows.predict(formula))
@@ -127,7 +127,8 @@ def _of_several(runs: RunTable) -> Iterator[str]:
         yield f"of {stated} runs on several GPUs, the stated time on one GPU calibrates"
 
 
-def _check(formula: Formula, runs: RunTable, n_given: int) -> None:
+def _checked_rows(formula: Formula, runs: RunTable, n_given: int) -> FormulaRows:
+    """Return the runs as rows of the formula; InputError where they cannot calibrate it."""
     check_scope(formula, RUN, LAYER, advice="calibrate a formula of whole runs or of layers")
     if CALIBRATED in formula.provenance:
         raise InputError("this formula is calibrated already; calibrate the original with all runs")
@@ -136,28 +137,29 @@ def _check(formula: Formula, runs: RunTable, n_given: int) -> None:
         raise InputError(
             f"expected at least one run on one GPU to calibrate with, got {found}; measure one, too"
         )
-    times = formula_rows(formula, runs).predict(formula)
+    rows = formula_rows(formula, runs)
+    times = rows.predict(formula)
     if not (np.isfinite(times) & (times > 0)).all():
         row = runs.frame.iloc[int(np.argmin(np.isfinite(times) & (times > 0)))]
         raise InputError(f"the formula has no time for {row['cnn']} on {row['gpu']}; leave this run out")
+    return rows
 
 
-def _parts(runs: RunTable) -> np.ndarray:
+def _parts(bases: np.ndarray) -> np.ndarray:
     """Return what is left out together, int (n_runs,): an architecture, or a run where those are few."""
-    bases = np.unique(runs.labels()["cnn_base"].to_numpy(dtype=str), return_inverse=True)[1]
-    return bases if bases.max() + 1 >= _LEAST_CNNS_LEFT_OUT else np.arange(len(runs))
+    places = np.unique(bases, return_inverse=True)[1]
+    return places if places.max() + 1 >= _LEAST_CNNS_LEFT_OUT else np.arange(len(bases))
 
 
-def _left_out(formula: Formula, runs: RunTable, parts: np.ndarray) -> np.ndarray:
+def _left_out(formula: Formula, rows: FormulaRows, seconds: np.ndarray, parts: np.ndarray) -> np.ndarray:
     """Return the time of each run by the formula that the other parts' runs calibrate, seconds, (n_runs,)."""
-    found = np.empty(len(runs))
+    found = np.empty(len(seconds))
     for part in np.unique(parts):
-        inside = parts == part
-        rest, law = runs.where(~inside), formula
-        if len(rest):
-            factors = time_factors(formula, formula_rows(formula, rest), rest.seconds)
+        inside, law = parts == part, formula
+        if not inside.all():
+            factors = time_factors(formula, rows.of_runs(~inside), seconds[~inside])
             law = replace(formula, expression=factors.apply(formula))
-        found[inside] = formula_rows(formula, runs.where(inside)).predict(law)
+        found[inside] = rows.of_runs(inside).predict(law)
     return found
 
 

@@ -25,7 +25,6 @@ from trainlaw.validate.held_out_errors import (
     OURS,
     ErrorLine,
     error_lines,
-    errors_frame,
     estimators,
     overall_error,
     resamples_of_groups,
@@ -196,7 +195,7 @@ def _figure(value: float, metric: str) -> str:
 
 
 def _label_tables(outcome: StudyOutcome) -> list[tuple[str, Table]]:
-    frame = errors_frame(outcome.result)
+    frame = outcome.errors
     labels = [label for label in ALSO_BY if label in outcome.result.predictions]
     return [(label, _label_table(outcome, label, frame[frame["level"] == label])) for label in labels]
 

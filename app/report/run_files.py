@@ -28,7 +28,7 @@ from trainlaw.datasets import TARGET
 from trainlaw.formulas import ScoredFormula, complexity, save_formula, to_text
 from trainlaw.formulas.printers import mathml_symbol
 from trainlaw.validate.baselines import title_of
-from trainlaw.validate.held_out_errors import BY_CNN, BY_GPU, OURS, errors_frame, held_out_kind
+from trainlaw.validate.held_out_errors import BY_CNN, BY_GPU, OURS, held_out_kind
 
 
 def report_html(outcome: StudyOutcome) -> str:
@@ -131,7 +131,7 @@ def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[
     """
     save_formula(outcome.formula, folder / "formula.json")
     _write_frame(folder / "front.csv", pd.DataFrame(outcome.front.to_rows()))
-    _write_frame(folder / "errors.csv", errors_frame(outcome.result))
+    _write_frame(folder / "errors.csv", outcome.errors)
     _write_frame(folder / "predictions.csv", outcome.result.predictions)
     for name, matrix in outcome.matrices.items():
         _write_frame(folder / f"platforms-{name}.csv", matrix)

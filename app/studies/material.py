@@ -1,33 +1,58 @@
-"""What a study works on: its kind, rows, splits and baselines."""
+"""What a study takes from its table, each once: rows, splits, platforms, baselines, achieved rates."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 from trainlaw.app.studies.definition import StudyDefinition
-from trainlaw.app.studies.kinds import STUDY_KINDS, StudyKind, StudyRows
-from trainlaw.app.studies.splits import platforms_of, study_splits
+from trainlaw.app.studies.kinds import (
+    BOTH_FOLDS,
+    CNN_FOLDS,
+    GPU_FOLDS,
+    OWN_LIST,
+    STUDY_KINDS,
+    StudyKind,
+    StudyRows,
+)
 from trainlaw.datasets import RunTable, built_in_gpus
 from trainlaw.datasets.tables.measured_table import MeasuredTable
+from trainlaw.formulas import InputError
+from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.files.text_files import read_toml
 from trainlaw.validate import (
     EstimatorFactory,
     MeasuredRates,
     Split,
+    grouped_k_fold,
+    listed_splits,
+    pairs_of_folds,
     read_rates,
+    splits_by_name,
 )
-from trainlaw.validate.measured_rates import check_rates
+from trainlaw.validate.held_out_errors import BY_CNN, BY_GPU
+
+_LEAST_GENERATIONS = 4  # held out whole, so that their errors say something about a new one
 
 
 @dataclass(frozen=True)
 class Material:
-    """What a study works on: its kind, rows, splits, baselines (and those absent), and achieved rates."""
+    """What a study works on.
+
+    generations : splits that hold out generations of GPUs whole, for the interval of a GPU of a new one; none
+    if these are few. platforms : of each row, by the labels of `definition.by`. absent : baselines that
+    cannot run here, with the package to install.
+    """
 
     definition: StudyDefinition
     kind: StudyKind[Any]
     table: MeasuredTable
     rows: StudyRows
     splits: tuple[Split, ...]
+    generations: tuple[Split, ...]
+    platforms: Mapping[str, np.ndarray]
     baselines: Mapping[str, EstimatorFactory]
     absent: Mapping[str, str]
     rates: tuple[MeasuredRates, ...]
@@ -36,13 +61,13 @@ class Material:
 def material_of(table: MeasuredTable, definition: StudyDefinition, kind: StudyKind[Any]) -> Material:
     """Return what a study of `table` works on; InputError where it cannot be split as defined."""
     rows = kind.rows(table)
-    splits = study_splits(definition, rows, table.name)
-    for label in definition.by:
-        platforms_of(rows.labels, label)
-    rates = read_rates(Path(definition.rates)) if definition.rates else ()
-    check_rates(rates, table.facts.gpus if isinstance(table, RunTable) else built_in_gpus())
+    splits = evaluated_splits(defined_splits(definition, rows.labels, table.name), rows)
+    generations = evaluated_splits(_generation_splits(definition, kind, rows.labels), rows)
+    platforms = {label: platforms_of(rows.labels, label) for label in definition.by}
+    gpus = table.facts.gpus if isinstance(table, RunTable) else built_in_gpus()
+    rates = read_rates(Path(definition.rates), gpus) if definition.rates else ()
     present, absent = kind.available_baselines(definition.against)
-    return Material(definition, kind, table, rows, splits, present, absent, rates)
+    return Material(definition, kind, table, rows, splits, generations, platforms, present, absent, rates)
 
 
 def searchable(material: Material) -> Material:
@@ -56,3 +81,76 @@ def searchable(material: Material) -> Material:
         name: defaults[name] for name, value in kind.defaults.items() if getattr(definition, name) == value
     }
     return replace(material, kind=other, definition=replace(definition, of=other.name, **changed))
+
+
+def defined_splits(definition: StudyDefinition, labels: pd.DataFrame, name: str) -> tuple[Split, ...]:
+    """Return what the definition holds out; `labels` as `study_labels` gives them, `name` is the table's.
+
+    InputError where there is nothing to hold out, UnknownNameError for an unknown label in the list.
+    """
+    groups, what = labels[definition.unit].nunique(), "GPU" if definition.unit == BY_GPU else "CNN"
+    if groups < 2:
+        advice = "; on one GPU hold out CNNs: --split cnn" if what == "GPU" else ""
+        raise InputError(
+            f"{name}: expected runs on at least two kinds of {what}, to hold one out; got {groups}{advice}"
+        )
+    if definition.split in (GPU_FOLDS, CNN_FOLDS):
+        keys = labels[definition.unit]
+        return grouped_k_fold(keys, min(definition.folds, keys.nunique()), definition.seed)
+    if definition.split == BOTH_FOLDS:
+        return pairs_of_folds(labels[BY_GPU], labels[BY_CNN], definition.folds, definition.seed)
+    if definition.split == OWN_LIST:
+        return _listed(Path(definition.held_out), labels)
+    return splits_by_name(definition.split, labels)
+
+
+def _generation_splits(
+    definition: StudyDefinition, kind: StudyKind[Any], labels: pd.DataFrame
+) -> tuple[Split, ...]:
+    if not kind.has_levels or definition.unit != BY_GPU or "layout" not in labels:
+        return ()
+    if labels["generation"].nunique() < _LEAST_GENERATIONS:
+        return ()
+    return splits_by_name("generation", labels)
+
+
+def evaluated_splits(splits: Iterable[Split], rows: StudyRows) -> tuple[Split, ...]:
+    """Restrict each split's test set to evaluated rows; drop splits left empty.
+
+    A key that no evaluated row has is not named.
+    """
+    if rows.evaluated is None:
+        return tuple(splits)
+    kept = []
+    for split in splits:
+        test = split.test[rows.evaluated[split.test]]
+        if len(test):
+            found = set(rows.labels.iloc[test].to_numpy(dtype=str).ravel())
+            keys = tuple(key for key in split.held_out if key in found)
+            kept.append(replace(split, test=test, held_out=keys))
+    return tuple(kept)
+
+
+def _listed(path: Path, labels: pd.DataFrame) -> tuple[Split, ...]:
+    """Return the splits of a list in a file: `label = "gpu"` and `[held_out]` with the names of each."""
+    value = read_toml(path)
+    for entry in value:
+        if entry not in ("label", "held_out"):
+            raise unknown_name(f"entry of {path}", entry, ("label", "held_out"))
+    label, lists = value.get("label", "gpu_group"), value.get("held_out")
+    if not isinstance(label, str) or label not in labels.columns:
+        raise unknown_name(f"label of {path}", str(label), labels.columns)
+    if not isinstance(lists, dict) or not lists:
+        raise InputError(f'{path}: expected [held_out] with lines such as "new GPUs" = ["T4", "A40"]')
+    for name, keys in lists.items():
+        if not isinstance(keys, list) or not keys or not all(isinstance(key, str) for key in keys):
+            raise InputError(f"{path}: held_out, {name}: expected a list of texts that is not empty")
+    return listed_splits(labels[label].to_numpy(dtype=str), lists)
+
+
+def platforms_of(labels: pd.DataFrame, by: str) -> np.ndarray:
+    """Return the platform of each run, text, shape (n_runs,); InputError where there is only one."""
+    values = labels[by].to_numpy(dtype=str)
+    if len(np.unique(values)) < 2:
+        raise InputError(f"--by {by}: need at least two values, found only {str(values[0])!r}")
+    return values

@@ -18,6 +18,7 @@ class StudyOutcome:
     formula : from the search on all rows; its `errors` are those of the folds
     front : Pareto front of that search
     result : held-out predictions and the formula of each finished fold
+    errors : its table of errors (see `errors_frame`)
     held_out : GPU groups by name of the fold
     shares : share of each term in the predicted time, mean over all rows; they sum to 1
     training_loss : the formula's loss in the search on all rows
@@ -35,6 +36,7 @@ class StudyOutcome:
     formula: Formula
     front: ParetoFront
     result: StudyResult
+    errors: pd.DataFrame
     held_out: Mapping[str, tuple[str, ...]]
     shares: tuple[float, ...]
     training_loss: float

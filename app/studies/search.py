@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 import numpy as np
 import pandas as pd
 from trainlaw.app.studies.interrupts import postponed
-from trainlaw.app.studies.terms_found import TermShares
+from trainlaw.app.studies.terms_found import RESAMPLES, TermShares
 from trainlaw.datasets import CNN_LAYER_FEATURES, TARGET, feature_specs
 from trainlaw.datasets.measurements.formula_rows import CnnLayers
 from trainlaw.evolve import Bracket, Factor, FormulaRegressor, Progress, SearchSettings
@@ -26,10 +26,6 @@ from trainlaw.validate.workers import WorkerPool, follow_parent, given_up
 
 # Each library with its own threads reads one of these when it is loaded.
 _THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-
-
-#: How often the groups of a search on all rows are resampled, to see which terms are chosen again.
-RESAMPLES = 200
 
 
 class SearchedRows(NamedTuple):
@@ -270,15 +266,6 @@ class BracketSearch(FormulaSearch):
         """Return the formulas of a generation: `usual`, or all of them where none is to be selected."""
         settings = self.settings
         return settings.population if settings.population == settings.evaluations else usual
-
-
-def without_selection(settings: SearchSettings) -> SearchSettings:
-    """Return the settings of a random search: as many formulas of the same grammar, none a parent.
-
-    >>> without_selection(SearchSettings(evaluations=400)).population
-    400
-    """
-    return replace(settings, islands=1, population=settings.evaluations or settings.population)
 
 
 def first_only(settings: SearchSettings) -> SearchSettings:

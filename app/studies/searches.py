@@ -20,9 +20,7 @@ from trainlaw.app.studies.search import (
     fitted_only,
     search_all_rows,
     searched_on_all_rows,
-    without_selection,
 )
-from trainlaw.app.studies.splits import study_splits
 from trainlaw.app.studies.terms_found import TermShares
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import (
@@ -37,12 +35,11 @@ from trainlaw.validate import (
     run_study,
 )
 from trainlaw.validate.baselines import NO_SEARCH, RANDOM_SEARCH
-from trainlaw.validate.held_out_errors import BY_GPU, OURS, SEED
+from trainlaw.validate.held_out_errors import OURS, SEED
 from trainlaw.validate.journal import Journal
 from trainlaw.validate.study import finished_folds
 
 _PATIENCE_SECONDS = 1.5  # an interrupted search stops after the generation that it is in
-_LEAST_GENERATIONS = 4  # held out whole, so that their errors say something about a new one
 
 OnStart = Callable[[Signals, int], None]
 OnFit = Callable[[StudyProgress], None]
@@ -67,7 +64,9 @@ def _settings(material: Material, seed: int) -> SearchSettings:
 def controls_of(material: Material, seed: int) -> dict[str, EstimatorFactory]:
     """Return what the search has to beat: a form written by hand, fitted, and formulas drawn at random."""
     settings = _settings(material, seed)
-    random = material.kind.search(material.rows, without_selection(settings))
+    # As many formulas of the same grammar, none a parent of another.
+    drawn = replace(settings, islands=1, population=settings.evaluations or settings.population)
+    random = material.kind.search(material.rows, drawn)
     controls: dict[str, EstimatorFactory] = {}
     whole = getattr(random, "func", None)
     if isinstance(whole, type) and issubclass(whole, BracketSearch):
@@ -117,8 +116,8 @@ def search(
     controls = controls_of(material, definition.seed)
     ours = {OURS: estimator_of(material, definition.seed), **others}
     estimators = {**ours, **controls, **material.baselines}
-    generations = _generation_splits(material)
-    searches = len(material.splits) * (definition.seeds + 1) + len(generations) + 1 + definition.repeats
+    searches = len(material.splits) * (definition.seeds + 1) + len(material.generations)
+    searches += 1 + definition.repeats
     on_start(signals, definition.evaluations * searches)
     on_all_rows, *repeated = (
         _on_all_rows(material, definition.seed + step, pool, journal)
@@ -132,10 +131,11 @@ def search(
         material, material.splits, estimators, pool, progress=partial(count, watching), journal=journal
     )
     by_generation = None
-    if generations and not result.missing_splits:
+    if material.generations and not result.missing_splits:
         by_generation = _fitted(
-            material, generations, {OURS: ours[OURS]}, pool, progress=partial(count, None), journal=journal
-        )
+            material, material.generations, {OURS: ours[OURS]}, pool, progress=partial(count, None),
+            journal=journal,
+        )  # fmt: skip
     interrupted = any(part is not None and part.missing_splits for part in (result, by_generation))
     found, cut_short = _finish(on_all_rows, signals, interrupted)
     repeats = () if interrupted or cut_short else tuple(map(_result, repeated))
@@ -182,17 +182,6 @@ def _counted(pool: TaskPool, evaluations: int, on_fit: OnFit | None, progress: S
         pool.signals.tried.value += evaluations
     if on_fit is not None:
         on_fit(progress)
-
-
-def _generation_splits(material: Material) -> tuple[Split, ...]:
-    """The splits that hold out generations whole, for the interval of a GPU of a new one; none if too few."""
-    labels, kind = material.rows.labels, material.kind
-    if not kind.has_levels or material.definition.unit != BY_GPU or "layout" not in labels:
-        return ()
-    if labels["generation"].nunique() < _LEAST_GENERATIONS:
-        return ()
-    wanted = replace(material.definition, split="generation", held_out="")
-    return study_splits(wanted, material.rows, material.table.name)
 
 
 def _on_all_rows(material: Material, seed: int, pool: TaskPool, journal: Journal) -> _WholeSearch:

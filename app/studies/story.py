@@ -42,10 +42,25 @@ CONSTANT = "constant"
 _LEAST_GAIN = 0.1  # of the error of the constant; noise alone gives some
 
 
-def verdict_lines(formula: Formula, result: StudyResult, is_evolved: bool) -> tuple[str, ...]:
-    """Return at most one line: nothing learned, a better baseline, or an evolution that adds nothing certain.
+def verdict_lines(
+    formula: Formula, result: StudyResult, table: MeasuredTable, definition: StudyDefinition, is_evolved: bool
+) -> tuple[str, ...]:
+    """Return what is to be read first: the verdict on a formula, and of a search the advice to calibrate.
 
     formula : with the errors of `result`. is_evolved : whether it is from a search, not from the user.
+    """
+    lines = verdict(formula, result, is_evolved)
+    if not is_evolved:
+        return lines
+    percent = overall_error(formula, OURS, "mape_percent") if len(result.predictions) else None
+    advice = calibration_advice(table, definition, percent)
+    return (*lines, advice) if advice else lines
+
+
+def verdict(formula: Formula, result: StudyResult, is_evolved: bool) -> tuple[str, ...]:
+    """Return at most one line: nothing learned, a better baseline, or an evolution that adds nothing certain.
+
+    Arguments as for `verdict_lines`.
     """
     if not len(result.predictions):
         return ()

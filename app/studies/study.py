@@ -20,11 +20,9 @@ from trainlaw.app.studies.interrupts import uninterrupted
 from trainlaw.app.studies.kinds import BOTH_FOLDS, CNN_FOLDS, GPU_FOLDS, STUDY_KINDS, StudyKind
 from trainlaw.app.studies.material import Material, material_of, searchable
 from trainlaw.app.studies.result import StudyOutcome
-from trainlaw.app.studies.search import RESAMPLES
 from trainlaw.app.studies.searches import OnCurves, OnFit, OnStart, Searched, estimator_of, search
-from trainlaw.app.studies.splits import platform_matrices
 from trainlaw.app.studies.story import calibration_advice, verdict_lines
-from trainlaw.app.studies.terms_found import TermShares, chosen_again, term_returns
+from trainlaw.app.studies.terms_found import TermShares, chosen_again_json, term_returns
 from trainlaw.datasets import DATASETS
 from trainlaw.datasets.measurements.formula_rows import CnnLayers, FormulaRows, feature_rows
 from trainlaw.datasets.tables.measured_table import MeasuredTable
@@ -40,20 +38,20 @@ from trainlaw.formulas import (
 from trainlaw.formulas.algebra.simplification import CALLS_PER_EXPRESSION, simplify_all
 from trainlaw.validate import (
     EstimatorFactory,
-    JointRange,
     LevelError,
     RefittedFormula,
     Split,
     StudyResult,
     calibration_levels,
+    cross_platform,
     known_gpu_levels,
     run_study,
 )
-from trainlaw.validate.applicability import KEY
-from trainlaw.validate.held_out_errors import BY_GPU, CHOSEN_AGAIN, OURS, SOURCES, errors_json, overall_error
+from trainlaw.validate.applicability import joint_range_json
+from trainlaw.validate.held_out_errors import BY_GPU, OURS, errors_frame, errors_json
 from trainlaw.validate.journal import Journal
 from trainlaw.validate.metrics import mape_percent
-from trainlaw.validate.support import supporting_sources
+from trainlaw.validate.support import sources_json
 
 
 def readable_formulas(
@@ -321,22 +319,14 @@ def _outcome(found: _Found, material: Material, place: Place, journal: Journal |
     place, journal : of the fits from platform to platform.
     """
     definition, rows = material.definition, material.rows
-    missing = _missing(found, material.splits)
-    names = [spec.name for spec in found.formula.used_features]
-    own_rows = feature_rows(rows.X, names, rows.cnn_layers)
-    facts = {**found.origin, **_facts(material, found.facts)}
-    new_generations = _whole(found.new_generations)
-    errors = errors_json(
-        found.result, _protocol(found, material), definition.unit, found.levels, new_generations, X=rows.X
-    )
-    errors |= _joint_range({name: own_rows.columns[name] for name in names}, material)
-    errors |= _support(found.formula, own_rows, material)
-    errors |= _chosen_again(found)
-    errors |= {EVOLUTION: found.evolution.to_json()} if found.evolution else {}
+    missing, facts = _missing(found, material.splits), {**found.origin, **_facts(material, found.facts)}
+    matrices, is_evolved = _matrices(found.formula, material, place, journal), found.front is not None
+    own_rows = feature_rows(rows.X, [spec.name for spec in found.formula.used_features], rows.cnn_layers)
+    frame = errors_frame(found.result)
     delivered = replace(
         found.formula,
         provenance={**facts, **({"interrupted": list(missing)} if missing else {})},
-        errors=errors,
+        errors=_errors(found, material, own_rows, frame),
     )
     folds = [formula for (_, name), formula in found.result.formulas.items() if name == OURS]
     score = ScoredFormula(delivered, found.training_loss, complexity(delivered.expression))
@@ -344,6 +334,7 @@ def _outcome(found: _Found, material: Material, place: Place, journal: Journal |
         formula=delivered,
         front=ParetoFront((score,)) if found.front is None else found.front,
         result=found.result,
+        errors=frame,
         held_out={split.name: split.held_out for split in material.splits},
         shares=mean_shares(delivered, own_rows.columns, own_rows.sums),
         training_loss=found.training_loss,
@@ -351,55 +342,56 @@ def _outcome(found: _Found, material: Material, place: Place, journal: Journal |
         levels=found.levels,
         returns=term_returns(delivered, folds, found.repeats),
         repeats=found.repeats,
-        matrices=_matrices(delivered, material, place, journal),
+        matrices=matrices,
         definition=definition,
-        verdict=_verdict(delivered, found, material),
+        verdict=verdict_lines(delivered, found.result, material.table, definition, is_evolved=is_evolved),
         missing=missing,
         absent=material.absent,
         provenance=facts,
     )
 
 
+def _errors(
+    found: _Found, material: Material, own_rows: FormulaRows, frame: pd.DataFrame
+) -> dict[str, object]:
+    """All that a formula carries about its errors and what supports it; frame : its table of errors."""
+    protocol, rows = _protocol(found, material), material.rows
+    errors = errors_json(
+        found.result,
+        protocol,
+        material.definition.unit,
+        found.levels,
+        _whole(found.new_generations),
+        X=rows.X,
+        frame=frame,
+    )
+    if material.kind.has_joint_range:
+        used = {spec.name: own_rows.columns[spec.name] for spec in found.formula.used_features}
+        errors |= joint_range_json(used, rows.groups)
+    if "source" in rows.labels and rows.cnn_layers is None:
+        errors |= sources_json(found.formula, own_rows, rows.labels["source"])
+    errors |= chosen_again_json(found.formula, found.terms)
+    return errors | ({EVOLUTION: found.evolution.to_json()} if found.evolution else {})
+
+
 def _matrices(
     delivered: Formula, material: Material, place: Place, journal: Journal | None
 ) -> dict[str, pd.DataFrame]:
-    """The errors from platform to platform, as the definition asks for them."""
-    definition = material.definition
-    search = estimator_of(material, definition.seed) if definition.search_by_platform else None
-    return platform_matrices(
-        delivered, material.kind, material.rows, definition.by, search, place=place, journal=journal
-    )
+    """The errors from platform to platform, as `cross_platform` gives them, by the labels asked for.
 
-
-def _joint_range(columns: Mapping[str, np.ndarray], material: Material) -> dict[str, object]:
-    """The joint range of the used features; empty where nothing varies, as with constants alone."""
-    if not material.kind.has_joint_range or not any(np.ptp(column) > 0 for column in columns.values()):
-        return {}
-    return {KEY: JointRange.fit(columns, material.rows.groups).to_json()}
-
-
-def _support(formula: Formula, own_rows: FormulaRows, material: Material) -> dict[str, object]:
-    """The sources that support each time of the formula, for the errors; {} where there is one source."""
-    sources = material.rows.labels.get("source", pd.Series(dtype=str))
-    if sources.nunique() < 2 or material.rows.cnn_layers is not None:
-        return {}
-    return {SOURCES: supporting_sources(formula, own_rows, sources)}
-
-
-def _chosen_again(found: _Found) -> dict[str, object]:
-    """How often each term is chosen when the GPU groups are resampled, for the errors; {} if none were."""
-    terms = chosen_again(found.formula, found.terms)
-    seeds = sum(bool(shares.terms) for shares in found.terms)
-    return {CHOSEN_AGAIN: {"resamples": RESAMPLES, "seeds": seeds, "terms": terms}} if terms else {}
-
-
-def _verdict(delivered: Formula, found: _Found, material: Material) -> tuple[str, ...]:
-    """What is to be read first; on a study of a given formula no advice to calibrate."""
-    is_evolved = found.front is not None
-    lines = verdict_lines(delivered, found.result, is_evolved)
-    our_percent = overall_error(delivered, OURS, "mape_percent") if found.result.predictions.size else None
-    advice = calibration_advice(material.table, material.definition, our_percent) if is_evolved else ""
-    return (*lines, advice) if advice else lines
+    The formula's form was found on all platforms together; only a rerun search is blind to the others.
+    """
+    definition, kind, rows = material.definition, material.kind, material.rows
+    estimators: dict[str, EstimatorFactory] = {OURS: partial(RefittedFormula, delivered)}
+    estimators |= {name: kind.baselines[name] for name in kind.platform_baselines}
+    if definition.search_by_platform:
+        estimators[f"{OURS}, searched per platform"] = estimator_of(material, definition.seed)
+    return {
+        label: cross_platform(
+            rows.X, rows.seconds, rows.labels, platforms, estimators, journal=journal, **place
+        )
+        for label, platforms in material.platforms.items()
+    }
 
 
 def _facts(material: Material, further: Mapping[str, object]) -> dict[str, object]:

@@ -6,7 +6,10 @@ from typing import Any, NamedTuple, Self
 
 from trainlaw.app.models.terms import parts_of
 from trainlaw.formulas import Expression, Formula, to_text, variables
+from trainlaw.validate.held_out_errors import CHOSEN_AGAIN
 
+#: How often the groups of a search on all rows are resampled, to see which terms are chosen again.
+RESAMPLES = 200
 _Shares = Mapping[frozenset[str], float]
 
 
@@ -54,6 +57,13 @@ class TermShares(NamedTuple):
     def to_json(self) -> list[list[list[object]]]:
         """Return plain JSON, in a fixed order."""
         return [sorted([sorted(kind), share] for kind, share in shares.items()) for shares in self]
+
+
+def chosen_again_json(formula: Formula, searches: Sequence[TermShares]) -> dict[str, object]:
+    """Return the entry of `chosen_again` for a formula's errors; {} where nothing was resampled."""
+    terms = chosen_again(formula, searches)
+    seeds = sum(bool(shares.terms) for shares in searches)
+    return {CHOSEN_AGAIN: {"resamples": RESAMPLES, "seeds": seeds, "terms": terms}} if terms else {}
 
 
 def chosen_again(formula: Formula, searches: Sequence[TermShares]) -> list[dict[str, object]]:

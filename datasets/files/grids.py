@@ -25,7 +25,7 @@ from trainlaw.datasets.files.table_files import (
     read_table_file,
     trimmed,
 )
-from trainlaw.formulas.errors import InputError
+from trainlaw.formulas.errors import InputError, optional_package
 from trainlaw.formulas.files.text_files import opened_file
 
 _NAMES = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
@@ -125,7 +125,7 @@ _BLANKS = (r"\s{2,}", r"\s+")
 _SAMPLE = 300
 # Different texts that are kept as one object each.
 _MOST_SHARED = 10_000
-_MERGED = re.compile(rb'<mergeCell ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
+_MERGED = re.compile(rb'<mergeCell ref="([A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7})"')
 # Bold, code and links of Markdown around the text of a cell.
 _MARKUP = ((re.compile(r"(\*\*|__|`)(.+?)\1"), r"\2"), (re.compile(r"\[([^\]]+)\]\([^)]*\)"), r"\1"))
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f]")
@@ -327,19 +327,12 @@ def _merged(place: Path, sheet: object) -> list[Merged]:
     """Return the merged cells of a sheet, which openpyxl leaves out where it reads row by row."""
     with zipfile.ZipFile(place) as archive:
         content = archive.read(sheet._worksheet_path)  # type: ignore[attr-defined]
+    cells = optional_package("openpyxl.utils.cell", "data")
     found = []
     for match in islice(_MERGED.finditer(content), MAX_GRID_ROWS):
-        left, top, right, bottom = (part.decode() for part in match.groups())
-        found.append((int(top) - 1, _column(left), int(bottom) - 1, _column(right)))
+        left, top, right, bottom = cells.range_boundaries(match[1].decode())
+        found.append((top - 1, left - 1, bottom - 1, right - 1))
     return found
-
-
-def _column(letters: str) -> int:
-    """Return the place of a column from 0; "A" is 0 and "AA" 26."""
-    place = 0
-    for letter in letters:
-        place = 26 * place + ord(letter) - ord("A") + 1
-    return place - 1
 
 
 def _used_rows(sheet: object, place: Path) -> list[Sequence[object]]:

@@ -45,18 +45,12 @@ def copy_faults(runs: pd.DataFrame) -> list[Fault]:
         own, other = (first["configuration"][first["gpu"] == each] for each in pair)
         # Of many repeats in few digits, some are equal by chance.
         if 2 * pairs >= min(own.isin(other).sum(), other.isin(own).sum()):
-            found.append(_copy_fault(int(row), copies, *(names[each] for each in pair)))
+            of, again = (names[each] for each in pair)
+            advice = f"{copies} times are, to the last digit, those of {of}; remove the copies"
+            found.append(Fault(int(row), "time_s", None, f"measurements of {again}: {advice}"))
         if len(found) == MAX_FAULTS:
             break
     return found
-
-
-def _copy_fault(row: int, copies: int, first: str, second: str) -> Fault:
-    return Fault(
-        row, "time_s", None,
-        f"measurements of {second}: {copies} times are, to the last digit, those of {first}; "
-        "remove the copies",
-    )  # fmt: skip
 
 
 def _pairs(alike: pd.DataFrame) -> pd.DataFrame:

@@ -88,6 +88,17 @@ class FormulaRows:
         scaled = {name: factor * self.columns[name] for name, factor in factors.items()}
         return replace(self, columns={**self.columns, **scaled})
 
+    def of_runs(self, chosen: np.ndarray) -> "FormulaRows":
+        """Return the rows of some of the runs, bool (n_runs,)."""
+        rows, sums = chosen, None
+        if self.sums is not None:
+            inside, sizes = chosen[self.known], np.diff(self.sums.start)
+            rows, start = np.repeat(inside, sizes), np.concatenate([[0], np.cumsum(sizes[inside])])
+            sums = RowSums(start, np.arange(start[-1]), self.sums.count[rows])
+        columns = {name: values[rows] for name, values in self.columns.items()}
+        labels = {name: values[rows] for name, values in self.labels.items()}
+        return FormulaRows(columns, self.known[chosen], sums, labels)
+
     def any_per_run(self, flags: np.ndarray) -> np.ndarray:
         """Return whether a flag, bool (n_rows,), is set for any row of each run, shape (n_runs,)."""
         if self.sums is None:
@@ -115,8 +126,8 @@ class CnnLayers:
 
         Raises InputError, listing them, for CNNs whose layers are not known.
         """
-        _, facts = _different_cnns(runs)
-        found = _known_layers(facts)
+        facts = runs.joined.cnns
+        found = [_layers_of(item) for item in facts]
         _refuse_unknown([item.cnn for item, layers in zip(facts, found, strict=True) if layers is None])
         keys = [tuple(item.counts[name] for name in SUMS) for item in facts]
         return cls({key: layers for key, layers in zip(keys, found, strict=True) if layers is not None})
@@ -165,8 +176,8 @@ def run_layers(runs: RunTable, names: Iterable[str] | None = None, *, leave_out:
     >>> rows.sums.apply(rows.columns["macs"]).tolist()
     [123762114560.0]
     """
-    places, facts = _different_cnns(runs)
-    found = _known_layers(facts)
+    facts = runs.joined.cnns
+    found = [_layers_of(item) for item in facts]
     unknown = [item.cnn for item, layers in zip(facts, found, strict=True) if layers is None]
     if not leave_out or len(unknown) == len(facts):
         _refuse_unknown(unknown)
@@ -174,7 +185,7 @@ def run_layers(runs: RunTable, names: Iterable[str] | None = None, *, leave_out:
     parts = runs.frame["timed_parts"].astype(str)
     passes = np.where(parts.str.contains("backward"), TRAINING_PASSES, 1.0)
     run_columns = {name: features[name].to_numpy() for name in RUN_BASE_COLUMNS}
-    layers = [found[place] for place in places]
+    layers = [found[place] for place in runs.joined.cnn_of_run]
     return _stacked(layers, {**run_columns, "n_passes": passes}, names, runs.labels())
 
 
@@ -211,18 +222,6 @@ def layer_columns(
     columns = _base_columns(facts, run_columns, np.zeros(len(index), dtype=int))
     table = feature_block(CNN_LAYER_FEATURES, columns, index, names)
     return {str(name): table[name].to_numpy() for name in table.columns}
-
-
-def _different_cnns(runs: RunTable) -> tuple[np.ndarray, list[CnnCounts]]:
-    """Return which CNN each run is of, and the CNNs."""
-    keys = runs.frame[["cnn", "input_size_px", "n_classes"]]
-    places = keys.groupby(list(keys.columns), sort=False).ngroup().to_numpy()
-    different = keys.drop_duplicates().itertuples(index=False, name=None)
-    return places, [runs.facts.cnn((str(name), int(size), int(classes))) for name, size, classes in different]
-
-
-def _known_layers(facts: Iterable[CnnCounts]) -> list[DistinctLayers | None]:
-    return [_layers_of(item) for item in facts]
 
 
 def _layers_of(facts: CnnCounts) -> DistinctLayers | None:
@@ -264,12 +263,8 @@ def _base_columns(
         run: layer for layer, run in RUN_FEATURE_NAMES.items()
     }
     runs = {layer_names[name]: partial(values.take, run) for name, values in run_columns.items()}
-    layers = {name: partial(_column, facts, place) for place, name in enumerate(CNN_LAYER_COLUMNS)}
+    layers = {name: partial(facts.T.__getitem__, place) for place, name in enumerate(CNN_LAYER_COLUMNS)}
     return LazyColumns({**runs, **layers})
-
-
-def _column(values: np.ndarray, place: int) -> np.ndarray:
-    return values[:, place]
 
 
 def _stacked(

@@ -1,7 +1,7 @@
 """Import users' runs and layers: check each cell, then build a table like the built-in ones."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +9,7 @@ import pandas as pd
 from trainlaw.datasets.cnns.catalog import CnnCounts, keyed_cnn_counts
 from trainlaw.datasets.cnns.names import cnn_key
 from trainlaw.datasets.files.checks import MAX_FAULTS, known_names, typed_frame, value_faults
+from trainlaw.datasets.files.columns import Column
 from trainlaw.datasets.files.faults import Fault, merged_faults, refuse
 from trainlaw.datasets.files.mapping import absence_faults, column_faults, renamed
 from trainlaw.datasets.files.table_files import read_table_file
@@ -25,10 +26,6 @@ from trainlaw.formulas.errors import InputError, TrainlawError, UnknownNameError
 # A CNN whose counts are not shipped is built and counted, about 10 ms each.
 MAX_CNNS = 2_000
 RUN_FILE_COLUMNS = (*(column.name for column in RUN_COLUMNS), *PROFILER_COLUMNS)
-_TEXTS = tuple(column.name for column in RUN_COLUMNS if column.kind == "text")
-_INTEGERS = tuple(
-    column.name for column in RUN_COLUMNS if column.kind == "integer" and not column.may_be_empty
-)
 
 
 def import_runs(
@@ -48,7 +45,7 @@ def import_runs(
     neither of the schema nor of the profiler. Raises FaultsError with a fault per cell and per other column,
     InputError when the file is not a table.
     """
-    table = renamed(read_table_file(path, text_columns=_TEXTS), columns or {}, RUN_COLUMNS)
+    table = renamed(read_table_file(path, text_columns=_texts(RUN_COLUMNS)), columns or {}, RUN_COLUMNS)
     unread = tuple(ignored)
     known = (*RUN_FILE_COLUMNS, *(columns or {}).values(), *unread)
     needless = [column for column in unread if column not in table or column in RUN_FILE_COLUMNS]
@@ -77,15 +74,12 @@ def _runs_of_columns(
 ) -> RunTable:
     """Return the runs in a frame that has all columns that a file must have."""
     catalog, own = gpus or built_in_gpus(), {facts.cnn: facts for facts in cnns}
-    if table.empty:
-        refuse(name, [Fault(None, "", None, "at least one row below the column names")])
-    typed, faults = typed_frame(table, RUN_COLUMNS)
-    faults = merged_faults(faults, value_faults(typed, RUN_COLUMNS))
+    typed, faults = _checked(table, RUN_COLUMNS, name)
     runs, unknown = _named(with_defaults(typed), catalog, own)
     refuse(name, merged_faults(faults, unknown))
     runs, faults = _sized(runs, own)
     refuse(name, faults + _contradictions(runs, catalog) + copy_faults(runs) + target_faults(runs))
-    return RunTable(name, runs.astype(dict.fromkeys(_INTEGERS, "int64")), Facts(catalog, tuple(own.values())))
+    return RunTable(name, _with_integers(runs, RUN_COLUMNS), Facts(catalog, tuple(own.values())))
 
 
 def _named(
@@ -188,10 +182,24 @@ def _is_allocated(runs: pd.DataFrame) -> pd.Series:
 
 
 _LAYER_FILE_COLUMNS = (*(column.name for column in LAYER_COLUMNS), *LAYER_PROFILER_COLUMNS)
-_LAYER_TEXTS = tuple(column.name for column in LAYER_COLUMNS if column.kind == "text")
-_LAYER_INTEGERS = tuple(
-    column.name for column in LAYER_COLUMNS if column.kind == "integer" and not column.may_be_empty
-)
+
+
+def _texts(columns: Iterable[Column]) -> list[str]:
+    return [column.name for column in columns if column.kind == "text"]
+
+
+def _with_integers(table: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
+    """Return a table whose faults were refused, with whole numbers in the columns that always hold one."""
+    whole = [column.name for column in columns if column.kind == "integer" and not column.may_be_empty]
+    return table.astype(dict.fromkeys(whole, "int64"))
+
+
+def _checked(table: pd.DataFrame, columns: Sequence[Column], name: str) -> tuple[pd.DataFrame, list[Fault]]:
+    """Return the known columns of a table, and a fault per cell; refuse one without rows."""
+    if table.empty:
+        refuse(name, [Fault(None, "", None, "at least one row below the column names")])
+    typed, faults = typed_frame(table, columns)
+    return typed, merged_faults(faults, value_faults(typed, columns))
 
 
 def import_layers(path: str | os.PathLike[str], gpus: GpuCatalog | None = None) -> LayerTable:
@@ -201,14 +209,10 @@ def import_layers(path: str | os.PathLike[str], gpus: GpuCatalog | None = None) 
     that is neither of the schema nor of the profiler, InputError when the file is not a table.
     """
     name, catalog = Path(path).name, gpus or built_in_gpus()
-    table = read_table_file(path, text_columns=_LAYER_TEXTS)
+    table = read_table_file(path, text_columns=_texts(LAYER_COLUMNS))
     refuse(name, column_faults(table, LAYER_COLUMNS, _LAYER_FILE_COLUMNS, "remove it"))
-    if table.empty:
-        refuse(name, [Fault(None, "", None, "at least one row below the column names")])
-    typed, faults = typed_frame(table, LAYER_COLUMNS)
-    faults = merged_faults(faults, value_faults(typed, LAYER_COLUMNS))
+    typed, faults = _checked(table, LAYER_COLUMNS, name)
     unknown: list[Fault] = []
     names = known_names(typed["gpu"], lambda text: catalog.find(text).gpu, unknown)
     refuse(name, merged_faults(faults, unknown))
-    layers = typed.assign(gpu=names).astype(dict.fromkeys(_LAYER_INTEGERS, "int64"))
-    return LayerTable(name, layers, Facts(catalog, ()))
+    return LayerTable(name, _with_integers(typed.assign(gpu=names), LAYER_COLUMNS), Facts(catalog, ()))

@@ -1,6 +1,6 @@
 """Inspect a table before trusting it: coverage, suspicious runs, and the noise between sources."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, combinations_with_replacement
 
@@ -115,16 +115,15 @@ def _spread(table: RunTable) -> list[Outlier]:
     low = np.fmin(runs["time_min_s"], same.transform("min"))
     high = np.fmax(runs["time_max_s"], same.transform("max"))
     spread = ((high - low) / same.transform("median")).to_numpy()
-    return [
-        Outlier(
-            int(row) + 1,
-            "spread",
-            float(spread[row]),
-            MAX_SPREAD,
-            f"repeats differ by {100 * spread[row]:.0f} %, more than {100 * MAX_SPREAD:.0f} %",
-        )
-        for row in np.flatnonzero(spread > MAX_SPREAD)
-    ]
+    text = f"repeats differ by {{:.0f}} %, more than {100 * MAX_SPREAD:.0f} %"
+    return _outliers("spread", spread, spread > MAX_SPREAD, MAX_SPREAD, lambda own: text.format(100 * own))
+
+
+def _outliers(
+    rule: str, values: np.ndarray, are_wrong: np.ndarray, limit: float, text: Callable[[float], str]
+) -> list[Outlier]:
+    rows = np.flatnonzero(are_wrong)
+    return [Outlier(int(row) + 1, rule, float(values[row]), limit, text(values[row])) for row in rows]
 
 
 def _rate(table: RunTable) -> list[Outlier]:
@@ -135,14 +134,13 @@ def _rate(table: RunTable) -> list[Outlier]:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio[pooled] = table.where(pooled).features(["total_compute_s"]).to_numpy()[:, 0]
         ratio[pooled] /= table.seconds[pooled]
-    found = []
-    for row in np.flatnonzero((ratio > MAX_RATE_OVER_PEAK) | (ratio < MIN_RATE_OVER_PEAK)):
-        fast = ratio[row] > MAX_RATE_OVER_PEAK
-        limit = MAX_RATE_OVER_PEAK if fast else MIN_RATE_OVER_PEAK
-        side = "more" if fast else "less"
-        text = f"this time implies {ratio[row]:.3g} of the peak rate, {side} than {limit:g}"
-        found.append(Outlier(int(row) + 1, "rate", float(ratio[row]), limit, text))
-    return found
+
+    def implied(side: str, limit: float) -> Callable[[float], str]:
+        return lambda own: f"this time implies {own:.3g} of the peak rate, {side} than {limit:g}"
+
+    most, least = MAX_RATE_OVER_PEAK, MIN_RATE_OVER_PEAK
+    fast = _outliers("rate", ratio, ratio > most, most, implied("more", most))
+    return fast + _outliers("rate", ratio, ratio < least, least, implied("less", least))
 
 
 def _less_time_for_more_work(table: RunTable) -> list[Outlier]:
@@ -153,12 +151,8 @@ def _less_time_for_more_work(table: RunTable) -> list[Outlier]:
     ratio = (median / before).sort_index().to_numpy()
     limit = 1 - MAX_SPEED_UP_BY_WORK
     text = "this batch takes {:.0f} % of the time of a smaller one, all else equal"
-    return [
-        Outlier(
-            int(row) + 1, "less time for more work", float(ratio[row]), limit, text.format(100 * ratio[row])
-        )
-        for row in np.flatnonzero(ratio < limit)
-    ]
+    rule = "less time for more work"
+    return _outliers(rule, ratio, ratio < limit, limit, lambda own: text.format(100 * own))
 
 
 DIMENSIONS = (

@@ -45,10 +45,6 @@ def _needs(facts: CnnCounts, batch: int, precision: str) -> tuple[int, int]:
 _MOST_BATCH = 2**20  # larger ones are not looked for
 
 
-def _usual_need(facts: CnnCounts, batch: int, precision: str) -> int:
-    return _needs(facts, batch, precision)[1]
-
-
 def _forward_need(facts: CnnCounts, batch: int, precision: str) -> int:
     """Return the bytes of a forward pass: weights, the largest layer, workspace and driver."""
     parameters = int(facts.counts["params"])
@@ -71,7 +67,7 @@ def largest_batch(facts: CnnCounts, memory_bytes: float, precision: str, forward
 
     # What an iteration needs rises with its batch, and fits into no memory that is not known.
     def need(batch: int) -> int:
-        return (_forward_need if forward else _usual_need)(facts, batch, precision)
+        return _forward_need(facts, batch, precision) if forward else _needs(facts, batch, precision)[1]
 
     return bisect_left(fits, 1, lo=1, key=lambda batch: not need(batch) <= held) - 1
 

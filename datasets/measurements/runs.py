@@ -126,10 +126,11 @@ class RunTable(MeasuredTable):
         names : None for all except `SCALING_FEATURES`, which runs on one GPU lack.
         Raises UnknownNameError for an unknown feature.
         """
-        return feature_frame(self._joined, self._rows.index, names)
+        return feature_frame(self.joined, self._rows.index, names)
 
     @cached_property
-    def _joined(self) -> RunJoin:
+    def joined(self) -> RunJoin:
+        """The runs joined with their GPUs, CNNs and links."""
         return RunJoin(self._rows, self.facts)
 
     def matrix(self, names: Iterable[str]) -> np.ndarray:
@@ -138,7 +139,7 @@ class RunTable(MeasuredTable):
 
     def labels(self) -> pd.DataFrame:
         """Return the labels that runs are grouped by, as text columns `LABELS`, shape (n_runs, 10)."""
-        return pd.DataFrame({name: self._joined.texts(name) for name in LABELS}, dtype=object)
+        return pd.DataFrame({name: self.joined.texts(name) for name in LABELS}, dtype=object)
 
     def merged(self, other: "RunTable") -> "RunTable":
         """Return the runs of both tables, those of this table first; all repeats are kept."""

@@ -29,20 +29,6 @@ _PROFILER_STEP = "ProfilerStep#"
 _TENSORFLOW = "TensorFlow Ops"
 
 
-@dataclass(frozen=True)
-class TraceOperations:
-    """Seconds of each operation in the whole trace.
-
-    `steps` and `step_s` are training iterations and seconds of one, 0 and nan if the trace has none; `what`
-    describes the operations.
-    """
-
-    seconds: Mapping[str, float]
-    steps: int
-    step_s: float
-    what: str
-
-
 @dataclass(frozen=True, slots=True)
 class _Event:
     """One complete event; times in microseconds."""
@@ -55,33 +41,21 @@ class _Event:
     arguments: Mapping[str, object]
 
 
-def trace_operations(events: Sequence[object]) -> TraceOperations:
-    """Return the operations in the events of a trace; events of other kinds or without numbers are ignored.
+def _trace_seconds(found: Sequence[_Event], events: Sequence[object]) -> tuple[dict[str, float], str]:
+    """Return the seconds of each operation in a whole trace, and what they are of.
 
     Kernels of a GPU are counted, under the operator that launched them where the trace records it; without
     kernels the operators of the CPU are, each without the operators that it called.
     """
-    found = [event for event in map(_event, events) if event is not None]
-    steps = [
-        event
-        for event in found
-        if event.name.startswith(_PROFILER_STEP) and event.category != "gpu_user_annotation"
-    ]
-    step_s = math.fsum(event.duration for event in steps) / len(steps) * _MICROSECOND_S if steps else math.nan
     kernels = [event for event in found if event.category in _KERNELS]
     if kernels:
-        seconds, what = _launched(kernels, found), "kernels of a GPU"
-    elif lines := _tensorflow_lines(events):
-        seconds, what = (
-            _totals((event.name, event.duration) for event in found if event.line in lines),
-            "TensorFlow",
-        )
-    else:
-        operators = [event for event in found if event.category == _OPERATORS]
-        if not operators:
-            operators = [event for event in found if not event.name.startswith(_PROFILER_STEP)]
-        seconds, what = _without_called(operators), "operators"
-    return TraceOperations(seconds, len(steps), step_s if step_s > 0 else math.nan, what)
+        return _launched(kernels, found), "kernels of a GPU"
+    if lines := _tensorflow_lines(events):
+        return _totals((event.name, event.duration) for event in found if event.line in lines), "TensorFlow"
+    operators = [event for event in found if event.category == _OPERATORS]
+    if not operators:
+        operators = [event for event in found if not event.name.startswith(_PROFILER_STEP)]
+    return _without_called(operators), "operators"
 
 
 def _event(value: object) -> _Event | None:
@@ -275,15 +249,21 @@ def _read_trace(text: str, place: Path, steps: int) -> tuple[OperationProfile, .
     events = value.get("traceEvents") if isinstance(value, dict) else value
     if not isinstance(events, list):
         raise InputError(f"expected a trace with a list traceEvents in {place}, got other JSON")
-    found = trace_operations(events)
-    if not found.seconds:
+    # Events of other kinds or without numbers are left out.
+    found = [event for event in map(_event, events) if event is not None]
+    seconds, what = _trace_seconds(found, events)
+    if not seconds:
         raise InputError(
             f"expected events of operations with ph X, name and dur in the trace {place}, got none"
         )
-    counted = _steps(found.steps, steps, place)
-    return (
-        OperationProfile(_per_step(found.seconds, counted), {}, found.step_s, f"a trace of {found.what}"),
-    )
+    marked = [
+        event.duration
+        for event in found
+        if event.name.startswith(_PROFILER_STEP) and event.category != "gpu_user_annotation"
+    ]
+    step_s = math.fsum(marked) / len(marked) * _MICROSECOND_S if marked else math.nan
+    per_step = _per_step(seconds, _steps(len(marked), steps, place))
+    return (OperationProfile(per_step, {}, step_s if step_s > 0 else math.nan, f"a trace of {what}"),)
 
 
 def _steps(found: int, given: int, place: Path) -> int:

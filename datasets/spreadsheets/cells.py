@@ -23,7 +23,6 @@ from trainlaw.datasets.spreadsheets.values import (
     is_unmeasured,
     quantity,
     size_px,
-    year_of,
     yes_or_no,
 )
 from trainlaw.datasets.spreadsheets.words import groups
@@ -293,11 +292,6 @@ def read_sizes(rows: Rows, numbers: Mapping[str, np.ndarray]) -> dict[str, objec
     for place, name in enumerate(("input_size_px", "n_classes", our.IMAGES_PER_EPOCH)):
         found.setdefault(name, [pair[place] for pair in pairs])
     return found
-
-
-def read_years(rows: Rows) -> list[object] | None:
-    """Return the year of each row from a column of dates, None without one."""
-    return None if our.DATE not in rows.cells else [year_of(cell) for cell in rows.cells[our.DATE]]
 
 
 def read_measured(rows: Rows) -> tuple[np.ndarray, list[Unit | None]]:

@@ -41,45 +41,6 @@ class Measure:
         return self.meaning.target == our.RATE
 
 
-@dataclass
-class Columns:
-    """The columns of a block.
-
-    keys : place of each of our columns. measures : of times and
-    throughputs. extra : our columns that texts of a column name besides, with its place. notes : on columns
-    that are not read. unknown : places of columns of which nothing is known.
-    """
-
-    keys: dict[str, int] = field(default_factory=dict)
-    sure: set[str] = field(default_factory=set)
-    measures: list[Measure] = field(default_factory=list)
-    extra: dict[str, int] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    unknown: list[int] = field(default_factory=list)
-
-
-def read_columns(block: Block, dialogue: Dialogue, known: Iterable[str]) -> Columns:
-    """Return what the columns of a block are; ask about what is open.
-
-    known : our columns that titles, sections or the user give.
-    """
-    reader = _Reader(block, dialogue, {*known, *dialogue.answers.constants})
-    reader.read()
-    found = reader.found
-    have = {*reader.known, *found.keys, *found.extra}
-    have |= {kind for measure in found.measures for kind in measure.said}
-    if not have & set(our.BATCHES):
-        reader.guess_batch()
-    elif not have & {"n_gpus", our.GPUS_PER_NODE}:
-        reader.guess_gpus()
-    weak = [measure for measure in found.measures if measure.meaning.is_weak]
-    if not found.measures or (reader.targets.rejected and weak == found.measures):
-        reader.guess_time()
-    found.extra = {kind: place for kind, place in found.extra.items() if kind not in found.keys}
-    reader.note_left(have)
-    return found
-
-
 def answers_time(answers: Answers) -> bool:
     """Return whether the user named the column of the times."""
     return bool({"time_s", our.TIME, our.RATE} & set(answers.columns))
@@ -94,73 +55,94 @@ def check_named(blocks: Iterable[Block], answers: Answers) -> None:
             raise InputError(f"--column {ours}={heading}: {unknown_name('column', heading, headings)}")
 
 
-class _Reader:
-    """Finds what the columns of a block are.
+class Columns:
+    """What the columns of a block are.
 
-    targets : what each column is that the user did not name.
-    left : places of columns that are not read, with the reason.
+    keys : place of each of our columns; sure : those that the user or the schema names. measures : of times
+    and throughputs. extra : our columns that texts of a column name besides, with its place. notes : on
+    columns that are not read. unknown : places of columns of which nothing is known. left : places of columns
+    that are not read, with the reason. targets : what each column is that the user did not name.
     """
 
-    def __init__(self, block: Block, dialogue: Dialogue, known: set[str]) -> None:
-        self.block, self.known, self.ask = block, known, dialogue.ask
+    def __init__(self, block: Block, dialogue: Dialogue, known: Iterable[str]) -> None:
+        """Find what the columns are; ask about what is open. known : columns that titles or sections give."""
+        self.block, self.ask = block, dialogue.ask
         self.answers, self.names = dialogue.answers, dialogue.names
-        self.found = Columns()
-        self.left: dict[int, str] = {}
+        self.known = {*known, *dialogue.answers.constants}
         self.targets = Targets(block, self.names)
-        self.candidates: dict[str, list[tuple[int, Meaning]]] = {}
+        self.keys: dict[str, int] = {}
+        self.sure: set[str] = set()
+        self.measures: list[Measure] = []
+        self.extra: dict[str, int] = {}
+        self.notes: list[str] = []
+        self.unknown: list[int] = []
+        self.left: dict[int, str] = {}
+        self._read()
+        have = self._have()
+        if not have & set(our.BATCHES):
+            self._guess_batch()
+        elif not have & {"n_gpus", our.GPUS_PER_NODE}:
+            self._guess_gpus()
+        weak = [measure for measure in self.measures if measure.meaning.is_weak]
+        if not self.measures or (self.targets.rejected and weak == self.measures):
+            self._guess_time()
+        self.extra = {kind: place for kind, place in self.extra.items() if kind not in self.keys}
+        self._note_left(have)
 
-    def read(self) -> None:
+    def _have(self) -> set[str]:
+        """Return our columns that the table or the lines around it state."""
+        in_headers = {kind for measure in self.measures for kind in measure.said}
+        return {*self.known, *self.keys, *self.extra, *in_headers}
+
+    def _read(self) -> None:
         """Find the keys and the measures."""
-        found = self.found
         self._take_named()
-        taken = {*found.keys.values(), *(measure.place for measure in found.measures)}
+        taken = {*self.keys.values(), *(measure.place for measure in self.measures)}
         self.targets.find(set(range(len(self.block.headings))) - taken)
         self.block = self.targets.block
-        found.notes += self.targets.notes
+        self.notes += self.targets.notes
+        candidates: dict[str, list[tuple[int, Meaning]]] = {}
         for place, (target, meaning, said) in self.targets.by_place.items():
             content = self.targets.contents[place]
             if our.STACK <= set(content.kinds):
                 # "NHWC" and "torch.compile" are in one column.
-                found.extra |= dict.fromkeys(our.STACK, place)
+                self.extra |= dict.fromkeys(our.STACK, place)
             elif target in our.MEASURED:
                 if answers_time(self.answers):
                     self.left[place] = "another column was named"
                 elif not any(cell is not None for cell in self.block.cells(place)):
                     self.left[place] = "empty"
                 else:
-                    found.measures.append(self._measure(place, replace(meaning, target=target), said))
+                    self.measures.append(self._measure(place, replace(meaning, target=target), said))
             elif target in our.UNSPECIFIC:
                 self.left[place] = ""
-                found.unknown += [place] if not target else []
+                self.unknown += [place] if not target else []
             else:
-                self.candidates.setdefault(target, []).append((place, meaning))
+                candidates.setdefault(target, []).append((place, meaning))
                 # What texts name besides what the column is: "ResNet-50 (bs 64)".
                 for kind in content.kinds:
                     if kind != target and kind in (*our.NAMES, *our.COUNTS):
-                        found.extra.setdefault(kind, place)
-        for target, columns in self.candidates.items():
+                        self.extra.setdefault(kind, place)
+        for target, columns in candidates.items():
             self._add_key(target, columns)
         self._keep_best()
         self._read_labels()
 
     def _read_labels(self) -> None:
         """Read names that no other column has from labels such as "resnet50_bs32" under "run"."""
-        have = {*self.known, *self.found.keys, *self.found.extra}
-        have |= {kind for measure in self.found.measures for kind in measure.said}
+        have = self._have()
         for kind in ("cnn", "gpu"):
             places = [place for place in self.left if kind in self.targets.contents[place].kinds]
             if kind not in have and len(places) == 1:
                 place = places[0]
-                kinds = [
-                    own for own in self.targets.contents[place].kinds if own in (*our.NAMES, *our.COUNTS)
-                ]
-                self.found.extra |= {own: place for own in kinds if own not in have}
+                kinds = {*our.NAMES, *our.COUNTS} - have
+                self.extra |= {own: place for own in self.targets.contents[place].kinds if own in kinds}
                 del self.left[place]
                 return
 
     def _take_named(self) -> None:
-        block, answers, found = self.block, self.answers, self.found
-        for ours, heading in answers.columns.items():
+        block = self.block
+        for ours, heading in self.answers.columns.items():
             if heading not in block.headings:
                 continue
             place = block.headings.index(heading)
@@ -174,11 +156,11 @@ class _Reader:
                 is_rate = ours == our.RATE or (unit is not None and unit.is_rate)
                 target = our.EPOCH_TIME if is_epoch else our.RATE if is_rate else our.TIME
                 _, said = header_meaning(self.block, place, self.names)
-                found.measures.append(self._measure(place, Meaning(target, unit), said))
+                self.measures.append(self._measure(place, Meaning(target, unit), said))
             else:
                 target = f"{our.FLAG}{ours}" if ours in FLAGS else ours
-                found.keys[target] = place
-                found.sure.add(target)
+                self.keys[target] = place
+                self.sure.add(target)
 
     def _measure(self, place: int, meaning: Meaning, said: Mapping[str, str]) -> Measure:
         block = self.block
@@ -191,8 +173,8 @@ class _Reader:
 
     def _add_key(self, target: str, columns: list[tuple[int, Meaning]]) -> None:
         """Choose the column of one of our names; append an issue where several are as likely."""
-        found, block = self.found, self.block
-        if target in found.keys or target in self.answers.constants:
+        block = self.block
+        if target in self.keys or target in self.answers.constants:
             given = self.answers.constants.get(target)
             reason = "another column was named" if given is None else f"{given} was given for every row"
             self.left |= dict.fromkeys((place for place, _ in columns), reason)
@@ -210,14 +192,14 @@ class _Reader:
         equal = [place for place, own in ordered if rank((place, own)) == rank(ordered[0])]
         if any(block.cells(place) != block.cells(best) for place in equal):
             self._ask_which([block.headings[place] for place in equal], target.removeprefix(our.FLAG))
-        found.keys[target] = best
+        self.keys[target] = best
         if meaning.is_exact:
-            found.sure.add(target)
+            self.sure.add(target)
         reason = f"{block.headings[best]} is read instead"
         others = [place for place, _ in columns if place != best]
         self.left |= dict.fromkeys(others, reason)
         # Numbers under the heading of a precision may be batch sizes under a wrong heading.
-        found.unknown += [
+        self.unknown += [
             place for place in others if target == "precision" and self.targets.contents[place].wholes
         ]
 
@@ -227,32 +209,32 @@ class _Reader:
 
     def _keep_best(self) -> None:
         """Keep of the measures that say the same the best time and the best throughput."""
-        found, left = self.found, self.left
+        left = self.left
         if any(_PHASES.search(heading) for heading in self.block.headings):
-            found.measures = [_of_phases(measure) for measure in found.measures]
-        plain = [measure for measure in found.measures if measure.meaning.target != our.EPOCH_TIME]
-        if plain or not our.OF_EPOCHS & set(found.keys):
+            self.measures = [_of_phases(measure) for measure in self.measures]
+        plain = [measure for measure in self.measures if measure.meaning.target != our.EPOCH_TIME]
+        if plain or not our.OF_EPOCHS & set(self.keys):
             # A time of an epoch counts only where nothing else is measured.
-            epochs = [measure for measure in found.measures if measure not in plain]
+            epochs = [measure for measure in self.measures if measure not in plain]
             if plain:
                 left |= dict.fromkeys((measure.place for measure in epochs), "")
-                found.measures = plain
-        kinds = [frozenset(measure.said) - {"precision"} for measure in found.measures]
+                self.measures = plain
+        kinds = [frozenset(measure.said) - {"precision"} for measure in self.measures]
         usual = max(kinds, key=kinds.count, default=frozenset())
         usual = max(
             (kind for kind in kinds if kinds.count(kind) == kinds.count(usual)), key=len, default=usual
         )
         groups: dict[tuple[tuple[str, str], ...], list[Measure]] = {}
-        for measure, kind in zip(found.measures, kinds, strict=True):
+        for measure, kind in zip(self.measures, kinds, strict=True):
             if kind != usual:
                 left[measure.place] = (
                     f"it says no {' or '.join(sorted(usual - kind))}" if usual - kind else ""
                 )
                 continue
             groups.setdefault(tuple(sorted(measure.said.items())), []).append(measure)
-        found.measures = []
+        self.measures = []
         for measures in groups.values():
-            found.measures += self._best_of(measures)
+            self.measures += self._best_of(measures)
 
     def _best_of(self, measures: list[Measure]) -> list[Measure]:
         """Return the best measure, and after it a second one that it can be compared with."""
@@ -269,11 +251,11 @@ class _Reader:
         }
         return kept
 
-    def guess_batch(self) -> None:
+    def _guess_batch(self) -> None:
         """Offer a column of whole numbers that may be batch sizes where no column is the batch."""
-        block, found, contents = self.block, self.found, self.targets.contents
+        block, contents = self.block, self.targets.contents
         # Where a heading is over other numbers, that of the batches may be any.
-        places = self.left if set(our.BATCHES) & set(self.targets.rejected.values()) else found.unknown
+        places = self.left if set(our.BATCHES) & set(self.targets.rejected.values()) else self.unknown
         likely = [
             place for place in places
             if contents[place].wholes and all(is_batch(number) for number in contents[place].wholes)
@@ -282,34 +264,34 @@ class _Reader:
             headings = [block.headings[place] for place in likely]
             text = f"no column is the batch size; {' or '.join(headings)} may be it"
             self.ask("columns", text, choices("--column", headings, f"{our.BATCH}="))
-            found.keys[our.BATCH] = likely[0]
-            found.unknown = [place for place in found.unknown if place != likely[0]]
+            self.keys[our.BATCH] = likely[0]
+            self.unknown = [place for place in self.unknown if place != likely[0]]
             self.left.pop(likely[0], None)
 
-    def guess_gpus(self) -> None:
+    def _guess_gpus(self) -> None:
         """Ask whether a column of usual numbers of GPUs is theirs."""
-        for place in self.found.unknown:
+        for place in self.unknown:
             content, heading = self.targets.contents[place], self.block.headings[place]
             if {1, 4} <= set(content.wholes) <= USUAL_GPUS and not content.is_index:
                 text = f"is {heading} the number of GPUs?"
                 options = choices("--column", [heading], "n_gpus=")
                 self.ask("columns", text, options)
 
-    def guess_time(self) -> None:
+    def _guess_time(self) -> None:
         """Offer the columns that may be times where none is."""
-        block, found, contents = self.block, self.found, self.targets.contents
-        likely = [place for place in found.unknown if contents[place].numbers > 0.5]
+        block, contents = self.block, self.targets.contents
+        likely = [place for place in self.unknown if contents[place].numbers > 0.5]
         named = [place for place in likely if read_heading(block.headings[place]).unit is not None]
-        likely = named or [*(measure.place for measure in found.measures), *likely]
+        likely = named or [*(measure.place for measure in self.measures), *likely]
         headings = [block.headings[place] for place in likely]
         text = "no column is a time or throughput of training iterations; name it by --column time_s=HEADING"
         # The least or greatest of several times is offered where nothing else is.
         offered = headings or [own for own in block.headings if read_heading(own).unit is not None]
         self.ask("columns", text, choices("--column", offered, "time_s="))
-        if likely and not found.measures:
+        if likely and not self.measures:
             meaning = read_heading(headings[0])
-            found.measures.append(Measure(likely[0], headings[0], Meaning(our.TIME, meaning.unit)))
-            found.unknown.remove(likely[0])
+            self.measures.append(Measure(likely[0], headings[0], Meaning(our.TIME, meaning.unit)))
+            self.unknown.remove(likely[0])
             self.left.pop(likely[0], None)
 
     def _why(self, place: int, near: str) -> str:
@@ -317,20 +299,20 @@ class _Reader:
         cells = [str(cell) for cell in self.block.cells(place) if cell is not None]
         return f"expected whole numbers, got {shown(cells[0])}" if near and cells else ""
 
-    def note_left(self, have: set[str]) -> None:
+    def _note_left(self, have: set[str]) -> None:
         """Note the columns that are not read; append an issue for one that is named like one of ours."""
-        plain, found = [], self.found
+        plain = []
         for place, reason in self.left.items():
             heading = self.block.headings[place]
-            near = near_target(heading) if place in found.unknown and not reason else ""
-            wholes = set(self.targets.contents[place].wholes) if place in found.unknown else set()
+            near = near_target(heading) if place in self.unknown and not reason else ""
+            wholes = set(self.targets.contents[place].wholes) if place in self.unknown else set()
             if wholes & USUAL_SIZES and wholes <= SIZES and len(wholes) > 1 and "input_size_px" not in have:
                 text = f"{heading} may be the side of the images in pixels"
                 options = (("--column", f"input_size_px={heading}"), ("--set", "input_size_px=224"))
                 self.ask("columns", text, options)
                 continue
             content = self.targets.contents[place]
-            if place in found.unknown and not reason and not near and content.is_flag and not content.numbers:
+            if place in self.unknown and not reason and not near and content.is_flag and not content.numbers:
                 text = f"{heading} says yes or no: to what?"
                 kinds = choices("--column", [f"{name}={heading}" for name in (*FLAGS, our.IGNORED)])
                 self.ask("columns", text, kinds)
@@ -342,15 +324,15 @@ class _Reader:
             if (
                 near in have
                 or (near in our.BATCHES and have & set(our.BATCHES))
-                or (is_time and found.measures)
+                or (is_time and self.measures)
             ):
-                found.notes.append(f"not read: {heading}; it resembles {near}, which is another column")
+                self.notes.append(f"not read: {heading}; it resembles {near}, which is another column")
                 continue
             text = f"the column {heading!r} is not known; is it {near}?"
             option = f"{'time_s' if is_time else near}={heading}"
             self.ask("columns", text, (("--column", option),))
         if plain:
-            found.notes.insert(0, f"not read: {', '.join(plain)}")
+            self.notes.insert(0, f"not read: {', '.join(plain)}")
 
 
 def _of_phases(measure: Measure) -> Measure:

@@ -29,7 +29,6 @@ from trainlaw.datasets.spreadsheets.cells import (
     read_numbers,
     read_sizes,
     read_words,
-    read_years,
 )
 from trainlaw.datasets.spreadsheets.columns import OUR_NAMES, check_named
 from trainlaw.datasets.spreadsheets.counting import constant_count, counted, says_gpus
@@ -52,6 +51,7 @@ from trainlaw.datasets.spreadsheets.values import (
     PRECISIONS,
     SPELLINGS,
     quantity,
+    year_of,
     yes_or_no,
 )
 from trainlaw.formulas.errors import InputError, check_name, shown, unknown_name
@@ -316,8 +316,9 @@ def _typed(values: object, size: int) -> pd.Series:
 
 def _copied(rows: Rows) -> dict[str, object]:
     """Return the columns of the runs schema that are read as they are, and the year of a date."""
-    years = read_years(rows)
-    found: dict[str, object] = {} if years is None else {"bench_year": years}
+    found: dict[str, object] = {}
+    if our.DATE in rows.cells:
+        found["bench_year"] = [year_of(cell) for cell in rows.cells[our.DATE]]
     for name in rows.cells:
         if name in our.SCHEMA and name not in _NOT_COPIED:
             found[name] = [rows.said(name, cell) for cell in rows.cells[name]]

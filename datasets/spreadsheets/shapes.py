@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from trainlaw.datasets.spreadsheets import our
 from trainlaw.datasets.spreadsheets.answers import SKIP, Issue, skipping
 from trainlaw.datasets.spreadsheets.blocks import MARK, Block, is_numeric
-from trainlaw.datasets.spreadsheets.columns import Columns, Measure, answers_time, read_columns
+from trainlaw.datasets.spreadsheets.columns import Columns, Measure, answers_time
 from trainlaw.datasets.spreadsheets.headings import read_heading
 from trainlaw.datasets.spreadsheets.phrases import Names
 from trainlaw.datasets.spreadsheets.quantities import Unit
@@ -103,7 +103,7 @@ def read_tables(blocks: Sequence[Block], dialogue: Dialogue) -> tuple[list[Readi
         if not answers.trust:
             own.issues += _footnote_issues(block, dialogue, where)
         sections = {kind for text in set(block.sections.values()) for kind in names.phrase(text).said}
-        columns = read_columns(block, own, {*context.said, *sections})
+        columns = Columns(block, own, {*context.said, *sections})
         if not columns.measures and len(blocks) > 1:
             notes.append(f"{where}not read: a table without times, from row {block.numbers[0]}")
             continue

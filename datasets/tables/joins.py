@@ -145,7 +145,7 @@ def built_in_facts() -> Facts:
     return Facts(built_in_gpus())
 
 
-class RunJoin:
+class RunJoin(GpuJoin):
     """Runs (a frame of the runs schema) joined with their GPU, CNN and links."""
 
     def __init__(self, runs: pd.DataFrame, facts: Facts) -> None:
@@ -153,9 +153,9 @@ class RunJoin:
 
         A CNN without counts raises only where a column needs them.
         """
-        self._gpus = GpuJoin(runs, facts.gpus)
+        super().__init__(runs, facts.gpus)
         keys = [runs[column] for column in ("cnn", "input_size_px", "n_classes")]
-        self._cnn_of_run, first = numbered(keys)
+        self.cnn_of_run, first = numbered(keys)
         self._facts = facts
         different = zip(*(key.to_numpy()[first] for key in keys), strict=True)
         self._keys = [(str(name), int(size), int(classes)) for name, size, classes in different]
@@ -166,22 +166,22 @@ class RunJoin:
         A column raises UnknownNameError or InputError for a link, algorithm or precision that is not known.
         """
         counts = {name: partial(self._count, name) for name in COUNT_COLUMNS}
-        return LazyColumns({**self._gpus.makers(RUN_NUMBERS, _RULES), **counts})
+        return LazyColumns({**self.makers(RUN_NUMBERS, _RULES), **counts})
 
     def texts(self, column: str) -> NDArray[Any]:
         """Return a text of each run, dtype object: of its CNN (`cnn_base`, `cnn_family`), or as `GpuJoin`."""
         if column in ("cnn_base", "cnn_family"):
             names = [self._cnn_label(key, column) for key in self._keys]
-            return np.array(names, dtype=object)[self._cnn_of_run]
-        return self._gpus.texts(column)
+            return np.array(names, dtype=object)[self.cnn_of_run]
+        return super().texts(column)
 
     @cached_property
-    def _cnns(self) -> list[CnnCounts]:
+    def cnns(self) -> list[CnnCounts]:
         """The different CNNs of the runs, in the order of their first run."""
         return [self._facts.cnn(key) for key in self._keys]
 
     def _count(self, name: str) -> NDArray[np.float64]:
-        return np.array([cnn.counts[name] for cnn in self._cnns], dtype=np.float64)[self._cnn_of_run]
+        return np.array([cnn.counts[name] for cnn in self.cnns], dtype=np.float64)[self.cnn_of_run]
 
     def _cnn_label(self, key: tuple[str, int, int], column: str) -> str:
         """Return a label of a CNN: its own name where it has no counts, as a run that is not pooled may."""

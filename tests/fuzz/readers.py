@@ -16,7 +16,7 @@ import typer.main
 from trainlaw.app.cli import app
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.studies.definition import asked_definition
-from trainlaw.app.studies.splits import defined_splits
+from trainlaw.app.studies.material import defined_splits
 from trainlaw.app.suggest.candidates import find_front
 from trainlaw.datasets import load
 from trainlaw.datasets.measurements.importing import import_layers

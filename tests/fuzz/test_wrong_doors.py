@@ -54,6 +54,10 @@ def of_corpus(name, old="", new=""):
     return (CORPUS / name).read_text().replace(old, new, 1)
 
 
+def lines_of(name):
+    return Path(__file__).with_name(name).read_text().splitlines()
+
+
 OWN = "predict --cnn resnet50 --gpu Own --batch 64 --gpu-file file.csv"
 FROM = "predict --from file.csv"
 NET = "predict --cnn file.csv --gpu T4 --batch 64"
@@ -248,43 +252,6 @@ CONFIGURED = {
     "px": ("128",), "amp": ("1",), "classes": ("10",), "image_size": ("128",), "gpus": ("8",),
     "epochs": ("90",), "loss": ("mse",),
 }  # fmt: skip
-MORE = "\n".join((
-    *(f"{ONE} --{words}" for words in (
-        "pixels 0", "pixels 99999999", "pixels 224.5", "classes 0", "precision fp64", "precision 16",
-        "layout nhwc", "host-launch 40", "host-launch 40s", "host-launch 0.0001us", "host-launch -1us",
-        "epochs 0", "epochs -1", "epochs nan", "images 1.28 --epochs 1", "images 0 --epochs 1", "gpus 0",
-        "gpus 3 --nodes 2", "gpus 8 --nodes 16", "gpus 1.5", "allocation 4,0", "gpus 8 --allocation 4,2",
-        "gpus 8 --link nvlink9", "gpus 8 --fabric wifi --nodes 2", "gpus 8 --algorithm rings", "stack cudnn",
-        "single-gpu-seconds 0.5", "gpus 8 --single-gpu-seconds 0", "gpus 8 --single-gpu-seconds 540",
-        "gpus 8 --single-gpu-seconds 0.01", "vendor AMD", "min-memory 16GB", "forward --gpus 8",
-        "forward --epochs 9", "label harness=mine", "gpus 32 --nodes 1", "batch 0", "batch 64.5",
-    )),
-    *(f"plan --cnn resnet50 --gpu T4 --gpus 1 --{words}" for words in (
-        "within 0h", "within 24", "within 24m", "within -1h", "budget 100", "by cost", "by price",
-        "max-memory 16MB", "min-memory x", "max-power 0.3", "power-share 80", "least-gain 20", "batch 9999",
-        "batch 0", "link pcie3-x16", "fabric ib-hdr", "precision tf32", "precision fp64", "epochs 1281167",
-        "images 0", "epochs 0", "layout nhwc", "gpus-per-node 0", "gpus 0", "vendor Intel",
-    )),
-    *(f"scaling --cnn resnet50 --gpu T4 --batch 64 --{words}" for words in (
-        "gpus-per-node 100", "hidden 50", "hidden=-0.5", "fabric pcie3-x16", "link ib-hdr", "link nvlink2",
-        "max-gpus 0", "max-gpus 1000000", "precision tf32", "algorithm rings", "batch 0",
-    )),
-    *(f"schedule --cnn lenet5 --gpu T4 --{words}" for words in (
-        "streams 0", "streams 1000", "event 10", "event -1", "batch 0", "phase backwards", "streams 1.5",
-        "pixels 1", "pixels 99999999",
-    )),
-    *(f"predict --cnn resnet50 --gpu {gpu} --batch 64 --precision tf32" for gpu in (
-        "K80", "M60", "P40", "T4", "V100-SXM2-16GB", "'GTX 1080 Ti'", "'RTX 2080 Ti'", "'Quadro RTX 6000'",
-    )),
-    *(f"predict --cnn resnet50 --batch 64 --gpu 'T4 with {change}'" for change in (
-        "0x bandwidth", "-1x peak", "2x speed", "2 bandwidth", "1e999x bandwidth", "bandwidth", "3x",
-        "320 GB bandwidth", "2x 3x memory", "nanx peak",
-    )),
-    *(f"many-core --{words}" for words in (
-        "cores 0", "threads 0", "epochs 0", "clock 1", "model x", "cores 61.5", "train-images -1",
-        "cnn resnet50", "threads x", "epochs -1")),
-    *(f"validate fp32-2026 --formula '{text}'" for text in ("0.5", "time_s", "macs +", "macs * ops", "1/0")),
-)).split("\n")  # fmt: skip
 FAMILIES = {
     **{f"{column} {cell}": (own_gpu(**{column: cell}), LIST)
        for column, cells in GPU_CELLS.items() for cell in cells},
@@ -298,7 +265,7 @@ FAMILIES = {
        for gpu in NO_NVLINK},
     **{f"bf16 on {gpu}": ("", f"predict --cnn vgg16 --gpu '{gpu}' --batch 8 --precision bf16")
        for gpu in NO_BF16},
-    **{words: ("", words) for words in MORE},
+    **{words: ("", words) for words in lines_of("refused-commands.txt")},
 }  # fmt: skip
 #: Values of another kind in Python, and what they must say.
 PYTHON = {
@@ -340,30 +307,8 @@ RIGHT = {
 }  # fmt: skip
 
 
-#: What follows a usual command; all of it is right.
-USUAL = "\n".join((
-    *(f"{ONE} {words}" for words in (
-        "", "--pixels 256", "--pixels 160", "--classes 10", "--classes 365", "--precision amp",
-        "--precision fp16", "--precision half", "--precision FP32", "--layout channels_last --precision amp",
-        "--host-launch 40us", "--host-launch 0.1ms", "--epochs 90", "--epochs 30 --images 50000", "--gpus 8",
-        "--gpus 4 --nodes 2",
-        "--gpus 16 --nodes 2 --fabric ethernet-100g", "--allocation 4,2,1", "--gpus 4 --link pcie3-x16",
-        "--gpus 8 --algorithm tree", "--gpus 8 --unbucketed", "--format json", "--format csv",
-    )),
-    *(f"predict --cnn {cnn} --gpu {gpu} --batch {batch}" for cnn, gpu, batch in (
-        ("vgg16", "V100-SXM2-16GB", 32), ("mobilenet_v2", "'RTX 3090'", 128), ("ResNet-50", "'Tesla T4'", 1),
-        ("densenet121", "'NVIDIA A100-SXM4-40GB'", 64), ("inception_v3", "P100-PCIE-16GB", 32),
-        ("resnet18", "'T4 with 2x bandwidth'", 16), ("resnet50", "p3.8xlarge", 64),
-        ("alexnet", "K80", "64,128"),
-    )),
-    *(f"plan --cnn resnet50 --gpu T4 {words}" for words in (
-        "--gpus 1", "--within 2d", "--prices example", "--gpus 1,2 --link pcie3-x16", "--precision amp",
-        "--max-memory 24GB", "--prices example --budget 200", "--epochs 30 --images 50000",
-    )),
-    "scaling --cnn resnet50 --gpu T4 --batch 64 --max-gpus 16",
-    "schedule --cnn googlenet --gpu T4 --streams 4",
-    "show --cnn vgg16 --gpu T4 --batch 32", "gpus list", "many-core --threads 240",
-)).split("\n")  # fmt: skip
+#: Commands of which all is right.
+USUAL = lines_of("usual-commands.txt")
 # A doubt that `predict` says of the numbers, not of what they are extended to.
 DOUBTS = ("times that of", "is it the price", "cannot fit", "unlike any")
 

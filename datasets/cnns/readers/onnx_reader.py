@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 from types import MappingProxyType
 from typing import Any
@@ -16,52 +16,76 @@ from trainlaw.datasets.cnns.windows import Padding
 from trainlaw.formulas.errors import InputError, shown
 
 Argument = Tensor | ConstantTensor | None
-Arguments = Sequence[Argument]
-Operation = Callable[[GraphTracer, Node, Arguments], Argument | tuple[Tensor, ...]]
 
 
-def _data(arguments: Arguments, position: int = 0) -> Tensor:
-    value = arguments[position]
-    if not isinstance(value, Tensor):
-        raise InputError(f"expected data as input {position}, got a constant")
-    return value
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A node with the values of its inputs."""
+
+    tracer: GraphTracer
+    node: Node
+    arguments: Sequence[Argument]
+
+    def get(self, attribute: str, default: Any = None) -> Any:
+        """Return an attribute of the node."""
+        return self.node.attributes.get(attribute, default)
+
+    def data(self, position: int = 0) -> Tensor:
+        """Return an input that depends on that of the CNN."""
+        value = self.arguments[position]
+        if not isinstance(value, Tensor):
+            raise InputError(f"expected data as input {position}, got a constant")
+        return value
+
+    def weight(self, rank: int) -> tuple[int, ...]:
+        """Return the shape of the second input, a constant with that number of axes."""
+        weight = self.arguments[1]
+        if not isinstance(weight, ConstantTensor):
+            raise InputError("expected a constant weight, got one that depends on the input")
+        if len(weight.shape) != rank:
+            raise InputError(f"expected a weight with {rank} axes, got shape {weight.shape}")
+        return weight.shape
+
+    def given(self, position: int) -> ConstantTensor | None:
+        """Return a constant optional input, or None."""
+        value = self.arguments[position] if position < len(self.arguments) else None
+        if isinstance(value, Tensor):
+            raise InputError(f"expected a constant as input {position}, got one that depends on the input")
+        return value
+
+    def integers(self, attribute: str) -> Sequence[int] | None:
+        """Return whole numbers that are the optional second input or, in older versions, an attribute."""
+        listed = self.given(1)
+        return listed.integers() if listed else self.get(attribute)
+
+    def needed_integers(self, attribute: str) -> Sequence[int]:
+        """Return such whole numbers; InputError where there are none."""
+        values = self.integers(attribute)
+        if values is None:
+            raise InputError(f"expected {attribute}, got none")
+        return values
+
+    def learned(self, *positions: int) -> int:
+        """Return the learned elements of the optional inputs at these positions."""
+        constants = [self.given(position) for position in positions]
+        # The exporter of torch gives convolutions without a bias a computed bias of zeros.
+        return sum(prod(each.shape) for each in constants if each is not None and each.learned)
+
+    def sliding(self) -> dict[str, Padding]:
+        """Return stride and padding of a window."""
+        return {"stride": _pair(self.get("strides", (1, 1))), "padding": _padding(self)}
+
+    def convolving(self) -> dict[str, Any]:
+        """Return the options of a convolution."""
+        return {
+            **self.sliding(),
+            "groups": self.get("group", 1),
+            "dilation": _pair(self.get("dilations", (1, 1))),
+            "bias": self.learned(2) > 0,
+        }
 
 
-def _weight(arguments: Arguments, rank: int) -> tuple[int, ...]:
-    weight = arguments[1]
-    if not isinstance(weight, ConstantTensor):
-        raise InputError("expected a constant weight, got one that depends on the input")
-    if len(weight.shape) != rank:
-        raise InputError(f"expected a weight with {rank} axes, got shape {weight.shape}")
-    return weight.shape
-
-
-def _given(arguments: Arguments, position: int) -> ConstantTensor | None:
-    """Return a constant optional input, or None."""
-    value = arguments[position] if position < len(arguments) else None
-    if isinstance(value, Tensor):
-        raise InputError(f"expected a constant as input {position}, got one that depends on the input")
-    return value
-
-
-def _integers(node: Node, arguments: Arguments, attribute: str) -> Sequence[int] | None:
-    """Return whole numbers that are the optional second input or, in older versions, an attribute."""
-    listed = _given(arguments, 1)
-    return listed.integers() if listed else node.attributes.get(attribute)
-
-
-def _needed_integers(node: Node, arguments: Arguments, attribute: str) -> Sequence[int]:
-    values = _integers(node, arguments, attribute)
-    if values is None:
-        raise InputError(f"expected {attribute}, got none")
-    return values
-
-
-# The exporter of torch gives convolutions without a bias a computed bias of zeros: only stored ones count.
-def _learned(arguments: Arguments, *positions: int) -> int:
-    """Return the learned elements of the optional inputs at these positions."""
-    constants = [_given(arguments, position) for position in positions]
-    return sum(prod(constant.shape) for constant in constants if constant is not None and constant.learned)
+Operation = Callable[[Call], Argument | tuple[Tensor, ...]]
 
 
 def _pair(values: Sequence[int]) -> tuple[int, int]:
@@ -69,116 +93,83 @@ def _pair(values: Sequence[int]) -> tuple[int, int]:
     return int(first), int(second)
 
 
-def _padding(node: Node) -> Padding:
-    automatic = node.attributes.get("auto_pad", "NOTSET")
+def _padding(call: Call) -> Padding:
+    automatic = call.get("auto_pad", "NOTSET")
     # Whether the odd pixel is at the end or the beginning affects neither counts nor sizes.
     if automatic in {"SAME_UPPER", "SAME_LOWER"}:
         return "same"
-    top, left, bottom, right = node.attributes.get("pads", (0, 0, 0, 0))
+    top, left, bottom, right = call.get("pads", (0, 0, 0, 0))
     if not all(0 <= side <= MAX_SIDE_PX for side in (top, left, bottom, right)):
         raise InputError(f"expected pads of 0 to {MAX_SIDE_PX}, got {(top, left, bottom, right)}")
     return "valid" if automatic == "VALID" else ((top, bottom), (left, right))
 
 
-def _sliding(node: Node) -> dict[str, Padding]:
-    return {
-        "stride": _pair(node.attributes.get("strides", (1, 1))),
-        "padding": _padding(node),
-    }
-
-
-def _convolving(node: Node, arguments: Arguments) -> dict[str, Any]:
-    return {
-        **_sliding(node),
-        "groups": node.attributes.get("group", 1),
-        "dilation": _pair(node.attributes.get("dilations", (1, 1))),
-        "bias": _learned(arguments, 2) > 0,
-    }
-
-
-def _conv(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-    channels, entering, *kernel = _weight(arguments, 4)
-    x, options = _data(arguments), _convolving(node, arguments)
+def _conv(call: Call) -> Tensor:
+    channels, entering, *kernel = call.weight(4)
+    x, options = call.data(), call.convolving()
     read = entering * options["groups"]
     if len(x.shape) != 4 or x.shape[1] != read:
         raise InputError(f"expected {read} channels, got shape {x.shape}")
-    return tracer.conv(x, channels, _pair(kernel), **options)
+    return call.tracer.conv(x, channels, _pair(kernel), **options)
 
 
-def _conv_transpose(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-    _, per_group, *kernel = _weight(arguments, 4)
-    if "output_shape" in node.attributes:
+def _conv_transpose(call: Call) -> Tensor:
+    _, per_group, *kernel = call.weight(4)
+    if "output_shape" in call.node.attributes:
         raise InputError("output_shape is not supported; export with pads and output_padding")
-    options = _convolving(node, arguments)
-    return tracer.conv_transpose(
-        _data(arguments),
-        per_group * options["groups"],
-        _pair(kernel),
-        output_padding=_pair(node.attributes.get("output_padding", (0, 0))),
-        **options,
-    )
+    options = call.convolving()
+    options["output_padding"] = _pair(call.get("output_padding", (0, 0)))
+    return call.tracer.conv_transpose(call.data(), per_group * options["groups"], _pair(kernel), **options)
 
 
 def _pool(kind: str) -> Operation:
-    def operation(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-        options = _sliding(node) | {"ceil": bool(node.attributes.get("ceil_mode", 0))}
-        kernel, dilation = _pair(node.attributes["kernel_shape"]), node.attributes.get("dilations", ())
-        return tracer.pool(_data(arguments), kind, kernel, dilation, **options)
+    def operation(call: Call) -> Tensor:
+        kernel = _pair(call.node.attributes["kernel_shape"])
+        options = {**call.sliding(), "ceil": bool(call.get("ceil_mode", 0))}
+        return call.tracer.pool(call.data(), kind, kernel, call.get("dilations", ()), **options)
 
     return operation
-
-
-def _global_pool(kind: str) -> Operation:
-    return lambda tracer, node, arguments: tracer.global_pool(_data(arguments), kind)
 
 
 def _reduce(kind: str) -> Operation:
-    def operation(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-        x, axes = _data(arguments), _integers(node, arguments, "axes")
+    def operation(call: Call) -> Tensor:
+        x, axes = call.data(), call.integers("axes")
         listed = range(len(x.shape)) if axes is None else axes
-        return tracer.reduce(x, kind, listed, keep=bool(node.attributes.get("keepdims", 1)))
+        return call.tracer.reduce(x, kind, listed, keep=bool(call.get("keepdims", 1)))
 
     return operation
 
 
-def _gemm(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-    shape = _weight(arguments, 2)
-    if node.attributes.get("transA", 0):
+def _gemm(call: Call) -> Tensor:
+    shape = call.weight(2)
+    if call.get("transA", 0):
         raise InputError("transA is not supported")
-    leaving, entering = shape if node.attributes.get("transB", 0) else shape[::-1]
-    return _dense(tracer, _data(arguments), entering, leaving, bias=_learned(arguments, 2) > 0)
+    return _dense(call, *(shape[::-1] if call.get("transB", 0) else shape), bias=call.learned(2) > 0)
 
 
-def _matmul(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-    entering, leaving = _weight(arguments, 2)
-    return _dense(tracer, _data(arguments), entering, leaving, bias=False)
-
-
-def _dense(tracer: GraphTracer, x: Tensor, entering: int, leaving: int, bias: bool) -> Tensor:
+def _dense(call: Call, entering: int, leaving: int, bias: bool = False) -> Tensor:
+    x = call.data()
     if x.shape[-1] != entering:
         raise InputError(f"expected {entering} features, got shape {x.shape}")
-    return tracer.dense(x, leaving, bias)
+    return call.tracer.dense(x, leaving, bias)
 
 
 def _elementwise(kind: str) -> Operation:
-    def operation(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-        learned = _learned(arguments, 1, 2) if kind in LEARNED else 0
-        return tracer.elementwise(_data(arguments), kind, learned)
-
-    return operation
+    is_learned = kind in LEARNED
+    return lambda call: call.tracer.elementwise(call.data(), kind, call.learned(1, 2) if is_learned else 0)
 
 
-def _arithmetic(kind: str, adds: bool) -> Operation:
-    def operation(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-        tensors = [argument for argument in arguments if isinstance(argument, Tensor)]
-        constants = [argument for argument in arguments if isinstance(argument, ConstantTensor)]
+def _arithmetic(kind: str) -> Operation:
+    def operation(call: Call) -> Tensor:
+        tensors = [argument for argument in call.arguments if isinstance(argument, Tensor)]
+        constants = [argument for argument in call.arguments if isinstance(argument, ConstantTensor)]
         if kind == "multiply" and not constants and len(tensors) == 2:
-            fused = _fused_gate(tracer, *tensors)
+            fused = _fused_gate(call.tracer, *tensors)
             if fused is not None:
                 return fused
-        x = tracer.merge(kind, tensors)
+        x = call.tracer.merge(kind, tensors)
         for constant in constants:
-            x = _with_constant(tracer, x, constant, adds)
+            x = _with_constant(call.tracer, x, constant, adds=kind == "add")
         return x
 
     return operation
@@ -216,92 +207,68 @@ def _with_constant(tracer: GraphTracer, x: Tensor, constant: ConstantTensor, add
     return tracer.with_constant(x, constant.shape, adds)
 
 
-def _concat(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-    tensors = [_data(arguments, position) for position in range(len(arguments))]
-    return tracer.concat(tensors, node.attributes["axis"])
-
-
-def _slice(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-    x = _data(arguments)
-    given = [_given(arguments, position) for position in range(1, len(arguments))]
-    constants = [constant for constant in given if constant is not None]
-    shape = list(x.shape)
-    for axis, first, last, step in slices(node, [ConstantTensor(x.shape), *constants], len(shape)):
+def _slice(call: Call) -> Tensor:
+    shape = list(call.data().shape)
+    given = [call.given(position) for position in range(1, len(call.arguments))]
+    constants = [ConstantTensor(tuple(shape)), *(constant for constant in given if constant is not None)]
+    for axis, first, last, step in slices(call.node, constants, len(shape)):
         shape[axis] = len(range(*slice(first, last, step).indices(shape[axis])))
-    return tracer.slice(x, shape)
+    return call.tracer.slice(call.data(), shape)
 
 
-def _split(tracer: GraphTracer, node: Node, arguments: Arguments) -> tuple[Tensor, ...]:
-    x, axis = _data(arguments), node.attributes.get("axis", 0)
-    parts = _integers(node, arguments, "split")
+def _split(call: Call) -> tuple[Tensor, ...]:
+    x, axis, count = call.data(), call.get("axis", 0), len(call.node.outputs)
+    parts, whole = call.integers("split"), x.shape[axis]
     if parts is None:
         # Since version 18 equal parts, the last one smaller.
-        whole, count = x.shape[axis], len(node.outputs)
         size = -(-whole // count)
         parts = [min(size, whole - size * i) for i in range(count)]
-    if sum(parts) != x.shape[axis] or len(parts) != len(node.outputs):
-        raise InputError(
-            f"expected parts of {x.shape[axis]} for {len(node.outputs)} outputs, got {list(parts)}"
-        )
-    return tracer.split(x, axis, parts)
+    if sum(parts) != whole or len(parts) != count:
+        raise InputError(f"expected parts of {whole} for {count} outputs, got {list(parts)}")
+    return call.tracer.split(x, axis, parts)
 
 
-def _pad(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-    x, pads = _data(arguments), _needed_integers(node, arguments, "pads")
+def _pad(call: Call) -> Tensor:
+    pads, axes = call.needed_integers("pads"), call.given(3)
     half = len(pads) // 2
-    axes = _given(arguments, 3)
     chosen = [axis % 4 for axis in axes.integers()] if axes else range(half)
     before, after = dict(zip(chosen, pads[:half], strict=True)), dict(zip(chosen, pads[half:], strict=True))
     if any(side for axis, side in (*before.items(), *after.items()) if axis not in {2, 3}):
         raise InputError(f"expected a padding of height and width only, got {pads}")
-    return tracer.pad(x, [before.get(2, 0), before.get(3, 0), after.get(2, 0), after.get(3, 0)])
+    sides = [before.get(2, 0), before.get(3, 0), after.get(2, 0), after.get(3, 0)]
+    return call.tracer.pad(call.data(), sides)
 
 
-def _resize(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-    x = _data(arguments)
-    given = [
-        constant
-        for constant in (_given(arguments, i) for i in (3, 2, 1))
-        if constant and prod(constant.shape)
-    ]
-    if "scales" in node.attributes:
-        scales = list(node.attributes["scales"])
-    elif len(arguments) > 3 and given and given[0] is arguments[3]:
-        return tracer.resize(x, *given[0].integers()[2:])
+def _resize(call: Call) -> Tensor:
+    x = call.data()
+    constants = (call.given(i) for i in (3, 2, 1))
+    given = [constant for constant in constants if constant and prod(constant.shape)]
+    if "scales" in call.node.attributes:
+        scales = list(call.node.attributes["scales"])
+    elif len(call.arguments) > 3 and given and given[0] is call.arguments[3]:
+        return call.tracer.resize(x, *given[0].integers()[2:])
     else:
         scales = given[0].numbers()
     height, width = (int(side * scale) for side, scale in zip(x.shape[2:], scales[2:], strict=True))
-    return tracer.resize(x, height, width)
+    return call.tracer.resize(x, height, width)
 
 
-def _reshape(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-    return tracer.reshape(_data(arguments), _needed_integers(node, arguments, "shape"))
-
-
-def _flatten(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-    return tracer.flatten(_data(arguments), node.attributes.get("axis", 1))
-
-
-def _squeeze(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-    x, axes = _data(arguments), _integers(node, arguments, "axes") or ()
+def _squeeze(call: Call) -> Tensor:
+    x, axes = call.data(), call.integers("axes") or ()
     gone = {axis % len(x.shape) for axis in axes} or {i for i, side in enumerate(x.shape) if i and side == 1}
-    return tracer.reshape(x, [side for axis, side in enumerate(x.shape) if axis not in gone])
+    return call.tracer.reshape(x, [side for axis, side in enumerate(x.shape) if axis not in gone])
 
 
-def _unsqueeze(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-    x, axes = _data(arguments), _needed_integers(node, arguments, "axes")
-    shape = list(x.shape)
+def _unsqueeze(call: Call) -> Tensor:
+    axes, shape = call.needed_integers("axes"), list(call.data().shape)
     for axis in sorted(axis % (len(shape) + len(axes)) for axis in axes):
         shape.insert(axis, 1)
-    return tracer.reshape(x, shape)
+    return call.tracer.reshape(call.data(), shape)
 
 
-def _transpose(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
-    return tracer.transpose(_data(arguments), node.attributes["perm"])
-
-
-def _same(tracer: GraphTracer, node: Node, arguments: Arguments) -> Argument:
-    return arguments[0]
+def _concat(call: Call) -> Tensor:
+    tensors = [call.data(position) for position in range(len(call.arguments))]
+    return call.tracer.concat(tensors, call.node.attributes["axis"])
 
 
 OPERATIONS: Mapping[str, Operation] = MappingProxyType(
@@ -310,33 +277,26 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         "Conv": _conv,
         "ConvTranspose": _conv_transpose,
         "Gemm": _gemm,
-        "MatMul": _matmul,
+        "MatMul": lambda call: _dense(call, *call.weight(2)),
         "MaxPool": _pool("max_pool"),
         "AveragePool": _pool("average_pool"),
-        "GlobalMaxPool": _global_pool("max_pool"),
-        "GlobalAveragePool": _global_pool("average_pool"),
+        "GlobalMaxPool": lambda call: call.tracer.global_pool(call.data(), "max_pool"),
+        "GlobalAveragePool": lambda call: call.tracer.global_pool(call.data(), "average_pool"),
         "ReduceMean": _reduce("average_pool"),
         "ReduceMax": _reduce("max_pool"),
-        "Add": _arithmetic("add", adds=True),
-        "Sub": _arithmetic("add", adds=True),
-        "Sum": _arithmetic("add", adds=True),
-        "Mul": _arithmetic("multiply", adds=False),
-        "Div": _arithmetic("multiply", adds=False),
+        **dict.fromkeys(("Add", "Sub", "Sum"), _arithmetic("add")),
+        **dict.fromkeys(("Mul", "Div"), _arithmetic("multiply")),
         "Concat": _concat,
         "Slice": _slice,
         "Split": _split,
         "Pad": _pad,
-        "Resize": _resize,
-        "Upsample": _resize,
-        "Reshape": _reshape,
-        "Flatten": _flatten,
+        **dict.fromkeys(("Resize", "Upsample"), _resize),
+        "Reshape": lambda call: call.tracer.reshape(call.data(), call.needed_integers("shape")),
+        "Flatten": lambda call: call.tracer.flatten(call.data(), call.get("axis", 1)),
         "Squeeze": _squeeze,
         "Unsqueeze": _unsqueeze,
-        "Transpose": _transpose,
-        "Identity": _same,
-        "Cast": _same,
-        "CastLike": _same,
-        "Expand": _same,
+        "Transpose": lambda call: call.tracer.transpose(call.data(), call.node.attributes["perm"]),
+        **dict.fromkeys(("Identity", "Cast", "CastLike", "Expand"), lambda call: call.arguments[0]),
     }
 )
 
@@ -449,7 +409,7 @@ class _Reader:
         elif not any(isinstance(argument, Tensor) for argument in arguments):
             results = (constant_result(node, constants),)
         elif node.operation in OPERATIONS:
-            made = OPERATIONS[node.operation](self._tracer, node, arguments)
+            made = OPERATIONS[node.operation](Call(self._tracer, node, arguments))
             results = made if isinstance(made, tuple) else (made,)
             if node.operation in {"Conv", "ConvTranspose"} and _is_folded(node):
                 self._folded += [value.layer for value in results if isinstance(value, Tensor)]

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from trainlaw.app.studies.definition import asked_definition, definition_of, read_study_table
 from trainlaw.app.studies.kinds.kind import study_labels
-from trainlaw.app.studies.splits import defined_splits
+from trainlaw.app.studies.material import defined_splits
 from trainlaw.datasets import configuration, find_gpu
 from trainlaw.datasets.hardware.gpu_files import with_gpus
 from trainlaw.datasets.profiler.machine import Processor

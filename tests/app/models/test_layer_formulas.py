@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from trainlaw.app.explain.sensitivity import elasticities, in_raw_columns
-from trainlaw.app.models.builtin import LAYER_FORMULA
+from trainlaw.app.models.builtin import BUILT_IN, LAYER_FORMULA
 from trainlaw.app.models.scopes import check_features, formula_rows
 from trainlaw.app.models.terms import mean_shares, part_values
 from trainlaw.app.models.user_formula import read_formula
@@ -55,6 +55,14 @@ def test_built_in_law_gives_the_sum_that_schedules_are_made_of():
     (prediction,) = predict_runs(law, run)
     of_layers = law.predict(layers)[layers["is_layer"] > 0].sum()
     assert prediction.time_s == pytest.approx(of_layers + once[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("scope", [LAYER_FORMULA, BUILT_IN])
+def test_some_runs_have_the_rows_that_they_have_alone(few, scope):
+    formula, chosen = load_formula(scope), np.arange(len(few)) % 3 == 1
+    alone, part = formula_rows(formula, few.where(chosen)), formula_rows(formula, few).of_runs(chosen)
+    assert np.array_equal(part.predict(formula), alone.predict(formula))
+    assert all(np.array_equal(part.labels[name], alone.labels[name]) for name in alone.labels)
 
 
 def test_layers_outside_the_training_range_are_counted(law):

@@ -24,7 +24,7 @@ from trainlaw.app.report.run_files import report_html
 from trainlaw.app.studies.definition import definition_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.kinds.multi_gpu_end_to_end import TwoStageSearch
-from trainlaw.app.studies.splits import evaluated_splits
+from trainlaw.app.studies.material import evaluated_splits
 from trainlaw.app.studies.study import study_table
 from trainlaw.datasets import FEATURES, configuration, find_cnn_counts, find_gpu, load
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
@@ -247,7 +247,7 @@ def test_end_to_end_knows_no_measured_time():
 def test_only_evaluated_rows_are_tested():
     kind = STUDY_KINDS["multi-end-to-end"]
     rows = kind.rows(kind.read("multi", None, ()))
-    splits = evaluated_splits(leave_one_group_out(rows.labels["gpu_group"]), rows.evaluated, rows.labels)
+    splits = evaluated_splits(leave_one_group_out(rows.labels["gpu_group"]), rows)
     assert len(splits) == 12
     assert sum(len(split.test) for split in splits) == rows.evaluated.sum() == 1163
     for split in splits:

@@ -5,7 +5,7 @@ import csv
 import pytest
 from trainlaw.app.studies.definition import asked_definition, read_study_table
 from trainlaw.app.studies.kinds import STUDY_KINDS
-from trainlaw.app.studies.splits import defined_splits
+from trainlaw.app.studies.material import defined_splits
 from trainlaw.datasets import configuration
 from trainlaw.datasets.profiler.machine import Processor
 from trainlaw.datasets.profiler.row_files import MachineFile

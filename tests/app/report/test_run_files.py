@@ -16,7 +16,7 @@ from trainlaw.app.terminal.study import study_text
 from trainlaw.datasets import load
 from trainlaw.formulas import ParetoFront, ScoredFormula, parse_text
 from trainlaw.validate import StudyResult
-from trainlaw.validate.held_out_errors import ErrorLine, errors_json
+from trainlaw.validate.held_out_errors import ErrorLine, errors_frame, errors_json
 
 
 def made_up_result(names=("trainlaw", "null_compute", "roofline")):
@@ -47,7 +47,15 @@ def outcome(formula):
         "settings": {"population": [1, 2]},
     }
     return StudyOutcome(
-        carried, front, result, {"fold 1 of 1": ("T4",)}, shares, 0.1, known, provenance=provenance
+        carried,
+        front,
+        result,
+        errors_frame(result),
+        {"fold 1 of 1": ("T4",)},
+        shares,
+        0.1,
+        known,
+        provenance=provenance,
     )
 
 

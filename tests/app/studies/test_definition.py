@@ -14,8 +14,8 @@ from trainlaw.app.studies.definition import (
 )
 from trainlaw.app.studies.kinds import SPLITS
 from trainlaw.app.studies.kinds.kind import study_labels
+from trainlaw.app.studies.material import defined_splits, platforms_of
 from trainlaw.app.studies.skeleton import MOST_CONSTANTS, SKELETON_EVALUATIONS
-from trainlaw.app.studies.splits import defined_splits, platforms_of
 from trainlaw.datasets import load
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import UnknownNameError

@@ -8,7 +8,7 @@ from trainlaw.datasets.hardware.gpu_files import with_gpus
 from trainlaw.datasets.measurements.importing import import_layers
 from trainlaw.datasets.measurements.layers import LAYER_COLUMNS
 from trainlaw.datasets.profiler import Configuration
-from trainlaw.datasets.profiler.layer_times import LAYER_FILE_COLUMNS, LayerTime, schema_rows
+from trainlaw.datasets.profiler.layer_times import LAYER_FILE_COLUMNS, LayerTime, MeasuredLayers
 from trainlaw.datasets.profiler.machine import Processor
 from trainlaw.datasets.profiler.row_files import MachineFile
 
@@ -23,7 +23,8 @@ def rows():
         for place, layer in enumerate(cnn.layers)
         if layer.kind in ("conv", "dense")
     ]
-    measured = schema_rows(cnn, times, Configuration("cpu", 1, 1, "fp32", "lenet5", 32, 10, 8), DEVICE)
+    run = Configuration("cpu", 1, 1, "fp32", "lenet5", 32, 10, 8)
+    measured = MeasuredLayers(run, DEVICE, cnn, times, (0.1, 0.01)).schema_rows()
     return pd.DataFrame(measured, columns=LAYER_FILE_COLUMNS)
 
 
