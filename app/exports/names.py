@@ -110,23 +110,16 @@ class NamedCnn:
 
 
 @dataclass(frozen=True)
-class NamedPrecision:
-    """A precision to look up: `values` of the model's columns, and the column of a GPU with its peak rate."""
-
-    name: str
-    values: tuple[float, ...]
-    peak_column: str
-
-
-@dataclass(frozen=True)
 class NamedModel:
     """What an exported program looks up, computes and says.
 
     formula : without grouped constants. base : base columns of its features. gpu_columns,
     precision_columns : those of the tables, with all peak rates. fixed : those that are the same for every
     run on one GPU. computed : derived features, each after those that it is made of. lines : rows of the
-    table of answers. sized : CNNs whose counts follow from a rule. intervals : factor by vendor, precision,
-    stack and whether the generation is new. links : between several GPUs, none where a program is for one.
+    table of answers. precisions : by name the place of its peak rate among `gpu_columns`, and its values of
+    `precision_columns`. sized : CNNs whose counts follow from a rule. intervals : factor by vendor,
+    precision, stack and whether the generation is new. links : between several GPUs, none where a program is
+    for one.
     """
 
     formula: Formula
@@ -138,7 +131,7 @@ class NamedModel:
     lines: tuple[Line, ...]
     gpus: tuple[NamedGpu, ...]
     cnns: tuple[NamedCnn, ...]
-    precisions: tuple[NamedPrecision, ...]
+    precisions: Mapping[str, tuple[int, list[float]]]
     sized: SizedCnns
     intervals: Mapping[str, Mapping[str, Mapping[str, list[float | None]]]]
     links: tuple[Link, ...]
@@ -182,12 +175,13 @@ def named_model(formula: Formula) -> NamedModel:
         lines,
         tuple(_named_gpu(formula, gpu, [row[name] for name in gpu_columns]) for gpu, row in gpus.items()),
         _named_cnns(formula, sized.columns),
-        tuple(
-            NamedPrecision(
-                name, tuple(float(row[column]) for column in precision_columns), str(row["peak_column"])
+        {
+            name: (
+                gpu_columns.index(str(row["peak_column"])) if PEAK in base else 0,
+                [float(row[column]) for column in precision_columns],
             )
             for name, row in precisions.items()
-        ),
+        },
         sized,
         interval_rows(formula, IMPLIED_STACKS),
         tuple(between),

@@ -205,10 +205,6 @@ def _tables(model: NamedModel) -> dict[str, object]:
     cnns = packed_cnns(model)
     return {
         "model": model,
-        "peak_places": {
-            row.name: model.gpu_columns.index(row.peak_column) if PEAK in model.base else 0
-            for row in model.precisions
-        },
         "cnns": cnns,
         "cnn_lines": [f"{cnn.names}|{packed([cnn.error])}|{cnn.sizes}" for cnn in cnns],
         "errors": errors_of(model),
@@ -218,7 +214,7 @@ def _tables(model: NamedModel) -> dict[str, object]:
         "digits": DIGITS,
         "base": BASE,
         "vendors": list(model.intervals),
-        "precisions": [row.name for row in model.precisions],
+        "precisions": list(model.precisions),
         "server": [model.gpu_columns.index(name) for name in OF_SERVER if model.links],
     }
 

@@ -5,6 +5,8 @@ from math import isfinite
 
 from trainlaw.datasets import built_in_gpus, cnn_table
 from trainlaw.datasets.cnns.memory import bytes_per_parameter
+from trainlaw.datasets.cnns.names import cnn_names, cnn_spellings
+from trainlaw.datasets.cnns.zoo import zoo_entry
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.datasets.measurements.runs import STACKS
@@ -34,6 +36,13 @@ def cnn_label(cnn: str, input_size_px: int, n_classes: int) -> str:
     'resnet50, 224 px, 1000 classes'
     """
     return f"{cnn}, {input_size_px} px, {n_classes} classes"
+
+
+def cnn_meanings() -> dict[str, str]:
+    """Return the label of each CNN at its usual size and classes by every name that it has."""
+    sizes = {name: zoo_entry(name) for name in cnn_names()}
+    usual = {name: cnn_label(name, one.input_size_px, one.n_classes) for name, one in sizes.items()}
+    return usual | {name: usual[key] for name, key in cnn_spellings().items()}
 
 
 def cnn_rows() -> dict[str, dict[str, str | float]]:

@@ -4,8 +4,7 @@ from math import isfinite
 
 from trainlaw.app.models.custom_inputs import PUBLISHED, cases_of, group_keys, shown_unit, with_entered_sizes
 from trainlaw.app.page.script import literal
-from trainlaw.app.page.style import page_style
-from trainlaw.app.text.html import render, template_text
+from trainlaw.app.text.html import page_style, render, template_text
 from trainlaw.app.text.numbers import show_number
 from trainlaw.app.text.tables import Column, Table, plain_text
 from trainlaw.formulas import FeatureSpec, Formula

@@ -12,8 +12,7 @@ from trainlaw.app.models.search_gain import evolution_sentence
 from trainlaw.app.models.terms import parts_of
 from trainlaw.app.page.custom import custom_page_html
 from trainlaw.app.page.script import names_kinds, script_of, specs_of, titled_parts
-from trainlaw.app.page.style import page_style
-from trainlaw.app.text.html import render
+from trainlaw.app.text.html import page_style, render
 from trainlaw.app.text.numbers import show_number, show_percent
 from trainlaw.app.text.tables import RUNS, Column, Table
 from trainlaw.datasets.measurements.runs import STACKS

@@ -7,13 +7,11 @@ from typing import Any
 from trainlaw.app.answers.facts import gpu_facts, precision_facts
 from trainlaw.app.inputs.prices import EXAMPLE, read_prices
 from trainlaw.app.models.builtin import BUILT_IN_FORMULAS, SCALING_FORMULA
-from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows, gpu_rows, precision_rows
+from trainlaw.app.models.lookup_tables import cnn_meanings, cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.app.models.sizes import BASE, DIGITS, sized_cnns
 from trainlaw.app.text.tables import null_for_nan
 from trainlaw.datasets import built_in_gpus
-from trainlaw.datasets.cnns.names import cnn_names, cnn_spellings
-from trainlaw.datasets.cnns.zoo import zoo_entry
 from trainlaw.datasets.files.storage import read_data_rows
 from trainlaw.datasets.hardware.collectives import ALGORITHMS, FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.hardware.instances import instances
@@ -53,7 +51,7 @@ def page_tables(formula: Formula, names: set[str], said: set[str]) -> dict[str, 
         "LINKS": _links(),
         "SPELLINGS": {
             "gpu": built_in_gpus().spellings(),
-            "cnn": _cnn_spellings(cnns),
+            "cnn": {name: label for name, label in cnn_meanings().items() if label in cnns},
         },
         "MEASURED": _measured(),
         "INSTANCES": {one.instance: one.gpus_per_node for one in instances() if one.gpus_per_node > 1},
@@ -100,15 +98,6 @@ def _measured() -> dict[str, dict[str, str]]:
     for row in read_data_rows(FILE):
         found.setdefault(row["cnn"], {})[row["gpu"]] = row["runs"]
     return found
-
-
-def _cnn_spellings(cnns: _Rows) -> dict[str, str]:
-    """Return the label of each CNN at its usual size by the CNN's names."""
-    usual = {
-        cnn: cnn_label(cnn, zoo_entry(cnn).input_size_px, zoo_entry(cnn).n_classes) for cnn in cnn_names()
-    }
-    known = {**{cnn: cnn for cnn in usual}, **cnn_spellings()}
-    return {name: usual[key] for name, key in known.items() if usual[key] in cnns}
 
 
 def _columns(table: Mapping[str, Mapping[str, Any]], names: set[str]) -> _Rows:

@@ -14,7 +14,7 @@ from trainlaw.app.terminal.formula import headline
 from trainlaw.app.terminal.study import levels_table
 from trainlaw.app.text.numbers import show_number, show_percent
 from trainlaw.app.text.tables import RUNS, Column, Table
-from trainlaw.formulas import Expression, Formula, Proof, prove_monotone, prove_sign
+from trainlaw.formulas import Formula, Proof, prove_monotone, prove_sign
 from trainlaw.validate import bootstrap_interval
 from trainlaw.validate.baselines import title_of
 from trainlaw.validate.held_out_errors import (
@@ -279,29 +279,15 @@ def claims(formula: Formula) -> list[Claim]:
     """
     expression = plain_expression(formula)
     box = {spec.name: formula.ranges[spec.name] for spec in formula.used_features}
-    sign = prove_sign(expression, box, max_boxes=_most_boxes(box))
-    found = [("the time is never negative", sign)]
-    for spec in formula.used_features:
-        found += _trend(expression, spec.name, box)
+    boxes = _MAX_BOXES if len(box) <= _MOST_BISECTED else 0
+    found = [("the time is never negative", prove_sign(expression, box, max_boxes=boxes))]
+    for name in box:
+        rising = prove_monotone(expression, name, box, 1, max_boxes=boxes)
+        found.append((f"the time never falls as {name} grows", rising))
+        if rising.status == "refuted":
+            falling = prove_monotone(expression, name, box, -1, max_boxes=boxes)
+            found.append((f"the time never rises as {name} grows", falling))
     return found
-
-
-def _trend(expression: Expression, name: str, box: dict[str, tuple[float, float]]) -> list[Claim]:
-    rising = _monotone(expression, name, box, 1)
-    found = [(f"the time never falls as {name} grows", rising)]
-    if rising.status == "refuted":
-        found.append((f"the time never rises as {name} grows", _monotone(expression, name, box, -1)))
-    return found
-
-
-def _monotone(
-    expression: Expression, name: str, box: dict[str, tuple[float, float]], direction: int
-) -> Proof:
-    return prove_monotone(expression, name, box, direction, max_boxes=_most_boxes(box))
-
-
-def _most_boxes(box: dict[str, tuple[float, float]]) -> int:
-    return _MAX_BOXES if len(box) <= _MOST_BISECTED else 0
 
 
 def property_table(formula: Formula) -> Table:

@@ -69,19 +69,11 @@ class PlannedCell(NamedTuple):
     style: str
 
 
-class Bars(NamedTuple):
-    """A column of cells, rows `first` to `last`, whose shares are shown as bars."""
-
-    column: int
-    first: int
-    last: int
-
-
 class Chart(NamedTuple):
     """A bar chart of one column of values over a column of labels, rows `first` to `last` of one sheet.
 
-    row, column : cell of its upper left corner. unit : title of the axis of values. size : in pixels.
-    errors : columns of the lengths of error bars, below and above each value; None without.
+    row, column : cell of its upper left corner. unit : title of the axis of values. errors : columns of the
+    lengths of error bars, below and above each value.
     """
 
     row: int
@@ -92,8 +84,7 @@ class Chart(NamedTuple):
     values: int
     first: int
     last: int
-    size: tuple[int, int]
-    errors: tuple[int, int] | None = None
+    errors: tuple[int, int]
 
 
 @dataclass
@@ -106,6 +97,7 @@ class SheetPlan:
     and columns that stay in view. scale : range of cells that is coloured from least to most. head_row : the
     first row that is printed on every page. many_pages : whether columns may spread over several pages.
     shared : first and last row by column, whose formulas differ by the row only and name no other sheet.
+    bars : first and last row by column, whose shares are shown as bars.
     """
 
     name: str
@@ -117,7 +109,7 @@ class SheetPlan:
     limits: dict[tuple[int, int], tuple[str, float, float]] = field(default_factory=dict)
     expected: dict[tuple[int, int], str] = field(default_factory=dict)
     shared: dict[int, tuple[int, int]] = field(default_factory=dict)
-    bars: list[Bars] = field(default_factory=list)
+    bars: dict[int, tuple[int, int]] = field(default_factory=dict)
     charts: list[Chart] = field(default_factory=list)
     frozen: tuple[int, int] = (0, 0)
     scale: tuple[int, int, int, int] | None = None
@@ -180,6 +172,24 @@ class SheetWriter:
     ) -> None:
         """Write a formula, without "=", with its value for programs that do not calculate."""
         self.plan.cells[row, column] = PlannedCell(value, formula, style)
+
+    def line(
+        self, row: int, label: str, value: float | str, style: str = "general", *,
+        formula: str = "", unit: str = "", name: str = "", column: int = 0,
+    ) -> None:  # fmt: skip
+        """Write a label, next to it a number, or a formula with its value, and then its unit.
+
+        name : that all sheets know the cell by; empty for none. column : of the label.
+        """
+        self.text(row, column, label)
+        if formula:
+            self.formula(row, column + 1, formula, value, style)
+        else:
+            self.number(row, column + 1, float(value), style)
+        if unit:
+            self.text(row, column + 2, unit, "unit")
+        if name:
+            self.define(name, row, column + 1)
 
     def define(self, name: str, row: int, column: int) -> None:
         """Give a cell a name that all sheets know."""

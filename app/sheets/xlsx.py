@@ -93,7 +93,7 @@ def _write_sheet(book: Workbook, sheet: Worksheet, plan: SheetPlan, styles: Mapp
     for (row, column), text in plan.expected.items():
         rule = {"type": "cell", "criteria": "!=", "value": f'"{text}"', "format": styles["warning"]}
         sheet.conditional_format(row, column, row, column, rule)
-    for bars in plan.bars:
+    for column, (first, last) in plan.bars.items():
         options = {
             "type": "data_bar",
             "bar_solid": True,
@@ -104,7 +104,7 @@ def _write_sheet(book: Workbook, sheet: Worksheet, plan: SheetPlan, styles: Mapp
             "max_type": "num",
             "max_value": 1,
         }
-        sheet.conditional_format(bars.first, bars.column, bars.last, bars.column, options)
+        sheet.conditional_format(first, column, last, column, options)
     if plan.scale:
         colors = {"min_color": "#C6E0B4", "mid_color": "#FFFFFF", "max_color": "#F4B183"}
         sheet.conditional_format(*plan.scale, {"type": "3_color_scale", "mid_type": "percentile", **colors})
@@ -174,19 +174,17 @@ def _draw(book: Workbook, sheet: Worksheet, name: str, plan: Chart) -> None:
         "fill": {"color": "#2F75B5"},
         "gap": 40,
     }
-    if plan.errors:
-        below, above = (
-            f"={quoted(name)}!{xl_range_abs(plan.first, column, plan.last, column)}" for column in plan.errors
-        )
-        ends = {"type": "custom", "minus_values": below, "plus_values": above}
-        series["y_error_bars"] = {**ends, "line": {"color": "#7F7F7F"}}
-    chart.add_series(series)
+    below, above = (
+        f"={quoted(name)}!{xl_range_abs(plan.first, column, plan.last, column)}" for column in plan.errors
+    )
+    ends = {"type": "custom", "minus_values": below, "plus_values": above}
+    chart.add_series({**series, "y_error_bars": {**ends, "line": {"color": "#7F7F7F"}}})
     chart.set_title({"name": plan.title, "name_font": {"size": 12}, "overlay": False})
     chart.set_legend({"none": True})
     chart.set_x_axis({"name": plan.unit, "num_format": "General", "min": 0})
     # Excel draws bar charts from the bottom up; reversed, the first row is on top.
     chart.set_y_axis({"reverse": True, "num_font": {"size": 9}})
-    chart.set_size({"width": plan.size[0], "height": plan.size[1]})
+    chart.set_size({"width": 1000, "height": 620})
     sheet.insert_chart(plan.row, plan.column, chart, {"description": plan.title})
 
 
@@ -244,4 +242,4 @@ def _safe_sheet(sheet: SheetPlan, names: dict[str, str]) -> SheetPlan:
             where = f"{', '.join(missing)} in sheet {sheet.name} {place}"
             raise InputError(f"expected functions that Google Sheets has, got {where}; export to .xlsx")
     drop_downs = {place: names[listed] for place, listed in sheet.drop_downs.items()}
-    return replace(sheet, drop_downs=drop_downs, bars=[])
+    return replace(sheet, drop_downs=drop_downs, bars={})

@@ -92,14 +92,12 @@ def _near_best(path: Path, chosen: Formula) -> tuple[Formula, ...]:
         raise InputError(f"{path}: expected the front.csv of a study, got another table") from None
     nearest = sorted(held_out, key=lambda text: held_out[text])[:_MOST]
     good = [text for text in nearest if held_out[text] <= _NEAR * held_out[nearest[0]]]
-    return tuple(_like(chosen, text) for text in good)
-
-
-def _like(chosen: Formula, text: str) -> Formula:
-    """The formula of a text, with units, target and scope of `chosen`."""
-    expression = parse_text(text)
-    specs = feature_specs_for(chosen.scope, variables(expression))
-    return Formula(expression, specs, chosen.target, scope=chosen.scope)
+    # With units, target and scope of the chosen one.
+    laws = [parse_text(text) for text in good]
+    return tuple(
+        Formula(law, feature_specs_for(chosen.scope, variables(law)), chosen.target, scope=chosen.scope)
+        for law in laws
+    )
 
 
 def _runs_of_study(place: Path | None, chosen: Formula, origin: str) -> RunTable:

@@ -139,12 +139,6 @@ def _at_sizes(name: str, inputs: Sequence[int], asked: bool) -> list[CnnCounts]:
     return found
 
 
-def _small_enough(pool: RunTable) -> RunTable:
-    if len(pool) > _MOST:
-        raise InputError(f"expected at most {_MOST:,} configurations, got {len(pool):,}")
-    return pool
-
-
 def worth_measuring(pool: RunTable, measured: Iterable[RunTable]) -> tuple[RunTable, str]:
     """Return the pool without what is measured, repeated, too large or not possible, and a line about it.
 
@@ -214,7 +208,10 @@ def run_suggest(options: SuggestOptions, on_step: OnStep = unseen) -> tuple[str,
 def _pool(options: SuggestOptions, on_step: OnStep) -> RunTable:
     gpus = known_gpus(options.gpu_file)
     if options.pool is not None:
-        return _small_enough(runs_of_csv(options.pool, gpus, listed_gpus(options.gpus, gpus), "fp32"))
+        pool = runs_of_csv(options.pool, gpus, listed_gpus(options.gpus, gpus), "fp32")
+        if len(pool) > _MOST:
+            raise InputError(f"expected at most {_MOST:,} configurations, got {len(pool):,}")
+        return pool
     names = [name.strip() for name in options.cnns.split(",") if name.strip()]
     return cnn_pool(
         [*names, *map(str, options.cnn_files)],

@@ -19,6 +19,11 @@ def template_text(name: str) -> str:
     return resources.files("trainlaw.app.text").joinpath(f"templates/{name}").read_text(encoding="utf-8")
 
 
+def page_style() -> str:
+    """Return the style sheet of the pages, from one file for each part of them."""
+    return "".join(template_text(f"page/{name}.css") for name in ("base", "form", "answer", "tables"))
+
+
 def content_hash(text: str) -> str:
     """Return the source expression by which a content security policy allows an inline style or script."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -108,6 +108,8 @@ class Table:
     def text(self, width: int | None = None, indent: str = "") -> str:
         """Return the table for a terminal, at most `width` characters wide (None: the terminal's).
 
+        Long text is wrapped first, then titles, then shorter text; numbers are never broken.
+
         >>> print(Table.of(["name", "meaning"], [["rho", "base clock over boost clock"]]).text(24))
         name  meaning
         rho   base clock over
@@ -117,13 +119,19 @@ class Table:
         CNN    GPU groups
         vgg16      12.6 %
         """
+        most, cells = width or terminal_width(), self.shown
         numeric = [column.is_numeric for column in self.columns]
-        return _fitted_table(self.header, self.shown, width, indent, numeric)
+        table = text_table(self.header, cells, indent, numeric)
+        for least_title, least_text in _STEPS:
+            if _width_of(table) > most:
+                titles = _broken(self.header, cells, least_title) if least_title else self.header
+                wrapped = _wrapped(titles, cells, most - len(indent), least_text)
+                table = text_table(titles, wrapped, indent, numeric)
+        return table
 
     def csv(self) -> str:
         """Return CSV with the names of the columns; what is unknown (nan, None) is empty."""
-        rows = ([_csv_value(value) for value in row] for row in self.rows)
-        return rows_as_csv(self._names, rows)
+        return rows_as_csv(self._names, (list(map(null_for_nan, row)) for row in self.rows))
 
     def records(self) -> list[dict[str, object]]:
         """Return an object per row, by the names of the columns."""
@@ -136,11 +144,6 @@ class Table:
     @property
     def _names(self) -> list[str]:
         return [column.name or column.title for column in self.columns]
-
-
-def _csv_value(value: object) -> object:
-    finite = null_for_nan(value)
-    return "" if finite is None else finite
 
 
 def text_table(
@@ -232,27 +235,6 @@ def wrapped_list(items: Sequence[str], width: int | None = None, indent: str = "
 def terminal_width() -> int:
     """Return the width of the terminal in characters; 120 where the output goes elsewhere."""
     return shutil.get_terminal_size((_WIDTH_OF_PIPES, 24)).columns
-
-
-def _fitted_table(
-    header: Sequence[str],
-    rows: Sequence[Sequence[object]],
-    width: int | None = None,
-    indent: str = "",
-    numeric: Sequence[bool] = (),
-) -> str:
-    """Return rows as `text_table` does, at most `width` characters wide (None: terminal).
-
-    Long text is wrapped first, then titles, then shorter text; numbers are never broken.
-    """
-    most, cells = width or terminal_width(), [[str(cell) for cell in row] for row in rows]
-    table = text_table(header, cells, indent, numeric)
-    for least_title, least_text in _STEPS:
-        if _width_of(table) > most:
-            titles = _broken(header, cells, least_title) if least_title else list(header)
-            wrapped = _wrapped(titles, cells, most - len(indent), least_text)
-            table = text_table(titles, wrapped, indent, numeric)
-    return table
 
 
 def _width_of(text: str) -> int:

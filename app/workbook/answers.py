@@ -22,6 +22,9 @@ from trainlaw.app.workbook.model import (
     LAYOUTS,
     PREFIX,
     Model,
+    fact,
+    is_listed,
+    option,
 )
 from trainlaw.app.workbook.sizes import chosen_cnn, is_any_size, pixels_used
 from trainlaw.app.workbook.tables import (
@@ -64,8 +67,7 @@ class Given(NamedTuple):
 
 def of_chosen_gpu(column: str) -> str:
     """Return the cell formula of a column of sheet GPUs for the chosen GPU."""
-    row, place = f"MATCH({PREFIX}gpu,{PREFIX}gpus,0)", f'MATCH("{column}",{PREFIX}gpu_columns,0)'
-    return f"INDEX({PREFIX}gpu_table,{row},{place})"
+    return fact("gpu", f'"{column}"')
 
 
 def write_answers(book: BookPlan, model: Model) -> Said:
@@ -108,8 +110,8 @@ def write_answers(book: BookPlan, model: Model) -> Said:
                 _write_count(sheet, first, row, answer.kind, len(said[answer.kind]) if text else None)
         row += 1
     for name, letter in (("said", "D"), *_COUNTED.items()):
-        book.names[f"{PREFIX}{name}"] = f"{quoted(sheet.name)}!${letter}${first + 1}:${letter}${row}"
-    book.names |= {f"{PREFIX}{name}": places[name] for name in places if name in _NAMED}
+        book.names[f"tl_{name}"] = f"{quoted(sheet.name)}!${letter}${first + 1}:${letter}${row}"
+    book.names |= {f"tl_{name}": places[name] for name in places if name in _NAMED}
     book.names[PREFIX + SETUP] = f"{quoted(sheet.name)}!$D${min(setups) + 1}:$D${max(setups) + 1}"
     sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (_FIRST, 1), _FIRST - 1, True
     return Said([*setups.values()], said[NOTE], said[WARNING])
@@ -205,41 +207,41 @@ def _given(model: Model) -> dict[str, Given]:
     values = model.values
     found = {name: Given(place, values[name]) for name, place in model.cells.items()}
     found |= {
-        "n_gpus": Given(f"{PREFIX}n_gpus", 1.0),
-        "batch_per_gpu": Given(f"{PREFIX}batch_per_gpu", values["batch_per_gpu"]),
-        "single_gpu_time_s": Given(f"{PREFIX}single_s", model.seconds),
-        "added_s": Given(f"{PREFIX}all_reduce_s", 0.0),
-        "n_nodes": Given(f"{PREFIX}n_nodes", 1.0),
+        "n_gpus": Given("tl_n_gpus", 1.0),
+        "batch_per_gpu": Given("tl_batch_per_gpu", values["batch_per_gpu"]),
+        "single_gpu_time_s": Given("tl_single_s", model.seconds),
+        "added_s": Given("tl_all_reduce_s", 0.0),
+        "n_nodes": Given("tl_n_nodes", 1.0),
         "machine": Given(_machine(), "1 GPU"),
-        "is_undefined": Given(f"IF(ISNUMBER({PREFIX}time_s),0,1)", 0.0),
-        "iterations": Given(f"{PREFIX}iterations", float(ceil(FIRST_IMAGES / FIRST_BATCH))),
-        "epochs": Given(f"{PREFIX}epochs", FIRST_EPOCHS),
+        "is_undefined": Given("IF(ISNUMBER(tl_time_s),0,1)", 0.0),
+        "iterations": Given("tl_iterations", float(ceil(FIRST_IMAGES / FIRST_BATCH))),
+        "epochs": Given("tl_epochs", FIRST_EPOCHS),
     }
     if model.is_forward:
         found |= {name: Given("1", 1.0) for name in ("n_gpus", "n_nodes", "epochs")}
         found |= {"added_s": Given("0", 0.0), "machine": Given('"1 GPU"', "1 GPU")}
-        compilation = f"{PREFIX}compilation"
+        compilation = "tl_compilation"
         found["compilation"] = Given(compilation, COMPILATIONS[0])
         found["has_compilation"] = Given(f'IF({compilation}="{COMPILATIONS[0]}",0,1)', 0.0)
     if model.scaling is not None:
-        found["is_scaled"] = Given(f"{PREFIX}is_scaled", 1.0)
+        found["is_scaled"] = Given("tl_is_scaled", 1.0)
     return found | _gpu(model) | _precision(model) | _setting(model) | _cnn(model, run.facts.cnns[0])
 
 
 def _machine() -> str:
     """Return the cell formula of GPUs, nodes and links as text, as `machine_text` has it."""
-    n, nodes, most = (f"{PREFIX}{name}" for name in ("n_gpus", "n_nodes", "largest_node"))
+    n, nodes, most = (f"tl_{name}" for name in ("n_gpus", "n_nodes", "largest_node"))
     each = f'IF({most}>0,"at most "&{most},{n}/{nodes})&IF({n}>{nodes}," GPUs"," GPU")'
     count = f'IF({nodes}=1,"1 node of ",FIXED({nodes},0)&" nodes of ")'
-    link = f'IF({n}>{nodes},", link "&{PREFIX}link_used,"")'
-    fabric = f'IF({nodes}>1,", fabric "&{PREFIX}network_used,"")'
+    link = f'IF({n}>{nodes},", link "&tl_link_used,"")'
+    fabric = f'IF({nodes}>1,", fabric "&tl_network_used,"")'
     return f'IF({n}=1,"1 GPU",{count}&{each}&{link}&{fabric})'
 
 
 def chosen_class_factor(model: Model) -> str:
     """Return the cell formula of the factor of the interval of the chosen run's class, 0 without one."""
-    stack = f"{PREFIX}stack" if "is_stack_fused" in model.base_columns else ""
-    kind = interval_class(of_chosen_gpu("vendor"), f"{PREFIX}precision", stack)
+    stack = "tl_stack" if "is_stack_fused" in model.base_columns else ""
+    kind = interval_class(of_chosen_gpu("vendor"), "tl_precision", stack)
     return class_factor(kind, is_known_generation(model.formula, of_chosen_gpu("generation")))
 
 
@@ -251,16 +253,12 @@ def _gpu(model: Model) -> dict[str, Given]:
     facts = gpu_facts(formula, gpu)
     vendor, generation = of_chosen_gpu("vendor"), of_chosen_gpu("generation")
     calibrated = [_text(str(name)) for name in (calibration_of(formula) or {}).get("gpus", [])]
-    is_one = ",".join(f"{PREFIX}gpu={name}" for name in calibrated) or "FALSE"
+    is_one = ",".join(f"tl_gpu={name}" for name in calibrated) or "FALSE"
     known = f"OR({is_known_generation(formula, generation)}=1,{is_one})"
-    made = (
-        f"ISNUMBER(MATCH({vendor},{PREFIX}options_vendor,0))"
-        if formula.provenance.get("vendors")
-        else "FALSE"
-    )
+    made = is_listed(vendor, "options_vendor") if formula.provenance.get("vendors") else "FALSE"
     bf16, fp32 = of_chosen_gpu("peak_bf16_flop_per_s"), of_chosen_gpu("peak_fp32_flop_per_s")
     texts = {
-        "gpu": f"{PREFIX}gpu",
+        "gpu": "tl_gpu",
         "vendor": f'IF({vendor}="","its vendor",{vendor})',
         "generation": f'IF({generation}="","unknown",{generation})',
         "is_unseen_vendor": f"IF(OR({known},{made}),0,1)",
@@ -285,38 +283,35 @@ def _gpu(model: Model) -> dict[str, Given]:
 
 
 def _precision(model: Model) -> dict[str, Given]:
-    row = f"MATCH({PREFIX}precision,{PREFIX}options_precision,0)"
     return {
-        name: Given(
-            f"{PREFIX}precision" if isinstance(value, str) else f"INDEX({PREFIX}options_{name},{row})", value
-        )
+        name: Given("tl_precision" if isinstance(value, str) else option("precision", name), value)
         for name, value in precision_facts(model.formula, model.first_precision).items()
     }
 
 
 def implied_stack(model: Model) -> str:
     """Return the stack that layout, container and compiler imply, as a formula of a cell."""
-    is_fused = f"{PREFIX}is_tuned=1"
+    is_fused = "tl_is_tuned=1"
     if model.is_forward:
-        is_fused = f'OR({is_fused},{PREFIX}compilation="inductor")'
-    return f'IF({is_fused},"fused",IF({PREFIX}layout="{LAYOUTS[1]}","channels_last","eager"))'
+        is_fused = f'OR({is_fused},tl_compilation="inductor")'
+    return f'IF({is_fused},"fused",IF(tl_layout="{LAYOUTS[1]}","channels_last","eager"))'
 
 
 def _setting(model: Model) -> dict[str, Given]:
     """Return the settings; those without a cell have their default."""
-    launch, is_last = f"{PREFIX}host_launch_us", f'{PREFIX}layout="{LAYOUTS[1]}"'
+    launch, is_last = "tl_host_launch_us", f'tl_layout="{LAYOUTS[1]}"'
     of_layout = {"is_channels_last", "is_stack_channels_last"}
     has_layout, has_launch = (
         not base.isdisjoint(model.base_columns) for base in (of_layout, {"stated_launch_s"})
     )
-    implied = f"IF({PREFIX}stack={implied_stack(model)},0,1)"
+    implied = f"IF(tl_stack={implied_stack(model)},0,1)"
     has_stack = "is_stack_fused" in model.base_columns
-    by_default = "0" if model.is_forward else f'IF({PREFIX}precision_choice="{DEFAULT_PRECISION}",1,0)'
+    by_default = "0" if model.is_forward else f'IF(tl_precision_choice="{DEFAULT_PRECISION}",1,0)'
     found = {
         "by_default": Given(by_default, 1.0 - model.is_forward),
-        "stack": Given(f"{PREFIX}stack" if has_stack else '"eager"', "eager"),
+        "stack": Given("tl_stack" if has_stack else '"eager"', "eager"),
         "has_stack": Given(implied if has_stack else "0", 0.0),
-        "is_stack_unknown": Given(f'IF({PREFIX}stack="unknown",1,0)' if has_stack else "0", 0.0),
+        "is_stack_unknown": Given('IF(tl_stack="unknown",1,0)' if has_stack else "0", 0.0),
         "layout": Given(f'IF({is_last},"channels_last","nchw")' if has_layout else '"nchw"', "nchw"),
         "has_layout": Given(f"IF({is_last},1,0)" if has_layout else "0", 0.0),
         "has_host_launch": Given(f"IF(N({launch})>0,1,0)" if has_launch else "0", 0.0),
@@ -325,14 +320,11 @@ def _setting(model: Model) -> dict[str, Given]:
 
 
 def _cnn(model: Model, cnn: CnnCounts) -> dict[str, Given]:
-    def fact(name: str) -> str:
-        row, place = f"MATCH({PREFIX}cnn_used,{PREFIX}cnns,0)", f'MATCH("{name}",{PREFIX}cnn_columns,0)'
-        return f"INDEX({PREFIX}cnn_table,{row},{place})"
-
     formula = model.formula
     facts = {**cnn_facts(cnn), **architecture_facts(formula, cnn.cnn_base)}
-    sized = f"{PREFIX}is_sized=1" if is_any_size(model) else "FALSE"
-    rough = f'IF({sized},"",IF(COUNT({fact("kept_elements")})=1,"",{_text(ROUGH_MEMORY)}))'
+    sized = "tl_is_sized=1" if is_any_size(model) else "FALSE"
+    kept = fact("cnn", '"kept_elements"', "tl_cnn_used")
+    rough = f'IF({sized},"",IF(COUNT({kept})=1,"",{_text(ROUGH_MEMORY)}))'
     return {
         "rough": Given(rough, ""),
         "input_size_px": Given(pixels_used(), facts["input_size_px"]),

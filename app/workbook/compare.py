@@ -2,23 +2,23 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import NamedTuple
 
 import numpy as np
-from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows, precision_rows
+from trainlaw.app.models.lookup_tables import cnn_label, precision_rows
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.model import (
     FIRST_BATCH,
     FIRST_CNN,
     FIRST_PRECISION,
     PEAK,
-    PREFIX,
     CellForm,
     Model,
     cell_form,
     cell_names,
     kind_of,
+    option,
     values_of,
 )
 from trainlaw.app.workbook.tables import HEAD, SHOWN, SPARE_ROWS, cnn_table_rows, gpu_table_rows
@@ -41,6 +41,7 @@ FIRST_GPUS = (
 )  # fmt: skip
 _BATCH, _PRECISION, _SHOWN = "$B$4", "$B$5", "$B$6"
 _HEADER = 9  # row of the names of the GPUs, counted from 0
+_FIRST = 2  # line of the first factor, behind head and row
 # Compare is about one GPU, whatever sheet Predict says; its other choices are those of sheet Predict.
 _ONE_GPU: Mapping[str, str] = {
     **dict.fromkeys(("n_gpus", "n_nodes", "gpus_per_node"), "1"),
@@ -48,8 +49,10 @@ _ONE_GPU: Mapping[str, str] = {
 }
 
 
-ROW, COLUMN, SHARED = "row", "column", "shared"
-_ONE = Constant(1.0)
+# Factors of a product by side: of shared names only, of the row, of the column, and the rest, of both.
+SHARED, ROW, COLUMN, _REST = "shared", "row", "column", "rest"
+_Part = dict[str, Expression]
+_Rows = Mapping[str, Mapping[str, object]]
 
 
 class Factors(NamedTuple):
@@ -61,19 +64,6 @@ class Factors(NamedTuple):
     rows: tuple[Expression, ...]
     columns: tuple[Expression, ...]
     cell: Expression
-
-
-class _Part(NamedTuple):
-    """Factors of a product: those of shared names only, of the row, of the column, and of both."""
-
-    shared: Expression | None = None
-    row: Expression | None = None
-    column: Expression | None = None
-    rest: Expression | None = None
-
-    @property
-    def sides(self) -> set[str]:
-        return {name for name, factor in self._asdict().items() if factor is not None}
 
 
 def factorized(expression: Expression, side_of: Callable[[str], str]) -> Factors:
@@ -94,50 +84,40 @@ def factorized(expression: Expression, side_of: Callable[[str], str]) -> Factors
         return Variable(names.setdefault(factor, f"{side}_{len(names) + 1}"))
 
     def as_cell(part: _Part) -> Expression:
-        row = _product(part.shared, part.row)
-        factors = [named(ROW, row)] if row is not None else []
-        factors += [named(COLUMN, part.column)] if part.column is not None else []
-        factors += [part.rest] if part.rest is not None else []
-        product = factors[0]
-        for factor in factors[1:]:
-            product = Apply("mul", (product, factor))
-        return product
+        of_row = [part[side] for side in (SHARED, ROW) if side in part]
+        factors = [named(ROW, _product(of_row))] if of_row else []
+        factors += [named(COLUMN, part[COLUMN])] if COLUMN in part else []
+        return _product([*factors, part[_REST]] if _REST in part else factors)
 
     def applied(node: Apply, parts: tuple[_Part, ...]) -> _Part:
-        if node.operator == "mul":
-            return _Part(*(_product(left, right) for left, right in zip(*parts, strict=True)))
-        if node.operator == "div":
-            return _Part(*(_quotient(left, right) for left, right in zip(*parts, strict=True)))
-        sides = set().union(*(part.sides for part in parts))
-        if sides <= {SHARED} or (len(sides - {SHARED}) == 1 and "rest" not in sides):
-            own = next(iter(sides - {SHARED}), SHARED)
-            return _Part(**{own: Apply(node.operator, tuple(map(_whole, parts)))})
-        return _Part(rest=Apply(node.operator, tuple(map(as_cell, parts))))
+        sides = {side for part in parts for side in part}
+        if node.operator in ("mul", "div"):
+            return {side: _combined(node.operator, *(part.get(side) for part in parts)) for side in sides}
+        own = sides - {SHARED}
+        if len(own) <= 1 and _REST not in own:
+            whole = (_product([part[side] for side in (SHARED, *own) if side in part]) for part in parts)
+            return {next(iter(own), SHARED): Apply(node.operator, tuple(whole))}
+        return {_REST: Apply(node.operator, tuple(map(as_cell, parts)))}
 
-    whole = fold(
-        expression,
-        lambda node: _Part(shared=node),
-        lambda node: _Part(**{side_of(node.name): node}),
-        applied,
-    )
-    cell = as_cell(whole)
+    def of_variable(node: Variable) -> _Part:
+        return {side_of(node.name): node}
+
+    def of_constant(node: Constant) -> _Part:
+        return {SHARED: node}
+
+    cell = as_cell(fold(expression, of_constant, of_variable, applied))
     return Factors(tuple(known[ROW]), tuple(known[COLUMN]), cell)
 
 
-def _whole(part: _Part) -> Expression:
-    """Return a part of one side as one expression."""
-    product = None
-    for factor in part:
-        product = _product(product, factor)
-    return product or _ONE
+def _product(factors: Sequence[Expression]) -> Expression:
+    return reduce(lambda left, right: Apply("mul", (left, right)), factors)
 
 
-def _product(left: Expression | None, right: Expression | None) -> Expression | None:
-    return Apply("mul", (left, right)) if left is not None and right is not None else left or right
-
-
-def _quotient(left: Expression | None, right: Expression | None) -> Expression | None:
-    return left if right is None else Apply("div", (left or _ONE, right))
+def _combined(operator: str, left: Expression | None, right: Expression | None) -> Expression:
+    """Return a product or quotient of parts of which one may be 1, then None."""
+    if right is None or (left is None and operator == "mul"):
+        return left or right or Constant(1.0)
+    return Apply(operator, (left or Constant(1.0), right))
 
 
 def write_compare(book: BookPlan, model: Model) -> None:
@@ -149,22 +129,23 @@ def write_compare(book: BookPlan, model: Model) -> None:
     )
     known = gpu_table_rows(model.formula)
     cnns, gpus = _first_cnns(), {name: known[name] for name in FIRST_GPUS}
-    rows, columns = _lines(factors.rows), _lines(factors.columns)
-    left = 2 + len(rows)
-    sheet = SheetWriter(book, "Compare", [46, 24, *[12] * (left - 2), *[13] * len(gpus)])
+    rows = _Axis("cnn", "CNNs", cnn_table_rows(), cnns, _lines(factors.rows), "input")
+    columns = _Axis("gpu", "GPUs", known, gpus, _lines(factors.columns), "input_head")
+    sheet = SheetWriter(book, "Compare", [46, 24, *[12] * len(rows.lines), *[13] * len(gpus)])
     sheet.title(
         "CNNs and GPUs side by side",
         "One GPU each, live: choose others in the yellow heads, or type over them. Empty: a specification is "
         "unknown. All pairs: trainlaw export --out pairs.csv.",
     )
     _choices(sheet)
-    matrix = _Matrix(sheet, model, factors, rows, columns)
-    matrix.write_columns(gpus)
-    matrix.write_rows(cnns)
+    matrix = _Matrix(sheet, model, factors.cell, rows, columns)
+    matrix.write_titles()
+    matrix.write_axis(columns)
+    matrix.write_axis(rows)
     matrix.write_cells(_seconds(model, cnns, gpus))
 
 
-def _first_cnns() -> dict[str, Mapping[str, object]]:
+def _first_cnns() -> _Rows:
     """Return the CNNs of the first heads by label, each at its first size in the table, ImageNet's if any."""
     found: dict[str, tuple[str, Mapping[str, object]]] = {}
     for label, row in cnn_table_rows().items():
@@ -181,8 +162,8 @@ def _is_link(name: str) -> bool:
 def _choices(sheet: SheetWriter) -> None:
     lines: Sequence[tuple[str, str | float, str]] = (
         ("batch per GPU, images", float(FIRST_BATCH), ""),
-        ("precision", FIRST_PRECISION, f"{PREFIX}options_precision"),
-        ("show", SHOWN[0], f"{PREFIX}options_shown"),
+        ("precision", FIRST_PRECISION, "tl_options_precision"),
+        ("show", SHOWN[0], "tl_options_shown"),
     )
     for row, (title, value, listed) in enumerate(lines, start=3):
         sheet.text(row, 0, title)
@@ -195,14 +176,12 @@ def _choices(sheet: SheetWriter) -> None:
     for row, (name, first, other) in enumerate((("power", "1", "-1"), ("factor", "1000", _BATCH)), start=6):
         sheet.text(row, 0, f"{name} that turns seconds into the quantity shown", "note")
         sheet.formula(row, 1, f'IF({_SHOWN}="{SHOWN[0]}",{first},{other})', float(first), "small")
-        sheet.define(f"{PREFIX}compare_{name}", row, 1)
+        sheet.define(f"tl_compare_{name}", row, 1)
 
 
-def pair_columns(
-    model: Model, cnns: Mapping[str, Mapping[str, object]], gpus: Mapping[str, Mapping[str, object]]
-) -> dict[str, np.ndarray]:
-    """Return the base columns of all pairs for the first choice; they broadcast to (n_cnns, n_gpus)."""
-    columns: dict[str, np.ndarray] = {}
+def _seconds(model: Model, cnns: _Rows, gpus: _Rows) -> np.ndarray:
+    """Return the times of all pairs for the first choice, in seconds, shape (n_cnns, n_gpus)."""
+    columns = {name: np.full((1, 1), value) for name, value in model.numbers.items()}
     for name in model.base_columns:
         if name == PEAK:
             peak = str(precision_rows()[model.first_precision]["peak_column"])
@@ -213,25 +192,19 @@ def pair_columns(
             columns[name] = _facts(cnns, name)[:, None]
         else:
             columns[name] = np.full((1, 1), model.values[name])
-    return columns
-
-
-def _seconds(
-    model: Model, cnns: Mapping[str, Mapping[str, object]], gpus: Mapping[str, Mapping[str, object]]
-) -> np.ndarray:
-    """Return the times of all pairs for the first choice, in seconds, shape (n_cnns, n_gpus)."""
-    numbers = {name: np.full((1, 1), value) for name, value in model.numbers.items()}
-    columns = pair_columns(model, cnns, gpus) | numbers
     times = values_of(model.written_out(model.expression), columns)
     return np.broadcast_to(times, (len(cnns), len(gpus)))
 
 
-def _facts(table: Mapping[str, Mapping[str, object]], name: str) -> np.ndarray:
+def _facts(table: _Rows, name: str) -> np.ndarray:
     return np.array([row[name] for row in table.values()], dtype=float)
 
 
 class _Line(NamedTuple):
-    """A helper cell per row or column: text `number` of a form (-1: its result); `first` : its first step."""
+    """A helper cell per row or column: text `number` of a form (-1: its result).
+
+    first : the line of its first step.
+    """
 
     meaning: Expression
     form: CellForm
@@ -247,124 +220,118 @@ def _lines(factors: Sequence[Expression]) -> list[_Line]:
     """Return the factors, each after its steps where it is too long for one cell."""
     lines: list[_Line] = []
     for factor in factors:
-        form, first = cell_form(factor), len(lines)
+        form, first = cell_form(factor), _FIRST + len(lines)
         lines += [_Line(meaning, form, number, first) for number, meaning in enumerate(form.meanings)]
         lines.append(_Line(factor, form, -1, first))
     return lines
+
+
+class _Axis(NamedTuple):
+    """One side of the matrix: a line of cells per CNN or per GPU.
+
+    kind : "cnn" or "gpu". table, chosen : rows of its sheet by label, all and those of the first heads.
+    lines : cells of factors. style : of a head.
+    """
+
+    kind: str
+    sheet: str
+    table: _Rows
+    chosen: _Rows
+    lines: list[_Line]
+    style: str
 
 
 class _Matrix:
     """The matrix under construction: factors of GPUs above it, factors of CNNs to its left."""
 
     def __init__(
-        self,
-        sheet: SheetWriter,
-        model: Model,
-        factors: Factors,
-        rows: Sequence[_Line],
-        columns: Sequence[_Line],
+        self, sheet: SheetWriter, model: Model, cell: Expression, rows: _Axis, columns: _Axis
     ) -> None:
-        self.sheet, self.model, self.factors, self.rows, self.columns = sheet, model, factors, rows, columns
-        self.left, self.top = 2 + len(rows), _HEADER + 2 + len(columns)
-        self.gpu_facts = ["gpu", *next(iter(gpu_table_rows(model.formula).values()))]
-        self.cnn_facts = ["label", *next(iter(cnn_rows().values()))]
+        self.sheet, self.model, self.cell, self.rows, self.columns = sheet, model, cell, rows, columns
+        self.left, self.top = 2 + len(rows.lines), _HEADER + 2 + len(columns.lines)
         self.places = cell_names({*model.base_columns, *model.numbers}) | dict(_ONE_GPU)
-        precision = f"MATCH({_PRECISION},{PREFIX}options_precision,0)"
-        self.peak = f"INDEX({PREFIX}options_peak_column,{precision})"
         self.places |= {
             name: "0" for name in model.base_columns if _is_link(name) or name.startswith("exchange_")
         }
         self.places |= {"batch_per_gpu": f"Compare!{_BATCH}"}
         for name in ("bytes_per_element", "is_tensor_precision"):
-            self.places[name] = f"INDEX({PREFIX}options_{name},{precision})"
+            self.places[name] = option("precision", name, _PRECISION)
 
-    def _of_gpu(self, place: str) -> dict[str, str]:
-        """Return the cell formula of each specification; place : of the row of sheet GPUs."""
-        facts = {name: f"INDEX({_fact_range('GPUs', n)},{place})" for n, name in enumerate(self.gpu_facts)}
-        column = f"MATCH({self.peak},{PREFIX}gpu_columns,0)"
-        return facts | {PEAK: f"INDEX({PREFIX}gpu_table,{place},{column})"}
+    def _at(self, axis: _Axis, number: int, line: int) -> tuple[int, int]:
+        """Return the place of a cell of a CNN or GPU; line : 0 its head, 1 its row, from 2 on its factors."""
+        return (_HEADER + line, self.left + number) if axis.kind == "gpu" else (self.top + number, line)
 
-    def _of_cnn(self, place: str) -> dict[str, str]:
-        return {name: f"INDEX({_fact_range('CNNs', n)},{place})" for n, name in enumerate(self.cnn_facts)}
+    def _address(self, axis: _Axis, number: int, line: int) -> str:
+        is_gpu = axis.kind == "gpu"
+        address: str = xl_rowcol_to_cell(*self._at(axis, number, line), row_abs=is_gpu, col_abs=not is_gpu)
+        return address
 
-    def write_columns(self, gpus: Mapping[str, Mapping[str, object]]) -> None:
-        """Write per GPU a head, its row on sheet GPUs, a flag for known facts and the factors."""
+    def _facts(self, axis: _Axis, row: str) -> dict[str, str]:
+        """Return the cell formula of each fact of a row of the axis's sheet."""
+        names = ["label", *next(iter(axis.table.values()))]
+        facts = {name: f"INDEX({_fact_range(axis.sheet, n)},{row})" for n, name in enumerate(names)}
+        column = f"MATCH({option('precision', 'peak_column', _PRECISION)},tl_gpu_columns,0)"
+        return facts | ({PEAK: f"INDEX(tl_gpu_table,{row},{column})"} if axis.kind == "gpu" else {})
+
+    def write_titles(self) -> None:
+        """Write what the lines of both sides are, and fold those of factors."""
         sheet = self.sheet
-        needed = [
-            name for name in self.model.feature_base_columns if kind_of(name) == "gpu" and not _is_link(name)
-        ]
         sheet.text(_HEADER + 1, self.left - 1, "row of sheet GPUs, if specs known", "small")
-        values = _first_values(self.model, self.columns, gpus)
-        facts = [np.isfinite(_facts(gpus, _table_fact(name))) for name in needed]
-        complete = np.all([*facts, np.ones(len(gpus), dtype=bool)], axis=0)
-        listed = list(gpu_table_rows(self.model.formula))
-        for number, name in enumerate(gpus):
-            column = self.left + number
-            sheet.text(_HEADER, column, name, "input_head")
-            sheet.drop_down(_HEADER, column, f"{PREFIX}gpus_listed")
-            head, switch = (xl_rowcol_to_cell(_HEADER + line, column, row_abs=True) for line in (0, 1))
-            found = f"MATCH({head},{PREFIX}gpus,0)"
-            row = float(listed.index(name) + 1) if complete[number] else 0.0
-            self._place(_HEADER + 1, column, found, [self._of_gpu(found)[name] for name in needed], row)
-            letter, places = xl_col_to_name(column), self.places | self._of_gpu(switch)
-            for index, line in enumerate(self.columns):
-                text = line.written(places, partial(_factor_above, letter))
-                shown = values[index].get(number, 0.0) if row else 0.0
-                self._factor(_HEADER + 2 + index, column, switch, text, shown)
-        for index in range(len(self.columns)):
+        for index in range(len(self.columns.lines)):
             sheet.text(_HEADER + 2 + index, self.left - 1, f"GPU factor {index + 1}", "small")
         sheet.plan.heights[_HEADER] = 45
         sheet.plan.hidden_rows = (_HEADER + 1, self.top - 1)
-
-    def write_rows(self, cnns: Mapping[str, Mapping[str, object]]) -> None:
-        """Write per CNN a label, its row on sheet CNNs, if all counts are known, and the factors."""
-        sheet = self.sheet
-        needed = [name for name in self.model.feature_base_columns if kind_of(name) == "cnn"]
         sheet.text(_HEADER, 0, "CNN", "head")
         sheet.text(_HEADER, 1, "row of sheet CNNs", "head_right")
-        values, listed = _first_values(self.model, self.rows, cnns), list(cnn_table_rows())
-        for index in range(len(self.rows)):
+        for index in range(len(self.rows.lines)):
             sheet.text(_HEADER, 2 + index, f"CNN factor {index + 1}", "head_right")
-        for number, name in enumerate(cnns):
-            row = self.top + number
-            sheet.text(row, 0, name, "input")
-            sheet.drop_down(row, 0, f"{PREFIX}cnns_listed")
-            label, switch = (xl_rowcol_to_cell(row, column, col_abs=True) for column in (0, 1))
-            found = f"MATCH({label},{PREFIX}cnns,0)"
-            cells = [self._of_cnn(found)[name] for name in needed]
-            self._place(row, 1, found, cells, float(listed.index(name) + 1))
-            places = self.places | self._of_cnn(switch)
-            for index, line in enumerate(self.rows):
-                text = line.written(places, partial(_factor_left, row))
-                self._factor(row, 2 + index, switch, text, values[index].get(number, 0.0))
         if self.left > 2:
             sheet.plan.hidden_columns = (2, self.left - 1)
 
-    def _place(self, row: int, column: int, found: str, cells: Sequence[str], value: float) -> None:
-        """Write the row of a table that a head names, 0 where it is unknown or misses a fact."""
-        counted = f"COUNT({','.join(cells)})={len(cells)}" if cells else "TRUE"
-        self.sheet.formula(row, column, f"IFERROR(IF({counted},{found},0),0)", value, "small")
-
-    def _factor(self, row: int, column: int, switch: str, text: str, value: float) -> None:
-        # "n/a" turns every product with it into an error, which the cells of the matrix show as empty.
-        self.sheet.formula(row, column, f'IF({switch}>0,IFERROR({text},"n/a"),0)', value, "small")
+    def write_axis(self, axis: _Axis) -> None:
+        """Write per CNN or GPU a head, its row on its sheet, 0 where that lacks a fact, and the factors."""
+        needed = [
+            name
+            for name in self.model.feature_base_columns
+            if kind_of(name) == axis.kind and not _is_link(name)
+        ]
+        known = [np.isfinite(_facts(axis.chosen, _table_fact(name))) for name in needed]
+        complete = np.all([*known, np.ones(len(axis.chosen), dtype=bool)], axis=0)
+        values, listed = _first_values(self.model, axis), list(axis.table)
+        for number, name in enumerate(axis.chosen):
+            self.sheet.text(*self._at(axis, number, 0), name, axis.style)
+            self.sheet.drop_down(*self._at(axis, number, 0), f"tl_{axis.kind}s_listed")
+            head, switch = (self._address(axis, number, line) for line in (0, 1))
+            found = f"MATCH({head},tl_{axis.kind}s,0)"
+            facts = self._facts(axis, found)
+            cells = [facts[name] for name in needed]
+            counted = f"COUNT({','.join(cells)})={len(cells)}" if cells else "TRUE"
+            row = float(listed.index(name) + 1) if complete[number] else 0.0
+            text = f"IFERROR(IF({counted},{found},0),0)"
+            self.sheet.formula(*self._at(axis, number, 1), text, row, "small")
+            places, address = self.places | self._facts(axis, switch), partial(self._address, axis, number)
+            for index, line in enumerate(axis.lines, start=_FIRST):
+                # "n/a" turns every product with it into an error, which cells of the matrix show as empty.
+                text = f'IF({switch}>0,IFERROR({line.written(places, address)},"n/a"),0)'
+                value = float(values[index - _FIRST][number]) if row else 0.0
+                self.sheet.formula(*self._at(axis, number, index), text, value, "small")
 
     def write_cells(self, seconds: np.ndarray) -> None:
         """Write one cell per pair."""
         n_cnns, n_gpus = seconds.shape
-        rows = [number for number, line in enumerate(self.rows) if line.number == -1]
-        columns = [number for number, line in enumerate(self.columns) if line.number == -1]
+        rows = [number for number, line in enumerate(self.rows.lines) if line.number == -1]
+        columns = [number for number, line in enumerate(self.columns.lines) if line.number == -1]
         places = {f"row_{n}": f"${xl_col_to_name(2 + line)}{{row}}" for n, line in enumerate(rows, start=1)}
         places |= {
             f"column_{n}": f"{{letter}}${_HEADER + 3 + line}" for n, line in enumerate(columns, start=1)
         }
-        cell = cell_form(self.factors.cell)
+        cell = cell_form(self.cell)
         if cell.meanings:
             note = "This formula is too long for one cell per pair; use sheet Predict."
             self.sheet.text(2, 0, note, "warning")
             return
         text = cell.filled(-1, self.places | places, str)
-        shown = f'IFERROR(POWER({text},{PREFIX}compare_power)*{PREFIX}compare_factor,"")'
+        shown = f'IFERROR(POWER({text},tl_compare_power)*tl_compare_factor,"")'
         form = f'IF($B{{row}}*{{letter}}${_HEADER + 2}>0,{shown},"")'
         for number in range(n_gpus):
             letter, column = xl_col_to_name(self.left + number), self.left + number
@@ -384,30 +351,21 @@ def _fact_range(sheet: str, column: int) -> str:
     return f"{sheet}!${letter}${HEAD + 2}:${letter}${HEAD + 1 + SPARE_ROWS}"
 
 
-def _factor_above(letter: str, number: int) -> str:
-    return f"{letter}${_HEADER + 3 + number}"
-
-
-def _factor_left(row: int, number: int) -> str:
-    return f"${xl_col_to_name(2 + number)}{row + 1}"
-
-
 def _table_fact(name: str) -> str:
     """Return the column of a table that holds a base column for the first choice."""
     return "peak_fp32_flop_per_s" if name == PEAK else name
 
 
-def _first_values(
-    model: Model, lines: Sequence[_Line], table: Mapping[str, Mapping[str, object]]
-) -> list[dict[int, float]]:
-    """The lines of each row of a table for the first choice, by row; what is not defined is left out."""
+def _first_values(model: Model, axis: _Axis) -> list[np.ndarray]:
+    """Return the factors of a side for the first choice, (n_chosen,) each; 0 where one is not defined."""
     found = []
-    for line in lines:
+    for line in axis.lines:
         columns = {}
         for name in variables(line.meaning):
             fact = _table_fact(name)
-            of_table = fact in next(iter(table.values())) and name not in model.numbers
-            columns[name] = _facts(table, fact) if of_table else np.full(len(table), model.values[name])
-        values = np.broadcast_to(values_of(line.meaning, columns), len(table))
-        found.append({row: float(value) for row, value in enumerate(values) if math.isfinite(value)})
+            of_table = fact in next(iter(axis.table.values())) and name not in model.numbers
+            known = _facts(axis.chosen, fact) if of_table else np.full(len(axis.chosen), model.values[name])
+            columns[name] = known
+        values = np.broadcast_to(values_of(line.meaning, columns), len(axis.chosen))
+        found.append(np.where(np.isfinite(values), values, 0.0))
     return found

@@ -11,7 +11,7 @@ from trainlaw.app.models.custom_inputs import (
     with_entered_sizes,
 )
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
-from trainlaw.app.workbook.formula import provenance_sheet
+from trainlaw.app.workbook.formula import provenance_sheet, unit_text
 from trainlaw.formulas import Formula, GroupedConstant, to_text
 from trainlaw.formulas.printers import excel_expression
 from xlsxwriter.utility import xl_rowcol_to_cell
@@ -49,9 +49,8 @@ def _write_predict(sheet: SheetWriter, formula: Formula) -> None:
         sheet.drop_down(row, 1, _groups_name(formula, key))
         places[key], row = xl_rowcol_to_cell(row, 1, True, True), row + 1
     for spec in formula.used_features:
-        sheet.text(row, 0, f"{spec.name} ({spec.symbol})")
-        sheet.number(row, 1, float(case[spec.name]), "constant")
-        sheet.text(row, 2, "" if spec.unit.is_dimensionless else str(spec.unit), "unit")
+        title, value = f"{spec.name} ({spec.symbol})", float(case[spec.name])
+        sheet.line(row, title, value, "constant", unit=unit_text(spec.unit))
         sheet.text(row, 3, spec.meaning, "unit")
         places[spec.name], row = xl_rowcol_to_cell(row, 1, True, True), row + 1
     # Constants of the chosen group are listed below the result, so that it can be traced.
@@ -76,9 +75,8 @@ def _looked_up(
         sheet.text(row - 1, 0, "Constants of the chosen groups", "section")
     cells = {}
     for line, constant in enumerate(formula.grouped, start=row):
-        sheet.text(line, 0, constant.name)
         text = _of_group(formula, constant, places[constant.key])
-        sheet.formula(line, 1, text, constant.values[str(case[constant.key])])
+        sheet.line(line, constant.name, constant.values[str(case[constant.key])], formula=text)
         cells[constant.name] = xl_rowcol_to_cell(line, 1, True, True)
     return cells
 

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.app.models.terms import Part, terms_of
-from trainlaw.app.sheets.plan import Bars, BookPlan, SheetWriter, quoted
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
 from trainlaw.app.text.tables import Table, plain_text
 from trainlaw.app.workbook.model import (
     COUNTS,
@@ -18,14 +18,15 @@ from trainlaw.app.workbook.model import (
     OF_PRECISION,
     PEAK,
     PEER,
-    PREFIX,
     ROUNDS,
-    ExchangeForm,
     Model,
     cell_name,
     cell_names,
+    exchange_cell,
+    fact,
     first_choice,
     kind_of,
+    option,
     values_of,
 )
 from trainlaw.app.workbook.sizes import is_any_size, of_size
@@ -85,13 +86,11 @@ def _terms(sheet: SheetWriter, model: Model, steps: int, counts: list[str]) -> N
     last = first + len(model.parts) - 1
     counts = [*counts, f"COUNT(B{first + 1}:B{last + 1})={len(model.parts)}"]
     _totals(sheet, model, last + 1, f"AND({','.join(filter(None, counts))})", first)
-    sheet.plan.bars.append(Bars(2, first, last + 1))
+    sheet.plan.bars[2] = (first, last + 1)
     if helpers.lines:
         sheet.text(steps, 0, "Sides of maxima, and steps of what is too long for one cell", "section")
     for row, (name, text, value) in enumerate(helpers.lines, start=steps + 1):
-        sheet.text(row, 0, name)
-        sheet.formula(row, 1, text, value, "seconds")
-        sheet.define(name, row, 1)
+        sheet.line(row, name, value, "seconds", formula=text, name=name)
 
 
 class _Helpers:
@@ -115,7 +114,7 @@ class _Helpers:
     def _side(self, side: Expression) -> str:
         """Return the name of the cell of a side of a maximum."""
         if side not in self.sides:
-            name = f"{PREFIX}side_{len(self.sides) + 1}"
+            name = f"tl_side_{len(self.sides) + 1}"
             text = self._in_one_cell(side)
             self.lines.append((name, text, self._value(side)))
             self.sides[side] = name
@@ -127,7 +126,7 @@ class _Helpers:
     def _in_one_cell(self, expression: Expression) -> str:
         """Return the cell formula of an expression; steps that one cell cannot hold become lines."""
         start = len(self.lines)
-        cells = split_for_excel(expression, self.names, lambda index: f"{PREFIX}step_{start + index + 1}")
+        cells = split_for_excel(expression, self.names, lambda index: f"tl_step_{start + index + 1}")
         for (name, text), part in zip(cells.helpers, cells.expressions, strict=True):
             self.lines.append((name, text, self._value(part)))
         return cells.formula
@@ -136,7 +135,7 @@ class _Helpers:
 def _share(sheet: SheetWriter, row: int, value: float) -> None:
     cell = xl_rowcol_to_cell(row, 1)
     sheet.formula(
-        row, 2, f'IF(AND(ISNUMBER({cell}),ISNUMBER({PREFIX}time_s)),{cell}/{PREFIX}time_s,"")', value, "share"
+        row, 2, f'IF(AND(ISNUMBER({cell}),ISNUMBER(tl_time_s)),{cell}/tl_time_s,"")', value, "share"
     )
 
 
@@ -147,17 +146,16 @@ def _totals(sheet: SheetWriter, model: Model, row: int, defined: str, first: int
     total = f"SUM(B{first + 1}:B{row})"
     sheet.formula(row + 1, 1, f'IF({defined},{total},"{UNKNOWN}")', model.seconds, "result")
     sheet.text(row + 1, 2, "s", "unit")
-    sheet.define(f"{PREFIX}single_s", row + 1, 1)
+    sheet.define("tl_single_s", row + 1, 1)
     if not model.is_forward:
         _exchange(sheet, model, row)
 
 
 def _exchange(sheet: SheetWriter, model: Model, row: int) -> None:
     """Write what several GPUs add, and two rows below whether the scaling formula gives it."""
-    exchange = ExchangeForm(model).filled(model.cells, f"{PREFIX}single_s")
-    sheet.text(row, 0, "what several GPUs add: the exchange of gradients")
-    sheet.formula(row, 1, f'IFERROR({exchange},"{UNKNOWN}")', 0.0, "seconds")
-    sheet.define(f"{PREFIX}all_reduce_s", row, 1)
+    title, exchange = "what several GPUs add: the exchange of gradients", exchange_cell(model)
+    shown = f'IFERROR({exchange},"{UNKNOWN}")'
+    sheet.line(row, title, 0.0, "seconds", formula=shown, name="tl_all_reduce_s")
     _share(sheet, row, 0.0)
     scaling = None if model.scaling is None else to_text(model.scaling.expression, 3)
     by = (
@@ -166,11 +164,10 @@ def _exchange(sheet: SheetWriter, model: Model, row: int) -> None:
         else "included in the terms"
     )
     sheet.text(row, 3, by, "unit")
-    covered = f"INDEX({PREFIX}options_scaled,MATCH({PREFIX}algorithm,{PREFIX}options_algorithm,0))"
-    sheet.text(row + 2, 0, "1: the scaling formula covers the algorithm; 0: textbook")
     is_scaled = float(covers_algorithm(model.scaling, FIRST_ALGORITHM))
-    sheet.formula(row + 2, 1, f'IFERROR(IF({PREFIX}hidden=0,{covered},0),"{UNKNOWN}")', is_scaled)
-    sheet.define(f"{PREFIX}is_scaled", row + 2, 1)
+    covered = f'IFERROR(IF(tl_hidden=0,{option("algorithm", "scaled")},0),"{UNKNOWN}")'
+    title = "1: the scaling formula covers the algorithm; 0: textbook"
+    sheet.line(row + 2, title, is_scaled, formula=covered, name="tl_is_scaled")
 
 
 def _description(formula: Formula, term: Expression) -> str:
@@ -190,14 +187,10 @@ def _constants(sheet: SheetWriter, model: Model, row: int) -> None:
     units = {constant.name: unit_text(constant.unit) for constant in model.constants}
     for line, (name, value) in enumerate(model.numbers.items(), start=row + 2):
         inside = [str(n) for n, term in enumerate(model.terms, start=1) if name in variables(term)]
-        sheet.text(line, 0, name)
-        if name in units:
-            sheet.number(line, 1, value, "constant")
-        else:
-            sheet.formula(line, 1, _of_group(model.formula, name), value)
-        sheet.text(line, 2, units.get(name, "by group: sheet Options"), "unit")
+        text, style = ("", "constant") if name in units else (_of_group(model.formula, name), "general")
+        unit = units.get(name, "by group: sheet Options")
+        sheet.line(line, name, value, style, formula=text, unit=unit, name=cell_name(name))
         sheet.text(line, 3, f"term {', '.join(inside)}", "unit")
-        sheet.define(cell_name(name), line, 1)
 
 
 def _of_group(formula: Formula, name: str) -> str:
@@ -222,16 +215,14 @@ def _symbols(sheet: SheetWriter, model: Model, row: int) -> str:
     for line, (name, form) in enumerate(model.features.items(), start=first):
         spec = FEATURES[name].spec
         style, value = "seconds" if str(spec.unit) == "s" else "amount", model.values[name]
-        sheet.text(line, 0, f"{name} ({spec.symbol})")
-        text = split_for_excel(form, names, str).formula
-        sheet.formula(line, 1, f'IFERROR({text},"{UNKNOWN}")', value, style)
-        sheet.text(line, 2, unit_text(spec.unit), "unit")
+        text = f'IFERROR({split_for_excel(form, names, str).formula},"{UNKNOWN}")'
+        own = "" if name in model.base_columns else cell_name(name)
+        title, unit = f"{name} ({spec.symbol})", unit_text(spec.unit)
+        sheet.line(line, title, value, style, formula=text, unit=unit, name=own)
         sheet.wrapped_text(line, 6, meaning(spec, form), _WIDTHS[6])
-        if name in model.derived:
-            sheet.define(cell_name(name), line, 1)
         _range(sheet, line, model.formula.ranges.get(name), value, style)
     last = first + len(model.features) - 1
-    sheet.book.names[f"{PREFIX}outside"] = (
+    sheet.book.names["tl_outside"] = (
         f"{quoted(sheet.name)}!$F${first + 1}:$F${last + 1 if model.features else first + 1}"
     )
     return f"COUNT(B{first + 1}:B{last + 1})={len(model.features)}" if model.features else ""
@@ -266,20 +257,17 @@ def _facts(sheet: SheetWriter, model: Model, row: int) -> str:
     symbol_heads(sheet, row + 1)
     for line, name in enumerate(model.base_columns, start=row + 2):
         spec = FEATURES[name].spec if name in FEATURES else None
-        sheet.text(line, 0, name)
-        value = model.values[name]
         style = "seconds" if spec and str(spec.unit) == "s" else "amount"
-        fact = fact_formula(name)
+        text = fact_formula(name)
         if name in model.cnn_columns and is_any_size(model):
-            fact = of_size(name, fact)
+            text = of_size(name, text)
         if name == "usual_launch_s" and model.is_forward:
-            fact = f"{fact}*{_option('compilation', 'launches_left')}"
-        sheet.formula(line, 1, fact or cell_name(name), value, style)
+            text = f"{text}*{option('compilation', 'launches_left')}"
         unit, meant = (unit_text(spec.unit), spec.meaning) if spec else _RAW.get(name, ("", ""))
-        sheet.text(line, 2, unit, "unit")
+        own = cell_name(name)
+        shown = text or own
+        sheet.line(line, name, model.values[name], style, formula=shown, unit=unit, name=own if text else "")
         sheet.text(line, 6, meant, "unit")
-        if fact:
-            sheet.define(cell_name(name), line, 1)
     cells = f"B{row + 3}:B{row + 2 + len(model.base_columns)}"
     return f"COUNT({cells})={len(model.base_columns)}"
 
@@ -308,28 +296,25 @@ def fact_formula(name: str) -> str:
     elif name in OF_INPUT:
         text = OF_INPUT[name]
     elif name in OF_PRECISION:
-        text = _option("precision", name)
+        text = option("precision", name)
     elif name in OF_LINK or name in OF_NETWORK:
-        unused = f"{PREFIX}n_gpus={PREFIX}n_nodes" if name in OF_LINK else f"{PREFIX}n_nodes=1"
+        unused = "tl_n_gpus=tl_n_nodes" if name in OF_LINK else "tl_n_nodes=1"
         text = link_formula(name, partial(_look_up, "link" if name in OF_LINK else "network"), unused)
     elif name == ROUNDS:
         # Rounded first: a floating-point logarithm may fall just short of a whole number.
-        text = f"ROUNDUP(ROUND(LOG({PREFIX}n_gpus,2),9),0)"
+        text = "ROUNDUP(ROUND(LOG(tl_n_gpus,2),9),0)"
     elif kind == "choice":
-        text = f"IF({PREFIX}n_gpus=1,0,{_option('algorithm', name)})"
+        text = f"IF(tl_n_gpus=1,0,{option('algorithm', name)})"
     elif name in INSTEAD:
         text = _kept(name)
     else:
-        text = _look_up(kind, _option("precision", "peak_column") if name == PEAK else f'"{name}"')
+        text = _look_up(kind, option("precision", "peak_column") if name == PEAK else f'"{name}"')
     return text
 
 
 def _kept(name: str) -> str:
     """Return the cell formula of a memory count; a CNN that the user adds may lack it."""
-    found = (
-        f'INDEX({PREFIX}cnn_table,MATCH({PREFIX}cnn_used,{PREFIX}cnns,0),MATCH("{{}}",{PREFIX}cnn_columns,0))'
-    )
-    cells = [found.format(column) for column in (name, INSTEAD[name]) if column]
+    cells = [fact("cnn", f'"{column}"', "tl_cnn_used") for column in (name, INSTEAD[name]) if column]
     return "".join(f"IF(ISNUMBER({cell}),{cell}," for cell in cells) + "0" + ")" * len(cells)
 
 
@@ -340,16 +325,9 @@ def link_formula(name: str, look_up: Callable[[str], str], unused: str) -> str:
     return f"IF({unused},0,{known[name.split('_', 1)[1]]})"
 
 
-def _option(kind: str, column: str) -> str:
-    row = f"MATCH({PREFIX}{kind},{PREFIX}options_{kind},0)"
-    return f"INDEX({PREFIX}options_{column},{row})"
-
-
 def _look_up(kind: str, column: str) -> str:
     """Return the cell formula of the chosen row of a table; column : cell formula of a column's name."""
-    chosen = f"{PREFIX}{kind}_used" if kind in ("link", "network", "cnn") else f"{PREFIX}{kind}"
-    row = f"MATCH({chosen},{PREFIX}{kind}s,0)"
-    found = f"INDEX({PREFIX}{kind}_table,{row},MATCH({column},{PREFIX}{kind}_columns,0))"
+    found = fact(kind, column, "" if kind == "gpu" else f"tl_{kind}_used")
     unknown = "1" if column == f'"{PEER}"' else f'"{UNKNOWN}"'
     return f'IF({found}="",{unknown},{found})'
 
@@ -364,20 +342,18 @@ def provenance_sheet(book: BookPlan, formula: Formula, value_width: int = 90) ->
 
 
 def write_provenance(book: BookPlan, model: Model) -> None:
-    """Write the sheet Provenance, and check that the application computes as trainlaw does."""
-    sheet, row = provenance_sheet(book, model.formula, 26)
-    _self_check(sheet, model.formula, row)
+    """Write the sheet Provenance, and check that the application computes as trainlaw does.
 
-
-def _self_check(sheet: SheetWriter, formula: Formula, row: int) -> None:
-    """Write plain numbers and the original constants: a difference is due to the application."""
+    Numbers are plain and constants the original ones: a difference is due to the application.
+    """
+    formula = model.formula
+    sheet, row = provenance_sheet(book, formula, 26)
     sheet.text(row, 0, "Self-check", "section")
     names = [spec.name for spec in formula.used_features]
     numbers = dict(zip(names, first_choice().matrix(names)[0].tolist(), strict=True)) if names else {}
     places = {name: xl_rowcol_to_cell(row + 1 + line, 1, True, True) for line, name in enumerate(numbers)}
     for line, (name, value) in enumerate(numbers.items(), start=row + 1):
-        sheet.text(line, 0, name)
-        sheet.number(line, 1, value)
+        sheet.line(line, name, value)
     first = row + 1 + len(numbers)
     last, total = _computed_terms(sheet, formula, numbers, places, first)
     compare_sum(sheet, first, last, total)
@@ -385,12 +361,10 @@ def _self_check(sheet: SheetWriter, formula: Formula, row: int) -> None:
 
 def compare_sum(sheet: SheetWriter, first: int, last: int, total: float) -> None:
     """Write below rows `first` to `last` whether their sum in the second column is `total`, in seconds."""
-    sheet.text(last + 1, 0, "sum computed by trainlaw [s]")
-    sheet.number(last + 1, 1, total)
+    sheet.line(last + 1, "sum computed by trainlaw [s]", total)
     here = f"SUM({xl_rowcol_to_cell(first, 1)}:{xl_rowcol_to_cell(last, 1)})"
-    sheet.text(last + 2, 0, "equal")
-    sheet.formula(last + 2, 1, f"ABS({here}/{xl_rowcol_to_cell(last + 1, 1)}-1)<{_AGREEMENT}", True)
-    sheet.define(f"{PREFIX}self_check", last + 2, 1)
+    equal = f"ABS({here}/{xl_rowcol_to_cell(last + 1, 1)}-1)<{_AGREEMENT}"
+    sheet.line(last + 2, "equal", True, formula=equal, name="tl_self_check")
 
 
 def _step_cell(start: int, index: int) -> str:
@@ -413,6 +387,5 @@ def _computed_terms(
         lines.append((f"term {number}, computed here [s]", cells.formula, float(values_of(term, known)[0])))
     for first, texts in ((row, lines), (row + len(terms) + 4, spare)):
         for line, (title, text, value) in enumerate(texts, start=first):
-            sheet.text(line, 0, title)
-            sheet.formula(line, 1, text, value)
+            sheet.line(line, title, value, formula=text)
     return row + len(lines) - 1, sum(value for *_, value in lines)

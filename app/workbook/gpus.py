@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from trainlaw.app.answers.error_rows import widened
 from trainlaw.app.answers.fixed_rows import FITS_WORDS
 from trainlaw.app.models.settings import host_factor
 from trainlaw.app.sheets.plan import BookPlan, Chart, SheetWriter
-from trainlaw.app.workbook.formula import link_formula
+from trainlaw.app.workbook.formula import link_formula, unit_text
 from trainlaw.app.workbook.model import (
     DEFAULT_PRECISION,
     ENTRIES,
@@ -19,8 +20,10 @@ from trainlaw.app.workbook.model import (
     PEER,
     PREFIX,
     Model,
+    fact,
     first_choice,
     kind_of,
+    option,
 )
 from trainlaw.app.workbook.rows import CellTable, Head, write_best_first
 from trainlaw.app.workbook.tables import (
@@ -73,7 +76,8 @@ def write_all_gpus(book: BookPlan, model: Model) -> CellTable:
     """Write both sheets; return the table of all GPUs."""
     table = _with_facts(model)
     _add_features(table, model)
-    _add_times(table, model)
+    table.add_expression(SINGLE_GPU_TIME, "time on one GPU", "s", "seconds", model.expression, where="known")
+    add_exchange(table, model, "tl_n_gpus")
     add_intervals(table, model, [dict(row) for row in gpu_table_rows(model.formula).values()])
     _add_speed_and_memory(table)
     _add_costs(table, model)
@@ -84,8 +88,8 @@ def write_all_gpus(book: BookPlan, model: Model) -> CellTable:
     ranking.plan.frozen, ranking.plan.head_row, ranking.plan.many_pages = (3, 2), 2, True
     labels, times, below, above = map(list(_HEADS).index, ("gpu", "time_s", "below", "above"))
     title = f"Iteration time of the {_CHARTED} best GPUs, with the {100 * LEVEL:g} % interval"
-    place, last, size = len(_HEADS) + 1, 2 + _CHARTED, (1000, 620)
-    ranking.plan.charts.append(Chart(2, place, title, "ms", labels, times, 3, last, size, (below, above)))
+    place, last = len(_HEADS) + 1, 2 + _CHARTED
+    ranking.plan.charts.append(Chart(2, place, title, "ms", labels, times, 3, last, (below, above)))
     note = f"The first {table.count} rows of sheet GPUs, in its order; sheet {RANKING} shows them best first."
     table.write(book, "The chosen workload on every GPU", note)
     return table
@@ -118,30 +122,21 @@ def _with_facts(model: Model) -> CellTable:
 
 def _add_precision(table: CellTable, model: Model, defaults: Sequence[str]) -> None:
     """Add the precision, the chosen one or PyTorch's default on the GPU, and what follows from it."""
-    own, choice = fact_letters(model.formula), f"{PREFIX}precision_choice"
+    own, choice = fact_letters(model.formula), "tl_precision_choice"
     default = f"GPUs!${own['default_precision']}{{row}}"
     text = f'IF({_NAMED},IF({choice}="{DEFAULT_PRECISION}",{default}&"",{choice}),"")'
     table.add("precision", "precision", "", "unit", text, defaults)
     known = options_of_precisions(model.formula)
-    place = f"MATCH({{@precision}},{PREFIX}options_precision,0)"
     for name in OF_PRECISION:
         if name in model.base_columns:
             values = [float(known[used][name]) if used in known else math.nan for used in defaults]
-            cell = f'IFERROR(INDEX({PREFIX}options_{name},{place}),"")'
-            table.add(
-                name,
-                name.replace("_", " "),
-                str(getattr(FEATURES.get(name), "symbol", "")),
-                "general",
-                cell,
-                values,
-            )
+            cell = f'IFERROR({option("precision", name, "{@precision}")},"")'
+            unit = str(getattr(FEATURES.get(name), "symbol", ""))
+            table.add(name, name.replace("_", " "), unit, "general", cell, values)
     if PEAK in model.feature_base_columns:
-        right, columns = (
-            list(own.values())[-1],
-            [str(known.get(used, {}).get("peak_column")) for used in defaults],
-        )
-        column = f"MATCH(INDEX({PREFIX}options_peak_column,{place}),{PREFIX}gpu_columns,0)"
+        right = list(own.values())[-1]
+        columns = [str(known.get(used, {}).get("peak_column")) for used in defaults]
+        column = f"MATCH({option('precision', 'peak_column', '{@precision}')},tl_gpu_columns,0)"
         found = f"INDEX(GPUs!$A{{row}}:${right}{{row}},{column})"
         rows = gpu_table_rows(model.formula).values()
         rates = [float(str(row.get(column, math.nan))) for row, column in zip(rows, columns, strict=True)]
@@ -155,9 +150,9 @@ def _add_links(table: CellTable, model: Model, own_links: Sequence[str]) -> None
     if not needed:
         return
     own = f"GPUs!${fact_letters(model.formula)['link']}{{row}}"
-    used = f'IF({PREFIX}link="{OWN_LINK}",IF({own}="","{NO_LINK}",{own}),{PREFIX}link)'
+    used = f'IF(tl_link="{OWN_LINK}",IF({own}="","{NO_LINK}",{own}),tl_link)'
     table.add("link", "link between GPUs", "", "unit", f'IF({_NAMED},{used},"")', own_links)
-    add_link_rates(table, needed, "link", f"{PREFIX}n_gpus={PREFIX}n_nodes", np.zeros(table.known))
+    add_link_rates(table, needed, "link", "tl_n_gpus=tl_n_nodes", np.zeros(table.known))
 
 
 def add_link_rates(
@@ -168,22 +163,12 @@ def add_link_rates(
     values: np.ndarray | Mapping[str, np.ndarray],
 ) -> None:
     """Add base columns of a link, 0 where `unused` holds; kind : the column with its name, and its table."""
-
-    def look_up(column: str) -> str:
-        row, place = f"MATCH({{@{kind}}},{PREFIX}{kind}s,0)", f"MATCH({column},{PREFIX}{kind}_columns,0)"
-        return f"INDEX({PREFIX}{kind}_table,{row},{place})"
-
+    look_up = partial(fact, kind, row=f"{{@{kind}}}")
     for name in needed:
         unit = "s/B" if name.endswith("_s_per_byte") else str(FEATURES[name].spec.unit)
         text = f'IF({{@{kind}}}<>"",IFERROR({link_formula(name, look_up, unused)},""),"")'
-        table.add(
-            name,
-            name.replace("_", " "),
-            unit,
-            "general",
-            text,
-            values[name] if isinstance(values, Mapping) else values,
-        )
+        known = values[name] if isinstance(values, Mapping) else values
+        table.add(name, name.replace("_", " "), unit, "general", text, known)
 
 
 def _add_features(table: CellTable, model: Model) -> None:
@@ -194,23 +179,18 @@ def _add_features(table: CellTable, model: Model) -> None:
         of_gpu = any(part in table.columns or kind_of(part) == "gpu" for part in variables(form))
         if of_gpu:
             spec = FEATURES[name].spec
-            unit = "" if spec.unit.is_dimensionless else str(spec.unit)
-            table.add_expression(name, name.replace("_", " "), unit, "seconds", form, where="known")
+            table.add_expression(
+                name, name.replace("_", " "), unit_text(spec.unit), "seconds", form, where="known"
+            )
             flags += [f"({{@{name}}}<{low!r})+({{@{name}}}>{high!r})"] if name in ranges else []
             values = table.numbers(name)
         else:
-            flags.append(f"INDEX({PREFIX}outside,{index})")
+            flags.append(f"INDEX(tl_outside,{index})")
             values = np.array(model.values[name])
         count += ~((values >= low) & (values <= high))
     counted = np.where(table.numbers("known") == 1.0, count, math.nan)
     text = f'IF({{@known}}=1,{"+".join(flags)},"")'
     table.add("outside", "features outside training", "count", "general", text, counted)
-
-
-def _add_times(table: CellTable, model: Model) -> None:
-    """Add the time on one GPU, the all-reduce, and the sum."""
-    table.add_expression(SINGLE_GPU_TIME, "time on one GPU", "s", "seconds", model.expression, where="known")
-    add_exchange(table, model, f"{PREFIX}n_gpus")
 
 
 def add_exchange(table: CellTable, model: Model, n_gpus: str) -> None:
@@ -221,7 +201,7 @@ def add_exchange(table: CellTable, model: Model, n_gpus: str) -> None:
         table.add_expression("textbook_s", "textbook all-reduce", "s", "seconds", model.all_reduce)
         table.add_expression("scaled_s", "time by the scaling formula", "s", "seconds", model.scaled)
         scaled = f"MAX({{@scaled_s}}-{{@{SINGLE_GPU_TIME}}},0)"
-        by = f"IF({PREFIX}is_scaled=1,{scaled},(1-{PREFIX}hidden)*{{@textbook_s}})"
+        by = f"IF(tl_is_scaled=1,{scaled},(1-tl_hidden)*{{@textbook_s}})"
         added = f"IF({n_gpus}=1,0,{by})"
         several = table.numbers("n_gpus") > 1
         values = np.where(several, np.maximum(table.numbers("scaled_s") - single, 0.0), 0.0)
@@ -229,13 +209,13 @@ def add_exchange(table: CellTable, model: Model, n_gpus: str) -> None:
     text = f'IF(ISNUMBER({{@{SINGLE_GPU_TIME}}}),IFERROR({added},""),"")'
     table.add("added_s", "all-reduce", "s", "seconds", text, values)
     both = f"{{@{SINGLE_GPU_TIME}}},{{@added_s}}"
-    usable = f'AND({PREFIX}entries="{ENTRIES}",COUNT({both})=2)'
+    usable = f'AND(tl_entries="{ENTRIES}",COUNT({both})=2)'
     table.add("time_s", "iteration time", "s", "seconds", f'IF({usable},SUM({both}),"")', single + values)
 
 
 def add_intervals(table: CellTable, model: Model, facts: Sequence[Mapping[str, object]]) -> None:
     """Add whether a GPU's generation has training runs, and the interval of its time; facts : of the GPUs."""
-    formula, stack = model.formula, f"{PREFIX}stack" if "is_stack_fused" in model.base_columns else ""
+    formula, stack = model.formula, "tl_stack" if "is_stack_fused" in model.base_columns else ""
     seen, intervals = formula.provenance.get("generations"), intervals_of(formula)
     columns = ("vendor", "generation", "device")
     vendor, generation, device = (f"GPUs!${fact_letters(formula)[name]}{{row}}" for name in columns)
@@ -280,7 +260,7 @@ def _add_speed_and_memory(table: CellTable) -> None:
     words = ",".join(f'"{word}"' for word in FITS_WORDS)
     sold = table.place("memory_bytes")
     word = f'IF(COUNT({sold},{{@fits_in_memory}})<2,"{NOT_KNOWN}",CHOOSE(1+{{@fits_in_memory}},{words}))'
-    text = f'IF(AND({_NAMED},{PREFIX}entries="{ENTRIES}"),{word},"")'
+    text = f'IF(AND({_NAMED},tl_entries="{ENTRIES}"),{word},"")'
     values = table.numbers("fits_in_memory")
     shown = [FITS_WORDS[int(value)] if math.isfinite(value) else NOT_KNOWN for value in values]
     table.add("fits", "fits in memory", "", "unit", text, shown)
@@ -291,15 +271,15 @@ def _add_costs(table: CellTable, model: Model) -> None:
     steps = math.ceil(FIRST_IMAGES / model.values["batch_per_gpu"])
     price = table.place("price_usd_per_hour")
     hours = table.numbers("time_s") * steps / 3600.0
-    epoch = f'IF(ISNUMBER({{@time_s}}),{PREFIX}iterations*{{@time_s}}/3600,"")'
+    epoch = 'IF(ISNUMBER({@time_s}),tl_iterations*{@time_s}/3600,"")'
     table.add("epoch_h", "time per epoch", "h", "money", epoch, hours)
     prices = np.array([listed_price(gpu) for gpu in table.columns["gpu"].values[: table.known]])
     usable = f'IF({_NAMED},{price_cell(price, "{@gpu}", OF_MACHINE, EMPTY)},"")'
     table.add("price_per_hour", "GPU price", "USD/h", "money", usable, prices)
-    both = f'IF(COUNT({{@epoch_h}},{{@price_per_hour}})=2,{{@epoch_h}}*{PREFIX}n_gpus*{{@price_per_hour}},"")'
+    both = 'IF(COUNT({@epoch_h},{@price_per_hour})=2,{@epoch_h}*tl_n_gpus*{@price_per_hour},"")'
     table.add("cost", "cost per epoch", "USD", "money", both, hours * prices)
     # GPUs without a price follow those with one, by time.
     by_cost = f"IF(ISNUMBER({{@cost}}),{{@cost}},MAX({table.span('cost', of_sheet=False)})+{{@time_s}})"
-    key = f'IF(ISNUMBER({{@time_s}}),IF({PREFIX}ranked_by="{BY_COST}",{by_cost},{{@time_s}}),"")'
+    key = f'IF(ISNUMBER({{@time_s}}),IF(tl_ranked_by="{BY_COST}",{by_cost},{{@time_s}}),"")'
     table.add("key", "ranking key", "", "seconds", key, table.numbers("time_s"))
     table.add_rank("key")

@@ -12,7 +12,6 @@ from trainlaw.app.workbook.model import (
     FIRST_GPU,
     FIRST_PRECISION,
     LAYOUTS,
-    PREFIX,
 )
 from trainlaw.app.workbook.sizes import chosen_cnn, classes_used, pixels_used
 from trainlaw.datasets.cnns.zoo import zoo_entry
@@ -66,7 +65,7 @@ def write_measured(book: BookPlan) -> None:
     nearest = f'IF(COUNT({distances})=0,"none",INDEX({texts},MATCH(MIN({distances}),{distances},0)))'
     known = [(found, said) for place, said in rows if (found := _distance(place, own)) is not None]
     sheet.formula(_CHOICE, 6, f'IFERROR({nearest},"")', min(known)[1] if known else "none", "result_text")
-    sheet.define(f"{PREFIX}measured", _CHOICE, 6)
+    sheet.define("tl_measured", _CHOICE, 6)
 
 
 def _runs() -> Iterator[tuple[_Place, str]]:
@@ -85,9 +84,9 @@ def _write_choice(sheet: SheetWriter) -> _Place:
         f"{name}|{classes}|{FIRST_GPU}", FIRST_PRECISION, LAYOUTS[0], float(pixels), float(FIRST_BATCH)
     )
     cnn, n_classes, size = chosen_cnn("cnn"), classes_used(), pixels_used()
-    layout = f"{PREFIX}layout" if f"{PREFIX}layout" in sheet.book.names else f'"{LAYOUTS[0]}"'
-    key = f'{cnn}&"|"&{n_classes}&"|"&{PREFIX}gpu'
-    cells = (key, f"{PREFIX}precision", layout, size, f"{PREFIX}batch_per_gpu")
+    layout = "tl_layout" if "tl_layout" in sheet.book.names else f'"{LAYOUTS[0]}"'
+    key = f'{cnn}&"|"&{n_classes}&"|"&tl_gpu'
+    cells = (key, "tl_precision", layout, size, "tl_batch_per_gpu")
     for column, (text, value) in enumerate(zip(cells, own.cells, strict=True)):
         sheet.formula(_CHOICE, column, f'IFERROR({text},"")', value, "result_text")
     return own

@@ -76,11 +76,11 @@ PEER = "peer_access"
 LAYOUTS = ("nchw", "channels last")
 # Base columns that follow from an input of another kind or unit: its cell formula.
 OF_INPUT: Mapping[str, str] = {
-    "is_channels_last": f'IF({PREFIX}layout="{LAYOUTS[1]}",1,0)',
-    "is_stack_fused": f'IF({PREFIX}stack="fused",1,0)',
-    "is_stack_channels_last": f'IF({PREFIX}stack="channels_last",1,0)',
-    "stated_launch_s": f"{PREFIX}host_launch_us/1000000",
-    "gpus_per_node": f"IF({PREFIX}largest_node>0,{PREFIX}largest_node,{PREFIX}n_gpus/{PREFIX}n_nodes)",
+    "is_channels_last": f'IF(tl_layout="{LAYOUTS[1]}",1,0)',
+    "is_stack_fused": 'IF(tl_stack="fused",1,0)',
+    "is_stack_channels_last": 'IF(tl_stack="channels_last",1,0)',
+    "stated_launch_s": "tl_host_launch_us/1000000",
+    "gpus_per_node": "IF(tl_largest_node>0,tl_largest_node,tl_n_gpus/tl_n_nodes)",
 }
 ROUNDS = "exchange_rounds"
 
@@ -156,11 +156,6 @@ class Model:
         return tuple(sorted({name for part in parts for name in variables(part)} - {SINGLE_GPU_TIME}))
 
     @cached_property
-    def gpu_columns(self) -> tuple[str, ...]:
-        """The base columns that are facts of the GPU."""
-        return tuple(name for name in self.base_columns if kind_of(name) == "gpu")
-
-    @cached_property
     def cnn_columns(self) -> tuple[str, ...]:
         """The base columns that are counts of the CNN."""
         return tuple(name for name in self.base_columns if kind_of(name) == "cnn")
@@ -174,11 +169,6 @@ class Model:
     def feature_base_columns(self) -> tuple[str, ...]:
         """The base columns behind the features alone, sorted."""
         return tuple(sorted({name for part in self.features.values() for name in variables(part)}))
-
-    @cached_property
-    def derived(self) -> tuple[str, ...]:
-        """The features that are not base columns themselves."""
-        return tuple(name for name in self.features if name not in self.base_columns)
 
     @cached_property
     def numbers(self) -> dict[str, float]:
@@ -306,6 +296,37 @@ def cell_names(names: Iterable[str]) -> dict[str, str]:
     return {name: cell_name(name) for name in names}
 
 
+def is_listed(value: str, names: str) -> str:
+    """Return the cell formula of whether a value is in a named list of the workbook.
+
+    >>> is_listed("tl_cnn_used", "cnns")
+    'ISNUMBER(MATCH(tl_cnn_used,tl_cnns,0))'
+    """
+    return f"ISNUMBER(MATCH({value},tl_{names},0))"
+
+
+def fact(kind: str, column: str, row: str = "") -> str:
+    """Return the cell formula of a fact of a look-up table.
+
+    kind : of the table, such as "gpu". column : cell formula of its name. row : of the row's label; empty for
+    the chosen one.
+
+    >>> fact("gpu", '"link"')
+    'INDEX(tl_gpu_table,MATCH(tl_gpu,tl_gpus,0),MATCH("link",tl_gpu_columns,0))'
+    """
+    at, names = f"MATCH({row or PREFIX + kind},tl_{kind}s,0)", f"tl_{kind}_columns"
+    return f"INDEX(tl_{kind}_table,{at},MATCH({column},{names},0))"
+
+
+def option(kind: str, column: str, row: str = "") -> str:
+    """Return the cell formula of what sheet Options says of a choice; row : as for `fact`.
+
+    >>> option("algorithm", "scaled")
+    'INDEX(tl_options_scaled,MATCH(tl_algorithm,tl_options_algorithm,0))'
+    """
+    return f"INDEX(tl_options_{column},MATCH({row or PREFIX + kind},tl_options_{kind},0))"
+
+
 def with_groups_as_features(formula: Formula) -> Formula:
     """Return a formula whose grouped constants are features, so that each stays in the expression."""
     grouped = tuple(FeatureSpec(item.name, item.name, DIMENSIONLESS, "") for item in formula.grouped)
@@ -355,27 +376,21 @@ def kind_of(name: str) -> str:
     return "choice" if name in chosen or name.startswith("is_") else "unknown"
 
 
-class ExchangeForm:
-    """What several GPUs add to the time on one, as `trainlaw predict` has it, as a cell formula.
+def exchange_cell(model: Model) -> str:
+    """Return the cell formula of what several GPUs add to the time on one, as `trainlaw predict` has it.
 
-    The scaling formula gives it for the algorithms that it covers, unless a hidden share is entered; else
-    the textbook.
+    The scaling formula gives it for the algorithms that it covers, unless a hidden share is entered; else the
+    textbook. Raises InputError where a formula is too long for one cell.
     """
-
-    def __init__(self, model: Model) -> None:
-        """Raise InputError where a formula is too long for one cell."""
-        self.textbook, self.scaled = cell_form(model.all_reduce), cell_form(model.scaled)
-        self.is_scaled = model.scaling is not None
-        if self.textbook.meanings or self.scaled.meanings:
-            raise InputError("the formula for several GPUs is too long for one cell; export to .html or .py")
-
-    def filled(self, places: Mapping[str, str], single: str) -> str:
-        """Return the cell formula; places : of the base columns, single : of the time on one GPU."""
-        textbook = f"(1-{PREFIX}hidden)*({self.textbook.filled(-1, places, str)})"
-        if not self.is_scaled:
-            return textbook
-        scaled = self.scaled.filled(-1, {**places, SINGLE_GPU_TIME: single}, str)
-        return f"IF({PREFIX}n_gpus=1,0,IF({PREFIX}is_scaled=1,MAX({scaled}-{single},0),{textbook}))"
+    single = "tl_single_s"
+    places = {**model.cells, SINGLE_GPU_TIME: single}
+    textbook, scaled = (split_for_excel(form, places, str) for form in (model.all_reduce, model.scaled))
+    if textbook.helpers or scaled.helpers:
+        raise InputError("the formula for several GPUs is too long for one cell; export to .html or .py")
+    shown = f"(1-tl_hidden)*({textbook.formula})"
+    if model.scaling is None:
+        return shown
+    return f"IF(tl_n_gpus=1,0,IF(tl_is_scaled=1,MAX({scaled.formula}-{single},0),{shown}))"
 
 
 def cell_form(expression: Expression) -> "CellForm":

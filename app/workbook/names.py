@@ -3,12 +3,9 @@
 import re
 from collections.abc import Mapping
 
-from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows, gpu_rows
+from trainlaw.app.models.lookup_tables import cnn_meanings, cnn_rows, gpu_rows
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
-from trainlaw.app.workbook.model import PREFIX
 from trainlaw.datasets import built_in_gpus
-from trainlaw.datasets.cnns.names import cnn_names, cnn_spellings
-from trainlaw.datasets.cnns.zoo import zoo_entry
 from xlsxwriter.utility import xl_col_to_name
 
 _HEAD = 3
@@ -32,12 +29,8 @@ def _key(text: str) -> str:
 def _names() -> Mapping[str, Mapping[str, str]]:
     """Return what further names mean by key, of GPUs and of CNNs; a name of several is left out."""
     gpus = {**{name: name for name in gpu_rows()}, **built_in_gpus().spellings()}
-    usual = {
-        cnn: cnn_label(cnn, zoo_entry(cnn).input_size_px, zoo_entry(cnn).n_classes) for cnn in cnn_names()
-    }
-    cnns = {name: usual[key] for name, key in {**{cnn: cnn for cnn in usual}, **cnn_spellings()}.items()}
     found: dict[str, dict[str, str]] = {}
-    for kind, names, known in (("gpu", gpus, gpu_rows()), ("cnn", cnns, cnn_rows())):
+    for kind, names, known in (("gpu", gpus, gpu_rows()), ("cnn", cnn_meanings(), cnn_rows())):
         meanings: dict[str, set[str]] = {}
         for name, own in names.items():
             if own in known:
@@ -61,7 +54,7 @@ def _families() -> Mapping[str, str]:
 
 def meant(kind: str) -> str:
     """Return the cell formula of the name that a choice means, "not known" where it means none."""
-    entered, listed = f"{PREFIX}{kind}_choice", f"{PREFIX}{kind}s"
+    entered, listed = f"tl_{kind}_choice", f"tl_{kind}s"
     exact = f"INDEX({listed},MATCH({entered},{listed},0))"
     return f'IFERROR({exact},IFERROR({_found(kind, kind)},"not known"))'
 
@@ -73,10 +66,10 @@ def offered(kind: str) -> str:
 
 def _found(kind: str, names: str) -> str:
     """Return the cell formula of what a choice of a kind is among some names."""
-    key = f"LOWER({PREFIX}{kind}_choice)"
+    key = f"LOWER(tl_{kind}_choice)"
     for part in _IGNORED:
         key = f'SUBSTITUTE({key},"{part}","")'
-    return f"INDEX({PREFIX}names_{names}_of,MATCH({key},{PREFIX}names_{names},0))"
+    return f"INDEX(tl_names_{names}_of,MATCH({key},tl_names_{names},0))"
 
 
 def write_names(book: BookPlan) -> None:
@@ -97,5 +90,5 @@ def write_names(book: BookPlan) -> None:
         for column, name in ((left, kind), (left + 1, f"{kind}_of")):
             letter = xl_col_to_name(column)
             ends = f"{letter}${_HEAD + 2}:${letter}${_HEAD + 1 + len(names) + 200}"
-            book.names[f"{PREFIX}names_{name}"] = f"Names!${ends}"
+            book.names[f"tl_names_{name}"] = f"Names!${ends}"
     sheet.plan.frozen = (_HEAD + 1, 0)

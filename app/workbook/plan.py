@@ -72,7 +72,7 @@ def write_plans(book: BookPlan, model: Model, gpus: CellTable) -> None:
     if model.scaling is None:
         return
     for key in ("gpu", *_TAKEN):
-        book.names[f"{PREFIX}all_{key}"] = gpus.span(key)
+        book.names[f"tl_all_{key}"] = gpus.span(key)
     table = _plans(model, gpus)
     view = SheetWriter(book, VIEW, [head.width for head in _HEADS.values()])
     note = "The training of sheet Predict, with its batch per GPU; choose GPUs on sheet All plans."
@@ -82,7 +82,7 @@ def write_plans(book: BookPlan, model: Model, gpus: CellTable) -> None:
     note = "Change GPUs and their numbers in the yellow cells; nodes are usual servers with the GPU."
     sheet = table.write(book, "The training on several numbers of GPUs", note)
     for row in range(TOP, TOP + table.count):
-        sheet.drop_down(row, 0, f"{PREFIX}gpus_listed")
+        sheet.drop_down(row, 0, "tl_gpus_listed")
         sheet.plan.limits[row, 1] = ("integer", 1, MOST)
 
 
@@ -118,13 +118,13 @@ def _runs(asked: Iterable[tuple[str, int]]) -> RunTable:
 def _add_places(table: CellTable, gpus: CellTable) -> None:
     names = gpus.columns["gpu"].values
     places = [names.index(gpu) + 1.0 for gpu in table.columns["gpu"].values[: table.known]]
-    text = f'IF({{@gpu}}="","",IFERROR(MATCH({{@gpu}},{PREFIX}all_gpu,0),""))'
+    text = 'IF({@gpu}="","",IFERROR(MATCH({@gpu},tl_all_gpu,0),""))'
     table.add("place", "row of sheet All GPUs", "", "general", text, places)
 
 
 def _of_sheet(column: str, empty: str = '""') -> str:
     """Return the template of a column of sheet GPUs; empty : what stands for an empty cell."""
-    found = f'INDEX({PREFIX}gpu_table,{{@place}},MATCH("{column}",{PREFIX}gpu_columns,0))'
+    found = f'INDEX(tl_gpu_table,{{@place}},MATCH("{column}",tl_gpu_columns,0))'
     return f'IFERROR(IF({found}="",{empty},{found}),"")'
 
 
@@ -140,7 +140,7 @@ def _add_nodes(table: CellTable, values: Mapping[str, np.ndarray]) -> None:
 def _add_of_gpus(table: CellTable, gpus: CellTable) -> None:
     rows = [int(place) - 1 for place in table.numbers("place")]
     for key, (title, unit, style) in _TAKEN.items():
-        text = f'IF(COUNT({{@place}},{{@gpus_per_node}})=2,INDEX({PREFIX}all_{key},{{@place}}),"")'
+        text = f'IF(COUNT({{@place}},{{@gpus_per_node}})=2,INDEX(tl_all_{key},{{@place}}),"")'
         values = gpus.columns[key].values
         table.add(key, title, unit, style, text, [values[row] for row in rows])
 
@@ -156,14 +156,14 @@ def _add_links(
         ("network", "fabric", USUAL_FABRIC, OF_NETWORK, "{@n_nodes}=1"),
     ):
         own = _of_sheet(column, f'"{NO_LINK}"')
-        text = f'IF({{@place}}="","",IF({PREFIX}{kind}="{usual}",{own},{PREFIX}{kind}))'
+        text = f'IF({{@place}}="","",IF(tl_{kind}="{usual}",{own},tl_{kind}))'
         table.add(kind, column, "", "unit", text, [str(rows[name][column]) for name in names])
         add_link_rates(table, [name for name in rates if name in needed], kind, unused, values)
 
 
 def _add_fact(table: CellTable, name: str, values: np.ndarray) -> None:
     """Add a base column that differs by GPU or number of GPUs; others are those of sheet Predict."""
-    text = fact_formula(name).replace(f"{PREFIX}n_gpus", "{@n_gpus}")
+    text = fact_formula(name).replace("tl_n_gpus", "{@n_gpus}")
     if kind_of(name) == "gpu":
         text = _of_sheet(name, "1" if name == PEER else '""')
     elif "{@" in text:
@@ -177,7 +177,7 @@ def _add_fact(table: CellTable, name: str, values: np.ndarray) -> None:
 def _add_training(table: CellTable) -> None:
     """Add hours and cost of the training, and the rank of each plan that fits into memory."""
     steps = np.ceil(FIRST_IMAGES / FIRST_BATCH / table.numbers("n_gpus"))
-    count = f'IF(ISNUMBER({{@time_s}}),ROUNDUP({PREFIX}images/({PREFIX}batch_per_gpu*{{@n_gpus}}),0),"")'
+    count = 'IF(ISNUMBER({@time_s}),ROUNDUP(tl_images/(tl_batch_per_gpu*{@n_gpus}),0),"")'
     table.add("iterations", "iterations per epoch", "", "whole", count, steps)
     for key, title in (
         ("epoch_h", "time per epoch"),
@@ -197,7 +197,7 @@ def _add_training(table: CellTable) -> None:
     # Plans without a price follow those with one, by time.
     by_cost = f"IF(ISNUMBER({{@cost}}),{{@cost}},MAX({table.span('cost', of_sheet=False)})+{{@training_h}})"
     fits = f'AND({{@fits}}="{FITS_WORDS[0]}",ISNUMBER({{@training_h}}))'
-    key = f'IF({fits},IF({PREFIX}ranked_by="{BY_COST}",{by_cost},{{@training_h}}),"")'
+    key = f'IF({fits},IF(tl_ranked_by="{BY_COST}",{by_cost},{{@training_h}}),"")'
     fitting = np.array(table.columns["fits"].values[: table.known]) == FITS_WORDS[0]
     hours = np.where(fitting, table.numbers("training_h"), np.nan)
     table.add("key", "ranking key", "", "general", key, hours)

@@ -33,6 +33,7 @@ from trainlaw.app.workbook.model import (
     PREFIX,
     Model,
     cell_names,
+    fact,
     figure_cell,
     first_choice,
     first_interval_factor,
@@ -67,6 +68,7 @@ _WIDTHS = (34, 36, 9, 46, 2, 22, 26, 10, 44)
 _TOP = 3  # row of the heads, counted from 0
 _LEFT, _RIGHT = 0, 5  # columns of what is chosen, and of what follows from it
 _GB = 1e9
+_STEPS = float(math.ceil(FIRST_IMAGES / FIRST_BATCH))  # iterations of the first choice
 ONE_GPU = (
     "A layer formula is computed for the chosen GPU only; for every GPU run trainlaw predict --all-gpus."
 )
@@ -107,7 +109,7 @@ def write_predict(sheet: SheetWriter, model: Model, said: Said, *, has_ranking: 
     )
     sheet.text(_TOP, _LEFT, "Choose", "section")
     left, valid = write_choices(sheet, model, _TOP + 1)
-    times = [*_times(model), *_measured(has_ranking=has_ranking)]
+    times = [*_times(model), *([_measured()] if has_ranking else [])]
     row = _results(sheet, _TOP, _RIGHT, "Prediction", times)
     row = _results(sheet, row, _RIGHT, "Memory of each GPU", _memory(model))
     title, costs = (
@@ -122,8 +124,9 @@ def write_predict(sheet: SheetWriter, model: Model, said: Said, *, has_ranking: 
     answers = model.sheet_name("Answers")
     notes = _sentences(NOTE, said.notes, _NOTES, answers)
     warnings = _sentences(WARNING, said.warnings, _WARNINGS, answers, NONE_SAID)
-    check = [] if model.is_forward else _check()
-    lines = [entries, _setup(said.setups), *notes, *warnings, _range(model), *check]
+    check = _Result("self-check: same result as trainlaw", "tl_self_check", True)
+    lines = [entries, _setup(said.setups), *notes, *warnings, _range(model)]
+    lines += [] if model.is_forward else [check]
     row = _results(sheet, max(left, row) + 1, _LEFT, "What to know of this answer", lines)
     row = _results(sheet, row + 1, _LEFT, "What is used", _used(model))
     if not has_ranking:
@@ -140,15 +143,13 @@ def _results(sheet: SheetWriter, row: int, column: int, title: str, lines: Seque
     """Write lines below a title; return the next free row."""
     sheet.text(row, column, title, "section")
     for number, line in enumerate(lines, start=row + 1):
-        sheet.text(number, column, line.title)
-        sheet.formula(number, column + 1, line.formula, line.value, line.style)
-        for offset, text, style in ((2, line.unit, "unit"), (3, line.note, "note")):
-            if text:
-                sheet.text(number, column + offset, text, style)
-        if line.expected is not None:
-            sheet.plan.expected[number, column + 1] = line.expected
-        if line.name:
-            sheet.define(PREFIX + line.name, number, column + 1)
+        title, text, value, unit, style, name, note, expected = line
+        own = PREFIX + name if name else ""
+        sheet.line(number, title, value, style, formula=text, unit=unit, name=own, column=column)
+        if note:
+            sheet.text(number, column + 3, note, "note")
+        if expected is not None:
+            sheet.plan.expected[number, column + 1] = expected
     return row + 1 + len(lines)
 
 
@@ -158,9 +159,9 @@ def _sentences(kind: str, said: Sequence[str], shown: int, sheet: str, none: str
     shown : how many. sheet : name of sheet Answers. none : what is shown where there is none; if given, any
     other text is a warning.
     """
-    numbers, lines = f"{PREFIX}{kind}", []
+    numbers, lines = f"tl_{kind}", []
     for number in range(1, shown + 1):
-        text = f'IFERROR(INDEX({PREFIX}said,MATCH({number},{numbers},0)),"")'
+        text = f'IFERROR(INDEX(tl_said,MATCH({number},{numbers},0)),"")'
         empty = none if number == 1 else ""
         value = said[number - 1] if number <= len(said) else empty
         formula = f'IF(MAX({numbers},0)<{number},"{empty}",{text})'
@@ -174,80 +175,67 @@ def _sentences(kind: str, said: Sequence[str], shown: int, sheet: str, none: str
 def _range(model: Model) -> _Result:
     # The layers of a CNN are counted on their own sheet.
     far = OUTSIDE.format(model.sheet_name("Formula"))
-    outside = f'IF(SUM({PREFIX}outside)=0,"{INSIDE}",SUM({PREFIX}outside)&"{far}")'
+    outside = f'IF(SUM(tl_outside)=0,"{INSIDE}",SUM(tl_outside)&"{far}")'
     first = f"{model.outside_first}{far}" if model.outside_first else INSIDE
     return _Result("range of each feature", f'IFERROR({outside},"{UNCLEAR}")', first, expected=INSIDE)
 
 
 def _live(formula: str) -> str:
-    return f'IF(ISNUMBER({PREFIX}time_s),{formula},"")'
+    return f'IF(ISNUMBER(tl_time_s),{formula},"")'
 
 
 def _times(model: Model) -> list[_Result]:
-    seconds, time = model.seconds, f"{PREFIX}time_s"
-    n_gpus = "1" if model.is_forward else f"{PREFIX}n_gpus"
-    rate, speed = figure_cell("samples_per_second", n_gpus=n_gpus), FIRST_BATCH / seconds
-    if model.is_forward:
-        total = f'IF({PREFIX}entries="{ENTRIES}",{PREFIX}single_s,"{UNCLEAR}")'
-        note = f"the sum of sheet {model.sheet_name('Formula')}"
-        return [
-            _Result("forward pass", _live(f"1000*{time}"), 1000 * seconds, "ms", "result_short"),
-            *(
-                [_Result("interval", f'"{NO_INTERVAL}"', NO_INTERVAL)]
-                if math.isnan(first_interval_factor(model))
-                else _interval(model)
-            ),
-            _Result("throughput", _live(rate), speed, "images/s", "result_short"),
-            _Result("forward pass", total, seconds, "s", "result", "time_s", note),
-        ]
-    both = f'AND({PREFIX}entries="{ENTRIES}",COUNT({PREFIX}single_s,{PREFIX}all_reduce_s)=2)'
-    total = f'IF({both},{PREFIX}single_s+{PREFIX}all_reduce_s,"{UNCLEAR}")'
-    alone, note = f"{PREFIX}single_s/{time}", "time on one GPU divided by this time"
-    return [
-        _Result("iteration time", _live(f"1000*{time}"), 1000 * seconds, "ms", "result_short"),
+    seconds, single, time = model.seconds, "tl_single_s", "tl_time_s"
+    usable, total = f'tl_entries="{ENTRIES}"', single
+    what, n_gpus, of_all = "forward pass", "1", ""
+    if not model.is_forward:
+        usable = f"AND({usable},COUNT({single},tl_all_reduce_s)=2)"
+        total = f"{single}+tl_all_reduce_s"
+        what, n_gpus, of_all = "iteration time", "tl_n_gpus", ", all GPUs"
+    rate, note = (
+        figure_cell("samples_per_second", n_gpus=n_gpus),
+        f"the sum of sheet {model.sheet_name('Formula')}",
+    )
+    shown = f'IF({usable},{total},"{UNCLEAR}")'
+    lines = [
+        _Result(what, _live(f"1000*{time}"), 1000 * seconds, "ms", "result_short"),
         *_interval(model),
-        _Result("throughput, all GPUs", _live(rate), speed, "images/s", "result_short"),
-        _Result("iteration time", total, seconds, "s", "result", "time_s", "the sum of sheet Formula"),
-        _Result("efficiency", _live(alone), 1.0, "", "result_share", note=note),
+        _Result(f"throughput{of_all}", _live(rate), FIRST_BATCH / seconds, "images/s", "result_short"),
+        _Result(what, shown, seconds, "s", "result", "time_s", note),
     ]
+    if not model.is_forward:
+        note = "time on one GPU divided by this time"
+        lines.append(_Result("efficiency", _live(f"{single}/{time}"), 1.0, "", "result_share", note=note))
+    return lines
 
 
-def _measured(*, has_ranking: bool) -> list[_Result]:
+def _measured() -> _Result:
     """Return what the nearest measured runs of training on one GPU took, as text."""
-    if not has_ranking:
-        return []
     (run,) = first_choice().frame.itertuples(index=False)
-    text = f'IF({PREFIX}n_gpus=1,{PREFIX}measured,"")'
-    return [_Result("measured", text, measured_text(run) or "none")]
+    return _Result("measured", 'IF(tl_n_gpus=1,tl_measured,"")', measured_text(run) or "none")
 
 
 def _interval(model: Model) -> list[_Result]:
-    """Return both ends of the interval for the class of the run, and its factor."""
-    value, seconds = float(np.nan_to_num(first_interval_factor(model))), model.seconds
-    factor = f"{PREFIX}interval_factor"
-    ends = f"AND(ISNUMBER({PREFIX}time_s),N({factor})>0)"
-    note = f"{100 * LEVEL:g} %, from held-out {held_out_kind(model.formula)}s"
-    by_class = "0: no interval; by class: sheet Errors"
-    lines = [
-        ("interval from", f"1000*({figure_cell('low_s')})", 1000 * seconds / value if value else ""),
-        ("interval to", f"1000*({figure_cell('high_s')})", 1000 * seconds * value if value else ""),
-    ]
-    is_processor = f"{PREFIX}is_processor=1"
+    """Return both ends of the interval for the class of the run, and its factor, or that there is none."""
+    if model.is_forward and math.isnan(first_interval_factor(model)):
+        return [_Result("interval", f'"{NO_INTERVAL}"', NO_INTERVAL)]
+    value, ms = float(np.nan_to_num(first_interval_factor(model))), 1000 * model.seconds
     is_one = isinstance(host_factor(model.formula, model.expression), Constant)
-    of_host = "1" if is_one else f"{PREFIX}host_factor"
-    text = interval_factor(model.formula, chosen_class_factor(model), is_processor, of_host)
-    return [
-        *(
-            _Result(title, f'IF({ends},{end},"")', shown, "ms", "result_short", note=note)
-            for title, end, shown in lines
-        ),
-        _Result("interval factor", text, value, "", "result_factor", "interval_factor", by_class),
-    ]
+    of_host = "1" if is_one else "tl_host_factor"
+    text = interval_factor(model.formula, chosen_class_factor(model), "tl_is_processor=1", of_host)
+    note = f"{100 * LEVEL:g} %, from held-out {held_out_kind(model.formula)}s"
+    lines = []
+    ends = ("interval from", "low_s", value and ms / value), ("interval to", "high_s", ms * value)
+    for title, end, shown in ends:
+        cell = f'IF(AND(ISNUMBER(tl_time_s),N(tl_interval_factor)>0),1000*({figure_cell(end)}),"")'
+        lines.append(_Result(title, cell, shown or "", "ms", "result_short", note=note))
+    note = "0: no interval; by class: sheet Errors"
+    return [*lines, _Result("interval factor", text, value, "", "result_factor", "interval_factor", note)]
 
 
 def _setup(setups: Sequence[str]) -> _Result:
     """Return the line of all assumptions: of its sentences on sheet Answers one is not empty."""
-    cells = "&".join(f"INDEX({PREFIX}{SETUP},{number + 1})" for number in range(len(setups)))
+    cells = "&".join(f"INDEX(tl_{SETUP},{number + 1})" for number in range(len(setups)))
     return _Result("what this assumes", cells, "".join(setups))
 
 
@@ -255,18 +243,18 @@ def _used(model: Model) -> list[_Result]:
     """Return what the choices mean: names as sheets GPUs and CNNs have them, and what was left to usual."""
     own = {name: of_chosen_gpu(name) for name in ("default_precision", "link", "fabric", "server_gpus")}
     sized = f'{chosen_cnn("cnn")}&", "&{pixels_used()}&" px, "&{classes_used()}&" classes"'
-    choice = f"{PREFIX}precision_choice"
+    choice = "tl_precision_choice"
     usual = f'"{model.first_precision}"' if model.is_forward else own["default_precision"]
     default = f'IF({choice}="{model.default_precision}",{usual},{choice})'
-    link = f'IF({PREFIX}link="{OWN_LINK}",IF({own["link"]}="","{NO_LINK}",{own["link"]}),{PREFIX}link)'
-    fabric = f'IF({PREFIX}network="{USUAL_FABRIC}",{own["fabric"]},{PREFIX}network)'
-    nodes = f'IF({PREFIX}nodes="",ROUNDUP({PREFIX}n_gpus/{own["server_gpus"]},0),{PREFIX}nodes)'
+    link = f'IF(tl_link="{OWN_LINK}",IF({own["link"]}="","{NO_LINK}",{own["link"]}),tl_link)'
+    fabric = f'IF(tl_network="{USUAL_FABRIC}",{own["fabric"]},tl_network)'
+    nodes = f'IF(tl_nodes="",ROUNDUP(tl_n_gpus/{own["server_gpus"]},0),tl_nodes)'
     cnn, first_link = cnn_label(*FIRST_CNN), str(gpu_table_rows(model.formula)[FIRST_GPU]["link"])
     lines = [
         _Result("CNN in use", meant("cnn"), cnn, name="cnn"),
         _Result(
             "row of sheet CNNs in use",
-            f'IFERROR(IF({PREFIX}pixels&{PREFIX}classes="",{PREFIX}cnn,{sized}),"{UNCLEAR}")',
+            f'IFERROR(IF(tl_pixels&tl_classes="",tl_cnn,{sized}),"{UNCLEAR}")',
             cnn,
             name="cnn_used",
         ),
@@ -290,12 +278,12 @@ def _used(model: Model) -> list[_Result]:
 
 def _layout_and_stack(model: Model) -> list[_Result]:
     """Return layout and stack of a formula that knows them: the chosen ones, or what the others imply."""
-    used, chosen = set(model.base_columns), f"{PREFIX}stack_choice"
+    used, chosen = set(model.base_columns), "tl_stack_choice"
     knows_stacks = not used.isdisjoint({"is_stack_fused", "is_stack_channels_last"})
     implied = (
         f'IF({chosen}="channels_last","{LAYOUTS[1]}","{LAYOUTS[0]}")' if knows_stacks else f'"{LAYOUTS[0]}"'
     )
-    layout = f'IF({PREFIX}layout_choice="{IMPLIED}",{implied},{PREFIX}layout_choice)'
+    layout = f'IF(tl_layout_choice="{IMPLIED}",{implied},tl_layout_choice)'
     stack = f'IF({chosen}="{IMPLIED}",{implied_stack(model)},{chosen})'
     has_layout = knows_stacks or "is_channels_last" in used
     return [
@@ -306,7 +294,7 @@ def _layout_and_stack(model: Model) -> list[_Result]:
 
 def _price(model: Model) -> _Result:
     own, number = of_chosen_gpu("price_usd_per_hour"), "1" if model.is_forward else OF_MACHINE
-    price = price_cell(own, f"{PREFIX}gpu", number, f'"{NO_PRICE}"')
+    price = price_cell(own, "tl_gpu", number, f'"{NO_PRICE}"')
     note = "yours on sheet GPUs, else sheet Prices"
     listed = listed_price(FIRST_GPU)
     return _Result("GPU price", price, listed, "USD/h", "result_money", "price_used", note)
@@ -314,57 +302,51 @@ def _price(model: Model) -> _Result:
 
 def _costs_of_passes(model: Model) -> list[_Result]:
     """Return the lines on the inference of all images."""
-    steps = float(math.ceil(FIRST_IMAGES / FIRST_BATCH))
-    count = f'IFERROR(ROUNDUP({PREFIX}images/{PREFIX}batch_per_gpu,0),"")'
-    minutes, priced = f"{PREFIX}minutes", f"{PREFIX}price_used"
-    spent = f'IF(COUNT({minutes},{priced})=2,{minutes}/60*{priced},"")'
-    taken = _live(f"60*({figure_cell('epoch_h')})")
-    cost = model.seconds * steps / 3600.0 * listed_price(FIRST_GPU)
+    hours = model.seconds * _STEPS / 3600.0
+    spent = 'IF(COUNT(tl_minutes,tl_price_used)=2,tl_minutes/60*tl_price_used,"")'
+    cost, taken = hours * listed_price(FIRST_GPU), _live(f"60*({figure_cell('epoch_h')})")
     return [
-        _Result("forward passes", count, steps, "", "result_count", "iterations"),
-        _Result("time", taken, model.seconds * steps / 60.0, "min", "result_money", "minutes"),
+        _iterations("forward passes", "tl_batch_per_gpu"),
+        _Result("time", taken, 60 * hours, "min", "result_money", "minutes"),
         _price(model),
         _Result("cost", spent, cost, "USD", "result_money", "cost"),
     ]
 
 
+def _iterations(title: str, batch: str) -> _Result:
+    count = f'IFERROR(ROUNDUP(tl_images/{batch},0),"")'
+    return _Result(title, count, _STEPS, "", "result_count", "iterations")
+
+
 def _costs(model: Model, *, has_ranking: bool) -> list[_Result]:
-    steps = float(math.ceil(FIRST_IMAGES / FIRST_BATCH))
-    hours = model.seconds * steps / 3600.0
-    count = f'IFERROR(ROUNDUP({PREFIX}images/({PREFIX}batch_per_gpu*{PREFIX}n_gpus),0),"")'
+    """Return the lines on the training of all epochs."""
+    hours = model.seconds * _STEPS / 3600.0
     cost, value = hours * listed_price(FIRST_GPU), float(np.nan_to_num(first_interval_factor(model)))
     total = cost * FIRST_EPOCHS
-    priced = f"{PREFIX}price_used"
-    per_epoch = figure_cell("cost", training_h=f"{PREFIX}epoch_h", price_per_hour=priced)
-    prices = f"GPUs!$B${HEAD + 2}:$B${HEAD + 1 + SPARE_ROWS}"
-    by = f'IF(AND({PREFIX}order="{ORDERS[0]}",COUNTIF({prices},">=0")>0),"{BY_COST}","{BY_TIME}")'
-    factor = f"{PREFIX}interval_factor"
-    both = f"AND(ISNUMBER({PREFIX}time_s),ISNUMBER({priced}))"
-    with_interval = f"AND(ISNUMBER({PREFIX}cost),N({factor})>0)"
+    per_epoch = figure_cell("cost", training_h="tl_epoch_h", price_per_hour="tl_price_used")
+
+    def priced(text: str) -> str:
+        return f'IF(AND(ISNUMBER(tl_time_s),ISNUMBER(tl_price_used)),{text},"")'
+
+    def end(text: str) -> str:
+        return f'IF(AND(ISNUMBER(tl_cost),N(tl_interval_factor)>0),{text},"")'
+
     lines: list[tuple[str, str, float | str, str, str]] = [
         ("time per epoch", _live(figure_cell("epoch_h")), hours, "h", "epoch_h"),
         ("total time", _live(figure_cell("training_h")), hours * FIRST_EPOCHS, "h", ""),
-        ("cost per epoch", f'IF({both},{per_epoch},"")', cost, "USD", ""),
-        ("total cost", f'IF({both},{per_epoch}*{PREFIX}epochs,"")', total, "USD", "cost"),
+        ("cost per epoch", priced(per_epoch), cost, "USD", ""),
+        ("total cost", priced(f"{per_epoch}*tl_epochs"), total, "USD", "cost"),
+        ("total cost from", end("tl_cost/tl_interval_factor"), total / value if value else "", "USD", ""),
+        ("total cost to", end("tl_cost*tl_interval_factor"), total * value or "", "USD", ""),
     ]
-    ends = [
-        ("total cost from", f"{PREFIX}cost/{factor}", total / value if value else ""),
-        ("total cost to", f"{PREFIX}cost*{factor}", total * value if value else ""),
-    ]
-    lines += [(title, f'IF({with_interval},{text},"")', shown, "USD", "") for title, text, shown in ends]
+    prices = f"GPUs!$B${HEAD + 2}:$B${HEAD + 1 + SPARE_ROWS}"
+    by = f'IF(AND(tl_order="{ORDERS[0]}",COUNTIF({prices},">=0")>0),"{BY_COST}","{BY_TIME}")'
     return [
-        _Result("iterations per epoch", count, steps, "", "result_count", "iterations"),
+        _iterations("iterations per epoch", "(tl_batch_per_gpu*tl_n_gpus)"),
         _price(model),
-        *(
-            _Result(title, text, shown, unit, "result_money", name)
-            for title, text, shown, unit, name in lines
-        ),
+        *(_Result(*line[:4], "result_money", line[4]) for line in lines),
         *([_Result("GPUs are ranked by", by, BY_TIME, name="ranked_by")] if has_ranking else []),
     ]
-
-
-def _check() -> list[_Result]:
-    return [_Result("self-check: same result as trainlaw", f"{PREFIX}self_check", True)]
 
 
 def _memory(model: Model) -> list[_Result]:
@@ -376,15 +358,15 @@ def _memory(model: Model) -> list[_Result]:
     least, usual, place = (
         float(values_of(form, columns)[0]) for form in (*needs, definition_of("memory_held_bytes"))
     )
-    kept = f'MATCH("kept_elements",{PREFIX}cnn_columns,0)'
-    counted = f"COUNT(INDEX({PREFIX}cnn_table,MATCH({PREFIX}cnn_used,{PREFIX}cnns,0),{kept}))=1"
+    kept = fact("cnn", '"kept_elements"', "tl_cnn_used")
+    counted = f"COUNT({kept})=1"
     if is_any_size(model):
-        counted = f"OR({PREFIX}is_sized=1,IFERROR({counted},FALSE))"
+        counted = f"OR(tl_is_sized=1,IFERROR({counted},FALSE))"
     sold = of_chosen_gpu("memory_bytes")
-    fits = fits_cell(f"({PREFIX}memory_least*1E9)", f"({PREFIX}memory_usual*1E9)", sold)
+    fits = fits_cell("(tl_memory_least*1E9)", "(tl_memory_usual*1E9)", sold)
     shown = f'IFERROR(IF({sold}="","{UNCLEAR}",{sold}/1E9),"{UNCLEAR}")'
     how = f'IFERROR(IF({counted},"{ON_LAYERS}","{ROUGH}"),"{UNCLEAR}")'
-    fitting = f'IF({PREFIX}entries="{ENTRIES}",IFERROR({fits},"{UNCLEAR}"),"{UNCLEAR}")'
+    fitting = f'IF(tl_entries="{ENTRIES}",IFERROR({fits},"{UNCLEAR}"),"{UNCLEAR}")'
     kept_there, added = (
         ("weights, the largest layer", "and workspaces, driver")
         if model.is_forward

@@ -38,13 +38,19 @@ class CellTable:
     """A sheet under construction: rows that are computed alike, of which the first ones have values.
 
     facts : gives the template of the place of a base column that no column of the table holds, and its
-    values, (n_known,), for the first choice.
+    values, (n_known,), for the first choice. top : its first row, counted from 0.
     """
 
     def __init__(
-        self, name: str, known: int, count: int, facts: Callable[[str], tuple[str, np.ndarray]]
+        self,
+        name: str,
+        known: int,
+        count: int,
+        facts: Callable[[str], tuple[str, np.ndarray]],
+        *,
+        top: int = TOP,
     ) -> None:
-        self.name, self.known, self.count, self._facts = name, known, count, facts
+        self.name, self.known, self.count, self._facts, self.top = name, known, count, facts, top
         self.columns: dict[str, Column] = {}
 
     def add(  # noqa: PLR0917 - the order is that of the fields of a column
@@ -59,15 +65,18 @@ class CellTable:
         self.columns[key] = Column(key, title, unit, style, template, padded)
 
     def add_expression(
-        self, key: str, title: str, unit: str, style: str, expression: Expression, *, where: str = ""
-    ) -> None:
+        self, key: str, title: str, unit: str, style: str, expression: Expression, *,
+        where: str = "", also: str = "",
+    ) -> None:  # fmt: skip
         """Add a column of an expression over base columns and earlier columns, after steps where it is long.
 
-        It is empty where one of these columns is no number, or where the column `where` is not 1.
+        It is empty where one of these columns, or the column `also`, is no number, or where the column
+        `where` is not 1.
         """
         names = variables(expression)
         places = {name: self.place(name) for name in names}
         own = [place for place in places.values() if place.startswith(("{@", "GPUs!"))]
+        own += [self.place(also)] if also else []
         guards = [f"{{@{where}}}=1"] * bool(where) + [f"COUNT({','.join(own)})={len(own)}"] * bool(own)
         known = {name: self.numbers(name) for name in names}
         flags = self.numbers(where) == 1.0 if where else True
@@ -99,7 +108,7 @@ class CellTable:
         """Return the address of a whole column."""
         letter = self._letter(key)
         sheet = f"{quoted(self.name)}!" if of_sheet else ""
-        return f"{sheet}${letter}${TOP + 1}:${letter}${TOP + self.count}"
+        return f"{sheet}${letter}${self.top + 1}:${letter}${self.top + self.count}"
 
     def _letter(self, key: str) -> str:
         return str(xl_col_to_name(list(self.columns).index(key)))
@@ -109,7 +118,7 @@ class CellTable:
         keys, ranks = self.numbers(key), np.full(self.known, np.nan)
         ranks[np.argsort(keys, kind="stable")] = np.arange(1.0, self.known + 1)
         letter, whole = self._letter(key), self.span(key, of_sheet=False)
-        above = f"${letter}${TOP}:${letter}{{above}}"
+        above = f"${letter}${self.top}:${letter}{{above}}"
         text = f"SUMPRODUCT(({whole}<{{@{key}}})*1)+SUMPRODUCT(({above}={{@{key}}})*1)+1"
         template = f'IF(ISNUMBER({{@{key}}}),{text},"")'
         self.add("rank", "rank", "", "general", template, np.where(np.isfinite(keys), ranks, np.nan))
@@ -121,20 +130,20 @@ class CellTable:
         letters = {key: xl_col_to_name(number) for number, key in enumerate(self.columns)}
         for number, item in enumerate(self.columns.values()):
             head = "head_unit" if item.style == "unit" else "head_right"
-            sheet.text(TOP - 2, number, item.title, head if number else "head")
-            sheet.text(TOP - 1, number, item.unit, "small")
+            sheet.text(self.top - 2, number, item.title, head if number else "head")
+            sheet.text(self.top - 1, number, item.unit, "small")
             if not item.template:
-                _write_entries(sheet, number, item)
+                _write_entries(sheet, self.top, number, item)
                 continue
-            for row, value in enumerate(item.values, start=TOP):
+            for row, value in enumerate(item.values, start=self.top):
                 own = {f"@{key}": f"${letter}{row + 1}" for key, letter in letters.items()}
                 text = item.template.format_map({**own, "row": row + 1, "above": row})
                 sheet.formula(row, number, text, value, item.style)
             # Excel itself shares no formula that refers to another sheet.
             if "!" not in item.template:
-                sheet.plan.shared[number] = (TOP, TOP + len(item.values) - 1)
-        sheet.plan.heights[TOP - 2] = 45
-        sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (TOP, 1), TOP - 2, True
+                sheet.plan.shared[number] = (self.top, self.top + len(item.values) - 1)
+        sheet.plan.heights[self.top - 2] = 45
+        sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (self.top, 1), self.top - 2, True
         return sheet
 
     def order(self) -> np.ndarray:
@@ -143,8 +152,8 @@ class CellTable:
         return np.argsort(ranks, kind="stable")[: int(np.isfinite(ranks).sum())]
 
 
-def _write_entries(sheet: SheetWriter, number: int, column: Column) -> None:
-    for row, value in enumerate(column.values, start=TOP):
+def _write_entries(sheet: SheetWriter, top: int, number: int, column: Column) -> None:
+    for row, value in enumerate(column.values, start=top):
         if isinstance(value, str) and value:
             sheet.text(row, number, value, column.style)
         else:

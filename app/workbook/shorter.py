@@ -6,7 +6,7 @@ from trainlaw.app.models.terms import with_named_constants
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.text.numbers import show_percent
 from trainlaw.app.workbook.formula import UNKNOWN, unit_text
-from trainlaw.app.workbook.model import PREFIX, Model, cell_name, cell_names, values_of
+from trainlaw.app.workbook.model import Model, cell_name, cell_names, values_of
 from trainlaw.formulas import Formula, Variable, substitute, to_text
 from trainlaw.formulas.printers import split_for_excel
 from trainlaw.validate.held_out_errors import OURS, overall_error
@@ -44,12 +44,9 @@ def _write(sheet: SheetWriter, model: Model, name: str, law: Formula, row: int) 
         row + 1, 1, f'IFERROR({cells.formula},"{UNKNOWN}")', float(values_of(expression, known)[0]), "seconds"
     )
     sheet.text(row + 1, 2, "s", "unit")
-    sheet.define(f"{PREFIX}{name}_s", row + 1, 1)
+    sheet.define(f"tl_{name}_s", row + 1, 1)
     for line, (constant, (new, value)) in enumerate(
         zip(constants, numbers.items(), strict=True), start=row + 2
     ):
-        sheet.text(line, 0, new)
-        sheet.number(line, 1, value, "constant")
-        sheet.text(line, 2, unit_text(constant.unit), "unit")
-        sheet.define(cell_name(new), line, 1)
+        sheet.line(line, new, value, "constant", unit=unit_text(constant.unit), name=cell_name(new))
     return row + 3 + len(constants)

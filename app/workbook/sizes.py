@@ -10,8 +10,8 @@ from itertools import chain
 import numpy as np
 from trainlaw.app.models.lookup_tables import cnn_rows
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
-from trainlaw.app.workbook.model import FIRST_CNN, PREFIX, Model
-from trainlaw.datasets.cnns.any_size import LARGEST, SUMS, AnySize, Side, any_size
+from trainlaw.app.workbook.model import FIRST_CNN, Model, fact, is_listed
+from trainlaw.datasets.cnns.any_size import LARGEST, SUMS, AnySize, any_size
 from trainlaw.datasets.cnns.counts import LAYER_LIMITS, THIN
 from trainlaw.datasets.cnns.zoo import MAX_CLASSES, MAX_INPUT_PX
 from xlsxwriter.utility import xl_col_to_name
@@ -49,7 +49,7 @@ def _rules_of(cnns: tuple[str, ...]) -> dict[str, AnySize]:
 
 
 def _name(column: str) -> str:
-    return f"{PREFIX}size_{column.replace('1 + ', '').replace(' ', '_')}"
+    return f"tl_size_{column.replace('1 + ', '').replace(' ', '_')}"
 
 
 def write_rules(book: BookPlan, model: Model) -> None:
@@ -78,7 +78,9 @@ def write_rules(book: BookPlan, model: Model) -> None:
         for place, side in enumerate(rule.sides):
             of_cnn = [0, 0] if place else [first, len(rule.shapes)]
             sheet.text(row, 0, name)
-            numbers = [*_side_numbers(side), 1 + rule.equal.get(place, -1), *of_cnn]
+            rest, equal = 0 if side.rest is None else 1 + side.rest, 1 + rule.equal.get(place, -1)
+            read = [side.parent, side.factor, side.more, side.stride]
+            numbers = [*read, rest, float(side.per_class), equal, *of_cnn]
             for column, value in enumerate((*numbers, *rule.sums[place]), start=1):
                 if value:
                     sheet.number(row, column, float(value))
@@ -89,11 +91,6 @@ def write_rules(book: BookPlan, model: Model) -> None:
         book.names[_name(title)] = _range(RULES, column, row)
     for column, title in enumerate(_OF_SHAPE, start=left):
         book.names[_name(title)] = _range(RULES, column, _TOP + len(rows))
-
-
-def _side_numbers(side: Side) -> list[float]:
-    rest = 0 if side.rest is None else 1 + side.rest
-    return [side.parent, side.factor, side.more, side.stride, rest, float(side.per_class)]
 
 
 def _range(sheet: str, column: int, end: int) -> str:
@@ -115,23 +112,22 @@ def counted() -> tuple[str, ...]:
 
 def of_size(name: str, listed: str) -> str:
     """Return the cell formula of a count: of the size that is entered, or else `listed`."""
-    return f"IF({PREFIX}is_sized=1,{_name(f'of_{name}')},{listed})"
+    return f"IF(tl_is_sized=1,{_name(f'of_{name}')},{listed})"
 
 
 def chosen_cnn(column: str) -> str:
     """Return the cell formula of a fact of the chosen CNN that is the same at every size."""
-    row = f"MATCH({PREFIX}cnn,{PREFIX}cnns,0)"
-    return f'INDEX({PREFIX}cnn_table,{row},MATCH("{column}",{PREFIX}cnn_columns,0))'
+    return fact("cnn", f'"{column}"')
 
 
 def pixels_used() -> str:
     """Return the cell formula of the height of an image: the entered one, or else the chosen CNN's."""
-    return f'IF({PREFIX}pixels="",{chosen_cnn("input_size_px")},{PREFIX}pixels)'
+    return f'IF(tl_pixels="",{chosen_cnn("input_size_px")},tl_pixels)'
 
 
 def classes_used() -> str:
     """Return the cell formula of the number of classes: the entered one, or else the chosen CNN's."""
-    return f'IF({PREFIX}classes="",{chosen_cnn("n_classes")},{PREFIX}classes)'
+    return f'IF(tl_classes="",{chosen_cnn("n_classes")},tl_classes)'
 
 
 def write_size(book: BookPlan, model: Model) -> None:
@@ -185,7 +181,7 @@ class _Size:
             f"IF(ISNUMBER({cell}),({cell}=INT({cell}))*({cell}>=1)*({cell}<={most}),0)"
             for cell, most in ((pixels, MAX_INPUT_PX), (_name("classes_used"), MAX_CLASSES))
         )
-        listed = f"ISNUMBER(MATCH({PREFIX}cnn_used,{PREFIX}cnns,0))"
+        listed = is_listed("tl_cnn_used", "cnns")
         lines = (
             ("pixels", "height and width, pixels", pixels_used(), self.pixels),
             ("classes_used", "classes", classes_used(), self.classes),
@@ -203,7 +199,7 @@ class _Size:
         self.sheet.formula(
             3, _COUNTS_AT, f"IF({listed},0,IFERROR(IF(AND({whole}=1,{first}>0,{fits}),1,0),0))", 0.0
         )
-        self.sheet.define(f"{PREFIX}is_sized", 3, _COUNTS_AT)
+        self.sheet.define("tl_is_sized", 3, _COUNTS_AT)
 
     def _live(self, title: str) -> str:
         """Return the address of a column of sides or of shapes, whole."""
@@ -215,26 +211,26 @@ class _Size:
         row, sides = _TOP + slot, self.rule.sides
         cell = {title: f"${xl_col_to_name(column)}{row + 1}" for column, title in enumerate(_LIVE)}
 
-        def fact(title: str) -> str:
+        def given(title: str) -> str:
             return f"INDEX({_name(title)},{_name('first')}+{cell['side']})"
 
         above = f"D${_TOP + 1}:D{row}"
-        parent = _name("pixels") if slot == 0 else f"INDEX({above},{fact('parent')}+1)"
-        whole = f"INT({cell['room']}/{fact('stride')})+1"
+        parent = _name("pixels") if slot == 0 else f"INDEX({above},{given('parent')}+1)"
+        whole = f"INT({cell['room']}/{given('stride')})+1"
         cut = (
-            f"IF(AND({fact('rest')}>0,MOD({cell['room']},{fact('stride')})<>0,"
-            f"({whole})*{fact('stride')}<{cell['read from']}+{fact('rest')}-1),1,0)"
+            f"IF(AND({given('rest')}>0,MOD({cell['room']},{given('stride')})<>0,"
+            f"({whole})*{given('stride')}<{cell['read from']}+{given('rest')}-1),1,0)"
         )
         equal = (
             "TRUE"
             if slot == 0
-            else (f"IF(N({fact('equal to')})=0,TRUE,INDEX({above},{fact('equal to')})={cell['height']})")
+            else (f"IF(N({given('equal to')})=0,TRUE,INDEX({above},{given('equal to')})={cell['height']})")
         )
         texts = (
             parent,
-            f"{fact('factor')}*{cell['read from']}+{fact('more')}",
+            f"{given('factor')}*{cell['read from']}+{given('more')}",
             f"IF({cell['room']}<0,0,{whole}+{cut})",
-            f"{cell['height']}^2*IF({fact('per class')}=1,{_name('classes_used')},1)",
+            f"{cell['height']}^2*IF({given('per class')}=1,{_name('classes_used')},1)",
             f"IF(AND({cell['height']}>=1,{equal}),1,0)",
         )
         self.sheet.number(row, 0, float(slot))
@@ -257,11 +253,11 @@ class _Size:
         live = f"AND({_name('first')}>0,${letter}{row + 1}<{_name('shapes_used')})"
         areas = self._live("area")
 
-        def fact(title: str) -> str:
+        def given(title: str) -> str:
             return f"INDEX({_name(title)},{_name('first_of_shapes')}+${letter}{row + 1})"
 
-        elements = "+".join(f"{fact(f'elements {n}')}*INDEX({areas},{fact(f'side {n}')}+1)" for n in (1, 2))
-        texts = (elements, *(f"N({fact(title)})" for title in _OF_SHAPE[4:]))
+        elements = "+".join(f"{given(f'elements {n}')}*INDEX({areas},{given(f'side {n}')}+1)" for n in (1, 2))
+        texts = (elements, *(f"N({given(title)})" for title in _OF_SHAPE[4:]))
         values = [0.0] * len(texts)
         if slot < len(shapes):
             shape = shapes[slot]

@@ -2,8 +2,9 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from trainlaw.app.answers.error_rows import has_architecture_errors
 from trainlaw.app.answers.facts import Fact, precision_facts
@@ -13,7 +14,7 @@ from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.app.models.search_gain import evolution_sentence
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
 from trainlaw.app.text.tables import Table
-from trainlaw.app.workbook.model import LAYOUTS, PREFIX, Model, cell_name
+from trainlaw.app.workbook.model import LAYOUTS, Model, cell_name, is_listed, option
 from trainlaw.datasets import Gpu, built_in_gpus, link_table
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.hardware.servers import usual_server
@@ -167,7 +168,7 @@ def write_prices(book: BookPlan) -> None:
     heads = ["GPU", "GPUs of a machine", f"{listed.currency}/h", "key"]
     end = sheet.table(HEAD, Table.of(heads, rows, "money"))
     for name, letter in (("list_prices", "C"), ("list_keys", "D")):
-        book.names[f"{PREFIX}{name}"] = f"Prices!${letter}${HEAD + 2}:${letter}${end}"
+        book.names[f"tl_{name}"] = f"Prices!${letter}${HEAD + 2}:${letter}${end}"
 
 
 def price_cell(own: str, gpu: str, number: str, empty: str) -> str:
@@ -176,8 +177,8 @@ def price_cell(own: str, gpu: str, number: str, empty: str) -> str:
     own, gpu, number : cell formulas of the user's price, the GPU's name, and the number of GPUs of its
     machine. empty : of what stands for no price.
     """
-    places = (f'MATCH({gpu}&"|"&{each},{PREFIX}list_keys,0)' for each in (number, "0"))
-    of_machine, of_any = (f"INDEX({PREFIX}list_prices,{place})" for place in places)
+    places = (f'MATCH({gpu}&"|"&{each},tl_list_keys,0)' for each in (number, "0"))
+    of_machine, of_any = (f"INDEX(tl_list_prices,{place})" for place in places)
     usable = f"IF(ISNUMBER({own}),{own}>=0,FALSE)"
     return f"IF({usable},{own},IFERROR({of_machine},IFERROR({of_any},{empty})))"
 
@@ -188,7 +189,7 @@ def listed_price(gpu: object, number: int = 1) -> float:
 
 
 #: GPUs of a node, as price lists count them.
-OF_MACHINE = f"INT({PREFIX}n_gpus/{PREFIX}n_nodes)"
+OF_MACHINE = "INT(tl_n_gpus/tl_n_nodes)"
 
 
 def write_links(book: BookPlan) -> None:
@@ -258,11 +259,11 @@ def _define_look_up(sheet: SheetWriter, kind: str, left: int, width: int) -> Non
     top, bottom = HEAD + 2, HEAD + 1 + SPARE_ROWS
     labels = f"{sheet.name}!${first}${top}:${first}${bottom}"
     names = sheet.book.names
-    names[f"{PREFIX}{kind}_columns"] = f"{sheet.name}!${first}${HEAD + 1}:${right}${HEAD + 1}"
-    names[f"{PREFIX}{kind}_table"] = f"{sheet.name}!${first}${top}:${right}${bottom}"
-    names[f"{PREFIX}{kind}s"] = labels
+    names[f"tl_{kind}_columns"] = f"{sheet.name}!${first}${HEAD + 1}:${right}${HEAD + 1}"
+    names[f"tl_{kind}_table"] = f"{sheet.name}!${first}${top}:${right}${bottom}"
+    names[f"tl_{kind}s"] = labels
     # A range that grows with the rows, so that a drop-down lists added rows but no empty ones.
-    names[f"{PREFIX}{kind}s_listed"] = f"{sheet.name}!${first}${top}:INDEX({labels},COUNTA({labels}))"
+    names[f"tl_{kind}s_listed"] = f"{sheet.name}!${first}${top}:INDEX({labels},COUNTA({labels}))"
 
 
 def options_of_precisions(formula: Formula) -> dict[str, dict[str, Fact]]:
@@ -270,76 +271,70 @@ def options_of_precisions(formula: Formula) -> dict[str, dict[str, Fact]]:
     return {name: {**precision_facts(formula, name), **row} for name, row in precision_rows().items()}
 
 
+class _Options(NamedTuple):
+    """A table of sheet Options, whose columns get names, and lines above and below it, empty for none."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    above: str = ""
+    below: str = ""
+    style: str = "number"
+
+
 def write_options(book: BookPlan, model: Model) -> None:
     """Write the sheet Options: precisions, all-reduce algorithms, kinds of GPUs, grouped constants."""
-    formula, widths = model.formula, [42, 24, 24, 26, 26, 32, 22, 22, 22]
-    sheet = SheetWriter(book, model.sheet_name("Options"), widths)
+    sheet = SheetWriter(book, model.sheet_name("Options"), [42, 24, 24, 26, 26, 32, 22, 22, 22])
     sheet.title("Options", f"What the choices on sheet {model.sheet_name('Predict')} mean for the formula.")
     sheet.plan.frozen = (2, 1)
-    options = options_of_precisions(formula)
-    rows = [list(option.values()) for option in options.values()]
-    row = _named_table(sheet, 3, list(next(iter(options.values()))), rows)
+    row = 3
+    for table in _options(model):
+        if table.above:
+            sheet.text(row, 0, table.above, "section" if table.style == "constant" else "note")
+            row += 1
+        end = sheet.table(row, Table.of(table.columns, table.rows, table.style))
+        for column, name in enumerate(table.columns):
+            letter = xl_col_to_name(column)
+            cells = f"${letter}${row + 2}:${letter}${end}"
+            book.names[cell_name(f"options_{name}")] = f"{quoted(sheet.name)}!{cells}"
+        if table.below:
+            sheet.text(end, 0, table.below, "note")
+        row = end + 1 + bool(table.below)
+
+
+def _options(model: Model) -> Iterator[_Options]:
+    formula, options = model.formula, options_of_precisions(model.formula)
+    yield _Options(list(next(iter(options.values()))), [list(option.values()) for option in options.values()])
+    lists = {"layout_choice": (IMPLIED, *LAYOUTS), "stack_choice": (IMPLIED, *STACKS)}
     if model.is_forward:
         left = [[name, LAUNCHES_LEFT.get(name, 1.0)] for name in COMPILATIONS]
-        row = _named_table(sheet, row + 1, ["compilation", "launches_left"], left)
+        yield _Options(["compilation", "launches_left"], left)
     else:
-        row = _algorithms(sheet, model, row + 1)
-        for title, pair in (("order", ORDERS), ("shown", SHOWN)):
-            row = _named_table(sheet, row + 1, [title], [[item] for item in pair])
-    for title, items in (
-        ("layout_choice", (IMPLIED, *LAYOUTS)),
-        ("stack_choice", (IMPLIED, *STACKS)),
-        ("precision_choice", (model.default_precision, *options)),
-    ):
-        row = _named_table(sheet, row + 1, [title], [[item] for item in items])
+        yield _algorithms(model)
+        lists = {"order": ORDERS, "shown": SHOWN, **lists}
+    for title, items in {**lists, "precision_choice": (model.default_precision, *options)}.items():
+        yield _Options([title], [[item] for item in items])
     for kind in ("generation", "vendor"):
-        seen = formula.provenance.get(f"{kind}s")
-        if seen:
-            sheet.text(row + 1, 0, f"GPUs of the training runs, by {kind}", "note")
-            row = _named_table(sheet, row + 2, [kind], [[name] for name in seen])
+        if seen := formula.provenance.get(f"{kind}s"):
+            yield _Options([kind], [[name] for name in seen], f"GPUs of the training runs, by {kind}")
     for kind, level in _HELD_OUT.items():
-        errors = [[name, error] for name, (error, _) in own_errors(formula, level).items()]
-        if errors:
-            sheet.text(row + 1, 0, f"error on held-out runs by {kind}, %", "note")
-            row = _named_table(sheet, row + 2, [f"held_out_{kind}", f"error_of_{kind}"], errors)
+        if errors := [[name, error] for name, (error, _) in own_errors(formula, level).items()]:
+            heads = [f"held_out_{kind}", f"error_of_{kind}"]
+            yield _Options(heads, errors, f"error on held-out runs by {kind}, %")
     for constant in formula.grouped:
-        sheet.text(row + 1, 0, f"{constant.name}: one constant per {constant.key}", "section")
         groups = [[ANY_OTHER, constant.default], *([*item] for item in constant.values.items())]
-        heads = [f"group_{constant.name}", f"of_{constant.name}"]
-        row = _named_table(sheet, row + 2, heads, groups, "constant")
+        heads, title = [f"group_{constant.name}", f"of_{constant.name}"], f"one constant per {constant.key}"
+        yield _Options(heads, groups, f"{constant.name}: {title}", style="constant")
 
 
-def _algorithms(sheet: SheetWriter, model: Model, row: int) -> int:
-    """Write which algorithm has which textbook form, and whether the scaling formula covers it."""
+def _algorithms(model: Model) -> _Options:
+    """Return which algorithm has which textbook form, and whether the scaling formula covers it."""
     times = list(dict.fromkeys(FEATURE_OF_ALGORITHM.values()))
     rows = [
-        [
-            name,
-            *(float(feature == own) for own in times),
-            float(covers_algorithm(model.scaling, name)),
-        ]
+        [name, *(float(feature == own) for own in times), float(covers_algorithm(model.scaling, name))]
         for name, feature in FEATURE_OF_ALGORITHM.items()
     ]
-    heads = ["algorithm", *(algorithm_indicator(feature) for feature in times), "scaled"]
-    row = _named_table(sheet, row, heads, rows)
-    sheet.text(row, 0, "mpi: a ring staged through host memory; it has the closed form of the ring", "note")
-    return row + 1
-
-
-def _named_table(
-    sheet: SheetWriter,
-    row: int,
-    columns: Sequence[str],
-    rows: Sequence[Sequence[object]],
-    style: str = "number",
-) -> int:
-    """Write a table and name each of its columns; return the next free row."""
-    end = sheet.table(row, Table.of(columns, rows, style))
-    for column, name in enumerate(columns):
-        letter = xl_col_to_name(column)
-        cells = f"${letter}${row + 2}:${letter}${end}"
-        sheet.book.names[cell_name(f"options_{name}")] = f"{quoted(sheet.name)}!{cells}"
-    return end
+    below = "mpi: a ring staged through host memory; it has the closed form of the ring"
+    return _Options(["algorithm", *map(algorithm_indicator, times), "scaled"], rows, below=below)
 
 
 def held_out_error(formula: Formula, kind: str, name: str) -> str:
@@ -349,8 +344,7 @@ def held_out_error(formula: Formula, kind: str, name: str) -> str:
     """
     if not own_errors(formula, _HELD_OUT[kind]):
         return "0"
-    row = f"MATCH({name},{PREFIX}options_held_out_{kind},0)"
-    return f"IFERROR(INDEX({PREFIX}options_error_of_{kind},{row}),0)"
+    return f"IFERROR({option(f'held_out_{kind}', f'error_of_{kind}', name)},0)"
 
 
 def write_errors(book: BookPlan, formula: Formula, model: Model) -> None:
@@ -390,8 +384,8 @@ def _intervals(sheet: SheetWriter, formula: Formula) -> int:
         f"A run on a new {kind} is expected between prediction / factor and prediction x factor.",
         "note",
     )
-    sheet.book.names[f"{PREFIX}interval_class"] = f"{sheet.name}!$A$5:$A${end}"
-    sheet.book.names[f"{PREFIX}interval_factors"] = f"{sheet.name}!$B$5:$C${end}"
+    sheet.book.names["tl_interval_class"] = f"{sheet.name}!$A$5:$A${end}"
+    sheet.book.names["tl_interval_factors"] = f"{sheet.name}!$B$5:$C${end}"
     sheet.plan.frozen = (4, 1)
     return end + 1
 
@@ -416,8 +410,8 @@ def class_factor(kind: str, known: str) -> str:
 
     kind : cell formula of the class. known : of 1 for a generation with training runs, else 0.
     """
-    row = f"IFERROR(MATCH({kind},{PREFIX}interval_class,0),ROWS({PREFIX}interval_class))"
-    return f"N(INDEX({PREFIX}interval_factors,{row},2-{known}))"
+    row = f"IFERROR(MATCH({kind},tl_interval_class,0),ROWS(tl_interval_class))"
+    return f"N(INDEX(tl_interval_factors,{row},2-{known}))"
 
 
 def interval_factor(formula: Formula, of_class: str, is_processor: str, of_host: str) -> str:
@@ -427,7 +421,7 @@ def interval_factor(formula: Formula, of_class: str, is_processor: str, of_host:
     """
     factors = [of_class, of_host]
     if has_architecture_errors(formula):
-        factors.append(f"{PREFIX}architecture_factor")
+        factors.append("tl_architecture_factor")
     # An error, hence 0, where the class has no interval.
     squares = "+".join(f"LN({factor})^2" for factor in factors)
     return f"IFERROR(IF({is_processor},0,EXP(SQRT({squares}))),0)"
@@ -438,7 +432,7 @@ def is_known_generation(formula: Formula, generation: str) -> str:
     seen = formula.provenance.get("generations")
     if not seen:
         return "1" if seen is None else "0"
-    return f"IF(ISNUMBER(MATCH({generation},{PREFIX}options_generation,0)),1,0)"
+    return f"IF({is_listed(generation, 'options_generation')},1,0)"
 
 
 def _label(name: str, members: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 from trainlaw.app.models.builtin import formula_named
-from trainlaw.app.workbook.forward import PREFIX_OF_PASSES
+from trainlaw.app.workbook.book import PREFIX_OF_PASSES
 from trainlaw.formulas.scopes import FORWARD
 
 from .questions import EPOCHS, questions_of_passes

@@ -72,7 +72,7 @@ def built_in_plan():
 # What a workbook only looks like, which LibreOffice takes as long for as for its formulas.
 BARE = {
     "charts": [],
-    "bars": [],
+    "bars": {},
     "drop_downs": {},
     "expected": {},
     "limits": {},

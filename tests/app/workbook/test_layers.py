@@ -75,7 +75,7 @@ def choices(count):
 
 def small(plan, labels, room=SLOTS):
     """The plan with the rows of few networks, and with room for that many layers: many can be computed."""
-    sheets = [replace(sheet, cells=dict(sheet.cells), **BARE) for sheet in plan.sheets]
+    sheets = [replace(sheet, cells=dict(sheet.cells), shared={}, **BARE) for sheet in plan.sheets]
     for sheet in sheets:
         known = {row for (row, column), cell in sheet.cells.items() if column == 0 and cell.value in LABELS}
         kept = {row for row, _ in sheet.cells if row not in known or sheet.cells[row, 0].value in labels}

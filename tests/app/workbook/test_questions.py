@@ -8,7 +8,7 @@ import pytest
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.sheets.plan import quoted
 from trainlaw.app.sheets.xlsx import xlsx_bytes
-from trainlaw.app.workbook.forward import PREFIX_OF_PASSES
+from trainlaw.app.workbook.book import PREFIX_OF_PASSES
 from trainlaw.app.workbook.model import AS_MEASURED, DEFAULT_PRECISION, FAULTS, LAYOUTS
 from trainlaw.app.workbook.tables import HEADING, IMPLIED, OWN_LINK, USUAL_FABRIC
 from trainlaw.formulas import load_formula

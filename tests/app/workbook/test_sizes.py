@@ -7,8 +7,7 @@ import pytest
 from trainlaw.app.models.builtin import BUILT_IN, formula_named
 from trainlaw.app.models.user_formula import read_formula
 from trainlaw.app.sheets.xlsx import xlsx_bytes
-from trainlaw.app.workbook.book import workbook_plan
-from trainlaw.app.workbook.forward import PREFIX_OF_PASSES
+from trainlaw.app.workbook.book import PREFIX_OF_PASSES, workbook_plan
 from trainlaw.app.workbook.sizes import RULES, SHAPES, SIDES
 from trainlaw.datasets import cnn_table
 from trainlaw.datasets.cnns.any_size import any_size
