@@ -61,14 +61,6 @@ def test_a_text_is_looked_up_once_per_different_value():
     assert values.tolist() == [1.0, 2.0, 1.0]
 
 
-def test_unknown_gpus_and_precisions_are_refused():
-    with pytest.raises(UnknownNameError, match="unknown GPU"):
-        GpuJoin(table(gpu=["fast", "slower", "fast"]), CATALOG)
-    joined = GpuJoin(table(precision=["fp32", "fp33", "fp32"]), CATALOG)
-    with pytest.raises(UnknownNameError, match="did you mean 'fp32'"):
-        LazyColumns(joined.makers([], {}))["peak_flop_per_s"]
-
-
 def runs(**options):
     parts = [
         configuration(cnn="vgg16", gpu="T4", batch_per_gpu=8),
@@ -106,12 +98,6 @@ def test_stated_peer_access_overrides_that_of_the_gpu():
     facts = Facts(GpuCatalog((find_gpu("T4"),)))
     stated = RunJoin(runs(peer_access=[0.5, np.nan]), facts).columns()["peer_access"]
     assert stated.tolist() == [0.5, find_gpu("T4").peer_access]
-
-
-def test_an_unknown_algorithm_is_refused():
-    facts = Facts(GpuCatalog((find_gpu("T4"),)))
-    with pytest.raises(UnknownNameError, match="unknown algorithm 'rings': did you mean 'ring'"):
-        RunJoin(runs(algorithm=["none", "rings"]), facts).columns()["is_ring"]
 
 
 def test_labels_of_a_cnn_without_counts_are_its_name():
