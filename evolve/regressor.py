@@ -250,10 +250,10 @@ class FormulaRegressor(FittedViews):
         return [(scored(candidate, chosen).formula, share) for candidate, share in again]
 
     def limited_to(self, most_constants: int) -> "FormulaRegressor":
-        """Choose again among the formulas with at most so many constants, and return the estimator itself.
+        """Choose again among the formulas that have few constants, and return the estimator itself.
 
-        `formula_` is then another one, and `candidates_` and `front_` are within the limit. Raises InputError
-        if no formula has so few constants, or `fit` was not called.
+        most_constants : of a formula. `formula_` is then another one, and `candidates_` and `front_` are
+        within the limit. Raises InputError if no formula has so few constants, or `fit` was not called.
         """
         chosen = self._formula_at(None)
         within = [own for own in self.candidates_ if len(constants(own.expression)) <= most_constants]
