@@ -192,11 +192,15 @@ def test_simpler_neighbours_are_all_of_them(typed_problem):
         assert expected in neighbours
 
 
-def test_a_shaken_constant_moves_by_about_one_logarithm(typed_problem, drawing):
-    grammar, tree = typed_problem.grammar, tree_of("3 * compute_s", typed_problem)
-    moved = [move("shake_constant", tree, grammar, drawing)[0].constant for _ in range(DRAWS)]
-    logs = np.log(np.array(moved) / 3.0)
+def test_a_shaken_constant_moves_by_about_one_logarithm_or_by_one(typed_problem, untyped_problem, drawing):
+    def moved(leaf, grammar):
+        return np.array([move("shake_constant", leaf, grammar, drawing)[0].constant for _ in range(DRAWS)])
+
+    logs = np.log(moved(tree_of("3 * compute_s", typed_problem), typed_problem.grammar) / 3.0)
     assert (np.mean(logs), np.std(logs)) == pytest.approx((0.0, 1.0), abs=0.1)
+    grammar = untyped_problem.grammar
+    signed = moved(Individual([grammar.free_constant(grammar.target).holding(0.0)]), grammar)
+    assert (np.mean(signed), np.std(signed)) == pytest.approx((0.0, 1.0), abs=0.06)
 
 
 def shares(kinds):
@@ -306,10 +310,3 @@ def test_a_fifth_of_the_wrapped_terms_get_a_share(typed_problem, drawing):
         for _ in range(DRAWS)
     ]
     assert {True: 0.2, False: 0.8} == shares(tree[0].args[1] is share for tree in wrapped)
-
-
-def test_a_shaken_constant_of_either_sign_also_moves_by_about_one(untyped_problem, drawing):
-    grammar = untyped_problem.grammar
-    leaf = grammar.free_constant(grammar.target).holding(0.0)
-    moved = [move("shake_constant", Individual([leaf]), grammar, drawing)[0].constant for _ in range(DRAWS)]
-    assert (np.mean(moved), np.std(moved)) == pytest.approx((0.0, 1.0), abs=0.06)
