@@ -193,14 +193,8 @@ def test_fitted_constants_come_back_in_their_places(untyped_problem, drawing, af
     np.testing.assert_array_equal(again.tokens, programs.tokens)
 
 
-@pytest.fixture
-def harness_grammar(typed_rows, specs):
-    columns, y, _ = typed_rows
-    levels = {"harness": ("fast", "slow")}
-    return make_grammar(specs.features, specs.target, columns.T, y, SearchSettings(), levels=levels)
-
-
-def test_a_grouped_constant_has_one_number_per_level(harness_grammar):
+def test_a_grouped_constant_has_one_number_per_level(made_grammar):
+    harness_grammar = made_grammar(levels={"harness": ("fast", "slow")})
     tree = from_expression(parse_text("2 * compute_s * C[harness]"), harness_grammar)
     forest = forest_of([tree], harness_grammar)
     programs = encode(forest, affine=False)

@@ -138,21 +138,15 @@ def factors_of(grammar, drawing, count):
     return [move("wrap", time, grammar, drawing)[2:] for _ in range(count)]
 
 
-def test_a_grouped_constant_is_a_factor(typed_rows, specs, drawing):
-    columns, y, _ = typed_rows
-    grammar = make_grammar(
-        specs.features, specs.target, columns.T, y, SearchSettings(), levels={"harness": ("a", "b")}
-    )
+def test_a_grouped_constant_is_a_factor(made_grammar, drawing):
+    grammar = made_grammar(levels={"harness": ("a", "b")})
     factors = [nodes for nodes in factors_of(grammar, drawing, 300) if nodes[0].ret is grammar.number]
     share = np.mean([len(factor) == 1 and factor[0].constant == (0.0, 0.0) for factor in factors])
     assert share == pytest.approx(0.3, abs=0.12)
 
 
-def test_children_keep_the_fitted_numbers_of_grouped_constants(typed_rows, specs, drawing):
-    columns, y, _ = typed_rows
-    grammar = make_grammar(
-        specs.features, specs.target, columns.T, y, SearchSettings(), levels={"harness": ("a", "b")}
-    )
+def test_children_keep_the_fitted_numbers_of_grouped_constants(made_grammar, drawing):
+    grammar = made_grammar(levels={"harness": ("a", "b")})
     first = from_expression(parse_text("compute_s * C[harness] + memory_s"), grammar)
     second = Individual(list(first))
     for tree, numbers in ((first, (0.1, 0.2)), (second, (0.3, 0.4))):
