@@ -339,7 +339,7 @@ class FormulaRegressor(FittedViews):
         settings = problem.settings
         chosen = choose(self.candidates_, settings.choice, problem.whole.effective_rows, settings.random_seed)
         stored = asdict(settings)
-        if not settings.strategy.affine:
+        if settings.typed:
             # Only untyped searches are screened: what typed ones store stays as it is.
             del stored["screening"], stored["select_features"]
         if not settings.complexities:

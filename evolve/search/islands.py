@@ -161,7 +161,7 @@ def is_spent(island: Island, problem: Problem) -> bool:
     share = math.inf if settings.evaluations is None else settings.evaluations / settings.islands
     if island.evaluations >= share or island.barren >= MOST_BARREN:
         return True
-    if not settings.strategy.affine or problem.grouped or island.generation < 2 * settings.simplify_interval:
+    if settings.typed or problem.grouped or island.generation < 2 * settings.simplify_interval:
         return False
     return any(tree.loss < ROUNDING for tree in island.archive.values())
 

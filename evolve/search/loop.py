@@ -195,7 +195,7 @@ def _advance_here(problem: Problem) -> AdvanceAll:
 
 def refines(problem: Problem) -> bool:
     """Return whether the best formulas of the search are refined: they are compared by their description."""
-    return problem.settings.strategy.refined and problem.settings.choice == "description_length"
+    return problem.settings.typed and problem.settings.choice == "description_length"
 
 
 def search_seconds(state: SearchState | None, problem: Problem, *, refined: bool = False) -> float:

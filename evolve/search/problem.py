@@ -115,7 +115,7 @@ class Problem:
 
         A typed tree is proportional to its weights already; sums over rows and templates take no offset.
         """
-        return self.settings.strategy.affine and self.sums is None and self.settings.template is None
+        return not self.settings.typed and self.sums is None and self.settings.template is None
 
     @cached_property
     def costs(self) -> NDArray[np.int64]:
@@ -357,7 +357,7 @@ def _screened(problem: Problem, y: NDArray[np.float64]) -> Problem:
         for i in places
         if problem.features[i].name in offered and np.ptp(problem.columns[i][some]) > 0.0
     ]
-    operators = settings.operators or settings.strategy.operators
+    operators = settings.offered
     screened = screen(
         atoms, y[some], operators, settings.screening_share, settings.random_seed,
         SCREENED_SHARE * (settings.limit_seconds or math.inf),
