@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from trainlaw.app.models.scopes import feature_expression, handling
 from trainlaw.app.models.terms import parts_of
+from trainlaw.app.text.files import toml_table
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.formulas import SECOND, Expression, FeatureSpec, Formula, Variable, variables
@@ -23,49 +24,10 @@ _COUNTS = re.compile(r"n_(layers|conv|depthwise|dense|\w+)")
 _PLAIN = re.compile(r"_?(compute|memory|matrix|simt|cached|kernel)?_s$")
 
 
-# What the time of a feature goes into, for readers who do not know the feature; equal titles are one share.
-_PRODUCTS, _GROUPED, _DEPTHWISE = "matrix products", "grouped convolutions", "depthwise convolutions"
-_UNFOLDING = "unfolding of images for convolutions"
-_BUCKETS, _TENSORS = "all-reduce of the gradients", "all-reduce of single tensors"
-_SERVERS, _REPLICAS = "traffic with parameter servers", "copies and launches of DataParallel"
+# What the time of a feature goes into, for readers who do not know the feature.
+_TITLES = toml_table(__file__, "titles.toml")
 _MANY = "further work on one GPU"  # instead of more titles than a line holds
 _MOST_TITLES = 2
-_TITLES = {
-    "conv3x3_matrix_s": _PRODUCTS,
-    "other_matrix_s": _PRODUCTS,
-    "conv1x1_matrix_s": _PRODUCTS,
-    "im2col_matrix_s": _UNFOLDING,
-    "im2col_simt_s": _UNFOLDING,
-    "conv_input_simt_s": "reading of the inputs of convolutions",
-    "conv_output_matrix_s": "results of convolutions",
-    "conv_output_simt_s": "results of convolutions",
-    "conv_weight_matrix_s": "work for each weight",
-    "conv_weight_simt_s": "work for each weight",
-    "grouped_conv_simt_s": _GROUPED,
-    "grouped_channels_last_simt_s": _GROUPED,
-    "depthwise_simt_s": _DEPTHWISE,
-    "depthwise_output_cached_s": _DEPTHWISE,
-    "conv_output_cached_s": "memory traffic of the outputs of convolutions",
-    "elementwise_cached_s": "memory traffic of normalisation, activation and pooling",
-    "batchnorm_cached_s": "memory traffic of normalisation",
-    "concat_cached_s": "memory traffic of concatenations",
-    "pool_cached_s": "memory traffic of pooling",
-    "cast_cached_s": "changes of precision",
-    "parameter_memory_s": "update of the parameters",
-    "conv_kernel_s": "start of the kernels of convolutions",
-    "host_s": "waiting for the host, which launches kernels",
-    "iteration_overhead_s": "fixed cost of an iteration",
-    "least_time_s": "least time that the hardware allows",
-    "input_copy_s": "copy of the images to the GPU",
-    "bucket_wait_s": "waiting for the slowest GPU",
-    **dict.fromkeys(
-        ["bucket_transfer_s", "bucket_node_s", "bucket_network_s", "bucket_staged_s", "bucket_latency_s"],
-        _BUCKETS,
-    ),
-    **dict.fromkeys(["tensor_node_s", "tensor_network_s", "tensor_staged_s", "tensor_launch_s"], _TENSORS),
-    **dict.fromkeys(["server_node_s", "server_network_s"], _SERVERS),
-    **dict.fromkeys(["replica_transfer_s", "replica_host_s"], _REPLICAS),
-}
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from trainlaw.app.answers.printed import javascript_rows, printed_lines, spoken
 from trainlaw.app.answers.table import Line, lines_of, within_reach
 from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.models.builtin import offered_formulas
-from trainlaw.app.models.lookup_tables import cnn_label, interval_rows, precision_rows
+from trainlaw.app.models.lookup_tables import interval_rows, precision_rows
 from trainlaw.app.models.multi_gpu import added_time
 from trainlaw.app.models.scopes import feature_expression, handling
 from trainlaw.app.models.settings import (
@@ -88,34 +88,6 @@ _GIVEN = (
     "currency", "price_origin", "error_of_precision", "error_of_architecture", "stack", "has_stack",
     "is_stack_unknown", "compilation", "has_compilation",
 )  # fmt: skip
-# What the page shows first; strings, as form fields and the link's fragment hold them.
-_FIRST = {
-    "gpu": "V100-SXM2-16GB",
-    "cnn": cnn_label("resnet50", 224, 1000),
-    "pixels": "",
-    "classes": "",
-    "precision": "",
-    "layout": "",
-    "compilation": "eager",
-    "stack": "",
-    "host-launch": "",
-    "batch": "64",
-    "gpus": "1",
-    "nodes": "",
-    "largest": "0",
-    "link": "own",
-    "network": "usual",
-    "algorithm": "ring",
-    "peak": "1",
-    "bandwidth": "1",
-    "images": "1281167",
-    "epochs": "90",
-    "price": "",
-    "has_optimizer": "true",
-    "has_input_copy": "false",
-    "is_tuned": "false",
-    "is_bucketed": "true",
-}
 _MOST_GPUS = 65_536
 
 
@@ -214,7 +186,8 @@ def _facts(formula: Formula) -> dict[str, Any]:
         "rough": ROUGH_MEMORY,
         "perNode": MOST_GPUS_PER_NODE,
         "gpuFacts": list(_gpu_facts(formula)),
-        "first": _FIRST,
+        # What the page shows first; strings, as form fields and the link's fragment hold them.
+        "first": json.loads(template_text("page/first.json")),
         "most": {"batch": 10_000_000, "gpus": _MOST_GPUS, "nodes": _MOST_GPUS, "images": 10**12},
         "mostPixels": MAX_INPUT_PX,
         "mostClasses": MAX_CLASSES,

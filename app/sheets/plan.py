@@ -6,54 +6,22 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
+from trainlaw.app.text.files import toml_table
 from trainlaw.app.text.tables import Table
-from xlsxwriter.utility import xl_rowcol_to_cell
+from xlsxwriter.utility import xl_col_to_name, xl_rowcol_to_cell
 
 LINE_POINTS = 15.0  # height of a row in the default font of Excel, Calibri 11
 FONT = "Calibri"
-# Yellow cells are for the user to change, green ones are results.
-_INPUT = {"bg_color": "#FFF2CC", "border": 1, "border_color": "#BF9000"}
-_RESULT = {"bold": True, "bg_color": "#E2EFDA"}
-_HEAD = {"bold": True, "bg_color": "#EDEDED", "text_wrap": True}
-# Times below a millisecond in exponents.
-_TIME = "[=0]0;[<0.001]0.00E+00;0.0000"
-# In the words of XlsxWriter: https://xlsxwriter.readthedocs.io/format.html.
+_STYLES = toml_table(__file__, "styles.toml")
+#: Formats of cells by the name of their style; a style that is like another has that one's format, changed.
 STYLES: Mapping[str, Mapping[str, object]] = MappingProxyType(
     {
-        "text": {},
-        "wrapped": {"text_wrap": True},
-        "note": {"font_color": "#666666", "italic": True},
-        "small": {"font_color": "#666666", "font_size": 9, "num_format": "General", "align": "right"},
-        "unit": {"align": "left", "indent": 1},
-        "title": {"bold": True, "font_size": 16},
-        "section": {"bold": True, "font_size": 12, "bottom": 1, "valign": "bottom"},
-        "head": {**_HEAD, "bottom": 1},
-        "head_unit": {**_HEAD, "bottom": 1, "align": "left", "indent": 1},
-        "head_right": {**_HEAD, "bottom": 1, "align": "right"},
-        "input": {**_INPUT, "align": "left"},
-        "input_head": {**_INPUT, "bold": True, "text_wrap": True, "align": "right"},
-        "input_share": {**_INPUT, "align": "left", "num_format": "0%"},
-        "input_count": {**_INPUT, "align": "left", "num_format": "#,##0"},
-        "input_money": {**_INPUT, "align": "left", "num_format": "#,##0.00"},
-        "constant": {**_INPUT, "num_format": "General", "align": "right"},
-        "general": {"num_format": "General", "align": "right"},
-        "seconds": {"num_format": _TIME, "align": "right"},
-        "amount": {"num_format": "[<1000]General;#,##0", "align": "right"},
-        "whole": {"num_format": "#,##0", "align": "right"},
-        "decimal": {"num_format": "#,##0.0", "align": "right"},
-        "factor": {"num_format": "0.000", "align": "right"},
-        "percent": {"num_format": "#,##0.0", "align": "right"},
-        "money": {"num_format": "#,##0.00", "align": "right"},
-        "share": {"num_format": "0.0%", "align": "right"},
-        "result": {**_RESULT, "num_format": "0.000000", "align": "right"},
-        "result_short": {**_RESULT, "num_format": "#,##0.0", "align": "right"},
-        "result_count": {**_RESULT, "num_format": "#,##0", "align": "right"},
-        "result_money": {**_RESULT, "num_format": "#,##0.00", "align": "right"},
-        "result_share": {**_RESULT, "num_format": "0.0%", "align": "right"},
-        "result_factor": {**_RESULT, "num_format": "0.000", "align": "right"},
-        "faint": {"num_format": "#,##0.0", "align": "right", "font_color": "#A6A6A6"},
-        "result_text": {**_RESULT, "align": "left"},
-        "warning": {"bold": True, "bg_color": "#F8CBAD", "font_color": "#C00000"},
+        name: {
+            key: value
+            for key, value in {**_STYLES.get(style.get("like", ""), {}), **style}.items()
+            if key != "like"
+        }
+        for name, style in _STYLES.items()
     }
 )
 
@@ -195,6 +163,10 @@ class SheetWriter:
         """Give a cell a name that all sheets know."""
         self.book.names[name] = self.place(row, column)
 
+    def define_range(self, name: str, column: int, first: int, last: int) -> None:
+        """Give rows `first` to `last` of a column a name that all sheets know."""
+        self.book.names[name] = f"{quoted(self.name)}!{column_range(column, first, last)}"
+
     def drop_down(self, row: int, column: int, listed: str, *, is_open: bool = False) -> None:
         """Offer a cell the values of the range named `listed`, its only ones unless it is open to others."""
         self.plan.drop_downs[row, column] = listed
@@ -223,6 +195,16 @@ class SheetWriter:
                 else:
                     self.text(row + offset, column, str(value))
         return row + len(table.rows) + 1
+
+
+def column_range(column: int, first: int, last: int) -> str:
+    """Return the absolute address of rows `first` to `last` of a column, counted from 0.
+
+    >>> column_range(1, 3, 8)
+    '$B$4:$B$9'
+    """
+    letter = xl_col_to_name(column)
+    return f"${letter}${first + 1}:${letter}${last + 1}"
 
 
 def quoted(name: str) -> str:

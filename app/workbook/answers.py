@@ -12,7 +12,7 @@ from trainlaw.app.answers.said import evaluated
 from trainlaw.app.answers.table import Line, lines_of, within_reach
 from trainlaw.app.models.calibration import calibration_of
 from trainlaw.app.models.settings import host_rows
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.model import (
     DEFAULT_PRECISION,
     FIRST_BATCH,
@@ -20,10 +20,10 @@ from trainlaw.app.workbook.model import (
     FIRST_GPU,
     FIRST_IMAGES,
     LAYOUTS,
-    PREFIX,
     Model,
     fact,
     is_listed,
+    new_sheet,
     option,
 )
 from trainlaw.app.workbook.sizes import chosen_cnn, is_any_size, pixels_used
@@ -43,7 +43,6 @@ from trainlaw.validate.held_out_errors import intervals_of
 UNCLEAR = "not known"
 SETUP = "setup"
 _HEADS = ("name", "value", "unit", "said", "warning", "note")
-_WIDTHS = (34, 24, 12, 110, 9, 9)
 # Columns that count the sentences of a kind.
 _COUNTED = {WARNING: "E", NOTE: "F"}
 _NAMED = {"architecture_factor", "host_factor", "is_processor"}  # quantities that sheet Predict needs
@@ -79,9 +78,8 @@ def write_answers(book: BookPlan, model: Model) -> Said:
     given = _given(model)
     lines = _lines(model, given)
     found = evaluated(lines, {name: np.array([value]) for name, (_, value) in given.items()}, 1)
-    sheet = SheetWriter(book, model.sheet_name("Answers"), _WIDTHS)
-    shown = f"Sheet {model.sheet_name('Predict')} shows what is said, with these numbers."
-    sheet.title("What is said of the choice", shown)
+    name, predict = model.sheet_name("Answers"), model.sheet_name("Predict")
+    sheet = new_sheet(book, "Answers", name=name, predict=predict)
     sheet.heads(_FIRST - 1, _HEADS, "head_unit")
     row = _FIRST
     places: dict[str, str] = {}
@@ -110,10 +108,9 @@ def write_answers(book: BookPlan, model: Model) -> Said:
                 _write_count(sheet, first, row, answer.kind, len(said[answer.kind]) if text else None)
         row += 1
     for name, letter in (("said", "D"), *_COUNTED.items()):
-        book.names[f"tl_{name}"] = f"{quoted(sheet.name)}!${letter}${first + 1}:${letter}${row}"
+        sheet.define_range(f"tl_{name}", "ABCDEF".index(letter), first, row - 1)
     book.names |= {f"tl_{name}": places[name] for name in places if name in _NAMED}
-    book.names[PREFIX + SETUP] = f"{quoted(sheet.name)}!$D${min(setups) + 1}:$D${max(setups) + 1}"
-    sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (_FIRST, 1), _FIRST - 1, True
+    sheet.define_range(f"tl_{SETUP}", 3, min(setups), max(setups))
     return Said([*setups.values()], said[NOTE], said[WARNING])
 
 

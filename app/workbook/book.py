@@ -10,7 +10,7 @@ from trainlaw.app.sheets.xlsx import google_plan, xlsx_bytes
 from trainlaw.app.workbook.answers import write_answers
 from trainlaw.app.workbook.compare import write_compare
 from trainlaw.app.workbook.custom import custom_workbook_plan
-from trainlaw.app.workbook.formula import write_formula, write_provenance
+from trainlaw.app.workbook.formula import write_formula, write_provenance, write_shorter
 from trainlaw.app.workbook.gpus import write_all_gpus
 from trainlaw.app.workbook.layers import (
     layer_model,
@@ -24,7 +24,6 @@ from trainlaw.app.workbook.model import PREFIX, Model, workbook_model
 from trainlaw.app.workbook.names import write_names
 from trainlaw.app.workbook.plan import write_plans
 from trainlaw.app.workbook.predict import new_predict, write_predict
-from trainlaw.app.workbook.shorter import write_shorter
 from trainlaw.app.workbook.sizes import write_rules, write_size
 from trainlaw.app.workbook.tables import (
     write_cnns,
@@ -152,7 +151,8 @@ def workbook_bytes(formula: Formula) -> bytes:
 
     Raises InputError where a feature of the formula cannot be computed from GPU, CNN and inputs.
     """
-    return xlsx_bytes(workbook_plan(formula))
+    plan = workbook_plan(formula)
+    return xlsx_bytes(plan)
 
 
 def google_workbook_bytes(formula: Formula) -> bytes:

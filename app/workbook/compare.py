@@ -7,17 +7,19 @@ from typing import NamedTuple
 
 import numpy as np
 from trainlaw.app.models.lookup_tables import cnn_label, precision_rows
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter, column_range
 from trainlaw.app.workbook.model import (
     FIRST_BATCH,
     FIRST_CNN,
     FIRST_PRECISION,
     PEAK,
+    TABLES,
     CellForm,
     Model,
     cell_form,
     cell_names,
     kind_of,
+    new_sheet,
     option,
     values_of,
 )
@@ -28,17 +30,7 @@ from trainlaw.formulas.algebra.expression import fold
 from xlsxwriter.utility import xl_col_to_name, xl_rowcol_to_cell
 
 # Names in the yellow heads, in place of which the user chooses others.
-FIRST_CNNS = (
-    "alexnet_torch", "vgg16", "googlenet", "inception_v3", "resnet18", "resnet50", "resnet101", "resnet152",
-    "resnext50_32x4d", "wide_resnet50_2", "densenet121", "densenet201", "squeezenet1_1", "mobilenet_v2",
-    "mobilenet_v3_large", "shufflenet_v2_x1_0", "mnasnet1_0", "efficientnet_b0", "regnet_y_8gf_torch",
-    "convnext_tiny", "convnext_large",
-)  # fmt: skip
-FIRST_GPUS = (
-    "K80", "GTX 1080 Ti", "P100-PCIE-16GB", "V100-SXM2-16GB", "T4", "RTX 2080 Ti", "Titan RTX",
-    "A100-SXM4-40GB", "A10G", "RTX 3090", "RTX A6000", "RTX 4090", "L4", "L40S", "H100-SXM5-80GB",
-    "H200-SXM-141GB", "RTX 5090", "B200", "Instinct MI300X", "Radeon RX 7900 XTX",
-)  # fmt: skip
+FIRST_CNNS, FIRST_GPUS = TABLES["first_cnns"], TABLES["first_gpus"]
 _BATCH, _PRECISION, _SHOWN = "$B$4", "$B$5", "$B$6"
 _HEADER = 9  # row of the names of the GPUs, counted from 0
 _FIRST = 2  # line of the first factor, behind head and row
@@ -131,12 +123,8 @@ def write_compare(book: BookPlan, model: Model) -> None:
     cnns, gpus = _first_cnns(), {name: known[name] for name in FIRST_GPUS}
     rows = _Axis("cnn", "CNNs", cnn_table_rows(), cnns, _lines(factors.rows), "input")
     columns = _Axis("gpu", "GPUs", known, gpus, _lines(factors.columns), "input_head")
-    sheet = SheetWriter(book, "Compare", [46, 24, *[12] * len(rows.lines), *[13] * len(gpus)])
-    sheet.title(
-        "CNNs and GPUs side by side",
-        "One GPU each, live: choose others in the yellow heads, or type over them. Empty: a specification is "
-        "unknown. All pairs: trainlaw export --out pairs.csv.",
-    )
+    widths = [46, 24, *[12] * len(rows.lines), *[13] * len(gpus)]
+    sheet = new_sheet(book, "Compare", widths=widths)
     _choices(sheet)
     matrix = _Matrix(sheet, model, factors.cell, rows, columns)
     matrix.write_titles()
@@ -268,8 +256,8 @@ class _Matrix:
 
     def _facts(self, axis: _Axis, row: str) -> dict[str, str]:
         """Return the cell formula of each fact of a row of the axis's sheet."""
-        names = ["label", *next(iter(axis.table.values()))]
-        facts = {name: f"INDEX({_fact_range(axis.sheet, n)},{row})" for n, name in enumerate(names)}
+        names, ends = ["label", *next(iter(axis.table.values()))], (HEAD + 1, HEAD + SPARE_ROWS)
+        facts = {name: f"INDEX({axis.sheet}!{column_range(n, *ends)},{row})" for n, name in enumerate(names)}
         column = f"MATCH({option('precision', 'peak_column', _PRECISION)},tl_gpu_columns,0)"
         return facts | ({PEAK: f"INDEX(tl_gpu_table,{row},{column})"} if axis.kind == "gpu" else {})
 
@@ -344,11 +332,6 @@ class _Matrix:
         self.sheet.plan.scale = (self.top, self.left, bottom, right)
         self.sheet.plan.frozen = (self.top, self.left)
         self.sheet.plan.head_row, self.sheet.plan.many_pages = _HEADER, True
-
-
-def _fact_range(sheet: str, column: int) -> str:
-    letter = xl_col_to_name(column)
-    return f"{sheet}!${letter}${HEAD + 2}:${letter}${HEAD + 1 + SPARE_ROWS}"
 
 
 def _table_fact(name: str) -> str:

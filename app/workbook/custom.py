@@ -113,8 +113,7 @@ def _write_constants(sheet: SheetWriter, formula: Formula) -> None:
             f"tl_constant_{formula.grouped.index(item) + 1}": n for n, item in enumerate(constants, 1)
         }
         for name, column in columns.items():
-            ends = (xl_rowcol_to_cell(line, column, True, True) for line in (row + 1, row + len(groups)))
-            sheet.book.names[name] = f"{sheet.name}!{':'.join(ends)}"
+            sheet.define_range(name, column, row + 1, row + len(groups))
         row += len(groups) + 3
 
 

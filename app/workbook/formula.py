@@ -1,12 +1,14 @@
-"""The sheets Formula (terms, changeable constants, symbols, base columns) and Provenance (self-check)."""
+"""The sheets Formula (terms, constants, symbols, base columns), Provenance (self-check) and Shorter."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
+from trainlaw.app.models.builtin import shorter_formulas
 from trainlaw.app.models.multi_gpu import covers_algorithm
-from trainlaw.app.models.terms import Part, terms_of
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
+from trainlaw.app.models.terms import Part, terms_of, with_named_constants
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter
+from trainlaw.app.text.numbers import show_percent
 from trainlaw.app.text.tables import Table, plain_text
 from trainlaw.app.workbook.model import (
     COUNTS,
@@ -19,6 +21,7 @@ from trainlaw.app.workbook.model import (
     PEAK,
     PEER,
     ROUNDS,
+    TABLES,
     Model,
     cell_name,
     cell_names,
@@ -26,17 +29,19 @@ from trainlaw.app.workbook.model import (
     fact,
     first_choice,
     kind_of,
+    new_sheet,
     option,
     values_of,
 )
 from trainlaw.app.workbook.sizes import is_any_size, of_size
 from trainlaw.datasets import FEATURES
-from trainlaw.formulas import Expression, FeatureSpec, Formula, to_text, variables
+from trainlaw.formulas import Expression, FeatureSpec, Formula, Variable, substitute, to_text, variables
 from trainlaw.formulas.printers import split_for_excel
+from trainlaw.validate.held_out_errors import OURS, overall_error
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 _AGREEMENT = "1E-9"
-_WIDTHS = (58, 20, 20, 18, 18, 10, 110)
+_WIDTHS = TABLES["sheets"]["Formula"]["widths"]
 UNKNOWN = "not known"
 _SYMBOL_HEADS = ("symbol", "value now", "unit", "training minimum", "training maximum", "outside", "meaning")
 # Rough substitutes, from counts, for the empty cells of a CNN that the user adds.
@@ -50,10 +55,9 @@ INSTEAD = {
 
 def write_formula(book: BookPlan, model: Model) -> SheetWriter:
     """Write the sheet Formula, and return it; a changed constant changes the prediction."""
-    sheet = SheetWriter(book, model.sheet_name("Formula"), _WIDTHS)
-    target = model.formula.target
-    note = f"The sum of these terms, for the configuration on sheet {model.sheet_name('Predict')}."
-    sheet.title(f"{target.meaning}, {target.symbol} [{target.unit}]", note)
+    name, predict, target = *map(model.sheet_name, ("Formula", "Predict")), model.formula.target
+    title = f"{target.meaning}, {target.symbol} [{target.unit}]"
+    sheet = new_sheet(book, "Formula", name=name, predict=predict, title=title)
     constants = 4 + len(model.parts) + 4
     symbols = constants + 3 + len(model.numbers)
     facts = symbols + 3 + len(model.features)
@@ -62,7 +66,6 @@ def write_formula(book: BookPlan, model: Model) -> SheetWriter:
     features = _symbols(sheet, model, symbols)
     known = _facts(sheet, model, facts)
     _terms(sheet, model, steps, [known, features])
-    sheet.plan.frozen = (2, 1)
     return sheet
 
 
@@ -222,9 +225,7 @@ def _symbols(sheet: SheetWriter, model: Model, row: int) -> str:
         sheet.wrapped_text(line, 6, meaning(spec, form), _WIDTHS[6])
         _range(sheet, line, model.formula.ranges.get(name), value, style)
     last = first + len(model.features) - 1
-    sheet.book.names["tl_outside"] = (
-        f"{quoted(sheet.name)}!$F${first + 1}:$F${last + 1 if model.features else first + 1}"
-    )
+    sheet.define_range("tl_outside", 5, first, max(first, last))
     return f"COUNT(B{first + 1}:B{last + 1})={len(model.features)}" if model.features else ""
 
 
@@ -263,29 +264,13 @@ def _facts(sheet: SheetWriter, model: Model, row: int) -> str:
             text = of_size(name, text)
         if name == "usual_launch_s" and model.is_forward:
             text = f"{text}*{option('compilation', 'launches_left')}"
-        unit, meant = (unit_text(spec.unit), spec.meaning) if spec else _RAW.get(name, ("", ""))
+        unit, meant = (unit_text(spec.unit), spec.meaning) if spec else TABLES["facts"].get(name, ("", ""))
         own = cell_name(name)
         shown = text or own
         sheet.line(line, name, model.values[name], style, formula=shown, unit=unit, name=own if text else "")
         sheet.text(line, 6, meant, "unit")
     cells = f"B{row + 3}:B{row + 2 + len(model.base_columns)}"
     return f"COUNT({cells})={len(model.base_columns)}"
-
-
-# Unit and meaning of base columns that are no feature.
-_RAW: Mapping[str, tuple[str, str]] = {
-    "kept_elements": ("element/image", "outputs of layers that the backward pass reads, for one image"),
-    "kept_bytes": ("B/image", "indices of maximum pooling and masks of dropout, for one image"),
-    "working_elements": ("element/image", "gradients of outputs alive at once, for one image"),
-    "unfolded_elements": ("element/image", "the largest convolution's unfolded input, for one image"),
-    "least_bytes_per_param": (
-        "B/element",
-        "a learned element and its gradient; mixed precision: and its 16-bit copy",
-    ),
-    "momentum_bytes_per_param": ("B/element", "what momentum keeps for a learned element"),
-    "link_s_per_byte": ("s/B", "time per byte between GPUs of a node; 0 with one GPU per node"),
-    "network_s_per_byte": ("s/B", "time per byte between nodes; 0 with one node"),
-}
 
 
 def fact_formula(name: str) -> str:
@@ -334,8 +319,7 @@ def _look_up(kind: str, column: str) -> str:
 
 def provenance_sheet(book: BookPlan, formula: Formula, value_width: int = 90) -> tuple[SheetWriter, int]:
     """Add the sheet Provenance with a line per entry; return it, and the row after the next free one."""
-    sheet = SheetWriter(book, "Provenance", (44, value_width, 64))
-    sheet.title("Provenance of the formula")
+    sheet = new_sheet(book, "Provenance", widths=(44, value_width, 64))
     # Worked examples have a sheet to themselves.
     facts = [[key, plain_text(value)] for key, value in formula.provenance.items() if key != "cases"]
     return sheet, sheet.table(2, Table.of(["item", "value"], facts)) + 1
@@ -389,3 +373,37 @@ def _computed_terms(
         for line, (title, text, value) in enumerate(texts, start=first):
             sheet.line(line, title, value, formula=text)
     return row + len(lines) - 1, sum(value for *_, value in lines)
+
+
+def write_shorter(book: BookPlan, model: Model) -> None:
+    """Write each shorter formula with its time and its constants, which can be changed, if there is any."""
+    laws = shorter_formulas(model.formula)
+    if not laws:
+        return
+    sheet = new_sheet(book, "Shorter")
+    row = 3
+    for name, law in laws.items():
+        row = _shorter(sheet, model, name, law, row)
+
+
+def _shorter(sheet: SheetWriter, model: Model, name: str, law: Formula, row: int) -> int:
+    """Write a formula from a row on; return the row of the next."""
+    expression, constants = with_named_constants(law)
+    named = {constant.name: f"{name}_{constant.name}" for constant in constants}
+    expression = substitute(expression, {old: Variable(new) for old, new in named.items()})
+    numbers = {named[constant.name]: constant.value for constant in constants}
+    error = show_percent(overall_error(law, OURS))
+    sheet.text(row, 0, f"{name}: {len(constants)} constants, held-out error {error} %", "section")
+    sheet.wrapped_text(row + 1, 0, to_text(law.expression, 3), 96)
+    cells = split_for_excel(expression, cell_names({*model.features, *numbers}), str)
+    known = {key: np.array([value]) for key, value in {**model.values, **numbers}.items()}
+    sheet.formula(
+        row + 1, 1, f'IFERROR({cells.formula},"{UNKNOWN}")', float(values_of(expression, known)[0]), "seconds"
+    )
+    sheet.text(row + 1, 2, "s", "unit")
+    sheet.define(f"tl_{name}_s", row + 1, 1)
+    for line, (constant, (new, value)) in enumerate(
+        zip(constants, numbers.items(), strict=True), start=row + 2
+    ):
+        sheet.line(line, new, value, "constant", unit=unit_text(constant.unit), name=cell_name(new))
+    return row + 3 + len(constants)

@@ -8,7 +8,7 @@ import numpy as np
 from trainlaw.app.answers.error_rows import widened
 from trainlaw.app.answers.fixed_rows import FITS_WORDS
 from trainlaw.app.models.settings import host_factor
-from trainlaw.app.sheets.plan import BookPlan, Chart, SheetWriter
+from trainlaw.app.sheets.plan import BookPlan, Chart
 from trainlaw.app.workbook.formula import link_formula, unit_text
 from trainlaw.app.workbook.model import (
     DEFAULT_PRECISION,
@@ -19,16 +19,17 @@ from trainlaw.app.workbook.model import (
     PEAK,
     PEER,
     PREFIX,
+    TABLES,
     Model,
     fact,
     first_choice,
     kind_of,
+    new_sheet,
     option,
 )
 from trainlaw.app.workbook.rows import CellTable, Head, write_best_first
 from trainlaw.app.workbook.tables import (
     BY_COST,
-    EMPTY,
     OF_MACHINE,
     OWN_LINK,
     class_factor,
@@ -53,39 +54,20 @@ YES, NO = "yes", "no"
 SPARE = 24  # rows for GPUs that the user adds
 _CHARTED = 25  # best GPUs in the chart: more labels would overlap
 _NAMED = '{@gpu}<>""'
-_HEADS: Mapping[str, Head] = {
-    "rank": Head("#", "", "general", 5),
-    "gpu": Head("GPU", "", "unit", 32),
-    "precision": Head("precision", "", "unit", 10),
-    "time_s": Head("iteration time", "ms", "decimal", 12, 1000),
-    "low_s": Head("interval from", "ms", "decimal", 12, 1000),
-    "high_s": Head("interval to", "ms", "decimal", 12, 1000),
-    "samples_per_second": Head("throughput, all GPUs", "images/s", "decimal", 14),
-    "epoch_h": Head("time per epoch", "h", "money", 11),
-    "cost": Head("cost per epoch", "USD", "money", 11),
-    "price_per_hour": Head("GPU price", "USD/h", "money", 9),
-    "fits": Head("fits in memory", "", "unit", 13),
-    "measured": Head("training runs of its generation", "", "unit", 15),
-    "outside": Head("features out of range", "", "general", 11),
-    "below": Head("interval, below", "ms", "faint", 9, 1000),
-    "above": Head("interval, above", "ms", "faint", 9, 1000),
-}  # fmt: skip
+_HEADS = {key: Head(*row) for key, row in TABLES["ranking"].items()}
 
 
 def write_all_gpus(book: BookPlan, model: Model) -> CellTable:
     """Write both sheets; return the table of all GPUs."""
     table = _with_facts(model)
     _add_features(table, model)
-    table.add_expression(SINGLE_GPU_TIME, "time on one GPU", "s", "seconds", model.expression, where="known")
+    table.add_expression(SINGLE_GPU_TIME, model.expression, where="known")
     add_exchange(table, model, "tl_n_gpus")
     add_intervals(table, model, [dict(row) for row in gpu_table_rows(model.formula).values()])
     _add_speed_and_memory(table)
     _add_costs(table, model)
-    ranking = SheetWriter(book, RANKING, [head.width for head in _HEADS.values()])
-    note = "For the workload and number of GPUs on sheet Predict; by cost as soon as sheet GPUs has a price."
-    ranking.title("Every GPU, best first", note)
+    ranking = new_sheet(book, RANKING, widths=[head.width for head in _HEADS.values()])
     write_best_first(ranking, table, _HEADS, 2, table.count)
-    ranking.plan.frozen, ranking.plan.head_row, ranking.plan.many_pages = (3, 2), 2, True
     labels, times, below, above = map(list(_HEADS).index, ("gpu", "time_s", "below", "above"))
     title = f"Iteration time of the {_CHARTED} best GPUs, with the {100 * LEVEL:g} % interval"
     place, last = len(_HEADS) + 1, 2 + _CHARTED
@@ -107,8 +89,8 @@ def _with_facts(model: Model) -> CellTable:
         text = f'IF({place}="",1,{place})' if name == PEER else place
         return text, np.array([row[name] for row in rows.values()], dtype=float)
 
-    table = CellTable(NAME, len(rows), len(rows) + SPARE, facts)
-    table.add("gpu", "GPU", "", "text", 'IF(GPUs!$A{row}="","",GPUs!$A{row})', list(rows))
+    table = CellTable(NAME, len(rows), len(rows) + SPARE, facts, words=TABLES["all_gpus"])
+    table.add("gpu", 'IF(GPUs!$A{row}="","",GPUs!$A{row})', list(rows))
     _add_precision(table, model, [str(row["default_precision"]) for row in rows.values()])
     _add_links(table, model, [str(row["link"]) or NO_LINK for row in rows.values()])
     needed = [name for name in model.feature_base_columns if kind_of(name) == "gpu" and name != PEER]
@@ -116,7 +98,7 @@ def _with_facts(model: Model) -> CellTable:
     count = f"IF(COUNT({','.join(cells)})={len(cells)},1,0)" if cells else "1"
     complete = np.all(np.isfinite([table.numbers(name) for name in needed]), axis=0)
     known = np.broadcast_to(complete.astype(float), len(rows))
-    table.add("known", "specs known", "1 or 0", "general", f'IF({_NAMED},{count},"")', known)
+    table.add("known", f'IF({_NAMED},{count},"")', known)
     return table
 
 
@@ -125,14 +107,14 @@ def _add_precision(table: CellTable, model: Model, defaults: Sequence[str]) -> N
     own, choice = fact_letters(model.formula), "tl_precision_choice"
     default = f"GPUs!${own['default_precision']}{{row}}"
     text = f'IF({_NAMED},IF({choice}="{DEFAULT_PRECISION}",{default}&"",{choice}),"")'
-    table.add("precision", "precision", "", "unit", text, defaults)
+    table.add("precision", text, defaults)
     known = options_of_precisions(model.formula)
     for name in OF_PRECISION:
         if name in model.base_columns:
             values = [float(known[used][name]) if used in known else math.nan for used in defaults]
             cell = f'IFERROR({option("precision", name, "{@precision}")},"")'
             unit = str(getattr(FEATURES.get(name), "symbol", ""))
-            table.add(name, name.replace("_", " "), unit, "general", cell, values)
+            table.add(name, cell, values, (name.replace("_", " "), unit, "general"))
     if PEAK in model.feature_base_columns:
         right = list(own.values())[-1]
         columns = [str(known.get(used, {}).get("peak_column")) for used in defaults]
@@ -141,7 +123,7 @@ def _add_precision(table: CellTable, model: Model, defaults: Sequence[str]) -> N
         rows = gpu_table_rows(model.formula).values()
         rates = [float(str(row.get(column, math.nan))) for row, column in zip(rows, columns, strict=True)]
         text = f'IFERROR(IF({found}="","",{found}),"")'
-        table.add(PEAK, "peak rate of the precision", "FLOP/s", "amount", text, rates)
+        table.add(PEAK, text, rates)
 
 
 def _add_links(table: CellTable, model: Model, own_links: Sequence[str]) -> None:
@@ -151,7 +133,7 @@ def _add_links(table: CellTable, model: Model, own_links: Sequence[str]) -> None
         return
     own = f"GPUs!${fact_letters(model.formula)['link']}{{row}}"
     used = f'IF(tl_link="{OWN_LINK}",IF({own}="","{NO_LINK}",{own}),tl_link)'
-    table.add("link", "link between GPUs", "", "unit", f'IF({_NAMED},{used},"")', own_links)
+    table.add("link", f'IF({_NAMED},{used},"")', own_links)
     add_link_rates(table, needed, "link", "tl_n_gpus=tl_n_nodes", np.zeros(table.known))
 
 
@@ -168,7 +150,7 @@ def add_link_rates(
         unit = "s/B" if name.endswith("_s_per_byte") else str(FEATURES[name].spec.unit)
         text = f'IF({{@{kind}}}<>"",IFERROR({link_formula(name, look_up, unused)},""),"")'
         known = values[name] if isinstance(values, Mapping) else values
-        table.add(name, name.replace("_", " "), unit, "general", text, known)
+        table.add(name, text, known, (name.replace("_", " "), unit, "general"))
 
 
 def _add_features(table: CellTable, model: Model) -> None:
@@ -179,9 +161,8 @@ def _add_features(table: CellTable, model: Model) -> None:
         of_gpu = any(part in table.columns or kind_of(part) == "gpu" for part in variables(form))
         if of_gpu:
             spec = FEATURES[name].spec
-            table.add_expression(
-                name, name.replace("_", " "), unit_text(spec.unit), "seconds", form, where="known"
-            )
+            words = (name.replace("_", " "), unit_text(spec.unit), "seconds")
+            table.add_expression(name, form, words, where="known")
             flags += [f"({{@{name}}}<{low!r})+({{@{name}}}>{high!r})"] if name in ranges else []
             values = table.numbers(name)
         else:
@@ -190,7 +171,7 @@ def _add_features(table: CellTable, model: Model) -> None:
         count += ~((values >= low) & (values <= high))
     counted = np.where(table.numbers("known") == 1.0, count, math.nan)
     text = f'IF({{@known}}=1,{"+".join(flags)},"")'
-    table.add("outside", "features outside training", "count", "general", text, counted)
+    table.add("outside", text, counted)
 
 
 def add_exchange(table: CellTable, model: Model, n_gpus: str) -> None:
@@ -198,8 +179,8 @@ def add_exchange(table: CellTable, model: Model, n_gpus: str) -> None:
     single, added = table.numbers(SINGLE_GPU_TIME), "0"
     values = np.zeros(table.known)
     if model.scaling is not None:
-        table.add_expression("textbook_s", "textbook all-reduce", "s", "seconds", model.all_reduce)
-        table.add_expression("scaled_s", "time by the scaling formula", "s", "seconds", model.scaled)
+        table.add_expression("textbook_s", model.all_reduce)
+        table.add_expression("scaled_s", model.scaled)
         scaled = f"MAX({{@scaled_s}}-{{@{SINGLE_GPU_TIME}}},0)"
         by = f"IF(tl_is_scaled=1,{scaled},(1-tl_hidden)*{{@textbook_s}})"
         added = f"IF({n_gpus}=1,0,{by})"
@@ -207,26 +188,29 @@ def add_exchange(table: CellTable, model: Model, n_gpus: str) -> None:
         values = np.where(several, np.maximum(table.numbers("scaled_s") - single, 0.0), 0.0)
     values = np.where(np.isfinite(single), values, math.nan)
     text = f'IF(ISNUMBER({{@{SINGLE_GPU_TIME}}}),IFERROR({added},""),"")'
-    table.add("added_s", "all-reduce", "s", "seconds", text, values)
+    table.add("added_s", text, values)
     both = f"{{@{SINGLE_GPU_TIME}}},{{@added_s}}"
     usable = f'AND(tl_entries="{ENTRIES}",COUNT({both})=2)'
-    table.add("time_s", "iteration time", "s", "seconds", f'IF({usable},SUM({both}),"")', single + values)
+    table.add("time_s", f'IF({usable},SUM({both}),"")', single + values)
 
 
 def add_intervals(table: CellTable, model: Model, facts: Sequence[Mapping[str, object]]) -> None:
-    """Add whether a GPU's generation has training runs, and the interval of its time; facts : of the GPUs."""
+    """Add whether a GPU's generation has training runs, the interval of its time, and how far its ends are.
+
+    facts : of the GPUs.
+    """
     formula, stack = model.formula, "tl_stack" if "is_stack_fused" in model.base_columns else ""
     seen, intervals = formula.provenance.get("generations"), intervals_of(formula)
     columns = ("vendor", "generation", "device")
     vendor, generation, device = (f"GPUs!${fact_letters(formula)[name]}{{row}}" for name in columns)
     words = [YES if seen is None or row["generation"] in seen else NO for row in facts]
     measured = f'IF({_NAMED},IF({is_known_generation(formula, generation)}=1,"{YES}","{NO}"),"")'
-    table.add("measured", "training runs of its generation", "", "unit", measured, words)
+    table.add("measured", measured, words)
     kind = interval_class(vendor, "{@precision}", stack)
     of_class = class_factor(kind, f'({{@measured}}="{YES}")')
     is_processor = f'AND({device}="CPU",{{@measured}}="{NO}")'
     of_host = host_factor(formula, model.expression)
-    table.add_expression("host_factor", "factor of the host", "", "factor", of_host, where="known")
+    table.add_expression("host_factor", of_host, where="known")
     text = interval_factor(formula, of_class, is_processor, "{@host_factor}")
     used = zip(table.columns["precision"].values, facts, strict=False)
     cnn_base, values = first_choice().facts.cnns[0].cnn_base, []
@@ -234,36 +218,29 @@ def add_intervals(table: CellTable, model: Model, facts: Sequence[Mapping[str, o
         kind = run_class(str(precision), "eager", str(row["vendor"]))
         factor = widened(formula, intervals.factor(kind, str(row["generation"])), cnn_base, host)
         values.append(0.0 if row["device"] == "CPU" and word == NO else np.nan_to_num(factor))
-    table.add("interval_factor", "interval factor", "", "factor", f'IF({_NAMED},{text},"")', values)
-    add_interval_ends(table)
-
-
-def add_interval_ends(table: CellTable) -> None:
-    """Add the ends of the interval of the time, and their distances from it."""
-    table.add_answer("low_s", "interval from", "s", "seconds")
-    table.add_answer("high_s", "interval to", "s", "seconds")
+    table.add("interval_factor", f'IF({_NAMED},{text},"")', values)
+    table.add_answer("low_s")
+    table.add_answer("high_s")
     time, low, high = (table.numbers(name) for name in ("time_s", "low_s", "high_s"))
     # Where a class has no interval, its factor is 0 and the upper end would be 0 as well.
-    for key, title, text, values in (
-        ("below", "interval below", "{@time_s}-{@low_s}", time - low),
-        ("above", "interval above", "{@high_s}-{@time_s}", np.where(np.isfinite(low), high - time, np.nan)),
+    for key, text, lengths in (
+        ("below", "{@time_s}-{@low_s}", time - low),
+        ("above", "{@high_s}-{@time_s}", np.where(np.isfinite(low), high - time, np.nan)),
     ):
-        table.add(key, title, "s", "seconds", f'IF(COUNT({{@low_s}},{{@high_s}})=2,{text},"")', values)
+        table.add(key, f'IF(COUNT({{@low_s}},{{@high_s}})=2,{text},"")', lengths)
 
 
 def _add_speed_and_memory(table: CellTable) -> None:
-    table.add_answer("samples_per_second", "throughput, all GPUs", "images/s", "decimal")
-    table.add_answer("memory_least_bytes", "minimum memory", "B", "amount")
-    table.add_answer("memory_usual_bytes", "total memory", "B", "amount")
-    table.add_answer("memory_held_bytes", "memory held", "B", "amount")
-    table.add_answer("fits_in_memory", "fits: 0 yes, 1 perhaps, 2 no", "", "general")
+    memory = (f"memory_{kind}_bytes" for kind in ("least", "usual", "held"))
+    for name in ("samples_per_second", *memory, "fits_in_memory"):
+        table.add_answer(name)
     words = ",".join(f'"{word}"' for word in FITS_WORDS)
     sold = table.place("memory_bytes")
     word = f'IF(COUNT({sold},{{@fits_in_memory}})<2,"{NOT_KNOWN}",CHOOSE(1+{{@fits_in_memory}},{words}))'
     text = f'IF(AND({_NAMED},tl_entries="{ENTRIES}"),{word},"")'
     values = table.numbers("fits_in_memory")
     shown = [FITS_WORDS[int(value)] if math.isfinite(value) else NOT_KNOWN for value in values]
-    table.add("fits", "fits in memory", "", "unit", text, shown)
+    table.add("fits", text, shown)
 
 
 def _add_costs(table: CellTable, model: Model) -> None:
@@ -271,15 +248,14 @@ def _add_costs(table: CellTable, model: Model) -> None:
     steps = math.ceil(FIRST_IMAGES / model.values["batch_per_gpu"])
     price = table.place("price_usd_per_hour")
     hours = table.numbers("time_s") * steps / 3600.0
-    epoch = 'IF(ISNUMBER({@time_s}),tl_iterations*{@time_s}/3600,"")'
-    table.add("epoch_h", "time per epoch", "h", "money", epoch, hours)
+    table.add("epoch_h", 'IF(ISNUMBER({@time_s}),tl_iterations*{@time_s}/3600,"")', hours)
     prices = np.array([listed_price(gpu) for gpu in table.columns["gpu"].values[: table.known]])
-    usable = f'IF({_NAMED},{price_cell(price, "{@gpu}", OF_MACHINE, EMPTY)},"")'
-    table.add("price_per_hour", "GPU price", "USD/h", "money", usable, prices)
+    usable = f'IF({_NAMED},{price_cell(price, "{@gpu}", OF_MACHINE)},"")'
+    table.add("price_per_hour", usable, prices)
     both = 'IF(COUNT({@epoch_h},{@price_per_hour})=2,{@epoch_h}*tl_n_gpus*{@price_per_hour},"")'
-    table.add("cost", "cost per epoch", "USD", "money", both, hours * prices)
+    table.add("cost", both, hours * prices)
     # GPUs without a price follow those with one, by time.
     by_cost = f"IF(ISNUMBER({{@cost}}),{{@cost}},MAX({table.span('cost', of_sheet=False)})+{{@time_s}})"
     key = f'IF(ISNUMBER({{@time_s}}),IF(tl_ranked_by="{BY_COST}",{by_cost},{{@time_s}}),"")'
-    table.add("key", "ranking key", "", "seconds", key, table.numbers("time_s"))
+    table.add("key", key, table.numbers("time_s"))
     table.add_rank("key")

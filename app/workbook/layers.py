@@ -20,9 +20,11 @@ from trainlaw.app.workbook.formula import (
 )
 from trainlaw.app.workbook.model import (
     FIRST_CNN,
+    TABLES,
     Model,
     cell_name,
     first_choice,
+    new_sheet,
     values_of,
     with_groups_as_features,
 )
@@ -133,12 +135,7 @@ def _term(number: int) -> str:
 
 def write_layer_facts(book: BookPlan, model: LayerModel) -> None:
     """Write the sheet with the distinct layers of every CNN whose layers are known, one row each."""
-    sheet = SheetWriter(book, FACTS, [44, 18, 10, *[16] * len(model.facts)])
-    sheet.title(
-        "The layers of the CNNs",
-        "Identical layers share one row with their count; the row 'iteration' is what occurs once per "
-        "iteration. To add a CNN, append its layers below the last row under its name on sheet CNNs.",
-    )
+    sheet = new_sheet(book, FACTS, widths=[44, 18, 10, *[16] * len(model.facts)])
     sheet.heads(_TOP - 1, ["CNN", "layer", "count", *model.facts])
     for column, name in enumerate(model.facts, start=3):
         sheet.text(_TOP - 2, column, str(CNN_LAYER_COLUMNS[name].spec.unit), "small")
@@ -154,10 +151,8 @@ def write_layer_facts(book: BookPlan, model: LayerModel) -> None:
             for column, value in enumerate([count, *facts[places]], start=2):
                 sheet.number(row, column, float(value))
             row += 1
-    sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (_TOP, 2), _TOP - 1, True
     for column, name in enumerate(["cnn", "kind", "count", *model.facts]):
-        letter = xl_col_to_name(column)
-        book.names[_fact_name(name)] = f"'{FACTS}'!${letter}${_TOP + 1}:${letter}${row + _SPARE}"
+        sheet.define_range(_fact_name(name), column, _TOP, row + _SPARE - 1)
 
 
 def _fact_name(name: str) -> str:
@@ -170,20 +165,20 @@ def write_layers(book: BookPlan, model: LayerModel) -> None:
     def shared(name: str) -> tuple[str, np.ndarray]:
         return model.cells[name], np.array(model.values[name])
 
-    table = CellTable(LIVE, len(model.counts), SLOTS, shared, top=_TOP)
+    table = CellTable(LIVE, len(model.counts), SLOTS, shared, words=TABLES["layers"], top=_TOP)
     start = _add_facts(table, model)
     for name in (name for name in model.layer_features if name not in model.facts):
         title, unit = name.replace("_", " "), unit_text(CNN_LAYER_FEATURES[name].spec.unit)
-        table.add_expression(name, title, unit, "seconds", model.layer_features[name], also="row")
+        table.add_expression(name, model.layer_features[name], (title, unit, "seconds"), also="row")
     terms = [_term(number) for number in range(1, 1 + len(model.terms))]
     for name, term in zip(terms, model.terms, strict=True):
         whole = Apply("mul", (Variable("count"), term))
-        table.add_expression(name, name, "s", "seconds", whole)
+        table.add_expression(name, whole, (name, "s", "seconds"))
     parts: list[Expression] = [Variable(name) for name in terms]
     total = reduce(lambda left, right: Apply("add", (left, right)), parts)
-    table.add_expression("total", "time, all terms", "s", "seconds", total)
+    table.add_expression("total", total)
     share = 'IF(COUNT({@total},tl_single_s)=2,{@total}/tl_single_s,"")'
-    table.add("share", "share", "", "share", share, table.numbers("total") / model.seconds)
+    table.add("share", share, table.numbers("total") / model.seconds)
     note = "Identical layers share one row with their count; times are for all of them."
     sheet = table.write(book, "The layers of the chosen CNN", note)
     for name in terms:
@@ -206,7 +201,7 @@ def _add_facts(table: CellTable, model: LayerModel) -> int:
     start = 1 + sum(len(zoo_layers(key).count) for key in keys[: keys.index(FIRST_CNN)])
     place, begin = f"ROWS($A${_TOP + 1}:$A{{row}})", "tl_layer_first"
     text = f'IF(AND(ISNUMBER({begin}),{place}<=tl_layer_count),{begin}+{place}-1,"")'
-    table.add("row", "row", "", "general", text, start + np.arange(table.known))
+    table.add("row", text, start + np.arange(table.known))
     kinds = list(zoo_layers(FIRST_CNN).kinds)
     values: dict[str, Values] = {"kind": kinds, "count": model.counts, **model.rows.columns}
     for name in ("kind", "count", *model.facts):
@@ -214,7 +209,7 @@ def _add_facts(table: CellTable, model: LayerModel) -> int:
         unit = unit_text(CNN_LAYER_COLUMNS[name].spec.unit) if name in model.facts else ""
         text = f'IF({{@row}}="","",IFERROR(INDEX({_fact_name(name)},{{@row}}),"{UNKNOWN}"))'
         style = "unit" if name == "kind" else "general"
-        table.add(name, title, unit, style, text, values[name])
+        table.add(name, text, values[name], (title, unit, style))
     return start
 
 

@@ -12,6 +12,7 @@ from trainlaw.app.workbook.model import (
     FIRST_GPU,
     FIRST_PRECISION,
     LAYOUTS,
+    new_sheet,
 )
 from trainlaw.app.workbook.sizes import chosen_cnn, classes_used, pixels_used
 from trainlaw.datasets.cnns.zoo import zoo_entry
@@ -20,7 +21,6 @@ from trainlaw.datasets.measurements.nearest import all_measured
 _CHOICE, _FIRST = 3, 5  # rows of the choice and of the first run, counted from 0
 _USUAL_PIXELS = 224
 _HEADS = ("CNN, classes, GPU", "precision", "layout", "pixels", "batch", "distance", "measured")
-_WIDTHS = (52, 12, 16, 10, 10, 14, 60)
 
 
 class _Place(NamedTuple):
@@ -32,22 +32,16 @@ class _Place(NamedTuple):
     pixels: float
     batch: float
 
-    @property
-    def cells(self) -> list[str | float]:
-        return [self.key, self.precision, self.layout, self.pixels, self.batch]
-
 
 def write_measured(book: BookPlan) -> None:
     """Write the sheet; the name tl_measured is that of what the runs nearest to the choice took."""
-    sheet = SheetWriter(book, "Measured", _WIDTHS)
-    sheet.title(
-        "Measured runs on one GPU", "The choice of sheet Predict, and the distance of each run from it."
-    )
+    sheet = new_sheet(book, "Measured")
     own = _write_choice(sheet)
     sheet.heads(_FIRST - 1, _HEADS, "head_unit")
     rows = sorted(_runs())
     for row, (place, said) in enumerate(rows, start=_FIRST):
-        for column, value in enumerate(place.cells):
+        cells: tuple[str | float, ...] = place
+        for column, value in enumerate(cells):
             # The usual layout and size are left empty, which makes the file smaller.
             if value == LAYOUTS[0] or (column == 3 and value == _USUAL_PIXELS):
                 continue
@@ -60,7 +54,6 @@ def write_measured(book: BookPlan) -> None:
         sheet.text(row, 6, said, "unit")
     last = _FIRST + len(rows)
     sheet.plan.shared[5] = (_FIRST, last - 1)
-    sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (_FIRST, 1), _FIRST - 1, True
     distances, texts = (f"${letter}${_FIRST + 1}:${letter}${last}" for letter in "FG")
     nearest = f'IF(COUNT({distances})=0,"none",INDEX({texts},MATCH(MIN({distances}),{distances},0)))'
     known = [(found, said) for place, said in rows if (found := _distance(place, own)) is not None]
@@ -87,7 +80,8 @@ def _write_choice(sheet: SheetWriter) -> _Place:
     layout = "tl_layout" if "tl_layout" in sheet.book.names else f'"{LAYOUTS[0]}"'
     key = f'{cnn}&"|"&{n_classes}&"|"&tl_gpu'
     cells = (key, "tl_precision", layout, size, "tl_batch_per_gpu")
-    for column, (text, value) in enumerate(zip(cells, own.cells, strict=True)):
+    shown: tuple[str | float, ...] = own
+    for column, (text, value) in enumerate(zip(cells, shown, strict=True)):
         sheet.formula(_CHOICE, column, f'IFERROR({text},"")', value, "result_text")
     return own
 

@@ -1,7 +1,7 @@
 """What the workbook computes: a formula over specifications of GPU and CNN and the user's choices."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -23,6 +23,8 @@ from trainlaw.app.models.terms import (
     plain_expression,
     with_named_constants,
 )
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter
+from trainlaw.app.text.files import toml_table
 from trainlaw.datasets import RunTable, configuration
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS
@@ -46,6 +48,8 @@ from trainlaw.formulas.printers import excel_expression, split_for_excel
 from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.held_out_errors import intervals_of
 
+#: Heads, units and first names of the sheets.
+TABLES = toml_table(__file__, "tables.toml")
 PREFIX = "tl_"  # V100, L2 and FP32 are cell addresses, so a name without a prefix could be one
 FIRST_CNN = ("resnet50", 224, 1000)
 FIRST_GPU = "V100-SXM2-16GB"
@@ -294,6 +298,23 @@ def cell_name(name: str) -> str:
 def cell_names(names: Iterable[str]) -> dict[str, str]:
     """Return the defined name of each quantity."""
     return {name: cell_name(name) for name in names}
+
+
+def new_sheet(
+    book: BookPlan, kind: str, *, name: str = "", widths: Sequence[float] = (), **words: str
+) -> SheetWriter:
+    """Add a sheet as `tables.toml` has it; return its writer.
+
+    name : where it is not `kind`. widths : of columns, where they depend on the formula. words : that fill
+    the places of its title and the line below.
+    """
+    row = TABLES["sheets"][kind]
+    sheet = SheetWriter(book, name or kind, widths or row.get("widths", ()))
+    sheet.title(row["title"].format(**words), row.get("note", "").format(**words))
+    sheet.plan.frozen = tuple(row.get("frozen", (0, 0)))
+    if row.get("is_wide"):
+        sheet.plan.head_row, sheet.plan.many_pages = sheet.plan.frozen[0] - 1, True
+    return sheet
 
 
 def is_listed(value: str, names: str) -> str:

@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 
 from trainlaw.app.models.lookup_tables import cnn_meanings, cnn_rows, gpu_rows
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter
+from trainlaw.app.sheets.plan import BookPlan
+from trainlaw.app.workbook.model import new_sheet
 from trainlaw.datasets import built_in_gpus
-from xlsxwriter.utility import xl_col_to_name
 
 _HEAD = 3
 FAMILY = "family"
@@ -74,8 +74,7 @@ def _found(kind: str, names: str) -> str:
 
 def write_names(book: BookPlan) -> None:
     """Write the sheet."""
-    sheet = SheetWriter(book, "Names", (34, 34, 3, 44, 50, 3, 24, 90))
-    sheet.title("Further names", "Without spaces, hyphens and makers; add a row for one that is missing.")
+    sheet = new_sheet(book, "Names")
     tables = {**_names(), FAMILY: _families()}
     heads = {
         "gpu": ("name of a GPU", "GPU on sheet GPUs"),
@@ -88,7 +87,4 @@ def write_names(book: BookPlan) -> None:
             sheet.text(row, left, key)
             sheet.text(row, left + 1, own, "unit")
         for column, name in ((left, kind), (left + 1, f"{kind}_of")):
-            letter = xl_col_to_name(column)
-            ends = f"{letter}${_HEAD + 2}:${letter}${_HEAD + 1 + len(names) + 200}"
-            book.names[f"tl_names_{name}"] = f"Names!${ends}"
-    sheet.plan.frozen = (_HEAD + 1, 0)
+            sheet.define_range(f"tl_names_{name}", column, _HEAD + 1, _HEAD + len(names) + 200)

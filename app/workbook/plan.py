@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 from trainlaw.app.answers.fixed_rows import FITS_WORDS
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter
+from trainlaw.app.sheets.plan import BookPlan
 from trainlaw.app.workbook.choices import MOST
 from trainlaw.app.workbook.compare import FIRST_GPUS
 from trainlaw.app.workbook.formula import fact_formula
@@ -18,14 +18,15 @@ from trainlaw.app.workbook.model import (
     OF_NETWORK,
     PEER,
     PREFIX,
+    TABLES,
     Model,
     first_choice,
     kind_of,
+    new_sheet,
 )
 from trainlaw.app.workbook.rows import TOP, CellTable, Head, write_best_first
 from trainlaw.app.workbook.tables import (
     BY_COST,
-    EMPTY,
     OWN_LINK,
     USUAL_FABRIC,
     gpu_table_rows,
@@ -42,29 +43,9 @@ from trainlaw.formulas import variables
 NAME, VIEW = "All plans", "Plan"
 COUNTS = (1, 2, 4, 8)
 SPARE = 16  # rows for plans that the user adds
-# Columns of sheet All GPUs that do not depend on the number of GPUs: title, unit and style.
-_TAKEN: Mapping[str, tuple[str, str, str]] = {
-    "precision": ("precision", "", "unit"),
-    "bytes_per_element": ("bytes per element", "B", "general"),
-    SINGLE_GPU_TIME: ("time on one GPU", "s", "seconds"),
-    "interval_factor": ("interval factor", "", "factor"),
-    "fits": ("fits in memory", "", "unit"),
-    "measured": ("training runs of its generation", "", "unit"),
-}
-_HEADS: Mapping[str, Head] = {
-    "rank": Head("#", "", "general", 5),
-    "n_gpus": Head("number of GPUs", "", "whole", 10),
-    "gpu": Head("GPU", "", "unit", 32),
-    "n_nodes": Head("nodes", "", "whole", 8),
-    "precision": Head("precision", "", "unit", 10),
-    "time_s": Head("iteration time", "ms", "decimal", 12, 1000),
-    "training_h": Head("time of the training", "h", "money", 12),
-    "training_low_h": Head("interval from", "h", "money", 12),
-    "training_high_h": Head("interval to", "h", "money", 12),
-    "cost": Head("cost of the training", "USD", "money", 12),
-    "price_per_hour": Head("GPU price", "USD/h", "money", 9),
-    "measured": Head("training runs of its generation", "", "unit", 15),
-}
+# Columns of sheet All GPUs that do not depend on the number of GPUs.
+_TAKEN = ("precision", "bytes_per_element", SINGLE_GPU_TIME, "interval_factor", "fits", "measured")
+_HEADS = {key: Head(*row) for key, row in TABLES["plan"].items()}
 
 
 def write_plans(book: BookPlan, model: Model, gpus: CellTable) -> None:
@@ -74,11 +55,8 @@ def write_plans(book: BookPlan, model: Model, gpus: CellTable) -> None:
     for key in ("gpu", *_TAKEN):
         book.names[f"tl_all_{key}"] = gpus.span(key)
     table = _plans(model, gpus)
-    view = SheetWriter(book, VIEW, [head.width for head in _HEADS.values()])
-    note = "The training of sheet Predict, with its batch per GPU; choose GPUs on sheet All plans."
-    view.title("Plans that fit into memory, best first", note)
+    view = new_sheet(book, VIEW, widths=[head.width for head in _HEADS.values()])
     write_best_first(view, table, _HEADS, 2, table.count)
-    view.plan.frozen, view.plan.head_row, view.plan.many_pages = (3, 3), 2, True
     note = "Change GPUs and their numbers in the yellow cells; nodes are usual servers with the GPU."
     sheet = table.write(book, "The training on several numbers of GPUs", note)
     for row in range(TOP, TOP + table.count):
@@ -91,9 +69,12 @@ def _plans(model: Model, gpus: CellTable) -> CellTable:
     needed = sorted({*variables(model.all_reduce), *variables(model.scaled)} - {SINGLE_GPU_TIME})
     values = dict(zip(needed, _runs(asked).matrix(needed).T, strict=True))
     values |= {"epochs": np.array(FIRST_EPOCHS)}
-    table = CellTable(NAME, len(asked), len(asked) + SPARE, lambda name: (PREFIX + name, values[name]))
-    table.add("gpu", "GPU", "", "input", "", [gpu for gpu, _ in asked])
-    table.add("n_gpus", "number of GPUs", "GPUs", "input", "", [number for _, number in asked])
+    words = {**TABLES["all_gpus"], **TABLES["all_plans"]}
+    table = CellTable(
+        NAME, len(asked), len(asked) + SPARE, lambda name: (PREFIX + name, values[name]), words=words
+    )
+    table.add("gpu", "", [gpu for gpu, _ in asked])
+    table.add("n_gpus", "", [number for _, number in asked])
     _add_places(table, gpus)
     _add_nodes(table, values)
     _add_of_gpus(table, gpus)
@@ -119,7 +100,7 @@ def _add_places(table: CellTable, gpus: CellTable) -> None:
     names = gpus.columns["gpu"].values
     places = [names.index(gpu) + 1.0 for gpu in table.columns["gpu"].values[: table.known]]
     text = 'IF({@gpu}="","",IFERROR(MATCH({@gpu},tl_all_gpu,0),""))'
-    table.add("place", "row of sheet All GPUs", "", "general", text, places)
+    table.add("place", text, places)
 
 
 def _of_sheet(column: str, empty: str = '""') -> str:
@@ -132,17 +113,18 @@ def _add_nodes(table: CellTable, values: Mapping[str, np.ndarray]) -> None:
     """Add how many usual servers hold the GPUs; empty where they do not share them evenly."""
     nodes = f"ROUNDUP({{@n_gpus}}/{_of_sheet('server_gpus')},0)"
     whole = "AND(ISNUMBER({@n_gpus}),N({@n_gpus})>=1,N({@n_gpus})=INT(N({@n_gpus})))"
-    table.add("n_nodes", "nodes", "", "whole", f'IF({whole},IFERROR({nodes},""),"")', values["n_nodes"])
+    table.add("n_nodes", f'IF({whole},IFERROR({nodes},""),"")', values["n_nodes"])
     each = 'IFERROR(IF(MOD({@n_gpus},{@n_nodes})=0,{@n_gpus}/{@n_nodes},""),"")'
-    table.add("gpus_per_node", "GPUs of a node", "", "whole", each, values["gpus_per_node"])
+    table.add("gpus_per_node", each, values["gpus_per_node"])
 
 
 def _add_of_gpus(table: CellTable, gpus: CellTable) -> None:
     rows = [int(place) - 1 for place in table.numbers("place")]
-    for key, (title, unit, style) in _TAKEN.items():
+    for key in _TAKEN:
         text = f'IF(COUNT({{@place}},{{@gpus_per_node}})=2,INDEX(tl_all_{key},{{@place}}),"")'
-        values = gpus.columns[key].values
-        table.add(key, title, unit, style, text, [values[row] for row in rows])
+        column = gpus.columns[key]
+        words = (column.title, column.unit, column.style)
+        table.add(key, text, [column.values[row] for row in rows], words)
 
 
 def _add_links(
@@ -157,7 +139,7 @@ def _add_links(
     ):
         own = _of_sheet(column, f'"{NO_LINK}"')
         text = f'IF({{@place}}="","",IF(tl_{kind}="{usual}",{own},tl_{kind}))'
-        table.add(kind, column, "", "unit", text, [str(rows[name][column]) for name in names])
+        table.add(kind, text, [str(rows[name][column]) for name in names])
         add_link_rates(table, [name for name in rates if name in needed], kind, unused, values)
 
 
@@ -171,34 +153,30 @@ def _add_fact(table: CellTable, name: str, values: np.ndarray) -> None:
     else:
         return
     unit = FEATURES[name].spec.unit if name in FEATURES else ""
-    table.add(name, name.replace("_", " "), "" if str(unit) == "1" else str(unit), "general", text, values)
+    words = (name.replace("_", " "), "" if str(unit) == "1" else str(unit), "general")
+    table.add(name, text, values, words)
 
 
 def _add_training(table: CellTable) -> None:
     """Add hours and cost of the training, and the rank of each plan that fits into memory."""
     steps = np.ceil(FIRST_IMAGES / FIRST_BATCH / table.numbers("n_gpus"))
     count = 'IF(ISNUMBER({@time_s}),ROUNDUP(tl_images/(tl_batch_per_gpu*{@n_gpus}),0),"")'
-    table.add("iterations", "iterations per epoch", "", "whole", count, steps)
-    for key, title in (
-        ("epoch_h", "time per epoch"),
-        ("training_h", "time of the training"),
-        ("training_low_h", "interval from"),
-        ("training_high_h", "interval to"),
-    ):
-        table.add_answer(key, title, "h", "money")
+    table.add("iterations", count, steps)
+    for key in ("epoch_h", "training_h", "training_low_h", "training_high_h"):
+        table.add_answer(key)
     prices = [
         listed_price(gpu, int(number))
         for gpu, number in zip(table.columns["gpu"].values, table.numbers("gpus_per_node"), strict=False)
     ]
-    price = price_cell(_of_sheet("price_usd_per_hour"), "{@gpu}", "{@gpus_per_node}", EMPTY)
+    price = price_cell(_of_sheet("price_usd_per_hour"), "{@gpu}", "{@gpus_per_node}")
     known = f'IF(COUNT({{@place}},{{@gpus_per_node}})=2,{price},"")'
-    table.add("price_per_hour", "GPU price", "USD/h", "money", known, prices)
-    table.add_answer("cost", "cost of the training", "USD", "money")
+    table.add("price_per_hour", known, prices)
+    table.add_answer("cost")
     # Plans without a price follow those with one, by time.
     by_cost = f"IF(ISNUMBER({{@cost}}),{{@cost}},MAX({table.span('cost', of_sheet=False)})+{{@training_h}})"
     fits = f'AND({{@fits}}="{FITS_WORDS[0]}",ISNUMBER({{@training_h}}))'
     key = f'IF({fits},IF(tl_ranked_by="{BY_COST}",{by_cost},{{@training_h}}),"")'
     fitting = np.array(table.columns["fits"].values[: table.known]) == FITS_WORDS[0]
     hours = np.where(fitting, table.numbers("training_h"), np.nan)
-    table.add("key", "ranking key", "", "general", key, hours)
+    table.add("key", key, hours)
     table.add_rank("key")

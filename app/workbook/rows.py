@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from trainlaw.app.answers.figure_rows import definition_of
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter, column_range, quoted
 from trainlaw.app.workbook.model import cell_form, values_of
 from trainlaw.formulas import Expression, variables
 from xlsxwriter.utility import xl_col_to_name
@@ -38,7 +38,8 @@ class CellTable:
     """A sheet under construction: rows that are computed alike, of which the first ones have values.
 
     facts : gives the template of the place of a base column that no column of the table holds, and its
-    values, (n_known,), for the first choice. top : its first row, counted from 0.
+    values, (n_known,), for the first choice. words : title, unit and style of columns by key. top : its first
+    row, counted from 0.
     """
 
     def __init__(
@@ -48,26 +49,29 @@ class CellTable:
         count: int,
         facts: Callable[[str], tuple[str, np.ndarray]],
         *,
+        words: Mapping[str, Sequence[str]],
         top: int = TOP,
     ) -> None:
         self.name, self.known, self.count, self._facts, self.top = name, known, count, facts, top
+        self._words = words
         self.columns: dict[str, Column] = {}
 
-    def add(  # noqa: PLR0917 - the order is that of the fields of a column
-        self, key: str, title: str, unit: str, style: str, template: str, values: Values
-    ) -> None:
-        """Add a column; a value that is not finite is shown as an empty cell."""
+    def add(self, key: str, template: str, values: Values, words: Sequence[str] = ()) -> None:
+        """Add a column; a value that is not finite is shown as an empty cell.
+
+        words : its title, unit and style, by default those of the table.
+        """
         shown = [
             value if isinstance(value, str) else float(value) if np.isfinite(value) else ""
             for value in values
         ]
         padded = [*shown, *[""] * (self.count - len(shown))]
+        title, unit, style = words or self._words[key]
         self.columns[key] = Column(key, title, unit, style, template, padded)
 
     def add_expression(
-        self, key: str, title: str, unit: str, style: str, expression: Expression, *,
-        where: str = "", also: str = "",
-    ) -> None:  # fmt: skip
+        self, key: str, expression: Expression, words: Sequence[str] = (), *, where: str = "", also: str = ""
+    ) -> None:
         """Add a column of an expression over base columns and earlier columns, after steps where it is long.
 
         It is empty where one of these columns, or the column `also`, is no number, or where the column
@@ -85,13 +89,16 @@ class CellTable:
             is_last = number == len(form.meanings)
             text = form.filled(-1 if is_last else number, places, lambda step: f"{{@{key} {step + 1}}}")
             values = np.where(flags, np.broadcast_to(values_of(meaning, known), self.known), np.nan)
-            step = f"{key} {number + 1}", f"step {number + 1}", "", "general"
+            step = f"{key} {number + 1}"
             guarded = f'IF(AND({",".join(["TRUE", *guards])}),IFERROR({text},""),"")'
-            self.add(*((key, title, unit, style) if is_last else step), guarded, values)
+            if is_last:
+                self.add(key, guarded, values, words)
+            else:
+                self.add(step, guarded, values, (f"step {number + 1}", "", "general"))
 
-    def add_answer(self, name: str, title: str, unit: str, style: str) -> None:
+    def add_answer(self, name: str) -> None:
         """Add a row of the table of answers as a column, over earlier columns of these names."""
-        self.add_expression(name, title, unit, style, definition_of(name))
+        self.add_expression(name, definition_of(name))
 
     def place(self, name: str) -> str:
         """Return the template of the place of a base column."""
@@ -106,22 +113,19 @@ class CellTable:
 
     def span(self, key: str, *, of_sheet: bool = True) -> str:
         """Return the address of a whole column."""
-        letter = self._letter(key)
         sheet = f"{quoted(self.name)}!" if of_sheet else ""
-        return f"{sheet}${letter}${self.top + 1}:${letter}${self.top + self.count}"
-
-    def _letter(self, key: str) -> str:
-        return str(xl_col_to_name(list(self.columns).index(key)))
+        column = list(self.columns).index(key)
+        return sheet + column_range(column, self.top, self.top + self.count - 1)
 
     def add_rank(self, key: str) -> None:
         """Add the rank of each row by a column, the least first; of equal ones the upper row is first."""
         keys, ranks = self.numbers(key), np.full(self.known, np.nan)
         ranks[np.argsort(keys, kind="stable")] = np.arange(1.0, self.known + 1)
-        letter, whole = self._letter(key), self.span(key, of_sheet=False)
+        letter, whole = xl_col_to_name(list(self.columns).index(key)), self.span(key, of_sheet=False)
         above = f"${letter}${self.top}:${letter}{{above}}"
         text = f"SUMPRODUCT(({whole}<{{@{key}}})*1)+SUMPRODUCT(({above}={{@{key}}})*1)+1"
         template = f'IF(ISNUMBER({{@{key}}}),{text},"")'
-        self.add("rank", "rank", "", "general", template, np.where(np.isfinite(keys), ranks, np.nan))
+        self.add("rank", template, np.where(np.isfinite(keys), ranks, np.nan))
 
     def write(self, book: BookPlan, title: str, note: str) -> SheetWriter:
         """Write the sheet and return it; cells of a column without a template are for the user."""

@@ -9,8 +9,8 @@ from itertools import chain
 
 import numpy as np
 from trainlaw.app.models.lookup_tables import cnn_rows
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
-from trainlaw.app.workbook.model import FIRST_CNN, Model, fact, is_listed
+from trainlaw.app.sheets.plan import BookPlan, column_range
+from trainlaw.app.workbook.model import FIRST_CNN, Model, fact, is_listed, new_sheet
 from trainlaw.datasets.cnns.any_size import LARGEST, SUMS, AnySize, any_size
 from trainlaw.datasets.cnns.counts import LAYER_LIMITS, THIN
 from trainlaw.datasets.cnns.zoo import MAX_CLASSES, MAX_INPUT_PX
@@ -56,12 +56,8 @@ def write_rules(book: BookPlan, model: Model) -> None:
     """Write the sheet with the sides and shapes of each CNN, if the formula needs no other counts."""
     if not is_any_size(model):
         return
-    sheet = SheetWriter(book, RULES, [28, *[12] * 9, *[16] * len(SUMS), 3, *[14] * len(_OF_SHAPE)])
-    sheet.title(
-        "CNNs for images of any size",
-        "Height of an image: whole part of (factor x height of its parent + more) / stride, plus 1; a count "
-        "is the sum of its column, each number times height x width of that line; an empty cell is 0.",
-    )
+    widths = [28, *[12] * 9, *[16] * len(SUMS), 3, *[14] * len(_OF_SHAPE)]
+    sheet = new_sheet(book, RULES, widths=widths)
     heads = ["cnn", *_OF_SIDE, "first shape", "shapes", *SUMS]
     left = len(heads) + 1
     sheet.heads(_TOP - 1, [*heads, "", *_OF_SHAPE])
@@ -86,16 +82,10 @@ def write_rules(book: BookPlan, model: Model) -> None:
                     sheet.number(row, column, float(value))
             row += 1
         first += len(rule.shapes)
-    sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (_TOP, 1), _TOP - 1, True
     for column, title in enumerate(heads):
-        book.names[_name(title)] = _range(RULES, column, row)
+        sheet.define_range(_name(title), column, _TOP, row - 1)
     for column, title in enumerate(_OF_SHAPE, start=left):
-        book.names[_name(title)] = _range(RULES, column, _TOP + len(rows))
-
-
-def _range(sheet: str, column: int, end: int) -> str:
-    letter = xl_col_to_name(column)
-    return f"{quoted(sheet)}!${letter}${_TOP + 1}:${letter}${end}"
+        sheet.define_range(_name(title), column, _TOP, _TOP + len(rows) - 1)
 
 
 def is_any_size(model: Model) -> bool:
@@ -140,19 +130,16 @@ class _Size:
     """The sheet Image size, under construction; its values are those of the first choice."""
 
     def __init__(self, book: BookPlan, model: Model) -> None:
-        title = model.sheet_name("Image size")
+        name = model.sheet_name("Image size")
         widths = [*[12] * len(_LIVE), 3, *[14] * len(_LIVE_SHAPES), 3, 30, 20]
-        self.sheet, (name, self.pixels, self.classes) = SheetWriter(book, title, widths), FIRST_CNN
-        self.rule, self.columns = _rules()[name], sorted(set(model.cnn_columns))
+        self.sheet = new_sheet(book, "Image size", name=name, widths=widths)
+        cnn, self.pixels, self.classes = FIRST_CNN
+        self.rule, self.columns = _rules()[cnn], sorted(set(model.cnn_columns))
         self.areas = self.rule.areas(self.pixels, self.classes)
-        self.sheet_name = title
 
     def write(self) -> None:
         """Write the place of the rule, a line per side, a line per shape, and the counts."""
         sheet = self.sheet
-        sheet.title(
-            "The counts of the chosen CNN at the size of image in use", f"By the rule on sheet {RULES}."
-        )
         for left, heads in ((0, _LIVE), (_SHAPES_AT, _LIVE_SHAPES), (_COUNTS_AT, ("count", "value"))):
             for offset, title in enumerate(heads):
                 sheet.text(_TOP - 1, left + offset, title, "head_right" if offset else "head")
@@ -165,7 +152,6 @@ class _Size:
             self._count(line, name)
         for column in range(_SHAPES_AT, _SHAPES_AT + len(_LIVE_SHAPES)):
             sheet.plan.shared[column] = (_TOP, _TOP + SHAPES - 1)
-        sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (_TOP, 0), _TOP - 1, True
 
     def _place(self) -> None:
         """Write where the rule of the chosen CNN is, and whether it gives what is asked for."""
@@ -204,8 +190,7 @@ class _Size:
     def _live(self, title: str) -> str:
         """Return the address of a column of sides or of shapes, whole."""
         heads, left, count = (_LIVE, 0, SIDES) if title in _LIVE else (_LIVE_SHAPES, _SHAPES_AT, SHAPES)
-        letter = xl_col_to_name(left + heads.index(title))
-        return f"${letter}${_TOP + 1}:${letter}${_TOP + count}"
+        return column_range(left + heads.index(title), _TOP, _TOP + count - 1)
 
     def _side(self, slot: int) -> None:
         row, sides = _TOP + slot, self.rule.sides

@@ -12,9 +12,9 @@ from trainlaw.app.inputs.prices import EXAMPLE, MOST_USD, read_prices
 from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.app.models.search_gain import evolution_sentence
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.text.tables import Table
-from trainlaw.app.workbook.model import LAYOUTS, Model, cell_name, is_listed, option
+from trainlaw.app.workbook.model import LAYOUTS, TABLES, Model, cell_name, is_listed, new_sheet, option
 from trainlaw.datasets import Gpu, built_in_gpus, link_table
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.hardware.servers import usual_server
@@ -35,6 +35,7 @@ from trainlaw.validate.held_out_errors import (
     OWN_CLASS,
     STACK_WORDS,
     UNKNOWN_STACK,
+    carried_errors,
     error_lines,
     estimators,
     held_out_kind,
@@ -50,7 +51,6 @@ OWN_LINK = "the GPU's own link"
 USUAL_FABRIC = "that of usual servers"
 ANY_OTHER = "(any other)"  # the group with the default of a grouped constant
 IMPLIED = "as the other choices imply"
-EMPTY = '""'  # the cell formula of an empty text
 ORDERS = ("cost where prices are entered, else time", "iteration time")
 BY_COST, BY_TIME = "cost per epoch", "iteration time"
 #: Headings of the list of GPUs: names of no GPU, so that each group can be found in the drop-down.
@@ -64,22 +64,8 @@ SHOWN = ("iteration time, ms", "throughput, images/s")
 NUMBERS_OF_LINK = ("effective_byte_per_s", "latency_s", "nominal_byte_per_s")
 _HELD_OUT: Mapping[str, str] = {"generation": "generation", "architecture": BY_CNN}
 _NUMBER_WIDTH = 18  # characters of the longest number with separators
-_ADD = "Change a value, or add a row below the last one; predictions follow."
 # By the end of a column's name, since names of columns carry their units.
-_UNITS: Mapping[str, str] = {
-    "_hz": "1/s",
-    "_flop_per_s": "FLOP/s",
-    "_byte_per_s": "B/s",
-    "_bytes": "B",
-    "_bytes_per_sm": "B",
-    "_tdp_w": "W",
-    "_latency_s": "s",
-    "_macs": "MAC/image",
-    "_elements": "element/image",
-    "_params": "element",
-    "_usd_per_hour": "USD/h",
-    "_px": "pixels",
-}
+_UNITS: Mapping[str, str] = TABLES["units"]
 
 
 def gpu_table_rows(formula: Formula) -> dict[str, dict[str, object]]:
@@ -137,9 +123,7 @@ def cnn_table_rows() -> dict[str, dict[str, str | float]]:
 
 def write_gpus(book: BookPlan, formula: Formula) -> None:
     """Write the sheet GPUs: one row per GPU."""
-    note = f"GPU specifications from the makers' data sheets. {_ADD} Enter prices in the yellow column."
-    sheet = SheetWriter(book, "GPUs", ())
-    sheet.title("GPUs", note)
+    sheet = new_sheet(book, "GPUs")
     table = gpu_table_rows(formula)
     _look_up_table(sheet, "gpu", table)
     for row, name in enumerate(table, start=HEAD + 1):
@@ -152,26 +136,21 @@ def write_gpus(book: BookPlan, formula: Formula) -> None:
 
 def write_cnns(book: BookPlan) -> None:
     """Write the sheet CNNs: counts per image and forward pass."""
-    note = "Counts per image and forward pass; MACs are multiply-accumulates, elements are layer outputs."
-    sheet = SheetWriter(book, "CNNs", ())
-    sheet.title("CNNs", f"{note} {_ADD}")
-    _look_up_table(sheet, "cnn", cnn_table_rows())
+    _look_up_table(new_sheet(book, "CNNs"), "cnn", cnn_table_rows())
 
 
 def write_prices(book: BookPlan) -> None:
     """Write the sheet Prices: the shipped price list, by GPU and number of GPUs of the machine."""
     listed = read_prices(Path(EXAMPLE))
-    sheet = SheetWriter(book, "Prices", (30, 16, 16, 34))
-    note = f"{listed.origin}; 0 GPUs: any number. A price in the yellow column of sheet GPUs comes first."
-    sheet.title("Price of one GPU for an hour", note)
+    sheet = new_sheet(book, "Prices", origin=listed.origin)
     rows = [[gpu, number, price, f"{gpu}|{number}"] for (gpu, number), price in sorted(listed.prices.items())]
     heads = ["GPU", "GPUs of a machine", f"{listed.currency}/h", "key"]
     end = sheet.table(HEAD, Table.of(heads, rows, "money"))
-    for name, letter in (("list_prices", "C"), ("list_keys", "D")):
-        book.names[f"tl_{name}"] = f"Prices!${letter}${HEAD + 2}:${letter}${end}"
+    for name, column in (("list_prices", 2), ("list_keys", 3)):
+        sheet.define_range(f"tl_{name}", column, HEAD + 1, end - 1)
 
 
-def price_cell(own: str, gpu: str, number: str, empty: str) -> str:
+def price_cell(own: str, gpu: str, number: str, empty: str = '""') -> str:
     """Return the cell formula of a GPU's price for an hour: the user's, else the listed one.
 
     own, gpu, number : cell formulas of the user's price, the GPU's name, and the number of GPUs of its
@@ -195,7 +174,8 @@ OF_MACHINE = "INT(tl_n_gpus/tl_n_nodes)"
 def write_links(book: BookPlan) -> None:
     """Write the sheet Links: links within a node to the left, fabrics between nodes to the right."""
     table = link_table().set_index("link")
-    facts = ["effective_byte_per_s", "latency_s", *_others(list(table.columns))]
+    # Those that formulas need come first.
+    facts = list(dict.fromkeys(["effective_byte_per_s", "latency_s", *table.columns.drop("scope")]))
     tables = {
         scope: {
             str(row.name): {name: row[name] for name in facts}
@@ -205,17 +185,11 @@ def write_links(book: BookPlan) -> None:
     }
     empty = {name: math.nan if name in NUMBERS_OF_LINK else "" for name in facts}
     own, usual = ({**empty, "remark": f"column {name} of sheet GPUs"} for name in ("link", "fabric"))
-    sheet = SheetWriter(book, "Links", ())
-    sheet.title("Links", f"Rates in one direction, for large messages. {_ADD}")
+    sheet = new_sheet(book, "Links")
     width = _look_up_table(sheet, "link", {OWN_LINK: own, **tables["node"]})
     sheet.text(HEAD - 1, 0, "within a node", "section")
     sheet.text(HEAD - 1, width + 1, "between nodes", "section")
     _look_up_table(sheet, "network", {USUAL_FABRIC: usual, **tables["network"]}, width + 1)
-
-
-def _others(columns: Sequence[str]) -> list[str]:
-    """Return the columns that no formula needs, in their order."""
-    return [name for name in columns if name not in ("scope", "effective_byte_per_s", "latency_s")]
 
 
 def _look_up_table(
@@ -237,7 +211,6 @@ def _look_up_table(
                 sheet.number(row, column, value, "general" if name == "year" else "amount")
             else:
                 sheet.text(row, column, str(value), "unit")
-    sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (HEAD + 1, 1), HEAD, True
     _define_look_up(sheet, kind, left, len(header))
     return len(header)
 
@@ -283,9 +256,8 @@ class _Options(NamedTuple):
 
 def write_options(book: BookPlan, model: Model) -> None:
     """Write the sheet Options: precisions, all-reduce algorithms, kinds of GPUs, grouped constants."""
-    sheet = SheetWriter(book, model.sheet_name("Options"), [42, 24, 24, 26, 26, 32, 22, 22, 22])
-    sheet.title("Options", f"What the choices on sheet {model.sheet_name('Predict')} mean for the formula.")
-    sheet.plan.frozen = (2, 1)
+    name, predict = model.sheet_name("Options"), model.sheet_name("Predict")
+    sheet = new_sheet(book, "Options", name=name, predict=predict)
     row = 3
     for table in _options(model):
         if table.above:
@@ -293,9 +265,7 @@ def write_options(book: BookPlan, model: Model) -> None:
             row += 1
         end = sheet.table(row, Table.of(table.columns, table.rows, table.style))
         for column, name in enumerate(table.columns):
-            letter = xl_col_to_name(column)
-            cells = f"${letter}${row + 2}:${letter}${end}"
-            book.names[cell_name(f"options_{name}")] = f"{quoted(sheet.name)}!{cells}"
+            sheet.define_range(cell_name(f"options_{name}"), column, row + 1, end - 1)
         if table.below:
             sheet.text(end, 0, table.below, "note")
         row = end + 1 + bool(table.below)
@@ -352,9 +322,8 @@ def write_errors(book: BookPlan, formula: Formula, model: Model) -> None:
 
     formula : the one whose errors are listed. model : whose times the interval is for.
     """
-    sheet, kind = SheetWriter(book, "Errors", [58, *[17] * 12]), held_out_kind(formula)
-    protocol = formula.errors.get("protocol", "this formula carries no held-out errors")
-    sheet.title(f"Prediction error on held-out {kind}s", f"Absolute percentage errors; {protocol}.")
+    protocol = str(formula.errors.get("protocol", "this formula carries no held-out errors"))
+    sheet = new_sheet(book, "Errors", held_out=held_out_kind(formula), protocol=protocol)
     start, names = _intervals(sheet, model.formula), estimators(formula)
     titles = list(map(title_of, names))
     overall = [
@@ -363,7 +332,7 @@ def write_errors(book: BookPlan, formula: Formula, model: Model) -> None:
     ]
     row = sheet.table(start, Table.of(["overall, %", *titles], overall, "percent")) + 1
     row = _mean_intervals(sheet, formula, row)
-    sheet.text(row, 0, evolution_sentence(formula), "note")
+    sheet.text(row, 0, evolution_sentence(carried_errors(formula)), "note")
     row += 2
     for level, title in ((BY_CNN, "architecture"), (BY_GPU, "GPU group")):
         lines = error_lines(formula, level)
@@ -384,9 +353,8 @@ def _intervals(sheet: SheetWriter, formula: Formula) -> int:
         f"A run on a new {kind} is expected between prediction / factor and prediction x factor.",
         "note",
     )
-    sheet.book.names["tl_interval_class"] = f"{sheet.name}!$A$5:$A${end}"
+    sheet.define_range("tl_interval_class", 0, 4, end - 1)
     sheet.book.names["tl_interval_factors"] = f"{sheet.name}!$B$5:$C${end}"
-    sheet.plan.frozen = (4, 1)
     return end + 1
 
 

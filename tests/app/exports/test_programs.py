@@ -10,7 +10,6 @@ import subprocess
 import sys
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 from trainlaw.app.exports.formats import export_formula
 from trainlaw.app.exports.names import named_model
@@ -453,12 +452,3 @@ def test_no_text_of_a_formula_becomes_code(law, tmp_path):
     export_formula(replace(law, errors=errors, provenance=provenance), tmp_path / "law.py")
     (found,) = python(tmp_path, [changed()])
     assert any(" ".join(hostile.split()) in text for text in found[4])
-
-
-def test_the_table_of_predictions_opens_in_pandas(law, tmp_path):
-    export_formula(law, tmp_path / "all.csv")
-    table = pd.read_csv(tmp_path / "all.csv")
-    assert table["about"].dropna().str.contains("printed by trainlaw").sum() == 1
-    assert len(table) > 20_000 and list(table)[:4] == ["cnn", "input_size_px", "n_classes", "gpu"]
-    assert table[["time_s", "interval_from_s", "samples_per_s"]].dtypes.eq("float64").all()
-    assert table["cnn"].notna().all() and table["gpu"].isin([gpu.gpu for gpu in built_in_gpus().gpus]).all()

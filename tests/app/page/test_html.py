@@ -1,17 +1,9 @@
-"""The page is one file, and templates are loaded only where HTML is written."""
+"""Templates are loaded only where HTML is written."""
 
 import subprocess
 import sys
 
 import pytest
-from trainlaw.app.page.html import page_html
-
-
-def test_page_is_one_small_file(formula, parsed_html):
-    text = page_html(formula)
-    assert len(text) < 1_500_000
-    assert parsed_html(text).open == []
-    assert "script-src 'sha256-" in text
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds, show_with_prefix
-from trainlaw.app.text.tables import plain_text, text_table, wrapped_list
+from trainlaw.app.text.tables import text_table, wrapped_list
 
 cells = st.text(st.characters(blacklist_categories=("C", "Z")), max_size=12)
 
@@ -45,7 +45,3 @@ def test_list_is_wrapped_without_losing_a_name():
     text = wrapped_list(names, width=30)
     assert max(map(len, text.splitlines())) <= 30
     assert text.replace("\n", " ").replace(",", "").split() == names
-
-
-def test_json_is_plain():
-    assert plain_text({"a": [1, {"b": None}]}) == "a: 1, b: None"

@@ -1,16 +1,18 @@
-"""The sheets Plan and All plans: hours, interval and cost of `trainlaw plan`, the best first."""
+"""The sheets Plan, All plans and Shorter: hours, interval and cost of `trainlaw plan`, the best first."""
 
 from dataclasses import replace
 
 import pytest
 import trainlaw
+from trainlaw.app.models.builtin import SHORTER, formula_named
+from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.sheets.xlsx import xlsx_bytes
 from trainlaw.app.workbook.compare import FIRST_GPUS
-from trainlaw.app.workbook.model import FIRST_GPU
+from trainlaw.app.workbook.model import FIRST_GPU, first_choice
 from trainlaw.app.workbook.plan import COUNTS
 
 from ...libreoffice import needs_libreoffice, recalculated
-from .test_book import built_in_plan, note_of, small_plan, value_of, with_values
+from .test_book import built_in_plan, named_value, note_of, small_plan, value_of, with_values
 
 NAMES = ("gpu", "n_gpus", "training_h", "training_low_h", "training_high_h")
 TITLES = ("GPU", "number of GPUs", "time of the training, h", "interval from, h", "interval to, h")
@@ -18,7 +20,7 @@ TITLES = ("GPU", "number of GPUs", "time of the training, h", "interval from, h"
 
 @pytest.fixture(scope="module")
 def plan():
-    return small_plan(built_in_plan(), without=("Compare", "Ranking", "Shorter"))
+    return small_plan(built_in_plan(), without=("Compare", "Ranking"))
 
 
 def rows_of(book):
@@ -80,3 +82,6 @@ def test_plans_are_those_of_the_command(plan, tmp_path):
         figures = trainlaw.predict("resnet50", FIRST_GPU, batch, precision=precision).figures
         assert value_of(books[f"{name}.xlsx"], "measured") == dict(figures)["measured"]
     assert note_of(books["family.xlsx"], "GPU").startswith("choose A100-PCIE-40GB or ")
+    for name in SHORTER:
+        (short,) = predict_runs(formula_named(name), first_choice())
+        assert named_value(books["plain.xlsx"], plan, f"tl_{name}_s") == pytest.approx(short.time_s, rel=1e-9)

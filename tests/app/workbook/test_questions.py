@@ -1,20 +1,17 @@
 """Many questions in one workbook and one conversion, for `tests/app/test_same_answers.py`."""
 
-import random
 import re
 from dataclasses import replace
 
 import pytest
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.sheets.plan import quoted
-from trainlaw.app.sheets.xlsx import xlsx_bytes
 from trainlaw.app.workbook.book import PREFIX_OF_PASSES
-from trainlaw.app.workbook.model import AS_MEASURED, DEFAULT_PRECISION, FAULTS, LAYOUTS
-from trainlaw.app.workbook.tables import HEADING, IMPLIED, OWN_LINK, USUAL_FABRIC
+from trainlaw.app.workbook.model import AS_MEASURED, DEFAULT_PRECISION, LAYOUTS
+from trainlaw.app.workbook.tables import IMPLIED, OWN_LINK, USUAL_FABRIC
 from trainlaw.formulas import load_formula
 
-from ...libreoffice import needs_libreoffice, recalculated
-from ..questions import listed_label, questions
+from ..questions import listed_label
 from .test_book import BARE, built_in_plan, located, sheet_of, with_few_cnns
 
 COUNT = 200
@@ -157,13 +154,3 @@ def test_further_names_are_listed_without_spaces_and_hyphens(kind, key, name, pl
     column = {"gpu": 0, "cnn": 3}[kind]
     row = next(place[0] for place, cell in cells.items() if place[1] == column and cell.value == key)
     assert cells[row, column + 1].value == name
-
-
-@needs_libreoffice
-def test_a_heading_of_the_list_is_no_gpu(plan, tmp_path):
-    texts = (str(cell.value) for cell in sheet_of(plan, "GPUs").cells.values())
-    heading = next(text for text in texts if text.startswith(HEADING))
-    asked = next(iter(questions(random.Random(1), 1)))
-    data = xlsx_bytes(with_questions(plan, [cells_of({**asked, "batch": 8, "gpu": heading})]))
-    book = recalculated({"heading.xlsx": data}, tmp_path)["heading.xlsx"]
-    assert value_at(book, plan, "tl_entries", 0) == FAULTS

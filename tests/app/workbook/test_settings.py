@@ -56,7 +56,6 @@ def test_the_first_choice_is_that_of_predict(law):
 
 # Other settings are asked of the built-in formula in `test_same_answers.py`.
 CHOICES = [
-    ({}, {}),
     ({"tl_layout_choice": LAYOUTS[1], "tl_is_tuned": 1.0}, {"layout": "channels_last", "tuned": True}),
     (
         {"tl_host_launch_us": 40.0, "tl_gpu_choice": "Instinct MI50"},
