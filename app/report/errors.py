@@ -22,6 +22,7 @@ from trainlaw.validate.held_out_errors import (
     BY_CNN,
     BY_GPU,
     METRIC_TITLES,
+    OURS,
     CarriedErrors,
     ErrorLine,
     estimators,
@@ -31,7 +32,6 @@ from trainlaw.validate.held_out_errors import (
     summary_interval,
 )
 from trainlaw.validate.metrics import absolute_percentage_errors
-from trainlaw.validate.result import OURS
 
 # Hues of the oldest and the newest generation, degrees: of the vendor with most runs, and of all others.
 _COOL, _WARM = (290, 90), (50, -20)
