@@ -4,21 +4,20 @@ Settings are chosen on the equations of one seed. Those of another test them, wi
 has not.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
 import numpy as np
-from trainlaw.formulas import DIMENSIONLESS, FeatureSpec, evaluate, parse_text
+from trainlaw.formulas import DIMENSIONLESS, FeatureSpec
 
-from benchmarks.problems import BenchmarkProblem
+from benchmarks.problems import BenchmarkProblem, Ranges, make_problem
 
 # Seeds of the equations that settings may be chosen on, and of those that test them.
 TUNING_SEED, TEST_SEED = 1, 2
 NAMES = "a b c d f g h k m".split()
 CONSTANTS = ("1", "1", "0.5", "2", "3", "0.25", "12.566370614359172", "0.3989422804014327", "1.5")
 # A form returns the text of an equation in features of the names that are left, and their ranges.
-Ranges = dict[str, tuple[float, float]]
 Form = Callable[[Random], tuple[str, Ranges]]
 
 
@@ -154,21 +153,3 @@ def with_irrelevant(problem: BenchmarkProblem, count: int) -> BenchmarkProblem:
         for table in (problem.train_x, problem.test_x)
     ]
     return replace(problem, features=tuple(features[i] for i in order), train_x=tables[0], test_x=tables[1])
-
-
-def make_problem(
-    label: str, text: str, ranges: Ranges, noise: float, rows: int, *, seed: Sequence[int]
-) -> BenchmarkProblem:
-    """Return the equation of `text` at random values of its features, with noise on the training rows."""
-    truth = parse_text(text)
-    generator = np.random.default_rng(seed)
-    low, high = np.array(list(ranges.values()), dtype=np.float64).T
-    points = generator.uniform(low, high, (2 * rows, len(ranges)))
-    exact = np.broadcast_to(evaluate(truth, dict(zip(ranges, points.T, strict=True)))[0], 2 * rows)
-    noisy = exact[:rows] + noise * np.std(exact[:rows]) * generator.standard_normal(rows)
-    features = tuple(FeatureSpec(name, name, DIMENSIONLESS, name) for name in ranges)
-    target = FeatureSpec("target", "y", DIMENSIONLESS, "target")
-    return BenchmarkProblem(
-        f"{label} noise {noise:g}", "equation", features, target,
-        points[:rows], noisy, points[rows:], exact[rows:], None, truth,
-    )  # fmt: skip

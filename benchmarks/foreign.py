@@ -10,8 +10,7 @@ import numpy as np
 from trainlaw.formulas import parse_text, variables
 
 from benchmarks.data_sets import systems
-from benchmarks.equations import Ranges, make_problem
-from benchmarks.problems import BenchmarkProblem
+from benchmarks.problems import BenchmarkProblem, Ranges, make_problem
 
 LIST = Path(__file__).with_name("feynman.txt")
 # Random trees: operations of each and their weights, the range of every variable, and numbers in the leaves.

@@ -1,14 +1,16 @@
 """Problems with a known formula: equations of physics and performance models, built in or from a folder."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from trainlaw.formulas import DIMENSIONLESS, SECOND, Expression, FeatureSpec, Unit, evaluate, parse_text
 
+Ranges = dict[str, tuple[float, float]]
 # Equations of the Feynman lectures by their number there, after S.-M. Udrescu and M. Tegmark, "AI Feynman",
 # 2020; each variable with the range of its random values.
-EQUATIONS: dict[str, tuple[str, dict[str, tuple[float, float]]]] = {
+EQUATIONS: dict[str, tuple[str, Ranges]] = {
     "I.6.20": ("exp(-(t / s)^2 / 2) / (sqrt(6.283185307179586) * s)", {"s": (1, 3), "t": (1, 3)}),
     "I.9.18": ("G * m1 * m2 / (square(x2 - x1) + square(y2 - y1))",
                {name: (3, 4) if name in ("x1", "y1") else (1, 2) for name in "G m1 m2 x1 x2 y1 y2".split()}),
@@ -77,18 +79,25 @@ def make_equation(name: str, noise: float, rows: int = 1000, seed: int = 0) -> B
     (10, 3)
     """
     text, ranges = EQUATIONS[name]
+    return make_problem(name, text, ranges, noise, rows, seed=[seed, sorted(EQUATIONS).index(name)])
+
+
+def make_problem(
+    label: str, text: str, ranges: Ranges, noise: float, rows: int, *, seed: Sequence[int]
+) -> BenchmarkProblem:
+    """Return the equation of `text` at random values of its features, with noise on the training rows."""
     truth = parse_text(text)
-    generator = np.random.default_rng([seed, sorted(EQUATIONS).index(name)])
+    generator = np.random.default_rng(seed)
     low, high = np.array(list(ranges.values()), dtype=np.float64).T
     points = generator.uniform(low, high, (2 * rows, len(ranges)))
-    exact = evaluate(truth, dict(zip(ranges, points.T, strict=True)))[0]
-    features = tuple(FeatureSpec(variable, variable, DIMENSIONLESS, variable) for variable in ranges)
+    exact = np.broadcast_to(evaluate(truth, dict(zip(ranges, points.T, strict=True)))[0], 2 * rows)
     noisy = exact[:rows] + noise * np.std(exact[:rows]) * generator.standard_normal(rows)
+    features = tuple(FeatureSpec(name, name, DIMENSIONLESS, name) for name in ranges)
     target = FeatureSpec("target", "y", DIMENSIONLESS, "target")
-    label = f"{name} noise {noise:g}"
     return BenchmarkProblem(
-        label, "equation", features, target, points[:rows], noisy, points[rows:], exact[rows:], None, truth
-    )
+        f"{label} noise {noise:g}", "equation", features, target,
+        points[:rows], noisy, points[rows:], exact[rows:], None, truth,
+    )  # fmt: skip
 
 
 def make_performance_model(

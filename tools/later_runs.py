@@ -14,11 +14,11 @@ from pathlib import Path
 from trainlaw.datasets.cnns.catalog import CnnCounts, find_cnn_counts
 from trainlaw.datasets.cnns.names import cnn_name
 from trainlaw.datasets.hardware.gpus import find_gpu
-from trainlaw.datasets.measurements.runs import OPTIONAL_COLUMNS, without_defaults
 from trainlaw.formulas.errors import TrainlawError, UnknownNameError
 
 from tools.atlas import Row, _frame, _table
-from tools.checksums import packed, write_data_files
+from tools.checksums import write_data_files
+from tools.own_runs import packed_runs
 from tools.timm_models import MERGED
 
 FORWARD_FILE, COMPILED_FILE = "forward.csv.xz", "compiled.csv.xz"
@@ -144,9 +144,7 @@ def _written(rows: Iterator[Row], file: str) -> bytes:
     runs = runs.assign(pool=(runs["pool_reason"] == "none").astype(int))
     integers = ("input_size_px", "n_classes", "batch_per_gpu", "n_gpus", "n_nodes", "n_repeats", "pool")
     runs = runs.astype(dict.fromkeys(integers, int))
-    used = without_defaults(runs)
-    unused = [name for name in OPTIONAL_COLUMNS if name not in used]
-    return packed(file, runs.drop(columns=unused).to_csv(index=False, lineterminator="\n").encode())
+    return packed_runs(file, runs)
 
 
 def convert(folder: Path) -> dict[str, bytes]:

@@ -24,12 +24,13 @@ def convert(path: Path, name: str, commit: str) -> dict[str, bytes]:
     )
     is_forward = runs["timed_parts"] == "forward"
     parts = {f"{name}.csv.xz": runs[~is_forward], f"{name}_forward.csv.xz": runs[is_forward]}
-    return {file: _written(rows.reset_index(drop=True), file) for file, rows in parts.items()}
+    return {file: packed_runs(file, rows.reset_index(drop=True)) for file, rows in parts.items()}
 
 
-def _written(runs: pd.DataFrame, file: str) -> bytes:
+def packed_runs(file: str, runs: pd.DataFrame) -> bytes:
+    """Return a table of runs as its file is shipped: without optional columns that hold defaults alone."""
     used = without_defaults(runs)
-    unused = [column for column in OPTIONAL_COLUMNS if column in runs and column not in used]
+    unused = [name for name in OPTIONAL_COLUMNS if name in runs and name not in used]
     return packed(file, runs.drop(columns=unused).to_csv(index=False, lineterminator="\n").encode())
 
 

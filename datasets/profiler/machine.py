@@ -50,36 +50,21 @@ def gpu_state(gpu: str, run: Callable[[Sequence[str]], str] = _run) -> GpuState:
 
     gpu : its index or, as indices of torch may be others, its UUID. run : returns the output of a command.
     """
-    command = (
-        "nvidia-smi",
-        f"--id={gpu}",
-        f"--query-gpu={','.join(_FIELDS)}",
-        "--format=csv,noheader,nounits",
-    )
+    asked = (f"--id={gpu}", f"--query-gpu={','.join(_FIELDS)}", "--format=csv,noheader,nounits")
     try:
-        cells = [cell.strip() for cell in run(command).strip().split(",")]
+        cells = [cell.strip() for cell in run(("nvidia-smi", *asked)).strip().split(",")]
     except (OSError, subprocess.SubprocessError):
         return GpuState()
     if len(cells) != len(_FIELDS):
         return GpuState()
-    clock, top, memory, used = (_number(cell) for cell in cells[2:6])
-    return GpuState(
-        cells[0],
-        cells[1],
-        clock * 1e6,
-        top * 1e6,
-        memory * 1e6,
-        used * 2**20,
-        _reasons(cells[6]),
-    )
-
-
-def _reasons(cell: str) -> tuple[str, ...]:
+    name, driver, *numbers, throttled = cells
+    clock, top, memory, used = map(_number, numbers)
     try:
-        bits = int(cell, 16)
+        bits = int(throttled, 16)
     except ValueError:
-        return ()
-    return tuple(name for bit, name in _REASONS if bits & bit)
+        bits = 0
+    reasons = tuple(reason for bit, reason in _REASONS if bits & bit)
+    return GpuState(name, driver, clock * 1e6, top * 1e6, memory * 1e6, used * 2**20, reasons)
 
 
 # Shares of the processors of the machine above which a remark is added.

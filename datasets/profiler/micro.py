@@ -230,5 +230,6 @@ def _write_rates(rows: Sequence[Mapping[str, str]], path: Path) -> None:
 def _all_reduce(device: str, processes: int, nodes: int, setup: Setup) -> list[MicroTime]:
     check_meeting(processes, nodes, setup)
     together = torch_part("torch_processes")
-    found = together.all_reduce_together(together.Gathering(device, processes, nodes, setup.rendezvous))
-    return [MicroTime("allreduce", size, amount, seconds) for size, amount, seconds in found]
+    gathering = together.Gathering(device, processes, nodes, setup.rendezvous)
+    found: list[MicroTime] = together.all_reduce_together(gathering)
+    return found

@@ -21,6 +21,7 @@ from torch.nn.parallel import DistributedDataParallel
 from trainlaw.datasets.profiler.configurations import Configuration
 from trainlaw.datasets.profiler.devices import NotMeasuredError, device_clock
 from trainlaw.datasets.profiler.machine import Watch
+from trainlaw.datasets.profiler.micro import MicroTime
 from trainlaw.datasets.profiler.run_rows import AllReduce, MeasuredDevice, Measurement, failure_row
 from trainlaw.datasets.profiler.sweep import Progress, SweepFiles, sweep
 from trainlaw.datasets.profiler.timing import StoppingRule, time_iterations
@@ -210,12 +211,12 @@ def _all_agree(reason: str, device: str) -> None:
         raise NotMeasuredError(reason or "another process cannot measure it")
 
 
-def all_reduce_together(gathering: Gathering) -> list[tuple[str, float, float]]:
-    """Return label, bytes and seconds of the all-reduce for each message size."""
-    found: list[tuple[str, float, float]] = launch(gathering, _all_reduce_here)
+def all_reduce_together(gathering: Gathering) -> list[MicroTime]:
+    """Return the all-reduce of all message sizes."""
+    found: list[MicroTime] = launch(gathering, _all_reduce_here)
     return found
 
 
-def _all_reduce_here(gathering: Gathering) -> list[tuple[str, float, float]]:
+def _all_reduce_here(gathering: Gathering) -> list[MicroTime]:
     torch.set_num_threads(1)
-    return [(time.size, time.amount, time.time_s) for time in all_reduce_times(gathering.device)]
+    return all_reduce_times(gathering.device)

@@ -8,8 +8,8 @@ from trainlaw.datasets.cnns.names import cnn_key, cnn_names
 from trainlaw.datasets.hardware.gpus import GpuCatalog
 from trainlaw.datasets.spreadsheets.answers import meant
 from trainlaw.datasets.spreadsheets.quantities import Unit, parse_unit
-from trainlaw.datasets.spreadsheets.values import DATASETS, PRECISION_WORDS
-from trainlaw.datasets.spreadsheets.words import groups
+from trainlaw.datasets.spreadsheets.values import PRECISION_WORDS
+from trainlaw.datasets.spreadsheets.words import groups, patterns
 from trainlaw.formulas.errors import TrainlawError, UnknownNameError
 
 #: Longer texts are prose, in which a name or number may stand for anything.
@@ -25,37 +25,7 @@ _PACKAGE = re.compile(
     re.I,
 )
 _OF_PACKAGE = re.compile(r"^(?:torchvision\.models\.|timm[./]|pycls/|keras )")
-# "CIFAR-10", "ImageNet-1k"
-_DATASETS = [re.sub(r"(?<=[a-z])(?=\d)", "[ -]?", name) for name in sorted(DATASETS, key=len, reverse=True)]
-_OF_NODE = r"\s*(?:per|pro|/|je|a)\s*(?:node|knoten|server|machine|host|box)\b"
-_PATTERNS: Mapping[str, re.Pattern[str]] = {
-    "global_batch": re.compile(
-        r"(?:global|total|effective|gesamt)[\s_-]*(?:mini-?)?(?:batch[\s_-]*(?:size)?|bs)[\s_=:]*(\d{1,6})\b"
-    ),
-    "batch_per_gpu": re.compile(
-        r"(?:mini-?)?(?:batch[\s_-]*(?:size)?|bs)\s*(?:per|pro|/)\s*gpu[\s_=:]*(\d{1,6})\b|"
-        r"(?:mini-?)?(?:batch[\s_-]*(?:size|größe)?|bs)[\s_=:]*(\d{1,6})\s*(?:per|pro|/|je)\s*gpu"
-    ),
-    "batch": re.compile(
-        r"(?<![a-z\d])(?:mini-?)?(?:batch(?:[\s_-]*(?:size|grö(?:ß|ss)e|groesse))?|bs|bsz|stapelgröße)"
-        r"(?:\s*(?:of|von))?[\s_=:-]*(\d{1,6})(?![\d.,]*\d)|(?<![a-z\d])b[=]?(\d{1,5})(?![\da-z])|"
-        r"(\d{1,5})\s*(?:images|img|imgs|bilder|samples)\s*(?:per|pro|/)\s*(?:mini)?batch"
-    ),
-    "gpus_per_node": re.compile(rf"(?<![\d.,a-z])(\d{{1,4}})\s*[x\u00d7]?\s*gpus?{_OF_NODE}"),
-    "n_gpus": re.compile(
-        r"(?<![\d.,a-z])(\d{1,4})\s*[x\u00d7]?\s*gpus?(?![a-z\d])|n_?gpus?\s*[=:]\s*(\d{1,4})"
-    ),
-    "images_per_epoch": re.compile(
-        r"(?<![\d.,])(\d{1,3}(?:[.,]\d{3})+|\d{4,7})\s*(?:training\s*)?(?:images|bilder)\b(?!\s*(?:/|per|pro|je))"
-    ),
-    "dataset": re.compile(rf"(?<![a-z\d])({'|'.join(_DATASETS)})(?![a-z\d])"),
-    "layout": re.compile(r"(?<![a-z])(nhwc|nchw|channels[\s_-]?(?:last|first))(?![a-z])"),
-    "compilation": re.compile(r"(?<![a-z])(torch\.?compile|inductor|xla|cuda[\s_]?graphs|eager)(?![a-z])"),
-    "input_size_px": re.compile(
-        r"(?<![\d.,])(?:3\s*[x\u00d7]\s*)?(\d{2,4})\s*[x\u00d7]\s*\1(?:\s*[x\u00d7]\s*3)?(?:\s*(?:px|pixels?))?(?!\d)|"
-        r"(?<![\d.,])(\d{2,4})\s*(?:px|pixels?)(?![a-z])"
-    ),
-}  # fmt: skip
+_OF_NODE = re.compile(r"\s*(?:per|pro|/|je|a)\s*(?:node|knoten|server|machine|host|box)\b")
 _ITERATIONS = re.compile(
     r"(?:for|per|over|für|pro|je|in|/)\s*(\d{1,6})\s*(?:training\s+|trainings)?"
     r"(?:iterations?|iters?|it|steps?|batches|mini-?batches|iterationen|schritte)\b"
@@ -152,7 +122,7 @@ class Names:
             text = text[: match.start()] + " " + text[match.end() :]
         for kind in ("cnn", "gpu"):
             text = self._without_names(kind, text, said)
-        for kind, pattern in _PATTERNS.items():
+        for kind, pattern in patterns().items():
             for match in pattern.finditer(text.lower()):
                 if kind != "batch" or not {"global_batch", "batch_per_gpu"} & set(said):
                     value = next(group for group in match.groups() if group)
@@ -187,7 +157,7 @@ class Names:
             before, behind = text[:begin], text[end:]
             if kind == "gpu" and (count := _TIMES_BEFORE.search(before) or _TIMES_BEHIND.match(behind)):
                 before, behind = _TIMES_BEFORE.sub("", before), _TIMES_BEHIND.sub("", behind)
-                of_node = re.match(_OF_NODE, behind.lower())
+                of_node = _OF_NODE.match(behind.lower())
                 said.setdefault("gpus_per_node" if of_node else "n_gpus", []).append(count[1])
                 behind = behind[of_node.end() :] if of_node else behind
             said.setdefault(kind, []).insert(0, name)

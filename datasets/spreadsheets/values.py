@@ -26,15 +26,8 @@ YES, NO, TRAINING = (frozenset(groups("answer")[name]) for name in ("yes", "no",
 #: Data sets with the side of their images in px, their classes and the images of an epoch.
 DATASETS: Mapping[str, tuple[int | None, int, int]] = MappingProxyType(
     {
-        **dict.fromkeys(
-            ("imagenet", "imagenet1k", "imagenet2012", "ilsvrc2012", "ilsvrc"), (None, 1000, 1_281_167)
-        ),
-        "cifar10": (32, 10, 50_000),
-        "cifar100": (32, 100, 50_000),
-        "mnist": (28, 10, 60_000),
-        "fashionmnist": (28, 10, 60_000),
-        "svhn": (32, 10, 73_257),
-        "tinyimagenet": (64, 200, 100_000),
+        name: (None if size == "-" else int(size), int(classes), int(images))
+        for name, (size, classes, images) in groups("dataset").items()
     }
 )
 _UNMEASURED = re.compile(

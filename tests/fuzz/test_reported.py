@@ -160,12 +160,6 @@ def test_messages_are_cut():
     refuses(invoke("use", "/".join("x" * 200 for _ in range(40))))
 
 
-def test_numbers_in_faults_are_plain(tmp_path):
-    path = tmp_path / "runs.csv"
-    path.write_text(RUNS.replace("time_s", "time_s,time_max_s").replace("0.54", "0.54,0.1127"))
-    assert "got 0.1127" in invoke("data", "check", path).stdout
-
-
 def test_one_group_has_no_interval(tmp_path):
     (tmp_path / "provenance.json").write_text('{"table_sha256": "0"}')
     rows = "".join(f"{row},0,T4,resnet,0.5,{time}\n" for row, time in enumerate((0.4, 0.6)))
@@ -266,57 +260,6 @@ def test_a_device_in_a_definition_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "study.toml").write_text('table = "fp32-2026"\nrates = "/dev/zero"\n')
     refuses(invoke("study", "--definition", "study.toml"), "/dev/zero is not a file")
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("predict --gpu T4 --batch 64 --precision tf32", "T4 has no tf32"),
-        ("predict --gpu K80 --batch 64 --precision bf16", "K80 has no bf16"),
-        ("predict --gpu T4 --batch 64 --gpus 2 --link nvlink2", "no link nvlink2"),
-        ("predict --gpu T4 --batch 64 --gpus 100000 --nodes 1", "more than 16 GPUs"),
-        ("plan --gpu T4 --precision tf32 --gpus 1", "T4 has no tf32"),
-        ("scaling --gpu T4 --batch 64 --link nvlink2", "no link nvlink2"),
-    ],
-)
-def test_what_cannot_exist_is_refused(words, said):
-    refuses(invoke(words, "--cnn", "resnet50"), said)
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("--gpu K80 --batch 64 --precision amp", "no fast 16-bit floats"),
-        ("--gpu T4 --batch 64 --gpus 100000", "no measured run has more than 256"),
-        ("--gpu T4 --batch 64 --pixels 8", "px: runs have 32 to 832 px"),
-    ],
-)
-def test_what_no_run_resembles_is_warned_of(words, said):
-    for form in ((), ("--json",)):
-        assert said in " ".join(invoke("predict", "--cnn", "resnet50", *words.split(), *form).output.split())
-
-
-@pytest.mark.parametrize(("gpu", "precision"), [("T4", "tf32"), ("K80", "bf16")])
-def test_measured_precisions_that_a_card_has_not_are_faults(gpu, precision, tmp_path):
-    path = tmp_path / "runs.csv"
-    path.write_text(f"{HEADER},precision\n{gpu},resnet50,32,0.3,{precision}\n")
-    result = invoke("data", "check", path)
-    assert (
-        result.exit_code == 2 and "column precision: expected a precision that the GPU has" in result.stdout
-    )
-
-
-@pytest.mark.parametrize("price", [35, 1999, 2999])
-def test_prices_of_cards_or_in_cents_are_refused(price, tmp_path):
-    path = tmp_path / "prices.csv"
-    path.write_text(f"gpu,price_per_hour_usd,date,source\nT4,{price},2026-09-20,x\n")
-    refuses(invoke("plan", "--cnn", "resnet50", "--gpus", "1", "--prices", path), "of one T4 for an hour")
-
-
-def test_measured_times_of_configurations_are_not_read_in_silence(tmp_path):
-    path = tmp_path / "runs.csv"
-    path.write_text(RUNS)
-    assert "time_s of" in invoke("predict", "--from", path).stderr
 
 
 def test_a_formula_of_another_version_is_said_so(formula_file):

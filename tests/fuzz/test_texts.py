@@ -1,6 +1,7 @@
 """Any text as a formula, a unit, a name or the value of an option: taken, or refused by one line."""
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
@@ -25,45 +26,9 @@ from trainlaw.formulas.errors import TrainlawError
 from ..rows import each_row
 
 _WORDS = (
-    "macs",
-    "batch",
-    "peak",
-    "bandwidth",
-    "sqrt(",
-    "max(",
-    "exp(",
-    "log(",
-    "(",
-    ")",
-    ",",
-    "+",
-    "-",
-    "*",
-    "/",
-    "^",
-    "**",
-    " ",
-    "2",
-    "0.5",
-    "1e9",
-    "1e999",
-    "9" * 400,
-    ".",
-    "__import__",
-    "T4",
-    "x",
-    "with 2x ",
-    "ms",
-    "GB",
-    "s/",
-    "byte",
-    "=",
-    ":",
-    "\x1b",
-    "\ud800",
-    "²",
-    "٣",
-)
+    *"macs batch peak bandwidth sqrt( max( exp( log( ( ) , + - * / ^ ** 2 0.5 1e9 1e999 . __import__".split(),
+    *"T4 x ms GB s/ byte = : ² ٣".split(), " ", "9" * 400, "with 2x ", "\x1b", "\ud800",
+)  # fmt: skip
 T4 = built_in_gpus().find("T4")
 TEXTS = st.text(max_size=60) | st.lists(st.sampled_from(_WORDS), max_size=12).map("".join)
 READERS = {
@@ -103,8 +68,7 @@ def test_any_text_is_taken_or_refused_by_one_line(name, examples):
     read()
 
 
-@pytest.mark.parametrize("name", READERS)
-@each_row("text", LONG)
+@each_row(("name", "text"), list(product(READERS, LONG)))
 def test_long_texts_are_taken_or_refused_by_one_line(name, text):
     check(name, text)
 

@@ -144,11 +144,11 @@ def _gemm(call: Call) -> Tensor:
     shape = call.weight(2)
     if call.get("transA", 0):
         raise InputError("transA is not supported")
-    return _dense(call, *(shape[::-1] if call.get("transB", 0) else shape), bias=call.learned(2) > 0)
+    return _dense(call, shape[::-1] if call.get("transB", 0) else shape, bias=call.learned(2) > 0)
 
 
-def _dense(call: Call, entering: int, leaving: int, bias: bool = False) -> Tensor:
-    x = call.data()
+def _dense(call: Call, shape: tuple[int, ...], bias: bool = False) -> Tensor:
+    x, (entering, leaving) = call.data(), shape
     if x.shape[-1] != entering:
         raise InputError(f"expected {entering} features, got shape {x.shape}")
     return call.tracer.dense(x, leaving, bias)
@@ -277,7 +277,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         "Conv": _conv,
         "ConvTranspose": _conv_transpose,
         "Gemm": _gemm,
-        "MatMul": lambda call: _dense(call, *call.weight(2)),
+        "MatMul": lambda call: _dense(call, call.weight(2)),
         "MaxPool": _pool("max_pool"),
         "AveragePool": _pool("average_pool"),
         "GlobalMaxPool": lambda call: call.tracer.global_pool(call.data(), "max_pool"),

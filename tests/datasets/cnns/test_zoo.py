@@ -45,12 +45,8 @@ def test_every_net_builds_with_its_usual_input(name):
     assert (cnn.name, cnn.base, cnn.family) == (name, entry.base, entry.family)
     assert (cnn.input_size_px, cnn.n_classes) == (entry.input_size_px, entry.n_classes)
     last = cnn.layers[-1]
-    assert (last.kind, last.out_channels, last.out_height, last.out_width) == (
-        "softmax",
-        entry.n_classes,
-        1,
-        1,
-    )
+    assert (last.kind, last.out_channels) == ("softmax", entry.n_classes)
+    assert last.out_height == last.out_width == 1
     assert all(value >= 0 for value in counts(cnn).values())
 
 

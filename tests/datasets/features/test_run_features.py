@@ -109,29 +109,6 @@ def test_one_gpu_sends_nothing():
     assert not alone.matrix([*names, "communication_s", "data_parallel_s", "model_parallel_s"]).any()
 
 
-@pytest.mark.parametrize("algorithm", ["ring", "tree", "butterfly", "parameter_server", "hierarchical_ring"])
-def test_communication_is_that_of_the_algorithm(algorithm):
-    run = configuration(
-        cnn="resnet18",
-        gpu="T4",
-        batch_per_gpu=8,
-        n_gpus=8,
-        n_nodes=2,
-        algorithm=algorithm,
-        network="ethernet-25g",
-    )
-    own, named = run.matrix(["communication_s", f"{algorithm}_s"])[0]
-    assert own == named > 0
-
-
-def test_slowest_link_rules_the_flat_ring():
-    run = configuration(
-        cnn="resnet18", gpu="A100-SXM4-40GB", batch_per_gpu=8, n_gpus=16, n_nodes=2, network="ethernet-10g"
-    )
-    ring, gradient = run.matrix(["ring_transfer_s", "gradient_bytes"])[0]
-    assert ring == pytest.approx(2 * 15 / 16 * gradient / 1.25e9, rel=1e-12)
-
-
 def test_unknown_feature_is_refused():
     with pytest.raises(UnknownNameError, match="conv_macs"):
         feature_specs(["conv_mac"])
@@ -139,24 +116,17 @@ def test_unknown_feature_is_refused():
         load("fp32-2026").features(["conv_mac"])
 
 
-def test_layer_times_by_hand():
-    """One 3 x 3 convolution: 2 FLOP per MAC and pass, at the peak of the GPU."""
-    layers = load("neusight-layers")
-    frame = layers.frame.iloc[:1]
-    row = frame.iloc[0]
-    rows = row["batch"] * row["out_height_px"] ** 2
-    macs = rows * row["in_channels"] * 9 * row["out_channels"]
-    features = layers.features(["macs", "compute_s", "rows", "n_passes", "peak_flop_per_s"]).iloc[0]
-    assert features["macs"] == macs
-    assert features["n_passes"] == 1
-    assert features["compute_s"] == pytest.approx(2 * macs / features["peak_flop_per_s"], rel=1e-12)
+# Counts of a whole batch: an image, a pixel and a weight count 1, so units do not say more.
+BATCH_COUNTS = {"rows", "weights", "input_elements", "output_elements", "macs"}
+DEFINED = [(FEATURES, name) for name, row in FEATURES.items() if not row.is_base]
+DEFINED += [(LAYER_FEATURES, name) for name in LAYER_FEATURES if name not in BATCH_COUNTS]
 
 
-@each_row("name", [name for name, row in FEATURES.items() if not row.is_base])
-def test_a_definition_has_the_unit_that_its_row_states(name):
+@each_row(("features", "name"), DEFINED)
+def test_a_definition_has_the_unit_that_its_row_states(features, name):
     """Constants take what unit is missing, such as 6 FLOP/MAC; sums and functions must agree."""
-    units = {other: row.spec.unit for other, row in FEATURES.items()}
-    row = FEATURES[name]
+    units = {other: row.spec.unit for other, row in features.items()}
+    row = features[name]
     constant_units(row.expression, units, row.spec.unit)
     assert infer_unit(row.expression, units) in (None, row.spec.unit)
 
@@ -166,15 +136,3 @@ def test_definitions_name_features_only(features):
     for name, row in features.items():
         assert set(variables(row.expression)) <= set(features), name
         assert row.is_base or name not in variables(row.expression)
-
-
-# Counts of a whole batch: an image, a pixel and a weight count 1, so units do not say more.
-BATCH_COUNTS = {"rows", "weights", "input_elements", "output_elements", "macs"}
-
-
-@each_row("name", [name for name, row in LAYER_FEATURES.items() if name not in BATCH_COUNTS])
-def test_a_definition_of_a_layer_feature_has_its_unit(name):
-    units = {other: row.spec.unit for other, row in LAYER_FEATURES.items()}
-    row = LAYER_FEATURES[name]
-    constant_units(row.expression, units, row.spec.unit)
-    assert infer_unit(row.expression, units) in (None, row.spec.unit)

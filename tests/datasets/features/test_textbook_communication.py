@@ -66,8 +66,3 @@ def test_every_algorithm_has_its_textbook_time(algorithm, together):
     found = RunTable("together", exchanged, facts).matrix(["communication_s"])[:, 0]
     for seconds, (n, nodes) in zip(found, COUNTS, strict=True):
         assert seconds == pytest.approx(textbook(algorithm, n, nodes), rel=1e-12), (n, nodes)
-
-
-def test_the_beginning_of_the_gpus_own_link_means_it():
-    run = configuration(cnn=CNN, gpu="V100-SXM2-16GB", batch_per_gpu=1, n_gpus=2, link="NVLink2")
-    assert run.frame["link"].item() == "nvlink2-x6"

@@ -28,7 +28,7 @@ from trainlaw.datasets.measurements.formula_rows import (
     run_rows,
 )
 from trainlaw.datasets.tables.joins import Facts
-from trainlaw.formulas import Formula, InputError, UnknownNameError, parse_text
+from trainlaw.formulas import Formula, InputError, parse_text
 
 CNNS = ("resnet50", "vgg16", "mobilenet_v2", "googlenet", "densenet121", "resnext50_32x4d", "lenet5")
 
@@ -126,11 +126,6 @@ def test_cnns_without_layers_are_listed_or_left_out():
 def test_a_forward_pass_is_one_pass():
     run = configuration(cnn="vgg16", gpu="T4", batch_per_gpu=8, timed_parts="forward")
     assert (run_layers(run, ["n_passes"]).columns["n_passes"] == 1).all()
-
-
-def test_unknown_features_are_named():
-    with pytest.raises(UnknownNameError, match="compute_s"):
-        feature_specs(["computes_s"], CNN_LAYER_FEATURES)
 
 
 @pytest.fixture

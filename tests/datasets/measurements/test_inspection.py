@@ -27,24 +27,23 @@ def rules(frame):
     ]
 
 
-def test_a_time_that_beats_the_peak_is_found(series):
-    series.iloc[0, series.columns.get_loc("time_s")] /= 1000
-    assert rules(series) == [(1, "rate")]
+def changed(series, row, column, value):
+    series.iloc[row, series.columns.get_loc(column)] = value
+    return series
 
 
-def test_a_time_that_is_far_too_long_is_found(series):
-    series.iloc[4, series.columns.get_loc("time_s")] *= 1e6
-    assert rules(series) == [(5, "rate")]
-
-
-def test_less_time_for_more_work_is_found(series):
-    series.iloc[3, series.columns.get_loc("time_s")] = 0.9 * series["time_s"].iloc[2]
-    assert rules(series) == [(4, "less time for more work")]
-
-
-def test_spread_inside_a_row_is_found(series):
-    series.iloc[1, series.columns.get_loc("time_max_s")] = 1.3 * series["time_s"].iloc[1]
-    assert rules(series) == [(2, "spread")]
+@pytest.mark.parametrize(
+    ("row", "column", "of", "factor", "rule"),
+    [
+        (0, "time_s", 0, 1e-3, "rate"),
+        (4, "time_s", 4, 1e6, "rate"),
+        (3, "time_s", 2, 0.9, "less time for more work"),
+        (1, "time_max_s", 1, 1.3, "spread"),
+    ],
+)
+def test_one_wrong_time_is_found_by_its_rule(series, row, column, of, factor, rule):
+    found = rules(changed(series, row, column, factor * series["time_s"].iloc[of]))
+    assert found == [(row + 1, rule)]
 
 
 def test_spread_between_rows_is_found(series):
@@ -59,8 +58,7 @@ def test_other_software_is_another_series(series):
 
 
 def test_a_finding_is_one_line(series):
-    series.iloc[0, series.columns.get_loc("time_s")] /= 1000
-    found = outliers(RunTable("changed", series))
+    found = outliers(RunTable("fast", changed(series, 0, "time_s", series["time_s"].iloc[0] / 1000)))
     assert str(found[0]).startswith("row 1: this time implies ")
 
 
@@ -106,10 +104,8 @@ def test_five_percent_less_time_for_a_larger_batch_are_allowed(series):
 
 
 def test_an_outlier_has_its_row_value_and_limit(series):
-    series.iloc[3, series.columns.get_loc("time_s")] = 0.5 * series["time_s"].iloc[2]
-    (found,) = [
-        outlier for outlier in outliers(RunTable("changed", series)) if outlier.rule.startswith("less")
-    ]
+    halved = RunTable("halved", changed(series, 3, "time_s", 0.5 * series["time_s"].iloc[2]))
+    (found,) = [outlier for outlier in outliers(halved) if outlier.rule.startswith("less")]
     assert (found.row, found.value, found.limit) == (4, 0.5, 0.95)
     assert found.text == "this batch takes 50 % of the time of a smaller one, all else equal"
 

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
-from trainlaw.datasets import LAYER_FEATURES, feature_specs, load
-from trainlaw.formulas.errors import UnknownNameError
+from trainlaw.datasets import LAYER_FEATURES, load
 
 
 def test_pairs_join_every_anchor_with_every_other_gpu():
@@ -54,8 +53,3 @@ def test_layers_have_labels_and_parts():
     assert len(layers) == 2500
     assert set(layers.labels()["generation"]) == {"Kepler 2.0"}
     assert (layers.features(["wide_sm", "is_conv", "n_passes"]).to_numpy() == [1, 1, 1]).all()
-
-
-def test_unknown_layer_feature_is_refused():
-    with pytest.raises(UnknownNameError, match="compute_s"):
-        feature_specs(["computes"], LAYER_FEATURES)

@@ -20,6 +20,7 @@ from trainlaw.datasets.profiler.row_files import MachineFile
 from trainlaw.datasets.profiler.timing import EventClock
 from trainlaw.formulas.errors import InputError, UnknownNameError
 
+from ...rows import each_row
 from .conftest import FakeDevice
 
 
@@ -76,17 +77,16 @@ def test_clock_of_a_gpu_is_made_of_events():
     assert not isinstance(device_clock(torch, "cpu"), EventClock)
 
 
-@pytest.mark.parametrize("precision, tf32", [("fp32", False), ("tf32", True), ("amp", False)])
+@each_row(("precision", "tf32"), [("fp32", False), ("tf32", True), ("amp", False)])
 def test_fp32_on_a_gpu_is_not_tf32(precision, tf32):
     torch = fake_torch()
     set_precision(torch, "cuda", precision)
-    assert torch.backends.cuda.matmul.allow_tf32 is tf32
-    assert torch.backends.cudnn.allow_tf32 is tf32
+    assert torch.backends.cuda.matmul.allow_tf32 is torch.backends.cudnn.allow_tf32 is tf32
     assert torch.backends.cudnn.benchmark is None, "left as it is"
 
 
-@pytest.mark.parametrize(
-    "device, precision, torch",
+@each_row(
+    ("device", "precision", "torch"),
     [
         ("cpu", "tf32", fake_torch()),
         ("cuda", "tf32", fake_torch(capability=(7, 5))),
@@ -104,23 +104,20 @@ def test_what_a_precision_means_is_stated():
     assert {stated_precision("cpu", name) for name in ("fp32", "bf16")} == {"fp32", "bf16 throughout"}
 
 
-@pytest.mark.parametrize(
-    "error, reason",
+FULL, ABSENT = "out of memory", "not supported by torch on this device"
+
+
+@each_row(
+    ("error", "reason"),
     [
-        (MemoryError(), "out of memory"),
-        (OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), "out of memory"),
-        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"), "out of memory"),
-        (RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"), "out of memory"),
-        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate`"), "out of memory"),
-        (
-            NotImplementedError("\"lrn\" not implemented for 'BFloat16'"),
-            "not supported by torch on this device",
-        ),
-        (RuntimeError("cuDNN error: CUDNN_STATUS_NOT_SUPPORTED."), "not supported by torch on this device"),
-        (
-            RuntimeError("GET was unable to find an engine to execute this"),
-            "not supported by torch on this device",
-        ),
+        (MemoryError(), FULL),
+        (OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), FULL),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"), FULL),
+        (RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"), FULL),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate`"), FULL),
+        (NotImplementedError("\"lrn\" not implemented for 'BFloat16'"), ABSENT),
+        (RuntimeError("cuDNN error: CUDNN_STATUS_NOT_SUPPORTED."), ABSENT),
+        (RuntimeError("GET was unable to find an engine to execute this"), ABSENT),
         # After such an error every call fails: what follows must not become a row.
         (RuntimeError("CUDA error: an illegal memory access was encountered"), ""),
         (RuntimeError("shape mismatch"), ""),

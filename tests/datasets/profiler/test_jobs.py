@@ -52,7 +52,7 @@ class FakeParts:
 
     def all_reduce_together(self, gathering):
         self.met.append(gathering)
-        return [("1 B", 1e3, 1e-3), ("2 B", 1e6, 2e-3)]
+        return [MicroTime("allreduce", "1 B", 1e3, 1e-3), MicroTime("allreduce", "2 B", 1e6, 2e-3)]
 
 
 def measure_layers(configuration, rule):
@@ -130,11 +130,7 @@ def test_layers_go_to_three_files(parts, tmp_path):
     assert len(pd.read_csv(own.sibling("all-layers"))) == 11
     assert set(pd.read_csv(own.sibling("layers"))["kind"]) == {"conv", "dense"}
     (failure,) = pd.read_csv(own.sibling("layers-failed")).to_dict("records")
-    assert (failure["cnn"], failure["batch"], failure["reason"]) == (
-        "lenet5",
-        13,
-        "out of memory: too large",
-    )
+    assert {"cnn": "lenet5", "batch": 13, "reason": "out of memory: too large"}.items() <= failure.items()
     # What failed is not tried again, as in a sweep of runs; a run of it is another matter.
     assert profile_layers(wanted(lists={"batches": [2, 4, 13]}), own, told.append) == 1
     assert profile_runs(wanted(lists={"batches": [13]}), own, told.append) == 1

@@ -83,12 +83,8 @@ def test_a_row_says_stack_and_parts_and_is_found_again(tmp_path, host, parts, op
 def test_several_hosts_name_their_network(host):
     configuration = Configuration("cpu", 4, 1, "fp32", "lenet5", 32, 10, 2, 2)
     row = run_row(configuration, measurement(0.1), replace(host, network="ethernet-10g"))
-    assert (row["n_gpus"], row["n_nodes"], row["link"], row["network"]) == (
-        4,
-        2,
-        "ethernet-20g",
-        "ethernet-10g",
-    )
+    expected = {"n_gpus": 4, "n_nodes": 2, "link": "ethernet-20g", "network": "ethernet-10g"}
+    assert expected.items() <= row.items()
 
 
 def test_the_hosts_launches_are_a_feature_of_the_run(tmp_path, host):

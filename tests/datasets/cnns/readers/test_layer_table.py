@@ -1,15 +1,17 @@
 import csv
 import json
+from itertools import product
 
 import pytest
 from trainlaw.datasets.cnns import build, cnn_from_records, counts, layer_records, read_cnn, write_layer_table
 from trainlaw.formulas.errors import InputError
 
+from ....rows import each_row
+
 CNNS = ("lenet5", "resnet18", "googlenet", "mobilenet_v3_small", "inception_v3_auxiliary")
 
 
-@pytest.mark.parametrize("ending", ["csv", "json"])
-@pytest.mark.parametrize("name", CNNS)
+@each_row(("name", "ending"), list(product(CNNS, ["csv", "json"])))
 def test_a_written_table_reads_as_the_same_layers(name, ending, tmp_path):
     cnn, path = build(name), tmp_path / f"net.{ending}"
     write_layer_table(cnn, path)
@@ -58,7 +60,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@each_row("case", REFUSED)
 def test_a_wrong_csv_is_refused_in_one_line(case, tmp_path):
     text, message = REFUSED[case]
     path = tmp_path / "net.csv"
@@ -106,12 +108,10 @@ def test_other_endings_and_absent_files(tmp_path):
             read_cnn(tmp_path / name)
 
 
-def test_json_is_plain_rows(tmp_path):
-    path = tmp_path / "net.json"
-    write_layer_table(build("lenet5"), path)
-    content = json.loads(path.read_text(encoding="utf-8"))
-    assert content["layers"][1]["kind"] == "conv"
-    path = tmp_path / "net.csv"
-    write_layer_table(build("lenet5"), path)
-    with path.open(encoding="utf-8", newline="") as file:
+def test_files_are_plain_rows(tmp_path):
+    table, content = tmp_path / "net.csv", tmp_path / "net.json"
+    for path in (table, content):
+        write_layer_table(build("lenet5"), path)
+    assert json.loads(content.read_text(encoding="utf-8"))["layers"][1]["kind"] == "conv"
+    with table.open(encoding="utf-8", newline="") as file:
         assert next(csv.DictReader(file))["kind"] == "input"
