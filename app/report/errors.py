@@ -64,6 +64,8 @@ def reported_errors(outcome: StudyOutcome) -> dict[str, object] | None:
     drawn = names[: len(_COLOURS)]
     stated = headline(outcome.formula)
     mean = outcome.formula.errors["interval"]["coverage_percent"]
+    used = outcome.formula.used_features
+    units = {spec.name: "" if spec.unit.is_dimensionless else str(spec.unit) for spec in used}
     return dict(
         protocol=outcome.formula.errors["protocol"],
         headline=stated[:1].upper() + stated[1:],
@@ -78,20 +80,15 @@ def reported_errors(outcome: StudyOutcome) -> dict[str, object] | None:
         by_cnn=_line_table(by_cnn, names),
         by_gpu=_line_table(by_gpu, names),
         metrics=_metrics(outcome.formula),
-        by_label=_label_tables(outcome),
+        by_label=[
+            (label, _label_table(outcome, label)) for label in ALSO_BY if label in outcome.result.predictions
+        ],
         levels=levels_table(outcome.levels) if outcome.levels else None,
         mean_coverage="-" if mean is None else f"{mean:.1f}",
         coverage=_coverage(outcome),
         platforms=[(name, _platform_tables(matrix)) for name, matrix in outcome.matrices.items()],
-        residuals=[
-            (spec.name, plots.residuals(groups, spec.name, _unit(str(spec.unit))))
-            for spec in outcome.formula.used_features
-        ],
+        residuals=[(name, plots.residuals(groups, name, unit)) for name, unit in units.items()],
     )
-
-
-def _unit(text: str) -> str:
-    return "" if text == "1" else text
 
 
 def _point_groups(outcome: StudyOutcome, level: str, hues: Mapping[str, int]) -> list[plots.PointGroup]:
@@ -194,14 +191,9 @@ def _figure(value: float, metric: str) -> str:
     return show_percent(value) if metric.endswith("_percent") else show_number(value)
 
 
-def _label_tables(outcome: StudyOutcome) -> list[tuple[str, Table]]:
-    frame = outcome.errors
-    labels = [label for label in ALSO_BY if label in outcome.result.predictions]
-    return [(label, _label_table(outcome, label, frame[frame["level"] == label])) for label in labels]
-
-
-def _label_table(outcome: StudyOutcome, label: str, part: pd.DataFrame) -> Table:
+def _label_table(outcome: StudyOutcome, label: str) -> Table:
     """Errors per source, precision or batch: the mean of every estimator, and the interval of the formula."""
+    part = outcome.errors[outcome.errors["level"] == label]
     compared = [name for name in estimators(outcome.formula) if name != OURS]
     values = part.pivot(index="name", columns="estimator", values="mape_percent")
     counts = part.groupby("name")["n_rows"].first()

@@ -5,7 +5,7 @@ other features. Python, workbook, page and exported code all compute from that l
 differ from what `trainlaw features` prints.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from math import inf
@@ -20,7 +20,8 @@ from trainlaw.formulas.algebra.units import Unit
 from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.features import FeatureSpec
 
-Columns = Mapping[str, np.ndarray]
+#: Base columns by name, each computed when it is asked for; float64, shape (n_rows,).
+Columns = Mapping[str, Callable[[], np.ndarray]]
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def _feature_values(
     if name in kept:
         return kept[name]
     if name in joined:
-        values = joined[name]
+        values = joined[name]()
     else:
         expression = features[name].expression
         parts = {part: _feature_values(features, joined, part, kept) for part in variables(expression)}

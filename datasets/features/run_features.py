@@ -12,10 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-import pandas as pd
-from trainlaw.datasets.features.feature import Feature, chosen_features, feature_block, features_of
+from trainlaw.datasets.features.feature import Feature, chosen_features, features_of
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES
-from trainlaw.datasets.tables.joins import RunJoin
 from trainlaw.formulas.algebra.units import SECOND
 from trainlaw.formulas.features import FeatureSpec
 
@@ -26,9 +24,10 @@ FORWARD_TARGET = replace(TARGET, meaning="time of one forward pass")
 #: Times of the skeleton: work at the rate of the precision, work outside tensor cores at the fp32 rate, and
 #: bytes through the level 2 cache.
 SKELETON_FEATURES: tuple[Feature, ...] = tuple(features_of("skeleton").values())
-_OF_ANY_RUN = features_of("run", "gpu", "cnn", "link", "time", "skeleton", "communication")
+#: Features that each run has: all but `SCALING_FEATURES`, which runs on one GPU lack.
+OF_ANY_RUN = features_of("run", "gpu", "cnn", "link", "time", "skeleton", "communication")
 FEATURES: Mapping[str, Feature] = MappingProxyType(
-    {**_OF_ANY_RUN, **{row.spec.name: row for row in SCALING_FEATURES}}
+    {**OF_ANY_RUN, **{row.spec.name: row for row in SCALING_FEATURES}}
 )
 
 # Times that the study adds, and few pure numbers of a GPU: with fewer than twenty chips, more of them would
@@ -71,14 +70,3 @@ def feature_specs(
     ['MAC/sample', 's']
     """
     return tuple(feature.spec for feature in chosen_features(features, names))
-
-
-def feature_frame(joined: RunJoin, index: pd.Index, names: Iterable[str] | None = None) -> pd.DataFrame:
-    """Return features of runs: float64, shape (n_runs, k).
-
-    joined : the runs with their GPUs, CNNs and links. index : of the result. names : None for all except
-    `SCALING_FEATURES`, which runs on one GPU lack. Raises UnknownNameError for an unknown feature, CNN or
-    link.
-    """
-    chosen = _OF_ANY_RUN if names is None else names
-    return feature_block(FEATURES, joined.columns(), index, chosen)

@@ -20,10 +20,10 @@ from trainlaw.datasets.features.feature import feature_block, written_out
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS, Gpu
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.datasets.measurements.runs import RunTable
-from trainlaw.datasets.tables.joins import LazyColumns
+from trainlaw.datasets.tables.joins import Maker
 from trainlaw.formulas.algebra.expression import variables
 from trainlaw.formulas.algebra.row_sums import RowSums
-from trainlaw.formulas.errors import InputError, TrainlawError, check_name
+from trainlaw.formulas.errors import InputError, TrainlawError
 from trainlaw.formulas.formula import Formula
 
 _SHOWN = 5
@@ -190,26 +190,19 @@ def run_layers(runs: RunTable, names: Iterable[str] | None = None, *, leave_out:
 
 
 def layer_columns(
-    cnn: Cnn,
-    gpu: Gpu,
-    batch: int,
-    passes: int,
-    *,
-    precision: str = "fp32",
-    names: Iterable[str] | None = None,
+    cnn: Cnn, gpu: Gpu, batch: int, passes: int, names: Iterable[str] | None = None
 ) -> dict[str, np.ndarray]:
-    """Return features of each layer of a CNN, by name, float64, shape (n_layers,), units as their specs.
+    """Return features of each layer of a CNN in fp32, by name, float64, shape (n_layers,).
 
-    batch : images. passes : 1 forward, 3 in training. names : of `CNN_LAYER_FEATURES`, None for all. What
-    a run has once is 0, but in the row of an input. Raises UnknownNameError for an unknown precision or
-    feature.
+    Units are those of their specs. batch : images. passes : 1 forward, 3 in training. names : of
+    `CNN_LAYER_FEATURES`, None for all. What a run has once is 0, but in the row of an input. Raises
+    UnknownNameError for an unknown feature.
 
     >>> from trainlaw.datasets import find_cnn, find_gpu
     >>> layer_columns(find_cnn("lenet5"), find_gpu("T4"), 64, 1)["launch_s"][:2].tolist()
     [0.0, 1e-05]
     """
-    check_name("precision", precision, PRECISIONS)
-    numbers = PRECISIONS[precision]
+    numbers = PRECISIONS["fp32"]
     known = {
         "batch_per_gpu": float(batch),
         "n_passes": float(passes),
@@ -254,8 +247,8 @@ def _refuse_unknown(names: Sequence[str]) -> None:
 
 def _base_columns(
     facts: np.ndarray, run_columns: Mapping[str, np.ndarray], run: np.ndarray
-) -> Mapping[str, np.ndarray]:
-    """Return base columns by name: counts of layers, and columns of runs for the layers of each run.
+) -> dict[str, Maker]:
+    """Return how base columns are computed, by name: those of layers, and those of runs for their layers.
 
     facts : shape (n_rows, n_facts). run_columns : shape (n_runs,). run : of each row, shape (n_rows,).
     """
@@ -264,7 +257,7 @@ def _base_columns(
     }
     runs = {layer_names[name]: partial(values.take, run) for name, values in run_columns.items()}
     layers = {name: partial(facts.T.__getitem__, place) for place, name in enumerate(CNN_LAYER_COLUMNS)}
-    return LazyColumns({**runs, **layers})
+    return {**runs, **layers}
 
 
 def _stacked(

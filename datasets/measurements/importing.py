@@ -20,7 +20,7 @@ from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE, has_precisio
 from trainlaw.datasets.measurements.copies import copy_faults, target_faults
 from trainlaw.datasets.measurements.layers import LAYER_COLUMNS, LAYER_PROFILER_COLUMNS, LayerTable
 from trainlaw.datasets.measurements.runs import PROFILER_COLUMNS, RUN_COLUMNS, RunTable, with_defaults
-from trainlaw.datasets.tables.joins import Facts
+from trainlaw.datasets.tables.joins import Facts, numbered
 from trainlaw.formulas.errors import InputError, TrainlawError, UnknownNameError
 
 # A CNN whose counts are not shipped is built and counted, about 10 ms each.
@@ -31,7 +31,6 @@ RUN_FILE_COLUMNS = (*(column.name for column in RUN_COLUMNS), *PROFILER_COLUMNS)
 def import_runs(
     path: str | os.PathLike[str],
     columns: Mapping[str, str] | None = None,
-    name: str | None = None,
     gpus: GpuCatalog | None = None,
     cnns: Iterable[CnnCounts] = (),
     *,
@@ -40,22 +39,22 @@ def import_runs(
     """Return the runs in a CSV, Excel or Parquet file as a run table; repeats of a configuration are kept.
 
     `columns` maps names of the runs schema to those in the file, such as {"time_s": "latency_ms"}; a name
-    that states another unit of time is converted. `name` names the table (None: after the file), `gpus` are
-    the known GPUs (None: the shipped ones), `cnns` custom CNNs, by name. `ignored` are columns that are
-    neither of the schema nor of the profiler. Raises FaultsError with a fault per cell and per other column,
-    InputError when the file is not a table.
+    that states another unit of time is converted. `gpus` are the known GPUs (None: the shipped ones), `cnns`
+    custom CNNs, by name. `ignored` are columns that are neither of the schema nor of the profiler. Raises
+    FaultsError with a fault per cell and per other column, InputError when the file is not a table.
     """
+    name = Path(path).name
     table = renamed(read_table_file(path, text_columns=_texts(RUN_COLUMNS)), columns or {}, RUN_COLUMNS)
     unread = tuple(ignored)
     known = (*RUN_FILE_COLUMNS, *(columns or {}).values(), *unread)
     needless = [column for column in unread if column not in table or column in RUN_FILE_COLUMNS]
     said = "a column of the file that is no measurement: leave it out of --ignore"
-    refuse(name or Path(path).name, [Fault(None, column, None, said) for column in needless])
+    refuse(name, [Fault(None, column, None, said) for column in needless])
     faults = column_faults(
         table, RUN_COLUMNS, known, "remove it, or read the file with `trainlaw data import`"
     )
-    refuse(name or Path(path).name, faults)
-    return _runs_of_columns(table, name or Path(path).name, gpus, cnns)
+    refuse(name, faults)
+    return _runs_of_columns(table, name, gpus, cnns)
 
 
 def runs_from_frame(
@@ -113,25 +112,23 @@ def _sized(runs: pd.DataFrame, own: Mapping[str, CnnCounts]) -> tuple[pd.DataFra
     """Return the runs with the usual sizes and classes where none are given, and a fault per bad size."""
     faults: list[Fault] = []
     key = ["cnn", "input_size_px", "n_classes"]
-    different = runs[key].drop_duplicates()
-    if len(different) > MAX_CNNS:
+    code, first = numbered(runs[name] for name in key)
+    if len(first) > MAX_CNNS:
         wanted = f"at most {MAX_CNNS} different CNNs and sizes"
-        return runs, [Fault(None, "cnn", len(different), wanted)]
-    sizes = different.copy()
-    for row, (cnn, size, classes) in zip(different.index, different.itertuples(index=False), strict=True):
+        return runs, [Fault(None, "cnn", len(first), wanted)]
+    sizes = runs[key[1:]].to_numpy(dtype=np.float64)[first]
+    for place, (row, cnn) in enumerate(zip(first, runs["cnn"].to_numpy()[first], strict=True)):
         try:
-            given = tuple(None if np.isnan(value) else int(value) for value in (size, classes))
+            given = tuple(None if np.isnan(value) else int(value) for value in sizes[place])
             facts = _own_at(own[cnn], *given) if cnn in own else keyed_cnn_counts(cnn, *given)
-            sizes.loc[row, key[1:]] = [float(facts.input_size_px), float(facts.n_classes)]
+            sizes[place] = facts.input_size_px, facts.n_classes
         except TrainlawError as error:
             # Only a run that is not pooled gets here with an unknown name: its own sizes are all there is.
             if isinstance(error, UnknownNameError) and None not in given:
                 continue
-            faults.append(
-                Fault(int(row) + 1, "input_size_px", size, f"a size at which it can be built ({error})")
-            )
-    code = runs.groupby(key, sort=False, dropna=False).ngroup().to_numpy()
-    return runs.assign(**{name: sizes[name].to_numpy()[code] for name in key[1:]}), faults
+            expected = f"a size at which it can be built ({error})"
+            faults.append(Fault(int(row) + 1, "input_size_px", sizes[place, 0], expected))
+    return runs.assign(**dict(zip(key[1:], sizes[code].T, strict=True))), faults
 
 
 def _own_at(facts: CnnCounts, input_size_px: int | None, n_classes: int | None) -> CnnCounts:

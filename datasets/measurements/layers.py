@@ -7,7 +7,7 @@ import pandas as pd
 from trainlaw.datasets.features.feature import feature_block
 from trainlaw.datasets.features.layer_features import LAYER_FEATURES, LAYER_NUMBERS, LAYER_RULES
 from trainlaw.datasets.files.columns import shipped_schema
-from trainlaw.datasets.tables.joins import GpuJoin, LazyColumns
+from trainlaw.datasets.tables.joins import GpuJoin
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 
 LAYER_COLUMNS = shipped_schema("layers")
@@ -35,7 +35,7 @@ class LayerTable(MeasuredTable):
 
         Raises UnknownNameError for an unknown feature.
         """
-        columns = LazyColumns(self._joined().makers(LAYER_NUMBERS, LAYER_RULES))
+        columns = self._joined().makers(LAYER_NUMBERS, LAYER_RULES)
         return feature_block(LAYER_FEATURES, columns, self._rows.index, names)
 
     def labels(self) -> pd.DataFrame:

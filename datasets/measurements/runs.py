@@ -2,17 +2,18 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from numbers import Integral, Real
 from types import MappingProxyType
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
 from trainlaw.datasets.cnns.catalog import CnnCounts, find_cnn_counts
 from trainlaw.datasets.cnns.graph import Cnn
-from trainlaw.datasets.features.run_features import feature_frame
+from trainlaw.datasets.features.feature import feature_block
+from trainlaw.datasets.features.run_features import FEATURES, OF_ANY_RUN
 from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.files.constants import constant
 from trainlaw.datasets.hardware.collectives import ALGORITHMS, EVEN, gpus_of_nodes
@@ -126,7 +127,8 @@ class RunTable(MeasuredTable):
         names : None for all except `SCALING_FEATURES`, which runs on one GPU lack.
         Raises UnknownNameError for an unknown feature.
         """
-        return feature_frame(self.joined, self._rows.index, names)
+        chosen = OF_ANY_RUN if names is None else names
+        return feature_block(FEATURES, self.joined.columns(), self._rows.index, chosen)
 
     @cached_property
     def joined(self) -> RunJoin:
@@ -164,18 +166,11 @@ BY_DEFAULT = "PyTorch's default"
 PRECISION_OF_PASSES = "amp"
 
 
-#: Kinds of the fields of a `Setup`, as they are said.
-_KINDS_OF_SETTINGS: tuple[tuple[type, str, tuple[str, ...]], ...] = (
-    (Integral, "a whole number", ("n_gpus", "n_nodes")),
-    (Real, "a number of seconds", ("host_launch_s",)),
-    (bool, "True or False", ("tuned", "bucketed")),
-    (
-        str,
-        "a text",
-        ("precision", "link", "fabric", "algorithm", "timed_parts", "layout", "compilation", "allocation",
-         "stack"),
-    ),
-)  # fmt: skip
+#: Kinds of the fields of a `Setup` by their type, as they are said.
+_KINDS: Mapping[type, tuple[type, str]] = {
+    int: (Integral, "a whole number"), float: (Real, "a number of seconds"),
+    bool: (bool, "True or False"), str: (str, "a text"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -213,13 +208,13 @@ class Setup:
 
     def __post_init__(self) -> None:
         """Raise InputError for a value of another kind, such as True for a number."""
-        for kinds, said, names in _KINDS_OF_SETTINGS:
-            for name in names:
-                value = getattr(self, name)
-                is_flag = isinstance(value, bool | np.bool_)
-                is_right = is_flag if kinds is bool else isinstance(value, kinds) and not is_flag
-                if value is not None and not is_right:
-                    raise InputError(f"expected {name} as {said}, got {shown(value)}")
+        for setting in fields(self):
+            kind, said = _KINDS[get_args(setting.type)[0]]
+            value = getattr(self, setting.name)
+            is_flag = isinstance(value, bool | np.bool_)
+            is_right = is_flag if kind is bool else isinstance(value, kind) and not is_flag
+            if value is not None and not is_right:
+                raise InputError(f"expected {setting.name} as {said}, got {shown(value)}")
 
 
 def configuration(

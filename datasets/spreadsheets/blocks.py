@@ -121,11 +121,9 @@ def _is_setting(cells: Sequence[object]) -> bool:
 
 def _known(row: Cells, named: Collection[str]) -> int:
     """Return how many different columns the texts of a row name."""
-    texts = [cell for cell in row if isinstance(cell, str) and len(cell) < 100]
-    return len(
-        {text for text in texts if text in named}
-        | {read_heading(text).target for text in texts if text not in named} - {"", our.IGNORED}
-    )
+    texts = {cell for cell in row if isinstance(cell, str) and len(cell) < 100}
+    ours = texts.intersection(named)
+    return len(ours | {read_heading(text).target for text in texts - ours} - {"", our.IGNORED})
 
 
 @lru_cache(maxsize=10_000)
@@ -181,7 +179,7 @@ class _Finder:
             block = self._block(first, last, self._titles(begin, first, bool(found)), end)
             if block.rows:
                 found.append(replace(block, outer=outer if found else ()))
-        if not heads and any(any(cell is not None for cell in row) for row in self.rows):
+        if not heads and any(map(_filled, self.rows)):
             block = self._block(0, -1, [], len(self.rows))
             return [block] if block.rows else []
         return found
@@ -357,28 +355,28 @@ class _Finder:
         return filled[0] > self.left and not self._is_key(str(below[filled[0]]))
 
     def _block(self, first: int, last: int, titles: list[str], end: int) -> Block:
+        body = self._body(last + 1, end)
         paths = [self._path(first, last, column) for column in range(len(self.rows[0]))]
-        rows, numbers, sections, below, notes = self._body(last + 1, end, first)
         kept = [
             column for column, path in enumerate(paths)
-            if path or any(row[column] is not None for row in rows)
+            if path or any(row[column] is not None for row in body.rows)
         ]  # fmt: skip
         paths = _without_comment_sign(paths)
         headings = _distinct([paths[column] for column in kept], kept)
-        return Block(
-            self.sheet, tuple(paths[column] for column in kept), tuple(headings), tuple(kept),
-            tuple(tuple(row[column] for column in kept) for row in rows), tuple(numbers),
-            tuple(titles), sections, tuple(below), tuple(notes), self.separator,
-            tuple(range(first + 1, last + 2)),
+        return replace(
+            body, paths=tuple(paths[column] for column in kept), headings=tuple(headings),
+            columns=tuple(kept),
+            rows=tuple(tuple(row[column] for column in kept) for row in body.rows), texts=tuple(titles),
+            header=tuple(range(first + 1, last + 2)),
         )  # fmt: skip
 
     def _continued(self, block: Block, begin: int, end: int) -> Block:
-        rows, numbers, sections, below, notes = self._body(begin, end, begin - 1)
-        kept = tuple(tuple(row[column] for column in block.columns) for row in rows)
+        more = self._body(begin, end)
+        kept = tuple(tuple(row[column] for column in block.columns) for row in more.rows)
         return replace(
-            block, rows=(*block.rows, *kept), numbers=(*block.numbers, *numbers),
-            sections={**block.sections, **sections}, below=(*block.below, *below),
-            notes=(*block.notes, f"row {begin} not read: the header again", *notes),
+            block, rows=(*block.rows, *kept), numbers=(*block.numbers, *more.numbers),
+            sections={**block.sections, **more.sections}, below=(*block.below, *more.below),
+            notes=(*block.notes, f"row {begin} not read: the header again", *more.notes),
         )  # fmt: skip
 
     def _path(self, first: int, last: int, column: int) -> tuple[str, ...]:
@@ -410,12 +408,9 @@ class _Finder:
         """Return whether a text names one column, so that it is no group."""
         return read_heading(text).target in ("gpu", "cnn") or text in self.named
 
-    def _body(
-        self, begin: int, end: int, header: int
-    ) -> tuple[list[Cells], list[int], dict[int, str], list[str], list[str]]:
-        """Return rows of the table, their numbers, texts between them by the next row, and notes."""
-        kept: list[Cells] = []
-        numbers: list[int] = []
+    def _body(self, begin: int, end: int) -> Block:
+        """Return the rows below a header, with all columns, and the texts between them."""
+        kept: dict[int, Cells] = {}
         sections: dict[int, str] = {}
         below: list[str] = []
         left: dict[str, list[int]] = {}
@@ -424,25 +419,21 @@ class _Finder:
             filled = _filled(row)
             if not filled:
                 continue
-            texts = [cell for cell in filled if isinstance(cell, str)]
-            if len(filled) == 1 and texts and len(row) > 1:
+            first = filled[0]
+            if len(filled) == 1 and isinstance(first, str) and len(row) > 1:
                 left.setdefault("a note", []).append(number)
-                below.append(texts[0])
-                section = section if FOOTNOTE.match(texts[0]) else texts[0]
-            elif isinstance(filled[0], str) and _is_left_out(filled[0]):
+                below.append(first)
+                section = section if FOOTNOTE.match(first) else first
+            elif isinstance(first, str) and _is_left_out(first):
                 left.setdefault("a summary or comment", []).append(number)
             else:
-                kept.append(row)
-                numbers.append(number)
+                kept[number] = row
                 if section:
                     sections[number] = section
-        return (
-            kept,
-            numbers,
-            sections,
-            below,
-            [f"row {_listed(where)} not read: {what}" for what, where in left.items()],
-        )
+        return Block(
+            self.sheet, (), (), (), tuple(kept.values()), tuple(kept), (), sections, tuple(below),
+            tuple(f"row {_listed(where)} not read: {what}" for what, where in left.items()), self.separator,
+        )  # fmt: skip
 
 
 def _filled(row: Cells) -> list[object]:

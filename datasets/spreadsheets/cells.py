@@ -144,6 +144,10 @@ def _whole(rows: Rows, most: float) -> Callable[[object], object]:
     return value
 
 
+def _side(rows: Rows) -> Callable[[object], object]:
+    return lambda cell: side if (side := size_px(cell, rows.decimal)) >= 1 else None
+
+
 #: Columns of whole numbers and other numbers, with what a cell must hold.
 NUMBERS: Mapping[str, str] = {
     **dict.fromkeys(("batch", "batch_per_gpu"), f"a whole number from 1 to {_MOST_BATCH:,}"),
@@ -162,13 +166,8 @@ def read_numbers(rows: Rows) -> dict[str, np.ndarray]:
     for name, expected in NUMBERS.items():
         if name not in rows.cells:
             continue
-        read = _whole(rows, _MOST_BATCH if name in ("batch", "batch_per_gpu") else np.inf)
-        if name == "input_size_px":
-
-            def read(cell: object) -> object:
-                side = size_px(cell, rows.decimal)
-                return side if side >= 1 else None
-
+        most = _MOST_BATCH if name in ("batch", "batch_per_gpu") else np.inf
+        read = _side(rows) if name == "input_size_px" else _whole(rows, most)
         values = rows.read(name, read, expected)
         found[name] = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
     return found

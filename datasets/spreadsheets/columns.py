@@ -59,9 +59,10 @@ class Columns:
     """What the columns of a block are.
 
     keys : place of each of our columns; sure : those that the user or the schema names. measures : of times
-    and throughputs. extra : our columns that texts of a column name besides, with its place. notes : on
-    columns that are not read. unknown : places of columns of which nothing is known. left : places of columns
-    that are not read, with the reason. targets : what each column is that the user did not name.
+    and throughputs. runs : the measure of each run of a row, with one that it can be compared with. extra :
+    our columns that texts of a column name besides, with its place. notes : on columns that are not read.
+    unknown : places of columns of which nothing is known. left : places of columns that are not read, with
+    the reason. targets : what each column is that the user did not name.
     """
 
     def __init__(self, block: Block, dialogue: Dialogue, known: Iterable[str]) -> None:
@@ -73,12 +74,13 @@ class Columns:
         self.keys: dict[str, int] = {}
         self.sure: set[str] = set()
         self.measures: list[Measure] = []
+        self.runs: list[tuple[Measure, Measure | None]] = []
         self.extra: dict[str, int] = {}
         self.notes: list[str] = []
         self.unknown: list[int] = []
         self.left: dict[int, str] = {}
         self._read()
-        have = self._have()
+        have = {*self.known, *self.own}
         if not have & set(our.BATCHES):
             self._guess_batch()
         elif not have & {"n_gpus", our.GPUS_PER_NODE}:
@@ -89,10 +91,10 @@ class Columns:
         self.extra = {kind: place for kind, place in self.extra.items() if kind not in self.keys}
         self._note_left(have)
 
-    def _have(self) -> set[str]:
-        """Return our columns that the table or the lines around it state."""
-        in_headers = {kind for measure in self.measures for kind in measure.said}
-        return {*self.known, *self.keys, *self.extra, *in_headers}
+    @property
+    def own(self) -> list[str]:
+        """Our columns that the table itself states: in columns and in their headers."""
+        return [*self.keys, *self.extra, *(kind for measure in self.measures for kind in measure.said)]
 
     def _read(self) -> None:
         """Find the keys and the measures."""
@@ -130,7 +132,7 @@ class Columns:
 
     def _read_labels(self) -> None:
         """Read names that no other column has from labels such as "resnet50_bs32" under "run"."""
-        have = self._have()
+        have = {*self.known, *self.own}
         for kind in ("cnn", "gpu"):
             places = [place for place in self.left if kind in self.targets.contents[place].kinds]
             if kind not in have and len(places) == 1:
@@ -232,12 +234,11 @@ class Columns:
                 )
                 continue
             groups.setdefault(tuple(sorted(measure.said.items())), []).append(measure)
-        self.measures = []
-        for measures in groups.values():
-            self.measures += self._best_of(measures)
+        self.runs = [self._best_of(measures) for measures in groups.values()]
+        self.measures = [measure for pair in self.runs for measure in pair if measure is not None]
 
-    def _best_of(self, measures: list[Measure]) -> list[Measure]:
-        """Return the best measure, and after it a second one that it can be compared with."""
+    def _best_of(self, measures: list[Measure]) -> tuple[Measure, Measure | None]:
+        """Return the best measure, and a second one that it can be compared with."""
         ordered = sorted(measures, key=_rank)
         best = ordered[0]
         equal = [measure for measure in ordered if _rank(measure) == _rank(best)]
@@ -245,11 +246,11 @@ class Columns:
         if len(equal) > 1:
             self._ask_which([measure.heading for measure in equal], "time_s")
         others = [own for own in ordered[1:] if _differs(own, best) and not own.meaning.is_weak]
-        kept = [best, *others[:1]]
-        self.left |= {
-            measure.place: f"{best.heading} is read instead" for measure in ordered if measure not in kept
-        }
-        return kept
+        second = others[0] if others else None
+        for measure in ordered:
+            if measure not in (best, second):
+                self.left[measure.place] = f"{best.heading} is read instead"
+        return best, second
 
     def _guess_batch(self) -> None:
         """Offer a column of whole numbers that may be batch sizes where no column is the batch."""
@@ -291,6 +292,7 @@ class Columns:
         if likely and not self.measures:
             meaning = read_heading(headings[0])
             self.measures.append(Measure(likely[0], headings[0], Meaning(our.TIME, meaning.unit)))
+            self.runs.append((self.measures[0], None))
             self.unknown.remove(likely[0])
             self.left.pop(likely[0], None)
 

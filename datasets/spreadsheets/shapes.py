@@ -36,20 +36,6 @@ class Reading:
     columns: Columns
     context: Context
 
-    @property
-    def runs(self) -> list[tuple[Measure, Measure | None]]:
-        """The measure of each run of a row, with the one that it can be compared with."""
-        found: dict[tuple[tuple[str, str], ...], list[Measure]] = {}
-        for measure in self.columns.measures:
-            found.setdefault(tuple(sorted(measure.said.items())), []).append(measure)
-        return [(measures[0], measures[1] if len(measures) > 1 else None) for measures in found.values()]
-
-    @property
-    def own(self) -> list[str]:
-        """Our columns that the table itself states: in columns and in their headers."""
-        in_headers = (kind for measure, _ in self.runs for kind in measure.said)
-        return [*self.columns.keys, *self.columns.extra, *in_headers]
-
 
 def context_of(block: Block, names: Names, with_sheet: bool) -> Context:
     """Return what the lines above a table say, and the name of its sheet where several have tables."""
@@ -160,7 +146,7 @@ def long_table(readings: Sequence[Reading], dialogue: Dialogue) -> Rows:
             raise InputError(f"--only {name}: the file has no column {name!r}")
     around = [_around(reading, dialogue) for reading in readings]
     pairs = list(zip(readings, around, strict=True))
-    targets = dict.fromkeys(kind for reading, said in pairs for kind in (*reading.own, *said))
+    targets = dict.fromkeys(kind for reading, said in pairs for kind in (*reading.columns.own, *said))
     with_sheet = len({reading.block.sheet for reading in readings}) > 1
     for table, (reading, said) in enumerate(pairs):
         chosen = _chosen(reading, rows.answers.only)
@@ -177,10 +163,10 @@ def _around(reading: Reading, dialogue: Dialogue) -> dict[str, str]:
     said = dict(reading.context.said)
     for text in set(reading.block.sections.values()):
         said |= dialogue.names.phrase(text).said
-    known = {*reading.own, *dialogue.answers.constants}
+    known = {*reading.columns.own, *dialogue.answers.constants}
     # A switch states a precision, and one batch rules out the others.
-    known |= {"precision"} if any(key.startswith(our.FLAG) for key in reading.own) else set()
-    known |= set(our.BATCHES) if not set(our.BATCHES).isdisjoint(reading.own) else set()
+    known |= {"precision"} if any(key.startswith(our.FLAG) for key in reading.columns.own) else set()
+    known |= set(our.BATCHES) if not set(our.BATCHES).isdisjoint(reading.columns.own) else set()
     return {kind: text for kind, text in said.items() if kind not in known}
 
 
@@ -190,7 +176,7 @@ _Run = tuple[int, Measure, Measure | None]
 
 def _chosen(reading: Reading, only: Iterable[tuple[str, str]]) -> list[_Run]:
     """Return the runs of a table that the user wants."""
-    block, runs = reading.block, reading.runs
+    block, runs = reading.block, reading.columns.runs
     places = [(block.headings.index(heading), value) for heading, value in only if heading in block.headings]
     return [
         (number, main, check)
@@ -203,7 +189,7 @@ def _chosen(reading: Reading, only: Iterable[tuple[str, str]]) -> list[_Run]:
 
 def _append(rows: Rows, reading: Reading, chosen: Sequence[_Run], table: int, with_sheet: bool) -> None:
     """Append the measured cells of a table, where they are from, and the cells of other columns."""
-    block, runs = reading.block, reading.runs
+    block, runs = reading.block, reading.columns.runs
     rows.cells.setdefault(our.TIME, []).extend(block.rows[number][main.place] for number, main, _ in chosen)
     rows.cells.setdefault(our.CHECK, []).extend(
         block.rows[number][check.place] if check else None for number, _, check in chosen
@@ -295,7 +281,7 @@ def _add_columns(rows: Rows, reading: Reading, around: Mapping[str, str]) -> Non
     for line, kind, text in lines:
         if kind in around:
             _show(rows, MappedColumn(f'"{line[:40]}"', kind), [text])
-    for main, check in reading.runs:
+    for main, check in reading.columns.runs:
         said = ", ".join(main.said.values())
         column = MappedColumn(
             main.heading, our.TIME, _unit(main, reading.context),

@@ -1,6 +1,6 @@
 """Joins of rows with the specifications of their GPU, CNN and links: columns computed on demand."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from typing import Any
@@ -34,31 +34,9 @@ RUN_NUMBERS = (
 LAUNCHES_LEFT: Mapping[str, float] = {"xla": 0.84, "inductor": 0.84, "cuda_graphs": 0.04}
 # More codes than these would not fit into 64 bits.
 _MOST_CODES = 2**62
+#: Computes a column when it is asked for, float64, shape (n_rows,): all columns of a million rows at once
+#: would take gigabytes, and a formula uses few of them.
 Maker = Callable[[], np.ndarray]
-
-
-class LazyColumns(Mapping[str, np.ndarray]):
-    """Columns by name, each computed when it is asked for; float64, shape (n_rows,).
-
-    All columns of a million rows at once would take gigabytes, and a formula uses few of them.
-    """
-
-    def __init__(self, makers: Mapping[str, Maker]) -> None:
-        self._makers = makers
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        """Compute one column; raises UnknownNameError."""
-        check_name("column", name, self._makers)
-        return self._makers[name]()
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._makers
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._makers)
-
-    def __len__(self) -> int:
-        return len(self._makers)
 
 
 class GpuJoin:
@@ -160,13 +138,13 @@ class RunJoin(GpuJoin):
         different = zip(*(key.to_numpy()[first] for key in keys), strict=True)
         self._keys = [(str(name), int(size), int(classes)) for name, size, classes in different]
 
-    def columns(self) -> LazyColumns:
-        """Return all columns of the runs and of what they are joined with, float64, shape (n_runs,).
+    def columns(self) -> dict[str, Maker]:
+        """Return how each column of the runs and of what they are joined with is computed.
 
         A column raises UnknownNameError or InputError for a link, algorithm or precision that is not known.
         """
         counts = {name: partial(self._count, name) for name in COUNT_COLUMNS}
-        return LazyColumns({**self.makers(RUN_NUMBERS, _RULES), **counts})
+        return {**self.makers(RUN_NUMBERS, _RULES), **counts}
 
     def texts(self, column: str) -> NDArray[Any]:
         """Return a text of each run, dtype object: of its CNN (`cnn_base`, `cnn_family`), or as `GpuJoin`."""

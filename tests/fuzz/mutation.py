@@ -11,61 +11,24 @@ import json
 import random
 import re
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 Change = Callable[[bytes, random.Random], bytes]
 
 
-def _piece_of(line: str) -> bytes:
-    literal, _, times = line.partition(" x ")
-    return ast.literal_eval(literal) * int(times or 1)
+def _lines(name: str, read: Callable[[str], Any]) -> Iterator[Any]:
+    """Yield the values that the lines of a file next to this one hold; "x" x 3 is one three times."""
+    for line in Path(__file__).with_name(name).read_text().splitlines():
+        literal, _, times = line.partition(" x ")
+        yield read(literal) * int(times) if times else read(literal)
 
 
 #: Pieces that break naive readers: separators, quotes, numbers, names, marks, orders to a terminal.
-PIECES = tuple(map(_piece_of, Path(__file__).with_name("pieces.txt").read_text().splitlines()))
+PIECES: tuple[bytes, ...] = tuple(_lines("pieces.txt", ast.literal_eval))
 #: Values that a field of a JSON file does not expect.
-VALUES = (
-    None,
-    True,
-    False,
-    0,
-    -1,
-    1,
-    2,
-    7,
-    10**25,
-    10**400,
-    -(10**400),
-    0.5,
-    1e308,
-    5e-324,
-    float("nan"),
-    float("inf"),
-    "",
-    "x",
-    "T4",
-    "resnet50",
-    "\ud800",
-    "\x00",
-    "\x1b[2J",
-    "=1+1",
-    "x" * 10_000,
-    "a\nb",
-    "9" * 5000,
-    [],
-    {},
-    [[]],
-    [None],
-    [1, 2],
-    ["add", 1, 2],
-    {"": {}},
-    {"name": "x"},
-    [[[[[[[[]]]]]]]],
-    "ring",
-    "1e999",
-    "nan",
-)
+VALUES: tuple[object, ...] = tuple(_lines("values.txt", json.loads))
 _EXTREMES = (-(2**31), -7, -1, 0, 1, 2, 3, 7, 100, 65_537, 2**31 - 1, 2**31, 2**62)
 
 

@@ -26,10 +26,9 @@ from trainlaw.formulas.errors import TrainlawError
 from ..rows import each_row
 
 _WORDS = (
-    *"macs batch peak bandwidth sqrt( max( exp( log( ( ) , + - * / ^ ** 2 0.5 1e9 1e999 . = :".split(),
-    *"__import__ T4 x ms GB s/ byte \x1b \ud800 ² ٣".split(),
-    *(" ", "with 2x ", "9" * 400),
-)
+    *"macs batch peak bandwidth sqrt( max( exp( log( ( ) , + - * / ^ ** 2 0.5 1e9 1e999 . __import__".split(),
+    *"T4 x ms GB s/ byte = : ² ٣".split(), " ", "9" * 400, "with 2x ", "\x1b", "\ud800",
+)  # fmt: skip
 T4 = built_in_gpus().find("T4")
 TEXTS = st.text(max_size=60) | st.lists(st.sampled_from(_WORDS), max_size=12).map("".join)
 READERS = {

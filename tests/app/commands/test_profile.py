@@ -14,7 +14,7 @@ from trainlaw.app.commands import profile_jobs
 from trainlaw.app.commands.profile_jobs import counts_of, layers_text, micro_text, progress_text, run_profile
 from trainlaw.app.commands.profile_options import ProfileOptions
 from trainlaw.datasets.profiler import Configuration, MicroTime, Progress, Setup
-from trainlaw.datasets.profiler.micro import _write_rates, micro_row
+from trainlaw.datasets.profiler.micro import _write_rates, rate_cells
 from trainlaw.formulas import InputError
 from trainlaw.validate import read_rates
 from typer.testing import CliRunner
@@ -162,7 +162,7 @@ def test_without_torch_one_line_and_exit_code_2(monkeypatch, tmp_path):
 
 def test_a_study_reads_the_rates(tmp_path):
     rates = tmp_path / "rates.csv"
-    row = micro_row("Toy", 1, "fp32", [MicroTime("matmul", "128", 2e9, 0.001)])
+    row = {"gpu": "Toy", "precision": "fp32"} | rate_cells([MicroTime("matmul", "128", 2e9, 0.001)])
     _write_rates([{name: str(value).replace("nan", "") for name, value in row.items()}], rates)
     (read,) = read_rates(rates)
     assert (read.gpu, read.achieved_matmul_flop_per_s, read.launch_latency_s) == ("Toy", 2e12, None)

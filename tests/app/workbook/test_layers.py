@@ -13,7 +13,7 @@ from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.sheets.xlsx import google_plan, xlsx_bytes
 from trainlaw.app.workbook.book import workbook_plan
 from trainlaw.app.workbook.layers import FACTS, LIVE, SLOTS
-from trainlaw.app.workbook.model import FIRST
+from trainlaw.app.workbook.model import FIRST, _placeholder
 from trainlaw.app.workbook.predict import ONE_GPU
 from trainlaw.datasets import cnn_table, configuration
 from trainlaw.datasets.measurements.formula_rows import zoo_layers
@@ -183,6 +183,11 @@ def test_every_sheet_and_what_it_says(plan):
     titles = 3
     assert len({row for row, column in facts.cells if column == 0}) == sum(sizes) + titles
     assert max(sizes) <= SLOTS
+
+
+def test_placeholders_of_cell_formulas_are_as_long_as_any_address():
+    assert {len(_placeholder(kind, number)) for kind in ("name", "step") for number in (0, 999_999)} == {40}
+    assert len(f"'{FACTS}'!$XFD$1048576:$XFD$1048576") <= 40
 
 
 @pytest.mark.slow

@@ -12,7 +12,6 @@ from trainlaw.datasets.features.cnn_layer_features import (
     layer_facts,
 )
 from trainlaw.datasets.measurements.formula_rows import layer_columns
-from trainlaw.formulas import UnknownNameError
 
 from ...rows import each_row
 
@@ -74,11 +73,6 @@ def test_share_by_hand():
     blocks = -(-layer.out_channels // 64)
     assert device_shares(cnn, GPU, 1)[place] == blocks / (2 * 80)
     assert device_shares(cnn, GPU, 8)[place] == 4 * blocks / (2 * 80)  # 392 rows, four tiles high
-
-
-def test_an_unknown_precision_is_refused():
-    with pytest.raises(UnknownNameError, match="fp32"):
-        layer_columns(find_cnn("lenet5"), GPU, 1, 1, precision="fp23")
 
 
 @pytest.mark.parametrize("batch", [1, 64])

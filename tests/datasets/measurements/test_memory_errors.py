@@ -1,4 +1,4 @@
-"""The error of the memory estimate, as docs/atlas.md states it."""
+"""The error of the memory estimate where docs/atlas.md has no row of it."""
 
 import pytest
 
@@ -10,22 +10,12 @@ def median(memory_ratios, **values):
     return memory_ratios["ratio"].median()
 
 
-@pytest.mark.parametrize(("gpu", "expected"), [("H100-SXM5-80GB", 0.914), ("L40S", 0.929)])
-def test_mixed_precision_is_seven_to_nine_percent_low_on_nvidia(memory_ratios, gpu, expected):
-    found = median(memory_ratios, gpu=gpu, cnn="convnext_large", precision="amp")
-    assert found == pytest.approx(expected, abs=0.002)
-
-
 @pytest.mark.parametrize("precision", ["fp32", "tf32"])
 @pytest.mark.parametrize("gpu", ["H100-SXM5-80GB", "L40S"])
 def test_single_precision_is_within_two_percent_on_nvidia(memory_ratios, gpu, precision):
     assert median(memory_ratios, gpu=gpu, cnn="convnext_large", precision=precision) == pytest.approx(
         1, abs=0.02
     )
-
-
-def test_amd_takes_about_twice_the_estimate(memory_ratios):
-    assert median(memory_ratios, gpu="Instinct MI325X", cnn="convnext_large") == pytest.approx(0.5, abs=0.03)
 
 
 def test_reading_images_is_seven_percent_and_keeping_them_is_not_estimated(memory_ratios):

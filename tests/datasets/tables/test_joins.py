@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from trainlaw.datasets import Gpu, GpuCatalog, configuration, find_cnn_counts, find_gpu, find_link
-from trainlaw.datasets.tables.joins import Facts, GpuJoin, LazyColumns, RunJoin
+from trainlaw.datasets.tables.joins import Facts, GpuJoin, RunJoin
 from trainlaw.formulas.errors import UnknownNameError
 
 CATALOG = GpuCatalog(
@@ -26,30 +26,15 @@ def table(**columns):
     return pd.DataFrame(rows | columns)
 
 
-def test_columns_are_computed_on_demand():
-    asked = []
-
-    def make(name):
-        return lambda: asked.append(name) or np.zeros(2)
-
-    columns = LazyColumns({"a": make("a"), "b": make("b")})
-    assert (list(columns), len(columns), "a" in columns, "c" in columns) == (["a", "b"], 2, True, False)
-    assert asked == []
-    assert columns["b"].shape == (2,)
-    assert asked == ["b"]
-    with pytest.raises(UnknownNameError, match="unknown column 'c'"):
-        columns["c"]
-
-
 def test_each_row_has_the_specifications_of_its_gpu():
     joined = GpuJoin(table(), CATALOG)
-    columns = LazyColumns(joined.makers(["batch"], {"double": lambda rows: 2 * rows.number("batch")}))
-    assert columns["peak_flop_per_s"].tolist() == [3e12, 2e12, 8e12]
-    assert columns["bytes_per_element"].tolist() == [4.0, 2.0, 2.0]
+    columns = joined.makers(["batch"], {"double": lambda rows: 2 * rows.number("batch")})
+    assert columns["peak_flop_per_s"]().tolist() == [3e12, 2e12, 8e12]
+    assert columns["bytes_per_element"]().tolist() == [4.0, 2.0, 2.0]
     # An unknown base clock counts as the boost clock.
-    assert columns["base_clock_hz"].tolist() == [2e9, 1e9, 2e9]
-    assert np.isnan(columns["batch"]).tolist() == [False, True, False]
-    assert columns["double"][[0, 2]].tolist() == [2.0, 8.0]
+    assert columns["base_clock_hz"]().tolist() == [2e9, 1e9, 2e9]
+    assert np.isnan(columns["batch"]()).tolist() == [False, True, False]
+    assert columns["double"]()[[0, 2]].tolist() == [2.0, 8.0]
     assert joined.texts("gpu_group").tolist() == ["new", "", "new"]
     assert joined.texts("precision").tolist() == ["fp32", "amp", "fp16"]
 
@@ -79,24 +64,24 @@ def columns():
 
 def test_runs_are_joined_with_cnn_gpu_and_interconnects(columns):
     counts = [find_cnn_counts(cnn).counts["macs"] for cnn in ("vgg16", "resnet50")]
-    assert columns["macs"].tolist() == counts
-    assert columns["is_tensor_precision"].tolist() == [0.0, 1.0]
-    assert columns["has_optimizer"].tolist() == [1.0, 0.0]
-    assert columns["has_input_copy"].tolist() == [0.0, 1.0]
-    assert (columns["is_tree"].tolist(), columns["is_ring"].tolist()) == ([0.0, 1.0], [0.0, 0.0])
-    assert columns["exchange_rounds"].tolist() == [0.0, 3.0]
+    assert columns["macs"]().tolist() == counts
+    assert columns["is_tensor_precision"]().tolist() == [0.0, 1.0]
+    assert columns["has_optimizer"]().tolist() == [1.0, 0.0]
+    assert columns["has_input_copy"]().tolist() == [0.0, 1.0]
+    assert (columns["is_tree"]().tolist(), columns["is_ring"]().tolist()) == ([0.0, 1.0], [0.0, 0.0])
+    assert columns["exchange_rounds"]().tolist() == [0.0, 3.0]
     # One GPU and one node have no link: it takes no time.
     fabric = find_link("ib-edr")
-    assert columns["network_byte_per_s"].tolist() == [0.0, fabric.effective_byte_per_s]
-    assert columns["network_s_per_byte"].tolist() == [0.0, fabric.s_per_byte]
-    assert columns["network_latency_s"].tolist() == [0.0, fabric.latency_s]
-    assert columns["link_latency_s"][1] == find_link(find_gpu("T4").host_link).latency_s
-    assert columns["link_byte_per_s"][1] == find_link(find_gpu("T4").host_link).effective_byte_per_s
+    assert columns["network_byte_per_s"]().tolist() == [0.0, fabric.effective_byte_per_s]
+    assert columns["network_s_per_byte"]().tolist() == [0.0, fabric.s_per_byte]
+    assert columns["network_latency_s"]().tolist() == [0.0, fabric.latency_s]
+    assert columns["link_latency_s"]()[1] == find_link(find_gpu("T4").host_link).latency_s
+    assert columns["link_byte_per_s"]()[1] == find_link(find_gpu("T4").host_link).effective_byte_per_s
 
 
 def test_stated_peer_access_overrides_that_of_the_gpu():
     facts = Facts(GpuCatalog((find_gpu("T4"),)))
-    stated = RunJoin(runs(peer_access=[0.5, np.nan]), facts).columns()["peer_access"]
+    stated = RunJoin(runs(peer_access=[0.5, np.nan]), facts).columns()["peer_access"]()
     assert stated.tolist() == [0.5, find_gpu("T4").peer_access]
 
 
@@ -106,7 +91,7 @@ def test_labels_of_a_cnn_without_counts_are_its_name():
     assert joined.texts("cnn_family").tolist() == ["vgg", "unknown"]
     assert joined.texts("gpu").tolist() == ["T4", "T4"]
     with pytest.raises(UnknownNameError, match="mystery"):
-        joined.columns()["macs"]
+        joined.columns()["macs"]()
 
 
 def test_added_cnns_come_before_the_zoo():
