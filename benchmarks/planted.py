@@ -14,6 +14,7 @@ Raftery 1995).
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 from trainlaw.app.studies.clusters import Place
 from trainlaw.datasets import TARGET, feature_specs, load
-from trainlaw.datasets.cnns import Cnn, Layer, build
+from trainlaw.datasets.cnns import Cnn, build
+from trainlaw.datasets.cnns.columns import LayerColumns
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.evolve.search.problem import Problem, make_problem
 from trainlaw.evolve.search.trees import from_expression, to_expression
@@ -167,18 +169,12 @@ def layer_formula(runs_per_group: int = 24) -> Planted:
 
 def _matrix_products(cnn: Cnn, batch: int) -> dict[tuple[float, float, float], int]:
     """Return (M, N, K) of each convolution of the forward pass, and its number of occurrences."""
-    found: dict[tuple[float, float, float], int] = {}
-    for layer in cnn.layers:
+    table, found = LayerColumns(cnn), Counter[tuple[float, float, float]]()
+    sizes = np.stack([batch * table.rows, table.columns, table.reduction], axis=1).tolist()
+    for layer, size in zip(cnn.layers, sizes, strict=True):
         if layer.kind == "conv":
-            shape = _matrix_product(layer, batch)
-            found[shape] = found.get(shape, 0) + layer.groups
+            found[tuple(size)] += layer.groups
     return found
-
-
-def _matrix_product(layer: Layer, batch: int) -> tuple[float, float, float]:
-    inner = layer.in_channels // layer.groups * layer.kernel_height * layer.kernel_width
-    outputs = batch * layer.out_height * layer.out_width
-    return float(outputs), float(layer.out_channels // layer.groups), float(inner)
 
 
 def _fit_problem(planted: Planted, y: NDArray[np.float64], **changes: Any) -> Problem:

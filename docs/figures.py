@@ -25,6 +25,7 @@ from trainlaw.validate.held_out_errors import (
     MACRO,
     OURS,
     ErrorLine,
+    carried_errors,
     error_lines,
     estimators,
     intervals_of,
@@ -111,7 +112,7 @@ def _intervals() -> str:
 
 def _controls() -> str:
     """What evolution adds to the skeleton without a search, and to formulas drawn at random."""
-    return evolution_sentence(_law())
+    return evolution_sentence(carried_errors(_law()))
 
 
 def _stated() -> str:
@@ -206,7 +207,7 @@ def _evolution() -> str:
     for name, study in _STUDIES.items():
         law = BUILT_IN_FORMULAS[name]()
         row = [f"`{study}`", f"{show_percent(overall_error(law, OURS, MACRO))} %"]
-        for control, numbers in evolution_gains(law).items():
+        for control, numbers in evolution_gains(carried_errors(law)).items():
             gain, low, high = map(signed_points, numbers)
             error = show_percent(overall_error(law, control, MACRO))
             row.append(f"{error} %: {gain} ({low} to {high})")

@@ -189,6 +189,13 @@ def test_no_public_function_bears_its_modules_name():
     assert ambiguous == []
 
 
+def test_every_exported_name_exists():
+    for path in SOURCES:
+        if "\n__all__ = " in path.read_text(encoding="utf-8"):
+            module = importlib.import_module(module_name(path))
+            assert [name for name in module.__all__ if not hasattr(module, name)] == [], module.__name__
+
+
 def bound_names(path: Path):
     for node in parsed(path).body:
         if isinstance(node, ast.Assign | ast.AnnAssign):

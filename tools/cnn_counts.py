@@ -1,12 +1,11 @@
 """Add CNNs and counts to the tables of CNNs: `python -m tools.cnn_counts`, from the root of a checkout,
 after `python -m tools.checksums`.
 
-It writes `cnns.csv`, `cnns_timm.csv.gz` and their checksums into `datasets/data`. Columns that the tables
-have stay as they are; those that `COUNTS` has in addition are counted on the layers. CNNs that the zoo has in
-addition are counted at their usual size.
+It writes `cnns.csv`, the two tables of timm's CNNs and their checksums into `datasets/data`. Columns that the
+tables have stay as they are; those that `COUNTS` has in addition are counted on the layers. CNNs that the zoo
+has in addition are counted at their usual size.
 """
 
-import gzip
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -14,11 +13,11 @@ from trainlaw.datasets.cnns.catalog import find_cnn
 from trainlaw.datasets.cnns.counts import counts
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, memory_per_sample
-from trainlaw.datasets.cnns.zoo import TIMM_COUNTS_FILE, build, zoo_names
+from trainlaw.datasets.cnns.zoo import LATER_TIMM_COUNTS_FILE, TIMM_COUNTS_FILE, build, zoo_names
 from trainlaw.datasets.files.storage import read_data_rows
 from trainlaw.formulas.files.text_files import csv_text
 
-from tools.checksums import write_data_files
+from tools.checksums import packed, write_data_files
 
 _FOLDER = Path("datasets/data")
 
@@ -50,5 +49,5 @@ def completed(file: str, names: Iterable[str] = ()) -> bytes:
 
 
 if __name__ == "__main__":
-    of_timm = gzip.compress(completed(TIMM_COUNTS_FILE), 9, mtime=0)
-    write_data_files({"cnns.csv": completed("cnns.csv", zoo_names()), TIMM_COUNTS_FILE: of_timm}, _FOLDER)
+    of_timm = {file: packed(file, completed(file)) for file in (TIMM_COUNTS_FILE, LATER_TIMM_COUNTS_FILE)}
+    write_data_files({"cnns.csv": completed("cnns.csv", zoo_names()), **of_timm}, _FOLDER)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from trainlaw.formulas.errors import InputError, shown
 from trainlaw.formulas.formula import Formula
+from trainlaw.validate.conformal import group_quantile
 
 #: Key of the joint range in the `errors` of a formula.
 KEY = "joint_range"
@@ -64,19 +65,13 @@ class JointRange:
             raise InputError("joint range: expected finite features, none negative")
         floors = np.array([np.quantile(values[values > 0], 0.05) for values in table.T])
         logs, labels = np.log(table + floors), np.asarray(groups, dtype=str)
-        distances, weights = np.zeros(len(logs)), np.zeros(len(logs))
-        group_names = np.unique(labels)
+        distances, group_names = np.zeros(len(logs)), np.unique(labels)
         for name in group_names:
             inside = labels == name
             # The distance of a group is to the others only, because a new GPU is not among them either.
             reference = logs[~inside] if len(group_names) > 1 else logs
             distances[inside] = _distances(logs[inside], *_shape(reference))
-            weights[inside] = 1.0 / (inside.sum() * len(group_names))
-        # Weighted quantile; the slack keeps a rounding error of the sum from moving it by a row.
-        order = np.argsort(distances, kind="stable")
-        position = int(np.searchsorted(np.cumsum(weights[order]), level - 1e-12))
-        limit = float(distances[order][min(position, len(order) - 1)])
-        return cls(names, floors, *_shape(logs), limit)
+        return cls(names, floors, *_shape(logs), group_quantile(distances, labels, level))
 
     def distance(self, columns: Mapping[str, npt.ArrayLike]) -> np.ndarray:
         """Return the distance of each row from training, shape (n_runs,); 1 is typical, nan if undefined."""

@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from trainlaw.formulas.errors import InputError
-from trainlaw.validate.conformal import SHARE_WITHIN, ConformalInterval
+from trainlaw.validate.conformal import SHARE_WITHIN, ConformalInterval, group_quantile, log_errors
 
 # A class with this many groups has its own score to one half; below the least number it has none.
 _HALF_GROUPS = 3
@@ -65,12 +65,8 @@ class ClassIntervals:
         >>> found["fp32"] < found["amp"]
         True
         """
-        measured, predicted = np.asarray(measured_s, float), np.asarray(predicted_s, float)
         owners, kinds = np.asarray(groups, str), np.asarray(classes, str)
-        with np.errstate(all="ignore"):
-            scores = np.abs(np.log(predicted / measured))
-        # A row without a valid prediction is an infinite error.
-        scores[np.isnan(scores)] = math.inf
+        scores = log_errors(measured_s, predicted_s)
         if of_architecture is not None:
             scores = np.sqrt(np.maximum(scores**2 - np.log(np.asarray(of_architecture, float)) ** 2, 0.0))
         counts = {kind: len(np.unique(owners[kinds == kind])) for kind in np.unique(kinds).tolist()}
@@ -130,14 +126,6 @@ class ClassIntervals:
         return cls(factors, groups, level)
 
 
-def _typical(scores: np.ndarray, groups: np.ndarray, level: float) -> float:
-    """Return the quantile of the scores at `level`, each group with the same weight."""
-    _, owner, sizes = np.unique(groups, return_inverse=True, return_counts=True)
-    order = np.argsort(scores, kind="stable")
-    covered = np.cumsum(1.0 / sizes[owner[order]]) / len(sizes)
-    return float(scores[order][min(int(np.searchsorted(covered, level - 1e-12)), len(scores) - 1)])
-
-
 def _ratios(
     scores: np.ndarray, groups: np.ndarray, kinds: np.ndarray, counts: Mapping[str, int], level: float
 ) -> dict[str, float]:
@@ -146,9 +134,9 @@ def _ratios(
     A ratio below 1 is shrunk towards it where groups are few; below the least number of groups a class gets
     the largest of all.
     """
-    typical = {kind: _typical(scores[kinds == kind], groups[kinds == kind], level) for kind in counts}
+    typical = {kind: group_quantile(scores[kinds == kind], groups[kinds == kind], level) for kind in counts}
     rows = np.isin(kinds, [kind for kind, own in typical.items() if math.isfinite(own)])
-    overall = _typical(scores[rows], groups[rows], level) if rows.any() else math.inf
+    overall = group_quantile(scores[rows], groups[rows], level) if rows.any() else math.inf
     ratios = {
         kind: _shrunk(typical[kind], overall, count) if count >= LEAST_GROUPS else math.nan
         for kind, count in counts.items()

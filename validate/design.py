@@ -23,25 +23,22 @@ _LEAST_NOISE = 0.05
 
 
 def standardised_slopes(
-    measured_slopes: np.ndarray,
-    candidate_slopes: np.ndarray,
-    residuals: np.ndarray,
-    prior_deviation: float = 1.0,
+    measured_slopes: np.ndarray, candidate_slopes: np.ndarray, residuals: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Return slopes in standard deviations of the constants, for measured rows and candidates, and the noise.
 
     measured_slopes, candidate_slopes : d ln(seconds) / d ln(constant), shapes (n_measured, k) and
     (n_candidates, k), as in the result, whose products are covariances of ln(predicted seconds).
-    residuals : ln(predicted / measured), shape (n_measured,). prior_deviation : of ln(constant) before the
-    fit. noise : standard deviation of ln(measured seconds) around the formula. InputError if a value is not
-    finite.
+    residuals : ln(predicted / measured), shape (n_measured,). noise : standard deviation of ln(measured
+    seconds) around the formula. InputError if a value is not finite.
     """
     parts = (measured_slopes, candidate_slopes, residuals)
     if not all(np.isfinite(part).all() for part in parts):
         raise InputError("the formula has no finite, positive time for a measured run or a candidate")
     noise = max(_LEAST_NOISE, float(np.sqrt(np.mean(np.square(residuals)))))
     precision = measured_slopes.T @ measured_slopes / noise**2
-    precision += np.eye(precision.shape[0]) / prior_deviation**2
+    # Of ln(constant) before the fit, the standard deviation is 1.
+    precision += np.eye(precision.shape[0])
     # precision = L L^T, so slopes times L^-T have the identity as covariance of the constants.
     factor = np.linalg.inv(np.linalg.cholesky(precision)).T
     return measured_slopes @ factor, candidate_slopes @ factor, noise

@@ -18,10 +18,11 @@ from trainlaw.validate.conformal import LEAST_UNITS, SHARE_WITHIN, ConformalInte
 from trainlaw.validate.levels import LevelError, held_out_part
 from trainlaw.validate.metrics import by_group, macro, mape_percent
 from trainlaw.validate.result import MEASURED, StudyResult
+from trainlaw.validate.result import OURS as OURS  # noqa: PLC0414 (exported again)
+from trainlaw.validate.result import SEED as SEED  # noqa: PLC0414
 from trainlaw.validate.support import SOURCES
 from trainlaw.validate.time_factors import STACK_FEATURES
 
-OURS = "trainlaw"  # the name of the evolved formula among the estimators
 LEVEL = 0.9  # share of the runs on a new GPU that an interval is to contain
 OVERALL = "all"
 BY_GPU = "gpu_group"
@@ -30,8 +31,6 @@ BY_CNN = "cnn_base"
 ALSO_BY = ("source", "precision", "generation", "layout", "stack", "batch", "algorithm", "nodes")
 #: Levels whose errors a formula keeps, next to those by GPU group and architecture.
 KEPT = ("precision", "generation", "layout")
-#: Begins the name of the same search with another random seed.
-SEED = f"{OURS} seed "
 MACRO = "macro_gpu_group_mape_percent"
 # Metrics of a summary that are shown, in percent; errors.csv has all.
 METRIC_TITLES: Mapping[str, str] = {
@@ -121,11 +120,6 @@ def errors_frame(result: StudyResult) -> pd.DataFrame:
     return frame[[*_KEYS, *(column for column in frame.columns if column not in _KEYS)]].round(_DECIMALS)
 
 
-def searches_of(result: StudyResult) -> tuple[str, ...]:
-    """Return the names of the estimators that evolve the formula: `OURS`, then those with other seeds."""
-    return (OURS, *(name for name in result.estimators if name.startswith(SEED)))
-
-
 def _mean_over_seeds(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the lines with those of the searches with other seeds merged into ours: their mean.
 
@@ -202,7 +196,7 @@ def errors_json(
 def _macro_lines(result: StudyResult, level: str, names: tuple[str, ...]) -> list[dict[str, Any]]:
     """The error of each precision, generation or layout: the mean over its GPU groups, best first."""
     values, groups = result.labels(level), result.labels(BY_GPU)
-    seeds = searches_of(result)[1:]
+    seeds = result.searches[1:]
     lines = []
     for value in np.unique(values):
         inside = values == value
@@ -292,8 +286,8 @@ def _without_stack(result: StudyResult, X: pd.DataFrame) -> pd.DataFrame | None:
         return None
     eager, parts = X.assign(**dict.fromkeys(STACK_FEATURES, 0.0)), []
     for split, part in result.predictions.groupby("split", sort=False):
-        formula, columns, _ = held_out_part(result, OURS, eager, str(split), part)
-        parts.append(part.assign(predicted=formula.predict(columns), stack="unknown"))
+        formula, own, _ = held_out_part(result, OURS, eager, str(split), part)
+        parts.append(part.assign(predicted=own.predict(formula), stack="unknown"))
     rows = pd.concat(parts)
     return rows[rows["precision"].isin(OF_STACKS) & (rows["vendor"] == MAIN_VENDOR)]
 
@@ -421,7 +415,7 @@ def _summary_intervals(result: StudyResult, unit: str) -> dict[str, dict[str, li
     """
     found: dict[str, dict[str, list[float | None]]] = {}
     intervals = result.intervals(unit, LEVEL, _RESAMPLES).rename(columns={"metric": "name"})
-    ours = intervals["estimator"].isin(searches_of(result))
+    ours = intervals["estimator"].isin(result.searches)
     means = intervals[ours].groupby("name", sort=False)[["low", "high"]].mean().reset_index()
     intervals = pd.concat([means.assign(estimator=OURS), intervals[intervals["estimator"] != OURS]])
     columns = intervals[["name", "estimator", "low", "high"]].to_numpy().tolist()
@@ -473,6 +467,34 @@ def error_lines(formula: Formula, level: str) -> list[ErrorLine]:
         )
         for line in formula.errors.get(level, [])
     ]
+
+
+@dataclass(frozen=True)
+class CarriedErrors:
+    """The held-out errors that a formula carries, read once for a page about them.
+
+    held_out : what they are on, "GPU" or "architecture". estimators : by name, the formula's own (`OURS`)
+    first. lines : by level (`BY_GPU`, `BY_CNN`, `KEPT`), best first. overall : the mean over GPU groups, %,
+    by estimator; nan where there is none.
+    """
+
+    held_out: str
+    estimators: tuple[str, ...]
+    lines: Mapping[str, list[ErrorLine]]
+    overall: Mapping[str, float]
+
+    @property
+    def others(self) -> list[str]:
+        """The names of the estimators but for the formula itself."""
+        return [name for name in self.estimators if name != OURS]
+
+
+def carried_errors(formula: Formula) -> CarriedErrors:
+    """Return the held-out errors that a formula carries; without estimators where it carries none."""
+    names = estimators(formula)
+    lines = {level: error_lines(formula, level) for level in (BY_GPU, BY_CNN, *KEPT)}
+    overall = {name: overall_error(formula, name) for name in names}
+    return CarriedErrors(held_out_kind(formula), names, lines, overall)
 
 
 def own_errors(formula: Formula, level: str) -> dict[str, tuple[float, int]]:

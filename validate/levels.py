@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from trainlaw.datasets.measurements.formula_rows import FormulaRows
+from trainlaw.datasets.measurements.formula_rows import FormulaRows, feature_rows
 from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.formula import Formula
 from trainlaw.validate.bootstrap import mean_interval
@@ -29,7 +29,6 @@ def anchor_errors(
     n_anchors: Sequence[int] = (0, 1, 3, 5),
     draws: int = 25,
     seed: int = 0,
-    by: str = "gpu_group",
 ) -> pd.DataFrame:
     """Return the held-out error after calibration with a few runs of the held-out GPU.
 
@@ -38,18 +37,18 @@ def anchor_errors(
     A precision with at most k rows is omitted for that k. Columns `n_anchors`, `split`, `group`, `n_rows`,
     `mape_percent`.
 
-    result : a study whose splits hold out whole groups of the label `by`. estimator : one whose fits are
+    result : a study whose splits hold out whole GPU groups. estimator : one whose fits are
     formulas; InputError otherwise. X : the features of that study, shape (n_runs, n_features).
     """
     rows: list[tuple[int, str, str, int, float]] = []
-    keys = ["split", by, *(["precision"] if "precision" in result.predictions else [])]
+    keys = ["split", "gpu_group", *(["precision"] if "precision" in result.predictions else [])]
     for (split, group, *_), part in result.predictions.groupby(keys, sort=False):
-        formula, columns, measured = held_out_part(result, estimator, X, str(split), part)
+        formula, own, measured = held_out_part(result, estimator, X, str(split), part)
         for count in n_anchors:
             if count < len(measured):
                 random = np.random.default_rng([seed, count, len(rows)])
                 errors = [
-                    _error_after(formula, columns, measured, random.permutation(len(measured)), count)
+                    _error_after(formula, own, measured, random.permutation(len(measured)), count)
                     for _ in range(draws if count else 1)
                 ]
                 rows.append((count, str(split), str(group), len(measured), float(np.mean(errors))))
@@ -58,8 +57,8 @@ def anchor_errors(
 
 def held_out_part(
     result: StudyResult, estimator: str, X: pd.DataFrame, split: str, part: pd.DataFrame
-) -> tuple[Formula, Columns, np.ndarray]:
-    """Return the formula of `split`, and features by name and measured seconds, each (n_rows,), of `part`.
+) -> tuple[Formula, FormulaRows, np.ndarray]:
+    """Return the formula of `split`, and its rows and measured seconds, (n_rows,), of `part`.
 
     part : rows of `result.predictions`. InputError if the estimator has no formula for the split.
     """
@@ -67,29 +66,20 @@ def held_out_part(
         raise InputError(f"estimator {estimator!r} has no formula of split {split!r} to calibrate")
     formula = result.formulas[split, estimator]
     features = X.iloc[part["row"].to_numpy(dtype=np.int64)]
-    columns = {spec.name: features[spec.name].to_numpy(dtype=float) for spec in formula.used_features}
-    return formula, columns, part["measured_s"].to_numpy(dtype=float)
+    rows = feature_rows(features, [spec.name for spec in formula.used_features])
+    return formula, rows, part[MEASURED].to_numpy(dtype=float)
 
 
 def _error_after(
-    formula: Formula, columns: Columns, measured: np.ndarray, order: np.ndarray, count: int
+    formula: Formula, rows: FormulaRows, measured: np.ndarray, order: np.ndarray, count: int
 ) -> float:
     """Return the MAPE, percent, of the rows after the first `count` of `order`, which calibrate."""
     anchors, others = order[:count], order[count:]
-    unknown = _rows(columns, others)
+    unknown = rows.of_runs(others)
     if not count:
         return mape_percent(measured[others], unknown.predict(formula))
-    factors = time_factors(formula, _rows(columns, anchors), measured[anchors])
+    factors = time_factors(formula, rows.of_runs(anchors), measured[anchors])
     return mape_percent(measured[others], factors.predict(formula, unknown))
-
-
-def _rows(columns: Columns, chosen: np.ndarray) -> FormulaRows:
-    return plain_rows({name: values[chosen] for name, values in columns.items()})
-
-
-def plain_rows(columns: Columns) -> FormulaRows:
-    """Return features by name, each (n_runs,), as rows of which each is a run."""
-    return FormulaRows(columns, np.ones(len(next(iter(columns.values()))), dtype=bool))
 
 
 DATA_SHEET, MICRO_BENCHMARKS = "0: data sheet", "1: and micro-benchmarks"
@@ -221,10 +211,10 @@ def predicted_with_others(result: StudyResult, estimator: str, X: pd.DataFrame) 
             others = same[same["split"] != split]
             others = others[calibrating_runs(others["cnn_base"].to_numpy(str), others[MEASURED].to_numpy())]
             if len(others):
-                formula, columns, measured = held_out_part(result, estimator, X, str(split), others)
-                factors = time_factors(formula, plain_rows(columns), measured)
+                formula, known, measured = held_out_part(result, estimator, X, str(split), others)
                 unknown = held_out_part(result, estimator, X, str(split), part)[1]
-                predicted[runs.index.get_indexer(part.index)] = factors.predict(formula, plain_rows(unknown))
+                factors = time_factors(formula, known, measured)
+                predicted[runs.index.get_indexer(part.index)] = factors.predict(formula, unknown)
     return predicted
 
 
@@ -252,11 +242,11 @@ def _with_rates(
         # Only GPUs of the training rows, as for a target whose rates alone are measured.
         inside = set(predictions.loc[predictions["split"] == split, "gpu"])
         others = np.array([values for (gpu, _), values in slower.items() if gpu not in inside])
-        formula, columns, seconds = held_out_part(result, estimator, X, str(split), part)
+        formula, own, seconds = held_out_part(result, estimator, X, str(split), part)
         rows = [keys[index] for index in part.index]
         known = np.array([key in slower for key in rows])
         if len(others) >= _LEAST_OTHERS and known.any():
-            predicted = _predicted(formula, columns, rows, slower, _usual(others))
+            predicted = _predicted(formula, own.columns, rows, slower, _usual(others))
             measured.extend(
                 (str(group), one, other) for one, other in zip(seconds[known], predicted[known], strict=True)
             )

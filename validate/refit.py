@@ -17,7 +17,38 @@ from trainlaw.validate.least_squares import Prior, robust_least_squares, with_nu
 _PRIOR_DEVIATION = 1.0
 
 
-class RefittedFormula:
+class GivenFormula:
+    """An estimator that predicts by a formula as it is.
+
+    Parameters
+    ----------
+    formula : Formula
+        Kept without its errors and provenance.
+    cnn_layers : CnnLayers or None
+        Layers of the CNNs in the table, for a formula of one layer; None if a row is a run.
+    """
+
+    def __init__(self, formula: Formula, cnn_layers: CnnLayers | None = None) -> None:
+        """Store the formula and the layers."""
+        self.formula_ = self.formula = replace(formula, provenance={}, errors={})
+        self.cnn_layers = cnn_layers
+
+    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
+        """Fit nothing."""
+        return self
+
+    def predict(self, X: pd.DataFrame) -> np.ndarray:
+        """Return seconds, shape (n_runs,); X has the formula's features among its columns."""
+        return self._rows(X).predict(self.formula_)
+
+    def _rows(self, X: pd.DataFrame) -> FormulaRows:
+        """Return the rows of the formula; X : features of runs."""
+        names = [spec.name for spec in self.formula.used_features]
+        check_columns(X, names if self.cnn_layers is None else [], "formula")
+        return feature_rows(X, names, self.cnn_layers)
+
+
+class RefittedFormula(GivenFormula):
     """An estimator with the form of a formula: each constant times a factor fitted to the training rows.
 
     Signs and zeros of constants stay. Fit: log residuals, soft L1 (scale 0.25), weight (rows of the GPU
@@ -28,13 +59,8 @@ class RefittedFormula:
     formula : Formula
         The form, with the constants to start from.
     cnn_layers : CnnLayers or None
-        Layers of the CNNs in the table, for a formula of one layer; None if a row is a run.
+        As for `GivenFormula`.
     """
-
-    def __init__(self, formula: Formula, cnn_layers: CnnLayers | None = None) -> None:
-        """Store the formula without its errors and provenance, which describe other constants."""
-        self.formula = replace(formula, errors={}, provenance={})
-        self.cnn_layers = cnn_layers
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Fit `formula_` to seconds `y`, shape (n_runs,); `groups` give the weights."""
@@ -79,16 +105,6 @@ class RefittedFormula:
         with np.errstate(all="ignore"):
             slopes = with_numeric_slopes(log_seconds)(np.zeros(len(fitted)))[1]
         return np.column_stack([rows.per_run(column) for column in slopes.T])
-
-    def _rows(self, X: pd.DataFrame) -> FormulaRows:
-        """Return the rows of the formula; X : features of runs."""
-        names = [spec.name for spec in self.formula.used_features]
-        check_columns(X, names if self.cnn_layers is None else [], "formula")
-        return feature_rows(X, names, self.cnn_layers)
-
-    def predict(self, X: pd.DataFrame) -> np.ndarray:
-        """Return seconds, shape (n_runs,)."""
-        return self._rows(X).predict(self.formula_)
 
 
 def _log_seconds(expression: Expression, rows: FormulaRows) -> np.ndarray:

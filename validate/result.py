@@ -20,6 +20,9 @@ from trainlaw.validate.metrics import (
     mape_percent,
 )
 
+OURS = "trainlaw"  # the name of the evolved formula among the estimators
+#: Begins the name of the same search with another random seed.
+SEED = f"{OURS} seed "
 MEASURED = "measured_s"
 CONFIGURATION = "configuration"
 #: Label columns by whose groups a summary averages errors, if the study has them.
@@ -52,6 +55,11 @@ class StudyResult:
     def measured_s(self) -> np.ndarray:
         """Return the measured seconds of the held-out rows, shape (n_predictions,)."""
         return self.predictions[MEASURED].to_numpy(dtype=float)
+
+    @property
+    def searches(self) -> tuple[str, ...]:
+        """The names of the estimators that evolve the formula: `OURS`, then those with other seeds."""
+        return (OURS, *(name for name in self.estimators if name.startswith(SEED)))
 
     def predicted_s(self, estimator: str) -> np.ndarray:
         """Return predicted seconds, shape (n_predictions,); UnknownNameError for an unknown estimator."""
@@ -101,22 +109,17 @@ class StudyResult:
             predicted = self.predicted_s(estimator)
             row: dict[str, object] = {"estimator": estimator, "n_rows": len(predicted)}
             row |= self._errors(estimator, everything, METRICS)
-            for column in self._macro_columns():
+            for column in (column for column in MACRO_COLUMNS if column in self.predictions):
                 row[f"macro_{column}_mape_percent"] = macro(
                     mape_percent, self.measured_s, predicted, self.labels(column)
                 )
             # The choice between two GPUs needs runs of the same work on both.
             if CONFIGURATION in self.predictions and "gpu_group" in self.predictions:
-                row["faster_gpu_percent"] = self._faster_gpu_percent(predicted)
+                row["faster_gpu_percent"] = faster_gpu_percent(
+                    self.measured_s, predicted, self.labels("gpu_group"), self.labels(CONFIGURATION)
+                )
             rows.append(row)
         return pd.DataFrame(rows)
-
-    def _macro_columns(self) -> list[str]:
-        return [column for column in MACRO_COLUMNS if column in self.predictions]
-
-    def _faster_gpu_percent(self, predicted: np.ndarray) -> float:
-        gpus, configurations = self.labels("gpu_group"), self.labels(CONFIGURATION)
-        return faster_gpu_percent(self.measured_s, predicted, gpus, configurations)
 
     def intervals(
         self, over: str = "gpu_group", level: float = 0.9, resamples: int = 500, seed: int = 0

@@ -208,32 +208,24 @@ def leave_pairs_out(groups: npt.ArrayLike, others: npt.ArrayLike) -> tuple[Split
     return tuple(splits)
 
 
-def newest_out(groups: npt.ArrayLike, years: npt.ArrayLike, first_held_out_year: float) -> tuple[Split, ...]:
-    """Return one split: train on the past, test on the groups released in `first_held_out_year` or later.
+def newest_gpus_out(groups: npt.ArrayLike, years: npt.ArrayLike) -> tuple[Split, ...]:
+    """Return one split: train on the past, test on the newest GPUs, at least a quarter of the groups.
 
-    years : release year of the GPU of each run, shape (n_runs,); the newest of a group counts.
+    years : release year of the GPU of each run, shape (n_runs,); the newest of a group counts. InputError if
+    all GPUs are of one year or a year is missing.
     """
     labels = _labels(groups, "group")
     # One chip can be sold on GPUs of several years; the newest counts, so that no group is in both parts.
     newest = pd.Series(np.asarray(years, dtype=float)).groupby(labels).max()
     if newest.isna().any():
         raise InputError(f"expected a year for every group, got none for {newest.index[newest.isna()][0]!r}")
-    future = newest.index[newest >= first_held_out_year]
-    return (_split(f"from {first_held_out_year:g} on", np.isin(labels, future), list(future)),)
-
-
-def newest_gpus_out(groups: npt.ArrayLike, years: npt.ArrayLike) -> tuple[Split, ...]:
-    """Return one split that holds out the newest years of GPUs: at least a quarter of the groups.
-
-    Arguments as for `newest_out`; InputError if all GPUs are of one year or a year is missing.
-    """
-    labels = _labels(groups, "group")
-    newest = pd.Series(np.asarray(years, dtype=float)).groupby(labels).max().to_numpy()
-    later = np.unique(newest[np.isfinite(newest)])[1:]
+    later = np.unique(newest)[1:]
     if not len(later):
         raise InputError("expected GPUs of at least two years, to train on the past and test on the future")
     enough = [year for year in later if (newest >= year).mean() >= _NEWEST_SHARE]
-    return newest_out(groups, years, max(enough, default=later[0]))
+    first = max(enough, default=later[0])
+    future = newest.index[newest >= first]
+    return (_split(f"from {first:g} on", np.isin(labels, future), list(future)),)
 
 
 def listed_splits(groups: npt.ArrayLike, lists: Mapping[str, Sequence[str]]) -> tuple[Split, ...]:

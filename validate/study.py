@@ -193,16 +193,6 @@ class _Clock:
         return StudyProgress(len(known), total, split, estimator, elapsed, work_left / at_once)
 
 
-@dataclass(frozen=True, eq=False)
-class _Runs:
-    """The checked table of a study: X (n_runs, n_features), seconds and groups (n_runs,), labels as text."""
-
-    X: pd.DataFrame
-    seconds: np.ndarray
-    labels: pd.DataFrame
-    groups: np.ndarray
-
-
 def run_study(
     X: pd.DataFrame,
     seconds: npt.ArrayLike,
@@ -260,20 +250,17 @@ def run_study(
     InputError
         If rows, labels, splits or estimators are unsuitable.
     """
-    runs = _checked(X, seconds, labels, group_column)
-    _check_estimators(estimators, runs.labels, elsewhere=workers > 1 or executor is not None)
-    check_features(runs.X, runs.seconds)
-    for split in splits:
-        check_fold(split, runs.labels)
+    table, times = _checked(X, seconds, labels, group_column)
+    _check_estimators(estimators, table.labels, elsewhere=workers > 1 or executor is not None)
     journal = Journal() if journal is None else journal
     clock = _Clock(len(splits), tuple(estimators), workers)
     names = {(split.name, name): _task_name(split, name) for split in splits for name in estimators}
     for known in _outcomes(journal, names.values()):
         clock.know(known.estimator, known.took_seconds)
+    missing = [pair for pair, name in names.items() if name not in journal]
+    todo = _guarded_tasks(table, times, splits, estimators, missing)
     try:
-        todo = _tasks(runs, splits, estimators, [pair for pair, name in names.items() if name not in journal])
         # Closing the generator cancels waiting fits and ends the workers.
-        table = FoldTable(runs.X, runs.groups, runs.labels)
         with closing(run_tasks(run_fold, todo, workers, executor, shared=(table,))) as running:
             for outcome in running:
                 if outcome.interrupted:
@@ -283,7 +270,7 @@ def run_study(
                     progress(clock.after(outcome.split, outcome.estimator, outcome.took_seconds))
     except KeyboardInterrupt:
         pass  # the finished splits are a valid, smaller result; missing_splits names the others
-    return _assembled(runs, splits, tuple(estimators), _outcomes(journal, names.values()))
+    return _assembled(table.labels, times, splits, tuple(estimators), _outcomes(journal, names.values()))
 
 
 def finished_folds(
@@ -299,9 +286,9 @@ def finished_folds(
 
     The other arguments are those of `run_study`, its `group_column` as usual.
     """
-    runs = _checked(X, seconds, labels, "gpu_group")
+    table, times = _checked(X, seconds, labels, "gpu_group")
     names = [_task_name(split, name) for split in splits for name in estimators]
-    return _assembled(runs, splits, tuple(estimators), _outcomes(journal, names))
+    return _assembled(table.labels, times, splits, tuple(estimators), _outcomes(journal, names))
 
 
 def _task_name(split: Split, estimator: str) -> str:
@@ -316,7 +303,9 @@ def _outcomes(journal: Journal, names: Iterable[str]) -> list[FoldOutcome]:
     return [FoldOutcome.from_json(journal[name]) for name in names if name in journal]
 
 
-def _checked(X: pd.DataFrame, seconds: npt.ArrayLike, labels: pd.DataFrame, group_column: str) -> _Runs:
+def _checked(
+    X: pd.DataFrame, seconds: npt.ArrayLike, labels: pd.DataFrame, group_column: str
+) -> tuple[FoldTable, np.ndarray]:
     # A copy, because an estimator may change its training times in place.
     times = np.array(seconds, dtype=float)
     if not len(X) == len(times) == len(labels) or not len(X):
@@ -334,7 +323,7 @@ def _checked(X: pd.DataFrame, seconds: npt.ArrayLike, labels: pd.DataFrame, grou
     X, labels = X.reset_index(drop=True), labels.reset_index(drop=True).astype(str)
     if CONFIGURATION not in labels.columns:
         labels = labels.assign(**{CONFIGURATION: configuration_labels(X, labels)})
-    return _Runs(X, times, labels, labels[group_column].to_numpy(dtype=str))
+    return FoldTable(X, labels[group_column].to_numpy(dtype=str), labels), times
 
 
 def configuration_labels(X: pd.DataFrame, labels: pd.DataFrame) -> list[str]:
@@ -381,33 +370,41 @@ def _check_travels(name: str, factory: EstimatorFactory) -> None:
         ) from None
 
 
-def _tasks(
-    runs: _Runs,
+def _guarded_tasks(
+    table: FoldTable,
+    times: np.ndarray,
     splits: Sequence[Split],
     estimators: Mapping[str, EstimatorFactory],
     fits: Collection[tuple[str, str]],
 ) -> Iterator[FoldTask]:
-    """Yield one task per fit in `fits`, split by split, so that an interruption leaves whole splits."""
+    """Check features and folds, and return one task per fit in `fits`.
+
+    Tasks come split by split, so that an interruption leaves whole splits.
+    """
+    check_features(table.X, times)
     for split in splits:
-        factories = {name: factory for name, factory in estimators.items() if (split.name, name) in fits}
-        if not factories:
-            continue
-        # Computed once per split, not per estimator: statistics over all rows are the expensive part.
-        secrets = fold_secrets(runs.X, runs.seconds, split)
-        for name, factory in factories.items():
-            yield FoldTask(
-                split.name,
-                name,
-                factory,
-                split.train,
-                split.test,
-                runs.seconds[split.train],
-                secrets,
-            )
+        check_fold(split, table.labels)
+
+    def tasks() -> Iterator[FoldTask]:
+        for split in splits:
+            factories = {name: factory for name, factory in estimators.items() if (split.name, name) in fits}
+            if factories:
+                # Once per split, not per estimator: statistics over all rows are the expensive part.
+                secrets = fold_secrets(table.X, times, split)
+            for name, factory in factories.items():
+                # A copy for each, which it may change in place.
+                seconds = times[split.train]
+                yield FoldTask(split.name, name, factory, split.train, split.test, seconds, secrets)
+
+    return tasks()
 
 
 def _assembled(
-    runs: _Runs, splits: Sequence[Split], estimators: tuple[str, ...], outcomes: Sequence[FoldOutcome]
+    labels: pd.DataFrame,
+    times: np.ndarray,
+    splits: Sequence[Split],
+    estimators: tuple[str, ...],
+    outcomes: Sequence[FoldOutcome],
 ) -> StudyResult:
     """Return the result of the splits that every estimator has finished, in the order of the splits."""
     # Only whole splits: the estimators are compared on the same rows.
@@ -415,14 +412,14 @@ def _assembled(
     finished = [split for split in splits if all((split.name, name) in found for name in estimators)]
     parts = []
     for split in finished:
-        part = runs.labels.iloc[split.test].reset_index(drop=True)
+        part = labels.iloc[split.test].reset_index(drop=True)
         part.insert(0, "row", split.test)
         part.insert(1, "split", split.name)
-        part[MEASURED] = runs.seconds[split.test]
+        part[MEASURED] = times[split.test]
         for name in estimators:
             part[name] = found[split.name, name].predicted
         parts.append(part)
-    columns = ["row", "split", *runs.labels.columns, MEASURED, *estimators]
+    columns = ["row", "split", *labels.columns, MEASURED, *estimators]
     predictions = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
     formulas = {
         (split.name, name): formula

@@ -9,7 +9,7 @@ whole time, close to what the formula already says of that stack.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from trainlaw.datasets.measurements.formula_rows import FormulaRows
@@ -159,6 +159,18 @@ def time_factors(formula: Formula, rows: FormulaRows, seconds: np.ndarray) -> Ti
 
     common = rounded(float(np.exp(logs[0])), _SIGNIFICANT_DIGITS)
     return TimeFactors(common, factors(names, logs[:n_times] @ spread), factors(stacks, logs[n_times:]))
+
+
+def left_out_times(formula: Formula, rows: FormulaRows, seconds: np.ndarray, parts: np.ndarray) -> np.ndarray:
+    """Return the time of each run by the formula that the other parts' runs calibrate, seconds, (n_runs,)."""
+    found = np.empty(len(seconds))
+    for part in np.unique(parts):
+        inside, law = parts == part, formula
+        if not inside.all():
+            factors = time_factors(formula, rows.of_runs(~inside), seconds[~inside])
+            law = replace(formula, expression=factors.apply(formula))
+        found[inside] = rows.of_runs(inside).predict(law)
+    return found
 
 
 def _kept(deviations: np.ndarray) -> float:

@@ -19,6 +19,7 @@ from trainlaw.validate.time_factors import (
     TimeFactors,
     calibrating_runs,
     interval_share,
+    left_out_times,
     time_factors,
 )
 
@@ -76,7 +77,7 @@ def calibrated_law(formula: Formula, runs: RunTable) -> CalibratedLaw:
     seconds = runs.seconds
     factors = time_factors(formula, rows, seconds)
     n_cnns = len(np.unique(parts)) if len(np.unique(parts)) < len(runs) else 0
-    left_out = _left_out(formula, rows, seconds, parts)
+    left_out, share = left_out_times(formula, rows, seconds, parts), interval_share(len(runs))
     gpus, precisions = (tuple(sorted(set(map(str, all_runs.frame[name])))) for name in ("gpu", "precision"))
     law = replace(formula, expression=factors.apply(formula))
     before = mape_percent(seconds, rows.predict(formula))
@@ -88,10 +89,12 @@ def calibrated_law(formula: Formula, runs: RunTable) -> CalibratedLaw:
         "error_before_percent": round(before, 6),
         "error_left_out_percent": round(after, 6) if len(runs) > 1 else None,
     }  # fmt: skip
+    # Unless runs left out are predicted better than before, as with one run, which cannot be left out.
+    share = share if after < before else 1.0
     law = replace(
         law,
         ranges=_extended(law, rows),
-        errors=_narrower(formula.errors, len(runs), gpus, _own_spread(seconds, left_out), after < before),
+        errors=_narrower(formula.errors, len(runs), gpus, _own_spread(seconds, left_out), share),
         provenance={**formula.provenance, CALIBRATED: known},
     )
     warnings = _warnings(all_runs, rows.predict(law) / seconds, gpus, precisions)
@@ -151,18 +154,6 @@ def _parts(bases: np.ndarray) -> np.ndarray:
     return places if places.max() + 1 >= _LEAST_CNNS_LEFT_OUT else np.arange(len(bases))
 
 
-def _left_out(formula: Formula, rows: FormulaRows, seconds: np.ndarray, parts: np.ndarray) -> np.ndarray:
-    """Return the time of each run by the formula that the other parts' runs calibrate, seconds, (n_runs,)."""
-    found = np.empty(len(seconds))
-    for part in np.unique(parts):
-        inside, law = parts == part, formula
-        if not inside.all():
-            factors = time_factors(formula, rows.of_runs(~inside), seconds[~inside])
-            law = replace(formula, expression=factors.apply(formula))
-        found[inside] = rows.of_runs(inside).predict(law)
-    return found
-
-
 def _own_spread(seconds: np.ndarray, left_out: np.ndarray) -> float:
     """Return ln of the factor that 90 % of the runs left out are within; of few runs, all."""
     logs = np.abs(np.log(left_out / seconds))
@@ -180,12 +171,12 @@ def _extended(formula: Formula, rows: FormulaRows) -> dict[str, tuple[float, flo
 
 
 def _narrower(
-    errors: Mapping[str, Any], n_runs: int, gpus: tuple[str, ...], own: float, helps: bool
+    errors: Mapping[str, Any], n_runs: int, gpus: tuple[str, ...], own: float, share: float
 ) -> dict[str, Any]:
     """Return the errors of the formula before, with intervals as narrow as the runs allow.
 
-    own : ln of the factor that the runs themselves need. helps : whether runs left out are predicted better
-    than before; otherwise, as with one run, which cannot be left out, nothing is narrowed.
+    own : ln of the factor that the runs themselves need. share : of ln of a factor that is left, 1 where
+    nothing is narrowed.
     """
     if not errors:
         return {}
@@ -196,7 +187,6 @@ def _narrower(
         width = np.hypot(np.log(factor), np.log(of_architecture))
         return round(float(np.exp(max(share * width, own))), 6)
 
-    share = interval_share(n_runs) if helps else 1.0
     number = "1 run" if n_runs == 1 else f"{n_runs} runs"
     protocol = f"{errors.get('protocol', '')}; before calibration with {number} on {gpus[0]}"
     found = {**errors, "protocol": protocol}

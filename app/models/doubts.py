@@ -130,7 +130,7 @@ def time_doubt(runs: RunTable, seconds: float) -> tuple[str, ...]:
 Table = TypeVar("Table", bound=MeasuredTable)
 
 
-def check_parts(runs: RunTable, forward: bool = False) -> None:
+def check_timed_parts(runs: RunTable, forward: bool = False) -> None:
     """Raise InputError for times of the forward pass alone, or (forward) for times of anything else."""
     fit = is_training(runs) != forward
     if not fit.all():
@@ -151,7 +151,7 @@ def trusted(runs: Table, trust: bool = False, forward: bool | None = False) -> T
     if not isinstance(runs, RunTable):
         return runs
     if forward is not None:
-        check_parts(runs, forward)
+        check_timed_parts(runs, forward)
     # Their times are compared by the formula of forward passes, so that being one is no doubt.
     are_forward = int(not is_training(runs).all())
     doubts = () if trust else run_doubts(runs)[are_forward:]

@@ -3,17 +3,16 @@
 import math
 
 from trainlaw.app.text.numbers import show_percent
-from trainlaw.formulas import Formula
 from trainlaw.validate.baselines import CONTROLS, title_of
 from trainlaw.validate.bootstrap import mean_interval
-from trainlaw.validate.held_out_errors import BY_GPU, LEVEL, OURS, error_lines, estimators, overall_error
+from trainlaw.validate.held_out_errors import BY_GPU, LEVEL, OURS, CarriedErrors
 
 
-def evolution_gains(formula: Formula) -> dict[str, tuple[float, float, float]]:
+def evolution_gains(errors: CarriedErrors) -> dict[str, tuple[float, float, float]]:
     """Return what the search adds to each of its controls, in points: mean over GPU groups and interval."""
-    groups, found = error_lines(formula, BY_GPU), {}
-    for name in (name for name in CONTROLS if name in estimators(formula)):
-        gains = [line.errors[name] - line.errors[OURS] for line in groups]
+    found = {}
+    for name in (name for name in CONTROLS if name in errors.estimators):
+        gains = [line.errors[name] - line.errors[OURS] for line in errors.lines[BY_GPU]]
         known = [gain for gain in gains if math.isfinite(gain)]
         if known:
             found[name] = mean_interval(known, LEVEL)
@@ -30,17 +29,17 @@ def signed_points(value: float) -> str:
     return f"{round(value, 1) + 0.0:+.1f}"
 
 
-def uncertain_gains(formula: Formula) -> tuple[str, ...]:
+def uncertain_gains(errors: CarriedErrors) -> tuple[str, ...]:
     """Return the controls over which the interval of what the search adds, to a tenth, is not above 0."""
-    return tuple(name for name, (_, low, _) in evolution_gains(formula).items() if round(low, 1) <= 0)
+    return tuple(name for name, (_, low, _) in evolution_gains(errors).items() if round(low, 1) <= 0)
 
 
-def evolution_sentence(formula: Formula) -> str:
+def evolution_sentence(errors: CarriedErrors) -> str:
     """Return what the search adds to its controls, with the interval over GPU groups; "" without controls."""
     added = []
-    for name, numbers in evolution_gains(formula).items():
+    for name, numbers in evolution_gains(errors).items():
         points, *ends = map(signed_points, numbers)
-        error = show_percent(overall_error(formula, name))
+        error = show_percent(errors.overall[name])
         added.append(f"{points} points ({' to '.join(ends)}) over {title_of(name)}, which has {error} %")
     level = f"{100 * LEVEL:.0f} % interval over GPU groups"
     return f"Evolution adds, with the {level}: {'; '.join(added)}." if added else ""

@@ -72,13 +72,6 @@ def _spread(term: Expression, with_unit: set[str]) -> list[Expression]:
     return [term] if grown else written_out
 
 
-def sides_of(term: Expression) -> list[Expression]:
-    """Return the sides of a maximum, those of maxima inside it among them; any other term alone."""
-    if isinstance(term, Apply) and term.operator == "max":
-        return [side for argument in term.arguments for side in sides_of(argument)]
-    return [term]
-
-
 @dataclass(frozen=True)
 class Part:
     """A term as it counts: where its side of every maximum around it is the largest one.

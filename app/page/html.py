@@ -26,6 +26,7 @@ from trainlaw.validate.held_out_errors import (
     BY_CNN,
     METRIC_TITLES,
     OURS,
+    carried_errors,
     error_lines,
     estimators,
     held_out_kind,
@@ -169,7 +170,7 @@ def _errors(formula: Formula) -> dict[str, object] | None:
     ]
     return dict(
         protocol=formula.errors.get("protocol", ""),
-        evolution=evolution_sentence(formula),
+        evolution=evolution_sentence(carried_errors(formula)),
         held_out=held_out_kind(formula),
         overall=Table.of([Column("metric"), *titles], overall, "number"),
         by_cnn=Table.of([Column("architecture"), RUNS, *titles], each, "number"),

@@ -22,17 +22,16 @@ from trainlaw.validate.held_out_errors import (
     BY_CNN,
     BY_GPU,
     METRIC_TITLES,
-    OURS,
+    CarriedErrors,
     ErrorLine,
-    error_lines,
     estimators,
     overall_error,
     resamples_of_groups,
-    searches_of,
     shares_chosen_again,
     summary_interval,
 )
 from trainlaw.validate.metrics import absolute_percentage_errors
+from trainlaw.validate.result import OURS
 
 # Hues of the oldest and the newest generation, degrees: of the vendor with most runs, and of all others.
 _COOL, _WARM = (290, 90), (50, -20)
@@ -47,20 +46,20 @@ _TITLES = {
 }
 
 
-def reported_errors(outcome: StudyOutcome) -> dict[str, object] | None:
+def reported_errors(outcome: StudyOutcome, errors: CarriedErrors) -> dict[str, object] | None:
     """Return tables and drawings of the held-out errors, as the template of the report names them.
 
     Drawings are SVG, an entry of a legend is a name and the class and style of its dot. None where no fold
     was finished.
     """
-    names = estimators(outcome.formula)
+    names = errors.estimators
     if not names:
         return None
     level = "generation" if "generation" in outcome.result.predictions else BY_GPU
     hues = _hues(outcome.result.predictions, level)
     groups = _point_groups(outcome, level, hues)
-    by_gpu = _with_intervals(outcome, BY_GPU, BY_CNN)
-    by_cnn = _with_intervals(outcome, BY_CNN, BY_GPU)
+    by_gpu = _with_intervals(outcome, errors.lines[BY_GPU], BY_GPU, BY_CNN)
+    by_cnn = _with_intervals(outcome, errors.lines[BY_CNN], BY_CNN, BY_GPU)
     drawn = names[: len(_COLOURS)]
     stated = headline(outcome.formula)
     mean = outcome.formula.errors["interval"]["coverage_percent"]
@@ -80,9 +79,7 @@ def reported_errors(outcome: StudyOutcome) -> dict[str, object] | None:
         by_cnn=_line_table(by_cnn, names),
         by_gpu=_line_table(by_gpu, names),
         metrics=_metrics(outcome.formula),
-        by_label=[
-            (label, _label_table(outcome, label)) for label in ALSO_BY if label in outcome.result.predictions
-        ],
+        by_label=_label_tables(outcome, errors.others),
         levels=levels_table(outcome.levels) if outcome.levels else None,
         mean_coverage="-" if mean is None else f"{mean:.1f}",
         coverage=_coverage(outcome),
@@ -120,14 +117,13 @@ def _hues(predictions: pd.DataFrame, level: str) -> dict[str, int]:
     return hues
 
 
-def _with_intervals(outcome: StudyOutcome, level: str, over: str) -> list[ErrorLine]:
+def _with_intervals(
+    outcome: StudyOutcome, lines: Sequence[ErrorLine], level: str, over: str
+) -> list[ErrorLine]:
     """The error lines of `level` with intervals of the formula's error, resampling the groups of `over`."""
     interval = _interval_of(outcome, level, over)
-    lines = []
-    for line in error_lines(outcome.formula, level):
-        low, high = interval(line.name)
-        lines.append(replace(line, low=low, high=high))
-    return lines
+    ends = [interval(line.name) for line in lines]
+    return [replace(line, low=low, high=high) for line, (low, high) in zip(lines, ends, strict=True)]
 
 
 def _interval_of(outcome: StudyOutcome, level: str, over: str) -> Callable[[str], tuple[float, float]]:
@@ -135,10 +131,7 @@ def _interval_of(outcome: StudyOutcome, level: str, over: str) -> Callable[[str]
     result = outcome.result
     # Whole groups are resampled, since runs of one GPU or CNN share their error.
     errors = np.mean(
-        [
-            absolute_percentage_errors(result.measured_s, result.predicted_s(name))
-            for name in searches_of(result)
-        ],
+        [absolute_percentage_errors(result.measured_s, result.predicted_s(name)) for name in result.searches],
         axis=0,
     )
     names, groups = result.labels(level), result.labels(over)
@@ -191,10 +184,16 @@ def _figure(value: float, metric: str) -> str:
     return show_percent(value) if metric.endswith("_percent") else show_number(value)
 
 
-def _label_table(outcome: StudyOutcome, label: str) -> Table:
+def _label_tables(outcome: StudyOutcome, compared: Sequence[str]) -> list[tuple[str, Table]]:
+    frame = outcome.errors
+    labels = [label for label in ALSO_BY if label in outcome.result.predictions]
+    return [
+        (label, _label_table(outcome, compared, label, frame[frame["level"] == label])) for label in labels
+    ]
+
+
+def _label_table(outcome: StudyOutcome, compared: Sequence[str], label: str, part: pd.DataFrame) -> Table:
     """Errors per source, precision or batch: the mean of every estimator, and the interval of the formula."""
-    part = outcome.errors[outcome.errors["level"] == label]
-    compared = [name for name in estimators(outcome.formula) if name != OURS]
     values = part.pivot(index="name", columns="estimator", values="mape_percent")
     counts = part.groupby("name")["n_rows"].first()
     interval = _interval_of(outcome, label, BY_GPU)

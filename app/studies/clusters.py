@@ -16,12 +16,12 @@ from importlib.metadata import version
 from itertools import count
 from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import Any, TypedDict, TypeVar, cast
+from typing import Any, TypeVar, cast
 from warnings import catch_warnings, filterwarnings
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.studies.search import Signals, TaskPool, one_thread_each, search_pool
+from trainlaw.app.studies.search import Place, Signals, TaskPool, one_thread_each, search_pool
 from trainlaw.formulas import InputError, TrainlawError
 from trainlaw.formulas.errors import optional_package, shown, unknown_name
 from trainlaw.formulas.files.text_files import read_toml
@@ -78,13 +78,6 @@ def task_pool(workers: int, cluster: str = "") -> Iterator[TaskPool]:
         return
     with _executor(cluster) as executor:
         yield TaskPool(executor, own_signals(), _TASKS_IN_FLIGHT, remote=True)
-
-
-class Place(TypedDict, total=False):
-    """Where tasks run, as arguments of `run_tasks` and `run_study`; without entries in this process."""
-
-    workers: int
-    executor: Executor
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
-from trainlaw.app.models.doubts import check_parts, trusted
+from trainlaw.app.models.doubts import check_timed_parts, trusted
 from trainlaw.app.studies.kinds import CNN_FOLDS, GPU_FOLDS, OWN_LIST, RUNS, STUDY_KINDS, StudyKind
 from trainlaw.datasets import DATASETS, RunTable
 from trainlaw.datasets.tables.measured_table import MeasuredTable
@@ -84,6 +84,11 @@ class StudyDefinition:
     def unit(self) -> str:
         """The label column of the groups that the split holds out whole, for intervals."""
         return BY_CNN if self.split in _SPLITS_OF_CNNS else BY_GPU
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The paths of the user's files but for the table."""
+        return tuple(filter(None, (self.held_out, self.rates, self.gpu_file, *self.cnn_file)))
 
 
 def definition_of(values: Mapping[str, object], where: str) -> StudyDefinition:
@@ -219,17 +224,16 @@ def read_study_table(definition: StudyDefinition, trust: bool = False) -> Measur
     )
     is_forward = kind.scope == FORWARD
     if isinstance(table, RunTable) and kind.scope in (RUN, FORWARD):
-        check_parts(table, is_forward)
+        check_timed_parts(table, is_forward)
     return table if definition.table in DATASETS else trusted(table, trust, is_forward)
 
 
 def study_identity(definition: StudyDefinition, table: MeasuredTable) -> str:
     """Return the sha256 of all that the result of a study depends on: definition, rows, files, versions."""
-    paths = (definition.held_out, definition.rates, definition.gpu_file, *definition.cnn_file)
     depends_on = {
         "definition": asdict(definition),
         "table_sha256": table.sha256,
-        "files": [file_sha256(path) for path in paths if path],
+        "files": [file_sha256(path) for path in definition.files],
         "versions": {name: version(name) for name in ("trainlaw", *LIBRARIES)},
     }
     return hashlib.sha256(json.dumps(depends_on, sort_keys=True).encode()).hexdigest()
@@ -237,7 +241,5 @@ def study_identity(definition: StudyDefinition, table: MeasuredTable) -> str:
 
 def user_files_json(definition: StudyDefinition) -> dict[str, object]:
     """Return the sha256 of each user file but the table by its name; {} where none is given."""
-    named = (definition.held_out, definition.rates, definition.gpu_file, *definition.cnn_file)
-    paths = [Path(text) for text in named if text]
-    sums = {path.name: file_sha256(path) for path in paths}
+    sums = {Path(path).name: file_sha256(path) for path in definition.files}
     return {"own_files_sha256": sums} if sums else {}

@@ -1,17 +1,18 @@
 """How a search found its formula: the held-out error over the formulas tried, and when terms entered."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from trainlaw.app.studies.kinds import StudyRows
 from trainlaw.app.studies.terms_found import amounts_of, kinds_of
-from trainlaw.datasets.measurements.formula_rows import FormulaRows, feature_rows
+from trainlaw.datasets.measurements.formula_rows import feature_rows
 from trainlaw.formulas import Formula, parse_text, variables
 from trainlaw.validate import StudyResult
 from trainlaw.validate.baselines import NO_SEARCH, RANDOM_SEARCH
-from trainlaw.validate.held_out_errors import BY_GPU, OURS, searches_of
+from trainlaw.validate.held_out_errors import BY_GPU, OURS
 from trainlaw.validate.metrics import absolute_percentage_errors, macro, mape_percent
 
 EVOLUTION = "evolution"  # the entry of a formula's errors
@@ -67,12 +68,15 @@ def evolution_curves(result: StudyResult, rows: StudyRows) -> dict[str, tuple[_P
     """Return the curves of an `Evolution` of the folds that a result has; those without a history are left
     out.
     """
-    wanted = {OURS: searches_of(result), RANDOM_SEARCH: [RANDOM_SEARCH]}
-    found = {}
+    wanted = {OURS: result.searches, RANDOM_SEARCH: [RANDOM_SEARCH]}
+    found: dict[str, tuple[_Point, ...]] = {}
     for name, searches in wanted.items():
         curves = [_curve(result, rows, each) for each in searches if each in result.estimators]
         if curves and all(curves):
-            found[name] = _mean_curve(curves)
+            # The mean of all seeds, from where all have begun.
+            mean = pd.DataFrame(curves).T.sort_index().ffill().dropna().mean(axis=1)
+            errors = [round(error, _DECIMALS) for error in mean.tolist()]
+            found[name] = tuple(zip(map(int, mean.index), errors, strict=True))
     if NO_SEARCH in result.estimators:
         known = result.measured_s, result.predicted_s(NO_SEARCH), result.labels(BY_GPU)
         found[NO_SEARCH] = ((1, round(macro(mape_percent, *known), _DECIMALS)),)
@@ -115,46 +119,27 @@ def _history(formula: Formula) -> Iterator[tuple[int, Formula]]:
             yield int(tried), replace(formula, expression=expression, grouped=())
 
 
-def _curve(result: StudyResult, rows: StudyRows, estimator: str) -> list[_Point]:
+def _curve(result: StudyResult, rows: StudyRows, estimator: str) -> dict[int, float]:
     """The curve of one search in the folds that are finished; empty where one of them has no history."""
     groups, places = np.unique(result.labels(BY_GPU), return_inverse=True)
-    sizes = np.bincount(places)
-    splits, fold_errors = result.labels("split"), list[list[tuple[int, np.ndarray]]]()
+    splits = result.labels("split")
+    folds = []  # of each, the sum of the errors of each group after how many formulas
     for split in dict.fromkeys(splits):
         inside = splits == split
         formula = result.formulas.get((split, estimator))
         history = [] if formula is None else list(_history(formula))
         if not history:
-            return []
+            return {}
         X = rows.X.iloc[result.predictions["row"].to_numpy()[inside]]
         measured = result.measured_s[inside]
         own = feature_rows(X, [spec.name for spec in history[0][1].features], rows.cnn_layers)
-        fold_errors.append(
-            [(n, _sums(best, own, measured, places[inside], len(groups))) for n, best in history]
-        )
-    counts = sorted({n for fold in fold_errors for n, _ in fold})
-    begun = max(fold[0][0] for fold in fold_errors)
-    return [
-        (n, float(np.mean(sum(_last(fold, n) for fold in fold_errors) / sizes))) for n in counts if n >= begun
-    ]
-
-
-def _sums(formula: Formula, rows: FormulaRows, measured: np.ndarray, groups: np.ndarray, count: int) -> Any:
-    """The sums of absolute percentage errors by group, (count,); measured and groups : (n_runs,)."""
-    errors = absolute_percentage_errors(measured, rows.predict(formula))
-    return np.bincount(groups, errors, count)
-
-
-def _last(history: Sequence[tuple[int, Any]], tried: int) -> Any:
-    """The last entry of a history that was known after `tried` formulas."""
-    return [value for n, value in history if n <= tried][-1]
-
-
-def _mean_curve(curves: Sequence[Sequence[_Point]]) -> tuple[_Point, ...]:
-    """The mean of the curves of several seeds, from where all have begun."""
-    begun = max(curve[0][0] for curve in curves)
-    counts = sorted({n for curve in curves for n, _ in curve if n >= begun})
-    return tuple((n, round(float(np.mean([_last(curve, n) for curve in curves])), _DECIMALS)) for n in counts)
+        missed = ((n, absolute_percentage_errors(measured, own.predict(best))) for n, best in history)
+        folds.append({n: np.bincount(places[inside], each, len(groups)) for n, each in missed})
+    counts = sorted(set[int]().union(*folds))
+    # Between two formulas that were the best, the first of them counts; all folds must have begun.
+    known = [pd.DataFrame.from_dict(fold, orient="index").reindex(counts).ffill() for fold in folds]
+    by_group = pd.DataFrame(np.sum(known, axis=0), counts).dropna().div(np.bincount(places))
+    return dict(zip(by_group.index, by_group.mean(axis=1).tolist(), strict=True))
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,41 @@
-"""The result of a study: formula, front, held-out errors, and how often each term was found again."""
+"""What a study leaves behind: formula, front, held-out errors, and how often each term was found again."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from importlib.metadata import version
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.studies.definition import StudyDefinition
-from trainlaw.app.studies.terms_found import TermReturns
-from trainlaw.formulas import Formula, ParetoFront
-from trainlaw.validate import LevelError, StudyResult
+from trainlaw.app.models.terms import mean_shares
+from trainlaw.app.studies.definition import StudyDefinition, user_files_json
+from trainlaw.app.studies.evolution import EVOLUTION, Evolution
+from trainlaw.app.studies.kinds import BOTH_FOLDS, CNN_FOLDS, GPU_FOLDS
+from trainlaw.app.studies.material import Material
+from trainlaw.app.studies.search import Place
+from trainlaw.app.studies.searches import estimator_of
+from trainlaw.app.studies.story import verdict_lines
+from trainlaw.app.studies.terms_found import TermReturns, TermShares, chosen_again_json, term_returns
+from trainlaw.datasets import DATASETS
+from trainlaw.datasets.measurements.formula_rows import FormulaRows, feature_rows
+from trainlaw.formulas import (
+    Formula,
+    ParetoFront,
+    ScoredFormula,
+    complexity,
+)
+from trainlaw.validate import (
+    EstimatorFactory,
+    LevelError,
+    RefittedFormula,
+    Split,
+    StudyResult,
+    cross_platform,
+)
+from trainlaw.validate.applicability import joint_range_json
+from trainlaw.validate.held_out_errors import BY_GPU, OURS, errors_frame, errors_json
+from trainlaw.validate.journal import Journal
+from trainlaw.validate.support import sources_json
 
 
 @dataclass(frozen=True)
@@ -50,3 +77,192 @@ class StudyOutcome:
     missing: tuple[str, ...] = ()
     absent: Mapping[str, str] = field(default_factory=dict)
     provenance: Mapping[str, object] = field(default_factory=dict)
+
+
+# See docs/decisions/0008-what-was-tuned-on-what.md.
+_TUNED = "features and settings were chosen on these runs (decision 0008)"
+GIVEN = (
+    "the formula as it was given: nothing was fitted, so the error is held out only if its author had not "
+    "seen these runs"
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The formula of a study and all that depends on where it is from: a search, or the user.
+
+    method : how it was obtained in each split, for the protocol. origin, facts : provenance before and among
+    that of every study.
+    """
+
+    formula: Formula
+    front: ParetoFront | None
+    result: StudyResult
+    training_loss: float
+    method: str
+    origin: Mapping[str, object] = field(default_factory=dict)
+    facts: Mapping[str, object] = field(default_factory=dict)
+    levels: tuple[LevelError, ...] = ()
+    repeats: tuple[Formula, ...] = ()
+    terms: tuple[TermShares, ...] = ()
+    cut_short: bool = False
+    new_generations: StudyResult | None = None
+    evolution: Evolution | None = None
+
+
+def outcome_of(
+    found: Found, material: Material, place: Place, journal: Journal | None = None
+) -> StudyOutcome:
+    """Put together what a study leaves behind, whatever its formula is from.
+
+    place, journal : of the fits from platform to platform.
+    """
+    definition, rows = material.definition, material.rows
+    missing, facts = missing_parts(found, material.splits), {**found.origin, **_facts(material, found.facts)}
+    matrices, is_evolved = _matrices(found.formula, material, place, journal), found.front is not None
+    own_rows = feature_rows(rows.X, [spec.name for spec in found.formula.used_features], rows.cnn_layers)
+    frame = errors_frame(found.result)
+    delivered = replace(
+        found.formula,
+        provenance={**facts, **({"interrupted": list(missing)} if missing else {})},
+        errors=_errors(found, material, own_rows, frame),
+    )
+    folds = [formula for (_, name), formula in found.result.formulas.items() if name == OURS]
+    score = ScoredFormula(delivered, found.training_loss, complexity(delivered.expression))
+    return StudyOutcome(
+        formula=delivered,
+        front=ParetoFront((score,)) if found.front is None else found.front,
+        result=found.result,
+        errors=frame,
+        held_out={split.name: split.held_out for split in material.splits},
+        shares=mean_shares(delivered, own_rows.columns, own_rows.sums),
+        training_loss=found.training_loss,
+        columns=own_rows.run_features(delivered),
+        levels=found.levels,
+        returns=term_returns(delivered, folds, found.repeats),
+        repeats=found.repeats,
+        matrices=matrices,
+        definition=definition,
+        verdict=verdict_lines(delivered, found.result, material.table, definition, is_evolved=is_evolved),
+        missing=missing,
+        absent=material.absent,
+        provenance=facts,
+    )
+
+
+def _errors(
+    found: Found, material: Material, own_rows: FormulaRows, frame: pd.DataFrame
+) -> dict[str, object]:
+    """All that a formula carries about its errors and what supports it; frame : its table of errors."""
+    protocol, rows = _protocol(found, material), material.rows
+    errors = errors_json(
+        found.result,
+        protocol,
+        material.definition.unit,
+        found.levels,
+        _whole(found.new_generations),
+        X=rows.X,
+        frame=frame,
+    )
+    if material.kind.has_joint_range:
+        used = {spec.name: own_rows.columns[spec.name] for spec in found.formula.used_features}
+        errors |= joint_range_json(used, rows.groups)
+    if "source" in rows.labels and rows.cnn_layers is None:
+        errors |= sources_json(found.formula, own_rows, rows.labels["source"])
+    errors |= chosen_again_json(found.formula, found.terms)
+    return errors | ({EVOLUTION: found.evolution.to_json()} if found.evolution else {})
+
+
+def _matrices(
+    delivered: Formula, material: Material, place: Place, journal: Journal | None
+) -> dict[str, pd.DataFrame]:
+    """The errors from platform to platform, as `cross_platform` gives them, by the labels asked for.
+
+    The formula's form was found on all platforms together; only a rerun search is blind to the others.
+    """
+    definition, kind, rows = material.definition, material.kind, material.rows
+    estimators: dict[str, EstimatorFactory] = {OURS: partial(RefittedFormula, delivered)}
+    estimators |= {name: kind.baselines[name] for name in kind.platform_baselines}
+    if definition.search_by_platform:
+        estimators[f"{OURS}, searched per platform"] = estimator_of(material, definition.seed)
+    return {
+        label: cross_platform(
+            rows.X, rows.seconds, rows.labels, platforms, estimators, journal=journal, **place
+        )
+        for label, platforms in material.platforms.items()
+    }
+
+
+def _facts(material: Material, further: Mapping[str, object]) -> dict[str, object]:
+    """What the result depends on, and nothing else: no time, no host, no number of workers."""
+    table, definition, labels = material.table, material.definition, material.rows.labels
+    precisions = sorted(map(str, labels["precision"].unique())) if "precision" in labels else []
+    return {
+        "trainlaw_version": version("trainlaw"),
+        "table": table.name,
+        "table_sha256": table.sha256,
+        "rows": len(table),
+        "gpu_groups": int(labels[BY_GPU].nunique()),
+        "seed": definition.seed,
+        "split": definition.split,
+        "folds": len(material.splits),
+        **further,
+        **({"precisions": precisions} if precisions else {}),
+        **{
+            name: sorted(set(labels[label].astype(str)))
+            for name, label in (("generations", "generation"), ("vendors", "vendor"))
+            if label in labels
+        },
+        **({"algorithms": sorted(set(labels["algorithm"]) - {"none"})} if "algorithm" in labels else {}),
+        **user_files_json(definition),
+    }
+
+
+_HELD_OUT = {
+    GPU_FOLDS: "folds over GPU groups, each group held out once",
+    "gpu-5-fold": "folds over GPU groups, each group held out once",
+    CNN_FOLDS: "folds over architectures, each held out once; the GPUs are known",
+    BOTH_FOLDS: "pairs of a part of the GPU groups and a part of the architectures, both new",
+    "gpu": "GPU groups, each held out once",
+    "cnn": "architectures, each held out once; the GPUs are known",
+    "cnn-family": "families of architectures, each held out once; the GPUs are known",
+    "both": "pairs of GPU group and architecture, both new",
+    "source": "sources, each held out once",
+    "harness": "harnesses, each held out once",
+    "generation": "generations of GPUs, each held out once",
+    "threads": "numbers of threads of the CPUs, each held out once",
+    "newest": "split, the newest GPUs held out and older ones in training",
+    "list": "splits of the own list",
+}
+
+
+def _protocol(found: Found, material: Material) -> str:
+    """How the error was measured, as text."""
+    splits = len(material.splits)
+    finished = splits - len(found.result.missing_splits)
+    some = "" if finished == splits else f"{finished} of "
+    split = material.definition.split
+    # Only what is evolved here was tuned here.
+    tuned = _TUNED if material.table.name in DATASETS and found.front is not None else ""
+    method = f"{some}{splits} {_HELD_OUT[split]}, {found.method}"
+    return "; ".join(filter(None, (method, material.kind.given, tuned)))
+
+
+def _whole(result: StudyResult | None) -> StudyResult | None:
+    """The result, or None where folds are missing."""
+    return None if result is None or result.missing_splits else result
+
+
+def missing_parts(found: Found, splits: Sequence[Split]) -> tuple[str, ...]:
+    """Return sentences on what an interrupted study lacks."""
+    sentences, names = [], found.result.missing_splits
+    if names:
+        groups = sorted(key for split in splits if split.name in names for key in split.held_out)
+        sentences.append(
+            f"{len(names)} of {len(splits)} folds are missing, so there is no error for {', '.join(groups)}."
+        )
+    if found.new_generations is not None and found.new_generations.missing_splits:
+        sentences.append("Generations were not all held out, so there is no interval for a GPU of a new one.")
+    if found.cut_short:
+        sentences.append("The search on all rows was cut short, so a better formula may exist.")
+    return tuple(sentences)

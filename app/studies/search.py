@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from ctypes import c_bool, c_longlong
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypedDict
 
 import numpy as np
 import pandas as pd
 from trainlaw.app.studies.interrupts import postponed
 from trainlaw.app.studies.terms_found import RESAMPLES, TermShares
 from trainlaw.datasets import CNN_LAYER_FEATURES, TARGET, feature_specs
-from trainlaw.datasets.measurements.formula_rows import CnnLayers
+from trainlaw.datasets.measurements.formula_rows import CnnLayers, feature_rows
 from trainlaw.evolve import Bracket, Factor, FormulaRegressor, Progress, SearchSettings
 from trainlaw.formulas import FeatureSpec, Formula, ParetoFront, ScoredFormula
 from trainlaw.formulas.scopes import LAYER, RUN
@@ -48,6 +48,13 @@ class Signals:
     stop: c_bool
 
 
+class Place(TypedDict, total=False):
+    """Where tasks run, as arguments of `run_tasks` and `run_study`; without entries in this process."""
+
+    workers: int
+    executor: Executor
+
+
 class TaskPool(NamedTuple):
     """What runs the tasks of a study.
 
@@ -59,6 +66,11 @@ class TaskPool(NamedTuple):
     signals: Signals
     workers: int
     remote: bool = False
+
+    @property
+    def place(self) -> Place:
+        """Where tasks run that need no signals."""
+        return Place(workers=self.workers, executor=self.executor)
 
 
 # Module-level state, the only one: a spawned process gets shared memory through its initializer only.
@@ -105,12 +117,9 @@ class Evolution(Estimator, Protocol):
 
 
 class FormulaSearch(ABC):
-    """An estimator that searches with some settings; `fit` of a subclass sets `formula_` and `front_`.
+    """An estimator that searches with `settings`; `fit` of a subclass sets `formula_` and `front_`."""
 
-    settings : of the search. begins_with_form : whether the first formula is a form written by hand.
-    """
-
-    begins_with_form: ClassVar[bool] = False
+    cnn_layers: CnnLayers | None = None  # for formulas of one layer
     formula_: Formula
     front_: ParetoFront
 
@@ -128,8 +137,8 @@ class FormulaSearch(ABC):
         return self
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
-        """Return seconds, shape (n_rows,)."""
-        return predicted_seconds(self.formula_, X)
+        """Return seconds, shape (n_rows,); nan for a CNN whose layers are not known."""
+        return predicted_seconds(self.formula_, X, self.cnn_layers)
 
 
 def with_settings(
@@ -153,20 +162,15 @@ class LayerSearch(FormulaSearch):
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Search; X : all features of runs, (n_runs, k). y, seconds, and groups : (n_runs,)."""
-        rows = self.cnn_layers.rows(X, self.features)
+        rows = feature_rows(X, self.features, self.cnn_layers)
         search = evolved(feature_specs(self.features, CNN_LAYER_FEATURES), TARGET, self.settings, LAYER)
         return self.keep(search.fit(pd.DataFrame(rows.columns), y, groups, sums=rows.sums))
 
-    def predict(self, X: pd.DataFrame) -> np.ndarray:
-        """Return seconds, shape (n_runs,); nan for a CNN whose layers are not known."""
-        names = [spec.name for spec in self.formula_.used_features]
-        return self.cnn_layers.rows(X, names).predict(self.formula_)
 
-
-def predicted_seconds(formula: Formula, X: pd.DataFrame) -> np.ndarray:
-    """Return seconds by a formula, shape (n_rows,); X : its features among the columns, (n_rows, k)."""
-    columns = {spec.name: X[spec.name].to_numpy() for spec in formula.used_features}
-    return np.broadcast_to(formula.predict(columns), len(X)).copy()
+def predicted_seconds(formula: Formula, X: pd.DataFrame, cnn_layers: CnnLayers | None = None) -> np.ndarray:
+    """Return seconds by a formula, shape (n_rows,); arguments as for `feature_rows`, X with its features."""
+    names = [spec.name for spec in formula.used_features]
+    return feature_rows(X, names, cnn_layers).predict(formula)
 
 
 def search_all_rows(
@@ -287,3 +291,10 @@ def fitted_only(search: type[BracketSearch], settings: SearchSettings) -> Callab
         for bracket in search.usual_brackets
     ]
     return partial(search, first_only(settings), brackets)
+
+
+def skeleton_of(
+    search: type[BracketSearch],
+) -> Callable[[object, SearchSettings], Callable[[], BracketSearch]]:
+    """Return the `no_search` of a kind of study whose estimator fills the brackets of a skeleton."""
+    return lambda rows, settings: fitted_only(search, settings)

@@ -4,20 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
 
 from trainlaw.app.studies.evolution import evolution_curves
 from trainlaw.app.studies.material import Material
 from trainlaw.app.studies.search import (
-    BracketSearch,
     Evolution,
-    FormulaSearch,
     SearchedRows,
     Signals,
     TaskPool,
-    first_only,
-    fitted_only,
     search_all_rows,
     searched_on_all_rows,
 )
@@ -29,7 +23,6 @@ from trainlaw.formulas import (
 )
 from trainlaw.validate import (
     EstimatorFactory,
-    Split,
     StudyProgress,
     StudyResult,
     run_study,
@@ -63,20 +56,12 @@ def _settings(material: Material, seed: int) -> SearchSettings:
 
 def controls_of(material: Material, seed: int) -> dict[str, EstimatorFactory]:
     """Return what the search has to beat: a form written by hand, fitted, and formulas drawn at random."""
-    settings = _settings(material, seed)
+    kind, rows, settings = material.kind, material.rows, _settings(material, seed)
     # As many formulas of the same grammar, none a parent of another.
     drawn = replace(settings, islands=1, population=settings.evaluations or settings.population)
-    random = material.kind.search(material.rows, drawn)
-    controls: dict[str, EstimatorFactory] = {}
-    whole = getattr(random, "func", None)
-    if isinstance(whole, type) and issubclass(whole, BracketSearch):
-        controls[NO_SEARCH] = fitted_only(whole, settings)
-    elif isinstance(whole, type) and issubclass(whole, FormulaSearch) and whole.begins_with_form:
-        controls[NO_SEARCH] = partial(whole, first_only(settings))
-    elif material.kind.no_search is not None:
-        by_hand = material.kind.no_search(material.rows, settings)
-        controls |= {NO_SEARCH: by_hand} if by_hand is not None else {}
-    return {**controls, RANDOM_SEARCH: random}
+    by_hand = kind.no_search(rows, settings) if kind.no_search else None
+    controls: dict[str, EstimatorFactory] = {} if by_hand is None else {NO_SEARCH: by_hand}
+    return {**controls, RANDOM_SEARCH: kind.search(rows, drawn)}
 
 
 _WholeSearch = Future[dict[str, object]]
@@ -123,18 +108,17 @@ def search(
         _on_all_rows(material, definition.seed + step, pool, journal)
         for step in range(definition.repeats + 1)
     )
-    count = partial(_counted, pool, definition.evaluations)
-    watching = (
-        on_fit if on_curves is None else _watched(material, (OURS, *controls), journal, on_fit, on_curves)
-    )
-    result = _fitted(
-        material, material.splits, estimators, pool, progress=partial(count, watching), journal=journal
-    )
+    watch = _Watch(material, pool, journal, (OURS, *controls), on_fit, on_curves)
+    rows, place = material.rows, pool.place
+    result = run_study(
+        rows.X, rows.seconds, rows.labels, material.splits, estimators,
+        progress=watch, journal=journal, **place,
+    )  # fmt: skip
     by_generation = None
     if material.generations and not result.missing_splits:
-        by_generation = _fitted(
-            material, material.generations, {OURS: ours[OURS]}, pool, progress=partial(count, None),
-            journal=journal,
+        by_generation = run_study(
+            rows.X, rows.seconds, rows.labels, material.generations, {OURS: ours[OURS]},
+            progress=replace(watch, on_fit=None, on_curves=None), journal=journal, **place,
         )  # fmt: skip
     interrupted = any(part is not None and part.missing_splits for part in (result, by_generation))
     found, cut_short = _finish(on_all_rows, signals, interrupted)
@@ -142,46 +126,35 @@ def search(
     return Searched(*found[:2], repeats, found.terms, result, cut_short, by_generation)
 
 
-def _fitted(
-    material: Material,
-    splits: Sequence[Split],
-    estimators: Mapping[str, EstimatorFactory],
-    pool: TaskPool,
-    **options: Any,
-) -> StudyResult:
-    rows = material.rows
-    return run_study(
-        rows.X, rows.seconds, rows.labels, splits, estimators,
-        workers=pool.workers, executor=pool.executor, **options,
-    )  # fmt: skip
+@dataclass
+class _Watch:
+    """Called after each fit of a fold: counts what workers elsewhere tried, and passes progress on.
 
+    names : estimators whose curves `on_curves` gets, each time that all have one more fold `finished`.
+    """
 
-def _watched(
-    material: Material, names: Sequence[str], journal: Journal, on_fit: OnFit, on_curves: OnCurves
-) -> OnFit:
-    """Return what passes progress on, and the curves of the folds that these estimators have finished."""
-    rows, known = material.rows, 0
+    material: Material
+    pool: TaskPool
+    journal: Journal
+    names: tuple[str, ...]
+    on_fit: OnFit | None
+    on_curves: OnCurves | None
+    finished: int = 0
 
-    def watching(progress: StudyProgress) -> None:
-        nonlocal known
-        on_fit(progress)
-        if progress.estimator not in names:
+    def __call__(self, progress: StudyProgress) -> None:
+        rows, splits = self.material.rows, self.material.splits
+        # Workers elsewhere cannot count.
+        if self.pool.remote and progress.estimator.startswith((OURS, RANDOM_SEARCH)):
+            self.pool.signals.tried.value += self.material.definition.evaluations
+        if self.on_fit is not None:
+            self.on_fit(progress)
+        if self.on_curves is None or progress.estimator not in self.names:
             return
-        result = finished_folds(rows.X, rows.seconds, rows.labels, material.splits, names, journal=journal)
-        finished = len(material.splits) - len(result.missing_splits)
-        if finished > known:
-            known = finished
-            on_curves(evolution_curves(result, rows), finished)
-
-    return watching
-
-
-def _counted(pool: TaskPool, evaluations: int, on_fit: OnFit | None, progress: StudyProgress) -> None:
-    """Pass progress on; workers elsewhere cannot count what they try, so it is added after each search."""
-    if pool.remote and progress.estimator.startswith((OURS, RANDOM_SEARCH)):
-        pool.signals.tried.value += evaluations
-    if on_fit is not None:
-        on_fit(progress)
+        result = finished_folds(rows.X, rows.seconds, rows.labels, splits, self.names, journal=self.journal)
+        finished = len(splits) - len(result.missing_splits)
+        if finished > self.finished:
+            self.finished = finished
+            self.on_curves(evolution_curves(result, rows), finished)
 
 
 def _on_all_rows(material: Material, seed: int, pool: TaskPool, journal: Journal) -> _WholeSearch:

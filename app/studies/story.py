@@ -11,7 +11,6 @@ from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.calibration import calibrated_law
 from trainlaw.app.models.search_gain import evolution_sentence, uncertain_gains
 from trainlaw.app.studies.definition import StudyDefinition
-from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.text.numbers import show_percent
 from trainlaw.app.text.tables import RUNS, Column, Table
 from trainlaw.datasets import RunTable
@@ -23,16 +22,12 @@ from trainlaw.validate.held_out_errors import (
     BY_CNN,
     BY_GPU,
     KEPT,
-    MACRO,
-    OURS,
+    CarriedErrors,
     ErrorLine,
-    error_lines,
-    estimators,
-    held_out_kind,
+    carried_errors,
     overall_error,
-    searches_of,
 )
-from trainlaw.validate.result import MEASURED
+from trainlaw.validate.result import MEASURED, OURS
 
 #: Fewer runs say more about a formula's constants than about its terms.
 FEW_RUNS = 40
@@ -64,7 +59,8 @@ def verdict(formula: Formula, result: StudyResult, is_evolved: bool) -> tuple[st
     """
     if not len(result.predictions):
         return ()
-    others = [name for name in estimators(formula) if name != OURS]
+    errors = carried_errors(formula)
+    others = errors.others
     factors = {name: _typical_factor(result, name) for name in (OURS, *others)}
     least = (1.0 - _LEAST_GAIN) * factors.get(CONSTANT, 0.0)
     if is_evolved and CONSTANT in factors and not factors[OURS] < least:
@@ -74,11 +70,11 @@ def verdict(formula: Formula, result: StudyResult, is_evolved: bool) -> tuple[st
         if learned:
             named.append(_by(min(learned, key=lambda name: factors[name]), factors))
         return (said + ", ".join(named),)
-    best = best_baseline(formula)
-    if best is not None and overall_error(formula, best) < overall_error(formula, OURS):
-        ours, theirs = (show_percent(overall_error(formula, name)) for name in (OURS, best))
+    best = best_baseline(errors)
+    if best is not None and errors.overall[best] < errors.overall[OURS]:
+        ours, theirs = (show_percent(errors.overall[name]) for name in (OURS, best))
         return (f"worse than a baseline: its held-out error is {ours} %, of {title_of(best)} {theirs} %",)
-    controls = " or ".join(map(title_of, uncertain_gains(formula))) if is_evolved else ""
+    controls = " or ".join(map(title_of, uncertain_gains(errors))) if is_evolved else ""
     return (f"fitted rather than found: evolution adds nothing certain to {controls}",) if controls else ()
 
 
@@ -130,15 +126,14 @@ def _command(definition: StudyDefinition) -> str:
     return shlex.join(["trainlaw", "calibrate", definition.table, *options, "--out", "my-law"])
 
 
-def error_sentence(formula: Formula) -> str:
+def error_sentence(errors: CarriedErrors) -> str:
     """Return the held-out error in one sentence: overall, by precision, and the range over generations."""
-    what = f"On {held_out_kind(formula)}s that were held out, this formula errs by"
-    parts = [f"{what} {show_percent(overall_error(formula, OURS, MACRO))} % on average"]
-    precisions = error_lines(formula, "precision")
+    what = f"On {errors.held_out}s that were held out, this formula errs by"
+    parts = [f"{what} {show_percent(errors.overall[OURS])} % on average"]
+    precisions, generations = errors.lines["precision"], errors.lines["generation"]
     if len(precisions) > 1:
         named = ", ".join(f"{line.name} {show_percent(line.errors[OURS])} %" for line in precisions)
         parts.append(f"by precision {named}")
-    generations = error_lines(formula, "generation")
     if len(generations) > 1:
         best, worst = (
             f"{show_percent(line.errors[OURS])} % ({line.name})" for line in (generations[0], generations[-1])
@@ -147,17 +142,16 @@ def error_sentence(formula: Formula) -> str:
     return "; ".join(parts) + "."
 
 
-def best_baseline(formula: Formula) -> str | None:
+def best_baseline(errors: CarriedErrors) -> str | None:
     """Return the name of the baseline with the lowest mean error over GPU groups; None without baselines."""
-    others = (name for name in estimators(formula) if name != OURS and name not in CONTROLS)
-    errors = {name: overall_error(formula, name, MACRO) for name in others}
-    finite = {name: error for name, error in errors.items() if math.isfinite(error)}
+    overall = {name: errors.overall[name] for name in errors.others if name not in CONTROLS}
+    finite = {name: error for name, error in overall.items() if math.isfinite(error)}
     return min(finite, key=finite.__getitem__) if finite else None
 
 
-def lead_sentence(formula: Formula) -> str:
+def lead_sentence(errors: CarriedErrors) -> str:
     """Return the lead over the best baseline, and what is left of it without any one GPU group."""
-    best, groups = best_baseline(formula), error_lines(formula, BY_GPU)
+    best, groups = best_baseline(errors), errors.lines[BY_GPU]
     if best is None:
         return "There is no baseline to compare with."
     known = {line.label: line.errors[best] - line.errors[OURS] for line in groups}
@@ -168,7 +162,7 @@ def lead_sentence(formula: Formula) -> str:
     won = sum(lead > 0 for lead in leads.values())
     verb = "lower" if whole > 0 else "higher"
     text = (
-        f"The best baseline, {title_of(best)}, has {show_percent(overall_error(formula, best))} %: ours is "
+        f"The best baseline, {title_of(best)}, has {show_percent(errors.overall[best])} %: ours is "
         f"{abs(whole):.1f} points {verb}, and lower on {won} of {len(leads)} GPU groups."
     )
     return f"{text} {_without_one(leads, whole)}".strip()
@@ -206,19 +200,18 @@ class Story:
     worst: Sequence[tuple[str, Table]]
 
 
-def story_of(outcome: StudyOutcome) -> Story | None:
-    """Return what the report says first; None where no fold was finished."""
-    formula = outcome.formula
-    if not estimators(formula):
+def story_of(result: StudyResult, errors: CarriedErrors) -> Story | None:
+    """Return what the report says first, from errors of a formula; None where no fold was finished."""
+    if not errors.estimators:
         return None
-    levels = [(level, error_lines(formula, level)) for level in KEPT]
+    levels = [(level, errors.lines[level]) for level in KEPT]
     return Story(
-        sentence=error_sentence(formula),
-        lead=lead_sentence(formula),
-        evolution=evolution_sentence(formula),
+        sentence=error_sentence(errors),
+        lead=lead_sentence(errors),
+        evolution=evolution_sentence(errors),
         classes=[(f"By {level}", _class_table(lines)) for level, lines in levels if lines],
         worst=[
-            (title, _worst_table(outcome, level))
+            (title, _worst_table(errors, level, _bias_by(result, level)))
             for title, level in (("GPU groups", BY_GPU), ("Architectures", BY_CNN))
         ],
     )
@@ -257,16 +250,14 @@ def _best_of(line: ErrorLine, baselines: Sequence[str]) -> tuple[str, str]:
     return show_percent(error), title_of(name)
 
 
-def _worst_table(outcome: StudyOutcome, level: str) -> Table:
+def _worst_table(errors: CarriedErrors, level: str, bias: Mapping[str, float]) -> Table:
     """The groups with the largest errors, worst first, and whether times are predicted long or short."""
-    bias = _bias_by(outcome, level)
-    lines = [line for line in error_lines(outcome.formula, level) if math.isfinite(line.errors[OURS])]
+    lines = [line for line in errors.lines[level] if math.isfinite(line.errors[OURS])]
     enough = [line for line in lines if line.rows >= _FEW_RUNS] or lines
     worst = sorted(enough, key=lambda line: -line.errors[OURS])[:_WORST]
-    baselines = [name for name in estimators(outcome.formula) if name != OURS]
     rows = [
         [line.label, line.rows, show_percent(line.errors[OURS]), f"{bias[line.name]:.2f}",
-         *_best_of(line, baselines)]
+         *_best_of(line, errors.others)]
         for line in worst
     ]  # fmt: skip
     header: list[str | Column] = [
@@ -279,10 +270,9 @@ def _worst_table(outcome: StudyOutcome, level: str) -> Table:
     return Table.of(header, rows, "number")
 
 
-def _bias_by(outcome: StudyOutcome, level: str) -> dict[str, float]:
+def _bias_by(result: StudyResult, level: str) -> dict[str, float]:
     """The geometric mean of predicted over measured time, by label; that of all searches."""
-    result = outcome.result
-    ratios = np.mean([np.log(result.predicted_s(name)) for name in searches_of(result)], axis=0)
-    ratios -= np.log(result.measured_s)
-    labels = result.labels(level)
-    return {str(label): float(np.exp(ratios[labels == label].mean())) for label in np.unique(labels)}
+    runs = result.predictions
+    logs = np.mean([np.log(runs[name]) for name in result.searches], axis=0) - np.log(runs[MEASURED])
+    means = logs.groupby(runs[level]).mean()
+    return dict(zip(means.index, np.exp(means).tolist(), strict=True))

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import chain
 
 import numpy as np
 from trainlaw.app.explain.forms import equivalent_forms, rounded_formula
@@ -13,14 +14,14 @@ from trainlaw.app.models.custom_inputs import describe_custom
 from trainlaw.app.models.multi_gpu import with_time_on_one_gpu
 from trainlaw.app.models.scopes import Inputs, formula_rows, handling
 from trainlaw.app.models.search_gain import evolution_sentence
-from trainlaw.app.models.terms import part_values, parts_of, plain_expression, sides_of
+from trainlaw.app.models.terms import part_values, parts_of, plain_expression
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
 from trainlaw.app.text.steps import OnStep, unseen
 from trainlaw.app.text.tables import Table, fitted_lines
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.measurements.runs import Setup
 from trainlaw.formulas import SCOPES, Apply, Expression, Formula, load_formula, to_text, variables
-from trainlaw.formulas.algebra.expression import additive_terms
+from trainlaw.formulas.algebra.expression import additive_terms, sides_of
 from trainlaw.formulas.scopes import MULTI_GPU
 from trainlaw.validate.baselines import title_of
 from trainlaw.validate.held_out_errors import (
@@ -30,6 +31,7 @@ from trainlaw.validate.held_out_errors import (
     MACRO,
     METRIC_TITLES,
     OURS,
+    carried_errors,
     error_lines,
     estimators,
     held_out_kind,
@@ -72,7 +74,7 @@ def short_text(formula: Formula, origin: str, run: RunTable) -> str:
     """Return the formula, its largest terms for `run`, and its stated error: one screen."""
     parts = [origin, "", equation_text(formula), "", shares_text(formula, run, _LARGEST_TERMS)]
     if error_lines(formula, BY_CNN):
-        evolution = evolution_sentence(formula)
+        evolution = evolution_sentence(carried_errors(formula))
         parts += ["", headline(formula), *([evolution] if evolution else [])]
         parts += [*class_errors(formula), *support_lines(formula)]
     parts += ["", "`trainlaw show --all` explains every term and symbol"]
@@ -132,7 +134,8 @@ def equation_text(formula: Formula, digits: int | None = 3) -> str:
     unit = formula.target.unit
     part = SCOPES[formula.scope].part
     summed = f"sum over every {part} of:\n      " if part else ""
-    body = "\n".join(_sum_lines(plain_expression(formula), digits, "    "))
+    expression = plain_expression(formula)
+    body = "\n".join(_sum_lines(expression, digits, "    "))
     return f"  {formula.target.name} [{unit}] =\n      {summed}{body.lstrip()}"
 
 
@@ -142,17 +145,13 @@ def _sum_lines(expression: Expression, digits: int | None, indent: str) -> list[
     for number, term in enumerate(additive_terms(expression)):
         sign = f"{indent}+ " if number else f"{indent}  "
         if isinstance(term, Apply) and term.operator == "max" and len(to_text(term, digits)) > _LONG_TERM:
-            lines += [f"{sign}max(", *_side_lines(sides_of(term), digits, f"{indent}    "), f"{indent}  )"]
+            blocks = [_sum_lines(side, digits, f"{indent}    ") for side in sides_of(term)]
+            for block in blocks[:-1]:
+                block[-1] += ","
+            lines += [f"{sign}max(", *chain.from_iterable(blocks), f"{indent}  )"]
         else:
             lines.append(sign + to_text(term, digits))
     return lines
-
-
-def _side_lines(sides: Sequence[Expression], digits: int | None, indent: str) -> list[str]:
-    blocks = [_sum_lines(side, digits, indent) for side in sides]
-    for block in blocks[:-1]:
-        block[-1] += ","
-    return [line for block in blocks for line in block]
 
 
 def shares_text(formula: Formula, run: RunTable, most: int | None = None) -> str:

@@ -23,7 +23,7 @@ from trainlaw.app.text.numbers import seconds_text, show_percent
 from trainlaw.app.text.tables import Column, Table, fitted_lines
 from trainlaw.formulas import Formula
 from trainlaw.validate import LevelError
-from trainlaw.validate.held_out_errors import BY_GPU, OURS
+from trainlaw.validate.held_out_errors import BY_GPU, OURS, carried_errors
 from trainlaw.validate.journal import Journal
 
 _CLASSES = ("precision", "generation")  # whose errors fit a screen; the report has more
@@ -33,8 +33,8 @@ def study_text(outcome: StudyOutcome, folder: Path, seconds: float) -> str:
     """Return what to read first, the formula, its held-out errors, and where everything was written."""
     parts = [*outcome.verdict, *[""] * bool(outcome.verdict), equation_text(outcome.formula), ""]
     if outcome.formula.errors.get("estimators"):
-        parts += [overall_errors_text(outcome.formula), lead_sentence(outcome.formula)]
-        evolution = evolution_sentence(outcome.formula)
+        parts += [overall_errors_text(outcome.formula), lead_sentence(carried_errors(outcome.formula))]
+        evolution = evolution_sentence(carried_errors(outcome.formula))
         parts += [evolution] if evolution else []
         parts += [*class_errors(outcome.formula, _CLASSES), worst_text(outcome.formula)]
         parts += [levels_text(outcome.levels)] if outcome.levels else []

@@ -35,6 +35,7 @@ from trainlaw.validate.held_out_errors import (
     OWN_CLASS,
     STACK_WORDS,
     UNKNOWN_STACK,
+    carried_errors,
     error_lines,
     estimators,
     held_out_kind,
@@ -331,7 +332,7 @@ def write_errors(book: BookPlan, formula: Formula, model: Model) -> None:
     ]
     row = sheet.table(start, Table.of(["overall, %", *titles], overall, "percent")) + 1
     row = _mean_intervals(sheet, formula, row)
-    sheet.text(row, 0, evolution_sentence(formula), "note")
+    sheet.text(row, 0, evolution_sentence(carried_errors(formula)), "note")
     row += 2
     for level, title in ((BY_CNN, "architecture"), (BY_GPU, "GPU group")):
         lines = error_lines(formula, level)

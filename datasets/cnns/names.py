@@ -6,7 +6,7 @@ and separators. Where that leaves several CNNs, all are listed.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
@@ -105,21 +105,23 @@ def _joined(text: str) -> str:
 def _of_package(package: str, name: str) -> str:
     if package.startswith("timm"):
         found = _timm_key(name) or _timm_key(name.lower().replace("-", "_"))
-        known: Iterable[str] = (PREFIX + bare for bare in _timm_bare())
-        given = PREFIX + name
-    elif package == "pycls":
-        found = _authors_by_joined_name().get(_joined(name), "")
-        keys = _authors_by_joined_name().values()
-        known, given = (_AUTHORS + key.removeprefix(_AUTHORS) for key in keys), _AUTHORS + name
+        start, known = PREFIX, list(_timm_bare())
     else:
-        key = _joined(name)
-        _refuse_transformer(name)
-        found = _torchvision_by_joined_name().get(key, "")
-        known = (f"torchvision.models.{other}" for other in _aliases("torchvision"))
-        given = f"torchvision.models.{name}"
+        start = _AUTHORS if package == "pycls" else "torchvision.models."
+        if package != "pycls":
+            _refuse_transformer(name)
+        keys = _authors_keys() if package == "pycls" else _aliases("torchvision")
+        found = {joined_name(other): key for other, key in keys.items()}.get(_joined(name), "")
+        known = list(keys)
     if not found:
-        raise unknown_name("CNN", given, sorted(known))
+        raise unknown_name("CNN", start + name, sorted(start + other for other in known))
     return found
+
+
+@cache
+def _authors_keys() -> Mapping[str, str]:
+    names = [name for name in zoo_names() if zoo_entry(name).base == "regnet"]
+    return {name.removeprefix(_AUTHORS): name for name in names}
 
 
 @cache
@@ -138,22 +140,6 @@ def _timm_key(name: str) -> str:
         if key.removeprefix(PREFIX) in _timm_bare():
             return key
     return ""
-
-
-@cache
-def _torchvision_by_joined_name() -> Mapping[str, str]:
-    return {joined_name(name): key for name, key in _aliases("torchvision").items()}
-
-
-@cache
-def _authors_by_joined_name() -> Mapping[str, str]:
-    return MappingProxyType(
-        {
-            joined_name(name.removeprefix(_AUTHORS)): name
-            for name in zoo_names()
-            if zoo_entry(name).base == "regnet"
-        }
-    )
 
 
 @cache

@@ -169,10 +169,8 @@ def _strange(row: int, gpu: Gpu) -> Iterator[Fault]:
         # Comparisons with what is not known, nan, are false.
         if 0 < value < least or value > most:
             yield Fault(row, column, value, f"{least:.2g} to {most:.2g} {of}")
-    capability = gpu.compute_capability
-    is_number = capability.replace(".", "", 1).isdecimal()
-    if capability and not (is_number and float(capability) < _NO_CAPABILITY):
-        yield Fault(row, "compute_capability", capability, "a compute capability such as 7.5")
+    if gpu.compute_capability and not gpu.capability < _NO_CAPABILITY:
+        yield Fault(row, "compute_capability", gpu.compute_capability, "a compute capability such as 7.5")
     alike, kin = _alike(gpu)
     for column in _MATRIX_RATES:
         rates = [_matrix_rate(one, column) / _cycles(one) for one in alike]

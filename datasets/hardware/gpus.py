@@ -86,7 +86,7 @@ def split_memory(text: str) -> tuple[str, float | None]:
 
 
 MAX_NAME_LENGTH = 200
-_FIRST_WITH_TF32 = 8  # compute capability of NVIDIA's Ampere
+FIRST_WITH_TF32 = 8.0  # compute capability of NVIDIA's Ampere
 # A driver reports a little less than the sold size: 15,360 MiB on a 16 GB T4 with error correction.
 _MEMORY_TOLERANCE = 0.08
 # Names that resemble a text less are no suggestions.
@@ -197,6 +197,12 @@ class Gpu:
         return RECENT_LAUNCH_S if is_recent else USUAL_LAUNCH_S
 
     @property
+    def capability(self) -> float:
+        """NVIDIA's compute capability as a number; nan where it is not known."""
+        text = self.compute_capability
+        return float(text) if text.replace(".", "", 1).isdecimal() else nan
+
+    @property
     def default_precision(self) -> str:
         """Precision of convolutions in PyTorch where nothing else is set: tf32 on NVIDIA's Ampere and later.
 
@@ -205,11 +211,8 @@ class Gpu:
         >>> find_gpu("V100-SXM2-16GB").default_precision, find_gpu("RTX 3090").default_precision
         ('fp32', 'tf32')
         """
-        major = self.compute_capability.split(".")[0]
-        if major.isdecimal() and len(major) <= 9:
-            has_tf32 = int(major) >= _FIRST_WITH_TF32
-        else:
-            has_tf32 = not self.vendor and self.peak_tf32_flop_per_s > self.peak_fp32_flop_per_s
+        seems_newer = not self.vendor and self.peak_tf32_flop_per_s > self.peak_fp32_flop_per_s
+        has_tf32 = seems_newer if isnan(self.capability) else self.capability >= FIRST_WITH_TF32
         return "tf32" if has_tf32 else "fp32"
 
     def source_of(self, column: str) -> str:

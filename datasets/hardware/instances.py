@@ -68,12 +68,6 @@ def _by_key() -> Mapping[str, Instance]:
 
 
 def _instance(row: Mapping[str, str]) -> Instance:
-    texts = {name: row.get(name, "") for name in ("link", "fabric", "date", "source")}
-    return Instance(
-        instance=row["instance"],
-        provider=row["provider"],
-        gpu=row["gpu"],
-        gpus_per_node=int(row["gpus_per_node"]),
-        price_usd_per_hour=float(row.get("price_usd_per_hour", nan)),
-        **texts,
-    )
+    price = float(row.get("price_usd_per_hour", nan))
+    cells = {"link": "", "fabric": "", "date": "", "source": "", **row, "price_usd_per_hour": price}
+    return Instance(**cells | {"gpus_per_node": int(row["gpus_per_node"])})  # type: ignore[arg-type]

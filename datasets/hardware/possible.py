@@ -2,12 +2,11 @@
 
 import re
 
-from trainlaw.datasets.hardware.gpus import Gpu, built_in_gpus
+from trainlaw.datasets.hardware.gpus import FIRST_WITH_TF32, Gpu, built_in_gpus
 from trainlaw.datasets.hardware.links import find_link
 
 #: GPUs in a node, as in an HGX-2; the measured runs have no more either.
 MOST_GPUS_PER_NODE = 16
-_TF32_CAPABILITY = 8.0  # Ampere's
 _BF16_CAPABILITY = 7.0  # Volta's, which emulates it; PyTorch has no kernels for older GPUs
 _GENERATION = re.compile(r"(?:nvlink|nvswitch)(\d)")
 
@@ -18,20 +17,14 @@ def has_tf32(gpu: Gpu) -> bool:
     >>> [has_tf32(built_in_gpus().find(name)) for name in ("T4", "A100-SXM4-40GB")]
     [False, True]
     """
-    return _capability(gpu) >= _TF32_CAPABILITY
-
-
-def _capability(gpu: Gpu) -> float:
-    """Return NVIDIA's compute capability of a GPU, infinite where it is not known."""
-    text = gpu.compute_capability
-    return float(text) if text.replace(".", "", 1).isdecimal() else float("inf")
+    return not gpu.capability < FIRST_WITH_TF32
 
 
 def has_precision(gpu: Gpu, precision: str | None) -> bool:
     """Return whether PyTorch trains in a precision on a GPU; True where that is not known."""
     if precision == "tf32":
         return has_tf32(gpu)
-    return precision != "bf16" or _capability(gpu) >= _BF16_CAPABILITY
+    return precision != "bf16" or not gpu.capability < _BF16_CAPABILITY
 
 
 def link_family(link: str) -> tuple[str, int]:

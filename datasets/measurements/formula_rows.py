@@ -89,7 +89,7 @@ class FormulaRows:
         return replace(self, columns={**self.columns, **scaled})
 
     def of_runs(self, chosen: np.ndarray) -> "FormulaRows":
-        """Return the rows of some of the runs, bool (n_runs,)."""
+        """Return the rows of some of the runs, bool (n_runs,); positions will do where each row is a run."""
         rows, sums = chosen, None
         if self.sums is not None:
             inside, sizes = chosen[self.known], np.diff(self.sums.start)

@@ -34,7 +34,7 @@ def measured_host_launch() -> HostLaunch:
         seconds = median(_calls_s() for _ in range(_REPEATS)) / _CALLS * _CALLS_PER_LAUNCH
         assumed = f"a launch takes as long as {_CALLS_PER_LAUNCH} calls; with torch the estimate is better"
         return HostLaunch(seconds, "calls of a Python method", assumed)
-    issued, version = torch_part("torch_host").issue_s(), f"PyTorch {torch.__version__}"
+    issued, version = torch_part("torch_micro").issue_s(), f"PyTorch {torch.__version__}"
     if torch.cuda.is_available():
         assumed = f"a layer of a CNN takes {_LAUNCH_PER_SMALL_LAYER:g} times as long as a small one alone"
         measured = f"calls of {version} for small layers, without waiting for the GPU"

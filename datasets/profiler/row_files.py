@@ -1,7 +1,5 @@
 """CSV files that the profiler writes: rows that survive a killed program, and the devices of this machine."""
 
-import csv
-import io
 import os
 from collections.abc import Callable, Iterable, Mapping
 from math import isnan
@@ -47,11 +45,12 @@ class RowFile:
     def extend(self, rows: Iterable[Mapping[str, object]]) -> None:
         """Append rows in one write, as `append` does for one."""
         added = [self._cells(row) for row in rows]
+        header = csv_text(self.columns, ())
         if not self.path.exists():
-            write_text_atomically(self.path, _line(self.columns))
+            write_text_atomically(self.path, header)
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND)
         try:
-            os.write(descriptor, "".join(_line(cells.values()) for cells in added).encode())
+            os.write(descriptor, csv_text(self.columns, added).removeprefix(header).encode())
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
@@ -61,8 +60,7 @@ class RowFile:
         """Keep only the rows (texts by column) that are wanted."""
         kept = [row for row in self._rows if is_wanted(row)]
         if len(kept) < len(self._rows):
-            lines = [_line(self.columns), *(_line(row.values()) for row in kept)]
-            write_text_atomically(self.path, "".join(lines))
+            write_text_atomically(self.path, csv_text(self.columns, kept))
             self._rows = kept
 
     def _cells(self, row: Mapping[str, object]) -> dict[str, str]:
@@ -85,12 +83,6 @@ class RowFile:
                 "choose another --out"
             )
         return [dict(zip(self.columns, row, strict=True)) for row in rows]
-
-
-def _line(cells: Iterable[str]) -> str:
-    text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerow(cells)
-    return text.getvalue()
 
 
 def _cell(value: object) -> str:

@@ -244,6 +244,13 @@ def complexity(expression: Expression, costs: Mapping[str, int] = COSTS) -> int:
     )
 
 
+def sides_of(term: Expression) -> list[Expression]:
+    """Return the sides of a maximum, those of maxima inside it among them; any other term alone."""
+    if isinstance(term, Apply) and term.operator == "max":
+        return [side for argument in term.arguments for side in sides_of(argument)]
+    return [term]
+
+
 def additive_terms(expression: Expression) -> list[Expression]:
     """Return expressions whose sum is `expression`, none of them a sum, from left to right.
 

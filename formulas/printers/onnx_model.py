@@ -1,9 +1,12 @@
 """A formula as an ONNX model of double precision, for any runtime of ONNX; needs the package onnx."""
 
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
 from trainlaw.formulas.algebra.expression import Apply, Expression, fold
+from trainlaw.formulas.algebra.operators import OPERATORS
+from trainlaw.formulas.algebra.text import parse_text
 from trainlaw.formulas.errors import optional_package
 from trainlaw.formulas.features import FeatureSpec
 from trainlaw.formulas.formula import Formula, GroupedConstant
@@ -83,15 +86,16 @@ class _Writer:
         """Write the whole formula."""
         self.places = {spec.name: self.input(spec) for spec in self.formula.used_features}
         self.places |= {constant.name: self.choice(constant) for constant in self.formula.grouped}
-        result = fold(
-            self.formula.expression,
-            lambda node: self.number(node.value),
-            lambda node: self.places[node.name],
-            self.apply,
-        )
+        result = self.written(self.formula.expression, self.places)
         self.output = self.value(self.target_name, self.kinds.DOUBLE, self.formula.target)
         # Values have technical names; the output carries the target's.
         self.nodes.append(self.helper.make_node("Identity", [self.finite(result)], [self.target_name]))
+
+    def written(self, expression: Expression, places: Mapping[str, str]) -> str:
+        """Return the value of an expression over values by the names of its variables."""
+        return fold(
+            expression, lambda node: self.number(node.value), lambda node: places[node.name], self.apply
+        )
 
     def value(self, name: str, kind: int, spec: FeatureSpec | None) -> Any:
         """Return the description of an input or output; without any input there is but one value."""
@@ -132,10 +136,9 @@ class _Writer:
         first = arguments[0]
         if operator in OPERATIONS:
             return self.node(OPERATIONS[operator], *arguments)
-        if operator == "square":
-            return self.node("Mul", first, first)
-        if operator == "cube":
-            return self.node("Mul", self.node("Mul", first, first), first)
+        if (definition := OPERATORS[operator].definition) is not None:
+            places = dict(zip("ab", arguments, strict=False))
+            return self.written(parse_text(definition), places)
         if operator == "cbrt":
             root = self.node("Pow", self.node("Abs", first), self.number(1 / 3))
             return self.node("Mul", self.node("Sign", first), root)

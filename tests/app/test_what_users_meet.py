@@ -19,7 +19,7 @@ import pytest
 import trainlaw
 from trainlaw.app.cli import app
 from trainlaw.app.page.html import page_html
-from trainlaw.app.report.run_files import report_html
+from trainlaw.app.report.html import report_html
 from trainlaw.app.workbook.book import workbook_plan
 from trainlaw.app.workbook.model import DEFAULT_PRECISION, PREFIX
 from trainlaw.formulas import to_text

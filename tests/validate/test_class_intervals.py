@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from trainlaw.formulas import InputError
 from trainlaw.validate import ConformalInterval
-from trainlaw.validate.class_intervals import ClassIntervals, _typical
+from trainlaw.validate.class_intervals import ClassIntervals
+from trainlaw.validate.conformal import group_quantile
 
 WIDTHS = {"fp32": 0.1, "amp": 0.3, "fp16": 0.6}
 
@@ -157,7 +158,7 @@ def test_json_of_another_kind_is_refused(value):
 
 def test_a_typical_score_is_a_quantile_of_groups_not_of_rows():
     scores, groups = np.array([0.1, 0.2, 0.3, 0.9]), np.array(list("aaab"))
-    found = [_typical(scores, groups, level) for level in (0.1, 0.5, 0.51, 1.0)]
+    found = [group_quantile(scores, groups, level) for level in (0.1, 0.5, 0.51, 1.0)]
     assert found == [0.1, 0.3, 0.9, 0.9]
 
 

@@ -2,6 +2,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from trainlaw.datasets import FEATURES, configuration
+from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
+from trainlaw.formulas import InputError
 from trainlaw.validate import (
     MeasuredRates,
     calibration_levels,
@@ -10,9 +13,22 @@ from trainlaw.validate import (
     run_study,
 )
 from trainlaw.validate.baselines.forms import cf9
-from trainlaw.validate.levels import predicted_with_others
+from trainlaw.validate.levels import anchor_errors, at_rates, predicted_with_others
 
 pytestmark = pytest.mark.slow
+
+
+def test_every_feature_comes_out_as_for_a_gpu_with_these_rates():
+    """Fails for a feature that is derived from rates in a way that `at_rates` does not know."""
+    run = {"cnn": "resnet50", "batch_per_gpu": 32}
+    # Measured, not derived; what the data sheet allows, whatever a GPU achieves; a maximum of two rates.
+    others = (SINGLE_GPU_TIME, "least_time_s", "forward_least_s", "conv_excess_s")
+    names = [name for name in FEATURES if name not in others]
+    plain = configuration(gpu="T4", **run).features(names)
+    other = configuration(gpu="T4 with 0.5x peak, 4x bandwidth", **run).features(names)
+    calibrated = at_rates(plain, compute=2.0, memory=0.25)
+    for name in names:
+        assert calibrated[name] == pytest.approx(other[name].to_numpy(), rel=1e-9), name
 
 
 @pytest.fixture(scope="module")
@@ -94,3 +110,19 @@ def test_no_run_of_an_architecture_calibrates_its_own_predictions(study, study_o
     after = predicted_with_others(replace(result, predictions=other_times), "cf9", runs.X)
     assert np.array_equal(before[own], after[own])
     assert not np.array_equal(before[~own], after[~own])
+
+
+def test_without_anchors_the_error_is_that_of_the_study_and_draws_are_repeatable(study):
+    result, runs, _ = study
+    first, same, other = (
+        anchor_errors(result, "cf9", runs.X, n_anchors=(0, 5), draws=2, seed=seed) for seed in (1, 1, 2)
+    )
+    assert first.equals(same) and not first.equals(other)
+    zero = first[first["n_anchors"] == 0].set_index("group")["mape_percent"]
+    alone = result.errors_by("gpu_group").set_index("gpu_group")["mape_percent"]
+    assert zero.to_dict() == pytest.approx(alone.to_dict(), rel=1e-9)
+    # Anchors are never evaluated.
+    small = {name for name, size in result.predictions["split"].value_counts().items() if size <= 5}
+    assert small and not small & set(first.loc[first["n_anchors"] == 5, "split"])
+    with pytest.raises(InputError, match="has no formula"):
+        anchor_errors(result, "null_compute", runs.X)

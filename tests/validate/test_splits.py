@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trainlaw.formulas import InputError, UnknownNameError
 from trainlaw.validate import Split, grouped_k_fold, leave_one_group_out, listed_splits, splits_by_name
-from trainlaw.validate.splits import SCHEMES, leave_pairs_out, newest_gpus_out, newest_out, pairs_of_folds
+from trainlaw.validate.splits import SCHEMES, leave_pairs_out, newest_gpus_out, pairs_of_folds
 
 LABELS = st.lists(st.sampled_from("abcdefg"), min_size=2, max_size=60).filter(lambda x: len(set(x)) > 1)
 
@@ -67,15 +67,15 @@ def test_pairs_of_folds_hold_out_every_run_once_with_both_its_labels():
     assert sorted(row for split in found for row in split.test.tolist()) == list(range(len(groups)))
 
 
-def test_newest_out_trains_on_the_past():
-    (split,) = newest_out(["K80", "V100", "A100", "V100"], [2014, 2017, 2020, 2018], 2018)
+def test_newest_gpus_out_trains_on_the_past():
+    (split,) = newest_gpus_out(["K80", "V100", "A100", "V100"], [2014, 2017, 2018, 2018])
     assert split.held_out == ("A100", "V100")
     assert split.train.tolist() == [0]
 
 
-def test_newest_out_needs_a_year_of_every_group():
+def test_newest_gpus_out_needs_a_year_of_every_group():
     with pytest.raises(InputError, match="year for every group"):
-        newest_out(["K80", "V100"], [2014, float("nan")], 2018)
+        newest_gpus_out(["K80", "V100"], [2014, float("nan")])
 
 
 def test_listed_groups_are_held_out():

@@ -24,14 +24,14 @@ def check_columns(X: pd.DataFrame, names: Sequence[str], user: str) -> None:
         )
 
 
-def group_weights(groups: npt.ArrayLike, power: float = 0.35) -> np.ndarray:
-    """Return (number of rows in the run's group)^-power with mean 1, shape (n_runs,).
+def group_weights(groups: npt.ArrayLike) -> np.ndarray:
+    """Return (number of rows in the run's group)^-0.35 with mean 1, shape (n_runs,).
 
     A power of 1 would weigh all GPUs alike, a power of 0 all runs alike: a GPU with many runs should not
     decide alone, yet more runs should count more.
     """
     _, inverse, sizes = np.unique(np.asarray(groups, dtype=str), return_inverse=True, return_counts=True)
-    weights = sizes[inverse] ** -float(power)
+    weights = sizes[inverse] ** -0.35
     return np.asarray(weights / weights.mean())
 
 

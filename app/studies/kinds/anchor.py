@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 import pandas as pd
 from trainlaw.app.studies.kinds.kind import GPU_FOLDS, StudyKind, StudyRows, study_labels
-from trainlaw.app.studies.search import with_settings
+from trainlaw.app.studies.search import skeleton_of, with_settings
 from trainlaw.app.studies.skeleton import (
     MOST_CONSTANTS,
     SKELETON_EVALUATIONS,
@@ -191,6 +191,7 @@ OF_PAIRS = StudyKind(
     rows=rows_of_pairs,
     features=TRANSFER_FEATURES,
     search=with_settings(TransferSearch),
+    no_search=skeleton_of(TransferSearch),
     baselines={**baselines_for("gpu_pair"), **named_baselines(*_ALSO)},
     defaults={
         "table": _TABLE,

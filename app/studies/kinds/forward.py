@@ -5,7 +5,7 @@ from dataclasses import replace
 from trainlaw.app.studies.forward_skeleton import FORWARD_NAMES, ForwardSearch
 from trainlaw.app.studies.kinds.kind import StudyRows, study_labels
 from trainlaw.app.studies.kinds.whole_runs import OF_RUNS
-from trainlaw.app.studies.search import with_settings
+from trainlaw.app.studies.search import skeleton_of, with_settings
 from trainlaw.datasets import RunTable
 from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.baselines import named_baselines
@@ -26,6 +26,7 @@ OF_FORWARD = replace(
     rows=_rows,
     features=FORWARD_NAMES,
     search=with_settings(ForwardSearch),
+    no_search=skeleton_of(ForwardSearch),
     baselines=_BASELINES,
     defaults={
         **OF_RUNS.defaults,

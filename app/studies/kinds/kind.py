@@ -58,8 +58,8 @@ class StudyKind(Generic[Table]):
     formula may use. search : from those rows and settings to a factory, importable by name
     (`functools.partial` is fine), of the estimator that evolves; each fold makes its own, so constants of
     seeds are found in its `fit`. no_search : from the same, what makes the fitted form written by hand that
-    the search has to beat; its result None where the rows lack what that needs; None for a search that begins
-    with such a form. baselines : all by name, the null model among them. defaults : fields of
+    the search has to beat; its result None where the rows lack what that needs; None without such a form.
+    baselines : all by name, the null model among them. defaults : fields of
     `StudyDefinition` with another default, such as `table` and `against`. splits : what may be held out.
     is_proved : offer only formulas that behave over the deployment box (see `proved_properties`). has_levels
     : report the error by calibration level. has_joint_range : store where the features together are unlike

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -9,7 +10,7 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.resolve import known_gpus
 from trainlaw.app.studies.kinds.kind import StudyKind, StudyRows
-from trainlaw.app.studies.search import FormulaSearch, evolved, with_settings
+from trainlaw.app.studies.search import FormulaSearch, evolved, first_only, with_settings
 from trainlaw.datasets import DATASETS, LAYER_FEATURES, LayerTable, feature_specs, load
 from trainlaw.datasets.measurements.importing import import_layers
 from trainlaw.formulas import SECOND, FeatureSpec, InputError, parse_text
@@ -39,8 +40,6 @@ class LayerTimeSearch(FormulaSearch):
 
     settings : of the search; operators, form, loss and limits are set here.
     """
-
-    begins_with_form = True
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Search; X : features of layers, (n_layers, k). y, seconds, and groups : (n_layers,)."""
@@ -162,6 +161,8 @@ OF_LAYER_TIMES = StudyKind(
     rows=layer_time_rows,
     features=LAYER_TIME_FEATURES,
     search=with_settings(LayerTimeSearch),
+    # Its first formula is the form written by hand.
+    no_search=lambda rows, settings: partial(LayerTimeSearch, first_only(settings)),
     baselines=baselines_for("measured_layer"),
     defaults={
         "table": "neusight-layers/conv/forward",

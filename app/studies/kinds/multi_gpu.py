@@ -7,7 +7,7 @@ import numpy as np
 from trainlaw.app.inputs.tables import any_table
 from trainlaw.app.studies.kinds.kind import StudyKind, StudyRows, study_labels
 from trainlaw.app.studies.scaling_skeleton import SCALING_EVALUATIONS, SCALING_TERMS, ScalingSearch
-from trainlaw.app.studies.search import with_settings
+from trainlaw.app.studies.search import skeleton_of, with_settings
 from trainlaw.datasets import FEATURES, RunTable
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.formulas import InputError
@@ -46,6 +46,7 @@ OF_MANY_GPUS = StudyKind(
     rows=several_gpu_rows,
     features=SCALING_TERMS,
     search=with_settings(ScalingSearch),
+    no_search=skeleton_of(ScalingSearch),
     baselines=baselines_for("multi_gpu"),
     defaults={
         "max_constants": 30,

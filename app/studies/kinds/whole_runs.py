@@ -5,7 +5,7 @@ from functools import partial
 
 from trainlaw.app.inputs.tables import find_table
 from trainlaw.app.studies.kinds.kind import RUNS, StudyKind, StudyRows, study_labels
-from trainlaw.app.studies.search import Evolution, evolved, fitted_only
+from trainlaw.app.studies.search import Evolution, evolved, fitted_only, with_settings
 from trainlaw.app.studies.skeleton import (
     MOST_CONSTANTS,
     SKELETON_EVALUATIONS,
@@ -36,10 +36,6 @@ def _free_search(rows: StudyRows, settings: SearchSettings) -> Callable[[], Evol
     of_threads = set(rows.labels["threads"])
     names = STUDY_FEATURES + (CPU_FEATURES if len(of_threads) > 1 and "none" not in of_threads else ())
     return partial(evolved, feature_specs(names), TARGET, settings)
-
-
-def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], Evolution]:
-    return partial(SkeletonSearch, settings) if _fits(rows) else _free_search(rows, settings)
 
 
 def _fits(rows: StudyRows) -> bool:
@@ -73,7 +69,8 @@ OF_RUNS = StudyKind(
     read=find_table,
     rows=rows_of_runs,
     features=tuple(dict.fromkeys((*SKELETON_NAMES, *STUDY_FEATURES, *CPU_FEATURES))),
-    search=_search,
+    search=with_settings(SkeletonSearch),
+    no_search=skeleton_fitted,
     baselines=OF_FREE_RUNS.baselines,
     defaults={"evaluations": SKELETON_EVALUATIONS, "seeds": 3, "max_constants": MOST_CONSTANTS},
     is_proved=True,

@@ -3,9 +3,11 @@
 The only file of the package, with the profiler, that imports torch.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from math import prod
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from trainlaw.datasets.cnns.graph import Cnn, kinds_by
@@ -15,10 +17,6 @@ from trainlaw.formulas.errors import InputError, optional_package, shown
 
 if TYPE_CHECKING:
     import torch
-from collections.abc import Sequence
-from dataclasses import dataclass
-from math import prod
-from types import MappingProxyType
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,34 +63,27 @@ def _learned(*weights: Any) -> int:
     return sum(prod(weight.shape) for weight in weights if isinstance(weight, Weight) and weight.learned)
 
 
-def _conv(call: Call) -> Tensor:
-    weight = call.get(1, "weight")
+def _convolving(call: Call, dilation_position: int) -> dict[str, Any]:
     padding = call.get(4, "padding", 0)
-    return call.tracer.conv(
-        call.data,
-        weight.shape[0],
-        _pair(weight.shape[2:]),
-        stride=_pair(call.get(3, "stride", 1)),
-        padding=padding if isinstance(padding, str) else _pair(padding),
-        dilation=_pair(call.get(5, "dilation", 1)),
-        groups=call.get(6, "groups", 1),
-        bias=call.get(2, "bias") is not None,
-    )
+    return {
+        "stride": _pair(call.get(3, "stride", 1)),
+        "padding": padding if isinstance(padding, str) else _pair(padding),
+        "dilation": _pair(call.get(dilation_position, "dilation", 1)),
+        "groups": call.get(6, "groups", 1),
+        "bias": call.get(2, "bias") is not None,
+    }
+
+
+def _conv(call: Call) -> Tensor:
+    channels, _, *kernel = call.get(1, "weight").shape
+    return call.tracer.conv(call.data, channels, _pair(kernel), **_convolving(call, 5))
 
 
 def _conv_transpose(call: Call) -> Tensor:
-    weight, groups = call.get(1, "weight"), call.get(6, "groups", 1)
-    return call.tracer.conv_transpose(
-        call.data,
-        weight.shape[1] * groups,
-        _pair(weight.shape[2:]),
-        stride=_pair(call.get(3, "stride", 1)),
-        padding=_pair(call.get(4, "padding", 0)),
-        output_padding=_pair(call.get(5, "output_padding", 0)),
-        groups=groups,
-        dilation=_pair(call.get(7, "dilation", 1)),
-        bias=call.get(2, "bias") is not None,
-    )
+    _, per_group, *kernel = call.get(1, "weight").shape
+    options = _convolving(call, 7)
+    options["output_padding"] = _pair(call.get(5, "output_padding", 0))
+    return call.tracer.conv_transpose(call.data, per_group * options["groups"], _pair(kernel), **options)
 
 
 def _pool(kind: str, ceil_position: int) -> Operation:
@@ -229,21 +220,14 @@ def _channel_shuffle(call: Call) -> Tensor:
 
 
 ALIASES = frozenset(
-    {
-        *("contiguous", "detach", "clone", "requires_grad", "expand", "expand_as"),
-        *("to", "type", "float", "half", "bfloat16"),
-    }
+    "contiguous detach clone requires_grad expand expand_as to type float half bfloat16".split()
 )
 # The same learned elements in another shape or type.
-WEIGHT_VIEWS = frozenset(
-    {"view", "reshape", "flatten", "unsqueeze", "squeeze", "to", "type", "float", "half"}
-)
+WEIGHT_VIEWS = frozenset("view reshape flatten unsqueeze squeeze to type float half".split())
 # These take only the shape of a tensor, as for the noise of stochastic depth.
 CREATORS = frozenset(
-    {
-        *("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like"),
-        *("new_zeros", "new_ones", "new_empty", "new_full", "new_tensor"),
-    }
+    "zeros_like ones_like empty_like full_like rand_like randn_like"
+    " new_zeros new_ones new_empty new_full new_tensor".split()
 )
 OPERATIONS: Mapping[str, Operation] = MappingProxyType(
     {
@@ -338,9 +322,6 @@ class _Recording:
             raise InputError(f"its forward pass fails on the meta device: {shown(str(error), 160)}") from None
         outputs = [self._values[id(tensor)] for tensor in _leaves(result) if id(tensor) in self._values]
         cnn = self._tracer.finish(name, outputs)
-        return self._with_parameter_note(cnn)
-
-    def _with_parameter_note(self, cnn: Cnn) -> Cnn:
         own = sum(parameter.numel() for parameter in self._module.parameters())
         counted = sum(layer.parameters for layer in cnn.layers)
         if own == counted:
@@ -360,7 +341,7 @@ class _Recording:
         produced = [tensor for tensor in _leaves(result) if isinstance(tensor, self._torch.Tensor)]
         touched = any(isinstance(leaf, Tensor) for leaf in _leaves([call_arguments, call_options]))
         name = getattr(function, "__name__", str(function)).strip("_")
-        if not touched and name in WEIGHT_VIEWS and id(_first(arguments)) in self._learned:
+        if not touched and name in WEIGHT_VIEWS and arguments and id(arguments[0]) in self._learned:
             # A learned vector in another shape is learned, too.
             self._learned.update(id(tensor) for tensor in produced)
             self._kept.extend(produced)
@@ -395,10 +376,6 @@ class _Recording:
             known = self._values.get(id(given))
             return Weight(tuple(given.shape), id(given) in self._learned) if known is None else known
         return given
-
-
-def _first(arguments: Any) -> Any:
-    return arguments[0] if arguments else None
 
 
 def _leaves(nested: Any) -> Iterator[Any]:

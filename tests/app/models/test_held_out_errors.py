@@ -22,7 +22,6 @@ from trainlaw.validate.held_out_errors import (
     interval_factors,
     overall_error,
     run_classes,
-    searches_of,
     summary_interval,
 )
 from trainlaw.validate.metrics import absolute_percentage_errors
@@ -81,14 +80,14 @@ def test_errors_are_means_over_seeds_on_every_level(seeded):
 def test_errors_without_further_seeds_are_those_of_the_one(seeded):
     alone = StudyResult(seeded.predictions.drop(columns=list(SEEDS[1:])), (OURS, "roofline"))
     assert "seeds" not in errors_json(alone, "5 folds")
-    assert searches_of(alone) == (OURS,)
+    assert alone.searches == (OURS,)
     assert errors_frame(alone)["estimator"].unique().tolist() == [OURS, "roofline"]
 
 
 @pytest.mark.slow
 def test_a_formula_carries_the_error_of_each_seed(formula, errors, seeded):
     law = replace(formula, errors=errors)
-    assert searches_of(seeded) == SEEDS
+    assert seeded.searches == SEEDS
     assert estimators(law) == (OURS, "roofline")
     of_seeds = errors["seeds"][MACRO]
     assert len(of_seeds) == 3 and of_seeds == sorted(of_seeds)

@@ -20,7 +20,7 @@ from trainlaw.app.models.user_formula import find_formulas
 from trainlaw.app.page.html import page_html
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.predictions.scaling import scaling_curve
-from trainlaw.app.report.run_files import report_html
+from trainlaw.app.report.html import report_html
 from trainlaw.app.studies.definition import definition_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.kinds.multi_gpu_end_to_end import TwoStageSearch

@@ -51,7 +51,7 @@ def definition(runs):
 
 @pytest.mark.slow
 def test_a_number_of_threads_that_was_held_out_is_predicted(definition):
-    kind = STUDY_KINDS["runs"]
+    kind = STUDY_KINDS["free-runs"]
     table = kind.rows(read_study_table(definition))
     splits = defined_splits(definition, table.labels, "runs")
     assert [split.held_out for split in splits] == sorted((f"threads {n}",) for n in THREADS)

@@ -8,15 +8,16 @@ import pandas as pd
 import pytest
 from trainlaw.app.models.terms import mean_shares
 from trainlaw.app.page.html import page_html
+from trainlaw.app.report.html import report_html
 from trainlaw.app.report.plots import error_dots
-from trainlaw.app.report.run_files import report_html
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.studies.story import lead_sentence
+from trainlaw.app.studies.terms_found import term_returns
 from trainlaw.app.terminal.study import study_text
 from trainlaw.datasets import load
 from trainlaw.formulas import ParetoFront, ScoredFormula, parse_text
 from trainlaw.validate import StudyResult
-from trainlaw.validate.held_out_errors import ErrorLine, errors_frame, errors_json
+from trainlaw.validate.held_out_errors import ErrorLine, carried_errors, errors_frame, errors_json
 
 
 def made_up_result(names=("trainlaw", "null_compute", "roofline")):
@@ -55,6 +56,7 @@ def outcome(formula):
         shares,
         0.1,
         known,
+        returns=term_returns(carried, []),
         provenance=provenance,
     )
 
@@ -105,7 +107,7 @@ def test_the_lead_is_put_to_the_test_of_each_group(formula):
         macro = {"macro_gpu_group_mape_percent": sum(ours) / len(ours)}
         summary = {"trainlaw": macro, "roofline": {"macro_gpu_group_mape_percent": 20.0}}
         errors = {"estimators": ["trainlaw", "roofline"], "summary": summary, "gpu_group": lines}
-        return lead_sentence(replace(formula, errors=errors))
+        return lead_sentence(carried_errors(replace(formula, errors=errors)))
 
     assert "10.0 points lower, and lower on 3 of 3 GPU groups" in carried(10.0, 8.0, 12.0)
     assert "leaving out any one, it stays between 9.0 and 11.0 points, least without group 1" in carried(

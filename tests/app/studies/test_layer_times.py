@@ -113,7 +113,9 @@ def test_the_form_by_hand_alone_is_a_control(found):
 
 
 def test_a_free_search_has_no_form_to_fit_alone(found):
-    free = replace(STUDY_KINDS["layer-times"], search=lambda rows, settings: partial(evolved, (), TARGET))
+    free = replace(
+        STUDY_KINDS["layer-times"], search=lambda rows, settings: partial(evolved, (), TARGET), no_search=None
+    )
     material = material_of(found[1], StudyDefinition(split="gpu", against=()), free)
     assert set(controls_of(material, seed=0)) == {RANDOM_SEARCH}
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.report.errors import claims
-from trainlaw.app.report.run_files import report_html, write_run_files
+from trainlaw.app.report.html import report_html
+from trainlaw.app.report.run_files import write_run_files
 from trainlaw.app.studies.comparison import read_run
 from trainlaw.app.studies.definition import definition_of, read_definition
 from trainlaw.app.studies.study import study_table
@@ -183,8 +184,7 @@ def test_the_report_says_all(outcome):
         assert outside not in html, outside
 
 
-@pytest.mark.parametrize("width", [360, 1400])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1400, "light")])
 def test_the_report_in_a_browser(run_folder, outcome, opened, width, scheme):
     """No word on the console, no request, nothing wider than the window, every plot drawn and visible."""
     facts = opened(run_folder / "report.html", "", width, scheme).evaluate(

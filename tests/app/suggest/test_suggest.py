@@ -56,6 +56,8 @@ def test_the_front_of_a_run_folder(front, formula, tmp_path):
     ]
     assert len(found.measured) == 71
     assert find_front(front / "formula.json", tmp_path).measured == found.measured
+    (front / "front.csv").unlink()
+    assert find_front(front, tmp_path).others == ()
 
 
 def test_suggestions_say_why(front, pool, tmp_path):
@@ -102,6 +104,8 @@ def test_a_network_too_deep_for_an_image_is_left_out_unless_asked_for():
         cnn_pool(["vgg61"], (8,), (), **gpus)
     with pytest.raises(InputError, match="--gpu"):
         cnn_pool(["vgg16"], (8,), (), gpus=built_in_gpus(), named=())
+    with pytest.raises(InputError, match="expected 1 to 20,000 configurations, got 20,001"):
+        cnn_pool(["vgg16"], range(1, 20_002), (), **gpus)
 
 
 def test_a_law_of_layers(pool):

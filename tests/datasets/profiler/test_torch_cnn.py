@@ -7,7 +7,10 @@ from trainlaw.datasets.cnns.zoo import build, zoo_names
 from trainlaw.datasets.profiler import Configuration
 from trainlaw.formulas.errors import InputError
 
-torch = pytest.importorskip("torch", reason="the extra 'profile' brings torch")
+pytest.importorskip("torch", reason="the extra 'profile' brings torch")
+
+import torch
+from trainlaw.datasets.profiler.torch_cnn import TorchCnn, TorchStep, layer_module
 
 SIZES = (8, 12, 16, 24, 32, 40, 48, 64, 75, 96, 128, 160, 192, 224, 331)
 
@@ -23,8 +26,6 @@ def smallest(name):
 
 
 def shapes_on_meta(cnn, batch=2):
-    from trainlaw.datasets.profiler.torch_cnn import TorchCnn
-
     seen = {}
     with torch.device("meta"):
         network = TorchCnn(cnn)
@@ -61,8 +62,6 @@ def test_module_has_the_parameters_and_shapes_of_the_graph(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", zoo_names())
 def test_forward_and_backward_run_on_the_smallest_input(name):
-    from trainlaw.datasets.profiler.torch_cnn import TorchStep
-
     cnn = smallest(name)
     step = TorchStep(cnn, Configuration("cpu", 1, 1, "fp32", name, cnn.input_size_px, 10, 2))
     torch.set_flush_denormal(True)
@@ -112,8 +111,6 @@ def test_layers_that_the_zoo_does_not_have(add):
 
 
 def test_slices_of_one_layer_follow_each_other():
-    from trainlaw.datasets.profiler.torch_cnn import TorchCnn
-
     net = CnnBuilder()
     x = net.input(5, 2)
     net.concat(net.slice(x, 3), net.slice(x, 2))
@@ -123,8 +120,6 @@ def test_slices_of_one_layer_follow_each_other():
 
 
 def test_shuffle_interleaves_groups():
-    from trainlaw.datasets.profiler.torch_cnn import layer_module
-
     net = CnnBuilder()
     net.channel_shuffle(net.input(6, 1), 2)
     shuffled = layer_module(net.layers[1])(torch.arange(6.0).view(1, 6, 1, 1))
@@ -132,8 +127,6 @@ def test_shuffle_interleaves_groups():
 
 
 def test_a_wrong_number_of_parameters_is_refused():
-    from trainlaw.datasets.profiler.torch_cnn import layer_module
-
     net = CnnBuilder()
     net.elementwise(net.input(4, 8), "layernorm", vector_parameters=3)
     with pytest.raises(InputError, match="expected 3 learned elements"):

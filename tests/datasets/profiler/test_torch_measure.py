@@ -21,9 +21,17 @@ from trainlaw.datasets.profiler import (
     profile_micro,
     profile_runs,
 )
-from trainlaw.datasets.profiler.devices import NotMeasuredError
 
-torch = pytest.importorskip("torch", reason="the extra 'profile' brings torch")
+pytest.importorskip("torch", reason="the extra 'profile' brings torch")
+
+import torch
+from trainlaw.datasets.profiler import torch_micro
+from trainlaw.datasets.profiler.devices import NotMeasuredError, device_clock
+from trainlaw.datasets.profiler.timing import time_iterations
+from trainlaw.datasets.profiler.torch_cnn import TorchForward, TorchStep
+from trainlaw.datasets.profiler.torch_layer_times import _iteration, time_layers
+from trainlaw.datasets.profiler.torch_measure import measure, with_step
+from trainlaw.datasets.profiler.torch_processes import Gathering, launch
 
 DELAY_S, COOLING_S = 0.020, 0.010
 RULE = StoppingRule(limit_seconds=1.0)
@@ -56,8 +64,6 @@ def steps():
 
     It waits a little in both: while it waits, caches cool, and that slows down the rest by a millisecond.
     """
-    from trainlaw.datasets.profiler.torch_cnn import TorchStep
-
     cnn = build("lenet5", 32, 10)
     plain, slow = TorchStep(cnn, LENET), TorchStep(cnn, LENET)
     for step, seconds in ((plain, COOLING_S), (slow, COOLING_S + DELAY_S)):
@@ -67,9 +73,6 @@ def steps():
 
 def delays_of_layers():
     """Seconds by which each layer is slower in the second step, by position."""
-    from trainlaw.datasets.profiler.devices import device_clock
-    from trainlaw.datasets.profiler.torch_layer_times import time_layers
-
     cnn, plain, slow = steps()
     clock = device_clock(torch, "cpu")
     (before, _), (after, _) = (time_layers(step, cnn, clock, 15) for step in (plain, slow))
@@ -80,9 +83,6 @@ def delays_of_layers():
 
 def delay_of_total():
     """Seconds by which the whole iteration is slower in the second step."""
-    from trainlaw.datasets.profiler.devices import device_clock
-    from trainlaw.datasets.profiler.timing import time_iterations
-
     _, plain, slow = steps()
     clock = device_clock(torch, "cpu")
     before, after = (time_iterations(step, clock, RULE) for step in (plain, slow))
@@ -115,10 +115,6 @@ def test_a_known_delay_is_found_in_the_total():
 
 
 def test_layer_by_layer_gradients_are_those_of_the_whole():
-    from trainlaw.datasets.profiler.devices import device_clock
-    from trainlaw.datasets.profiler.torch_cnn import TorchStep
-    from trainlaw.datasets.profiler.torch_layer_times import _iteration
-
     cnn = build("squeezenet1_1", 64, 10)
     step = TorchStep(cnn, Configuration("cpu", 1, 1, "fp32", "squeezenet1_1", 64, 10, 2))
     step.network.eval()
@@ -144,9 +140,6 @@ def test_sweep_gives_rows_that_pass(tmp_path, precision):
 
 @pytest.mark.parametrize("stack", ["eager", "channels_last"])
 def test_a_forward_pass_keeps_weights_and_gradients_as_they_are(stack):
-    from trainlaw.datasets.profiler.torch_cnn import TorchForward
-    from trainlaw.datasets.profiler.torch_measure import measure
-
     asked = replace(LENET, stack=stack, timed_parts="forward")
     step = TorchForward(build("lenet5", 32, 10), asked)
     before = [parameter.clone() for parameter in step.network.parameters()]
@@ -163,8 +156,6 @@ def test_a_forward_pass_keeps_weights_and_gradients_as_they_are(stack):
 
 @pytest.mark.parametrize("precision", ["fp32", "amp", "bf16"])
 def test_phases_make_up_the_iteration(precision):
-    from trainlaw.datasets.profiler.torch_measure import measure
-
     def share_of_phases():
         repeats = measure(replace(LENET, precision=precision), RULE).repeats
         phases = (repeats.forward_s, repeats.backward_s, repeats.update_s)
@@ -183,8 +174,6 @@ def test_what_cannot_fit_becomes_a_reason(tmp_path):
 
 
 def test_memory_that_torch_cannot_get_becomes_a_reason():
-    from trainlaw.datasets.profiler.torch_measure import with_step
-
     def use(step):
         return torch.empty(2**60)
 
@@ -206,8 +195,6 @@ def test_layers_and_operations_of_a_network(tmp_path):
 
 
 def test_micro_benchmarks(tmp_path, monkeypatch):
-    from trainlaw.datasets.profiler import torch_micro
-
     monkeypatch.setattr(torch_micro, "MATRIX_SIDES", (64, 128, 256))
     monkeypatch.setattr(torch_micro, "COPY_BYTES", (2**12, 2**20))
     setup = Setup(tmp_path / "runs.csv")
@@ -236,8 +223,6 @@ def test_two_processes_train_together(tmp_path):
 
 
 def test_a_process_that_ends_with_an_error_is_a_reason():
-    from trainlaw.datasets.profiler.torch_processes import Gathering, launch
-
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(NotMeasuredError, match="a process ended: TypeError"):
         launch(Gathering("cpu", 2), operator.truediv)

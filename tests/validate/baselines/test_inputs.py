@@ -20,7 +20,6 @@ def test_a_group_of_many_rows_has_more_weight_but_less_per_row():
     weights = group_weights(["a"] * 16 + ["b"])
     assert weights.mean() == pytest.approx(1.0)
     assert weights[-1] / weights[0] == pytest.approx(16**0.35)
-    assert group_weights(["a", "b", "b"], power=0.0).tolist() == [1.0, 1.0, 1.0]
 
 
 def test_a_class_of_precisions_with_more_rows_weighs_less_per_row_and_more_in_all():

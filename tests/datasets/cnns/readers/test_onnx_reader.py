@@ -9,6 +9,7 @@ from trainlaw.formulas.errors import InputError, MissingDependencyError, Trainla
 from ....rows import each_row
 
 onnx = pytest.importorskip("onnx", reason="the extra 'cnn' brings onnx")
+pytest.importorskip("onnx.parser")
 helper, TensorProto = onnx.helper, onnx.TensorProto
 
 
@@ -18,13 +19,13 @@ def saved(model, folder, name="net.onnx"):
     return path
 
 
-def small_graph(nodes, inputs=((1, 3, 8, 8),), weights=(), outputs=("y",)):
-    values = [
-        helper.make_tensor_value_info(f"x{i}", TensorProto.FLOAT, sides) for i, sides in enumerate(inputs)
-    ]
-    made = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs]
-    stored = [TensorProto(name=name, dims=dims, data_type=TensorProto.FLOAT) for name, dims in weights]
-    return helper.make_model(helper.make_graph(nodes, "g", values, made, stored))
+def small_graph(nodes, stored="", weights=(), sides="1, 3, 8, 8"):
+    """A model of nodes in ONNX's own syntax; `stored` are tensors with values, weights have only a shape."""
+    text = f"g (float[{sides}] x0) => (float[n] y) <{stored}> {{ {nodes} }}"
+    graph = onnx.parser.parse_graph(text)
+    for name, dims in weights:
+        graph.initializer.append(TensorProto(name=name, dims=dims, data_type=TensorProto.FLOAT))
+    return helper.make_model(graph)
 
 
 # Together they have all kinds of layers and of joins that the writer knows.
@@ -124,179 +125,133 @@ def test_stored_weights_are_skipped(tmp_path, onnx_model):
     assert counts(read_onnx(saved(model, tmp_path))) == expected
 
 
+def shapes(cnn):
+    layers = cnn.layers[1:-1]
+    return [f"{layer.kind} {layer.out_channels}x{layer.out_height}x{layer.out_width}" for layer in layers]
+
+
 def test_activations_written_as_several_operations_are_one(tmp_path):
-    half, root = helper.make_tensor("half", 1, [], [0.5]), helper.make_tensor("root", 1, [], [2**0.5])
-    one = helper.make_tensor("one", 1, [], [1.0])
-    nodes = [
-        helper.make_node("Div", ["x0", "root"], ["a"]),
-        helper.make_node("Erf", ["a"], ["b"]),
-        helper.make_node("Add", ["b", "one"], ["c"]),
-        helper.make_node("Mul", ["x0", "c"], ["d"]),
-        helper.make_node("Mul", ["d", "half"], ["gelu"]),
-        helper.make_node("Softplus", ["gelu"], ["e"]),
-        helper.make_node("Tanh", ["e"], ["f"]),
-        helper.make_node("Mul", ["gelu", "f"], ["mish"]),
-        helper.make_node("HardSigmoid", ["mish"], ["g"]),
-        helper.make_node("Mul", ["mish", "g"], ["y"]),
-    ]
-    model = small_graph(nodes)
-    model.graph.initializer.extend([half, root, one])
+    nodes = """
+        a = Div(x0, root)  b = Erf(a)  c = Add(b, one)  d = Mul(x0, c)  gelu = Mul(d, half)
+        e = Softplus(gelu)  f = Tanh(e)  mish = Mul(gelu, f)
+        g = HardSigmoid(mish)  y = Mul(mish, g)
+    """
+    model = small_graph(nodes, "float half = {0.5}, float root = {1.4142135}, float one = {1.0}")
     kinds = [layer.kind for layer in read_onnx(saved(model, tmp_path)).layers]
     assert kinds == ["input", "gelu", "mish", "hardswish", "softmax"]
 
 
 def test_shapes_computed_in_the_graph_are_followed(tmp_path):
-    nodes = [
-        helper.make_node("Shape", ["x0"], ["shape"]),
-        helper.make_node("Constant", [], ["zero"], value=helper.make_tensor("z", TensorProto.INT64, [], [0])),
-        helper.make_node("Gather", ["shape", "zero"], ["batch"], axis=0),
-        helper.make_node("Unsqueeze", ["batch"], ["batch1"], axes=[0]),
-        helper.make_node(
-            "Constant", [], ["rest"], value=helper.make_tensor("r", TensorProto.INT64, [1], [-1])
-        ),
-        helper.make_node("Concat", ["batch1", "rest"], ["target"], axis=0),
-        helper.make_node("Reshape", ["x0", "target"], ["flat"]),
-        helper.make_node("MatMul", ["flat", "w"], ["product"]),
-        helper.make_node("Add", ["product", "b"], ["y"]),
-    ]
-    model = small_graph(nodes, inputs=((4, 3, 8, 8),), weights=(("w", (192, 10)), ("b", (10,))))
+    nodes = """
+        shape = Shape(x0)
+        zero = Constant<value = int64 {0}>()
+        batch = Gather<axis = 0>(shape, zero)
+        batch1 = Unsqueeze<axes = [0]>(batch)
+        rest = Constant<value = int64[1] {-1}>()
+        target = Concat<axis = 0>(batch1, rest)
+        flat = Reshape(x0, target)
+        product = MatMul(flat, w)
+        y = Add(product, b)
+    """
+    model = small_graph(nodes, weights=(("w", (192, 10)), ("b", (10,))), sides="4, 3, 8, 8")
     cnn = read_onnx(saved(model, tmp_path))
     assert [layer.kind for layer in cnn.layers] == ["input", "dense", "softmax"]
     assert cnn.layers[1].parameters == 1930
 
 
 def test_operations_that_change_the_image(tmp_path):
-    numbers = {"pads": [0, 0, 1, 2, 0, 0, 3, 4], "sizes": [1, 3, 24, 28], "parts": [1, 2]}
-    stored = [
-        helper.make_tensor(key, TensorProto.INT64, [len(value)], value) for key, value in numbers.items()
+    nodes = """
+        a = Pad(x0, pads)
+        b = Resize(a, , , sizes)
+        c, d = Split<axis = 1>(b, parts)
+        e = Concat<axis = 1>(d, c)
+        f = ConvTranspose<strides = [2, 2], output_padding = [1, 1], pads = [1, 1, 1, 1]>(e, w)
+        g = InstanceNormalization(f, s, s)
+        h = PRelu(g, p)
+        y = GlobalMaxPool(h)
+    """
+    stored = (
+        "int64[8] pads = {0, 0, 1, 2, 0, 0, 3, 4}, int64[4] sizes = {1, 3, 24, 28}, int64[2] parts = {1, 2}"
+    )
+    model = small_graph(nodes, stored, (("w", (3, 5, 3, 3)), ("s", (5,)), ("p", (5, 1, 1))))
+    cnn = read_onnx(saved(model, tmp_path))
+    assert shapes(cnn) == [
+        "pad 3x12x14",
+        "upsample 3x24x28",
+        "slice 1x24x28",
+        "slice 2x24x28",
+        "concat 3x24x28",
+        "conv_transpose 5x48x56",
+        "instancenorm 5x48x56",
+        "prelu 5x48x56",
+        "max_pool 5x1x1",
     ]
-    nodes = [
-        helper.make_node("Pad", ["x0", "pads"], ["a"]),
-        helper.make_node("Resize", ["a", "", "", "sizes"], ["b"]),
-        helper.make_node("Split", ["b", "parts"], ["c", "d"], axis=1),
-        helper.make_node("Concat", ["d", "c"], ["e"], axis=1),
-        helper.make_node(
-            "ConvTranspose", ["e", "w"], ["f"], strides=[2, 2], output_padding=[1, 1], pads=[1, 1, 1, 1]
-        ),
-        helper.make_node("InstanceNormalization", ["f", "s", "s"], ["g"]),
-        helper.make_node("PRelu", ["g", "p"], ["h"]),
-        helper.make_node("GlobalMaxPool", ["h"], ["y"]),
-    ]
-    model = small_graph(nodes, weights=(("w", (3, 5, 3, 3)), ("s", (5,)), ("p", (5, 1, 1))))
-    model.graph.initializer.extend(stored)
-    layers = read_onnx(saved(model, tmp_path)).layers
-    shapes = [(layer.kind, layer.out_channels, layer.out_height, layer.out_width) for layer in layers]
-    assert shapes == [
-        ("input", 3, 8, 8),
-        ("pad", 3, 12, 14),
-        ("upsample", 3, 24, 28),
-        ("slice", 1, 24, 28),
-        ("slice", 2, 24, 28),
-        ("concat", 3, 24, 28),
-        ("conv_transpose", 5, 48, 56),
-        ("instancenorm", 5, 48, 56),
-        ("prelu", 5, 48, 56),
-        ("max_pool", 5, 1, 1),
-        ("softmax", 5, 1, 1),
-    ]
-    assert [layer.parameters for layer in layers[6:9]] == [135, 10, 5]
+    assert [layer.parameters for layer in cnn.layers[6:9]] == [135, 10, 5]
 
 
 def test_older_and_rarer_forms_of_operations(tmp_path):
-    nodes = [
-        helper.make_node("Conv", ["x0", "w"], ["a"], auto_pad="SAME_UPPER", strides=[2, 2]),
-        helper.make_node("Upsample", ["a"], ["b"], scales=[1.0, 1.0, 2.0, 2.0]),
-        helper.make_node("Pad", ["b"], ["c"], pads=[0, 0, 0, 0, 0, 0, 1, 1]),
-        helper.make_node("Slice", ["c"], ["d"], starts=[0, 0], ends=[8, 8], axes=[2, 3]),
-        helper.make_node("Split", ["d"], ["e", "f"], axis=1, split=[2, 2]),
-        helper.make_node("Sub", ["e", "f"], ["g"]),
-        helper.make_node("Exp", ["g"], ["h"]),
-        helper.make_node("ReduceMean", ["h"], ["i"], axes=[2, 3], keepdims=0),
-        helper.make_node("Unsqueeze", ["i"], ["j"], axes=[2, 3]),
-        helper.make_node("Squeeze", ["j"], ["k"]),
-        helper.make_node("Gemm", ["k", "m", "n"], ["y"]),
-    ]
+    nodes = """
+        a = Conv<auto_pad = "SAME_UPPER", strides = [2, 2]>(x0, w)
+        b = Upsample<scales = [1.0, 1.0, 2.0, 2.0]>(a)
+        c = Pad<pads = [0, 0, 0, 0, 0, 0, 1, 1]>(b)
+        d = Slice<starts = [0, 0], ends = [8, 8], axes = [2, 3]>(c)
+        e, f = Split<axis = 1, split = [2, 2]>(d)
+        g = Sub(e, f)
+        h = Exp(g)
+        i = ReduceMean<axes = [2, 3], keepdims = 0>(h)
+        j = Unsqueeze<axes = [2, 3]>(i)
+        k = Squeeze(j)
+        y = Gemm(k, m, n)
+    """
     model = small_graph(nodes, weights=(("w", (4, 3, 3, 3)), ("m", (2, 7)), ("n", (7,))))
-    layers = read_onnx(saved(model, tmp_path)).layers
-    shapes = [(layer.kind, layer.out_channels, layer.out_height) for layer in layers[1:]]
-    assert shapes == [
-        ("conv", 4, 4),
-        ("upsample", 4, 8),
-        ("pad", 4, 9),
-        ("slice", 4, 8),
-        ("slice", 2, 8),
-        ("slice", 2, 8),
-        ("add", 2, 8),
-        ("scale", 2, 8),
-        ("average_pool", 2, 1),
-        ("dense", 7, 1),
-        ("softmax", 7, 1),
+    cnn = read_onnx(saved(model, tmp_path))
+    assert shapes(cnn) == [
+        "conv 4x4x4",
+        "upsample 4x8x8",
+        "pad 4x9x9",
+        "slice 4x8x8",
+        "slice 2x8x8",
+        "slice 2x8x8",
+        "add 2x8x8",
+        "scale 2x8x8",
+        "average_pool 2x1x1",
+        "dense 7x1x1",
     ]
-    assert layers[-2].parameters == 21
+    assert cnn.layers[-2].parameters == 21
 
 
 def test_resizing_by_scales_and_equal_parts(tmp_path):
-    scales = helper.make_tensor("scales", TensorProto.FLOAT, [4], [1.0, 1.0, 0.5, 2.0])
-    nodes = [
-        helper.make_node("Resize", ["x0", "", "scales"], ["a"]),
-        helper.make_node("Split", ["a"], ["b", "c"], axis=1, num_outputs=2),
-        helper.make_node("Concat", ["c", "b"], ["y"], axis=-3),
-    ]
-    model = small_graph(nodes)
-    model.graph.initializer.append(scales)
-    layers = read_onnx(saved(model, tmp_path)).layers
-    assert [(layer.out_channels, layer.out_height, layer.out_width) for layer in layers[1:4]] == [
-        (3, 4, 16),
-        (2, 4, 16),
-        (1, 4, 16),
-    ]
+    nodes = (
+        "a = Resize(x0, , scales)  b, c = Split<axis = 1, num_outputs = 2>(a)  y = Concat<axis = -3>(c, b)"
+    )
+    model = small_graph(nodes, "float[4] scales = {1.0, 1.0, 0.5, 2.0}")
+    cnn = read_onnx(saved(model, tmp_path))
+    assert shapes(cnn)[:3] == ["upsample 3x4x16", "slice 2x4x16", "slice 1x4x16"]
 
 
-BODY = helper.make_graph([helper.make_node("Identity", ["x0"], ["z"])], "body", [], [])
 REFUSED = {
-    "an unknown operation": ([helper.make_node("NonMaxSuppression", ["x0"], ["y"])], "NonMaxSuppression"),
-    "a weight that depends on the input": (
-        [helper.make_node("Conv", ["x0", "x0"], ["y"])],
-        "constant weight",
-    ),
-    "wrong channels": ([helper.make_node("Conv", ["x0", "w"], ["y"])], "expected 7 channels"),
-    "a tensor of no one": ([helper.make_node("Relu", ["nobody"], ["y"])], "nobody"),
-    "a wrong reshape": ([helper.make_node("Reshape", ["x0"], ["y"], shape=[5, 5])], "cannot become"),
-    "a swap of the batch": (
-        [helper.make_node("Transpose", ["x0"], ["y"], perm=[1, 0, 2, 3])],
-        "keeps the batch",
-    ),
-    "nothing from the input": ([helper.make_node("Relu", ["x0"], ["z"])], "output that depends on the input"),
-    "no nodes": ([], "without nodes"),
-    "a wrong split": ([helper.make_node("Split", ["x0"], ["y"], axis=1, split=[9])], "expected parts of 3"),
-    "a mean over channels": ([helper.make_node("ReduceMean", ["x0"], ["y"], axes=[1])], "height and width"),
-    "a padding of channels": (
-        [helper.make_node("Pad", ["x0"], ["y"], pads=[0, 1, 0, 0, 0, 0, 0, 0])],
-        "only",
-    ),
-    "a padding without sides": ([helper.make_node("Pad", ["x0"], ["y"])], "expected pads, got none"),
-    "a negative padding": ([helper.make_node("Pad", ["x0"], ["y"], pads=[0, 0, -1, 0, 0, 0, 0, 0])], "0 to"),
-    "dilated pooling": (
-        [helper.make_node("MaxPool", ["x0"], ["y"], kernel_shape=[2, 2], dilations=[2, 2])],
-        "dilated",
-    ),
-    "negative pads": (
-        [helper.make_node("MaxPool", ["x0"], ["y"], kernel_shape=[2, 2], pads=[-1, 0, 0, 0])],
-        "pads",
-    ),
-    "wrong features": ([helper.make_node("MatMul", ["x0", "m"], ["y"])], "expected 7 features"),
-    "a transposed first matrix": ([helper.make_node("Gemm", ["x0", "m"], ["y"], transA=1)], "transA"),
-    "a shape for the output": (
-        [helper.make_node("ConvTranspose", ["x0", "w"], ["y"], output_shape=[9, 9])],
-        "output_shape",
-    ),
-    "a weight of three axes": ([helper.make_node("Conv", ["x0", "v"], ["y"])], "4 axes"),
-    "a constant without attributes": (
-        [helper.make_node("Constant", [], ["c"]), helper.make_node("Conv", ["x0", "c"], ["y"])],
-        "a Constant with one attribute, got 0",
-    ),
+    "an unknown operation": ("y = NonMaxSuppression(x0)", "NonMaxSuppression"),
+    "a weight that depends on the input": ("y = Conv(x0, x0)", "constant weight"),
+    "wrong channels": ("y = Conv(x0, w)", "expected 7 channels"),
+    "a tensor of no one": ("y = Relu(nobody)", "nobody"),
+    "a wrong reshape": ("y = Reshape<shape = [5, 5]>(x0)", "cannot become"),
+    "a swap of the batch": ("y = Transpose<perm = [1, 0, 2, 3]>(x0)", "keeps the batch"),
+    "nothing from the input": ("z = Relu(x0)", "output that depends on the input"),
+    "no nodes": ("", "without nodes"),
+    "a wrong split": ("y = Split<axis = 1, split = [9]>(x0)", "expected parts of 3"),
+    "a mean over channels": ("y = ReduceMean<axes = [1]>(x0)", "height and width"),
+    "a padding of channels": ("y = Pad<pads = [0, 1, 0, 0, 0, 0, 0, 0]>(x0)", "only"),
+    "a padding without sides": ("y = Pad(x0)", "expected pads, got none"),
+    "a negative padding": ("y = Pad<pads = [0, 0, -1, 0, 0, 0, 0, 0]>(x0)", "0 to"),
+    "dilated pooling": ("y = MaxPool<kernel_shape = [2, 2], dilations = [2, 2]>(x0)", "dilated"),
+    "negative pads": ("y = MaxPool<kernel_shape = [2, 2], pads = [-1, 0, 0, 0]>(x0)", "pads"),
+    "wrong features": ("y = MatMul(x0, m)", "expected 7 features"),
+    "a transposed first matrix": ("y = Gemm<transA = 1>(x0, m)", "transA"),
+    "a shape for the output": ("y = ConvTranspose<output_shape = [9, 9]>(x0, w)", "output_shape"),
+    "a weight of three axes": ("y = Conv(x0, v)", "4 axes"),
+    "a constant without attributes": ("c = Constant()  y = Conv(x0, c)", "one attribute, got 0"),
     "a condition": (
-        [helper.make_node("If", ["x0"], ["y"], then_branch=BODY, else_branch=BODY)],
+        "y = If<then_branch = b () => (float z) { z = Identity(x0) }>(x0)",
         "loops or conditions",
     ),
 }
@@ -344,7 +299,7 @@ def test_weights_in_another_file_are_not_opened(tmp_path, entries, data):
     weight = TensorProto(name="w", dims=[4, 3, 3, 3], data_type=1, data_location=1, raw_data=data)
     for key, value in entries.items():
         weight.external_data.add(key=key, value=value)
-    model = small_graph([helper.make_node("Conv", ["x0", "w"], ["y"])])
+    model = small_graph("y = Conv(x0, w)")
     model.graph.initializer.append(weight)
     assert read_onnx(saved(model, tmp_path)).layers[1].out_channels == 4
 

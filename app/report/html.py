@@ -1,0 +1,151 @@
+"""The report of a study: one HTML file that refers to no other."""
+
+from collections.abc import Iterator, Mapping
+from html import escape
+from importlib.metadata import version
+
+from trainlaw.app.explain.term_descriptions import words_of_parts
+from trainlaw.app.models.terms import plain_expression
+from trainlaw.app.report import plots
+from trainlaw.app.report.errors import property_table, reported_errors, stability_table
+from trainlaw.app.report.evolution import evolution_plot, step_rows
+from trainlaw.app.studies.definition import LIBRARIES, definition_text
+from trainlaw.app.studies.evolution import evolution_of
+from trainlaw.app.studies.result import StudyOutcome
+from trainlaw.app.studies.story import story_of
+from trainlaw.app.terminal.formula import equation_text
+from trainlaw.app.text.html import render, template_text
+from trainlaw.app.text.numbers import show_number
+from trainlaw.app.text.tables import Column, Table, plain_text
+from trainlaw.datasets import TARGET
+from trainlaw.formulas import SCOPES, Apply, Expression, Formula, ScoredFormula, complexity
+from trainlaw.formulas.algebra.expression import additive_terms, count_nodes, sides_of
+from trainlaw.formulas.printers import mathml_expression, mathml_symbol
+from trainlaw.validate.baselines import title_of
+from trainlaw.validate.held_out_errors import BY_CNN, BY_GPU, carried_errors
+from trainlaw.validate.result import OURS
+
+_LONG_TERM = 12  # nodes from which a maximum is written on several lines
+
+
+def report_html(outcome: StudyOutcome) -> str:
+    """Return the whole report as one HTML text; every text of a user or a file is escaped."""
+    formula, facts = outcome.formula, outcome.provenance
+    subtitle = _subtitle(outcome)
+    errors = carried_errors(formula)
+    return render(
+        "report.html",
+        title=f"{_subject(outcome)}: {facts.get('table', 'study')}",
+        subtitle=subtitle,
+        version=facts.get("trainlaw_version", ""),
+        style=template_text("report.css"),
+        verdict=outcome.verdict,
+        missing=outcome.missing,
+        absent=[(title_of(name), remedy) for name, remedy in outcome.absent.items()],
+        held_out=errors.held_out,
+        story=story_of(outcome.result, errors),
+        formula=equation_text(formula),
+        target=mathml_symbol(formula.target.symbol),
+        equation=_equation(formula),
+        terms=_terms(outcome),
+        symbols=_symbols(outcome),
+        errors=reported_errors(outcome, errors),
+        properties=property_table(formula),
+        stability=stability_table(outcome),
+        evolution=_evolution(outcome),
+        front=_front(outcome),
+        front_table=_front_table(outcome),
+        folds=_folds(outcome),
+        provenance=_provenance(outcome),
+    )
+
+
+def _subject(outcome: StudyOutcome) -> str:
+    target = outcome.formula.target
+    return "Time of a CNN training iteration" if target == TARGET else target.meaning.capitalize()
+
+
+def _subtitle(outcome: StudyOutcome) -> str:
+    runs, facts = outcome.result.predictions, outcome.provenance
+    return (
+        f"{len(runs):,} held-out runs, {runs[BY_GPU].nunique()} GPU groups, "
+        f"{runs[BY_CNN].nunique()} architectures; "
+        f"seed {facts.get('seed')}, trainlaw {facts.get('trainlaw_version')}"
+    )
+
+
+# A line of the formula: how far it is indented, a word in front, and MathML, empty for none.
+_Line = tuple[int, str, str]
+
+
+def _equation(formula: Formula) -> list[_Line]:
+    """Return the right side of the formula line by line, its quantities under their names."""
+    names = {
+        spec.name: f"<mtext>{escape(spec.name.removesuffix('_s').replace('_', ' '))}</mtext>"
+        for spec in formula.used_features
+    }
+    part = SCOPES[formula.scope].part
+    summed = f"sum over every {part} of" if part else ""
+    return list(_summed(plain_expression(formula), names, 0, summed))
+
+
+def _summed(
+    expression: Expression, names: Mapping[str, str], indent: int, first: str = ""
+) -> Iterator[_Line]:
+    for number, term in enumerate(additive_terms(expression)):
+        word = "+" if number else first
+        if isinstance(term, Apply) and term.operator == "max" and count_nodes(term) > _LONG_TERM:
+            yield indent, f"{word} the largest of".strip(), ""
+            for place, side in enumerate(sides_of(term), start=1):
+                yield from _summed(side, names, indent + 1, f"{place}.")
+        else:
+            yield indent, word, mathml_expression(term, names)
+
+
+def _terms(outcome: StudyOutcome) -> Table:
+    names = [words.name for words in words_of_parts(outcome.formula)]
+    found = zip(names, outcome.returns, outcome.shares, strict=True)
+    ordered = sorted(found, key=lambda row: -row[2])
+    rows = [[name, item.term, f"{100 * share:.1f} %"] for name, item, share in ordered]
+    return Table.of([Column("term", "long"), Column("as text", "formula"), Column("share", "number")], rows)
+
+
+def _symbols(outcome: StudyOutcome) -> Table:
+    rows = [
+        [spec.name, spec.unit, spec.meaning, *map(show_number, outcome.formula.ranges[spec.name])]
+        for spec in outcome.formula.used_features
+    ]
+    names = [Column("symbol", "symbol"), Column("unit", "symbol"), Column("meaning", "long")]
+    return Table.of([*names, "training minimum", "maximum"], rows, "number")
+
+
+def _front(outcome: StudyOutcome) -> str:
+    size = complexity(outcome.formula.expression)
+    return plots.pareto_front([*outcome.front], ScoredFormula(outcome.formula, outcome.training_loss, size))
+
+
+def _front_table(outcome: StudyOutcome) -> Table:
+    rows = [[item.complexity, show_number(item.loss), item.formula.text()] for item in outcome.front]
+    return Table.of(["complexity", "loss", Column("formula", "formula")], rows, "number")
+
+
+def _evolution(outcome: StudyOutcome) -> tuple[str, Table] | None:
+    """How the search went: a drawing, and what each step changed; None where it has no history."""
+    evolution = evolution_of(outcome.formula)
+    if evolution is None:
+        return None
+    columns = [Column("formulas tried", "number"), Column("what changed", "long")]
+    return evolution_plot(evolution), Table.of(columns, step_rows(evolution))
+
+
+def _folds(outcome: StudyOutcome) -> Table:
+    found = {split: formula for (split, name), formula in outcome.result.formulas.items() if name == OURS}
+    rows = [[", ".join(outcome.held_out[split]), formula.text()] for split, formula in found.items()]
+    return Table.of([Column("held out", "long"), Column("formula", "formula")], rows)
+
+
+def _provenance(outcome: StudyOutcome) -> Table:
+    facts = [[key, plain_text(value)] for key, value in outcome.provenance.items()]
+    facts += [["definition", definition_text(outcome.definition).strip().replace("\n", "; ")]]
+    facts += [[name, version(name)] for name in LIBRARIES]
+    return Table.of([Column("item", "symbol"), Column("value", "long")], facts)
