@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from trainlaw.datasets.measurements.layers import LayerTable
     from trainlaw.datasets.measurements.pairs import PairTable
     from trainlaw.datasets.profiles.profile_files import read_profiles
-    from trainlaw.datasets.sources.catalog import DATASETS, load
-    from trainlaw.datasets.sources.dataset import Dataset
+    from trainlaw.datasets.sources.catalog import DATASETS, Dataset, load
 
 __all__ = [
     "CNN_LAYER_FEATURES",
@@ -61,8 +60,7 @@ _HOMES = {
     "measurements.layers": "LayerTable",
     "measurements.pairs": "PairTable",
     "profiles.profile_files": "read_profiles",
-    "sources.catalog": "DATASETS load",
-    "sources.dataset": "Dataset",
+    "sources.catalog": "DATASETS Dataset load",
 }
 
 if not TYPE_CHECKING:

@@ -63,6 +63,8 @@ def reported_errors(outcome: StudyOutcome, errors: CarriedErrors) -> dict[str, o
     drawn = names[: len(_COLOURS)]
     stated = headline(outcome.formula)
     mean = outcome.formula.errors["interval"]["coverage_percent"]
+    used = outcome.formula.used_features
+    units = {spec.name: "" if spec.unit.is_dimensionless else str(spec.unit) for spec in used}
     return dict(
         protocol=outcome.formula.errors["protocol"],
         headline=stated[:1].upper() + stated[1:],
@@ -82,15 +84,8 @@ def reported_errors(outcome: StudyOutcome, errors: CarriedErrors) -> dict[str, o
         mean_coverage="-" if mean is None else f"{mean:.1f}",
         coverage=_coverage(outcome),
         platforms=[(name, _platform_tables(matrix)) for name, matrix in outcome.matrices.items()],
-        residuals=[
-            (spec.name, plots.residuals(groups, spec.name, _unit(str(spec.unit))))
-            for spec in outcome.formula.used_features
-        ],
+        residuals=[(name, plots.residuals(groups, name, unit)) for name, unit in units.items()],
     )
-
-
-def _unit(text: str) -> str:
-    return "" if text == "1" else text
 
 
 def _point_groups(outcome: StudyOutcome, level: str, hues: Mapping[str, int]) -> list[plots.PointGroup]:

@@ -64,7 +64,9 @@ class PairTable(MeasuredTable):
         profile = [name for name in chosen if name in PROFILE_FEATURES]
         anchor = [name for name in chosen if name.startswith(ANCHOR) and name not in PROFILE_FEATURES]
         target = [name for name in chosen if name not in profile and name not in anchor]
-        parts = [self._profile_features()[profile], self.target_runs().features(target)]
+        operations = {name: self._rows[name].to_numpy(dtype=float) for name in self.operations}
+        grouped = grouped_seconds(operations, self._rows["anchor_time_s"].to_numpy(dtype=float))
+        parts = [grouped[profile], self.target_runs().features(target)]
         parts.append(
             self.anchor_runs().features([name.removeprefix(ANCHOR) for name in anchor]).add_prefix(ANCHOR)
         )
@@ -77,10 +79,6 @@ class PairTable(MeasuredTable):
         ends = zip(self._rows["anchor_gpu"], self._rows["target_gpu"], strict=True)
         labels[PAIR] = np.array([f"{anchor} to {target}" for anchor, target in ends], dtype=object)
         return labels
-
-    def _profile_features(self) -> pd.DataFrame:
-        operations = {name: self._rows[name].to_numpy(dtype=float) for name in self.operations}
-        return grouped_seconds(operations, self._rows["anchor_time_s"].to_numpy(dtype=float))
 
     def target_runs(self) -> RunTable:
         """Return the runs on the target GPUs, in the order of the pairs."""

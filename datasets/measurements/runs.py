@@ -73,15 +73,11 @@ def without_defaults(runs: pd.DataFrame) -> pd.DataFrame:
     plain = [
         name
         for name, default in OPTIONAL_COLUMNS.items()
-        if name in runs and _holds_only(runs[name], default)
+        if name in runs and (runs[name].isna() if pd.isna(default) else runs[name] == default).all()
     ]
     if "stack" in runs and (runs["stack"] == stacks_of(runs)).all():
         plain.append("stack")
     return runs.drop(columns=plain)
-
-
-def _holds_only(values: pd.Series, default: str | float | None) -> bool:
-    return bool((values.isna() if pd.isna(default) else values == default).all())
 
 
 LABELS = (

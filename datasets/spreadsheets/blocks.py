@@ -279,8 +279,8 @@ class _Finder:
                 score += 1
             elif target or is_part(text):
                 score += 0.5
-            elif self._heads_numbers(number, column, text):
-                score += 1
+            elif (phrase := self.names.phrase(text)).said or phrase.unit:
+                score += self._is_over_numbers(number, column)
         numbers = [float(str(cell)) for cell in labels]
         # Each group of columns has the same labels again.
         different = sorted(set(numbers))
@@ -288,10 +288,6 @@ class _Finder:
         if labels and not (rises and texts[0][0] == filled[0][0] and score == len(texts)):
             return 0
         return score + len(labels)
-
-    def _heads_numbers(self, number: int, column: int, text: str) -> bool:
-        phrase = self.names.phrase(text)
-        return bool(phrase.said or phrase.unit) and self._is_over_numbers(number, column)
 
     def _continues(self, last: int, scores: list[float]) -> bool:
         """Return whether the row below a line of a header is another line of it."""

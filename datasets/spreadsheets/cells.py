@@ -1,5 +1,6 @@
 """The cells of a table as values of the runs schema, with an issue for each that is none."""
 
+import datetime
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -19,7 +20,6 @@ from trainlaw.datasets.spreadsheets.values import (
     SPELLINGS,
     TRAINING,
     YES,
-    is_date,
     is_unmeasured,
     quantity,
     size_px,
@@ -340,7 +340,7 @@ def read_check(rows: Rows) -> tuple[np.ndarray, list[Unit | None]] | None:
 
 def _measured(rows: Rows, name: str) -> tuple[np.ndarray, list[Unit | None]]:
     heading, cells = rows.columns[name].heading, rows.cells[name]
-    dates = [is_date(cell) for cell in cells]
+    dates = [isinstance(cell, datetime.date) for cell in cells]
     rows.fault(f"{heading}: the spreadsheet made dates of numbers; enter them again as numbers", dates)
     numbers, units = np.full(len(cells), np.nan), list[Unit | None]([None]) * len(cells)
     for place, (cell, made) in enumerate(zip(cells, dates, strict=True)):

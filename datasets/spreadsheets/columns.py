@@ -7,10 +7,16 @@ from dataclasses import dataclass, field, replace
 from trainlaw.datasets.spreadsheets import our
 from trainlaw.datasets.spreadsheets.answers import Answers, choices
 from trainlaw.datasets.spreadsheets.blocks import Block
-from trainlaw.datasets.spreadsheets.headers import header_meaning
 from trainlaw.datasets.spreadsheets.headings import Meaning, near_target, read_heading
 from trainlaw.datasets.spreadsheets.rows import Dialogue
-from trainlaw.datasets.spreadsheets.targets import SIZES, USUAL_GPUS, USUAL_SIZES, Targets, is_batch
+from trainlaw.datasets.spreadsheets.targets import (
+    SIZES,
+    USUAL_GPUS,
+    USUAL_SIZES,
+    Targets,
+    header_meaning,
+    is_batch,
+)
 from trainlaw.datasets.spreadsheets.words import groups
 from trainlaw.formulas.errors import InputError, check_name, shown, unknown_name
 

@@ -133,11 +133,6 @@ def _with_unit(text: str, decimal: str) -> tuple[float, Unit | None]:
     return number_of(number, decimal) * (1e3 if thousands else 1.0), unit
 
 
-def is_date(cell: object) -> bool:
-    """Return whether a cell is a date, which Excel also makes of numbers such as 1.5."""
-    return isinstance(cell, datetime.date)
-
-
 def year_of(cell: object) -> int | None:
     """Return the year of a date, a text with a date, or a year; None where there is none.
 
