@@ -265,13 +265,13 @@ PLANTED: dict[str, tuple[Callable[[], Planted], float]] = {
 
 
 def planted_rows(
-    seeds: int, threads: int, only: str = "", share: float = 1.0, place: Place | None = None
+    seeds: int, threads: int, only: str = "", place: Place | None = None
 ) -> list[dict[str, object]]:
     """Return one row per planted formula and seed.
 
-    share : of the time limit of each. place : where the searches run; None for this process.
+    place : where the searches run; None for this process.
     """
-    wanted = [(make(), share * seconds) for name, (make, seconds) in PLANTED.items() if only in name]
+    wanted = [(make(), seconds) for name, (make, seconds) in PLANTED.items() if only in name]
     tasks = [(planted, seed, seconds, threads) for planted, seconds in wanted for seed in range(seeds)]
     rows, where = [], place or Place()
     for row in run_tasks(search_once, tasks, **where):

@@ -53,14 +53,14 @@ def our_problem(operators: tuple[str, ...], rows: int, threads: int, population:
     return make_problem(X, y, features, FeatureSpec("y", "y", DIMENSIONLESS, "target"), settings)
 
 
-def our_trees(operators: tuple[str, ...], count: int = TREES, nodes: tuple[int, int] = (20, 40)) -> Forest:
-    """Return random trees with a number of nodes in a range."""
+def our_trees(operators: tuple[str, ...]) -> Forest:
+    """Return `TREES` random trees of 20 to 40 nodes."""
     grammar = our_problem(operators, 10, 1).grammar
     trees: list[Individual] = []
     random = Random(0)
-    while len(trees) < count:
+    while len(trees) < TREES:
         tree = Individual(grammar.grow(grammar.target, 8, random))
-        if nodes[0] <= len(tree) <= nodes[1]:
+        if 20 <= len(tree) <= 40:
             trees.append(tree)
     return forest_of(trees, grammar)
 

@@ -86,7 +86,7 @@ def _values_text(codes: dict[str, int]) -> str:
         lines.append("            a = p * x[i]")
         if row.arity == 2:
             lines.append("            b = q * y[i]")
-        lines.append(f"            out[i] = {VECTOR_FORMS.get(name, row.scalar)}")
+        lines.append(f"            out[i] = {_form(name)}")
     return "\n".join([*lines, "    return 0.0"]) + "\n"
 
 
@@ -115,8 +115,16 @@ def _partials_text(codes: dict[str, int]) -> str:
     return "\n".join([*lines, "    return 0.0"]) + "\n"
 
 
+def _form(name: str) -> str:
+    """Return the value of an operator over a and b as Python text, by functions with vector instructions."""
+    row = OPERATORS[name]
+    if name in VECTOR_FORMS or row.definition is None:
+        return VECTOR_FORMS.get(name, row.scalar)
+    return _python(parse_text(row.definition), row)[1:-1]  # without the outer parentheses
+
+
 def _python(partial: Expression, row: Operator) -> str:
-    """Return a partial derivative as Python text; `v` is the operator's own value, which is stored."""
+    """Return a derivative or definition as Python text; `v` is the operator's own value, which is stored."""
     own_value = Apply(row.name, tuple(Variable(letter) for letter in "ab"[: row.arity]))
 
     def text_of(node: Expression) -> str:
@@ -126,7 +134,7 @@ def _python(partial: Expression, row: Operator) -> str:
             return repr(node.value)
         if isinstance(node, Variable):
             return node.name
-        form = VECTOR_FORMS.get(node.operator, OPERATORS[node.operator].scalar)
+        form = _form(node.operator)
         arguments = dict(zip("ab", (text_of(argument) for argument in node.arguments), strict=False))
         # The words a and b of the form are the arguments: names, or in parentheses.
         return "(" + re.sub(r"\b[ab]\b", lambda word: arguments.get(word.group(), word.group()), form) + ")"

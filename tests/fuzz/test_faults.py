@@ -125,31 +125,18 @@ def content(folder):
     return {name: text for name, text in found.items() if not name.endswith((".xlsx", ".lock"))}
 
 
-def tried(words, folder, prepared, expected):
-    """Let each of the calls of a command fail once; return how many failed."""
-    failed, number = 0, 0
-    while True:
-        number += 1
+def failing_calls(folder, prepared, action):
+    """Let each call of an action fail once; yield the error and what the action returned."""
+    for number in range(1, 1_000):
         prepared()
-        before = content(folder)
         faults = Faults(folder)
-        faults.failing, faults.code = number, ERRORS[failed % len(ERRORS)]
+        faults.failing, faults.code = number, ERRORS[number % len(ERRORS)]
         with pytest.MonkeyPatch.context() as patch:
             faults.arm(patch)
-            result = run(words)
+            result = action()
         if faults.count < number:
-            return failed
-        failed += 1
-        said = (words, number, os.strerror(faults.code), result.output[-300:], result.exception)
-        assert isinstance(result.exception, SystemExit | None), said
-        assert "Traceback" not in result.output, said
-        if result.exit_code == 0:
-            assert content(folder) == expected, said
-        else:
-            assert result.exit_code == 2 and len(result.stderr.strip().splitlines()[-1]) <= 411, said
-            kept = {name: text for name, text in content(folder).items() if not is_temporary(name)}
-            # Once the folder has its name, the call that makes the name durable may still fail.
-            assert kept in (before, expected), said
+            return
+        yield f"call {number}: {os.strerror(faults.code)}", result
 
 
 def is_temporary(name):
@@ -188,12 +175,24 @@ def test_every_call_may_fail(name, tmp_path, monkeypatch):
     monkeypatch.setattr(doubts, "trusted", lambda runs, trust: runs)
     monkeypatch.setattr(calibration_files, "workbook_bytes", lambda formula: b"workbook")
     monkeypatch.setattr(calibration_files, "page_html", lambda formula: "page")
-    words = [word.replace("{}", str(tmp_path)) for word in COMMANDS[name]]
-    prepared = prepare(tmp_path)
+    words, prepared = [word.replace("{}", str(tmp_path)) for word in COMMANDS[name]], prepare(tmp_path)
     prepared()
+    before = content(tmp_path)
     assert run(words).exit_code == 0
-    expected = content(tmp_path)
-    assert tried(words, tmp_path, prepared, expected) >= 5
+    expected, failed = content(tmp_path), 0
+    for error, result in failing_calls(tmp_path, prepared, lambda: run(words)):
+        failed += 1
+        said = (words, error, result.output[-300:], result.exception)
+        assert isinstance(result.exception, SystemExit | None), said
+        assert "Traceback" not in result.output, said
+        if result.exit_code == 0:
+            assert content(tmp_path) == expected, said
+        else:
+            assert result.exit_code == 2 and len(result.stderr.strip().splitlines()[-1]) <= 411, said
+            kept = {name: text for name, text in content(tmp_path).items() if not is_temporary(name)}
+            # Once the folder has its name, the call that makes the name durable may still fail.
+            assert kept in (before, expected), said
+    assert failed >= 5
 
 
 def store_study(folder):
@@ -211,25 +210,21 @@ def store_study(folder):
 
 @pytest.mark.slow
 def test_every_call_of_the_store_of_a_study_may_fail(tmp_path):
-    store_study(tmp_path)
+    def stored():
+        try:
+            store_study(tmp_path)
+        except (OSError, InputError):
+            return False
+        return True
+
+    assert stored()
     expected, failed = content(tmp_path), 0
-    for number in range(1, 1_000):
-        empty(tmp_path)
-        faults = Faults(tmp_path)
-        faults.failing, faults.code = number, ERRORS[number % len(ERRORS)]
-        with pytest.MonkeyPatch.context() as patch:
-            faults.arm(patch)
-            try:
-                store_study(tmp_path)
-            except (OSError, InputError):
-                failed += 1
-        if faults.count < number:
-            break
+    for number, (error, is_stored) in enumerate(failing_calls(tmp_path, lambda: empty(tmp_path), stored), 1):
+        failed += not is_stored
         done = {name for name in content(tmp_path) if not is_temporary(name)}
-        assert not done or {name: content(tmp_path)[name] for name in done} == expected, number
+        assert not done or {name: content(tmp_path)[name] for name in done} == expected, error
         if not done:
             kept = len(Journal(tmp_path / ".run.journal", "0" * 16))
-            assert kept >= min(40, (number - 8) // 3), number
-            store_study(tmp_path)
-            assert content(tmp_path) == expected
+            assert kept >= min(40, (number - 8) // 3), error
+            assert stored() and content(tmp_path) == expected
     assert failed >= 75

@@ -1,6 +1,7 @@
 """A builder of CNNs that also writes down each call as a line of text, without the sizes of the image."""
 
 from collections.abc import Callable
+from typing import Any
 
 from trainlaw.datasets.cnns.builder import CnnBuilder, Shape
 from trainlaw.datasets.cnns.windows import Padding, Size, axis_paddings, pair
@@ -43,23 +44,10 @@ class Recorder(CnnBuilder):
         other._layers, other.lines, other._is_frozen = self._layers, self.lines, True
         return other
 
-    def depthwise(
-        self,
-        x: int,
-        kernel: Size,
-        stride: Size = 1,
-        *,
-        padding: Padding = "half",
-        dilation: Size = 1,
-        bias: bool = False,
-        learned: bool = True,
-    ) -> int:
-        """Add a depthwise convolution; `learned` as in `conv`."""
+    def depthwise(self, x: int, kernel: Size, stride: Size = 1, **options: Any) -> int:
+        """Add a depthwise convolution; options are those of `conv`."""
         channels = self.channels(x)
-        return self.conv(
-            x, channels, kernel, stride, padding=padding, groups=channels, dilation=dilation, bias=bias,
-            learned=learned,
-        )  # fmt: skip
+        return self.conv(x, channels, kernel, stride, groups=channels, **options)
 
     def conv_bn(
         self,
@@ -68,28 +56,19 @@ class Recorder(CnnBuilder):
         kernel: Size,
         stride: Size = 1,
         *,
-        padding: Padding = "half",
-        groups: int = 1,
         activation: str | None = "relu",
         learned_per_channel: int = 2,
+        **options: Any,
     ) -> int:
         """Add a convolution, its batch normalisation, and an activation unless that is None."""
-        x = self.batchnorm(
-            self.conv(x, channels, kernel, stride, padding=padding, groups=groups), learned_per_channel
-        )
+        x = self.batchnorm(self.conv(x, channels, kernel, stride, **options), learned_per_channel)
         return x if activation is None else self.activation(x, activation)
 
     def depthwise_bn(
-        self,
-        x: int,
-        kernel: Size,
-        stride: Size = 1,
-        activation: str | None = "relu",
-        *,
-        padding: Padding = "half",
+        self, x: int, kernel: Size, stride: Size = 1, activation: str | None = "relu", **options: Any
     ) -> int:
         """Add a depthwise convolution, its batch normalisation, and an activation unless that is None."""
-        x = self.batchnorm(self.depthwise(x, kernel, stride, padding=padding))
+        x = self.batchnorm(self.depthwise(x, kernel, stride, **options))
         return x if activation is None else self.activation(x, activation)
 
     def layernorm(self, x: int) -> int:

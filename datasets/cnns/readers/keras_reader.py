@@ -190,8 +190,7 @@ def _reshape(layer: KerasLayer) -> Tensor:
 LAYERS: Mapping[str, Callable[[KerasLayer], Tensor]] = MappingProxyType(
     {
         **{name: _elementwise(kind) for name, kind in kinds_by("keras").items()},
-        "Conv2D": _conv,
-        "Convolution2D": _conv,
+        **dict.fromkeys(("Conv2D", "Convolution2D"), _conv),
         "DepthwiseConv2D": lambda layer: layer.activated(_depthwise(layer, layer.bias)),
         "SeparableConv2D": _separable,
         "Conv2DTranspose": _conv_transpose,
@@ -203,9 +202,7 @@ LAYERS: Mapping[str, Callable[[KerasLayer], Tensor]] = MappingProxyType(
         "AveragePooling2D": _pool("average_pool"),
         "GlobalMaxPooling2D": _global_pool("max_pool"),
         "GlobalAveragePooling2D": _global_pool("average_pool"),
-        "Add": _merge("add"),
-        "Subtract": _merge("add"),
-        "Average": _merge("add"),
+        **dict.fromkeys(("Add", "Subtract", "Average"), _merge("add")),
         "Multiply": _merge("multiply"),
         "Concatenate": _concat,
         # Two classes that models of keras.applications register themselves.

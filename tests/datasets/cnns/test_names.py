@@ -1,6 +1,3 @@
-import csv
-from pathlib import Path
-
 import pytest
 from trainlaw.datasets import find_cnn, find_cnn_counts, load
 from trainlaw.datasets.cnns.names import cnn_key, cnn_name, cnn_names
@@ -9,16 +6,10 @@ from trainlaw.datasets.files.mapping import joined_name
 from trainlaw.formulas.errors import InputError, TrainlawError, UnknownNameError
 
 from ...rows import each_row
+from .published import agrees, published
 
-with Path(__file__).with_name("published_torchvision.csv").open(encoding="utf-8", newline="") as file:
-    TORCHVISION = list(csv.DictReader(file))
+TORCHVISION = published("published_torchvision.csv")
 TRANSFORMERS = ("maxvit", "swin", "vit")
-
-
-def agrees(value: float, published: str) -> bool:
-    """Whether a value equals a published figure in all digits that it has."""
-    digits = len(published.partition(".")[2])
-    return abs(value - float(published)) <= 0.5 * 10**-digits + 1e-12
 
 
 def test_all_classifiers_of_torchvision_are_listed():

@@ -1,8 +1,6 @@
 """The shipped CNNs of timm against its published columns."""
 
-import csv
 import re
-from pathlib import Path
 
 import pytest
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, keyed_cnn_counts
@@ -12,12 +10,7 @@ from trainlaw.datasets.cnns.zoo import PREFIX, build, timm_names, timm_table, zo
 from trainlaw.formulas.errors import InputError, UnknownNameError
 
 from ...rows import each_row
-
-
-def published(file: str) -> list[dict[str, str]]:
-    with Path(__file__).with_name(file).open(encoding="utf-8", newline="") as text:
-        return list(csv.DictReader(text))
-
+from .published import published
 
 # Columns param_count, gmacs and macts of results/benchmark-train-amp-*-cu113-rtx3090.csv in
 # github.com/huggingface/pytorch-image-models at aa4b5850c1543fa488abf260f18390eda46cf85d, Apache-2.0, and of

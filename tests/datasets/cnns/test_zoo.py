@@ -1,7 +1,4 @@
-import csv
 import re
-from decimal import Decimal
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -11,15 +8,9 @@ from trainlaw.datasets.cnns.builder import CnnBuilder
 from trainlaw.formulas.errors import InputError, UnknownNameError
 
 from ...rows import each_row
+from .published import agrees, published
 
-with Path(__file__).with_name("published.csv").open(encoding="utf-8", newline="") as file:
-    PUBLISHED = list(csv.DictReader(file))
-
-
-def agrees(value: float, published: str) -> bool:
-    """Whether a value equals a published figure in all digits that it has."""
-    digits = -Decimal(published).as_tuple().exponent
-    return not published or abs(Decimal(value) - Decimal(published)) <= Decimal(5).scaleb(-digits - 1)
+PUBLISHED = published("published.csv")
 
 
 @each_row("row", PUBLISHED)

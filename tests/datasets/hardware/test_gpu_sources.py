@@ -3,7 +3,7 @@
 from math import isnan
 
 import pytest
-from trainlaw.datasets import built_in_gpus, find_gpu
+from trainlaw.datasets import built_in_gpus, find_gpu, find_link
 from trainlaw.datasets.files.storage import read_data_table
 from trainlaw.datasets.hardware.gpus import FACT_COLUMNS, STATED_NUMBERS
 from trainlaw.formulas import UnknownNameError
@@ -88,8 +88,6 @@ def test_sources_of_figures_from_sheets_are_named():
 
 
 def test_a_link_has_a_source_for_each_figure():
-    from trainlaw.datasets import find_link
-
     link = find_link("nvlink4-x18")
     assert link.source_of("nominal_byte_per_s").startswith("NVIDIA H100 whitepaper")
     assert link.source_of("latency_s") == "recalled"

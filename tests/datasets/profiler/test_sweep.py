@@ -34,17 +34,28 @@ def run(configurations, files, host, measure=None):
     return told
 
 
-def test_rows_pass_the_check_and_become_a_run_table(tmp_path, host):
-    path = tmp_path / "runs.csv"
-    run(wanted(), SweepFiles(path), host)
+def imported(path, host, configurations, measure=None):
+    """The runs of a sweep as a user's file is read."""
+    run(configurations, SweepFiles(path), host, measure)
     machine = MachineFile(path)
     machine.add(TOY.gpu_row(1, 1e11, 1e10))
-    table = import_runs(path, gpus=with_gpus(machine.path))
+    return import_runs(path, gpus=with_gpus(machine.path))
+
+
+def test_rows_pass_the_check_and_become_a_run_table(tmp_path, host):
+    launches = {2: 4e-5, 4: 6e-5, 8: math.nan}
+
+    def measure(configuration):
+        return measurement(0.1 * configuration.batch, host_launch_s=launches[configuration.batch])
+
+    table = imported(tmp_path / "runs.csv", host, wanted(), measure)
     assert table.seconds.tolist() == pytest.approx([0.2, 0.4, 0.8])
     assert table.frame["n_repeats"].tolist() == [6, 6, 6]
     assert table.frame["pool"].tolist() == [1, 1, 1]
     assert (table.features(["peak_flop_per_s"]) == 1.6e11).all(axis=None)
     assert set(table.labels()["gpu_group"]) == {"Toy CPU, 1 thread"}
+    # 120 us where it was not measured.
+    assert table.features(["host_launch_s"]).iloc[:, 0].tolist() == pytest.approx([4e-5, 6e-5, 1.2e-4])
 
 
 def test_several_processes_get_their_single_time_and_pass_too(tmp_path, host):
@@ -54,9 +65,7 @@ def test_several_processes_get_their_single_time_and_pass_too(tmp_path, host):
         all_reduce = AllReduce(0.02, 0.19) if configuration.processes > 1 else None
         return measurement(0.2, all_reduce=all_reduce, interference=Interference(0.5, 0.0, 1e9, ("hot",)))
 
-    run(wanted(processes=(1, 2), batches=(2,)), SweepFiles(path), host, measure)
-    MachineFile(path).add(TOY.gpu_row(1, 1e11, 1e10))
-    frame = import_runs(path, gpus=with_gpus(MachineFile(path).path)).frame
+    frame = imported(path, host, wanted(processes=(1, 2), batches=(2,)), measure).frame
     assert frame["algorithm"].tolist() == ["none", "ring"]
     assert frame["single_gpu_time_s"].tolist()[1] == 0.2
     own = pd.read_csv(path)
@@ -87,17 +96,7 @@ def test_several_hosts_name_their_network(host):
     assert expected.items() <= row.items()
 
 
-def test_the_hosts_launches_are_a_feature_of_the_run(tmp_path, host):
-    path = tmp_path / "runs.csv"
-    launches = {2: 4e-5, 4: 6e-5, 8: math.nan}
-    run(wanted(), SweepFiles(path), host, lambda c: measurement(0.1, host_launch_s=launches[c.batch]))
-    MachineFile(path).add(TOY.gpu_row(1, 1e11, 1e10))
-    table = import_runs(path, gpus=with_gpus(MachineFile(path).path))
-    # 120 us where it was not measured.
-    assert table.features(["host_launch_s"]).iloc[:, 0].tolist() == pytest.approx([4e-5, 6e-5, 1.2e-4])
-
-
-def test_what_cannot_be_measured_becomes_a_row_with_its_reason(tmp_path, host):
+def test_what_cannot_be_measured_becomes_a_row_and_is_not_tried_again(tmp_path, host):
     def measure(configuration):
         if configuration.batch == 4:
             raise NotMeasuredError("out of memory: it does not fit")
@@ -109,6 +108,8 @@ def test_what_cannot_be_measured_becomes_a_row_with_its_reason(tmp_path, host):
     (failure,) = files.failures.rows
     assert (failure["batch"], failure["reason"]) == ("4", "out of memory: it does not fit")
     assert len(files.runs.rows) == 2
+    left = SweepFiles(tmp_path / "runs.csv").left(wanted(batches=(2, 4, 8, 16)))
+    assert [configuration.batch for configuration in left] == [16]
 
 
 def test_other_errors_are_defects_and_end_the_sweep(tmp_path, host):
@@ -117,19 +118,6 @@ def test_other_errors_are_defects_and_end_the_sweep(tmp_path, host):
 
     with pytest.raises(KeyError):
         run(wanted(), SweepFiles(tmp_path / "runs.csv"), host, measure)
-
-
-def test_a_resumed_sweep_measures_only_what_is_left(tmp_path, host):
-    path = tmp_path / "runs.csv"
-
-    def measure(configuration):
-        if configuration.batch == 8:
-            raise NotMeasuredError("no")
-        return measurement(0.1)
-
-    run(wanted(batches=(2, 8)), SweepFiles(path), host, measure)
-    left = SweepFiles(path).left(wanted(batches=(2, 4, 8)))
-    assert [configuration.batch for configuration in left] == [4]
 
 
 def test_time_left_is_told(tmp_path):

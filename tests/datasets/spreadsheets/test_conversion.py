@@ -40,6 +40,7 @@ HEADINGS = {
     "train_samples_per_sec": ("throughput", "images/s"), "images/sec per GPU": ("throughput", "images/s/gpu"),
     "Throughput (total, img/s)": ("throughput", "images/s/total"), "it/s": ("throughput", "it/s"),
     "Durchsatz (Bilder/s)": ("throughput", "images/s"), "fps": ("throughput", "images/s"),
+    "Durchsatz (Bilder je Sekunde)": ("throughput", "images/s"),
     "Throughput": ("throughput", None), "latency": ("time", None), "GPU util %": ("ignored", None),
     "Std (ms)": ("ignored", "ms"), "Epoch time (s)": ("epoch time", "s/epoch"),
     "infer_step_time": ("other time", None), "train/samples_per_sec": ("throughput", "images/s"),
