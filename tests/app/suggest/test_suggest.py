@@ -8,7 +8,7 @@ import pytest
 from trainlaw.app.inputs.selection import whole_numbers
 from trainlaw.app.models.user_formula import read_formula
 from trainlaw.app.suggest.candidates import StudiedFront, find_front, suggested_runs
-from trainlaw.app.suggest.jobs import SAME, cnn_pool, worth_measuring
+from trainlaw.app.suggest.jobs import cnn_pool, worth_measuring
 from trainlaw.datasets import built_in_gpus, load
 from trainlaw.datasets.profiler import read_plan
 from trainlaw.formulas import InputError, UnknownNameError, save_formula
@@ -187,7 +187,3 @@ def test_faults_are_one_line(in_empty_folder, arguments, words):
     assert done.exit_code == 2
     assert words in done.output
     assert "Traceback" not in done.output
-
-
-def test_columns_that_make_two_runs_the_same_are_those_of_the_schema(pool):
-    assert set(SAME) <= set(pool.frame.columns)
