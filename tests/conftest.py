@@ -30,6 +30,14 @@ ROOT = Path(__file__).resolve().parents[1]
 COVERED = ("formulas", "datasets", "evolve", "validate")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_wait_for_the_disk() -> Iterator[None]:
+    """Let `fsync` do nothing in this process: no test cuts the power, and a call takes milliseconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
 @pytest.fixture(scope="session")
 def skeleton_text() -> str:
     """Return a formula that fills the skeleton, with the constants that hardware suggests."""

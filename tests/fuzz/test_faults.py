@@ -35,12 +35,6 @@ CALLS = (
 )
 
 
-@pytest.fixture(autouse=True)
-def no_wait_for_the_disk(monkeypatch):
-    """Calls of `fsync` count and may fail, but do nothing else: they would take most of the time."""
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-
-
 class FailingFile:
     """An open file of which writing, flushing and closing may fail."""
 
