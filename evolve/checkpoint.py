@@ -19,6 +19,7 @@ from trainlaw.formulas import InputError
 from trainlaw.formulas.files.text_files import read_text, write_text_atomically
 
 _MAX_BYTES = 512 * 2**20
+_COUNTS = ("evaluations", "generation", "barren", "best", "stale", "restarts")  # fields of an island
 # What a file of another shape raises on its way to islands.
 _BROKEN = (
     ArithmeticError,
@@ -73,12 +74,7 @@ def island_json(island: Island, problem: Problem) -> dict[str, Any]:
         "tried": [[key, count] for key, count in island.tried.items()],
         "random_state": island.random.getstate(),
         "generator": island.generator.bit_generator.state,
-        "evaluations": island.evaluations,
-        "generation": island.generation,
-        "barren": island.barren,
-        "best": island.best,
-        "stale": island.stale,
-        "restarts": island.restarts,
+        **{name: getattr(island, name) for name in _COUNTS},
         "logbook": list(island.logbook),
         "history": island.history,
     }
@@ -113,7 +109,6 @@ def island_from_json(content: dict[str, Any], problem: Problem) -> Island:
     generator.bit_generator.state = content["generator"]
     logbook = tools.Logbook()
     logbook.extend(dict(record) for record in content["logbook"])
-    counts = ("evaluations", "generation", "barren", "best", "stale", "restarts")
     island = Island(
         [trees[place] for place in content["population"]],
         {(measure, complexity): trees[place] for measure, complexity, place in content["archive"]},
@@ -121,7 +116,7 @@ def island_from_json(content: dict[str, Any], problem: Problem) -> Island:
         random,
         generator,
         logbook,
-        *(content[name] for name in counts),
+        *(content[name] for name in _COUNTS),
     )
     # Checkpoints of earlier versions have none.
     island.history = [Milestone(*found) for found in content.get("history", ())]

@@ -43,49 +43,24 @@ class FittedViews(SklearnRegressor):
         return table.assign(is_chosen=[member.formula.expression == chosen for member in self.front_])
 
     def sympy(self, index: int | None = None) -> Any:
-        """Return a formula of the front as a sympy expression.
+        """Return a formula of the front as a sympy expression in symbols named as the features.
 
-        Parameters
-        ----------
-        index : int, optional
-            Position in `equations_`; None for the chosen formula.
-
-        Returns
-        -------
-        sympy.Expr
-            In symbols named as the features.
+        index : position in `equations_`, None for the chosen formula.
         """
         return to_sympy(self._formula_at(index).expression)
 
     def latex(self, index: int | None = None, digits: int | None = 3) -> str:
-        """Return a formula of the front as a LaTeX equation.
+        """Return a formula of the front as a LaTeX equation, without dollar signs.
 
-        Parameters
-        ----------
-        index : int, optional
-            Position in `equations_`; None for the chosen formula.
-        digits : int, optional
-            Significant digits of the constants; None for exact ones.
-
-        Returns
-        -------
-        str
-            Without dollar signs.
+        index : position in `equations_`, None for the chosen formula. digits : significant digits of the
+        constants, None for exact ones.
         """
         return latex_equation(self._formula_at(index), digits)
 
     def plot_front(self, ax: Any = None) -> Any:
-        """Draw loss against complexity of the front; the chosen formula is marked.
+        """Draw loss against complexity of the front and return the axes; the chosen formula is marked.
 
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; None for a new figure.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
+        ax : matplotlib axes to draw on, None for a new figure.
         """
         chosen, axes = self._formula_at(None).expression, _axes(ax)
         axes.step(
@@ -99,21 +74,10 @@ class FittedViews(SklearnRegressor):
         return axes
 
     def plot_predictions(self, X: ArrayLike, y: ArrayLike, ax: Any = None) -> Any:
-        """Draw predicted against measured targets on logarithmic axes, with the diagonal.
+        """Draw predicted against measured targets with the diagonal, and return the axes.
 
-        Parameters
-        ----------
-        X : array_like, shape (n_rows, n_features)
-            Features in their units, as in `fit`.
-        y : array_like, shape (n_rows,)
-            Measured target in its unit.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; None for a new figure.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
+        Axes are logarithmic where all values are positive. X : features in their units, (n_rows, n_features).
+        y : measured target in its unit, (n_rows,). ax : matplotlib axes to draw on, None for a new figure.
         """
         predicted = self.predict(X)
         measured, axes = target_vector(y, predicted.size), _axes(ax)
@@ -129,10 +93,7 @@ class FittedViews(SklearnRegressor):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted formulas as JSON; `load` reads them, in any version of Python and without pickle.
 
-        Parameters
-        ----------
-        path : str or path-like
-            File to write; an existing one is replaced.
+        path : file to write; an existing one is replaced.
         """
         chosen = self._formula_at(None)
         members = [
@@ -156,24 +117,10 @@ class FittedViews(SklearnRegressor):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Return the fitted estimator in a file that `save` wrote.
+        """Return the fitted estimator in a file that `save` wrote, ready to predict; it may come from anyone.
 
-        Its settings are not kept, but the provenance of its formulas has them.
-
-        Parameters
-        ----------
-        path : str or path-like
-            File to read; it may come from anyone.
-
-        Returns
-        -------
-        FormulaRegressor
-            Ready to predict.
-
-        Raises
-        ------
-        InputError
-            If the file is not what `save` wrote.
+        Its settings are not kept, but the provenance of its formulas has them. Raises InputError for another
+        file.
         """
         try:
             found = _SAVED(json_of(read_text(path), Path(path).name), "a saved estimator")

@@ -128,19 +128,6 @@ class Grammar:
         return {(node.name, node.ret, *node.args): node for node in nodes}
 
     @cached_property
-    def summable(self) -> frozenset[type]:
-        """The types that can be added to themselves."""
-        found = (cls for cls in self.least_depth if self.operation("add", cls, cls, cls))
-        return frozenset(found) - {self.fixed}
-
-    @cached_property
-    def scalable(self) -> frozenset[type]:
-        """The types that can be multiplied by a dimensionless number."""
-        return frozenset(
-            cls for cls in self.least_depth if self.operation("mul", cls, cls, self.factor_of(cls))
-        )
-
-    @cached_property
     def nodes(self) -> tuple[Node, ...]:
         """All nodes, in the order of their kinds."""
         kinds = (self.primitive_set.primitives, self.primitive_set.terminals)
@@ -197,7 +184,7 @@ def make_grammar(
     if settings.brackets:
         return _bracket_grammar(features, target, columns, settings)
     allowed, silent = _allowed_features(features, columns, settings)
-    by_unit = settings.strategy.units
+    by_unit = settings.typed
     units = [type_unit(spec.unit) if by_unit else DIMENSIONLESS for spec in features]
     goal = type_unit(target.unit) if by_unit else DIMENSIONLESS
     types = _make_types({units[i] for i in allowed} | {goal, DIMENSIONLESS}, goal, by_unit)
@@ -351,7 +338,7 @@ def _allowed_features(
     silent = {
         spec.name: float(column[0])
         for spec, column in zip(features, columns, strict=True)
-        if settings.strategy.units and spec.unit.is_dimensionless and np.ptp(column) == 0.0
+        if settings.typed and spec.unit.is_dimensionless and np.ptp(column) == 0.0
     }
     left_out = {*settings.forbidden_features, *silent}
     return [i for i, name in enumerate(names) if name not in left_out], silent

@@ -94,9 +94,7 @@ def _of_types(grammar: Grammar, types: dict[type, int]) -> dict[str, NDArray[Any
     ]  # fmt: skip
     factors = [grammar.factor_of(ret) for ret in types]
     found = {
-        "sum": [
-            grammar.operation("add", ret, ret, ret) if ret in grammar.summable else None for ret in types
-        ],
+        "sum": [None if ret is grammar.fixed else grammar.operation("add", ret, ret, ret) for ret in types],
         "product": [
             grammar.operation("mul", ret, ret, factor) for ret, factor in zip(types, factors, strict=True)
         ],

@@ -184,11 +184,11 @@ def feature_leaves(
             )
 
         if unit.is_dimensionless:
-            pull = settings.shrinkage if settings.strategy.regularised else 0.0
+            pull = settings.shrinkage if settings.typed else 0.0
             # Sums of positive numbers have no poles, so that an unseen GPU cannot hit one.
-            rule = Rule(least if settings.strategy.regularised else -np.inf, pull=pull)
+            rule = Rule(least if settings.typed else -np.inf, pull=pull)
             leaves += [plain, weighted(types[unit], rule, 1.0)]
-            if settings.strategy.units:
+            if settings.typed:
                 leaves.append(weighted(logarithm, Rule(pull=pull), 0.0))
         elif unit.exponents[0] < 0:
             leaves.append(plain)
@@ -204,8 +204,8 @@ def constant_leaves(
 ) -> list[Leaf]:
     """Return a free dimensionless number, a bounded exponent, and a number in the target's unit."""
     least = 0.0 if settings.nonnegative else -np.inf
-    pull = settings.shrinkage if settings.strategy.regularised else 0.0
-    number = Rule(least if settings.strategy.regularised else -np.inf, pull=pull)
+    pull = settings.shrinkage if settings.typed else 0.0
+    number = Rule(least if settings.typed else -np.inf, pull=pull)
     power = Rule(-settings.exponent_limit, settings.exponent_limit, pull=pull)
     leaves = [
         Leaf(CONSTANT, types[DIMENSIONLESS], None, "number", constant=1.0, rule=number),

@@ -216,28 +216,12 @@ class FormulaRegressor(FittedViews):
         *,
         index: int | None = None,
     ) -> NDArray[np.float64]:
-        """Return the target in its unit, nan where the formula is not valid.
+        """Return the target in its unit, (n_observations,), nan where the formula is not valid.
 
-        Parameters
-        ----------
-        X : array_like, shape (n_rows, n_features)
-            Features in their units, as in `fit`.
-        labels : mapping of str to array_like, shape (n_rows,), optional
-            Values of each label, as in `fit`; a value that was not in training gets the factor 1.
-        sums : RowSums, optional
-            Which rows add up to each observation, as in `fit`.
-        index : int, optional
-            Position of the formula in `equations_`; None for the chosen one.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_observations,)
-            Predicted target.
-
-        Raises
-        ------
-        InputError
-            If `X` has the wrong shape or content, or `fit` was not called.
+        X : features in their units, (n_rows, n_features), as in `fit`. labels : values of each label,
+        (n_rows,), as in `fit`; a value that was not in training gets the factor 1. sums : which rows add up
+        to each observation, as in `fit`. index : position of the formula in `equations_`, None for the chosen
+        one. Raises InputError if `X` has the wrong shape or content, or `fit` was not called.
         """
         formula = self._formula_at(index)
         columns = feature_matrix(X, self.features_, fitting=False)
@@ -251,26 +235,11 @@ class FormulaRegressor(FittedViews):
         return np.broadcast_to(formula.predict(named, labels, sums), length).copy()
 
     def choose_again(self, resamples: int = 200) -> list[tuple[Formula, float]]:
-        """Return the formulas chosen when the groups are resampled, and their shares.
+        """Return the formulas chosen when the groups are resampled, and their shares of the resamples.
 
         What is chosen hardly changes where the groups agree. The losses are those of `candidates_`: constants
-        are not fitted again.
-
-        Parameters
-        ----------
-        resamples : int
-            Number of resamples.
-
-        Returns
-        -------
-        list of (Formula, float)
-            Each formula that was chosen, and in which share of the resamples; empty without groups, for a
-            loaded estimator, or where the rule of choice does not compare groups.
-
-        Raises
-        ------
-        InputError
-            If `fit` was not called.
+        are not fitted again. Empty without groups, for a loaded estimator, or where the rule of choice does
+        not compare groups. Raises InputError if `fit` was not called.
         """
         chosen = self._formula_at(None)
         settings = chosen.provenance["settings"]
@@ -281,22 +250,10 @@ class FormulaRegressor(FittedViews):
         return [(scored(candidate, chosen).formula, share) for candidate, share in again]
 
     def limited_to(self, most_constants: int) -> "FormulaRegressor":
-        """Choose again among the formulas found that have few constants, and return the estimator itself.
+        """Choose again among the formulas that have few constants, and return the estimator itself.
 
-        Parameters
-        ----------
-        most_constants : int
-            Most constants of a formula.
-
-        Returns
-        -------
-        FormulaRegressor
-            The estimator itself, with another `formula_`, and `candidates_` and `front_` within the limit.
-
-        Raises
-        ------
-        InputError
-            If no formula has so few constants, or `fit` was not called.
+        most_constants : of a formula. `formula_` is then another one, and `candidates_` and `front_` are
+        within the limit. Raises InputError if no formula has so few constants, or `fit` was not called.
         """
         chosen = self._formula_at(None)
         within = [own for own in self.candidates_ if len(constants(own.expression)) <= most_constants]
@@ -382,7 +339,7 @@ class FormulaRegressor(FittedViews):
         settings = problem.settings
         chosen = choose(self.candidates_, settings.choice, problem.whole.effective_rows, settings.random_seed)
         stored = asdict(settings)
-        if not settings.strategy.affine:
+        if settings.typed:
             # Only untyped searches are screened: what typed ones store stays as it is.
             del stored["screening"], stored["select_features"]
         if not settings.complexities:

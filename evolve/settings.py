@@ -11,6 +11,8 @@ from trainlaw.formulas.errors import check_name, unknown_name
 
 TYPED_OPERATORS = ("add", "mul", "div", "max", "pow", "exp")
 UNTYPED_OPERATORS = ("add", "sub", "mul", "div", "sqrt", "square", "exp", "log", "sin", "cos")
+# A formula of times is a long sum of short terms, an equation is compact: largest numbers of nodes.
+TYPED_NODES, UNTYPED_NODES = 60, 30
 LOSSES = (
     "automatic",
     "log_ratio",
@@ -70,29 +72,6 @@ def _is_defined(setting: str, text: str) -> bool:
     if setting == "operators":
         return "=" in text and bool(definition(text))
     return setting == "loss" and loss_expression(text) is not None
-
-
-@dataclass(frozen=True)
-class Strategy:
-    """How a search with units (typed) differs from one for general equations.
-
-    operators, max_nodes : defaults of the settings. units : whether units are types, and trees begin as sums
-    of amounts. regularised : whether numbers are pulled towards zero, and keep the bounds of amounts.
-    affine : whether each tree has an offset and a slope around it, and the search restarts or ends early.
-    refined : whether all neighbours of the best formulas are tried at the end.
-    """
-
-    operators: tuple[str, ...]
-    max_nodes: int
-    units: bool
-    regularised: bool
-    affine: bool
-    refined: bool
-
-
-# A formula of times is a long sum of short terms, an equation is compact: hence the defaults of `max_nodes`.
-TYPED = Strategy(TYPED_OPERATORS, 60, units=True, regularised=True, affine=False, refined=True)
-UNTYPED = Strategy(UNTYPED_OPERATORS, 30, units=False, regularised=False, affine=True, refined=False)
 
 
 @dataclass(frozen=True)
@@ -242,7 +221,9 @@ class SearchSettings:
         Names of the operators; by default `TYPED_OPERATORS` or `UNTYPED_OPERATORS`. Another operator is
         defined by known ones: "swish(x) = x / (1 + exp(-x))".
     typed : bool
-        Whether units are types, so that only formulas with the target's unit exist.
+        Whether units are types, so that only formulas with the target's unit exist. Numbers are then pulled
+        towards zero, and all neighbours of the best formulas are tried at the end. Without units, an offset
+        and a slope are fitted around each tree, and the search restarts where it stagnates.
     nonnegative : bool
         Whether the weights of amounts (times, work, bytes) must not be negative.
     loss : str
@@ -425,18 +406,13 @@ class SearchSettings:
                 raise InputError(f"expected low <= high as range of {name!r}, got {low} and {high}")
 
     @property
-    def strategy(self) -> Strategy:
-        """How the search works, with units or without."""
-        return TYPED if self.typed else UNTYPED
-
-    @property
     def node_limit(self) -> int:
         """Largest number of nodes of a tree, with the default of the mode."""
-        return self.max_nodes or self.strategy.max_nodes
+        return self.max_nodes or (TYPED_NODES if self.typed else UNTYPED_NODES)
 
     def selects(self, columns: int) -> int | None:
         """Return how many of as many columns formulas may use: the best-ranked; None for no ranking."""
-        if not self.strategy.affine or (self.select_features is None and columns <= NARROW):
+        if self.typed or (self.select_features is None and columns <= NARROW):
             return None
         return min(self.select_features or SELECTED, columns)
 
@@ -447,10 +423,14 @@ class SearchSettings:
         return {**COSTS, **defined, **dict(self.complexities)}
 
     @property
+    def offered(self) -> tuple[str, ...]:
+        """The operators, with the default of the mode: names, and definitions as text."""
+        return self.operators or (TYPED_OPERATORS if self.typed else UNTYPED_OPERATORS)
+
+    @property
     def operator_names(self) -> tuple[str, ...]:
-        """Names of the operators of the table, with the default of the mode."""
-        given = self.operators or self.strategy.operators
-        return tuple(name for name in given if name in OPERATORS)
+        """Names of the operators of the table."""
+        return tuple(name for name in self.offered if name in OPERATORS)
 
     @property
     def definitions(self) -> tuple[Definition, ...]:
@@ -470,20 +450,10 @@ class SearchSettings:
         return self.screening / 5_000 * min(1.0, seconds / 5.0, evaluations / 25_000)
 
     def resolved(self, *, grouped: bool) -> "SearchSettings":
-        """Return the settings with the automatic ones decided, for rows with or without groups.
+        """Return the settings with `max_nodes`, `search_rows` and `choice` decided.
 
-        Parameters
-        ----------
-        grouped : bool
-            Whether the rows have group labels.
+        grouped : whether the rows have group labels.
 
-        Returns
-        -------
-        SearchSettings
-            Settings with `max_nodes`, `search_rows` and `choice` set.
-
-        Examples
-        --------
         >>> SearchSettings().resolved(grouped=False).choice
         'description_length'
         """

@@ -42,24 +42,9 @@ class FormulaRegressors:
     def fit(self, X: ArrayLike, Y: ArrayLike, **arguments: Any) -> "FormulaRegressors":
         """Search for a formula of each target and return the estimator itself.
 
-        Parameters
-        ----------
-        X : array_like, shape (n_rows, n_features)
-            Features in their units.
-        Y : array_like, shape (n_observations, n_targets)
-            A column per target, in its unit.
-        **arguments : object
-            Further arguments of `FormulaRegressor.fit`, the same for all.
-
-        Returns
-        -------
-        FormulaRegressors
-            The estimator itself.
-
-        Raises
-        ------
-        InputError
-            If `Y` is no table, or has another number of columns than there are targets.
+        X : features in their units, (n_rows, n_features). Y : a column per target, in its unit,
+        (n_observations, n_targets). arguments : further ones of `FormulaRegressor.fit`, the same for all.
+        Raises InputError if `Y` is no table, or has another number of columns than there are targets.
         """
         table = np.asarray(Y)
         if table.ndim != 2 or table.shape[1] != len(self.targets or table.T):
@@ -74,24 +59,10 @@ class FormulaRegressors:
         return self
 
     def predict(self, X: ArrayLike, **arguments: Any) -> NDArray[np.float64]:
-        """Return every target in its unit, nan where its formula is not valid.
+        """Return every target in its unit, (n_observations, n_targets), nan where its formula is not valid.
 
-        Parameters
-        ----------
-        X : array_like, shape (n_rows, n_features)
-            Features in their units, as in `fit`.
-        **arguments : object
-            Further arguments of `FormulaRegressor.predict`, the same for all.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_observations, n_targets)
-            Predicted targets.
-
-        Raises
-        ------
-        InputError
-            If `fit` was not called.
+        X : features in their units, (n_rows, n_features). arguments : further ones of
+        `FormulaRegressor.predict`, the same for all. Raises InputError if `fit` was not called.
         """
         return np.column_stack([one.predict(X, **arguments) for one in self._fitted()])
 

@@ -35,21 +35,10 @@ class SklearnRegressor(ABC):
         """Return the predictions for `X`, shape (n_rows, n_features)."""
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return the coefficient of determination of the predictions.
+        """Return the coefficient of determination of the predictions, R squared, at most 1.
 
-        Parameters
-        ----------
-        X : array_like, shape (n_rows, n_features)
-            Features in their units, as in `fit`.
-        y : array_like, shape (n_rows,)
-            Measured target in its unit.
-        sample_weight : array_like, shape (n_rows,), optional
-            Weight of each row; by default 1.
-
-        Returns
-        -------
-        float
-            R squared, at most 1.
+        X : features in their units, (n_rows, n_features). y : measured target in its unit, (n_rows,).
+        sample_weight : (n_rows,), by default 1.
         """
         truth = np.asarray(y, dtype=np.float64)
         weight = np.ones_like(truth) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
@@ -58,37 +47,17 @@ class SklearnRegressor(ABC):
         return 1.0 - error / spread if spread > 0.0 else float(error == 0.0)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the constructor's arguments by name.
+        """Return the constructor's arguments by name, as stored.
 
-        Parameters
-        ----------
-        deep : bool
-            Ignored: no argument is an estimator.
-
-        Returns
-        -------
-        dict of str to object
-            Values as stored.
+        deep : ignored, as no argument is an estimator.
         """
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def set_params(self, **params: Any) -> Self:
         """Set constructor arguments and return the estimator itself.
 
-        Parameters
-        ----------
-        **params : object
-            New values by name; `settings__NAME` sets one field of the settings, as a grid search does.
-
-        Returns
-        -------
-        SklearnRegressor
-            The estimator itself.
-
-        Raises
-        ------
-        InputError
-            If a name is not an argument of the constructor.
+        params : new values by name; `settings__NAME` sets one field of the settings, as a grid search does.
+        Raises InputError for a name that is no argument of the constructor.
         """
         known = inspect.signature(type(self)).parameters
         for name in params:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
 from textwrap import shorten
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,12 +20,11 @@ from trainlaw.formulas.features import FeatureSpec
 from trainlaw.formulas.files.codec import every, finite_number, listed, record, text
 from trainlaw.formulas.files.stored_facts import ERRORS, PROVENANCE, check_cases
 from trainlaw.formulas.files.text_files import json_of, read_text, write_text_atomically
-from trainlaw.formulas.scopes import RUN, check_scope_name
+from trainlaw.formulas.scopes import RUN, SCOPES
 
 # Raised only where older readers would misread a file.
 FORMAT = "trainlaw formula 1"
 _SHORT = 70  # characters of a formula in its repr
-NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +116,7 @@ class Formula:
 
     def __post_init__(self) -> None:
         check_size(self.expression)
-        check_scope_name(self.scope)
+        check_name("scope of a formula", self.scope, SCOPES)
         names = [spec.name for spec in self.features] + [constant.name for constant in self.grouped]
         twice = given_twice(names)
         if twice:
@@ -172,7 +170,10 @@ class Formula:
         each row is returned. Raises UnknownNameError for a missing column.
         """
         needed = {spec.name: _column(columns, spec.name) for spec in self.used_features}
-        length = len(next(iter(needed.values()))) if needed else _length(columns, labels)
+        # Without a feature, any column says how many rows there are.
+        tables = [columns] if labels is None else [columns, labels]
+        others = (np.size(table[name]) for table in tables for name in table)
+        length = len(next(iter(needed.values()))) if needed else next(others, 1)
         grouped = {constant.name: constant.column(labels, length) for constant in self.grouped}
         values, valid = evaluate(self.expression, needed | grouped)
         rows = np.broadcast_to(np.where(valid, values, np.nan), length)
@@ -267,14 +268,6 @@ def _column(columns: Mapping[str, ArrayLike], name: str) -> NDArray[np.float64]:
     if name not in columns:
         raise unknown_name("column", name, [str(key) for key in columns])
     return np.atleast_1d(np.asarray(columns[name], dtype=np.float64))
-
-
-def _length(columns: Mapping[str, ArrayLike], labels: Mapping[str, ArrayLike] | None) -> int:
-    """Return the number of rows where no feature is used."""
-    for mapping in (columns, labels or NOTHING):
-        for name in mapping:
-            return int(np.size(mapping[name]))
-    return 1
 
 
 def save_formula(formula: Formula, path: str | os.PathLike[str]) -> None:

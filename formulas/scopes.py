@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from trainlaw.formulas.errors import check_name
-
 
 @dataclass(frozen=True, slots=True)
 class Scope:
@@ -50,8 +48,3 @@ SCOPES: Mapping[str, Scope] = MappingProxyType(
         )
     }
 )
-
-
-def check_scope_name(name: str) -> None:
-    """Raise UnknownNameError, with near names, for a scope that is not in `SCOPES`."""
-    check_name("scope of a formula", name, SCOPES)

@@ -19,6 +19,11 @@ def output(line: str, *words: object, columns: int | None = None) -> str:
     return result.stdout
 
 
+def check_width(text: str, width: int) -> None:
+    """Fail where a line is wider than a terminal of that many characters."""
+    assert not [line for line in text.splitlines() if len(line) > width]
+
+
 def refusal(line: str, *words: object) -> str:
     """Return the one line with which a command refuses."""
     return refused(invoke(line, *words))

@@ -144,18 +144,13 @@ def _names_in(answer: Answer) -> list[str]:
     return [name for names, _ in places_of(answer.sentence) for name in names]
 
 
-def answered(
-    formula: Formula,
-    runs: RunTable,
-    columns: Mapping[str, np.ndarray],
-    known: Mapping[str, float] | None = None,
-) -> Answers:
+def answered(formula: Formula, runs: RunTable, columns: Mapping[str, np.ndarray]) -> Answers:
     """Return the answers of runs.
 
     columns : the used features, times and facts by name, (n_runs,) each; other base columns are those of
-    `runs`. known : quantities of which all predictions have one value.
+    `runs`.
     """
-    lines = lines_of(formula, known)
+    lines = lines_of(formula)
     needed = {name for line in lines for name in line.needs}
     base = sorted(needed & set(FEATURES) - set(columns))
     found = {**columns, **dict(zip(base, runs.matrix(base).T, strict=True))} if base else dict(columns)

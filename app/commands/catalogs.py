@@ -223,11 +223,12 @@ def list_cnns(
       trainlaw cnn list resnet50
       trainlaw cnn list --family efficientnet --sort macs
     """
-    from trainlaw.app.terminal.as_json import cnns_json
-    from trainlaw.app.terminal.catalog import CnnQuery, cnn_list_text
+    from trainlaw.app.terminal.as_json import json_text, records_of
+    from trainlaw.app.terminal.catalog import CnnQuery, cnn_list_text, listed_cnns
 
     query = CnnQuery(search, family, everything, sizes, sort)
-    print(cnns_json(query) if as_json else cnn_list_text(query))
+    found = listed_cnns(query)
+    print(json_text(records_of(found)) if as_json else cnn_list_text(found, query))
 
 
 @cnn_app.command("show")
@@ -272,8 +273,9 @@ def show_layers(
       trainlaw cnn layers my-cnn.onnx
     """
     from trainlaw.app.inputs.resolve import named_cnn
-    from trainlaw.app.terminal.as_json import layers_json
+    from trainlaw.app.terminal.as_json import json_text
     from trainlaw.app.terminal.catalog import layers_text
+    from trainlaw.datasets.cnns import layer_records
 
     cnn = named_cnn(name, pixels).graph
-    print(layers_json(cnn) if as_json else layers_text(cnn))
+    print(json_text(layer_records(cnn)) if as_json else layers_text(cnn))

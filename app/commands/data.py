@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from trainlaw.app.commands.options import CnnFiles, GpuFile, Json, Trust, argument, flag, option
+from trainlaw.app.commands.options import CnnFiles, GpuFile, Json, Trust, argument, flag, option, shared
 
 if TYPE_CHECKING:
     from trainlaw.datasets import RunTable
@@ -49,11 +49,12 @@ def show_table(
     """
     if gpu is not None:
         from trainlaw.app.inputs.tables import any_table
-        from trainlaw.app.terminal.as_json import gpu_runs_json
-        from trainlaw.app.terminal.datasets import gpu_runs_text
+        from trainlaw.app.terminal.as_json import json_text, records_of
+        from trainlaw.app.terminal.datasets import gpu_runs, gpu_runs_text
 
-        runs = any_table(name)
-        print(gpu_runs_json(runs, gpu) if as_json else gpu_runs_text(runs, gpu, show_all))
+        table = any_table(name)
+        runs = gpu_runs(table, gpu)
+        print(json_text(records_of(runs)) if as_json else gpu_runs_text(runs, table.name, show_all))
         return
     from trainlaw.app.terminal.as_json import dataset_json
     from trainlaw.app.terminal.datasets import table_text
@@ -114,14 +115,10 @@ def show_noise(
 
 Columns = Annotated[
     list[str] | None,
-    typer.Option(
-        "--column", help="Column with another name in your file: OURS=YOURS, such as time_s=latency_ms."
-    ),
+    shared("Column with another name in your file: OURS=YOURS, such as time_s=latency_ms.", "--column"),
 ]
-
-
 Ignored = Annotated[
-    list[str] | None, typer.Option("--ignore", help="Column of your file that is not read, such as remarks.")
+    list[str] | None, shared("Column of your file that is not read, such as remarks.", "--ignore")
 ]
 
 

@@ -40,135 +40,104 @@ class OutputFormat(StrEnum):
     json = "json"
 
 
-Format = Annotated[
-    OutputFormat,
-    typer.Option("--format", help="Output format; default: table, or that of the suffix of --out."),
-]
-
-
-def _completed(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
-    """Return what completes the value of an option for the shell: the names that begin with what is typed."""
-    return lambda incomplete: [name for name in names() if name.lower().startswith(incomplete.lower())]
-
-
-def _gpu_names() -> list[str]:
-    from trainlaw.datasets import built_in_gpus
-    from trainlaw.datasets.hardware.instances import instances
-
-    return [gpu.gpu for gpu in built_in_gpus().gpus] + [one.instance for one in instances()]
-
-
-def _cnn_names() -> tuple[str, ...]:
+def _known_names(kind: str) -> Iterable[str]:
+    """Return names that complete an option: GPUs, CNNs, precisions, algorithms, links of a scope."""
     from trainlaw.datasets.cnns.names import cnn_names
-
-    return cnn_names()
-
-
-def _precisions() -> list[str]:
+    from trainlaw.datasets.hardware.collectives import ALGORITHMS
+    from trainlaw.datasets.hardware.gpus import built_in_gpus
+    from trainlaw.datasets.hardware.instances import instances
+    from trainlaw.datasets.hardware.links import links
     from trainlaw.datasets.hardware.precisions import PRECISIONS
 
-    return [name for name in PRECISIONS if name != "unknown"]
+    if kind == "gpu":
+        return [*(gpu.gpu for gpu in built_in_gpus().gpus), *(one.instance for one in instances())]
+    if kind == "cnn":
+        return cnn_names()
+    if kind == "precision":
+        return [name for name in PRECISIONS if name != "unknown"]
+    if kind == "algorithm":
+        return ALGORITHMS[1:]
+    return [link.link for link in links().values() if link.scope == kind]
 
 
-def _links(scope: str) -> Callable[[], list[str]]:
-    def names() -> list[str]:
-        from trainlaw.datasets.hardware.links import links
-
-        return [link.link for link in links().values() if link.scope == scope]
-
-    return names
+def _completed(kind: str) -> Callable[[str], list[str]]:
+    """Return what completes the value of an option for the shell: the names that begin with what is typed."""
+    return lambda incomplete: [
+        name for name in _known_names(kind) if name.lower().startswith(incomplete.lower())
+    ]
 
 
-def _algorithms() -> tuple[str, ...]:
-    from trainlaw.datasets.hardware.collectives import ALGORITHMS
+def shared(text: str, *names: str, kind: str = "", **limits: Any) -> Any:
+    """Return an option that several commands have; names, limits : as for `option`, kind : completes it."""
+    return typer.Option(*names, help=text, autocompletion=_completed(kind) if kind else None, **limits)
 
-    return ALGORITHMS[1:]
 
-
-_CNN = typer.Option(
-    help="Name of the CNN (`trainlaw cnn list`), or a file.", autocompletion=_completed(_cnn_names)
-)
+_CNN = shared("Name of the CNN (`trainlaw cnn list`), or a file.", kind="cnn")
 CnnName = Annotated[str, _CNN]
 AnyCnn = Annotated[str | None, _CNN]
-GpuName = Annotated[
-    str,
-    typer.Option(help="Name of the GPU (`trainlaw gpus list`).", autocompletion=_completed(_gpu_names)),
-]
-Pixels = Annotated[
-    int | None, typer.Option(help="Height and width of an image; default: that of the CNN.", min=1)
-]
-Classes = Annotated[
-    int | None, typer.Option(help="Number of classes; default: that of the CNN, mostly 1,000.", min=1)
-]
-Link = Annotated[
-    str | None,
-    typer.Option(
-        help="Link between the GPUs of a node; default: the GPU's own link.",
-        autocompletion=_completed(_links("node")),
+GpuName = Annotated[str, shared("Name of the GPU (`trainlaw gpus list`).", kind="gpu")]
+Gpus = Annotated[
+    list[str] | None,
+    shared(
+        "Name of the GPU (`trainlaw gpus list`), of a cloud's instance, or several: T4,V100. A100 means "
+        "every A100.",
+        "--gpu",
+        kind="gpu",
     ),
+]
+Pixels = Annotated[int | None, shared("Height and width of an image; default: that of the CNN.", min=1)]
+Classes = Annotated[int | None, shared("Number of classes; default: that of the CNN, mostly 1,000.", min=1)]
+Link = Annotated[
+    str | None, shared("Link between the GPUs of a node; default: the GPU's own link.", kind="node")
 ]
 Fabric = Annotated[
     str | None,
-    typer.Option(
+    shared(
+        "Link between nodes; default: that of usual servers with the GPU.",
         "--fabric",
         "--network",
-        help="Link between nodes; default: that of usual servers with the GPU.",
-        autocompletion=_completed(_links("network")),
-    ),
-]
-Gpus = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--gpu",
-        help="Name of the GPU (`trainlaw gpus list`), of a cloud's instance, or several: T4,V100. A100 means "
-        "every A100.",
-        autocompletion=_completed(_gpu_names),
+        kind="network",
     ),
 ]
 GpusPerNode = Annotated[
-    int | None, typer.Option(help="GPUs per node; default: those of usual servers, mostly 8.", min=1)
+    int | None, shared("GPUs per node; default: those of usual servers, mostly 8.", min=1)
 ]
 Precision = Annotated[
     str | None,
-    typer.Option(
-        help="fp32, tf32, amp, fp16, ...; default: PyTorch's for convolutions on the GPU.",
-        autocompletion=_completed(_precisions),
-    ),
+    shared("fp32, tf32, amp, fp16, ...; default: PyTorch's for convolutions on the GPU.", kind="precision"),
 ]
-Layout = Annotated[str | None, typer.Option(help="nchw or channels_last; default: nchw.")]
+Layout = Annotated[str | None, shared("nchw or channels_last; default: nchw.")]
 Compilation = Annotated[
-    str | None, typer.Option("--compile", help="eager, xla, inductor or cuda_graphs; default: eager.")
+    str | None, shared("eager, xla, inductor or cuda_graphs; default: eager.", "--compile")
 ]
 Stack = Annotated[
     str | None,
-    typer.Option(
-        help="Kernels of 16-bit convolutions: eager (NCHW, PyTorch's default), channels_last, fused or "
+    shared(
+        "Kernels of 16-bit convolutions: eager (NCHW, PyTorch's default), channels_last, fused or "
         "unknown; default: what layout, compilation and --tuned imply."
     ),
 ]
-Tuned = Annotated[bool, typer.Option("--tuned", help="A container that a vendor tuned, with fused kernels.")]
+Tuned = Annotated[bool, shared("A container that a vendor tuned, with fused kernels.", "--tuned")]
 Allocation = Annotated[
     str | None,
-    typer.Option(help="GPUs of each node where nodes differ, such as 4,2,1; replaces --gpus and --nodes."),
+    shared("GPUs of each node where nodes differ, such as 4,2,1; replaces --gpus and --nodes."),
 ]
 Unbucketed = Annotated[
-    bool,
-    typer.Option("--unbucketed", help="Reduce each gradient tensor alone, not in buckets as PyTorch does."),
+    bool, shared("Reduce each gradient tensor alone, not in buckets as PyTorch does.", "--unbucketed")
 ]
 HostLaunch = Annotated[
     str | None,
-    typer.Option(
-        help="Time that the host needs to launch a layer's kernels, such as 40us; default: 120us, "
+    shared(
+        "Time that the host needs to launch a layer's kernels, such as 40us; default: 120us, "
         "or 40us for GPUs of 2025 and later."
     ),
 ]
 Label = Annotated[
-    list[str] | None,
-    typer.Option(help="Group for grouped constants: LABEL=GROUP, such as harness=nvidia."),
+    list[str] | None, shared("Group for grouped constants: LABEL=GROUP, such as harness=nvidia.")
 ]
 FormulaFile = Annotated[
     Path | None,
-    typer.Option(help="formula.json or run folder; default: that of `trainlaw use`, or the built-in one."),
+    shared("formula.json or run folder; default: that of `trainlaw use`, or the built-in one."),
 ]
 FormulaName = Annotated[
     Path | None,
@@ -178,52 +147,54 @@ FormulaName = Annotated[
 ]
 ScalingFormula = Annotated[
     str | None,
-    typer.Option(
+    shared(
+        "Formula for several GPUs from the time on one: multi (built in), textbook, or the "
+        "formula.json or run folder of `trainlaw study --of multi`.",
         "--scaling-formula",
         "--law",
-        help="Formula for several GPUs from the time on one: multi (built in), textbook, or the "
-        "formula.json or run folder of `trainlaw study --of multi`.",
     ),
 ]
 GpuFile = Annotated[
     Path | None,
-    typer.Option(
-        help="CSV, Excel or Parquet file with custom GPUs, as `trainlaw gpus template` prints it or "
+    shared(
+        "CSV, Excel or Parquet file with custom GPUs, as `trainlaw gpus template` prints it or "
         "`trainlaw profile` writes it (runs-machine.csv); a known name corrects that GPU.",
         dir_okay=False,
     ),
 ]
 CnnFiles = Annotated[
     list[Path] | None,
-    typer.Option(
+    shared(
+        "Custom CNN (.onnx, .csv, .json); runs refer to it by the file name without its suffix.",
         "--cnn-file",
-        help="Custom CNN (.onnx, .csv, .json); runs refer to it by the file name without its suffix.",
         dir_okay=False,
     ),
 ]
 Trust = Annotated[
-    bool,
-    typer.Option("--trust", help="Take times even if the built-in formula or other runs contradict them."),
+    bool, shared("Take times even if the built-in formula or other runs contradict them.", "--trust")
 ]
 Cluster = Annotated[
     str,
-    typer.Option(
-        "--cluster",
-        help="Run on a dask cluster instead: tcp://HOST:PORT of its scheduler, local:N for N workers on "
+    shared(
+        "Run on a dask cluster instead: tcp://HOST:PORT of its scheduler, local:N for N workers on "
         "this machine, or a TOML file for a batch system; see docs/clusters.md.",
+        "--cluster",
     ),
 ]
 RestoreBatchnorm = Annotated[
     bool | None,
-    typer.Option(
-        "--restore-batchnorm/--keep-folded",
-        help="Restore batch normalisation that an export to ONNX folded into convolutions, or leave it; "
+    shared(
+        "Restore batch normalisation that an export to ONNX folded into convolutions, or leave it; "
         "default: restore it where the file proves it.",
+        "--restore-batchnorm/--keep-folded",
     ),
 ]
-ShortJson = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Out = Annotated[Path | None, typer.Option(help="File to write instead of printing; never replaces one.")]
+ShortJson = Annotated[bool, shared("Short for --format json.", "--json")]
+Json = Annotated[bool, shared("Print JSON.", "--json")]
+Out = Annotated[Path | None, shared("File to write instead of printing; never replaces one.")]
+Format = Annotated[
+    OutputFormat, shared("Output format; default: table, or that of the suffix of --out.", "--format")
+]
 
 
 @dataclass(frozen=True)
@@ -259,7 +230,7 @@ class ExchangeOptions(LinkOptions):
 
     algorithm: str | None = option(
         "Collective algorithm: ring, tree, butterfly, parameter_server, ...; default: ring.",
-        autocompletion=_completed(_algorithms),
+        autocompletion=_completed("algorithm"),
     )
     unbucketed: Unbucketed = False
 

@@ -1,7 +1,7 @@
 """The configurations that a prediction is wanted for, from names or from a CSV file."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -98,7 +98,9 @@ def check_exchange(setup: Setup, gpus: Sequence[Gpu] = ()) -> None:
     """
     parts = gpus_of_nodes(setup.allocation) if setup.allocation else ()
     n_gpus, n_nodes = sum(parts) or setup.n_gpus or 1, len(parts) or setup.n_nodes or 1
-    is_in_one = setup.n_nodes or parts or n_gpus == 1 or _fit_in_a_server(n_gpus, gpus)
+    of_server = min((usual_server(gpu.gpu).gpus_per_node for gpu in gpus), default=0)
+    fits_in_server = isinstance(n_gpus, int) and n_gpus <= of_server
+    is_in_one = setup.n_nodes or parts or n_gpus == 1 or fits_in_server
     if setup.link and n_gpus == n_nodes:
         raise InputError("--link connects the GPUs of one node: use more --gpus than --nodes")
     if setup.fabric and n_nodes == 1 and is_in_one:
@@ -106,11 +108,6 @@ def check_exchange(setup: Setup, gpus: Sequence[Gpu] = ()) -> None:
     if n_gpus == 1 and (setup.algorithm or setup.bucketed is not None):
         name = "--algorithm" if setup.algorithm else "--unbucketed"
         raise InputError(f"{name} says how several GPUs exchange gradients: use several --gpus")
-
-
-def _fit_in_a_server(n_gpus: int, gpus: Sequence[Gpu]) -> bool:
-    least = min((usual_server(gpu.gpu).gpus_per_node for gpu in gpus), default=0)
-    return isinstance(n_gpus, int) and n_gpus <= least
 
 
 def requested_runs(request: RunRequest) -> RunTable:
@@ -245,13 +242,12 @@ def runs_of_csv(
     gpus: GpuCatalog | None = None,
     on: Sequence[str] = (),
     precision: str | None = None,
-    ignored: Sequence[str] = (),
 ) -> RunTable:
     """Return the configurations of a CSV file with the columns cnn, gpu and batch_per_gpu.
 
     The columns input_size_px, n_classes, precision, n_gpus, n_nodes, link, fabric (or network), algorithm,
     timed_parts, layout, compilation, tuned, host_launch_s, allocation, bucketed and stack may follow, and
-    those of measured runs and plans; others must be `ignored`. gpus : known GPUs, None for the built-in
+    those of measured runs and plans. gpus : known GPUs, None for the built-in
     ones. on : names of GPUs for a file without the column gpu: each row on each of them. precision : of rows
     without one; None for PyTorch's default on their GPU.
     Raises InputError for a file that is no such table, with the line and column of the first fault, and for
@@ -260,7 +256,7 @@ def runs_of_csv(
     with opened_csv(path, MAX_TEXT_BYTES, MAX_ROWS) as (names, rows):
         spread = bool(on) and "gpu" not in names
         header = (*names, "gpu") if spread else names
-        _check_header(header, path, ignored)
+        _check_header(header, path, ())
         usual = {"precision": precision} if precision else {}
         reader = _ConfigurationReader(path, header, gpus or known_gpus(), usual)
         return reader.block(((line, [*row, gpu]) for line, row in rows for gpu in on) if spread else rows)
@@ -417,36 +413,19 @@ def _refuse_namesakes(cnns: Iterable[CnnCounts], path: Path) -> None:
 
 
 def _row_cnn(row: Mapping[str, str | None]) -> CnnCounts:
-    pixels, classes = _whole_numbers(row, "input_size_px", "n_classes")
-    return named_cnn(_text(row, "cnn"), pixels, classes)
+    return named_cnn(_text(row, "cnn"), _number(row, "input_size_px"), _number(row, "n_classes"))
 
 
 def _row_run(
     row: Mapping[str, str | None], gpus: GpuCatalog, named_gpus: dict[str, Gpu], cnn: CnnCounts
 ) -> dict[str, object]:
-    gpu = _text(row, "gpu")
-    n_gpus, n_nodes = _whole_numbers(row, "n_gpus", "n_nodes")
+    gpu, batch = _text(row, "gpu"), _whole_number(row, "batch_per_gpu")
     if gpu not in named_gpus:
         named_gpus[gpu] = wanted_gpu(gpu, gpus)
-    batch = _whole_number(row, "batch_per_gpu")
     if row.get("fabric") and row.get("network") not in (None, "", row["fabric"]):
         raise InputError(f"expected one link between nodes, got {row['fabric']} and {row['network']}")
-    setup = Setup(
-        row.get("precision") or None,
-        n_gpus,
-        n_nodes,
-        link=row.get("link") or None,
-        fabric=row.get("fabric") or row.get("network") or None,
-        algorithm=row.get("algorithm") or None,
-        timed_parts=row.get("timed_parts") or None,
-        layout=_stated(row, "layout"),
-        compilation=_stated(row, "compilation"),
-        tuned=_flag(row, "tuned"),
-        host_launch_s=_seconds(row, "host_launch_s"),
-        allocation=_stated(row, "allocation"),
-        bucketed=_flag(row, "bucketed"),
-        stack=row.get("stack") or None,
-    )
+    row = {**row, "fabric": row.get("fabric") or row.get("network")}
+    setup = Setup(**{name: _READERS.get(name, _plain)(row, name) for name in vars(DEFAULT_SETUP)})
     return configured_row(cnn, named_gpus[gpu], batch, on_instance(setup, gpu))
 
 
@@ -454,6 +433,10 @@ def _stated(row: Mapping[str, str | None], column: str) -> str | None:
     """Return a text; None where it is empty or, as in tables of runs, "unknown"."""
     value = (row.get(column) or "").strip()
     return None if value in ("", "unknown") else value
+
+
+def _number(row: Mapping[str, str | None], column: str) -> int | None:
+    return _whole_number(row, column) if row.get(column) else None
 
 
 def _flag(row: Mapping[str, str | None], column: str) -> bool | None:
@@ -471,6 +454,17 @@ def _seconds(row: Mapping[str, str | None], column: str) -> float | None:
         raise InputError(f"expected a number of seconds in column {column}, got {shown(value)}") from None
 
 
+def _plain(row: Mapping[str, str | None], column: str) -> str | None:
+    return row.get(column) or None
+
+
+# How a setting is read from its cell; others are texts.
+_READERS: Mapping[str, Callable[[Mapping[str, str | None], str], Any]] = {
+    **dict.fromkeys(("n_gpus", "n_nodes"), _number),
+    **dict.fromkeys(("layout", "compilation", "allocation"), _stated),
+    **dict.fromkeys(("tuned", "bucketed"), _flag),
+    "host_launch_s": _seconds,
+}
 _TIME = re.compile(r"(\d{1,9}(?:\.\d{0,9})?(?:e-?\d{1,2})?) ?(s|ms|us|µs|μs)", re.ASCII)
 
 
@@ -494,10 +488,6 @@ def _text(row: Mapping[str, str | None], column: str) -> str:
     if not value:
         raise InputError(f"column {column} is empty")
     return value
-
-
-def _whole_numbers(row: Mapping[str, str | None], *columns: str) -> list[int | None]:
-    return [_whole_number(row, column) if row.get(column) else None for column in columns]
 
 
 def _whole_number(row: Mapping[str, str | None], column: str) -> int:

@@ -67,19 +67,16 @@ def pair_formula_path(anchor: str, target: str, with_cnn: bool, folder: Path = _
 
 
 def pair_formula(anchor: str, target: str, with_cnn: bool) -> tuple[Formula, str] | None:
-    """Return the formula of a measured pair and its description; None for a pair without one.
+    """Return the formula of a pair of GPUs and its description; None where it needs the CNN.
 
-    anchor, target : names of GPUs. with_cnn : as `pair_formula_path`.
+    anchor, target : names of GPUs. with_cnn : as `pair_formula_path`; pairs that were not measured share a
+    formula, which does need it.
     """
     path = pair_formula_path(anchor, target, with_cnn)
-    if not path.is_file():
+    if path.is_file():
+        inputs = "profile and CNN" if with_cnn else "the profile alone"
+        return load_formula(path), f"the built-in formula of {anchor} to {target}, from {inputs}"
+    if not with_cnn:
         return None
-    inputs = "profile and CNN" if with_cnn else "the profile alone"
-    return load_formula(path), f"the built-in formula of {anchor} to {target}, from {inputs}"
-
-
-def any_pair_formula() -> tuple[Formula, str]:
-    """Return the formula of pairs that were not measured, and its description."""
-    return load_formula(_FOLDER / "anchor.json"), (
-        "the built-in formula of any pair, from the anchor's time and the CNN"
-    )
+    said = "the built-in formula of any pair, from the anchor's time and the CNN"
+    return BUILT_IN_FORMULAS["anchor"](), said

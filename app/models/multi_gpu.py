@@ -15,7 +15,7 @@ from functools import cache
 
 import numpy as np
 from trainlaw.app.models.builtin import BUILT_IN, BUILT_IN_FORMULAS, SCALING_FORMULA
-from trainlaw.app.models.scopes import check_scope, feature_expression, formula_rows, handling
+from trainlaw.app.models.scopes import feature_expression, formula_rows, handling
 from trainlaw.app.models.terms import plain_expression
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
@@ -38,12 +38,6 @@ ASSUMPTION = "several GPUs: time on one + textbook all-reduce, not overlapped"
 SCALED = "several GPUs: time on one by the formula, on several by the scaling formula"
 SINGLE_GPU_INTERVAL = "the interval is for one GPU"
 ALGORITHMS = "algorithms"  # entry of a scaling formula's provenance: collective algorithms of its runs
-
-
-def check_scaling_formula(formula: Formula, origin: str) -> Formula:
-    """Return the formula; InputError where it does not give the time on several GPUs from that on one."""
-    check_scope(formula, MULTI_GPU, origin=origin, advice="`trainlaw study --of multi` finds one")
-    return formula
 
 
 def covers_algorithm(scaling: Formula | None, algorithm: str) -> bool:

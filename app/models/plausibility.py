@@ -136,8 +136,11 @@ def _with_unit(issues: Iterable[Issue], check: Check) -> Iterable[Issue]:
     kinds = {source.is_rate for source in check.made.sources}
     unit, _ = check.fitting_unit(kinds.pop() if len(kinds) == 1 else None)
     for issue in issues:
-        asks = bool(issue.options) and issue.options[0][0] == "--unit" and unit is not None
-        yield _named(issue, unit) if asks and unit is not None else issue
+        if unit is not None and issue.options and issue.options[0][0] == "--unit":
+            text = f"{issue.text}; the built-in formula says {unit.text}"
+            yield replace(issue, text=text, options=(("--unit", unit.text),))
+        else:
+            yield issue
 
 
 def _with_decimal(issue: Issue) -> Issue:
@@ -148,11 +151,6 @@ def _with_decimal(issue: Issue) -> Issue:
     return replace(
         issue, text=f"{issue.text} The times fit the built-in formula with a {likely[1]}", options=(likely,)
     )
-
-
-def _named(issue: Issue, unit: Unit) -> Issue:
-    text = f"{issue.text}; the built-in formula says {unit.text}"
-    return replace(issue, text=text, options=(("--unit", unit.text),))
 
 
 def _doubts(check: Check, answers: Answers) -> Iterable[Issue]:
@@ -363,8 +361,9 @@ def _of_rows(check: Check, deviations: np.ndarray) -> Iterable[Issue]:
         return
     rows, seconds = rows_of(check.made.rows, far), check.made.seconds()
     examples = "; ".join(
-        _example(row, float(seconds[place]), float(check.law_s[place]))
-        for place, row in _first(far, check.made.rows)
+        _example(check.made.rows[place], float(seconds[place]), float(check.law_s[place]))
+        # A row of a pivot has several runs.
+        for place in np.flatnonzero(far)[:3].tolist()
     )
     text = f"times more than twice off the built-in formula ({examples}): leave them out, or --trust them"
     few = len(rows) == 1 or (len(rows) <= _MOST_LISTED and far.mean() <= _MOST_LEFT_OUT)
@@ -374,11 +373,6 @@ def _of_rows(check: Check, deviations: np.ndarray) -> Iterable[Issue]:
     few = few and not any(option[0] == "--unit" for issue in check.made.issues for option in issue.options)
     skipped = (("--skip-rows", ",".join(map(str, rows))),) if few else ()
     yield Issue("times", text, rows, (*skipped, ("--trust",)) if skipped else ())
-
-
-def _first(far: np.ndarray, rows: Sequence[Label]) -> Iterable[tuple[int, Label]]:
-    # A row of a pivot has several runs.
-    return [(place, rows[place]) for place in np.flatnonzero(far)[:3].tolist()]
 
 
 def _example(row: Label, seconds: float, law_s: float) -> str:

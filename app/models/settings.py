@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import reduce
 
 from trainlaw.app.models.calibration import calibration_of
 from trainlaw.app.models.scopes import feature_expression
@@ -19,6 +20,7 @@ from trainlaw.formulas import (
     substitute,
     variables,
 )
+from trainlaw.formulas.algebra.expression import sides_of
 from trainlaw.formulas.scopes import FORWARD
 
 HOST_LAUNCH = "host_launch_s"
@@ -126,25 +128,16 @@ def _margin(expression: Expression, host: set[str], others: set[str]) -> Express
     if not isinstance(expression, Apply):
         return None
     sides: dict[bool, list[Expression]] = {True: [], False: []}
-    for part in _arguments(expression):
+    for part in sides_of(expression):
         names = set(variables(part))
         sides[bool(names & host) and not names & others].append(part)
     if expression.operator == "max" and sides[True] and sides[False]:
-        return Apply("sub", (_largest(sides[True]), _largest(sides[False])))
+        return Apply("sub", (reduce(_larger, sides[True]), reduce(_larger, sides[False])))
     # On several GPUs the time on one may occur on both sides of a maximum: once is enough.
     found = dict.fromkeys(_margin(part, host, others) for part in expression.arguments)
     margins = [margin for margin in found if margin is not None]
-    return _largest(margins) if margins else None
+    return reduce(_larger, margins) if margins else None
 
 
-def _arguments(expression: Expression) -> list[Expression]:
-    if isinstance(expression, Apply) and expression.operator == "max":
-        return [part for argument in expression.arguments for part in _arguments(argument)]
-    return [expression]
-
-
-def _largest(parts: list[Expression]) -> Expression:
-    first, *others = parts
-    for other in others:
-        first = Apply("max", (first, other))
-    return first
+def _larger(one: Expression, other: Expression) -> Expression:
+    return Apply("max", (one, other))

@@ -20,7 +20,7 @@ from trainlaw.formulas import (
     substitute,
     variables,
 )
-from trainlaw.formulas.algebra.expression import additive_terms, count_nodes, fold
+from trainlaw.formulas.algebra.expression import additive_terms, count_nodes, rebuilt
 from trainlaw.formulas.algebra.unit_inference import constant_units
 
 # Beyond these limits an expanded product of sums is harder to read than the product.
@@ -130,17 +130,7 @@ def with_named_constants(formula: Formula) -> tuple[Expression, tuple[NamedConst
     free = (name for name in map("constant_{}".format, range(1, 10**6)) if name not in taken)
     found = tuple(NamedConstant(next(free), value, unit) for value, unit in zip(values, units, strict=True))
     following = iter(found)
-
-    def applied(node: Apply, arguments: tuple[Expression, ...]) -> Expression:
-        return Apply(node.operator, arguments)
-
-    def name_of(node: Constant) -> Expression:
-        return Variable(next(following).name)
-
-    def kept(node: Variable) -> Expression:
-        return node
-
-    return fold(expression, name_of, kept, applied), found
+    return rebuilt(expression, constant=lambda node: Variable(next(following).name)), found
 
 
 def _units(expression: Expression, formula: Formula) -> tuple[Unit | None, ...]:

@@ -8,8 +8,7 @@ from pathlib import Path
 from trainlaw.app.inputs.selection import pairs_of
 from trainlaw.app.inputs.used_formula import ONE_GPU, SEVERAL_GPUS, used_formulas
 from trainlaw.app.models.builtin import BUILT_IN, LAYER_FORMULA, SCALING_FORMULA, formula_named
-from trainlaw.app.models.multi_gpu import check_scaling_formula
-from trainlaw.app.models.scopes import SCOPE_HANDLING, feature_specs_for, handling
+from trainlaw.app.models.scopes import SCOPE_HANDLING, check_scope, feature_specs_for, handling
 from trainlaw.datasets import FEATURES, TARGET
 from trainlaw.datasets.features.feature import Feature
 from trainlaw.formulas import (
@@ -195,7 +194,7 @@ def find_formulas(formula: Path | None, scaling: str, folder: Path, forward: boo
         return FormulaChoice(single, single_origin, None, TEXTBOOK, is_scaling_asked=True)
     used = None if scaling else _used(SEVERAL_GPUS, folder)
     several, several_origin = used or find_formula(Path(scaling or SCALING_FORMULA), folder)
-    check_scaling_formula(several, several_origin)
+    check_scope(several, MULTI_GPU, origin=several_origin, advice="`trainlaw study --of multi` finds one")
     return FormulaChoice(single, single_origin, several, several_origin, bool(scaling))
 
 

@@ -11,12 +11,12 @@ from trainlaw.app.answers.fixed_rows import NO_INTERVAL
 from trainlaw.app.answers.said import evaluated
 from trainlaw.app.answers.table import lines_of, within_reach
 from trainlaw.app.inputs.requests import one_run
-from trainlaw.app.models.builtin import MEASURED_PAIR_GPUS, any_pair_formula, pair_formula
+from trainlaw.app.models.builtin import MEASURED_PAIR_GPUS, pair_formula
 from trainlaw.app.models.doubts import time_doubt
 from trainlaw.app.models.scopes import check_scope
 from trainlaw.app.text.numbers import show_percent, show_seconds, show_seconds_range
 from trainlaw.app.text.tables import finite_json, fitted_lines
-from trainlaw.datasets import GpuCatalog, read_profiles
+from trainlaw.datasets import GpuCatalog, RunTable, read_profiles
 from trainlaw.datasets.features.pair_features import (
     ANCHOR,
     OPERATION_FEATURES,
@@ -42,6 +42,12 @@ class Workload:
     cnn: str | None = None
     batch: int | None = None
     pixels: int | None = None
+
+    def run_on(self, gpu: str, gpus: GpuCatalog | None) -> RunTable | None:
+        """Return the iteration on a GPU, in fp32; None where CNN or batch is not known."""
+        if self.cnn is None or self.batch is None:
+            return None
+        return one_run(self.cnn, gpu, self.batch, self.pixels, Setup("fp32"), gpus=gpus)
 
 
 @dataclass(frozen=True)
@@ -95,9 +101,11 @@ def predict_from_profile(request: ProfileRequest, gpus: GpuCatalog | None = None
     anchor, target = (
         measured_gpu(name) or wanted_gpu(name, gpus).gpu for name in (request.anchor, request.target)
     )
-    known = workload.cnn is not None and workload.batch is not None
-    formula, origin = _formula(anchor, target, known, request.formula)
-    _check_gpu(profile, anchor, request.file)
+    on_anchor = workload.run_on(anchor, gpus)
+    formula, origin = _formula(anchor, target, on_anchor is not None, request.formula)
+    stated = profile.workload.get("gpu", anchor)
+    if stated != anchor:
+        raise InputError(f"{request.file} was measured on {stated}, got --anchor-gpu {anchor}")
     step_s, step = _step(profile, request.anchor_s)
     columns = _columns(formula, profile, step_s, (anchor, target), workload, gpus=gpus)
     time_s = float(np.ravel(formula.predict(columns))[0])
@@ -116,25 +124,10 @@ def predict_from_profile(request: ProfileRequest, gpus: GpuCatalog | None = None
         error_percent=overall_error(formula, OURS, "mape_percent"),
         warnings=(
             *_warnings(profile, step, formula),
-            *_time_doubt(workload, anchor, step_s, gpus),
+            *(() if on_anchor is None else time_doubt(on_anchor, step_s)),
             *_said(formula, columns, time_s),
         ),
     )
-
-
-def _check_gpu(profile: OperationProfile, anchor: str, file: Path) -> None:
-    """Raise InputError where the file states another GPU than that of the anchor."""
-    stated = profile.workload.get("gpu", anchor)
-    if stated != anchor:
-        raise InputError(f"{file} was measured on {stated}, got --anchor-gpu {anchor}")
-
-
-def _time_doubt(workload: Workload, anchor: str, step_s: float, gpus: GpuCatalog | None) -> tuple[str, ...]:
-    """Return what speaks against the time on the anchor, in s, as a text at most."""
-    if workload.cnn is None or workload.batch is None:
-        return ()
-    run = one_run(workload.cnn, anchor, workload.batch, workload.pixels, Setup("fp32"), gpus=gpus)
-    return time_doubt(run, step_s)
 
 
 def measured_gpu(text: str) -> str | None:
@@ -185,12 +178,12 @@ def _formula(anchor: str, target: str, known: bool, file: Path | None) -> tuple[
         check_scope(found, GPU_PAIR, origin=str(path), advice="`trainlaw study --of anchor` finds one")
         return found, str(path)
     pair = pair_formula(anchor, target, with_cnn=known)
-    if pair is None and not known:
+    if pair is None:
         raise InputError(
             f"{anchor} to {target} was not measured ({', '.join(MEASURED_PAIR_GPUS)} were): "
             "name --cnn and --batch"
         )
-    return pair or any_pair_formula()
+    return pair
 
 
 def _step(profile: OperationProfile, given_s: float | None) -> tuple[float, str]:
@@ -218,12 +211,12 @@ def _columns(
     columns = {name: of_profile[name].to_numpy() for name in own}
     if len(own) == len(names):
         return columns
-    if workload.cnn is None or workload.batch is None:
-        raise InputError("this formula needs the CNN: name --cnn and --batch")
     anchors = [name for name in names if name not in own and name.startswith(ANCHOR)]
     targets = [name for name in names if name not in own and name not in anchors]
     for gpu, wanted, prefix in ((pair[1], targets, ""), (pair[0], anchors, ANCHOR)):
-        run = one_run(workload.cnn, gpu, workload.batch, workload.pixels, Setup("fp32"), gpus=gpus)
+        run = workload.run_on(gpu, gpus)
+        if run is None:
+            raise InputError("this formula needs the CNN: name --cnn and --batch")
         values = run.features([name.removeprefix(prefix) for name in wanted])
         columns |= {name: values[name.removeprefix(prefix)].to_numpy() for name in wanted}
     return columns
@@ -231,7 +224,11 @@ def _columns(
 
 def _warnings(profile: OperationProfile, step: str, formula: Formula) -> list[str]:
     found = []
-    unknown = {name: value for name, value in profile.device.items() if not _is_known(name)}
+    unknown = {
+        name: value
+        for name, value in profile.device.items()
+        if name != "IDLE" and operation_group(name) is None
+    }
     share = math.fsum(unknown.values()) / profile.total_s
     if share > _UNKNOWN_SHARE:
         largest = sorted(unknown, key=lambda name: -unknown[name])[:3]
@@ -245,10 +242,6 @@ def _warnings(profile: OperationProfile, step: str, formula: Formula) -> list[st
     if step == "sum of its operations":
         found.append("the profile has no time of an iteration: give it with --anchor-seconds")
     return found
-
-
-def _is_known(name: str) -> bool:
-    return name == "IDLE" or operation_group(name) is not None
 
 
 def _said(formula: Formula, columns: Mapping[str, np.ndarray], time_s: float) -> tuple[str, ...]:

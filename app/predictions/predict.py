@@ -1,7 +1,7 @@
 """Predictions with their interval and warnings: of one configuration, or of many."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from html import escape
 from math import inf, isnan, nan
@@ -198,10 +198,10 @@ def predicted_blocks(
 
 
 def _described(runs: RunTable) -> dict[str, list[Any]]:
-    """Return what is predicted, by column."""
-    return {
-        name: list(map(plain, runs.frame[name].to_numpy(dtype=object))) for name, plain in _DESCRIBED.items()
-    }
+    """Return what is predicted, by column: the fields of `Prediction` that runs have."""
+    names = (field.name for field in fields(Prediction) if field.name in runs.frame)
+    found = {name: runs.frame[name].tolist() for name in names}
+    return found | {name: list(map(plain, found[name])) for name, plain in _CONVERTED.items()}
 
 
 def _said(answers: Answers, runs: RunTable, measured_s: float | None) -> dict[str, list[tuple[str, ...]]]:
@@ -273,23 +273,11 @@ def fastest_first(rates: Sequence[float]) -> list[int]:
     return sorted(range(len(rates)), key=lambda row: inf if isnan(rates[row]) else -rates[row])
 
 
-_DESCRIBED: Mapping[str, Callable[[Any], Any]] = {
-    "cnn": str,
-    "gpu": str,
-    "batch_per_gpu": int,
-    "precision": str,
-    "n_gpus": int,
-    "n_nodes": int,
-    "link": str,
-    "network": str,
-    "algorithm": str,
-    "layout": str,
-    "compilation": str,
+# How a column of runs becomes a field of `Prediction`, where the value is not that of the table.
+_CONVERTED: Mapping[str, Callable[[Any], Any]] = {
     "tuned": bool,
-    HOST_LAUNCH: lambda value: None if isnan(value) else float(value),
-    "allocation": str,
     "bucketed": bool,
-    "stack": str,
+    HOST_LAUNCH: lambda value: None if isnan(value) else value,
 }
 
 

@@ -122,26 +122,16 @@ def scaling_curve(
     exchange = (1 - hidden_share) * exchange_seconds(formula, runs, scaling)
     latency = exchange - (1 - hidden_share) * _transfer(formula, runs, scaling, computing)
     seconds = computing + exchange
-    numbers = zip(seconds, computing, exchange - latency, latency, strict=True)
-    ways = runs.frame[["link", "network"]].itertuples(index=False, name=None)
-    warnings = run_answers(formula, runs, scaling).sentences(WARNING)
+    numbers = {
+        "time_s": seconds, "computing_s": computing, "transfer_s": exchange - latency, "latency_s": latency,
+        "speed_up": runs.frame["n_gpus"].to_numpy() * (seconds[0] / seconds),
+    }  # fmt: skip
+    texts = {name: runs.frame[name].astype(str).tolist() for name in ("link", "network")}
+    columns = {name: values.tolist() for name, values in numbers.items()} | texts
+    columns["warnings"] = run_answers(formula, runs, scaling).sentences(WARNING)
     return tuple(
-        ScalingPoint(
-            n_gpus=n_gpus,
-            n_nodes=n_nodes,
-            batch=batch,
-            time_s=float(time_s),
-            computing_s=float(computing_s),
-            transfer_s=float(transfer_s),
-            latency_s=float(latency_s),
-            speed_up=n_gpus * float(seconds[0] / time_s),
-            link=str(link),
-            network=str(fabric),
-            warnings=said,
-        )
-        for (n_gpus, n_nodes), (time_s, computing_s, transfer_s, latency_s), (link, fabric), said in zip(
-            counts, numbers, ways, warnings, strict=True
-        )
+        ScalingPoint(n_gpus, n_nodes, batch, **{name: values[row] for name, values in columns.items()})
+        for row, (n_gpus, n_nodes) in enumerate(counts)
     )
 
 

@@ -22,6 +22,7 @@ from trainlaw.validate.held_out_errors import (
     BY_CNN,
     BY_GPU,
     METRIC_TITLES,
+    OURS,
     CarriedErrors,
     ErrorLine,
     estimators,
@@ -31,7 +32,6 @@ from trainlaw.validate.held_out_errors import (
     summary_interval,
 )
 from trainlaw.validate.metrics import absolute_percentage_errors
-from trainlaw.validate.result import OURS
 
 # Hues of the oldest and the newest generation, degrees: of the vendor with most runs, and of all others.
 _COOL, _WARM = (290, 90), (50, -20)
@@ -63,6 +63,8 @@ def reported_errors(outcome: StudyOutcome, errors: CarriedErrors) -> dict[str, o
     drawn = names[: len(_COLOURS)]
     stated = headline(outcome.formula)
     mean = outcome.formula.errors["interval"]["coverage_percent"]
+    used = outcome.formula.used_features
+    units = {spec.name: "" if spec.unit.is_dimensionless else str(spec.unit) for spec in used}
     return dict(
         protocol=outcome.formula.errors["protocol"],
         headline=stated[:1].upper() + stated[1:],
@@ -82,15 +84,8 @@ def reported_errors(outcome: StudyOutcome, errors: CarriedErrors) -> dict[str, o
         mean_coverage="-" if mean is None else f"{mean:.1f}",
         coverage=_coverage(outcome),
         platforms=[(name, _platform_tables(matrix)) for name, matrix in outcome.matrices.items()],
-        residuals=[
-            (spec.name, plots.residuals(groups, spec.name, _unit(str(spec.unit))))
-            for spec in outcome.formula.used_features
-        ],
+        residuals=[(name, plots.residuals(groups, name, unit)) for name, unit in units.items()],
     )
-
-
-def _unit(text: str) -> str:
-    return "" if text == "1" else text
 
 
 def _point_groups(outcome: StudyOutcome, level: str, hues: Mapping[str, int]) -> list[plots.PointGroup]:

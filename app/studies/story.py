@@ -22,12 +22,13 @@ from trainlaw.validate.held_out_errors import (
     BY_CNN,
     BY_GPU,
     KEPT,
+    OURS,
     CarriedErrors,
     ErrorLine,
     carried_errors,
     overall_error,
 )
-from trainlaw.validate.result import MEASURED, OURS
+from trainlaw.validate.result import MEASURED
 
 #: Fewer runs say more about a formula's constants than about its terms.
 FEW_RUNS = 40

@@ -9,8 +9,6 @@ from typing import Any
 import pandas as pd
 from trainlaw.app.inputs.resolve import reader_notes
 from trainlaw.app.models.scopes import handling
-from trainlaw.app.terminal.catalog import CnnQuery, listed_cnns
-from trainlaw.app.terminal.datasets import gpu_runs
 from trainlaw.datasets import (
     DATASETS,
     FEATURES,
@@ -18,10 +16,8 @@ from trainlaw.datasets import (
     STUDY_FEATURES,
     CnnCounts,
     Gpu,
-    RunTable,
     load,
 )
-from trainlaw.datasets.cnns import Cnn, layer_records
 from trainlaw.datasets.features.feature import Feature
 from trainlaw.datasets.hardware.gpus import FACT_COLUMNS, GPU_COLUMNS
 from trainlaw.datasets.hardware.links import Link
@@ -101,11 +97,6 @@ def features_json(search: str = "", of_layers: bool = False) -> str:
     )
 
 
-def cnns_json(query: CnnQuery) -> str:
-    """Return the CNNs that a query selects, all of them where it selects none."""
-    return json_text(_records(listed_cnns(query)))
-
-
 def cnn_json(facts: CnnCounts) -> str:
     """Return the counts of a CNN per image and forward pass, with their units, and what warnings need."""
     names = ("cnn", "cnn_base", "cnn_family", "input_size_px", "n_classes")
@@ -117,11 +108,6 @@ def cnn_json(facts: CnnCounts) -> str:
     return json_text(
         {**{name: getattr(facts, name) for name in names}, "counts": counts, "memory": memory, **said}
     )
-
-
-def layers_json(cnn: Cnn) -> str:
-    """Return the layers of a CNN in order; `inputs` are positions."""
-    return json_text(layer_records(cnn))
 
 
 def datasets_json() -> str:
@@ -136,7 +122,7 @@ def dataset_json(name: str) -> str:
     frame = table.frame
     sources = list[dict[str, object]]()
     if "source" in frame:
-        sources = _records(frame.value_counts(["source", "licence"]).rename("rows").reset_index())
+        sources = records_of(frame.value_counts(["source", "licence"]).rename("rows").reset_index())
     return json_text({**_dataset(name, table), "sha256": table.sha256, "sources": sources})
 
 
@@ -149,18 +135,13 @@ def _dataset(name: str, table: MeasuredTable) -> dict[str, object]:
     return {**stated, "rows": len(table)}
 
 
-def gpu_runs_json(table: RunTable, gpu: str) -> str:
-    """Return the runs of a table on one GPU; raises UnknownNameError, with the names that are near."""
-    return json_text(_records(gpu_runs(table, gpu)))
-
-
 def formula_json(formula: Formula, origin: str) -> str:
     """Return a formula as its file holds it, with its origin, its terms as text and what it can predict."""
     said = {"origin": origin, "terms": [to_text(term, 3) for term in formula.terms()]}
     return json_text({**said, "predicts_runs": handling(formula).is_predictable, **formula.to_json()})
 
 
-def _records(frame: pd.DataFrame) -> list[dict[str, object]]:
+def records_of(frame: pd.DataFrame) -> list[dict[str, object]]:
     """Return the rows of a frame; a cell without a value is None."""
     objects = frame.astype(object)
     rows = objects.where(objects.notna(), None).to_dict("records")

@@ -234,9 +234,8 @@ class CnnQuery:
         return bool(self.search or self.family or self.everything or self.sizes)
 
 
-def cnn_list_text(query: CnnQuery) -> str:
-    """Return the families, or the CNNs that a query selects; raises UnknownNameError."""
-    found = listed_cnns(query)
+def cnn_list_text(found: pd.DataFrame, query: CnnQuery) -> str:
+    """Return the CNNs that a query selects as text, or their families; found : as `listed_cnns`."""
     if not query.selects:
         return _families_text(found)
     return f"no CNN matches {query.search!r}" if found.empty else _cnns_text(found, query)

@@ -91,17 +91,22 @@ _COLUMNS = {"runs": "CNN", "layers": "kind of layer", "pairs": "target GPU"}
 
 def _blocks(cells: pd.DataFrame) -> Iterator[str]:
     """Yield the table in blocks of columns that fit the terminal, without empty rows."""
-    width = terminal_width() - max(map(len, cells.index))
-    columns: list[str] = []
-    free = width
-    for name in cells.columns:
-        needs = 2 + max(len(str(name)), int(cells[name].str.len().max()))
-        if columns and needs > free:
-            yield _block(cells[columns])
-            columns, free = [], width
-        columns.append(str(name))
-        free -= needs
-    yield _block(cells[columns])
+    widths = [max(len(str(name)), int(cells[name].str.len().max())) for name in cells.columns]
+    for columns in _column_blocks(cells, widths, terminal_width() - max(map(len, cells.index))):
+        yield _block(cells[columns])
+
+
+def _column_blocks(cells: pd.DataFrame, widths: Sequence[int], free: int) -> list[list[Any]]:
+    """Return the columns in blocks of at most `free` characters, or of one column."""
+    blocks: list[list[Any]] = [[]]
+    used = 0
+    for column, width in zip(cells.columns, widths, strict=True):
+        if blocks[-1] and used + width + 2 > free:
+            blocks.append([])
+            used = 0
+        blocks[-1].append(column)
+        used += width + 2
+    return blocks
 
 
 def _block(cells: pd.DataFrame) -> str:
@@ -149,7 +154,10 @@ def coverage_text(table: RunTable, by: Sequence[str]) -> str:
     width = min(terminal_width(), _WIDEST)
     parts = [fitted_lines(_head(table, by, cells))]
     names = [str(name) for name in cells.index]
-    blocks = _column_blocks(cells, max(map(len, names)), width)
+    widths = [max(len(_title(column)), len(f"{int(cells[column].max()):,}")) for column in cells.columns]
+    # Next to names and summary.
+    free = width - max(map(len, names)) - sum(len(title) + 2 for title in _SUMMARY) - 6
+    blocks = _column_blocks(cells, widths, free)
     for columns in blocks:
         is_last = columns is blocks[-1]
         header = [Column(by[0]), *map(_title, columns), *(_SUMMARY if is_last else ())]
@@ -194,21 +202,6 @@ def _side_cells(row: Mapping[Hashable, Any]) -> list[str]:
     years = "-" if math.isnan(first) else f"{first:g}" if first == last else f"{first:g}-{last:g}"
     shown = "-" if math.isnan(noise) else f"{100 * noise:.1f} %"
     return [str(row["cnns"]), str(row["sources"]), shown, years]
-
-
-def _column_blocks(cells: pd.DataFrame, names: int, width: int) -> list[list[object]]:
-    """Return the columns in blocks that fit into `width` characters next to names and summary."""
-    free = width - names - sum(len(title) + 2 for title in _SUMMARY) - 6
-    blocks: list[list[object]] = [[]]
-    used = 0
-    for column in cells.columns:
-        needs = 2 + max(len(_title(column)), len(f"{int(cells[column].max()):,}"))
-        if blocks[-1] and used + needs > free:
-            blocks.append([])
-            used = 0
-        blocks[-1].append(column)
-        used += needs
-    return blocks
 
 
 def write_coverage(table: RunTable, by: Sequence[str], path: Path) -> None:
@@ -297,7 +290,7 @@ def noise_text(table: RunTable, least: int = 1) -> str:
         [
             f"{row['configurations']:,}", row["gpus"], f"{100 * row['median']:.1f} %",
             f"{100 * row['p90']:.1f} %", f"{row['ratio']:.2f}", "yes" if row["same_parts"] else "no",
-            _pair_name(str(row["first"]), str(row["second"])),
+            row["first"] + (", repeats" if row["first"] == row["second"] else f" / {row['second']}"),
         ]
         for row in found.to_dict("records")
     ]  # fmt: skip
@@ -310,22 +303,16 @@ def noise_text(table: RunTable, least: int = 1) -> str:
     return fitted_lines(f"{head}\n\n{Table.of(header, rows).text(min(terminal_width(), _WIDEST))}")
 
 
-def _pair_name(first: str, second: str) -> str:
-    return f"{first}, repeats" if first == second else f"{first} / {second}"
-
-
-def gpu_runs_text(table: RunTable, gpu: str, show_all: bool = False) -> str:
+def gpu_runs_text(runs: pd.DataFrame, table: str, show_all: bool = False) -> str:
     """Return what was measured on one GPU: a line per CNN, size and batch, a column per precision and layout.
 
-    gpu : a name as drivers print it, or the beginning of one. `show_all` lifts the limit of 60 lines.
-    Raises UnknownNameError, with the names that are near, where the table has no such GPU.
+    runs : as of `gpu_runs`, from the table of that name. `show_all` lifts the limit of 60 lines.
     """
-    runs = gpu_runs(table, gpu)
     names = sorted(set(runs["gpu"]))
     sources = ", ".join(sorted(set(runs["source"])))
     range_s = show_seconds_range(float(runs["time_s"].min()), float(runs["time_s"].max()))
     head = (
-        f"{', '.join(names)}: {len(runs):,} runs of {runs['cnn'].nunique()} CNNs in {table.name}, {range_s}\n"
+        f"{', '.join(names)}: {len(runs):,} runs of {runs['cnn'].nunique()} CNNs in {table}, {range_s}\n"
         f"sources: {sources}"
     )
     kinds = runs["precision"] + " " + runs["layout"].map(lambda name: _SHORT.get(name, name))
@@ -346,22 +333,18 @@ def gpu_runs_text(table: RunTable, gpu: str, show_all: bool = False) -> str:
 
 
 def gpu_runs(table: RunTable, gpu: str) -> pd.DataFrame:
-    """Return the runs on the GPUs that a name means; raises UnknownNameError with near names."""
-    frame = table.frame
-    return frame[frame["gpu"].isin(_gpu_names(table, gpu))]
+    """Return the runs on the GPUs that a name means: exactly one, or all that have it as a part.
 
-
-def _gpu_names(table: RunTable, gpu: str) -> list[str]:
-    """Return the GPUs of the table that a name means: exactly one, or all that begin so."""
-    names = sorted(set(table.frame["gpu"]))
+    Raises UnknownNameError, with the names that are near, where the table has no such GPU.
+    """
+    frame, key = table.frame, name_key(gpu)
+    names = sorted(set(frame["gpu"]))
     try:
-        exact = find_gpu(gpu).gpu
+        found = [find_gpu(gpu).gpu]
     except UnknownNameError:
-        exact = ""
-    if exact in names:
-        return [exact]
-    key = name_key(gpu)
-    found = [name for name in names if key and key in name_key(name)]
+        found = []
+    if not set(found) & set(names):
+        found = [name for name in names if key and key in name_key(name)]
     if not found:
         raise unknown_name(f"GPU in {table.name}", gpu, names)
-    return found
+    return frame[frame["gpu"].isin(found)]

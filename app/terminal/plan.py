@@ -18,30 +18,13 @@ from trainlaw.validate.held_out_errors import LEVEL
 
 _MOST_UNMEASURED = 2  # rows of GPUs that nobody measured, in a table of the best plans
 _MOST_WARNINGS = 2
-_COLUMNS = {
-    "gpu": "gpu",
-    "n_gpus": "n_gpus",
-    "n_nodes": "n_nodes",
-    "link": "link",
-    "network": "fabric",
-    "batch_per_gpu": "batch_per_gpu",
-    "precision": "precision",
-    "time_s": "time_s",
-    "samples_per_second": "samples_per_second",
-    "training_h": "training_h",
-    "training_low_h": "training_low_h",
-    "training_high_h": "training_high_h",
-    "cost": "cost_{currency}",
-    "cost_low": "cost_low_{currency}",
-    "cost_high": "cost_high_{currency}",
-    "spot_cost": "spot_cost_{currency}",
-    "host_cost": "host_cost_{currency}",
-    "energy_kwh": "energy_kwh",
-    "largest_batch": "largest_batch",
-    "pays_to_gpus": "pays_to_gpus",
-    "gain": "saved_by_doubling",
-    "is_measured": "is_measured",
-}
+# Columns of CSV and JSON, and those that have another name there; the cost has its currency.
+_COLUMNS = (
+    "gpu", "n_gpus", "n_nodes", "link", "network", "batch_per_gpu", "precision", "time_s",
+    "samples_per_second", "training_h", "training_low_h", "training_high_h", "cost", "cost_low", "cost_high",
+    "spot_cost", "host_cost", "energy_kwh", "largest_batch", "pays_to_gpus", "gain", "is_measured",
+)  # fmt: skip
+_TITLES = {"network": "fabric", "gain": "saved_by_doubling"}
 
 
 def plans_text(formula_said: str, plans: TrainingPlans, most: int) -> str:
@@ -174,11 +157,8 @@ def _notes(plans: TrainingPlans) -> list[str]:
 def _names(plans: TrainingPlans) -> dict[str, str]:
     """Return the columns to write by their name in the frame: those of the cost only with prices."""
     currency = _currency(plans).lower()
-    return {
-        name: title.format(currency=currency)
-        for name, title in _COLUMNS.items()
-        if currency or "cost" not in name
-    }
+    costs = {name: f"{name}_{currency}" for name in _COLUMNS if "cost" in name}
+    return {name: {**_TITLES, **costs}.get(name, name) for name in _COLUMNS if currency or name not in costs}
 
 
 def plans_csv(plans: TrainingPlans) -> str:

@@ -15,10 +15,7 @@ from trainlaw.app.models.settings import host_rows
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.model import (
     DEFAULT_PRECISION,
-    FIRST_BATCH,
-    FIRST_EPOCHS,
-    FIRST_GPU,
-    FIRST_IMAGES,
+    FIRST,
     LAYOUTS,
     Model,
     fact,
@@ -211,8 +208,8 @@ def _given(model: Model) -> dict[str, Given]:
         "n_nodes": Given("tl_n_nodes", 1.0),
         "machine": Given(_machine(), "1 GPU"),
         "is_undefined": Given("IF(ISNUMBER(tl_time_s),0,1)", 0.0),
-        "iterations": Given("tl_iterations", float(ceil(FIRST_IMAGES / FIRST_BATCH))),
-        "epochs": Given("tl_epochs", FIRST_EPOCHS),
+        "iterations": Given("tl_iterations", float(ceil(FIRST.images / FIRST.batch))),
+        "epochs": Given("tl_epochs", FIRST.epochs),
     }
     if model.is_forward:
         found |= {name: Given("1", 1.0) for name in ("n_gpus", "n_nodes", "epochs")}
@@ -243,7 +240,7 @@ def chosen_class_factor(model: Model) -> str:
 
 
 def _gpu(model: Model) -> dict[str, Given]:
-    formula, gpu = model.formula, built_in_gpus().find(FIRST_GPU)
+    formula, gpu = model.formula, built_in_gpus().find(FIRST.gpu)
     value = intervals_of(formula).factor(model.first_precision, gpu.generation)
     # A formula of forward passes without intervals has no cells of them.
     of_class = "0" if model.is_forward and np.isnan(value) else chosen_class_factor(model)

@@ -5,18 +5,7 @@ from typing import NamedTuple
 
 from trainlaw.app.models.lookup_tables import cnn_label
 from trainlaw.app.sheets.plan import SheetWriter
-from trainlaw.app.workbook.model import (
-    FIRST_ALGORITHM,
-    FIRST_BATCH,
-    FIRST_CNN,
-    FIRST_EPOCHS,
-    FIRST_GPU,
-    FIRST_IMAGES,
-    PREFIX,
-    Model,
-    cell_name,
-    is_listed,
-)
+from trainlaw.app.workbook.model import FIRST, PREFIX, Model, cell_name, is_listed
 from trainlaw.app.workbook.names import offered
 from trainlaw.app.workbook.sizes import RULES, is_any_size
 from trainlaw.app.workbook.tables import ANY_OTHER, HEADING, IMPLIED, ORDERS, OWN_LINK, USUAL_FABRIC
@@ -161,10 +150,10 @@ def _of_cnn(model: Model) -> list[Choice]:
         return f'OR(tl_{name}="",{listed},{sized})'
 
     return [
-        _named("cnn", "CNN", cnn_label(*FIRST_CNN)),
+        _named("cnn", "CNN", cnn_label(*FIRST.cnn)),
         Choice("pixels", title, math.nan, exact, counted("pixels"), fault, "pixels", kind="whole"),
         Choice("classes", "classes", math.nan, exact, counted("classes"), fault, kind="whole"),
-        _number("batch_per_gpu", "batch per GPU", float(FIRST_BATCH), "per iteration on one GPU", "images"),
+        _number("batch_per_gpu", "batch per GPU", float(FIRST.batch), "per iteration on one GPU", "images"),
     ]
 
 
@@ -172,7 +161,7 @@ def _of_gpu(model: Model) -> list[Choice]:
     note = "in others none was measured" if model.is_forward else "the default depends on the GPU"
     compiler = _listed("compilation", "compiled by", COMPILATIONS[0], "eager: one kernel per operation")
     return [
-        _named("gpu", "GPU", FIRST_GPU),
+        _named("gpu", "GPU", FIRST.gpu),
         _listed("precision_choice", "precision", model.default_precision, note),
         _listed("layout_choice", "layout of activations", IMPLIED, "order of their dimensions in memory"),
         *([compiler] if model.is_forward else []),
@@ -200,7 +189,7 @@ def _of_several_gpus() -> list[Choice]:
         most_of_all._replace(valid=largest),
         _listed("link", "link within a node", OWN_LINK, "for two or more GPUs", "Links"),
         _listed("network", "fabric between nodes", USUAL_FABRIC, "for two or more nodes", "Links"),
-        _listed("algorithm", "all-reduce algorithm", FIRST_ALGORITHM, "for two or more GPUs"),
+        _listed("algorithm", "all-reduce algorithm", FIRST.algorithm, "for two or more GPUs"),
         _flag("is_bucketed", "gradients in buckets", 1.0, "0: each tensor alone"),
         _number("hidden", title, 0.0, note, "%", kind="share"),
     ]
@@ -231,9 +220,9 @@ def _of_groups(model: Model) -> list[Choice]:
 
 def _of_training(model: Model) -> list[Choice]:
     if model.is_forward:
-        return [_number("images", "images", FIRST_IMAGES, "of which the inference is computed", "images")]
+        return [_number("images", "images", FIRST.images, "of which the inference is computed", "images")]
     return [
-        _number("images", "images per epoch", FIRST_IMAGES, "ImageNet-1k has 1,281,167", "images"),
-        _number("epochs", "epochs", FIRST_EPOCHS, "", "epochs", kind="positive"),
+        _number("images", "images per epoch", FIRST.images, "ImageNet-1k has 1,281,167", "images"),
+        _number("epochs", "epochs", FIRST.epochs, "", "epochs", kind="positive"),
         _listed("order", "rank GPUs by", ORDERS[0], "enter prices in the yellow column of sheet GPUs"),
     ]

@@ -9,9 +9,7 @@ import numpy as np
 from trainlaw.app.models.lookup_tables import cnn_label, precision_rows
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter, column_range
 from trainlaw.app.workbook.model import (
-    FIRST_BATCH,
-    FIRST_CNN,
-    FIRST_PRECISION,
+    FIRST,
     PEAK,
     TABLES,
     CellForm,
@@ -137,7 +135,7 @@ def _first_cnns() -> _Rows:
     """Return the CNNs of the first heads by label, each at its first size in the table, ImageNet's if any."""
     found: dict[str, tuple[str, Mapping[str, object]]] = {}
     for label, row in cnn_table_rows().items():
-        name, usual = str(row["cnn"]), label == cnn_label(str(row["cnn"]), *FIRST_CNN[1:])
+        name, usual = str(row["cnn"]), label == cnn_label(str(row["cnn"]), *FIRST.cnn[1:])
         if name in FIRST_CNNS and (usual or name not in found):
             found[name] = label, row
     return dict(found[name] for name in FIRST_CNNS if name in found)
@@ -149,8 +147,8 @@ def _is_link(name: str) -> bool:
 
 def _choices(sheet: SheetWriter) -> None:
     lines: Sequence[tuple[str, str | float, str]] = (
-        ("batch per GPU, images", float(FIRST_BATCH), ""),
-        ("precision", FIRST_PRECISION, "tl_options_precision"),
+        ("batch per GPU, images", float(FIRST.batch), ""),
+        ("precision", FIRST.precision, "tl_options_precision"),
         ("show", SHOWN[0], "tl_options_shown"),
     )
     for row, (title, value, listed) in enumerate(lines, start=3):

@@ -12,7 +12,7 @@ from trainlaw.app.text.numbers import show_percent
 from trainlaw.app.text.tables import Table, plain_text
 from trainlaw.app.workbook.model import (
     COUNTS,
-    FIRST_ALGORITHM,
+    FIRST,
     INPUTS,
     OF_INPUT,
     OF_LINK,
@@ -167,7 +167,7 @@ def _exchange(sheet: SheetWriter, model: Model, row: int) -> None:
         else "included in the terms"
     )
     sheet.text(row, 3, by, "unit")
-    is_scaled = float(covers_algorithm(model.scaling, FIRST_ALGORITHM))
+    is_scaled = float(covers_algorithm(model.scaling, FIRST.algorithm))
     covered = f'IFERROR(IF(tl_hidden=0,{option("algorithm", "scaled")},0),"{UNKNOWN}")'
     title = "1: the scaling formula covers the algorithm; 0: textbook"
     sheet.line(row + 2, title, is_scaled, formula=covered, name="tl_is_scaled")

@@ -13,7 +13,7 @@ from trainlaw.app.workbook.formula import link_formula, unit_text
 from trainlaw.app.workbook.model import (
     DEFAULT_PRECISION,
     ENTRIES,
-    FIRST_IMAGES,
+    FIRST,
     OF_LINK,
     OF_PRECISION,
     PEAK,
@@ -245,7 +245,7 @@ def _add_speed_and_memory(table: CellTable) -> None:
 
 def _add_costs(table: CellTable, model: Model) -> None:
     """Add time and cost per epoch, and the rank of each GPU in the chosen order."""
-    steps = math.ceil(FIRST_IMAGES / model.values["batch_per_gpu"])
+    steps = math.ceil(FIRST.images / model.values["batch_per_gpu"])
     price = table.place("price_usd_per_hour")
     hours = table.numbers("time_s") * steps / 3600.0
     table.add("epoch_h", 'IF(ISNUMBER({@time_s}),tl_iterations*{@time_s}/3600,"")', hours)

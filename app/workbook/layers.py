@@ -19,7 +19,7 @@ from trainlaw.app.workbook.formula import (
     unit_text,
 )
 from trainlaw.app.workbook.model import (
-    FIRST_CNN,
+    FIRST,
     TABLES,
     Model,
     cell_name,
@@ -91,7 +91,7 @@ class LayerModel(Model):
         """How many identical layers each row of the first choice stands for, float64, (n_rows,)."""
         sums = self.rows.sums
         if sums is None:
-            raise InputError(f"the layers of {FIRST_CNN[0]} are unknown, so no workbook can be written")
+            raise InputError(f"the layers of {FIRST.cnn[0]} are unknown, so no workbook can be written")
         return sums.count
 
     @cached_property
@@ -198,11 +198,11 @@ def write_layers(book: BookPlan, model: LayerModel) -> None:
 def _add_facts(table: CellTable, model: LayerModel) -> int:
     """Add the row on the sheet of facts, and what it says of each layer; return the row of the first one."""
     keys = [_key(cnn) for cnn in cnn_rows().values()]
-    start = 1 + sum(len(zoo_layers(key).count) for key in keys[: keys.index(FIRST_CNN)])
+    start = 1 + sum(len(zoo_layers(key).count) for key in keys[: keys.index(FIRST.cnn)])
     place, begin = f"ROWS($A${_TOP + 1}:$A{{row}})", "tl_layer_first"
     text = f'IF(AND(ISNUMBER({begin}),{place}<=tl_layer_count),{begin}+{place}-1,"")'
     table.add("row", text, start + np.arange(table.known))
-    kinds = list(zoo_layers(FIRST_CNN).kinds)
+    kinds = list(zoo_layers(FIRST.cnn).kinds)
     values: dict[str, Values] = {"kind": kinds, "count": model.counts, **model.rows.columns}
     for name in ("kind", "count", *model.facts):
         title = "layer" if name == "kind" else name.replace("_", " ")

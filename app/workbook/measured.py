@@ -6,14 +6,7 @@ from typing import NamedTuple
 
 from trainlaw.app.answers.facts import measured_said
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
-from trainlaw.app.workbook.model import (
-    FIRST_BATCH,
-    FIRST_CNN,
-    FIRST_GPU,
-    FIRST_PRECISION,
-    LAYOUTS,
-    new_sheet,
-)
+from trainlaw.app.workbook.model import FIRST, LAYOUTS, new_sheet
 from trainlaw.app.workbook.sizes import chosen_cnn, classes_used, pixels_used
 from trainlaw.datasets.cnns.zoo import zoo_entry
 from trainlaw.datasets.measurements.nearest import all_measured
@@ -72,9 +65,9 @@ def _runs() -> Iterator[tuple[_Place, str]]:
 
 def _write_choice(sheet: SheetWriter) -> _Place:
     """Write what the runs are compared with; return it for the first choice."""
-    name, pixels, classes = FIRST_CNN
+    name, pixels, classes = FIRST.cnn
     own = _Place(
-        f"{name}|{classes}|{FIRST_GPU}", FIRST_PRECISION, LAYOUTS[0], float(pixels), float(FIRST_BATCH)
+        f"{name}|{classes}|{FIRST.gpu}", FIRST.precision, LAYOUTS[0], float(pixels), float(FIRST.batch)
     )
     cnn, n_classes, size = chosen_cnn("cnn"), classes_used(), pixels_used()
     layout = "tl_layout" if "tl_layout" in sheet.book.names else f'"{LAYOUTS[0]}"'

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from trainlaw.app.answers.error_rows import widened
@@ -51,19 +52,27 @@ from trainlaw.validate.held_out_errors import intervals_of
 #: Heads, units and first names of the sheets.
 TABLES = toml_table(__file__, "tables.toml")
 PREFIX = "tl_"  # V100, L2 and FP32 are cell addresses, so a name without a prefix could be one
-FIRST_CNN = ("resnet50", 224, 1000)
-FIRST_GPU = "V100-SXM2-16GB"
-FIRST_BATCH = 64
 DEFAULT_PRECISION = "PyTorch's default"
-FIRST_PRECISION = "fp32"  # PyTorch's default on the first GPU
 AS_MEASURED = f"{PRECISION_OF_PASSES}, as measured"
-FIRST_IMAGES, FIRST_EPOCHS = 1_281_167.0, 90.0
-FIRST_ALGORITHM = "ring"
 ENTRIES, FAULTS = "all entries can be used", "an entry cannot be used: see the red note next to it"
 
+
+class _First(NamedTuple):
+    """The choice that the workbook shows when it is opened; cnn : name, side in pixels, classes."""
+
+    cnn: tuple[str, int, int] = ("resnet50", 224, 1000)
+    gpu: str = "V100-SXM2-16GB"
+    batch: int = 64
+    precision: str = "fp32"  # PyTorch's default on that GPU
+    images: float = 1_281_167.0
+    epochs: float = 90.0
+    algorithm: str = "ring"
+
+
+FIRST = _First()
 # Base columns that the user enters, with the first choice.
 INPUTS: Mapping[str, float] = {
-    "batch_per_gpu": FIRST_BATCH,
+    "batch_per_gpu": FIRST.batch,
     "has_optimizer": 1.0,
     "has_input_copy": 0.0,
     "is_tuned": 0.0,
@@ -114,7 +123,7 @@ class Model:
     @property
     def first_precision(self) -> str:
         """The precision of the first choice."""
-        return PRECISION_OF_PASSES if self.is_forward else FIRST_PRECISION
+        return PRECISION_OF_PASSES if self.is_forward else FIRST.precision
 
     @property
     def default_precision(self) -> str:
@@ -242,18 +251,18 @@ def values_of(expression: Expression, columns: Mapping[str, np.ndarray]) -> np.n
 
 def first_choice(*, is_forward: bool = False) -> RunTable:
     """Return the configuration that the workbook shows when it is opened: an iteration, or a forward pass."""
-    name, size, classes = FIRST_CNN
+    name, size, classes = FIRST.cnn
     return configuration(
-        cnn=name, gpu=FIRST_GPU, batch_per_gpu=FIRST_BATCH, input_size_px=size, n_classes=classes,
+        cnn=name, gpu=FIRST.gpu, batch_per_gpu=FIRST.batch, input_size_px=size, n_classes=classes,
         timed_parts=FORWARD if is_forward else "forward+backward+optimizer",
-        precision=PRECISION_OF_PASSES if is_forward else FIRST_PRECISION,
+        precision=PRECISION_OF_PASSES if is_forward else FIRST.precision,
     )  # fmt: skip
 
 
 def first_interval_factor(model: "Model") -> float:
     """Return the factor of the interval that the workbook shows when it is opened; nan without one."""
     run = model.first_choice
-    gpu, cnn = run.facts.gpus.find(FIRST_GPU), run.facts.cnns[0]
+    gpu, cnn = run.facts.gpus.find(FIRST.gpu), run.facts.cnns[0]
     factor = intervals_of(model.formula).factor(model.first_precision, gpu.generation)
     known = {name: np.array([value]) for name, value in model.values.items()}
     host = values_of(host_factor(model.formula, model.expression), known)

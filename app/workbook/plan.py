@@ -10,9 +10,7 @@ from trainlaw.app.workbook.compare import FIRST_GPUS
 from trainlaw.app.workbook.formula import fact_formula
 from trainlaw.app.workbook.gpus import add_exchange, add_link_rates
 from trainlaw.app.workbook.model import (
-    FIRST_BATCH,
-    FIRST_EPOCHS,
-    FIRST_IMAGES,
+    FIRST,
     INPUTS,
     OF_LINK,
     OF_NETWORK,
@@ -68,7 +66,7 @@ def _plans(model: Model, gpus: CellTable) -> CellTable:
     asked = [(gpu, number) for gpu in FIRST_GPUS for number in COUNTS]
     needed = sorted({*variables(model.all_reduce), *variables(model.scaled)} - {SINGLE_GPU_TIME})
     values = dict(zip(needed, _runs(asked).matrix(needed).T, strict=True))
-    values |= {"epochs": np.array(FIRST_EPOCHS)}
+    values |= {"epochs": np.array(FIRST.epochs)}
     words = {**TABLES["all_gpus"], **TABLES["all_plans"]}
     table = CellTable(
         NAME, len(asked), len(asked) + SPARE, lambda name: (PREFIX + name, values[name]), words=words
@@ -91,7 +89,7 @@ def _runs(asked: Iterable[tuple[str, int]]) -> RunTable:
     """Return the first choice on these GPUs and numbers of them."""
     catalog, cnn = built_in_gpus(), first_choice().facts.cnns[0]
     rows = [
-        configuration_row(cnn, catalog.find(gpu), FIRST_BATCH, Setup(n_gpus=number)) for gpu, number in asked
+        configuration_row(cnn, catalog.find(gpu), FIRST.batch, Setup(n_gpus=number)) for gpu, number in asked
     ]
     return unmeasured_runs("plans", rows, Facts(catalog, (cnn,)))
 
@@ -159,7 +157,7 @@ def _add_fact(table: CellTable, name: str, values: np.ndarray) -> None:
 
 def _add_training(table: CellTable) -> None:
     """Add hours and cost of the training, and the rank of each plan that fits into memory."""
-    steps = np.ceil(FIRST_IMAGES / FIRST_BATCH / table.numbers("n_gpus"))
+    steps = np.ceil(FIRST.images / FIRST.batch / table.numbers("n_gpus"))
     count = 'IF(ISNUMBER({@time_s}),ROUNDUP(tl_images/(tl_batch_per_gpu*{@n_gpus}),0),"")'
     table.add("iterations", count, steps)
     for key in ("epoch_h", "training_h", "training_low_h", "training_high_h"):

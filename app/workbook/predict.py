@@ -24,11 +24,7 @@ from trainlaw.app.workbook.choices import write_choices
 from trainlaw.app.workbook.model import (
     ENTRIES,
     FAULTS,
-    FIRST_BATCH,
-    FIRST_CNN,
-    FIRST_EPOCHS,
-    FIRST_GPU,
-    FIRST_IMAGES,
+    FIRST,
     LAYOUTS,
     PREFIX,
     Model,
@@ -68,7 +64,7 @@ _WIDTHS = (34, 36, 9, 46, 2, 22, 26, 10, 44)
 _TOP = 3  # row of the heads, counted from 0
 _LEFT, _RIGHT = 0, 5  # columns of what is chosen, and of what follows from it
 _GB = 1e9
-_STEPS = float(math.ceil(FIRST_IMAGES / FIRST_BATCH))  # iterations of the first choice
+_STEPS = float(math.ceil(FIRST.images / FIRST.batch))  # iterations of the first choice
 ONE_GPU = (
     "A layer formula is computed for the chosen GPU only; for every GPU run trainlaw predict --all-gpus."
 )
@@ -200,7 +196,7 @@ def _times(model: Model) -> list[_Result]:
     lines = [
         _Result(what, _live(f"1000*{time}"), 1000 * seconds, "ms", "result_short"),
         *_interval(model),
-        _Result(f"throughput{of_all}", _live(rate), FIRST_BATCH / seconds, "images/s", "result_short"),
+        _Result(f"throughput{of_all}", _live(rate), FIRST.batch / seconds, "images/s", "result_short"),
         _Result(what, shown, seconds, "s", "result", "time_s", note),
     ]
     if not model.is_forward:
@@ -249,7 +245,7 @@ def _used(model: Model) -> list[_Result]:
     link = f'IF(tl_link="{OWN_LINK}",IF({own["link"]}="","{NO_LINK}",{own["link"]}),tl_link)'
     fabric = f'IF(tl_network="{USUAL_FABRIC}",{own["fabric"]},tl_network)'
     nodes = f'IF(tl_nodes="",ROUNDUP(tl_n_gpus/{own["server_gpus"]},0),tl_nodes)'
-    cnn, first_link = cnn_label(*FIRST_CNN), str(gpu_table_rows(model.formula)[FIRST_GPU]["link"])
+    cnn, first_link = cnn_label(*FIRST.cnn), str(gpu_table_rows(model.formula)[FIRST.gpu]["link"])
     lines = [
         _Result("CNN in use", meant("cnn"), cnn, name="cnn"),
         _Result(
@@ -258,7 +254,7 @@ def _used(model: Model) -> list[_Result]:
             cnn,
             name="cnn_used",
         ),
-        _Result("GPU in use", meant("gpu"), FIRST_GPU, name="gpu"),
+        _Result("GPU in use", meant("gpu"), FIRST.gpu, name="gpu"),
         _Result(
             "precision in use", f'IFERROR({default},"{UNCLEAR}")', model.first_precision, name="precision"
         ),
@@ -269,7 +265,7 @@ def _used(model: Model) -> list[_Result]:
         _Result(
             "fabric in use",
             f'IFERROR({fabric},"{UNCLEAR}")',
-            usual_server(FIRST_GPU).fabric,
+            usual_server(FIRST.gpu).fabric,
             name="network_used",
         ),
     ]
@@ -296,7 +292,7 @@ def _price(model: Model) -> _Result:
     own, number = of_chosen_gpu("price_usd_per_hour"), "1" if model.is_forward else OF_MACHINE
     price = price_cell(own, "tl_gpu", number, f'"{NO_PRICE}"')
     note = "yours on sheet GPUs, else sheet Prices"
-    listed = listed_price(FIRST_GPU)
+    listed = listed_price(FIRST.gpu)
     return _Result("GPU price", price, listed, "USD/h", "result_money", "price_used", note)
 
 
@@ -304,7 +300,7 @@ def _costs_of_passes(model: Model) -> list[_Result]:
     """Return the lines on the inference of all images."""
     hours = model.seconds * _STEPS / 3600.0
     spent = 'IF(COUNT(tl_minutes,tl_price_used)=2,tl_minutes/60*tl_price_used,"")'
-    cost, taken = hours * listed_price(FIRST_GPU), _live(f"60*({figure_cell('epoch_h')})")
+    cost, taken = hours * listed_price(FIRST.gpu), _live(f"60*({figure_cell('epoch_h')})")
     return [
         _iterations("forward passes", "tl_batch_per_gpu"),
         _Result("time", taken, 60 * hours, "min", "result_money", "minutes"),
@@ -321,8 +317,8 @@ def _iterations(title: str, batch: str) -> _Result:
 def _costs(model: Model, *, has_ranking: bool) -> list[_Result]:
     """Return the lines on the training of all epochs."""
     hours = model.seconds * _STEPS / 3600.0
-    cost, value = hours * listed_price(FIRST_GPU), float(np.nan_to_num(first_interval_factor(model)))
-    total = cost * FIRST_EPOCHS
+    cost, value = hours * listed_price(FIRST.gpu), float(np.nan_to_num(first_interval_factor(model)))
+    total = cost * FIRST.epochs
     per_epoch = figure_cell("cost", training_h="tl_epoch_h", price_per_hour="tl_price_used")
 
     def priced(text: str) -> str:
@@ -333,7 +329,7 @@ def _costs(model: Model, *, has_ranking: bool) -> list[_Result]:
 
     lines: list[tuple[str, str, float | str, str, str]] = [
         ("time per epoch", _live(figure_cell("epoch_h")), hours, "h", "epoch_h"),
-        ("total time", _live(figure_cell("training_h")), hours * FIRST_EPOCHS, "h", ""),
+        ("total time", _live(figure_cell("training_h")), hours * FIRST.epochs, "h", ""),
         ("cost per epoch", priced(per_epoch), cost, "USD", ""),
         ("total cost", priced(f"{per_epoch}*tl_epochs"), total, "USD", "cost"),
         ("total cost from", end("tl_cost/tl_interval_factor"), total / value if value else "", "USD", ""),
@@ -353,7 +349,7 @@ def _memory(model: Model) -> list[_Result]:
     """Return the lines on memory, in GB of 1e9 bytes, as GPUs are sold."""
     columns = {name: np.array([value]) for name, value in model.values.items()}
     needs = needed_memory(model.formula)
-    held = float(gpu_rows()[FIRST_GPU]["memory_bytes"])
+    held = float(gpu_rows()[FIRST.gpu]["memory_bytes"])
     columns["memory_bytes"] = np.array([held])
     least, usual, place = (
         float(values_of(form, columns)[0]) for form in (*needs, definition_of("memory_held_bytes"))

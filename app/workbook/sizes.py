@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 from trainlaw.app.models.lookup_tables import cnn_rows
 from trainlaw.app.sheets.plan import BookPlan, column_range
-from trainlaw.app.workbook.model import FIRST_CNN, Model, fact, is_listed, new_sheet
+from trainlaw.app.workbook.model import FIRST, Model, fact, is_listed, new_sheet
 from trainlaw.datasets.cnns.any_size import LARGEST, SUMS, AnySize, any_size
 from trainlaw.datasets.cnns.counts import LAYER_LIMITS, THIN
 from trainlaw.datasets.cnns.zoo import MAX_CLASSES, MAX_INPUT_PX
@@ -96,7 +96,7 @@ def is_any_size(model: Model) -> bool:
 @cache
 def counted() -> tuple[str, ...]:
     """Return the names of the counts that a rule gives."""
-    name, pixels, classes = FIRST_CNN
+    name, pixels, classes = FIRST.cnn
     return tuple(_rules()[name].counts(pixels, classes))
 
 
@@ -133,7 +133,7 @@ class _Size:
         name = model.sheet_name("Image size")
         widths = [*[12] * len(_LIVE), 3, *[14] * len(_LIVE_SHAPES), 3, 30, 20]
         self.sheet = new_sheet(book, "Image size", name=name, widths=widths)
-        cnn, self.pixels, self.classes = FIRST_CNN
+        cnn, self.pixels, self.classes = FIRST.cnn
         self.rule, self.columns = _rules()[cnn], sorted(set(model.cnn_columns))
         self.areas = self.rule.areas(self.pixels, self.classes)
 
@@ -157,7 +157,7 @@ class _Size:
         """Write where the rule of the chosen CNN is, and whether it gives what is asked for."""
         name = chosen_cnn("cnn")
         cnns, first = _name("cnn"), _name("first")
-        start = list(_rules()).index(FIRST_CNN[0])
+        start = list(_rules()).index(FIRST.cnn[0])
         before = sum(len(rule.sides) for rule in list(_rules().values())[:start])
         shapes = sum(len(rule.shapes) for rule in list(_rules().values())[:start])
         usual = f"MATCH({name},{cnns},0)"

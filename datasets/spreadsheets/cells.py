@@ -224,10 +224,10 @@ def _of_flags(rows: Rows, name: str, flags: list[str]) -> list[object]:
     """Return the value that yes in one of several columns means; without any yes the usual one."""
     # Where a column switches tf32, no is plain fp32.
     values: list[object] = ["fp32" if "tf32" in flags else _WITHOUT[name]] * len(rows)
+    words = SPELLINGS[name]
     for flag in reversed(flags):
-        words = SPELLINGS[name]
 
-        def value(cell: object, flag: str = flag, words: Mapping[str, str] = words) -> object:
+        def value(cell: object, flag: str = flag) -> object:
             if (answer := yes_or_no(cell)) is not None:
                 # A switch called fp16, as trainers have it, turns mixed precision on.
                 return ("amp" if flag == "fp16" else flag) if answer else ""

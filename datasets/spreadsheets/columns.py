@@ -221,12 +221,11 @@ class Columns:
         if any(_PHASES.search(heading) for heading in self.block.headings):
             self.measures = [_of_phases(measure) for measure in self.measures]
         plain = [measure for measure in self.measures if measure.meaning.target != our.EPOCH_TIME]
-        if plain or not our.OF_EPOCHS & set(self.keys):
+        if plain:
             # A time of an epoch counts only where nothing else is measured.
-            epochs = [measure for measure in self.measures if measure not in plain]
-            if plain:
-                left |= dict.fromkeys((measure.place for measure in epochs), "")
-                self.measures = plain
+            epochs = (measure.place for measure in self.measures if measure not in plain)
+            left |= dict.fromkeys(epochs, "")
+            self.measures = plain
         kinds = [frozenset(measure.said) - {"precision"} for measure in self.measures]
         usual = max(kinds, key=kinds.count, default=frozenset())
         usual = max(

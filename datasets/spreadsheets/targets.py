@@ -26,6 +26,10 @@ SIZES = USUAL_SIZES | {28, 32, 48, 64, 96, 128, 227, 240, 256, 260, 288, 300, 32
 USUAL_GPUS = frozenset((1, 2, 3, 4, 6, 8, 16, 32, 64, 128, 256, 512, 1024))
 _BITS = frozenset((16, 32, 64))  # of a precision
 _AS_THEY_ARE = (our.IGNORED, our.DATASET, our.UNIT, "date", "framework", "framework_version", "data")
+#: What texts are taken for where they are several things.
+_ORDER = (
+    "cnn", "gpu", "precision", *our.COUNTS, "layout", "compilation", our.MODE, our.DATASET, our.UNIT,
+)  # fmt: skip
 # What a header says next to GPUs, precisions and so on makes it another thing, such as the memory of a GPU.
 _UNRELATED = 2
 _MOST_BATCH = 8192
@@ -366,20 +370,7 @@ def _of_kinds(target: str, kinds: tuple[str, ...]) -> str:
         return target
     if target.startswith(our.FLAG) and "precision" in kinds:
         return "precision"
-    for kind in (
-        "cnn",
-        "gpu",
-        "precision",
-        *our.COUNTS,
-        "layout",
-        "compilation",
-        our.MODE,
-        our.DATASET,
-        our.UNIT,
-    ):
-        if kind in kinds:
-            return kind
-    return target
+    return next((kind for kind in _ORDER if kind in kinds), target)
 
 
 def _of_flags(heading: str, meaning: Meaning, said: Mapping[str, str]) -> str:

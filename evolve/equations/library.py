@@ -19,11 +19,11 @@ WRAPPERS = ("square", "sqrt", "log", "exp", "sin", "cos")
 
 @dataclass(frozen=True)
 class Quantity:
-    """An expression with its values (n_rows,), and its number of nodes."""
+    """An expression with its values (n_rows,), and its number of nodes, or the one that it counts as."""
 
     expression: Expression
     values: NDArray[np.float64]
-    size: int
+    size: int = 1
 
     @cached_property
     def coordinate(self) -> NDArray[np.float64]:
@@ -34,11 +34,6 @@ class Quantity:
         low, high = values.min(), values.max()
         mapped: NDArray[np.float64] = (2.0 * values - low - high) / ((high - low) or 1.0)
         return mapped
-
-
-def quantity(expression: Expression, values: NDArray[np.float64]) -> Quantity:
-    """Return a quantity of one node, whatever its expression."""
-    return Quantity(expression, values, 1)
 
 
 def apply(operator: str, *arguments: Quantity) -> Quantity:
@@ -87,6 +82,8 @@ def key_of(values: NDArray[np.float64]) -> bytes | None:
 
 def _candidates(atoms: Sequence[Quantity], known: frozenset[str]) -> Iterator[Quantity]:
     """Yield all candidates, level by level."""
+    if not atoms:
+        return
     yield from atoms
     wrapped = list(_wrapped(atoms, known))
     pairs = list(_pairs(atoms, known))
@@ -96,9 +93,9 @@ def _candidates(atoms: Sequence[Quantity], known: frozenset[str]) -> Iterator[Qu
     yield from _pairs(squares, known - {"mul", "div"})
     of_pairs = list(_wrapped(pairs, known))
     yield from of_pairs
-    one = Quantity(ONE, np.ones_like(atoms[0].values), 1) if atoms else None
+    one = Quantity(ONE, np.ones_like(atoms[0].values))
     ratios = [item for item in pairs if _operator(item) == "div"]
-    shifted = [*_shifted(one, [*atoms, *ratios, *squares], known)] if one else []
+    shifted = [*_shifted(one, [*atoms, *ratios, *squares], known)]
     shifted += _shifted(one, [item for item in of_pairs if _operator(item) in ("square", "exp")], known)
     yield from shifted
     products = [item for item in pairs if _operator(item) in ("mul", "div")]
@@ -125,7 +122,7 @@ def _wrapped(items: Sequence[Quantity], known: frozenset[str]) -> Iterator[Quant
             if name in known:
                 yield apply(name, item)
         if {"exp", "div"} <= known:
-            one = Quantity(ONE, np.ones_like(item.values), 1)
+            one = Quantity(ONE, np.ones_like(item.values))
             yield apply("div", one, apply("exp", item))
             yield apply("div", one, item)
 
@@ -139,11 +136,11 @@ def _pairs(items: Sequence[Quantity], known: frozenset[str]) -> Iterator[Quantit
             yield apply("div", second, first)
 
 
-def _shifted(one: Quantity | None, items: Sequence[Quantity], known: frozenset[str]) -> Iterator[Quantity]:
+def _shifted(one: Quantity, items: Sequence[Quantity], known: frozenset[str]) -> Iterator[Quantity]:
     """Yield 1 + x and 1 - x."""
     for item in items:
         for name in ("add", "sub"):
-            if one is not None and name in known:
+            if name in known:
                 yield apply(name, one, item)
 
 

@@ -1,9 +1,8 @@
 """Screening before an untyped search: which short expressions, linearly combined, give the target.
 
 Each view of the problem is tried under transformations of the target (a reciprocal, a square, a
-logarithm): as a sum of quantities of the library, as such a sum over a denominator, and as a product of
-powers. The best of each size are the search's first individuals, and what they are made of is offered to its
-mutations.
+logarithm): as a sum of quantities of the library, and as a product of powers. The best of each size are the
+search's first individuals, and what they are made of is offered to its mutations.
 """
 
 import math
@@ -34,9 +33,8 @@ from trainlaw.formulas.algebra.expression import count_nodes, nodes
 MOST_ROWS = 300
 # With fewer rows, some sum of four quantities fits by chance.
 LEAST_ROWS = 50
-# Quantities in the library of a view, in sums of it, over denominators, and in products.
-LIBRARY, SUMMED, DIVIDED, MULTIPLIED = 5000, 700, 120, 700
-DENOMINATORS = 80
+# Quantities in the library of a view, in sums of it, and in products.
+LIBRARY, SUMMED, MULTIPLIED = 5000, 700, 700
 # Quantities that functions of a fitted multiple are taken of, functions in sums and in a product, the first
 # transformations that are tried with them, and atoms up to which they are multiplied by pairs of atoms.
 ARGUMENTS, NESTED, FACTORED, NESTING, PAIRED = 60, 4, 3, 4, 4
@@ -179,13 +177,6 @@ def _of_view(
         for how in TRANSFORMATIONS[:NESTING]:
             if known >= set(how.operators):
                 yield list(_nested_sums(view, grid, known, how, limits))
-    few = max(4, int(share * DIVIDED))
-    below = [item for item in library[: int(share * LIBRARY) // 2] if _is_denominator(item)]
-    for item in below[: int(share * DENOMINATORS)]:
-        above = _multiplied(view, item)
-        yield list(
-            _sums(above, library[:few], values[:few], IDENTITY, most=few, limits=limits, keep=3, terms=2)
-        )
 
 
 def _nested_sums(
@@ -229,26 +220,6 @@ def _nested_products(view: View, grid: Grid, known: frozenset[str]) -> Iterator[
         yield from _products(view, functions, values, known, len(functions), terms=FACTORED)
 
 
-def _is_denominator(item: Quantity) -> bool:
-    """Return whether dividing by a quantity may help: a sum, or its root, that is far from zero."""
-    top = item.expression
-    if isinstance(top, Apply) and top.operator == "sqrt":
-        top = top.arguments[0]
-    size = np.abs(item.values)
-    return (
-        isinstance(top, Apply)
-        and top.operator in ("add", "sub")
-        and bool(np.all(item.values > 0.0) | np.all(item.values < 0.0))
-        and float(size.min()) > 1e-3 * float(size.mean())
-    )
-
-
-def _multiplied(view: View, below: Quantity) -> View:
-    """Return the view whose target is multiplied by a denominator."""
-    inverse = Apply("div", (view.factor or ONE, below.expression))
-    return View(view.atoms, view.values * below.values, inverse, view.scale / below.values)
-
-
 def _sums(
     view: View,
     library: Sequence[Quantity],
@@ -257,8 +228,6 @@ def _sums(
     *,
     most: int,
     limits: dict[int, float],
-    keep: int = KEPT,
-    terms: int = MOST_TERMS,
 ) -> Iterator[Found]:
     """Yield the best sums of quantities for the transformed target.
 
@@ -274,7 +243,7 @@ def _sums(
         rough[: most // 3] = np.inf
         kept = np.sort(np.argsort(-rough, kind="stable")[:most])
         library, values, columns = [library[i] for i in kept], values[kept], columns[kept]
-    for chosen, left in best_subsets(columns, target, base, keep, terms):
+    for chosen, left in best_subsets(columns, target, base, KEPT, MOST_TERMS):
         limits[len(chosen)] = min(limits.get(len(chosen), np.inf), left)
         if left <= WORTH * limits[len(chosen)] + ROUNDING:
             parts = [library[i] for i in chosen]

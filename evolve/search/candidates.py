@@ -102,7 +102,7 @@ def _candidate(tree: Individual, held_out: tuple[NDArray[np.float64], ...], prob
         )  # fmt: skip
     # A proof depends on the form: the shorter one is taken only if it is proved as well.
     short = tidy(expression)
-    if problem.settings.strategy.units:
+    if problem.settings.typed:
         short = _without_magnitudes(short, problem.grammar.positive)
     if keeps_as(short, grouped, problem):
         expression = short

@@ -113,7 +113,7 @@ def start_island(problem: Problem, number: int) -> Island:
     )
     seeds = [from_expression(expression, problem.grammar) for expression in settings.seeds]
     if settings.brackets:
-        seeds += [problem.structure.whole(problem.grammar), problem.structure.least(problem.grammar)]
+        seeds += [problem.structure.whole(), problem.structure.least()]
     if number == 0:
         seeds += _screened_trees(problem)
     first = [*seeds, *(_first_tree(problem, island.random) for _ in range(settings.population))]
@@ -133,7 +133,7 @@ def _first_tree(problem: Problem, random: Random) -> Individual:
     structure = problem.structure
     for _ in range(MOST_ATTEMPTS):
         if structure.template:
-            tree = structure.filled(problem.grammar, random, problem.settings.max_constants)
+            tree = structure.filled(random, problem.settings.max_constants)
         else:
             tree = random_tree(problem.grammar, problem.settings.node_limit, random)
         if is_allowed(tree, problem) if structure.brackets else structure.accepts(tree):
@@ -161,7 +161,7 @@ def is_spent(island: Island, problem: Problem) -> bool:
     share = math.inf if settings.evaluations is None else settings.evaluations / settings.islands
     if island.evaluations >= share or island.barren >= MOST_BARREN:
         return True
-    if not settings.strategy.affine or problem.grouped or island.generation < 2 * settings.simplify_interval:
+    if settings.typed or problem.grouped or island.generation < 2 * settings.simplify_interval:
         return False
     return any(tree.loss < ROUNDING for tree in island.archive.values())
 

@@ -115,17 +115,9 @@ class SearchState:
         return sorted(found, key=lambda own: own.evaluations)
 
     def front(self, measure: str) -> list[Individual]:
-        """Return the archived individuals that beat all simpler ones.
+        """Return the archived individuals that beat all simpler ones by `measure`, "score" or "loss".
 
-        Parameters
-        ----------
-        measure : {"score", "loss"}
-            What is compared.
-
-        Returns
-        -------
-        list of Individual
-            From simple to complex.
+        From simple to complex.
         """
         best: dict[tuple[str, int], Individual] = {}
         for island in self.islands:
@@ -203,7 +195,7 @@ def _advance_here(problem: Problem) -> AdvanceAll:
 
 def refines(problem: Problem) -> bool:
     """Return whether the best formulas of the search are refined: they are compared by their description."""
-    return problem.settings.strategy.refined and problem.settings.choice == "description_length"
+    return problem.settings.typed and problem.settings.choice == "description_length"
 
 
 def search_seconds(state: SearchState | None, problem: Problem, *, refined: bool = False) -> float:

@@ -108,7 +108,7 @@ def loss_name(settings: SearchSettings, target: FeatureSpec, y: NDArray[np.float
     """
     positive = bool(np.all(y > 0.0))
     if settings.loss == "automatic" or settings.loss_expression is not None:
-        measured = settings.strategy.units and not target.unit.is_dimensionless
+        measured = settings.typed and not target.unit.is_dimensionless
         return "soft_l1_log" if measured and positive else "squares"
     if settings.loss != "squares" and not positive:
         raise InputError(

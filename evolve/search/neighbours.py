@@ -90,7 +90,7 @@ def _multiplied(tree: Individual, begin: int, grammar: Grammar) -> Iterator[list
     """Yield the subtree times a power or an exponential of each dimensionless feature."""
     ret, number = tree[begin].ret, grammar.number
     multiply = grammar.operation("mul", ret, ret, number)
-    if ret not in grammar.scalable or ret is number or multiply is None:
+    if ret is number or multiply is None:
         return
     whole = tree[tree.searchSubtree(begin)]
     power = grammar.operation("pow", number, number, grammar.exponent)
@@ -108,7 +108,7 @@ def _extended(tree: Individual, begin: int, grammar: Grammar) -> Iterator[list[N
     """Yield the subtree plus each leaf of its type, unless it is part of a longer sum."""
     ret = tree[begin].ret
     add = grammar.operation("add", ret, ret, ret)
-    if ret not in grammar.summable or add is None or ret is grammar.number or _is_term(tree, begin):
+    if add is None or ret in (grammar.fixed, grammar.number) or _is_term(tree, begin):
         return
     whole = tree[tree.searchSubtree(begin)]
     for leaf in grammar.leaves(ret):

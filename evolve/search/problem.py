@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
-from trainlaw.evolve.equations.library import make_library, quantity
+from trainlaw.evolve.equations.library import Quantity, make_library
 from trainlaw.evolve.equations.ranking import MOST_CHOSEN, Ranking, rank_columns
 from trainlaw.evolve.equations.screening import screen
 from trainlaw.evolve.grammar import Grammar, make_grammar
@@ -115,7 +115,7 @@ class Problem:
 
         A typed tree is proportional to its weights already; sums over rows and templates take no offset.
         """
-        return self.settings.strategy.affine and self.sums is None and self.settings.template is None
+        return not self.settings.typed and self.sums is None and self.settings.template is None
 
     @cached_property
     def costs(self) -> NDArray[np.int64]:
@@ -353,11 +353,11 @@ def _screened(problem: Problem, y: NDArray[np.float64]) -> Problem:
     if problem.ranking is not None:
         places = sorted(problem.ranking.order[: problem.ranking.chosen or NARROW])
     atoms = [
-        quantity(Variable(problem.features[i].name), problem.columns[i][some])
+        Quantity(Variable(problem.features[i].name), problem.columns[i][some])
         for i in places
         if problem.features[i].name in offered and np.ptp(problem.columns[i][some]) > 0.0
     ]
-    operators = settings.operators or settings.strategy.operators
+    operators = settings.offered
     screened = screen(
         atoms, y[some], operators, settings.screening_share, settings.random_seed,
         SCREENED_SHARE * (settings.limit_seconds or math.inf),

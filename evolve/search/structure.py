@@ -45,31 +45,32 @@ class Structure:
         )  # fmt: skip
         return bool(accepted[0])
 
-    def filled(self, grammar: Grammar, random: Random, most_constants: int) -> Individual:
+    def filled(self, random: Random, most_constants: int) -> Individual:
         """Return the template with a small random tree in each hole."""
         # Each other bracket has a constant at least.
         most = most_constants - max(0, len(self.brackets) - 1)
-        return self._with(lambda hole: _grown(hole, grammar, random, most))
 
-    def whole(self, grammar: Grammar) -> Individual:
+        def grown(hole: Node) -> list[Node]:
+            bracket = self.grammar.brackets.get(hole.name)
+            if bracket:
+                return bracket.grow(random, most)
+            return self.grammar.grow(hole.ret, random.randint(1, 3), random)
+
+        return self._with(grown)
+
+    def whole(self) -> Individual:
         """Return the template with all that its brackets offer, at the expected constants."""
-        return self._with(lambda hole: grammar.brackets[hole.name].whole())
+        return self._with(lambda hole: self.grammar.brackets[hole.name].whole())
 
-    def least(self, grammar: Grammar) -> Individual:
+    def least(self) -> Individual:
         """Return the template with only what its brackets require, at the expected constants."""
-        return self._with(lambda hole: grammar.brackets[hole.name].least())
+        return self._with(lambda hole: self.grammar.brackets[hole.name].least())
 
     def _with(self, fill: Callable[[Node], list[Node]]) -> Individual:
         nodes: list[Node] = []
         for node in self.template:
-            nodes += fill(node) if _is_hole(node) else [node]
+            nodes += fill(node) if node.token == HOLE_TOKEN else [node]
         return Individual(nodes)
-
-
-def _grown(hole: Node, grammar: Grammar, random: Random, most: int) -> list[Node]:
-    """Return a random tree for a hole; most : constants that its bracket may have."""
-    bracket = grammar.brackets.get(hole.name)
-    return bracket.grow(random, most) if bracket else grammar.grow(hole.ret, random.randint(1, 3), random)
 
 
 def make_structure(settings: SearchSettings, grammar: Grammar) -> Structure:
@@ -92,7 +93,7 @@ def make_structure(settings: SearchSettings, grammar: Grammar) -> Structure:
     demands = _demands(settings, grammar, nodes)
     structure = Structure(grammar, demands, tuple(nodes), tuple(grammar.brackets.values()))
     if settings.brackets:
-        held = len(held_constants(structure.least(grammar)))
+        held = len(held_constants(structure.least()))
         if held > settings.max_constants:
             raise InputError(
                 f"expected max_constants of at least {held}, what the brackets require; "
@@ -130,7 +131,3 @@ def _hole(grammar: Grammar, name: str, ret: type) -> Leaf | None:
         return None
     bracket = grammar.brackets.get(name)
     return Leaf(HOLE_TOKEN, bracket.total if bracket else ret, None, name)
-
-
-def _is_hole(node: Node) -> bool:
-    return node.token == HOLE_TOKEN

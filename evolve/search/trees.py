@@ -28,7 +28,6 @@ from trainlaw.formulas import (
     tidy,
     variables,
 )
-from trainlaw.formulas.algebra.expression import COSTS
 
 _ADD, _MUL = OPERATOR_CODES["add"], OPERATOR_CODES["mul"]
 _UNORDERED = np.array([False] * 4 + [name in ("add", "mul", "max", "min") for name in OPERATORS])
@@ -208,7 +207,7 @@ def structure_keys(forest: Forest) -> NDArray[np.uint64]:
     return keys
 
 
-def costs_by_code(costs: Mapping[str, int], defined: Sequence[str] = ()) -> NDArray[np.int64]:
+def costs_by_code(costs: Mapping[str, int], defined: Sequence[str]) -> NDArray[np.int64]:
     """Return the complexity of each code, as counted for expressions; defined : names of definitions.
 
     A weighted leaf is a constant times a variable.
@@ -220,10 +219,7 @@ def costs_by_code(costs: Mapping[str, int], defined: Sequence[str] = ()) -> NDAr
     return np.array(leaves + operators + unused + [costs[name] for name in defined])
 
 
-USUAL_COSTS = costs_by_code(COSTS)
-
-
-def complexities(forest: Forest, affine: bool, costs: NDArray[np.int64] = USUAL_COSTS) -> NDArray[np.int64]:
+def complexities(forest: Forest, affine: bool, costs: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the complexity of each tree's expression; with `affine`, including offset and slope.
 
     costs : of each code, of `costs_by_code`.

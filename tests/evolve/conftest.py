@@ -1,8 +1,10 @@
+from dataclasses import replace
 from random import Random
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from trainlaw.evolve.grammar import make_grammar
 from trainlaw.evolve.search.individuals import forest_of
 from trainlaw.evolve.search.problem import Problem, make_problem
 from trainlaw.evolve.search.variation import vary
@@ -67,6 +69,28 @@ def child_of():
 def typed_problem(typed_rows) -> Problem:
     columns, y, groups = typed_rows
     return make_problem(columns, y, TIMES + NUMBERS, TARGET, SearchSettings(population=40), groups=groups)
+
+
+@pytest.fixture
+def typed_with(typed_problem):
+    """A function that gives the typed problem with some settings replaced."""
+
+    def changed(**settings):
+        return replace(typed_problem, settings=replace(typed_problem.settings, **settings))
+
+    return changed
+
+
+@pytest.fixture
+def made_grammar(typed_rows):
+    """A function that makes the grammar of the typed rows for some settings."""
+    columns, y, _ = typed_rows
+
+    def make(levels=None, **settings):
+        given = SearchSettings(**settings)
+        return make_grammar(TIMES + NUMBERS, TARGET, columns.T, y, given, levels=levels or {})
+
+    return make
 
 
 @pytest.fixture

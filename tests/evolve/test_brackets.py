@@ -259,7 +259,7 @@ def test_holes_and_brackets_belong_together(brackets, message, bracket_rows):
 
 
 def test_the_first_generation_contains_everything_at_once(bracket_problem):
-    whole = bracket_problem.structure.whole(bracket_problem.grammar)
+    whole = bracket_problem.structure.whole()
     assert bracket_problem.structure.accepts(whole)
     # `same` never changes.
     assert set(variables(to_expression(whole))) == set(NAMES) - {"same"}
@@ -282,7 +282,7 @@ def test_every_evolved_tree_follows_template_and_brackets(bracket_problem):
 
 def test_most_variations_leave_the_template(bracket_problem, drawing, child_of):
     grammar, structure = bracket_problem.grammar, bracket_problem.structure
-    parents = [structure.filled(grammar, drawing, 24) for _ in range(20)]
+    parents = [structure.filled(drawing, 24) for _ in range(20)]
     children = [child_of(*drawing.sample(parents, 2), grammar, 60, drawing) for _ in range(300)]
     assert not any(node.token < 0 for child in children for node in child)
     assert np.mean([structure.accepts(child) for child in children]) > 0.5
@@ -317,7 +317,7 @@ def test_constants_that_no_row_determines_keep_their_expected_value(bracket_rows
     """`rare_s` is 0 on all rows: its weight is the prior's, whatever it starts from."""
     columns, y, groups = bracket_rows
     problem = make_problem(columns, y, SPECS, TARGET, SETTINGS, groups=groups)
-    whole = problem.structure.whole(problem.grammar)
+    whole = problem.structure.whole()
     moved = Individual([leaf.holding(0.3) if leaf.name == "weighted_rare_s" else leaf for leaf in whole])
     assert constant_of(polished(problem, moved), "weighted_rare_s") == pytest.approx(7.0, rel=1e-3)
 
@@ -327,7 +327,7 @@ def test_a_prior_with_more_weight_keeps_constants_nearer_to_it(weight, low, high
     columns, y, groups = bracket_rows
     settings = replace(SETTINGS, prior_weight=weight)
     problem = make_problem(columns, y, SPECS, TARGET, settings, groups=groups)
-    found = polished(problem, problem.structure.whole(problem.grammar))
+    found = polished(problem, problem.structure.whole())
     assert low < constant_of(found, "weighted_product_s") < high
 
 

@@ -17,10 +17,6 @@ def fitted(rows, specs, settings, **arguments):
     return FormulaRegressor(specs.features, specs.target, settings, **arguments).fit(columns, y, groups)
 
 
-def with_settings(problem, **settings):
-    return replace(problem, settings=replace(problem.settings, **settings))
-
-
 @pytest.mark.parametrize("kind", ["typed_problem", "untyped_problem"])
 def test_an_island_comes_back_as_it_was(kind, request):
     problem = request.getfixturevalue(kind)
@@ -61,15 +57,15 @@ def test_a_state_comes_back_with_its_seconds(typed_problem, tmp_path):
 @pytest.mark.parametrize(
     "settings", [{"evaluations": 9}, {"limit_seconds": 3.0}, {"threads": 4}, {"checkpoint": "x"}]
 )
-def test_budgets_and_threads_may_change_between_the_parts_of_a_run(typed_problem, settings):
-    assert fingerprint(with_settings(typed_problem, **settings)) == fingerprint(typed_problem)
+def test_budgets_and_threads_may_change_between_the_parts_of_a_run(typed_problem, typed_with, settings):
+    assert fingerprint(typed_with(**settings)) == fingerprint(typed_problem)
 
 
 @pytest.mark.parametrize(
     "settings", [{"population": 41}, {"random_seed": 1}, {"loss": "log_ratio"}, {"operators": ("add",)}]
 )
-def test_other_settings_make_another_run(typed_problem, settings):
-    assert fingerprint(with_settings(typed_problem, **settings)) != fingerprint(typed_problem)
+def test_other_settings_make_another_run(typed_problem, typed_with, settings):
+    assert fingerprint(typed_with(**settings)) != fingerprint(typed_problem)
 
 
 def test_other_data_make_another_run(typed_rows, typed_problem, specs):

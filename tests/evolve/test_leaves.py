@@ -6,19 +6,6 @@ from trainlaw.evolve.machine.arrays import CONSTANT, GROUPED, VARIABLE, WEIGHTED
 from trainlaw.evolve.settings import SearchSettings
 
 
-@pytest.fixture
-def made(typed_rows, specs):
-    """A function that makes the grammar of the typed rows for some settings."""
-    columns, y, _ = typed_rows
-
-    def make(levels=None, **settings):
-        return make_grammar(
-            specs.features, specs.target, columns.T, y, SearchSettings(**settings), levels=levels or {}
-        )
-
-    return make
-
-
 def leaves_of(grammar, feature, ret=None):
     kinds = grammar.primitive_set.terminals.values() if ret is None else [grammar.leaves(ret)]
     return [leaf for leaves in kinds for leaf in leaves if leaf.feature == feature]
@@ -55,9 +42,9 @@ def test_drawn_constants_spread_by_half_a_logarithm_or_by_one(drawing):
     assert (np.mean(values), np.std(values)) == pytest.approx((0.0, 1.0), abs=0.1)
 
 
-def test_every_constant_starts_and_is_pulled_as_documented(made, typed_rows):
+def test_every_constant_starts_and_is_pulled_as_documented(made_grammar, typed_rows):
     columns, y, _ = typed_rows
-    grammar = made(shrinkage=0.02, exponent_limit=1.5)
+    grammar = made_grammar(shrinkage=0.02, exponent_limit=1.5)
     ratio, typical, usual = VARIABLE + 256 * 3, np.median(y / columns[:, 0]), np.median(y)
     weighted = WEIGHTED + 256 * 3
     assert [facts(leaf) for leaf in leaves_of(grammar, "compute_s")] == [
@@ -80,13 +67,12 @@ def test_every_constant_starts_and_is_pulled_as_documented(made, typed_rows):
     assert facts(grammar.free_constant(grammar.target)) == overhead
 
 
-def test_negative_constants_are_free_where_asked_for_and_always_without_units(made, specs, typed_rows):
-    signed = made(nonnegative=False)
+def test_negative_constants_are_free_where_asked_for_and_always_without_units(made_grammar):
+    signed = made_grammar(nonnegative=False)
     (amount,), (_, weight) = leaves_of(signed, "memory_s"), leaves_of(signed, "ratio", signed.number)
     free = [signed.free_constant(kind) for kind in (signed.number, signed.target)]
     assert {leaf.rule.lower for leaf in (amount, weight, *free)} == {-np.inf}
-    columns, y, _ = typed_rows
-    untyped = make_grammar(specs.features, specs.target, columns.T, y, SearchSettings(typed=False))
+    untyped = made_grammar(typed=False)
     weights = [leaf for leaf in leaves_of(untyped, "ratio") if leaf.constant is not None]
     assert {leaf.rule for leaf in (*weights, untyped.free_constant(untyped.number))} == {Rule()}
 
@@ -113,9 +99,9 @@ def test_typical_shares_are_of_rows_where_both_are_positive(specs, column, y, st
     assert [leaf.start for leaf in leaves_of(grammar, "compute_s")] == [start]
 
 
-def test_shares_begin_without_their_shift_and_stay_positive_on_the_training_rows(made, typed_rows):
+def test_shares_begin_without_their_shift_and_stay_positive_on_the_training_rows(made_grammar, typed_rows):
     ratio = typed_rows[0][:, 3]
-    shares = made().shares
+    shares = made_grammar().shares
     share, pull = shares["ratio"], pytest.approx(1e-7 / np.median(ratio) ** 2)
     assert facts(share.amount) == (CONSTANT, 0.0, 0.0, Rule(-ratio.min(), pull=pull))
     # Where it may occur anywhere, half of the smallest value is kept.
@@ -125,8 +111,8 @@ def test_shares_begin_without_their_shift_and_stay_positive_on_the_training_rows
     assert "wide" not in shares
 
 
-def test_a_grouped_constant_has_a_number_per_level_of_a_factor_of_at_most_e_cubed(made):
-    (leaf,) = leaves_of(made(levels={"harness": ("a", "b", "c")}, group_shrinkage=0.04), "harness")
+def test_a_grouped_constant_has_a_number_per_level_of_a_factor_of_at_most_e_cubed(made_grammar):
+    (leaf,) = leaves_of(made_grammar(levels={"harness": ("a", "b", "c")}, group_shrinkage=0.04), "harness")
     assert (leaf.token, leaf.constant, leaf.name) == (GROUPED + 256 * 5, (0.0, 0.0, 0.0), "C[harness]")
     assert leaf.rule == Rule(-3.0, 3.0, pull=0.04)
 

@@ -7,9 +7,9 @@ from trainlaw.evolve.settings import (
     CONSTRAINT_KINDS,
     GROUPED_ROWS,
     LOSSES,
-    TYPED,
+    TYPED_NODES,
     UNGROUPED_ROWS,
-    UNTYPED,
+    UNTYPED_NODES,
     Bracket,
     Constraint,
     Factor,
@@ -102,10 +102,10 @@ def test_numbers_have_a_smallest_and_a_largest_value(name, least, most):
 
 def test_what_is_left_open_depends_on_units_and_groups():
     grouped = SearchSettings().resolved(grouped=True)
-    assert (grouped.max_nodes, grouped.choice) == (TYPED.max_nodes, "one_standard_error")
+    assert (grouped.max_nodes, grouped.choice) == (TYPED_NODES, "one_standard_error")
     assert grouped.search_rows == GROUPED_ROWS
     untyped = SearchSettings(typed=False).resolved(grouped=False)
-    assert (untyped.max_nodes, untyped.choice) == (UNTYPED.max_nodes, "description_length")
+    assert (untyped.max_nodes, untyped.choice) == (UNTYPED_NODES, "description_length")
     assert untyped.search_rows == UNGROUPED_ROWS
     assert (SearchSettings().node_limit, SearchSettings(max_nodes=7).node_limit) == (60, 7)
     given = SearchSettings(typed=False, max_nodes=44, choice="loss", search_rows=2_000)

@@ -14,6 +14,8 @@ from trainlaw.evolve.sklearn_contract import (
 )
 from trainlaw.formulas import InputError
 
+from ..rows import each_row
+
 SMALL = SearchSettings(evaluations=60, population=20, max_nodes=9, polish_steps=5)
 
 
@@ -81,22 +83,35 @@ def test_only_a_fitted_estimator_is_fitted(typed_rows, specs):
     assert estimator.fit(columns, y, groups).__sklearn_is_fitted__()
 
 
-@pytest.mark.parametrize(
-    ("X", "error", "message"),
+def matrix_of(X, specs):
+    return feature_matrix(X, specs.features, fitting=True)
+
+
+@each_row(
+    ("read", "given", "message"),
     [
-        (np.ones(5), InputError, "Reshape your data"),
-        (np.ones((2, 2, 2)), InputError, "3 dimension"),
-        (np.ones((0, 5)), InputError, "0 sample"),
-        (np.ones((5, 0)), InputError, "0 feature"),
-        (np.ones((5, 4)), InputError, "one column per feature"),
-        (np.full((5, 5), np.nan), InputError, "finite"),
-        (np.full((5, 5), np.inf), InputError, "finite"),
-        (np.ones((5, 5), complex), InputError, "Complex"),
+        (matrix_of, np.ones(5), "Reshape your data"),
+        (matrix_of, np.ones((2, 2, 2)), "3 dimension"),
+        (matrix_of, np.ones((0, 5)), "0 sample"),
+        (matrix_of, np.ones((5, 0)), "0 feature"),
+        (matrix_of, np.ones((5, 4)), "one column per feature"),
+        (matrix_of, np.full((5, 5), np.nan), "finite"),
+        (matrix_of, np.full((5, 5), np.inf), "finite"),
+        (matrix_of, np.ones((5, 5), complex), "Complex"),
+        (target_vector, None, "requires y"),
+        (target_vector, np.ones(4), r"one target per row \(3\)"),
+        (target_vector, np.ones((3, 2)), "one target per row"),
+        (target_vector, [1.0, np.nan, 1.0], "finite"),
+        (target_vector, [1j, 1.0, 1.0], "Complex"),
+        (weight_vector, [1.0, 1.0], "3 finite weights"),
+        (weight_vector, [1.0, -1.0, 1.0], "none negative"),
+        (weight_vector, [1.0, np.nan, 1.0], "finite"),
+        (weight_vector, [0.0, 0.0, 0.0], "only zeros"),
     ],
 )
-def test_bad_matrices_are_refused(X, error, message, specs):
-    with pytest.raises(error, match=message):
-        feature_matrix(X, specs.features, fitting=True)
+def test_bad_tables_targets_and_weights_are_refused(read, given, message, specs):
+    with pytest.raises(InputError, match=message):
+        read(given, specs if read is matrix_of else 3)
 
 
 def test_sparse_matrices_are_refused(specs):
@@ -121,41 +136,12 @@ def test_a_frame_of_other_names_and_the_right_width_predicts(specs):
         feature_matrix(table, specs.features, fitting=True)
 
 
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        (None, "requires y"),
-        (np.ones(4), r"one target per row \(3\)"),
-        (np.ones((3, 2)), "one target per row"),
-        ([1.0, np.nan, 1.0], "finite"),
-        ([1j, 1.0, 1.0], "Complex"),
-    ],
-)
-def test_bad_targets_are_refused(y, message):
-    with pytest.raises(InputError, match=message):
-        target_vector(y, 3)
-
-
 def test_a_column_vector_is_a_target_with_a_warning():
     with pytest.warns(match="column-vector"):
         assert target_vector(np.ones((3, 1)), 3).shape == (3,)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert target_vector(np.ones(3), 3).shape == (3,)
-
-
-@pytest.mark.parametrize(
-    ("weight", "message"),
-    [
-        ([1.0, 1.0], "3 finite weights"),
-        ([1.0, -1.0, 1.0], "none negative"),
-        ([1.0, np.nan, 1.0], "finite"),
-        ([0.0, 0.0, 0.0], "only zeros"),
-    ],
-)
-def test_bad_weights_are_refused(weight, message):
-    with pytest.raises(InputError, match=message):
-        weight_vector(weight, 3)
 
 
 def test_a_single_positive_weight_suffices():

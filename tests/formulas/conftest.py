@@ -55,18 +55,6 @@ def random_expressions():
     return make
 
 
-@pytest.fixture
-def columns():
-    """Points of all sizes and signs, edge cases among them: float64, shape (60,) per name."""
-    generator = np.random.default_rng(7)
-    edges = [0.0, 1.0, -1.0, 0.5, -2.0, 1e-300, 1e300, 710.0, -745.0, 2.5]
-    found = {}
-    for name in NAMES:
-        ordinary = generator.normal(size=30) * 10.0 ** generator.integers(-3, 4, size=30)
-        found[name] = np.concatenate([generator.permutation(edges), generator.uniform(0.1, 9, 20), ordinary])
-    return found
-
-
 def small_law():
     """A small formula with units: compute time plus memory time."""
     specs = (

@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from trainlaw.formulas import (
+    SCOPES,
     FeatureSpec,
     Formula,
     GroupedConstant,
@@ -52,6 +53,7 @@ def test_grouped_constants(law):
 def test_formula_without_features(law):
     constant = Formula(parse_text("3"), (), law.target)
     assert constant.predict({}).tolist() == [3] and constant.predict({"batch": [1, 2]}).tolist() == [3, 3]
+    assert constant.predict({}, pd.DataFrame({"harness": ["a", "b"]})).tolist() == [3, 3]
 
 
 def test_out_of_range(law):
@@ -88,6 +90,10 @@ def test_unknown_variable_and_double_name(law):
         Formula(parse_text("1"), law.features, law.target, ranges={"q": (0, 1)})
     with pytest.raises(InputError, match="batch"):
         Formula(parse_text("1"), (law.features[1], law.features[1]), law.target)
+    with pytest.raises(UnknownNameError, match="did you mean 'multi_gpu'"):
+        Formula(parse_text("1"), law.features, law.target, scope="multi_gpus")
+    assert [name for name, scope in SCOPES.items() if scope.part] == ["layer"]
+    assert all(name == scope.name and scope.title for name, scope in SCOPES.items())
 
 
 @pytest.mark.parametrize(

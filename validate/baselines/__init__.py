@@ -8,14 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from trainlaw.formulas.errors import unknown_name
-from trainlaw.formulas.scopes import (
-    GPU_PAIR,
-    MEASURED_LAYER,
-    MULTI_GPU,
-    RUN,
-    check_scope_name,
-)
+from trainlaw.formulas.errors import check_name, unknown_name
+from trainlaw.formulas.scopes import GPU_PAIR, MEASURED_LAYER, MULTI_GPU, RUN, SCOPES
 from trainlaw.validate.baselines.engines import Gplearn, Pyoperon
 from trainlaw.validate.baselines.forms import (
     cf9,
@@ -111,7 +105,7 @@ def baselines_for(scope: str, requires: str = "") -> dict[str, EstimatorFactory]
     >>> list(baselines_for("gpu_pair"))
     ['anchor_peak_ratio', 'gradient_boosting', 'constant']
     """
-    check_scope_name(scope)
+    check_name("scope of a formula", scope, SCOPES)
     return {row.name: row.make for row in TABLE if row.scope in (scope, "") and row.requires == requires}
 
 

@@ -57,44 +57,20 @@ def cnn_file(tmp_path):
     return path
 
 
-def test_every_fact_of_a_gpu_has_its_source_beside_it():
-    text = output("gpus", "show", "Tesla T4")
-    assert re.search(r"bandwidth_byte_per_s +320 GB/s +vendor data sheet", text)
-    assert re.search(r"peak_tf32_flop_per_s +8.141 TFLOP/s +derived: the fp32 rate", text)
-    assert re.search(r"gpu_link +unknown +unknown", text)
-    assert "drivers" not in text and "remark: " in output("gpus", "show", "RTX 3080 12GB")
-
-
-def test_a_gpu_that_nobody_sells_is_one_line():
-    text = output("gpus", "show", "A100-SXM4-40GB with 2x bandwidth")
-    assert re.search(r"bandwidth_byte_per_s +3.12 TB/s +hypothetical", text)
-    assert re.search(r"memory_bytes +40 GB +vendor", text)
-    assert "speed" in refusal("gpus", "show", "T4 with 2x speed")
+def test_a_remark_about_a_gpu_is_shown():
+    assert "remark: " in output("gpus", "show", "RTX 3080 12GB")
 
 
 def test_own_gpus_are_added_and_corrected(gpu_file):
-    text = output("gpus", "list", "--gpu-file", gpu_file)
-    assert re.search(r"Tensor Beast 9000 +- +- +8 GB +3.84 TFLOP/s +200 GB/s", text)
-    text = output("gpus", "show", "Tesla T4", "--gpu-file", gpu_file)
-    assert re.search(r"bandwidth_byte_per_s +330 GB/s +file my-gpus.csv", text)
-    assert re.search(r"core_count +2,560 +vendor", text)
+    assert "Tensor Beast 9000" in output("gpus", "list", "--gpu-file", gpu_file)
     text = output("gpus", "list")
     assert all(gpu.gpu in text for gpu in built_in_gpus().gpus) and "Beast" not in text
-    assert "no GPU matches" in output("gpus", "list", "abacus")
-
-
-def test_faulty_files_of_gpus_are_one_line(tmp_path):
-    path = tmp_path / "bad.csv"
-    path.write_text("gpu,memory_bytes\nT4,lots\n")
-    assert "row 1, column memory_bytes" in refusal("gpus", "list", "--gpu-file", path)
-    assert "nowhere.csv" in refusal("gpus", "list", "--gpu-file", tmp_path / "nowhere.csv")
 
 
 def test_links_have_a_source_for_each_figure():
     text = output("gpus", "links")
     assert all(name in text for name in links() if name != "none")
     assert re.search(r"pcie4-x16 +nominal +31.508 GB/s +PCI Express Base 4.0", text)
-    assert "no link matches" in output("gpus", "links", "string")
 
 
 def test_cnn_list_names_the_whole_zoo():
@@ -115,35 +91,12 @@ def test_cnn_list_groups_by_family_and_fits_a_screen():
     assert f"{len(cnn_names())} CNNs in {len(families)} families" in text
 
 
-def test_cnn_list_searches_families_and_sorts():
-    text = output("cnn", "list", "ResNet-50")
-    assert all(f"\n{name} " in text for name in ("resnet50", "timm/resnet50d"))
-    assert "vgg16" not in text
-    macs = [
-        line.split()[-4:-2]
-        for line in output("cnn", "list", "--family", "vgg", "--sort", "macs").splitlines()
-    ]
-    numbers = [float(number) * {"M": 1e6, "G": 1e9}[prefix] for number, prefix in macs[1:]]
-    assert numbers == sorted(numbers) and len(numbers) > 12
-    assert "more (--all lists them)" in output("cnn", "list", "net")
-    assert "no CNN matches" in output("cnn", "list", "abacus")
-    assert "did you mean 'resnet'" in refusal("cnn", "list", "--family", "resnt")
-    assert "did you mean 'macs'" in refusal("cnn", "list", "vgg", "--sort", "mac")
-
-
 def test_explain_prints_the_definition_of_each_count():
     text = " ".join(output("cnn", "show", "resnet50", "--explain").split())
     for name, _, definition in explain():
         assert name in text
         assert " ".join(definition.split()) in text
     assert "element/sample" in text
-    assert "outputs of all layers" not in output("cnn", "show", "resnet50")
-
-
-def test_counts_are_exact():
-    assert re.search(r"params +25,557,032 +element", output("cnn", "show", "resnet50"))
-    assert re.search(r"macs +4,089,184,256 +MAC/sample", output("cnn", "show", "resnet50"))
-    assert "10 classes" in output("cnn", "show", "resnet50", "--classes", "10", "--pixels", "128")
 
 
 @pytest.mark.parametrize("ending", ["csv", "json"])
@@ -176,13 +129,6 @@ def test_folded_normalisation_is_noticed_and_put_back(tmp_path):
     assert "--restore-batchnorm restores it" in output(*asked, "--keep-folded")
     (told,) = run_warnings(one_run(cnn=str(path)))
     assert any(text.startswith("batch normalisation is folded") for text in told)
-
-
-def test_faulty_cnn_files_are_one_line(tmp_path, cnn_file):
-    assert "nothing.onnx" in refusal("cnn", "show", tmp_path / "nothing.onnx")
-    assert "fixes the number of input pixels" in refusal("cnn", "show", cnn_file, "--pixels", "64")
-    (tmp_path / "prose.csv").write_text("once upon a time\n")
-    assert "prose.csv" in refusal("cnn", "show", tmp_path / "prose.csv")
 
 
 def run_warnings(runs):
@@ -265,9 +211,7 @@ def test_features_print_their_definitions():
     for name, feature in FEATURES.items():
         assert name in text
         assert feature.is_base or f"= {feature.definition.split()[0]}" in text
-    assert "is_ring * ring_s" in output("features", "communication_s")
     assert "= " not in output("features", "--brief")
-    assert "no feature contains" in output("features", "abacus")
 
 
 def test_features_exist_for_layers_too():
@@ -328,13 +272,6 @@ def test_both_layouts_of_a_configuration_are_no_repeats():
     # One run of each in both layouts, which differ by up to 2.2 times.
     assert "repeats differ by 87 %" not in output("data", "outliers", "h100", "--all")
     assert "suspicious" in output("data", "outliers", "atlas-all")
-
-
-def test_outliers_of_a_built_in_table_are_found():
-    text = output("data", "outliers", "multi")
-    assert "18 of 1,218 runs are suspicious: 18 x spread" in text
-    assert "no such file" in refusal("data", "outliers", "nowhere.csv")
-    assert "did you mean" in refusal("data", "outliers", "defualt")
 
 
 @pytest.mark.slow
@@ -409,5 +346,3 @@ def test_forward_passes_are_near_those_measured(options):
     answer = output("predict", "--forward", *words, *options, "--format", "json")
     assert json.loads(answer) == json.loads(text)
     assert "no training run used tf32" in output("predict", "--forward", *words, "--precision", "tf32")
-    assert "leave out --gpus" in refusal("predict", "--forward", *words, "--gpus", "2")
-    assert "timed_parts forward in row 1" in refusal("study", "forward", "--of", "runs")

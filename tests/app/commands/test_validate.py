@@ -1,7 +1,6 @@
 """A formula that a person writes: read strictly, scored on the same folds as everything else."""
 
 import json
-import re
 from functools import partial
 
 import numpy as np
@@ -12,7 +11,7 @@ from trainlaw.app.models.user_formula import ALIASES, read_formula, unit_fault
 from trainlaw.app.studies.definition import StudyDefinition
 from trainlaw.app.studies.study import score_formula
 from trainlaw.datasets import FEATURES, load
-from trainlaw.formulas import InputError, UnknownNameError, constants, load_formula, to_text
+from trainlaw.formulas import constants, load_formula, to_text
 from trainlaw.validate.baselines import baseline
 from trainlaw.validate.held_out_errors import BY_CNN, MACRO, OURS, error_lines, overall_error
 
@@ -38,35 +37,6 @@ def test_short_names_are_features_and_no_feature_is_hidden():
         "6 * macs * batch_per_gpu / peak_flop_per_s"
         " + 42 * bytes_per_element * batch_per_gpu * activation_elements / bandwidth_byte_per_s"
     )
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("6*macs*batch/peek", ["unknown feature 'peek'", "'peak'", "character 14"]),
-        ("6*macs*(batch/peak", ["expected ')'", "character 19"]),
-        ("sqr(macs)", ["unknown operator 'sqr'", "'sqrt'", "character 1"]),
-        ("macs batch", ["expected an operator", "character 6"]),
-        ("__import__('os').system('x')", ["character"]),
-        ("", ["the end"]),
-        ("macs * ", ["the end"]),
-        ("max(macs)", ["2 arguments of max"]),
-    ],
-)
-def test_faults_point_at_the_place(text, expected):
-    with pytest.raises((InputError, UnknownNameError)) as caught:
-        read_formula(text)
-    for part in expected:
-        assert part in str(caught.value)
-    result = run("--formula", text)
-    assert result.exit_code == 2 and len(result.stderr.splitlines()) == 1
-
-
-@pytest.mark.parametrize("text", ["0 * macs", "macs - 2 * macs", "0.1", "log(macs) - 100"])
-def test_formula_without_positive_times_is_refused(text):
-    result = run("--formula", text)
-    assert result.exit_code == 2
-    assert re.search("expected positive times|at least one feature", result.stderr)
 
 
 @pytest.mark.slow

@@ -27,27 +27,6 @@ def test_prices_are_those_of_the_machine_or_of_any(tmp_path):
     assert "2026-01-31 to 2026-02-01" in found.origin
 
 
-@pytest.mark.parametrize(
-    ("text", "error"),
-    [
-        ("gpu,quality\nT4,1\n", "price_per_hour_usd.*template"),
-        ("gpu,price,cost\nT4,1,2\n", "one column for the price, got price and cost"),
-        (HEADER, "at least one price"),
-        (HEADER + "T4,,0,2026-01-31,a\n", r"line 2.*positive.*'0'"),
-        (HEADER + "T4,,-3,2026-01-31,a\n", r"line 2.*positive.*'-3'"),
-        (HEADER + "T4,,inf,2026-01-31,a\n", "line 2.*positive"),
-        (HEADER + "T4,,1,31.13.2026,a\n", "line 2.*2026-09-20"),
-        (HEADER + "T4,x,1,2026-01-31,a\n", "line 2.*n_gpus"),
-        (HEADER + "T5,,1,2026-01-31,a\n", "line 2.*'T5'"),
-        ("gpu,price_usd\nT4,40\n", "line 2.*of one T4 for an hour"),
-        ("gpu,price_usd\nH100-SXM5-80GB,0.02\n", "line 2.*of one H100-SXM5-80GB for an hour"),
-    ],
-)
-def test_faulty_prices_are_named(text, error, tmp_path):
-    with pytest.raises(InputError, match=error):
-        prices(tmp_path, text)
-
-
 def test_prices_are_read_as_people_write_them(tmp_path):
     found = prices(
         tmp_path,

@@ -8,7 +8,7 @@ from trainlaw.app.inputs.requests import host_launch_of, one_run, runs_of_csv
 from trainlaw.datasets import TARGET, configuration, feature_specs, find_gpu
 from trainlaw.datasets.hardware.gpus import Gpu
 from trainlaw.datasets.measurements.runs import Setup
-from trainlaw.formulas import Formula, InputError, UnknownNameError, parse_text, save_formula
+from trainlaw.formulas import Formula, InputError, parse_text, save_formula
 
 from ...commands import invoke
 
@@ -124,27 +124,3 @@ def test_host_launch_is_a_number_with_a_unit(text, seconds):
 def test_other_texts_are_no_host_launch(text):
     with pytest.raises(InputError, match="expected --host-launch as a time per layer with its unit"):
         host_launch_of(text)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [(["--host-launch", "40"], "such as 40us"), (["--host-launch", "40s"], "1e-07 to 1 s, got 40.0"),
-     (["--layout", "nhwc"], "unknown layout"), (["--compile", "jit"], "unknown compilation")],
-)  # fmt: skip
-def test_faulty_options_are_one_line(options, message, capfd):
-    done = invoked("--gpu", "T4", *options)
-    assert isinstance(done.exception, InputError | UnknownNameError | SystemExit)
-    assert message in done.output + str(done.exception)
-
-
-@pytest.mark.parametrize(
-    ("column", "value", "message"),
-    [("tuned", "yes", "expected 0 or 1 in column tuned"), ("host_launch_s", "40us", "a number of seconds"),
-     ("host_launch_s", "nan", "host_launch_s as a number"), ("layout", "nhwc", "unknown layout")],
-)  # fmt: skip
-def test_faulty_columns_are_named_with_their_line(column, value, message, tmp_path):
-    plans = tmp_path / "plans.csv"
-    plans.write_text(f"cnn,gpu,batch_per_gpu,{column}\nlenet5,T4,8,{value}\n")
-    with pytest.raises(InputError, match="line 2") as raised:
-        runs_of_csv(plans)
-    assert message in str(raised.value)

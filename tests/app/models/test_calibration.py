@@ -18,7 +18,7 @@ from trainlaw.datasets import RunTable, load
 from trainlaw.formulas import InputError, load_formula
 from trainlaw.validate.held_out_errors import interval_of
 
-from ...commands import invoke
+from ...commands import check_width, invoke
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,8 @@ def test_no_run_several_gpus_and_calibrated_laws_are_refused(law, runs):
 def test_python_and_the_command_give_the_same_law(law, runs, in_empty_folder):
     few = some(runs, "T4", 4)
     few.frame.to_csv("runs.csv", index=False)
-    said = invoke("calibrate runs.csv --formula built-in --to mine")
+    said = invoke("calibrate runs.csv --formula built-in --to mine", columns=80)
+    check_width(said.stdout, 80)
     assert "mean error after" in said.output
     saved = load_formula(Path("mine") / "formula.json")
     assert saved.expression == trainlaw.calibrate("built-in", "runs.csv").expression

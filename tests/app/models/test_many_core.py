@@ -1,6 +1,5 @@
 """Many-core formulas: all published predictions, in Python, workbook, page and code; inputs stay live."""
 
-import json
 import math
 import re
 import runpy
@@ -185,16 +184,5 @@ def test_only_formulas_of_custom_features_are_of_that_scope(formula):
     ]
 
 
-def test_commands(in_empty_folder):
-    run = invoke("many-core --published")
-    assert run.exit_code == 0, run.output
-    assert run.output.count("small") == 12
-    assert "recalled" in run.output
+def test_inputs_outside_the_table_are_warned_of():
     assert "outside" in invoke("many-core --threads 9999").output
-    assert invoke("many-core --network tiny").exit_code == 2
-    assert "constants by network" in invoke("show xeon-phi-b").output
-    assert invoke("export xeon-phi-a --to x.json").exit_code == 0
-    assert (
-        json.loads((in_empty_folder / "x.json").read_text())["target"]["meaning"]
-        == "time of a whole training"
-    )

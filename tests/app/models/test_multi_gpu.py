@@ -1,6 +1,5 @@
 """Laws of several GPUs: the kinds of study that find them, the built-in one, and what uses it."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -103,7 +102,6 @@ def test_its_errors_are_told_by_algorithm_and_nodes(outcome):
 
 
 @pytest.mark.usefixtures("few_networks")
-@pytest.mark.usefixtures("few_networks")
 def test_workbook_page_and_code_of_a_law_of_several(law, tmp_path):
     export_formula(law, tmp_path / "law.xlsx")
     export_formula(law, tmp_path / "law.py")
@@ -190,29 +188,6 @@ def test_what_a_person_asks_for(law, tmp_path):
         find_formulas(None, "built-in", tmp_path)
     with pytest.raises(InputError, match="--scaling-formula"):
         predict_runs(law, configuration(**RUN, n_gpus=2))
-
-
-def test_the_commands_take_a_law(in_empty_folder):
-    asked = "predict --cnn vgg16 --gpu T4 --batch 32 --gpus 8 --nodes 2 --json".split()
-    by_the_law, by_the_textbook = (
-        json.loads(invoke(*asked, "--law", name).stdout)[0] for name in ("multi", "textbook")
-    )
-    assert json.loads(invoke(*asked).stdout)[0] == by_the_law
-    assert by_the_law["time_s"] != by_the_textbook["time_s"]
-    shown = invoke("scaling --cnn vgg16 --gpu T4 --batch 32")
-    assert "on several by the scaling formula" in shown.output
-    hidden = invoke("scaling --cnn vgg16 --gpu T4 --batch 32 --hidden 1")
-    assert "textbook all-reduce" in hidden.output
-    for arguments in (["study", "multi"], [*asked, "--law", "layer"], [*asked, "--law", "mlti"]):
-        refused = invoke(*arguments)
-        assert refused.exit_code == 2, refused.output
-
-
-def test_the_law_is_shown_term_by_term():
-    shown = invoke("show multi")
-    assert shown.exit_code == 0, shown.output
-    assert "not defined" not in shown.output and "nan" not in shown.output
-    assert "single-GPU time" in shown.output and "shown for 8 GPUs" in shown.output
 
 
 def test_runs_without_a_time_on_one_gpu_are_refused(tmp_path):
@@ -318,10 +293,3 @@ def test_a_measured_time_on_one_gpu_takes_the_place_of_the_formula(law):
     for others in ((None, run), (law, configuration(**RUN, n_gpus=8, algorithm="tree"))):
         with pytest.raises(InputError, match="a scaling formula"):
             predict_runs(formula, others[1], others[0], measured_s=0.142)
-
-
-@pytest.mark.parametrize("extra", [[], ["--gpus", "1"], ["--gpus", "2", "--all-gpus"]])
-def test_a_measured_time_needs_several_gpus_of_one_kind(extra):
-    asked = ["predict", "--cnn", "resnet50", "--gpu", "T4", "--batch", "8", "--single-gpu-seconds", "0.1"]
-    result = invoke(*asked, *extra)
-    assert result.exit_code == 2 and "--single-gpu-seconds" in result.stderr

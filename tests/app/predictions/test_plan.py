@@ -1,11 +1,10 @@
 """Plans of a training: their times are those of predict, and limits, ranking and scaling follow from them."""
 
 import json
-import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from itertools import pairwise
-from math import inf, log2
+from math import log2
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +24,6 @@ from trainlaw.app.terminal.plan import plans_csv, plans_json, plans_svg
 from trainlaw.datasets.measurements.memory_fit import largest_batch, memory_needs
 from trainlaw.datasets.measurements.runs import Setup
 from trainlaw.formulas import InputError, UnknownNameError
-
-from ...commands import invoke
 
 TRAINING = Training(1_281_167, 90)
 CATALOG = known_gpus()
@@ -199,35 +196,3 @@ def test_only_known_rankings():
         plans(by="beauty", names=("T4",))
     by_energy = plans(by="energy", vendor="NVIDIA").frame
     assert by_energy[by_energy["is_measured"]]["energy_kwh"].is_monotonic_increasing
-
-
-def run(*arguments):
-    done = invoke("plan --cnn resnet50", *arguments)
-    return done.exit_code, done.stdout if not done.exit_code else done.output
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("--within", "24h", "--prices", "example"),
-        ("--gpus", "1", "--max-memory", "16GB", "--max-power", "300"),
-        ("--gpu", "V100-SXM2-16GB", "--gpus", "1,2,4,8,16,32,64"),
-    ],
-)
-def test_the_table_fits_a_screen(arguments, in_empty_folder):
-    code, text = run(*arguments)
-    lines = text.splitlines()
-    assert code == 0 and len(lines) <= 24 and max(map(len, lines)) <= 100
-    assert lines[0].startswith("formula: the built-in formula; error on held-out GPUs ")
-    assert ("no prices" in text) == ("--prices" not in arguments)
-    assert ("scaling pays up to" in text) == (arguments[1] != "1")
-    for quantity in re.findall(r"[\d.]+ (?:h|d|kWh|USD)\b", text):
-        assert float(quantity.split()[0]) > 0
-
-
-def test_files_are_written_and_cost_needs_prices(in_empty_folder):
-    code, _ = run("--gpus", 1, "--vendor", "amd", "--out", "plans.csv", "--plot", "plans.svg")
-    assert code == 0 and Path("plans.csv").read_text().startswith("gpu,n_gpus,")
-    assert Path("plans.svg").read_text().startswith("<svg")
-    assert run("--budget", 5)[0] == run("--by", "cost")[0] == run("--max-memory", "big")[0] == 2
-    assert inf not in plans(PlanOptions(counts=(1,)), names=("T4",)).frame["training_h"].tolist()

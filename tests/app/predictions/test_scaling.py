@@ -14,8 +14,6 @@ from trainlaw.datasets.hardware.collectives import ALGORITHMS
 from trainlaw.datasets.measurements.runs import Setup
 from trainlaw.formulas import Formula, InputError, parse_text
 
-from ...commands import invoke
-
 CNN, GPU = find_cnn_counts("vgg16"), find_gpu("V100-SXM2-16GB")
 WAY = {"link": "nvlink2-x6", "network": "infiniband-edr"}
 SETUP = {"link": "nvlink2-x6", "fabric": "infiniband-edr"}
@@ -106,15 +104,3 @@ def test_a_share_above_one_and_a_law_of_layers_are_refused(formula):
         scaling_curve(formula, CNN, GPU, 64, hidden_share=1.5)
     with pytest.raises(InputError, match="an iteration on one GPU"):
         scaling_curve(replace(formula, scope="layer"), CNN, GPU, 64)
-
-
-def test_the_command_prints_and_writes(formula_file, in_empty_folder):
-
-    arguments = "scaling --cnn resnet50 --gpu V100-SXM2-16GB --batch 64 --link nvlink2".split()
-    arguments += ["--fabric", "ib-edr", "--formula", str(formula_file)]
-    run = invoke(*arguments, "--plot", "s.svg")
-    assert run.exit_code == 0, run.output
-    assert "ring over nvlink2-x6 and infiniband-edr" in run.output
-    assert (in_empty_folder / "s.svg").read_text().startswith("<svg xmlns")
-    assert invoke(*arguments, "--plot", "s.svg").exit_code == 2
-    assert invoke(*arguments, "--algorithm", "rings").exit_code == 2

@@ -14,8 +14,6 @@ from trainlaw.datasets import find_cnn_counts, find_gpu
 from trainlaw.formulas import InputError, UnknownNameError, load_formula
 from trainlaw.validate.held_out_errors import OURS, overall_error
 
-from ...commands import invoke
-
 LAW, GPU = load_formula(LAYER_FORMULA), find_gpu("V100-SXM2-16GB")
 # Nets with branches, and nets whose layers follow each other.
 BRANCHED = ("googlenet", "inception_v3", "inception_v4", "inception_resnet_v2", "squeezenet1_0")
@@ -116,14 +114,3 @@ def test_the_law_states_its_errors_and_origin():
 def test_the_law_is_exported(suffix, tmp_path):
     export_formula(LAW, tmp_path / f"layer{suffix}")
     assert (tmp_path / f"layer{suffix}").stat().st_size > 500
-
-
-def test_the_command(in_empty_folder):
-    arguments = "schedule --cnn squeezenet1_0 --gpu V100-SXM2-16GB --streams 2 --batch 4".split()
-    run = invoke(*arguments, "--gantt", "g.svg")
-    assert run.exit_code == 0, run.output
-    assert "critical path" in run.output
-    assert (in_empty_folder / "g.svg").read_text().startswith("<svg xmlns")
-    assert invoke(*arguments, "--gantt", "g.svg").exit_code == 2
-    assert invoke(*arguments, "--streams", "999").exit_code == 2
-    assert json.loads(invoke(*arguments, "--format", "json").output)["gpu"] == GPU.gpu

@@ -8,12 +8,12 @@ import pytest
 from trainlaw.app.inputs.selection import whole_numbers
 from trainlaw.app.models.user_formula import read_formula
 from trainlaw.app.suggest.candidates import StudiedFront, find_front, suggested_runs
-from trainlaw.app.suggest.jobs import SAME, cnn_pool, worth_measuring
+from trainlaw.app.suggest.jobs import cnn_pool, worth_measuring
 from trainlaw.datasets import built_in_gpus, load
 from trainlaw.datasets.profiler import read_plan
 from trainlaw.formulas import InputError, UnknownNameError, save_formula
 
-from ...commands import invoke
+from ...commands import check_width, invoke
 
 pytestmark = pytest.mark.slow
 
@@ -132,8 +132,10 @@ def test_the_plan_is_one_for_the_profiler(front, in_empty_folder):
     (in_empty_folder / "configs.csv").write_text(
         "cnn,batch_per_gpu,gpu,precision\n" + "".join(f"{cnn},16,T4,fp32\n" for cnn in NETWORKS.split(","))
     )
-    done = run("--pool", "configs.csv", "-k", 3, "--out", "plan.csv", "--front", "trainlaw-run")
+    asked = ("--pool", "configs.csv", "-k", 3, "--out", "plan.csv", "--front", "trainlaw-run")
+    done = run(*asked, columns=80)
     assert done.exit_code == 0, (done.output, done.exception)
+    check_width(done.stdout, 80)
     assert "trainlaw-run" in done.output and "plan.csv written" in done.output
     planned = read_plan("plan.csv", device="cuda", threads=[0], processes=[1])
     rows = list(csv.DictReader(open("plan.csv")))
@@ -185,7 +187,3 @@ def test_faults_are_one_line(in_empty_folder, arguments, words):
     assert done.exit_code == 2
     assert words in done.output
     assert "Traceback" not in done.output
-
-
-def test_columns_that_make_two_runs_the_same_are_those_of_the_schema(pool):
-    assert set(SAME) <= set(pool.frame.columns)

@@ -1,8 +1,10 @@
-"""Commands that print tables, on a terminal of 80 characters: nothing is wider, and no row is broken."""
+"""Commands that print tables, on a terminal of 80 characters: nothing is wider, and no row is broken.
+
+That of `suggest` and `calibrate`, which take seconds, is looked at where they run anyway.
+"""
 
 import re
 import shlex
-from shutil import copy
 
 import pytest
 from trainlaw.app.cli import app
@@ -36,12 +38,8 @@ COMMANDS = [
     "show",
     "show multi",
     "show xeon-phi-a",
-]
-SLOW = [
     "show --all",
-    "suggest --gpu T4 --cnn alexnet_torch,vgg16 --batch 16 -k 1",
     'validate fp32-2026 --formula "6 * macs * batch / peak / 0.4"',
-    "calibrate small.csv --out law",
 ]
 # The rest of a row whose last cells did not fit, indented as broken lines are.
 _REST_OF_A_ROW = re.compile(r" {4,6}[\d.,]+( (%|s|ms|h|d))?")
@@ -67,10 +65,3 @@ def check_width(monkeypatch, in_empty_folder):
 @pytest.mark.slow
 def test_tables_fit_the_terminal(check_width, check_each):
     check_each(check_width, COMMANDS)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("few_networks")
-def test_what_takes_seconds_fits_the_terminal(check_width, check_each, small_table):
-    copy(small_table, "small.csv")
-    check_each(check_width, SLOW)

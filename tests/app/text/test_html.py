@@ -2,6 +2,8 @@
 
 import base64
 import hashlib
+import subprocess
+import sys
 
 import jinja2
 import pytest
@@ -48,3 +50,16 @@ def test_a_missing_value_is_an_error(template):
 def test_the_hash_is_that_of_the_content_security_policy():
     digest = hashlib.sha256(b"const a = 1;").digest()
     assert content_hash("const a = 1;") == f"sha256-{base64.b64encode(digest).decode()}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["predict", "--cnn", "lenet5", "--gpu", "T4", "--batch", "8"]]
+)
+def test_templates_are_loaded_only_for_html(arguments, tmp_path):
+    code = (
+        "import sys; from typer.testing import CliRunner; from trainlaw.app.cli import app; "
+        f"done = CliRunner().invoke(app, {arguments!r}); assert done.exit_code == 0, done.output; "
+        "assert 'jinja2' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)

@@ -20,7 +20,7 @@ from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.sheets.xlsx import google_plan, xlsx_bytes
 from trainlaw.app.workbook.book import workbook_bytes, workbook_plan
 from trainlaw.app.workbook.compare import FIRST_GPUS
-from trainlaw.app.workbook.model import FAULTS, FIRST_CNN, FIRST_GPU, first_choice, workbook_model
+from trainlaw.app.workbook.model import FAULTS, FIRST, first_choice, workbook_model
 from trainlaw.app.workbook.predict import INSIDE
 from trainlaw.app.workbook.tables import (
     HEADING,
@@ -138,7 +138,7 @@ def cnn_keys():
 
 
 def few_cnns():
-    first = dict(zip(("cnn", "input_size_px", "n_classes"), FIRST_CNN, strict=True))
+    first = dict(zip(("cnn", "input_size_px", "n_classes"), FIRST.cnn, strict=True))
     return [first, *random.Random(2).sample(cnn_keys(), 15)]
 
 
@@ -350,7 +350,7 @@ def test_changes_of_constants_and_gpus_change_the_prediction_as_in_python(formul
     # A constant of the smaller argument of a maximum changes nothing.
     assert any(time != predict_runs(formula, first_choice())[0].time_s for time in times.values())
     rows = all_gpus(books["gpus.xlsx"])
-    cnn, size, classes = FIRST_CNN
+    cnn, size, classes = FIRST.cnn
     for card in changed_cards(small)[1]:
         run = configuration(cnn=cnn, gpu=card, batch_per_gpu=64, input_size_px=size, n_classes=classes)
         truth = predict_runs(formula, run)[0].time_s
@@ -460,7 +460,7 @@ def with_added_rows(plan):
 @needs_libreoffice
 def test_rows_that_a_person_adds_are_used_everywhere(formula, books):
     shown = books["added.xlsx"]
-    cnn, size, classes = FIRST_CNN
+    cnn, size, classes = FIRST.cnn
     run = configuration(
         cnn=cnn, gpu="T4", batch_per_gpu=64, input_size_px=size, n_classes=classes, n_gpus=4, link="pcie4-x16"
     )
@@ -469,7 +469,7 @@ def test_rows_that_a_person_adds_are_used_everywhere(formula, books):
     assert all_gpus(shown)["My card"]["iteration time"] == pytest.approx(truth, rel=1e-9)
     header = [cell.value for cell in shown["Compare"][10]]
     line = next(
-        row for row in shown["Compare"].iter_rows(values_only=True) if row[0] == cnn_label(*FIRST_CNN)
+        row for row in shown["Compare"].iter_rows(values_only=True) if row[0] == cnn_label(*FIRST.cnn)
     )
     one = predict_runs(formula, configuration(cnn=cnn, gpu="T4", batch_per_gpu=64))[0].time_s
     assert line[header.index("My card")] == pytest.approx(1000 * one, rel=1e-9)
@@ -560,9 +560,9 @@ def cells_of_groups():
 @needs_libreoffice
 def test_grouped_constants_and_features_of_several_gpus(grouped_plan, books):
     formula, plan = grouped_formula(), grouped_plan
-    cnn, size, classes = FIRST_CNN
+    cnn, size, classes = FIRST.cnn
     run = configuration(
-        cnn=cnn, gpu=FIRST_GPU, batch_per_gpu=64, input_size_px=size, n_classes=classes,
+        cnn=cnn, gpu=FIRST.gpu, batch_per_gpu=64, input_size_px=size, n_classes=classes,
         n_gpus=8, n_nodes=2, algorithm="tree",
     )  # fmt: skip
     columns = dict(
@@ -577,7 +577,7 @@ def test_grouped_constants_and_features_of_several_gpus(grouped_plan, books):
         truth = formula.predict(columns, {"harness": [label]})[0]
         assert named_value(book, plan, "tl_time_s") == pytest.approx(truth, rel=1e-9)
         assert named_value(book, plan, "tl_all_reduce_s") == 0
-        assert all_gpus(book)[FIRST_GPU]["iteration time"] == pytest.approx(truth, rel=1e-9)
+        assert all_gpus(book)[FIRST.gpu]["iteration time"] == pytest.approx(truth, rel=1e-9)
 
 
 @cache
@@ -604,7 +604,7 @@ def test_a_term_that_no_cell_holds_is_split(long_plan, books):
     assert all(len(cell.formula) <= 8192 for sheet in plan.sheets for cell in sheet.cells.values())
     truth = predict_runs(long_law(), first_choice())[0].time_s
     assert named_value(book, plan, "tl_time_s") == pytest.approx(truth, rel=1e-9)
-    assert all_gpus(book)[FIRST_GPU]["iteration time"] == pytest.approx(truth, rel=1e-9)
+    assert all_gpus(book)[FIRST.gpu]["iteration time"] == pytest.approx(truth, rel=1e-9)
     assert value_of(book, "equal", "Provenance") is True
 
 

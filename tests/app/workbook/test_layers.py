@@ -13,7 +13,7 @@ from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.sheets.xlsx import google_plan, xlsx_bytes
 from trainlaw.app.workbook.book import workbook_plan
 from trainlaw.app.workbook.layers import FACTS, LIVE, SLOTS
-from trainlaw.app.workbook.model import FIRST_CNN
+from trainlaw.app.workbook.model import FIRST, _placeholder
 from trainlaw.app.workbook.predict import ONE_GPU
 from trainlaw.datasets import cnn_table, configuration
 from trainlaw.datasets.measurements.formula_rows import zoo_layers
@@ -102,18 +102,18 @@ def python_seconds(law, choice):
 
 
 LENET = cnn_label("lenet5", 32, 10)
-ROOM = len(zoo_layers(FIRST_CNN).count)
+ROOM = len(zoo_layers(FIRST.cnn).count)
 
 
 @pytest.fixture(scope="module")
 def books(plan, long_law, folder):
     """The workbooks of all tests, as LibreOffice computes them in one start."""
-    first = small(plan, {cnn_label(*FIRST_CNN)})
+    first = small(plan, {cnn_label(*FIRST.cnn)})
     plans = {
         "first": first,
-        "added": with_a_network(small(plan, {cnn_label(*FIRST_CNN), LENET})),
-        "changed": with_values(small(plan, {cnn_label(*FIRST_CNN)}, ROOM), {"tl_constant_1": 2.5}),
-        "long": small(workbook_plan(long_law), {cnn_label(*FIRST_CNN)}, ROOM),
+        "added": with_a_network(small(plan, {cnn_label(*FIRST.cnn), LENET})),
+        "changed": with_values(small(plan, {cnn_label(*FIRST.cnn)}, ROOM), {"tl_constant_1": 2.5}),
+        "long": small(workbook_plan(long_law), {cnn_label(*FIRST.cnn)}, ROOM),
     }
     for number, choice in enumerate(choices(3)):
         # Rows for layers that stay empty are left out.
@@ -136,7 +136,7 @@ def test_random_choices_equal_the_command(law, plan, books):
 
 @needs_libreoffice
 def test_stored_values_are_right_and_no_cell_shows_an_error(plan, books):
-    plan = small(plan, {cnn_label(*FIRST_CNN)})
+    plan = small(plan, {cnn_label(*FIRST.cnn)})
     stored = read_book(BytesIO(xlsx_bytes(plan)))
     for sheet in plan.sheets:
         for (row, column), cell in sheet.cells.items():
@@ -185,6 +185,11 @@ def test_every_sheet_and_what_it_says(plan):
     assert max(sizes) <= SLOTS
 
 
+def test_placeholders_of_cell_formulas_are_as_long_as_any_address():
+    assert {len(_placeholder(kind, number)) for kind in ("name", "step") for number in (0, 999_999)} == {40}
+    assert len(f"'{FACTS}'!$XFD$1048576:$XFD$1048576") <= 40
+
+
 @pytest.mark.slow
 def test_size_and_other_forms(plan):
     assert len(xlsx_bytes(plan)) < 3e6
@@ -203,7 +208,7 @@ def long_law():
 @needs_libreoffice
 def test_long_terms_and_constants_by_group(long_law, books):
     (expected,) = predict_runs(
-        long_law, configuration(cnn=FIRST_CNN[0], gpu="V100-SXM2-16GB", batch_per_gpu=64)
+        long_law, configuration(cnn=FIRST.cnn[0], gpu="V100-SXM2-16GB", batch_per_gpu=64)
     )
     assert np.isfinite(expected.time_s)
     shown = named_value(books["long"], workbook_plan(long_law), "tl_time_s")

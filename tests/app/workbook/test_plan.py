@@ -8,7 +8,7 @@ from trainlaw.app.models.builtin import SHORTER, formula_named
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.sheets.xlsx import xlsx_bytes
 from trainlaw.app.workbook.compare import FIRST_GPUS
-from trainlaw.app.workbook.model import FIRST_GPU, first_choice
+from trainlaw.app.workbook.model import FIRST, first_choice
 from trainlaw.app.workbook.plan import COUNTS
 
 from ...libreoffice import needs_libreoffice, recalculated
@@ -79,7 +79,7 @@ def test_plans_are_those_of_the_command(plan, tmp_path):
     priced = [cost for cost in costs if cost]
     assert priced == sorted(costs[: len(priced)]) and len(priced) > 40
     for name, batch, precision in (("plain", 64, "fp32"), ("amp", 128, "amp")):
-        figures = trainlaw.predict("resnet50", FIRST_GPU, batch, precision=precision).figures
+        figures = trainlaw.predict("resnet50", FIRST.gpu, batch, precision=precision).figures
         assert value_of(books[f"{name}.xlsx"], "measured") == dict(figures)["measured"]
     assert note_of(books["family.xlsx"], "GPU").startswith("choose A100-PCIE-40GB or ")
     for name in SHORTER:

@@ -1,10 +1,10 @@
 import numpy as np
-from trainlaw.evolve.equations.library import make_library, quantity
+from trainlaw.evolve.equations.library import Quantity, make_library
 from trainlaw.evolve.settings import UNTYPED_OPERATORS
 from trainlaw.formulas import Variable, evaluate, to_text
 
 ROWS = np.random.default_rng(0).uniform(1.0, 3.0, (3, 40))
-ATOMS = [quantity(Variable(name), values) for name, values in zip("abc", ROWS, strict=True)]
+ATOMS = [Quantity(Variable(name), values) for name, values in zip("abc", ROWS, strict=True)]
 
 
 def test_holds_what_laws_are_made_of_with_its_values():
@@ -26,14 +26,14 @@ def test_no_two_are_proportional():
 
 def test_keeps_to_its_size_and_operators_for_many_features():
     rows = np.random.default_rng(1).uniform(1.0, 3.0, (20, 30))
-    atoms = [quantity(Variable(f"x{i}"), values) for i, values in enumerate(rows)]
+    atoms = [Quantity(Variable(f"x{i}"), values) for i, values in enumerate(rows)]
     library = make_library(atoms, ("add", "sub", "mul", "div"), 2000)
     assert len(library) == 2000
     assert not any("log" in to_text(item.expression) for item in library)
 
 
 def test_leaves_out_what_is_not_finite():
-    crossing = [quantity(Variable("a"), np.linspace(-1.0, 1.0, 41))]
+    crossing = [Quantity(Variable("a"), np.linspace(-1.0, 1.0, 41))]
     texts = {to_text(item.expression) for item in make_library(crossing, UNTYPED_OPERATORS, 100)}
     assert "exp(a)" in texts
     assert "log(a)" not in texts

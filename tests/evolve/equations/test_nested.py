@@ -2,13 +2,13 @@ import math
 
 import numpy as np
 import pytest
-from trainlaw.evolve.equations.library import quantity
+from trainlaw.evolve.equations.library import Quantity
 from trainlaw.evolve.equations.nested import FACTORS, TERMS, Grid, Nested, arguments_of, multiplied, refine
 from trainlaw.evolve.settings import UNTYPED_OPERATORS
 from trainlaw.formulas import Variable, evaluate, parse_text, to_text
 
 POINTS = dict(zip("abc", np.random.default_rng(0).uniform(1.0, 3.0, (3, 200)), strict=True))
-ATOMS = [quantity(Variable(name), values) for name, values in POINTS.items()]
+ATOMS = [Quantity(Variable(name), values) for name, values in POINTS.items()]
 ONE = np.ones((1, 200))
 KNOWN = frozenset(UNTYPED_OPERATORS)
 

@@ -3,7 +3,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.evolve.equations import screening
-from trainlaw.evolve.equations.library import quantity
+from trainlaw.evolve.equations.library import Quantity
 from trainlaw.evolve.equations.regressions import best_subsets
 from trainlaw.evolve.equations.screening import screen
 from trainlaw.evolve.settings import UNTYPED_OPERATORS
@@ -11,7 +11,7 @@ from trainlaw.formulas import Apply, Variable, evaluate, parse_text
 from trainlaw.formulas.algebra.expression import nodes
 
 POINTS = dict(zip("abcd", np.random.default_rng(0).uniform(1.0, 2.0, (4, 300)), strict=True))
-ATOMS = [quantity(Variable(name), values) for name, values in POINTS.items()]
+ATOMS = [Quantity(Variable(name), values) for name, values in POINTS.items()]
 
 
 def left_by(expression, y):

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from trainlaw.evolve.equations.library import quantity
+from trainlaw.evolve.equations.library import Quantity
 from trainlaw.evolve.equations.separability import monomial, power, simpler_views
 from trainlaw.formulas import Variable, evaluate, parse_text, to_text
 
@@ -11,7 +11,7 @@ def views_of(text, noise=0.0):
     truth = parse_text(text)
     y = np.broadcast_to(evaluate(truth, POINTS)[0], 800)
     generator = np.random.default_rng(1)
-    atoms = [quantity(Variable(name), values) for name, values in POINTS.items() if name in text]
+    atoms = [Quantity(Variable(name), values) for name, values in POINTS.items() if name in text]
     return y, simpler_views(atoms, y + noise * np.std(y) * generator.standard_normal(800), generator)
 
 

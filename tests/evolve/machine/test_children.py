@@ -58,7 +58,7 @@ def test_compiled_children_are_those_of_plain_python(kind, operation, drawing, r
         pytest.skip("a typed search does not aim")
     grammar, structure = problem.grammar, problem.structure
     trees = [
-        structure.filled(grammar, drawing, 24) if structure.template else random_tree(grammar, 15, drawing)
+        structure.filled(drawing, 24) if structure.template else random_tree(grammar, 15, drawing)
         for _ in range(COUNT)
     ]
     parents = forest_of(trees, grammar)

@@ -119,8 +119,8 @@ def test_the_description_length_is_that_of_its_definition():
 
 
 @pytest.fixture
-def finished(typed_problem):
-    problem = replace(typed_problem, settings=replace(typed_problem.settings, evaluations=700))
+def finished(typed_with):
+    problem = typed_with(evaluations=700)
     return problem, finish(run(start_state(problem), problem), problem)
 
 

@@ -33,30 +33,27 @@ def test_a_constraint_is_kept_where_it_is_proved(constraint, text, kept):
     assert is_kept(constraint, expression, box) == kept
 
 
-def with_constraints(problem, *constraints):
-    return replace(problem, settings=replace(problem.settings, constraints=constraints))
-
-
-def test_all_constraints_have_to_be_kept(typed_problem):
+def test_all_constraints_have_to_be_kept(typed_problem, typed_with):
     rising, falling = Constraint("rising", "compute_s"), Constraint("falling", "compute_s")
     tree = from_expression(parse_text("compute_s + memory_s"), typed_problem.grammar)
     assert keeps_constraints(tree, typed_problem)
-    assert keeps_constraints(tree, with_constraints(typed_problem, rising))
-    assert not keeps_constraints(tree, with_constraints(typed_problem, rising, falling))
+    assert keeps_constraints(tree, typed_with(constraints=(rising,)))
+    assert not keeps_constraints(tree, typed_with(constraints=(rising, falling)))
 
 
-@pytest.mark.parametrize(("values", "kept"), [({"a": 0.5, "b": 2.0}, True), ({"a": -0.5, "b": 2.0}, False)])
-def test_every_value_of_a_grouped_constant_counts(typed_problem, values, kept):
-    problem = with_constraints(typed_problem, Constraint("nonnegative"))
+@pytest.mark.parametrize(
+    ("values", "text", "kept"),
+    [
+        ({"a": 0.5, "b": 2.0}, "compute_s * C[harness]", True),
+        ({"a": -0.5, "b": 2.0}, "compute_s * C[harness]", False),
+        # All known values are above 2; an unknown group has the factor 1, where the difference is negative.
+        ({"a": 3.0}, "compute_s * (C[harness] - 2)", False),
+    ],
+)
+def test_every_value_of_a_grouped_constant_counts(typed_with, values, text, kept):
     grouped = [GroupedConstant("C[harness]", "harness", values, 1.0)]
-    assert keeps_as(parse_text("compute_s * C[harness]"), grouped, problem) == kept
-
-
-def test_the_default_of_a_grouped_constant_counts_too(typed_problem):
-    # All known values are above 2; an unknown group has the factor 1, where the difference is negative.
-    problem = with_constraints(typed_problem, Constraint("nonnegative"))
-    grouped = [GroupedConstant("C[harness]", "harness", {"a": 3.0}, 1.0)]
-    assert not keeps_as(parse_text("compute_s * (C[harness] - 2)"), grouped, problem)
+    problem = typed_with(constraints=(Constraint("nonnegative"),))
+    assert keeps_as(parse_text(text), grouped, problem) == kept
 
 
 def searched(rows, specs, *constraints):

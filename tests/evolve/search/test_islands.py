@@ -82,9 +82,9 @@ def test_batches_change_nothing(typed_problem, monkeypatch, sizes):
     assert populations[0] == populations[1]
 
 
-def test_the_first_island_has_the_seeds(typed_problem):
+def test_the_first_island_has_the_seeds(typed_with):
     seed = parse_text("2 * compute_s + memory_s")
-    problem = replace(typed_problem, settings=replace(typed_problem.settings, seeds=(seed,)))
+    problem = typed_with(seeds=(seed,))
     key = structure_keys(forest_of([from_expression(seed, problem.grammar)], problem.grammar)).tolist()[0]
     assert start_island(problem, 0).tried[key] >= 1
 
@@ -99,7 +99,7 @@ def test_no_structure_is_fitted_more_often_than_allowed(typed_problem):
 def test_the_archive_holds_the_best_of_each_complexity(typed_problem):
     island = advance(start_island(typed_problem, 0), typed_problem, 6)
     for (measure, complexity), tree in island.archive.items():
-        known = complexities(forest_of([tree], typed_problem.grammar), affine=False)[0]
+        known = complexities(forest_of([tree], typed_problem.grammar), False, typed_problem.costs)[0]
         assert tree.complexity == complexity == known
         alike = [getattr(other, measure) for other in island.population if other.complexity == complexity]
         assert getattr(tree, measure) <= min(alike, default=math.inf)
@@ -118,17 +118,16 @@ def test_the_population_has_at_most_its_size(typed_problem):
     assert 4 <= len(island.population) <= typed_problem.settings.population
 
 
-def test_trees_keep_within_the_limits_of_size(typed_problem):
-    limited = replace(typed_problem.settings, max_nodes=9, max_constants=3)
-    problem = replace(typed_problem, settings=limited)
+def test_trees_keep_within_the_limits_of_size(typed_with):
+    problem = typed_with(max_nodes=9, max_constants=3)
     for tree in advance(start_island(problem, 0), problem, 6).population:
         assert len(tree) <= 9
         assert sum(node.constant is not None for node in tree) <= 3
 
 
 @pytest.mark.parametrize("measure", ["mean", "worst"])
-def test_the_score_joins_the_held_out_losses(typed_problem, measure):
-    problem = replace(typed_problem, settings=replace(typed_problem.settings, held_out_measure=measure))
+def test_the_score_joins_the_held_out_losses(typed_with, measure):
+    problem = typed_with(held_out_measure=measure)
     joined = {"mean": np.mean, "worst": np.max}[measure]
     for tree in start_island(problem, 0).population:
         assert tree.score == joined(tree.cases)
@@ -165,8 +164,8 @@ def test_without_groups_the_score_is_the_loss(untyped_problem, held_out_selectio
     assert all(tree.score == tree.loss for tree in start_island(problem, 0).population)
 
 
-def test_an_island_is_spent_with_its_share_of_the_evaluations(typed_problem):
-    problem = replace(typed_problem, settings=replace(typed_problem.settings, evaluations=90, islands=3))
+def test_an_island_is_spent_with_its_share_of_the_evaluations(typed_with):
+    problem = typed_with(evaluations=90, islands=3)
     island = start_island(problem, 0)
     island.evaluations = 29
     assert not is_spent(island, problem)
@@ -175,10 +174,8 @@ def test_an_island_is_spent_with_its_share_of_the_evaluations(typed_problem):
     assert advance(island, problem, 5).generation == 0
 
 
-def test_an_island_that_finds_nothing_new_is_spent(typed_problem):
-    problem = replace(
-        typed_problem, settings=replace(typed_problem.settings, evaluations=None, limit_seconds=9.0)
-    )
+def test_an_island_that_finds_nothing_new_is_spent(typed_with):
+    problem = typed_with(evaluations=None, limit_seconds=9.0)
     island = start_island(problem, 0)
     island.barren = MOST_BARREN - 1
     assert not is_spent(island, problem)

@@ -6,37 +6,27 @@ from trainlaw.evolve.search.individuals import Fitness, Individual
 from trainlaw.evolve.search.loop import SearchState, migrate, report, run, start_state
 
 
-@pytest.fixture
-def small(typed_problem):
-    """A function that gives the typed problem with some settings replaced."""
-
-    def make(**settings):
-        return replace(typed_problem, settings=replace(typed_problem.settings, **settings))
-
-    return make
-
-
 def scored(score, complexity=1):
     return Individual([], Fitness(score, (), score, complexity))
 
 
-def test_work_is_counted_over_all_islands(small):
-    state = start_state(small(islands=3))
+def test_work_is_counted_over_all_islands(typed_with):
+    state = start_state(typed_with(islands=3))
     assert state.evaluations == sum(island.evaluations for island in state.islands) > 60
     state.islands[1].generation = 7
     assert state.generation == 7
 
 
-def test_the_front_joins_the_archives(small):
-    state = start_state(small(islands=2))
+def test_the_front_joins_the_archives(typed_with):
+    state = start_state(typed_with(islands=2))
     state.islands[0].archive = {("loss", 1): scored(3.0), ("loss", 5): scored(1.0)}
     state.islands[1].archive = {("loss", 1): scored(2.0), ("loss", 3): scored(2.5), ("loss", 7): scored(0.5)}
     assert [tree.loss for tree in state.front("loss")] == [2.0, 1.0, 0.5]
     assert state.front("score") == []
 
 
-def test_the_best_visit_the_next_island_on_a_ring(small):
-    islands = start_state(small(islands=3)).islands
+def test_the_best_visit_the_next_island_on_a_ring(typed_with):
+    islands = start_state(typed_with(islands=3)).islands
     for number, island in enumerate(islands):
         island.population = [scored(10.0 * number + place) for place in range(40)]
     migrate(islands)
@@ -45,8 +35,8 @@ def test_the_best_visit_the_next_island_on_a_ring(small):
     assert visitors == [[20.0, 21.0], [0.0, 1.0], [10.0, 11.0]]
 
 
-def test_small_islands_send_one(small):
-    islands = start_state(small(islands=2)).islands
+def test_small_islands_send_one(typed_with):
+    islands = start_state(typed_with(islands=2)).islands
     for island in islands:
         island.population = [scored(2.0), scored(1.0)]
     migrate(islands)
@@ -54,34 +44,34 @@ def test_small_islands_send_one(small):
     assert islands[0].population[2].score == 1.0
 
 
-def test_a_budget_of_evaluations_is_spent_and_hardly_exceeded(small):
-    problem = small(evaluations=300)
+def test_a_budget_of_evaluations_is_spent_and_hardly_exceeded(typed_with):
+    problem = typed_with(evaluations=300)
     state = run(start_state(problem), problem)
     assert 300 <= state.evaluations < 300 + 2 * problem.settings.population
 
 
-def test_a_spent_state_stays_as_it_is(small):
-    problem = small(evaluations=1)
+def test_a_spent_state_stays_as_it_is(typed_with):
+    problem = typed_with(evaluations=1)
     state = start_state(problem)
     assert run(state, problem) is state
     assert state.generation == 0
 
 
-def test_seconds_end_a_search(small):
-    problem = small(evaluations=None, limit_seconds=0.2)
+def test_seconds_end_a_search(typed_with):
+    problem = typed_with(evaluations=None, limit_seconds=0.2)
     state = run(start_state(problem), problem)
     # Up to 40 % of the limit are kept for finishing.
     assert 0.12 <= state.seconds < 30.0
 
 
-def test_seconds_spent_before_count(small):
-    problem = small(evaluations=None, limit_seconds=5.0)
+def test_seconds_spent_before_count(typed_with):
+    problem = typed_with(evaluations=None, limit_seconds=5.0)
     state = SearchState(start_state(problem).islands, seconds=6.0)
     assert run(state, problem).generation == 0
 
 
-def test_progress_is_reported_after_every_generation(small):
-    problem = small(evaluations=200)
+def test_progress_is_reported_after_every_generation(typed_with):
+    problem = typed_with(evaluations=200)
     seen = []
     run(start_state(problem), problem, seen.append)
     assert [item.generation for item in seen] == list(range(1, len(seen) + 1))
@@ -90,8 +80,8 @@ def test_progress_is_reported_after_every_generation(small):
     assert seen[-1].front_size > 1
 
 
-def test_the_time_left_is_estimated_from_the_speed(small):
-    problem = small(evaluations=1000)
+def test_the_time_left_is_estimated_from_the_speed(typed_with):
+    problem = typed_with(evaluations=1000)
     state = start_state(problem)
     state.seconds = 2.0
     for island in state.islands:
@@ -104,8 +94,8 @@ def test_the_time_left_is_estimated_from_the_speed(small):
 
 
 @pytest.mark.parametrize(("seconds", "least"), [(0.0, 3), (1e9, 1)])
-def test_the_state_is_saved_in_between_and_at_the_end(small, seconds, least):
-    problem = small(evaluations=200, checkpoint_seconds=seconds)
+def test_the_state_is_saved_in_between_and_at_the_end(typed_with, seconds, least):
+    problem = typed_with(evaluations=200, checkpoint_seconds=seconds)
     saved = []
     state = run(start_state(problem), problem, None, lambda current: saved.append(current.generation))
     assert len(saved) >= least
@@ -130,14 +120,14 @@ def test_interrupting_keeps_what_was_found(typed_rows, specs):
     assert len(estimator.front_) > 0
 
 
-def test_islands_exchange(small):
-    problem = small(evaluations=300, islands=2, migration_interval=1)
+def test_islands_exchange(typed_with):
+    problem = typed_with(evaluations=300, islands=2, migration_interval=1)
     first, second = run(start_state(problem), problem).islands
     assert {id(tree) for tree in first.population} & {id(tree) for tree in second.population}
 
 
-def test_the_history_has_what_beat_all_simpler_ones_and_counts_side_by_side(small):
-    state = run(start_state(small(islands=2, evaluations=400)), small(islands=2, evaluations=400))
+def test_the_history_has_what_beat_all_simpler_ones_and_counts_side_by_side(typed_with):
+    state = run(start_state(typed_with(islands=2, evaluations=400)), typed_with(islands=2, evaluations=400))
     history = state.history()
     assert [own.evaluations for own in history] == sorted(own.evaluations for own in history)
     assert len(history) == sum(len(island.history) for island in state.islands) > 2
@@ -146,6 +136,6 @@ def test_the_history_has_what_beat_all_simpler_ones_and_counts_side_by_side(smal
     assert all(own.evaluations % 2 == 0 for own in history)
 
 
-def test_only_searches_that_hold_groups_out_have_a_history(small):
-    plain = small(held_out_selection=False)
+def test_only_searches_that_hold_groups_out_have_a_history(typed_with):
+    plain = typed_with(held_out_selection=False)
     assert start_state(plain).history() == []

@@ -276,29 +276,23 @@ def test_the_true_formula_has_almost_no_loss(made, typed_rows, loss):
 
 
 @pytest.mark.parametrize(
-    ("loss", "scale", "width"),
+    ("loss", "last", "scale", "width"),
     [
         # The spread of the target makes squares dimensionless; other losses are of relative errors.
-        ("squares", [0.5, 0.5], 0.25),
-        ("relative_squares", [1.0, 0.2], 0.25),
-        ("absolute_percentage", [1.0, 0.2], 0.02),
-        ("soft_l1_log", [1.0, 0.2], 0.25),
+        ("squares", 5.0, [0.5, 0.5], 0.25),
+        ("squares", 1.0, [1.0, 1.0], 0.25),
+        ("relative_squares", 5.0, [1.0, 0.2], 0.25),
+        ("absolute_percentage", 5.0, [1.0, 0.2], 0.02),
+        ("soft_l1_log", 5.0, [1.0, 0.2], 0.25),
     ],
 )
-def test_residuals_are_scaled_by_the_loss(loss, scale, width, specs):
+def test_residuals_are_scaled_by_the_loss(loss, last, scale, width, specs):
     columns = np.ones((2, len(specs.features)))
     columns[1, 0] = 2.0
     settings = SearchSettings(loss=loss, held_out_selection=False)
-    rows = make_problem(columns, np.array([1.0, 5.0]), specs.features, specs.target, settings).rows
+    rows = make_problem(columns, np.array([1.0, last]), specs.features, specs.target, settings).rows
     assert sorted(rows.scale.tolist(), reverse=True) == pytest.approx(scale)
     assert rows.width == width
-
-
-def test_a_constant_target_has_the_scale_one(specs):
-    columns = np.ones((2, len(specs.features)))
-    settings = SearchSettings(loss="squares")
-    rows = make_problem(columns, np.array([3.0, 3.0]), specs.features, specs.target, settings).rows
-    assert set(rows.scale.tolist()) == {1.0}
 
 
 def test_a_search_fits_to_its_share_of_each_group_and_the_offered_formulas_to_all_rows():

@@ -115,7 +115,7 @@ def test_complexity_is_that_of_the_expression(typed_problem, drawing, families):
     trees = [
         tree for tree in families(drawing, typed_problem, 60) if all(node.constant != 1.0 for node in tree)
     ]
-    assert complexities(forest_of(trees, typed_problem.grammar), affine=False).tolist() == [
+    assert complexities(forest_of(trees, typed_problem.grammar), False, typed_problem.costs).tolist() == [
         complexity(to_expression(tree)) for tree in trees
     ]
 
@@ -124,7 +124,7 @@ def test_offset_and_slope_count_where_there_are_any(untyped_problem, drawing):
     tree = random_tree(untyped_problem.grammar, 9, drawing)
     tree.affine = (3.0, 2.0)
     forest = forest_of([tree], untyped_problem.grammar)
-    bare, whole = (complexities(forest, affine=affine)[0] for affine in (False, True))
+    bare, whole = (complexities(forest, affine, untyped_problem.costs)[0] for affine in (False, True))
     assert whole == bare + 4
 
 
@@ -193,14 +193,8 @@ def test_fitted_constants_come_back_in_their_places(untyped_problem, drawing, af
     np.testing.assert_array_equal(again.tokens, programs.tokens)
 
 
-@pytest.fixture
-def harness_grammar(typed_rows, specs):
-    columns, y, _ = typed_rows
-    levels = {"harness": ("fast", "slow")}
-    return make_grammar(specs.features, specs.target, columns.T, y, SearchSettings(), levels=levels)
-
-
-def test_a_grouped_constant_has_one_number_per_level(harness_grammar):
+def test_a_grouped_constant_has_one_number_per_level(made_grammar):
+    harness_grammar = made_grammar(levels={"harness": ("fast", "slow")})
     tree = from_expression(parse_text("2 * compute_s * C[harness]"), harness_grammar)
     forest = forest_of([tree], harness_grammar)
     programs = encode(forest, affine=False)

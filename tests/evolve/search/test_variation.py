@@ -138,21 +138,15 @@ def factors_of(grammar, drawing, count):
     return [move("wrap", time, grammar, drawing)[2:] for _ in range(count)]
 
 
-def test_a_grouped_constant_is_a_factor(typed_rows, specs, drawing):
-    columns, y, _ = typed_rows
-    grammar = make_grammar(
-        specs.features, specs.target, columns.T, y, SearchSettings(), levels={"harness": ("a", "b")}
-    )
+def test_a_grouped_constant_is_a_factor(made_grammar, drawing):
+    grammar = made_grammar(levels={"harness": ("a", "b")})
     factors = [nodes for nodes in factors_of(grammar, drawing, 300) if nodes[0].ret is grammar.number]
     share = np.mean([len(factor) == 1 and factor[0].constant == (0.0, 0.0) for factor in factors])
     assert share == pytest.approx(0.3, abs=0.12)
 
 
-def test_children_keep_the_fitted_numbers_of_grouped_constants(typed_rows, specs, drawing):
-    columns, y, _ = typed_rows
-    grammar = make_grammar(
-        specs.features, specs.target, columns.T, y, SearchSettings(), levels={"harness": ("a", "b")}
-    )
+def test_children_keep_the_fitted_numbers_of_grouped_constants(made_grammar, drawing):
+    grammar = made_grammar(levels={"harness": ("a", "b")})
     first = from_expression(parse_text("compute_s * C[harness] + memory_s"), grammar)
     second = Individual(list(first))
     for tree, numbers in ((first, (0.1, 0.2)), (second, (0.3, 0.4))):
@@ -192,11 +186,15 @@ def test_simpler_neighbours_are_all_of_them(typed_problem):
         assert expected in neighbours
 
 
-def test_a_shaken_constant_moves_by_about_one_logarithm(typed_problem, drawing):
-    grammar, tree = typed_problem.grammar, tree_of("3 * compute_s", typed_problem)
-    moved = [move("shake_constant", tree, grammar, drawing)[0].constant for _ in range(DRAWS)]
-    logs = np.log(np.array(moved) / 3.0)
+def test_a_shaken_constant_moves_by_about_one_logarithm_or_by_one(typed_problem, untyped_problem, drawing):
+    def moved(leaf, grammar):
+        return np.array([move("shake_constant", leaf, grammar, drawing)[0].constant for _ in range(DRAWS)])
+
+    logs = np.log(moved(tree_of("3 * compute_s", typed_problem), typed_problem.grammar) / 3.0)
     assert (np.mean(logs), np.std(logs)) == pytest.approx((0.0, 1.0), abs=0.1)
+    grammar = untyped_problem.grammar
+    signed = moved(Individual([grammar.free_constant(grammar.target).holding(0.0)]), grammar)
+    assert (np.mean(signed), np.std(signed)) == pytest.approx((0.0, 1.0), abs=0.06)
 
 
 def shares(kinds):
@@ -306,10 +304,3 @@ def test_a_fifth_of_the_wrapped_terms_get_a_share(typed_problem, drawing):
         for _ in range(DRAWS)
     ]
     assert {True: 0.2, False: 0.8} == shares(tree[0].args[1] is share for tree in wrapped)
-
-
-def test_a_shaken_constant_of_either_sign_also_moves_by_about_one(untyped_problem, drawing):
-    grammar = untyped_problem.grammar
-    leaf = grammar.free_constant(grammar.target).holding(0.0)
-    moved = [move("shake_constant", Individual([leaf]), grammar, drawing)[0].constant for _ in range(DRAWS)]
-    assert (np.mean(moved), np.std(moved)) == pytest.approx((0.0, 1.0), abs=0.06)
