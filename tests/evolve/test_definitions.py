@@ -84,6 +84,8 @@ def test_units_of_a_definition_follow_from_its_expression(specs, typed_rows):
     assert all(first == second for name, first, *rest in signatures for second in rest)
     assert len([one for one in signatures if one[0] == "late"]) == 1
     assert ("late", "s") not in signatures
+    # The unit of the number is free, so that the result has none that is known.
+    assert definition("double(x) = 2 * x").unit([specs.target.unit]) is None
 
 
 def test_a_formula_of_a_defined_operator_is_found_and_written_out():

@@ -55,15 +55,15 @@ def test_columns_scaled_over_all_rows_are_caught(toy, ddof):
 class PrefittedScaler(Line):
     """Planted leak: its scaler was fitted to all rows."""
 
-    table = None
+    scaler = None
 
     def __init__(self):
-        values = PrefittedScaler.table.to_numpy()
-        self.scaler = {"mean": values.mean(axis=0), "deviation": values.std(axis=0)}
+        self.scaler = PrefittedScaler.scaler
 
 
-def test_a_scaler_fitted_on_all_rows_is_caught(toy):
-    PrefittedScaler.table = toy.X
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_a_scaler_fitted_on_all_rows_is_caught(toy, ddof):
+    PrefittedScaler.scaler = [toy.X.mean().to_numpy(), toy.X.std(ddof=ddof).to_numpy()]
     with pytest.raises(LeakError, match=r"before fit.*over all rows.*fit scalers on the training rows"):
         study(toy, PrefittedScaler)
 

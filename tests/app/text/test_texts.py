@@ -1,6 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds, show_with_prefix
+from trainlaw.app.text.svg import LogAxis
 from trainlaw.app.text.tables import text_table, wrapped_list
 
 cells = st.text(st.characters(blacklist_categories=("C", "Z")), max_size=12)
@@ -45,3 +46,8 @@ def test_list_is_wrapped_without_losing_a_name():
     text = wrapped_list(names, width=30)
     assert max(map(len, text.splitlines())) <= 30
     assert text.replace("\n", " ").replace(",", "").split() == names
+
+
+def test_ticks_lie_on_their_axis_or_its_ends():
+    assert LogAxis(0.01, 0.5, 0, 100).ticks() == [0.01, 0.1]
+    assert LogAxis(2, 1000, 0, 100).ticks((1, 2, 5)) == [2, 5, 10, 20, 50, 100, 200, 500, 1000]

@@ -44,7 +44,7 @@ HEADINGS = {
     "Throughput": ("throughput", None), "latency": ("time", None), "GPU util %": ("ignored", None),
     "Std (ms)": ("ignored", "ms"), "Epoch time (s)": ("epoch time", "s/epoch"),
     "infer_step_time": ("other time", None), "train/samples_per_sec": ("throughput", "images/s"),
-    "time for 100 iterations (s)": ("", "s"), "GPU memory (GB)": ("", None),
+    "time for 100 iterations (s)": ("", "s"), "GPU memory (GB)": ("", None), "padding (px)": ("", None),
 }  # fmt: skip
 
 
