@@ -1,6 +1,6 @@
 """Commands that print tables, on a terminal of 80 characters: nothing is wider, and no row is broken.
 
-That of `suggest` and `calibrate`, which take seconds, is looked at where they run anyway.
+That of `calibrate`, which takes seconds, is looked at in `models/test_calibration.py`.
 """
 
 import re
@@ -39,6 +39,7 @@ COMMANDS = [
     "show multi",
     "show xeon-phi-a",
     "show --all",
+    "suggest --gpu T4 --cnn alexnet_torch,vgg16 --batch 16 -k 1",
     'validate fp32-2026 --formula "6 * macs * batch / peak / 0.4"',
 ]
 # The rest of a row whose last cells did not fit, indented as broken lines are.
