@@ -170,6 +170,7 @@ def feature_expression(name: str, scope: str = RUN) -> Expression:
     >>> to_text(feature_expression("conv_compute_s"))
     '6 * batch_per_gpu * conv_macs / peak_flop_per_s'
     """
+    _feature(scope, name)
     return written_out(SCOPE_HANDLING[scope].features, name)
 
 

@@ -19,6 +19,8 @@ WIDTH = 80
 # What is read by machines has lines of any length.
 MACHINE = re.compile("--json|--format|--out|template|import")
 PART = re.compile(r"^(?=--- |\$ )", re.MULTILINE)
+# The last digits of a float64 depend on the processor and on the version of numpy.
+DIGITS = re.compile(r"\b\d+\.\d{9,}(e[-+]?\d+)?")
 
 
 def contents():
@@ -38,6 +40,7 @@ def said(command):
     after = contents()
     changed = sorted(name for name in {**before, **after} if before.get(name) != after.get(name))
     text = (result.stdout + result.stderr).replace(f"{Path.cwd()}/", "")
+    text = DIGITS.sub(lambda number: str(float(f"{float(number[0]):.9g}")), text)
     done = [f"[exit {result.exit_code}]"] * bool(result.exit_code) + [f"[wrote {name}]" for name in changed]
     return "\n".join([text.rstrip("\n"), *done]) + "\n"
 

@@ -83,9 +83,9 @@ def on_cpu(rows):
 
 
 def test_a_cpu_is_searched_freely(rows):
-    kind, settings = STUDY_KINDS["runs"], SearchSettings(evaluations=100)
-    assert isinstance(kind.search(rows, settings)(), SkeletonSearch)
-    assert not isinstance(kind.search(on_cpu(rows), settings)(), SkeletonSearch)
+    kind = STUDY_KINDS["runs"]
+    assert isinstance(kind.search(rows, SearchSettings(evaluations=100))(), SkeletonSearch)
+    assert kind.fits(rows) and not kind.fits(on_cpu(rows)) and kind.otherwise == "free-runs"
 
 
 @pytest.mark.parametrize(
