@@ -39,7 +39,11 @@ def curves_text(
 
 
 def _ticks(across: LogAxis) -> str:
-    """The ends of the axis, and the powers of ten that have a place between them."""
+    """The ends of the axis, and the powers of ten that have a place between them.
+
+    >>> _ticks(LogAxis(5, 20_000, 0, 40)).rstrip()
+    '5  10         100         1,000         20,000'
+    """
     line = [" "] * _WIDTH
     for tick in (across.low, across.high, *across.ticks()):
         text = f"{tick:,.0f}"

@@ -17,8 +17,9 @@ _EPOCHS = frozenset(("epoch", "epochs", "epoche", "run", "lauf"))
 _WHOLE: Mapping[str, str] = {"fps": "images/s", "ips": "images/s", "its": "it/s", "qps": "images/s"}
 _THOUSANDS = re.compile(r"^k(?=\s*(?:img|image|sample))|^(?:thousand|1000|1k)\s+")
 _NUMBER = re.compile(r"(?:^|(?<=[\s/]))(\d{1,6})\s*(?=[a-z])")
-_PER = ("per", "pro", "par", "por")
-_JOINING = (*_PER, "a", "one", "for", "für", "je")
+_PER = ("per", "pro", "par", "por", "je")
+_DIVIDED = re.compile(rf"/|(?:^|[\s_])(?:{'|'.join(_PER)}|for|für)[\s_]")
+_JOINING = (*_PER, "a", "one", "for", "für")
 _LONGEST_UNIT = 200
 _NAMES = {1.0: "s", 1e-3: "ms", 1e-6: "us", 1e-9: "ns", 60.0: "min", 3600.0: "h"}
 
@@ -77,6 +78,8 @@ def parse_unit(text: str) -> Unit | None:
 
     >>> parse_unit("img/s/GPU").per_gpu, parse_unit("s / it").is_rate, parse_unit("Tesla T4")
     (True, False, None)
+    >>> [parse_unit(text).text for text in ("Bilder je Sekunde", "Sekunden je Bild", "ms je Iteration")]
+    ['images/s', 's/image', 'ms']
     """
     # Of thousands of blanks, patterns would look for a word after each.
     stated = text if len(text) <= _LONGEST_UNIT else ""
@@ -85,7 +88,7 @@ def parse_unit(text: str) -> Unit | None:
     plain = _THOUSANDS.sub("", plain)
     scope, plain = _scope(plain)
     plain = _WHOLE.get(plain.strip(), plain)
-    divided = re.search(r"/|(?:^|[\s_])(?:p(?:er|ro|ar|or)|for|für)[\s_]", plain) is not None
+    divided = _DIVIDED.search(plain) is not None
     of_several = _NUMBER.search(plain) if divided else None
     plain = _NUMBER.sub("", plain) if of_several else plain
     tokens = [word for word in re.split(r"[\s_/]+", plain.strip()) if word not in ("", *_JOINING)]
