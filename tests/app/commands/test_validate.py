@@ -1,6 +1,7 @@
 """A formula that a person writes: read strictly, scored on the same folds as everything else."""
 
 import json
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,7 +12,7 @@ from trainlaw.app.models.user_formula import ALIASES, read_formula, unit_fault
 from trainlaw.app.studies.definition import StudyDefinition
 from trainlaw.app.studies.study import score_formula
 from trainlaw.datasets import FEATURES, load
-from trainlaw.formulas import constants, load_formula, to_text
+from trainlaw.formulas import Apply, GroupedConstant, Variable, constants, load_formula, to_text
 from trainlaw.validate.baselines import baseline
 from trainlaw.validate.held_out_errors import BY_CNN, MACRO, OURS, error_lines, overall_error
 
@@ -57,6 +58,18 @@ def test_error_of_a_given_formula_is_what_its_predictions_say(table):
     by_cnn = pd.Series(errors).groupby(table.labels()["cnn_base"].to_numpy()).mean()
     for line in error_lines(outcome.formula, BY_CNN):
         assert line.errors[OURS] == pytest.approx(by_cnn[line.name], rel=1e-6)
+
+
+@pytest.mark.slow
+def test_a_constant_of_a_held_out_gpu_counts_only_in_the_error_of_training(table):
+    law, by_gpu = read_formula(COMPUTE), GroupedConstant("C[gpu]", "gpu", {"T4": 3.0}, 0.5)
+    grouped = replace(law, expression=Apply("mul", (law.expression, Variable("C[gpu]"))), grouped=(by_gpu,))
+    plain, scaled = (score_formula(each, table, StudyDefinition(against=AGAINST)) for each in (law, grouped))
+    times = plain.result.predicted_s(OURS)
+    assert scaled.result.predicted_s(OURS) == pytest.approx(0.5 * times)
+    factors = np.where(table.labels()["gpu"].iloc[plain.result.predictions["row"]] == "T4", 3.0, 0.5)
+    known = np.abs(factors * times / plain.result.measured_s - 1).mean()
+    assert scaled.training_loss == pytest.approx(known)
 
 
 @pytest.mark.slow

@@ -84,7 +84,7 @@ def test_report_needs_nothing_else_and_draws_everything(outcome, parsed_html):
     assert "script" not in seen.tags
     assert seen.tags.count("svg") == 4 + len(outcome.formula.used_features)
     assert len(text) < 1_500_000
-    for name in ("densenet121", "GP102-30", "P40", "roofline", "null_compute"):
+    for name in ("densenet121", "GP102-30", "P40", "roofline", "null_compute", "not run"):
         assert name in text
     assert "nan" not in re.sub(r"<[^>]+>", " ", text).lower().split()
 

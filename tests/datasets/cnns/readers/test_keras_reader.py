@@ -49,7 +49,7 @@ def source(name):
 RESIDUAL = (
     layer("Conv2D", "a", [source("image")], filters=4, kernel_size=[3, 3], strides=[1, 1], padding="same"),
     layer("BatchNormalization", "b", [source("a")], axis=[3]),
-    layer("Activation", "c", [source("b")], activation="relu"),
+    layer("Activation", "c", [source("b")], activation={"class_name": "function", "config": "relu"}),
     layer("Add", "d", [source("a"), source("c")]),
     layer("Flatten", "e", [source("d")]),
     layer("Dense", "scores", [source("e")], units=5, activation="softmax"),
