@@ -152,3 +152,19 @@ def test_an_unknown_host_widens_the_interval_where_it_decides():
     assert fast < usual_s < slow
     assert untold == pytest.approx(hypot(told, 0.1 * log(slow / fast)))
     assert width(512)[0] - width(512, 120e-6)[0] < 0.02 < untold - told
+
+
+@pytest.mark.parametrize(
+    ("gpu", "warning"),
+    [
+        ("T4", None),
+        ("A40", "no training run is on a GPU of the generation Ampere"),
+        ("Radeon RX 7900 XTX", "no training run is on a GPU of AMD"),
+    ],
+)
+def test_unseen_generations_and_vendors_are_warned_of(formula, gpu, warning):
+    known = {"generations": ["Turing"], "vendors": ["NVIDIA"]}
+    for provenance, expected in ((known, [warning] if warning else []), ({}, [])):
+        law = replace(formula, provenance={**formula.provenance, **provenance})
+        (found,) = predict_runs(law, one_run("resnet50", gpu, 32))
+        assert [text for text in found.warnings if text.startswith("no training run is on")] == expected

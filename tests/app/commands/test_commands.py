@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.models.user_formula import with_groups
+from trainlaw.app.terminal.formula import errors_text
 from trainlaw.datasets import built_in_gpus, configuration
 from trainlaw.formulas import GroupedConstant, TrainlawError, load_formula, parse_text, save_formula
+from trainlaw.validate.held_out_errors import BY_CNN, OURS
 from typer.main import get_command
 
 from ...commands import invoke, output
@@ -175,3 +177,17 @@ def test_law_of_layers_in_features_that_no_layer_has_is_refused(line, formula, i
     assert result.exit_code == 2 and (wanted in result.stderr or "each layer" in result.stderr)
     output("export layers.json --to law.py")
     assert "sum over every layer of a run" in Path("law.py").read_text()
+
+
+def test_a_terminal_lists_the_architectures_with_the_most_runs_best_first(formula):
+    lines = [
+        {"name": f"net{number}", "rows": 10 * number, "errors": {OURS: 50.0 - number}, "members": []}
+        for number in range(30, 0, -1)
+    ]
+    law = replace(formula, errors={**formula.errors, "estimators": [OURS], BY_CNN: lines})
+    text = errors_text(law)
+    shown = [line.split()[0] for line in text.splitlines() if line.strip().startswith("net")]
+    assert shown == [f"net{number}" for number in range(30, 10, -1)]
+    assert "10 more architectures with fewer runs: errors.csv" in text
+    few = replace(law, errors={**law.errors, BY_CNN: lines[:20]})
+    assert "more architectures" not in errors_text(few)

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from trainlaw.app.models.terms import mean_shares
 from trainlaw.app.page.html import page_html
+from trainlaw.app.report.errors import _interval_of
 from trainlaw.app.report.html import report_html
 from trainlaw.app.report.plots import error_dots
 from trainlaw.app.studies.result import StudyOutcome
@@ -17,7 +18,8 @@ from trainlaw.app.terminal.study import study_text
 from trainlaw.datasets import load
 from trainlaw.formulas import ParetoFront, ScoredFormula, parse_text
 from trainlaw.validate import StudyResult
-from trainlaw.validate.held_out_errors import ErrorLine, carried_errors, errors_frame, errors_json
+from trainlaw.validate.held_out_errors import BY_GPU, ErrorLine, carried_errors, errors_frame, errors_json
+from trainlaw.validate.metrics import absolute_percentage_errors
 
 
 def made_up_result(names=("trainlaw", "null_compute", "roofline")):
@@ -182,3 +184,16 @@ def test_no_dot_hides_one_of_an_equal_error():
     heights = sorted(float(height) for _, height in places)
     assert len({across for across, _ in places}) == 1
     assert np.diff(heights).min() > 4
+
+
+def test_the_report_has_intervals_of_the_mean_over_seeds():
+    seeds = ("trainlaw", "trainlaw seed 1", "trainlaw seed 2")
+    found = made_up_result(seeds)
+
+    class Outcome:
+        result = found
+
+    low, high = _interval_of(Outcome, "precision", BY_GPU)("fp32")
+    inside = found.labels("precision") == "fp32"
+    errors = [absolute_percentage_errors(found.measured_s, found.predicted_s(name)) for name in seeds]
+    assert low <= np.mean(errors, axis=0)[inside].mean() <= high

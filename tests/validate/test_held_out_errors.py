@@ -4,11 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from trainlaw.app.predictions.predict import predict_runs
-from trainlaw.app.report.errors import _interval_of
-from trainlaw.app.studies.kinds.kind import study_labels
-from trainlaw.app.terminal.formula import errors_text
-from trainlaw.datasets import RunTable, configuration, load
+from trainlaw.datasets import TARGET, RunTable, configuration, feature_specs, load
+from trainlaw.formulas import Formula, parse_text
 from trainlaw.validate import StudyResult
 from trainlaw.validate.held_out_errors import (
     BY_CNN,
@@ -24,21 +21,32 @@ from trainlaw.validate.held_out_errors import (
     run_classes,
     summary_interval,
 )
-from trainlaw.validate.metrics import absolute_percentage_errors
 
 SEEDS = ("trainlaw", "trainlaw seed 1", "trainlaw seed 2")
 
 
 def result_of(table, deviations):
     """Held-out predictions with errors of given size, by estimator."""
-    labels, seconds = study_labels(table), table.seconds
+    labels, seconds = table.labels(), table.seconds
     frame = labels.assign(
-        row=np.arange(len(table)), split="fold", configuration=labels["cnn"], measured_s=seconds
+        row=np.arange(len(table)),
+        split="fold",
+        configuration=labels["cnn"],
+        measured_s=seconds,
+        vendor=[str(table.facts.gpus.find(name).vendor) for name in labels["gpu"]],
+        layout=table.frame["layout"].to_numpy(dtype=str),
+        stack=table.frame["stack"].to_numpy(dtype=str),
     )
     generator = np.random.default_rng(0)
     for name, deviation in deviations.items():
         frame[name] = seconds * np.exp(generator.normal(0, deviation, len(seconds)))
     return StudyResult(frame, tuple(deviations))
+
+
+@pytest.fixture(scope="module")
+def formula():
+    names = ["conv_compute_s", "activation_memory_s"]
+    return Formula(parse_text(" + ".join(names)), feature_specs(names), TARGET)
 
 
 @pytest.fixture(scope="module")
@@ -105,18 +113,6 @@ def test_intervals_contain_the_mean_over_seeds(formula, errors):
         assert low <= overall_error(law, OURS, metric) <= high
 
 
-def test_the_report_has_intervals_of_the_mean_over_seeds(seeded, formula, errors):
-    class Outcome:
-        result = seeded
-
-    low, high = _interval_of(Outcome, "precision", BY_GPU)("fp32")
-    inside = seeded.labels("precision") == "fp32"
-    mean = np.mean(
-        [absolute_percentage_errors(seeded.measured_s, seeded.predicted_s(name)) for name in SEEDS], axis=0
-    )
-    assert low <= mean[inside].mean() <= high
-
-
 def test_classes_are_precision_and_stack_or_the_vendor():
     runs = {
         ("fp32", "channels_last", "NVIDIA"): "fp32",
@@ -172,23 +168,6 @@ def test_formulas_without_classes_or_generations_keep_their_interval(formula):
     assert interval_factors(law_with(formula, known, generations=[]), run_on("A40")).tolist() == [1.2]
 
 
-@pytest.mark.parametrize(
-    ("gpu", "warning"),
-    [
-        ("T4", None),
-        ("A40", "no training run is on a GPU of the generation Ampere"),
-        ("Radeon RX 7900 XTX", "no training run is on a GPU of AMD"),
-    ],
-)
-def test_unseen_generations_and_vendors_are_warned_of(formula, gpu, warning):
-    law = law_with(formula, INTERVALS, generations=["Turing"], vendors=["NVIDIA"])
-    (found,) = predict_runs(law, run_on(gpu))
-    said = [text for text in found.warnings if text.startswith("no training run is on")]
-    assert said == ([warning] if warning else [])
-    (found,) = predict_runs(formula, run_on(gpu))
-    assert not [text for text in found.warnings if text.startswith("no training run is on")]
-
-
 @pytest.mark.slow
 def test_a_study_makes_wider_intervals_for_worse_classes_and_new_generations(table):
     result = result_of(table, {OURS: 0.05})
@@ -206,17 +185,3 @@ def test_a_study_makes_wider_intervals_for_worse_classes_and_new_generations(tab
     assert errors["interval_by_class"]["groups"]["fp32"] > 5
     assert "interval_of_new_generation" not in errors_json(result, "5 folds")
     assert "interval_by_class" not in errors_json(result, "5 folds", BY_CNN)
-
-
-def test_a_terminal_lists_the_architectures_with_the_most_runs_best_first(formula):
-    lines = [
-        {"name": f"net{number}", "rows": 10 * number, "errors": {OURS: 50.0 - number}, "members": []}
-        for number in range(30, 0, -1)
-    ]
-    law = replace(formula, errors={**formula.errors, "estimators": [OURS], BY_CNN: lines})
-    text = errors_text(law)
-    shown = [line.split()[0] for line in text.splitlines() if line.strip().startswith("net")]
-    assert shown == [f"net{number}" for number in range(30, 10, -1)]
-    assert "10 more architectures with fewer runs: errors.csv" in text
-    few = replace(law, errors={**law.errors, BY_CNN: lines[:20]})
-    assert "more architectures" not in errors_text(few)
