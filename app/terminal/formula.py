@@ -83,15 +83,18 @@ def short_text(formula: Formula, origin: str, run: RunTable) -> str:
 
 def class_errors(formula: Formula, levels: Sequence[str] = KEPT) -> list[str]:
     """Return a line per level with the error of each precision, generation or layout that was held out."""
-    return [
-        f"by {level}, %: "
-        + ", ".join(
+    texts = []
+    for level in levels:
+        lines = error_lines(formula, level)
+        each = (
             f"{line.name} {show_percent(line.errors.get(OURS, math.nan))} ({len(line.members)})"
-            for line in error_lines(formula, level)
+            for line in lines
         )
-        for level in levels
-        if error_lines(formula, level)
-    ] + ["(in parentheses: GPU groups that were held out)"] * bool(error_lines(formula, levels[0]))
+        if lines:
+            texts.append(f"by {level}, %: {', '.join(each)}")
+    if error_lines(formula, levels[0]):
+        texts.append("(in parentheses: GPU groups that were held out)")
+    return texts
 
 
 def support_lines(formula: Formula) -> list[str]:

@@ -79,12 +79,9 @@ def _table(plans: TrainingPlans, rows: pd.DataFrame) -> str:
     header += ["images/s", "time"] if is_inference else ["time", f"{100 * LEVEL:g} % interval"]
     several = len(plans.options.counts) > 1
     has_spot = bool(plans.prices and plans.prices.spot)
-    header += (
-        [f"cost, {_currency(plans)}"] * bool(plans.prices)
-        + ["spot"] * has_spot
-        + ["energy, kWh", "max batch"]
-    )
-    header += ["pays"] * several
+    header += [f"cost, {_currency(plans)}"] if plans.prices else []
+    header += ["spot"] if has_spot else []
+    header += ["energy, kWh", "max batch", *(["pays"] if several else [])]
     most = max(plans.options.counts)
     cells = [
         [

@@ -31,7 +31,7 @@ _CLASSES = ("precision", "generation")  # whose errors fit a screen; the report 
 
 def study_text(outcome: StudyOutcome, folder: Path, seconds: float) -> str:
     """Return what to read first, the formula, its held-out errors, and where everything was written."""
-    parts = [*outcome.verdict, *[""] * bool(outcome.verdict), equation_text(outcome.formula), ""]
+    parts = [*outcome.verdict, *([""] if outcome.verdict else []), equation_text(outcome.formula), ""]
     if outcome.formula.errors.get("estimators"):
         parts += [overall_errors_text(outcome.formula), lead_sentence(carried_errors(outcome.formula))]
         evolution = evolution_sentence(carried_errors(outcome.formula))
@@ -46,7 +46,7 @@ def study_text(outcome: StudyOutcome, folder: Path, seconds: float) -> str:
     files = [name for name in RUN_FILES if not outcome.missing or name not in SLOW_FILES]
     written = f"{folder}: {', '.join(files)} ({seconds_text(seconds)})"
     more = "symbols, terms, architectures, GPUs and all other metrics: report.html" * (not outcome.missing)
-    parts += ["", written, *[more] * bool(more)]
+    parts += ["", written, *([more] if more else [])]
     # A command stays in one line, to be copied.
     return fitted_lines("\n".join(parts)) + "\n" + _next_step(outcome, str(folder))
 

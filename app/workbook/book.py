@@ -151,8 +151,7 @@ def workbook_bytes(formula: Formula) -> bytes:
 
     Raises InputError where a feature of the formula cannot be computed from GPU, CNN and inputs.
     """
-    plan = workbook_plan(formula)
-    return xlsx_bytes(plan)
+    return xlsx_bytes(workbook_plan(formula))
 
 
 def google_workbook_bytes(formula: Formula) -> bytes:

@@ -81,7 +81,9 @@ class CellTable:
         places = {name: self.place(name) for name in names}
         own = [place for place in places.values() if place.startswith(("{@", "GPUs!"))]
         own += [self.place(also)] if also else []
-        guards = [f"{{@{where}}}=1"] * bool(where) + [f"COUNT({','.join(own)})={len(own)}"] * bool(own)
+        guards = [f"{{@{where}}}=1"] if where else []
+        if own:
+            guards.append(f"COUNT({','.join(own)})={len(own)}")
         known = {name: self.numbers(name) for name in names}
         flags = self.numbers(where) == 1.0 if where else True
         form = cell_form(expression)
