@@ -1,17 +1,14 @@
-"""A plan of sheets as an .xlsx file, every formula with its value; also in a form for Google Sheets."""
+"""A plan of sheets as an .xlsx file, every formula with its value."""
 
 import math
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from io import BytesIO
 from types import MappingProxyType
 
-from trainlaw.app.sheets.plan import FONT, STYLES, BookPlan, Chart, PlannedCell, SheetPlan, quoted
-from trainlaw.formulas import InputError
-from trainlaw.formulas.printers import missing_functions
+from trainlaw.app.sheets.book_plan import FONT, STYLES, BookPlan, Chart, PlannedCell, SheetPlan, quoted
 from xlsxwriter import Workbook
 from xlsxwriter.format import Format
 from xlsxwriter.utility import xl_range, xl_range_abs, xl_rowcol_to_cell
@@ -105,10 +102,9 @@ def _write_sheet(book: Workbook, sheet: Worksheet, plan: SheetPlan, styles: Mapp
             "max_value": 1,
         }
         sheet.conditional_format(first, column, last, column, options)
-    if plan.scale:
-        colors = {"min_color": "#C6E0B4", "mid_color": "#FFFFFF", "max_color": "#F4B183"}
-        sheet.conditional_format(*plan.scale, {"type": "3_color_scale", "mid_type": "percentile", **colors})
-    _hide(sheet, plan)
+    if plan.hidden_columns:
+        # Intermediate steps; the plus sign in the margin expands them.
+        sheet.set_column(*plan.hidden_columns, 12, None, {"level": 1, "hidden": True})
     for chart in plan.charts:
         _draw(book, sheet, plan.name, chart)
     _set_up_print(sheet, plan)
@@ -156,16 +152,6 @@ def _write_cell(sheet: Worksheet, row: int, column: int, cell: PlannedCell, styl
         sheet.write_number(row, column, cell.value, style)
 
 
-def _hide(sheet: Worksheet, plan: SheetPlan) -> None:
-    """Collapse rows and columns of intermediate steps; the plus sign in the margin expands them."""
-    folded = {"level": 1, "hidden": True}
-    if plan.hidden_rows:
-        for row in range(plan.hidden_rows[0], plan.hidden_rows[1] + 1):
-            sheet.set_row(row, None, None, folded)
-    if plan.hidden_columns:
-        sheet.set_column(*plan.hidden_columns, 12, None, folded)
-
-
 def _draw(book: Workbook, sheet: Worksheet, name: str, plan: Chart) -> None:
     chart = book.add_chart({"type": "bar"})
     series = {
@@ -205,41 +191,3 @@ def _set_up_print(sheet: Worksheet, plan: SheetPlan) -> None:
         sheet.repeat_columns(0, columns - 1)
     if rows:
         sheet.repeat_rows(plan.head_row, rows - 1)
-
-
-_GROWING = re.compile(r"^(.+?):INDEX\((.+?),COUNTA\(.+\)\)$")
-
-
-def google_plan(plan: BookPlan) -> BookPlan:
-    """Return the plan of a workbook in a form that Google Sheets imports completely.
-
-    - Names denote plain ranges: Google Sheets drops a name that is an expression, such as a list that grows
-      with its rows, and with it every cell that uses the name.
-    - Drop-downs name the whole range; Google Sheets leaves its empty rows out of the list.
-    - Shares stay numbers, since Google Sheets has no bars inside cells.
-
-    Raises InputError for a cell formula with a function that Google Sheets may lack.
-    """
-    names = {name: _whole_range(place) for name, place in plan.names.items()}
-    sheets = [_safe_sheet(sheet, names) for sheet in plan.sheets]
-    return replace(plan, names=names, sheets=sheets)
-
-
-def _whole_range(place: str) -> str:
-    """Return the whole range of a list that grows, which its second part names.
-
-    >>> _whole_range("GPUs!$A$5:INDEX(GPUs!$A$5:$A$9,COUNTA(GPUs!$A$5:$A$9))")
-    'GPUs!$A$5:$A$9'
-    """
-    growing = _GROWING.match(place)
-    return growing[2] if growing else place
-
-
-def _safe_sheet(sheet: SheetPlan, names: dict[str, str]) -> SheetPlan:
-    for place, cell in sheet.cells.items():
-        missing = missing_functions(cell.formula) if cell.formula else []
-        if missing:
-            where = f"{', '.join(missing)} in sheet {sheet.name} {place}"
-            raise InputError(f"expected functions that Google Sheets has, got {where}; export to .xlsx")
-    drop_downs = {place: names[listed] for place, listed in sheet.drop_downs.items()}
-    return replace(sheet, drop_downs=drop_downs, bars={})
