@@ -122,9 +122,8 @@ def _stated() -> str:
 def _commands() -> str:
     """The help of every command, in the order of the command line."""
     from trainlaw.app.cli import app  # noqa: PLC0415 (only this part needs the command line)
-    from typer.main import get_command  # noqa: PLC0415
 
-    return "\n\n".join(_help(("trainlaw",), get_command(app)))
+    return "\n\n".join(_help(("trainlaw",), app))
 
 
 def _help(path: tuple[str, ...], command: Any) -> Iterator[str]:

@@ -13,7 +13,6 @@ from trainlaw.app.terminal.formula import errors_text
 from trainlaw.datasets import built_in_gpus, configuration
 from trainlaw.formulas import GroupedConstant, TrainlawError, load_formula, parse_text, save_formula
 from trainlaw.validate.held_out_errors import BY_CNN, OURS
-from typer.main import get_command
 
 from ...commands import invoke, output
 from ...rows import each_row
@@ -26,7 +25,7 @@ def leaves(command, name="trainlaw"):
     return found
 
 
-COMMANDS = leaves(get_command(app))
+COMMANDS = leaves(app)
 
 
 @each_row("name", COMMANDS)
