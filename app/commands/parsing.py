@@ -84,7 +84,8 @@ def _click_type(kind: Any, declared: Declared) -> Any:
         )
     if (declared.min, declared.max) == (None, None):
         return kind
-    return (click.IntRange if kind is int else click.FloatRange)(declared.min, declared.max)
+    number: Any = click.IntRange if kind is int else click.FloatRange
+    return number(declared.min, declared.max)
 
 
 class _Argument(click.Argument):
