@@ -19,8 +19,8 @@ from trainlaw.app.studies.study import study_table
 from trainlaw.datasets import load
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.validate.baselines import baseline, title_of
-from trainlaw.validate.held_out_errors import OURS
 from trainlaw.validate.metrics import absolute_percentage_errors
+from trainlaw.validate.result import OURS
 
 _MACRO = "macro_gpu_group_mape_percent"
 #: Target of each part: an error and its limit, percent.
