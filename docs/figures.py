@@ -120,22 +120,21 @@ def _stated() -> str:
 
 
 def _commands() -> str:
-    """The help of every command, in the order of the command line."""
+    """Every command with the first sentence of its help, in the order of the command line."""
     from trainlaw.app.cli import app  # noqa: PLC0415 (only this part needs the command line)
     from typer.main import get_command  # noqa: PLC0415
 
-    return "\n\n".join(_help(("trainlaw",), get_command(app)))
+    rows = [[f"`trainlaw {name}`", text] for name, text in _described(get_command(app), "")]
+    return markdown_table(["command", "purpose"], rows)
 
 
-def _help(path: tuple[str, ...], command: Any) -> Iterator[str]:
-    context = command.context_class(command, info_name=path[-1], terminal_width=_HELP_WIDTH)
-    text = command.get_help(context).replace(f"Usage: {path[-1]}", f"Usage: {' '.join(path)}", 1)
-    title = " ".join(path[1:]) or "trainlaw"
-    first = (command.help or "").strip().split("\n\n")[0].replace("\n", " ").replace("`", "")
-    head = f"{'#' * (1 + min(len(path), 2))} {title}\n\n<details><summary>{first}</summary>"
-    yield f"{head}\n\n```text\n{text.rstrip()}\n```\n\n</details>"
-    for name, part in getattr(command, "commands", {}).items():
-        yield from _help((*path, name), part)
+def _described(group: Any, path: str) -> Iterator[tuple[str, str]]:
+    for name, command in group.commands.items():
+        if getattr(command, "commands", None):
+            yield from _described(command, f"{path}{name} ")
+        elif not command.hidden:
+            help_text = (command.help or "").strip().split("\n\n")[0].replace("\n", " ")
+            yield f"{path}{name}", help_text.replace("|", "/")
 
 
 _SUMMARY = ("```{eval-rst}", ".. autosummary::", "   :toctree: api", "   :nosignatures:", "")
@@ -247,7 +246,6 @@ def _curve_rows(name: str = "built-in", counts: Sequence[int] = (1, 2, 5, 10, 50
 
 
 _FACES = ("trainlaw", "trainlaw.formulas", "trainlaw.datasets", "trainlaw.evolve", "trainlaw.validate")
-_HELP_WIDTH = 100
 MADE: Mapping[str, Callable[[], str]] = {
     "accuracy": _accuracy,
     "accuracy-by-precision": lambda: _accuracy(["precision"]),
