@@ -33,6 +33,13 @@ class _Commands(TyperGroup):
                 raise SystemExit(_EXIT_INPUT)
             return super().main(*arguments, **options)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the chosen command; one that is gone is refused with what stands in."""
+        from trainlaw.app.inputs.retired import check_retired_words  # noqa: PLC0415 (loads numpy)
+
+        check_retired_words(args)
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: Any) -> object:  # the context class differs between releases of typer
         """Run the chosen command."""
         from trainlaw.formulas.errors import TrainlawError  # noqa: PLC0415 (loads numpy, `--help` does not)

@@ -20,18 +20,18 @@ from trainlaw.app.terminal.formula import equation_text
 from trainlaw.app.text.numbers import show_percent
 from trainlaw.formulas import Formula, constants, load_formula
 from trainlaw.validate.baselines import CONTROLS, RANDOM_SEARCH, title_of
-from trainlaw.validate.held_out_errors import (
-    LEVEL,
-    MACRO,
-    OURS,
+from trainlaw.validate.conformal import LEVEL
+from trainlaw.validate.error_table import MACRO
+from trainlaw.validate.formula_errors import (
     ErrorLine,
     carried_errors,
     error_lines,
     estimators,
-    intervals_of,
     overall_error,
     summary_interval,
 )
+from trainlaw.validate.formula_intervals import intervals_of
+from trainlaw.validate.result import OURS
 
 _NULL = "null_compute"
 _PART = re.compile(r"(<!-- made: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)

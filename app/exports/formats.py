@@ -5,6 +5,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 
 from trainlaw.app.exports.headers import described
+from trainlaw.app.inputs.retired import check_retired
 from trainlaw.app.models.scopes import handling
 from trainlaw.formulas import Formula, InputError, save_formula
 from trainlaw.formulas.errors import unknown_name
@@ -82,6 +83,8 @@ def _suffix(path: Path) -> str:
     known = {*PROGRAMS, *DOCUMENTS, *NAMED_SUFFIXES, _JSON}
     double = "".join(path.suffixes[-2:])
     suffix = double if double in known else path.suffix
+    check_retired("suffix", double)
+    check_retired("suffix", suffix)
     if suffix == ".ods":
         raise InputError(f"{path}: export to .xlsx, open it in LibreOffice and save it as .ods")
     if suffix not in known:

@@ -33,8 +33,10 @@ from trainlaw.validate import (
     cross_platform,
 )
 from trainlaw.validate.applicability import joint_range_json
-from trainlaw.validate.held_out_errors import BY_GPU, OURS, errors_frame, errors_json
+from trainlaw.validate.error_json import errors_json
+from trainlaw.validate.error_table import BY_GPU, errors_frame
 from trainlaw.validate.journal import Journal
+from trainlaw.validate.result import OURS
 from trainlaw.validate.support import sources_json
 
 

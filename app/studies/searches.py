@@ -28,8 +28,8 @@ from trainlaw.validate import (
     run_study,
 )
 from trainlaw.validate.baselines import NO_SEARCH, RANDOM_SEARCH
-from trainlaw.validate.held_out_errors import OURS, SEED
 from trainlaw.validate.journal import Journal
+from trainlaw.validate.result import OURS, SEED
 from trainlaw.validate.study import finished_folds
 
 _PATIENCE_SECONDS = 1.5  # an interrupted search stops after the generation that it is in

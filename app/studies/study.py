@@ -40,10 +40,11 @@ from trainlaw.validate import (
     known_gpu_levels,
     run_study,
 )
-from trainlaw.validate.held_out_errors import BY_GPU, OURS
+from trainlaw.validate.error_table import BY_GPU
 from trainlaw.validate.journal import Journal
 from trainlaw.validate.metrics import mape_percent
 from trainlaw.validate.refit import GivenFormula
+from trainlaw.validate.result import OURS
 
 
 def _readable(searched: Searched, material: Material, calls: int) -> tuple[Formula, ParetoFront]:

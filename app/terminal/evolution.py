@@ -7,7 +7,7 @@ from trainlaw.app.text.curves import curves_text
 from trainlaw.app.text.tables import fitted_lines
 from trainlaw.formulas import Formula
 from trainlaw.validate.baselines import NO_SEARCH, RANDOM_SEARCH
-from trainlaw.validate.held_out_errors import OURS
+from trainlaw.validate.result import OURS
 
 CURVE_NAMES = {OURS: "evolved", RANDOM_SEARCH: "random search"}
 _TITLE = "error on what was held out, %, of the best formula so far, over the formulas tried"

@@ -12,7 +12,7 @@ from trainlaw.app.text.steps import OnStep, unseen
 from trainlaw.app.text.tables import terminal_width
 from trainlaw.validate import StudyProgress
 from trainlaw.validate.baselines import title_of
-from trainlaw.validate.held_out_errors import OURS
+from trainlaw.validate.result import OURS
 
 if TYPE_CHECKING:
     # `show` prints steps without the search engine, whose import takes as long as the rest of it.
