@@ -209,7 +209,7 @@ def _equation(name: str = "built-in") -> str:
 
 
 def _shorter() -> str:
-    """Constants and errors of the three formulas, with what evolution adds to each."""
+    """Constants and errors of the formulas of whole iterations, with what evolution adds to each."""
     rows = []
     for name in ("built-in", *SHORTER):
         law = BUILT_IN_FORMULAS[name]()

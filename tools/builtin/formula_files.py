@@ -9,7 +9,7 @@ from typing import Any
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.formulas import Formula, constants
 from trainlaw.formulas.files.text_files import write_text_atomically
-from trainlaw.validate.held_out_errors import OURS
+from trainlaw.validate.result import OURS
 
 FOLDER = BUILT_IN.parent
 # Sums over processors of other makes differ by some 1e-15; a search that takes another turn, by far more.
