@@ -176,7 +176,7 @@ def _equation(name: str = "built-in") -> str:
 
 
 def _shorter() -> str:
-    """Constants and errors of the three formulas, with what evolution adds to each."""
+    """Constants and errors of the formulas of whole iterations, with what evolution adds to each."""
     rows = []
     for name in ("built-in", *SHORTER):
         law = BUILT_IN_FORMULAS[name]()
@@ -193,7 +193,6 @@ def _shorter() -> str:
 #: The study that each of these built-in formulas is from, and in which its errors were measured.
 _STUDIES = {
     "built-in": "runs",
-    "medium": "short-runs --max-constants 15 --evaluations 5000 --seeds 3",
     "short": "short-runs --seeds 3",
     "forward": "forward",
     "multi": "multi",
@@ -258,10 +257,8 @@ MADE: Mapping[str, Callable[[], str]] = {
     "found": _found,
     "found-curves": _curve_rows,
     "found-curves-forward": lambda: _curve_rows("forward", (1, 2, 5, 10, 400)),
-    "found-curves-medium": lambda: _curve_rows("medium", (2, 10, 100, 500, 1_000, 2_000, 5_000)),
     "found-curves-short": lambda: _curve_rows("short", (1, 10, 50, 100, 500, 1_000, 4_000)),
     "found-short": lambda: _found("short"),
-    "medium-equation": lambda: _equation("medium"),
     "short-equation": lambda: _equation("short"),
     "shorter": _shorter,
     "intervals": _intervals,
