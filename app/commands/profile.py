@@ -17,9 +17,9 @@ def profile_command(
 
     An iteration consists of forward pass, loss, backward pass and parameter update on random images; with
     --forward only the forward pass is measured, in evaluation mode. The CNNs
-    are built from trainlaw's layer graphs and run on a CPU or GPU, in one process or several
-    (DistributedDataParallel). Each configuration becomes a row of the file. Configurations in the file are
-    not measured again, so an interruption loses only one. Needs torch: pip install 'trainlaw[profile]';
+    are built from trainlaw's layer graphs and run on a CPU or GPU, in one process. Each configuration becomes
+    a row of the file. Configurations in the file are not measured again, so an interruption loses only one.
+    Needs torch: pip install 'trainlaw[profile]';
     only --host does without.
 
     \b
@@ -27,7 +27,6 @@ def profile_command(
       trainlaw profile --cnn resnet18,vgg11 --batch 8,32 --pixels 64 --threads 1,2 --out runs.csv
       trainlaw profile --cnn resnet50 --batch 256 --precision amp --stack eager,channels_last --forward
       trainlaw profile --plan plan.csv --out runs.csv
-      trainlaw profile --processes 1,2 --threads 1 --out two.csv
       trainlaw profile --micro --threads 1,2 --out runs.csv
       trainlaw profile --host
     """
