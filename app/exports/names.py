@@ -39,7 +39,9 @@ from trainlaw.formulas import (
     variables,
 )
 from trainlaw.formulas.scopes import FORWARD
-from trainlaw.validate.held_out_errors import BY_CNN, intervals_of, own_error
+from trainlaw.validate.error_table import BY_CNN
+from trainlaw.validate.formula_errors import error_on
+from trainlaw.validate.formula_intervals import intervals_of
 
 PEAK = "peak_flop_per_s"
 #: Base columns that follow from the arguments of a prediction; the stack from layout and container.
@@ -291,7 +293,7 @@ def _named_cnns(formula: Formula, columns: tuple[str, ...]) -> tuple[NamedCnn, .
         NamedCnn(
             name,
             _cnn_aliases(name),
-            own_error(formula, BY_CNN, zoo_entry(name).base),
+            error_on(formula, BY_CNN, zoo_entry(name).base),
             {
                 pixels: counts(keyed_cnn_counts(name, pixels))
                 for pixels in dict.fromkeys([zoo_entry(name).input_size_px, *sorted(known.get(name, []))])

@@ -41,7 +41,7 @@ from trainlaw.formulas.printers.naming import identifiers, inert
 from trainlaw.formulas.printers.programming import JAVASCRIPT, JULIA, PYTHON, C, R
 from trainlaw.formulas.printers.steps import named_steps
 from trainlaw.formulas.scopes import FORWARD
-from trainlaw.validate.held_out_errors import LEVEL
+from trainlaw.validate.conformal import LEVEL
 
 
 def render_source(template: str, filters: Mapping[str, Callable[..., str]], values: Mapping[str, Any]) -> str:

@@ -10,25 +10,25 @@ from trainlaw.app.workbook.model import Model, is_listed, new_sheet, option
 from trainlaw.formulas import Formula
 from trainlaw.validate.baselines import title_of
 from trainlaw.validate.bootstrap import mean_interval
-from trainlaw.validate.held_out_errors import (
-    BY_CNN,
-    BY_GPU,
-    LEVEL,
-    MAIN_VENDOR,
-    METRIC_TITLES,
-    OF_STACKS,
-    OTHERS,
-    OURS,
-    OWN_CLASS,
-    STACK_WORDS,
-    UNKNOWN_STACK,
+from trainlaw.validate.conformal import LEVEL
+from trainlaw.validate.error_table import BY_CNN, BY_GPU, METRIC_TITLES
+from trainlaw.validate.formula_errors import (
     carried_errors,
     error_lines,
+    errors_by_name,
     estimators,
     held_out_kind,
-    intervals_of,
     overall_error,
-    own_errors,
+)
+from trainlaw.validate.formula_intervals import intervals_of
+from trainlaw.validate.result import OURS
+from trainlaw.validate.run_classes import (
+    AMD,
+    MAIN_VENDOR,
+    OTHER_CLASS,
+    STACK_PRECISIONS,
+    STACK_WORDS,
+    UNKNOWN_STACK,
 )
 
 _GENERATION = "generation"
@@ -58,7 +58,7 @@ def write_errors(book: BookPlan, formula: Formula, model: Model) -> None:
         header = [title, "runs", *(f"{name}, %" for name in titles), "its members"]
         row = sheet.table(row, Table.of(header, rows, "percent")) + 1
     for kind, level in _LEVELS.items():
-        errors = [[name, error] for name, (error, _) in own_errors(model.formula, level).items()]
+        errors = [[name, error] for name, (error, _) in errors_by_name(model.formula, level).items()]
         if errors:
             row = _defined(
                 sheet, row, [kind, f"error of {OURS}, %"], [f"held_out_{kind}", f"error_of_{kind}"], errors
@@ -83,7 +83,7 @@ def held_out_error(formula: Formula, kind: str, name: str) -> str:
 
     kind : "generation" or "architecture". name : cell formula of its name.
     """
-    if not own_errors(formula, _LEVELS[kind]):
+    if not errors_by_name(formula, _LEVELS[kind]):
         return "0"
     return f"IFERROR({option(f'held_out_{kind}', f'error_of_{kind}', name)},0)"
 
@@ -109,9 +109,9 @@ def interval_class(vendor: str, precision: str, stack: str) -> str:
     if stack:
         words = ",".join(f'IF({stack}="{name}","{word}","")' for name, word in STACK_WORDS.items())
         of_stack = f'IF({stack}="unknown","{UNKNOWN_STACK}",CONCATENATE({precision},{words}))'
-        bits = ",".join(f'{precision}="{name}"' for name in OF_STACKS)
+        bits = ",".join(f'{precision}="{name}"' for name in STACK_PRECISIONS)
         kind = f"IF(OR({bits}),{of_stack},{precision})"
-    of_others = f'IF({vendor}="{OWN_CLASS}","{OWN_CLASS}","{OTHERS}")'
+    of_others = f'IF({vendor}="{AMD}","{AMD}","{OTHER_CLASS}")'
     return f'IF({vendor}="{MAIN_VENDOR}",{kind},{of_others})'
 
 

@@ -43,7 +43,8 @@ from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.memory_fit import FITS
 from trainlaw.formulas import Constant, Expression, variables
 from trainlaw.formulas.printers import excel_expression
-from trainlaw.validate.held_out_errors import LEVEL, held_out_kind
+from trainlaw.validate.conformal import LEVEL
+from trainlaw.validate.formula_errors import held_out_kind
 
 _TOP = 3  # row of the first section, counted from 0
 _LEFT, _RIGHT = 0, 5  # columns of the time, and of memory and cost
