@@ -28,7 +28,7 @@ FUNCTIONS: Mapping[str, Callable[[Formula], str]] = {
 }
 
 
-# The writers of the rooms below are loaded when used: a workbook needs XlsxWriter, which is slow to load.
+# A writer loads its room when it is used: a workbook needs XlsxWriter, which is slow to load.
 def _python_program(formula: Formula) -> str:
     from trainlaw.app.exports.python_program import named_program
 

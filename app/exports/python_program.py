@@ -1,4 +1,4 @@
-"""A formula as a Python program that takes names: the template `named.py.jinja`, filled from a `NamedModel`."""
+"""A formula as a Python program that takes names: `named.py.jinja` filled from a `NamedModel`."""
 
 import textwrap
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from math import isfinite
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from trainlaw.app.answers.printed import printed_lines, spoken
 from trainlaw.app.exports.headers import header_lines
-from trainlaw.app.exports.named_model import (
+from trainlaw.app.exports.program_model import (
     OF_ARGUMENTS,
     OF_SERVER,
     PEAK,

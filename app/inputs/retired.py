@@ -30,7 +30,9 @@ class Retired:
 
 RETIRED = (
     *(
-        Retired("suffix", suffix, "sympy's lambdify(..., modules=...) takes `trainlaw.load_formula().sympy()`")
+        Retired(
+            "suffix", suffix, "sympy's lambdify(..., modules=...) takes `trainlaw.load_formula().sympy()`"
+        )
         for suffix in (".torch.py", ".jax.py", ".onnx", ".sql")
     ),
     Retired("suffix", ".gsheet.xlsx", "Google Sheets opens .xlsx"),

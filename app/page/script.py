@@ -111,7 +111,7 @@ def _files(names: Iterable[str]) -> Iterable[str]:
 
 
 def _declared(laws: Mapping[str, Formula]) -> list[str]:
-    """Return the declarations of the tables, and of formulas by the name that chooses them; "" is the usual one."""
+    """Return the declarations of the tables, and of the formulas by name; "" is the one that is usual."""
     formula = laws[""]
     specs = specs_of(laws.values())
     expressions = {spec.name: feature_expression(spec.name) for spec in specs}

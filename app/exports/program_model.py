@@ -1,4 +1,4 @@
-"""The model behind a program that takes names: the tables it looks up and the quantities it computes, in order.
+"""The model behind a program that takes names: its tables, and the quantities it computes, in order.
 
 Features are definitions over base columns (`trainlaw.datasets.features.feature`), so the tables hold only
 the base columns that the features of one formula are made of.
@@ -122,8 +122,9 @@ class NamedGpu:
 
 @dataclass(frozen=True)
 class NamedCnn:
-    """A CNN to look up: counts per image and forward pass by input size in pixels and classes, its usual ones first.
+    """A CNN to look up.
 
+    sizes : counts per image and forward pass by input size in pixels and classes, its usual ones first.
     error : held-out error of its architecture, percent; 0 where none is known.
     """
 
