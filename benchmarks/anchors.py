@@ -20,8 +20,10 @@ from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import Formula, round_constants, save_formula
 from trainlaw.validate import StudyResult
 from trainlaw.validate.baselines import title_of
-from trainlaw.validate.held_out_errors import BY_CNN, OURS, errors_json
+from trainlaw.validate.error_json import errors_json
+from trainlaw.validate.error_table import BY_CNN
 from trainlaw.validate.metrics import mape_percent
+from trainlaw.validate.result import OURS
 
 from tools.pair_formulas import PAIR_FORMULA_FEATURES, ProfileSearch
 from tools.profet import PROFET, AnchorLine, run_pair_study

@@ -34,8 +34,9 @@ from trainlaw.formulas import (
 )
 from trainlaw.validate import leave_one_group_out
 from trainlaw.validate.baselines.inputs import group_weights
-from trainlaw.validate.held_out_errors import BY_CNN, BY_GPU, MACRO, OURS
+from trainlaw.validate.error_table import BY_CNN, BY_GPU, MACRO
 from trainlaw.validate.least_squares import Prior, robust_least_squares
+from trainlaw.validate.result import OURS
 
 from benchmarks.layer_times import SEARCH
 

@@ -25,6 +25,8 @@ import numpy.typing as npt
 import pandas as pd
 from trainlaw.formulas.errors import InputError
 
+#: Share of the runs on a new GPU that an interval is to contain.
+LEVEL = 0.9
 #: Groups without which there is no interval at a level of 0.9.
 LEAST_UNITS = 9
 #: Share of the new group's errors that are assumed to lie within: between none and all.
@@ -55,7 +57,7 @@ class ConformalInterval:
         measured_s: npt.ArrayLike,
         predicted_s: npt.ArrayLike,
         groups: npt.ArrayLike,
-        level: float = 0.9,
+        level: float = LEVEL,
         share_within: float = SHARE_WITHIN,
     ) -> "ConformalInterval":
         """Return the interval calibrated on held-out predictions, such as those of a study by GPU group.
@@ -126,7 +128,7 @@ def group_quantile(scores: np.ndarray, groups: np.ndarray, level: float) -> floa
 
 
 def conformal_coverage(
-    measured_s: npt.ArrayLike, predicted_s: npt.ArrayLike, groups: npt.ArrayLike, level: float = 0.9
+    measured_s: npt.ArrayLike, predicted_s: npt.ArrayLike, groups: npt.ArrayLike, level: float = LEVEL
 ) -> pd.DataFrame:
     """Return the coverage of each group by the interval calibrated on all other groups.
 

@@ -26,7 +26,9 @@ from trainlaw.datasets.measurements.stacks import UNKNOWN, stacks_of
 from trainlaw.datasets.tables.joins import numbered
 from trainlaw.formulas import Formula, UnknownNameError
 from trainlaw.formulas.scopes import FORWARD
-from trainlaw.validate.held_out_errors import BY_CNN, interval_factors, own_error
+from trainlaw.validate.error_table import BY_CNN
+from trainlaw.validate.formula_errors import error_on
+from trainlaw.validate.formula_intervals import interval_factors
 
 Fact = float | str
 #: Quantities of memory that no feature is made of.
@@ -51,7 +53,7 @@ def gpu_facts(formula: Formula, gpu: Gpu) -> dict[str, Fact]:
         "has_slow_bf16": float(gpu.peak_bf16_flop_per_s <= gpu.peak_fp32_flop_per_s),
         "is_processor": float(gpu.device == "CPU" and not is_known),
         "is_one_die": float(" die" in gpu.remark),
-        "error_of_generation": own_error(formula, "generation", gpu.generation),
+        "error_of_generation": error_on(formula, "generation", gpu.generation),
         "is_other_gpu": float(calibrated is not None and gpu.gpu not in calibrated),
         **{f"is_unknown_{name}": float(isnan(gpu.number(name))) for name in study_specifications()},
     }
@@ -68,7 +70,7 @@ def precision_facts(formula: Formula, precision: str) -> dict[str, Fact]:
         "is_16_bit_float": float(precision in ("amp", "fp16")),
         "is_bf16": float(precision == "bf16"),
         "is_untrained_precision": float(precision not in formula.provenance.get("precisions", (precision,))),
-        "error_of_precision": own_error(formula, "precision", precision),
+        "error_of_precision": error_on(formula, "precision", precision),
         "is_other_precision": float(calibrated is not None and precision not in calibrated),
         **dict(zip(OF_PRECISION, map(float, sizes), strict=True)),
     }
@@ -89,7 +91,7 @@ def cnn_facts(cnn: CnnCounts) -> dict[str, Fact]:
 
 def architecture_facts(formula: Formula, cnn_base: str) -> dict[str, Fact]:
     """Return what is said of an architecture."""
-    return {"error_of_architecture": own_error(formula, BY_CNN, cnn_base)}
+    return {"error_of_architecture": error_on(formula, BY_CNN, cnn_base)}
 
 
 _SETTINGS = (

@@ -330,32 +330,3 @@ def _write_imported(
         runs = runs.merged(table)
     write_table(runs, target)
     print(f"{target}: {contents}; next: {_next_step(runs, target)}{file_options(gpu_file, cnn_files)}")
-
-
-@data_app.command("contribute")
-def contribute(
-    file: Path = argument("File of measured runs, as `trainlaw profile` writes it.", default=...),
-    source: str = option("Name of the source: lower-case letters, digits and hyphens.", default=...),
-    licence: str = option(
-        "Licence of the figures: CC0-1.0, CC-BY-4.0, MIT, BSD-3-Clause or Apache-2.0.", default="CC-BY-4.0"
-    ),
-    to: Path = option("Folder in which to create the folder of the contribution.", "--out", default=Path()),
-    gpu_file: GpuFile = None,
-    trust: Trust = False,
-) -> None:
-    """Prepare measured runs for sharing: check them, add the machine, remove private text.
-
-    The command writes runs.csv in the runs schema, machine.json with the specifications of the GPUs and the
-    software, and README.md, which lists what was removed: paths, addresses, serial numbers, the names of this
-    host and user, times of day and all columns beyond the schema. The GPUs of FILE-machine.csv are included.
-
-    \b
-    Example:
-      trainlaw data contribute runs.csv --source my-lab-2026
-    """
-    from trainlaw.app.inputs.contributions import contributed_runs, contribution_text, write_contribution
-    from trainlaw.app.models.doubts import trusted
-
-    trusted(contributed_runs(file, gpu_file)[0], trust)
-    folder, made = write_contribution(file, to, source, licence, gpu_file)
-    print(f"{folder}: {contribution_text(made, file.name)}")

@@ -40,7 +40,9 @@ from trainlaw.formulas import (
     variables,
 )
 from trainlaw.formulas.scopes import FORWARD
-from trainlaw.validate.held_out_errors import BY_CNN, intervals_of, own_error
+from trainlaw.validate.error_table import BY_CNN
+from trainlaw.validate.formula_errors import error_on
+from trainlaw.validate.formula_intervals import intervals_of
 
 PEAK = "peak_flop_per_s"
 #: Base columns that follow from the arguments of a prediction; the stack from layout and container.
@@ -310,7 +312,7 @@ def _named_cnns(formula: Formula, columns: tuple[str, ...]) -> tuple[NamedCnn, .
         NamedCnn(
             name,
             _cnn_aliases(name),
-            own_error(formula, BY_CNN, zoo_entry(name).base),
+            error_on(formula, BY_CNN, zoo_entry(name).base),
             {size: counts(keyed_cnn_counts(name, *size)) for size in sizes},
         )
         for name, sizes in listed.items()

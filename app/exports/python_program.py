@@ -29,7 +29,7 @@ from trainlaw.formulas.printers.naming import identifiers, inert
 from trainlaw.formulas.printers.programming import PYTHON
 from trainlaw.formulas.printers.steps import named_steps
 from trainlaw.formulas.scopes import FORWARD
-from trainlaw.validate.held_out_errors import LEVEL
+from trainlaw.validate.conformal import LEVEL
 
 _WIDTH = 110
 # What a program predicts, as text, and the precision where none is given.

@@ -46,6 +46,9 @@ RETIRED = (
     ),
     Retired("option", "export --prefix", "leave it out; C is written as a function of features"),
     Retired("page", "custom", "export to .xlsx, or ask `trainlaw many-core`"),
+    Retired("command", "data contribute", "check the file with `trainlaw data check` and share it"),
+    Retired("formula", "medium", "name short (at most 8 constants) or built-in"),
+    Retired("option", "study --watch", "the run folder's report.html draws the course of the search"),
     Retired(
         "option", "suggest --simulate", "`python -m benchmarks.suggestion` of a checkout replays the choice"
     ),

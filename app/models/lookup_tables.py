@@ -11,7 +11,8 @@ from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.datasets.measurements.runs import STACKS
 from trainlaw.formulas import Formula
-from trainlaw.validate.held_out_errors import intervals_of, run_class
+from trainlaw.validate.formula_intervals import intervals_of
+from trainlaw.validate.run_classes import run_class
 
 #: Bytes per learned element, by precision: without an optimizer, and what momentum adds.
 OF_PRECISION = ("least_bytes_per_param", "momentum_bytes_per_param")

@@ -22,16 +22,15 @@ from trainlaw.formulas.printers.mathml import mathml_symbols
 from trainlaw.formulas.printers.naming import letter
 from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.baselines import title_of
-from trainlaw.validate.held_out_errors import (
-    BY_CNN,
-    METRIC_TITLES,
-    OURS,
+from trainlaw.validate.error_table import BY_CNN, METRIC_TITLES
+from trainlaw.validate.formula_errors import (
     carried_errors,
     error_lines,
     estimators,
     held_out_kind,
     overall_error,
 )
+from trainlaw.validate.result import OURS
 
 
 def page_html(formula: Formula) -> str:

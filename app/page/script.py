@@ -36,20 +36,11 @@ from trainlaw.formulas import Constant, Expression, FeatureSpec, Formula, InputE
 from trainlaw.formulas.printers import print_javascript
 from trainlaw.formulas.printers.programming import JAVASCRIPT
 from trainlaw.formulas.scopes import FORWARD
-from trainlaw.validate.held_out_errors import (
-    BY_CNN,
-    BY_GPU,
-    LEVEL,
-    MACRO,
-    MAIN_VENDOR,
-    OURS,
-    OWN_CLASS,
-    held_out_kind,
-    overall_error,
-    own_errors,
-    run_class,
-    summary_interval,
-)
+from trainlaw.validate.conformal import LEVEL
+from trainlaw.validate.error_table import BY_CNN, BY_GPU, MACRO
+from trainlaw.validate.formula_errors import errors_by_name, held_out_kind, overall_error, summary_interval
+from trainlaw.validate.result import OURS
+from trainlaw.validate.run_classes import AMD, MAIN_VENDOR, run_class
 
 #: Files of the folder of templates, in the order in which the script needs them.
 MODULE_FILES = ("answers", "page/numbers", "page/law", "page/names", "page/choice", "module")
@@ -222,7 +213,7 @@ def _errors(formula: Formula) -> dict[str, Any]:
     """Return the held-out errors: overall with its interval, and by GPU group, precision and architecture."""
 
     def by_name(level: str) -> dict[str, Any]:
-        return {name: [*known] for name, known in own_errors(formula, level).items()}
+        return {name: [*known] for name, known in errors_by_name(formula, level).items()}
 
     overall = [overall_error(formula, OURS, MACRO), *summary_interval(formula, OURS, MACRO)]
     groups = formula.errors.get("interval_by_class", {}).get("groups", {})
@@ -239,7 +230,7 @@ def _errors(formula: Formula) -> dict[str, Any]:
                 precision: {stack: run_class(precision, stack, vendor) for stack in STACKS}
                 for precision in precision_rows()
             }
-            for vendor in (MAIN_VENDOR, OWN_CLASS)
+            for vendor in (MAIN_VENDOR, AMD)
         },
     }
 

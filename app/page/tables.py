@@ -20,7 +20,9 @@ from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.nearest import FILE, LETTERS
 from trainlaw.formulas import Formula
-from trainlaw.validate.held_out_errors import BY_CNN, error_lines, intervals_of
+from trainlaw.validate.error_table import BY_CNN
+from trainlaw.validate.formula_errors import error_lines
+from trainlaw.validate.formula_intervals import intervals_of
 
 _Rows = dict[str, dict[str, Any]]
 _OF_CNN = frozenset({"cnn", "cnn_base", "input_size_px", "n_classes"})

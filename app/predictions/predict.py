@@ -20,7 +20,7 @@ from trainlaw.datasets import RunTable
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.scopes import FORWARD
-from trainlaw.validate.held_out_errors import interval_of
+from trainlaw.validate.formula_intervals import interval_of
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from trainlaw.app.studies.kinds import STUDY_KINDS, StudyKind
 from trainlaw.app.studies.material import Material, material_of, searchable
 from trainlaw.app.studies.result import GIVEN, Found, StudyOutcome, missing_parts, outcome_of
 from trainlaw.app.studies.search import Place
-from trainlaw.app.studies.searches import OnCurves, OnFit, OnStart, Searched, search
+from trainlaw.app.studies.searches import OnFit, OnStart, Searched, search
 from trainlaw.app.studies.story import calibration_advice
 from trainlaw.datasets.measurements.formula_rows import FormulaRows, feature_rows
 from trainlaw.datasets.tables.measured_table import MeasuredTable
@@ -40,10 +40,11 @@ from trainlaw.validate import (
     known_gpu_levels,
     run_study,
 )
-from trainlaw.validate.held_out_errors import BY_GPU, OURS
+from trainlaw.validate.error_table import BY_GPU
 from trainlaw.validate.journal import Journal
 from trainlaw.validate.metrics import mape_percent
 from trainlaw.validate.refit import GivenFormula
+from trainlaw.validate.result import OURS
 
 
 def _readable(searched: Searched, material: Material, calls: int) -> tuple[Formula, ParetoFront]:
@@ -80,7 +81,6 @@ def study_table(
     *,
     journal: Journal | None = None,
     cluster: str = "",
-    on_curves: OnCurves | None = None,
 ) -> StudyOutcome:
     """Evolve a formula on measured runs, and estimate its error on what is held out.
 
@@ -90,8 +90,6 @@ def study_table(
     formulas to be tried. on_fit : called after each fit of a fold. journal : where results are kept as they
     come, and from where those of an earlier run are taken; None for memory only. cluster : where the tasks
     run instead of in processes of this machine, as for `task_pool`; the result is the same.
-    on_curves : called with the held-out errors over the formulas tried, after each fold that the search and
-    its controls finish.
     After an interruption the outcome is smaller and lists what is missing.
     If the rows lack required features, the fallback kind is used, and the outcome's definition names it.
     Raises InputError where the table has fewer than two GPU groups, or cannot be split as defined.
@@ -104,7 +102,7 @@ def study_table(
     kept = Journal() if journal is None else journal
     with ExitStack() as stack:
         pool = stack.enter_context(task_pool(workers, cluster))
-        searched = search(material, pool, on_start, on_fit, kept, on_curves=on_curves)
+        searched = search(material, pool, on_start, on_fit, kept)
         if not definition.by:
             stack.close()
         # Without a journal, what took minutes would be lost.

@@ -3,7 +3,7 @@
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -12,12 +12,12 @@ from trainlaw.app.text.steps import OnStep, unseen
 from trainlaw.app.text.tables import terminal_width
 from trainlaw.validate import StudyProgress
 from trainlaw.validate.baselines import title_of
-from trainlaw.validate.held_out_errors import OURS
+from trainlaw.validate.result import OURS
 
 if TYPE_CHECKING:
     # `show` prints steps without the search engine, whose import takes as long as the rest of it.
     from trainlaw.app.studies.search import Signals
-    from trainlaw.app.studies.searches import OnCurves, OnFit, OnStart
+    from trainlaw.app.studies.searches import OnFit, OnStart
 
 _REFRESH_SECONDS = 0.3  # fast enough to look alive, too slow to cost time
 _LEAST_SHARE = 0.02  # of the work, before the time left is estimated
@@ -98,24 +98,13 @@ def shown_fits() -> Iterator["OnFit | None"]:
 
 
 @contextmanager
-def shown_progress() -> "Iterator[tuple[OnStart, OnFit, OnCurves]]":
-    """Yield the callbacks of a study, which report progress on standard error within the block.
-
-    The third shows the curves of an `Evolution`: on a terminal above the bar, else one below another.
-    """
+def shown_progress() -> "Iterator[tuple[OnStart, OnFit]]":
+    """Yield the callbacks of a study, which report progress on standard error within the block."""
     if sys.stderr.isatty():
         with _bar() as callbacks:
             yield callbacks
     else:
-        yield *_reported(), lambda curves, folds: print(watched_text(curves, folds), file=sys.stderr)
-
-
-def watched_text(curves: Mapping[str, Sequence[tuple[int, float]]], folds: int) -> str:
-    """Return the curves over the folds that are finished, as text."""
-    # Only who watches waits for what imports the searches.
-    from trainlaw.app.terminal.evolution import curve_lines  # noqa: PLC0415
-
-    return "\n".join([f"folds finished: {folds}", *curve_lines(curves)])
+        yield _reported()
 
 
 def _reported() -> "tuple[OnStart, OnFit]":
@@ -135,12 +124,11 @@ def _reported() -> "tuple[OnStart, OnFit]":
 
 
 @contextmanager
-def _bar() -> "Iterator[tuple[OnStart, OnFit, OnCurves]]":
+def _bar() -> "Iterator[tuple[OnStart, OnFit]]":
     # rich comes with typer, but only a terminal needs its tenth of a second.
-    from rich.console import Console, Group  # noqa: PLC0415
+    from rich.console import Console  # noqa: PLC0415
     from rich.live import Live  # noqa: PLC0415
     from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
 
     columns = (
         TextColumn("{task.description}"),
@@ -150,7 +138,7 @@ def _bar() -> "Iterator[tuple[OnStart, OnFit, OnCurves]]":
     )
     ended, left = threading.Event(), TimeLeft()
     console, bar = Console(stderr=True), Progress(*columns)
-    with Live(bar, console=console, transient=True) as live:
+    with Live(bar, console=console, transient=True):
         task = bar.add_task("searching", total=None, left=_ESTIMATING)
 
         def watch(signals: "Signals", total: int) -> None:
@@ -165,10 +153,7 @@ def _bar() -> "Iterator[tuple[OnStart, OnFit, OnCurves]]":
         def on_fit(progress: StudyProgress) -> None:
             bar.update(task, description=f"{progress.split}: {progress.estimator} done")
 
-        def on_curves(curves: Mapping[str, Sequence[tuple[int, float]]], folds: int) -> None:
-            live.update(Group(Text(watched_text(curves, folds)), bar))
-
         try:
-            yield on_start, on_fit, on_curves
+            yield on_start, on_fit
         finally:
             ended.set()

@@ -58,7 +58,8 @@ from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.memory_fit import FITS
 from trainlaw.formulas import Constant, Expression, variables
 from trainlaw.formulas.printers import excel_expression
-from trainlaw.validate.held_out_errors import LEVEL, held_out_kind
+from trainlaw.validate.conformal import LEVEL
+from trainlaw.validate.formula_errors import held_out_kind
 
 _WIDTHS = (34, 36, 9, 46, 2, 22, 26, 10, 44)
 _TOP = 3  # row of the heads, counted from 0

@@ -142,9 +142,6 @@ READERS: Mapping[str, Reader] = {
         command(f"calibrate {{}} --to {{folder}}/law --formula {CORPUS}/formula.json"),
         share=0.04,
     ),
-    "runs to contribute": Reader(
-        "runs.csv", command("data contribute {} --source a-lab --to {folder}"), share=0.1
-    ),
     "sheet, semicolons": Reader("german.csv", command(_IMPORT)),
     "sheet, Markdown": Reader("wide.md", command(_IMPORT)),
     "sheet, aligned": Reader("aligned.txt", command(_ANSWERED)),

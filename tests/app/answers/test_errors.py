@@ -17,7 +17,10 @@ from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.workbook.book import workbook_plan
 from trainlaw.datasets import built_in_gpus
 from trainlaw.formulas import load_formula
-from trainlaw.validate.held_out_errors import OURS, architecture_factor, intervals_of, run_class
+from trainlaw.validate.class_intervals import architecture_factor
+from trainlaw.validate.formula_intervals import intervals_of
+from trainlaw.validate.result import OURS
+from trainlaw.validate.run_classes import run_class
 
 NODE = shutil.which("node")
 LAW = load_formula(BUILT_IN)

@@ -12,7 +12,8 @@ from trainlaw.app.models.user_formula import with_groups
 from trainlaw.app.terminal.formula import errors_text
 from trainlaw.datasets import built_in_gpus, configuration
 from trainlaw.formulas import GroupedConstant, TrainlawError, load_formula, parse_text, save_formula
-from trainlaw.validate.held_out_errors import BY_CNN, OURS
+from trainlaw.validate.error_table import BY_CNN
+from trainlaw.validate.result import OURS
 from typer.main import get_command
 
 from ...commands import invoke, output

@@ -20,7 +20,7 @@ from trainlaw.datasets import RunTable, load
 from trainlaw.evolve import SearchSettings
 from trainlaw.validate import StudyResult
 from trainlaw.validate.baselines import NO_SEARCH, RANDOM_SEARCH
-from trainlaw.validate.held_out_errors import errors_json
+from trainlaw.validate.error_json import errors_json
 from typer.testing import CliRunner
 
 

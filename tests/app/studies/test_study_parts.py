@@ -19,7 +19,7 @@ from trainlaw.datasets import TARGET as TIME
 from trainlaw.datasets import RunTable, feature_specs, load
 from trainlaw.formulas import Formula, InputError, parse_text
 from trainlaw.validate.applicability import jointly_outside
-from trainlaw.validate.held_out_errors import shares_chosen_again
+from trainlaw.validate.chosen_again import shares_chosen_again
 from typer.testing import CliRunner
 
 pytestmark = pytest.mark.slow

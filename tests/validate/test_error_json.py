@@ -7,20 +7,12 @@ import pytest
 from trainlaw.datasets import TARGET, RunTable, configuration, feature_specs, load
 from trainlaw.formulas import Formula, parse_text
 from trainlaw.validate import StudyResult
-from trainlaw.validate.held_out_errors import (
-    BY_CNN,
-    BY_GPU,
-    MACRO,
-    OURS,
-    error_lines,
-    errors_frame,
-    errors_json,
-    estimators,
-    interval_factors,
-    overall_error,
-    run_classes,
-    summary_interval,
-)
+from trainlaw.validate.error_json import errors_json
+from trainlaw.validate.error_table import BY_CNN, BY_GPU, MACRO, errors_frame
+from trainlaw.validate.formula_errors import error_lines, estimators, overall_error, summary_interval
+from trainlaw.validate.formula_intervals import interval_factors
+from trainlaw.validate.result import OURS
+from trainlaw.validate.run_classes import run_classes
 
 SEEDS = ("trainlaw", "trainlaw seed 1", "trainlaw seed 2")
 
