@@ -13,7 +13,7 @@ from trainlaw.app.models.custom_inputs import (
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.formula_sheet import unit_text
 from trainlaw.app.workbook.notes_sheet import write_provenance
-from trainlaw.formulas import Formula, GroupedConstant, to_text
+from trainlaw.formulas import SCOPES, Formula, GroupedConstant, to_text
 from trainlaw.formulas.printers import excel_expression
 from xlsxwriter.utility import xl_rowcol_to_cell
 
@@ -31,7 +31,8 @@ def features_workbook_plan(formula: Formula) -> BookPlan:
     Raises InputError where the formula does not fit into one cell.
     """
     formula = with_entered_sizes(formula)
-    book = BookPlan(formula.target.meaning, "trainlaw")
+    part = SCOPES[formula.scope].part
+    book = BookPlan(f"time of one {part}" if part else formula.target.meaning, "trainlaw")
     prediction = SheetWriter(book, "Prediction", (34, 24, 14, 70))
     examples = SheetWriter(book, "Examples", (16,) * _COLUMNS)
     _write_constants(SheetWriter(book, "Constants", (16,) * _COLUMNS), formula)
@@ -42,9 +43,7 @@ def features_workbook_plan(formula: Formula) -> BookPlan:
 
 
 def _write_prediction(sheet: SheetWriter, formula: Formula) -> None:
-    sheet.title(
-        formula.target.meaning, "Choose and enter values in the yellow cells; everything else is computed."
-    )
+    sheet.title(sheet.book.title, "Choose and enter values in the yellow cells; the others are computed.")
     case, places, row = cases_of(formula)[0], {}, _INPUT_ROW
     for key in group_keys(formula):
         sheet.text(row, 0, key)
