@@ -134,14 +134,19 @@ def _choice_tables(model: Model) -> Iterator[_ChoiceTable]:
     yield _ChoiceTable(
         list(next(iter(options.values()))), [list(option.values()) for option in options.values()]
     )
-    lists = {"order": ORDERS, "own_runs": NO_YES}
-    lists |= {"layout_choice": (IMPLIED, *LAYOUTS), "stack_choice": (IMPLIED, *STACKS)}
+    lists: dict[str, tuple[str, ...]] = {
+        "order": ORDERS,
+        "own_runs": NO_YES,
+        "layout_choice": (IMPLIED, *LAYOUTS),
+        "stack_choice": (IMPLIED, *STACKS),
+        "precision_choice": (model.default_precision, *options),
+    }
     if model.is_forward:
         left = [[name, LAUNCHES_LEFT.get(name, 1.0)] for name in COMPILATIONS]
         yield _ChoiceTable(["compilation", "launches_left"], left)
     else:
         yield _algorithms(model)
-    for title, items in {**lists, "precision_choice": (model.default_precision, *options)}.items():
+    for title, items in lists.items():
         yield _ChoiceTable([title], [[item] for item in items])
     for constant in formula.grouped:
         groups = [[ANY_OTHER, constant.default], *([*item] for item in constant.values.items())]
