@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-import typer.testing
 from coverage import Coverage
 from hypothesis import settings
 
@@ -139,14 +138,6 @@ def machine_compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.Te
 
         compile_machine()
         done.touch()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _commands() -> Iterator[None]:
-    """Build the tree of commands once: the runner of typer does at every call, which doubles its time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(typer.testing, "_get_command", cache(typer.testing._get_command))
-        yield
 
 
 def with_few_networks() -> Iterator[None]:
