@@ -156,9 +156,8 @@ def _controls() -> str:
 def _commands() -> str:
     """Every command with the first sentence of its help, in the order of the command line."""
     from trainlaw.app.cli import app  # noqa: PLC0415 (only this part needs the command line)
-    from typer.main import get_command  # noqa: PLC0415
 
-    rows = [[f"`trainlaw {name}`", text] for name, text in _described(get_command(app), "")]
+    rows = [[f"`trainlaw {name}`", text] for name, text in _described(app, "")]
     return markdown_table(["command", "purpose"], rows)
 
 

@@ -25,11 +25,6 @@ def kinds_whose_backward_reads(what: str) -> frozenset[str]:
     return frozenset(row["kind"] for row in _ROWS if what in row.get("backward_reads", "").split())
 
 
-def operations_of_kinds() -> dict[str, tuple[str, ...]]:
-    """Return the operations of a layer by its kind: forward, and for the gradients of input and weights."""
-    return {row["kind"]: tuple(row["operations"].split()) for row in _ROWS if "operations" in row}
-
-
 @dataclass(frozen=True, slots=True)
 class Layer:
     """One layer of a CNN, for one sample.
