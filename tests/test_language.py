@@ -24,7 +24,7 @@ OUT = {
     r"\bjudge[ds]?\b|\bjudging\b": "evaluated",
     r"\btells?\b|\btold\b": "shows, says, reported",
     r"\bof (?:its|their|one's|your|his) own\b": "its own, custom",
-    r"\bin words\b": "as text",
+    r"\bin words\b(?=[ ,.]|$)": "as text",
     r"\bas far as\b": "where, if",
     r"\bheld against\b": "checked against",
     r"\bgoes on\b|\bgo on\b": "continues",

@@ -25,7 +25,7 @@ LEAST_GROUPS = 2
 # By which the logarithm of a factor exceeds that of a narrower kind of interval, at least.
 _LEAST_WIDENING = 1.05
 #: The 90 % point of an architecture's errors over their mean, as exponent of 1 + the mean, and the error in
-#: percent assumed for one without held-out runs: chosen by coverage (docs/decisions/0008).
+#: percent assumed for one without held-out runs: chosen by coverage (docs/explanation/law.md).
 SPREAD_OF_ERRORS, UNKNOWN_ARCHITECTURE = 1.3, 22
 
 

@@ -20,7 +20,7 @@ from trainlaw.validate.run_classes import MAIN_VENDOR, STACK_PRECISIONS, UNKNOWN
 from trainlaw.validate.time_factors import STACK_FEATURES
 
 #: Share of a new generation's errors that are assumed to lie within: where another GPU of it has training
-#: runs, and where none has. Chosen by coverage (docs/decisions/0008).
+#: runs, and where none has. Chosen by coverage (docs/explanation/law.md).
 KNOWN_SHARE_WITHIN, NEW_SHARE_WITHIN = 0.75, 0.7
 _RESAMPLES = 200  # of the bootstrap; its ends then move by a tenth of their distance
 

@@ -7,7 +7,7 @@ single one; then the gradients (4 bytes per learned element) are reduced in the 
 algorithm over its links' rates and latencies; none of that overlaps with the backward pass, unless a share is
 given. A formula evolved on runs of several GPUs from specifications alone needs neither.
 Decomposition as in Pei et al., "Iteration Time Prediction for CNN in Multi-GPU Platform", IEEE Access 7,
-2019; which is better, measured: `docs/scaling.md`.
+2019; which is better, measured: `docs/several-gpus.md`.
 """
 
 from dataclasses import replace

@@ -81,8 +81,8 @@ class StudyOutcome:
     provenance: Mapping[str, object] = field(default_factory=dict)
 
 
-# See docs/decisions/0008-what-was-tuned-on-what.md.
-_TUNED = "features and settings were chosen on these runs (decision 0008)"
+# See docs/explanation/law.md.
+_TUNED = "features and settings were chosen on these runs (docs/explanation/law.md)"
 GIVEN = (
     "the formula as it was given: nothing was fitted, so the error is held out only if its author had not "
     "seen these runs"

@@ -46,11 +46,6 @@ def moves_by_layer() -> Mapping[str, tuple[float, float]]:
     return MappingProxyType(moves)
 
 
-def operations_of_kinds() -> dict[str, tuple[str, ...]]:
-    """Return the operations of a layer by its kind: forward, and for the gradients of input and weights."""
-    return {row["kind"]: tuple(row["operations"].split()) for row in _ROWS if "operations" in row}
-
-
 @dataclass(frozen=True, slots=True)
 class Layer:
     """One layer of a CNN, for one sample.

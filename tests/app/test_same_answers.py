@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pandas as pd
 import pytest
 import trainlaw
+from click.testing import CliRunner
 from trainlaw.app.cli import app
 from trainlaw.app.exports.names import named_model
 from trainlaw.app.models.builtin import BUILT_IN
@@ -21,7 +22,6 @@ from trainlaw.datasets.cnns.any_size import has_thin_rule
 from trainlaw.datasets.cnns.counts import THIN
 from trainlaw.formulas import load_formula
 from trainlaw.formulas.scopes import FORWARD
-from typer.testing import CliRunner
 
 from ..libreoffice import SOFFICE, recalculated
 from .exports.test_programs import (

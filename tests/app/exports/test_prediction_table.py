@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from trainlaw.app.answers.figure_rows import needed_memory
 from trainlaw.app.cli import app
 from trainlaw.app.exports import prediction_table
@@ -23,7 +24,6 @@ from trainlaw.datasets import TARGET, configuration, feature_specs, find_cnn, fi
 from trainlaw.datasets.cnns import training_memory
 from trainlaw.datasets.measurements.memory_fit import memory_needs
 from trainlaw.formulas import Formula, UnknownNameError, evaluate, load_formula, parse_text, substitute
-from typer.testing import CliRunner
 
 
 def export(formula_file, path, *options):

@@ -75,7 +75,7 @@ def test_units_and_definitions_are_those_of_the_counts():
         assert unit == "1" or "^" in unit or str(Unit.parse(unit)) == unit
 
 
-# What the shipped table has and the zoo has not, for a reason: docs/cnn-zoo.md.
+# What the shipped table has and the zoo has not, for a reason: docs/cnns.md.
 EXPLAINED = {"alexnet_bvlc", "alexnet_mx", "se_resnext101_32x4d", "inception_resnet_v2"}
 
 
