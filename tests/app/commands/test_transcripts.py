@@ -35,16 +35,21 @@ OF_CLASS = re.compile(
 )
 
 
+def figure(percent):
+    """An error as a sentence states it."""
+    return f"{float(show_percent(percent)):g}"
+
+
 @cache
 def stated_errors():
     """The placeholder of each error that a built-in formula states, by figure, and by figure and class."""
     found = {}
     for name, law in ((name, read()) for name, read in BUILT_IN_FORMULAS.items() if read().errors):
-        found.setdefault(show_percent(overall_error(law)), f"{{error of {name}}}")
+        found.setdefault(figure(overall_error(law, OURS)), f"{{error of {name}}}")
         for level in ("precision", "generation", "cnn_base"):
             for line in error_lines(law, level):
                 of = "this architecture" if level == "cnn_base" else line.name
-                found.setdefault((show_percent(line.errors[OURS]), of), "{error}")
+                found.setdefault((figure(line.errors[OURS]), of), "{error}")
     return found
 
 
