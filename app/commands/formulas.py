@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainlaw.app.commands.options import FormulaName, GpuFile, Json, Label, argument, flag, option
+from trainlaw.app.commands.options import FormulaName, GpuFile, Json, Label
+from trainlaw.app.inputs.declared import argument, flag, option
 
 if TYPE_CHECKING:
     from trainlaw.datasets import RunTable

@@ -48,6 +48,10 @@ RETIRED = (
     Retired("page", "custom", "export to .xlsx, or ask `trainlaw many-core`"),
     Retired("command", "data contribute", "check the file with `trainlaw data check` and share it"),
     Retired("formula", "medium", "name short (at most 8 constants) or built-in"),
+    Retired("option", "profile --layers", "time layers with torch.profiler"),
+    Retired("option", "profile --processes", "time several processes with torch.profiler"),
+    Retired("option", "profile --nodes", "time several hosts with torch.profiler"),
+    Retired("option", "profile --link", "time several GPUs with torch.profiler"),
     Retired("option", "study --watch", "the run folder's report.html draws the course of the search"),
     Retired(
         "option", "suggest --simulate", "`python -m benchmarks.suggestion` of a checkout replays the choice"

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pandas as pd
 import pytest
 import trainlaw
+from click.testing import CliRunner
 from trainlaw.app.cli import app
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.page.html import page_html
@@ -17,7 +18,6 @@ from trainlaw.app.sheets.xlsx import xlsx_bytes
 from trainlaw.app.workbook.model import ENTRIES, FAULTS
 from trainlaw.formulas import load_formula
 from trainlaw.formulas.scopes import FORWARD
-from typer.testing import CliRunner
 
 from ..libreoffice import SOFFICE, recalculated
 from .exports.test_programs import NODE, node, python, write_programs

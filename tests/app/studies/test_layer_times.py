@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from trainlaw.app.cli import app
 from trainlaw.app.exports.formats import export_formula
 from trainlaw.app.models.builtin import formula_named
@@ -26,7 +27,6 @@ from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import InputError, UnknownNameError, save_formula, to_text
 from trainlaw.validate.baselines import NO_SEARCH, RANDOM_SEARCH
 from trainlaw.validate.baselines.null_models import ScaledColumn
-from typer.testing import CliRunner
 
 SETTINGS = SearchSettings(evaluations=150, population=40, polish_steps=10)
 

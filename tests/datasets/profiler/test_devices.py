@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 from trainlaw.datasets.hardware.gpu_files import with_gpus
-from trainlaw.datasets.profiler import setup
+from trainlaw.datasets.profiler import local_device
 from trainlaw.datasets.profiler.devices import (
     NotMeasuredError,
     choose_device,
@@ -147,9 +147,9 @@ def measured(monkeypatch, tmp_path):
 
     def measure(torch, device, state=None, threads=0):
         parts = SimpleNamespace(quick_rates=rates, device_state=lambda name: state)
-        monkeypatch.setattr(setup, "torch_package", lambda: torch)
-        monkeypatch.setattr(setup, "torch_part", lambda name: parts)
-        return setup.measured_device(device, threads, setup.Setup(tmp_path / "runs.csv"), machine)
+        monkeypatch.setattr(local_device, "torch_package", lambda: torch)
+        monkeypatch.setattr(local_device, "torch_part", lambda name: parts)
+        return local_device.measured_device(device, threads, machine)
 
     return measure, asked, machine
 
@@ -158,7 +158,7 @@ def test_a_known_gpu_needs_no_row(measured):
     measure, asked, machine = measured
     host = measure(fake_torch(name="NVIDIA GeForce RTX 3090"), "cuda", GpuState(driver="550"))
     assert host.gpu == known_gpu("NVIDIA GeForce RTX 3090") == "RTX 3090"
-    assert "100 multiprocessors" in host.hardware and (host.link, host.network) == ("ethernet-20g", "none")
+    assert "100 multiprocessors" in host.hardware
     assert not machine.path.exists() and not asked
 
 

@@ -1,21 +1,16 @@
-"""Shared setup of the profiler: torch on demand, settings, and the device to measure."""
+"""The device to measure on this machine; torch is imported on demand."""
 
-import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from importlib import import_module
 from math import isnan
-from pathlib import Path
 from typing import Any
 
 from trainlaw.datasets.hardware.gpus import built_in_gpus
-from trainlaw.datasets.hardware.links import find_link
 from trainlaw.datasets.profiler.devices import choose_device, gpu_row_of, known_gpu, software_versions
 from trainlaw.datasets.profiler.machine import GpuState, Processor, read_processor, usable_cores
 from trainlaw.datasets.profiler.row_files import MachineFile
 from trainlaw.datasets.profiler.run_rows import MeasuredDevice
-from trainlaw.datasets.profiler.timing import StoppingRule
-from trainlaw.formulas.errors import InputError, optional_package
+from trainlaw.formulas.errors import optional_package
 
 
 def _description(processor: Processor) -> str:
@@ -23,38 +18,6 @@ def _description(processor: Processor) -> str:
     memory = "" if isnan(processor.memory_bytes) else f", {processor.memory_bytes / 1e9:.0f} GB"
     cores = "1 core" if processor.cores == 1 else f"{processor.cores} cores"
     return f"{processor.model}, {cores}{clock}{memory}"
-
-
-# No row of the link table describes the memory of a host; this one is nearest in rate to gloo over loopback.
-_LINK_OF_CPUS = "ethernet-20g"
-
-
-@dataclass(frozen=True)
-class Setup:
-    """Settings of a measurement: output file, stopping rule, links, meeting point of hosts (HOST:PORT)."""
-
-    out: str | os.PathLike[str]
-    rule: StoppingRule = field(default_factory=StoppingRule)
-    link: str = ""
-    network: str = ""
-    rendezvous: str = ""
-
-    def sibling(self, ending: str) -> Path:
-        """Return the path of a further file: that of `out` with an ending before .csv."""
-        place = Path(self.out)
-        return place.with_name(f"{place.stem}-{ending}.csv")
-
-
-def check_meeting(processes: int, nodes: int, setup: Setup) -> None:
-    """Raise InputError if the processes cannot be shared evenly among the hosts, or the hosts cannot meet."""
-    if processes % nodes:
-        raise InputError(
-            f"expected a number of processes that is a multiple of {nodes} hosts, got {processes}"
-        )
-    if nodes > 1 and not (setup.network and setup.rendezvous):
-        raise InputError(
-            "several hosts need --network NAME (the fabric between them) and --rendezvous HOST:PORT"
-        )
 
 
 def torch_package() -> Any:
@@ -88,7 +51,7 @@ def named_here(device: str) -> Callable[[str, int], bool]:
     return lambda name, threads: known_gpu(name) == found
 
 
-def measured_device(device: str, threads: int, setup: Setup, machine: MachineFile) -> MeasuredDevice:
+def measured_device(device: str, threads: int, machine: MachineFile) -> MeasuredDevice:
     """Return the device to measure; benchmark and add to the machine file one that the GPU table lacks.
 
     A CPU is another device with another number of threads.
@@ -108,5 +71,4 @@ def measured_device(device: str, threads: int, setup: Setup, machine: MachineFil
             machine.add(gpu_row_of(properties, state, *rates("cuda")))
         size = f"{properties.multi_processor_count} multiprocessors, {properties.total_memory / 1e9:.0f} GB"
         hardware = f"{properties.name}, {size}; {hardware}"
-    links = (find_link(setup.link or _LINK_OF_CPUS).link, find_link(setup.network or "none").link)
-    return MeasuredDevice(name, hardware, software_versions(torch, state), str(torch.__version__), *links)
+    return MeasuredDevice(name, hardware, software_versions(torch, state), str(torch.__version__))
