@@ -156,9 +156,8 @@ def _controls() -> str:
 def _commands() -> str:
     """Every command with the first sentence of its help, in the order of the command line."""
     from trainlaw.app.cli import app  # noqa: PLC0415 (only this part needs the command line)
-    from typer.main import get_command  # noqa: PLC0415
 
-    rows = [[f"`trainlaw {name}`", text] for name, text in _described(get_command(app), "")]
+    rows = [[f"`trainlaw {name}`", text] for name, text in _described(app, "")]
     return markdown_table(["command", "purpose"], rows)
 
 
@@ -168,7 +167,7 @@ def _described(group: Any, path: str) -> Iterator[tuple[str, str]]:
             yield from _described(command, f"{path}{name} ")
         elif not command.hidden:
             help_text = (command.help or "").strip().split("\n\n")[0].replace("\n", " ")
-            yield f"{path}{name}", help_text.replace("|", "/")
+            yield f"{path}{name}", re.sub(r"(--[a-z-]+)", r"`\1`", help_text.replace("|", "/"))
 
 
 _SUMMARY = ("```{eval-rst}", ".. autosummary::", "   :toctree: api", "   :nosignatures:", "")

@@ -343,7 +343,7 @@ class SearchSettings:
     screening: int = 5_000
     select_features: int | None = None
     # Fits of the constants: five steps bring 91 % of new formulas within 1 % of their best loss
-    # (default table, docs/search.md).
+    # (default table, docs/regressor.md).
     search_rows: int | None = None
     fit_steps: int = 5
     polish_steps: int = 60

@@ -1,13 +1,11 @@
 """`trainlaw profile`: measure training iterations on this machine, as rows that a study takes."""
 
-import typer
-from trainlaw.app.commands.options import flag, grouped
 from trainlaw.app.commands.profile_options import ProfileOptions
+from trainlaw.app.inputs.declared import flag
 
 _EXIT_INTERRUPTED = 130
 
 
-@grouped
 def profile_command(
     *,
     asked: ProfileOptions,
@@ -44,4 +42,4 @@ def profile_command(
             f"trainlaw: interrupted; {asked.out} keeps what was measured; the same command continues",
             file=sys.stderr,
         )
-        raise typer.Exit(_EXIT_INTERRUPTED) from None
+        raise SystemExit(_EXIT_INTERRUPTED) from None

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from trainlaw.app.commands.options import flag, option
+from trainlaw.app.inputs.declared import flag, option
 
 
 @dataclass(frozen=True)

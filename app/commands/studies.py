@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-from trainlaw.app.commands.options import Cluster, CnnFiles, GpuFile, Trust, argument, flag, grouped, option
+from trainlaw.app.commands.options import Cluster, CnnFiles, GpuFile, Trust
+from trainlaw.app.inputs.declared import argument, flag, option
 
 if TYPE_CHECKING:
     from trainlaw.app.inputs.run_folder import StudyPlace
@@ -59,7 +59,6 @@ class StudyOptions:
     cnn_file: CnnFiles = None
 
 
-@grouped
 def study_command(
     *,
     table: str | None = argument(
@@ -147,7 +146,7 @@ def _run_study(
                     journal.remove()
     except KeyboardInterrupt:
         print_kept(journal)
-        raise typer.Exit(_EXIT_INTERRUPTED) from None
+        raise SystemExit(_EXIT_INTERRUPTED) from None
     finally:
         if not len(journal):
             journal.remove()
@@ -157,12 +156,12 @@ def _run_study(
         print(f"note: some runs lack what the formula of --of {wanted.of} needs, such as a CPU's: {free}")
     if outcome.missing:
         print_kept(journal)
-        raise typer.Exit(_EXIT_INTERRUPTED)
+        raise SystemExit(_EXIT_INTERRUPTED)
 
 
 def compare_command(
-    first: Path = argument("A run folder: A.", default=..., exists=True, file_okay=False),
-    second: Path = argument("Another run folder, or the same: B.", default=..., exists=True, file_okay=False),
+    first: Path = argument("A run folder: A.", default=..., file="folder"),
+    second: Path = argument("Another run folder, or the same: B.", default=..., file="folder"),
     estimators: str = option(
         "Estimators to compare: one name for both, or those of A and B separated by a comma.",
         default="trainlaw",

@@ -17,8 +17,8 @@ from trainlaw.app.studies.interrupts import uninterrupted
 from trainlaw.app.studies.kinds import STUDY_KINDS, StudyKind
 from trainlaw.app.studies.material import Material, material_of, searchable
 from trainlaw.app.studies.result import GIVEN, Found, StudyOutcome, missing_parts, outcome_of
-from trainlaw.app.studies.search import Place
-from trainlaw.app.studies.searches import OnFit, OnStart, Searched, search
+from trainlaw.app.studies.search import Place, SearchedRows, search_all_rows, searched_on_all_rows
+from trainlaw.app.studies.searches import OnFit, OnStart, Searched, estimator_of, search
 from trainlaw.app.studies.story import calibration_advice
 from trainlaw.datasets.measurements.formula_rows import FormulaRows, feature_rows
 from trainlaw.datasets.tables.measured_table import MeasuredTable
@@ -47,7 +47,22 @@ from trainlaw.validate.refit import GivenFormula
 from trainlaw.validate.result import OURS
 
 
-def _readable(searched: Searched, material: Material, calls: int) -> tuple[Formula, ParetoFront]:
+def searched_formula(table: MeasuredTable, definition: StudyDefinition) -> Formula:
+    """Return the formula of a study without its errors: of the search on all rows, in this process.
+
+    Arguments and errors as for `study_table`, which gives the same formula.
+    """
+    material = searchable(material_of(table, definition, STUDY_KINDS[definition.of]))
+    rows, labels = material.rows, material.rows.labels.astype(str)
+    found = search_all_rows(
+        estimator_of(material, definition.seed), rows.X, rows.seconds, rows.groups, labels
+    )
+    return _readable(searched_on_all_rows(found), material, CALLS_PER_EXPRESSION)[0]
+
+
+def _readable(
+    searched: Searched | SearchedRows, material: Material, calls: int
+) -> tuple[Formula, ParetoFront]:
     """The formula with short constants, and the front, both simplified; calls : as for `simplify`."""
     rows, seconds = material.rows, material.rows.seconds
     of_formula = feature_rows(rows.X, material.kind.features, rows.cnn_layers)

@@ -101,7 +101,7 @@ def shown_fits() -> Iterator["OnFit | None"]:
 def shown_progress() -> "Iterator[tuple[OnStart, OnFit]]":
     """Yield the callbacks of a study, which report progress on standard error within the block."""
     if sys.stderr.isatty():
-        with _bar() as callbacks:
+        with _watched() as callbacks:
             yield callbacks
     else:
         yield _reported()
@@ -124,34 +124,23 @@ def _reported() -> "tuple[OnStart, OnFit]":
 
 
 @contextmanager
-def _bar() -> "Iterator[tuple[OnStart, OnFit]]":
-    # rich comes with typer, but only a terminal needs its tenth of a second.
-    from rich.console import Console  # noqa: PLC0415
-    from rich.live import Live  # noqa: PLC0415
-    from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:.0f} %"),
-        TextColumn("{task.fields[left]}; Ctrl-C stops and keeps what was found"),
-    )
+def _watched() -> "Iterator[tuple[OnStart, OnFit]]":
     ended, left = threading.Event(), TimeLeft()
-    console, bar = Console(stderr=True), Progress(*columns)
-    with Live(bar, console=console, transient=True):
-        task = bar.add_task("searching", total=None, left=_ESTIMATING)
+    latest = "searching"
+    with _line() as show:
 
         def watch(signals: "Signals", total: int) -> None:
             while not ended.wait(_REFRESH_SECONDS):
                 tried = signals.tried.value
-                bar.update(task, completed=tried, left=left.text(tried, total))
+                done = f"{tried / total:.0%}".replace("%", " %")
+                show(f"{latest}; {done}, {left.text(tried, total)}; Ctrl-C stops and keeps what was found")
 
         def on_start(signals: "Signals", total: int) -> None:
-            bar.update(task, total=total)
             threading.Thread(target=watch, args=(signals, total), daemon=True).start()
 
         def on_fit(progress: StudyProgress) -> None:
-            bar.update(task, description=f"{progress.split}: {progress.estimator} done")
+            nonlocal latest
+            latest = f"{progress.split}: {progress.estimator} done"
 
         try:
             yield on_start, on_fit

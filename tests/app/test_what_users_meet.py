@@ -16,13 +16,13 @@ from pathlib import Path
 import openpyxl
 import pytest
 import trainlaw
+from click.testing import CliRunner
 from trainlaw.app.cli import app
 from trainlaw.app.page.html import page_html
 from trainlaw.app.report.html import report_html
 from trainlaw.app.workbook.book import workbook_plan
 from trainlaw.app.workbook.model import DEFAULT_PRECISION, PREFIX
 from trainlaw.formulas import to_text
-from typer.testing import CliRunner
 
 from .report.test_run_files import outcome  # noqa: F401 - a fixture
 
@@ -43,7 +43,7 @@ def test_values_are_completed(monkeypatch, in_empty_folder):
         ("predict --precision am", "amp"), ("predict --fabric infiniband-n", "infiniband-ndr"),
         ("predict --algorithm tr", "tree"),
     ):  # fmt: skip
-        monkeypatch.setenv("_TRAINLAW_COMPLETE", "complete_bash")
+        monkeypatch.setenv("_TRAINLAW_COMPLETE", "bash_complete")
         monkeypatch.setenv("COMP_WORDS", f"trainlaw {words}")
         monkeypatch.setenv("COMP_CWORD", "3")
         assert found in CliRunner().invoke(app, [], prog_name="trainlaw").output

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
-import typer.main
 from trainlaw.app.cli import app
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.studies.definition import asked_definition
@@ -30,7 +29,7 @@ from trainlaw.validate.journal import Journal
 CORPUS = Path(__file__).with_name("corpus")
 LIMIT_SECONDS = 10.0
 LIMIT_BYTES = 2**30
-_COMMANDS = typer.main.get_command(app)
+_COMMANDS = app
 _INPUT_ERROR = 2
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import trainlaw
+from click.testing import CliRunner
 from trainlaw.app.cli import app
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.formulas import InputError
-from typer.testing import CliRunner
 
 CORPUS = Path(__file__).with_name("corpus")
 RUNS = "gpu,cnn,batch_per_gpu,time_s\nT4,resnet50,8,85\nT4,resnet50,16,145\nT4,vgg16,32,450\n"

@@ -14,7 +14,6 @@ from trainlaw.datasets import built_in_gpus, configuration
 from trainlaw.formulas import GroupedConstant, TrainlawError, load_formula, parse_text, save_formula
 from trainlaw.validate.error_table import BY_CNN
 from trainlaw.validate.result import OURS
-from typer.main import get_command
 
 from ...commands import invoke, output
 from ...rows import each_row
@@ -27,7 +26,7 @@ def leaves(command, name="trainlaw"):
     return found
 
 
-COMMANDS = leaves(get_command(app))
+COMMANDS = leaves(app)
 
 
 @each_row("name", COMMANDS)

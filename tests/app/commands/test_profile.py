@@ -9,6 +9,7 @@ import sys
 import time
 
 import pytest
+from click.testing import CliRunner
 from trainlaw.app.cli import app
 from trainlaw.app.commands import profile_jobs
 from trainlaw.app.commands.profile_jobs import counts_of, micro_text, progress_text, run_profile
@@ -17,7 +18,6 @@ from trainlaw.datasets.profiler import Configuration, MicroTime, Progress
 from trainlaw.datasets.profiler.micro import _write_rates, rate_cells
 from trainlaw.formulas import InputError
 from trainlaw.validate import read_rates
-from typer.testing import CliRunner
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 ENVIRONMENT = {**os.environ, "PYTHONSAFEPATH": "1"}

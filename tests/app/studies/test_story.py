@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from trainlaw.app.cli import app
 from trainlaw.app.studies.definition import StudyDefinition, definition_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
@@ -21,7 +22,6 @@ from trainlaw.evolve import SearchSettings
 from trainlaw.validate import StudyResult
 from trainlaw.validate.baselines import NO_SEARCH, RANDOM_SEARCH
 from trainlaw.validate.error_json import errors_json
-from typer.testing import CliRunner
 
 
 @pytest.fixture(scope="module")

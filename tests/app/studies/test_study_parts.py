@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from trainlaw.app.cli import app
 from trainlaw.app.report.errors import claims
 from trainlaw.app.report.html import report_html
@@ -20,7 +21,6 @@ from trainlaw.datasets import RunTable, feature_specs, load
 from trainlaw.formulas import Formula, InputError, parse_text
 from trainlaw.validate.applicability import stored_joint_range
 from trainlaw.validate.chosen_again import shares_chosen_again
-from typer.testing import CliRunner
 
 pytestmark = pytest.mark.slow
 

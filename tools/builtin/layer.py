@@ -1,6 +1,4 @@
-"""The built-in formula of a layer of a CNN (app/builtin/layer.json): evolved, with its held-out errors.
-
-python -m benchmarks.layer_formula [FILE]     evolve, evaluate with each GPU group held out, write FILE
+"""The formula of a layer of a CNN: evolved from single layers, weighed by times of whole CNNs.
 
 Measured single layers determine the formulas of convolutions and of dense layers, forward and in training:
 one search each, as in `trainlaw study --of layer-times`. The time of a layer measured alone includes the
@@ -10,15 +8,15 @@ layer and pass, and what occurs once per iteration: the copy of its images, the 
 fixed time.
 """
 
-import json
-import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
-from trainlaw.app.studies.kinds.layer_times import read_layer_times
+from trainlaw.app.studies.kinds.layer_times import LayerTimeSearch, read_layer_times
 from trainlaw.datasets import CNN_LAYER_FEATURES, LAYER_FEATURES, RunTable, feature_specs, load
 from trainlaw.datasets.measurements.formula_rows import FormulaRows, run_layers
+from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import (
     SECOND,
     Apply,
@@ -27,7 +25,6 @@ from trainlaw.formulas import (
     FeatureSpec,
     Formula,
     parse_text,
-    save_formula,
     tidy,
     to_text,
     variables,
@@ -38,9 +35,9 @@ from trainlaw.validate.error_table import BY_CNN, BY_GPU, MACRO
 from trainlaw.validate.least_squares import Prior, robust_least_squares
 from trainlaw.validate.result import OURS
 
-from benchmarks.layer_times import SEARCH
-
 TABLE = "cde-layers"
+# As in `trainlaw study --of layer-times`.
+SETTINGS = SearchSettings(evaluations=2_000, random_seed=0, islands=2, population=200)
 # Where each formula applies: 1 or 0, in features of a layer and its passes.
 _TRAINED = "((n_passes - 1) / 2)"
 _INDICATORS = {
@@ -76,7 +73,7 @@ def single_layer_formula(text: str, group: str) -> Expression:
     table = read_layer_times(text, None, ())
     groups = table.labels()[BY_GPU].to_numpy(dtype=str)
     table = table.where(groups != group)
-    found = SEARCH().fit(table.features(), table.seconds, groups[groups != group])
+    found = LayerTimeSearch(SETTINGS).fit(table.features(), table.seconds, groups[groups != group])
     return tidy(found.formula_.expression)
 
 
@@ -229,11 +226,23 @@ def iteration_errors(predicted: np.ndarray, runs: RunTable) -> dict[str, object]
     }
 
 
-def built_in_formula() -> Formula:
-    """Return the formula of a layer inside a CNN, with its held-out errors."""
+def whole_cnns() -> tuple[RunTable, FormulaRows]:
+    """Return the runs whose CNN is known by its layers, and those layers."""
     runs = load("fp32-2026")
     rows = run_layers(runs, leave_out=True)
-    runs = runs.where(rows.known)
+    return runs.where(rows.known), rows
+
+
+def layer_formula() -> Formula:
+    """Return the formula of a layer inside a CNN, with its held-out errors."""
+    runs, rows = whole_cnns()
+    errors = {**iteration_errors(held_out_seconds(runs, rows), runs), "single_layers": single_errors()}
+    return replace(found_formula(), errors=errors)
+
+
+def found_formula() -> Formula:
+    """Return the formula of a layer inside a CNN, from all rows, without errors."""
+    runs, rows = whole_cnns()
     expressions = part_expressions("")
     factors = fitted_factors(summed_parts(expressions, rows), runs.seconds, runs.labels()[BY_GPU])
     total: Expression | None = None
@@ -249,7 +258,7 @@ def built_in_formula() -> Formula:
         _LAYER_TIME,
         ranges={name: (float(column.min()), float(column.max())) for name, column in columns.items()},
         provenance={
-            "method": "python -m benchmarks.layer_formula",
+            "method": "python -m tools.builtin layer",
             "form": "formulas of convolutions and dense layers, evolved from single layers; bytes of all "
             "others, launches and what occurs once per iteration, with factors from whole iterations",
             "tables": {text: read_layer_times(text, None, ()).sha256 for text in _INDICATORS},
@@ -257,19 +266,5 @@ def built_in_formula() -> Formula:
             "factors_of_networks": dict(zip(PARTS, (float(f"{x:.4g}") for x in factors), strict=True)),
             "precisions": ["fp32"],
         },
-        errors={**iteration_errors(held_out_seconds(runs, rows), runs), "single_layers": single_errors()},
         scope="layer",
     )
-
-
-def main() -> None:
-    """Evolve, measure, write."""
-    formula = built_in_formula()
-    print(to_text(formula.expression, 3))
-    print(json.dumps({**formula.provenance, **formula.errors}, indent=1))
-    if len(sys.argv) > 1:
-        save_formula(formula, sys.argv[1])
-
-
-if __name__ == "__main__":
-    main()

@@ -1,16 +1,22 @@
 """The search for the formula of one pair of GPUs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from trainlaw.datasets import load
-from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import evaluate
 from trainlaw.validate import assert_blind, leave_one_group_out
 
-from tools.pair_formulas import PAIR_FORMULA_FEATURES, ProfileSearch, nonnegative_sum
-from tools.profet import run_pair_study
+from tools.builtin.pairs import (
+    PAIR_FORMULA_FEATURES,
+    PAIR_SETTINGS,
+    ProfileSearch,
+    held_out_predictions,
+    nonnegative_sum,
+)
 
-QUICK = SearchSettings(evaluations=100)
+QUICK = replace(PAIR_SETTINGS, evaluations=100)
 
 
 @pytest.fixture(scope="module")
@@ -31,13 +37,13 @@ def test_nonnegative_sum_finds_planted_constants():
 
 def test_law_of_a_pair_is_a_mean_of_two_and_predicts_what_it_says(pair):
     X = pair.features(PAIR_FORMULA_FEATURES)
-    fitted = ProfileSearch(QUICK).fit(X, pair.seconds, np.zeros(len(X)))
+    fitted = ProfileSearch(settings=QUICK).fit(X, pair.seconds, np.zeros(len(X)))
     law = fitted.formula_
     assert law.expression.operator == "sqrt" and law.target.name == "time_s"
     by_hand = law.predict({spec.name: X[spec.name].to_numpy() for spec in law.used_features})
     assert (by_hand == fitted.predict(X)).all()
     assert np.mean(np.abs(by_hand / pair.seconds - 1)) < 0.1
-    again = ProfileSearch(QUICK).fit(X, pair.seconds, np.zeros(len(X))).formula_
+    again = ProfileSearch(settings=QUICK).fit(X, pair.seconds, np.zeros(len(X))).formula_
     assert again.text(None) == law.text(None)
 
 
@@ -46,14 +52,16 @@ def test_law_of_a_pair_is_blind_to_what_is_held_out(pair):
     X, split = pair.features(PAIR_FORMULA_FEATURES), leave_one_group_out(labels["cnn_base"])[3]
 
     def procedure(X, seconds, labels, split):
-        law = ProfileSearch(QUICK).fit(X.iloc[split.train], seconds[split.train], np.zeros(len(split.train)))
+        law = ProfileSearch(settings=QUICK).fit(
+            X.iloc[split.train], seconds[split.train], np.zeros(len(split.train))
+        )
         return law.predict(X.iloc[split.test])
 
     assert_blind(procedure, X, pair.seconds, labels, split)
 
 
-def test_pair_study_takes_the_law_under_its_guard(pair):
+def test_each_architecture_is_predicted_by_models_that_did_not_see_it(pair):
     few = pair.where(cnn=["vgg11_profet", "vgg16_profet", "resnet18_preact", "lenet5"])
-    result = run_pair_study(few, {"law": lambda: ProfileSearch(QUICK)}, features=PAIR_FORMULA_FEATURES)
-    assert len(result.predictions) == len(few) and np.isfinite(result.predicted_s("law")).all()
+    result = held_out_predictions(few)
+    assert len(result.predictions) == len(few) and np.isfinite(result.predicted_s("trainlaw")).all()
     assert set(result.predictions["pair"]) == {"T4 to K80"}
