@@ -29,6 +29,23 @@ class Retired:
 
 
 RETIRED = (
+    *(
+        Retired(
+            "suffix", suffix, "sympy's lambdify(..., modules=...) takes `trainlaw.load_formula().sympy()`"
+        )
+        for suffix in (".torch.py", ".jax.py", ".onnx", ".sql")
+    ),
+    Retired("suffix", ".gsheet.xlsx", "Google Sheets opens .xlsx"),
+    Retired("suffix", ".gsheet.tsv", "Google Sheets opens .xlsx"),
+    Retired("suffix", ".csv", "`trainlaw predict --cnn resnet50 --batch 64 --all-gpus --out FILE.csv`"),
+    Retired("suffix", ".cjs", "export to .mjs, which Node loads by import()"),
+    Retired("suffix", ".h", "export to .py or .mjs; --bare with .c writes a function of features"),
+    *(
+        Retired("program", suffix, "export to .py or .mjs; --bare writes a function of features")
+        for suffix in (".js", ".c", ".R", ".jl")
+    ),
+    Retired("option", "export --prefix", "leave it out; C is written as a function of features"),
+    Retired("page", "custom", "export to .xlsx, or ask `trainlaw many-core`"),
     Retired("command", "data contribute", "check the file with `trainlaw data check` and share it"),
     Retired("formula", "medium", "name short (at most 8 constants) or built-in"),
     Retired("option", "profile --layers", "time layers with torch.profiler"),

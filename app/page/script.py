@@ -25,13 +25,12 @@ from trainlaw.app.models.terms import parts_of
 from trainlaw.app.page.tables import page_tables
 from trainlaw.app.text.html import template_text
 from trainlaw.datasets import FEATURES, built_in_gpus
-from trainlaw.datasets.cnns.zoo import MAX_CLASSES, MAX_INPUT_PX
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
-from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES, STACKS
+from trainlaw.datasets.measurements.runs import LAYOUTS, PRECISION_OF_PASSES, STACKS
 from trainlaw.datasets.tables.joins import LAUNCHES_LEFT
 from trainlaw.formulas import Constant, Expression, FeatureSpec, Formula, InputError, variables
 from trainlaw.formulas.printers import print_javascript
@@ -44,9 +43,11 @@ from trainlaw.validate.result import OURS
 from trainlaw.validate.run_classes import AMD, MAIN_VENDOR, run_class
 
 #: Files of the folder of templates, in the order in which the script needs them.
+MODULE_FILES = ("answers", "page/numbers", "page/law", "page/names", "page/choice", "module")
 SCRIPT_FILES = (
-    "answers", "any_size", "page/numbers", "page/own_runs", "page/law", "page/choice", "page/lists",
-    "page/answer", "page/terms", "page/ranking", "page/comparison", "page/custom_cnn", "page/start",
+    "answers", "page/numbers", "page/law", "page/names", "page/choice", "page/form",
+    "page/lists", "page/answer", "page/terms", "page/ranking", "page/comparison", "page/custom_cnn",
+    "page/start",
 )  # fmt: skip
 # What the user chooses; no table of GPUs or CNNs has it.
 _CHOSEN = frozenset(
@@ -89,6 +90,21 @@ def script_of(formula: Formula) -> str:
     Raises InputError where a feature cannot be computed from what the page offers to choose.
     """
     laws = {"": formula, **offered_formulas(formula)}
+    return "\n".join(['"use strict";', *_declared(laws), *_files(SCRIPT_FILES)])
+
+
+def module_of(formula: Formula) -> str:
+    """Return the script of a formula's page as a module that predicts from names; raises as `script_of`."""
+    return "\n".join([*_declared({"": formula}), *_files(MODULE_FILES)])
+
+
+def _files(names: Iterable[str]) -> Iterable[str]:
+    return (template_text(f"{name}.js") for name in names)
+
+
+def _declared(laws: Mapping[str, Formula]) -> list[str]:
+    """Return the declarations of the tables, and of the formulas by name; "" is the one that is usual."""
+    formula = laws[""]
     specs = specs_of(laws.values())
     expressions = {spec.name: feature_expression(spec.name) for spec in specs}
     all_reduce = _all_reduce(formula)
@@ -103,18 +119,16 @@ def script_of(formula: Formula) -> str:
         raise InputError(
             f"the page cannot compute {missing[0]!r}, which the formula needs; export to .py instead"
         )
-    constants = [f"const {name} = {literal(table)};" for name, table in tables.items()]
     features = ",".join(_feature(spec, expressions[spec.name]) for spec in specs)
     answers = {name: _answers(each) for name, each in lines.items()}
     printed = {name: _law(law, formula, answers[name]) for name, law in laws.items()}
-    others = ",".join(f"{literal(name)}:{law}" for name, law in printed.items() if name)
-    constants.append(
+    shorter = ",".join(f"{literal(name)}:{law}" for name, law in printed.items() if name)
+    return [
+        *JAVASCRIPT.used_helpers("".join(answers.values())),
+        *(f"const {name} = {literal(table)};" for name, table in tables.items()),
         f"const FORMULA = {{...{literal(_facts(formula))},...{printed['']},features:[{features}],"
-        f"allReduce:{_function(all_reduce)},others:{{{others}}}}};\nconst ANSWERS = FORMULA.answers;"
-    )
-    helpers = JAVASCRIPT.used_helpers("".join(answers.values()))
-    files = (template_text(f"{name}.js") for name in SCRIPT_FILES)
-    return "\n".join(['"use strict";', *helpers, *constants, *files])
+        f"allReduce:{_function(all_reduce)},others:{{{shorter}}}}};\nconst ANSWERS = FORMULA.answers;",
+    ]
 
 
 def _all_reduce(formula: Formula) -> Expression:
@@ -181,8 +195,6 @@ def _facts(formula: Formula) -> dict[str, Any]:
         # What the page shows first; strings, as form fields and the link's fragment hold them.
         "first": json.loads(template_text("page/first.json")),
         "most": {"batch": 10_000_000, "gpus": _MOST_GPUS, "nodes": _MOST_GPUS, "images": 10**12},
-        "mostPixels": MAX_INPUT_PX,
-        "mostClasses": MAX_CLASSES,
         "launch": {"least": launch.low, "most": launch.high},
         "grouped": [
             {"name": item.name, "values": dict(item.values), "default": item.default}
@@ -190,6 +202,8 @@ def _facts(formula: Formula) -> dict[str, Any]:
         ],
         "optional": list(_OPTIONAL),
         "launchesLeft": LAUNCHES_LEFT,
+        "layouts": LAYOUTS,
+        "stacks": STACKS,
         "ofPasses": PRECISION_OF_PASSES,
         "coversGpus": handling(formula).covers_multi_gpu,
         "namesKinds": names_kinds(formula),

@@ -174,9 +174,7 @@ const computed = (gpu, chosen) => {
   const columns = columnsOf(gpu, choice);
   const features = featuresOf(columns, choice);
   const law = lawOf(choice);
-  // Your own runs are training iterations.
-  const { factor } = law.isForward ? { factor: 1 } : ownFactor(gpu, precisionOf(gpu, choice));
-  const single = factor * law.predict(features);
+  const single = law.predict(features);
   const allReduce = choice.gpus > 1 ? FORMULA.allReduce({ ...columns, single_gpu_time_s: single }) : 0;
   const seconds = single + allReduce;
   const nearest = nearestRun(gpu, choice);
@@ -184,7 +182,7 @@ const computed = (gpu, chosen) => {
   const nearestSeconds = there ? factor * law.predict(featuresOf(columnsOf(gpu, there), there)) : NaN;
   const times = { ...nearest, nearest_time_s: nearestSeconds, single_gpu_time_s: single, added_s: allReduce, is_undefined: Number.isFinite(seconds) ? 0 : 1 };
   const { values, said } = answered({ ...columns, ...features, ...times, ...factsOf(gpu, choice) }, law.answers);
-  return { gpu, law, features, factor, allReduce, seconds, values, said };
+  return { gpu, law, features, allReduce, seconds, values, said };
 };
 const isOutside = ({ said }, feature) => said.some(({ name }) => name === `outside_${feature}`);
 const endsOf = ({ values }) => (Number.isFinite(values.low_s) ? [values.low_s, values.high_s] : null);

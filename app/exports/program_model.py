@@ -1,4 +1,4 @@
-"""A formula that takes names: the tables it looks up and the quantities it computes, in their order.
+"""The model behind a program that takes names: its tables, and the quantities it computes, in order.
 
 Features are definitions over base columns (`trainlaw.datasets.features.feature`), so the tables hold only
 the base columns that the features of one formula are made of.
@@ -16,7 +16,6 @@ from trainlaw.app.models.lookup_tables import gpu_rows, interval_rows, precision
 from trainlaw.app.models.multi_gpu import added_time
 from trainlaw.app.models.scopes import handling
 from trainlaw.app.models.settings import STATED_LAUNCH
-from trainlaw.app.models.sizes import SizedCnns, gives_listed, sized_cnns
 from trainlaw.app.models.terms import plain_expression
 from trainlaw.datasets import FEATURES, Gpu, built_in_gpus, configuration
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, CnnCounts, cnn_table, keyed_cnn_counts
@@ -26,6 +25,8 @@ from trainlaw.datasets.cnns.zoo import timm_table, zoo_entry
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.hardware.instances import instances
 from trainlaw.datasets.hardware.links import Link, links
+from trainlaw.datasets.hardware.possible import has_precision
+from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES
 from trainlaw.formulas import (
@@ -46,21 +47,39 @@ from trainlaw.validate.formula_intervals import intervals_of
 PEAK = "peak_flop_per_s"
 #: Base columns that follow from the arguments of a prediction; the stack from layout and container.
 OF_ARGUMENTS = (
-    "batch_per_gpu", "is_channels_last", "is_tuned", STATED_LAUNCH, "is_stack_channels_last",
+    "batch_per_gpu",
+    "is_channels_last",
+    "is_tuned",
+    STATED_LAUNCH,
+    "is_stack_channels_last",
     "is_stack_fused",
-)  # fmt: skip
-#: Stacks that layout and container imply, by their number in a C program.
+)
+#: Stacks that layout and container imply.
 IMPLIED_STACKS = ("eager", "channels_last", "fused")
-#: Further quantities of the table of answers that a program knows when it is asked.
-OF_CALL = (
-    "single_gpu_time_s", "class_factor", "has_layout", "has_host_launch", "by_default", "input_size_px",
+# Further quantities of the table of answers that a program knows when it is asked.
+_OF_CALL = (
+    "single_gpu_time_s",
+    "class_factor",
+    "has_layout",
+    "has_host_launch",
+    "by_default",
+    "input_size_px",
     "error_of_architecture",
-)  # fmt: skip
-#: What a program of iterations knows of several GPUs, and of hours and cost.
-OF_SEVERAL = (
-    "n_gpus", "n_nodes", "gpus_per_node", "link_s_per_byte", "link_latency_s", "network_s_per_byte",
-    "network_latency_s", "iterations", "epochs", "price_per_hour",
-)  # fmt: skip
+)
+# What a program of iterations knows of several GPUs, and of hours and cost.
+_OF_SEVERAL = (
+    "machine",
+    "n_gpus",
+    "n_nodes",
+    "gpus_per_node",
+    "link_s_per_byte",
+    "link_latency_s",
+    "network_s_per_byte",
+    "network_latency_s",
+    "iterations",
+    "epochs",
+    "price_per_hour",
+)
 #: Facts of a GPU for several of them: GPUs of its usual servers, places of their links in `LINKS`.
 OF_SERVER = ("per_node", "own_link", "own_fabric")
 # Counts that are left out of the tables, since they follow from others.
@@ -71,8 +90,12 @@ _CNN_COLUMNS = tuple(name for name in (*COUNT_COLUMNS, *MEMORY_COLUMNS) if name 
 _TEXTS = ("gpu", "vendor", "generation", "precision", "layout")
 # A program predicts eager mode and CNNs of the zoo, and refuses where there is no time.
 _ALWAYS: Mapping[str, Fact] = {
-    "has_compilation": 0.0, "n_cnn_notes": 0.0, "rough": "", "is_undefined": 0.0, "has_settings": 0.0,
-}  # fmt: skip
+    "has_compilation": 0.0,
+    "n_cnn_notes": 0.0,
+    "rough": "",
+    "is_undefined": 0.0,
+    "has_settings": 0.0,
+}
 _ON_ONE_GPU: Mapping[str, Fact] = {"n_gpus": 1.0, "added_s": 0.0, "machine": "1 GPU"}
 # Several GPUs exchange gradients in buckets by the ring, as `trainlaw predict` has it by default.
 _RING: Mapping[str, Fact] = {
@@ -87,7 +110,7 @@ _PACKAGE = re.compile(r"^.*/|_torch$")
 
 @dataclass(frozen=True)
 class NamedGpu:
-    """A GPU to look up: `values` of the model's columns, nan where unknown."""
+    """A GPU to look up: `values` of the model's columns, nan where unknown; `lacks` names precisions."""
 
     name: str
     aliases: tuple[str, ...]
@@ -95,38 +118,40 @@ class NamedGpu:
     generation: str
     is_new: bool
     default_precision: str
+    lacks: tuple[str, ...]
     values: tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class NamedCnn:
-    """A CNN to look up: counts per image and forward pass by input size in pixels, its usual size first.
+    """A CNN to look up.
 
+    sizes : counts per image and forward pass by input size in pixels and classes, its usual ones first.
     error : held-out error of its architecture, percent; 0 where none is known.
     """
 
     name: str
     aliases: tuple[str, ...]
     error: float
-    sizes: Mapping[int, tuple[float, ...]]
+    sizes: Mapping[tuple[int, int], tuple[float, ...]]
 
 
 @dataclass(frozen=True)
 class NamedModel:
-    """What an exported program looks up, computes and says.
+    """The tables that an exported program looks up, and the quantities and sentences that it computes.
 
-    formula : without grouped constants. base : base columns of its features. gpu_columns,
+    formula : without grouped constants. base : base columns of its features. gpu_columns, cnn_columns,
     precision_columns : those of the tables, with all peak rates. fixed : those that are the same for every
     run on one GPU. computed : derived features, each after those that it is made of. lines : rows of the
     table of answers. precisions : by name the place of its peak rate among `gpu_columns`, and its values of
-    `precision_columns`. sized : CNNs whose counts follow from a rule. intervals : factor by vendor,
-    precision, stack and whether the generation is new. links : between several GPUs, none where a program is
-    for one.
+    `precision_columns`. intervals : factor by vendor, precision, stack and whether the generation is new.
+    links : between several GPUs, none where a program is for one.
     """
 
     formula: Formula
     base: frozenset[str]
     gpu_columns: tuple[str, ...]
+    cnn_columns: tuple[str, ...]
     precision_columns: tuple[str, ...]
     fixed: Mapping[str, float]
     computed: tuple[str, ...]
@@ -134,14 +159,8 @@ class NamedModel:
     gpus: tuple[NamedGpu, ...]
     cnns: tuple[NamedCnn, ...]
     precisions: Mapping[str, tuple[int, list[float]]]
-    sized: SizedCnns
     intervals: Mapping[str, Mapping[str, Mapping[str, list[float | None]]]]
     links: tuple[Link, ...]
-
-    @property
-    def cnn_columns(self) -> tuple[str, ...]:
-        """Return the columns of the table of CNNs."""
-        return self.sized.columns
 
 
 def named_model(formula: Formula) -> NamedModel:
@@ -164,19 +183,20 @@ def named_model(formula: Formula) -> NamedModel:
     needed = base | {name for line in lines for name in line.needs} | set(OF_SERVER if between else ())
     peaks = {str(row["peak_column"]) for row in precisions.values()} if PEAK in base else set()
     gpu_columns = tuple(name for name in next(iter(gpus.values())) if name in needed | peaks)
-    sized = sized_cnns(filter(gives_listed, cnn_names()), [name for name in _CNN_COLUMNS if name in needed])
+    cnn_columns = tuple(name for name in _CNN_COLUMNS if name in needed)
     precision_columns = tuple(name for name in _numbers_in(precisions["fp32"]) if name in needed)
-    others = base - {*gpu_columns, *sized.columns, *precision_columns, *OF_ARGUMENTS, PEAK}
+    fixed = base - {*gpu_columns, *cnn_columns, *precision_columns, *OF_ARGUMENTS, PEAK}
     return NamedModel(
         plain,
         frozenset(base),
         gpu_columns,
+        cnn_columns,
         precision_columns,
-        _fixed(sorted(others)),
+        _fixed(sorted(fixed)),
         computed,
         lines,
         tuple(_named_gpu(formula, gpu, [row[name] for name in gpu_columns]) for gpu, row in gpus.items()),
-        _named_cnns(formula, sized.columns),
+        _named_cnns(formula, cnn_columns),
         {
             name: (
                 gpu_columns.index(str(row["peak_column"])) if PEAK in base else 0,
@@ -184,7 +204,6 @@ def named_model(formula: Formula) -> NamedModel:
             )
             for name, row in precisions.items()
         },
-        sized,
         interval_rows(formula, IMPLIED_STACKS),
         tuple(between),
     )
@@ -223,11 +242,8 @@ def _lines(
         rows = (Line(Answer("added_s", definition=to_text(added)), added, None), *rows)
     lines = [line for line in rows if line.answer.kind != FIGURE or line.value is not None]
     base, computed = _in_order(spec.name for spec in formula.used_features)
-    available = {
-        *base, *computed, *gpus[0], *precisions[0], *_CNN_COLUMNS, *OF_ARGUMENTS, *OF_CALL, *_TEXTS,
-        *((*OF_SEVERAL, "machine") if several else ()),
-    }  # fmt: skip
-    return within_reach(lines, available)
+    available = {*base, *computed, *gpus[0], *precisions[0], *_CNN_COLUMNS, *OF_ARGUMENTS, *_OF_CALL, *_TEXTS}
+    return within_reach(lines, available | set(_OF_SEVERAL if several else ()))
 
 
 def _in_order(names: Iterable[str]) -> tuple[set[str], tuple[str, ...]]:
@@ -273,17 +289,20 @@ def _named_gpu(formula: Formula, gpu: Gpu, values: Iterable[float]) -> NamedGpu:
         gpu.generation or "unknown",
         intervals_of(formula).is_new(gpu.generation),
         PRECISION_OF_PASSES if formula.scope == FORWARD else gpu.default_precision,
+        tuple(name for name in PRECISIONS if not has_precision(gpu, name)),
         tuple(values),
     )
 
 
 def _named_cnns(formula: Formula, columns: tuple[str, ...]) -> tuple[NamedCnn, ...]:
-    """Return every CNN that is known by name, at the sizes whose counts are shipped and its usual classes."""
-    known: dict[str, list[int]] = {}
+    """Return every CNN that is known by name, at the sizes whose counts are shipped."""
+    listed: dict[str, dict[tuple[int, int], None]] = {}
+    for name in cnn_names():
+        usual = zoo_entry(name)
+        listed[name] = {(usual.input_size_px, usual.n_classes): None}
     for table in (cnn_table(), timm_table()):
         for name, pixels, classes in table[["cnn", "input_size_px", "n_classes"]].itertuples(index=False):
-            if classes == zoo_entry(name).n_classes:
-                known.setdefault(name, []).append(int(pixels))
+            listed[name][int(pixels), int(classes)] = None
 
     def counts(found: CnnCounts) -> tuple[float, ...]:
         numbers = {**found.counts, **cnn_facts(found)}
@@ -294,12 +313,9 @@ def _named_cnns(formula: Formula, columns: tuple[str, ...]) -> tuple[NamedCnn, .
             name,
             _cnn_aliases(name),
             error_on(formula, BY_CNN, zoo_entry(name).base),
-            {
-                pixels: counts(keyed_cnn_counts(name, pixels))
-                for pixels in dict.fromkeys([zoo_entry(name).input_size_px, *sorted(known.get(name, []))])
-            },
+            {size: counts(keyed_cnn_counts(name, *size)) for size in sizes},
         )
-        for name in cnn_names()
+        for name, sizes in listed.items()
     )
 
 
