@@ -96,7 +96,7 @@ class RuleSearch(BracketSearch):
 
         divisions : labels of the columns `division_columns`, (n_runs, n_labels); None without any.
         """
-        labels = {} if divisions is None else {name: divisions[name].to_numpy(str) for name in divisions}
+        labels = _texts(divisions)
         architectures = labels.pop("cnn_base", None)
         if architectures is None:
             cells, rows = groups, rows_drawn(groups)
@@ -126,6 +126,12 @@ class RuleSearch(BracketSearch):
             prior_weight=_PRIOR_WEIGHT,
             choice=self.choice,
         )
+
+
+def _texts(divisions: pd.DataFrame | None) -> dict[str, np.ndarray]:
+    """Return the columns of labels by name, each (n_rows,); none without labels."""
+    frame = pd.DataFrame() if divisions is None else divisions
+    return {str(name): frame[name].to_numpy(dtype=str) for name in frame}
 
 
 def _dividing(labels: Mapping[str, np.ndarray], rows: np.ndarray) -> list[np.ndarray]:
