@@ -170,19 +170,17 @@ def predict(
     scaling = load_formula(SCALING_FORMULA)
     if isinstance(cnn, str) and isinstance(gpu, str) and isinstance(batch, int) and are_single(settings):
         pixels = settings.pop("pixels", None)
-        setup = setup_for(chosen, Setup(**settings))
-        return predict_runs(chosen, one_run(cnn, gpu, batch, pixels, setup), scaling)[0]
-    runs, index = asked_runs(cnn, gpu, batch, settings, stated(setup_for(chosen, DEFAULT_SETUP)))
+        run = one_run(cnn, gpu, batch, pixels, setup_for(chosen, Setup(**settings)))
+        return predict_runs(chosen, run, scaling)[0]
+    blocks, index = asked_runs(cnn, gpu, batch, settings, stated(setup_for(chosen, DEFAULT_SETUP)))
     columns: dict[str, list[Any]] = {}
-    for block in predicted_blocks(chosen, runs, scaling):
+    for block in predicted_blocks(chosen, blocks, scaling):
         for name, values in block.items():
             columns.setdefault(name, []).extend(values)
     return pd.DataFrame(columns, index=index)
 
 
-def export(
-    formula: Formula, path: str | Path, overwrite: bool = False, *, bare: bool = False, prefix: str = ""
-) -> Path:
+def export(formula: Formula, path: str | Path, overwrite: bool = False, *, bare: bool = False) -> Path:
     """Write a formula in the format of the file's suffix.
 
     Parameters
@@ -190,15 +188,12 @@ def export(
     formula : Formula
         Any formula, such as that of `load_formula`.
     path : str or Path
-        File to write: .py, .js, .mjs, .cjs, .c, .h, .R, .jl, .sql, .tex, .onnx, .json, .csv, .xlsx, .html,
-        .torch.py, .jax.py, .gsheet.xlsx, .gsheet.tsv.
+        File to write: .xlsx, .html, .py, .mjs, .json, .tex; with `bare` .py, .js, .c, .R, .jl.
     overwrite : bool
         Whether to replace the file if it exists.
     bare : bool
-        Whether Python, JavaScript and C take features; by default they take names of CNN and GPU where the
+        Whether a program is a function of features; by default it takes names of CNN and GPU where the
         formula is of iterations on one GPU.
-    prefix : str
-        What every name in a .c or .h file begins with; "trainlaw" by default.
 
     Returns
     -------
@@ -217,5 +212,5 @@ def export(
     ...     export(load_formula(), Path(folder) / "iteration_time.py").name
     'iteration_time.py'
     """
-    export_formula(formula, Path(path), overwrite, bare, prefix)
+    export_formula(formula, Path(path), overwrite, bare)
     return Path(path)

@@ -7,11 +7,12 @@ import sys
 from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Any
 
-import typer
+import click
+from trainlaw.app.commands.parsing import CommandGroup, command_of
 from trainlaw.app.terminal.output import visible_output
-from typer.core import TyperGroup
 
 _EXIT_INPUT = 2
 # Python collects after 700 new objects, which takes a tenth of the time of importing pandas.
@@ -21,7 +22,7 @@ _WITH_THREADS = {"study", "suggest", "calibrate", "compare", "profile", "use", "
 _EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
-class _Commands(TyperGroup):
+class _CommandLine(CommandGroup):
     """Print what a user can cause as one line; anything else is our defect and keeps its traceback."""
 
     def main(self, *arguments: Any, **options: Any) -> Any:
@@ -33,7 +34,14 @@ class _Commands(TyperGroup):
                 raise SystemExit(_EXIT_INPUT)
             return super().main(*arguments, **options)
 
-    def invoke(self, ctx: Any) -> object:  # the context class differs between releases of typer
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Return the chosen command; one that is gone is refused with what stands in."""
+        from trainlaw.app.inputs.retired import check_retired_words  # noqa: PLC0415 (loads numpy)
+
+        check_retired_words(args)
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> object:
         """Run the chosen command."""
         from trainlaw.formulas.errors import TrainlawError  # noqa: PLC0415 (loads numpy, `--help` does not)
 
@@ -41,17 +49,17 @@ class _Commands(TyperGroup):
             return super().invoke(ctx)
         except TrainlawError as error:
             _report(str(error), error.longest_message)
-            raise typer.Exit(_EXIT_INPUT) from None
+            raise click.exceptions.Exit(_EXIT_INPUT) from None
         except BrokenPipeError:
             # The reader of a pipe went away (`trainlaw cnn list | head`): nothing is wrong.
             sys.stderr.close()
-            raise typer.Exit(0) from None
+            raise click.exceptions.Exit(0) from None
         except OSError as error:
             _report(f"{error.filename or 'file system'}: {error.strerror or error}")
-            raise typer.Exit(_EXIT_INPUT) from None
+            raise click.exceptions.Exit(_EXIT_INPUT) from None
         except KeyboardInterrupt:
             _report("interrupted; nothing was written")
-            raise typer.Exit(_EXIT_INTERRUPTED) from None
+            raise click.exceptions.Exit(_EXIT_INTERRUPTED) from None
 
 
 def _report(text: str, longest: int = 400) -> None:
@@ -94,36 +102,53 @@ _COMMANDS = {
 _GROUPS = {"data": "data", "gpus": "catalogs", "cnn": "catalogs"}
 
 
-def _print_version(wanted: bool) -> None:
+def _print_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version  # noqa: PLC0415 (for `--help` to come at once)
 
         print(f"trainlaw {version('trainlaw')}")
-        raise typer.Exit
+        context.exit()
 
 
-def _root(
-    version: Annotated[
-        bool,
-        typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version),
-    ] = False,
-) -> None:
-    """Formulas for the time of a CNN training iteration, fitted to measured runs.
+def _print_completion(context: click.Context, option: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from click.shell_completion import get_completion_class  # noqa: PLC0415 (as above)
 
-    Start with `trainlaw study`: it takes the built-in measurements, evolves a formula, measures its error
-    on held-out GPUs, and writes a folder with the formula, a workbook and a report. Then use
-    `trainlaw predict`.
-    """
+        shell = Path(os.environ.get("SHELL", "bash")).name
+        completion = get_completion_class(shell)
+        if completion is None:
+            raise click.ClickException(f"expected the shell bash, zsh or fish in SHELL, got {shell}")
+        print(completion(context.command, {}, "trainlaw", "_TRAINLAW_COMPLETE").source())
+        context.exit()
+
+
+_HELP = """Formulas for the time of a CNN training iteration, fitted to measured runs.
+
+Start with `trainlaw study`: it takes the built-in measurements, evolves a formula, measures its error
+on held-out GPUs, and writes a folder with the formula, a workbook and a report. Then use
+`trainlaw predict`.
+"""
+
+
+def _root_options() -> list[click.Parameter]:
+    """Return the options of `trainlaw` itself."""
+    flags = {
+        "--version": ("Print the version and exit.", _print_version),
+        "--show-completion": ("Print the script that completes commands in your shell.", _print_completion),
+    }
+    return [
+        click.Option([name], is_flag=True, is_eager=True, expose_value=False, callback=done, help=text)
+        for name, (text, done) in flags.items()
+    ]
 
 
 @cache
-def command_line(names: Iterable[str] = (*_COMMANDS, *_GROUPS)) -> typer.Typer:
+def command_line(names: Iterable[str] = (*_COMMANDS, *_GROUPS)) -> click.Group:
     """Return the command line with the commands of these names; each loads what it needs."""
-    found = typer.Typer(
-        cls=_Commands,
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-        no_args_is_help=True,
+    found = _CommandLine(
+        _HELP,
+        name="trainlaw",
+        params=_root_options(),
         context_settings={
             "help_option_names": ["-h", "--help"],
             "max_content_width": 100,
@@ -131,17 +156,16 @@ def command_line(names: Iterable[str] = (*_COMMANDS, *_GROUPS)) -> typer.Typer:
         },
         epilog=_EXAMPLES,
     )
-    found.callback()(_root)
     for name in names:
         home = import_module(f"trainlaw.app.commands.{_COMMANDS.get(name) or _GROUPS[name]}")
         if name in _GROUPS:
-            found.add_typer(getattr(home, f"{name}_app"), name=name)
+            found.add_command(getattr(home, f"{name}_app"), name)
         else:
-            found.command(name)(getattr(home, f"{name.replace('-', '_')}_command"))
+            found.add_command(command_of(getattr(home, f"{name.replace('-', '_')}_command"), name))
     return found
 
 
-def __getattr__(name: str) -> typer.Typer:
+def __getattr__(name: str) -> click.Group:
     """Return `app`, the command line with every command."""
     if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -255,7 +255,7 @@ def calibrate(
     formula : Formula, FormulaRegressor, str or Path
         The formula, an estimator that found one, or its name as in `load_formula`.
     table : RunTable, str, Path or DataFrame
-        Runs on one GPU: a table, a file of runs, or a frame with the columns of one (docs/import.md). With
+        Runs on one GPU: a table, a file of runs, or a frame with the columns of one (docs/your-runs.md). With
         `y`: a frame with a column per feature.
     y : array_like, shape (n_rows,), optional
         Measured target of each row of a frame, in its unit; None for a table of runs, which has times.

@@ -16,17 +16,10 @@ from trainlaw.app.models.settings import host_factor, host_margin
 from trainlaw.app.studies.kinds.kind import study_labels
 from trainlaw.datasets import RunTable, load
 from trainlaw.formulas import Formula, evaluate, load_formula, variables
-from trainlaw.validate.class_intervals import ClassIntervals
-from trainlaw.validate.held_out_errors import (
-    KNOWN_SHARE_WITHIN,
-    MAIN_VENDOR,
-    NEW_SHARE_WITHIN,
-    OF_STACKS,
-    architecture_factor,
-    class_intervals,
-    run_classes,
-)
+from trainlaw.validate.class_intervals import ClassIntervals, architecture_factor
 from trainlaw.validate.metrics import by_group, mape_percent
+from trainlaw.validate.run_classes import MAIN_VENDOR, STACK_PRECISIONS, run_classes
+from trainlaw.validate.study_intervals import KNOWN_SHARE_WITHIN, NEW_SHARE_WITHIN, class_intervals
 
 from benchmarks.calibration import laws_without
 
@@ -87,7 +80,7 @@ def _intervals(
     runs: pd.DataFrame, part: str, errors: dict[str, float], share_within: float
 ) -> ClassIntervals:
     known = runs.assign(predicted=runs[f"predicted {part}"])
-    depends = runs["precision"].isin(OF_STACKS) & (runs["vendor"] == MAIN_VENDOR)
+    depends = runs["precision"].isin(STACK_PRECISIONS) & (runs["vendor"] == MAIN_VENDOR)
     eager = runs.assign(predicted=runs[f"predicted {part}{_UNKNOWN}"], stack="unknown")[depends]
     return class_intervals(known, errors, share_within, eager)
 
@@ -102,7 +95,7 @@ def coverage(runs: pd.DataFrame) -> pd.DataFrame:
         held["error"] = 100.0 * np.abs(held["predicted"] / held["measured_s"] - 1)
         known, unknown = (held[held["asked"] == stack] for stack in ("known", "unknown"))
         small = known[known["batch"].astype(float) <= _SMALL_BATCH]
-        bits = unknown[unknown["precision"].isin(OF_STACKS) & (unknown["vendor"] == MAIN_VENDOR)]
+        bits = unknown[unknown["precision"].isin(STACK_PRECISIONS) & (unknown["vendor"] == MAIN_VENDOR)]
         named = [("all", "", known), ("batches up to", str(_SMALL_BATCH), small), ("stack", "unknown", bits)]
         by = ("precision", "stack", "layout", "is_host", *(["generation"] * (part == "generation")))
         named += [(column, str(name), rows) for column in by for name, rows in known.groupby(column)]

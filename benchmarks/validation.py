@@ -2,7 +2,6 @@
 
 python -m benchmarks.validation t1        every baseline of one GPU, GPUs and CNNs held out
 python -m benchmarks.validation t2        several GPUs
-python -m benchmarks.validation t3        pairs of PROFET, medians of nine repeats
 python -m benchmarks.validation t4        single layers
 python -m benchmarks.validation engines   gplearn and pyoperon on one GPU (minutes)
 """
@@ -22,8 +21,6 @@ from trainlaw.validate import (
 )
 from trainlaw.validate.baselines import baselines_for, title_of
 from trainlaw.validate.conformal import conformal_coverage
-
-from tools.profet import PROFET, AnchorLine, run_pair_study
 
 _GPU, _CNN = "gpu_group", "cnn_base"
 
@@ -74,16 +71,6 @@ def several_gpus() -> None:
     hold_out(f"several GPUs ({len(table)} runs)", rows, (_GPU, _CNN, "source"), baselines_for("multi_gpu"))
 
 
-def pairs() -> None:
-    """Hold out CNNs within each pair of GPUs."""
-    estimators = {"PROFET, linear leg": AnchorLine, **PROFET}
-    result = run_pair_study(load("profet-pairs"), estimators)
-    show(result, "pairs, one architecture out", _CNN)
-    missed = result.predicted_s("PROFET, linear leg") - result.measured_s
-    print(f"  PROFET's linear leg: {100 * np.mean(np.abs(missed) / result.measured_s):.2f} % MAPE,")
-    print(f"  including negative times, RMSE {1e3 * np.sqrt(np.mean(missed**2)):.1f} ms")
-
-
 def layers() -> None:
     """Hold out GPUs of the tables of single layers, separately for convolutions and dense layers."""
     for name in ("cde-layers", "neusight-layers"):
@@ -99,7 +86,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("part", choices=["t1", "t2", "t3", "t4", "engines"])
+    parser.add_argument("part", choices=["t1", "t2", "t4", "engines"])
     parser.add_argument(
         "--cluster", default="", help="for t1, engines: tcp://HOST:PORT, local:N or a TOML file"
     )
@@ -108,7 +95,6 @@ def main() -> None:
         parts = {
             "t1": lambda: one_gpu((_GPU, _CNN), "", place),
             "t2": several_gpus,
-            "t3": pairs,
             "t4": layers,
             "engines": lambda: one_gpu((_GPU,), "engine", place),
         }

@@ -43,8 +43,6 @@ def rewrite(paths: list[Path], slow: bool) -> None:
         began, text = time.process_time(), path.read_text(encoding="utf-8")
         new = pages.current(text, slow)
         path.write_text(new, encoding="utf-8")
-        if path == pages.NOTEBOOK:
-            path.with_suffix(".ipynb").write_text(pages.notebook(new), encoding="utf-8")
         state = "changed" if new != text else "as before"
         print(f"{path.relative_to(pages.ROOT)}: {state}, {time.process_time() - began:.1f} s", flush=True)
 

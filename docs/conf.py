@@ -8,8 +8,12 @@ version = release = version_of("trainlaw")
 copyright = f"2026 {author}"
 
 extensions = [
-    "myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "sphinx_copybutton",
-]  # fmt: skip
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "sphinx_copybutton",
+]
 html_theme = "furo"
 html_title = f"trainlaw {version}"
 html_static_path = ["static"]

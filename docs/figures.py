@@ -20,18 +20,18 @@ from trainlaw.app.terminal.formula import equation_text
 from trainlaw.app.text.numbers import show_percent
 from trainlaw.formulas import Formula, constants, load_formula
 from trainlaw.validate.baselines import CONTROLS, RANDOM_SEARCH, title_of
-from trainlaw.validate.held_out_errors import (
-    LEVEL,
-    MACRO,
-    OURS,
+from trainlaw.validate.conformal import LEVEL
+from trainlaw.validate.error_table import MACRO
+from trainlaw.validate.formula_errors import (
     ErrorLine,
     carried_errors,
     error_lines,
     estimators,
-    intervals_of,
     overall_error,
     summary_interval,
 )
+from trainlaw.validate.formula_intervals import intervals_of
+from trainlaw.validate.result import OURS
 
 _NULL = "null_compute"
 _PART = re.compile(r"(<!-- made: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -79,18 +79,56 @@ def _overall(law: Formula) -> ErrorLine:
 def _row(name: str, line: ErrorLine) -> list[str]:
     """The lower of our error and that of the best baseline is bold."""
     ours = line.errors[OURS]
-    others = {key: value for key, value in line.errors.items() if key not in {OURS, _NULL, *CONTROLS}}
-    best = min((value, key) for key, value in others.items() if math.isfinite(value))
-    mark, other_mark = ("**", "") if ours < best[0] else ("", "**")
+    baselines = line.errors.keys() - {OURS, _NULL, *CONTROLS}
+    best = min((line.errors[key], key) for key in baselines if math.isfinite(line.errors[key]))
     return [
         name,
         f"{line.rows:,}",
         str(len(line.members)),
-        f"{mark}{ours:.1f} %{mark}",
+        _bold_if(ours < best[0], f"{ours:.1f} %"),
         f"{min(line.seeds):.1f} to {max(line.seeds):.1f}" if line.seeds else "-",
         f"{line.errors[_NULL]:.0f} %",
-        f"{other_mark}{best[0]:.1f} %{other_mark} ({title_of(best[1])})",
+        f"{_bold_if(ours >= best[0], f'{best[0]:.1f} %')} ({title_of(best[1])})",
     ]
+
+
+def _baselines(law: Formula) -> list[str]:
+    return [key for key in estimators(law) if key not in {OURS, _NULL, *CONTROLS}]
+
+
+_ARCHITECTURES = "macro_cnn_base_mape_percent"
+
+
+def _headline() -> str:
+    """The held-out error next to those of the best baseline and of the null model."""
+    law = _law()
+
+    def stated(column: str) -> tuple[str, str]:
+        best = min(overall_error(law, key, column) for key in _baselines(law))
+        null = f"FLOPs over peak rate {overall_error(law, _NULL, column):.0f} %"
+        return f"{overall_error(law, OURS, column):.1f} %", f"best baseline {best:.1f} %, {null}"
+
+    (ours, rest), (by_cnn, rest_by_cnn) = stated(MACRO), stated(_ARCHITECTURES)
+    return (
+        f"- **Error on GPUs left out of search and fit: {ours}**, mean over "
+        f"{len(error_lines(law, 'gpu_group'))} kinds of GPUs ({rest}); "
+        f"mean over architectures {by_cnn} ({rest_by_cnn})."
+    )
+
+
+def _means() -> str:
+    """Mean errors over GPU groups, architectures and runs, of the formula and of baselines."""
+    law, columns = _law(), (MACRO, _ARCHITECTURES, "mape_percent")
+    known = estimators(law)
+    shown = [key for key in (OURS, _NULL, "roofline", "hand_form", "nnls_path") if key in known]
+    errors = [[overall_error(law, key, name) for key in shown] for name in columns]
+    cells = [[_bold_if(error == min(column), f"{error:.1f} %") for error in column] for column in errors]
+    rows = [[title_of(key), *row] for key, row in zip(shown, zip(*cells, strict=True), strict=True)]
+    return markdown_table(["mean over", "GPU groups", "architectures", "runs"], rows)
+
+
+def _bold_if(condition: bool, text: str) -> str:
+    return f"**{text}**" if condition else text
 
 
 def _worst() -> str:
@@ -115,27 +153,21 @@ def _controls() -> str:
     return evolution_sentence(carried_errors(_law()))
 
 
-def _stated() -> str:
-    return f"{show_percent(overall_error(_law(), OURS))} %"
-
-
 def _commands() -> str:
-    """The help of every command, in the order of the command line."""
+    """Every command with the first sentence of its help, in the order of the command line."""
     from trainlaw.app.cli import app  # noqa: PLC0415 (only this part needs the command line)
-    from typer.main import get_command  # noqa: PLC0415
 
-    return "\n\n".join(_help(("trainlaw",), get_command(app)))
+    rows = [[f"`trainlaw {name}`", text] for name, text in _described(app, "")]
+    return markdown_table(["command", "purpose"], rows)
 
 
-def _help(path: tuple[str, ...], command: Any) -> Iterator[str]:
-    context = command.context_class(command, info_name=path[-1], terminal_width=_HELP_WIDTH)
-    text = command.get_help(context).replace(f"Usage: {path[-1]}", f"Usage: {' '.join(path)}", 1)
-    title = " ".join(path[1:]) or "trainlaw"
-    first = (command.help or "").strip().split("\n\n")[0].replace("\n", " ").replace("`", "")
-    head = f"{'#' * (1 + min(len(path), 2))} {title}\n\n<details><summary>{first}</summary>"
-    yield f"{head}\n\n```text\n{text.rstrip()}\n```\n\n</details>"
-    for name, part in getattr(command, "commands", {}).items():
-        yield from _help((*path, name), part)
+def _described(group: Any, path: str) -> Iterator[tuple[str, str]]:
+    for name, command in group.commands.items():
+        if getattr(command, "commands", None):
+            yield from _described(command, f"{path}{name} ")
+        elif not command.hidden:
+            help_text = (command.help or "").strip().split("\n\n")[0].replace("\n", " ")
+            yield f"{path}{name}", re.sub(r"(--[a-z-]+)", r"`\1`", help_text.replace("|", "/"))
 
 
 _SUMMARY = ("```{eval-rst}", ".. autosummary::", "   :toctree: api", "   :nosignatures:", "")
@@ -176,7 +208,7 @@ def _equation(name: str = "built-in") -> str:
 
 
 def _shorter() -> str:
-    """Constants and errors of the three formulas, with what evolution adds to each."""
+    """Constants and errors of the formulas of whole iterations, with what evolution adds to each."""
     rows = []
     for name in ("built-in", *SHORTER):
         law = BUILT_IN_FORMULAS[name]()
@@ -193,7 +225,6 @@ def _shorter() -> str:
 #: The study that each of these built-in formulas is from, and in which its errors were measured.
 _STUDIES = {
     "built-in": "runs",
-    "medium": "short-runs --max-constants 15 --evaluations 5000 --seeds 3",
     "short": "short-runs --seeds 3",
     "forward": "forward",
     "multi": "multi",
@@ -247,27 +278,22 @@ def _curve_rows(name: str = "built-in", counts: Sequence[int] = (1, 2, 5, 10, 50
 
 
 _FACES = ("trainlaw", "trainlaw.formulas", "trainlaw.datasets", "trainlaw.evolve", "trainlaw.validate")
-_HELP_WIDTH = 100
 MADE: Mapping[str, Callable[[], str]] = {
     "accuracy": _accuracy,
-    "accuracy-by-precision": lambda: _accuracy(["precision"]),
     "commands": _commands,
     "controls": _controls,
+    "headline": _headline,
+    "means": _means,
     "equation": _equation,
     "evolution": _evolution,
-    "found": _found,
     "found-curves": _curve_rows,
-    "found-curves-forward": lambda: _curve_rows("forward", (1, 2, 5, 10, 400)),
-    "found-curves-medium": lambda: _curve_rows("medium", (2, 10, 100, 500, 1_000, 2_000, 5_000)),
     "found-curves-short": lambda: _curve_rows("short", (1, 10, 50, 100, 500, 1_000, 4_000)),
     "found-short": lambda: _found("short"),
-    "medium-equation": lambda: _equation("medium"),
     "short-equation": lambda: _equation("short"),
     "shorter": _shorter,
     "intervals": _intervals,
     "python": _python,
     "run-columns": _run_columns,
-    "stated-error": _stated,
     "terms": _terms,
     "worst": _worst,
 }

@@ -161,8 +161,8 @@ def _output(parts: list[str], refused: bool, with_progress: bool) -> str:
 
 def _trainlaw(arguments: list[str], with_progress: bool) -> tuple[str, int]:
     """The command line in this process: starting another one takes a second each time."""
+    from click.testing import CliRunner  # noqa: PLC0415
     from trainlaw.app.cli import app  # noqa: PLC0415 (pages without commands need no package)
-    from typer.testing import CliRunner  # noqa: PLC0415
 
     result = CliRunner().invoke(app, arguments, prog_name="trainlaw")
     if result.exception is not None and not isinstance(result.exception, SystemExit):

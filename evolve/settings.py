@@ -310,7 +310,7 @@ class SearchSettings:
     max_constants: int = 24
     complexities: tuple[tuple[str, int], ...] = ()
     # Fits of the constants: five steps bring 91 % of new formulas within 1 % of their best loss
-    # (default table, docs/search.md).
+    # (default table, docs/regressor.md).
     search_rows: int | None = None
     fit_steps: int = 5
     polish_steps: int = 60

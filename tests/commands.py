@@ -2,8 +2,8 @@
 
 import shlex
 
+from click.testing import CliRunner, Result
 from trainlaw.app.cli import app
-from typer.testing import CliRunner, Result
 
 
 def invoke(line: str, *words: object, columns: int | None = None, **options: object) -> Result:

@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-import typer.testing
 from coverage import Coverage
 from hypothesis import settings
 
@@ -76,13 +75,19 @@ def pytest_configure(config: pytest.Config) -> None:
 COMPILED = ("app", "evolve", "validate")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark every test that is not slow as fast, and put the files in the order that keeps two workers busy.
+
+    Searches that take minutes run only where they are asked for.
 
     The worker that gets the first half compiles, while the other runs what needs no compiled code. In each
     half files with slow tests come first: what is taken over at the end is short then, and no file whose
     tests share something expensive is cut.
     """
+    if "builtin" not in config.option.markexpr:
+        long = [item for item in items if item.get_closest_marker("builtin")]
+        items[:] = [item for item in items if item not in long]
+        config.hook.pytest_deselected(items=long)
     slow_files = set()
     for item in items:
         if item.get_closest_marker("slow"):
@@ -133,14 +138,6 @@ def machine_compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.Te
 
         compile_machine()
         done.touch()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _commands() -> Iterator[None]:
-    """Build the tree of commands once: the runner of typer does at every call, which doubles its time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(typer.testing, "_get_command", cache(typer.testing._get_command))
-        yield
 
 
 def with_few_networks() -> Iterator[None]:

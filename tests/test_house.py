@@ -310,7 +310,10 @@ def test_a_command_loads_its_file_and_no_threads_that_it_does_not_need(command, 
         "files = sorted(name for name in sys.modules if name.startswith('trainlaw.app.commands.'))\n"
         "print(os.environ.get('OPENBLAS_NUM_THREADS'), *files)"
     ).splitlines()[-1]
-    assert set(printed.split()) == {threads, *(f"trainlaw.app.commands.{name}" for name in (file, "options"))}
+    assert set(printed.split()) == {
+        threads,
+        *(f"trainlaw.app.commands.{name}" for name in (file, "options", "parsing")),
+    }
 
 
 def test_readme_begins_with_its_two_commands():

@@ -16,15 +16,15 @@ scale for times over five decades.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from trainlaw.formulas.errors import InputError
 
+#: Share of the runs on a new GPU that an interval is to contain.
+LEVEL = 0.9
 #: Groups without which there is no interval at a level of 0.9.
 LEAST_UNITS = 9
 #: Share of the new group's errors that are assumed to lie within: between none and all.
@@ -55,7 +55,7 @@ class ConformalInterval:
         measured_s: npt.ArrayLike,
         predicted_s: npt.ArrayLike,
         groups: npt.ArrayLike,
-        level: float = 0.9,
+        level: float = LEVEL,
         share_within: float = SHARE_WITHIN,
     ) -> "ConformalInterval":
         """Return the interval calibrated on held-out predictions, such as those of a study by GPU group.
@@ -92,20 +92,6 @@ class ConformalInterval:
         factor = self.factor if math.isfinite(self.factor) else None
         return {"factor": factor, "level": self.level, "n_groups": self.n_groups}
 
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> "ConformalInterval":
-        """Return the interval that `to_json` wrote; InputError if a part is missing or out of range."""
-        try:
-            factor = math.inf if value["factor"] is None else float(value["factor"])
-            level, n_groups = float(value["level"]), int(value["n_groups"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"this is no prediction interval: {type(error).__name__} {error}") from None
-        if not (factor >= 1 and 0 < level < 1 and n_groups >= 1):
-            raise InputError(
-                f"expected factor >= 1, level in (0, 1), groups, got {factor}, {level}, {n_groups}"
-            )
-        return cls(factor, level, n_groups)
-
 
 def log_errors(measured_s: npt.ArrayLike, predicted_s: npt.ArrayLike) -> np.ndarray:
     """Return |ln(predicted / measured)|, (n_runs,), from seconds; infinite without a valid prediction."""
@@ -126,7 +112,7 @@ def group_quantile(scores: np.ndarray, groups: np.ndarray, level: float) -> floa
 
 
 def conformal_coverage(
-    measured_s: npt.ArrayLike, predicted_s: npt.ArrayLike, groups: npt.ArrayLike, level: float = 0.9
+    measured_s: npt.ArrayLike, predicted_s: npt.ArrayLike, groups: npt.ArrayLike, level: float = LEVEL
 ) -> pd.DataFrame:
     """Return the coverage of each group by the interval calibrated on all other groups.
 

@@ -13,7 +13,6 @@ RATE_COLUMNS = (
     "achieved_matmul_flop_per_s",
     "achieved_copy_byte_per_s",
     "launch_latency_s",
-    "allreduce_byte_per_s",
 )
 _LEAST_SHARE, _MOST_SHARE, _MOST_LAUNCH_S = 1e3, 1.5, 1e-3
 _TEXT_COLUMNS = ("gpu", "precision", "remark")
@@ -35,8 +34,6 @@ class MeasuredRates:
         Bytes read and written per second by a large copy on the GPU.
     launch_latency_s : float or None
         Launch latency of an empty kernel, seconds.
-    allreduce_byte_per_s : float or None
-        Gradient bytes summed over all GPUs per second, for studies of several GPUs.
     """
 
     gpu: str
@@ -44,7 +41,6 @@ class MeasuredRates:
     achieved_matmul_flop_per_s: float | None = None
     achieved_copy_byte_per_s: float | None = None
     launch_latency_s: float | None = None
-    allreduce_byte_per_s: float | None = None
 
 
 def read_rates(path: Path, gpus: GpuCatalog | None = None) -> tuple[MeasuredRates, ...]:

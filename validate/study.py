@@ -273,24 +273,6 @@ def run_study(
     return _assembled(table.labels, times, splits, tuple(estimators), _outcomes(journal, names.values()))
 
 
-def finished_folds(
-    X: pd.DataFrame,
-    seconds: npt.ArrayLike,
-    labels: pd.DataFrame,
-    splits: Sequence[Split],
-    estimators: Sequence[str],
-    *,
-    journal: Journal,
-) -> StudyResult:
-    """Return what a journal has of a study under way: the splits that all of these estimators have finished.
-
-    The other arguments are those of `run_study`, its `group_column` as usual.
-    """
-    table, times = _checked(X, seconds, labels, "gpu_group")
-    names = [_task_name(split, name) for split in splits for name in estimators]
-    return _assembled(table.labels, times, splits, tuple(estimators), _outcomes(journal, names))
-
-
 def _task_name(split: Split, estimator: str) -> str:
     """The name of a fit in a journal: the same only for the same rows."""
     rows = hashlib.sha256(np.asarray(split.train, dtype=np.int64).tobytes() + b"/")

@@ -45,6 +45,12 @@ def sources_json(
     return {SOURCES: supporting_sources(formula, rows, sources)} if len(np.unique(sources)) > 1 else {}
 
 
+def weakly_supported(formula: Formula) -> dict[str, tuple[str, ...]]:
+    """Return the times that matter in the runs of one or two sources only, with these sources."""
+    known = formula.errors.get(SOURCES, {})
+    return {name: tuple(found) for name, found in known.items() if 0 < len(found) < 3}
+
+
 def _supports(matters: np.ndarray) -> bool:
     """Return whether a time matters in enough of the runs of a source, bool (n_runs,)."""
     return bool(matters.sum() >= min(LEAST_RUNS, matters.size))

@@ -28,8 +28,9 @@ from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.formula import Formula
 from trainlaw.validate.least_squares import Prior, robust_least_squares
 
-# Standard deviations of logarithms, chosen on held-out GPU groups (docs/decisions/0008): of the common factor
-# among GPUs, of what one time deviates from it, of the host's times, and of runs around a calibrated formula.
+# Standard deviations of logarithms, chosen on held-out GPU groups (docs/explanation/law.md): of the factor
+# common to all GPUs, of what one time deviates from it, of the host's times, and of runs around a calibrated
+# formula.
 COMMON_DEVIATION = 0.1
 OWN_DEVIATION = 1.0
 HOST_DEVIATION = 0.4

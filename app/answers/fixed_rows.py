@@ -10,7 +10,7 @@ from trainlaw.app.answers.answer import Answer
 from trainlaw.app.models.multi_gpu import ASSUMPTION, SCALED, SINGLE_GPU_INTERVAL
 from trainlaw.datasets.cnns.memory import CONTEXT_BYTES, MARGIN, MAX_WORKSPACE_BYTES
 from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, FITS, HELD_PER_SOLD, MAY_NOT_FIT
-from trainlaw.validate.held_out_errors import LEVEL
+from trainlaw.validate.conformal import LEVEL
 
 #: Said where there is a time but no interval.
 NO_INTERVAL = "no interval: too few groups were held out"

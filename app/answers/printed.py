@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from trainlaw.app.answers.answer import PLACE, Answer, places_of
+from trainlaw.app.answers.answer import Answer
 from trainlaw.app.answers.table import Line
 from trainlaw.formulas import Expression
 from trainlaw.formulas.algebra.expression import variables
@@ -17,16 +17,6 @@ class PrintedLine:
     answer: Answer
     value: str
     when: str
-
-    @property
-    def places(self) -> list[tuple[tuple[str, ...], str]]:
-        """The names and the style of each place of the sentence."""
-        return list(places_of(self.answer.sentence))
-
-    @property
-    def format(self) -> str:
-        """The sentence as a format of C, with %s for each place."""
-        return PLACE.sub("%s", self.answer.sentence.replace("%", "%%"))
 
 
 def printed_lines(

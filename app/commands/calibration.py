@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from trainlaw.app.commands.options import CnnFiles, FormulaFile, GpuFile, Trust, argument, flag, option
+from trainlaw.app.commands.options import CnnFiles, FormulaFile, GpuFile, Trust
+from trainlaw.app.inputs.declared import argument, flag, option
 
 
 def calibrate_command(

@@ -2,17 +2,14 @@
 
 from pathlib import Path
 
-import typer
-from trainlaw.app.commands.options import GpuFile, Json, RestoreBatchnorm, argument, flag, option
+from trainlaw.app.commands.options import GpuFile, Json, RestoreBatchnorm
+from trainlaw.app.commands.parsing import CommandGroup
+from trainlaw.app.inputs.declared import argument, flag, option
 
-gpus_app = typer.Typer(
-    help="Show the known GPUs and links, and their specifications.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+gpus_app = CommandGroup("Show the known GPUs and links, and their specifications.")
 
 
-@gpus_app.command("list")
+@gpus_app.takes("list")
 def list_gpus(
     search: str = argument("Show only GPUs whose name, chip or generation contains this text.", default=""),
     gpu_file: GpuFile = None,
@@ -52,7 +49,7 @@ def list_gpus(
     print(Table.of(header, rows).text() if rows else f"no GPU matches {search!r}")
 
 
-@gpus_app.command("show")
+@gpus_app.takes("show")
 def show_gpu(
     name: str = argument(
         "Name of the GPU, as torch, nvidia-smi or its data sheet print it; or a hypothetical GPU.",
@@ -83,7 +80,7 @@ def show_gpu(
     print(gpu_json(gpu) if as_json else gpu_text(gpu))
 
 
-@gpus_app.command("instances")
+@gpus_app.takes("instances")
 def gpu_instances(
     gpu: str = option("Only instances with this GPU.", default=""),
 ) -> None:
@@ -116,7 +113,7 @@ def gpu_instances(
     print(Table.of(["instance", "provider", "GPUs", "fabric", "USD/h", "date"], rows).text())
 
 
-@gpus_app.command("template")
+@gpus_app.takes("template")
 def gpu_template(
     like: str | None = option("Fill the row with the specifications of this GPU, as a start."),
     out: Path | None = option("CSV file to write; the columns are then explained."),
@@ -145,7 +142,7 @@ def gpu_template(
     print(f"{template_guide()}\n{out}: fill in the row, then use --gpu-file {out}")
 
 
-@gpus_app.command("links")
+@gpus_app.takes("links")
 def list_links(
     search: str = argument("Show only links whose name or kind contains this text.", default=""),
     as_json: Json = False,
@@ -196,12 +193,10 @@ def features_command(
     print(features_json(search, layers) if as_json else features_text(search, layers, brief))
 
 
-cnn_app = typer.Typer(
-    help="Show the known CNNs and their counts.", no_args_is_help=True, rich_markup_mode=None
-)
+cnn_app = CommandGroup("Show the known CNNs and their counts.")
 
 
-@cnn_app.command("list")
+@cnn_app.takes("list")
 def list_cnns(
     search: str = argument("List the CNNs whose name or family contains this text.", default=""),
     family: str = option("List the CNNs of one family.", default=""),
@@ -231,7 +226,7 @@ def list_cnns(
     print(json_text(records_of(found)) if as_json else cnn_list_text(found, query))
 
 
-@cnn_app.command("show")
+@cnn_app.takes("show")
 def show_cnn(
     name: str = argument(
         "Name of the CNN, or a file: .onnx, a table of layers (.csv, .json), a Keras model (.json).",
@@ -259,7 +254,7 @@ def show_cnn(
     print(cnn_json(facts) if as_json else counts_text(facts, explain))
 
 
-@cnn_app.command("layers")
+@cnn_app.takes("layers")
 def show_layers(
     name: str = argument("Name of the CNN, or a file as in `trainlaw cnn show`.", default=...),
     pixels: int | None = option("Height and width of an image; default: that of the CNN.", min=1),

@@ -4,21 +4,18 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-from trainlaw.app.commands.options import CnnFiles, GpuFile, Json, Trust, argument, flag, option, shared
+from trainlaw.app.commands.options import CnnFiles, GpuFile, Json, Trust, shared
+from trainlaw.app.commands.parsing import CommandGroup
+from trainlaw.app.inputs.declared import argument, flag, option
 
 if TYPE_CHECKING:
     from trainlaw.datasets import RunTable
     from trainlaw.datasets.spreadsheets.answers import Answers
 
-data_app = typer.Typer(
-    help="Show built-in tables of measured runs; check, compare and import your own.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+data_app = CommandGroup("Show built-in tables of measured runs; check, compare and import your own.")
 
 
-@data_app.command("list")
+@data_app.takes("list")
 def list_tables(as_json: Json = False) -> None:
     """List the built-in tables: size, coverage, licences, noise and caveats.
 
@@ -32,7 +29,7 @@ def list_tables(as_json: Json = False) -> None:
     print(datasets_json() if as_json else list_text())
 
 
-@data_app.command("show")
+@data_app.takes("show")
 def show_table(
     name: str = argument("Name of a built-in table.", default=...),
     gpu: str | None = option("Show the runs on this GPU: every CNN, image size and batch."),
@@ -62,7 +59,7 @@ def show_table(
     print(dataset_json(name) if as_json else table_text(name))
 
 
-@data_app.command("coverage")
+@data_app.takes("coverage")
 def show_coverage(
     table: str = argument("Name of a built-in table of runs, or a file of measured runs.", default="atlas"),
     by: str = option(
@@ -94,7 +91,7 @@ def show_coverage(
     print(f"{out}: coverage of {table} by {', '.join(names)}")
 
 
-@data_app.command("noise")
+@data_app.takes("noise")
 def show_noise(
     table: str = argument("Name of a built-in table of runs, or a file of measured runs.", default="atlas"),
     least: int = option("Omit pairs with fewer common runs.", default=1, min=1),
@@ -122,7 +119,7 @@ Ignored = Annotated[
 ]
 
 
-@data_app.command("check")
+@data_app.takes("check")
 def check_file(
     table: str = argument(
         "CSV, Excel or Parquet file of measured runs, or the name of a built-in table.", default=...
@@ -180,7 +177,7 @@ def check_file(
     print(f"{table}: no fault; next: trainlaw data outliers {table}{file_options(gpu_file, cnn_file)}")
 
 
-@data_app.command("outliers")
+@data_app.takes("outliers")
 def show_outliers(
     table: str = argument("A file of measured runs, or the name of a built-in table.", default=...),
     column: Columns = None,
@@ -212,7 +209,7 @@ def show_outliers(
     print(outliers_text(runs, outliers(runs), show_all))
 
 
-@data_app.command("import")
+@data_app.takes("import")
 def import_file(
     file: Path = argument("CSV, text, Excel or Parquet file of measured runs.", default=...),
     to: Path | None = option("CSV file to write; default: the name of FILE with -imported.csv.", "--out"),
@@ -330,32 +327,3 @@ def _write_imported(
         runs = runs.merged(table)
     write_table(runs, target)
     print(f"{target}: {contents}; next: {_next_step(runs, target)}{file_options(gpu_file, cnn_files)}")
-
-
-@data_app.command("contribute")
-def contribute(
-    file: Path = argument("File of measured runs, as `trainlaw profile` writes it.", default=...),
-    source: str = option("Name of the source: lower-case letters, digits and hyphens.", default=...),
-    licence: str = option(
-        "Licence of the figures: CC0-1.0, CC-BY-4.0, MIT, BSD-3-Clause or Apache-2.0.", default="CC-BY-4.0"
-    ),
-    to: Path = option("Folder in which to create the folder of the contribution.", "--out", default=Path()),
-    gpu_file: GpuFile = None,
-    trust: Trust = False,
-) -> None:
-    """Prepare measured runs for sharing: check them, add the machine, remove private text.
-
-    The command writes runs.csv in the runs schema, machine.json with the specifications of the GPUs and the
-    software, and README.md, which lists what was removed: paths, addresses, serial numbers, the names of this
-    host and user, times of day and all columns beyond the schema. The GPUs of FILE-machine.csv are included.
-
-    \b
-    Example:
-      trainlaw data contribute runs.csv --source my-lab-2026
-    """
-    from trainlaw.app.inputs.contributions import contributed_runs, contribution_text, write_contribution
-    from trainlaw.app.models.doubts import trusted
-
-    trusted(contributed_runs(file, gpu_file)[0], trust)
-    folder, made = write_contribution(file, to, source, licence, gpu_file)
-    print(f"{folder}: {contribution_text(made, file.name)}")

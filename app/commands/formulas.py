@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainlaw.app.commands.options import FormulaName, GpuFile, Json, Label, argument, flag, option
+from trainlaw.app.commands.options import FormulaName, GpuFile, Json, Label
+from trainlaw.app.inputs.declared import argument, flag, option
 
 if TYPE_CHECKING:
     from trainlaw.datasets import RunTable
@@ -15,28 +16,26 @@ _SHOWN = ("resnet50", "V100-SXM2-16GB", 64)  # the configuration of `show`, wher
 def export_command(
     formula: FormulaName = None,
     to: Path | None = option(
-        "File to write; its suffix determines the format: .py .js .mjs .cjs .c .h .R .jl .sql "
-        ".tex .onnx .json .csv .xlsx .html; .torch.py and .jax.py are functions of features; "
-        ".gsheet.xlsx and .gsheet.tsv are for Google Sheets.",
+        "File to write; its suffix determines the format: .xlsx .html .py .mjs .json .tex; "
+        "with --bare .py .js .c .R .jl.",
         "--out",
     ),
     bare: bool = flag("Function of features instead of names.", "--bare"),
-    prefix: str = option("Prefix of every name in a .c or .h file; default: trainlaw.", default=""),
     label: Label = None,
     overwrite: bool = flag("Replace the file if it exists.", "--overwrite"),
 ) -> None:
     """Export a formula to the format that the suffix of the file determines.
 
-    A formula of iterations on one GPU becomes Python, JavaScript or C that predicts from the names of CNN and
-    GPU, with the tables that it needs (docs/exports.md). Other formulas, and all with --bare, become a
-    function of their features.
+    A formula of iterations on one GPU becomes a program in Python or JavaScript that predicts from the names
+    of CNN and GPU, with the tables that it needs (docs/exports.md). Other formulas, and all with --bare,
+    become a function of their features.
 
     \b
     Examples:
       trainlaw export --out formula.xlsx
       trainlaw export --out formula.py
-      trainlaw export --out formula.h --prefix law
-      trainlaw export --out formula.js --bare
+      trainlaw export --out formula.mjs
+      trainlaw export --out formula.c --bare
       trainlaw export --out page.html
       trainlaw export trainlaw-run --out iteration_time.py
       trainlaw export xeon-phi-a --out many-cores.xlsx
@@ -48,7 +47,7 @@ def export_command(
     if to is None:
         raise InputError("expected --out FILE, such as --out formula.xlsx")
     found, origin = find_formula(formula, Path.cwd())
-    export_formula(with_groups(found, label), to, overwrite, bare, prefix)
+    export_formula(with_groups(found, label), to, overwrite, bare)
     print(f"formula: {origin}\n{to} written")
 
 

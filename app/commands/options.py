@@ -1,35 +1,15 @@
 """Options that several commands have, each written once, and what they share to print or write."""
 
-import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from trainlaw.app.inputs.declared import Declared, option
 
 if TYPE_CHECKING:
     from trainlaw.datasets.measurements.runs import Setup
-
-
-def option(text: str, *names: str, default: Any = None, **limits: Any) -> Any:
-    """Return the default of a parameter that is an option with a help text; names : others than its own.
-
-    limits : `min`, `max` and further arguments of `typer.Option`.
-    """
-    return typer.Option(default, *names, help=text, **limits)
-
-
-def flag(text: str, name: str) -> Any:
-    """Return the default of a parameter that is off without its option, such as `--all`."""
-    return typer.Option(False, name, help=text)
-
-
-def argument(text: str, default: Any = None, **limits: Any) -> Any:
-    """Return the default of a parameter that is given without a name; `...` where it is required."""
-    return typer.Argument(default, help=text, **limits)
 
 
 class OutputFormat(StrEnum):
@@ -67,9 +47,9 @@ def _completed(kind: str) -> Callable[[str], list[str]]:
     ]
 
 
-def shared(text: str, *names: str, kind: str = "", **limits: Any) -> Any:
-    """Return an option that several commands have; names, limits : as for `option`, kind : completes it."""
-    return typer.Option(*names, help=text, autocompletion=_completed(kind) if kind else None, **limits)
+def shared(text: str, *names: str, kind: str = "", **further: Any) -> Declared:
+    """Return an option that several commands have; further : as in `Declared`, kind : completes its value."""
+    return Declared(text, names, complete=_completed(kind) if kind else None, **further)
 
 
 _CNN = shared("Name of the CNN (`trainlaw cnn list`), or a file.", kind="cnn")
@@ -141,8 +121,9 @@ FormulaFile = Annotated[
 ]
 FormulaName = Annotated[
     Path | None,
-    typer.Argument(
-        help="formula.json, run folder or built-in name; default: that of `trainlaw use`, or built-in."
+    shared(
+        "formula.json, run folder or built-in name; default: that of `trainlaw use`, or built-in.",
+        is_argument=True,
     ),
 ]
 ScalingFormula = Annotated[
@@ -159,7 +140,7 @@ GpuFile = Annotated[
     shared(
         "CSV, Excel or Parquet file with custom GPUs, as `trainlaw gpus template` prints it or "
         "`trainlaw profile` writes it (runs-machine.csv); a known name corrects that GPU.",
-        dir_okay=False,
+        file="file",
     ),
 ]
 CnnFiles = Annotated[
@@ -167,7 +148,7 @@ CnnFiles = Annotated[
     shared(
         "Custom CNN (.onnx, .csv, .json); runs refer to it by the file name without its suffix.",
         "--cnn-file",
-        dir_okay=False,
+        file="file",
     ),
 ]
 Trust = Annotated[
@@ -230,7 +211,7 @@ class ExchangeOptions(LinkOptions):
 
     algorithm: str | None = option(
         "Collective algorithm: ring, tree, butterfly, parameter_server, ...; default: ring.",
-        autocompletion=_completed("algorithm"),
+        complete=_completed("algorithm"),
     )
     unbucketed: Unbucketed = False
 
@@ -257,36 +238,6 @@ class OutputOptions:
 
 
 _OTHER_FILES = (".xlsx", ".xls", ".ods", ".parquet", ".html", ".pdf", ".svg", ".png")
-
-
-def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command in whose signature each group of options is replaced by its fields.
-
-    A group is a parameter whose annotation is a dataclass; the command still gets it as one object.
-    """
-    groups: dict[str, Any] = {}
-    parameters = []
-    for parameter in inspect.signature(command).parameters.values():
-        kind = parameter.annotation
-        if is_dataclass(kind):
-            groups[parameter.name] = kind
-            options = [(field.name, field.default, field.type) for field in fields(kind)]
-        else:
-            options = [(parameter.name, parameter.default, kind)]
-        parameters += [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-            for name, default, annotation in options
-        ]
-
-    @wraps(command)
-    def run(**given: Any) -> None:
-        for name, kind in groups.items():
-            given[name] = kind(**{field.name: given.pop(field.name) for field in fields(kind)})
-        command(**given)
-
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # read by `inspect`
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return run
 
 
 def check_new_files(paths: Iterable[Path | None]) -> None:

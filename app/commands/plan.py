@@ -16,15 +16,12 @@ from trainlaw.app.commands.options import (
     Pixels,
     ScalingFormula,
     check_new_files,
-    flag,
-    grouped,
-    option,
     setup_of,
     write_or_print,
 )
+from trainlaw.app.inputs.declared import flag, option
 
 
-@grouped
 def plan_command(
     *,
     cnn: AnyCnn = None,

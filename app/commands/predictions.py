@@ -28,13 +28,11 @@ from trainlaw.app.commands.options import (
     ScalingFormula,
     ShortJson,
     check_new_files,
-    flag,
-    grouped,
-    option,
     print_or_write,
     setup_of,
     write_or_print,
 )
+from trainlaw.app.inputs.declared import flag, option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -103,7 +101,6 @@ class FileOptions:
     ignore: list[str] | None = option("Column of --from that is not read, such as remarks.")
 
 
-@grouped
 def predict_command(
     *,
     cnn: AnyCnn = None,
@@ -305,7 +302,6 @@ def predict_from_profile_command(
         print(f"{out}: 1 prediction by {prediction.formula}")
 
 
-@grouped
 def scaling_command(
     *,
     cnn: CnnName,
@@ -387,7 +383,6 @@ class Phase(StrEnum):
     forward = "forward"
 
 
-@grouped
 def schedule_command(
     *,
     cnn: CnnName,

@@ -1,13 +1,11 @@
 """`trainlaw profile`: measure training iterations on this machine, as rows that a study takes."""
 
-import typer
-from trainlaw.app.commands.options import flag, grouped
 from trainlaw.app.commands.profile_options import ProfileOptions
+from trainlaw.app.inputs.declared import flag
 
 _EXIT_INTERRUPTED = 130
 
 
-@grouped
 def profile_command(
     *,
     asked: ProfileOptions,
@@ -17,9 +15,9 @@ def profile_command(
 
     An iteration consists of forward pass, loss, backward pass and parameter update on random images; with
     --forward only the forward pass is measured, in evaluation mode. The CNNs
-    are built from trainlaw's layer graphs and run on a CPU or GPU, in one process or several
-    (DistributedDataParallel). Each configuration becomes a row of the file. Configurations in the file are
-    not measured again, so an interruption loses only one. Needs torch: pip install 'trainlaw[profile]';
+    are built from trainlaw's layer graphs and run on a CPU or GPU, in one process. Each configuration becomes
+    a row of the file. Configurations in the file are not measured again, so an interruption loses only one.
+    Needs torch: pip install 'trainlaw[profile]';
     only --host does without.
 
     \b
@@ -27,7 +25,6 @@ def profile_command(
       trainlaw profile --cnn resnet18,vgg11 --batch 8,32 --pixels 64 --threads 1,2 --out runs.csv
       trainlaw profile --cnn resnet50 --batch 256 --precision amp --stack eager,channels_last --forward
       trainlaw profile --plan plan.csv --out runs.csv
-      trainlaw profile --processes 1,2 --threads 1 --out two.csv
       trainlaw profile --micro --threads 1,2 --out runs.csv
       trainlaw profile --host
     """
@@ -45,4 +42,4 @@ def profile_command(
             f"trainlaw: interrupted; {asked.out} keeps what was measured; the same command continues",
             file=sys.stderr,
         )
-        raise typer.Exit(_EXIT_INTERRUPTED) from None
+        raise SystemExit(_EXIT_INTERRUPTED) from None

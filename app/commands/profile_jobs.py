@@ -1,4 +1,4 @@
-"""What `trainlaw profile` does with its options: configurations, its three jobs, and what they print."""
+"""The jobs of `trainlaw profile` (runs, micro-benchmarks, launch time of the host) and their output."""
 
 import os
 import sys
@@ -14,17 +14,16 @@ from trainlaw.datasets.profiler import (
     Configuration,
     MicroTime,
     Progress,
-    Setup,
     StoppingRule,
     configuration_grid,
     default_threads,
     device_here,
     measured_host_launch,
     named_here,
-    profile_layers,
     profile_micro,
     profile_runs,
     read_plan,
+    sibling,
 )
 from trainlaw.formulas.errors import InputError, shown
 
@@ -59,7 +58,7 @@ def _left(seconds: float) -> str:
 
 
 def print_progress(progress: Progress) -> None:
-    """Print the result of a configuration on standard error, unbuffered; worker processes call it by name."""
+    """Print the result of a configuration on standard error, unbuffered."""
     print(progress_text(progress), file=sys.stderr, flush=True)
 
 
@@ -70,41 +69,28 @@ def print_micro_time(gpu: str, time: MicroTime) -> None:
     print(f"{gpu}: {time.benchmark} {time.size}: {took}{rate}", file=sys.stderr, flush=True)
 
 
-def finished_text(setup: Setup, tried: int, asked: int) -> str:
+def finished_text(out: Path, tried: int, asked: int) -> str:
     """Return the files that a sweep left, and the next step."""
-    lines = [f"{setup.out}: {_number_text(tried, asked)}"]
-    if tried and not Path(setup.out).exists():
-        return f"no run was written to {setup.out}: all failed, or the first host has them"
-    if setup.sibling("failed").exists():
-        lines.append(f"{setup.sibling('failed')}: configurations that could not be measured, with the reason")
+    lines = [f"{out}: {_number_text(tried, asked)}"]
+    failed, machine = sibling(out, "failed"), sibling(out, "machine")
+    if tried and not out.exists():
+        return f"no run was written to {out}: all failed, for the reasons in {failed}"
+    if failed.exists():
+        lines.append(f"{failed}: configurations that could not be measured, with the reason")
     known = ""
-    if setup.sibling("machine").exists():
-        lines.append(f"{setup.sibling('machine')}: this machine in the GPU schema")
-        known = f" --gpu-file {setup.sibling('machine')}"
-    return "\n".join([*lines, f"next: trainlaw data check {setup.out}{known}"])
+    if machine.exists():
+        lines.append(f"{machine}: this machine in the GPU schema")
+        known = f" --gpu-file {machine}"
+    return "\n".join([*lines, f"next: trainlaw data check {out}{known}"])
 
 
-def layers_text(setup: Setup, tried: int, asked: int) -> str:
-    """Return the files that the measurement of layers left."""
-    lines = [
-        f"{setup.sibling('layers')}: layers schema; {_number_text(tried, asked)}",
-        f"{setup.sibling('all-layers')}: every layer of any kind",
-        f"{setup.sibling('operations')}: totals per operation, anchor schema",
-    ]
-    if setup.sibling("layers-failed").exists():
-        lines.append(
-            f"{setup.sibling('layers-failed')}: configurations that could not be measured, with the reason"
-        )
-    return "\n".join(lines)
-
-
-def micro_text(setup: Setup, rows: int) -> str:
+def micro_text(out: Path, rows: int) -> str:
     """Return the files that the micro-benchmarks left."""
     return "\n".join(
         (
-            f"{setup.sibling('micro')}: achieved rates, {rows} new row{'' if rows == 1 else 's'}",
-            f"{setup.sibling('micro-sizes')}: every size",
-            f"{setup.sibling('rates')}: for trainlaw study --rates",
+            f"{sibling(out, 'micro')}: achieved rates, {rows} new row{'' if rows == 1 else 's'}",
+            f"{sibling(out, 'micro-sizes')}: every size",
+            f"{sibling(out, 'rates')}: for trainlaw study --rates",
         )
     )
 
@@ -128,30 +114,24 @@ def _number_text(tried: int, asked: int) -> str:
 
 
 def run_profile(options: ProfileOptions) -> str:
-    """Do what the options ask for, return what to print; MissingDependencyError without torch, InputError."""
-    jobs = [name for name in ("layers", "micro", "forward") if getattr(options, name)]
-    if len(jobs) > 1:
-        raise InputError(f"expected one of --layers, --micro and --forward, got --{' and --'.join(jobs)}")
+    """Run the job that the options ask for and return its output.
+
+    Raises MissingDependencyError without torch, InputError for options that contradict each other.
+    """
+    if options.micro and options.forward:
+        raise InputError("expected one of --micro and --forward, got both")
     if "TORCHELASTIC_RUN_ID" in os.environ:
-        raise InputError(
-            "this command starts its processes itself: call it without torchrun, with --processes and --nodes"
-        )
+        raise InputError("expected one process, got torchrun: several would write the same file")
     device = device_here(options.device)
-    rule = StoppingRule(options.interval / 100, options.limit_seconds)
-    setup = Setup(options.out, rule, options.link, options.network, options.rendezvous)
     threads = _threads(options, device)
     if options.micro:
-        rows = profile_micro(
-            device, threads, parse_names(options.precision), max(counts_of(options.processes, "--processes")),
-            setup=setup, on_time=print_micro_time, nodes=options.nodes,
-        )  # fmt: skip
-        return micro_text(setup, rows)
+        precisions = parse_names(options.precision)
+        return micro_text(
+            options.out, profile_micro(device, threads, precisions, options.out, print_micro_time)
+        )
     wanted = _configurations(options, device, threads)
-    if options.layers:
-        if any(each.timed_parts == FORWARD_PASS or each.stack != "eager" for each in wanted):
-            raise InputError("expected --layers with stack eager and whole iterations; leave out the others")
-        return layers_text(setup, profile_layers(wanted, setup, print_progress), len(wanted))
-    return finished_text(setup, profile_runs(wanted, setup, print_progress), len(wanted))
+    rule = StoppingRule(options.interval / 100, options.limit_seconds)
+    return finished_text(options.out, profile_runs(wanted, options.out, rule, print_progress), len(wanted))
 
 
 def _threads(options: ProfileOptions, device: str) -> list[int]:
@@ -162,16 +142,16 @@ def _threads(options: ProfileOptions, device: str) -> list[int]:
 
 
 def _configurations(options: ProfileOptions, device: str, threads: list[int]) -> list[Configuration]:
-    processes = counts_of(options.processes, "--processes")
     if options.plan is not None:
-        return read_plan(
-            options.plan, device=device, threads=threads, processes=processes, nodes=options.nodes,
-            is_here=named_here(device),
-        )  # fmt: skip
+        return read_plan(options.plan, device=device, threads=threads, is_here=named_here(device))
     return configuration_grid(
-        parse_names(options.cnns), counts_of(options.batch, "--batch"),
-        counts_of(options.input_px, "--pixels") if options.input_px else [], parse_names(options.precision),
-        device=device, threads=threads, processes=processes, n_classes=options.classes, nodes=options.nodes,
+        parse_names(options.cnns),
+        counts_of(options.batch, "--batch"),
+        counts_of(options.input_px, "--pixels") if options.input_px else [],
+        parse_names(options.precision),
+        device=device,
+        threads=threads,
+        n_classes=options.classes,
         stacks=parse_names(options.stack),
         timed_parts=FORWARD_PASS if options.forward else WHOLE_ITERATION,
-    )  # fmt: skip
+    )

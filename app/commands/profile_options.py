@@ -3,19 +3,19 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from trainlaw.app.commands.options import flag, option
+from trainlaw.app.inputs.declared import flag, option
 
 
 @dataclass(frozen=True)
 class ProfileOptions:
-    """What is measured, and how; lists are texts with commas, `interval` is in percent."""
+    """Configurations to measure and when to stop; lists are texts with commas, `interval` is in percent."""
 
     cnns: str = option(
         "CNNs, separated by commas (`trainlaw cnn list`).",
         "--cnn",
         default="resnet18,mobilenet_v2,squeezenet1_1",
     )
-    batch: str = option("Images per iteration and process, separated by commas.", default="8,32")
+    batch: str = option("Images per iteration, separated by commas.", default="8,32")
     input_px: str = option(
         "Sides of an image in pixels, separated by commas; default: that of each CNN.", "--pixels", default=""
     )
@@ -26,20 +26,7 @@ class ProfileOptions:
     forward: bool = flag("Measure forward passes (inference) instead of iterations.", "--forward")
     classes: int | None = option("Number of classes; default: that of each CNN.", min=1, max=10**6)
     device: str = option("auto, cpu or cuda.", default="auto")
-    threads: str = option(
-        "Threads of a process on a CPU, separated by commas; default: all cores.", default=""
-    )
-    processes: str = option(
-        "Numbers of processes that train together, separated by commas; on GPUs one per GPU.", default="1"
-    )
-    nodes: int = option(
-        "Number of hosts; run the same command on each.", "--nodes", "--nnodes", default=1, min=1, max=4096
-    )
-    rendezvous: str = option(
-        "HOST:PORT of one host, to which all hosts connect.", "--rendezvous", "--rdzv-endpoint", default=""
-    )
-    link: str = option("Link between the GPUs of a host, such as nvlink3-x12.", default="")
-    network: str = option("Link between hosts, such as infiniband-hdr.", "--fabric", "--network", default="")
+    threads: str = option("Threads on a CPU, separated by commas; default: all cores.", default="")
     plan: Path | None = option(
         "CSV of configurations instead of --cnn, --batch, --pixels, --precision, --stack."
     )
@@ -52,7 +39,4 @@ class ProfileOptions:
         default=2.0,
         min=0.01,
     )
-    layers: bool = flag("Measure each layer instead of iterations.", "--layers")
-    micro: bool = flag(
-        "Measure achieved rates instead of iterations: matrix products, copies, links.", "--micro"
-    )
+    micro: bool = flag("Measure achieved rates instead of iterations: matrix products, copies.", "--micro")

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-from trainlaw.app.commands.options import Cluster, CnnFiles, GpuFile, Trust, argument, flag, grouped, option
+from trainlaw.app.commands.options import Cluster, CnnFiles, GpuFile, Trust
+from trainlaw.app.inputs.declared import argument, flag, option
 
 if TYPE_CHECKING:
     from trainlaw.app.inputs.run_folder import StudyPlace
     from trainlaw.app.studies.definition import StudyDefinition
-    from trainlaw.app.studies.result import StudyOutcome
     from trainlaw.datasets.tables.measured_table import MeasuredTable
 
 _EXIT_INTERRUPTED = 130
@@ -60,7 +59,6 @@ class StudyOptions:
     cnn_file: CnnFiles = None
 
 
-@grouped
 def study_command(
     *,
     table: str | None = argument(
@@ -74,9 +72,6 @@ def study_command(
     workers: int = option("Number of worker processes.", default=2, min=1, max=64),
     cluster: Cluster = "",
     resume: bool = flag("Only continue an unfinished study; an error if there is none.", "--resume"),
-    watch: bool = flag(
-        "Show how the held-out error falls over the formulas tried, next to random search.", "--watch"
-    ),
 ) -> None:
     """Evolve a formula and measure its error on held-out GPUs.
 
@@ -94,7 +89,6 @@ def study_command(
       trainlaw study my-runs.csv --out my-run --seed 1
       trainlaw study runs.csv --gpu-file runs-machine.csv --split cnn
       trainlaw study --against all --split newest
-      trainlaw study --watch --of short-runs
       trainlaw study --of layers
       trainlaw study --of short-runs --max-constants 8
       trainlaw study --of multi --split source
@@ -111,7 +105,7 @@ def study_command(
     runs = read_study_table(wanted, trust)
     study = study_identity(wanted, runs)
     with interruptible(), study_place(into, study, overwrite=overwrite, resume=resume) as place:
-        _run_study(runs, wanted, (workers, cluster), place, study, watch)
+        _run_study(runs, wanted, (workers, cluster), place, study)
 
 
 def _run_study(
@@ -120,11 +114,10 @@ def _run_study(
     workplace: tuple[int, str],
     place: "StudyPlace",
     study: str,
-    watch: bool,
 ) -> None:
     """Search, or continue, and write the run folder; the journal is removed once nothing is missing.
 
-    workplace : number of processes, and a cluster to use instead, or "". watch : whether to show the course.
+    workplace : number of processes, and a cluster to use instead, or "".
     """
     from trainlaw.app.inputs.run_folder import new_run_folder
     from trainlaw.app.report.run_files import write_run_files
@@ -139,11 +132,8 @@ def _run_study(
     journal = Journal(place.journal, study)
     print_resumed(journal, place)
     try:
-        with shown_progress() as (on_start, on_fit, on_curves):
-            outcome = study_table(
-                runs, wanted, workers, on_start, on_fit, journal=journal, cluster=cluster,
-                on_curves=on_curves if watch else None,
-            )  # fmt: skip
+        with shown_progress() as (on_start, on_fit):
+            outcome = study_table(runs, wanted, workers, on_start, on_fit, journal=journal, cluster=cluster)
         seconds = round(time.monotonic() - began, 1)
         circumstances = {"command": "trainlaw study", "workers": cluster or workers, "seconds": seconds}
         with ExitStack() as stack:
@@ -156,30 +146,22 @@ def _run_study(
                     journal.remove()
     except KeyboardInterrupt:
         print_kept(journal)
-        raise typer.Exit(_EXIT_INTERRUPTED) from None
+        raise SystemExit(_EXIT_INTERRUPTED) from None
     finally:
         if not len(journal):
             journal.remove()
     print(study_text(outcome, place.target, time.monotonic() - began))
-    _print_notes(outcome, wanted, watch)
-    if outcome.missing:
-        print_kept(journal)
-        raise typer.Exit(_EXIT_INTERRUPTED)
-
-
-def _print_notes(outcome: "StudyOutcome", wanted: "StudyDefinition", watch: bool) -> None:
-    from trainlaw.app.terminal.evolution import evolution_text
-
-    if watch:
-        print(f"\n{evolution_text(outcome.formula)}")
     if outcome.definition.of != wanted.of:
         free = f"searched as with --of {outcome.definition.of}"
         print(f"note: some runs lack what the formula of --of {wanted.of} needs, such as a CPU's: {free}")
+    if outcome.missing:
+        print_kept(journal)
+        raise SystemExit(_EXIT_INTERRUPTED)
 
 
 def compare_command(
-    first: Path = argument("A run folder: A.", default=..., exists=True, file_okay=False),
-    second: Path = argument("Another run folder, or the same: B.", default=..., exists=True, file_okay=False),
+    first: Path = argument("A run folder: A.", default=..., file="folder"),
+    second: Path = argument("Another run folder, or the same: B.", default=..., file="folder"),
     estimators: str = option(
         "Estimators to compare: one name for both, or those of A and B separated by a comma.",
         default="trainlaw",

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from trainlaw.app.commands.options import CnnFiles, GpuFile, Trust, option
+from trainlaw.app.commands.options import CnnFiles, GpuFile, Trust
+from trainlaw.app.inputs.declared import option
 
 
 def suggest_command(

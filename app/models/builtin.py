@@ -12,8 +12,8 @@ _PAIRS = _FOLDER / "pairs"
 BUILT_IN = _FOLDER / "formula.json"
 LAYER_FORMULA = _FOLDER / "layer.json"
 SCALING_FORMULA = "multi"
-#: Formulas of the same time with fewer constants: at most 15 and at most 8.
-SHORTER = ("medium", "short")
+#: Formulas of the same time with fewer constants, at most 8.
+SHORTER = ("short",)
 #: GPUs that were both anchor and target: each pair of them has its own formulas.
 MEASURED_PAIR_GPUS = ("K80", "M60", "T4", "V100-SXM2-16GB")
 

@@ -12,7 +12,7 @@ from trainlaw.datasets import RunTable
 from trainlaw.datasets.measurements.formula_rows import FormulaRows
 from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.scopes import LAYER, RUN
-from trainlaw.validate.held_out_errors import architecture_factor
+from trainlaw.validate.class_intervals import architecture_factor
 from trainlaw.validate.metrics import mape_percent
 from trainlaw.validate.time_factors import (
     RUN_DEVIATION,

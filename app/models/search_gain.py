@@ -5,7 +5,10 @@ import math
 from trainlaw.app.text.numbers import show_percent
 from trainlaw.validate.baselines import CONTROLS, title_of
 from trainlaw.validate.bootstrap import mean_interval
-from trainlaw.validate.held_out_errors import BY_GPU, LEVEL, OURS, CarriedErrors
+from trainlaw.validate.conformal import LEVEL
+from trainlaw.validate.error_table import BY_GPU
+from trainlaw.validate.formula_errors import CarriedErrors
+from trainlaw.validate.result import OURS
 
 
 def evolution_gains(errors: CarriedErrors) -> dict[str, tuple[float, float, float]]:

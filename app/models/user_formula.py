@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from trainlaw.app.inputs.retired import check_retired
 from trainlaw.app.inputs.selection import pairs_of
 from trainlaw.app.inputs.used_formula import ONE_GPU, SEVERAL_GPUS, used_formulas
 from trainlaw.app.models.builtin import BUILT_IN, LAYER_FORMULA, SCALING_FORMULA, formula_named
@@ -101,7 +102,10 @@ def find_formula(given: Path | None, folder: Path) -> tuple[Formula, str]:
     given : a `formula.json`, a run folder, or the name of a built-in formula (`BUILT_IN_FORMULAS`).
     Raises InputError where there is none or the file is faulty.
     """
-    named = None if given is None or given.exists() else formula_named(given)
+    named = None
+    if given is not None and not given.exists():
+        check_retired("formula", str(given))
+        named = formula_named(given)
     if named is not None:
         return named, f"the built-in formula {given}"
     if given is not None:

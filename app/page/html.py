@@ -5,12 +5,12 @@ from pathlib import Path
 
 from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.inputs.prices import EXAMPLE, read_prices
+from trainlaw.app.inputs.retired import check_retired
 from trainlaw.app.models.builtin import offered_formulas
 from trainlaw.app.models.multi_gpu import SCALED, with_built_in_single_gpu_formula
 from trainlaw.app.models.scopes import Inputs, chosen_output, handling
 from trainlaw.app.models.search_gain import evolution_sentence
 from trainlaw.app.models.terms import parts_of
-from trainlaw.app.page.custom import custom_page_html
 from trainlaw.app.page.script import names_kinds, script_of, specs_of, titled_parts
 from trainlaw.app.text.html import page_style, render
 from trainlaw.app.text.numbers import show_number, show_percent
@@ -22,16 +22,15 @@ from trainlaw.formulas.printers.mathml import mathml_symbols
 from trainlaw.formulas.printers.naming import letter
 from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.baselines import title_of
-from trainlaw.validate.held_out_errors import (
-    BY_CNN,
-    METRIC_TITLES,
-    OURS,
+from trainlaw.validate.error_table import BY_CNN, METRIC_TITLES
+from trainlaw.validate.formula_errors import (
     carried_errors,
     error_lines,
     estimators,
     held_out_kind,
     overall_error,
 )
+from trainlaw.validate.result import OURS
 
 
 def page_html(formula: Formula) -> str:
@@ -39,6 +38,8 @@ def page_html(formula: Formula) -> str:
 
     Raises InputError where the scope has no page, or the page cannot compute a feature from its inputs.
     """
+    if handling(formula).inputs is Inputs.FEATURES:
+        check_retired("page", "custom")
     return chosen_output(formula, "page", PAGES)
 
 
@@ -74,7 +75,7 @@ def run_page_html(formula: Formula) -> str:
 
 
 #: A formula of one layer has no page: the layers of all CNNs would not fit.
-PAGES = {Inputs.RUN: run_page_html, Inputs.FEATURES: custom_page_html}
+PAGES = {Inputs.RUN: run_page_html}
 
 
 def _summary(formula: Formula) -> str:

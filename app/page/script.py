@@ -25,37 +25,29 @@ from trainlaw.app.models.terms import parts_of
 from trainlaw.app.page.tables import page_tables
 from trainlaw.app.text.html import template_text
 from trainlaw.datasets import FEATURES, built_in_gpus
-from trainlaw.datasets.cnns.zoo import MAX_CLASSES, MAX_INPUT_PX
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
-from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES, STACKS
+from trainlaw.datasets.measurements.runs import LAYOUTS, PRECISION_OF_PASSES, STACKS
 from trainlaw.datasets.tables.joins import LAUNCHES_LEFT
 from trainlaw.formulas import Constant, Expression, FeatureSpec, Formula, InputError, variables
 from trainlaw.formulas.printers import print_javascript
 from trainlaw.formulas.printers.programming import JAVASCRIPT
 from trainlaw.formulas.scopes import FORWARD
-from trainlaw.validate.held_out_errors import (
-    BY_CNN,
-    BY_GPU,
-    LEVEL,
-    MACRO,
-    MAIN_VENDOR,
-    OURS,
-    OWN_CLASS,
-    held_out_kind,
-    overall_error,
-    own_errors,
-    run_class,
-    summary_interval,
-)
+from trainlaw.validate.conformal import LEVEL
+from trainlaw.validate.error_table import BY_CNN, BY_GPU, MACRO
+from trainlaw.validate.formula_errors import errors_by_name, held_out_kind, overall_error, summary_interval
+from trainlaw.validate.result import OURS
+from trainlaw.validate.run_classes import AMD, MAIN_VENDOR, run_class
 
 #: Files of the folder of templates, in the order in which the script needs them.
+MODULE_FILES = ("answers", "page/numbers", "page/law", "page/names", "page/choice", "module")
 SCRIPT_FILES = (
-    "answers", "any_size", "page/numbers", "page/own_runs", "page/law", "page/choice", "page/lists",
-    "page/answer", "page/terms", "page/ranking", "page/comparison", "page/custom_cnn", "page/start",
+    "answers", "page/numbers", "page/law", "page/names", "page/choice", "page/form",
+    "page/lists", "page/answer", "page/terms", "page/ranking", "page/comparison", "page/custom_cnn",
+    "page/start",
 )  # fmt: skip
 # What the user chooses; no table of GPUs or CNNs has it.
 _CHOSEN = frozenset(
@@ -83,7 +75,8 @@ _GIVEN = (
     "single_gpu_time_s", "added_s", "is_undefined", "gpu", "generation", "vendor", "precision", "is_tf32",
     "is_untrained_precision", "is_other_precision", "by_default", "layout", "has_layout", "has_host_launch",
     "n_cnn_notes", "cnn_notes", "rough", "input_size_px", "is_16_bit_float", "is_bf16",
-    "measured", "has_measured", "n_nodes", "machine", "algorithm", "ways", "is_scaled",
+    "nearest_batch", "nearest_low_s", "nearest_high_s", "nearest_time_s",
+    "n_nodes", "machine", "algorithm", "ways", "is_scaled",
     "class_factor", "has_interval", "epochs", "iterations", "training", "price_per_hour", "has_price",
     "currency", "price_origin", "error_of_precision", "error_of_architecture", "stack", "has_stack",
     "is_stack_unknown", "compilation", "has_compilation",
@@ -97,6 +90,21 @@ def script_of(formula: Formula) -> str:
     Raises InputError where a feature cannot be computed from what the page offers to choose.
     """
     laws = {"": formula, **offered_formulas(formula)}
+    return "\n".join(['"use strict";', *_declared(laws), *_files(SCRIPT_FILES)])
+
+
+def module_of(formula: Formula) -> str:
+    """Return the script of a formula's page as a module that predicts from names; raises as `script_of`."""
+    return "\n".join([*_declared({"": formula}), *_files(MODULE_FILES)])
+
+
+def _files(names: Iterable[str]) -> Iterable[str]:
+    return (template_text(f"{name}.js") for name in names)
+
+
+def _declared(laws: Mapping[str, Formula]) -> list[str]:
+    """Return the declarations of the tables, and of the formulas by name; "" is the one that is usual."""
+    formula = laws[""]
     specs = specs_of(laws.values())
     expressions = {spec.name: feature_expression(spec.name) for spec in specs}
     all_reduce = _all_reduce(formula)
@@ -111,18 +119,16 @@ def script_of(formula: Formula) -> str:
         raise InputError(
             f"the page cannot compute {missing[0]!r}, which the formula needs; export to .py instead"
         )
-    constants = [f"const {name} = {literal(table)};" for name, table in tables.items()]
     features = ",".join(_feature(spec, expressions[spec.name]) for spec in specs)
     answers = {name: _answers(each) for name, each in lines.items()}
     printed = {name: _law(law, formula, answers[name]) for name, law in laws.items()}
-    others = ",".join(f"{literal(name)}:{law}" for name, law in printed.items() if name)
-    constants.append(
+    shorter = ",".join(f"{literal(name)}:{law}" for name, law in printed.items() if name)
+    return [
+        *JAVASCRIPT.used_helpers("".join(answers.values())),
+        *(f"const {name} = {literal(table)};" for name, table in tables.items()),
         f"const FORMULA = {{...{literal(_facts(formula))},...{printed['']},features:[{features}],"
-        f"allReduce:{_function(all_reduce)},others:{{{others}}}}};\nconst ANSWERS = FORMULA.answers;"
-    )
-    helpers = JAVASCRIPT.used_helpers("".join(answers.values()))
-    files = (template_text(f"{name}.js") for name in SCRIPT_FILES)
-    return "\n".join(['"use strict";', *helpers, *constants, *files])
+        f"allReduce:{_function(all_reduce)},others:{{{shorter}}}}};\nconst ANSWERS = FORMULA.answers;",
+    ]
 
 
 def _all_reduce(formula: Formula) -> Expression:
@@ -189,8 +195,6 @@ def _facts(formula: Formula) -> dict[str, Any]:
         # What the page shows first; strings, as form fields and the link's fragment hold them.
         "first": json.loads(template_text("page/first.json")),
         "most": {"batch": 10_000_000, "gpus": _MOST_GPUS, "nodes": _MOST_GPUS, "images": 10**12},
-        "mostPixels": MAX_INPUT_PX,
-        "mostClasses": MAX_CLASSES,
         "launch": {"least": launch.low, "most": launch.high},
         "grouped": [
             {"name": item.name, "values": dict(item.values), "default": item.default}
@@ -198,6 +202,8 @@ def _facts(formula: Formula) -> dict[str, Any]:
         ],
         "optional": list(_OPTIONAL),
         "launchesLeft": LAUNCHES_LEFT,
+        "layouts": LAYOUTS,
+        "stacks": STACKS,
         "ofPasses": PRECISION_OF_PASSES,
         "coversGpus": handling(formula).covers_multi_gpu,
         "namesKinds": names_kinds(formula),
@@ -208,7 +214,7 @@ def _errors(formula: Formula) -> dict[str, Any]:
     """Return the held-out errors: overall with its interval, and by GPU group, precision and architecture."""
 
     def by_name(level: str) -> dict[str, Any]:
-        return {name: [*known] for name, known in own_errors(formula, level).items()}
+        return {name: [*known] for name, known in errors_by_name(formula, level).items()}
 
     overall = [overall_error(formula, OURS, MACRO), *summary_interval(formula, OURS, MACRO)]
     groups = formula.errors.get("interval_by_class", {}).get("groups", {})
@@ -225,7 +231,7 @@ def _errors(formula: Formula) -> dict[str, Any]:
                 precision: {stack: run_class(precision, stack, vendor) for stack in STACKS}
                 for precision in precision_rows()
             }
-            for vendor in (MAIN_VENDOR, OWN_CLASS)
+            for vendor in (MAIN_VENDOR, AMD)
         },
     }
 

@@ -9,7 +9,6 @@ from trainlaw.app.inputs.prices import EXAMPLE, read_prices
 from trainlaw.app.models.builtin import BUILT_IN_FORMULAS, SCALING_FORMULA
 from trainlaw.app.models.lookup_tables import cnn_meanings, cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.models.multi_gpu import covers_algorithm
-from trainlaw.app.models.sizes import BASE, DIGITS, sized_cnns
 from trainlaw.app.text.tables import null_for_nan
 from trainlaw.datasets import built_in_gpus
 from trainlaw.datasets.files.storage import read_data_rows
@@ -21,7 +20,9 @@ from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.nearest import FILE, LETTERS
 from trainlaw.formulas import Formula
-from trainlaw.validate.held_out_errors import BY_CNN, error_lines, intervals_of
+from trainlaw.validate.error_table import BY_CNN
+from trainlaw.validate.formula_errors import error_lines
+from trainlaw.validate.formula_intervals import intervals_of
 
 _Rows = dict[str, dict[str, Any]]
 _OF_CNN = frozenset({"cnn", "cnn_base", "input_size_px", "n_classes"})
@@ -34,16 +35,11 @@ def page_tables(formula: Formula, names: set[str], said: set[str]) -> dict[str, 
     names : base columns that the formula is made of. said : quantities and texts of the table of answers.
     """
     cnns = _cnns(formula, names | said | _OF_CNN)
-    counts = set(next(iter(cnns.values()))) - _OF_CNN
-    sized = sized_cnns(dict.fromkeys(row["cnn"] for row in cnns.values()), sorted(counts))
     precisions, scaling = precision_rows(), BUILT_IN_FORMULAS[SCALING_FORMULA]()
     peaks = {str(row["peak_column"]) for row in precisions.values()}
     return {
         "GPUS": _gpus(formula, names | peaks | _OF_GPU),
         "CNNS": cnns,
-        "DIGITS": DIGITS,
-        "BASE": BASE,
-        "SIZED": {**vars(sized), "rules": dict(sorted(sized.rules.items()))},
         "PRECISIONS": {
             name: {**row, "letter": LETTERS[name], **precision_facts(formula, name)}
             for name, row in precisions.items()

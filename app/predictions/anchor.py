@@ -29,7 +29,10 @@ from trainlaw.datasets.profiles.operations import operation_group
 from trainlaw.datasets.profiles.profile_files import OperationProfile
 from trainlaw.formulas import Formula, InputError, load_formula
 from trainlaw.formulas.scopes import GPU_PAIR
-from trainlaw.validate.held_out_errors import LEVEL, OURS, interval_of, overall_error
+from trainlaw.validate.conformal import LEVEL
+from trainlaw.validate.formula_errors import overall_error
+from trainlaw.validate.formula_intervals import interval_of
+from trainlaw.validate.result import OURS
 
 _UNKNOWN_SHARE = 0.02  # of a profile's time; less is not worth a warning
 _WORKLOAD = {"cnn": "cnn", "batch": "batch_per_gpu", "pixels": "input_size_px"}
@@ -124,7 +127,7 @@ def predict_from_profile(request: ProfileRequest, gpus: GpuCatalog | None = None
         error_percent=overall_error(formula, OURS, "mape_percent"),
         warnings=(
             *_warnings(profile, step, formula),
-            *(() if on_anchor is None else time_doubt(on_anchor, step_s)),
+            *filter(None, [on_anchor and time_doubt(on_anchor, step_s)]),
             *_said(formula, columns, time_s),
         ),
     )

@@ -17,21 +17,17 @@ from trainlaw.app.text.tables import RUNS, Column, Table
 from trainlaw.formulas import Formula, Proof, prove_monotone, prove_sign
 from trainlaw.validate import bootstrap_interval
 from trainlaw.validate.baselines import title_of
-from trainlaw.validate.held_out_errors import (
-    ALSO_BY,
-    BY_CNN,
-    BY_GPU,
-    METRIC_TITLES,
-    OURS,
+from trainlaw.validate.chosen_again import resamples_of_groups, shares_chosen_again
+from trainlaw.validate.error_table import BY_CNN, BY_GPU, FURTHER_LEVELS, METRIC_TITLES
+from trainlaw.validate.formula_errors import (
     CarriedErrors,
     ErrorLine,
     estimators,
     overall_error,
-    resamples_of_groups,
-    shares_chosen_again,
     summary_interval,
 )
 from trainlaw.validate.metrics import absolute_percentage_errors
+from trainlaw.validate.result import OURS
 
 # Hues of the oldest and the newest generation, degrees: of the vendor with most runs, and of all others.
 _COOL, _WARM = (290, 90), (50, -20)
@@ -186,7 +182,7 @@ def _figure(value: float, metric: str) -> str:
 
 def _label_tables(outcome: StudyOutcome, compared: Sequence[str]) -> list[tuple[str, Table]]:
     frame = outcome.errors
-    labels = [label for label in ALSO_BY if label in outcome.result.predictions]
+    labels = [label for label in FURTHER_LEVELS if label in outcome.result.predictions]
     return [
         (label, _label_table(outcome, compared, label, frame[frame["level"] == label])) for label in labels
     ]

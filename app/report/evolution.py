@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from trainlaw.app.studies.evolution import Evolution, Lane, changes_of, lanes_of
 from trainlaw.app.text import svg
 from trainlaw.validate.baselines import NO_SEARCH, RANDOM_SEARCH
-from trainlaw.validate.held_out_errors import OURS
+from trainlaw.validate.result import OURS
 
 _LEFT, _RIGHT = 136.0, 386.0
 _TOP, _BOTTOM = 16.0, 156.0  # of the curves

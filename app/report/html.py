@@ -22,7 +22,9 @@ from trainlaw.formulas import SCOPES, Apply, Expression, Formula, ScoredFormula,
 from trainlaw.formulas.algebra.expression import additive_terms, count_nodes, sides_of
 from trainlaw.formulas.printers import mathml_expression, mathml_symbol
 from trainlaw.validate.baselines import title_of
-from trainlaw.validate.held_out_errors import BY_CNN, BY_GPU, OURS, carried_errors
+from trainlaw.validate.error_table import BY_CNN, BY_GPU
+from trainlaw.validate.formula_errors import carried_errors
+from trainlaw.validate.result import OURS
 
 _LONG_TERM = 12  # nodes from which a maximum is written on several lines
 

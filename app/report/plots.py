@@ -9,7 +9,7 @@ from trainlaw.app.text import svg
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
 from trainlaw.formulas import ScoredFormula
 from trainlaw.validate.baselines import title_of
-from trainlaw.validate.held_out_errors import ErrorLine
+from trainlaw.validate.formula_errors import ErrorLine
 
 _ROW_HEIGHT = 15.0
 _LABEL = 22  # characters of a label to the left of an axis

@@ -1,17 +1,14 @@
-"""A plan of sheets as an .xlsx file, every formula with its value; also in a form for Google Sheets."""
+"""A plan of sheets as an .xlsx file, every formula with its value."""
 
 import math
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from io import BytesIO
 from types import MappingProxyType
 
 from trainlaw.app.sheets.plan import FONT, STYLES, BookPlan, Chart, PlannedCell, SheetPlan, quoted
-from trainlaw.formulas import InputError
-from trainlaw.formulas.printers import missing_functions
 from xlsxwriter import Workbook
 from xlsxwriter.format import Format
 from xlsxwriter.utility import xl_range, xl_range_abs, xl_rowcol_to_cell
@@ -205,41 +202,3 @@ def _set_up_print(sheet: Worksheet, plan: SheetPlan) -> None:
         sheet.repeat_columns(0, columns - 1)
     if rows:
         sheet.repeat_rows(plan.head_row, rows - 1)
-
-
-_GROWING = re.compile(r"^(.+?):INDEX\((.+?),COUNTA\(.+\)\)$")
-
-
-def google_plan(plan: BookPlan) -> BookPlan:
-    """Return the plan of a workbook in a form that Google Sheets imports completely.
-
-    - Names denote plain ranges: Google Sheets drops a name that is an expression, such as a list that grows
-      with its rows, and with it every cell that uses the name.
-    - Drop-downs name the whole range; Google Sheets leaves its empty rows out of the list.
-    - Shares stay numbers, since Google Sheets has no bars inside cells.
-
-    Raises InputError for a cell formula with a function that Google Sheets may lack.
-    """
-    names = {name: _whole_range(place) for name, place in plan.names.items()}
-    sheets = [_safe_sheet(sheet, names) for sheet in plan.sheets]
-    return replace(plan, names=names, sheets=sheets)
-
-
-def _whole_range(place: str) -> str:
-    """Return the whole range of a list that grows, which its second part names.
-
-    >>> _whole_range("GPUs!$A$5:INDEX(GPUs!$A$5:$A$9,COUNTA(GPUs!$A$5:$A$9))")
-    'GPUs!$A$5:$A$9'
-    """
-    growing = _GROWING.match(place)
-    return growing[2] if growing else place
-
-
-def _safe_sheet(sheet: SheetPlan, names: dict[str, str]) -> SheetPlan:
-    for place, cell in sheet.cells.items():
-        missing = missing_functions(cell.formula) if cell.formula else []
-        if missing:
-            where = f"{', '.join(missing)} in sheet {sheet.name} {place}"
-            raise InputError(f"expected functions that Google Sheets has, got {where}; export to .xlsx")
-    drop_downs = {place: names[listed] for place, listed in sheet.drop_downs.items()}
-    return replace(sheet, drop_downs=drop_downs, bars={})

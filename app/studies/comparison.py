@@ -12,8 +12,7 @@ from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.files.text_files import csv_rows, read_json, read_text
 from trainlaw.validate import Comparison, StudyResult, compare_studies
 from trainlaw.validate.baselines import title_of
-from trainlaw.validate.held_out_errors import OURS
-from trainlaw.validate.result import CONFIGURATION, MEASURED
+from trainlaw.validate.result import CONFIGURATION, MEASURED, OURS
 
 _MAX_PREDICTIONS_BYTES = 64 * 2**20  # a row per run, split and repeat
 _LABELS_END = MEASURED  # estimators are the columns after it

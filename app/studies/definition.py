@@ -18,7 +18,7 @@ from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.files.text_files import file_sha256, read_toml
 from trainlaw.formulas.scopes import FORWARD, RUN
-from trainlaw.validate.held_out_errors import BY_CNN, BY_GPU
+from trainlaw.validate.error_table import BY_CNN, BY_GPU
 
 EVALUATIONS = 50_000  # per search, about 20 seconds on one core for the built-in table
 BASELINES = ("null_compute", "roofline", "nnls_path", "cf9", "hand_form", "constant")

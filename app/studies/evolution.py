@@ -12,8 +12,9 @@ from trainlaw.datasets.measurements.formula_rows import feature_rows
 from trainlaw.formulas import Formula, parse_text, variables
 from trainlaw.validate import StudyResult
 from trainlaw.validate.baselines import NO_SEARCH, RANDOM_SEARCH
-from trainlaw.validate.held_out_errors import BY_GPU, OURS
+from trainlaw.validate.error_table import BY_GPU
 from trainlaw.validate.metrics import absolute_percentage_errors, macro, mape_percent
+from trainlaw.validate.result import OURS
 
 EVOLUTION = "evolution"  # the entry of a formula's errors
 _DECIMALS = 3

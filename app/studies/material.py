@@ -32,7 +32,7 @@ from trainlaw.validate import (
     read_rates,
     splits_by_name,
 )
-from trainlaw.validate.held_out_errors import BY_CNN, BY_GPU
+from trainlaw.validate.error_table import BY_CNN, BY_GPU
 
 _LEAST_GENERATIONS = 4  # held out whole, so that their errors say something about a new one
 

@@ -33,8 +33,10 @@ from trainlaw.validate import (
     cross_platform,
 )
 from trainlaw.validate.applicability import joint_range_json
-from trainlaw.validate.held_out_errors import BY_GPU, OURS, errors_frame, errors_json
+from trainlaw.validate.error_json import errors_json
+from trainlaw.validate.error_table import BY_GPU, errors_frame
 from trainlaw.validate.journal import Journal
+from trainlaw.validate.result import OURS
 from trainlaw.validate.support import sources_json
 
 
@@ -79,8 +81,8 @@ class StudyOutcome:
     provenance: Mapping[str, object] = field(default_factory=dict)
 
 
-# See docs/decisions/0008-what-was-tuned-on-what.md.
-_TUNED = "features and settings were chosen on these runs (decision 0008)"
+# See docs/explanation/law.md.
+_TUNED = "features and settings were chosen on these runs (docs/explanation/law.md)"
 GIVEN = (
     "the formula as it was given: nothing was fitted, so the error is held out only if its author had not "
     "seen these runs"

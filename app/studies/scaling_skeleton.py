@@ -9,7 +9,7 @@ nothing. DataParallel copies the CNN to all GPUs of a node while one host launch
 Nothing is subtracted, so no prediction is shorter than the time on one GPU, and more bytes or a slower link
 never shorten it. Expected constants are round figures: 1 for a ring at the links' rates; 2 between nodes, 4
 behind a backward pass that shares adapters and processors with it; a third of an iteration for the forward
-pass; 30 us per call. What was tuned on which runs is said in docs/decisions/0008-what-was-tuned-on-what.md.
+pass; 30 us per call. What was tuned on which runs is said in docs/explanation/law.md.
 """
 
 from dataclasses import replace

@@ -1,11 +1,10 @@
 """The searches of a study: one per fold and seed, one per baseline and fold, and those on all rows."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from trainlaw.app.studies.evolution import evolution_curves
 from trainlaw.app.studies.material import Material
 from trainlaw.app.studies.search import (
     Evolution,
@@ -28,16 +27,13 @@ from trainlaw.validate import (
     run_study,
 )
 from trainlaw.validate.baselines import NO_SEARCH, RANDOM_SEARCH
-from trainlaw.validate.held_out_errors import OURS, SEED
 from trainlaw.validate.journal import Journal
-from trainlaw.validate.study import finished_folds
+from trainlaw.validate.result import OURS, SEED
 
 _PATIENCE_SECONDS = 1.5  # an interrupted search stops after the generation that it is in
 
 OnStart = Callable[[Signals, int], None]
 OnFit = Callable[[StudyProgress], None]
-#: Called with the curves of an `Evolution` over the folds finished so far, and how many these are.
-OnCurves = Callable[[Mapping[str, Sequence[tuple[int, float]]], int], None]
 
 
 def estimator_of(material: Material, seed: int) -> Callable[[], Evolution]:
@@ -86,14 +82,11 @@ def search(
     on_start: OnStart,
     on_fit: OnFit,
     journal: Journal,
-    *,
-    on_curves: OnCurves | None = None,
 ) -> Searched:
     """Search in every fold and on all rows, or take what the journal has of an earlier run.
 
     on_start : called once with the pool's signals and the number of formulas to be tried. on_fit : called
-    after each fit of a fold. on_curves : called after each fold that the search and its controls finish.
-    KeyboardInterrupt where nothing was found before an interruption.
+    after each fit of a fold. KeyboardInterrupt where nothing was found before an interruption.
     """
     definition, signals = material.definition, pool.signals
     further_seeds = range(definition.seed + 1, definition.seed + definition.seeds)
@@ -108,7 +101,7 @@ def search(
         _on_all_rows(material, definition.seed + step, pool, journal)
         for step in range(definition.repeats + 1)
     )
-    watch = _Watch(material, pool, journal, (OURS, *controls), on_fit, on_curves)
+    watch = _Watch(pool, definition.evaluations, on_fit)
     rows, place = material.rows, pool.place
     result = run_study(
         rows.X, rows.seconds, rows.labels, material.splits, estimators,
@@ -118,7 +111,7 @@ def search(
     if material.generations and not result.missing_splits:
         by_generation = run_study(
             rows.X, rows.seconds, rows.labels, material.generations, {OURS: ours[OURS]},
-            progress=replace(watch, on_fit=None, on_curves=None), journal=journal, **place,
+            progress=replace(watch, on_fit=None), journal=journal, **place,
         )  # fmt: skip
     interrupted = any(part is not None and part.missing_splits for part in (result, by_generation))
     found, cut_short = _finish(on_all_rows, signals, interrupted)
@@ -128,33 +121,21 @@ def search(
 
 @dataclass
 class _Watch:
-    """Called after each fit of a fold: counts what workers elsewhere tried, and passes progress on.
+    """Called after each fit of a fold: count the formulas that remote workers tried, pass progress on.
 
-    names : estimators whose curves `on_curves` gets, each time that all have one more fold `finished`.
+    evaluations : formulas that each search tries.
     """
 
-    material: Material
     pool: TaskPool
-    journal: Journal
-    names: tuple[str, ...]
+    evaluations: int
     on_fit: OnFit | None
-    on_curves: OnCurves | None
-    finished: int = 0
 
     def __call__(self, progress: StudyProgress) -> None:
-        rows, splits = self.material.rows, self.material.splits
         # Workers elsewhere cannot count.
         if self.pool.remote and progress.estimator.startswith((OURS, RANDOM_SEARCH)):
-            self.pool.signals.tried.value += self.material.definition.evaluations
+            self.pool.signals.tried.value += self.evaluations
         if self.on_fit is not None:
             self.on_fit(progress)
-        if self.on_curves is None or progress.estimator not in self.names:
-            return
-        result = finished_folds(rows.X, rows.seconds, rows.labels, splits, self.names, journal=self.journal)
-        finished = len(splits) - len(result.missing_splits)
-        if finished > self.finished:
-            self.finished = finished
-            self.on_curves(evolution_curves(result, rows), finished)
 
 
 def _on_all_rows(material: Material, seed: int, pool: TaskPool, journal: Journal) -> _WholeSearch:

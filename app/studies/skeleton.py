@@ -8,7 +8,7 @@ launches meanwhile, so the longer of the two counts, and never less than the pea
 
 Expected constants are round figures from hardware and algorithms: one pass over all products is 1, Winograd
 halves 3 x 3 convolutions, an output is written and read about ten times in an iteration, pageable copies run
-at 2.5 GB/s. What was tuned on which runs is said in docs/decisions/0008-what-was-tuned-on-what.md.
+at 2.5 GB/s. What was tuned on which runs is said in docs/explanation/law.md.
 """
 
 from collections.abc import Iterable
@@ -126,7 +126,7 @@ SKELETON_EVALUATIONS = 400
 #: Weights and exponents; of those that are always there, two are 1 or -1 and not written.
 MOST_CONSTANTS = 30
 # Deviations of less than a factor of exp(0.35) count by their square, larger ones by their size; half of the
-# usual weight of the priors. Both chosen on the LOGO error of the required part (decision 8).
+# usual weight of the priors. Both chosen on the LOGO error of the required part (docs/explanation/law.md).
 _LOSS_WIDTH, _PRIOR_WEIGHT = 0.35, 1e-3
 
 

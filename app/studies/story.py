@@ -18,17 +18,9 @@ from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import Formula, InputError, load_formula
 from trainlaw.validate import StudyResult
 from trainlaw.validate.baselines import CONTROLS, title_of
-from trainlaw.validate.held_out_errors import (
-    BY_CNN,
-    BY_GPU,
-    KEPT,
-    OURS,
-    CarriedErrors,
-    ErrorLine,
-    carried_errors,
-    overall_error,
-)
-from trainlaw.validate.result import MEASURED
+from trainlaw.validate.error_table import BY_CNN, BY_GPU, STORED_LEVELS
+from trainlaw.validate.formula_errors import CarriedErrors, ErrorLine, carried_errors, overall_error
+from trainlaw.validate.result import MEASURED, OURS
 
 #: Fewer runs say more about a formula's constants than about its terms.
 FEW_RUNS = 40
@@ -205,7 +197,7 @@ def story_of(result: StudyResult, errors: CarriedErrors) -> Story | None:
     """Return what the report says first, from errors of a formula; None where no fold was finished."""
     if not errors.estimators:
         return None
-    levels = [(level, errors.lines[level]) for level in KEPT]
+    levels = [(level, errors.lines[level]) for level in STORED_LEVELS]
     return Story(
         sentence=error_sentence(errors),
         lead=lead_sentence(errors),

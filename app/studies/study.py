@@ -17,8 +17,8 @@ from trainlaw.app.studies.interrupts import uninterrupted
 from trainlaw.app.studies.kinds import STUDY_KINDS, StudyKind
 from trainlaw.app.studies.material import Material, material_of, searchable
 from trainlaw.app.studies.result import GIVEN, Found, StudyOutcome, missing_parts, outcome_of
-from trainlaw.app.studies.search import Place
-from trainlaw.app.studies.searches import OnCurves, OnFit, OnStart, Searched, search
+from trainlaw.app.studies.search import Place, SearchedRows, search_all_rows, searched_on_all_rows
+from trainlaw.app.studies.searches import OnFit, OnStart, Searched, estimator_of, search
 from trainlaw.app.studies.story import calibration_advice
 from trainlaw.datasets.measurements.formula_rows import FormulaRows, feature_rows
 from trainlaw.datasets.tables.measured_table import MeasuredTable
@@ -40,13 +40,29 @@ from trainlaw.validate import (
     known_gpu_levels,
     run_study,
 )
-from trainlaw.validate.held_out_errors import BY_GPU, OURS
+from trainlaw.validate.error_table import BY_GPU
 from trainlaw.validate.journal import Journal
 from trainlaw.validate.metrics import mape_percent
 from trainlaw.validate.refit import GivenFormula
+from trainlaw.validate.result import OURS
 
 
-def _readable(searched: Searched, material: Material, calls: int) -> tuple[Formula, ParetoFront]:
+def searched_formula(table: MeasuredTable, definition: StudyDefinition) -> Formula:
+    """Return the formula of a study without its errors: of the search on all rows, in this process.
+
+    Arguments and errors as for `study_table`, which gives the same formula.
+    """
+    material = searchable(material_of(table, definition, STUDY_KINDS[definition.of]))
+    rows, labels = material.rows, material.rows.labels.astype(str)
+    found = search_all_rows(
+        estimator_of(material, definition.seed), rows.X, rows.seconds, rows.groups, labels
+    )
+    return _readable(searched_on_all_rows(found), material, CALLS_PER_EXPRESSION)[0]
+
+
+def _readable(
+    searched: Searched | SearchedRows, material: Material, calls: int
+) -> tuple[Formula, ParetoFront]:
     """The formula with short constants, and the front, both simplified; calls : as for `simplify`."""
     rows, seconds = material.rows, material.rows.seconds
     of_formula = feature_rows(rows.X, material.kind.features, rows.cnn_layers)
@@ -80,7 +96,6 @@ def study_table(
     *,
     journal: Journal | None = None,
     cluster: str = "",
-    on_curves: OnCurves | None = None,
 ) -> StudyOutcome:
     """Evolve a formula on measured runs, and estimate its error on what is held out.
 
@@ -90,8 +105,6 @@ def study_table(
     formulas to be tried. on_fit : called after each fit of a fold. journal : where results are kept as they
     come, and from where those of an earlier run are taken; None for memory only. cluster : where the tasks
     run instead of in processes of this machine, as for `task_pool`; the result is the same.
-    on_curves : called with the held-out errors over the formulas tried, after each fold that the search and
-    its controls finish.
     After an interruption the outcome is smaller and lists what is missing.
     If the rows lack required features, the fallback kind is used, and the outcome's definition names it.
     Raises InputError where the table has fewer than two GPU groups, or cannot be split as defined.
@@ -104,7 +117,7 @@ def study_table(
     kept = Journal() if journal is None else journal
     with ExitStack() as stack:
         pool = stack.enter_context(task_pool(workers, cluster))
-        searched = search(material, pool, on_start, on_fit, kept, on_curves=on_curves)
+        searched = search(material, pool, on_start, on_fit, kept)
         if not definition.by:
             stack.close()
         # Without a journal, what took minutes would be lost.

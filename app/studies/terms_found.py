@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 
 from trainlaw.app.models.terms import parts_of
 from trainlaw.formulas import Expression, Formula, to_text, variables
-from trainlaw.validate.held_out_errors import CHOSEN_AGAIN
+from trainlaw.validate.chosen_again import CHOSEN_AGAIN
 
 #: How often the groups of a search on all rows are resampled, to see which terms are chosen again.
 RESAMPLES = 200

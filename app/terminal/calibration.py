@@ -6,7 +6,8 @@ from trainlaw.app.models.calibration import CalibratedLaw
 from trainlaw.app.text.numbers import show_number, show_percent
 from trainlaw.app.text.tables import Table, fitted_lines
 from trainlaw.formulas import Formula
-from trainlaw.validate.held_out_errors import LEVEL, interval_of
+from trainlaw.validate.conformal import LEVEL
+from trainlaw.validate.formula_intervals import interval_of
 from trainlaw.validate.time_factors import HOST_TIMES
 
 #: Endings of times -> what is slow or fast where their factor is not 1.

@@ -24,23 +24,19 @@ from trainlaw.formulas import SCOPES, Apply, Expression, Formula, load_formula, 
 from trainlaw.formulas.algebra.expression import additive_terms, sides_of
 from trainlaw.formulas.scopes import MULTI_GPU
 from trainlaw.validate.baselines import title_of
-from trainlaw.validate.held_out_errors import (
-    BY_CNN,
-    KEPT,
-    LEVEL,
-    MACRO,
-    METRIC_TITLES,
-    OURS,
+from trainlaw.validate.chosen_again import resamples_of_groups, shares_chosen_again
+from trainlaw.validate.conformal import LEVEL
+from trainlaw.validate.error_table import BY_CNN, MACRO, METRIC_TITLES, STORED_LEVELS
+from trainlaw.validate.formula_errors import (
     carried_errors,
     error_lines,
     estimators,
     held_out_kind,
-    interval_of,
     overall_error,
-    resamples_of_groups,
-    shares_chosen_again,
-    weakly_supported,
 )
+from trainlaw.validate.formula_intervals import interval_of
+from trainlaw.validate.result import OURS
+from trainlaw.validate.support import weakly_supported
 
 _LARGEST_TERMS = 5  # in a short description
 _LONG_TERM = 90  # characters from which a maximum is written on several lines
@@ -81,7 +77,7 @@ def short_text(formula: Formula, origin: str, run: RunTable) -> str:
     return fitted_lines("\n".join(parts))
 
 
-def class_errors(formula: Formula, levels: Sequence[str] = KEPT) -> list[str]:
+def class_errors(formula: Formula, levels: Sequence[str] = STORED_LEVELS) -> list[str]:
     """Return a line per level with the error of each precision, generation or layout that was held out."""
     texts = []
     for level in levels:

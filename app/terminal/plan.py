@@ -14,7 +14,7 @@ from trainlaw.app.terminal.predictions import WIDTH
 from trainlaw.app.text import svg
 from trainlaw.app.text.numbers import show_hours, show_hours_range, show_number
 from trainlaw.app.text.tables import Table, fitted_lines, null_for_nan, terminal_width
-from trainlaw.validate.held_out_errors import LEVEL
+from trainlaw.validate.conformal import LEVEL
 
 _MOST_UNMEASURED = 2  # rows of GPUs that nobody measured, in a table of the best plans
 _MOST_WARNINGS = 2

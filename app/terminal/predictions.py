@@ -16,7 +16,9 @@ from trainlaw.datasets import Gpu
 from trainlaw.datasets.measurements.memory_fit import FITS
 from trainlaw.datasets.measurements.runs import Setup
 from trainlaw.formulas import Formula
-from trainlaw.validate.held_out_errors import LEVEL, OURS, held_out_kind, overall_error
+from trainlaw.validate.conformal import LEVEL
+from trainlaw.validate.formula_errors import held_out_kind, overall_error
+from trainlaw.validate.result import OURS
 
 WIDTH = 100  # characters of a shortened warning, at most
 _MOST_WARNINGS = 4  # below a table

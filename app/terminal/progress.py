@@ -3,7 +3,7 @@
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -12,12 +12,12 @@ from trainlaw.app.text.steps import OnStep, unseen
 from trainlaw.app.text.tables import terminal_width
 from trainlaw.validate import StudyProgress
 from trainlaw.validate.baselines import title_of
-from trainlaw.validate.held_out_errors import OURS
+from trainlaw.validate.result import OURS
 
 if TYPE_CHECKING:
     # `show` prints steps without the search engine, whose import takes as long as the rest of it.
     from trainlaw.app.studies.search import Signals
-    from trainlaw.app.studies.searches import OnCurves, OnFit, OnStart
+    from trainlaw.app.studies.searches import OnFit, OnStart
 
 _REFRESH_SECONDS = 0.3  # fast enough to look alive, too slow to cost time
 _LEAST_SHARE = 0.02  # of the work, before the time left is estimated
@@ -98,24 +98,13 @@ def shown_fits() -> Iterator["OnFit | None"]:
 
 
 @contextmanager
-def shown_progress() -> "Iterator[tuple[OnStart, OnFit, OnCurves]]":
-    """Yield the callbacks of a study, which report progress on standard error within the block.
-
-    The third shows the curves of an `Evolution`: on a terminal above the bar, else one below another.
-    """
+def shown_progress() -> "Iterator[tuple[OnStart, OnFit]]":
+    """Yield the callbacks of a study, which report progress on standard error within the block."""
     if sys.stderr.isatty():
-        with _bar() as callbacks:
+        with _watched() as callbacks:
             yield callbacks
     else:
-        yield *_reported(), lambda curves, folds: print(watched_text(curves, folds), file=sys.stderr)
-
-
-def watched_text(curves: Mapping[str, Sequence[tuple[int, float]]], folds: int) -> str:
-    """Return the curves over the folds that are finished, as text."""
-    # Only who watches waits for what imports the searches.
-    from trainlaw.app.terminal.evolution import curve_lines  # noqa: PLC0415
-
-    return "\n".join([f"folds finished: {folds}", *curve_lines(curves)])
+        yield _reported()
 
 
 def _reported() -> "tuple[OnStart, OnFit]":
@@ -135,40 +124,25 @@ def _reported() -> "tuple[OnStart, OnFit]":
 
 
 @contextmanager
-def _bar() -> "Iterator[tuple[OnStart, OnFit, OnCurves]]":
-    # rich comes with typer, but only a terminal needs its tenth of a second.
-    from rich.console import Console, Group  # noqa: PLC0415
-    from rich.live import Live  # noqa: PLC0415
-    from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:.0f} %"),
-        TextColumn("{task.fields[left]}; Ctrl-C stops and keeps what was found"),
-    )
+def _watched() -> "Iterator[tuple[OnStart, OnFit]]":
     ended, left = threading.Event(), TimeLeft()
-    console, bar = Console(stderr=True), Progress(*columns)
-    with Live(bar, console=console, transient=True) as live:
-        task = bar.add_task("searching", total=None, left=_ESTIMATING)
+    latest = "searching"
+    with _line() as show:
 
         def watch(signals: "Signals", total: int) -> None:
             while not ended.wait(_REFRESH_SECONDS):
                 tried = signals.tried.value
-                bar.update(task, completed=tried, left=left.text(tried, total))
+                done = f"{tried / total:.0%}".replace("%", " %")
+                show(f"{latest}; {done}, {left.text(tried, total)}; Ctrl-C stops and keeps what was found")
 
         def on_start(signals: "Signals", total: int) -> None:
-            bar.update(task, total=total)
             threading.Thread(target=watch, args=(signals, total), daemon=True).start()
 
         def on_fit(progress: StudyProgress) -> None:
-            bar.update(task, description=f"{progress.split}: {progress.estimator} done")
-
-        def on_curves(curves: Mapping[str, Sequence[tuple[int, float]]], folds: int) -> None:
-            live.update(Group(Text(watched_text(curves, folds)), bar))
+            nonlocal latest
+            latest = f"{progress.split}: {progress.estimator} done"
 
         try:
-            yield on_start, on_fit, on_curves
+            yield on_start, on_fit
         finally:
             ended.set()

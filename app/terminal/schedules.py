@@ -10,7 +10,8 @@ from trainlaw.app.text import svg
 from trainlaw.app.text.numbers import show_percent, show_seconds, show_seconds_range
 from trainlaw.app.text.tables import Table, fitted_lines
 from trainlaw.formulas import Formula
-from trainlaw.validate.held_out_errors import OURS, overall_error
+from trainlaw.validate.formula_errors import overall_error
+from trainlaw.validate.result import OURS
 
 _LONGEST = 10  # tasks of the critical path that are listed
 PUBLISHED = (

@@ -23,8 +23,10 @@ from trainlaw.app.text.numbers import seconds_text, show_percent
 from trainlaw.app.text.tables import Column, Table, fitted_lines
 from trainlaw.formulas import Formula
 from trainlaw.validate import LevelError
-from trainlaw.validate.held_out_errors import BY_GPU, OURS, carried_errors
+from trainlaw.validate.error_table import BY_GPU
+from trainlaw.validate.formula_errors import carried_errors
 from trainlaw.validate.journal import Journal
+from trainlaw.validate.result import OURS
 
 _CLASSES = ("precision", "generation")  # whose errors fit a screen; the report has more
 

@@ -35,7 +35,7 @@ from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
 from trainlaw.datasets.measurements.runs import COMPILATIONS
 from trainlaw.formulas import Constant, Expression, InputError, variables
 from trainlaw.formulas.printers import excel_expression
-from trainlaw.validate.held_out_errors import intervals_of
+from trainlaw.validate.formula_intervals import intervals_of
 
 UNCLEAR = "not known"
 SETUP = "setup"

@@ -6,7 +6,7 @@ from trainlaw.app.models.builtin import offered_formulas
 from trainlaw.app.models.multi_gpu import with_built_in_single_gpu_formula
 from trainlaw.app.models.scopes import Inputs, chosen_output
 from trainlaw.app.sheets.plan import BookPlan
-from trainlaw.app.sheets.xlsx import google_plan, xlsx_bytes
+from trainlaw.app.sheets.xlsx import xlsx_bytes
 from trainlaw.app.workbook.answers import write_answers
 from trainlaw.app.workbook.compare import write_compare
 from trainlaw.app.workbook.custom import custom_workbook_plan
@@ -152,11 +152,3 @@ def workbook_bytes(formula: Formula) -> bytes:
     Raises InputError where a feature of the formula cannot be computed from GPU, CNN and inputs.
     """
     return xlsx_bytes(workbook_plan(formula))
-
-
-def google_workbook_bytes(formula: Formula) -> bytes:
-    """Return the workbook as an .xlsx file that Google Sheets takes over whole (see `google_plan`).
-
-    Raises InputError as `workbook_bytes` does.
-    """
-    return xlsx_bytes(google_plan(workbook_plan(formula)))

@@ -37,7 +37,8 @@ from trainlaw.app.workbook.sizes import is_any_size, of_size
 from trainlaw.datasets import FEATURES
 from trainlaw.formulas import Expression, FeatureSpec, Formula, Variable, substitute, to_text, variables
 from trainlaw.formulas.printers import split_for_excel
-from trainlaw.validate.held_out_errors import OURS, overall_error
+from trainlaw.validate.formula_errors import overall_error
+from trainlaw.validate.result import OURS
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 _AGREEMENT = "1E-9"

@@ -47,7 +47,9 @@ from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.datasets.hardware.gpus import NO_LINK
 from trainlaw.datasets.measurements.memory_fit import NOT_KNOWN
 from trainlaw.formulas import variables
-from trainlaw.validate.held_out_errors import LEVEL, intervals_of, run_class
+from trainlaw.validate.conformal import LEVEL
+from trainlaw.validate.formula_intervals import intervals_of
+from trainlaw.validate.run_classes import run_class
 
 NAME, RANKING = "All GPUs", "Ranking"
 YES, NO = "yes", "no"

@@ -47,7 +47,7 @@ from trainlaw.formulas import (
 )
 from trainlaw.formulas.printers import excel_expression, split_for_excel
 from trainlaw.formulas.scopes import FORWARD
-from trainlaw.validate.held_out_errors import intervals_of
+from trainlaw.validate.formula_intervals import intervals_of
 
 #: Heads, units and first names of the sheets.
 TABLES = toml_table(__file__, "tables.toml")

@@ -23,25 +23,25 @@ from trainlaw.datasets.tables.joins import LAUNCHES_LEFT
 from trainlaw.formulas import Formula
 from trainlaw.validate.baselines import title_of
 from trainlaw.validate.bootstrap import mean_interval
-from trainlaw.validate.held_out_errors import (
-    BY_CNN,
-    BY_GPU,
-    LEVEL,
-    MAIN_VENDOR,
-    METRIC_TITLES,
-    OF_STACKS,
-    OTHERS,
-    OURS,
-    OWN_CLASS,
-    STACK_WORDS,
-    UNKNOWN_STACK,
+from trainlaw.validate.conformal import LEVEL
+from trainlaw.validate.error_table import BY_CNN, BY_GPU, METRIC_TITLES
+from trainlaw.validate.formula_errors import (
     carried_errors,
     error_lines,
+    errors_by_name,
     estimators,
     held_out_kind,
-    intervals_of,
     overall_error,
-    own_errors,
+)
+from trainlaw.validate.formula_intervals import intervals_of
+from trainlaw.validate.result import OURS
+from trainlaw.validate.run_classes import (
+    AMD,
+    MAIN_VENDOR,
+    OTHER_CLASS,
+    STACK_PRECISIONS,
+    STACK_WORDS,
+    UNKNOWN_STACK,
 )
 from xlsxwriter.utility import xl_col_to_name
 
@@ -287,7 +287,7 @@ def _options(model: Model) -> Iterator[_Options]:
         if seen := formula.provenance.get(f"{kind}s"):
             yield _Options([kind], [[name] for name in seen], f"GPUs of the training runs, by {kind}")
     for kind, level in _HELD_OUT.items():
-        if errors := [[name, error] for name, (error, _) in own_errors(formula, level).items()]:
+        if errors := [[name, error] for name, (error, _) in errors_by_name(formula, level).items()]:
             heads = [f"held_out_{kind}", f"error_of_{kind}"]
             yield _Options(heads, errors, f"error on held-out runs by {kind}, %")
     for constant in formula.grouped:
@@ -312,7 +312,7 @@ def held_out_error(formula: Formula, kind: str, name: str) -> str:
 
     kind : "generation" or "architecture". name : cell formula of its name.
     """
-    if not own_errors(formula, _HELD_OUT[kind]):
+    if not errors_by_name(formula, _HELD_OUT[kind]):
         return "0"
     return f"IFERROR({option(f'held_out_{kind}', f'error_of_{kind}', name)},0)"
 
@@ -367,9 +367,9 @@ def interval_class(vendor: str, precision: str, stack: str) -> str:
     if stack:
         words = ",".join(f'IF({stack}="{name}","{word}","")' for name, word in STACK_WORDS.items())
         of_stack = f'IF({stack}="unknown","{UNKNOWN_STACK}",CONCATENATE({precision},{words}))'
-        bits = ",".join(f'{precision}="{name}"' for name in OF_STACKS)
+        bits = ",".join(f'{precision}="{name}"' for name in STACK_PRECISIONS)
         kind = f"IF(OR({bits}),{of_stack},{precision})"
-    of_others = f'IF({vendor}="{OWN_CLASS}","{OWN_CLASS}","{OTHERS}")'
+    of_others = f'IF({vendor}="{AMD}","{AMD}","{OTHER_CLASS}")'
     return f'IF({vendor}="{MAIN_VENDOR}",{kind},{of_others})'
 
 

@@ -1,7 +1,7 @@
 """CNNs by name: their usual inputs and layers are shipped as text.
 
-The zoo's are written by `tools/zoo`, those of timm 0.6.12 and later those of 1.0.22, with counts at the input
-sizes of its published benchmarks, by `tools/timm_models.py`.
+The zoo's are written by `tools/zoo`. Those of timm 0.6.12 and 1.0.22, with counts at the input sizes of its
+published benchmarks, were converted once.
 """
 
 from collections.abc import Mapping

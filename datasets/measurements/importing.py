@@ -18,14 +18,13 @@ from trainlaw.datasets.hardware.gpus import GpuCatalog, built_in_gpus
 from trainlaw.datasets.hardware.links import find_link
 from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE, has_precision
 from trainlaw.datasets.measurements.copies import copy_faults, target_faults
-from trainlaw.datasets.measurements.layers import LAYER_COLUMNS, LAYER_PROFILER_COLUMNS, LayerTable
-from trainlaw.datasets.measurements.runs import PROFILER_COLUMNS, RUN_COLUMNS, RunTable, with_defaults
+from trainlaw.datasets.measurements.layers import LAYER_COLUMNS, LayerTable
+from trainlaw.datasets.measurements.runs import RUN_COLUMNS, RUN_FILE_COLUMNS, RunTable, with_defaults
 from trainlaw.datasets.tables.joins import Facts, numbered
 from trainlaw.formulas.errors import InputError, TrainlawError, UnknownNameError
 
 # A CNN whose counts are not shipped is built and counted, about 10 ms each.
 MAX_CNNS = 2_000
-RUN_FILE_COLUMNS = (*(column.name for column in RUN_COLUMNS), *PROFILER_COLUMNS)
 
 
 def import_runs(
@@ -178,9 +177,6 @@ def _is_allocated(runs: pd.DataFrame) -> pd.Series:
     return pd.Series(fitting, index=runs.index)
 
 
-_LAYER_FILE_COLUMNS = (*(column.name for column in LAYER_COLUMNS), *LAYER_PROFILER_COLUMNS)
-
-
 def _texts(columns: Iterable[Column]) -> list[str]:
     return [column.name for column in columns if column.kind == "text"]
 
@@ -203,11 +199,11 @@ def import_layers(path: str | os.PathLike[str], gpus: GpuCatalog | None = None) 
     """Return the layers in a CSV, Excel or Parquet file in the layers schema.
 
     gpus : known GPUs, None for the shipped ones. Raises FaultsError with one fault per cell and per column
-    that is neither of the schema nor of the profiler, InputError when the file is not a table.
+    that is not of the schema, InputError when the file is not a table.
     """
     name, catalog = Path(path).name, gpus or built_in_gpus()
     table = read_table_file(path, text_columns=_texts(LAYER_COLUMNS))
-    refuse(name, column_faults(table, LAYER_COLUMNS, _LAYER_FILE_COLUMNS, "remove it"))
+    refuse(name, column_faults(table, LAYER_COLUMNS, [column.name for column in LAYER_COLUMNS], "remove it"))
     typed, faults = _checked(table, LAYER_COLUMNS, name)
     unknown: list[Fault] = []
     names = known_names(typed["gpu"], lambda text: catalog.find(text).gpu, unknown)

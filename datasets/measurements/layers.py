@@ -11,8 +11,6 @@ from trainlaw.datasets.tables.joins import GpuJoin
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 
 LAYER_COLUMNS = shipped_schema("layers")
-#: What `trainlaw profile --layers` writes about a layer beyond the schema; no feature is made of it.
-LAYER_PROFILER_COLUMNS = ("cnn", "input_size_px", "n_classes", "layer", "threads")
 LAYER_LABELS = ("gpu_group", "gpu", "generation", "kind", "phase", "source")
 
 

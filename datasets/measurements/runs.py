@@ -29,14 +29,25 @@ from trainlaw.formulas.errors import InputError, check_name, shown
 
 RUN_COLUMNS = shipped_schema("runs")
 TIMED_PARTS = next(column.allowed for column in RUN_COLUMNS if column.name == "timed_parts")
-#: What `trainlaw profile` writes about a run beyond the schema; no feature is made of it.
+#: Columns that `trainlaw profile` writes beyond the schema; no feature is made of them.
 PROFILER_COLUMNS = (
-    "device", "threads", "forward_s", "backward_s", "update_s", "interval_percent",
-    "warm_up_iterations", "all_reduce_s", "time_without_all_reduce_s", "all_reduce_share",
-    "all_reduce_overlap", "other_load", "clock_hz", "optimizer", "hardware", "software", "measured_at",
+    "device",
+    "threads",
+    "forward_s",
+    "backward_s",
+    "update_s",
+    "interval_percent",
+    "warm_up_iterations",
+    "other_load",
+    "clock_hz",
+    "optimizer",
+    "hardware",
+    "software",
+    "measured_at",
     "remark",
-)  # fmt: skip
-#: What `trainlaw suggest` says about a planned configuration, next to its columns.
+)
+RUN_FILE_COLUMNS = (*(column.name for column in RUN_COLUMNS), *PROFILER_COLUMNS)
+#: Columns of a plan in which `trainlaw suggest` states why a configuration is in it.
 PLAN_NOTES = (
     "predicted_s",
     "cost_s",
@@ -164,9 +175,11 @@ PRECISION_OF_PASSES = "amp"
 
 #: Kinds of the fields of a `Setup` by their type, as they are said.
 _KINDS: Mapping[type, tuple[type, str]] = {
-    int: (Integral, "a whole number"), float: (Real, "a number of seconds"),
-    bool: (bool, "True or False"), str: (str, "a text"),
-}  # fmt: skip
+    int: (Integral, "a whole number"),
+    float: (Real, "a number of seconds"),
+    bool: (bool, "True or False"),
+    str: (str, "a text"),
+}
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
         read_plan,
     )
     from trainlaw.datasets.profiler.host import measured_host_launch
-    from trainlaw.datasets.profiler.layer_times import profile_layers
+    from trainlaw.datasets.profiler.local_device import default_threads, device_here, named_here
     from trainlaw.datasets.profiler.micro import MicroTime, profile_micro
-    from trainlaw.datasets.profiler.setup import Setup, default_threads, device_here, named_here
+    from trainlaw.datasets.profiler.row_files import sibling
     from trainlaw.datasets.profiler.sweep import Progress, profile_runs
     from trainlaw.datasets.profiler.timing import StoppingRule
 
@@ -25,29 +25,28 @@ __all__ = [
     "Configuration",
     "MicroTime",
     "Progress",
-    "Setup",
     "StoppingRule",
     "configuration_grid",
     "default_threads",
     "device_here",
     "measured_host_launch",
     "named_here",
-    "profile_layers",
     "profile_micro",
     "profile_runs",
     "read_plan",
+    "sibling",
 ]
 
 if not TYPE_CHECKING:
-    # A prediction reads the columns of plans, but needs nothing of what measures.
+    # A prediction reads the columns of plans without loading the code that measures.
     __getattr__ = lazy_names(
         __name__,
         {
             "configurations": "FORWARD_PASS WHOLE_ITERATION Configuration configuration_grid read_plan",
             "host": "measured_host_launch",
-            "layer_times": "profile_layers",
+            "local_device": "default_threads device_here named_here",
             "micro": "MicroTime profile_micro",
-            "setup": "Setup default_threads device_here named_here",
+            "row_files": "sibling",
             "sweep": "Progress profile_runs",
             "timing": "StoppingRule",
         },

@@ -29,21 +29,18 @@ MAX_CONFIGURATIONS = 100_000
 class Configuration:
     """One training iteration, or one forward pass in evaluation mode, to measure.
 
-    `batch` is images per process and iteration, `input_size_px` the side of the image in pixels, `threads`
-    the threads of each process (0 on a GPU: chosen by torch), `processes` all processes, each with its own
-    device or, on CPUs, its own threads; `nodes` the hosts that they run on. `stack` is one of
-    `MEASURABLE_STACKS`, `timed_parts` is `WHOLE_ITERATION` or `FORWARD_PASS`.
+    `batch` is images per iteration, `input_size_px` the side of the image in pixels, `threads` the number of
+    threads (0 on a GPU: chosen by torch). `stack` is one of `MEASURABLE_STACKS`, `timed_parts` is
+    `WHOLE_ITERATION` or `FORWARD_PASS`.
     """
 
     device: str
-    processes: int
     threads: int
     precision: str
     cnn: str
     input_size_px: int
     n_classes: int
     batch: int
-    nodes: int = 1
     stack: str = "eager"
     timed_parts: str = WHOLE_ITERATION
 
@@ -51,16 +48,15 @@ class Configuration:
     def title(self) -> str:
         """Short description of the configuration.
 
-        >>> Configuration("cpu", 1, 2, "fp32", "resnet18", 64, 10, 8).title
+        >>> Configuration("cpu", 2, "fp32", "resnet18", 64, 10, 8).title
         'resnet18, batch 8, 64 px, fp32, 2 threads'
         """
         ending = "" if self.threads == 1 else "s"
         threads = f", {self.threads} thread{ending}" if self.threads else ""
-        processes = "" if self.processes == 1 else f", {self.processes} processes"
         stack = "" if self.stack == "eager" else f", {self.stack}"
         parts = "" if self.timed_parts == WHOLE_ITERATION else ", forward pass"
         sizes = f"batch {self.batch}, {self.input_size_px} px, {self.precision}"
-        return f"{self.cnn}, {sizes}{stack}{parts}{threads}{processes}"
+        return f"{self.cnn}, {sizes}{stack}{parts}{threads}"
 
     @property
     def run_cells(self) -> dict[str, object]:
@@ -70,24 +66,24 @@ class Configuration:
 
 CONFIGURATION_COLUMNS = tuple(field.name for field in fields(Configuration))
 #: Columns of the run file that are not called as the fields of a configuration.
-RUN_NAMES = {"processes": "n_gpus", "batch": "batch_per_gpu", "nodes": "n_nodes"}
+RUN_NAMES = {"batch": "batch_per_gpu"}
 
 _PLAN_COLUMNS = (
     Column("cnn", "text", "name of the CNN"),
-    Column("batch_per_gpu", "integer", "images per iteration and process", "", 1, 1e7),
+    Column("batch_per_gpu", "integer", "images per iteration", "", 1, 1e7),
     Column("input_size_px", "integer", "side of the input", "px", 1, 8192, default="", may_be_empty=True),
     Column("n_classes", "integer", "width of the classifier", "", 1, 1e6, default="", may_be_empty=True),
     Column("precision", "text", "precision", allowed=MEASURABLE_PRECISIONS, default="fp32"),
-    Column("threads", "integer", "threads of a process", "", 1, 4096, default="", may_be_empty=True),
+    Column("threads", "integer", "threads", "", 1, 4096, default="", may_be_empty=True),
     Column("stack", "text", "layout of the activations", allowed=MEASURABLE_STACKS, default="eager"),
     Column(
         "timed_parts",
         "text",
-        "what to time",
+        "timed parts of an iteration",
         allowed=(WHOLE_ITERATION, FORWARD_PASS),
         default=WHOLE_ITERATION,
     ),
-    Column("n_gpus", "integer", "processes in all", "", 1, 1e5, default="", may_be_empty=True),
+    Column("n_gpus", "integer", "GPUs of a run: one", "", 1, 1, default="", may_be_empty=True),
     Column("gpu", "text", "device to measure on", default="", may_be_empty=True),
 )
 _PLAN_FILE_COLUMNS = (*(column.name for column in _PLAN_COLUMNS), *PLAN_NOTES, "remark")
@@ -101,36 +97,27 @@ def configuration_grid(
     *,
     device: str,
     threads: Sequence[int],
-    processes: Sequence[int],
     n_classes: int | None = None,
-    nodes: int = 1,
     stacks: Sequence[str] = ("eager",),
     timed_parts: str = WHOLE_ITERATION,
 ) -> list[Configuration]:
-    """Return every combination of the values, sorted so that those sharing a process group are adjacent.
+    """Return every combination of the values, sorted.
 
-    No `inputs`: each CNN's usual size. Raises UnknownNameError for an unknown CNN, precision or stack,
-    InputError for forward passes in several processes.
+    No `inputs`: each CNN's usual size. Raises UnknownNameError for an unknown CNN, precision or stack.
 
-    >>> [c.batch for c in configuration_grid(["lenet5"], [8, 2], [], ["fp32"], device="cpu",
-    ...     threads=[1], processes=[1])]
+    >>> [c.batch for c in configuration_grid(["lenet5"], [8, 2], [], ["fp32"], device="cpu", threads=[1])]
     [2, 8]
     """
     for precision in precisions:
         check_name("precision", precision, MEASURABLE_PRECISIONS)
     for stack in stacks:
         check_name("stack", stack, MEASURABLE_STACKS)
-    if timed_parts == FORWARD_PASS and max(processes) > 1:
-        raise InputError(f"expected forward passes in one process, got {max(processes)} processes")
     found = set()
     for name in map(cnn_name, cnns):
         usual = zoo_entry(name)
         classes, sizes = n_classes or usual.n_classes, inputs or (usual.input_size_px,)
-        for members, count, precision, size, batch, stack in product(
-            processes, threads, precisions, sizes, batches, stacks
-        ):
-            places, net = (device, members, count, precision), (name, size, classes, batch)
-            found.add(Configuration(*places, *net, nodes, stack, timed_parts))
+        for count, precision, size, batch, stack in product(threads, precisions, sizes, batches, stacks):
+            found.add(Configuration(device, count, precision, name, size, classes, batch, stack, timed_parts))
     return sorted(found)
 
 
@@ -139,15 +126,13 @@ def read_plan(
     *,
     device: str,
     threads: Sequence[int],
-    processes: Sequence[int],
-    nodes: int = 1,
     is_here: Callable[[str, int], bool] = lambda gpu, threads: True,
 ) -> list[Configuration]:
     """Return the configurations of a CSV file, in its order, each once.
 
     Columns `cnn` and `batch_per_gpu` are required; `input_size_px`, `n_classes`, `precision`, `threads`,
-    `stack`, `timed_parts`, `n_gpus` and `gpu` are optional, as are `PLAN_NOTES` and `remark`, which are not
-    read. The arguments supply what the file leaves open. is_here : whether this machine has the device of
+    `stack`, `timed_parts`, `gpu` and `n_gpus` (1) are optional, as are `PLAN_NOTES` and `remark`, which are
+    not read. The arguments supply what the file leaves open. is_here : whether this machine has the device of
     that name and number of threads; rows for other devices are skipped.
     Raises FaultsError with one fault per cell and per other column, InputError when the file is not a table
     or no row is for this machine.
@@ -163,7 +148,7 @@ def read_plan(
     for number, row in enumerate(records(typed), start=1):
         given = {key: value for key, value in row.items() if not pd.isna(value)}
         try:
-            found = _of_row(given, device, threads, processes, nodes)
+            found = _configurations_of_row(given, device, threads)
             planned |= dict.fromkeys(
                 each for each in found if "gpu" not in given or is_here(str(given["gpu"]), each.threads)
             )
@@ -171,14 +156,12 @@ def read_plan(
             faults.append(Fault(number, "cnn", row["cnn"], f"a known CNN ({error})"))
     refuse(name, faults)
     if not planned:
-        others = ", ".join(dict.fromkeys(map(str, typed["gpu"].dropna())))
-        raise InputError(f"{name}: expected a row for a device of this machine, got rows only for {others}")
+        devices = ", ".join(dict.fromkeys(map(str, typed["gpu"].dropna())))
+        raise InputError(f"{name}: expected a row for a device of this machine, got rows only for {devices}")
     return list(planned)
 
 
-def _of_row(
-    row: dict[str, Any], device: str, threads: Sequence[int], processes: Sequence[int], nodes: int
-) -> list[Configuration]:
+def _configurations_of_row(row: dict[str, Any], device: str, threads: Sequence[int]) -> list[Configuration]:
     return configuration_grid(
         [row["cnn"]],
         [int(row["batch_per_gpu"])],
@@ -186,9 +169,7 @@ def _of_row(
         [row.get("precision", "fp32")],
         device=device,
         threads=[int(row["threads"])] if "threads" in row and device == "cpu" else threads,
-        processes=[int(row["n_gpus"])] if "n_gpus" in row else processes,
         n_classes=int(row["n_classes"]) if "n_classes" in row else None,
-        nodes=nodes,
         stacks=[row.get("stack", "eager")],
         timed_parts=row.get("timed_parts", WHOLE_ITERATION),
     )

@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass
 from statistics import median
 
-from trainlaw.datasets.profiler.setup import torch_package, torch_part
+from trainlaw.datasets.profiler.local_device import torch_package, torch_part
 from trainlaw.formulas.errors import MissingDependencyError
 
 # A host on which PyTorch computes a layer of one pixel in 13.6 us, and a call of a Python method takes 76 ns,

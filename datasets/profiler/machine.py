@@ -10,9 +10,14 @@ from math import isnan, nan
 from pathlib import Path
 
 _FIELDS = (
-    "name", "driver_version", "clocks.sm", "clocks.max.sm", "clocks.max.mem", "memory.used",
+    "name",
+    "driver_version",
+    "clocks.sm",
+    "clocks.max.sm",
+    "clocks.max.mem",
+    "memory.used",
     "clocks_throttle_reasons.active",
-)  # fmt: skip
+)
 # Bits of clocks_throttle_reasons.active (nvml.h, nvmlClocksEventReasons); idle and set clocks do not count.
 _REASONS = (
     (0x4, "power cap"),
@@ -111,20 +116,18 @@ class _Moment:
 class Watch:
     """A watch on the machine, from its creation until `seen`.
 
-    `processes` processes of this program run concurrently and do not count as interference. `gpu` returns the
-    state of the GPU, `root` is the root of the Linux file system, `own_seconds` the processor time of this
-    process.
+    The processor time of this process does not count as interference. `gpu` returns the state of the GPU,
+    `root` is the root of the Linux file system, `process_seconds` the processor time of this process.
     """
 
     def __init__(
         self,
-        processes: int = 1,
         gpu: Callable[[], GpuState] = GpuState,
         root: Path = Path("/"),
-        own_seconds: Callable[[], float] = time.process_time,
+        process_seconds: Callable[[], float] = time.process_time,
     ) -> None:
         """Start watching."""
-        self._processes, self._gpu, self._root, self._own_seconds = processes, gpu, root, own_seconds
+        self._gpu, self._root, self._process_seconds = gpu, root, process_seconds
         self._began = self._moment()
 
     def seen(self) -> Interference:
@@ -132,7 +135,7 @@ class Watch:
         before, after = self._began, self._moment()
         cores = os.cpu_count() or 1
         whole = (after.at_s - before.at_s) * cores
-        own = (after.own_s - before.own_s) * self._processes
+        own = after.own_s - before.own_s
         other = max(after.busy_s - before.busy_s - own, 0.0) if not isnan(after.busy_s) else nan
         events = [f"the GPU was throttled: {reason}" for reason in after.gpu.throttled]
         if before.gpu.used_bytes > _NOTED_CARD_BYTES:
@@ -149,7 +152,7 @@ class Watch:
     def _moment(self) -> _Moment:
         busy, stolen = _processor_seconds(self._root)
         return _Moment(
-            time.monotonic(), busy, stolen, self._own_seconds(), _heat_throttles(self._root), self._gpu()
+            time.monotonic(), busy, stolen, self._process_seconds(), _heat_throttles(self._root), self._gpu()
         )
 
 

@@ -1,5 +1,6 @@
 """Micro-benchmarks: operations and sizes, and the table of achieved rates."""
 
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,40 +9,42 @@ from math import nan
 from pathlib import Path
 from statistics import median
 
-import numpy as np
 from trainlaw.datasets.profiler.configurations import MEASURABLE_PRECISIONS
 from trainlaw.datasets.profiler.devices import set_precision
-from trainlaw.datasets.profiler.row_files import MachineFile, RowFile
+from trainlaw.datasets.profiler.local_device import measured_device, torch_package, torch_part
+from trainlaw.datasets.profiler.row_files import MachineFile, RowFile, sibling
 from trainlaw.datasets.profiler.run_rows import now_text
-from trainlaw.datasets.profiler.setup import (
-    Setup,
-    check_meeting,
-    measured_device,
-    torch_package,
-    torch_part,
-)
 from trainlaw.datasets.profiler.timing import Clock, check_clock
 from trainlaw.formulas.errors import check_name
 from trainlaw.formulas.files.text_files import csv_text, write_text_atomically
 
-# Sides of square matrices; (batch, channels, side) of 3 x 3 convolutions; bytes of a copy and of a message.
+# Sides of square matrices; (batch, channels, side) of 3 x 3 convolutions; bytes of a copy. The smallest take
+# about as long as a launch, the largest keep a CPU or GPU busy.
 MATRIX_SIDES = (128, 256, 512, 1024, 2048)
 GPU_MATRIX_SIDES = (*MATRIX_SIDES, 4096, 8192)
 CONVOLUTIONS = ((1, 64, 56), (8, 64, 56), (8, 128, 28), (8, 256, 14), (32, 256, 14))
 GPU_CONVOLUTIONS = (*CONVOLUTIONS, (64, 64, 56), (128, 256, 28))
 COPY_BYTES = (2**12, 2**16, 2**20, 2**24, 2**27)
-MESSAGE_BYTES = (2**10, 2**13, 2**16, 2**19, 2**22, 2**25)
-DETAIL_COLUMNS = ("gpu", "threads", "processes", "precision", "benchmark", "size", "time_s", "rate", "unit")
+DETAIL_COLUMNS = ("gpu", "threads", "precision", "benchmark", "size", "time_s", "rate", "unit")
 MICRO_COLUMNS = (
-    "gpu", "threads", "precision", "achieved_matmul_flop_per_s", "achieved_conv_flop_per_s",
-    "achieved_copy_byte_per_s", "launch_latency_s", "host_overhead_per_layer_s", "processes",
-    "allreduce_byte_per_s", "allreduce_link_byte_per_s", "allreduce_latency_s", "measured_at",
-)  # fmt: skip
+    "gpu",
+    "threads",
+    "precision",
+    "achieved_matmul_flop_per_s",
+    "achieved_conv_flop_per_s",
+    "achieved_copy_byte_per_s",
+    "launch_latency_s",
+    "host_overhead_per_layer_s",
+    "measured_at",
+)
 # Columns that a study reads to calibrate a formula: the newest row per device and precision.
 RATE_COLUMNS = (
-    "gpu", "precision", "achieved_matmul_flop_per_s", "achieved_copy_byte_per_s", "launch_latency_s",
-    "allreduce_byte_per_s",
-)  # fmt: skip
+    "gpu",
+    "precision",
+    "achieved_matmul_flop_per_s",
+    "achieved_copy_byte_per_s",
+    "launch_latency_s",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,31 +121,6 @@ def conv_flop(batch: int, channels: int, side: int) -> float:
     return 18.0 * batch * channels**2 * side**2
 
 
-def ring_factor(processes: int) -> float:
-    """Return the bytes that a process sends in a ring all-reduce, per byte of the message: 2 (n - 1) / n."""
-    return 2.0 * (processes - 1) / processes
-
-
-def message_line(times: Sequence[MicroTime], processes: int) -> tuple[float, float]:
-    """Return rate (B/s) and latency (s) of the all-reduce: t = 2 (n-1) latency + 2 (n-1)/n bytes / rate.
-
-    Least squares with relative errors over the message sizes (textbook alpha-beta form of the ring); nan
-    where fewer than two sizes were measured.
-    """
-    if len(times) < 2 or processes < 2:
-        return nan, nan
-    sizes = np.array([each.amount for each in times])
-    seconds = np.array([each.time_s for each in times])
-    columns = np.stack([np.full_like(sizes, 2.0 * (processes - 1)), ring_factor(processes) * sizes])
-    solved, *_ = np.linalg.lstsq((columns / seconds).T, np.ones(len(times)), rcond=None)
-    latency, per_byte = float(solved[0]), float(solved[1])
-    if latency <= 0 or per_byte <= 0:
-        # The fitted line has a negative coefficient: use the end points instead.
-        latency = float(seconds[np.argmin(sizes)]) / (2.0 * (processes - 1))
-        per_byte = float(seconds[np.argmax(sizes)]) / (ring_factor(processes) * float(sizes.max()))
-    return 1.0 / per_byte, latency
-
-
 def per_layer_overhead(times: Mapping[int, float]) -> float:
     """Return the seconds that one more layer without work costs, from seconds by number of layers.
 
@@ -153,16 +131,14 @@ def per_layer_overhead(times: Mapping[int, float]) -> float:
     return median((later - earlier) / (more - fewer) for (fewer, earlier), (more, later) in pairwise(ordered))
 
 
-def rate_cells(times: Iterable[MicroTime], processes: int = 1) -> dict[str, object]:
-    """Return achieved rates and latencies: best matrix product and convolution, largest copy and message.
+def rate_cells(times: Iterable[MicroTime]) -> dict[str, object]:
+    """Return achieved rates and latencies: best matrix product and convolution, and largest copy.
 
     `times` holds all benchmarks of one device and precision; rates in FLOP/s and B/s, latencies in seconds.
-    The all-reduce has two rates: of the bytes of its message, and of the link that explains it.
     """
     by_name: dict[str, list[MicroTime]] = {}
     for one in sorted(times, key=lambda one: one.amount):
         by_name.setdefault(one.benchmark, []).append(one)
-    rate, latency = message_line(by_name.get("allreduce", []), processes)
 
     def of(name: str, value: Callable[[list[MicroTime]], float]) -> float:
         return value(by_name[name]) if name in by_name else nan
@@ -173,9 +149,6 @@ def rate_cells(times: Iterable[MicroTime], processes: int = 1) -> dict[str, obje
         "achieved_copy_byte_per_s": of("copy", lambda found: found[-1].rate),
         "launch_latency_s": of("launch", lambda found: found[0].time_s),
         "host_overhead_per_layer_s": of("layer", lambda found: found[0].time_s),
-        "allreduce_byte_per_s": of("allreduce", lambda found: found[-1].rate),
-        "allreduce_link_byte_per_s": rate,
-        "allreduce_latency_s": latency,
     }
 
 
@@ -183,41 +156,36 @@ def profile_micro(
     device: str,
     threads: Sequence[int],
     precisions: Sequence[str],
-    processes: int,
-    *,
-    setup: Setup,
+    out: str | os.PathLike[str],
     on_time: Callable[[str, MicroTime], None],
-    nodes: int = 1,
 ) -> int:
     """Run the micro-benchmarks for each number of threads and precision; return the number of rows.
 
-    Files next to `setup.out` end in `-micro` (one row each), `-micro-sizes` (every size) and
-    `-rates` (what a study's calibration reads). With several `processes`, on one host or on `nodes`, their
-    all-reduce is measured too. `on_time` is called with the device's name after each benchmark. Raises
+    Files next to `out` end in `-micro` (one row each), `-micro-sizes` (every size) and `-rates` (for a
+    study's calibration). `on_time` is called with the device's name after each benchmark. Raises
     MissingDependencyError without torch, UnknownNameError for an unknown precision, NotMeasuredError for one
-    that the device does not have, InputError for hosts that cannot meet.
+    that the device does not have.
     """
     # Refuse immediately what would fail after minutes.
     for precision in precisions:
         check_name("precision", precision, MEASURABLE_PRECISIONS)
         set_precision(torch_package(), device, precision)
-    machine = MachineFile(setup.out)
-    rows = RowFile(setup.sibling("micro"), MICRO_COLUMNS)
-    details = RowFile(setup.sibling("micro-sizes"), DETAIL_COLUMNS)
-    reduced = _all_reduce(device, processes, nodes, setup) if processes > 1 else []
+    machine = MachineFile(out)
+    rows = RowFile(sibling(out, "micro"), MICRO_COLUMNS)
+    details = RowFile(sibling(out, "micro-sizes"), DETAIL_COLUMNS)
     for number in threads:
-        host = measured_device(device, number, setup, machine)
+        host = measured_device(device, number, machine)
         if number:
             torch_package().set_num_threads(number)
         for precision in precisions:
-            shared = {"gpu": host.gpu, "threads": number, "precision": precision, "processes": processes}
+            shared = {"gpu": host.gpu, "threads": number, "precision": precision}
             times = []
-            for each in (*torch_part("torch_micro").micro_times(device, precision), *reduced):
+            for each in torch_part("torch_micro").micro_times(device, precision):
                 times.append(each)
                 details.append({**shared, **each.cells})
                 on_time(host.gpu, each)
-            rows.append({**shared, **rate_cells(times, processes), "measured_at": now_text()})
-            _write_rates(rows.rows, setup.sibling("rates"))
+            rows.append({**shared, **rate_cells(times), "measured_at": now_text()})
+            _write_rates(rows.rows, sibling(out, "rates"))
     return len(threads) * len(precisions)
 
 
@@ -225,11 +193,3 @@ def _write_rates(rows: Sequence[Mapping[str, str]], path: Path) -> None:
     """Write the newest row of each device and precision, with the columns of a table of rates."""
     newest = {(row["gpu"], row["precision"]): row for row in rows}
     write_text_atomically(path, csv_text(RATE_COLUMNS, newest.values()))
-
-
-def _all_reduce(device: str, processes: int, nodes: int, setup: Setup) -> list[MicroTime]:
-    check_meeting(processes, nodes, setup)
-    together = torch_part("torch_processes")
-    gathering = together.Gathering(device, processes, nodes, setup.rendezvous)
-    found: list[MicroTime] = together.all_reduce_together(gathering)
-    return found

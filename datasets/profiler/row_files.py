@@ -1,7 +1,7 @@
 """CSV files that the profiler writes: rows that survive a killed program, and the devices of this machine."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from math import isnan
 from pathlib import Path
 
@@ -22,9 +22,8 @@ _MAX_BYTES = 512 * 2**20
 class RowFile:
     """Rows of named columns in a CSV file.
 
-    The file is created with its header when the first row is added. Rows added together are one write,
-    flushed to disk before `append` or `extend` returns. An incomplete last line, as after a power cut, is
-    removed.
+    The file is created with its header when the first row is added. Each row is one write, flushed to disk
+    before `append` returns. An incomplete last line, as after a power cut, is removed.
     """
 
     def __init__(self, path: str | os.PathLike[str], columns: Iterable[str]) -> None:
@@ -40,28 +39,17 @@ class RowFile:
 
     def append(self, row: Mapping[str, object]) -> None:
         """Append a row; columns that `row` lacks stay empty. Raises InputError for other columns, OSError."""
-        self.extend((row,))
-
-    def extend(self, rows: Iterable[Mapping[str, object]]) -> None:
-        """Append rows in one write, as `append` does for one."""
-        added = [self._cells(row) for row in rows]
+        added = self._cells(row)
         header = csv_text(self.columns, ())
         if not self.path.exists():
             write_text_atomically(self.path, header)
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND)
         try:
-            os.write(descriptor, csv_text(self.columns, added).removeprefix(header).encode())
+            os.write(descriptor, csv_text(self.columns, [added]).removeprefix(header).encode())
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        self._rows += added
-
-    def keep(self, is_wanted: Callable[[Mapping[str, str]], bool]) -> None:
-        """Keep only the rows (texts by column) that are wanted."""
-        kept = [row for row in self._rows if is_wanted(row)]
-        if len(kept) < len(self._rows):
-            write_text_atomically(self.path, csv_text(self.columns, kept))
-            self._rows = kept
+        self._rows.append(added)
 
     def _cells(self, row: Mapping[str, object]) -> dict[str, str]:
         strange = row.keys() - set(self.columns)
@@ -95,13 +83,22 @@ def _cell(value: object) -> str:
 _COLUMNS = tuple(column.name for column in GPU_COLUMNS)
 
 
+def sibling(runs: str | os.PathLike[str], ending: str) -> Path:
+    """Return the path of a further file next to that of the runs: its name with an ending before .csv.
+
+    >>> sibling("runs.csv", "machine").name
+    'runs-machine.csv'
+    """
+    place = Path(runs)
+    return place.with_name(f"{place.stem}-{ending}.csv")
+
+
 class MachineFile:
     """Rows of the GPU schema by name of the device, in `<runs>-machine.csv`."""
 
     def __init__(self, runs: str | os.PathLike[str]) -> None:
         """Read the file next to the runs, if there is one; InputError if it is not in the GPU schema."""
-        place = Path(runs)
-        self.path = place.with_name(f"{place.stem}-machine.csv")
+        self.path = sibling(runs, "machine")
         self._rows: dict[str, dict[str, str]] = {}
         if self.path.exists():
             header, rows = read_csv(self.path)

@@ -8,7 +8,6 @@ from math import isfinite, nan
 from statistics import median
 
 from trainlaw.datasets.hardware.collectives import EVEN
-from trainlaw.datasets.measurements.runs import PROFILER_COLUMNS, RUN_COLUMNS
 from trainlaw.datasets.profiler.configurations import (
     CONFIGURATION_COLUMNS,
     FORWARD_PASS,
@@ -21,7 +20,6 @@ from trainlaw.datasets.profiler.timing import Repeats
 
 FRAMEWORK, HARNESS = "pytorch", "trainlaw-profile"
 OPTIMIZER = "sgd with momentum"
-RUN_FILE_COLUMNS = (*(column.name for column in RUN_COLUMNS), *PROFILER_COLUMNS)
 FAILURE_COLUMNS = (*CONFIGURATION_COLUMNS, "reason", "measured_at")
 
 
@@ -33,33 +31,6 @@ class MeasuredDevice:
     hardware: str
     software: str
     framework_version: str
-    link: str = "none"
-    network: str = "none"
-
-
-@dataclass(frozen=True, slots=True)
-class AllReduce:
-    """All-reduce of all gradients alone, and the iteration without it, medians in seconds."""
-
-    all_reduce_s: float
-    local_s: float
-
-    def cells(self, total_s: float) -> dict[str, float]:
-        """Return the columns of the run file, from the seconds of the iteration.
-
-        Shares, 0 to 1: of the all-reduce alone in the iteration, and of the part of it that overlaps with the
-        backward pass.
-
-        >>> AllReduce(0.2, 1.0).cells(1.05)["all_reduce_overlap"]
-        0.75
-        """
-        exposed = max(total_s - self.local_s, 0.0)
-        return {
-            "all_reduce_s": self.all_reduce_s,
-            "time_without_all_reduce_s": self.local_s,
-            "all_reduce_share": self.all_reduce_s / total_s,
-            "all_reduce_overlap": round(min(max(1.0 - exposed / self.all_reduce_s, 0.0), 1.0), 12),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,29 +42,23 @@ class Measurement:
 
     repeats: Repeats
     interference: Interference = field(default_factory=Interference)
-    all_reduce: AllReduce | None = None
     host_launch_s: float = nan
 
 
-def run_row(
-    configuration: Configuration, measured: Measurement, host: MeasuredDevice, single_s: float = nan
-) -> dict[str, object]:
-    """Return a measurement as a row of the run file; times in seconds.
-
-    single_s : measured time of the same configuration in one process, nan where it was not measured.
-    """
-    several, several_hosts = configuration.processes > 1, configuration.nodes > 1
+def run_row(configuration: Configuration, measured: Measurement, host: MeasuredDevice) -> dict[str, object]:
+    """Return a measurement as a row of the run file; times in seconds."""
     disturbed_by = measured.interference.remark
     return {
         **configuration.run_cells,
         "gpu": host.gpu,
-        "link": host.link if configuration.processes > configuration.nodes else "none",
-        "network": host.network if several_hosts else "none",
-        "algorithm": "ring" if several else "none",
+        "n_gpus": 1,
+        "n_nodes": 1,
+        "link": "none",
+        "network": "none",
+        "algorithm": "none",
         "allocation": EVEN,
         "bucketed": 1,
         "precision_stated": stated_precision(configuration.device, configuration.precision),
-        "single_gpu_time_s": single_s if several else nan,
         **_measured_cells(measured),
         "framework": FRAMEWORK,
         "framework_version": host.framework_version,
@@ -133,7 +98,6 @@ def _measured_cells(measured: Measurement) -> dict[str, float]:
         "other_load": seen.other_load,
         "clock_hz": seen.clock_hz,
         "host_launch_s": measured.host_launch_s,
-        **(measured.all_reduce.cells(repeats.median_s) if measured.all_reduce else {}),
     }
 
 

@@ -2,19 +2,18 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from math import nan
 from pathlib import Path
 
-from trainlaw.datasets.hardware.links import find_link
+from trainlaw.datasets.measurements.runs import RUN_FILE_COLUMNS
 from trainlaw.datasets.profiler.configurations import Configuration
 from trainlaw.datasets.profiler.devices import NotMeasuredError
-from trainlaw.datasets.profiler.row_files import MachineFile, RowFile
+from trainlaw.datasets.profiler.local_device import measured_device, torch_package, torch_part
+from trainlaw.datasets.profiler.row_files import MachineFile, RowFile, sibling
 from trainlaw.datasets.profiler.run_rows import (
     FAILURE_COLUMNS,
-    RUN_FILE_COLUMNS,
     MeasuredDevice,
     Measurement,
     configuration_from_failure,
@@ -22,18 +21,10 @@ from trainlaw.datasets.profiler.run_rows import (
     failure_row,
     run_row,
 )
-from trainlaw.datasets.profiler.setup import (
-    Setup,
-    check_meeting,
-    measured_device,
-    torch_package,
-    torch_part,
-)
+from trainlaw.datasets.profiler.timing import StoppingRule
 from trainlaw.formulas.errors import InputError
 
 Measure = Callable[[Configuration], Measurement]
-#: Measures a configuration and stores the result; returns its median, seconds, and the relative interval.
-Keep = Callable[[Configuration], tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +56,7 @@ class SweepFiles:
                 f"expected an existing folder for {path}, got {path.parent}, which does not exist"
             )
         self.runs = RowFile(path, RUN_FILE_COLUMNS)
-        self.failures = RowFile(path.with_name(f"{path.stem}-failed.csv"), FAILURE_COLUMNS)
+        self.failures = RowFile(sibling(path, "failed"), FAILURE_COLUMNS)
 
     def left(self, configurations: Sequence[Configuration]) -> list[Configuration]:
         """Return the configurations that were neither measured nor failed before, in their order."""
@@ -79,100 +70,57 @@ class SweepFiles:
             ) from None
         return [configuration for configuration in configurations if configuration not in done]
 
-    def single_s(self, configuration: Configuration) -> float:
-        """Return the seconds of the same configuration in one process, nan where it was not measured."""
-        alone = replace(configuration, processes=1, nodes=1)
-        times = [float(row["time_s"]) for row in self.runs.rows if configuration_from_run(row) == alone]
-        return times[-1] if times else nan
-
 
 def sweep(
     configurations: Sequence[Configuration],
     measure: Measure,
-    measured_device: Callable[[Configuration], MeasuredDevice],
+    device_of: Callable[[Configuration], MeasuredDevice],
     files: SweepFiles,
-    on_progress: OnProgress,
-) -> None:
-    """Measure configurations in turn and store each result immediately.
-
-    measure : raises NotMeasuredError for a configuration that cannot be measured, which becomes a row of the
-    failure file.
-    """
-
-    def kept(configuration: Configuration) -> tuple[float, float]:
-        measured = measure(configuration)
-        single = files.single_s(configuration)
-        files.runs.append(run_row(configuration, measured, measured_device(configuration), single))
-        return measured.repeats.median_s, measured.repeats.interval
-
-    keep_in_turn(configurations, kept, files.failures, on_progress)
-
-
-def keep_in_turn(
-    configurations: Sequence[Configuration],
-    keep: Keep,
-    failures: RowFile,
     on_progress: OnProgress,
     *,
     now: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Measure configurations in turn and store results; failures become rows of `failures`.
+    """Measure configurations in turn and store each result immediately; failures become rows, too.
 
-    now : wall clock, seconds, for the time left.
+    measure : raises NotMeasuredError for a configuration that cannot be measured. now : wall clock, seconds,
+    for the time left.
     """
     began = now()
     for number, configuration in enumerate(configurations, start=1):
         progress = Progress(number, len(configurations), configuration, nan)
         try:
-            median_s, interval = keep(configuration)
+            measured = measure(configuration)
         except (NotMeasuredError, InputError) as error:
-            failures.append(failure_row(configuration, str(error)))
+            files.failures.append(failure_row(configuration, str(error)))
             progress = replace(progress, reason=str(error))
         else:
-            progress = replace(progress, median_s=median_s, interval=interval)
+            files.runs.append(run_row(configuration, measured, device_of(configuration)))
+            repeats = measured.repeats
+            progress = replace(progress, median_s=repeats.median_s, interval=repeats.interval)
         left = (now() - began) / number * (len(configurations) - number)
         on_progress(replace(progress, remaining_s=left))
 
 
-def profile_runs(configurations: Sequence[Configuration], setup: Setup, on_progress: OnProgress) -> int:
+def profile_runs(
+    configurations: Sequence[Configuration],
+    out: str | os.PathLike[str],
+    rule: StoppingRule,
+    on_progress: OnProgress,
+) -> int:
     """Measure the configurations that are not in the files yet; return their number.
 
-    Rows go to `setup.out` in the runs schema, failures and devices that the GPU table lacks to files next to
-    it. `on_progress`, a function of a module, is called after each. Raises MissingDependencyError without
-    torch, InputError.
+    Rows go to `out` in the runs schema, failures and devices that the GPU table lacks to files next to it.
+    `on_progress` is called after each. Raises MissingDependencyError without torch, InputError.
     """
     torch_package()
-    files = SweepFiles(setup.out)
+    files, machine = SweepFiles(out), MachineFile(out)
     left = files.left(configurations)
-    _check_links(left, setup)
-    machine = MachineFile(setup.out)
-    devices = dict.fromkeys((each.device, each.threads) for each in left)
-    hosts = {key: measured_device(*key, setup, machine) for key in devices}
+    different = dict.fromkeys((each.device, each.threads) for each in left)
+    devices = {key: measured_device(*key, machine) for key in different}
 
-    def measured(configuration: Configuration) -> Measurement:
-        found: Measurement = torch_part("torch_measure").measure(configuration, setup.rule)
+    def measure(configuration: Configuration) -> Measurement:
+        found: Measurement = torch_part("torch_measure").measure(configuration, rule)
         return found
 
-    for (device, processes, nodes), members in groupby(left, lambda c: (c.device, c.processes, c.nodes)):
-        if processes == 1:
-            # Other processes may have written the files since.
-            alone = SweepFiles(setup.out)
-            sweep(list(members), measured, lambda c: hosts[c.device, c.threads], alone, on_progress)
-            continue
-        together = torch_part("torch_processes")
-        known = {threads: host for (kind, threads), host in hosts.items() if kind == device}
-        shared = together.SharedSweep(tuple(members), setup.rule, os.fspath(setup.out), known)
-        gathering = together.Gathering(device, processes, nodes, setup.rendezvous)
-        together.sweep_together(gathering, shared, on_progress)
+    sweep(left, measure, lambda each: devices[each.device, each.threads], files, on_progress)
     return len(left)
-
-
-def _check_links(configurations: Iterable[Configuration], setup: Setup) -> None:
-    for name in filter(None, (setup.link, setup.network)):
-        find_link(name)
-    for each in configurations:
-        check_meeting(each.processes, each.nodes, setup)
-        if each.processes > each.nodes and each.device == "cuda" and not setup.link:
-            raise InputError(
-                "several GPUs need --link NAME, the link between them, such as nvlink3-x12 or pcie4-x16"
-            )

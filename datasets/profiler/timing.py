@@ -222,13 +222,11 @@ def time_iterations(
     step: TrainingStep,
     clock: Clock,
     rule: StoppingRule,
-    agree: Callable[[float], float] = lambda value: value,
     now: Callable[[], float] = time.perf_counter,
 ) -> Repeats:
     """Return the times of repeated iterations after a warm-up, both as long as `rule` requires.
 
-    clock : marks on the device. agree : shares the number of the first process with all processes. now : wall
-    clock, seconds. Raises ClockError if the clock disagrees with wall-clock time.
+    clock : marks on the device. now : wall clock, seconds. Raises ClockError if the two disagree.
     """
     spans: list[tuple[float, float]] = []
     issued: list[float] = []
@@ -236,11 +234,11 @@ def time_iterations(
     # nothing of the limit.
     warming = [phases[3] for phases in _block(step, clock, 1, now, spans, issued=[])]
     began = now()
-    while not agree(rule.is_warm(warming, now() - began)):
+    while not rule.is_warm(warming, now() - began):
         warming += [phases[3] for phases in _block(step, clock, 1, now, spans, issued=[])]
-    size = int(agree(max(1, min(_BLOCK, int(rule.limit_seconds / 10 / max(median(warming), 1e-9))))))
+    size = max(1, min(_BLOCK, int(rule.limit_seconds / 10 / max(median(warming), 1e-9))))
     times: list[tuple[float, float, float, float]] = []
-    while not agree(rule.is_enough([phases[3] for phases in times], now() - began)):
+    while not rule.is_enough([phases[3] for phases in times], now() - began):
         times += _block(step, clock, size, now, spans, issued=issued)
     check_clock(spans)
     forward, backward, update, total = (tuple(column) for column in zip(*times, strict=True))

@@ -321,17 +321,9 @@ _MOMENTUM = 0.9
 
 
 class TorchStep:
-    """A training iteration of a configuration, as `timing.TrainingStep`.
+    """A training iteration of a configuration, as `timing.TrainingStep`."""
 
-    `wrap` wraps the CNN for calls, such as DistributedDataParallel.
-    """
-
-    def __init__(
-        self,
-        cnn: Cnn,
-        configuration: Configuration,
-        wrap: Callable[[nn.Module], nn.Module] = lambda network: network,
-    ) -> None:
+    def __init__(self, cnn: Cnn, configuration: Configuration) -> None:
         """Build CNN, optimizer and a batch on the configuration's device; seeded."""
         torch.manual_seed(0)
         device, self._precision = torch.device(configuration.device), configuration.precision
@@ -343,7 +335,6 @@ class TorchStep:
             images, self.labels = random_batch(cnn, configuration.batch, dtype)
         self.images = images.contiguous(memory_format=layout)
         self._last = list(self.network.parameters())[-1]
-        self.called = wrap(self.network)
         self.optimizer = torch.optim.SGD(self.network.parameters(), _LEARNING_RATE, _MOMENTUM)
         half = torch.float16 if device.type == "cuda" else torch.bfloat16
         self._half = half if self._precision == "amp" else None
@@ -359,7 +350,7 @@ class TorchStep:
     def forward(self) -> None:
         """Compute the loss of the batch."""
         with self.casting():
-            scores = self.called(self.images)
+            scores = self.network(self.images)
             self._loss = scores_loss(scores, self.labels)
 
     def backward(self) -> None:
@@ -385,7 +376,7 @@ class TorchForward(TorchStep):
     def forward(self) -> None:
         """Compute the scores of the batch."""
         with torch.inference_mode(), self.casting():
-            self._scores = self.called(self.images)
+            self._scores = self.network(self.images)
 
     def backward(self) -> None:
         """Do nothing: there are no gradients."""

@@ -7,7 +7,6 @@ from math import nan
 from typing import TypeVar
 
 import torch
-from torch import nn
 from trainlaw.datasets.cnns.catalog import CnnCounts
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.memory import training_memory
@@ -57,8 +56,7 @@ def _check_memory(cnn: Cnn, configuration: Configuration) -> None:
     memory = training_memory(cnn, configuration.batch, configuration.precision)
     is_forward = configuration.timed_parts == FORWARD_PASS
     # A forward pass keeps only what later layers read: about what the gradients of activations need at once.
-    alone = memory.weights + memory.working if is_forward else memory.needed
-    needed = alone * configuration.processes
+    needed = memory.weights + memory.working if is_forward else memory.needed
     available = available_memory_bytes()
     if needed > available:
         raise NotMeasuredError(
@@ -86,19 +84,14 @@ def measure(configuration: Configuration, rule: StoppingRule) -> Measurement:
     return with_step(cnn, configuration, timed)
 
 
-def with_step(
-    cnn: Cnn,
-    configuration: Configuration,
-    use: Callable[[TorchStep], _Result],
-    wrap: Callable[[nn.Module], nn.Module] = lambda network: network,
-) -> _Result:
+def with_step(cnn: Cnn, configuration: Configuration, use: Callable[[TorchStep], _Result]) -> _Result:
     """Return the result of `use` on a training step, which is freed afterwards.
 
     Raises NotMeasuredError if memory runs out, or if torch has no kernel for it on this device.
     """
     try:
         kind = TorchForward if configuration.timed_parts == FORWARD_PASS else TorchStep
-        return use(kind(cnn, configuration, wrap))
+        return use(kind(cnn, configuration))
     except (MemoryError, RuntimeError) as error:
         reason = reason_not_measured(torch, error)
         if not reason:

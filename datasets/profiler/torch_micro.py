@@ -1,4 +1,4 @@
-"""Micro-benchmarks in torch: products, convolutions, copies, launches, layers without work, all-reduces."""
+"""Micro-benchmarks in torch: products, convolutions, copies, launches, layers without work."""
 
 import time
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from functools import partial
 from statistics import median
 
 import torch
-from torch import distributed, nn
+from torch import nn
 from torch.nn import functional
 from trainlaw.datasets.profiler.devices import device_clock, set_precision
 from trainlaw.datasets.profiler.micro import (
@@ -15,7 +15,6 @@ from trainlaw.datasets.profiler.micro import (
     GPU_CONVOLUTIONS,
     GPU_MATRIX_SIDES,
     MATRIX_SIDES,
-    MESSAGE_BYTES,
     MicroTime,
     Stopwatch,
     conv_flop,
@@ -116,29 +115,6 @@ def _layers(device: str, seconds: float) -> MicroTime:
         chain = nn.Sequential(*(nn.ReLU() for _ in range(count))).to(device)
         times[count] = time_calls(partial(chain, x), watch, seconds)
     return MicroTime("layer", "1", 0.0, max(per_layer_overhead(times), 1e-9))
-
-
-def all_reduce_times(device: str, repeats: int = 20) -> list[MicroTime]:
-    """Return the all-reduce of all message sizes in this process group; every process must call it."""
-    times = []
-    for size in MESSAGE_BYTES:
-        message = torch.ones(size // _FLOAT_BYTES, device=device)
-        times.append(MicroTime("allreduce", f"{size} B", float(size), all_reduce_seconds(message, repeats)))
-    return times
-
-
-def all_reduce_seconds(message: torch.Tensor, repeats: int) -> float:
-    """Return the median seconds of the all-reduce of `message`, after two that are not counted."""
-    clock = device_clock(torch, message.device.type)
-    marks = []
-    for _ in range(repeats + 2):
-        distributed.barrier()
-        begin = clock.mark()
-        distributed.all_reduce(message)
-        marks.append((begin, clock.mark()))
-    clock.finish()
-    seconds = sorted(clock.seconds(*span) for span in marks[2:])
-    return seconds[len(seconds) // 2]
 
 
 # Blocks of layers, repeats that count, and those before them.

@@ -1,8 +1,8 @@
 """Operation profiles of a training iteration from exports of profilers: seconds per operation.
 
 Supported are the table printed by `key_averages().table()` of PyTorch, Chrome traces (`export_chrome_trace`
-of PyTorch, the trace viewer of TensorFlow), the CSV table of op statistics of TensorFlow, and the operations
-file of `trainlaw profile --layers`.
+of PyTorch, the trace viewer of TensorFlow), the CSV table of op statistics of TensorFlow, and CSV files with
+a row per workload and columns `device_<name>_s`, as the built-in profiles have them.
 """
 
 import csv
@@ -181,7 +181,7 @@ def read_profiles(path: str | os.PathLike[str], steps: int = 1) -> tuple[Operati
     Returns
     -------
     tuple of OperationProfile
-        One profile; several for the operations file of `trainlaw profile --layers`.
+        One profile; several for a CSV file with one row per workload.
 
     Raises
     ------
@@ -211,7 +211,7 @@ def _reader_of(text: str, place: Path) -> "Callable[[str, Path, int], tuple[Oper
     if "Self CPU" in head and "# of Calls" in head:
         return _read_torch_table
     if re.search(r"(^|,)device_\w+_s(,|$)", text.partition("\n")[0].strip()):
-        return _read_own
+        return _read_workloads
     return _read_statistics
 
 
@@ -427,8 +427,8 @@ def _operation(text: str) -> str:
     return re.sub(r"_\d+$", "", text.strip().rpartition("/")[2]) or text.strip()
 
 
-def _read_own(text: str, place: Path, steps: int) -> tuple[OperationProfile, ...]:
-    """Read the operations file of `trainlaw profile`: one row per workload, columns `device_<name>_s`."""
+def _read_workloads(text: str, place: Path, steps: int) -> tuple[OperationProfile, ...]:
+    """Read a CSV file with one row per workload and columns `device_<name>_s`."""
     header, rows = _csv_rows(text, place)
     found = []
     for where, cells in rows.items():

@@ -1,4 +1,4 @@
-"""Formulas in other languages; `PRINTERS` names those that are texts, ONNX is bytes."""
+"""Formulas in other languages; `PRINTERS` names them."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -6,10 +6,8 @@ from types import MappingProxyType
 from trainlaw.formulas.algebra.expression import Expression
 from trainlaw.formulas.formula import Formula
 from trainlaw.formulas.printers.excel import ExcelCells, excel_expression, print_excel, split_for_excel
-from trainlaw.formulas.printers.google_sheets import missing_functions, print_google_sheets
 from trainlaw.formulas.printers.latex import latex_expression, latex_symbol, print_latex
 from trainlaw.formulas.printers.mathml import mathml_expression, mathml_symbol, print_mathml
-from trainlaw.formulas.printers.onnx_model import print_onnx
 from trainlaw.formulas.printers.programming import (
     print_c_function,
     print_javascript,
@@ -18,22 +16,16 @@ from trainlaw.formulas.printers.programming import (
     print_python_function,
     print_r,
 )
-from trainlaw.formulas.printers.sql import print_sql
-from trainlaw.formulas.printers.tensors import print_jax_function, print_torch_function
 
 PRINTERS: Mapping[str, Callable[[Formula | Expression], str]] = MappingProxyType(
     {
         "python_function": print_python_function,
         "numpy_function": print_numpy_function,
-        "torch_function": print_torch_function,
-        "jax_function": print_jax_function,
         "excel": print_excel,
-        "google_sheets": print_google_sheets,
         "javascript": print_javascript,
         "latex": print_latex,
         "mathml": print_mathml,
         "c_function": print_c_function,
-        "sql": print_sql,
         "r": print_r,
         "julia": print_julia,
     }
@@ -47,20 +39,14 @@ __all__ = [
     "latex_symbol",
     "mathml_expression",
     "mathml_symbol",
-    "missing_functions",
     "print_c_function",
     "print_excel",
-    "print_google_sheets",
     "print_javascript",
-    "print_jax_function",
     "print_julia",
     "print_latex",
     "print_mathml",
     "print_numpy_function",
-    "print_onnx",
     "print_python_function",
     "print_r",
-    "print_sql",
-    "print_torch_function",
     "split_for_excel",
 ]

@@ -11,7 +11,6 @@ from trainlaw.app.models.scopes import handling
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.workbook.choices import MOST
 from trainlaw.datasets import built_in_gpus, link_table
-from trainlaw.datasets.cnns.any_size import any_size
 from trainlaw.datasets.hardware.collectives import ALGORITHMS
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.hardware.precisions import PRECISIONS
@@ -22,7 +21,7 @@ from trainlaw.formulas import TrainlawError
 IMPOSSIBLE = (
     {"batch": 0}, {"batch": 2.5}, {"batch": -8}, {"batch": MOST + 1}, {"n_gpus": 0}, {"n_gpus": 1.5},
     {"n_gpus": 4, "n_nodes": 3}, {"gpu": "RTX 9999"}, {"cnn": "resnet51"}, {"precision": "fp7"},
-    {"algorithm": "gossip", "n_gpus": 2}, {"link": "string", "n_gpus": 2}, {"layout": "nhcw"},
+    {"algorithm": "gossip", "n_gpus": 2}, {"link": "string", "n_gpus": 2, "n_nodes": 1}, {"layout": "nhcw"},
     {"pixels": -224}, {"batch": "many"}, {"host_launch_s": -1.0},
 )  # fmt: skip
 SETTINGS = (
@@ -53,10 +52,6 @@ def questions(choose, count):
             "host_launch_s": choose.choice([None, 4e-5, 2e-3]),
             "stack": None if is_plain else choose.choice([None, None, *STACKS]),
         }  # fmt: skip
-        if number % 3 == 2 and any_size(row["cnn"]):
-            # Sizes that no list has, some too small for the CNN; classes that make convolutions thin.
-            sized = {"pixels": choose.randint(8, 700), "classes": choose.choice([3, 31, 32, 500, 21_841])}
-            asked |= sized
         # RTX 5050: a specification that the formula needs is not known.
         asked |= {"gpu": "RTX 5050"} if number % 50 == 1 else {}
         yield asked | (IMPOSSIBLE[number // 10 % len(IMPOSSIBLE)] if number % 10 == 0 else {})

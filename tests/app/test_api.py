@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import trainlaw
+from click.testing import CliRunner
 from sklearn.base import clone
 from trainlaw.app.api import Law
 from trainlaw.app.cli import app
@@ -18,7 +19,6 @@ from trainlaw.datasets import load
 from trainlaw.evolve import FormulaRegressor
 from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.errors import UnknownNameError
-from typer.testing import CliRunner
 
 
 def test_importing_loads_nothing_large():

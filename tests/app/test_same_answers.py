@@ -10,39 +10,22 @@ from typing import NamedTuple
 import pandas as pd
 import pytest
 import trainlaw
+from click.testing import CliRunner
 from trainlaw.app.cli import app
-from trainlaw.app.exports.names import named_model
 from trainlaw.app.models.builtin import BUILT_IN
-from trainlaw.app.models.lookup_tables import cnn_label
 from trainlaw.app.page.html import page_html
 from trainlaw.app.sheets.xlsx import xlsx_bytes
 from trainlaw.app.workbook.model import ENTRIES, FAULTS
-from trainlaw.datasets.cnns.any_size import has_thin_rule
-from trainlaw.datasets.cnns.counts import THIN
 from trainlaw.formulas import load_formula
 from trainlaw.formulas.scopes import FORWARD
-from typer.testing import CliRunner
 
 from ..libreoffice import SOFFICE, recalculated
-from .exports.test_programs import (
-    GCC,
-    INTERPRETED,
-    JULIA,
-    NODE,
-    RSCRIPT,
-    by_lines,
-    c,
-    compiled,
-    node,
-    python,
-    write_programs,
-)
+from .exports.test_programs import NODE, node, python, write_programs
 from .page.test_in_browser import ANSWERS, link_of
 from .questions import (
     IMPOSSIBLE,
     cost_of,
     is_unequipped,
-    known_cnns,
     predicted,
     price_of,
     questions,
@@ -53,9 +36,7 @@ from .workbook.test_questions import LIVE, cells_of, lines_of, said_in, value_at
 pytestmark = pytest.mark.slow
 COUNT = 100
 REFUSED = "refused"
-# Limits of the exported programs and of their tests.
-MOST_BYTES = 300_000
-LANGUAGES = {"py": True, "mjs": NODE, "cjs": NODE, "c": GCC, "h": GCC, "R": RSCRIPT, "jl": JULIA}
+LANGUAGES = {"py": python, "mjs": node if NODE else None}
 
 
 class Answer(NamedTuple):
@@ -162,12 +143,7 @@ def by_workbook(asked, expected, folder, _, live=LIVE, prefix="tl_"):
         # Notes come first, and the sheet does not tell them apart.
         return Answer(time_s, *ends, [], said, known(cost))
 
-    def is_left_out(one):
-        # Sizes that are counted anew take a sheet for each question: `test_sizes` asks some.
-        is_counted = one["pixels"] > 0 and cnn_label(*(one[name] for name in KEY)) not in known_cnns()
-        return is_unequipped(one) or (is_counted and "Image size" not in live)
-
-    return [None if is_left_out(one) else answer(number, one) for number, one in enumerate(asked)]
+    return [None if is_unequipped(one) else answer(number, one) for number, one in enumerate(asked)]
 
 
 def by_page(asked, _, folder, request, choice="formula="):
@@ -193,8 +169,7 @@ def by_program(suffix, formula=None):
         if not LANGUAGES[suffix]:
             pytest.skip(f"nothing here runs .{suffix}")
         used = formula or law()
-        write_programs(used, folder, MOST_BYTES, [f".{suffix}", ".h"] if suffix == "c" else [f".{suffix}"])
-        rules = named_model(used).sized.rules
+        write_programs(used, folder, [f".{suffix}"])
         places = [
             number
             for number, one in enumerate(asked)
@@ -202,8 +177,6 @@ def by_program(suffix, formula=None):
             and one["stack"] is None
             and (one["n_gpus"] == 1 or one["algorithm"] == "ring")
             and one.get("compilation", "eager") == "eager"
-            and one["cnn"] in rules
-            and (one["classes"] >= THIN or not has_thin_rule(one["cnn"]))
         ]
         names = ("cnn", "gpu", "batch", "precision", "layout", "tuned", "host_launch_s", "pixels", "classes")
         given = [asked[number] | {"layout": asked[number]["layout"] or "nchw"} for number in places]
@@ -214,7 +187,7 @@ def by_program(suffix, formula=None):
             else tuple(one[name] for name in names)
             for one in given
         ]
-        found = RUN[suffix](folder, plain)
+        found = LANGUAGES[suffix](folder, plain)
         # A program without a time says nothing.
         assert all(one or expected[place].time_s is None for place, one in zip(places, found, strict=True))
         answers = [one and Answer(*map(known, one[:3]), list(one[4]), cost=one[5]) for one in found]
@@ -223,25 +196,6 @@ def by_program(suffix, formula=None):
     return ask
 
 
-def interpreted(name):
-    file, program, command = INTERPRETED[name].values
-
-    def run(folder, plain):
-        (folder / file).write_text(program)
-        return by_lines([*command, folder / file], folder, plain)
-
-    return run
-
-
-RUN = {
-    "py": python,
-    "mjs": lambda folder, plain: node(folder, plain, ".mjs"),
-    "cjs": lambda folder, plain: node(folder, plain, ".cjs"),
-    "c": lambda folder, plain: c(compiled(folder, "linked"), plain, "linked"),
-    "h": lambda folder, plain: c(compiled(folder), plain),
-    "R": interpreted("R"),
-    "jl": interpreted("Julia"),
-}
 OUTPUTS = {
     "command": by_command,
     "Python": by_python,

@@ -33,7 +33,7 @@ def by_command_with_option(*known):
 OUTPUTS = {
     "command": by_command_with_option,
     "Python": partial(by_python, timed_parts=FORWARD),
-    **{suffix: by_program(suffix, formula_named(FORWARD)) for suffix in ("py", "mjs", "h", "R")},
+    **{suffix: by_program(suffix, formula_named(FORWARD)) for suffix in ("py", "mjs")},
     "workbook": partial(by_workbook, live=OF_PASSES, prefix=PREFIX_OF_PASSES),
     "page": partial(by_page, choice=f"formula={FORWARD}"),
 }

@@ -75,4 +75,3 @@ def small_law():
 
 
 law = pytest.fixture(small_law, name="law")
-law_in_module = pytest.fixture(small_law, scope="module", name="law_in_module")

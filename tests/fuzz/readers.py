@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
-import typer.main
 from trainlaw.app.cli import app
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.studies.definition import asked_definition
@@ -30,7 +29,7 @@ from trainlaw.validate.journal import Journal
 CORPUS = Path(__file__).with_name("corpus")
 LIMIT_SECONDS = 10.0
 LIMIT_BYTES = 2**30
-_COMMANDS = typer.main.get_command(app)
+_COMMANDS = app
 _INPUT_ERROR = 2
 
 
@@ -141,9 +140,6 @@ READERS: Mapping[str, Reader] = {
         "few-runs.csv",
         command(f"calibrate {{}} --to {{folder}}/law --formula {CORPUS}/formula.json"),
         share=0.04,
-    ),
-    "runs to contribute": Reader(
-        "runs.csv", command("data contribute {} --source a-lab --to {folder}"), share=0.1
     ),
     "sheet, semicolons": Reader("german.csv", command(_IMPORT)),
     "sheet, Markdown": Reader("wide.md", command(_IMPORT)),

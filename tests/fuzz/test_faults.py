@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from trainlaw.app.cli import app
 from trainlaw.app.inputs.run_folder import new_run_folder
 from trainlaw.app.models import calibration, doubts
@@ -18,7 +19,6 @@ from trainlaw.datasets.measurements.importing import import_runs
 from trainlaw.formulas import InputError, load_formula
 from trainlaw.formulas.files.text_files import write_text_atomically
 from trainlaw.validate.journal import Journal
-from typer.testing import CliRunner
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EMFILE, errno.ENOMEM)
 RUNS = "gpu,cnn,batch_per_gpu,time_s\nT4,resnet50,64,0.54\nT4,vgg16,32,0.45\n"

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import trainlaw
+from click.testing import CliRunner
 from trainlaw.app.cli import app
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.formulas import InputError
-from typer.testing import CliRunner
 
 CORPUS = Path(__file__).with_name("corpus")
 RUNS = "gpu,cnn,batch_per_gpu,time_s\nT4,resnet50,8,85\nT4,resnet50,16,145\nT4,vgg16,32,450\n"
@@ -188,7 +188,6 @@ WAYS = {
     "no cell to give a value": (RUNS.replace("85", "0.085"),
                                 "data import file.csv --precision fp32 --value gpu:T5=T4", "no cell is"),
     "suggestion by ms": (RUNS, "suggest --gpu T4 --runs file.csv", "ms read as s"),
-    "contribution in ms": (RUNS, "data contribute file.csv --source a-lab", "ms read as s"),
     "tf32 on a T4": ("", f"{ONE} --precision tf32", "T4 has no tf32"),
     "plan of tf32 on a T4": ("", "plan --cnn resnet50 --gpu T4 --precision tf32 --gpus 1", "T4 has no tf32"),
     "bf16 on a K80": ("", "predict --cnn resnet50 --gpu K80 --batch 64 --precision bf16", "K80 has no bf16"),

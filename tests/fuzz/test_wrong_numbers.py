@@ -7,10 +7,10 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from trainlaw.app.cli import app
 from trainlaw.app.models.doubts import law_seconds, run_doubts
 from trainlaw.datasets.measurements.importing import runs_from_frame
-from typer.testing import CliRunner
 
 GPUS, CNNS, BATCHES = ("T4", "V100-SXM2-16GB"), ("resnet50", "vgg16", "mobilenet_v2"), (16, 32, 64)
 NEEDED = ["gpu", "cnn", "batch_per_gpu", "time_s"]

@@ -79,8 +79,8 @@ CONTROLS: Mapping[str, str] = MappingProxyType(
     {NO_SEARCH: "no search (the skeleton, fitted)", RANDOM_SEARCH: "random search (as many formulas)"}
 )
 
-# Models of one GPU pair (tools/profet.py), with which only the shipped formulas of pairs were compared.
-_OF_PAIRS = {"operations_nonnegative": "non-negative operations", "profet_ensemble": "PROFET, ensemble"}
+# Models of one pair of GPUs (tools/builtin/pair_models.py), with which only built-in formulas were compared.
+_OF_PAIRS = {"operations_nonnegative": "non-negative operations", "profet_line": "PROFET, linear model"}
 _BY_NAME: Mapping[str, Baseline] = MappingProxyType({row.name: row for row in TABLE})
 
 

@@ -6,7 +6,8 @@ below and its name to the help of `--of` in `app/commands/studies.py`.
 
 `read` may be any function that returns a `MeasuredTable`; `rows` makes its features, seconds and labels.
 Labels need the columns `gpu_group` (groups that weigh the same), `gpu` and `cnn_base` (errors are reported by
-them); those of `ALSO_BY` in `trainlaw.validate.held_out_errors` get tables of errors where they are present.
+them); those of `FURTHER_LEVELS` in `trainlaw.validate.error_table` get tables of errors where they are
+present.
 The features exclude what the formula must not know. `search` gives `evolved` of
 `trainlaw.app.studies.search` its specs, target and scope, and may change the settings: seeds (start their
 constants at round figures, each fold finds its own), operators, required features. `multi_gpu.py` shows all

@@ -14,7 +14,7 @@ from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import MissingDependencyError
 from trainlaw.validate import EstimatorFactory
-from trainlaw.validate.held_out_errors import BY_GPU
+from trainlaw.validate.error_table import BY_GPU
 from trainlaw.validate.splits import SCHEMES
 
 GPU_FOLDS, CNN_FOLDS, BOTH_FOLDS, OWN_LIST = "gpu-folds", "cnn-folds", "both-folds", "list"

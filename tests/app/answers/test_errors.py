@@ -17,7 +17,10 @@ from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.workbook.book import workbook_plan
 from trainlaw.datasets import built_in_gpus
 from trainlaw.formulas import load_formula
-from trainlaw.validate.held_out_errors import OURS, architecture_factor, intervals_of, run_class
+from trainlaw.validate.class_intervals import architecture_factor
+from trainlaw.validate.formula_intervals import intervals_of
+from trainlaw.validate.result import OURS
+from trainlaw.validate.run_classes import run_class
 
 NODE = shutil.which("node")
 LAW = load_formula(BUILT_IN)
@@ -76,10 +79,11 @@ def test_exported_python_says_the_same(cnn, tmp_path):
 @pytest.mark.skipif(NODE is None, reason="needs Node, which is not on the PATH")
 def test_exported_javascript_says_the_same(tmp_path):
     found, (warning,) = asked("xception")
-    export_formula(LAW, tmp_path / "law.cjs")
-    ask = "const f = require('./law.cjs').predict('xception', 'T4', 64);"
+    export_formula(LAW, tmp_path / "law.mjs")
+    ask = "import { predict } from './law.mjs'; const f = predict('xception', 'T4', 64);"
     ask += "console.log(f.architecture_error_percent, f.warnings.find((w) => w.includes('off by')));"
-    done = subprocess.run([NODE, "-e", ask], cwd=tmp_path, capture_output=True, text=True, check=True)
+    (tmp_path / "ask.mjs").write_text(ask)
+    done = subprocess.run([NODE, "ask.mjs"], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == f"{found.values['architecture_error_percent']} {warning}\n"
 
 

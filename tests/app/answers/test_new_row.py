@@ -20,7 +20,7 @@ from trainlaw.formulas import load_formula
 
 pytestmark = pytest.mark.usefixtures("few_networks")
 
-NODE, GCC = (shutil.which(name) for name in ("node", "gcc"))
+NODE = shutil.which("node")
 ROWS = (
     Answer("image_s", "s", "time_s / batch_per_gpu"),
     Answer("image", when="image_s", sentence="{image_s:seconds} per image", title="one image"),
@@ -67,27 +67,12 @@ def test_python_program(law, found, tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(NODE is None, reason="needs Node, which is not on the PATH")
 def test_javascript_program_and_page(law, found, tmp_path):
-    export_formula(law, tmp_path / "law.cjs")
-    ask = "const found = require('./law.cjs').predict('resnet50', 'T4', 8);"
-    ask += "console.log(found.image_s, found.warnings.at(-1));"
-    done = subprocess.run([NODE, "-e", ask], cwd=tmp_path, capture_output=True, text=True, check=True)
+    export_formula(law, tmp_path / "law.mjs")
+    ask = "import { predict } from './law.mjs'; const found = predict('resnet50', 'T4', 8);"
+    (tmp_path / "ask.mjs").write_text(ask + "console.log(found.image_s, found.warnings.at(-1));")
+    done = subprocess.run([NODE, "ask.mjs"], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == f"{found.time_s / 8} {SAID}\n"
     assert "one image" in script_of(law) and '"only {batch_per_gpu:whole} images on {gpu}"' in script_of(law)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(GCC is None, reason="needs gcc, which is not on the PATH")
-def test_c_program(law, found, tmp_path):
-    export_formula(law, tmp_path / "law.h")
-    (tmp_path / "ask.c").write_text(
-        '#define TRAINLAW_IMPLEMENTATION\n#include "law.h"\n#include <stdio.h>\n'
-        'int main(void) { trainlaw_prediction found; trainlaw_predict("resnet50", "T4", 8, 0, 0, &found);\n'
-        'printf("%.17g %s", found.image_s, found.warnings[found.n_warnings - 1]); return 0; }\n'
-    )
-    subprocess.run([GCC, "-std=c99", "ask.c", "-o", "ask", "-lm"], cwd=tmp_path, check=True)
-    done = subprocess.run([tmp_path / "ask"], capture_output=True, text=True, check=True)
-    seconds, said = done.stdout.split(" ", 1)
-    assert float(seconds) == pytest.approx(found.time_s / 8, rel=1e-12) and said == SAID
 
 
 @pytest.mark.slow

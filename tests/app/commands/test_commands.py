@@ -12,8 +12,8 @@ from trainlaw.app.models.user_formula import with_groups
 from trainlaw.app.terminal.formula import errors_text
 from trainlaw.datasets import built_in_gpus, configuration
 from trainlaw.formulas import GroupedConstant, TrainlawError, load_formula, parse_text, save_formula
-from trainlaw.validate.held_out_errors import BY_CNN, OURS
-from typer.main import get_command
+from trainlaw.validate.error_table import BY_CNN
+from trainlaw.validate.result import OURS
 
 from ...commands import invoke, output
 from ...rows import each_row
@@ -26,7 +26,7 @@ def leaves(command, name="trainlaw"):
     return found
 
 
-COMMANDS = leaves(get_command(app))
+COMMANDS = leaves(app)
 
 
 @each_row("name", COMMANDS)

@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 import trainlaw
+from click.testing import CliRunner
 from trainlaw.app.cli import app
-from typer.testing import CliRunner
 
 CNNS = ("resnet50", "vgg16", "densenet121")
 CARDS = ("T4", "RTX 3090")

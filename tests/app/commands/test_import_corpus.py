@@ -89,7 +89,6 @@ def test_columns_are_confirmed_on_a_terminal_only(monkeypatch, answer, is_termin
 @pytest.mark.parametrize("part", range(2))
 def test_no_mutation_of_a_spreadsheet_is_imported_wrong(part, tmp_path):
     found = []
-    # A long run is `python -m benchmarks.spreadsheets`.
     for seed in range(12 * part, 12 * part + 12):
         random = Random(seed)
         name = random.choice(corpus.NAMES)

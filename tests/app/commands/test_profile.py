@@ -9,15 +9,15 @@ import sys
 import time
 
 import pytest
+from click.testing import CliRunner
 from trainlaw.app.cli import app
 from trainlaw.app.commands import profile_jobs
-from trainlaw.app.commands.profile_jobs import counts_of, layers_text, micro_text, progress_text, run_profile
+from trainlaw.app.commands.profile_jobs import counts_of, micro_text, progress_text, run_profile
 from trainlaw.app.commands.profile_options import ProfileOptions
-from trainlaw.datasets.profiler import Configuration, MicroTime, Progress, Setup
+from trainlaw.datasets.profiler import Configuration, MicroTime, Progress
 from trainlaw.datasets.profiler.micro import _write_rates, rate_cells
 from trainlaw.formulas import InputError
 from trainlaw.validate import read_rates
-from typer.testing import CliRunner
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 ENVIRONMENT = {**os.environ, "PYTHONSAFEPATH": "1"}
@@ -28,11 +28,8 @@ SMALL = [*COMMAND, "--cnns", "lenet5", "--input", "32", "--classes", "10", "--th
 def options(tmp_path, **changed):
     values = {
         "cnns": "lenet5", "batch": "2,4", "input_px": "", "precision": "fp32", "classes": None,
-        "device": "cpu", "threads": "1,2", "processes": "1", "nodes": 1, "rendezvous": "", "link": "",
-        "network": "",
-        "plan": None, "out": tmp_path / "runs.csv", "limit_seconds": 1.0, "interval": 2.0, "layers": False,
-        "stack": "eager", "forward": False,
-        "micro": False,
+        "device": "cpu", "threads": "1,2", "plan": None, "out": tmp_path / "runs.csv", "limit_seconds": 1.0,
+        "interval": 2.0, "stack": "eager", "forward": False, "micro": False,
     }  # fmt: skip
     return ProfileOptions(**(values | changed))
 
@@ -49,7 +46,7 @@ def jobs(monkeypatch):
 
         monkeypatch.setattr(profile_jobs, name, job)
 
-    for name in ("profile_runs", "profile_layers", "profile_micro"):
+    for name in ("profile_runs", "profile_micro"):
         remember(name, 1)
     monkeypatch.setattr(profile_jobs, "device_here", lambda text: "cuda" if text == "cuda" else "cpu")
     return asked
@@ -60,9 +57,9 @@ def test_options_become_configurations_and_a_rule(jobs, tmp_path):
     jobs.clear()
     (tmp_path / "runs.csv").write_text("")
     text = run_profile(options(tmp_path, interval=5.0))
-    ((name, (wanted, setup, _), _),) = jobs
-    assert (name, len(wanted)) == ("profile_runs", 4)
-    assert (setup.rule.interval, setup.rule.limit_seconds) == (0.05, 1.0)
+    ((name, (wanted, out, rule, _), _),) = jobs
+    assert (name, len(wanted), out) == ("profile_runs", 4, tmp_path / "runs.csv")
+    assert (rule.interval, rule.limit_seconds) == (0.05, 1.0)
     assert "1 configuration tried (3 measured before)" in text
     assert text.endswith(f"next: trainlaw data check {tmp_path / 'runs.csv'}")
 
@@ -75,34 +72,18 @@ def test_a_machine_file_and_failures_are_named(jobs, tmp_path):
     assert f"--gpu-file {tmp_path / 'runs-machine.csv'}" in text
 
 
-def test_failures_of_layers_are_named(jobs, tmp_path):
-    (tmp_path / "runs-layers-failed.csv").write_text("")
-    assert (
-        "runs-layers-failed.csv: configurations that could not be measured, with the reason"
-        in run_profile(options(tmp_path, layers=True))
-    )
-
-
-def test_torchrun_is_refused_as_the_command_starts_processes_itself(jobs, tmp_path, monkeypatch):
+def test_torchrun_is_refused_as_its_processes_would_write_one_file(jobs, tmp_path, monkeypatch):
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
-    with pytest.raises(InputError, match="without torchrun, with --processes and --nodes"):
+    with pytest.raises(InputError, match="got torchrun"):
         run_profile(options(tmp_path))
     assert jobs == []
-
-
-def test_hosts_are_given_by_the_names_that_torchrun_uses(monkeypatch, tmp_path):
-    asked = []
-    monkeypatch.setattr(profile_jobs, "run_profile", lambda options: asked.append(options) or "done")
-    result = CliRunner().invoke(app, ["profile", "--nnodes", "2", "--rdzv-endpoint", "node0:29500"])
-    assert result.exit_code == 0, result.output
-    assert (asked[0].nodes, asked[0].rendezvous) == (2, "node0:29500")
 
 
 def test_a_plan_takes_the_place_of_lists(jobs, tmp_path):
     plan = tmp_path / "plan.csv"
     plan.write_text("cnn,batch_per_gpu,input_size_px,n_classes,threads\nvgg11,4,64,10,2\n")
     run_profile(options(tmp_path, plan=plan))
-    assert jobs[0][1][0] == [Configuration("cpu", 1, 2, "fp32", "vgg11", 64, 10, 4)]
+    assert jobs[0][1][0] == [Configuration("cpu", 2, "fp32", "vgg11", 64, 10, 4)]
 
 
 def test_a_card_takes_no_threads(jobs, tmp_path):
@@ -110,14 +91,13 @@ def test_a_card_takes_no_threads(jobs, tmp_path):
     assert {(c.device, c.threads, c.input_size_px) for c in jobs[0][1][0]} == {("cuda", 0, 64)}
 
 
-def test_layers_and_micro_are_jobs_of_their_own(jobs, tmp_path):
-    assert "layers schema; 1 configuration tried" in run_profile(options(tmp_path, layers=True))
-    text = run_profile(options(tmp_path, micro=True, processes="1,2", precision="fp32,bf16"))
+def test_micro_is_another_job(jobs, tmp_path):
+    text = run_profile(options(tmp_path, micro=True, precision="fp32,bf16"))
     assert "achieved rates, 1 new row\n" in text
-    assert [job[0] for job in jobs] == ["profile_layers", "profile_micro"]
-    assert jobs[1][1] == ("cpu", [1, 2], ("fp32", "bf16"), 2)
-    with pytest.raises(InputError, match="got --layers and --micro"):
-        run_profile(options(tmp_path, layers=True, micro=True))
+    ((name, arguments, _),) = jobs
+    assert (name, *arguments[:3]) == ("profile_micro", "cpu", [1, 2], ("fp32", "bf16"))
+    with pytest.raises(InputError, match="one of --micro and --forward"):
+        run_profile(options(tmp_path, micro=True, forward=True))
 
 
 @pytest.mark.parametrize("text", ["", "eight", "8,-2", "0", "99999999", "1.5"])
@@ -131,7 +111,7 @@ def test_lists_may_have_spaces():
 
 
 def test_progress_tells_result_reason_and_time_left():
-    configuration = Configuration("cpu", 1, 1, "fp32", "lenet5", 32, 10, 2)
+    configuration = Configuration("cpu", 1, "fp32", "lenet5", 32, 10, 2)
     done = Progress(3, 8, configuration, 125.0, 0.0123, 0.012)
     expected = (
         "3/8 lenet5, batch 2, 32 px, fp32, 1 thread: 12.3 ms (95 % interval 1.2 % wide); about 2 min 5 s left"
@@ -141,12 +121,10 @@ def test_progress_tells_result_reason_and_time_left():
     assert progress_text(failed).endswith("not measured: out of memory: 9 GB")
 
 
-def test_micro_and_layers_say_where_their_tables_are(tmp_path, capsys):
+def test_micro_says_where_its_tables_are(tmp_path, capsys):
     from trainlaw.app.commands.profile_jobs import print_micro_time
 
-    setup = Setup(tmp_path / "runs.csv")
-    assert "runs-micro.csv" in micro_text(setup, 2)
-    assert "runs-operations.csv" in layers_text(setup, 2, 2)
+    assert "runs-micro.csv" in micro_text(tmp_path / "runs.csv", 2)
     print_micro_time("Toy", MicroTime("matmul", "128", 2e9, 0.001))
     assert capsys.readouterr().err == "Toy: matmul 128: 1 ms, 2 TFLOP/s\n"
 

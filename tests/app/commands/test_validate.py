@@ -14,7 +14,9 @@ from trainlaw.app.studies.study import score_formula
 from trainlaw.datasets import FEATURES, load
 from trainlaw.formulas import Apply, GroupedConstant, Variable, constants, load_formula, to_text
 from trainlaw.validate.baselines import baseline
-from trainlaw.validate.held_out_errors import BY_CNN, MACRO, OURS, error_lines, overall_error
+from trainlaw.validate.error_table import BY_CNN, MACRO
+from trainlaw.validate.formula_errors import error_lines, overall_error
+from trainlaw.validate.result import OURS
 
 from ...commands import invoke
 

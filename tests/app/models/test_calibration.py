@@ -16,7 +16,7 @@ from trainlaw.app.terminal.calibration import calibration_text
 from trainlaw.app.text.tables import terminal_width
 from trainlaw.datasets import RunTable, load
 from trainlaw.formulas import InputError, load_formula
-from trainlaw.validate.held_out_errors import interval_of
+from trainlaw.validate.formula_intervals import interval_of
 
 from ...commands import check_width, invoke
 

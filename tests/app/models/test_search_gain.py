@@ -6,7 +6,7 @@ from trainlaw.app.terminal.formula import short_text
 from trainlaw.app.workbook.book import workbook_plan
 from trainlaw.app.workbook.model import first_choice
 from trainlaw.formulas import load_formula
-from trainlaw.validate.held_out_errors import carried_errors
+from trainlaw.validate.formula_errors import carried_errors
 
 
 @pytest.mark.slow

@@ -18,7 +18,9 @@ from trainlaw.app.terminal.study import study_text
 from trainlaw.datasets import load
 from trainlaw.formulas import ParetoFront, ScoredFormula, parse_text
 from trainlaw.validate import StudyResult
-from trainlaw.validate.held_out_errors import BY_GPU, ErrorLine, carried_errors, errors_frame, errors_json
+from trainlaw.validate.error_json import errors_json
+from trainlaw.validate.error_table import BY_GPU, errors_frame
+from trainlaw.validate.formula_errors import ErrorLine, carried_errors
 from trainlaw.validate.metrics import absolute_percentage_errors
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import psutil
 import pytest
+from click.testing import CliRunner
 from distributed.comm import CommClosedError
 from trainlaw.app.cli import app
 from trainlaw.app.models.user_formula import read_formula
@@ -25,7 +26,6 @@ from trainlaw.formulas.errors import MissingDependencyError, UnknownNameError
 from trainlaw.validate import cross_platform, leave_one_group_out, run_study
 from trainlaw.validate.baselines.null_models import ScaledColumn
 from trainlaw.validate.workers import given_up
-from typer.testing import CliRunner
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""How a search went: curves over the formulas tried, terms that enter, leave and change, text and drawing."""
+"""How a search went: curves over the formulas tried, terms that enter, leave and change, and the drawing."""
 
 from dataclasses import replace
 
@@ -15,9 +15,6 @@ from trainlaw.app.studies.evolution import (
     study_evolution,
 )
 from trainlaw.app.studies.kinds.whole_runs import rows_of_runs
-from trainlaw.app.terminal.evolution import evolution_text
-from trainlaw.app.terminal.progress import watched_text
-from trainlaw.app.text.curves import curves_text
 from trainlaw.datasets import STUDY_FEATURES, TARGET, RunTable, feature_specs, load
 from trainlaw.formulas import Formula, parse_text
 from trainlaw.validate import StudyResult
@@ -64,11 +61,7 @@ def test_curves_are_errors_of_what_was_best_in_each_fold(rows):
 def test_a_search_without_history_has_no_evolution(rows):
     none = replace(with_history(), provenance={})
     assert study_evolution(result_of(rows, trainlaw=none), rows, none, none, 20) is None
-    assert (
-        evolution_of(none) is None
-        and evolution_text(none) == ""
-        and watched_text({}, 1) == "folds finished: 1"
-    )
+    assert evolution_of(none) is None
 
 
 def test_steps_say_what_entered_left_and_changed_and_come_back_from_the_errors(rows):
@@ -92,7 +85,7 @@ def test_steps_say_what_entered_left_and_changed_and_come_back_from_the_errors(r
     assert memory.spans == ((10, 100), (500, None)) and not memory.changes and memory.is_delivered
 
 
-def test_drawing_and_text_show_both_searches_and_what_was_found():
+def test_the_drawing_shows_both_searches_and_what_was_found():
     curves = {
         "trainlaw": ((1, 30.0), (40, 20.0)),
         "random_search": ((1, 30.0), (60, 25.0)),
@@ -104,12 +97,3 @@ def test_drawing_and_text_show_both_searches_and_what_was_found():
     assert drawn.count("<polyline") == 6 and "random search" in drawn
     assert "b_s: from formula 40 on" in drawn and "c_s: from formula 50 to 60" in drawn
     assert "a_s" not in drawn
-    text = watched_text(curves, 2)
-    assert "e evolved; r random search; - no search; = the same" in text
-    last = [line for line in text.splitlines() if "|" in line]
-    assert last[-1].endswith("e") and "r" in "".join(last)
-
-
-def test_equal_curves_and_one_formula_can_be_drawn():
-    lines = curves_text({"evolved": [(1, 5.0)]}, {}, "title")
-    assert lines[0] == "title" and "e" in "".join(lines[1:12])

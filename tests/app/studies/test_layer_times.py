@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from trainlaw.app.cli import app
 from trainlaw.app.exports.formats import export_formula
 from trainlaw.app.models.builtin import formula_named
@@ -26,7 +27,6 @@ from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import InputError, UnknownNameError, save_formula, to_text
 from trainlaw.validate.baselines import NO_SEARCH, RANDOM_SEARCH
 from trainlaw.validate.baselines.null_models import ScaledColumn
-from typer.testing import CliRunner
 
 SETTINGS = SearchSettings(evaluations=150, population=40, polish_steps=10)
 
@@ -147,13 +147,9 @@ def test_cases_are_shown_in_a_unit_that_fits(found):
     assert shown_unit(formula_named("xeon-phi-b")) == ("min", 60.0)
 
 
-@pytest.mark.parametrize("suffix", [".html", ".csv", ".xlsx"])
-def test_every_form_that_people_open(found, suffix, tmp_path):
-    path = tmp_path / f"layer{suffix}"
-    export_formula(found[0].formula_, path)
-    assert path.stat().st_size > 300
-    if suffix == ".csv":
-        assert "V100-SXM2-16GB" in path.read_text(encoding="utf-8")
+def test_the_workbook_is_written(found, tmp_path):
+    export_formula(found[0].formula_, tmp_path / "layer.xlsx")
+    assert (tmp_path / "layer.xlsx").stat().st_size > 300
 
 
 def test_a_schedule_refuses_a_law_of_one_kind_of_layer(found, tmp_path):

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from trainlaw.app.cli import app
 from trainlaw.app.studies.definition import StudyDefinition, definition_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
@@ -20,8 +21,7 @@ from trainlaw.datasets import RunTable, load
 from trainlaw.evolve import SearchSettings
 from trainlaw.validate import StudyResult
 from trainlaw.validate.baselines import NO_SEARCH, RANDOM_SEARCH
-from trainlaw.validate.held_out_errors import errors_json
-from typer.testing import CliRunner
+from trainlaw.validate.error_json import errors_json
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from click.testing import CliRunner, Result
 from trainlaw.app.cli import app
 from trainlaw.app.inputs.run_folder import RUN_FILES, SLOW_FILES, is_interrupted
 from trainlaw.app.inputs.tables import find_table
@@ -23,7 +24,6 @@ from trainlaw.app.studies.study import study_table
 from trainlaw.app.terminal.study import study_text
 from trainlaw.formulas import SECOND, infer_unit, load_formula
 from trainlaw.formulas.algebra import simplification
-from typer.testing import CliRunner, Result
 
 STUDY = ["study", "--folds", "3", "--seeds", "1", "--evaluations", "100"]
 

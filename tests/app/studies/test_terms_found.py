@@ -7,7 +7,7 @@ from trainlaw.app.studies.terms_found import TermShares, chosen_again, kinds_of
 from trainlaw.app.terminal.formula import chosen_again_text
 from trainlaw.datasets import TARGET, feature_specs
 from trainlaw.formulas import Formula, InputError, parse_text
-from trainlaw.validate.held_out_errors import CHOSEN_AGAIN, resamples_of_groups, shares_chosen_again
+from trainlaw.validate.chosen_again import CHOSEN_AGAIN, resamples_of_groups, shares_chosen_again
 
 NAMES = ("conv_output_memory_s", "im2col_compute_s", "layer_launch_s", "clock_ratio")
 NOTHING = TermShares({}, {})

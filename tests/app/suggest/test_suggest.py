@@ -135,7 +135,7 @@ def test_the_plan_is_one_for_the_profiler(front, in_empty_folder):
     done = run("--pool", "configs.csv", "-k", 3, "--out", "plan.csv", "--front", "trainlaw-run")
     assert done.exit_code == 0, (done.output, done.exception)
     assert "trainlaw-run" in done.output and "plan.csv written" in done.output
-    planned = read_plan("plan.csv", device="cuda", threads=[0], processes=[1])
+    planned = read_plan("plan.csv", device="cuda", threads=[0])
     rows = list(csv.DictReader(open("plan.csv")))
     assert [(each.cnn, each.batch) for each in planned] == [(row["cnn"], 16) for row in rows]
     assert len(rows) == 3 and all(float(row["cost_s"]) > 0 for row in rows)
@@ -163,7 +163,7 @@ def test_a_pool_without_gpus_and_own_runs_on_processors(in_empty_folder):
     done = run("--pool", "pool.csv", *own, "-k", 2, "--out", "plan.csv")
     assert done.exit_code == 0, (done.output, done.exception)
     assert "6 configurations to choose from; without 2 already measured" in done.output
-    planned = read_plan("plan.csv", device="cpu", threads=[9], processes=[1])
+    planned = read_plan("plan.csv", device="cpu", threads=[9])
     assert len(planned) == 2 and {each.threads for each in planned} <= {1, 2}
     (in_empty_folder / "pool.csv").write_text("cnn,batch_per_gpu\nresnet18,4\nvgg61,1\n")
     assert "line 3" in run("--pool", "pool.csv", *own).output

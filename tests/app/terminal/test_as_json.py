@@ -4,11 +4,10 @@ import json
 import re
 
 import pytest
+from click.testing import CliRunner
 from trainlaw.app.cli import app
 from trainlaw.datasets import DATASETS, find_cnn_counts, find_gpu, load
 from trainlaw.formulas import Formula, load_formula
-from typer.main import get_command
-from typer.testing import CliRunner
 
 COMMANDS = {
     "gpus list": ("ampere",),
@@ -31,7 +30,7 @@ def value(name, *arguments):
 
 
 def test_every_command_that_shows_or_lists_has_json():
-    top = get_command(app).commands
+    top = app.commands
     groups = {name: command.commands for name, command in top.items() if hasattr(command, "commands")}
     named = [f"{group} {name}" for group, commands in groups.items() for name in commands]
     shown = {name for name in [*named, *top] if re.search(r"(^| )(show|list)$", name)}

@@ -1,11 +1,12 @@
 """What a study shows while it works, and tables that fit the terminal."""
 
 import sys
+import time
 from types import SimpleNamespace
 
 import pytest
 from trainlaw.app.terminal import progress
-from trainlaw.app.terminal.progress import TimeLeft, shown_fits, shown_steps
+from trainlaw.app.terminal.progress import TimeLeft, shown_fits, shown_progress, shown_steps
 from trainlaw.app.text.tables import Table, fitted_lines
 from trainlaw.validate import StudyProgress
 
@@ -57,3 +58,15 @@ def test_the_time_left_ignores_what_came_before_the_first_formula():
     left = TimeLeft(lambda: next(times))
     texts = [left.text(done, 1000) for done in (0, 0, 10, 20, 110)]
     assert texts == ["estimating the time left"] * 4 + ["about 1 min 29 s left"]
+
+
+def test_a_study_shows_on_a_terminal_how_much_is_done(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(progress, "_REFRESH_SECONDS", 0.001)
+    with shown_progress() as (on_start, on_fit):
+        on_fit(StudyProgress(1, 6, "fold 1 of 5", "cf9", 10.0, 90.0))
+        on_start(SimpleNamespace(tried=SimpleNamespace(value=25)), 100)
+        time.sleep(0.1)
+    shown = capsys.readouterr().err.split("\r")[1]
+    assert shown.startswith("fold 1 of 5: cf9 done; 25 %, estimating the time left; Ctrl-C stops and keeps")

@@ -7,8 +7,8 @@ import re
 import shlex
 
 import pytest
+from click.testing import CliRunner
 from trainlaw.app.cli import app
-from typer.testing import CliRunner
 
 COMMANDS = [
     "gpus list",

@@ -58,7 +58,7 @@ def test_the_hash_is_that_of_the_content_security_policy():
 )
 def test_templates_are_loaded_only_for_html(arguments, tmp_path):
     code = (
-        "import sys; from typer.testing import CliRunner; from trainlaw.app.cli import app; "
+        "import sys; from click.testing import CliRunner; from trainlaw.app.cli import app; "
         f"done = CliRunner().invoke(app, {arguments!r}); assert done.exit_code == 0, done.output; "
         "assert 'jinja2' not in sys.modules"
     )

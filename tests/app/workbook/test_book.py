@@ -17,7 +17,7 @@ from trainlaw.app.models.scopes import formula_rows
 from trainlaw.app.models.terms import with_named_constants
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
-from trainlaw.app.sheets.xlsx import google_plan, xlsx_bytes
+from trainlaw.app.sheets.xlsx import xlsx_bytes
 from trainlaw.app.workbook.book import workbook_bytes, workbook_plan
 from trainlaw.app.workbook.compare import FIRST_GPUS
 from trainlaw.app.workbook.model import FAULTS, FIRST, first_choice, workbook_model
@@ -213,7 +213,6 @@ def books(formula, plan, data, small, grouped_plan, long_plan, folder):
     """The whole workbook and those of most tests, as LibreOffice computes them in one start."""
     files = {"plain.xlsx": data}
     plans = {
-        "google": google_plan(small),
         "added": with_added_rows(plan),
         "gpus": with_values(small, {**FP32, **changed_cards(small)[0]}),
         **{
@@ -286,7 +285,8 @@ def test_prediction_equals_the_command_for_random_choices_of_several_gpus(formul
         rows = all_gpus(book)
         gpus = few_gpus()
         runs = on_gpus(asked, gpus)
-        truths = formula_rows(formula, runs).predict(formula) + exchange_seconds(formula, runs, SCALING)
+        single = formula_rows(formula, runs).predict(formula)
+        truths = single + exchange_seconds(formula, runs, SCALING, single)
         fits = memory_needs(runs)["fits"]
         for gpu, truth, fit in zip(gpus, truths, fits, strict=True):
             shown = rows[gpu]["iteration time"]
@@ -376,13 +376,6 @@ def test_no_cell_shows_an_error_and_stored_values_are_right(plan, books):
                 if str(shown).startswith(("#", "Err")) or differing(cell.value, shown):
                     faults.append(f"{sheet.name} {row + 1} {column + 1}: {cell.value} {shown} {cell.formula}")
     assert faults == [] and checked > 9_000
-
-
-@needs_libreoffice
-def test_the_form_for_google_computes_the_same(small, books):
-    for sheet in small.sheets:
-        plain, google = (books[f"{form}.xlsx"][sheet.name].values for form in ("none", "google"))
-        assert list(google) == list(plain), sheet.name
 
 
 def test_what_is_computed_is_a_formula_and_its_names_exist(plan):
@@ -672,21 +665,6 @@ def test_every_sheet_and_its_choices_are_there(plan):
     }  # fmt: skip
     whole = {(rule.formula1, rule.formula2) for rule in found if rule.type == "whole"}
     assert ("1", "10000000") in whole and len(book["Ranking"]._charts) == 1
-
-
-def test_google_form_has_plain_ranges_only(plan):
-    safe = google_plan(plan)
-    assert not any("(" in place for place in safe.names.values())
-    lists = {listed for sheet in safe.sheets for listed in sheet.drop_downs.values()}
-    assert "GPUs!$A$5:$A$1004" in lists
-    broken = replace(
-        plan,
-        sheets=[
-            replace(plan.sheets[0], cells={(0, 0): plan.sheets[0].cells[4, 1]._replace(formula="LET(a,1,a)")})
-        ],
-    )
-    with pytest.raises(InputError, match="LET"):
-        google_plan(broken)
 
 
 @pytest.mark.usefixtures("few_networks")

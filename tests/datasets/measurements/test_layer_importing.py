@@ -1,14 +1,11 @@
-"""Layers in a file of a user, as the profiler writes them: read as they are, or refused cell by cell."""
+"""Layers in a file of a user: read as they are, or refused cell by cell."""
 
-import pandas as pd
 import pytest
-from trainlaw.datasets.cnns.zoo import build
+from trainlaw.datasets import load
 from trainlaw.datasets.files.faults import FaultsError
 from trainlaw.datasets.hardware.gpu_files import with_gpus
 from trainlaw.datasets.measurements.importing import import_layers
 from trainlaw.datasets.measurements.layers import LAYER_COLUMNS
-from trainlaw.datasets.profiler import Configuration
-from trainlaw.datasets.profiler.layer_times import LAYER_FILE_COLUMNS, LayerTime, MeasuredLayers
 from trainlaw.datasets.profiler.machine import Processor
 from trainlaw.datasets.profiler.row_files import MachineFile
 
@@ -17,15 +14,8 @@ DEVICE = "Toy CPU, 1 thread"
 
 @pytest.fixture
 def rows():
-    cnn = build("lenet5", 32, 10)
-    times = [
-        LayerTime(place, 1e-3, 2e-3, 3e-3, 5e-4, 6.5e-3, (9e-4, 2e-3), (6e-3, 8e-3), 20)
-        for place, layer in enumerate(cnn.layers)
-        if layer.kind in ("conv", "dense")
-    ]
-    run = Configuration("cpu", 1, 1, "fp32", "lenet5", 32, 10, 8)
-    measured = MeasuredLayers(run, DEVICE, cnn, times, (0.1, 0.01)).schema_rows()
-    return pd.DataFrame(measured, columns=LAYER_FILE_COLUMNS)
+    frame = load("neusight-layers").frame.head(4)
+    return frame.assign(gpu=DEVICE)
 
 
 @pytest.fixture
@@ -35,7 +25,7 @@ def gpus(tmp_path):
     return with_gpus(machine.path)
 
 
-def test_rows_of_the_profiler_are_layers(rows, gpus, tmp_path):
+def test_rows_of_a_file_are_layers(rows, gpus, tmp_path):
     path = tmp_path / "runs-layers.csv"
     rows.to_csv(path, index=False)
     table = import_layers(path, gpus)

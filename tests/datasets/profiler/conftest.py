@@ -6,7 +6,7 @@ import pytest
 from trainlaw.datasets.profiler.run_rows import MeasuredDevice, Measurement
 from trainlaw.datasets.profiler.timing import Repeats
 
-HOST = MeasuredDevice("Toy CPU, 1 thread", "Toy CPU, 2 cores", "torch 9.9, python 3", "9.9", "ethernet-20g")
+HOST = MeasuredDevice("Toy CPU, 1 thread", "Toy CPU, 2 cores", "torch 9.9, python 3", "9.9")
 
 
 @dataclass

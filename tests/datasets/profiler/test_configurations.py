@@ -9,7 +9,7 @@ from trainlaw.formulas.errors import InputError, UnknownNameError
 
 from ...rows import each_row
 
-PLACES = {"device": "cpu", "threads": [1, 2], "processes": [1]}
+PLACES = {"device": "cpu", "threads": [1, 2]}
 
 
 def test_every_combination_comes_once():
@@ -20,15 +20,8 @@ def test_every_combination_comes_once():
 
 
 def test_usual_sizes_where_none_are_given():
-    (found,) = configuration_grid(["lenet5"], [4], [], ["amp"], device="cuda", threads=[0], processes=[1])
+    (found,) = configuration_grid(["lenet5"], [4], [], ["amp"], device="cuda", threads=[0])
     assert (found.input_size_px, found.n_classes, found.title) == (32, 10, "lenet5, batch 4, 32 px, amp")
-
-
-def test_several_processes_come_together():
-    places = PLACES | {"processes": [1, 2]}
-    found = configuration_grid(["lenet5"], [4, 8], [], ["fp32"], **places)
-    assert [c.processes for c in found] == [1] * 4 + [2] * 4
-    assert found[-1].title == "lenet5, batch 8, 32 px, fp32, 2 threads, 2 processes"
 
 
 @pytest.mark.parametrize("cnn, precision", [("resnet19", "fp32"), ("resnet18", "fp8")])
@@ -52,21 +45,19 @@ def test_stacks_and_forward_passes_are_configurations_of_their_own(planned):
     assert usual in grid(stacks=["channels_last", "eager"], **places)
     with pytest.raises(UnknownNameError, match="stack"):
         grid(stacks=["nhwc"], **places)
-    with pytest.raises(InputError, match="one process, got 2"):
-        grid(timed_parts="forward", **places | {"processes": [1, 2]})
 
 
 def test_plan_keeps_its_order_and_fills_gaps(planned):
     found = planned(
         "cnn,batch_per_gpu,input_size_px,n_classes,threads,n_gpus,precision\n"
-        "vgg11,4,64,10,2,2,bf16\n"
+        "vgg11,4,64,10,2,1,bf16\n"
         "lenet5,8,,,,,fp32\n"
-        "vgg11,4,64,10,2,2,bf16\n",
+        "vgg11,4,64,10,2,1,bf16\n",
         threads=[1],
     )
     assert found == [
-        Configuration("cpu", 2, 2, "bf16", "vgg11", 64, 10, 4),
-        Configuration("cpu", 1, 1, "fp32", "lenet5", 32, 10, 8),
+        Configuration("cpu", 2, "bf16", "vgg11", 64, 10, 4),
+        Configuration("cpu", 1, "fp32", "lenet5", 32, 10, 8),
     ]
 
 
@@ -76,7 +67,7 @@ def test_a_plan_may_say_more_than_what_to_measure(planned):
         "gpu,cnn,batch_per_gpu,input_size_px,n_classes,precision,threads,n_gpus,disagreement_percent,remark\n"
         'Toy CPU,lenet5,8.0,32.0,10.0,fp32,2.0,1.0,34.5,"a new range, and cheap"\n'
     )
-    assert found == [Configuration("cpu", 1, 2, "fp32", "lenet5", 32, 10, 8)]
+    assert found == [Configuration("cpu", 2, "fp32", "lenet5", 32, 10, 8)]
 
 
 def test_rows_for_other_devices_are_left_to_those(planned):
@@ -109,6 +100,7 @@ def test_a_strange_column_is_named_in_one_line(planned, name):
         ("cnn,batch_per_gpu\nlenet5,eight\n", "got 'eight'"),
         ("cnn,batch_per_gpu\nlenet9,1\n", "row 1, column cnn.*lenet"),
         ("cnn,batch_per_gpu,precision\nlenet5,1,fp8\n", "fp32, tf32, amp, bf16"),
+        ("cnn,batch_per_gpu,n_gpus\nlenet5,1,2\n", "row 1, column n_gpus"),
         ("cnn,batch_per_gpu\n", "1 to 100000 configurations"),
         ("cnn,batch_per_gpu,dtype\nlenet5,1,amp\n", "column dtype: expected the name precision"),
         ("cnn,batch_per_gpu,layout\nlenet5,1,channels_last\n", "column layout: .*it is not measured"),

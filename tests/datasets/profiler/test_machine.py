@@ -128,7 +128,7 @@ def test_watch_tells_other_load_and_heat(linux, monkeypatch):
     own = iter([1.0, 2.0])
     hot = GpuState(clock_hz=1e9, throttled=("power cap",), used_bytes=9e9)
     states = iter([GpuState(used_bytes=3e9), hot])
-    watch = Watch(gpu=lambda: next(states), root=linux, own_seconds=lambda: next(own))
+    watch = Watch(gpu=lambda: next(states), root=linux, process_seconds=lambda: next(own))
     # 2 s x 2 processors; 3 s busy, one of them ours; 0.2 s stolen.
     (linux / "proc/stat").write_text("cpu  300 0 150 1100 5 0 0 30 0 0\n")
     (linux / "sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count").write_text("4\n")

@@ -4,45 +4,13 @@ import math
 
 import pytest
 from trainlaw.datasets.profiler.micro import (
-    MESSAGE_BYTES,
     MICRO_COLUMNS,
     MicroTime,
     conv_flop,
     matmul_flop,
-    message_line,
     per_layer_overhead,
     rate_cells,
-    ring_factor,
 )
-
-
-def reduced(processes, latency, rate):
-    return [
-        MicroTime(
-            "allreduce",
-            f"{size} B",
-            size,
-            2 * (processes - 1) * latency + ring_factor(processes) * size / rate,
-        )
-        for size in MESSAGE_BYTES
-    ]
-
-
-@pytest.mark.parametrize("processes", [2, 8])
-def test_rate_and_latency_of_a_link_are_found(processes):
-    rate, latency = message_line(reduced(processes, 5e-5, 3e9), processes)
-    assert (rate, latency) == pytest.approx((3e9, 5e-5))
-
-
-def test_a_line_of_one_message_is_unknown():
-    assert all(map(math.isnan, message_line(reduced(2, 1e-5, 1e9)[:1], 2)))
-    assert all(map(math.isnan, message_line([], 1)))
-
-
-def test_times_that_make_no_line_give_the_ends():
-    times = [MicroTime("allreduce", "1", 1e3, 1.0), MicroTime("allreduce", "2", 1e6, 0.5)]
-    rate, latency = message_line(times, 2)
-    assert (rate, latency) == (2e6, 0.5)
 
 
 def test_rates_are_work_over_time():
@@ -65,16 +33,12 @@ def test_the_table_holds_the_best_product_and_the_largest_copy():
         MicroTime("copy", "2", 1e9, 0.1),
         MicroTime("launch", "1", 0.0, 2e-6),
         MicroTime("layer", "1", 0.0, 3e-6),
-        *reduced(2, 5e-5, 3e9),
     ]
-    row = rate_cells(times, 2)
-    assert {*row, "gpu", "threads", "precision", "processes", "measured_at"} == set(MICRO_COLUMNS)
+    row = rate_cells(times)
+    assert {*row, "gpu", "threads", "precision", "measured_at"} == set(MICRO_COLUMNS)
     assert row["achieved_matmul_flop_per_s"] == 2e9
     assert row["achieved_copy_byte_per_s"] == pytest.approx(1e10)
     assert (row["launch_latency_s"], row["host_overhead_per_layer_s"]) == (2e-6, 3e-6)
-    assert row["allreduce_link_byte_per_s"] == pytest.approx(3e9)
-    largest = reduced(2, 5e-5, 3e9)[-1]
-    assert row["allreduce_byte_per_s"] == largest.amount / largest.time_s
     assert math.isnan(rate_cells([])["achieved_conv_flop_per_s"])
 
 

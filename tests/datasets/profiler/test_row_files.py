@@ -9,8 +9,8 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from trainlaw.datasets.measurements.runs import RUN_FILE_COLUMNS
 from trainlaw.datasets.profiler.row_files import RowFile
-from trainlaw.datasets.profiler.run_rows import RUN_FILE_COLUMNS
 from trainlaw.formulas.errors import InputError
 
 COLUMNS = ("name", "time_s")
@@ -27,18 +27,6 @@ def test_rows_come_back_as_they_were(tmp_path):
     assert float(again[0]["time_s"]) == 0.1 + 0.2
     assert [row["time_s"] for row in again[1:]] == ["", ""]
     assert again[2]["name"] == "two lines"
-
-
-def test_rows_that_come_together_and_rows_that_are_dropped(tmp_path):
-    file = RowFile(tmp_path / "rows.csv", COLUMNS)
-    file.extend({"name": name, "time_s": 1.5} for name in "abc")
-    file.keep(lambda row: row["name"] != "b")
-    file.append({"name": "d", "time_s": 2.5})
-    assert [row["name"] for row in file.rows] == ["a", "c", "d"]
-    assert RowFile(file.path, COLUMNS).rows == file.rows
-    before = file.path.stat().st_mtime_ns
-    file.keep(lambda row: True)
-    assert file.path.stat().st_mtime_ns == before
 
 
 @given(st.integers(0, 200))
@@ -83,7 +71,7 @@ def measure(configuration):
 
 files = SweepFiles(sys.argv[1])
 wanted = configuration_grid(["lenet5"], list(range(1, 200)), [], ["fp32"],
-                                 device="cpu", threads=[1], processes=[1])
+                                 device="cpu", threads=[1])
 host = MeasuredDevice("Toy CPU, 1 thread", "toy", "none", "1")
 print("ready", flush=True)
 def tell(progress):

@@ -1,18 +1,16 @@
 """Rows of a sweep pass the check of a user's file; failures are rows; nothing is measured twice."""
 
 import math
-from dataclasses import replace
 
 import pandas as pd
 import pytest
 from trainlaw.datasets.hardware.gpu_files import with_gpus
 from trainlaw.datasets.measurements.importing import import_runs
-from trainlaw.datasets.profiler import Configuration, configuration_grid
+from trainlaw.datasets.profiler import configuration_grid
 from trainlaw.datasets.profiler.devices import NotMeasuredError
 from trainlaw.datasets.profiler.machine import Interference, Processor
 from trainlaw.datasets.profiler.row_files import MachineFile
-from trainlaw.datasets.profiler.run_rows import AllReduce, run_row
-from trainlaw.datasets.profiler.sweep import SweepFiles, keep_in_turn, sweep
+from trainlaw.datasets.profiler.sweep import SweepFiles, sweep
 from trainlaw.formulas.errors import InputError
 
 from .conftest import measurement
@@ -20,17 +18,14 @@ from .conftest import measurement
 TOY = Processor("Toy CPU", 2, 16, 2.5e9, 8e9, 32e6, 48e3)
 
 
-def wanted(processes=(1,), batches=(2, 4, 8)):
-    return configuration_grid(
-        ["lenet5"], batches, [], ["fp32"], device="cpu", threads=[1], processes=processes
-    )
+def wanted(batches=(2, 4, 8)):
+    return configuration_grid(["lenet5"], batches, [], ["fp32"], device="cpu", threads=[1])
 
 
-def run(configurations, files, host, measure=None):
+def run(configurations, files, host, measure=None, **clock):
     told = []
-    sweep(
-        configurations, measure or (lambda c: measurement(0.1 * c.batch)), lambda c: host, files, told.append
-    )
+    measure = measure or (lambda c: measurement(0.1 * c.batch))
+    sweep(configurations, measure, lambda c: host, files, told.append, **clock)
     return told
 
 
@@ -58,42 +53,32 @@ def test_rows_pass_the_check_and_become_a_run_table(tmp_path, host):
     assert table.features(["host_launch_s"]).iloc[:, 0].tolist() == pytest.approx([4e-5, 6e-5, 1.2e-4])
 
 
-def test_several_processes_get_their_single_time_and_pass_too(tmp_path, host):
-    path = tmp_path / "runs.csv"
-
-    def measure(configuration):
-        all_reduce = AllReduce(0.02, 0.19) if configuration.processes > 1 else None
-        return measurement(0.2, all_reduce=all_reduce, interference=Interference(0.5, 0.0, 1e9, ("hot",)))
-
-    frame = imported(path, host, wanted(processes=(1, 2), batches=(2,)), measure).frame
-    assert frame["algorithm"].tolist() == ["none", "ring"]
-    assert frame["single_gpu_time_s"].tolist()[1] == 0.2
-    own = pd.read_csv(path)
-    assert own["all_reduce_share"].tolist()[1] == pytest.approx(0.1)
-    assert own["all_reduce_overlap"].tolist()[1] == pytest.approx(0.5)
-    assert own["pool"].tolist() == [0, 0]
-    assert own["remark"].tolist() == ["hot; other programs used 50 % of the processors"] * 2
+def test_a_disturbed_measurement_is_remarked_and_not_pooled(tmp_path, host):
+    path, seen = tmp_path / "runs.csv", Interference(0.5, 0.0, 1e9, ("hot",))
+    frame = imported(path, host, wanted([2]), lambda _: measurement(0.2, interference=seen)).frame
+    assert frame["algorithm"].tolist() == ["none"] and frame["n_gpus"].tolist() == [1]
+    (row,) = pd.read_csv(path).to_dict("records")
+    assert (row["pool"], row["remark"]) == (0, "hot; other programs used 50 % of the processors")
 
 
 @pytest.mark.parametrize("parts, optimizer", [("forward", "none"), ("forward+backward+optimizer", None)])
 def test_a_row_says_stack_and_parts_and_is_found_again(tmp_path, host, parts, optimizer):
     (asked,) = configuration_grid(
-        ["lenet5"], [4], [], ["amp"], device="cpu", threads=[1], processes=[1], stacks=["channels_last"],
+        ["lenet5"],
+        [4],
+        [],
+        ["amp"],
+        device="cpu",
+        threads=[1],
+        stacks=["channels_last"],
         timed_parts=parts,
-    )  # fmt: skip
+    )
     files = SweepFiles(tmp_path / "runs.csv")
     run([asked], files, host)
     (row,) = pd.read_csv(files.runs.path).to_dict("records")
     assert (row["layout"], row["stack"], row["timed_parts"]) == ("channels_last", "channels_last", parts)
     assert optimizer is None or row["optimizer"] == optimizer
     assert not SweepFiles(files.runs.path).left([asked])
-
-
-def test_several_hosts_name_their_network(host):
-    configuration = Configuration("cpu", 4, 1, "fp32", "lenet5", 32, 10, 2, 2)
-    row = run_row(configuration, measurement(0.1), replace(host, network="ethernet-10g"))
-    expected = {"n_gpus": 4, "n_nodes": 2, "link": "ethernet-20g", "network": "ethernet-10g"}
-    assert expected.items() <= row.items()
 
 
 def test_what_cannot_be_measured_becomes_a_row_and_is_not_tried_again(tmp_path, host):
@@ -120,10 +105,9 @@ def test_other_errors_are_defects_and_end_the_sweep(tmp_path, host):
         run(wanted(), SweepFiles(tmp_path / "runs.csv"), host, measure)
 
 
-def test_time_left_is_told(tmp_path):
-    ticks, told = iter(range(0, 1000, 10)), []
-    failures = SweepFiles(tmp_path / "runs.csv").failures
-    keep_in_turn(wanted(), lambda c: (0.1, 0.0), failures, told.append, now=lambda: next(ticks))
+def test_time_left_is_told(tmp_path, host):
+    ticks = iter(range(0, 1000, 10))
+    told = run(wanted(), SweepFiles(tmp_path / "runs.csv"), host, now=lambda: next(ticks))
     assert [(p.number, p.total, p.remaining_s) for p in told] == [(1, 3, 20.0), (2, 3, 10.0), (3, 3, 0.0)]
 
 

@@ -121,22 +121,6 @@ def test_the_first_iteration_is_outside_the_limit(device):
     assert len(repeats.total_s) >= 6
 
 
-def test_all_processes_follow_the_first(device):
-    """What the first decides is what each does, whatever its own times are."""
-    decisions = []
-
-    def first(value):
-        decisions.append(value)
-        return value
-
-    ours = time_iterations(FakeStep(device), waiting(device), RULE, first, device.now)
-    told = iter(decisions)
-    other = FakeStep(type(device)(), forward_s=0.5)
-    theirs = time_iterations(other, waiting(other.device), RULE, lambda _: next(told), other.device.now)
-    assert len(theirs.total_s) == len(ours.total_s)
-    assert next(told, None) is None
-
-
 def test_interval_covers_the_median_with_at_least_95_percent(check_each):
     def check(count):
         low, high = median_interval(range(1, count + 1))

@@ -63,7 +63,7 @@ def test_module_has_the_parameters_and_shapes_of_the_graph(name):
 @pytest.mark.parametrize("name", zoo_names())
 def test_forward_and_backward_run_on_the_smallest_input(name):
     cnn = smallest(name)
-    step = TorchStep(cnn, Configuration("cpu", 1, 1, "fp32", name, cnn.input_size_px, 10, 2))
+    step = TorchStep(cnn, Configuration("cpu", 1, "fp32", name, cnn.input_size_px, 10, 2))
     torch.set_flush_denormal(True)
     step.forward()
     step.backward()

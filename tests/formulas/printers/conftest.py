@@ -16,6 +16,8 @@ from trainlaw.formulas.algebra.expression import nodes
 from trainlaw.formulas.proofs.enclosure import enclose
 
 RELATIVE = 1e-9
+#: A compiler that takes no warning, and whose programs end where they leave an array.
+COMPILE = "gcc -std=c99 -O2 -Wall -Wextra -Werror -fsanitize=address,undefined".split()
 
 NASTY = ["=1+1", "+x", "-x", "@x", "'\"`", "</script><b>", "*/ int x; /*", "-- ; DROP TABLE runs",
 "\\end{x} $ % & _ ^",

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sqlite3
 import subprocess
 from xml.etree import ElementTree
 
@@ -24,13 +23,13 @@ from trainlaw.formulas.printers import (
     print_javascript,
     print_numpy_function,
     print_python_function,
-    print_sql,
 )
 from trainlaw.formulas.printers.language import hides_infinity, may_overflow
 from trainlaw.formulas.printers.naming import identifiers, inert
 from trainlaw.formulas.printers.steps import named_steps
 
 from ...rows import each_row
+from .conftest import COMPILE
 
 
 @pytest.mark.parametrize("language", PRINTERS)
@@ -77,17 +76,6 @@ def test_names_are_inert_in_javascript(nasty_laws):
     assert done.stdout.split() == ["11", "7", "7"] * len(nasty_laws)
 
 
-def test_names_are_inert_in_sql(nasty_laws):
-    for nasty in nasty_laws:
-        name = nasty.features[0].name
-        quote = '"' + name.replace('"', '""')
-        connection = sqlite3.connect(":memory:")
-        connection.execute(f'CREATE TABLE runs ({quote}" DOUBLE, {quote}2" DOUBLE)')
-        connection.execute("INSERT INTO runs VALUES (2, 3)")
-        # The label column has the name of a feature here, so its value is 2.0, which is no group.
-        assert connection.execute(print_sql(nasty)).fetchall() == [(2.0, 3.0, 7.0)]
-
-
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc, which is not on the PATH")
 def test_names_are_inert_in_c(nasty_laws, tmp_path):
     source, calls = "#include <stdio.h>\n", ""
@@ -97,9 +85,7 @@ def test_names_are_inert_in_c(nasty_laws, tmp_path):
         source += f"{print_c_function(nasty)}#undef predict\n#undef or_nan\n"
         calls += f'printf("%g ", predict_{number}(2.0, 3.0, "{label}")); '
     (tmp_path / "a.c").write_text(f"{source}int main(void) {{ {calls}return 0; }}\n")
-    subprocess.run(
-        ["gcc", "-std=c99", "-Wall", "-Werror", "-o", tmp_path / "a", tmp_path / "a.c", "-lm"], check=True
-    )
+    subprocess.run([*COMPILE, "-o", tmp_path / "a", tmp_path / "a.c", "-lm"], check=True)
     done = subprocess.run([tmp_path / "a"], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["11"] * len(nasty_laws)
 

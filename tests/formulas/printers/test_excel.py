@@ -10,7 +10,6 @@ from trainlaw.formulas.algebra.expression import nodes
 from trainlaw.formulas.printers import (
     excel_expression,
     print_excel,
-    print_google_sheets,
     split_for_excel,
 )
 from trainlaw.formulas.printers.excel import MAX_LENGTH, MAX_LEVELS, _levels
@@ -95,18 +94,14 @@ def columns_of_many(many):
 
 
 @pytest.fixture(scope="module")
-def books(columns_of_many, points, law_in_module, tmp_path_factory):
+def books(columns_of_many, points, tmp_path_factory):
     """The workbooks of all tests below, as LibreOffice computes them in one start."""
     columns = columns_of_many[0]
     rows = [
         [*(float(points[name][row]) for name in "xyz"), *(column[row] for column in columns)]
         for row in range(60)
     ]
-    files = {
-        "many": rows,
-        "google": rows_for_google(law_in_module),
-        **{kind: split_rows(kind) for kind in TOO_LARGE},
-    }
+    files = {"many": rows, **{kind: split_rows(kind) for kind in TOO_LARGE}}
     content = {f"{name}.xlsx": workbook(rows) for name, rows in files.items()}
     return recalculated(content, tmp_path_factory.mktemp("books"))
 
@@ -219,32 +214,3 @@ def test_helpers_stand_for_what_is_said(kind):
     cells = split_for_excel(expression, {"x": "A1", "y": "B1"}, str)
     assert len(cells.expressions) == len(cells.helpers)
     assert set(cells.expressions) <= set(nodes(expression))
-
-
-ENTERED = {"macs": 4e9, "batch": 64.0, "peak": 1e13, "traffic": 3e9, "bandwidth": 9e11}
-
-
-def rows_for_google(law):
-    """The printed list, with its formulas in the second column and values of features entered."""
-    rows = [line.split("\t") for line in print_google_sheets(law).splitlines()]
-    cells = [[ENTERED.get(row[0], 0.0), row[1] if len(row) > 1 and row[1] else 0.0] for row in rows]
-    return [
-        [0.0, value if row[1:2] == [""] else formula]
-        for row, (value, formula) in zip(rows, cells, strict=True)
-    ]
-
-
-@needs_libreoffice
-def test_cells_for_google_sheets_compute_the_same(law, books):
-    last = len(print_google_sheets(law).splitlines())
-    found = number(books["google.xlsx"].active.cell(last, 2))
-    values = {name: [value] for name, value in ENTERED.items()}
-    assert found == pytest.approx(law.predict(values)[0], rel=1e-9)
-
-
-def test_names_are_inert_in_google_sheets(nasty_laws):
-    lines = [line.split("\t") for law in nasty_laws for line in print_google_sheets(law).splitlines()]
-    for row in lines:
-        for column, cell in enumerate(row):
-            assert column == 1 or not cell.startswith(("=", "+", "-", "@")), cell
-        assert len(row) in (1, 4)

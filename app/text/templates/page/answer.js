@@ -119,7 +119,6 @@ const showAnswer = (choice, result, kept) => {
   showWarnings(warnings, result);
   field("notes").replaceChildren(...listOf(notesOf(result)));
   showErrors(choice, values);
-  showOwn(choice);
   const parts = [
     figures.throughput?.[0],
     warnings.length ? counted(warnings.length, "warning") : "",

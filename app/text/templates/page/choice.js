@@ -1,11 +1,9 @@
-// The form, the choice that it holds, and the address that repeats it. `texts` hold a choice as strings by field.
-const NUMBERS = ["pixels", "classes", "batch", "gpus", "nodes", "largest", "peak", "bandwidth", "images", "epochs"];
+// The choice that strings by field hold, `texts`, as the form or a link has them.
+const NUMBERS = ["batch", "gpus", "nodes", "largest", "peak", "bandwidth", "images", "epochs"];
 const TICKS = ["has_optimizer", "has_input_copy", "is_tuned", "is_bucketed"];
 const FIELDS = [
   "formula",
   "cnn",
-  "pixels",
-  "classes",
   "precision",
   "layout",
   "compilation",
@@ -28,41 +26,15 @@ const FIELDS = [
   ...TICKS,
 ];
 const initial = (id) => FORMULA.first[id] ?? "";
-const labelOf = (id) => field(id).labels[0].textContent.trim();
 
-const textsOfForm = () =>
-  Object.fromEntries(FIELDS.map((id) => [id, TICKS.includes(id) ? String(field(id).checked) : field(id).value.trim()]));
 // A forward pass is on one GPU, and inference has no epochs.
 const ONE_PASS = { gpus: "1", nodes: "", largest: "0", epochs: "1" };
-// The CNN of the list with images of another size or with other classes, which joins CNNS; a fault where it cannot.
-const sizedCnn = (cnn, pixels, classes) => {
-  const row = CNNS[cnn];
-  if (!row || (pixels === "" && classes === "")) return { cnn };
-  const [side, ofClassifier] = [Number(pixels || row.input_size_px), Number(classes || row.n_classes)];
-  const label = `${row.cnn}, ${side} px, ${ofClassifier} classes`;
-  if (Object.hasOwn(CNNS, label)) return { cnn: label };
-  const id = pixels === "" ? "classes" : "pixels";
-  const rule = row.is_custom ? undefined : SIZED.rules[row.cnn];
-  if (!rule) return { cnn, fault: [id, `The counts of ${row.cnn} are known only as listed: choose it there, and leave this empty.`] };
-  const [, , least, ...numbers] = unpacked(rule);
-  if (!isWhole(side, FORMULA.mostPixels))
-    return { cnn, fault: ["pixels", `Expected a whole number from 1 to ${FORMULA.mostPixels} for “${labelOf("pixels")}”.`] };
-  if (!isWhole(ofClassifier, FORMULA.mostClasses) || ofClassifier < least)
-    return { cnn, fault: ["classes", `Expected a whole number of at least ${least} for “${labelOf("classes")}”.`] };
-  const counts = countsAt(SIZED, numbers, side, ofClassifier);
-  if (!counts) return { cnn, fault: ["pixels", `The layers of ${row.cnn} do not fit images of ${side} pixels.`] };
-  const named = Object.fromEntries(SIZED.columns.map((name, place) => [name, counts[place]]));
-  CNNS[label] = { ...row, ...named, input_size_px: side, n_classes: ofClassifier, is_sized: true };
-  return { cnn: label };
-};
 const choiceOf = (typed) => {
   const texts = isForward(typed) ? { ...typed, ...ONE_PASS } : typed;
-  const { cnn, fault: sizeFault } = sizedCnn(namedOf("cnn", texts.cnn), texts.pixels, texts.classes);
   return onGpu(namedOf("gpu", texts.gpu), {
     ...texts,
     gpu: namedOf("gpu", texts.gpu),
-    cnn,
-    sizeFault,
+    cnn: namedOf("cnn", texts.cnn),
     layout: texts.layout || (texts.stack === "channels_last" ? "channels_last" : "nchw"),
     ...Object.fromEntries(NUMBERS.map((id) => [id, texts[id] === "" ? NaN : Number(texts[id])])),
     ...Object.fromEntries(TICKS.map((id) => [id, texts[id] === "true"])),
@@ -72,7 +44,6 @@ const choiceOf = (typed) => {
     price: texts.price === "" ? null : Number(texts.price),
   });
 };
-const choiceOfForm = () => choiceOf(textsOfForm());
 
 // The first field with a value that no prediction takes, and what it should hold; null for none.
 const isWhole = (value, most) => Number.isInteger(value) && value >= 1 && value <= most;
@@ -87,7 +58,6 @@ const faultOf = (choice) => {
   ])
     if (!Object.hasOwn(table, choice[id]))
       return [id, `Unknown ${thing} “${choice[id].slice(0, 60)}”: choose one of the list.`];
-  if (choice.sizeFault) return choice.sizeFault;
   for (const [id, most] of Object.entries(FORMULA.most))
     if (!isWhole(choice[id], most))
       return [id, `Expected a whole number from 1 to ${most.toLocaleString("en")} for “${labelOf(id)}”.`];
@@ -113,34 +83,4 @@ const faultOf = (choice) => {
   return largest > 0
     ? ["largest", `Expected GPUs of the largest node that fit ${gpus} GPUs on ${nodes} nodes; got ${largest}.`]
     : ["nodes", `Expected the GPUs to be spread evenly over the nodes; got ${gpus} GPUs on ${nodes} nodes.`];
-};
-
-// The fragment of the address: what differs from the first choice; that of A with a prefix.
-const KEPT = "a.";
-const parametersOf = (texts, prefix = "") =>
-  FIELDS.filter((id) => ["cnn", "gpu", "batch"].includes(id) || texts[id] !== initial(id)).map((id) => [
-    prefix + id,
-    texts[id],
-  ]);
-const addressOf = (texts, kept) =>
-  `#${new URLSearchParams([...parametersOf(texts), ...(kept ? parametersOf(kept, KEPT) : [])])}`;
-const isOffered = (id, text) => {
-  const { tagName, type, options } = field(id);
-  if (type === "checkbox") return ["true", "false"].includes(text);
-  if (type === "number") return text === initial(id) || (text !== "" && Number.isFinite(Number(text)));
-  return tagName !== "SELECT" || [...options].some(({ value }) => value === text);
-};
-// Strings of an address, and what in it no field takes.
-const textsOfAddress = (parameters, prefix = "") => {
-  const texts = Object.fromEntries(
-    FIELDS.map((id) => [id, (parameters.get(prefix + id) ?? initial(id)).slice(0, 200)]),
-  );
-  const refused = FIELDS.filter((id) => !isOffered(id, texts[id]));
-  const said = refused.map((id) => `The link asks for ${labelOf(id)} “${texts[id].slice(0, 60)}”, which it cannot be.`);
-  for (const id of refused) texts[id] = initial(id);
-  return { texts, said: said[0] ?? "" };
-};
-const fillForm = (texts) => {
-  for (const id of FIELDS)
-    TICKS.includes(id) ? (field(id).checked = texts[id] === "true") : (field(id).value = texts[id]);
 };

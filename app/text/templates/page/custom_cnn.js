@@ -68,7 +68,6 @@ const startCustomCnns = () => {
       document.body.classList.toggle("dropping", kind === "dragover");
     });
   document.addEventListener("drop", async (event) => {
-    for (const file of event.dataTransfer.files)
-      await (/\.(csv|tsv|txt|xlsx)$/i.test(file.name) ? readRuns : readCustom)(file);
+    for (const file of event.dataTransfer.files) await readCustom(file);
   });
 };

@@ -1,34 +1,4 @@
-// Names as people write them: without case, separators and words of makers, as commands read them.
-const MAKERS = /\((?:r|tm|c)\)|[®™©]|\b(?:nvidia|amd|intel|geforce|tesla|corporation|graphics|gpu|processor|cpu|colab|kaggle)\b/g;
-const plainOf = (text) =>
-  text
-    .toLowerCase()
-    .replace(MAKERS, "")
-    .replace(/(?<=\d)[\s_-]*\(?v1[._]5\)?$/, "")
-    .replace(/^(?:standard|ml)[\s._-]/, "")
-    .replace(/^eff(?:icient)?net(?!v2)/, "efficientnet")
-    .replace(/[\s_,./()-]/g, "");
-const plainNames = Object.fromEntries(
-  Object.entries({ gpu: GPUS, cnn: CNNS }).map(([id, table]) => [
-    id,
-    new Map(
-      [...Object.entries(SPELLINGS[id]), ...Object.keys(table).map((name) => [name, name])].map(([name, own]) => [
-        plainOf(name),
-        own,
-      ]),
-    ),
-  ]),
-);
-// The name in the list that a text means; the text itself where no name is meant.
-const namedOf = (id, text) => {
-  const table = id === "gpu" ? GPUS : CNNS;
-  return Object.hasOwn(table, text) ? text : (plainNames[id].get(plainOf(text)) ?? text);
-};
-const instanceGpus = (text) =>
-  Object.entries(INSTANCES).find(([name]) => plainOf(name) === plainOf(text))?.[1];
 // Lists that are searched by typing: an input with options in groups (WAI-ARIA combobox).
-const wordsOf = (text) => text.toLowerCase().split(/[\s,]+/).filter(Boolean);
-const matches = (words, text) => words.every((word) => text.toLowerCase().includes(word));
 const optionOf = (id, [name, remark], isChosen) => {
   const attributes = { role: "option", id, "aria-selected": String(isChosen) };
   const option = element("div", attributes, element("span", {}, name), element("small", {}, remark));
@@ -129,7 +99,7 @@ const gpuGroups = () => {
   ];
 };
 const cnnGroups = () => {
-  const names = Object.keys(CNNS).flatMap((label) => (CNNS[label].is_sized ? [] : [[label, ""]]));
+  const names = Object.keys(CNNS).map((label) => [label, ""]);
   const isSeen = ([label]) => Object.hasOwn(FORMULA.errors.cnn, CNNS[label].cnn_base);
   const custom = names.filter(([label]) => CNNS[label].is_custom);
   const known = names.filter(([label]) => !CNNS[label].is_custom);

@@ -30,8 +30,6 @@ const showFields = (choice) => {
     field(id).closest(".field").hidden = !isThere || (FORMULA.optional.includes(id) && !known.includes(id));
   for (const place of document.querySelectorAll("[data-pass]"))
     place.textContent = isPass ? place.dataset.pass : place.dataset.training;
-  const { input_size_px: pixels, n_classes: classes } = CNNS[namedOf("cnn", field("cnn").value.trim())] ?? {};
-  for (const [id, value] of Object.entries({ pixels, classes })) field(id).placeholder = value ? `${value}, as listed` : "";
   field("changed").hidden = choice.peak === 1 && choice.bandwidth === 1;
   const gpu = GPUS[choice.gpu];
   if (!gpu) return;
@@ -146,7 +144,6 @@ window.addEventListener("resize", stick);
 fillLists();
 startComparison();
 startCustomCnns();
-startOwnRuns();
 listen();
 readAddress();
 show();

@@ -1,11 +1,8 @@
 // Where the time goes: the largest shares, the smaller ones folded. Each share is a sum of terms of the formula.
 const FEW_TERMS = 5;
-const timesOf = ({ law, features, factor, allReduce }) => ({
+const timesOf = ({ law, features, allReduce }) => ({
   ...Object.fromEntries(
-    law.titles.map((title, place) => [
-      title,
-      factor * law.terms[place].reduce((sum, term) => sum + term(features), 0),
-    ]),
+    law.titles.map((title, place) => [title, law.terms[place].reduce((sum, term) => sum + term(features), 0)]),
   ),
   ...(FORMULA.coversGpus ? {} : { "all-reduce of the gradients": allReduce }),
 });

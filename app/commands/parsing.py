@@ -1,0 +1,162 @@
+"""Commands made of functions: their parameters are the options, their docstrings the help."""
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from enum import Enum
+from pathlib import Path
+from types import NoneType
+from typing import Annotated, Any, get_args, get_origin
+
+import click
+from trainlaw.app.inputs.declared import Declared, declared_of
+
+_METAVARS = {str: "text", int: "number", float: "number", Path: "path"}
+
+
+@dataclass(frozen=True)
+class _Parameter:
+    """A parameter of a command; kind : its type, without None. default : `...` where it must be given."""
+
+    name: str
+    kind: Any
+    declared: Declared
+    default: Any
+
+    @classmethod
+    def of(cls, name: str, annotation: Any, default: Any) -> "_Parameter":
+        """Return the parameter of a signature or the field of a dataclass, declared by type or default."""
+        declared = declared_of(default)
+        if get_origin(annotation) is Annotated:
+            annotation, declared = get_args(annotation)
+        if declared is None:
+            raise TypeError(f"expected {name} to be declared as an option or an argument")
+        default = getattr(default, "default", default)
+        kinds = [kind for kind in get_args(annotation) if kind is not NoneType]
+        kind = kinds[0] if NoneType in get_args(annotation) else annotation
+        return cls(name, kind, declared, ... if default in (MISSING, inspect.Parameter.empty) else default)
+
+    def made(self) -> click.Parameter:
+        """Return the parameter for click."""
+        is_list = get_origin(self.kind) is list
+        kind = get_args(self.kind)[0] if is_list else self.kind
+        declared, is_required = self.declared, self.default is ...
+        given: dict[str, Any] = {"required": True} if is_required else {"default": self.default}
+        if kind is not bool:
+            given["type"] = _click_type(kind, declared)
+        if declared.is_argument:
+            return _Argument([self.name], text=declared.text, **given)
+        if kind is bool:
+            given["is_flag"] = True
+        else:
+            given["metavar"] = f"<{declared.metavar or _metavar(kind, declared)}>"
+            given["show_default"] = not is_required and self.default not in (None, "")
+        if declared.complete is not None:
+            complete = declared.complete
+            given["shell_complete"] = lambda context, parameter, begun: complete(begun)
+        names = declared.names or (f"--{self.name.replace('_', '-')}",)
+        return click.Option([self.name, *names], help=declared.text, multiple=is_list, **given)
+
+    def taken(self, value: Any) -> Any:
+        """Return what the command gets for a value of click."""
+        if get_origin(self.kind) is list:
+            return list(value) or None
+        return self.kind(value) if _is_enum(self.kind) else value
+
+
+def _is_enum(kind: Any) -> bool:
+    return inspect.isclass(kind) and issubclass(kind, Enum)
+
+
+def _metavar(kind: Any, declared: Declared) -> str:
+    if _is_enum(kind):
+        return "|".join(kind)
+    return declared.file or _METAVARS[kind]
+
+
+def _click_type(kind: Any, declared: Declared) -> Any:
+    if _is_enum(kind):
+        return click.Choice(list(map(str, kind)))
+    if kind is Path:
+        is_folder = declared.file == "folder"
+        return click.Path(
+            exists=is_folder, file_okay=not is_folder, dir_okay=declared.file != "file", path_type=Path
+        )
+    if (declared.min, declared.max) == (None, None):
+        return kind
+    number: Any = click.IntRange if kind is int else click.FloatRange
+    return number(declared.min, declared.max)
+
+
+class _Argument(click.Argument):
+    """An argument with a help, in every release of click."""
+
+    def __init__(self, names: list[str], text: str, **given: Any) -> None:
+        super().__init__(names, **given)
+        self.text = text
+
+    def help_row(self) -> tuple[str, str]:
+        """Return the name and the help, with the default or that it is required."""
+        shown = "required" if self.required else f"default: {self.default}" if self.default else ""
+        return str(self.name), f"{self.text}  [{shown}]" if shown else self.text
+
+
+class _Command(click.Command):
+    """A command whose help lists its arguments above its options."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the arguments, then the options."""
+        parameters = self.get_params(ctx)
+        arguments = [each.help_row() for each in parameters if isinstance(each, _Argument)]
+        options = [each.get_help_record(ctx) for each in parameters if isinstance(each, click.Option)]
+        for title, rows in (("Arguments", arguments), ("Options", options)):
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl([row for row in rows if row])
+
+
+def _fields(kind: Any) -> Iterator[_Parameter]:
+    for each in fields(kind):
+        yield _Parameter.of(each.name, each.type, each if declared_of(each) else each.default)
+
+
+def command_of(function: Callable[..., None], name: str) -> click.Command:
+    """Return the command of a function; a dataclass among its parameters stands for all of its fields."""
+    groups: dict[str, Any] = {}
+    parameters: list[_Parameter] = []
+    for each in inspect.signature(function).parameters.values():
+        if is_dataclass(each.annotation):
+            groups[each.name] = each.annotation
+            parameters += _fields(each.annotation)
+        else:
+            parameters.append(_Parameter.of(each.name, each.annotation, each.default))
+
+    def run(**given: Any) -> None:
+        taken = {each.name: each.taken(given[each.name]) for each in parameters}
+        for group, kind in groups.items():
+            taken[group] = kind(**{part.name: taken.pop(part.name) for part in fields(kind)})
+        function(**taken)
+
+    made = [each.made() for each in parameters]
+    return _Command(name, callback=run, params=made, help=inspect.getdoc(function))
+
+
+class CommandGroup(click.Group):
+    """A command that holds others, each made of a function."""
+
+    def __init__(self, text: str, **further: Any) -> None:
+        """Hold no command yet; text : the help. further : arguments of `click.Group`."""
+        super().__init__(help=text, no_args_is_help=True, **further)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order in which they were added."""
+        return list(self.commands)
+
+    def takes(self, name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+        """Return a decorator that adds a function as the command of that name."""
+
+        def added(function: Callable[..., None]) -> Callable[..., None]:
+            self.add_command(command_of(function, name))
+            return function
+
+        return added

@@ -1,0 +1,187 @@
+"""A formula as a Python program that takes names: `named.py.jinja` filled from a `NamedModel`."""
+
+import textwrap
+from collections.abc import Mapping
+from math import isfinite
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from trainlaw.app.answers.printed import printed_lines, spoken
+from trainlaw.app.exports.headers import header_lines
+from trainlaw.app.exports.program_model import (
+    OF_ARGUMENTS,
+    OF_SERVER,
+    PEAK,
+    NamedCnn,
+    NamedGpu,
+    NamedModel,
+    definition,
+    named_model,
+)
+from trainlaw.app.models.settings import HOST_LAUNCH
+from trainlaw.app.text.html import template_text
+from trainlaw.datasets import FEATURES
+from trainlaw.datasets.cnns.zoo import PREFIX as TIMM
+from trainlaw.datasets.files.columns import shipped_schema
+from trainlaw.datasets.measurements.runs import LAYOUTS, PRECISION_OF_PASSES
+from trainlaw.formulas import Formula
+from trainlaw.formulas.algebra.text import number_text
+from trainlaw.formulas.printers.naming import identifiers, inert
+from trainlaw.formulas.printers.programming import PYTHON
+from trainlaw.formulas.printers.steps import named_steps
+from trainlaw.formulas.scopes import FORWARD
+from trainlaw.validate.conformal import LEVEL
+
+_WIDTH = 110
+# What a program predicts, as text, and the precision where none is given.
+_OF_ITERATIONS = {
+    "timed": "training iteration",
+    "parts": "forward, backward and optimizer step",
+    "usual_precision": "PyTorch's default on the GPU",
+}
+_OF_PASSES = {
+    "timed": "forward pass",
+    "parts": "inference at large batches",
+    "usual_precision": PRECISION_OF_PASSES,
+}
+# Names that the template uses where the formula is computed.
+_LOCALS = frozenset({"gpu", "cnn", "precision", "peak", "seconds", "features", "v"})
+# Software prints names of GPUs with these words in front, or without.
+_VENDOR_WORDS = ("nvidia", "amd", "intel", "geforce", "tesla")
+
+
+def named_program(formula: Formula) -> str:
+    """Return the Python program of a formula of iterations or forward passes; raises as `named_model`."""
+    model = named_model(formula)
+    names = _local_names(model)
+    lines = _assignments(model, names)
+    features = sorted({*model.base, *model.computed} & spoken(model.lines))
+    answers = printed_lines(model.lines, PYTHON, lambda name: f'v["{name}"]')
+    texts = [*(text for _, text, _ in lines), *(text for row in answers for text in (row.value, row.when))]
+    launch = {column.name: column for column in shipped_schema("runs")}
+    values = {
+        "comments": [f"# {line}" for line in _header(formula)],
+        "helpers": PYTHON.used_helpers("\n".join(texts)),
+        "lines": lines,
+        "features": {name: names[name] for name in features},
+        "answers": answers,
+        "published": [row.answer for row in answers if row.answer.is_published],
+        "level_percent": f"{100 * LEVEL:g}",
+        **(_OF_PASSES if formula.scope == FORWARD else _OF_ITERATIONS),
+        "model": model,
+        "gpu_lines": list(map(_gpu_line, model.gpus)),
+        "cnn_lines": _cnn_lines(model.cnns),
+        "server": [model.gpu_columns.index(name) for name in OF_SERVER if model.links],
+        "arguments": OF_ARGUMENTS,
+        "layouts": LAYOUTS,
+        "vendor_words": _VENDOR_WORDS,
+        "most_images": int(launch["batch_per_gpu"].high),
+        "least_launch_s": launch[HOST_LAUNCH].low,
+        "most_launch_s": launch[HOST_LAUNCH].high,
+    }
+    return _rendered(values)
+
+
+def _rendered(values: Mapping[str, object]) -> str:
+    """Return the template filled with values; a name that is missing raises `jinja2.UndefinedError`."""
+    environment = Environment(
+        loader=FunctionLoader(template_text),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {
+        "text": repr,
+        "texts": lambda items: ", ".join(map(repr, items)),
+        "wrapped": _wrapped,
+        "number": _number,
+        "numbers": lambda items: ", ".join(map(_number, items)),
+    }
+    return environment.get_template("named.py.jinja").render(**values)
+
+
+def _number(value: float | None) -> str:
+    """Return the shortest number that reads back exactly; whole numbers without a point."""
+    if value is None or not isfinite(value):
+        return "nan"
+    whole = str(int(value)) if value == int(value) and abs(value) < 2**53 else repr(value)
+    short = f"{value:g}"
+    return short if float(short) == value and len(short) < len(whole) else whole
+
+
+def _numbers(values: tuple[float, ...]) -> str:
+    return " ".join(map(_number, values))
+
+
+def _gpu_line(gpu: NamedGpu) -> str:
+    """Return names, vendor, generation, 1 if it is new, usual precision, precisions it lacks, and numbers."""
+    names, lacks = ";".join((gpu.name, *gpu.aliases)), ";".join(gpu.lacks)
+    texts = (names, gpu.vendor, gpu.generation, str(int(gpu.is_new)), gpu.default_precision, lacks)
+    return "|".join((*texts, _numbers(gpu.values)))
+
+
+def _cnn_lines(cnns: tuple[NamedCnn, ...]) -> list[str]:
+    """Return a line for each group of CNNs with equal counts at equal sizes and one held-out error.
+
+    Names are separated by ;, each with = before it, and without "timm/", where it is also known without its
+    package.
+    """
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for cnn in cnns:
+        sizes = (f"{pixels},{classes}:{_numbers(counts)}" for (pixels, classes), counts in cnn.sizes.items())
+        name = f"={cnn.name.removeprefix(TIMM)}" if cnn.aliases else cnn.name
+        groups.setdefault((_number(cnn.error), *sizes), []).append(name)
+    return ["|".join((";".join(names), *key)) for key, names in groups.items()]
+
+
+def _local_names(model: NamedModel) -> dict[str, str]:
+    """Return the variables of the computation by quantity."""
+    steps = [step for step, _ in named_steps(PYTHON.known(model.formula.expression)).assignments]
+    return identifiers(
+        [*OF_ARGUMENTS, *_places(model), *model.computed, *steps],
+        {*PYTHON.reserved, *PYTHON.helpers, *_LOCALS},
+    )
+
+
+def _assignments(model: NamedModel, names: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """Return name, text and comment of each step from the tables to the time, the last one `seconds`."""
+    steps = named_steps(PYTHON.known(model.formula.expression))
+    ranges = model.formula.ranges
+    found = [(names[name], text, _meaning(name, ranges)) for name, text in _places(model).items()]
+    for name in model.computed:
+        text = PYTHON.write(PYTHON.known(definition(name)), names)
+        found.append((names[name], text, _meaning(name, ranges)))
+    found += [(names[step], PYTHON.write(part, names), "") for step, part in steps.assignments]
+    target = model.formula.target
+    found.append(("seconds", PYTHON.write(steps.result, names), f"{target.unit}: {target.meaning}"))
+    return [(name, _wrapped(PYTHON.finite.format(a=text)), inert(note)) for name, text, note in found]
+
+
+def _places(model: NamedModel) -> dict[str, str]:
+    """Return where each base column of the formula that is no argument is looked up."""
+    places = {name: f"gpu[{place}]" for place, name in enumerate(model.gpu_columns)}
+    places |= {name: f"cnn[{place}]" for place, name in enumerate(model.cnn_columns)}
+    places |= {name: f"precision[{place}]" for place, name in enumerate(model.precision_columns)}
+    places |= {PEAK: "gpu[peak]", **{name: repr(value) for name, value in model.fixed.items()}}
+    return {name: place for name, place in places.items() if name in model.base}
+
+
+def _meaning(name: str, ranges: Mapping[str, tuple[float, float]]) -> str:
+    spec = FEATURES[name].spec
+    unit = "" if spec.unit.is_dimensionless else f"{spec.unit}: "
+    ends = [number_text(end, 6) for end in ranges.get(name, ())]
+    return unit + spec.meaning + (f", in training {' to '.join(ends)}" if ends else "")
+
+
+def _header(formula: Formula) -> list[str]:
+    """Return the lines that every export carries, without those of features, which the program explains."""
+    features = tuple(f"{spec.name} [" for spec in formula.used_features)
+    return [line for line in header_lines(formula) if not line.startswith(features)]
+
+
+def _wrapped(text: str) -> str:
+    """Return a long text on several lines, which the parentheses around it allow."""
+    if len(text) <= _WIDTH:
+        return text
+    lines = textwrap.wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    return "\n            ".join(lines)

@@ -1,0 +1,80 @@
+"""Names that are gone; asked for one of them, the product says in one line what stands in.
+
+To retire a name, add a row to `RETIRED`. Commands, options, suffixes of exports and names of formulas are
+answered by it; a room that retires a name of another kind calls `check_retired` where the name comes in.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from trainlaw.formulas import InputError
+
+Kind = Literal["command", "option", "suffix", "program", "page", "formula", "CNN file"]
+
+
+@dataclass(frozen=True)
+class Retired:
+    """A name that is gone.
+
+    kind : command "data contribute" and option "study --watch" are found as typed after `trainlaw`; suffix
+    ".sql" and formula "medium" as the user names them; program ".jl" is a suffix for a program that takes
+    names, page "custom" the page of a custom formula, CNN file "Keras .json". instead : what to use, as a
+    clause after "is gone: ".
+    """
+
+    kind: Kind
+    name: str
+    instead: str
+
+
+RETIRED = (
+    *(
+        Retired(
+            "suffix", suffix, "sympy's lambdify(..., modules=...) takes `trainlaw.load_formula().sympy()`"
+        )
+        for suffix in (".torch.py", ".jax.py", ".onnx", ".sql")
+    ),
+    Retired("suffix", ".gsheet.xlsx", "Google Sheets opens .xlsx"),
+    Retired("suffix", ".gsheet.tsv", "Google Sheets opens .xlsx"),
+    Retired("suffix", ".csv", "`trainlaw predict --cnn resnet50 --batch 64 --all-gpus --out FILE.csv`"),
+    Retired("suffix", ".cjs", "export to .mjs, which Node loads by import()"),
+    Retired("suffix", ".h", "export to .py or .mjs; --bare with .c writes a function of features"),
+    *(
+        Retired("program", suffix, "export to .py or .mjs; --bare writes a function of features")
+        for suffix in (".js", ".c", ".R", ".jl")
+    ),
+    Retired("option", "export --prefix", "leave it out; C is written as a function of features"),
+    Retired("page", "custom", "export to .xlsx, or ask `trainlaw many-core`"),
+    Retired("command", "data contribute", "check the file with `trainlaw data check` and share it"),
+    Retired("formula", "medium", "name short (at most 8 constants) or built-in"),
+    Retired("option", "profile --layers", "time layers with torch.profiler"),
+    Retired("option", "profile --processes", "time several processes with torch.profiler"),
+    Retired("option", "profile --nodes", "time several hosts with torch.profiler"),
+    Retired("option", "profile --link", "time several GPUs with torch.profiler"),
+    Retired("option", "study --watch", "the run folder's report.html draws the course of the search"),
+    Retired(
+        "option", "suggest --simulate", "`python -m benchmarks.suggestion` of a checkout replays the choice"
+    ),
+)
+
+
+def check_retired(kind: Kind, name: str) -> None:
+    """Raise InputError for a name that is gone; it says what stands in."""
+    for row in RETIRED:
+        if (row.kind, row.name) == (kind, name):
+            raise InputError(f"{kind} {name} is gone: {row.instead}")
+
+
+def check_retired_words(words: Sequence[str]) -> None:
+    """Raise InputError where the words after `trainlaw` ask for a command or an option that is gone.
+
+    >>> check_retired_words(["predict", "--cnn", "resnet50"])
+    """
+    given = [word.partition("=")[0] for word in words]
+    for row in RETIRED:
+        *command, last = row.name.split()
+        is_command = row.kind == "command" and given[: len(command) + 1] == [*command, last]
+        is_option = row.kind == "option" and given[: len(command)] == command and last in given
+        if is_command or is_option:
+            check_retired(row.kind, row.name)

@@ -1,0 +1,96 @@
+// The script of the page as a module: predict("resnet50", "T4", 64, "amp", { n_gpus: 8 }).
+// The field of the form that each argument and option sets.
+const FIELD_OF = {
+  batch: "batch",
+  precision: "precision",
+  layout: "layout",
+  compilation: "compilation",
+  stack: "stack",
+  tuned: "is_tuned",
+  host_launch_s: "host-launch",
+  optimizer: "has_optimizer",
+  input_copy: "has_input_copy",
+  images: "images",
+  price_per_hour: "price",
+  ...(FORMULA.isForward
+    ? {}
+    : { n_gpus: "gpus", n_nodes: "nodes", link: "link", fabric: "network", algorithm: "algorithm", bucketed: "is_bucketed", epochs: "epochs" }),
+};
+const linksWithin = (scope) => Object.keys(LINKS).filter((name) => LINKS[name].scope === scope);
+const OFFERED = {
+  precision: Object.keys(PRECISIONS),
+  layout: FORMULA.layouts,
+  compilation: Object.keys(FORMULA.launchesLeft),
+  stack: FORMULA.stacks,
+  link: linksWithin("node"),
+  network: linksWithin("network"),
+  algorithm: Object.keys(ALGORITHMS),
+};
+const labelOf = (id) => Object.keys(FIELD_OF).find((name) => FIELD_OF[name] === id) ?? id;
+const check = (holds, expected, found) => {
+  if (!holds) throw new RangeError(`expected ${expected}, got ${JSON.stringify(found) ?? found}`);
+};
+const textOf = (name, value) => {
+  const id = FIELD_OF[name];
+  check(id, `options ${Object.keys(FIELD_OF).slice(2).join(", ")}, pixels or classes`, name);
+  if (TICKS.includes(id)) check(typeof value === "boolean", `${name} as true or false`, value);
+  else if (OFFERED[id]) check(OFFERED[id].includes(value), `${name} as one of ${OFFERED[id].join(", ")}`, value);
+  else check(typeof value === "number" && Number.isFinite(value), `${name} as a number`, value);
+  const { least, most } = FORMULA.launch;
+  if (name === "host_launch_s") check(value >= least && value <= most, `${name} from ${least} to ${most} s`, value);
+  return [id, String(name === "host_launch_s" ? 1e6 * value : value)];
+};
+// The CNN of the list with these sizes; without them those that are usual for it.
+const sizedLabel = (label, pixels, classes) => {
+  const { cnn } = CNNS[label];
+  const isMeant = (row) => row.cnn === cnn && [row.input_size_px, null].includes(pixels) && [row.n_classes, null].includes(classes);
+  const found = [label, ...Object.keys(CNNS)].find((one) => isMeant(CNNS[one]));
+  check(found, `pixels and classes of ${cnn} as CNNS lists them`, [pixels, classes]);
+  return found;
+};
+const nameOf = (id, text, table) => {
+  const name = namedOf(id, String(text));
+  if (Object.hasOwn(table, name)) return name;
+  const near = Object.keys(table).filter((one) => matches(wordsOf(String(text)), one)).slice(0, 8);
+  const advice = near.length ? `did you mean ${near.join(" or ")}?` : `${id.toUpperCase()}S lists all`;
+  throw new RangeError(`unknown ${id.toUpperCase()} ${JSON.stringify(text)}: ${advice}`);
+};
+/**
+ * Predict the time of one iteration, or of a forward pass where the formula is of these.
+ *
+ * Throws a RangeError for an unknown name or a value out of range; null means the usual value.
+ *
+ * @param {string} cnn
+ * @param {string} gpu
+ * @param {number} batch images per GPU
+ * @param {string | null} [precision] one of PRECISIONS; null for PyTorch's default on the GPU
+ * @param {object} [options] pixels, classes, and those of FIELD_OF: times in seconds, prices per hour of a GPU
+ * @returns {object} time_s, low_s, high_s (the interval; null without one) and what else predictions publish,
+ *   the precision used, warnings and notes
+ */
+export const predict = (cnn, gpu, batch, precision = null, options = {}) => {
+  const { pixels = null, classes = null, ...more } = options;
+  const given = Object.entries({ batch, precision, ...more }).filter(([, value]) => value !== null);
+  const choice = choiceOf({
+    ...FORMULA.first,
+    gpu: nameOf("gpu", gpu, GPUS),
+    cnn: sizedLabel(nameOf("cnn", cnn, CNNS), pixels, classes),
+    ...Object.fromEntries(given.map(([name, value]) => textOf(name, value))),
+  });
+  const fault = faultOf(choice);
+  if (fault) throw new RangeError(fault[1]);
+  const result = computed(choice.gpu, choice);
+  if (!Number.isFinite(result.seconds))
+    throw new RangeError(`the formula is not defined here: a specification of ${choice.gpu} that it needs is not known`);
+  const published = result.law.answers.filter(({ isPublished }) => isPublished).map(({ name, words }) => {
+    const value = result.values[name];
+    return [name, words ? wordOf(words, value) : Number.isFinite(value) ? value : null];
+  });
+  return {
+    ...Object.fromEntries(published),
+    precision: precisionOf(choice.gpu, choice),
+    warnings: sentencesOf(result, "warning"),
+    notes: sentencesOf(result, "note"),
+  };
+};
+export { ALGORITHMS, CNNS, FIELD_OF, GPUS, LINKS, PRECISIONS };

@@ -1,0 +1,102 @@
+"""Each stored formula is what its recipe finds: the quick searches always, all others with `-m builtin`."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from trainlaw.app.models.builtin import BUILT_IN, BUILT_IN_FORMULAS
+from trainlaw.formulas import load_formula, parse_text
+
+from tools.builtin.__main__ import comparison_lines, main
+from tools.builtin.formula_files import FOLDER, compact_text, differences, write_formula
+from tools.builtin.recipes import KINDS, RECIPES
+
+from ..rows import each_row
+
+STUDIES = [recipe for recipe in RECIPES if recipe.kind == "study"]
+
+
+def searches(is_quick):
+    """The recipes whose search on all rows is quick, or is not; it must differ where the recipe says so."""
+    for recipe in RECIPES:
+        if recipe.is_quick == is_quick:
+            marks = [pytest.mark.xfail(strict=True, reason=recipe.differs)] if recipe.differs else []
+            yield pytest.param(recipe, id=recipe.name, marks=marks)
+
+
+def check_found_again(recipe):
+    for name, found in KINDS[recipe.kind].search(recipe).items():
+        stored = load_formula(FOLDER / name)
+        assert found.text() == stored.text(), name
+        assert found.ranges.keys() == stored.ranges.keys(), name
+        for feature, ends in found.ranges.items():
+            assert ends == pytest.approx(stored.ranges[feature]), (name, feature)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", searches(True))
+def test_a_quick_search_finds_the_stored_formula(recipe):
+    check_found_again(recipe)
+
+
+@pytest.mark.builtin
+@pytest.mark.parametrize("recipe", searches(False))
+def test_a_long_search_finds_the_stored_formula(recipe):
+    check_found_again(recipe)
+
+
+@pytest.mark.builtin
+@pytest.mark.xfail(any(recipe.differs for recipe in RECIPES), reason="formulas of an earlier search")
+def test_the_stored_errors_are_measured_again():
+    assert main(["--check"]) == 0
+
+
+def test_every_built_in_formula_has_a_recipe():
+    files = {recipe.file for recipe in RECIPES}
+    assert {path.name for path in FOLDER.iterdir()} == files
+    assert len(list((FOLDER / "pairs").iterdir())) == 24
+    assert {recipe.kind for recipe in RECIPES} == set(KINDS)
+
+
+@each_row("recipe", STUDIES)
+def test_a_stored_formula_says_which_study_it_is_of(recipe):
+    facts, definition = load_formula(FOLDER / recipe.file).provenance, recipe.definition
+    said = (facts["table"], facts["seed"], facts["split"], facts["evaluations_per_search"])
+    assert said == (definition.table, definition.seed, definition.split, definition.evaluations)
+
+
+@each_row("path", sorted(FOLDER.rglob("*.json")))
+def test_a_stored_formula_has_a_line_per_entry(path):
+    text = path.read_text(encoding="utf-8")
+    assert text == compact_text(load_formula(path))
+    assert len(text.splitlines()) == 2 + len(json.loads(text))
+
+
+def test_what_changed_is_said(tmp_path):
+    old = BUILT_IN_FORMULAS["short"]()
+    write_formula(old, tmp_path / "short.json")
+    assert load_formula(tmp_path / "short.json") == old
+    assert list(comparison_lines("short.json", old, old)) == ["short.json: as stored, 6 constants, 22.55 %"]
+    other = load_formula(BUILT_IN)
+    first, stored, found, entries = comparison_lines("short.json", old, other)
+    assert first.startswith("short.json: ANOTHER TEXT, 6 constants, 22.55 % -> ")
+    assert stored == f"  stored: {old.text()}" and found == f"  found:  {other.text()}"
+    assert "/errors/" in entries
+
+
+def test_rounding_errors_are_no_difference():
+    law = BUILT_IN_FORMULAS["multi"]()
+    whitening = law.errors["joint_range"]["whitening"]
+    noise = [[number + 1e-15 for number in line] for line in whitening]
+    errors = {**law.errors, "joint_range": {**law.errors["joint_range"], "whitening": noise}}
+    assert differences(law, replace(law, errors=errors)) == []
+    assert differences(law, replace(law, expression=parse_text("2 * single_gpu_time_s"))) != []
+
+
+def test_the_recipes_are_listed(capsys):
+    assert main(["--list"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert len(listed) == len(RECIPES)
+    assert "trainlaw study --of short-runs --seeds 3 --against " in "\n".join(listed)
+    with pytest.raises(SystemExit):
+        main(["unknown"])

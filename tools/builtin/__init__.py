@@ -1,0 +1,1 @@
+"""The built-in formulas: how each is made, `python -m tools.builtin`."""
