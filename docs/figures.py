@@ -167,7 +167,7 @@ def _described(group: Any, path: str) -> Iterator[tuple[str, str]]:
             yield from _described(command, f"{path}{name} ")
         elif not command.hidden:
             help_text = (command.help or "").strip().split("\n\n")[0].replace("\n", " ")
-            yield f"{path}{name}", help_text.replace("|", "/")
+            yield f"{path}{name}", re.sub(r"(--[a-z-]+)", r"`\1`", help_text.replace("|", "/"))
 
 
 _SUMMARY = ("```{eval-rst}", ".. autosummary::", "   :toctree: api", "   :nosignatures:", "")

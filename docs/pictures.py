@@ -5,7 +5,6 @@ left as it is without them.
 """
 
 import io
-import re
 import shutil
 import subprocess
 import tempfile
@@ -19,7 +18,6 @@ from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.report.evolution import STYLE, evolution_plot
 from trainlaw.app.studies.evolution import evolution_of
 from trainlaw.app.text import svg
-from trainlaw.app.text.html import template_text
 from trainlaw.datasets import load
 from trainlaw.formulas import load_formula
 
@@ -28,6 +26,7 @@ _COLOURS = 256  # of a picture's palette: enough for plots, a third of the size
 _WIDTH, _HEIGHT = 1280, 900
 _LEAST_CNNS = 3  # of a family in the picture of compiling
 _CLI = {
+    "atlas-coverage.svg": "trainlaw data coverage atlas --out atlas-coverage.svg",
     "plans.svg": "trainlaw plan --cnn resnet50 --within 24h --prices prices.csv --plot plans.svg",
     "scaling.svg": "trainlaw scaling --cnn vgg16 --gpu V100-SXM2-16GB --batch 64 --plot scaling.svg",
 }
@@ -44,8 +43,6 @@ def take(run: Path | None) -> None:
         (PICTURES / "evolution.svg").write_text(evolution(), encoding="utf-8")
         (PICTURES / "compiling.svg").write_text(compiling(), encoding="utf-8")
         printed.run("trainlaw export --out law.html", printed.Session())
-        scatter = scatter_of(report.read_text(encoding="utf-8"))
-        (PICTURES / "scatter.svg").write_text(scatter, encoding="utf-8")
         _photograph(Path("law.html").resolve(), report)
         printed.run("trainlaw export --out formula.xlsx", printed.Session())
         _workbook(Path("formula.xlsx"))
@@ -64,8 +61,8 @@ def compiling() -> str:
     passes = table.frame.assign(cnn_family=table.labels()["cnn_family"].to_numpy())
     passes = passes[passes["layout"] == "nchw"]
     passes = passes.assign(image_s=passes["time_s"] / passes["batch_per_gpu"])
-    alike = ["gpu", "cnn", "cnn_family", "input_size_px", "framework_version", "compilation"]
-    both = passes.groupby(alike)["image_s"].median().unstack("compilation").dropna().reset_index()
+    same = ["gpu", "cnn", "cnn_family", "input_size_px", "framework_version", "compilation"]
+    both = passes.groupby(same)["image_s"].median().unstack("compilation").dropna().reset_index()
     both = both.assign(ratio=both["inductor"] / both["eager"])
     families = both.groupby("cnn_family").agg(
         cnns=("cnn", "nunique"), low=("ratio", lambda ratios: ratios.quantile(0.05)),
@@ -78,30 +75,19 @@ def compiling() -> str:
         parts.append(svg.line(across(tick), 20, across(tick), bottom, "equal" if tick == 1 else "grid"))
         parts.append(svg.text(across(tick), bottom + 11, f"{tick:g}", "middle", "tick"))
     for place, row in enumerate(families.itertuples()):
-        y, said = 29.0 + 11 * place, f"{row.Index}: {row.median:.2f} ({row.low:.2f} to {row.high:.2f})"
+        y, title = 29.0 + 11 * place, f"{row.Index}: {row.median:.2f} ({row.low:.2f} to {row.high:.2f})"
         parts.append(svg.text(88, y + 3, f"{row.Index} ({row.cnns})", "end", "tick"))
         parts.append(svg.line(across(row.low), y, across(row.high), y, "reach"))
-        parts.append(svg.circle(across(row.median), y, 2.6, "front", said))
-    said = "dots: medians; bars: 5 to 95 % of the pairs; in parentheses: CNNs"
-    parts.append(svg.text(8, bottom + 24, said, "start", "tick"))
+        parts.append(svg.circle(across(row.median), y, 2.6, "front", title))
+    legend = "dots: medians; bars: 5 to 95 % of the pairs; in parentheses: CNNs"
+    parts.append(svg.text(8, bottom + 24, legend, "start", "tick"))
     style = ".front{fill:#d55e00}.reach{stroke:#0072b2;stroke-width:3;stroke-opacity:.45}.equal{stroke:#888}"
-    return svg.standalone(svg.drawing(bottom + 30, parts, "what compiling is worth, by family of CNN"), style)
+    return svg.standalone(svg.drawing(bottom + 30, parts, "what compiling gains, by family of CNN"), style)
 
 
 def _study(folder: Path) -> Path:
     printed.run(f"trainlaw study --into {folder / 'run'}", printed.Session(slow=True))
     return folder / "run"
-
-
-def scatter_of(report: str) -> str:
-    """Return the first drawing of a report, predicted against measured, as a file with its own colours."""
-    found = re.search(r"<svg .*?</svg>", report, re.DOTALL)
-    if found is None:
-        raise ValueError("expected a report with a drawing; run trainlaw study")
-    head, _, rest = found[0].partition(">")
-    head = head.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
-    style = "svg{background:Canvas;font-family:system-ui,sans-serif}"
-    return f"{head}><style>{template_text('report.css')}{style}</style>{rest}\n"
 
 
 def _photograph(page: Path, report: Path) -> None:

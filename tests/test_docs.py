@@ -53,6 +53,7 @@ def test_the_readme_fits_two_screens():
 
 def test_the_documentation_stays_small():
     assert len(pages()) <= 46
+    assert len((ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()) <= 60
 
 
 def test_every_page_is_in_a_list_of_the_first():

@@ -1,6 +1,6 @@
 """Closed-form formulas for the time of a CNN training iteration, fitted to runs within a physical skeleton.
 
-What the search adds to the fitted skeleton is stated in README.md and docs/search.md.
+What the search adds to the fitted skeleton is stated in README.md and docs/explanation/law.md.
 
 These names do the whole job; each loads what it needs at its first use, so `import trainlaw` is quick:
 

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from math import isfinite
 
 from trainlaw.datasets import built_in_gpus, cnn_table
-from trainlaw.datasets.cnns.memory import bytes_per_parameter
+from trainlaw.datasets.cnns.catalog import keyed_cnn_counts
+from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, bytes_per_parameter
 from trainlaw.datasets.cnns.names import cnn_names, cnn_spellings
 from trainlaw.datasets.cnns.zoo import zoo_entry
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
@@ -43,14 +44,20 @@ def cnn_meanings() -> dict[str, str]:
     """Return the label of each CNN at its usual size and classes by every name that it has."""
     sizes = {name: zoo_entry(name) for name in cnn_names()}
     usual = {name: cnn_label(name, one.input_size_px, one.n_classes) for name, one in sizes.items()}
-    return usual | {name: usual[key] for name, key in cnn_spellings().items()}
+    # A name of the tables means itself, though a package may have another CNN of that name.
+    return {name: usual[key] for name, key in cnn_spellings().items()} | usual
 
 
 def cnn_rows() -> dict[str, dict[str, str | float]]:
-    """Return names and counts of every CNN, per image and forward pass, by label."""
-    # Under the name that `trainlaw predict --cnn` takes: a key of the tables may mean another CNN there.
+    """Return names and counts per image and forward pass of CNNs by label, each at its usual size too."""
     table = cnn_table()
-    rows = ({str(name): value for name, value in row.items()} for row in table.to_dict("records"))
+    rows = [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+    for name in dict.fromkeys(table["cnn"]):
+        usual = keyed_cnn_counts(name)
+        memory = {column: getattr(usual.memory_per_image, column) for column in MEMORY_COLUMNS}
+        known = {**vars(usual), **usual.counts, **memory}
+        rows.append({column: known[column] for column in rows[0]})
+    # The first of equal labels keeps its place.
     return {cnn_label(row["cnn"], row["input_size_px"], row["n_classes"]): row for row in rows}
 
 

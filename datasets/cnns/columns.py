@@ -2,7 +2,7 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from trainlaw.datasets.cnns.graph import KINDS, Cnn, Layer, longest_path
+from trainlaw.datasets.cnns.graph import KINDS, Cnn, Layer, longest_path, moves_by_layer
 
 Mask = NDArray[np.bool_]
 Numbers = NDArray[np.float64]
@@ -56,6 +56,23 @@ class LayerColumns:
     def touched(self) -> Numbers:
         """Elements that a layer reads and writes, float64, shape (n_layers,)."""
         return self.read + self.output_elements
+
+    @property
+    def moved(self) -> Numbers:
+        """Elements that kernels other than products move in an iteration, float64, shape (n_layers,).
+
+        Those of layers without MACs, of biases, and of gradients that are added where a tensor has several
+        readers. By `moves.csv`.
+        """
+        moves, readers = moves_by_layer(), np.zeros(len(self.cnn.layers))
+        for layer in self.cnn.layers:
+            np.add.at(readers, list(layer.inputs), 1)
+        names = [layer.kind if layer.kind in moves else layer.group for layer in self.cnn.layers]
+        inputs, outputs = np.array([moves.get(name, (0.0, 0.0)) for name in names]).T
+        outputs = outputs + moves["bias"][1] * (self.heavy & (self._column("vector_parameters") > 0))
+        outputs += moves["reader"][1] * np.maximum(readers - 1, 0) * self.layers
+        moved: Numbers = inputs * self.read + outputs * self.output_elements
+        return moved
 
     def of_kind(self, *kinds: str) -> Mask:
         """Return the layers of these kinds, bool, shape (n_layers,)."""

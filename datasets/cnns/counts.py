@@ -42,6 +42,11 @@ def _touched_at_size(
     return lambda t: t.touched[layers(t) & (t.touched >= low) & (t.touched < high)].sum()
 
 
+def _moved_at_size(low: float, high: float) -> Callable[..., float]:
+    """Return what sums the elements that kernels other than products move in layers of one class."""
+    return lambda t: t.moved[(t.touched >= low) & (t.touched < high)].sum()
+
+
 def _touched_at_intensity(low: float, high: float) -> Callable[..., float]:
     """Return what sums the elements that convolutions of one class of `INTENSITIES` read and write."""
     return lambda t: t.touched[t.conv & (t.macs >= low * t.touched) & (t.macs < high * t.touched)].sum()
@@ -77,6 +82,10 @@ COUNTS: Mapping[str, Callable[[LayerColumns], SupportsFloat]] = {
     "grouped_conv_macs": lambda t: t.macs[t.conv & t.grouped].sum(),
     "depthwise_macs": lambda t: t.macs[t.depthwise].sum(),
     "dense_macs": lambda t: t.macs[t.group["dense"]].sum(),
+    # The gradient of a depthwise convolution's input: each input pixel takes part in all windows.
+    "depthwise_input_macs": lambda t: (t.input_elements * t.kernel_height * t.kernel_width)[
+        t.depthwise
+    ].sum(),
     # Weights: what the optimizer and the all-reduce move.
     "params": lambda t: t.parameters.sum(),
     "dense_params": lambda t: t.parameters[t.group["dense"]].sum(),
@@ -157,6 +166,7 @@ COUNTS: Mapping[str, Callable[[LayerColumns], SupportsFloat]] = {
         for kind, layers in {"conv": lambda t: t.conv, "light": lambda t: t.layers & ~t.heavy}.items()
         for name, limits in LAYER_LIMITS.items()
     },
+    **{f"moved_elements_{name}": _moved_at_size(*limits) for name, limits in LAYER_LIMITS.items()},
     **{
         f"conv_elements_at_{name}": _touched_at_intensity(*limits)
         for name, limits in class_limits(INTENSITIES, 181 * np.sqrt(2)).items()

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 
 from trainlaw.datasets.files.storage import read_data_rows
@@ -23,6 +24,26 @@ def kinds_by(column: str) -> dict[str, str]:
 def kinds_whose_backward_reads(what: str) -> frozenset[str]:
     """Return the kinds whose backward pass reads their "input" or their "output"."""
     return frozenset(row["kind"] for row in _ROWS if what in row.get("backward_reads", "").split())
+
+
+@cache
+def moves_by_layer() -> Mapping[str, tuple[float, float]]:
+    """Return how often a training iteration moves inputs and outputs of a layer to or from memory.
+
+    By kind or group of layers without products, and for a `bias` and a `reader`: the rows of `moves.csv`,
+    which says what the kernels of PyTorch read and write; forward and backward pass together.
+
+    >>> moves_by_layer()["normalization"]
+    (5.0, 3.0)
+    """
+    moves = {}
+    for row in read_data_rows("moves.csv"):
+        inputs, outputs = (
+            sum(float(row[f"{passing}_{side}"]) for passing in ("forward", "backward"))
+            for side in ("inputs", "outputs")
+        )
+        moves[row["layer"]] = (inputs, outputs)
+    return MappingProxyType(moves)
 
 
 @dataclass(frozen=True, slots=True)

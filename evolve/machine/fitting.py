@@ -27,7 +27,7 @@ from trainlaw.evolve.machine.kernel_calls import Kernel, flat_from
 # Marquardt starts near Gauss-Newton; beyond the largest damping a step is too small to change the loss.
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-12, 1e12
 # A fit ends where its loss exceeds these multiples of what would matter: at the start, after one step, and
-# after two and more (docs/search.md).
+# after two and more (docs/regressor.md).
 RACE_MARGINS = (4.0, 3.0, 2.0)
 LAST_MARGIN = 2
 # Rows of a Jacobian that are multiplied by all others together.

@@ -20,7 +20,7 @@ from trainlaw.formulas import TrainlawError
 IMPOSSIBLE = (
     {"batch": 0}, {"batch": 2.5}, {"batch": -8}, {"batch": MOST + 1}, {"n_gpus": 0}, {"n_gpus": 1.5},
     {"n_gpus": 4, "n_nodes": 3}, {"gpu": "RTX 9999"}, {"cnn": "resnet51"}, {"precision": "fp7"},
-    {"algorithm": "gossip", "n_gpus": 2}, {"link": "string", "n_gpus": 2}, {"layout": "nhcw"},
+    {"algorithm": "gossip", "n_gpus": 2}, {"link": "string", "n_gpus": 2, "n_nodes": 1}, {"layout": "nhcw"},
     {"pixels": -224}, {"batch": "many"}, {"host_launch_s": -1.0},
 )  # fmt: skip
 SETTINGS = (

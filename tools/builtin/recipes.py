@@ -46,11 +46,22 @@ class Recipe:
 
 RECIPES = (
     Recipe("built-in", "study", "formula.json", {"of": "runs"}, is_quick=True),
-    Recipe("short", "study", "short.json", {"of": "short-runs", "seeds": 3}),
+    Recipe(
+        "short",
+        "study",
+        "short.json",
+        {"of": "short-runs", "seeds": 3, "against": "null_compute,roofline,hand_form,constant"},
+    ),
     Recipe("forward", "study", "forward.json", {"of": "forward"}, is_quick=True),
     Recipe("multi", "study", "multi.json", {"of": "multi"}, is_quick=True),
     Recipe("anchor", "study", "anchor.json", {"of": "anchor"}, is_quick=True),
-    Recipe("layer", "layer", "layer.json", note="single layers, then times of whole CNNs"),
+    Recipe(
+        "layer",
+        "layer",
+        "layer.json",
+        note="single layers, then times of whole CNNs",
+        differs="found by an earlier version of the search",
+    ),
     Recipe(
         "pairs",
         "pairs",

@@ -5,12 +5,18 @@
     $ command         and what it prints; [exit 2], and [wrote name] of a file that it wrote or removed
 
 Every transcript has an empty folder. `--overwrite-golden` writes what commands say now: read the difference.
+Held-out errors of the built-in formulas are placeholders such as `{error of built-in}`.
 """
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
+from trainlaw.app.models.builtin import BUILT_IN_FORMULAS
+from trainlaw.app.text.numbers import show_percent
+from trainlaw.validate.formula_errors import error_lines, overall_error
+from trainlaw.validate.result import OURS
 
 from ...commands import invoke
 
@@ -21,6 +27,41 @@ MACHINE = re.compile("--json|--format|--out|template|import")
 PART = re.compile(r"^(?=--- |\$ )", re.MULTILINE)
 # The last digits of a float64 depend on the processor and on the version of numpy.
 DIGITS = re.compile(r"\b\d+\.\d{9,}(e[-+]?\d+)?")
+
+# Sentences with held-out errors of a formula: over all runs, and of a class of runs.
+OVERALL = re.compile(r"(?<=error on held-out GPUs )([\d.]+) %")
+OF_CLASS = re.compile(
+    r"([\d.]+)\s%(?=\s+on\s+(?:runs\s+in\s+(\w+)|runs\s+of\s+(this\s+architecture)|([A-Z]\w+)\s+GPUs))"
+)
+
+
+def figure(percent):
+    """An error as a sentence states it."""
+    return f"{float(show_percent(percent)):g}"
+
+
+@cache
+def stated_errors():
+    """The placeholder of each error that a built-in formula states, by figure, and by figure and class."""
+    found = {}
+    for name, law in ((name, read()) for name, read in BUILT_IN_FORMULAS.items() if read().errors):
+        found.setdefault(figure(overall_error(law, OURS)), f"{{error of {name}}}")
+        for level in ("precision", "generation", "cnn_base"):
+            for line in error_lines(law, level):
+                of = "this architecture" if level == "cnn_base" else line.name
+                found.setdefault((figure(line.errors[OURS]), of), "{error}")
+    return found
+
+
+def with_placeholders(text):
+    """The text with placeholders instead of the errors that the built-in formulas state."""
+
+    def of_class(found):
+        of = " ".join(next(filter(None, found.groups()[1:])).split())
+        return stated_errors().get((found[1], of), found[0])
+
+    text = OVERALL.sub(lambda found: stated_errors().get(found[1], found[0]), text)
+    return OF_CLASS.sub(of_class, text)
 
 
 def contents():
@@ -41,6 +82,7 @@ def said(command):
     changed = sorted(name for name in {**before, **after} if before.get(name) != after.get(name))
     text = (result.stdout + result.stderr).replace(f"{Path.cwd()}/", "")
     text = DIGITS.sub(lambda number: str(float(f"{float(number[0]):.9g}")), text)
+    text = with_placeholders(text)
     done = [f"[exit {result.exit_code}]"] * bool(result.exit_code) + [f"[wrote {name}]" for name in changed]
     return "\n".join([text.rstrip("\n"), *done]) + "\n"
 

@@ -169,7 +169,8 @@ def test_prediction_equals_the_command_for_random_choices_of_several_gpus(formul
         assert named_value(book, small, "tl_all_reduce_s") == pytest.approx(expected.exchange_s, rel=1e-9)
         single = [configuration(**{**asked, "gpu": gpu}) for gpu in few_gpus()]
         runs = RunTable("gpus", pd.concat([run.frame for run in single], ignore_index=True), single[0].facts)
-        truths = formula_rows(formula, runs).predict(formula) + exchange_seconds(formula, runs, SCALING)
+        alone = formula_rows(formula, runs).predict(formula)
+        truths = alone + exchange_seconds(formula, runs, SCALING, alone)
         for gpu, truth, fit in zip(few_gpus(), truths, memory_needs(runs)["fits"], strict=True):
             row = all_gpus(book)[gpu]
             shown = row["iteration time"]

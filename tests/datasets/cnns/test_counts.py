@@ -49,6 +49,10 @@ def test_a_small_net_is_counted_as_by_hand():
     assert found["critical_path_macs"] == 6912 + 4608 + 1152 + 640
     assert found["graph_width"] == pytest.approx(18112 / 13312)
     assert (found["depth"], found["depth_all_layers"], found["n_edges"]) == (4, 10, 12)
+    assert found["depthwise_input_macs"] == 128 * 9
+    # Normalisation 8, ReLU 5, concat 4, dropout 4, gate 5 per element; pooling 4 and 3; three biases 3.
+    moved = 256 * 8 + 256 * 5 + (4 * 256 + 3 * 64) + 4 * 128 + 4 * 128 + 2 * 5 + 3 * 5 + 3 * (64 + 128 + 5)
+    assert found["moved_elements_8k"] == moved
     numbers = {"layers": 11, "conv": 3, "grouped_conv": 1, "depthwise": 1, "other": 2, "concat": 1, "pool": 1}
     assert numbers == {name: found[f"n_{name}"] for name in numbers} and found["n_activation"] == 1
     assert found["conv_mean_channels"] == pytest.approx(4)

@@ -1,5 +1,6 @@
 """The features of the skeleton of a formula, recomputed from figures of a data sheet and of a CNN's table."""
 
+import numpy as np
 import pytest
 from trainlaw.datasets import FEATURES, configuration, find_cnn
 from trainlaw.datasets.cnns.columns import LayerColumns
@@ -23,6 +24,8 @@ STEM, ACTIVATED, ADDED, PADDING = 118_013_952, 9_608_704, 5_519_360, 2_399_617_0
 # Elements that layers read and write, by the class of their size, and of convolutions by MACs per element.
 OF_CONV = {2**15: 100_352, 2**17: 4_867_072, 2**19: 14_400_512, 2**21: 2_408_448}
 LIGHT = {2**13: 2_000, 2**15: 501_760, 2**17: 6_926_336, 2**19: 25_188_352, 2**21: 26_492_928}
+# Moved outside products: normalisations 8 times their outputs, ReLUs 5, sums 3, gradients of readers 3.
+MOVED = {2**13: 8_000, 2**15: 1_630_720, 2**17: 23_337_984, 2**19: 82_188_288, 2**21: 67_436_544}
 AT_INTENSITY = {23: 401_408, 45: 6_021_120, 91: 6_874_112, 181: 4_465_664}
 HELD = L2 / BATCH / 2
 
@@ -52,6 +55,7 @@ EXPECTED = {
     "grouped_conv_simt_s": 0.0,
     "grouped_channels_last_simt_s": 0.0,
     "depthwise_simt_s": 0.0,
+    "depthwise_input_simt_s": 0.0,
     "conv_weight_simt_s": 6 * CONV_PARAMS / LANES,
     "conv_output_cached_s": PASS * OUTPUTS,
     "depthwise_output_cached_s": 0.0,
@@ -79,8 +83,12 @@ EXPECTED = {
     "thin_conv_simt_s": 6 * BATCH * STEM / LANES,
     "padding_matrix_s": 6 * BATCH * PADDING / TENSOR,
     "broad_grouped_matrix_s": 0.0,
+    "parameter_memory_s": 4 * PARAMS / BANDWIDTH,
+    "input_copy_s": 0.0,
+    "iteration_overhead_s": 1e-3,
     "conv_own_cached_s": own_pass(OF_CONV),
     "light_own_cached_s": own_pass(LIGHT),
+    "moved_own_s": own_pass(MOVED),
     "conv_excess_s": excess(AT_INTENSITY),
     "activation_cached_s": PASS * ACTIVATED,
     "add_cached_s": PASS * ADDED,
@@ -164,6 +172,11 @@ def test_classes_of_sizes_stand_for_their_layers(cnn, batch):
     layers = LayerColumns(find_cnn(cnn))
     held = value("cached_elements", cnn=cnn, batch_per_gpu=batch)
     costs = layers.touched * (1 + 5 * layers.touched / (layers.touched + held)) / 6
-    for name, kind in (("conv_own_cached_s", layers.conv), ("light_own_cached_s", ~layers.heavy)):
-        exact = batch * 2 * costs[kind & layers.layers].sum() / BANDWIDTH
+    shares, light = costs / np.maximum(layers.touched, 1), ~layers.heavy & layers.layers
+    for name, moved in (
+        ("conv_own_cached_s", layers.touched * layers.conv),
+        ("light_own_cached_s", layers.touched * light),
+        ("moved_own_s", layers.moved),
+    ):
+        exact = batch * 2 * (moved * shares).sum() / BANDWIDTH
         assert value(name, cnn=cnn, batch_per_gpu=batch) == pytest.approx(exact, rel=0.1)

@@ -64,7 +64,7 @@ def test_a_line_of_noise_is_current():
 
 
 def test_the_picture_shows_every_gpu():
-    picture = (DOCS / "atlas-coverage.svg").read_text(encoding="utf-8")
+    picture = (DOCS / "pictures" / "atlas-coverage.svg").read_text(encoding="utf-8")
     for gpu in set(load("atlas").frame["gpu"]):
         assert f">{gpu}</text>" in picture
 

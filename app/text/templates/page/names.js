@@ -22,7 +22,9 @@ const plainNames = Object.fromEntries(
 // The name in the list that a text means; the text itself where no name is meant.
 const namedOf = (id, text) => {
   const table = id === "gpu" ? GPUS : CNNS;
-  return Object.hasOwn(table, text) ? text : (plainNames[id].get(plainOf(text)) ?? text);
+  if (Object.hasOwn(table, text)) return text;
+  const spelled = SPELLINGS[id];
+  return Object.hasOwn(spelled, text) ? spelled[text] : (plainNames[id].get(plainOf(text)) ?? text);
 };
 const instanceGpus = (text) =>
   Object.entries(INSTANCES).find(([name]) => plainOf(name) === plainOf(text))?.[1];
