@@ -6,7 +6,7 @@ from io import BytesIO
 
 import pytest
 from trainlaw.app.models.builtin import BUILT_IN, formula_named
-from trainlaw.app.models.lookup_tables import gpu_rows
+from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows
 from trainlaw.app.models.user_formula import read_formula
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.sheets.book_plan import LINE_POINTS
@@ -14,7 +14,7 @@ from trainlaw.app.sheets.xlsx import xlsx_bytes
 from trainlaw.app.workbook.book import workbook_bytes, workbook_plan
 from trainlaw.app.workbook.lookup_sheets import HEADING, MEASURED, NEVER_MEASURED, PROCESSORS, gpu_table_rows
 from trainlaw.app.workbook.model import first_choice, workbook_model
-from trainlaw.datasets import TARGET, cnn_table, feature_specs, find_gpu
+from trainlaw.datasets import TARGET, feature_specs, find_gpu
 from trainlaw.formulas import (
     Formula,
     GroupedConstant,
@@ -66,7 +66,7 @@ def test_every_sheet_and_its_choices_are_there(plan):
     labels = [
         cell.value for (row, column), cell in sheet_of(plan, "CNNs").cells.items() if row > 3 and not column
     ]
-    assert len(set(labels)) == len(labels) == len(cnn_table())
+    assert len(set(labels)) == len(labels) == len(cnn_rows())
     two = replace(plan, sheets=[sheet_of(plan, name) for name in ("Prediction", "Ranking")])
     book = read_book(BytesIO(xlsx_bytes(two)), values=False)
     found = book["Prediction"].data_validations.dataValidation
