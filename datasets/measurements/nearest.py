@@ -8,7 +8,7 @@ from math import log
 
 from trainlaw.datasets.files.storage import read_data_file
 
-#: Of the shipped table: a line per CNN and GPU with what was measured, packed.
+#: Shipped table with a line per CNN and GPU, its measurements packed.
 FILE = "measured.csv"
 #: Precisions in packed runs; the letter is a capital for channels last.
 LETTERS: Mapping[str, str] = {"fp32": "f", "tf32": "t", "amp": "a", "fp16": "h", "bf16": "b"}
