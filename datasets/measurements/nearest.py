@@ -1,4 +1,4 @@
-"""Measured runs of the same CNN, GPU, precision, layout and image size, and the one with the nearest batch."""
+"""Measured runs of a CNN, GPU, precision, layout and image size, and the one with the nearest batch."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -37,8 +37,8 @@ def nearest_measured(
 ) -> Measured | None:
     """Return the runs with the nearest batch of a CNN on a GPU; None where there are none.
 
-    cnn : its key. batch : images per GPU. pixels : side of an image, None for the CNN's usual size. Precision,
-    layout and size are those of the runs.
+    cnn : its key. batch : images per GPU. pixels : side of an image, None for the CNN's usual size.
+    Precision, layout and size are those of the runs.
 
     >>> nearest_measured(
     ...     "resnet50", "V100-SXM2-16GB", 60, "fp32", is_channels_last=False, pixels=None
