@@ -22,7 +22,6 @@ from benchmarks.held_out import held_out_rows
 from benchmarks.limits import limit_rows
 from benchmarks.planted import planted_rows, planted_summary
 from benchmarks.problems import built_in_problems
-from benchmarks.proofs import proof_rows
 from benchmarks.quality import quality_rows, summary_rows
 from benchmarks.raw import raw_rows
 from benchmarks.scaling import scaling_rows
@@ -97,9 +96,6 @@ _RUN: dict[str, Part] = {
         "first-front", "From the start of the process to a front", lambda options: first_front_rows()
     ),
     "planted": _planted,
-    "proofs": _plain(
-        "proofs", "Monotonicity of the front on the default table", lambda options: proof_rows()
-    ),
     "held-out": _held_out,
 }
 
