@@ -28,7 +28,7 @@ from benchmarks.scaling import scaling_rows
 from benchmarks.tables import table_lines, write_csv
 from benchmarks.third_party import ENGINES
 
-PARTS = ("raw", "quality", "scaling", "limits", "first-front", "planted", "proofs", "held-out")
+PARTS = ("raw", "quality", "scaling", "limits", "first-front", "planted", "held-out")
 PACKAGES = ("trainlaw", "deap", "numba", "numpy", "pyoperon", "gplearn")
 PAGE = Path("docs/benchmarks.md")
 Part = Callable[[argparse.Namespace], None]
