@@ -27,14 +27,26 @@ from trainlaw.datasets.hardware.gpus import (
 from trainlaw.formulas.errors import unknown_name
 
 _PREFIXES = {
-    "": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15,
-    "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40,
-}  # fmt: skip
+    "": 1.0,
+    "k": 1e3,
+    "K": 1e3,
+    "M": 1e6,
+    "G": 1e9,
+    "T": 1e12,
+    "P": 1e15,
+    "Ki": 2.0**10,
+    "Mi": 2.0**20,
+    "Gi": 2.0**30,
+    "Ti": 2.0**40,
+}
 # How data sheets write the units of the GPU schema.
 _SPELLINGS = {
-    "FLOP/s": r"flops?(?:/s(?:ec)?)?", "B/s": r"b(?:yte)?s?/s(?:ec)?|bps", "B": r"b(?:ytes?)?", "Hz": "hz",
+    "FLOP/s": r"flops?(?:/s(?:ec)?)?",
+    "B/s": r"b(?:yte)?s?/s(?:ec)?|bps",
+    "B": r"b(?:ytes?)?",
+    "Hz": "hz",
     "W": r"w(?:atts?)?",
-}  # fmt: skip
+}
 _QUANTITY = re.compile(
     r"([-+]?[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,3})?)\s*([kKMGTP]i?)?([A-Za-z/]+)"
 )

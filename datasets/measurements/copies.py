@@ -8,9 +8,17 @@ from trainlaw.datasets.tables.joins import numbered
 
 # All that makes up a configuration but the GPU and what was found out about it.
 _CONFIGURATION = [
-    "cnn", "input_size_px", "n_classes", "batch_per_gpu", "n_gpus", "n_nodes", "precision", "layout",
-    "compilation", "timed_parts",
-]  # fmt: skip
+    "cnn",
+    "input_size_px",
+    "n_classes",
+    "batch_per_gpu",
+    "n_gpus",
+    "n_nodes",
+    "precision",
+    "layout",
+    "compilation",
+    "timed_parts",
+]
 # Two GPUs may have one time in common; in 6,789 measured runs of the shipped tables no two have.
 _LEAST_COPIES = 3
 _MOST_PAIRS = 2_000_000

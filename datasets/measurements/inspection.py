@@ -56,10 +56,29 @@ def _keys(table: MeasuredTable) -> pd.DataFrame:
 
 #: All that makes up a configuration except the batch.
 SERIES = [
-    "gpu", "cnn", "input_size_px", "n_classes", "n_gpus", "n_nodes", "link", "network", "peer_access",
-    "algorithm", "precision", "precision_stated", "framework", "framework_version", "harness",
-    "timed_parts", "source", "layout", "compilation", "stack", "tuned", "data",
-]  # fmt: skip
+    "gpu",
+    "cnn",
+    "input_size_px",
+    "n_classes",
+    "n_gpus",
+    "n_nodes",
+    "link",
+    "network",
+    "peer_access",
+    "algorithm",
+    "precision",
+    "precision_stated",
+    "framework",
+    "framework_version",
+    "harness",
+    "timed_parts",
+    "source",
+    "layout",
+    "compilation",
+    "stack",
+    "tuned",
+    "data",
+]
 # Repeats of one configuration differ by 0.2-3 %, software versions by up to 18 %.
 MAX_SPREAD = 0.2
 # Winograd's smallest tile, F(2x2, 3x3), saves 2.25 of the multiplications (Lavin and Gray, CVPR 2016).
@@ -167,8 +186,16 @@ DIMENSIONS = (
 )
 # Two runs are of one configuration when these agree.
 _CONFIGURATION = (
-    "gpu", "cnn", "input_size_px", "n_classes", "batch_per_gpu", "n_gpus", "n_nodes", "precision", "layout",
-)  # fmt: skip
+    "gpu",
+    "cnn",
+    "input_size_px",
+    "n_classes",
+    "batch_per_gpu",
+    "n_gpus",
+    "n_nodes",
+    "precision",
+    "layout",
+)
 _NOISE_COLUMNS = ("first", "second", "gpu", "same_parts", "log_ratio")
 
 

@@ -175,9 +175,11 @@ PRECISION_OF_PASSES = "amp"
 
 #: Kinds of the fields of a `Setup` by their type, as they are said.
 _KINDS: Mapping[type, tuple[type, str]] = {
-    int: (Integral, "a whole number"), float: (Real, "a number of seconds"),
-    bool: (bool, "True or False"), str: (str, "a text"),
-}  # fmt: skip
+    int: (Integral, "a whole number"),
+    float: (Real, "a number of seconds"),
+    bool: (bool, "True or False"),
+    str: (str, "a text"),
+}
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,15 @@ from trainlaw.datasets.tables.joins import numbered
 
 UNKNOWN = "unknown"
 _PATTERNS = (
-    "harness", "framework", "framework_version", "gpu", "precision", "layout", "compilation", "tuned",
-)  # fmt: skip
+    "harness",
+    "framework",
+    "framework_version",
+    "gpu",
+    "precision",
+    "layout",
+    "compilation",
+    "tuned",
+)
 
 
 def stacks_of(runs: pd.DataFrame) -> NDArray[np.object_]:

@@ -76,9 +76,21 @@ _TABLES: Mapping[str, type[MeasuredTable]] = {"runs": RunTable, "layers": LayerT
 _Table = TypeVar("_Table", bound=MeasuredTable)
 # Names whose type a checker knows; a test compares them with `DATASETS`.
 RunSet = Literal[
-    "default", "single-fp32", "precisions", "multi", "atlas", "atlas-all", "atlas-multi", "atlas-multi-all",
-    "fp32-2026", "precisions-2026", "forward", "compiled", "h100", "h100-forward",
-]  # fmt: skip
+    "default",
+    "single-fp32",
+    "precisions",
+    "multi",
+    "atlas",
+    "atlas-all",
+    "atlas-multi",
+    "atlas-multi-all",
+    "fp32-2026",
+    "precisions-2026",
+    "forward",
+    "compiled",
+    "h100",
+    "h100-forward",
+]
 
 
 @overload
