@@ -170,11 +170,11 @@ def predict(
     scaling = load_formula(SCALING_FORMULA)
     if isinstance(cnn, str) and isinstance(gpu, str) and isinstance(batch, int) and are_single(settings):
         pixels = settings.pop("pixels", None)
-        setup = setup_for(chosen, Setup(**settings))
-        return predict_runs(chosen, one_run(cnn, gpu, batch, pixels, setup), scaling)[0]
-    runs, index = asked_runs(cnn, gpu, batch, settings, stated(setup_for(chosen, DEFAULT_SETUP)))
+        run = one_run(cnn, gpu, batch, pixels, setup_for(chosen, Setup(**settings)))
+        return predict_runs(chosen, run, scaling)[0]
+    blocks, index = asked_runs(cnn, gpu, batch, settings, stated(setup_for(chosen, DEFAULT_SETUP)))
     columns: dict[str, list[Any]] = {}
-    for block in predicted_blocks(chosen, runs, scaling):
+    for block in predicted_blocks(chosen, blocks, scaling):
         for name, values in block.items():
             columns.setdefault(name, []).extend(values)
     return pd.DataFrame(columns, index=index)

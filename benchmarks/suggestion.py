@@ -213,7 +213,6 @@ def _choices(stage: _Stage, size: int, draws: int, seed: int) -> Mapping[str, li
         SUGGESTED: [candidates.best_set(size, seed)],
         "representation": [candidates.representation.greedy(size)],
         "least variance": [candidates.design.greedy(size)],
-        "most information": [candidates.design.greedy(size, information=True)],
         "disagreement": [Design(candidates.doubts, candidates.design.noise).greedy(size)],
     }
 

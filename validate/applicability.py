@@ -130,16 +130,6 @@ def stored_joint_range(formula: Formula) -> JointRange | None:
     return found
 
 
-def jointly_outside(formula: Formula, columns: Mapping[str, npt.ArrayLike]) -> np.ndarray:
-    """Return whether each row lies outside the joint range of a formula, bool, shape (n_runs,).
-
-    columns : the used features by name, each (n_runs,). All False for a formula without a joint range.
-    """
-    found = stored_joint_range(formula)
-    lengths = {len(np.atleast_1d(np.asarray(values))) for values in columns.values()}
-    return found.outside(columns) if found else np.zeros(max(lengths, default=0), dtype=bool)
-
-
 def _shape(logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the mean, (k,), and the inverse root of the covariance, (k, k), of rows of logarithms."""
     centre = logs.mean(axis=0)

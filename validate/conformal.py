@@ -16,9 +16,7 @@ scale for times over five decades.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -93,20 +91,6 @@ class ConformalInterval:
         """Return the interval as plain JSON values; an infinite factor is None."""
         factor = self.factor if math.isfinite(self.factor) else None
         return {"factor": factor, "level": self.level, "n_groups": self.n_groups}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> "ConformalInterval":
-        """Return the interval that `to_json` wrote; InputError if a part is missing or out of range."""
-        try:
-            factor = math.inf if value["factor"] is None else float(value["factor"])
-            level, n_groups = float(value["level"]), int(value["n_groups"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"this is no prediction interval: {type(error).__name__} {error}") from None
-        if not (factor >= 1 and 0 < level < 1 and n_groups >= 1):
-            raise InputError(
-                f"expected factor >= 1, level in (0, 1), groups, got {factor}, {level}, {n_groups}"
-            )
-        return cls(factor, level, n_groups)
 
 
 def log_errors(measured_s: npt.ArrayLike, predicted_s: npt.ArrayLike) -> np.ndarray:

@@ -6,7 +6,7 @@ imperfect form is fitted to a representative sample. `Design` assumes that the f
 designs do: measuring a row removes the uncertainty along its slopes.
 
 Sources: Kaufman, Rousseeuw, "Finding groups in data", 1990 (medoids); Atkinson, Donev, Tobias, "Optimum
-experimental designs", 2007 (I- and D-optimality); Cohn, Ghahramani, Jordan, "Active learning with statistical
+experimental designs", 2007 (I-optimality); Cohn, Ghahramani, Jordan, "Active learning with statistical
 models", 1996; Johnson, Moore, Ylvisaker, "Minimax and maximin distance designs", 1990.
 """
 
@@ -65,10 +65,6 @@ class Design:
         whole = self._gram.trace()
         return 1.0 - float((self._remaining(rows) * self._gram).sum() / whole) if whole > 0 else 0.0
 
-    def information(self, rows: Sequence[int]) -> float:
-        """Return the information about the constants in measuring `rows`, nats."""
-        return -0.5 * float(np.linalg.slogdet(self._remaining(rows))[1])
-
     @cached_property
     def _gram(self) -> np.ndarray:
         return np.asarray(self.spread.T @ self.spread)
@@ -79,18 +75,14 @@ class Design:
         covariance: np.ndarray = np.linalg.inv(np.eye(taken.shape[1]) + taken.T @ taken / self.noise**2)
         return covariance
 
-    def greedy(self, size: int, information: bool = False) -> list[int]:
-        """Return `size` candidates, each the best given those before it.
-
-        information : maximise the information about the constants (D-optimality) instead of the variance
-        removed (I-optimality).
-        """
+    def greedy(self, size: int) -> list[int]:
+        """Return `size` candidates, each removing the most variance given those before it (I-optimality)."""
         remaining, gram = np.eye(self.spread.shape[1]), self._gram
         chosen: list[int] = []
         for _ in range(min(size, len(self.spread))):
             moved = self.spread @ remaining
             variances = np.einsum("ij,ij->i", moved, self.spread) + self.noise**2
-            gains = variances if information else np.einsum("ij,jk,ik->i", moved, gram, moved) / variances
+            gains = np.einsum("ij,jk,ik->i", moved, gram, moved) / variances
             gains[chosen] = -np.inf
             best = int(np.argmax(gains))
             chosen.append(best)

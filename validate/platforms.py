@@ -87,9 +87,16 @@ def cross_platform(
     groups = labels[group_column].to_numpy(dtype=str)
     splits = {name: _splits(name, names, groups) for name in trained}
     result = run_study(
-        X, seconds, labels, [split for several in splits.values() for split in several], estimators,
-        group_column=group_column, workers=workers, executor=executor, journal=journal,
-    )  # fmt: skip
+        X,
+        seconds,
+        labels,
+        [split for several in splits.values() for split in several],
+        estimators,
+        group_column=group_column,
+        workers=workers,
+        executor=executor,
+        journal=journal,
+    )
     if result.missing_splits:
         raise KeyboardInterrupt
     predictions = result.predictions

@@ -13,22 +13,17 @@ import pandas as pd
 from trainlaw.app.inputs.resolve import reader_notes, study_specifications
 from trainlaw.app.models.calibration import calibration_of
 from trainlaw.app.models.lookup_tables import OF_PRECISION
-from trainlaw.app.models.multi_gpu import scaled_runs
-from trainlaw.app.text.numbers import show_seconds, show_seconds_range
+from trainlaw.app.text.numbers import show_seconds
 from trainlaw.datasets import CnnCounts, Gpu, RunTable
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, bytes_per_parameter
-from trainlaw.datasets.cnns.zoo import zoo_entry
 from trainlaw.datasets.hardware.collectives import EVEN, most_gpus_of_node
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
-from trainlaw.datasets.measurements.nearest import Measured, nearest_measured
 from trainlaw.datasets.measurements.runs import BY_DEFAULT
 from trainlaw.datasets.measurements.stacks import UNKNOWN, stacks_of
 from trainlaw.datasets.tables.joins import numbered
-from trainlaw.formulas import Formula, UnknownNameError
-from trainlaw.formulas.scopes import FORWARD
+from trainlaw.formulas import Formula
 from trainlaw.validate.error_table import BY_CNN
 from trainlaw.validate.formula_errors import error_on
-from trainlaw.validate.formula_intervals import interval_factors
 
 Fact = float | str
 #: Quantities of memory that no feature is made of.
@@ -155,68 +150,20 @@ def settings_text(run: Mapping[str, Any]) -> str:
     return ", ".join(filter(None, parts))
 
 
-def run_facts(formula: Formula, runs: RunTable, scaling: Formula | None) -> dict[str, np.ndarray]:
+def run_facts(formula: Formula, runs: RunTable) -> dict[str, np.ndarray]:
     """Return the facts of all runs by name, (n_runs,) each, numbers or texts."""
-    frame, factors = runs.frame, interval_factors(formula, runs)
+    frame = runs.frame
     return {
         **_spread(frame, ["gpu"], lambda gpu: gpu_facts(formula, runs.facts.gpus.find(str(gpu[0])))),
         **_spread(frame, ["precision"], lambda precision: precision_facts(formula, str(precision[0]))),
         **_spread(frame, ["cnn", "input_size_px", "n_classes"], lambda key: cnn_facts(runs.facts.cnn(key))),
         **_spread(runs.labels(), ["cnn_base"], lambda label: architecture_facts(formula, str(label[0]))),
         **_spread(frame, _SETTINGS, lambda row: _setting_facts(dict(zip(_SETTINGS, row, strict=True)))),
-        **_measured_facts(frame),
         "stack": frame["stack"].to_numpy(dtype=object),
         # Stated, and not what the other settings imply.
         "has_stack": (frame["stack"] != stacks_of(frame)).to_numpy(dtype=np.float64),
         "is_stack_unknown": (frame["stack"] == UNKNOWN).to_numpy(dtype=np.float64),
-        "is_scaled": scaled_runs(scaling, runs).astype(float),
-        "class_factor": factors,
-        "has_interval": np.isfinite(factors).astype(float),
     }
-
-
-# More predictions are shown as a table, without lines of figures.
-_MOST_SHOWN = 50
-
-
-def _measured_facts(frame: pd.DataFrame) -> dict[str, np.ndarray]:
-    """Return the nearest measured runs of each run as text, and whether there are any, (n_runs,) each."""
-    names = [
-        "cnn", "gpu", "batch_per_gpu", "precision", "layout", "input_size_px", "n_classes", "n_gpus",
-        "timed_parts",
-    ]  # fmt: skip
-    shown = frame[names].itertuples(index=False) if len(frame) <= _MOST_SHOWN else ()
-    texts = [measured_text(row) for row in shown] or [""] * len(frame)
-    return {"measured": np.array(texts), "has_measured": np.array([float(bool(text)) for text in texts])}
-
-
-def measured_text(run: Any) -> str:
-    """Return what the nearest measured runs of a row of a table took: training iterations on one GPU."""
-    if run.n_gpus > 1 or run.timed_parts == FORWARD:
-        return ""
-    try:
-        usual = zoo_entry(run.cnn)
-    except UnknownNameError:
-        return ""
-    if run.n_classes != usual.n_classes:
-        return ""
-    found = nearest_measured(
-        run.cnn,
-        run.gpu,
-        run.batch_per_gpu,
-        run.precision,
-        is_channels_last=run.layout == "channels_last",
-        pixels=None if run.input_size_px == usual.input_size_px else run.input_size_px,
-    )
-    return "" if found is None else measured_said(found)
-
-
-def measured_said(found: Measured) -> str:
-    """Return what measured runs took, and in which configuration."""
-    times = (found.low_s, found.high_s)
-    shown = show_seconds(found.low_s) if found.low_s == found.high_s else show_seconds_range(*times)
-    sources = "1 source" if found.n_sources == 1 else f"{found.n_sources} sources"
-    return f"{shown}   ({found.title}; {sources})"
 
 
 def _spread(

@@ -28,9 +28,7 @@ def figures(formula: Formula) -> Iterable[Answer]:
     others = {row.name: row for row in rows("forward")} if is_forward else {}
     for row in rows("figures"):
         title = _TITLES_OF_FORWARD.get(row.title, row.title) if is_forward else row.title
-        # Measured runs are those of training.
-        if row.name != "measured_runs" or not is_forward:
-            yield replace(others.get(row.name, row), title=title)
+        yield replace(others.get(row.name, row), title=title)
 
 
 @cache

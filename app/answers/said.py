@@ -8,9 +8,10 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
-from trainlaw.app.answers.answer import FIGURE, PLACE, Answer, places_of
+from trainlaw.app.answers.answer import FIGURE, NOTE, PLACE, WARNING, Answer, places_of
 from trainlaw.app.answers.table import Line, lines_of, within_reach
 from trainlaw.app.text.numbers import (
+    difference_text,
     show_hours,
     show_hours_range,
     show_number,
@@ -30,6 +31,7 @@ STYLES: Mapping[str, Callable[[float], str]] = {
     "hours": show_hours,
     "gigabytes": gigabytes,
     "whole": lambda value: str(int(value)),
+    "difference": difference_text,
     "layers": lambda value: "1 layer" if value == 1 else f"{value:.0f} layers",
 }
 _RANGES = {"seconds": show_seconds_range, "hours": show_hours_range}
@@ -70,6 +72,10 @@ class Answers:
                     texts[values] = self._filled(line.answer, values).splitlines()
                 found[row] += texts[values]
         return list(map(tuple, found))
+
+    def sentence_columns(self) -> dict[str, list[tuple[str, ...]]]:
+        """Return the notes and warnings of each prediction."""
+        return {"notes": self.sentences(NOTE), "warnings": self.sentences(WARNING)}
 
     def text(self, line: Line, row: int) -> str:
         """Return what a line says of one prediction, empty where it is not said."""

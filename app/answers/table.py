@@ -28,6 +28,7 @@ from trainlaw.formulas.scopes import MULTI_GPU
 _Rows = tuple[Answer, ...] | Callable[[Formula], Iterable[Answer]]
 #: All rows in the order in which they are said; a function yields those of one formula.
 ANSWERS: tuple[_Rows, ...] = (
+    rows("of_measured_time"),
     warning_rows.setup,
     figures,
     errors,

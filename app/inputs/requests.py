@@ -179,10 +179,9 @@ def one_run(
     check_counts(batch)
     if pixels is not None and (isinstance(pixels, bool) or not isinstance(pixels, int)):
         raise InputError(f"expected pixels as a whole number, got {shown(pixels)}")
-    on = on_instance(setup, gpu)
-    counts, chosen = named_cnn(cnn, pixels), [wanted_gpu(gpu, catalog)]
+    on, chosen = on_instance(setup, gpu), [wanted_gpu(gpu, catalog)]
     check_exchange(on, chosen)
-    return _runs_on(counts, chosen, [batch], on, catalog)
+    return _runs_on(named_cnn(cnn, pixels), chosen, [batch], on, catalog)
 
 
 def _runs_on(

@@ -63,14 +63,20 @@ class Doubt:
 
 def law_seconds(runs: RunTable) -> np.ndarray:
     """Return the iteration times that the built-in formula gives, in s, (n_runs,); nan where it has none."""
-    law, trains = BUILT_IN_FORMULAS["built-in"](), is_training(runs)
-    single = formula_rows(law, runs).predict(law)
-    if not trains.all():
-        forward = BUILT_IN_FORMULAS["forward"]()
-        single = np.where(trains, single, formula_rows(forward, runs).predict(forward))
-    if not (runs.frame["n_gpus"] > 1).any():
-        return single
+    single = _single_gpu_seconds(runs)
+    law = BUILT_IN_FORMULAS["built-in"]()
     return np.asarray(single + exchange_seconds(law, runs, formula_named("multi"), single))
+
+
+def _single_gpu_seconds(runs: RunTable) -> np.ndarray:
+    """Return the times on one GPU that the built-in formulas give, in s, (n_runs,)."""
+    law = BUILT_IN_FORMULAS["built-in"]()
+    seconds = formula_rows(law, runs).predict(law)
+    trains = is_training(runs)
+    if trains.all():
+        return seconds
+    forward = BUILT_IN_FORMULAS["forward"]()
+    return np.where(trains, seconds, formula_rows(forward, runs).predict(forward))
 
 
 def run_doubts(runs: RunTable, law_s: np.ndarray | None = None) -> tuple[Doubt, ...]:
@@ -116,15 +122,13 @@ def is_training(runs: RunTable) -> np.ndarray:
     return runs.frame["timed_parts"].astype(str).str.contains("backward").to_numpy(dtype=bool)
 
 
-def time_doubt(runs: RunTable, seconds: float) -> tuple[str, ...]:
-    """Return what speaks against a time of one configuration on one GPU, in s, as a text at most."""
-    frame = runs.frame.assign(n_gpus=1, n_nodes=1, link="none", network="none", algorithm="none")
-    single = RunTable(runs.name, frame.assign(allocation="even"), runs.facts)
+def time_doubt(runs: RunTable, seconds: float) -> str:
+    """Return what speaks against a time of one configuration on one GPU, in s; "" where nothing does."""
+    most = float(_most_of_runs(runs).max())
     with np.errstate(divide="ignore", invalid="ignore"):
-        log_ratio = np.log(seconds / law_seconds(single))
-    most = float(_most_of_runs(single).max())
+        log_ratio = np.log(seconds / _single_gpu_seconds(runs))
     found = _of_table(log_ratio[np.isfinite(log_ratio)], most, "the measured time is {} times that of")
-    return tuple(doubt.text for doubt in found)
+    return next((doubt.text for doubt in found), "")
 
 
 Table = TypeVar("Table", bound=MeasuredTable)

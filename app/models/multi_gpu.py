@@ -25,6 +25,7 @@ from trainlaw.formulas import (
     Constant,
     Expression,
     Formula,
+    InputError,
     Variable,
     load_formula,
     substitute,
@@ -60,6 +61,27 @@ def scaled_runs(scaling: Formula | None, runs: RunTable) -> np.ndarray:
     return covered
 
 
+def covering(scaling: Formula | None, runs: RunTable) -> Formula:
+    """Return the scaling formula; InputError where it does not cover the algorithm of every run."""
+    if scaling is None:
+        raise InputError(
+            "a measured time on one GPU needs a scaling formula, got the textbook; leave one of them out"
+        )
+    if not scaled_runs(scaling, runs).all():
+        known = ", ".join(scaling.provenance.get(ALGORITHMS, ()))
+        raise InputError(
+            "a measured time on one GPU needs a scaling formula that covers the algorithm; this one covers "
+            f"{known}; leave the time out for the textbook"
+        )
+    return scaling
+
+
+def scaling_columns(scaling: Formula, runs: RunTable) -> dict[str, np.ndarray]:
+    """Return the features of a scaling formula but the time on one GPU, (n_runs,) by name."""
+    names = [spec.name for spec in scaling.used_features if spec.name != SINGLE_GPU_TIME]
+    return dict(zip(names, runs.matrix(names).T, strict=True))
+
+
 def scaled_seconds(
     scaling: Formula, runs: RunTable, single_gpu_s: np.ndarray, without: tuple[str, ...] = ()
 ) -> np.ndarray:
@@ -67,28 +89,27 @@ def scaled_seconds(
 
     single_gpu_s : time on one GPU, (n_runs,). without : features to set to 0, to compute their share.
     """
-    names = [spec.name for spec in scaling.used_features if spec.name != SINGLE_GPU_TIME]
-    columns = dict(zip(names, runs.matrix(names).T, strict=True)) | {SINGLE_GPU_TIME: single_gpu_s}
+    columns = scaling_columns(scaling, runs) | {SINGLE_GPU_TIME: single_gpu_s}
     columns |= {name: np.zeros(len(runs)) for name in without if name in columns}
     return np.broadcast_to(scaling.predict(columns, dict(runs.labels())), len(runs))
 
 
 def exchange_seconds(
-    formula: Formula, runs: RunTable, scaling: Formula | None = None, measured: np.ndarray | None = None
+    formula: Formula, runs: RunTable, scaling: Formula | None, single_gpu_s: np.ndarray
 ) -> np.ndarray:
     """Return what several GPUs add to the time on one, in seconds, shape (n_runs,); 0 on one GPU.
 
-    scaling : None for the textbook. measured : the time on one GPU, (n_runs,); None for that of the formula.
-    It is 0 throughout for a formula that itself covers several GPUs.
+    scaling : None for the textbook. single_gpu_s : the time on one GPU, (n_runs,). It is 0 throughout for a
+    formula that itself covers several GPUs.
     """
     if handling(formula).covers_multi_gpu or not (runs.frame["n_gpus"] > 1).any():
         return np.zeros(len(runs))
     textbook, covered = runs.matrix([EXCHANGE])[:, 0], scaled_runs(scaling, runs)
     if scaling is None or not covered.any():
         return textbook
-    single = formula_rows(formula, runs).predict(formula) if measured is None else measured
     # A scaling formula may fall below the time on one GPU by its error; an all-reduce takes no negative time.
-    return np.where(covered, np.maximum(scaled_seconds(scaling, runs, single) - single, 0.0), textbook)
+    added = np.maximum(scaled_seconds(scaling, runs, single_gpu_s) - single_gpu_s, 0.0)
+    return np.where(covered, added, textbook)
 
 
 @cache

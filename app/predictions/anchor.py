@@ -127,7 +127,7 @@ def predict_from_profile(request: ProfileRequest, gpus: GpuCatalog | None = None
         error_percent=overall_error(formula, OURS, "mape_percent"),
         warnings=(
             *_warnings(profile, step, formula),
-            *(() if on_anchor is None else time_doubt(on_anchor, step_s)),
+            *filter(None, [on_anchor and time_doubt(on_anchor, step_s)]),
             *_said(formula, columns, time_s),
         ),
     )

@@ -8,19 +8,18 @@ from math import inf, isnan, nan
 from typing import Any
 
 import numpy as np
-from trainlaw.app.answers.answer import NOTE, WARNING
 from trainlaw.app.answers.facts import run_facts
+from trainlaw.app.answers.nearest_run import nearest_run_columns
 from trainlaw.app.answers.said import Answers, answered, row_columns
 from trainlaw.app.models.doubts import is_training, time_doubt
-from trainlaw.app.models.multi_gpu import ALGORITHMS, exchange_seconds, scaled_runs
+from trainlaw.app.models.multi_gpu import covering, exchange_seconds, scaled_runs, scaling_columns
 from trainlaw.app.models.scopes import check_predictable, formula_rows
 from trainlaw.app.models.settings import HOST_LAUNCH
 from trainlaw.app.predictions.training import Training
 from trainlaw.datasets import RunTable
-from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.scopes import FORWARD
-from trainlaw.validate.formula_intervals import interval_of
+from trainlaw.validate.formula_intervals import interval_factors, interval_of
 
 
 @dataclass(frozen=True)
@@ -156,8 +155,10 @@ def predict_runs(
     Returns one prediction per row of `runs`; its time is nan where the formula is not defined. Raises
     InputError for a formula of a scope without predictions of configurations.
     """
+    columns = setting_columns(runs)
     answers = run_answers(formula, runs, scaling, measured_s, training=training)
-    columns, values = _described(runs) | _said(answers, runs, measured_s), answers.published()
+    columns |= answers.sentence_columns()
+    values = answers.published()
     return [
         Prediction(
             **{name: column[row] for name, column in columns.items()},
@@ -186,8 +187,9 @@ def predicted_blocks(
     """
     left = inf if most is None else most
     for runs in blocks:
+        settings = setting_columns(runs)
         answers = run_answers(formula, runs, scaling, measured_s, training=training)
-        found = {**_described(runs), **answers.published(), **_said(answers, runs, measured_s)}
+        found = settings | answers.published() | answers.sentence_columns()
         if by_speed:
             order = fastest_first(answers.columns["samples_per_second"].tolist())
             found = {name: [values[row] for row in order] for name, values in found.items()}
@@ -197,19 +199,11 @@ def predicted_blocks(
             return
 
 
-def _described(runs: RunTable) -> dict[str, list[Any]]:
-    """Return what is predicted, by column: the fields of `Prediction` that runs have."""
+def setting_columns(runs: RunTable) -> dict[str, list[Any]]:
+    """Return the fields of `Prediction` that are columns of runs, by name, a value per run."""
     names = (field.name for field in fields(Prediction) if field.name in runs.frame)
     found = {name: runs.frame[name].tolist() for name in names}
     return found | {name: list(map(plain, found[name])) for name, plain in _CONVERTED.items()}
-
-
-def _said(answers: Answers, runs: RunTable, measured_s: float | None) -> dict[str, list[tuple[str, ...]]]:
-    """Return the notes and warnings of each run; a measured time may be doubtful itself."""
-    notes, warnings = answers.sentences(NOTE), answers.sentences(WARNING)
-    if measured_s is not None:
-        warnings = [(*time_doubt(runs, measured_s), *texts) for texts in warnings]
-    return {"notes": notes, "warnings": warnings}
 
 
 def run_answers(
@@ -231,20 +225,26 @@ def run_answers(
     if measured_s is None:
         rows, spoken = formula_rows(formula, runs), formula
         single, columns = rows.predict(formula), row_columns(formula, rows)
+        columns |= nearest_run_columns(formula, runs)
+        factors = interval_factors(formula, runs)
     else:
-        single, spoken = np.full(len(runs), measured_s), _covering(scaling, runs)
-        names = [spec.name for spec in spoken.used_features if spec.name != SINGLE_GPU_TIME]
-        columns = dict(zip(names, runs.matrix(names).T, strict=True))
+        doubt = time_doubt(runs, measured_s)
+        single, spoken = np.full(len(runs), measured_s), covering(scaling, runs)
+        columns = scaling_columns(spoken, runs) | {
+            "doubt": np.full(len(runs), doubt),
+            "has_doubt": np.full(len(runs), float(bool(doubt))),
+        }
+        factors = np.full(len(runs), interval_of(spoken) or nan)
     added = exchange_seconds(formula, runs, scaling, single)
-    columns |= run_facts(spoken, runs, scaling) | {
+    columns |= {
         "single_gpu_time_s": single,
         "added_s": added,
+        "is_scaled": scaled_runs(scaling, runs).astype(float),
         "is_undefined": 1.0 - np.isfinite(single + added),
+        "class_factor": factors,
+        "has_interval": np.isfinite(factors).astype(float),
+        **run_facts(spoken, runs),
     }
-    if measured_s is not None:
-        factor = interval_of(spoken)
-        columns["class_factor"] = np.full(len(runs), factor or nan)
-        columns["has_interval"] = np.full(len(runs), float(factor is not None))
     if training is not None:
         columns |= training.columns(runs)
     return answered(spoken, runs, columns if others is None else {**columns, **others(single)})
@@ -279,18 +279,3 @@ _CONVERTED: Mapping[str, Callable[[Any], Any]] = {
     "bucketed": bool,
     HOST_LAUNCH: lambda value: None if isnan(value) else value,
 }
-
-
-def _covering(scaling: Formula | None, runs: RunTable) -> Formula:
-    """Return the scaling formula; InputError where it does not cover the algorithm of every run."""
-    if scaling is None:
-        raise InputError(
-            "a measured time on one GPU needs a scaling formula, got the textbook; leave one of them out"
-        )
-    if not scaled_runs(scaling, runs).all():
-        known = ", ".join(scaling.provenance.get(ALGORITHMS, ()))
-        raise InputError(
-            "a measured time on one GPU needs a scaling formula that covers the algorithm; this one covers "
-            f"{known}; leave the time out for the textbook"
-        )
-    return scaling

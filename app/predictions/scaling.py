@@ -119,7 +119,7 @@ def scaling_curve(
     ]
     runs = unmeasured_runs("scaling", rows, Facts((gpus or known_gpus()).with_gpus([gpu]), (cnn,)))
     computing = formula_rows(formula, runs).predict(formula)
-    exchange = (1 - hidden_share) * exchange_seconds(formula, runs, scaling)
+    exchange = (1 - hidden_share) * exchange_seconds(formula, runs, scaling, computing)
     latency = exchange - (1 - hidden_share) * _transfer(formula, runs, scaling, computing)
     seconds = computing + exchange
     numbers = {

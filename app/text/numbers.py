@@ -35,6 +35,16 @@ def show_seconds_range(low: float, high: float) -> str:
     return _range(low, high, show_seconds, _time_step)
 
 
+def difference_text(ratio: float) -> str:
+    """Return by how much a time is longer or shorter than another one, from their ratio.
+
+    >>> difference_text(1.08), difference_text(0.97), difference_text(1.001)
+    ('8 % longer', '3 % shorter', 'equal')
+    """
+    percent = int(100 * abs(ratio - 1) + 0.5)
+    return f"{show_number(percent)} % {'longer' if ratio > 1 else 'shorter'}" if percent else "equal"
+
+
 def show_hours(hours: float | None) -> str:
     """Return a long time in seconds below a minute, minutes below an hour, hours below 100, else days.
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from math import log
 from typing import NamedTuple
 
-from trainlaw.app.answers.facts import measured_said
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
+from trainlaw.app.text.numbers import show_seconds, show_seconds_range
 from trainlaw.app.workbook.model import FIRST, LAYOUTS, new_sheet
 from trainlaw.app.workbook.sizes import chosen_cnn, classes_used, pixels_used
 from trainlaw.datasets.cnns.zoo import zoo_entry
-from trainlaw.datasets.measurements.nearest import all_measured
+from trainlaw.datasets.measurements.nearest import Measured, all_measured
 
 _CHOICE, _FIRST = 3, 5  # rows of the choice and of the first run, counted from 0
 _USUAL_PIXELS = 224
@@ -60,7 +60,7 @@ def _runs() -> Iterator[tuple[_Place, str]]:
         key = f"{cnn}|{usual.n_classes}|{gpu}"
         pixels = float(run.input_size_px or usual.input_size_px)
         layout = LAYOUTS[run.is_channels_last]
-        yield _Place(key, run.precision, layout, pixels, float(run.batch_per_gpu)), measured_said(run)
+        yield _Place(key, run.precision, layout, pixels, float(run.batch_per_gpu)), measured_text(run)
 
 
 def _write_choice(sheet: SheetWriter) -> _Place:
@@ -96,3 +96,18 @@ def _distance_cell(row: int) -> str:
     layout = f'100000*(($C{row}="{LAYOUTS[1]}")<>($C${choice}="{LAYOUTS[1]}"))'
     batch = f"100*ABS(LN($E{row}/$E${choice}))+$E{row}/100000000"
     return f'IF($A{row}=$A${choice},IFERROR({precision}+{layout}+{size}+{batch},""),"")'
+
+
+def measured_text(run: Measured) -> str:
+    """Return what measured runs took, and at which batch."""
+    is_one = run.low_s == run.high_s
+    time = show_seconds(run.low_s) if is_one else show_seconds_range(run.low_s, run.high_s)
+    return f"batch {run.batch_per_gpu}: {time}"
+
+
+def first_text() -> str:
+    """Return what the runs nearest to the first choice took."""
+    name, _, classes = FIRST.cnn
+    own = _Place(f"{name}|{classes}|{FIRST.gpu}", FIRST.precision, LAYOUTS[0], 224.0, float(FIRST.batch))
+    known = [(found, said) for place, said in _runs() if (found := _distance(place, own)) is not None]
+    return min(known)[1] if known else "none"

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 from trainlaw.app.answers.answer import NOTE, WARNING
-from trainlaw.app.answers.facts import measured_text
 from trainlaw.app.answers.figure_rows import definition_of, needed_memory
 from trainlaw.app.answers.fixed_rows import FITS_WORDS, NO_INTERVAL
 from trainlaw.app.models.lookup_tables import cnn_label, gpu_rows
@@ -21,6 +20,7 @@ from trainlaw.app.workbook.answers import (
     of_chosen_gpu,
 )
 from trainlaw.app.workbook.choices import write_choices
+from trainlaw.app.workbook.measured import first_text
 from trainlaw.app.workbook.model import (
     ENTRIES,
     FAULTS,
@@ -31,7 +31,6 @@ from trainlaw.app.workbook.model import (
     cell_names,
     fact,
     figure_cell,
-    first_choice,
     first_interval_factor,
     fits_cell,
     values_of,
@@ -208,8 +207,7 @@ def _times(model: Model) -> list[_Result]:
 
 def _measured() -> _Result:
     """Return what the nearest measured runs of training on one GPU took, as text."""
-    (run,) = first_choice().frame.itertuples(index=False)
-    return _Result("measured", 'IF(tl_n_gpus=1,tl_measured,"")', measured_text(run) or "none")
+    return _Result("measured", 'IF(tl_n_gpus=1,tl_measured,"")', first_text())
 
 
 def _interval(model: Model) -> list[_Result]:

@@ -1,4 +1,4 @@
-"""The measured runs nearest to a configuration: same CNN and GPU, then precision, layout, size, batch."""
+"""Measured runs of a CNN, GPU, precision, layout and image size, and the one with the nearest batch."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from math import log
 
 from trainlaw.datasets.files.storage import read_data_file
 
-#: Of the shipped table: a line per CNN and GPU with what was measured, packed.
+#: Shipped table with a line per CNN and GPU, its measurements packed.
 FILE = "measured.csv"
 #: Precisions in packed runs; the letter is a capital for channels last.
 LETTERS: Mapping[str, str] = {"fp32": "f", "tf32": "t", "amp": "a", "fp16": "h", "bf16": "b"}
@@ -31,35 +31,27 @@ class Measured:
     high_s: float
     n_sources: int
 
-    @property
-    def title(self) -> str:
-        """What was measured.
-
-        >>> Measured(64, "amp", True, 160, 0.1, 0.2, 1).title
-        'batch 64, amp, channels last, 160 px'
-        """
-        last = ", channels last" * self.is_channels_last
-        size = f", {self.input_size_px} px" if self.input_size_px else ""
-        return f"batch {self.batch_per_gpu}, {self.precision}{last}{size}"
-
 
 def nearest_measured(
     cnn: str, gpu: str, batch: int, precision: str, *, is_channels_last: bool, pixels: int | None
 ) -> Measured | None:
-    """Return the nearest runs with a CNN and a GPU; None where there are none.
+    """Return the runs with the nearest batch of a CNN on a GPU; None where there are none.
 
-    cnn : its key. batch : images per GPU. pixels : side of an image, None for the CNN's usual size. Runs in
-    the same precision are nearer than others, then those of the same layout, size and batch.
+    cnn : its key. batch : images per GPU. pixels : side of an image, None for the CNN's usual size.
+    Precision, layout and size are those of the runs.
 
-    >>> nearest_measured("resnet50", "V100-SXM2-16GB", 60, "fp32", is_channels_last=False, pixels=None).title
-    'batch 96, fp32'
+    >>> nearest_measured(
+    ...     "resnet50", "V100-SXM2-16GB", 60, "fp32", is_channels_last=False, pixels=None
+    ... ).batch_per_gpu
+    96
     """
-
-    def distance(run: Measured) -> tuple[bool, bool, bool, float, int]:
-        other = run.precision != precision, run.is_channels_last != is_channels_last
-        return *other, run.input_size_px != pixels, abs(log(run.batch_per_gpu / batch)), run.batch_per_gpu
-
-    return min(_runs(cnn, gpu), key=distance, default=None)
+    wanted = (precision, is_channels_last, pixels)
+    alike = (
+        run for run in _runs(cnn, gpu) if (run.precision, run.is_channels_last, run.input_size_px) == wanted
+    )
+    return min(
+        alike, key=lambda run: (abs(log(run.batch_per_gpu / batch)), run.batch_per_gpu), default=None
+    )
 
 
 def _runs(cnn: str, gpu: str) -> Iterable[Measured]:

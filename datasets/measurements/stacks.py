@@ -1,4 +1,4 @@
-"""The software stack of a run: which kernels run its 16-bit convolutions, by the rules of `stacks.csv`.
+"""The software stack of a run, which decides the kernels of 16-bit convolutions, by rules in `stacks.csv`.
 
 The first rule that fits decides; a rule's empty cells fit any run, the others are patterns of the whole text.
 """
@@ -14,8 +14,15 @@ from trainlaw.datasets.tables.joins import numbered
 
 UNKNOWN = "unknown"
 _PATTERNS = (
-    "harness", "framework", "framework_version", "gpu", "precision", "layout", "compilation", "tuned",
-)  # fmt: skip
+    "harness",
+    "framework",
+    "framework_version",
+    "gpu",
+    "precision",
+    "layout",
+    "compilation",
+    "tuned",
+)
 
 
 def stacks_of(runs: pd.DataFrame) -> NDArray[np.object_]:

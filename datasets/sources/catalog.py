@@ -1,4 +1,4 @@
-"""The registered data sets: what to know before trusting them, and their tables, loaded on demand."""
+"""The registered data sets with licence, sources and anomalies; their tables are loaded on demand."""
 
 import tomllib
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ class Dataset:
     Attributes
     ----------
     name, title : str
-        Unique name, and what the table holds.
+        Unique name, and contents of the table.
     kind : str
         "runs", "pairs" or "layers": the schema of its rows.
     file : str
@@ -76,9 +76,21 @@ _TABLES: Mapping[str, type[MeasuredTable]] = {"runs": RunTable, "layers": LayerT
 _Table = TypeVar("_Table", bound=MeasuredTable)
 # Names whose type a checker knows; a test compares them with `DATASETS`.
 RunSet = Literal[
-    "default", "single-fp32", "precisions", "multi", "atlas", "atlas-all", "atlas-multi", "atlas-multi-all",
-    "fp32-2026", "precisions-2026", "forward", "compiled", "h100", "h100-forward",
-]  # fmt: skip
+    "default",
+    "single-fp32",
+    "precisions",
+    "multi",
+    "atlas",
+    "atlas-all",
+    "atlas-multi",
+    "atlas-multi-all",
+    "fp32-2026",
+    "precisions-2026",
+    "forward",
+    "compiled",
+    "h100",
+    "h100-forward",
+]
 
 
 @overload

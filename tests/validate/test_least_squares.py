@@ -72,9 +72,14 @@ def test_soft_l1_agrees_with_scipy(seed):
         exponential_decay(x, y), np.array([1.0, 0.5]), soft_l1_scale=0.1, tolerance=1e-14
     )
     reference = optimize.least_squares(
-        lambda p: p[0] * np.exp(-p[1] * x) - y, [1.0, 0.5], loss="soft_l1", f_scale=0.1,
-        xtol=1e-12, ftol=1e-12, gtol=1e-12,
-    )  # fmt: skip
+        lambda p: p[0] * np.exp(-p[1] * x) - y,
+        [1.0, 0.5],
+        loss="soft_l1",
+        f_scale=0.1,
+        xtol=1e-12,
+        ftol=1e-12,
+        gtol=1e-12,
+    )
     assert fitted.cost == pytest.approx(reference.cost, rel=1e-5)
 
 

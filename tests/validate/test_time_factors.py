@@ -63,10 +63,15 @@ def test_one_wrong_run_among_many_moves_little():
 
 
 def test_a_formula_without_times_is_scaled_as_a_whole():
-    law = Formula(parse_text("macs * batch_per_gpu / peak_flop_per_s"), feature_specs(
-        ("macs", "batch_per_gpu", "peak_flop_per_s")), TARGET)  # fmt: skip
-    columns = {name: np.full(20, value) for name, value in zip(
-        ("macs", "batch_per_gpu", "peak_flop_per_s"), (1e9, 32.0, 1e13), strict=True)}  # fmt: skip
+    law = Formula(
+        parse_text("macs * batch_per_gpu / peak_flop_per_s"),
+        feature_specs(("macs", "batch_per_gpu", "peak_flop_per_s")),
+        TARGET,
+    )
+    columns = {
+        name: np.full(20, value)
+        for name, value in zip(("macs", "batch_per_gpu", "peak_flop_per_s"), (1e9, 32.0, 1e13), strict=True)
+    }
     rows = FormulaRows(columns, np.ones(20, dtype=bool))
     found = time_factors(law, rows, 2 * rows.predict(law))
     after = rows.predict(replace(law, expression=found.apply(law))) / rows.predict(law)

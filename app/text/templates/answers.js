@@ -43,7 +43,11 @@ const range = ([low, high], show, step) => {
 const durations = (ends) => (ends ? range(ends, duration, timeStep) : "no interval");
 const gigabytes = (size) => String(Number((size / 1e9).toPrecision(3)));
 // By the style of a place in a sentence: one number, or the two ends of a range.
-const STYLES = { number: shown, seconds: duration, hours: hoursText, gigabytes, whole: String };
+const difference = (ratio) => {
+  const percent = Math.round(100 * Math.abs(ratio - 1));
+  return percent ? `${shown(percent)} % ${ratio > 1 ? "longer" : "shorter"}` : "equal";
+};
+const STYLES = { number: shown, seconds: duration, hours: hoursText, gigabytes, whole: String, difference };
 const RANGES = { seconds: durations, hours: (ends) => range(ends, hoursText, hourStep) };
 const wordOf = (words, value) => words[Math.floor(value)] ?? "not known";
 const filled = (sentence, values) =>

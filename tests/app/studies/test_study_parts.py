@@ -19,7 +19,7 @@ from trainlaw.app.terminal.study import study_text
 from trainlaw.datasets import TARGET as TIME
 from trainlaw.datasets import RunTable, feature_specs, load
 from trainlaw.formulas import Formula, InputError, parse_text
-from trainlaw.validate.applicability import jointly_outside
+from trainlaw.validate.applicability import stored_joint_range
 from trainlaw.validate.chosen_again import shares_chosen_again
 
 pytestmark = pytest.mark.slow
@@ -81,9 +81,10 @@ def test_levels_of_calibration_are_in_results(outcome):
 
 def test_the_joint_range_travels_with_the_formula(outcome):
     columns = {name: values[:5] for name, values in outcome.columns.items()}
-    assert not jointly_outside(outcome.formula, columns).all()
+    joint = stored_joint_range(outcome.formula)
+    assert not joint.outside(columns).all()
     far = {name: values * 1e6 for name, values in columns.items()}
-    assert jointly_outside(outcome.formula, far).all()
+    assert joint.outside(far).all()
 
 
 def test_coverage_is_told_per_group(outcome):

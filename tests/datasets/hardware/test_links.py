@@ -26,8 +26,10 @@ def test_rates_are_plausible_and_sourced():
 def test_names_are_found_in_any_spelling():
     assert find_link("PCIe4 x16") == find_link("pcie4-x16")
     assert [find_link(name).link for name in ("nvlink3", "ib-hdr", "NVLink4")] == [
-        "nvlink3-x12", "infiniband-hdr", "nvlink4-x18",
-    ]  # fmt: skip
+        "nvlink3-x12",
+        "infiniband-hdr",
+        "nvlink4-x18",
+    ]
     assert find_link("infiniband_hdr").s_per_byte == pytest.approx(1 / 24.5e9)
 
 

@@ -258,16 +258,23 @@ def test_optional_columns_take_their_defaults_or_are_read(tmp_path):
     path.write_text("gpu,cnn,batch_per_gpu,time_s\nT4,resnet50,8,0.1\n")
     row = import_runs(path).frame.iloc[0]
     assert [row["layout"], row["compilation"], row["data"], row["tuned"], row["pool_reason"]] == [
-        "unknown", "unknown", "unknown", 0, "none",
-    ]  # fmt: skip
+        "unknown",
+        "unknown",
+        "unknown",
+        0,
+        "none",
+    ]
     path.write_text(
         "gpu,cnn,batch_per_gpu,time_s,layout,compilation,data,tuned,memory_bytes\n"
         "T4,resnet50,8,0.1,channels_last,inductor,synthetic,1,3e9\n"
     )
     row = import_runs(path).frame.iloc[0]
     assert [row["layout"], row["compilation"], row["tuned"], row["memory_bytes"]] == [
-        "channels_last", "inductor", 1, 3e9,
-    ]  # fmt: skip
+        "channels_last",
+        "inductor",
+        1,
+        3e9,
+    ]
     path.write_text("gpu,cnn,batch_per_gpu,time_s,layout\nT4,resnet50,8,0.1,nhwc\n")
     (fault,) = found_faults(path)
     assert "one of nchw, channels_last, unknown" in str(fault)

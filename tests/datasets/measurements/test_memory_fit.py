@@ -61,5 +61,9 @@ def test_the_largest_batch_of_forward_passes_leaves_room_for_weights_and_workspa
 
 def test_sizes_are_shown_with_three_digits():
     assert [gigabytes(size) for size in (0.0, 1e9, 1.2345e9, 99.96e9, 2e12)] == [
-        "0", "1", "1.23", "100", "2000",
-    ]  # fmt: skip
+        "0",
+        "1",
+        "1.23",
+        "100",
+        "2000",
+    ]

@@ -31,9 +31,14 @@ class OutOfMemoryError(RuntimeError):
 def fake_torch(available=True, capability=(9, 0), bf16=True, name="NVIDIA Toy 1", device=None):
     device = device or FakeDevice()
     properties = SimpleNamespace(
-        name=name, major=capability[0], minor=capability[1], multi_processor_count=100,
-        total_memory=8e10, memory_bus_width=5120, L2_cache_size=5e7,
-    )  # fmt: skip
+        name=name,
+        major=capability[0],
+        minor=capability[1],
+        multi_processor_count=100,
+        total_memory=8e10,
+        memory_bus_width=5120,
+        L2_cache_size=5e7,
+    )
     cuda = SimpleNamespace(
         is_available=lambda: available,
         get_device_capability=lambda: capability,
@@ -49,9 +54,12 @@ def fake_torch(available=True, capability=(9, 0), bf16=True, name="NVIDIA Toy 1"
         cudnn=SimpleNamespace(allow_tf32=None, benchmark=None, version=lambda: 90100),
     )
     return SimpleNamespace(
-        __version__="9.9", cuda=cuda, backends=switches, version=SimpleNamespace(cuda="12.4"),
+        __version__="9.9",
+        cuda=cuda,
+        backends=switches,
+        version=SimpleNamespace(cuda="12.4"),
         set_num_threads=lambda count: None,
-    )  # fmt: skip
+    )
 
 
 def test_device_is_chosen_by_what_is_there():

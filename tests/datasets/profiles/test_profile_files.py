@@ -45,8 +45,16 @@ TENSORFLOW = """Rank,Host/device,Type,Operation,#Occurrences,Total time (us),Tot
 
 def event(name, start, duration, category="cpu_op", thread=1, **arguments):
     """A complete event of a Chrome trace, microseconds."""
-    return {"ph": "X", "name": name, "ts": start, "dur": duration, "cat": category, "pid": 1, "tid": thread,
-            "args": arguments}  # fmt: skip
+    return {
+        "ph": "X",
+        "name": name,
+        "ts": start,
+        "dur": duration,
+        "cat": category,
+        "pid": 1,
+        "tid": thread,
+        "args": arguments,
+    }
 
 
 CPU_TRACE = [

@@ -50,10 +50,17 @@ def runs(**options):
     parts = [
         configuration(cnn="vgg16", gpu="T4", batch_per_gpu=8),
         configuration(
-            cnn="resnet50", gpu="T4", batch_per_gpu=4, n_gpus=8, n_nodes=2, precision="amp", algorithm="tree",
-            network="ib-edr", timed_parts="forward+backward+copy",
+            cnn="resnet50",
+            gpu="T4",
+            batch_per_gpu=4,
+            n_gpus=8,
+            n_nodes=2,
+            precision="amp",
+            algorithm="tree",
+            network="ib-edr",
+            timed_parts="forward+backward+copy",
         ),
-    ]  # fmt: skip
+    ]
     return pd.concat([part.frame for part in parts], ignore_index=True).assign(**options)
 
 

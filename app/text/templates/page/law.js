@@ -96,36 +96,24 @@ const factorOf = (gpu, choice) => {
   return lawOf(choice).intervals[vendor][precisionOf(gpu, choice)][stackOf(choice)][isNew ? 1 : 0];
 };
 
-// The nearest measured runs on one GPU: same precision, then layout, size and batch; packed as the command reads them.
+// The measured runs that differ from the choice by the batch alone; packed as the command reads them.
 const RUN = /(\d+)([a-zA-Z])([\d.]+)(?:-([\d.]+))?(?:\*(\d+))?(?:@(\d+))?/g;
-const measuredText = (gpu, choice) => {
+const nearestRun = (gpu, choice) => {
   const { cnn, input_size_px: pixels, n_classes: classes } = CNNS[choice.cnn];
   const usual = CNNS[SPELLINGS.cnn[cnn]];
-  const isMeasured = choice.gpus === 1 && !isChanged(choice) && !isForward(choice);
+  const isPlain = choice.compilation === "eager" && !choice.is_tuned && stackOf(choice) === impliedStack(choice);
+  const isMeasured = choice.gpus === 1 && isPlain && !isChanged(choice) && !isForward(choice);
   const packed = isMeasured && usual?.n_classes === classes && MEASURED[cnn]?.[gpu];
-  if (!packed) return "";
   const { letter } = PRECISIONS[precisionOf(gpu, choice)];
-  const isLast = choice.layout === "channels_last";
-  const size = pixels === usual.input_size_px ? undefined : String(pixels);
-  const distance = ([, batch, other, , , , px]) => [
-    other.toLowerCase() !== letter,
-    (other !== other.toLowerCase()) !== isLast,
-    px !== size,
-    Math.abs(Math.log(batch / choice.batch)),
-    Number(batch),
-  ];
-  const isNearer = (one, other) => {
-    const place = one.findIndex((value, index) => value !== other[index]);
-    return place >= 0 && one[place] < other[place];
-  };
-  const [, batch, other, low, high = low, sources = 1, px] = [...packed.matchAll(RUN)].reduce((best, run) =>
-    isNearer(distance(run), distance(best)) ? run : best,
-  );
-  const [name] = Object.entries(PRECISIONS).find(([, row]) => row.letter === other.toLowerCase());
-  const title = [`batch ${batch}`, name, other !== other.toLowerCase() && "channels last", px && `${px} px`];
-  const ends = [low / 1e3, high / 1e3];
-  const time = low === high ? duration(ends[0]) : durations(ends);
-  return `${time}   (${title.filter(Boolean).join(", ")}; ${counted(Number(sources), "source")})`;
+  const wanted = choice.layout === "channels_last" ? letter?.toUpperCase() : letter;
+  const size = pixels === usual?.input_size_px ? undefined : String(pixels);
+  const distance = ([, batch]) => Math.abs(Math.log(batch / choice.batch));
+  const [found] = [...(packed || "").matchAll(RUN)]
+    .filter((run) => run[2] === wanted && run[6] === size)
+    .sort((one, other) => distance(one) - distance(other) || one[1] - other[1]);
+  if (!found) return null;
+  const [, batch, , low, high = low] = found;
+  return { nearest_batch: Number(batch), nearest_low_s: low / 1e3, nearest_high_s: high / 1e3 };
 };
 
 // What the rows of the table of answers are made of, other than base columns and features.
@@ -161,8 +149,6 @@ const factsOf = (gpu, choice) => {
     cnn_notes: notes.join("\n"),
     rough: isRough ? FORMULA.rough : "",
     machine: machineText(gpu, choice),
-    measured: measuredText(gpu, choice),
-    has_measured: measuredText(gpu, choice) ? 1 : 0,
     algorithm: choice.algorithm,
     ways: ways.filter(Boolean).join(" and "),
     is_scaled: ALGORITHMS[choice.algorithm].is_scaled,
@@ -178,17 +164,23 @@ const factsOf = (gpu, choice) => {
     price_origin: choice.price === null ? `price list: ${PRICES.origin}` : "your price",
   };
 };
+const featuresOf = (columns, choice) => ({
+  ...Object.fromEntries(groupConstants(choice)),
+  ...Object.fromEntries(FORMULA.features.map(({ name, compute }) => [name, compute(columns)])),
+});
 // One GPU with the choice: base columns, features, times, and the answers over all of them.
 const computed = (gpu, chosen) => {
   const choice = onGpu(gpu, chosen);
   const columns = columnsOf(gpu, choice);
-  const features = Object.fromEntries(groupConstants(choice));
-  for (const feature of FORMULA.features) features[feature.name] = feature.compute(columns);
+  const features = featuresOf(columns, choice);
   const law = lawOf(choice);
   const single = law.predict(features);
   const allReduce = choice.gpus > 1 ? FORMULA.allReduce({ ...columns, single_gpu_time_s: single }) : 0;
   const seconds = single + allReduce;
-  const times = { single_gpu_time_s: single, added_s: allReduce, is_undefined: Number.isFinite(seconds) ? 0 : 1 };
+  const nearest = nearestRun(gpu, choice);
+  const there = nearest && { ...choice, batch: nearest.nearest_batch };
+  const nearestSeconds = there ? law.predict(featuresOf(columnsOf(gpu, there), there)) : NaN;
+  const times = { ...nearest, nearest_time_s: nearestSeconds, single_gpu_time_s: single, added_s: allReduce, is_undefined: Number.isFinite(seconds) ? 0 : 1 };
   const { values, said } = answered({ ...columns, ...features, ...times, ...factsOf(gpu, choice) }, law.answers);
   return { gpu, law, features, allReduce, seconds, values, said };
 };

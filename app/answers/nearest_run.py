@@ -1,0 +1,65 @@
+"""The measured run nearest to a configuration, and the time that the formula gives there."""
+
+from math import nan
+
+import numpy as np
+from trainlaw.app.models.scopes import formula_rows
+from trainlaw.datasets import RunTable
+from trainlaw.datasets.cnns.zoo import zoo_entry
+from trainlaw.datasets.measurements.nearest import Measured, nearest_measured
+from trainlaw.formulas import Formula, UnknownNameError
+from trainlaw.formulas.scopes import FORWARD
+
+# More predictions are shown as a table, without lines of figures.
+_MOST_SHOWN = 50
+# Software and hosts of the measured runs are the usual ones.
+_USUAL = {"n_gpus": (1,), "compilation": ("eager", "unknown"), "tuned": (0,)}
+
+
+def nearest_run_columns(formula: Formula, runs: RunTable) -> dict[str, np.ndarray]:
+    """Return what was measured nearest to each run, and the formula's time there, (n_runs,) by name.
+
+    A run on one GPU is compared with those of the same image size and software that differ from it by the
+    batch alone; of many runs, and of forward passes, nothing is returned.
+    """
+    if formula.scope == FORWARD or len(runs) > _MOST_SHOWN:
+        return {}
+    found = [_nearest(run) for run in runs.frame.to_dict("records")]
+    if not any(found):
+        return {}
+    batches = [
+        run.batch_per_gpu if run else own for run, own in zip(found, runs.frame["batch_per_gpu"], strict=True)
+    ]
+    there = RunTable(runs.name, runs.frame.assign(batch_per_gpu=batches), runs.facts)
+    columns = {
+        "nearest_batch": [run.batch_per_gpu if run else nan for run in found],
+        "nearest_low_s": [run.low_s if run else nan for run in found],
+        "nearest_high_s": [run.high_s if run else nan for run in found],
+        "nearest_time_s": formula_rows(formula, there).predict(formula),
+    }
+    return {name: np.asarray(values, dtype=float) for name, values in columns.items()}
+
+
+def _nearest(run: dict[str, object]) -> Measured | None:
+    """Return the runs nearest to a row of a table of runs."""
+    cnn, stack = str(run["cnn"]), "channels_last" if run["layout"] == "channels_last" else "eager"
+    if any(run[name] not in usual for name, usual in _USUAL.items()) or run["stack"] not in (
+        stack,
+        "unknown",
+    ):
+        return None
+    try:
+        usual = zoo_entry(cnn)
+    except UnknownNameError:
+        return None
+    if run["n_classes"] != usual.n_classes:
+        return None
+    pixels = int(str(run["input_size_px"]))
+    return nearest_measured(
+        cnn,
+        str(run["gpu"]),
+        int(str(run["batch_per_gpu"])),
+        str(run["precision"]),
+        is_channels_last=run["layout"] == "channels_last",
+        pixels=None if pixels == usual.input_size_px else pixels,
+    )
