@@ -14,7 +14,7 @@ from trainlaw.formulas.algebra.expression import (
     variables,
 )
 from trainlaw.formulas.algebra.operators import OPERATORS
-from trainlaw.formulas.algebra.row_sums import RowSums, values_and_slopes
+from trainlaw.formulas.algebra.row_sums import RowSums
 from trainlaw.formulas.algebra.text import parse_text, to_text
 from trainlaw.formulas.algebra.units import DIMENSIONLESS, SECOND, Unit
 from trainlaw.formulas.errors import (
@@ -79,7 +79,6 @@ __all__ = [
     "substitute",
     "tidy",
     "to_text",
-    "values_and_slopes",
     "variables",
 ]
 

@@ -1,4 +1,4 @@
-"""The sweep over whole training iterations: what is in the files is not measured again."""
+"""The sweep over whole training iterations; configurations in the files are not measured again."""
 
 import os
 import time

@@ -20,7 +20,7 @@ _RESIDUAL_SCALE = 0.17
 
 
 class Operation(nn.Module):
-    """A layer as a function of its inputs, with what it learns."""
+    """A layer as a function of its inputs."""
 
     def __init__(self, function: Callable[..., Tensor]) -> None:
         """Compute `function` of the inputs."""
@@ -115,19 +115,19 @@ def _strides(layer: Layer) -> tuple[int, int]:
 
 
 def _conv(layer: Layer) -> nn.Module:
-    own = _fits(layer)
+    is_symmetric = _fits(layer)
     conv = nn.Conv2d(
         layer.in_channels,
         layer.out_channels,
         _kernel(layer),
         _strides(layer),
-        padding=(layer.pad_top, layer.pad_left) if own else 0,
+        padding=(layer.pad_top, layer.pad_left) if is_symmetric else 0,
         dilation=(layer.dilation_height, layer.dilation_width),
         groups=layer.groups,
         bias=layer.vector_parameters > 0,
     )
     conv.weight.requires_grad_(bool(layer.learns_weights))
-    return conv if own else nn.Sequential(nn.ZeroPad2d(_sides(layer)), conv)
+    return conv if is_symmetric else nn.Sequential(nn.ZeroPad2d(_sides(layer)), conv)
 
 
 def _conv_transpose(layer: Layer) -> nn.Module:
@@ -140,7 +140,7 @@ def _conv_transpose(layer: Layer) -> nn.Module:
         dilation=(layer.dilation_height, layer.dilation_width),
         bias=layer.vector_parameters > 0,
     )
-    # What the layer pads is cut off from the whole output (negative padding adds).
+    # The padding is cut off from the whole output (negative padding adds).
     cut = [-side for side in (layer.pad_left, layer.pad_right, layer.pad_top, layer.pad_bottom)]
     return nn.Sequential(conv, Operation(lambda x: functional.pad(x, cut))) if any(cut) else conv
 
@@ -263,7 +263,7 @@ class TorchCnn(nn.Module):
     """The CNN of a layer graph; called with images it returns the class scores of each output.
 
     The softmax that ends a CNN belongs to its loss and is left out. `nodes` are the layers' modules,
-    `sources` what each reads, `outputs` the positions of the scores.
+    `sources` the positions that each reads, `outputs` the positions of the scores.
     """
 
     def __init__(self, cnn: Cnn) -> None:

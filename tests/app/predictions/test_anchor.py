@@ -147,6 +147,6 @@ def test_study_of_anchors_ends_in_the_files_of_every_study(tmp_path):
 def test_built_in_laws_are_shown_and_exported(name, tmp_path):
     shown = invoke("show", name)
     assert shown.exit_code == 0 and "time_s [s] =" in shown.output
-    for suffix in (".py", ".xlsx", ".html"):
+    for suffix in (".py", ".xlsx"):
         done = invoke("export", name, "--to", tmp_path / f"law{suffix}")
         assert done.exit_code == 0, done.output

@@ -285,7 +285,8 @@ def test_prediction_equals_the_command_for_random_choices_of_several_gpus(formul
         rows = all_gpus(book)
         gpus = few_gpus()
         runs = on_gpus(asked, gpus)
-        truths = formula_rows(formula, runs).predict(formula) + exchange_seconds(formula, runs, SCALING)
+        single = formula_rows(formula, runs).predict(formula)
+        truths = single + exchange_seconds(formula, runs, SCALING, single)
         fits = memory_needs(runs)["fits"]
         for gpu, truth, fit in zip(gpus, truths, fits, strict=True):
             shown = rows[gpu]["iteration time"]

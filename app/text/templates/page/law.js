@@ -179,7 +179,7 @@ const computed = (gpu, chosen) => {
   const seconds = single + allReduce;
   const nearest = nearestRun(gpu, choice);
   const there = nearest && { ...choice, batch: nearest.nearest_batch };
-  const nearestSeconds = there ? factor * law.predict(featuresOf(columnsOf(gpu, there), there)) : NaN;
+  const nearestSeconds = there ? law.predict(featuresOf(columnsOf(gpu, there), there)) : NaN;
   const times = { ...nearest, nearest_time_s: nearestSeconds, single_gpu_time_s: single, added_s: allReduce, is_undefined: Number.isFinite(seconds) ? 0 : 1 };
   const { values, said } = answered({ ...columns, ...features, ...times, ...factsOf(gpu, choice) }, law.answers);
   return { gpu, law, features, allReduce, seconds, values, said };
