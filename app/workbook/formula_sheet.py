@@ -39,6 +39,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 
 _WIDTHS = TABLES["sheets"]["Formula"]["widths"]
 UNKNOWN = "not known"
+BY_SCALING = "by the scaling formula (trainlaw show multi); other algorithms: textbook"
 _SYMBOL_HEADS = ("symbol", "value now", "unit", "training minimum", "training maximum", "outside", "meaning")
 # Rough substitutes, from counts, for the empty cells of a CNN that the user adds.
 INSTEAD = {
@@ -159,12 +160,7 @@ def _exchange(sheet: SheetWriter, model: Model, row: int) -> None:
     shown = f'IFERROR({exchange},"{UNKNOWN}")'
     sheet.line(row, title, 0.0, "seconds", formula=shown, name="tl_all_reduce_s")
     _share(sheet, row, 0.0)
-    scaling = None if model.scaling is None else to_text(model.scaling.expression, 3)
-    by = (
-        f"by the scaling formula {scaling}; other algorithms: textbook"
-        if scaling
-        else "included in the terms"
-    )
+    by = "included in the terms" if model.scaling is None else BY_SCALING
     sheet.text(row, 3, by, "unit")
     is_scaled = float(not model.is_forward and covers_algorithm(model.scaling, FIRST.algorithm))
     covered = "0" if model.is_forward else f'IFERROR({option("algorithm", "scaled")},"{UNKNOWN}")'
