@@ -93,9 +93,10 @@ def test_blurred_strides_are_fixed_kernels():
     assert blurred["params"] == plain["params"]
     assert blurred["n_depthwise"] == plain["n_depthwise"] + 6
     # Before three strided convolutions and three shortcuts, at the larger size.
-    elements = sum(side * side * (width + shortcut) for side, width, shortcut in (
-        (56, 128, 256), (28, 256, 512), (14, 512, 1024)
-    ))  # fmt: skip
+    elements = sum(
+        side * side * (width + shortcut)
+        for side, width, shortcut in ((56, 128, 256), (28, 256, 512), (14, 512, 1024))
+    )
     assert blurred["macs"] - plain["macs"] == 9 * elements
 
 
