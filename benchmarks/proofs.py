@@ -53,10 +53,11 @@ def _holds(expression: Expression, name: str, box: dict[str, tuple[float, float]
     """Return whether no sampled pair of points that differ only in `name` contradicts the claim."""
     generator = np.random.default_rng(0)
     low = {
-        variable: generator.uniform(*box[variable], POINTS) if box[variable][0] < box[variable][1]
+        variable: generator.uniform(*box[variable], POINTS)
+        if box[variable][0] < box[variable][1]
         else np.full(POINTS, box[variable][0])
         for variable in variables(expression)
-    }  # fmt: skip
+    }
     high = low | {name: generator.uniform(low[name], box[name][1])}
     first, _ = evaluate(expression, low)
     second, _ = evaluate(expression, high)

@@ -24,8 +24,6 @@ LIBRARY = {
     "FittedViews.plot_front": "for notebooks",
     "FittedViews.plot_predictions": "for notebooks",
     "FittedViews.save": "a fitted estimator as a file",
-    "FormulaRegressors": "several targets at once",
-    "FormulaRegressors.equations_": "their fronts as a data frame",
     "has_thin_rule": "what `tools.any_size` asks",
     "lines_of_any_size": "what `tools.any_size` reads",
 }
