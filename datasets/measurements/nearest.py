@@ -49,9 +49,7 @@ def nearest_measured(
     alike = (
         run for run in _runs(cnn, gpu) if (run.precision, run.is_channels_last, run.input_size_px) == wanted
     )
-    return min(
-        alike, key=lambda run: (abs(log(run.batch_per_gpu / batch)), run.batch_per_gpu), default=None
-    )
+    return min(alike, key=lambda run: (abs(log(run.batch_per_gpu / batch)), run.batch_per_gpu), default=None)
 
 
 def _runs(cnn: str, gpu: str) -> Iterable[Measured]:
