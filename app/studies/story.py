@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.calibration import calibrated_law
 from trainlaw.app.models.search_gain import evolution_sentence, uncertain_gains
-from trainlaw.app.studies.definition import StudyDefinition
 from trainlaw.app.text.numbers import show_percent
 from trainlaw.app.text.tables import RUNS, Column, Table
 from trainlaw.datasets import RunTable

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 from trainlaw.app.cli import app
-from trainlaw.app.studies.definition import StudyDefinition, definition_of
+from trainlaw.app.inputs.study_definition import StudyDefinition
+from trainlaw.app.studies.definition import definition_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.kinds.kind import study_labels
 from trainlaw.app.studies.kinds.whole_runs import skeleton_fitted
