@@ -61,8 +61,8 @@ def _mean_over_seeds(frame: pd.DataFrame) -> pd.DataFrame:
     ours = frame[seeded | (frame["estimator"] == OURS)]
     means = ours.drop(columns="estimator").groupby(["level", "name"], sort=False).mean().reset_index()
     single = frame[seeded & (frame["level"] == OVERALL)]
-    others = frame[~seeded & (frame["estimator"] != OURS)]
-    merged = pd.concat([means.assign(estimator=OURS), single, others], ignore_index=True)
+    rest = frame[~seeded & (frame["estimator"] != OURS)]
+    merged = pd.concat([means.assign(estimator=OURS), single, rest], ignore_index=True)
     places = {
         key: place for place, key in enumerate(dict.fromkeys(zip(frame["level"], frame["name"], strict=True)))
     }

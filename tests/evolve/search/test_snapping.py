@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from trainlaw.evolve.equations.snapping import round_exact, snapped
+from trainlaw.evolve.search.snapping import round_exact, snapped
 from trainlaw.formulas import constants, evaluate, parse_text, to_text
 
 X = np.random.default_rng(0).uniform(1.0, 3.0, 500)
