@@ -2,7 +2,6 @@
 
 python -m benchmarks.engine                               all parts
 python -m benchmarks.engine --parts raw                   one part
-python -m benchmarks.engine --seeds 1 --budgets 5         a short run
 
 `pip install .[peers]` installs the third-party engines.
 """
@@ -21,15 +20,11 @@ from benchmarks.first_front import first_front_rows
 from benchmarks.held_out import held_out_rows
 from benchmarks.limits import limit_rows
 from benchmarks.planted import planted_rows, planted_summary
-from benchmarks.problems import built_in_problems
-from benchmarks.proofs import proof_rows
-from benchmarks.quality import quality_rows, summary_rows
 from benchmarks.raw import raw_rows
 from benchmarks.scaling import scaling_rows
 from benchmarks.tables import table_lines, write_csv
-from benchmarks.third_party import ENGINES
 
-PARTS = ("raw", "quality", "scaling", "limits", "first-front", "planted", "proofs", "held-out")
+PARTS = ("raw", "scaling", "limits", "first-front", "planted", "held-out")
 PACKAGES = ("trainlaw", "deap", "numba", "numpy", "pyoperon", "gplearn")
 PAGE = Path("docs/benchmarks.md")
 Part = Callable[[argparse.Namespace], None]
@@ -43,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = _options(arguments)
     for part in options.parts:
         _RUN[part](options)
-    found = [options.out / f"{part}.md" for part in (*PARTS, "unseen")]
+    found = [options.out / f"{part}.md" for part in PARTS]
     sections = ["# Benchmarks of the engine\n", *(path.read_text() for path in found if path.exists())]
     text = "\n".join(sections)
     print(text)
@@ -57,15 +52,6 @@ def _raw(options: argparse.Namespace) -> None:
     for row in table:
         row["ratio"] = row["trainlaw"] / row["pyoperon"] if row["pyoperon"] else None
     _section("raw", "Raw speed (trainlaw in float64, pyoperon in float32)", table, options)
-
-
-def _quality(options: argparse.Namespace) -> None:
-    problems = [problem for problem in built_in_problems() if options.only in problem.name]
-    engines = [name for name in options.engines if name in ENGINES]
-    rows = quality_rows(problems, options.budgets, options.seeds, engines, options.out / "quality_runs.csv")
-    _section(
-        "quality", f"Quality at equal processor time ({len(problems)} problems)", summary_rows(rows), options
-    )
 
 
 def _planted(options: argparse.Namespace) -> None:
@@ -90,16 +76,12 @@ def _plain(name: str, title: str, rows: Callable[[argparse.Namespace], list[dict
 
 _RUN: dict[str, Part] = {
     "raw": _raw,
-    "quality": _quality,
     "scaling": _plain("scaling", "Scaling of a generation", lambda options: scaling_rows(options.full)),
     "limits": _plain("limits", "Time limits and memory of a fit", lambda options: limit_rows()),
     "first-front": _plain(
         "first-front", "From the start of the process to a front", lambda options: first_front_rows()
     ),
     "planted": _planted,
-    "proofs": _plain(
-        "proofs", "Monotonicity of the front on the default table", lambda options: proof_rows()
-    ),
     "held-out": _held_out,
 }
 
@@ -111,11 +93,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--engines", nargs="+", choices=engines, default=engines, help="gplearn: held-out only"
     )
-    parser.add_argument("--budgets", nargs="+", type=float, default=(10.0, 30.0), help="seconds per fit")
-    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--only", default="", help="problems whose name contains this")
+    parser.add_argument("--only", default="", help="planted formulas whose name contains this")
     parser.add_argument("--planted-seeds", type=int, default=10)
     parser.add_argument("--fold-seconds", type=float, default=60.0, help="time limit per fold, part held-out")
     parser.add_argument("--full", action="store_true", help="scaling up to 1e6 rows")

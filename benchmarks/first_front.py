@@ -35,7 +35,7 @@ print("first front", time.time() - began, time.process_time(), flush=True)
 
 def look(progress):
     best = state.front("loss")[-1]
-    values = values_of(to_expression(best), (), problem)[0]
+    values = values_of(to_expression(best), problem)[0]
     error = 100.0 * np.mean(np.abs(values / runs.seconds - 1.0))
     if error < {USEFUL_PERCENT}:
         print("useful front", time.time() - began, round(error, 1), progress.evaluations, flush=True)

@@ -179,12 +179,9 @@ def _matrix_products(cnn: Cnn, batch: int) -> dict[tuple[float, float, float], i
 
 def _fit_problem(planted: Planted, y: NDArray[np.float64], **changes: Any) -> Problem:
     """Return the problem in which forms are fitted to the logarithms of `y`; changes : of the settings."""
-    rows = np.arange(planted.columns.shape[0])
-    # Sums over single rows: a fit without the offset and slope of the untyped mode.
-    sums = planted.sums or RowSums(np.append(rows, rows.size), rows, np.ones(rows.size))
     settings = SearchSettings(typed=False, loss="log_ratio", operators=tuple(OPERATORS), **changes)
     return make_problem(
-        planted.columns, y, planted.features, TARGET, settings, groups=planted.groups, sums=sums
+        planted.columns, y, planted.features, TARGET, settings, groups=planted.groups, sums=planted.sums
     )
 
 

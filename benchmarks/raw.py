@@ -67,7 +67,7 @@ def our_trees(operators: tuple[str, ...]) -> Forest:
 
 def our_nodes_per_second(operators: tuple[str, ...], rows: int, threads: int, repeats: int) -> float:
     """Return node evaluations per second, float64."""
-    programs = encode(our_trees(operators), affine=False)
+    programs = encode(our_trees(operators))
     columns = np.ascontiguousarray(sample_rows(rows)[0].T)
     machine = Machine(threads)
     # Both engines write into allocated memory.
@@ -125,7 +125,7 @@ def pyoperon_nodes_per_second(operators: tuple[str, ...], rows: int, threads: in
     whole = pyoperon.Range(0, rows)
     spent = best_seconds(lambda: pyoperon.EvaluateTrees(theirs, data, whole, result, threads), repeats)
     with np.errstate(all="ignore"):
-        ours = Machine(threads).values(encode(trees, affine=False), np.ascontiguousarray(columns.T))
+        ours = Machine(threads).values(encode(trees), np.ascontiguousarray(columns.T))
         check_same_values(operators, ours, result)
     return sum(tree.Length for tree in theirs) * rows / spent
 

@@ -6,37 +6,31 @@ counts of samples differ by constants that a fit finds, so they are one type eac
 A leaf of an amount (not a rate) has its own fitted weight: a sum of ten times has 19 nodes instead of 39.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
 from random import Random
-from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from deap import gp
 from numpy.typing import NDArray
 from trainlaw.evolve.brackets import BracketTypes, bracket_types
-from trainlaw.evolve.definitions import FIRST_DEFINED, Definition, numbers_of, pattern
 from trainlaw.evolve.grammar_tables import tables_of
 from trainlaw.evolve.leaves import (
-    Defined,
     Leaf,
     Node,
+    Offered,
     Operation,
     Rule,
     Share,
     constant_leaves,
     feature_leaves,
-    grouped_leaves,
     make_share,
     within,
 )
 from trainlaw.evolve.machine.arrays import VARIABLE
 from trainlaw.evolve.machine.children import grow_tree
-from trainlaw.evolve.machine.kernels import OPERATOR_CODES
 from trainlaw.evolve.machine.moves import GrammarTables, make_trees
 from trainlaw.evolve.settings import TYPED_OPERATORS, SearchSettings
 from trainlaw.formulas import DIMENSIONLESS, OPERATORS, FeatureSpec, InputError, RowSums, Unit
@@ -45,7 +39,6 @@ from trainlaw.formulas.errors import unknown_name
 
 # Intermediate units beyond those of the features: more would slow the search down without new formulas.
 MOST_UNITS = 24
-NO_LEVELS: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 # The first unit is replaced by the second (None: by a count): a fit finds the constant between them.
 SAME_TYPE = {"MAC": "FLOP", "element": "B", "sample": None}
 
@@ -63,18 +56,15 @@ def type_unit(unit: Unit) -> Unit:
 
 @dataclass(frozen=True)
 class Grammar:
-    """The primitive set, with what variation needs in addition.
+    """The primitive set, and the types and features that variation asks for.
 
     target : the type of a whole expression. number : the dimensionless type. exponent : the type of the
     constant exponents. logarithm : the type of an exponential's argument in typed mode, a sum of weighted
     dimensionless features, so that exponentials never nest. least_depth : per type, the depth of its
     smallest tree. only_positive : whether no expression can be negative. positive : features that are
     positive on every row. silent : features that are excluded because they never change, with their value.
-    levels : per label of a grouped constant, its values. share, shares : the type of a share, and the share
-    of each positive dimensionless feature. brackets : by hole of the template, the types of its bracket.
-    defines : whether operations that a user defined are among them.
-    blocks : subtrees of the target's type that mutations may insert. favoured : features that variation draws
-    more often than others, all alike if empty.
+    share, shares : the type of a share, and the share of each positive dimensionless feature. brackets : by
+    hole of the template, the types of its bracket.
     """
 
     primitive_set: gp.PrimitiveSetTyped
@@ -82,18 +72,12 @@ class Grammar:
     number: type
     exponent: type
     logarithm: type
-    least_depth: dict[type, float]
-    typed: bool
     only_positive: bool
     positive: frozenset[str]
     silent: Mapping[str, float]
-    levels: Mapping[str, tuple[str, ...]]
     share: type
     shares: Mapping[str, Share]
     brackets: Mapping[str, BracketTypes] = field(default_factory=dict)
-    defines: bool = False
-    blocks: tuple[tuple[Node, ...], ...] = ()
-    favoured: frozenset[str] = frozenset()
 
     @property
     def fixed(self) -> type | None:
@@ -135,6 +119,18 @@ class Grammar:
         return tuple(found[number] for number in range(len(found)))
 
     @cached_property
+    def least_depth(self) -> dict[type, float]:
+        """The depth of the smallest tree of each type, infinite where there is none."""
+        terminals, primitives = self.primitive_set.terminals, self.primitive_set.primitives
+        types = dict.fromkeys([*terminals, *primitives])
+        depths = {cls: 1.0 if terminals[cls] else np.inf for cls in types}
+        for _ in range(len(types) + 1):
+            for cls in types:
+                for node in primitives[cls]:
+                    depths[cls] = min(depths[cls], 1.0 + max(depths[argument] for argument in node.args))
+        return depths
+
+    @cached_property
     def type_numbers(self) -> dict[type, int]:
         """The index of each type in the tables."""
         return {ret: place for place, ret in enumerate(self.least_depth)}
@@ -150,11 +146,11 @@ class Grammar:
         return np.array([getattr(node, "rule", Rule()) for node in self.nodes], np.float64)
 
     def tree(self, kinds: Iterable[int], values: Iterable[float]) -> list[Node]:
-        """Return the nodes of some kinds with these constants; grouped ones keep what they begin with."""
-        nodes = self.nodes
+        """Return the nodes of some kinds with these constants."""
+        found = ((self.nodes[kind], value) for kind, value in zip(kinds, values, strict=True))
         return [
-            nodes[kind].holding(value) if isinstance(nodes[kind].constant, float) else nodes[kind]
-            for kind, value in zip(kinds, values, strict=True)
+            node.holding(value) if isinstance(node, Leaf) and node.constant is not None else node
+            for node, value in found
         ]
 
     def grow(self, ret: type, depth: int, random: Random) -> list[Node]:
@@ -172,14 +168,12 @@ def make_grammar(
     y: NDArray[np.float64],
     settings: SearchSettings,
     *,
-    levels: Mapping[str, tuple[str, ...]] = NO_LEVELS,
     sums: RowSums | None = None,
 ) -> Grammar:
     """Return the grammar for `columns` (n_features, n_rows) and `y` (n_observations,), in their units.
 
-    levels : the values of each label that a grouped constant may depend on. sums : which rows add up to each
-    observation. Raises InputError where no expression can have the target's unit, UnknownNameError for an
-    unknown feature.
+    sums : which rows add up to each observation. Raises InputError where no expression can have the target's
+    unit, UnknownNameError for an unknown feature.
     """
     if settings.brackets:
         return _bracket_grammar(features, target, columns, settings)
@@ -188,67 +182,35 @@ def make_grammar(
     units = [type_unit(spec.unit) if by_unit else DIMENSIONLESS for spec in features]
     goal = type_unit(target.unit) if by_unit else DIMENSIONLESS
     types = _make_types({units[i] for i in allowed} | {goal, DIMENSIONLESS}, goal, by_unit)
-    exponent = type("exponent", (), {})
-    logarithm = type("logarithm", (), {}) if by_unit else types[DIMENSIONLESS]
-    names = settings.operator_names
-    summed = columns if sums is None else np.array([sums.apply(column) for column in columns])
-    leaves = feature_leaves(
-        features, units=units, goal=goal, types=types, logarithm=logarithm, columns=summed, y=y,
-        allowed=allowed, settings=settings,
-    )  # fmt: skip
-    number = types[DIMENSIONLESS]
+    number, exponent, share = types[DIMENSIONLESS], type("exponent", (), {}), type("share", (), {})
+    logarithm = type("logarithm", (), {}) if by_unit else number
+    names = settings.offered
+    summed = [column if sums is None else sums.apply(column) for column in columns]
+    offered = [Offered(i, features[i].name, units[i], summed[i]) for i in allowed]
+    leaves = feature_leaves(offered, goal=goal, types=types, logarithm=logarithm, y=y, settings=settings)
     leaves += constant_leaves(types, goal, exponent, y, settings)
-    leaves += grouped_leaves(levels, len(features), number, settings)
-    positive = frozenset(features[i].name for i in allowed if np.all(columns[i] > 0.0))
-    share: type = type("share", (), {})
-    shares: dict[str, Share] = {}
-    operations = _operations(names, types, exponent, logarithm)
-    numbers = number_columns(settings, len(features) + len(levels))
-    operations += _defined(settings.definitions, types, numbers)
-    if by_unit and {"add", "div", "mul"} <= set(names):
-        for i in allowed:
-            if units[i].is_dimensionless and features[i].name in positive:
-                shares[features[i].name] = make_share(features[i].name, i, columns[i], share, number)
-        operations += _share_operations(shares, share, types)
-        leaves += [leaf for made in shares.values() for leaf in made.leaves]
+    positive = frozenset(own.name for own in offered if np.all(columns[own.place] > 0.0))
+    has_shares = by_unit and {"add", "div", "mul"} <= set(names)
+    sizes = [own for own in offered if has_shares and own.unit.is_dimensionless and own.name in positive]
+    shares = {own.name: make_share(own.name, own.place, columns[own.place], share, number) for own in sizes}
+    operations = _operations(names, types, exponent, logarithm) + _share_operations(shares, share, types)
+    leaves += [leaf for made in shares.values() for leaf in made.leaves]
     primitive_set = _primitive_set(types[goal], operations, leaves, settings)
-    depths = _least_depths(primitive_set)
-    _check_reachable(depths[types[goal]], target)
-    only_positive = (
-        by_unit and settings.nonnegative and {*names} <= {*TYPED_OPERATORS} and not settings.definitions
+    only_positive = by_unit and settings.nonnegative and {*names} <= {*TYPED_OPERATORS}
+    grammar = Grammar(
+        primitive_set,
+        types[goal],
+        number,
+        exponent,
+        logarithm,
+        only_positive,
+        positive,
+        silent,
+        share,
+        shares,
     )
-    return Grammar(
-        primitive_set, types[goal], number, exponent, logarithm, depths, by_unit, only_positive,
-        positive, silent, levels, share, shares, defines=bool(settings.definitions),
-    )  # fmt: skip
-
-
-def number_columns(settings: SearchSettings, first: int) -> dict[float, int]:
-    """Return the column of each number in the definitions of operators and loss, from column `first` on."""
-    bodies = [known.body for known in settings.definitions]
-    loss = settings.loss_expression
-    numbers = numbers_of([*bodies, *([loss] if loss else [])])
-    return {number: first + place for place, number in enumerate(numbers)}
-
-
-def tokens_of(columns: Mapping[Any, int]) -> dict[Any, int]:
-    """Return the machine's token of each operator, and of each variable or number with a column."""
-    return {**OPERATOR_CODES, **{name: VARIABLE + 256 * column for name, column in columns.items()}}
-
-
-def _defined(
-    known: Sequence[Definition], types: Mapping[Unit, type], columns: Mapping[float, int]
-) -> list[Operation]:
-    """Return every signature of the definitions over the types."""
-    found: list[Operation] = []
-    for place, one in enumerate(known):
-        body = pattern(one.body, tokens_of(columns), one.parameters)
-        for units in product(types, repeat=len(one.parameters)):
-            unit = one.unit(units)
-            ret = types.get(unit) if unit else None
-            if ret is not None:
-                found.append(Defined(one, FIRST_DEFINED + place, body, [types[unit] for unit in units], ret))
-    return found
+    _check_reachable(grammar, target)
+    return grammar
 
 
 def _bracket_grammar(
@@ -273,9 +235,18 @@ def _bracket_grammar(
     nodes = [node for own in brackets.values() for node in own.nodes()]
     primitive_set = _primitive_set(goal, *_split([*combining, *bare, *nodes]), settings)
     return Grammar(
-        primitive_set, goal, number, exponent, number, _least_depths(primitive_set), True, True,
-        frozenset(places), {}, {}, number, {}, brackets,
-    )  # fmt: skip
+        primitive_set,
+        goal,
+        number,
+        exponent,
+        number,
+        True,
+        frozenset(places),
+        {},
+        number,
+        {},
+        brackets,
+    )
 
 
 def _split(nodes: Iterable[Node]) -> tuple[list[Operation], list[Leaf]]:
@@ -285,9 +256,9 @@ def _split(nodes: Iterable[Node]) -> tuple[list[Operation], list[Leaf]]:
     return operations, [node for node in found if isinstance(node, Leaf)]
 
 
-def _check_reachable(depth: float, target: FeatureSpec) -> None:
+def _check_reachable(grammar: Grammar, target: FeatureSpec) -> None:
     """Raise InputError where no tree of any depth has the target's unit."""
-    if not np.isfinite(depth):
+    if not np.isfinite(grammar.least_depth[grammar.target]):
         raise InputError(
             f"expected features from which {target.unit} can be made, got none: add some or set typed=False"
         )
@@ -392,14 +363,3 @@ def _products(name: str, exponents: tuple[Fraction, ...], types: dict[Unit, type
             if ret is not None and not mirrored:
                 found.append(Operation(name, [first_class, second_class], ret))
     return found
-
-
-def _least_depths(primitive_set: gp.PrimitiveSetTyped) -> dict[type, float]:
-    """Return the depth of the smallest tree of each type, infinite where there is none."""
-    types = dict.fromkeys([*primitive_set.terminals, *primitive_set.primitives])
-    depths = {cls: 1.0 if primitive_set.terminals[cls] else np.inf for cls in types}
-    for _ in range(len(types) + 1):
-        for cls in types:
-            for node in primitive_set.primitives[cls]:
-                depths[cls] = min(depths[cls], 1.0 + max(depths[argument] for argument in node.args))
-    return depths

@@ -1,4 +1,4 @@
-"""A grammar as numbers: what compiled variation reads."""
+"""A grammar as numbers, for compiled variation."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from trainlaw.evolve.leaves import Leaf, Node, Operation
-from trainlaw.evolve.machine.moves import LEVELS, NONE, NUMBER, GrammarTables
+from trainlaw.evolve.machine.moves import GrammarTables
 
 # The grammar itself, whose file knows this one.
 Grammar = Any
@@ -17,7 +17,7 @@ def tables_of(grammar: Grammar) -> GrammarTables:
     nodes = grammar.nodes
     types = grammar.type_numbers
     number = grammar.number
-    numbers = [leaf for leaf in grammar.leaves(number) if leaf.feature and _sort(leaf) != LEVELS]
+    numbers = [leaf for leaf in grammar.leaves(number) if leaf.feature]
     shares = list(grammar.shares.values())
     division = grammar.operation("div", number, number, number)
     anywhere = [
@@ -25,18 +25,13 @@ def tables_of(grammar: Grammar) -> GrammarTables:
         for own in shares
     ]
     after = [(own.division, own.addition, own.shifted, own.amount, own.whole) for own in shares]
-    blocks = [node for block in grammar.blocks for node in block]
     arrays: dict[str, Any] = _of_nodes(nodes, grammar, types) | _of_types(grammar, types)
     return GrammarTables(
         **arrays,
         numbers=_kinds(numbers),
-        grouped=_kinds(leaf for leaf in grammar.leaves(number) if _sort(leaf) == LEVELS),
         exponents=_kinds(grammar.leaves(grammar.exponent)),
         anywhere=_kinds(node for share in anywhere for node in share),
         after=_kinds(node for share in after for node in share),
-        blocks=_kinds(blocks),
-        block_values=_numbers(constant_of(node) for node in blocks),
-        block_start=np.cumsum([0, *map(len, grammar.blocks)]),
         target=types[grammar.target],
         # Brackets have factors instead.
         number=types.get(number, -1),
@@ -45,17 +40,9 @@ def tables_of(grammar: Grammar) -> GrammarTables:
         exponential=_kind(grammar.operation("exp", number, grammar.logarithm)),
         in_brackets=int(bool(grammar.brackets)),
         number_count=len(numbers),
-        grouped_count=len(grammar.levels),
         exponent_count=len(grammar.leaves(grammar.exponent)),
         share_count=len(shares),
-        block_count=len(grammar.blocks),
-        favours=int(bool(grammar.favoured)),
     )
-
-
-def constant_of(node: Node) -> float:
-    """Return the number by which arrays stand for a node's constant: nan for none, -1 for that of a label."""
-    return node.constant if isinstance(node.constant, float) else -1.0 if node.constant else np.nan
 
 
 def _of_nodes(nodes: Sequence[Node], grammar: Grammar, types: dict[type, int]) -> dict[str, NDArray[Any]]:
@@ -63,7 +50,9 @@ def _of_nodes(nodes: Sequence[Node], grammar: Grammar, types: dict[type, int]) -
     arguments = [[types[cls] for cls in node.args] if node.arity else [] for node in nodes]
     shares = {feature: place for place, feature in enumerate(grammar.shares)}
     inside = {
-        leaf.feature: leaf for leaf in reversed(grammar.leaves(grammar.logarithm)) if _sort(leaf) == NUMBER
+        leaf.feature: leaf
+        for leaf in reversed(grammar.leaves(grammar.logarithm))
+        if leaf.constant is not None
     }
     return {
         "token": np.array([node.token for node in nodes]),
@@ -71,7 +60,7 @@ def _of_nodes(nodes: Sequence[Node], grammar: Grammar, types: dict[type, int]) -
         "ret": np.array([types[node.ret] for node in nodes]),
         "first": np.array([own[0] if own else -1 for own in arguments]),
         "second": np.array([own[1] if len(own) > 1 else -1 for own in arguments]),
-        "holds": np.array([_sort(node) for node in nodes]),
+        "holds": np.array([int(node.constant is not None) for node in nodes]),
         "start": _numbers(node.start if isinstance(node, Leaf) else np.nan for node in nodes),
         "lower": grammar.rules[:, 0].copy(),
         "upper": grammar.rules[:, 1].copy(),
@@ -87,11 +76,6 @@ def _of_types(grammar: Grammar, types: dict[type, int]) -> dict[str, NDArray[Any
     """Return the tables with a row per type, and the lists of its operations and leaves."""
     operations: list[list[Operation]] = [grammar.operations(ret) for ret in types]
     leaves = [grammar.leaves(ret) for ret in types]
-    favourites = [
-        [leaf for leaf in own if leaf.feature is None or leaf.feature in grammar.favoured]
-        if grammar.favoured else []
-        for own in leaves
-    ]  # fmt: skip
     factors = [grammar.factor_of(ret) for ret in types]
     found = {
         "sum": [None if ret is grammar.fixed else grammar.operation("add", ret, ret, ret) for ret in types],
@@ -102,7 +86,7 @@ def _of_types(grammar: Grammar, types: dict[type, int]) -> dict[str, NDArray[Any
             grammar.operation("mul", ret, ret, grammar.share) if grammar.shares else None for ret in types
         ],
     }
-    lists = {"operations": operations, "leaves": leaves, "favourites": favourites}
+    lists = {"operations": operations, "leaves": leaves}
     return (
         {name: _kinds(node for own in kinds for node in own) for name, kinds in lists.items()}
         | {f"{name}_start": np.cumsum([0, *map(len, kinds)]) for name, kinds in lists.items()}
@@ -113,13 +97,6 @@ def _of_types(grammar: Grammar, types: dict[type, int]) -> dict[str, NDArray[Any
             "factor": np.array([types.get(factor, -1) for factor in factors]),
         }
     )
-
-
-def _sort(node: Node) -> int:
-    """Return which sort of constant a node holds."""
-    if node.constant is None:
-        return NONE
-    return LEVELS if isinstance(node.constant, tuple) else NUMBER
 
 
 def _bare(feature: str | None, grammar: Grammar) -> Leaf | None:

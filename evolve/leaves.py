@@ -1,24 +1,21 @@
 """The leaves of a grammar: features and constants, how each is fitted, and its starting value."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from random import Random
 from typing import NamedTuple
 
 import numpy as np
 from deap import gp
 from numpy.typing import NDArray
-from trainlaw.evolve.definitions import Definition
-from trainlaw.evolve.machine.arrays import CONSTANT, GROUPED, VARIABLE, WEIGHTED
+from trainlaw.evolve.machine.arrays import CONSTANT, VARIABLE, WEIGHTED
 from trainlaw.evolve.machine.kernels import OPERATOR_CODES
 from trainlaw.evolve.settings import SearchSettings
-from trainlaw.formulas import DIMENSIONLESS, FeatureSpec, Unit
+from trainlaw.formulas import DIMENSIONLESS, Unit
 
 # Pull of a weight towards zero, relative to its starting value: so small that it matters only for a constant
 # that no row determines.
 WEIGHT_PULL = 1e-7
-# A grouped constant is a factor of at most e to this power, about 20.
-MOST_LOG_EFFECT = 3.0
 
 
 class Rule(NamedTuple):
@@ -40,11 +37,11 @@ FREE = Rule()
 
 # DEAP has no types.
 class Leaf(gp.Terminal):  # type: ignore[misc]
-    """A terminal: a feature, a feature with a fitted weight, a fitted constant, or a grouped one.
+    """A terminal: a feature, a feature with a fitted weight, or a fitted constant.
 
-    token : code of the machine. constant : the fitted number, the numbers of a grouped constant, or None.
-    rule : how it is fitted. start : starting value; for a bare feature its median. feature : name or None.
-    kind : index in the grammar, -1 outside one.
+    token : code of the machine. constant : the fitted number, or None. rule : how it is fitted. start :
+    starting value; for a bare feature its median. feature : name or None. kind : index in the grammar, -1
+    outside one.
     """
 
     __slots__ = ("constant", "feature", "kind", "rule", "start", "token")
@@ -61,7 +58,7 @@ class Leaf(gp.Terminal):  # type: ignore[misc]
         feature: str | None,
         label: str,
         *,
-        constant: float | tuple[float, ...] | None = None,
+        constant: float | None = None,
         rule: Rule = FREE,
         start: float = 1.0,
     ) -> None:
@@ -75,7 +72,7 @@ class Leaf(gp.Terminal):  # type: ignore[misc]
         """Return the leaf itself, which nothing changes: DEAP's hall of fame copies its trees."""
         return self
 
-    def holding(self, constant: float | tuple[float, ...]) -> "Leaf":
+    def holding(self, constant: float) -> "Leaf":
         """Return the same leaf with another fitted number."""
         leaf = Leaf.__new__(Leaf)
         leaf.ret, leaf.name = self.ret, self.name  # type: ignore[misc]
@@ -96,25 +93,6 @@ class Operation(gp.Primitive):  # type: ignore[misc]
         super().__init__(operator, arguments, ret)
         self.token = OPERATOR_CODES[operator]
         self.constant, self.kind = None, -1
-
-
-class Defined(Operation):
-    """An operation that a user defined: `body` are its tokens, as of `pattern`."""
-
-    __slots__ = ("body", "definition")
-
-    def __init__(
-        self, known: Definition, code: int, body: Sequence[int], arguments: list[type], ret: type
-    ) -> None:
-        """Make the primitive of a definition over arguments of these types."""
-        gp.Primitive.__init__(self, known.name, arguments, ret)
-        self.token, self.constant, self.kind = code, None, -1
-        self.definition, self.body = known, body
-
-    @property
-    def further(self) -> int:
-        """Nodes of the program in addition to the operation's one."""
-        return len(self.body) - 1 - len(self.args)
 
 
 Node = Leaf | Operation
@@ -149,34 +127,39 @@ class Share(NamedTuple):
 
 def draw(leaf: Leaf, random: Random) -> Leaf:
     """Return a copy of a leaf, its constant drawn around the starting value."""
-    if leaf.constant is None or isinstance(leaf.constant, tuple):
+    if leaf.constant is None:
         return leaf
     spread = random.gauss(0.0, 0.5)
     value = leaf.start * math.exp(spread) if leaf.rule.lower >= 0.0 else leaf.start + 2.0 * spread
     return leaf.holding(min(max(value, leaf.rule.lower), leaf.rule.upper))
 
 
+class Offered(NamedTuple):
+    """A feature that may occur: its column, name, unit as a type, and values (n_observations,)."""
+
+    place: int
+    name: str
+    unit: Unit
+    values: NDArray[np.float64]
+
+
 def feature_leaves(
-    features: tuple[FeatureSpec, ...],
+    features: Iterable[Offered],
     *,
-    units: list[Unit],
     goal: Unit,
-    types: dict[Unit, type],
+    types: Mapping[Unit, type],
     logarithm: type,
-    columns: NDArray[np.float64],
     y: NDArray[np.float64],
-    allowed: list[int],
     settings: SearchSettings,
 ) -> list[Leaf]:
     """Return the leaves of the features: amounts with a weight, rates without, dimensionless ones both ways.
 
-    columns : (n_features, n_observations). allowed : indices of the features that may occur.
+    y : target, (n_observations,).
     """
     least = 0.0 if settings.nonnegative else -np.inf
     leaves = []
-    for i in allowed:
-        name, unit = features[i].name, units[i]
-        plain = Leaf(VARIABLE + 256 * i, types[unit], name, name, start=float(np.median(columns[i])))
+    for i, name, unit, values in features:
+        plain = Leaf(VARIABLE + 256 * i, types[unit], name, name, start=float(np.median(values)))
 
         def weighted(ret: type, rule: Rule, start: float, i: int = i, name: str = name) -> Leaf:
             return Leaf(
@@ -193,7 +176,7 @@ def feature_leaves(
         elif unit.exponents[0] < 0:
             leaves.append(plain)
         else:
-            start = _typical_ratio(y, columns[i]) if unit == goal else 1.0
+            start = _typical_ratio(y, values) if unit == goal else 1.0
             rule = Rule(least, scaling=True, pull=WEIGHT_PULL / start**2)
             leaves.append(weighted(types[unit], rule, start))
     return leaves
@@ -239,28 +222,10 @@ def make_share(name: str, index: int, column: NDArray[np.float64], share: type, 
     )
 
 
-def grouped_leaves(
-    levels: Mapping[str, tuple[str, ...]], first_column: int, number: type, settings: SearchSettings
-) -> list[Leaf]:
-    """Return a leaf per label: the logarithm of a factor per level; labels follow the features' columns."""
-    rule = Rule(-MOST_LOG_EFFECT, MOST_LOG_EFFECT, pull=settings.group_shrinkage)
-    return [
-        Leaf(
-            GROUPED + 256 * (first_column + i),
-            number,
-            name,
-            f"C[{name}]",
-            constant=(0.0,) * len(values),
-            rule=rule,
-        )
-        for i, (name, values) in enumerate(levels.items())
-    ]
-
-
 def within(leaf: Leaf, ranges: Mapping[str, tuple[float, float]]) -> Leaf:
     """Return the leaf with its constant limited to the user's range for its feature or its kind."""
     name = leaf.feature or leaf.name
-    if leaf.constant is None or isinstance(leaf.constant, tuple) or name not in ranges:
+    if leaf.constant is None or name not in ranges:
         return leaf
     low, high = ranges[name]
     leaf.rule = leaf.rule._replace(lower=max(low, leaf.rule.lower), upper=min(high, leaf.rule.upper))

@@ -3,9 +3,8 @@
 import math
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -13,11 +12,10 @@ import numpy as np
 from deap import base
 from numba.core.event import install_timer
 from numpy.typing import ArrayLike, NDArray
-from trainlaw.evolve.checkpoint import load_state, save_state
-from trainlaw.evolve.executors import Executor, advance_on, problem_arguments
+from trainlaw.evolve.executors import Executor, advance_on
 from trainlaw.evolve.fitted_views import FittedViews
-from trainlaw.evolve.live_front import notebook_progress
-from trainlaw.evolve.search.candidates import Candidate, choose, choose_again, finish, make_front, scored
+from trainlaw.evolve.search.candidates import Candidate, finish, make_front, scored
+from trainlaw.evolve.search.choice import choose, choose_again
 from trainlaw.evolve.search.generation import check_toolbox
 from trainlaw.evolve.search.individuals import Individual
 from trainlaw.evolve.search.islands import Milestone
@@ -33,9 +31,6 @@ from trainlaw.evolve.sklearn_contract import (
 )
 from trainlaw.formulas import (
     DIMENSIONLESS,
-    Apply,
-    Constant,
-    Expression,
     FeatureSpec,
     Formula,
     InputError,
@@ -63,8 +58,7 @@ class FormulaRegressor(FittedViews):
         Settings of the search; None for the defaults. Their fields may be keywords instead:
         `FormulaRegressor(evaluations=2000, random_seed=1)`.
     progress : callable, optional
-        Called with a `Progress` after each generation; `LiveFront()` prints the front as it grows. None shows
-        it with a bar in a notebook, and nothing elsewhere.
+        Called with a `Progress` after each generation.
     executor : Executor, optional
         Where the islands advance, as defined by `concurrent.futures` (`settings.islands` says how many there
         are); None for this process.
@@ -76,8 +70,6 @@ class FormulaRegressor(FittedViews):
         `select(trees, k)` and `survive(trees, k)`. Parameters named `pset`, `grammar` and `random` are filled
         in with the primitive set, the grammar and the search's generator. Only operators that draw from that
         generator keep the result the same for the same seed.
-    warm_start : bool
-        Whether the formulas that `fit` found before are in the first generation when it is called again.
 
     Attributes
     ----------
@@ -94,9 +86,6 @@ class FormulaRegressor(FittedViews):
     history_ : list of Milestone
         Where groups are held out, each formula that beat all simpler ones when it was found: formulas fitted
         until then, its held-out score, and its text. Those that lowered the score are in the provenance.
-    ranking_ : dict of str to float
-        Of a table with many columns, the columns that the target was found to depend on, most relevant first:
-        standard deviations above chance. Empty without a ranking.
     hall_of_fame_ : deap.tools.ParetoFront
         The trees that no other one beat in both score and complexity, as the search left them.
     """
@@ -114,7 +103,6 @@ class FormulaRegressor(FittedViews):
         *,
         scope: str | None = None,
         toolbox: base.Toolbox | None = None,
-        warm_start: bool = False,
         **search: Any,
     ) -> None:
         """Store the arguments; `search` are fields of the settings."""
@@ -125,7 +113,6 @@ class FormulaRegressor(FittedViews):
         self.executor = executor
         self.scope = scope
         self.toolbox = toolbox
-        self.warm_start = warm_start
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled: the types of trees live in this process alone, unlike formulas."""
@@ -138,7 +125,6 @@ class FormulaRegressor(FittedViews):
         y: ArrayLike,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-        labels: Mapping[str, ArrayLike] | None = None,
         sums: RowSums | None = None,
         further_groups: Sequence[ArrayLike] = (),
     ) -> "FormulaRegressor":
@@ -154,8 +140,6 @@ class FormulaRegressor(FittedViews):
             Group labels: what is selected is transfer to unseen groups.
         sample_weight : array_like, shape (n_observations,), optional
             Weights, none negative; by default 1.
-        labels : mapping of str to array_like, shape (n_rows,), optional
-            Values of each label in `settings.grouped_constants`.
         sums : RowSums, optional
             Which rows, such as the layers of a CNN, add up to each observation; by default each row is one.
         further_groups : sequence of array_like, each of shape (n_observations,)
@@ -171,7 +155,7 @@ class FormulaRegressor(FittedViews):
         InputError
             If a table has the wrong shape or content, or no valid formula is found.
         UnknownNameError
-            If a required or forbidden feature, or a label of a grouped constant, does not exist.
+            If a required or forbidden feature does not exist.
         """
         began = time.monotonic()
         arguments = self._problem_arguments(
@@ -180,28 +164,19 @@ class FormulaRegressor(FittedViews):
             groups=groups,
             further_groups=further_groups,
             sample_weight=sample_weight,
-            labels=labels,
             sums=sums,
         )
         if arguments["settings"].limit_seconds is not None:
             began += compile_machine()
-        problem = self._warmed(make_problem(**arguments))
-        path = Path(problem.settings.checkpoint) if problem.settings.checkpoint else None
-        if path and path.exists():
-            state = load_state(problem, path)
-        else:
-            with problem.machine.until(began + search_seconds(None, problem)):
-                state = start_state(problem)
-        save = (lambda current: save_state(current, problem, path)) if path else None
-        elsewhere = None
-        if self.executor is not None:
-            elsewhere = advance_on(self.executor, problem, problem_arguments(problem, arguments))
-        earlier = state.seconds
-        state = run(state, problem, self.progress or notebook_progress(), save, elsewhere, began=began)
-        with problem.machine.until(began + search_seconds(state, problem, refined=True) - earlier):
+        problem = make_problem(**arguments)
+        with problem.machine.until(began + search_seconds(None, problem)):
+            state = start_state(problem)
+        elsewhere = None if self.executor is None else advance_on(self.executor, problem, arguments)
+        state = run(state, problem, self.progress, elsewhere, began=began)
+        with problem.machine.until(began + search_seconds(state, problem, refined=True)):
             refined = refine(state, problem)
         limit = problem.settings.limit_seconds
-        with problem.machine.until(math.inf if limit is None else began + limit - earlier):
+        with problem.machine.until(math.inf if limit is None else began + limit):
             self._conclude(problem, state, refined, self.scope or self._default_scope(sums))
         starved = _starved(problem, state)
         if starved:
@@ -211,17 +186,15 @@ class FormulaRegressor(FittedViews):
     def predict(
         self,
         X: ArrayLike,
-        labels: Mapping[str, ArrayLike] | None = None,
         sums: RowSums | None = None,
         *,
         index: int | None = None,
     ) -> NDArray[np.float64]:
         """Return the target in its unit, (n_observations,), nan where the formula is not valid.
 
-        X : features in their units, (n_rows, n_features), as in `fit`. labels : values of each label,
-        (n_rows,), as in `fit`; a value that was not in training gets the factor 1. sums : which rows add up
-        to each observation, as in `fit`. index : position of the formula in `equations_`, None for the chosen
-        one. Raises InputError if `X` has the wrong shape or content, or `fit` was not called.
+        X : features in their units, (n_rows, n_features), as in `fit`. sums : which rows add up to each
+        observation, as in `fit`. index : position of the formula in `equations_`, None for the chosen one.
+        Raises InputError if `X` has the wrong shape or content, or `fit` was not called.
         """
         formula = self._formula_at(index)
         columns = feature_matrix(X, self.features_, fitting=False)
@@ -232,7 +205,7 @@ class FormulaRegressor(FittedViews):
             )
         named = {spec.name: columns[:, i] for i, spec in enumerate(self.features_)}
         length = columns.shape[0] if sums is None else sums.amount
-        return np.broadcast_to(formula.predict(named, labels, sums), length).copy()
+        return np.broadcast_to(formula.predict(named, sums=sums), length).copy()
 
     def choose_again(self, resamples: int = 200) -> list[tuple[Formula, float]]:
         """Return the formulas chosen when the groups are resampled, and their shares of the resamples.
@@ -260,7 +233,7 @@ class FormulaRegressor(FittedViews):
         if not within:
             raise InputError(f"expected a formula with at most {most_constants} constants, found none")
         settings = chosen.provenance["settings"]
-        best = choose(within, settings["choice"], math.inf, settings["random_seed"])
+        best = choose(within, settings["choice"], settings["random_seed"])
         facts = {
             "training_loss": best.loss,
             "validation_loss": best.validation_loss,
@@ -279,7 +252,6 @@ class FormulaRegressor(FittedViews):
         groups: ArrayLike | None,
         further_groups: Sequence[ArrayLike],
         sample_weight: ArrayLike | None,
-        labels: Mapping[str, ArrayLike] | None,
         sums: RowSums | None,
     ) -> dict[str, Any]:
         """Return the checked arguments of `make_problem`, and set the attributes that describe the input."""
@@ -304,20 +276,9 @@ class FormulaRegressor(FittedViews):
             "groups": group,
             "further_groups": tuple(_group_labels(other, truth.size) for other in further_groups),
             "sample_weight": None if sample_weight is None else weight_vector(sample_weight, truth.size),
-            "labels": None if labels is None else {k: np.asarray(v) for k, v in labels.items()},
             "sums": sums,
             "toolbox": self.toolbox,
         }
-
-    def _warmed(self, problem: Problem) -> Problem:
-        """Return the problem with the formulas of an earlier fit as seeds, simple ones first."""
-        if not self.warm_start or not hasattr(self, "front_") or problem.settings.brackets:
-            return problem
-        known = [member.formula.expression for member in self.front_]
-        if problem.affine:
-            # The search puts an offset and a slope around each tree: with a second pair it may be too large.
-            known = [_without_affine(expression) for expression in known]
-        return replace(problem, seeds=(*problem.seeds, *known))
 
     def _default_scope(self, sums: RowSums | None) -> str:
         if sums is not None:
@@ -329,7 +290,6 @@ class FormulaRegressor(FittedViews):
     ) -> None:
         """Set the fitted attributes from the final state."""
         self.evaluations_, self.generations_ = state.evaluations, state.generation
-        self.ranking_ = problem.ranked_names()
         self.logbook_, self.hall_of_fame_ = state.logbook(), state.hall_of_fame()
         self.history_ = state.history()
         self.candidates_ = finish(state, problem, refined)
@@ -337,11 +297,8 @@ class FormulaRegressor(FittedViews):
             unlucky = "expected at least one valid formula, got none: allow more operators or a larger budget"
             raise InputError(_starved(problem, state) or unlucky)
         settings = problem.settings
-        chosen = choose(self.candidates_, settings.choice, problem.whole.effective_rows, settings.random_seed)
+        chosen = choose(self.candidates_, settings.choice, settings.random_seed)
         stored = asdict(settings)
-        if settings.typed:
-            # Only untyped searches are screened: what typed ones store stays as it is.
-            del stored["screening"], stored["select_features"]
         if not settings.complexities:
             del stored["complexities"]
         provenance = {
@@ -354,13 +311,16 @@ class FormulaRegressor(FittedViews):
             "evaluations": state.evaluations,
             "training_loss": chosen.loss,
             "validation_loss": chosen.validation_loss,
-            **({"relevant_features": list(self.ranking_)} if problem.ranking else {}),
             **_history_facts(self.history_),
         }
         self.formula_: Formula = Formula(
-            chosen.expression, self.features_, self.target_, chosen.grouped, ranges=problem.box,
-            provenance=provenance, scope=scope,
-        )  # fmt: skip
+            chosen.expression,
+            self.features_,
+            self.target_,
+            ranges=problem.box,
+            provenance=provenance,
+            scope=scope,
+        )
         self.front_: ParetoFront = make_front(self.candidates_, self.formula_)
 
 
@@ -412,12 +372,3 @@ def _starved(problem: Problem, state: SearchState) -> str:
         f"the search tried {state.evaluations} formulas in {settings.limit_seconds:g} s, "
         f"expected at least {wanted}: raise limit_seconds, or use fewer rows or columns"
     )
-
-
-def _without_affine(expression: Expression) -> Expression:
-    """Return the expression without a constant that is added to the rest, and one that multiplies it."""
-    for operators in (("add", "sub"), ("mul",)):
-        if isinstance(expression, Apply) and expression.operator in operators:
-            rest = [part for part in expression.arguments if not isinstance(part, Constant)]
-            expression = rest[0] if len(rest) == 1 else expression
-    return expression

@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from trainlaw.evolve.definitions import MOST_DEFINED, Definition, definition, loss_expression
 from trainlaw.formulas import OPERATORS, Expression, InputError
 from trainlaw.formulas.algebra.expression import COSTS
 from trainlaw.formulas.errors import check_name, unknown_name
@@ -25,9 +24,9 @@ LOSSES = (
 HELD_OUT_MEASURES = ("mean", "worst")
 # Defaults of `search_rows`, with groups and without.
 GROUPED_ROWS, UNGROUPED_ROWS = 65_536, 16_384
+# Of four populations one at least finds 2.5 cos(a) + b^2 / c, of one two in three do (seeds 0 to 4).
+UNGROUPED_ISLANDS = 4
 CONSTRAINT_KINDS = ("nonnegative", "rising", "falling")
-# Tables with more columns than this are ranked, and the default of `select_features`.
-NARROW, SELECTED = 12, 64
 # Largest complexity of one operator.
 MOST_COST = 1_000
 POWER, EXPONENTIAL = "power", "exponential"
@@ -46,17 +45,13 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "simplify_interval": (1, math.inf),
     "max_nodes": (1, 200),
     "max_constants": (1, 60),
-    "screening": (0, 20_000),
-    "select_features": (1, 100_000),
     "search_rows": (1_000, 2**40),
     "fit_steps": (0, 10_000),
     "polish_steps": (0, 10_000),
     "exponent_limit": (0.0, 100.0),
     "shrinkage": (0.0, 1e6),
     "prior_weight": (0.0, 1e6),
-    "group_shrinkage": (0.0, 1e6),
     "threads": (1, 1_024),
-    "checkpoint_seconds": (0.0, math.inf),
 }
 # Names that a setting may have, with the word for one of them.
 _NAMES: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -65,13 +60,6 @@ _NAMES: dict[str, tuple[str, tuple[str, ...]]] = {
     "held_out_measure": ("measure of held-out losses", HELD_OUT_MEASURES),
     "choice": ("choice", CHOICES),
 }
-
-
-def _is_defined(setting: str, text: str) -> bool:
-    """Return whether the text defines an operator or a loss; raises InputError for one that is not valid."""
-    if setting == "operators":
-        return "=" in text and bool(definition(text))
-    return setting == "loss" and loss_expression(text) is not None
 
 
 @dataclass(frozen=True)
@@ -218,48 +206,38 @@ class SearchSettings:
     Parameters
     ----------
     operators : tuple of str, optional
-        Names of the operators; by default `TYPED_OPERATORS` or `UNTYPED_OPERATORS`. Another operator is
-        defined by known ones: "swish(x) = x / (1 + exp(-x))".
+        Names of the operators; by default `TYPED_OPERATORS` or `UNTYPED_OPERATORS`.
     typed : bool
-        Whether units are types, so that only formulas with the target's unit exist. Numbers are then pulled
-        towards zero, and all neighbours of the best formulas are tried at the end. Without units, an offset
-        and a slope are fitted around each tree, and the search restarts where it stagnates.
+        Whether units are types, so that only formulas with the target's unit exist, and numbers are pulled
+        towards zero; otherwise any formula exists.
     nonnegative : bool
         Whether the weights of amounts (times, work, bytes) must not be negative.
     loss : str
         One of `LOSSES`; "automatic" is "soft_l1_log" for positive targets with a unit, otherwise "squares".
-        Or an expression that is at least 0, such as "abs(prediction - target) / target".
     loss_width : float
         Residual at which a robust loss changes from quadratic to linear.
     group_weight_power : float
         Each row is weighted by (rows in its group) ** -power: 0 weights rows equally, 1 groups.
     evaluations : int, optional
-        Number of individuals to fit in all, without up to a tenth more where the best are refined at the
-        end; None means no such limit.
+        Budget of fitted individuals; the final refinement may add up to 10 %. None means no such limit.
     limit_seconds : float, optional
         Wall-clock limit in seconds, without the compilation of the engine on its first use; None means no
         such limit.
     population : int
         Individuals per island.
-    islands : int
-        Number of populations.
+    islands : int, optional
+        Number of populations; by default 1 with groups, which keep formulas of different kinds, otherwise 4.
     migration_interval : int
         Generations between two migrations of the best individuals to the next island.
     simplify_interval : int
         Generations between two backward eliminations, which try simpler neighbours of archived individuals.
     max_nodes : int, optional
-        Largest number of nodes of a tree; by default 60 in typed mode, otherwise 30.
+        Largest number of nodes of a tree; by default 60 with units, otherwise 30.
     max_constants : int
         Largest number of fitted constants of a tree.
     complexities : tuple of (str, int)
         Operator, "constant" or "variable", and what each occurrence adds to the complexity of a formula; by
         default its cost in the table of operators, or 1.
-    screening : int
-        In untyped mode without groups, the size of the library of small expressions that is screened before
-        the first generation; 0 means none. A budget below 5 seconds or 25,000 evaluations has a smaller one.
-    select_features : int, optional
-        In untyped mode, how many columns a formula may use: those that rank highest in a test of whether the
-        target depends on them. By default 64; tables with at most 12 columns are not ranked.
     search_rows : int, optional
         Rows to which formulas are fitted during the search; of more rows, as many are drawn at random, from
         each group its share. The constants of the formulas that are offered are fitted to all rows. By
@@ -277,9 +255,9 @@ class SearchSettings:
         over held-out groups, or "description_length" without groups, where nothing has to transfer.
         "most_stable" is what "one_standard_error" chooses most often when the groups are resampled.
     exponent_limit : float
-        Largest absolute value of a fitted exponent in typed mode.
+        Largest absolute value of a fitted exponent.
     shrinkage : float
-        Penalty that pulls exponents and dimensionless constants towards zero in typed mode.
+        Penalty that pulls exponents and dimensionless constants towards zero where units are types.
     required_features : tuple of str
         Names of features that occur in every formula offered.
     forbidden_features : tuple of str
@@ -300,19 +278,10 @@ class SearchSettings:
         Feature whose weight is meant (or "number", "exponent", "overhead"), lowest and highest value.
     constraints : tuple of Constraint
         Properties that are proved of every formula offered.
-    grouped_constants : tuple of str
-        Names of labels (passed to `fit`) for which a formula may have one factor per value; a value that was
-        not in training gets the factor 1.
-    group_shrinkage : float
-        Penalty that pulls the logarithms of these factors towards zero.
     random_seed : int
         Seed of all random draws.
     threads : int
         Threads that fit constants; the result does not depend on it.
-    checkpoint : str, optional
-        File in which the state is stored, and from which an interrupted search resumes.
-    checkpoint_seconds : float
-        Seconds between two writes of the checkpoint.
 
     Raises
     ------
@@ -334,14 +303,12 @@ class SearchSettings:
     limit_seconds: float | None = None
     # Populations and sizes.
     population: int = 300
-    islands: int = 1
+    islands: int | None = None
     migration_interval: int = 20
     simplify_interval: int = 10
     max_nodes: int | None = None
     max_constants: int = 24
     complexities: tuple[tuple[str, int], ...] = ()
-    screening: int = 5_000
-    select_features: int | None = None
     # Fits of the constants: five steps bring 91 % of new formulas within 1 % of their best loss
     # (default table, docs/regressor.md).
     search_rows: int | None = None
@@ -364,31 +331,25 @@ class SearchSettings:
     nesting_limits: tuple[tuple[str, str, int], ...] = ()
     constant_ranges: tuple[tuple[str, float, float], ...] = ()
     constraints: tuple[Constraint, ...] = ()
-    grouped_constants: tuple[str, ...] = ()
-    group_shrinkage: float = 1e-3
     # Execution.
     random_seed: int = 0
     threads: int = 1
-    checkpoint: str | None = None
-    checkpoint_seconds: float = 10.0
 
     def __post_init__(self) -> None:
         """Check the settings by the tables of their names and limits, and those that depend on others."""
         for name, (kind, known) in _NAMES.items():
             value = getattr(self, name)
             for given in (value,) if isinstance(value, str) else value or ():
-                if given not in known and not _is_defined(name, given):
+                if given not in known:
                     raise unknown_name(kind, given, known)
         for name, (least, most) in _LIMITS.items():
             value = getattr(self, name)
             if value is not None and not least <= value <= most:
                 wanted = f"from {least} to {most}" if most < math.inf else f"of at least {least}"
                 raise InputError(f"expected {name} {wanted}, got {value}")
-        if len(self.definitions) > MOST_DEFINED or len(self.costs) < len(self.definitions) + len(COSTS):
-            raise InputError(f"expected at most {MOST_DEFINED} definitions with different names")
         for outer, inner, _ in self.nesting_limits:
             for name in (outer, inner):
-                check_name("operator", name, [*OPERATORS, *(known.name for known in self.definitions)])
+                check_name("operator", name, OPERATORS)
         self._check_pairs()
         if self.brackets and self.template is None:
             raise InputError("expected a template with the holes of the brackets, got none")
@@ -398,7 +359,7 @@ class SearchSettings:
     def _check_pairs(self) -> None:
         """Check complexities and ranges of constants."""
         for name, cost in self.complexities:
-            check_name("part of a formula", name, [*COSTS, *(known.name for known in self.definitions)])
+            check_name("part of a formula", name, COSTS)
             if not 1 <= cost <= MOST_COST:
                 raise InputError(f"expected a complexity of {name} from 1 to {MOST_COST}, got {cost}")
         for name, low, high in self.constant_ranges:
@@ -407,50 +368,21 @@ class SearchSettings:
 
     @property
     def node_limit(self) -> int:
-        """Largest number of nodes of a tree, with the default of the mode."""
+        """Largest number of nodes of a tree, with the default for units or none."""
         return self.max_nodes or (TYPED_NODES if self.typed else UNTYPED_NODES)
-
-    def selects(self, columns: int) -> int | None:
-        """Return how many of as many columns formulas may use: the best-ranked; None for no ranking."""
-        if self.typed or (self.select_features is None and columns <= NARROW):
-            return None
-        return min(self.select_features or SELECTED, columns)
 
     @property
     def costs(self) -> dict[str, int]:
         """Complexity of each operator, of a "constant" and of a "variable"."""
-        defined = {known.name: known.cost for known in self.definitions}
-        return {**COSTS, **defined, **dict(self.complexities)}
+        return {**COSTS, **dict(self.complexities)}
 
     @property
     def offered(self) -> tuple[str, ...]:
-        """The operators, with the default of the mode: names, and definitions as text."""
+        """Names of the operators, with the default for units or none."""
         return self.operators or (TYPED_OPERATORS if self.typed else UNTYPED_OPERATORS)
 
-    @property
-    def operator_names(self) -> tuple[str, ...]:
-        """Names of the operators of the table."""
-        return tuple(name for name in self.offered if name in OPERATORS)
-
-    @property
-    def definitions(self) -> tuple[Definition, ...]:
-        """The operators that the user defined."""
-        return tuple(definition(text) for text in self.operators or () if text not in OPERATORS)
-
-    @property
-    def loss_expression(self) -> Expression | None:
-        """The loss, where it is an expression."""
-        return loss_expression(self.loss)
-
-    @property
-    def screening_share(self) -> float:
-        """Size of the library that the budget allows, as a share of 5,000 quantities."""
-        seconds = math.inf if self.limit_seconds is None else self.limit_seconds
-        evaluations = math.inf if self.evaluations is None else self.evaluations
-        return self.screening / 5_000 * min(1.0, seconds / 5.0, evaluations / 25_000)
-
     def resolved(self, *, grouped: bool) -> "SearchSettings":
-        """Return the settings with `max_nodes`, `search_rows` and `choice` decided.
+        """Return the settings with `max_nodes`, `search_rows`, `islands` and `choice` decided.
 
         grouped : whether the rows have group labels.
 
@@ -460,4 +392,5 @@ class SearchSettings:
         automatic = "one_standard_error" if grouped else "description_length"
         choice = automatic if self.choice == "automatic" else self.choice
         rows = self.search_rows or (GROUPED_ROWS if grouped else UNGROUPED_ROWS)
-        return replace(self, max_nodes=self.node_limit, search_rows=rows, choice=choice)
+        islands = self.islands or (1 if grouped else UNGROUPED_ISLANDS)
+        return replace(self, max_nodes=self.node_limit, search_rows=rows, islands=islands, choice=choice)

@@ -133,7 +133,7 @@ def proved_raw_trends(formula: Formula) -> list[Trend]:
 
 
 def _trends(proofs: Elasticities, names: Iterable[str]) -> list[Trend]:
-    """Return what elasticities prove at once; a bisection, which proves more, takes minutes."""
+    """Return the trends that elasticities prove."""
     found = []
     for name in names:
         rises, falls = (proofs.monotone(name, direction).proved for direction in (1, -1))

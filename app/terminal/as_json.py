@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -13,7 +13,6 @@ from trainlaw.datasets import (
     DATASETS,
     FEATURES,
     LAYER_FEATURES,
-    STUDY_FEATURES,
     CnnCounts,
     Gpu,
     load,
@@ -77,8 +76,8 @@ def links_json(links: Iterable[Link]) -> str:
     )
 
 
-def features_json(search: str = "", of_layers: bool = False) -> str:
-    """Return the features whose name, meaning or definition contains a text."""
+def features_json(search: str = "", of_layers: bool = False, searched: Collection[str] = ()) -> str:
+    """Return the features whose name, meaning or definition contains a text; searched : those of a study."""
     features: Mapping[str, Feature] = LAYER_FEATURES if of_layers else FEATURES
     wanted = search.lower()
     return json_text(
@@ -86,7 +85,7 @@ def features_json(search: str = "", of_layers: bool = False) -> str:
             {
                 **feature.spec.to_json(),
                 "definition": None if feature.is_base else feature.definition,
-                "in_study": feature.spec.name in STUDY_FEATURES and not of_layers,
+                "in_study": feature.spec.name in searched,
             }
             for feature in features.values()
             if any(

@@ -1,7 +1,7 @@
 """GPUs, links, CNNs and features as text, each figure with its unit and source."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import pandas as pd
@@ -11,7 +11,6 @@ from trainlaw.app.text.tables import Table, fitted_lines, wrapped_list
 from trainlaw.datasets import (
     FEATURES,
     LAYER_FEATURES,
-    STUDY_FEATURES,
     CnnCounts,
     Gpu,
     cnn_table,
@@ -189,10 +188,12 @@ def layers_text(cnn: Cnn) -> str:
     return Table.of(header, rows).text()
 
 
-def features_text(search: str = "", of_layers: bool = False, brief: bool = False) -> str:
+def features_text(
+    search: str = "", of_layers: bool = False, searched: Collection[str] = (), brief: bool = False
+) -> str:
     """Return the features (of runs, or of layers) whose name, meaning or definition contains a text.
 
-    `brief` leaves the definitions out.
+    searched : those of a study, which get a star. brief : leave the definitions out.
     """
     wanted = search.lower()
     rows = []
@@ -200,7 +201,7 @@ def features_text(search: str = "", of_layers: bool = False, brief: bool = False
         spec = feature.spec
         if not any(wanted in text.lower() for text in (spec.name, spec.meaning, feature.definition)):
             continue
-        star = "*" if spec.name in STUDY_FEATURES and not of_layers else ""
+        star = "*" if spec.name in searched else ""
         rows.append([star, spec.name, spec.symbol, str(spec.unit), spec.meaning])
         if not (brief or feature.is_base):
             rows.append(["", "", "", "", f"= {feature.definition}"])

@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from trainlaw.datasets.features.feature import Feature, chosen_features, features_of
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES
+from trainlaw.datasets.features.work import works
 from trainlaw.formulas.algebra.units import SECOND
 from trainlaw.formulas.features import FeatureSpec
 
@@ -23,9 +24,16 @@ FORWARD_TARGET = replace(TARGET, meaning="time of one forward pass")
 
 #: Times of the skeleton: work at the rate of the precision, work outside tensor cores at the fp32 rate, and
 #: bytes through the level 2 cache.
-SKELETON_FEATURES: tuple[Feature, ...] = tuple(features_of("skeleton").values())
+SKELETON_FEATURES: tuple[Feature, ...] = (
+    *features_of("skeleton").values(),
+    *(work.feature for work in works()),
+)
 #: Features that each run has: all but `SCALING_FEATURES`, which runs on one GPU lack.
-OF_ANY_RUN = features_of("run", "gpu", "cnn", "link", "time", "skeleton", "communication")
+OF_ANY_RUN = {
+    **features_of("run", "gpu", "cnn", "link", "time"),
+    **{row.spec.name: row for row in SKELETON_FEATURES},
+    **features_of("communication"),
+}
 FEATURES: Mapping[str, Feature] = MappingProxyType(
     {**OF_ANY_RUN, **{row.spec.name: row for row in SCALING_FEATURES}}
 )

@@ -1,4 +1,4 @@
-"""The columns of a table schema: what each may hold, from the shipped Table Schemas."""
+"""Columns of a table schema with their allowed values, from the shipped Table Schemas."""
 
 import json
 from collections.abc import Mapping

@@ -104,7 +104,7 @@ class Gpu:
     year : float
         Year of release.
     gpu_group : str
-        Chip and number of multiprocessors: what is held out together in validation.
+        Chip and number of multiprocessors, the group held out in validation.
     sm_count, core_count : float
         Multiprocessors, and fp32 lanes of all of them.
     base_clock_hz, boost_clock_hz : float
@@ -127,7 +127,7 @@ class Gpu:
     peer_access : float
         1 where GPUs copy to each other directly.
     comparable_fp32_flop_per_s, fp32_counting : float, str
-        FLOP/s of lanes that do one fp32 operation per clock whatever else runs; what the data sheet counts.
+        FLOP/s by the data sheet, of lanes that do one fp32 operation per clock at any load.
     simt_fp16_flop_per_s : float
         fp16 outside tensor cores, in FLOP/s.
     has_fast_fp16, shares_host_memory : float
@@ -379,10 +379,10 @@ class GpuCatalog:
             )
         if counted := _COUNTED.fullmatch(text):
             first, gpu, other, last = counted.groups()
-            number, own = first or last, (gpu or other).strip()
-            if own in self._by_name or self.near_names(own):
-                advice = f"did you mean {own!r} with --gpus {number} (in Python n_gpus={number})?"
-                return UnknownNameError(f"{shown(text)} is a number of GPUs: {advice}", [own])
+            number, name = first or last, (gpu or other).strip()
+            if name in self._by_name or self.near_names(name):
+                advice = f"did you mean {name!r} with --gpus {number} (in Python n_gpus={number})?"
+                return UnknownNameError(f"{shown(text)} is a number of GPUs: {advice}", [name])
         advice = "did you mean " + " or ".join(repr(name) for name in names) + "?" if names else ""
         listed = "list them with `trainlaw gpus list`; describe yours with --gpu-file FILE"
         said = "; ".join(part for part in (reason, advice or listed) if part)

@@ -1,4 +1,4 @@
-"""The software stack of a run: which kernels run its 16-bit convolutions, by the rules of `stacks.csv`.
+"""The software stack of a run, which decides the kernels of 16-bit convolutions, by rules in `stacks.csv`.
 
 The first rule that fits decides; a rule's empty cells fit any run, the others are patterns of the whole text.
 """

@@ -1,9 +1,7 @@
 """The arrays between search and machine: programs, rows and scratch, as named tuples, which numba compiles.
 
-A program is a tree in prefix order, one integer `code + 256 * column` per node. Codes 0 to 3 are leaves,
-the operators follow in the order of their table. A variable of column -k repeats the value of the node that
-is k places behind it and repeats none: the argument of a definition may so occur twice. Constants are
-numbered in prefix order; a grouped constant has one per level of its label.
+A program is a tree in prefix order, one integer `code + 256 * column` per node. Codes 0 to 2 are leaves,
+the operators follow in the order of their table. Constants are numbered in prefix order.
 """
 
 import math
@@ -15,8 +13,7 @@ from numpy.typing import NDArray
 from trainlaw.evolve.machine.kernel_calls import Packed
 from trainlaw.formulas import InputError, RowSums
 
-CONSTANT, VARIABLE, WEIGHTED, GROUPED = 0, 1, 2, 3
-FIRST_OPERATOR = 4
+CONSTANT, VARIABLE, WEIGHTED, FIRST_OPERATOR = 0, 1, 2, 3
 SQUARES, HUBER, SOFT_L1 = 0, 1, 2
 # A block is long enough to pay for the dispatch of each node, and short enough that values, adjoints and
 # derivatives of a typical program stay in the second-level cache.
@@ -79,10 +76,9 @@ class Rows(NamedTuple):
     each chunk one block of rows. Where formulas are summed over rows (`summed`), a chunk has several blocks,
     and an observation is the sum over its entries, count times row.
 
-    columns : float64 (n_columns, n_rows), rows in the order used here, then `padded` with ones.
-    levels : int64 (n_columns,), number of levels of a column of labels, 0 for a feature. block_start : int64
-    (n_blocks + 1,), rows. target : float64 (n_observations,), its logarithm where `logarithmic`. scale :
-    float64 (n_observations,), factor of a difference. weight : float64 (n_observations,), sum 1.
+    columns : float64 (n_columns, n_rows), rows in the order used here, then `padded` with ones. block_start :
+    int64 (n_blocks + 1,), rows. target : float64 (n_observations,), its logarithm where `logarithmic`. scale
+    : float64 (n_observations,), factor of a difference. weight : float64 (n_observations,), sum 1.
     group_start : int64 (n_groups + 1,), observations. group_weight : float64 (n_groups,), sums of `weight`.
     chunk_start : int64 (n_chunks + 1,), observations. chunk_block : int64 (n_chunks + 1,), blocks.
     entry_start : int64 (n_blocks + 1,). entry_row, entry_place : int64 (n_entries,), row in its block and
@@ -91,7 +87,6 @@ class Rows(NamedTuple):
     """
 
     columns: NDArray[np.float64]
-    levels: NDArray[np.int64]
     block_start: NDArray[np.int64]
     target: NDArray[np.float64]
     scale: NDArray[np.float64]
@@ -139,29 +134,24 @@ class Rows(NamedTuple):
 Work = np.record
 
 _NODES, _CONSTANTS = (NODE_LIMIT,), (CONSTANT_LIMIT,)
-_NODE_NUMBERS = ("row", "moving", "left", "right", "source", "again", "live", "first", "stack", "inner")
-_CONSTANT_NUMBERS = (
-    "effect", "gradient", "step", "trial", "lower", "upper", "pull", "centre", "kept_gradient",
-)  # fmt: skip
+_NODE_NUMBERS = ("row", "moving", "left", "right", "live", "stack", "inner")
+_CONSTANT_NUMBERS = ("gradient", "step", "trial", "lower", "upper", "pull", "centre", "kept_gradient")
 # One record instead of many arrays: compiled code hands it on as one pointer.
 #
-# arena : (nodes + 1, block), a row of ones, and the values of the nodes. adjoints : (nodes, block).
-# jacobian, gathered : (constants, block), derivatives per row and per observation. value, residual, factor
-# : (block,), of the observations of a chunk; factor is the slope of the weighted residual in the value. Per
-# node (nodes,): row, of its value in the arena or, where moving is 1, among the columns; scale, factor of
-# its row; left, right, its arguments; source, the node whose value it has, which is another where it
-# repeats one; again, the last node that repeats it, and of that node the one before, 0 for none; live,
-# whether it holds a constant; first, its first constant; stack. inner : (nodes,), the nodes to be computed,
-# root first. holder, level : (constants + 1,), the leaf of each constant and its level there, -1 for an
-# ordinary one. effect : (constants,), the factor of each level. sizes : (2,), numbers of inner nodes and of
-# constants. loss : (1,), of the rows alone, without pulls. normal, system, kept_normal : (constants,
-# constants). gradient, step, trial, lower, upper, pull, centre, kept_gradient, fixed : (constants,).
-# group_normal : (groups, constants * constants). group_gradient : (groups, constants). sums : (8,), of a
-# kernel. kernels : (kernels,), their addresses.
+# arena : (nodes + 1, block), a row of ones, and the values of the nodes. adjoints : (nodes, block). jacobian,
+# gathered : (constants, block), derivatives per row and per observation. value, residual, factor : (block,),
+# of the observations of a chunk; factor is the slope of the weighted residual in the value. Per node
+# (nodes,): row, of its value in the arena or, where moving is 1, among the columns; scale, factor of its row;
+# left, right, its arguments; live, whether it holds a constant; stack. inner : (nodes,), the nodes to be
+# computed, root first. holder : (constants + 1,), the leaf of each constant. sizes : (2,), numbers of inner
+# nodes and of constants. loss : (1,), of the rows alone, without pulls. normal, system, kept_normal :
+# (constants, constants). gradient, step, trial, lower, upper, pull, centre, kept_gradient, fixed :
+# (constants,). group_normal : (groups, constants * constants). group_gradient : (groups, constants). sums :
+# (8,), of a kernel. kernels : (kernels,), their addresses.
 _WORK_FIELDS: tuple[tuple[str, type, tuple[int, ...]], ...] = (
     *((name, np.int64, _NODES) for name in _NODE_NUMBERS),
     ("scale", np.float64, _NODES),
-    *((name, np.int64, (CONSTANT_LIMIT + 1,)) for name in ("holder", "level")),
+    ("holder", np.int64, (CONSTANT_LIMIT + 1,)),
     ("fixed", np.int64, _CONSTANTS),
     *((name, np.float64, _CONSTANTS) for name in _CONSTANT_NUMBERS),
     ("sizes", np.int64, (2,)),
@@ -219,13 +209,11 @@ def make_rows(
     robust: int = SQUARES,
     width: float = 1.0,
     sums: RowSums | None = None,
-    levels: NDArray[np.int64] | None = None,
 ) -> Rows:
     """Return the rows from `columns` (n_columns, n_rows) and vectors (n_observations,).
 
-    group : numbers from 0 without gaps. levels : int64 (n_columns,), as in `Rows`, None for features alone.
-    sums : which rows add up to each observation; None where each row is one. Raises InputError for more
-    groups than the scratch holds.
+    group : numbers from 0 without gaps. sums : which rows add up to each observation; None where each row is
+    one. Raises InputError for more groups than the scratch holds.
     """
     if int(group.max()) >= GROUP_LIMIT:
         raise InputError(f"expected at most {GROUP_LIMIT} groups of rows, got {int(group.max()) + 1}")
@@ -240,7 +228,6 @@ def make_rows(
         ordered = padded(columns, needed)
     return Rows(
         columns=ordered,
-        levels=np.zeros(columns.shape[0], np.int64) if levels is None else levels,
         target=np.log(target[order]) if logarithmic else target[order].copy(),
         scale=scale[order].copy(),
         weight=share,

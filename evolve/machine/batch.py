@@ -29,7 +29,6 @@ from trainlaw.evolve.machine.arrays import (
 from trainlaw.evolve.machine.compiler_cache import CACHED
 from trainlaw.evolve.machine.evaluation import (
     FIRST,
-    MOMENTS,
     SCALE,
     SUMMING,
     compiled,
@@ -52,12 +51,10 @@ from trainlaw.evolve.machine.fitting import (
     losses_per_group,
 )
 from trainlaw.evolve.machine.kernel_calls import Kernel, flat_from, take_next
-from trainlaw.evolve.machine.vector_maths import exponential, logarithm
+from trainlaw.evolve.machine.vector_maths import logarithm
 
 # A complete fit ends with a step that gains less than this share of the loss.
 LEAST_GAIN = 1e-9
-# What precedes the fit: nothing, one overall factor, or offset and slope.
-NOTHING, RESCALE, AFFINE = 0, 1, 2
 # Pause of the thread that hands out programs.
 HAND_OVER_SECONDS = 2e-4
 # Programs times observations that are fitted in one compiled call: interrupts wait for its end.
@@ -86,36 +83,8 @@ def sum_for_factor(
     return 0.0
 
 
-def sum_moments(
-    address: int, values: np.ndarray, targets: np.ndarray, scales: np.ndarray, shares: np.ndarray,
-    wanted: np.ndarray, weights: np.ndarray, n: int, logarithmic: int, sums: np.ndarray
-) -> float:  # fmt: skip
-    """Set `sums` to weight, means of value and target, and the square and product sums about them.
-
-    wanted, weights : (n,), overwritten.
-    """
-    weight = mean = mean_target = square = product = 0.0
-    for i in range(n):
-        wanted[i] = exponential(targets[i]) if logarithmic else targets[i]
-        weights[i] = shares[i] * scales[i] * scales[i]
-        weight += weights[i]
-        mean += weights[i] * values[i]
-        mean_target += weights[i] * wanted[i]
-    mean /= weight
-    mean_target /= weight
-    for i in range(n):
-        off = weights[i] * (values[i] - mean)
-        square += off * (values[i] - mean)
-        product += off * (wanted[i] - mean_target)
-    sums[0], sums[1], sums[2], sums[3], sums[4] = weight, mean, mean_target, square, product
-    return 0.0
-
-
-KERNELS = FITTING_KERNELS | {
-    SCALE: Kernel(sum_for_factor, "ippppiip", SUMMING),
-    MOMENTS: Kernel(sum_moments, "ippppppiip", SUMMING),
-}
-call_factor, call_moments = KERNELS[SCALE].call, KERNELS[MOMENTS].call
+KERNELS = FITTING_KERNELS | {SCALE: Kernel(sum_for_factor, "ippppiip", SUMMING)}
+call_factor = KERNELS[SCALE].call
 # Decorator of functions that Python calls.
 entry = njit(error_model="numpy", nogil=True, cache=CACHED)
 
@@ -149,41 +118,6 @@ def rescale(
         for p in range(theta.size):
             if scaling[p]:
                 theta[p] = min(max(theta[p] * factor, work.lower[p]), work.upper[p])
-
-
-@compiled
-def start_affine(program: np.ndarray, theta: np.ndarray, rows: Rows, skip: int, work: Work) -> None:
-    """Set offset and slope, the first two constants, by weighted linear regression on the program's rest.
-
-    Means are merged chunk by chunk. Source: Chan, Golub and LeVeque, 1983.
-    """
-    theta[0], theta[1] = 0.0, 1.0
-    set_constants(theta, work)
-    sums = flat_from(work.sums, 0, 0)
-    total = mean = mean_target = square = product = 0.0
-    for chunk in range(rows.chunks):
-        start, n = rows.chunk_start[chunk], rows.chunk_start[chunk + 1] - rows.chunk_start[chunk]
-        observe(program, rows, chunk, FIRST, n, work)
-        begin, end = skipped_range(rows, start, n, skip)
-        for first, last in ((0, begin), (end, n)):
-            if first < last:
-                call_moments(
-                    work.kernels[MOMENTS], flat_from(work.value, 0, first),
-                    flat_from(rows.target, 0, start + first), flat_from(rows.scale, 0, start + first),
-                    flat_from(rows.weight, 0, start + first), flat_from(work.residual, 0, first),
-                    flat_from(work.factor, 0, first), last - first, rows.logarithmic, sums
-                )  # fmt: skip
-                weight, values, targets = work.sums[0], work.sums[1], work.sums[2]
-                joint = total + weight
-                square += work.sums[3] + (values - mean) ** 2 * total * weight / joint
-                product += work.sums[4] + (values - mean) * (targets - mean_target) * total * weight / joint
-                mean += (values - mean) * weight / joint
-                mean_target += (targets - mean_target) * weight / joint
-                total = joint
-    slope = product / square if square > 0.0 else 0.0
-    if math.fabs(slope) < math.inf:
-        theta[0] = mean_target - slope * mean
-        theta[1] = slope
 
 
 @compiled
@@ -225,7 +159,7 @@ def fit_some(
     skip: np.ndarray,
     limits: np.ndarray,
     taken: np.ndarray,
-    start_mode: int,
+    rescales: bool,
     steps: int,
     least_gain: float,
     held_out: bool,
@@ -256,11 +190,9 @@ def fit_some(
             work.pull[p] = programs.pull[begin + p]
             work.centre[p] = programs.centre[begin + p]
             own[p] = min(max(own[p], work.lower[p]), work.upper[p])
-        link(program, programs.offsets[index + 1] - programs.offsets[index], rows.levels, work)
-        if start_mode == RESCALE:
+        link(program, programs.offsets[index + 1] - programs.offsets[index], work)
+        if rescales:
             rescale(program, own, flat_from(programs.scaling, 0, begin), rows, skip[index], work)
-        elif start_mode == AFFINE:
-            start_affine(program, own, rows, skip[index], work)
         if held_out and steps == 0:
             losses[index] = hold_out(limits[index], program, own, rows, work, cases[index])
             continue
@@ -290,7 +222,7 @@ def values_of_some(
 ) -> None:
     """Fill `values` (n_programs, n_rows) of every `stride`-th program from `first` on.
 
-    ending : the rows from `edge` on, padded. Grouped constants have no values here. scratch : of `make_work`.
+    ending : the rows from `edge` on, padded. scratch : of `make_work`.
     """
     work = scratch[0]
     span = VALUE_BLOCKS * BLOCK_ROWS
@@ -301,7 +233,7 @@ def values_of_some(
                 programs.offsets[index + 1] - programs.offsets[index],
             )
             program = flat_from(programs.tokens, 0, programs.offsets[index])
-            link(program, size, programs.offsets, work)
+            link(program, size, work)
             share_rows(program, work)
             for constant in range(programs.constant_offsets[index + 1] - begin):
                 work.scale[work.holder[constant]] = programs.theta[begin + constant]
@@ -356,7 +288,7 @@ class Machine:
         *,
         steps: int,
         least_gain: float = LEAST_GAIN,
-        start_mode: int = NOTHING,
+        rescales: bool = False,
         held_out: bool = False,
         skip: NDArray[np.int64] | None = None,
         limits: NDArray[np.float64] | None = None,
@@ -364,7 +296,8 @@ class Machine:
         """Start to fit the constants of each program and return a function that waits for the result.
 
         steps : largest number of Levenberg-Marquardt steps. least_gain : a step that gains less than this
-        share of the loss is the last. start_mode : NOTHING, RESCALE or AFFINE. held_out : whether the cases
+        share of the loss is the last. rescales : whether one factor, the best for all scaling constants,
+        precedes the fit. held_out : whether the cases
         are losses at constants that exclude the group, instead of at the fitted ones. skip : int64
         (n_programs,), the group that each program's fit excludes, -1 for none; its loss is then the only
         one. limits : (n_programs,), the loss from which on a program does not matter: it gets no cases, and
@@ -388,7 +321,7 @@ class Machine:
             most = programs.amount if first else max(FITTED_AT_ONCE // max(rows.target.size, 1), 1)
             while taken[0] < programs.amount:
                 fit_some(
-                    packed[0], theta, left_out, least, taken, start_mode, steps, least_gain, held_out, most,
+                    packed[0], theta, left_out, least, taken, rescales, steps, least_gain, held_out, most,
                     packed[1], losses, cases, self._scratch()
                 )  # fmt: skip
                 if self._stop[0]:

@@ -2,10 +2,8 @@
 
 import numpy as np
 from trainlaw.evolve.machine.acceptance import Demands, accepts
-from trainlaw.evolve.machine.aiming import Aims, aim
 from trainlaw.evolve.machine.batch import entry
 from trainlaw.evolve.machine.moves import (
-    AIM,
     AS_SEARCH,
     CROSS,
     CROSSOVER,
@@ -13,7 +11,6 @@ from trainlaw.evolve.machine.moves import (
     MUTATE,
     NOTHING,
     SECOND_MUTATION,
-    SHARE_OF_TARGETING,
     GrammarTables,
     cross,
     draw_move,
@@ -29,15 +26,12 @@ def vary_trees(
     kinds: np.ndarray,
     values: np.ndarray,
     offsets: np.ndarray,
-    affine: np.ndarray,
     pairs: np.ndarray,
     seeds: np.ndarray,
     operation: int,
     limit: int,
     tables: GrammarTables,
     demands: Demands,
-    aims: Aims,
-    library: np.ndarray,
     scratch: np.ndarray,
     made_kinds: np.ndarray,
     made_values: np.ndarray,
@@ -45,11 +39,10 @@ def vary_trees(
 ) -> int:
     """Fill in the children of some parents, one after another; return how many nodes they have.
 
-    kinds, values : of all parents' nodes, one parent after another from `offsets` on. affine : (n_parents,
-    2), offset and slope around each. pairs : (n, 2), first and second parent of each child. seeds : uint64
-    (n,). operation : number of a move, CROSS, MUTATE, AIM or AS_SEARCH. limit : nodes of a child; a larger
-    one becomes the first parent, as does one that the demands accept in no attempt. library : of `aim`, empty
-    where no mutation aims. scratch : of `make_trees`. sizes : (n,), of the children.
+    kinds, values : of all parents' nodes, one parent after another from `offsets` on. pairs : (n, 2), first
+    and second parent of each child. seeds : uint64 (n,). operation : number of a move, CROSS, MUTATE or
+    AS_SEARCH. limit : nodes of a child; a larger one becomes the first parent, as does one that the demands
+    accept in no attempt. scratch : of `make_trees`. sizes : (n,), of the children.
     """
     tree, other, part = scratch[0], scratch[1], scratch[2]
     total = 0
@@ -63,11 +56,7 @@ def vary_trees(
             chosen = operation if attempt < MOST_ATTEMPTS else NOTHING
             if chosen == AS_SEARCH:
                 chosen = CROSS if crosses and uniform(tree) < CROSSOVER else MUTATE
-            if chosen == MUTATE and library.size and uniform(tree) < SHARE_OF_TARGETING:
-                chosen = AIM
-            if chosen == AIM:
-                aim(tree, part, affine[first], tables, aims, library)
-            elif chosen == CROSS and crosses:
+            if chosen == CROSS and crosses:
                 cross(tree, other, tables)
             elif chosen == MUTATE:
                 move(draw_move(tree), tree, part, tables)

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from trainlaw.evolve.machine.arrays import (
     CONSTANT,
-    GROUPED,
+    FIRST_OPERATOR,
     HUBER,
     LANES,
     SOFT_L1,
@@ -45,7 +45,7 @@ SUMMING = frozenset({"contract", "reassoc"})
 FIRST: Any = np.int64(0)
 NO_GROUP: Any = np.int64(-1)
 # Places of the kernels' addresses in `Work.kernels`.
-OPERATOR, PARTIALS, RESIDUALS, EQUATIONS, SCALE, MOMENTS = range(6)
+OPERATOR, PARTIALS, RESIDUALS, EQUATIONS, SCALE = range(5)
 
 
 def weigh_values(
@@ -88,60 +88,39 @@ call_operator, call_partials, call_residuals = (KERNELS[i].call for i in (OPERAT
 
 
 @compiled
-def find_source(token: int, node: int, work: Work) -> None:
-    """Set the node whose value this one has, and count it among those that repeat that one."""
-    work.source[node] = node
-    work.again[node] = 0
-    if token & 255 == VARIABLE and token < 0:
-        source = node - (token >> 8)
-        work.source[node] = source
-        work.again[node] = work.again[source]
-        work.again[source] = node
-
-
-@compiled
-def link(program: np.ndarray, nodes: int, levels: np.ndarray, work: Work) -> None:
+def link(program: np.ndarray, nodes: int, work: Work) -> None:
     """Find the arguments, the row and the constants of each node; `set_constants` then sets their values.
 
-    program : int64, tokens of the program's nodes and perhaps of others. levels : int64 (n_columns,), as in
-    `Rows`.
+    program : int64, tokens of the program's nodes and perhaps of others.
     """
     # Without branches, every second of which would be predicted wrongly: leaves get any arguments.
     depth = 1
     for node in range(nodes - 1, -1, -1):
         code = program[node] & 255
-        find_source(program[node], node, work)
         work.scale[node] = 1.0
         work.moving[node] = (code == VARIABLE) | (code == WEIGHTED)
-        is_operation = int(code > GROUPED)
+        is_operation = int(code >= FIRST_OPERATOR)
         a = work.stack[depth - 1]
         depth -= is_operation + int(is_binary(code))
         b = work.stack[depth]
         work.left[node] = a
         work.right[node] = b
-        inside = (work.live[work.source[a]] | work.live[work.source[b]]) & is_operation
-        work.live[node] = inside | (code == CONSTANT) | (code == WEIGHTED) | (code == GROUPED)
+        inside = (work.live[a] | work.live[b]) & is_operation
+        work.live[node] = inside | (code == CONSTANT) | (code == WEIGHTED)
         work.stack[depth] = node
         depth += 1
     inner = 0
     constants = 0
     for node in range(nodes):
         code = program[node] & 255
-        is_computed = int(code >= GROUPED)
+        is_computed = int(code >= FIRST_OPERATOR)
         column = (program[node] >> 8) * (code != CONSTANT)
         work.row[node] = is_computed * (1 + inner) + (1 - is_computed) * column
-        work.first[node] = constants
         # The next node overwrites what does not count.
         work.inner[inner] = node
         inner += is_computed
         work.holder[constants] = node
-        work.level[constants] = -1
         constants += int(code == CONSTANT) | int(code == WEIGHTED)
-        if code == GROUPED:
-            for level in range(levels[program[node] >> 8]):
-                work.holder[constants] = node
-                work.level[constants] = level
-                constants += 1
     work.sizes[0] = inner
     work.sizes[1] = constants
 
@@ -150,8 +129,7 @@ def link(program: np.ndarray, nodes: int, levels: np.ndarray, work: Work) -> Non
 def share_rows(program: np.ndarray, work: Work) -> None:
     """Reuse the row of a value that is no longer needed, so that few rows stay in the first-level cache.
 
-    A row is never reused by the operation that reads it, nor one that is repeated. For values alone:
-    derivatives need every value.
+    A row is never reused by the operation that reads it. For values alone: derivatives need every value.
     """
     free, taken, waiting = work.stack, 0, 0
     for k in range(work.sizes[0] - 1, -1, -1):
@@ -160,26 +138,18 @@ def share_rows(program: np.ndarray, work: Work) -> None:
         waiting -= is_reused
         taken += 1 - is_reused
         work.row[node] = is_reused * free[waiting] + (1 - is_reused) * taken
-        if program[node] & 255 == GROUPED:
-            continue
         a, b = work.left[node], work.right[node]
         free[waiting] = work.row[a]
-        waiting += int(program[a] & 255 >= GROUPED) & int(work.again[a] == 0)
+        waiting += int(program[a] & 255 >= FIRST_OPERATOR)
         free[waiting] = work.row[b]
-        waiting += int(program[b] & 255 >= GROUPED) & int(work.again[b] == 0) & int(b != a)
+        waiting += int(program[b] & 255 >= FIRST_OPERATOR) & int(b != a)
 
 
 @compiled
 def set_constants(theta: np.ndarray, work: Work) -> None:
-    """Set the constants of the linked program to `theta` (n_constants,).
-
-    A leaf is its constant times its row, a grouped constant the exponential of its level's constant.
-    """
+    """Set the constants of the linked program to `theta` (n_constants,): a leaf is one times its row."""
     for constant in range(theta.size):
-        if work.level[constant] < 0:
-            work.scale[work.holder[constant]] = theta[constant]
-        else:
-            work.effect[constant] = math.exp(theta[constant])
+        work.scale[work.holder[constant]] = theta[constant]
 
 
 @compiled
@@ -202,25 +172,9 @@ def forward(program: np.ndarray, rows: Columns | Rows, shift: int, first: int, l
         node = work.inner[k]
         code = program[node] & 255
         out = flat_from(work.arena, work.row[node], first)
-        if code == GROUPED:
-            levels = flat_from(rows.columns, 0, (program[node] >> 8) * rows.stride + shift + first)
-            for i in range(last - first):
-                out[i] = work.effect[work.first[node] + int(levels[i])]
-            continue
-        a, b = work.source[work.left[node]], work.source[work.right[node]]
+        a, b = work.left[node], work.right[node]
         x, y = values_from(rows, a, shift, first, work), values_from(rows, b, shift, first, work)
         call_operator(work.kernels[OPERATOR], code, x, y, out, work.scale[a], work.scale[b], last - first)
-
-
-@compiled
-def add_repeated(node: int, n: int, work: Work) -> None:
-    """Add to a node's adjoint those of the nodes that repeat it, on the first `n` rows."""
-    again = work.again[node]
-    while again:
-        total, more = flat_from(work.adjoints, node, 0), flat_from(work.adjoints, again, 0)
-        for i in range(n):
-            total[i] += more[i]
-        again = work.again[again]
 
 
 @compiled
@@ -233,30 +187,21 @@ def backward(program: np.ndarray, rows: Columns | Rows, shift: int, n: int, work
     for k in range(work.sizes[0]):
         node = work.inner[k]
         code = program[node] & 255
-        if code == GROUPED or not live[node]:
+        if not live[node]:
             continue
-        add_repeated(node, n, work)
-        left, right = work.left[node], work.right[node]
-        a, b = work.source[left], work.source[right]
+        a, b = work.left[node], work.right[node]
         call_partials(
             work.kernels[PARTIALS], code, values_from(rows, a, shift, FIRST, work),
             values_from(rows, b, shift, FIRST, work), flat_from(work.arena, work.row[node], 0),
             work.scale[a], work.scale[b], n, flat_from(work.adjoints, node, 0),
-            flat_from(work.adjoints, left, 0), flat_from(work.adjoints, right, 0), live[a], live[b]
+            flat_from(work.adjoints, a, 0), flat_from(work.adjoints, b, 0), live[a], live[b]
         )  # fmt: skip
     for constant in range(work.sizes[1]):
         node = work.holder[constant]
-        if work.level[constant] <= 0:
-            add_repeated(node, n, work)
         slopes, adjoints = flat_from(work.jacobian, constant, 0), flat_from(work.adjoints, node, 0)
         values = values_from(rows, node, shift, FIRST, work)
         for i in range(n):
             slopes[i] = adjoints[i] * values[i]
-        if work.level[constant] >= 0:
-            labels = flat_from(rows.columns, 0, (program[node] >> 8) * rows.stride + shift)
-            for i in range(n):
-                if int(labels[i]) != work.level[constant]:
-                    slopes[i] = 0.0
 
 
 @compiled

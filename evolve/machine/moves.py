@@ -22,14 +22,8 @@ CROSSOVER = 0.4
 MOST_ATTEMPTS = 8
 # Probability of a second mutation of the same child.
 SECOND_MUTATION = 0.25
-# Probability that a mutation aims at the target, in a search that can.
-SHARE_OF_TARGETING = 0.15
 # Probability that a term is multiplied by a share rather than by another factor, where there are shares.
 SHARE_OF_SHARES = 0.2
-# Probability that a subtree is replaced by a building block rather than by a random one, where there are any.
-SHARE_OF_BLOCKS = 0.5
-# Share of the leaves that are drawn from the favoured features: tests of relevance may miss one.
-FAVOURED_SHARE = 0.9
 # Share of subtrees that end early: most of the trees stay small, as formulas are.
 SHARE_OF_LEAVES = 0.3
 # Mutations with their relative frequencies, summed up.
@@ -38,27 +32,24 @@ MOVES = (
     "shake_constant", "wrap", "widen_factor",
 )  # fmt: skip
 MOVE_WEIGHTS = tuple(accumulate((15, 5, 5, 2, 20, 12, 15, 3, 15, 5)))
-# What `vary_trees` does to every tree, besides one of the moves by its number: cross it with another, mutate
-# it, aim at the target, or one of these as in a search.
-CROSS, MUTATE, AIM, AS_SEARCH, NOTHING = 10, 11, 12, 13, 14
+# Operations of `vary_trees` besides the moves by their number: cross with another tree, mutate, or one of the
+# two as in a search.
+CROSS, MUTATE, AS_SEARCH, NOTHING = range(len(MOVES), len(MOVES) + 4)
 _ADD, _MUL, _DIV = (OPERATOR_CODES[name] for name in ("add", "mul", "div"))
-# Constants of a node: none, a number, or one per level of a label.
-NONE, NUMBER, LEVELS = 0, 1, 2
 
 
 class GrammarTables(Packed):
     """A grammar as numbers, made by `tables_of`: nodes and types are indices, -1 stands for none.
 
     Per node (n_nodes,): token, of the machine; arity; ret, first, second, types of result and arguments;
-    holds, the sort of its constant; start, its usual value; lower, upper, its bounds; bare, the pure number
+    holds, whether it has a constant; start, its usual value; lower, upper, its bounds; bare, the pure number
     of the same feature without a weight; inside, the leaf of the feature within an exponential; of_feature,
     whether it has one; share, of the feature; positive, whether the feature is.
-    Per type: operations, leaves, favourites, as lists one after another that begin at `..._start` (n_types +
-    1,); depth, of the smallest tree; sum, product and with_share, the operations that add two, multiply by a
-    factor and by a share; factor, type of its factors. numbers, grouped, exponents : leaves of features, of
-    labels and of exponents from which factors are made. anywhere, after : nodes of each share (5 n_shares,),
-    as a number and after an amount. blocks, block_values : building blocks, one after another from
-    `block_start` (n_blocks + 1,) on. favours : whether there are favourites.
+    Per type: operations, leaves, as lists one after another that begin at `..._start` (n_types + 1,); depth,
+    of the smallest tree; sum, product and with_share, the operations that add two, multiply by a factor and
+    by a share; factor, type of its factors. numbers, exponents : leaves of features and of exponents from
+    which factors are made. anywhere, after : nodes of each share (5 n_shares,), as a number and after an
+    amount.
     """
 
 
@@ -160,8 +151,8 @@ def append(part: Tree, kind: int, value: float) -> None:
 @compiled
 def draw_value(kind: int, tables: GrammarTables, tree: Tree) -> float:
     """Return a starting value of a leaf's constant: around its usual one, nan where it has none."""
-    if tables.holds[kind] != NUMBER:
-        return -1.0 if tables.holds[kind] == LEVELS else math.nan
+    if not tables.holds[kind]:
+        return math.nan
     spread, start = 0.5 * normal(tree), tables.start[kind]
     value = start * math.exp(spread) if tables.lower[kind] >= 0.0 else start + 2.0 * spread
     drawn: float = min(max(value, tables.lower[kind]), tables.upper[kind])
@@ -170,11 +161,7 @@ def draw_value(kind: int, tables: GrammarTables, tree: Tree) -> float:
 
 @compiled
 def draw_leaf(ret: int, tables: GrammarTables, tree: Tree) -> int:
-    """Return a random leaf of one type: mostly of a favoured feature."""
-    if tables.favours and uniform(tree) < FAVOURED_SHARE:
-        begin, end = tables.favourites_start[ret], tables.favourites_start[ret + 1]
-        if end > begin:
-            return int(tables.favourites[begin + below(tree, end - begin)])
+    """Return a random leaf of one type."""
     begin, end = tables.leaves_start[ret], tables.leaves_start[ret + 1]
     return int(tables.leaves[begin + below(tree, end - begin)])
 
@@ -263,18 +250,13 @@ def cross(tree: Tree, other: Tree, tables: GrammarTables) -> None:
 
 @compiled
 def replace_subtree(tree: Tree, part: Tree, tables: GrammarTables) -> None:
-    """Replace a subtree by a building block or a small random one (DEAP's uniform mutation)."""
+    """Replace a subtree by a small random one (DEAP's uniform mutation)."""
     begin = below(tree, tree.length[0])
     ret = tables.ret[tree.kinds[begin]]
-    part.length[0] = 0
-    if tables.block_count and ret == tables.target and uniform(tree) < SHARE_OF_BLOCKS:
-        block = below(tree, tables.block_count)
-        for i in range(tables.block_start[block], tables.block_start[block + 1]):
-            append(part, tables.blocks[i], tables.block_values[i])
-    elif ret != tables.fixed:
-        grow(ret, 1 + below(tree, 3), part, tables, tree)
-    else:
+    if ret == tables.fixed:
         return
+    part.length[0] = 0
+    grow(ret, 1 + below(tree, 3), part, tables, tree)
     put(tree, begin, end_of(tree, begin, tables), part, 0, part.length[0])
 
 
@@ -370,7 +352,7 @@ def swap_leaf(tree: Tree, tables: GrammarTables) -> None:
 @compiled
 def shake_constant(tree: Tree, tables: GrammarTables) -> None:
     """Move one fitted constant to another starting value."""
-    i = draw_place(tree, tree, 0, tables.holds, NUMBER)
+    i = draw_place(tree, tree, 0, tables.holds, 1)
     if i < 0:
         return
     kind = tree.kinds[i]
@@ -394,9 +376,6 @@ def append_share(part: Tree, nodes: np.ndarray, share: int, tables: GrammarTable
 @compiled
 def append_factor(part: Tree, tables: GrammarTables, tree: Tree) -> None:
     """Add a dimensionless factor: a power of a positive feature, an exponential, or any number."""
-    if tables.grouped_count and uniform(tree) < 0.3:
-        append(part, tables.grouped[below(tree, tables.grouped_count)], -1.0)
-        return
     if tables.number_count:
         leaf = tables.numbers[below(tree, tables.number_count)]
         if tables.share[leaf] >= 0 and uniform(tree) < 0.25:

@@ -1,51 +1,23 @@
 """Divisions of the observations: equal rows merged, groups as cases, and the rows that a search draws."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from trainlaw.evolve.machine.arrays import GROUP_LIMIT
 from trainlaw.evolve.settings import SearchSettings
-from trainlaw.formulas import InputError
-from trainlaw.formulas.errors import unknown_name
 
 # Groups beyond this number share a case with others, so that there are few cases and blocks.
 MOST_CASES = GROUP_LIMIT
 # Without groups, rows are assigned to this many cases at random.
 DEALT_CASES = 10
-# Levels of all grouped constants together; each is a constant of a fit, of which the machine holds 64.
-MOST_LEVELS = 36
 
 
 def number_groups(divisions: Sequence[ArrayLike], used: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the number of the group of each used observation, (n_divisions, n_used)."""
     found = [np.unique(np.asarray(labels)[used], return_inverse=True)[1] for labels in divisions]
     return np.array(found, dtype=np.int64).reshape(len(divisions), used.size)
-
-
-def levels_of(
-    settings: SearchSettings, labels: Mapping[str, ArrayLike] | None, count: int
-) -> tuple[dict[str, tuple[str, ...]], NDArray[np.float64]]:
-    """Return the values of each label of a grouped constant, and their number in each row."""
-    levels, numbers = {}, []
-    for name in settings.grouped_constants:
-        if labels is None or name not in labels:
-            raise unknown_name("label of a grouped constant", name, list(labels or ()))
-        values = np.asarray(labels[name]).astype(str)
-        if values.shape != (count,):
-            raise InputError(f"expected {count} values of the label {name!r}, got shape {values.shape}")
-        known, number = np.unique(values, return_inverse=True)
-        levels[name] = tuple(known.tolist())
-        numbers.append(number.astype(np.float64))
-    if sum(map(len, levels.values())) > MOST_LEVELS:
-        raise InputError(f"expected at most {MOST_LEVELS} values of all labels of grouped constants together")
-    return levels, np.array(numbers).reshape(len(numbers), count)
-
-
-def level_counts(levels: Mapping[str, tuple[str, ...]], features: int) -> NDArray[np.int64]:
-    """Return how many levels each column has: 0 for a feature."""
-    return np.array([0] * features + [len(values) for values in levels.values()], np.int64)
 
 
 def merge_equal_rows(

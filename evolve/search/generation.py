@@ -59,7 +59,6 @@ def offspring(chosen: Sequence[Individual], problem: Problem, random: Random) ->
             pairs[begin:end],
             seeds[begin:end],
             most_nodes=problem.settings.node_limit,
-            targeting=problem.targeting,
             demands=problem.structure.demands,
         )
 
@@ -80,7 +79,7 @@ def own_offspring(chosen: Sequence[Individual], toolbox: base.Toolbox, problem: 
 def _child(first: Individual, second: Individual, toolbox: base.Toolbox, problem: Problem) -> Individual:
     """Return a child of two parents, or a copy of the first where no attempt gives one that is allowed."""
     for _ in range(MOST_ATTEMPTS):
-        child = Individual(list(first), affine=first.affine)
+        child = Individual(list(first))
         if len(first) > 1 and len(second) > 1 and toolbox.random.random() < CROSSOVER:
             child = toolbox.mate(child, Individual(list(second)))[0]
         else:
@@ -88,8 +87,8 @@ def _child(first: Individual, second: Individual, toolbox: base.Toolbox, problem
         if len(child) > problem.settings.node_limit:
             break
         if problem.structure.accepts(child):
-            return Individual(list(child), affine=first.affine)
-    return Individual(list(first), affine=first.affine)
+            return Individual(list(child))
+    return Individual(list(first))
 
 
 def make_toolbox(
@@ -102,7 +101,7 @@ def make_toolbox(
     toolbox = base.Toolbox()
     toolbox.random = random
     toolbox.register("mate", mate, grammar=problem.grammar, random=random)
-    toolbox.register("mutate", mutate, grammar=problem.grammar, random=random, targeting=problem.targeting)
+    toolbox.register("mutate", mutate, grammar=problem.grammar, random=random)
     toolbox.register("select", parents, generator=generator, grouped=problem.grouped)
     toolbox.register("survive", survivors)
     toolbox.register("evaluate", evaluate)

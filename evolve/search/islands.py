@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from deap import base, tools
 from numpy.typing import NDArray
-from trainlaw.evolve.machine.arrays import NODE_LIMIT
-from trainlaw.evolve.machine.moves import MOST_ATTEMPTS, NONE
+from trainlaw.evolve.machine.moves import MOST_ATTEMPTS
 from trainlaw.evolve.search.constraints import keeps_constraints
 from trainlaw.evolve.search.generation import (
     Offspring,
@@ -26,11 +25,11 @@ from trainlaw.evolve.search.generation import (
 )
 from trainlaw.evolve.search.individuals import BEHIND, Fitness, Forest, Individual, forest_of
 from trainlaw.evolve.search.problem import Problem
-from trainlaw.evolve.search.selection import survival_limits, survivors
+from trainlaw.evolve.search.selection import survival_limits
 from trainlaw.evolve.search.trees import (
     complexities,
     from_expression,
-    nodes_of,
+    held_constants,
     prune,
     structure_keys,
     to_expression,
@@ -52,10 +51,6 @@ SEARCH_GAIN = 1e-4
 HELD_OUT_MARGIN = 1.25
 # After this many children in succession without a new structure the search space counts as exhausted.
 MOST_BARREN = 1_000
-# After this many generations without a better loss, an untyped search starts again and keeps what it found.
-MOST_STALE = 40
-# A loss is better by at least this share.
-LEAST_PROGRESS = 0.02
 # A loss below this share of the target's variance is rounding.
 ROUNDING = 1e-22
 # An archived individual beats simpler ones only by a smaller loss beyond rounding: by this share.
@@ -80,9 +75,8 @@ class Island:
     archive : the best individual of each complexity, by score and by loss. tried : how often each structure
     was fitted. random : Python's generator, for variation. generator : numpy's, for selection. logbook : a
     record per generation. barren : children in succession without a new structure, counted by whole
-    generations. best : least loss since the last restart. stale : generations since it fell. restarts : how
-    often new trees replaced the population, or the archive joined it. history : where groups are held out,
-    each formula that beat all simpler ones when it was found.
+    generations. history : where groups are held out, each formula that beat all simpler ones when it was
+    found.
     """
 
     population: list[Individual]
@@ -94,9 +88,6 @@ class Island:
     evaluations: int = 0
     generation: int = 0
     barren: int = 0
-    best: float = math.inf
-    stale: int = 0
-    restarts: int = 0
     history: list[Milestone] = field(default_factory=list)
 
 
@@ -114,18 +105,9 @@ def start_island(problem: Problem, number: int) -> Island:
     seeds = [from_expression(expression, problem.grammar) for expression in settings.seeds]
     if settings.brackets:
         seeds += [problem.structure.whole(), problem.structure.least()]
-    if number == 0:
-        seeds += _screened_trees(problem)
     first = [*seeds, *(_first_tree(problem, island.random) for _ in range(settings.population))]
     _admit(island, problem, first)
     return island
-
-
-def _screened_trees(problem: Problem) -> list[Individual]:
-    """Return the trees that screening found, of those that the settings allow."""
-    found = (nodes_of(expression, problem.grammar.target, problem.grammar) for expression in problem.seeds)
-    trees = [Individual(nodes) for nodes in found if nodes]
-    return [tree for tree in trees if is_allowed(tree, problem)]
 
 
 def _first_tree(problem: Problem, random: Random) -> Individual:
@@ -155,13 +137,13 @@ def advance(island: Island, problem: Problem, generations: int, seconds: float =
 def is_spent(island: Island, problem: Problem) -> bool:
     """Return whether the island has used its share of the evaluations, finds nothing new, or is done.
 
-    An untyped search is done once a formula leaves only rounding and its simpler neighbours were tried.
+    It is done once a formula leaves only rounding and its simpler neighbours were tried.
     """
     settings = problem.settings
-    share = math.inf if settings.evaluations is None else settings.evaluations / settings.islands
+    share = math.inf if settings.evaluations is None else settings.evaluations / problem.island_count
     if island.evaluations >= share or island.barren >= MOST_BARREN:
         return True
-    if settings.typed or problem.grouped or island.generation < 2 * settings.simplify_interval:
+    if island.generation < 2 * settings.simplify_interval:
         return False
     return any(tree.loss < ROUNDING for tree in island.archive.values())
 
@@ -176,31 +158,6 @@ def step(island: Island, problem: Problem) -> None:
             _admit(island, problem, _simpler_front(island, problem))
     island.barren = island.barren + count if island.evaluations == before else 0
     _record(island, island.evaluations - before)
-    if problem.affine and not problem.grouped:
-        _restart_if_stale(island, problem)
-
-
-def _restart_if_stale(island: Island, problem: Problem) -> None:
-    """Begin with random trees again once the loss stagnates; once theirs does, too, add the archive to them.
-
-    Newcomers compete among themselves first, and the archive keeps what was found. Source of the idea:
-    Hornby, "ALPS: the age-layered population structure", 2006.
-    """
-    best = min((tree.loss for tree in island.population), default=math.inf)
-    improved = best < (1.0 - LEAST_PROGRESS) * island.best
-    island.stale = 0 if improved else island.stale + 1
-    island.best = min(island.best, best)
-    if island.stale < MOST_STALE:
-        return
-    island.stale, island.best = 0, math.inf
-    island.restarts += 1
-    if island.restarts % 2:
-        island.population, island.tried = [], {}
-        first = [_first_tree(problem, island.random) for _ in range(problem.settings.population)]
-        _admit(island, problem, first)
-    else:
-        known = {id(tree): tree for tree in (*island.population, *island.archive.values())}
-        island.population = survivors(list(known.values()), problem.settings.population)
 
 
 @contextmanager
@@ -231,9 +188,12 @@ def _record(island: Island, fitted: int) -> None:
     """Add a record of the generation to the logbook."""
     losses = [tree.loss for tree in island.population]
     island.logbook.record(
-        gen=island.generation, nevals=fitted, best=min(losses, default=math.inf),
-        median=float(np.median(losses)) if losses else math.inf, size=len(losses),
-    )  # fmt: skip
+        gen=island.generation,
+        nevals=fitted,
+        best=min(losses, default=math.inf),
+        median=float(np.median(losses)) if losses else math.inf,
+        size=len(losses),
+    )
 
 
 def _evaluate(make: Offspring, count: int, *, island: Island, problem: Problem) -> list[Individual]:
@@ -248,7 +208,7 @@ def _evaluate(make: Offspring, count: int, *, island: Island, problem: Problem) 
     for begin, end in pairwise(edges):
         chosen = _select_new(island, problem, make(begin, end))
         if chosen.amount:
-            limits = limits_of(complexities(chosen, problem.affine, problem.costs)) if limits_of else None
+            limits = limits_of(complexities(chosen, problem.costs)) if limits_of else None
             fit = problem.start_fit(chosen, settings.fit_steps, SEARCH_GAIN, held_out=held_out, limits=limits)
             waiting.append(fit)
         if len(waiting) > MOST_WAITING:
@@ -268,8 +228,6 @@ def _limits(island: Island, problem: Problem) -> Callable[[NDArray[np.int64]], N
     held_out = problem.settings.held_out_selection and problem.grouped
     if problem.toolbox is not None or (held_out and problem.settings.held_out_measure != "mean"):
         return None
-    if not held_out and not problem.affine:
-        return None
     limits = survival_limits(island.population, problem.settings.population)
     return (lambda costs: HELD_OUT_MARGIN * limits(costs)) if held_out else limits
 
@@ -277,7 +235,7 @@ def _limits(island: Island, problem: Problem) -> Callable[[NDArray[np.int64]], N
 def _select_new(island: Island, problem: Problem, forest: Forest) -> Forest:
     """Return the trees with a structure that is worth a fit, and count the try."""
     new = []
-    fits = _fits(forest, problem).tolist()
+    fits = (forest.per_tree(forest.holds) <= problem.settings.max_constants).tolist()
     for place, key in enumerate(structure_keys(forest).tolist()):
         tries = island.tried.get(key, 0)
         if tries < TRIES_PER_STRUCTURE and fits[place]:
@@ -288,20 +246,9 @@ def _select_new(island: Island, problem: Problem, forest: Forest) -> Forest:
 
 def is_allowed(tree: Individual, problem: Problem) -> bool:
     """Return whether the tree is small enough and has the required structure."""
-    if len(tree) > problem.settings.node_limit or not problem.structure.accepts(tree):
-        return False
-    return bool(_fits(forest_of([tree], problem.grammar), problem)[0])
-
-
-def _fits(forest: Forest, problem: Problem) -> NDArray[np.bool_]:
-    """Return whether each tree has few enough nodes and constants, and each grouped one at most once."""
-    holds = forest.holds
-    found: NDArray[np.bool_] = forest.per_tree(holds > NONE) <= problem.settings.max_constants
-    if problem.grammar.defines:
-        found &= problem.program_lengths(forest) <= NODE_LIMIT
-    for kind in problem.grammar.tables.grouped:
-        found &= forest.per_tree(forest.kinds == kind) <= 1
-    return found
+    settings = problem.settings
+    fits = len(tree) <= settings.node_limit and len(held_constants(tree)) <= settings.max_constants
+    return fits and problem.structure.accepts(tree)
 
 
 def receive(island: Island, problem: Problem, fitted: list[Individual], held_out: bool) -> list[Individual]:
@@ -312,7 +259,7 @@ def receive(island: Island, problem: Problem, fitted: list[Individual], held_out
     for full in (tree for tree in fitted if tree.cases is not None):
         tree = prune(full, problem.grammar) if full.untidy else full
         tidy.append(tree if tree is full or problem.structure.accepts(tree) else full)
-    costs = complexities(forest_of(tidy, problem.grammar), problem.affine, problem.costs)
+    costs = complexities(forest_of(tidy, problem.grammar), problem.costs)
     scores = [tree.loss for tree in tidy]
     if held_out and tidy:
         scores = problem.joint_losses(np.array([tree.cases for tree in tidy])).tolist()
@@ -342,7 +289,7 @@ def _remember(island: Island, tree: Individual, problem: Problem) -> None:
 
     A proof is expensive, so it is tried only for these; a tree without one loses its rank.
     """
-    if not math.isfinite(tree.loss):
+    if not (math.isfinite(tree.loss) and problem.has_required(tree)):
         return
     places = [(measure, tree.complexity) for measure in ("score", "loss")]
     better = [

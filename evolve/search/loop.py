@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from deap import tools
 from trainlaw.evolve.search.individuals import Individual
@@ -16,8 +16,6 @@ from trainlaw.evolve.search.islands import (
     start_island,
 )
 from trainlaw.evolve.search.problem import Problem
-from trainlaw.evolve.search.trees import to_expression
-from trainlaw.formulas import to_text
 
 # Largest share of a time limit that is kept for finishing what the search found.
 MOST_SPARE = 0.4
@@ -45,8 +43,6 @@ class Progress:
         Smallest training loss.
     front_size : int
         Number of complexities in the archives.
-    trees : tuple of Individual
-        The front by training loss, from simple to complex, with the constants of the search.
     """
 
     evaluations: int
@@ -55,11 +51,6 @@ class Progress:
     seconds_left: float
     best_loss: float
     front_size: int
-    trees: tuple[Individual, ...] = field(default=(), repr=False)
-
-    def front(self, digits: int = 3) -> list[tuple[int, float, str]]:
-        """Return complexity, loss and text of each formula of the front so far."""
-        return [(tree.complexity, tree.loss, to_text(to_expression(tree), digits)) for tree in self.trees]
 
 
 @dataclass
@@ -129,7 +120,7 @@ class SearchState:
 
 def start_state(problem: Problem) -> SearchState:
     """Return the state before the first generation."""
-    return SearchState([start_island(problem, number) for number in range(problem.settings.islands)])
+    return SearchState([start_island(problem, number) for number in range(problem.island_count)])
 
 
 def migrate(islands: list[Island]) -> None:
@@ -146,7 +137,6 @@ def run(
     state: SearchState,
     problem: Problem,
     on_progress: Callable[[Progress], None] | None = None,
-    save: Callable[[SearchState], None] | None = None,
     advance_all: AdvanceAll | None = None,
     *,
     began: float | None = None,
@@ -156,15 +146,14 @@ def run(
     began : the time of `time.monotonic` from which the time limit counts, by default now.
 
     advance_all : how islands advance by a migration interval, by default in this process; the result does not
-    depend on it. save : called every `checkpoint_seconds` and at the end.
+    depend on it.
     """
     settings = problem.settings
     together = advance_all or _advance_here(problem)
-    several = settings.islands > 1
+    several = problem.island_count > 1
     stride = settings.migration_interval if several else 1
-    began = (time.monotonic() if began is None else began) - state.seconds
+    began = time.monotonic() if began is None else began
     state.seconds = time.monotonic() - began
-    saved = time.monotonic()
     try:
         while not _is_spent(state, problem):
             state.islands = together(state.islands, stride, search_seconds(state, problem) - state.seconds)
@@ -173,14 +162,9 @@ def run(
             state.seconds = time.monotonic() - began
             if on_progress is not None:
                 on_progress(report(state, problem))
-            if save is not None and time.monotonic() - saved > settings.checkpoint_seconds:
-                save(state)
-                saved = time.monotonic()
     except KeyboardInterrupt:
-        # What was found so far is a valid result; the last checkpoint stays.
+        # The formulas found so far are a valid result.
         return state
-    if save is not None:
-        save(state)
     return state
 
 
@@ -195,7 +179,7 @@ def _advance_here(problem: Problem) -> AdvanceAll:
 
 def refines(problem: Problem) -> bool:
     """Return whether the best formulas of the search are refined: they are compared by their description."""
-    return problem.settings.typed and problem.settings.choice == "description_length"
+    return problem.settings.choice == "description_length"
 
 
 def search_seconds(state: SearchState | None, problem: Problem, *, refined: bool = False) -> float:
@@ -241,5 +225,4 @@ def report(state: SearchState, problem: Problem) -> Progress:
         max(left, 0.0),
         min((tree.loss for tree in archived), default=math.inf),
         len({tree.complexity for tree in archived}),
-        tuple(state.front("loss")),
     )

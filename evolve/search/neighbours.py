@@ -28,7 +28,7 @@ def _other_leaves(leaf: Leaf, grammar: Grammar) -> Iterator[list[Node]]:
     """Yield the other leaves of the same type."""
     for other in grammar.leaves(leaf.ret):
         if other.token != leaf.token:
-            yield [other.holding(other.start) if isinstance(other.constant, float) else other]
+            yield [other if other.constant is None else other.holding(other.start)]
 
 
 def _other_operations(tree: Individual, begin: int, grammar: Grammar) -> Iterator[list[Node]]:
@@ -100,7 +100,7 @@ def _multiplied(tree: Individual, begin: int, grammar: Grammar) -> Iterator[list
         if power and exponent and leaf.feature in grammar.positive and leaf.constant is None:
             yield [multiply, *whole, power, leaf, exponent.holding(FIRST_EXPONENT)]
     for leaf in grammar.leaves(grammar.logarithm):
-        if exponential and isinstance(leaf.constant, float) and leaf.feature:
+        if exponential and leaf.constant is not None and leaf.feature:
             yield [multiply, *whole, exponential, leaf.holding(FIRST_EXPONENT)]
 
 
@@ -112,7 +112,7 @@ def _extended(tree: Individual, begin: int, grammar: Grammar) -> Iterator[list[N
         return
     whole = tree[tree.searchSubtree(begin)]
     for leaf in grammar.leaves(ret):
-        if isinstance(leaf.constant, float):
+        if leaf.constant is not None:
             yield [add, *whole, leaf.holding(FIRST_SHARE * leaf.start)]
 
 

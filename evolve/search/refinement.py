@@ -7,23 +7,18 @@ the few that improve a good formula; here all of them are tried, from a handful 
 import math
 from collections.abc import Iterable
 
+from trainlaw.evolve.search.description import code_length
 from trainlaw.evolve.search.individuals import Individual, forest_of
 from trainlaw.evolve.search.islands import is_allowed, receive
 from trainlaw.evolve.search.loop import REFINED_SHARE, SearchState, refines
 from trainlaw.evolve.search.neighbours import neighbours
 from trainlaw.evolve.search.problem import Problem
-from trainlaw.evolve.search.trees import held_constants, structure_keys
+from trainlaw.evolve.search.trees import structure_keys
 
 # Formulas whose neighbours are tried in one round, and rounds.
 WIDTH, MOST_ROUNDS = 16, 30
 # Steps of a neighbour's fit, which begins with the constants of the formula itself.
 NEIGHBOUR_STEPS = 10
-
-
-def code_length(loss: float, held: int, complexity: int, row_count: float) -> float:
-    """Return n/2 log loss, plus log n / 2 per constant and log 4 per node, in nats (Rissanen, 1978)."""
-    fit = 0.5 * row_count * math.log(max(loss, 1e-30))
-    return fit + 0.5 * held * math.log(row_count) + complexity * math.log(4.0)
 
 
 def refine(state: SearchState, problem: Problem) -> list[Individual]:
@@ -56,14 +51,19 @@ def refine(state: SearchState, problem: Problem) -> list[Individual]:
     return best
 
 
+def tree_length(tree: Individual, problem: Problem) -> float:
+    """Return the length of a fitted tree's code, in nats, by its training loss."""
+    names = sum(node.feature is not None for node in tree)
+    numbers = [node.constant for node in tree if node.constant is not None]
+    return code_length([tree.loss], tree.complexity, names, numbers, problem)
+
+
 def _shortest(trees: Iterable[Individual], problem: Problem) -> list[Individual]:
     """Return the trees with the shortest codes, each of another complexity, so that they differ."""
-    required = set(problem.settings.required_features)
     found: dict[int, tuple[float, Individual]] = {}
     for tree in trees:
-        if math.isfinite(tree.loss) and required <= {node.feature for node in tree}:
-            held = len(held_constants(tree))
-            length = code_length(tree.loss, held, tree.complexity, problem.effective_rows)
+        if math.isfinite(tree.loss) and problem.has_required(tree):
+            length = tree_length(tree, problem)
             if tree.complexity not in found or length < found[tree.complexity][0]:
                 found[tree.complexity] = length, tree
     return [tree for _, tree in sorted(found.values(), key=lambda pair: pair[0])[:WIDTH]]

@@ -3,25 +3,22 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
-from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-from trainlaw.evolve.definitions import FIRST_DEFINED, put_in
 from trainlaw.evolve.grammar import Grammar
-from trainlaw.evolve.leaves import Defined, Leaf, Node, Rule
-from trainlaw.evolve.machine.arrays import CONSTANT, GROUPED, NODE_LIMIT, VARIABLE, WEIGHTED, Programs
+from trainlaw.evolve.leaves import Leaf, Node
+from trainlaw.evolve.machine.arrays import CONSTANT, FIRST_OPERATOR, NODE_LIMIT, VARIABLE, WEIGHTED, Programs
 from trainlaw.evolve.machine.compiler_cache import CACHED
-from trainlaw.evolve.machine.kernels import OPERATOR_CODES, is_binary
-from trainlaw.evolve.machine.moves import LEVELS, NONE, mix
+from trainlaw.evolve.machine.kernels import is_binary
+from trainlaw.evolve.machine.moves import mix
 from trainlaw.evolve.search.individuals import Forest, Individual
 from trainlaw.formulas import (
     OPERATORS,
     Apply,
     Constant,
     Expression,
-    GroupedConstant,
     InputError,
     Variable,
     substitute,
@@ -29,13 +26,10 @@ from trainlaw.formulas import (
     variables,
 )
 
-_ADD, _MUL = OPERATOR_CODES["add"], OPERATOR_CODES["mul"]
-_UNORDERED = np.array([False] * 4 + [name in ("add", "mul", "max", "min") for name in OPERATORS])
-_TWO_SIDED = np.array([False] * 4 + [row.arity == 2 for row in OPERATORS.values()])
+_UNORDERED = np.array([False] * FIRST_OPERATOR + [name in ("add", "mul", "max", "min") for name in OPERATORS])
+_TWO_SIDED = np.array([False] * FIRST_OPERATOR + [row.arity == 2 for row in OPERATORS.values()])
 # Powers up to the fourth are written as products where there is no operator for them.
 LARGEST_DOUBLED_POWER = 8
-# The four nodes before a tree with an offset and a slope: add, constant, mul, constant.
-_AFFINE = [_ADD, 0, _MUL, 0]
 
 
 def held_constants(tree: Sequence[Node]) -> list[Node]:
@@ -43,119 +37,30 @@ def held_constants(tree: Sequence[Node]) -> list[Node]:
     return [node for node in tree if node.constant is not None]
 
 
-def tokens_of(forest: Forest) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the tokens of trees (n_nodes,), definitions written out, and how many each has (n_trees,)."""
-    tokens = forest.grammar.tables.token[forest.kinds]
-    if not forest.grammar.defines or not np.any(tokens & 255 >= FIRST_DEFINED):
-        return tokens, forest.sizes
-    written = [_written_out(nodes) for nodes in forest.nodes()]
-    sizes = np.fromiter(map(len, written), np.int64, forest.amount)
-    return np.array([*chain(*written)], dtype=np.int64), sizes
-
-
-def encode(forest: Forest, affine: bool) -> Programs:
-    """Return the programs of many trees; with `affine` each begins with its offset and slope.
-
-    Raises InputError for a program that is longer than the machine's scratch.
-    """
-    tokens, sizes = tokens_of(forest)
-    check_length(sizes + 4)
-    holds = forest.holds
-    held = holds > NONE
-    theta, rules = forest.values[held], forest.grammar.rules[forest.kinds[held]]
-    counts = forest.per_tree(held)
-    # Grouped constants are rare: the common case avoids a loop over all constants.
-    if forest.grammar.levels and np.any(holds == LEVELS):
-        constants = forest.constants()
-        theta = np.array([number for each in constants for number in each])
-        widths = np.zeros(holds.size, np.int64)
-        widths[held] = [*map(len, constants)]
-        rules, counts = np.repeat(rules, widths[held], axis=0), forest.per_tree(widths)
-    if affine:
-        amount = forest.amount
-        tokens, sizes = _in_front(np.tile(_AFFINE, (amount, 1)), tokens, sizes)
-        rules, _ = _in_front(np.tile(Rule(), (amount, 2, 1)), rules, counts)
-        theta, counts = _in_front(forest.affine, theta, counts)
+def encode(forest: Forest) -> Programs:
+    """Return the programs of many trees; raises InputError for one longer than the machine's scratch."""
+    if forest.sizes.max(initial=0) > NODE_LIMIT:
+        raise InputError(f"expected trees of at most {NODE_LIMIT} nodes, got {forest.sizes.max()}")
+    tables, held = forest.grammar.tables, forest.holds
+    rules = forest.grammar.rules[forest.kinds[held]]
     return Programs(
-        tokens,
-        np.concatenate([[0], np.cumsum(sizes)]),
-        theta,
+        tables.token[forest.kinds],
+        forest.offsets,
+        forest.values[held],
         rules[:, 0].copy(),
         rules[:, 1].copy(),
         rules[:, 2] > 0.0,
         rules[:, 3].copy(),
         rules[:, 4].copy(),
-        np.concatenate([[0], np.cumsum(counts)]),
+        np.concatenate([[0], np.cumsum(forest.per_tree(held))]),
     )
 
 
-def with_fitted(forest: Forest, programs: Programs, theta: NDArray[np.float64], affine: bool) -> Forest:
-    """Return the trees with the fitted constants (n_constants,) of their programs.
-
-    affine : whether each program begins with its offset and slope.
-    """
-    theta, starts = theta.copy(), programs.constant_offsets
-    pairs = forest.affine
-    if affine:
-        first = starts[:-1]
-        pairs = np.stack([theta[first], theta[first + 1]], axis=1)
-        theta = np.delete(theta, np.concatenate([first, first + 1]))
-    holds, values = forest.holds, forest.values.copy()
-    held = holds > NONE
-    if not (forest.grammar.levels and np.any(holds == LEVELS)):
-        values[held] = theta
-        return forest._replace(values=values, affine=pairs)
-    widths = [*map(len, forest.constants())]
-    parts = [tuple(part) for part in np.split(theta, np.cumsum(widths)[:-1])]
-    places = np.flatnonzero(held)
-    grouped = list[tuple[float, ...]]()
-    for place, part in zip(places.tolist(), parts, strict=True):
-        values[place] = part[0]
-        if holds[place] == LEVELS:
-            values[place] = len(grouped)
-            grouped.append(tuple(map(float, part)))
-    return forest._replace(values=values, affine=pairs, grouped=tuple(grouped))
-
-
-def check_length(sizes: NDArray[np.int64]) -> None:
-    """Raise InputError where one of the programs has more nodes than the machine's scratch."""
-    if sizes.max(initial=0) > NODE_LIMIT:
-        raise InputError(f"expected programs of at most {NODE_LIMIT} nodes, got {sizes.max()}")
-
-
-def within_loss(programs: Programs, front: Sequence[int], behind: Sequence[int]) -> Programs:
-    """Return the programs with the tokens of a loss before and after each."""
-    sizes, amount = np.diff(programs.offsets), programs.amount
-    # From behind, what is behind is in front.
-    tokens, sizes = _in_front(np.tile(behind[::-1], (amount, 1)), programs.tokens[::-1], sizes[::-1])
-    tokens, sizes = _in_front(np.tile(front, (amount, 1)), tokens[::-1], sizes[::-1])
-    check_length(sizes)
-    return programs._replace(tokens=tokens, offsets=np.concatenate([[0], np.cumsum(sizes)]))
-
-
-def _written_out(tree: Sequence[Node]) -> list[int]:
-    stack: list[list[int]] = []
-    for node in reversed(tree):
-        parts = [stack.pop() for _ in range(node.arity)]
-        if isinstance(node, Defined):
-            stack.append(put_in(node.body, parts, VARIABLE))
-        else:
-            stack.append([node.token, *chain(*parts)])
-    return stack[0]
-
-
-def _in_front(
-    fronts: NDArray[Any], items: NDArray[Any], sizes: NDArray[np.int64]
-) -> tuple[NDArray[Any], ...]:
-    """Return the ragged `items`, of `sizes` (n,), each after its `fronts` (n, k, ...), and the new sizes."""
-    extra = fronts.shape[1]
-    owners = np.repeat(np.arange(sizes.size), sizes)
-    joined = np.empty((items.shape[0] + fronts.shape[0] * extra, *items.shape[1:]), items.dtype)
-    joined[np.arange(items.shape[0]) + extra * (owners + 1)] = items
-    begins = np.concatenate([[0], np.cumsum(sizes + extra)[:-1]])
-    for position in range(extra):
-        joined[begins + position] = fronts[:, position]
-    return joined, sizes + extra
+def with_fitted(forest: Forest, theta: NDArray[np.float64]) -> Forest:
+    """Return the trees with the fitted constants (n_constants,) of their programs."""
+    values = forest.values.copy()
+    values[forest.holds] = theta
+    return forest._replace(values=values)
 
 
 @njit(cache=CACHED, nogil=True)
@@ -174,7 +79,7 @@ def _structure_keys(
         for k in range(offsets[program + 1] - 1, offsets[program] - 1, -1):
             token = tokens[k]
             code = token & 255
-            if code <= GROUPED:
+            if code < FIRST_OPERATOR:
                 key = mix(np.uint64(token + 1))
                 gathered = mix(key)
             elif not is_binary(code):
@@ -201,31 +106,24 @@ def _structure_keys(
 
 def structure_keys(forest: Forest) -> NDArray[np.uint64]:
     """Return a hash of each tree's structure: constants and the order in sums and products do not matter."""
-    tokens, sizes = tokens_of(forest)
-    keys, scratch = np.zeros(sizes.size, np.uint64), np.zeros((3, NODE_LIMIT), np.uint64)
-    _structure_keys(tokens, np.concatenate([[0], np.cumsum(sizes)]), _UNORDERED, scratch, keys)
+    keys, scratch = np.zeros(forest.amount, np.uint64), np.zeros((3, NODE_LIMIT), np.uint64)
+    _structure_keys(forest.grammar.tables.token[forest.kinds], forest.offsets, _UNORDERED, scratch, keys)
     return keys
 
 
-def costs_by_code(costs: Mapping[str, int], defined: Sequence[str]) -> NDArray[np.int64]:
-    """Return the complexity of each code, as counted for expressions; defined : names of definitions.
+def costs_by_code(costs: Mapping[str, int]) -> NDArray[np.int64]:
+    """Return the complexity of each code, as counted for expressions.
 
     A weighted leaf is a constant times a variable.
     """
     constant, variable = costs["constant"], costs["variable"]
-    leaves = [constant, variable, constant + costs["mul"] + variable, variable]
-    operators = [costs[name] for name in OPERATORS]
-    unused = [0] * (FIRST_DEFINED - len(leaves) - len(operators))
-    return np.array(leaves + operators + unused + [costs[name] for name in defined])
+    leaves = [constant, variable, constant + costs["mul"] + variable]
+    return np.array(leaves + [costs[name] for name in OPERATORS])
 
 
-def complexities(forest: Forest, affine: bool, costs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the complexity of each tree's expression; with `affine`, including offset and slope.
-
-    costs : of each code, of `costs_by_code`.
-    """
-    own = forest.per_tree(costs[forest.grammar.tables.token[forest.kinds] & 255])
-    return own + (int(costs[np.array(_AFFINE)].sum()) if affine else 0)
+def complexities(forest: Forest, costs: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the complexity of each tree's expression; costs : of each code, of `costs_by_code`."""
+    return forest.per_tree(costs[forest.grammar.tables.token[forest.kinds] & 255])
 
 
 def untidy(programs: Programs, theta: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -235,7 +133,7 @@ def untidy(programs: Programs, theta: NDArray[np.float64]) -> NDArray[np.bool_]:
     """
     amount, codes = programs.amount, programs.tokens & 255
     free = np.append(programs.tokens == CONSTANT, [False, False])
-    numbers = (codes > GROUPED) & free[1:-1] & (free[2:] | ~_TWO_SIDED[codes])
+    numbers = (codes >= FIRST_OPERATOR) & free[1:-1] & (free[2:] | ~_TWO_SIDED[codes])
     vanished = (theta == 0.0) & (programs.lower == 0.0)
     return (_per_program(numbers, programs.offsets, amount) > 0) | (
         _per_program(vanished, programs.constant_offsets, amount) > 0
@@ -256,7 +154,7 @@ def prune(tree: Individual, grammar: Grammar) -> Individual:
     stack: list[list[Node]] = []
     for node in reversed(tree):
         stack.append(_pruned(node, [stack.pop() for _ in range(node.arity)], grammar))
-    return Individual(stack[0], tree.fitness, tree.affine)
+    return Individual(stack[0], tree.fitness)
 
 
 def _pruned(node: Node, parts: Sequence[list[Node]], grammar: Grammar) -> list[Node]:
@@ -280,7 +178,7 @@ def _pruned(node: Node, parts: Sequence[list[Node]], grammar: Grammar) -> list[N
 
 def _number_of_numbers(node: Node, parts: Sequence[Sequence[Node]], grammar: Grammar) -> Leaf | None:
     """Return the value of an operation on free constants alone as a leaf, where the grammar has one."""
-    if isinstance(node, Defined) or any(len(part) != 1 or part[0].token != CONSTANT for part in parts):
+    if any(len(part) != 1 or part[0].token != CONSTANT for part in parts):
         return None
     leaf = grammar.free_constant(node.ret)
     if leaf is None:
@@ -298,43 +196,18 @@ def _is_zero(part: Sequence[Node]) -> bool:
 
 
 def to_expression(tree: Individual) -> Expression:
-    """Return the expression that the tree computes, with weights, offset and slope written out."""
+    """Return the expression that the tree computes, with weights written out."""
     stack: list[Expression] = []
     for node in reversed(tree):
         if node.arity:
-            arguments = tuple(stack.pop() for _ in range(node.arity))
-            defined = isinstance(node, Defined)
-            stack.append(node.definition.applied(arguments) if defined else Apply(node.name, arguments))
+            stack.append(Apply(node.name, tuple(stack.pop() for _ in range(node.arity))))
         elif node.feature is None:
             stack.append(Constant(node.constant))
-        elif isinstance(node.constant, tuple):
-            stack.append(Variable(node.name))
         elif node.constant is None or node.constant == 1.0:
             stack.append(Variable(node.feature))
         else:
             stack.append(Apply("mul", (Constant(node.constant), Variable(node.feature))))
-    whole = stack[0]
-    offset, slope = tree.affine
-    if slope != 1.0:
-        whole = Apply("mul", (Constant(slope), whole))
-    return whole if offset == 0.0 else Apply("add", (Constant(offset), whole))
-
-
-def grouped_constants(tree: Individual, grammar: Grammar) -> tuple[GroupedConstant, ...]:
-    """Return the grouped constants of the tree as `to_expression` names them; the default factor is 1."""
-    return tuple(
-        GroupedConstant(
-            node.name,
-            node.feature,
-            {
-                level: math.exp(effect)
-                for level, effect in zip(grammar.levels[node.feature], node.constant, strict=True)
-            },
-            1.0,
-        )
-        for node in tree
-        if isinstance(node.constant, tuple)
-    )
+    return stack[0]
 
 
 def from_expression(expression: Expression, grammar: Grammar) -> Individual:
@@ -375,7 +248,7 @@ def nodes_of(
         return [leaf.holding(expression.value)]
     if isinstance(expression, Variable):
         leaf = stand_in(expression.name, ret) or _variable_leaf(expression.name, ret, grammar)
-        return None if leaf is None else [leaf.holding(1.0) if isinstance(leaf.constant, float) else leaf]
+        return None if leaf is None else [leaf if leaf.constant is None else leaf.holding(1.0)]
     weighted = _weighted_leaf(expression, ret, grammar)
     if weighted is not None:
         return [weighted]

@@ -16,7 +16,6 @@ from trainlaw.evolve.machine.arrays import NODE_LIMIT, VARIABLE
 from trainlaw.evolve.machine.children import vary_trees
 from trainlaw.evolve.machine.moves import AS_SEARCH, CROSS, MOVES, MUTATE, make_trees
 from trainlaw.evolve.search.individuals import Forest, Individual, forest_of
-from trainlaw.evolve.search.targeting import NOT_AIMED, Targeting
 
 # What every tree keeps.
 _NOTHING = make_demands()
@@ -27,14 +26,9 @@ def mate(first: Individual, second: Individual, grammar: Grammar, random: Random
     return (_varied([first, second], CROSS, grammar, random),)
 
 
-def mutate(
-    tree: Individual, grammar: Grammar, random: Random, targeting: Targeting = NOT_AIMED
-) -> tuple[Individual]:
-    """Return the tree after one of `MOVES`, or two.
-
-    targeting : where there is some, a mutation that aims is drawn instead at times.
-    """
-    return (_varied([tree], MUTATE, grammar, random, targeting),)
+def mutate(tree: Individual, grammar: Grammar, random: Random) -> tuple[Individual]:
+    """Return the tree after one of `MOVES`, or two."""
+    return (_varied([tree], MUTATE, grammar, random),)
 
 
 def move(name: str, tree: Individual, grammar: Grammar, random: Random) -> Individual:
@@ -42,16 +36,9 @@ def move(name: str, tree: Individual, grammar: Grammar, random: Random) -> Indiv
     return _varied([tree], MOVES.index(name), grammar, random)
 
 
-def _varied(
-    parents: Sequence[Individual],
-    operation: int,
-    grammar: Grammar,
-    random: Random,
-    targeting: Targeting = NOT_AIMED,
-) -> Individual:
+def _varied(parents: Sequence[Individual], operation: int, grammar: Grammar, random: Random) -> Individual:
     pairs, seeds = np.array([[0, len(parents) - 1]]), np.array([random.getrandbits(63)], np.uint64)
-    made = vary(forest_of(parents, grammar), pairs, seeds, operation=operation, targeting=targeting)
-    return made.trees()[0]
+    return vary(forest_of(parents, grammar), pairs, seeds, operation=operation).trees()[0]
 
 
 def vary(
@@ -61,12 +48,11 @@ def vary(
     *,
     operation: int = AS_SEARCH,
     most_nodes: int = NODE_LIMIT,
-    targeting: Targeting = NOT_AIMED,
     demands: Demands = _NOTHING,
 ) -> Forest:
     """Return a child of each pair of parents.
 
-    pairs : (n, 2), places of first and second. seeds : (n,). operation : CROSS, MUTATE, AIM, AS_SEARCH or the
+    pairs : (n, 2), places of first and second. seeds : (n,). operation : CROSS, MUTATE, AS_SEARCH or the
     number of one of `MOVES`. most_nodes : of a child; a larger one becomes its first parent, as does one that
     the demands accept in no attempt.
     """
@@ -74,20 +60,28 @@ def vary(
     room = count * max(most_nodes, int(parents.sizes.max(initial=0)))
     kinds, values, sizes = np.empty(room, np.int64), np.empty(room), np.empty(count, np.int64)
     total = vary_trees(
-        parents.kinds, parents.values, parents.offsets, parents.affine, pairs, seeds, operation, most_nodes,
-        parents.grammar.tables, demands, targeting.aims, targeting.values, make_trees(), kinds, values, sizes,
-    )  # fmt: skip
-    return parents._replace(
-        kinds=kinds[:total].copy(), values=values[:total].copy(), sizes=sizes,
-        affine=parents.affine[pairs[:, 0]],
-    )  # fmt: skip
+        parents.kinds,
+        parents.values,
+        parents.offsets,
+        pairs,
+        seeds,
+        operation,
+        most_nodes,
+        parents.grammar.tables,
+        demands,
+        make_trees(),
+        kinds,
+        values,
+        sizes,
+    )
+    return parents._replace(kinds=kinds[:total].copy(), values=values[:total].copy(), sizes=sizes)
 
 
 def random_tree(grammar: Grammar, max_nodes: int, random: Random) -> Individual:
     """Return a tree of the first generation: a sum of different leaves, or a random tree."""
     leaves = grammar.leaves(grammar.target)
     add = grammar.operation("add", grammar.target, grammar.target, grammar.target)
-    if add and len(leaves) > 2 and grammar.typed and random.random() < 0.7:
+    if add and len(leaves) > 2 and random.random() < 0.7:
         most = max(1, min(len(leaves), 10, (max_nodes + 1) // 2))
         chosen = random.sample(leaves, random.randint(1, most))
         return Individual([add] * (len(chosen) - 1) + [draw(leaf, random) for leaf in chosen])
@@ -120,7 +114,7 @@ def simpler_trees(tree: Individual, grammar: Grammar) -> Iterator[Individual]:
 
 def _without_weight(leaf: Leaf, grammar: Grammar) -> Leaf | None:
     """Return the leaf of the same feature and type without a weight, or None where there is none."""
-    if leaf.feature is None or not isinstance(leaf.constant, float):
+    if leaf.feature is None or leaf.constant is None:
         return None
     same = (other for other in grammar.leaves(leaf.ret) if other.feature == leaf.feature)
     return next((other for other in same if other.token & 255 == VARIABLE), None)

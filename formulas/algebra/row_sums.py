@@ -1,14 +1,10 @@
 """Sums over rows: which rows of a table, and how often, add up to each observation."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from trainlaw.formulas.errors import InputError
-
-# Step of a central difference, as a share of a value: the error of rounding is then that of the difference.
-SLOPE_STEP = float(np.cbrt(np.finfo(np.float64).eps))
 
 
 @dataclass(frozen=True)
@@ -66,45 +62,3 @@ class RowSums:
         start = np.concatenate([[0], np.cumsum(sizes)])
         entries = np.repeat(self.start[observations] - start[:-1], sizes) + np.arange(start[-1])
         return RowSums(start, self.row[entries], self.count[entries])
-
-
-def values_and_slopes(X: NDArray[np.float64], places: Sequence[int]) -> tuple[NDArray[np.float64], RowSums]:
-    """Return rows and sums that stand for values of a formula and for its slopes.
-
-    A search that gets both, with the target's values and slopes one after another, fits derivatives, too.
-    Slopes are central differences.
-
-    Parameters
-    ----------
-    X : ndarray of float64, shape (n_rows, n_features)
-        Where values and slopes are known, each column in its unit.
-    places : sequence of int
-        Columns in whose directions slopes are known.
-
-    Returns
-    -------
-    tuple of ndarray of float64 and RowSums
-        The rows, shape (n_rows * (1 + 2 * n_places), n_features), and sums over them: of the `n_rows` values,
-        and then, for each place, of the `n_rows` slopes, in the unit of the target per unit of the column.
-
-    Examples
-    --------
-    >>> rows, sums = values_and_slopes(np.array([[3.0, 1.0], [4.0, 2.0]]), [0])
-    >>> sums.apply(rows[:, 0] ** 2 * rows[:, 1]).round(6).tolist()
-    [9.0, 32.0, 6.0, 16.0]
-    """
-    count = X.shape[0]
-    own = np.arange(count)
-    rows, row, weight, sizes = [X], [own], [np.ones(count)], [np.ones(count, np.int64)]
-    for place in places:
-        column = X[:, place]
-        step = SLOPE_STEP * np.maximum(np.abs(column), np.ptp(column) or 1.0)
-        above = count * len(rows) + own
-        for moved in (step, -step):
-            rows.append(X.copy())
-            rows[-1][:, place] += moved
-        row.append(np.column_stack([above, above + count]).ravel())
-        weight.append(np.column_stack([0.5 / step, -0.5 / step]).ravel())
-        sizes.append(np.full(count, 2))
-    start = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
-    return np.vstack(rows), RowSums(start, np.concatenate(row), np.concatenate(weight))

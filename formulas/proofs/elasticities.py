@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from trainlaw.formulas.algebra.derivatives import partials
@@ -48,29 +48,21 @@ _MOST_TEXT = 160
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Outcome of a proof.
+    """Outcome of a proof; a claim that is not proved may hold all the same.
 
     Parameters
     ----------
-    status : {"proved", "refuted", "undecided"}
-        The outcome.
-    witness : tuple of mapping
-        Points that refute the claim: one for a sign, two for monotonicity.
+    proved : bool
+        Whether the claim holds everywhere in the box.
     elasticity : tuple of float
         Bounds of the elasticity of the whole expression over the box, where they were computed.
     blame : tuple of str
         The terms whose elasticities leave the claim open, with the bounds of these.
     """
 
-    status: Literal["proved", "refuted", "undecided"]
-    witness: tuple[Mapping[str, float], ...] = ()
+    proved: bool
     elasticity: Bounds = ANY
     blame: tuple[str, ...] = ()
-
-    @property
-    def proved(self) -> bool:
-        """Whether the claim holds everywhere in the box."""
-        return self.status == "proved"
 
 
 class _Move(NamedTuple):
@@ -153,16 +145,16 @@ class Elasticities:
         bounds = moves[-1].elasticity
         negative = [name for name in motion if self._box.get(name, ZERO)[0] < 0]
         if negative:
-            return Proof("undecided", (), bounds, (f"{negative[0]} may be negative",))
+            return Proof(False, bounds, (f"{negative[0]} may be negative",))
         if self.valid and _goes(moves[-1], direction):
-            return Proof("proved", elasticity=bounds)
+            return Proof(True, bounds)
         blamed = self._blamed(moves, direction)
         for low, high in self._split(blamed):
             proof = low.monotone(motion, direction)
             other = high.monotone(motion, direction) if proof.proved else proof
             if other.proved:
-                return Proof("proved", elasticity=_hull([proof.elasticity, other.elasticity]))
-        return Proof("undecided", (), bounds, self._words(blamed, moves))
+                return Proof(True, _hull([proof.elasticity, other.elasticity]))
+        return Proof(False, bounds, self._words(blamed, moves))
 
     def _split(self, places: Collection[int]) -> list[tuple["Elasticities", "Elasticities"]]:
         """Return the cases 0 and 1 of the first flag that occurs at these places; empty without one."""

@@ -68,7 +68,8 @@ def child_of():
 @pytest.fixture
 def typed_problem(typed_rows) -> Problem:
     columns, y, groups = typed_rows
-    return make_problem(columns, y, TIMES + NUMBERS, TARGET, SearchSettings(population=40), groups=groups)
+    settings = SearchSettings(population=40)
+    return make_problem(columns, y, TIMES + NUMBERS, TARGET, settings, groups=groups)
 
 
 @pytest.fixture
@@ -86,9 +87,8 @@ def made_grammar(typed_rows):
     """A function that makes the grammar of the typed rows for some settings."""
     columns, y, _ = typed_rows
 
-    def make(levels=None, **settings):
-        given = SearchSettings(**settings)
-        return make_grammar(TIMES + NUMBERS, TARGET, columns.T, y, given, levels=levels or {})
+    def make(**settings):
+        return make_grammar(TIMES + NUMBERS, TARGET, columns.T, y, SearchSettings(**settings))
 
     return make
 
@@ -100,7 +100,7 @@ def untyped_problem() -> Problem:
     features = tuple(FeatureSpec(name, name, DIMENSIONLESS, name) for name in "abc")
     y = X[:, 0] * X[:, 1] + np.sin(X[:, 2])
     operators = (*UNTYPED_OPERATORS, "tanh", "max", "min", "pow")
-    settings = SearchSettings(typed=False, population=40, operators=operators, screening=0)
+    settings = SearchSettings(typed=False, population=40, operators=operators)
     return make_problem(X, y, features, FeatureSpec("y", "y", DIMENSIONLESS, "y"), settings)
 
 

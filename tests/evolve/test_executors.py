@@ -2,11 +2,9 @@ import pickle
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from trainlaw.evolve import FormulaRegressor, SearchSettings
-from trainlaw.evolve.checkpoint import island_json
-from trainlaw.evolve.executors import advance_on, problem_arguments
+from trainlaw.evolve.executors import advance_on, island_json
 from trainlaw.evolve.search.islands import advance, start_island
 from trainlaw.evolve.search.problem import make_problem
 
@@ -16,7 +14,7 @@ def arguments(typed_rows, specs):
     columns, y, groups = typed_rows
     return {
         "X": columns, "y": y, "features": specs.features, "target": specs.target,
-        "settings": SearchSettings(population=40, threads=3, checkpoint="state.json"), "groups": groups,
+        "settings": SearchSettings(population=40, threads=3), "groups": groups,
     }  # fmt: skip
 
 
@@ -30,28 +28,13 @@ class Here:
 def test_islands_come_back_as_if_advanced_here(arguments):
     problem = make_problem(**arguments)
     islands = [start_island(problem, number) for number in range(2)]
-    together = advance_on(Here(), problem, problem_arguments(problem, arguments))
+    together = advance_on(Here(), problem, arguments)
     found = together(islands, 2, 1e9)
     # What was sent stays as it was.
     assert [island.generation for island in islands] == [0, 0]
     for number, island in enumerate(found):
         expected = advance(start_island(problem, number), problem, 2)
-        assert island_json(island, problem) == island_json(expected, problem)
-
-
-def test_a_worker_uses_one_thread_and_no_checkpoint(arguments):
-    sent = problem_arguments(make_problem(**arguments), arguments).arguments["settings"]
-    assert (sent.threads, sent.checkpoint) == (1, None)
-    assert sent.population == 40
-
-
-def test_the_same_problem_is_the_same_key(arguments):
-    first, second = (problem_arguments(make_problem(**arguments), dict(arguments)) for _ in range(2))
-    assert first == second and hash(first) == hash(second)
-    changed = {**arguments, "y": np.nextafter(arguments["y"], np.inf)}
-    other = problem_arguments(make_problem(**changed), changed)
-    assert first != other
-    assert first != "another thing"
+        assert island_json(island) == island_json(expected)
 
 
 @pytest.mark.parametrize("kind", [ThreadPoolExecutor, ProcessPoolExecutor])

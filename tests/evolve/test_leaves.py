@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from trainlaw.evolve.grammar import make_grammar
 from trainlaw.evolve.leaves import Leaf, Rule, draw, within
-from trainlaw.evolve.machine.arrays import CONSTANT, GROUPED, VARIABLE, WEIGHTED
+from trainlaw.evolve.machine.arrays import CONSTANT, VARIABLE, WEIGHTED
 from trainlaw.evolve.settings import SearchSettings
 
 
@@ -111,12 +111,6 @@ def test_shares_begin_without_their_shift_and_stay_positive_on_the_training_rows
     assert "wide" not in shares
 
 
-def test_a_grouped_constant_has_a_number_per_level_of_a_factor_of_at_most_e_cubed(made_grammar):
-    (leaf,) = leaves_of(made_grammar(levels={"harness": ("a", "b", "c")}, group_shrinkage=0.04), "harness")
-    assert (leaf.token, leaf.constant, leaf.name) == (GROUPED + 256 * 5, (0.0, 0.0, 0.0), "C[harness]")
-    assert leaf.rule == Rule(-3.0, 3.0, pull=0.04)
-
-
 @pytest.mark.parametrize(
     ("name", "given", "expected"),
     [
@@ -137,7 +131,5 @@ def test_ranges_concern_kinds_of_constants_and_only_numbers(drawing):
     number = Leaf(CONSTANT, int, None, "number", constant=1.0, rule=Rule(0.0, 9.0), start=1.0)
     assert within(number, {"number": (2.0, 99.0)}).rule == Rule(2.0, 9.0)
     bare = Leaf(VARIABLE, int, "work", "work", start=99.0)
-    grouped = Leaf(GROUPED, int, "work", "C[work]", constant=(0.0, 0.0), start=99.0)
-    for leaf in (bare, grouped):
-        assert within(leaf, {"work": (0.0, 1.0)}).start == 99.0
-        assert draw(leaf, drawing) is leaf
+    assert within(bare, {"work": (0.0, 1.0)}).start == 99.0
+    assert draw(bare, drawing) is bare

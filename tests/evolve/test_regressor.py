@@ -14,7 +14,6 @@ from trainlaw.formulas import (
     UnknownNameError,
     complexity,
     parse_text,
-    values_and_slopes,
     variables,
 )
 from trainlaw.formulas.algebra.expression import COSTS
@@ -154,40 +153,6 @@ def test_a_share_such_as_one_less_than_n_over_n_can_be_written(specs):
 
 
 @pytest.fixture
-def harness_rows(typed_rows):
-    """The typed rows with a factor per harness, and the harness of each row (120,)."""
-    columns, y, groups = typed_rows
-    harness = np.array(["fast", "usual", "slow"])[np.arange(120) % 3]
-    factor = {"fast": 0.7, "usual": 1.0, "slow": 1.5}
-    return columns, y * np.array([factor[name] for name in harness]), groups, harness
-
-
-@pytest.mark.slow
-def test_a_grouped_constant_finds_the_factor_of_each_harness(harness_rows, specs):
-    columns, y, groups, harness = harness_rows
-    settings = SearchSettings(evaluations=6000, population=100, grouped_constants=("harness",))
-    estimator = fitted((columns, y, groups), specs, settings, labels={"harness": harness})
-    formula = estimator.formula_
-    assert [constant.key for constant in formula.grouped] == ["harness"]
-    values = formula.grouped[0].values
-    assert values["slow"] / values["fast"] == pytest.approx(1.5 / 0.7, rel=0.05)
-    known = estimator.predict(columns, {"harness": harness})
-    assert np.median(np.abs(known / y - 1.0)) < 0.04
-    unknown = estimator.predict(columns, {"harness": np.full(120, "another")})
-    np.testing.assert_allclose(unknown, estimator.predict(columns))
-
-
-def test_values_without_rows_keep_the_global_factor(harness_rows, specs):
-    columns, y, groups, harness = harness_rows
-    settings = SearchSettings(evaluations=900, population=60, grouped_constants=("harness",))
-    weight = np.where(harness == "slow", 0.0, 1.0)
-    arguments = {"sample_weight": weight, "labels": {"harness": harness}}
-    for candidate in fitted((columns, y, groups), specs, settings, **arguments).candidates_:
-        for constant in candidate.grouped:
-            assert constant.values["slow"] == pytest.approx(1.0, abs=1e-6)
-
-
-@pytest.fixture
 def layer_rows(typed_rows):
     """Rows as layers (120, 5), 40 CNNs as sums over them that share rows, their times, and groups."""
     columns, _, groups = typed_rows
@@ -225,22 +190,9 @@ def test_the_choice_is_repeated_on_groups_drawn_anew(typed_rows, specs, tmp_path
     assert FormulaRegressor(specs.features, specs.target, without).fit(columns, y).choose_again() == []
 
 
-@pytest.mark.slow
-def test_a_warm_start_begins_with_what_was_found(untyped_rows):
-    X, y = untyped_rows
-    again = FormulaRegressor(evaluations=2000, population=60, screening=0, warm_start=True).fit(X, y)
-    best = again.front_[-1].loss
-    again.set_params(settings__evaluations=1).fit(X, y)
-    assert again.evaluations_ < 500
-    # Constants are rounded anew, which may cost some of the loss.
-    assert again.front_[-1].loss <= 1.1 * best
-    cold = again.set_params(warm_start=False).fit(X, y)
-    assert cold.front_[-1].loss > 2.0 * best
-
-
 def test_a_search_that_the_limit_starves_says_how_few_formulas_it_tried():
     X = np.random.default_rng(0).uniform(1.0, 2.0, (150_000, 3))
-    starved = FormulaRegressor(evaluations=None, limit_seconds=0.02, screening=0, search_rows=10**9)
+    starved = FormulaRegressor(evaluations=None, limit_seconds=0.02, search_rows=10**9)
     with pytest.warns(UserWarning, match=r"the search tried \d+ formulas in 0.02 s, expected at least 300"):
         starved.fit(X, X[:, 0] * X[:, 1])
     assert starved.evaluations_ < 300
@@ -249,7 +201,7 @@ def test_a_search_that_the_limit_starves_says_how_few_formulas_it_tried():
 def test_a_search_that_the_limit_ends_before_a_valid_formula_names_the_limit_and_what_to_do():
     X = np.random.default_rng(0).uniform(-2.0, -1.0, (400, 2))
     seeds = (parse_text("log(x0)"),)
-    starved = FormulaRegressor(evaluations=None, limit_seconds=1e-4, screening=0, seeds=seeds)
+    starved = FormulaRegressor(evaluations=None, limit_seconds=1e-4, seeds=seeds)
     message = r"^the search tried \d+ formulas in 0.0001 s, expected at least 300: raise limit_seconds, or"
     with pytest.raises(InputError, match=message):
         starved.fit(X, X[:, 0] * X[:, 1])
@@ -258,7 +210,7 @@ def test_a_search_that_the_limit_ends_before_a_valid_formula_names_the_limit_and
 def test_complexities_of_operators_count_in_the_search_and_on_the_front(untyped_rows):
     X, y = untyped_rows
     costs = {"sin": 40, "variable": 2}
-    fitted = FormulaRegressor(evaluations=600, population=60, screening=0, complexities=tuple(costs.items()))
+    fitted = FormulaRegressor(evaluations=600, population=60, complexities=tuple(costs.items()))
     fitted.fit(X, y)
     for member in fitted.front_:
         assert member.complexity == complexity(member.formula.expression, {**COSTS, **costs})
@@ -267,15 +219,3 @@ def test_complexities_of_operators_count_in_the_search_and_on_the_front(untyped_
         SearchSettings(complexities=(("sinn", 2),))
     with pytest.raises(InputError, match="expected a complexity of sin from 1 to 1000, got 0"):
         SearchSettings(complexities=(("sin", 0),))
-
-
-def test_a_formula_is_found_from_its_slopes_alone():
-    X = np.random.default_rng(0).uniform(1.0, 2.0, (60, 2))
-    rows, sums = values_and_slopes(X, [0, 1])
-    slopes = np.concatenate([np.sin(X[:, 1]), X[:, 0] * np.cos(X[:, 1])])
-    # Wrong values, which do not count.
-    target, weight = np.concatenate([np.full(60, 9.0), slopes]), np.repeat([0.0, 1.0], [60, 120])
-    settings = SearchSettings(typed=False, operators=("add", "mul", "sin", "cos"), evaluations=3000)
-    search = FormulaRegressor(settings=settings).fit(rows, target, sums=sums, sample_weight=weight)
-    slopes_found = search.predict(rows, sums=sums)[60:]
-    np.testing.assert_allclose(slopes_found, slopes, rtol=1e-6)

@@ -8,6 +8,7 @@ from trainlaw.evolve.settings import (
     GROUPED_ROWS,
     LOSSES,
     TYPED_NODES,
+    UNGROUPED_ISLANDS,
     UNGROUPED_ROWS,
     UNTYPED_NODES,
     Bracket,
@@ -106,9 +107,9 @@ def test_what_is_left_open_depends_on_units_and_groups():
     assert grouped.search_rows == GROUPED_ROWS
     untyped = SearchSettings(typed=False).resolved(grouped=False)
     assert (untyped.max_nodes, untyped.choice) == (UNTYPED_NODES, "description_length")
-    assert untyped.search_rows == UNGROUPED_ROWS
+    assert (untyped.search_rows, untyped.islands, grouped.islands) == (UNGROUPED_ROWS, UNGROUPED_ISLANDS, 1)
     assert (SearchSettings().node_limit, SearchSettings(max_nodes=7).node_limit) == (60, 7)
-    given = SearchSettings(typed=False, max_nodes=44, choice="loss", search_rows=2_000)
+    given = SearchSettings(typed=False, max_nodes=44, choice="loss", search_rows=2_000, islands=2)
     assert given.resolved(grouped=False) == given
 
 
@@ -117,8 +118,8 @@ def test_settings_are_stored_field_by_field_in_a_fixed_order():
     names = [field.name for field in fields(SearchSettings)]
     assert list(asdict(SearchSettings())) == names
     assert names[:6] == ["operators", "typed", "nonnegative", "loss", "loss_width", "group_weight_power"]
-    assert names[-4:] == ["random_seed", "threads", "checkpoint", "checkpoint_seconds"]
-    assert len(names) == 40
+    assert names[-2:] == ["random_seed", "threads"]
+    assert len(names) == 34
 
 
 def test_every_setting_is_documented():
@@ -135,12 +136,11 @@ def test_defaults_are_fixed_as_they_decide_what_a_seed_gives():
     expected = {
         "operators": None, "typed": True, "nonnegative": True, "loss": "automatic", "loss_width": 0.25,
         "group_weight_power": 0.35, "evaluations": 50_000, "limit_seconds": None, "population": 300,
-        "islands": 1, "migration_interval": 20, "simplify_interval": 10, "max_nodes": None,
-        "max_constants": 24, "screening": 5_000, "select_features": None, "search_rows": None,
+        "islands": None, "migration_interval": 20, "simplify_interval": 10, "max_nodes": None,
+        "max_constants": 24, "search_rows": None,
         "fit_steps": 5, "polish_steps": 60, "held_out_selection": True,
         "held_out_measure": "mean", "choice": "automatic", "exponent_limit": 2.0, "shrinkage": 1e-3,
-        "prior_weight": 2e-3, "template": None, "group_shrinkage": 1e-3, "random_seed": 0, "threads": 1,
-        "checkpoint": None, "checkpoint_seconds": 10.0,
+        "prior_weight": 2e-3, "template": None, "random_seed": 0, "threads": 1,
     }  # fmt: skip
     stored = asdict(SearchSettings())
     assert {name: value for name, value in stored.items() if value != ()} == expected

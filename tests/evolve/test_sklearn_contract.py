@@ -29,7 +29,7 @@ def test_scikit_learn_accepts_the_estimator():
 def test_parameters_are_those_of_the_constructor(specs):
     estimator = FormulaRegressor(specs.features, specs.target, SMALL)
     assert estimator.get_params()["settings"] is SMALL
-    names = {"features", "target", "settings", "progress", "executor", "scope", "toolbox", "warm_start"}
+    names = {"features", "target", "settings", "progress", "executor", "scope", "toolbox"}
     assert set(estimator.get_params()) == names
     assert estimator.set_params(settings=None, target=None) is estimator
     assert estimator.get_params()["settings"] is None
@@ -49,7 +49,6 @@ def test_estimators_are_cloned_by_scikit_learn(specs):
 
 def test_the_repr_shows_what_was_given():
     assert repr(FormulaRegressor()) == "FormulaRegressor()"
-    assert repr(FormulaRegressor(warm_start=True)) == "FormulaRegressor(warm_start=True)"
     assert repr(FormulaRegressor(scope="custom")) == "FormulaRegressor(scope='custom')"
 
 

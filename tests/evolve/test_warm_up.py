@@ -41,5 +41,5 @@ def test_a_limit_of_time_does_not_count_compilation(monkeypatch):
     monkeypatch.setattr(regressor, "compile_machine", lambda: 1000.0)
     X = np.random.default_rng(1).uniform(1.0, 2.0, (80, 3))
     y = np.sin(X[:, 0]) / X[:, 1] + np.exp(-X[:, 2] * X[:, 0])
-    settings = SearchSettings(evaluations=600, limit_seconds=1e-3, screening=0)
+    settings = SearchSettings(evaluations=600, limit_seconds=1e-3)
     assert FormulaRegressor(settings=settings).fit(X, y).evaluations_ >= 300

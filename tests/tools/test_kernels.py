@@ -2,7 +2,7 @@ import ast
 from pathlib import Path
 
 from trainlaw.evolve.machine import kernels
-from trainlaw.evolve.machine.arrays import FIRST_OPERATOR, GROUPED
+from trainlaw.evolve.machine.arrays import FIRST_OPERATOR, WEIGHTED
 from trainlaw.formulas import OPERATORS
 
 from tools.kernels import KERNELS_PATH, VECTOR_FORMS, kernels_text, operator_codes
@@ -18,7 +18,7 @@ def test_checked_in_kernels_are_those_of_the_table():
 
 def test_codes_begin_after_the_leaves():
     codes = operator_codes()
-    assert min(codes.values()) == FIRST_OPERATOR > GROUPED
+    assert min(codes.values()) == FIRST_OPERATOR > WEIGHTED
     assert kernels.OPERATOR_CODES == codes
     # A code has to fit into the lower eight bits of a token.
     assert max(codes.values()) < 256

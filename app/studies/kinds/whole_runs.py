@@ -5,6 +5,7 @@ from functools import partial
 
 from trainlaw.app.inputs.tables import find_table
 from trainlaw.app.studies.kinds.kind import RUNS, StudyKind, StudyRows, study_labels
+from trainlaw.app.studies.rules import RuleSearch
 from trainlaw.app.studies.search import Evolution, evolved, fitted_only, with_settings
 from trainlaw.app.studies.skeleton import (
     MOST_CONSTANTS,
@@ -48,6 +49,11 @@ def skeleton_fitted(rows: StudyRows, settings: SearchSettings) -> EstimatorFacto
     return fitted_only(SkeletonSearch, settings) if _fits(rows) else None
 
 
+def _rules_fitted() -> Evolution:
+    """Return what fits the table of rules, all of it, without a search."""
+    return fitted_only(RuleSearch, SearchSettings(max_constants=40))()
+
+
 OF_FREE_RUNS = StudyKind(
     name=FREE_RUNS,
     scope=RUN,
@@ -71,7 +77,7 @@ OF_RUNS = StudyKind(
     features=tuple(dict.fromkeys((*SKELETON_NAMES, *STUDY_FEATURES, *CPU_FEATURES))),
     search=with_settings(SkeletonSearch),
     no_search=skeleton_fitted,
-    baselines=OF_FREE_RUNS.baselines,
+    baselines={**OF_FREE_RUNS.baselines, "rules": _rules_fitted},
     defaults={"evaluations": SKELETON_EVALUATIONS, "seeds": 3, "max_constants": MOST_CONSTANTS},
     is_proved=True,
     has_levels=True,

@@ -289,6 +289,28 @@ def test_keyboard_and_search_are_enough(opened, page_file):
     assert page.inner_text("#fault") == "Unknown GPU “RTX 9999”: choose one of the list."
 
 
+@pytest.mark.parametrize("key", ["Enter", "Tab"])
+def test_a_typed_name_is_that_of_the_usual_size(key, opened, page_file):
+    page = opened(page_file)
+    for text, label in {
+        "resnet50": "resnet50, 224 px, 1000 classes",
+        "resnet 50": "resnet50, 224 px, 1000 classes",
+        "Inception V3": "inception_v3, 299 px, 1000 classes",
+        "regnet_x_1_6gf": "regnet_x_1_6gf, 224 px, 1000 classes",
+        "vgg16_profet, 128": "vgg16_profet, 128 px, 100 classes",
+    }.items():
+        page.click("#cnn")
+        page.keyboard.press("Control+a")
+        page.keyboard.type(text)
+        seen = page.evaluate("""() => {
+          const chosen = document.querySelector("#cnn-list .active").getBoundingClientRect();
+          const heading = document.querySelector("#cnn-list .heading").getBoundingClientRect();
+          return chosen.top >= heading.bottom - 1;
+        }""")
+        page.keyboard.press(key)
+        assert (page.input_value("#cnn"), page.inner_text("#fault"), seen) == (label, "", True), text
+
+
 def test_names_are_understood_as_commands_do(opened, page_file):
     page = opened(page_file, "gpu=nvidia rtx4090&cnn=resnet-50&batch=8")
     assert page.inner_text("#fault") == ""

@@ -61,6 +61,21 @@ def test_a_better_baseline_is_named_with_both_errors(formula, few):
 
 
 @pytest.mark.slow
+def test_a_baseline_that_is_better_by_another_mean_is_named(formula, few):
+    first = few.frame["gpu"] == few.frame["gpu"].iloc[0]
+    few = RunTable("uneven.csv", few.frame[first | ~few.frame["gpu"].duplicated()].reset_index(drop=True))
+    y, groups = few.seconds, few.labels()["gpu_group"].to_numpy(dtype=str)
+    names, counts = np.unique(groups, return_counts=True)
+    largest = groups == names[counts.argmax()]
+    # Only the group with the most runs has an error: small over groups, large over runs.
+    error = 0.1 * np.sqrt(len(names) / largest.mean())
+    known = {"trainlaw": np.where(largest, 1 + error, 1.0) * y, "roofline": 1.1 * y}
+    (line,) = first_line(formula, few, False, **known, constant=np.full(len(y), np.median(y)))
+    assert line.startswith("a baseline is better by the mean over ")
+    assert f"by the mean over runs roofline has 10.0 %, ours {100 * error * largest.mean():.1f} %" in line
+
+
+@pytest.mark.slow
 def test_an_evolution_that_adds_nothing_certain_is_said_so(formula, few):
     y = few.seconds
     known = {"trainlaw": 1.05 * y, "constant": np.full(len(y), np.median(y))}

@@ -54,6 +54,7 @@ def test_features_equal_the_golden_figures(name, overwrite_golden):
 )
 def test_names_and_symbols_of_a_table_are_unique(kinds, features):
     rows = [row["name"] for row in read_data_rows("features.csv") if row["kind"] in kinds.split()]
+    rows += [row["name"] for row in read_data_rows("work.csv")] if "skeleton" in kinds else []
     assert sorted(rows) == sorted(features)
     symbols = [row.spec.symbol for row in features.values()]
     assert len(set(symbols)) == len(symbols)

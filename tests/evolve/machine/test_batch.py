@@ -1,13 +1,7 @@
 import numpy as np
 import pytest
 from trainlaw.evolve.machine.arrays import BLOCK_ROWS, CONSTANT, VARIABLE, WEIGHTED
-from trainlaw.evolve.machine.batch import (
-    AFFINE,
-    LEAST_GAIN,
-    RESCALE,
-    VALUE_BLOCKS,
-    Machine,
-)
+from trainlaw.evolve.machine.batch import LEAST_GAIN, VALUE_BLOCKS, Machine
 from trainlaw.evolve.machine.kernels import OPERATOR_CODES
 from trainlaw.evolve.search.individuals import Individual, forest_of
 from trainlaw.evolve.search.trees import encode, to_expression
@@ -25,7 +19,7 @@ def grown(drawing, problem, count, depth):
 def test_trees_have_the_values_of_their_expressions(untyped_problem, drawing):
     trees = grown(drawing, untyped_problem, 300, 6)
     columns = untyped_problem.rows.columns
-    found = Machine(2).values(encode(forest_of(trees, untyped_problem.grammar), affine=False), columns)
+    found = Machine(2).values(encode(forest_of(trees, untyped_problem.grammar)), columns)
     named = dict(zip("abc", columns, strict=True))
     for tree, values in zip(trees, found, strict=True):
         expected, valid = evaluate(to_expression(tree), named)
@@ -52,33 +46,13 @@ def test_a_constant_alone_is_a_program(programs_of):
     assert found.tolist() == [[2.5, 2.5, 2.5]]
 
 
-@pytest.mark.parametrize("start_mode", [AFFINE, RESCALE])
-def test_threads_change_nothing(untyped_problem, drawing, start_mode):
+@pytest.mark.parametrize("rescales", [False, True])
+def test_threads_change_nothing(untyped_problem, drawing, rescales):
     trees = grown(drawing, untyped_problem, 64, 5)
-    programs = encode(forest_of(trees, untyped_problem.grammar), affine=True)
-    results = [Machine(n).fit(programs, untyped_problem.rows, steps=5, start_mode=start_mode) for n in (1, 3)]
+    programs = encode(forest_of(trees, untyped_problem.grammar))
+    results = [Machine(n).fit(programs, untyped_problem.rows, steps=5, rescales=rescales) for n in (1, 3)]
     for one, other in zip(*((r.losses, r.theta, r.cases) for r in results), strict=True):
         assert np.array_equal(one, other, equal_nan=True)
-
-
-LINE = np.linspace(1.0, 2.0, 300)
-STRAY = np.arange(300) % 3 == 1
-
-
-@pytest.mark.parametrize(
-    ("x", "y", "skip", "expected"),
-    [
-        (LINE, 7.0 - 3.0 * LINE, -1, [7.0, -3.0]),
-        (LINE, np.where(STRAY, 100.0, 7.0 - 3.0 * LINE), 1, [7.0, -3.0]),
-        # Of a constant it is the mean.
-        (np.ones(3), np.array([1.0, 2.0, 6.0]), -1, [3.0, 0.0]),
-    ],
-)
-def test_the_affine_start_finds_offset_and_slope_at_once(x, y, skip, expected, programs_of, plain_rows):
-    programs = programs_of(([CODES["add"], CONSTANT, CODES["mul"], CONSTANT, VARIABLE], [0.0, 1.0]))
-    rows = plain_rows(x[None, :], y, np.arange(x.size) % 3)
-    result = Machine().fit(programs, rows, steps=0, start_mode=AFFINE, skip=np.array([skip]))
-    np.testing.assert_allclose(result.theta, expected)
 
 
 @pytest.mark.parametrize("share", [0.2, 5.0])
@@ -89,14 +63,14 @@ def test_rescaling_finds_the_overall_factor_at_once(logarithmic, share, programs
         ([CODES["add"], WEIGHTED, WEIGHTED + 256], [share, 2.0 * share]), lower=0.0, scaling=True
     )
     rows = plain_rows(columns, columns[0] + 2.0 * columns[1], logarithmic=logarithmic)
-    result = Machine().fit(programs, rows, steps=0, start_mode=RESCALE)
+    result = Machine().fit(programs, rows, steps=0, rescales=True)
     np.testing.assert_allclose(result.theta, [1.0, 2.0])
 
 
 def test_rescaling_moves_only_scaling_constants(programs_of, plain_rows):
     columns = np.random.default_rng(2).uniform(1.0, 2.0, (1, 100))
     programs = programs_of(([WEIGHTED], [0.2]))
-    result = Machine().fit(programs, plain_rows(columns, columns[0]), steps=0, start_mode=RESCALE)
+    result = Machine().fit(programs, plain_rows(columns, columns[0]), steps=0, rescales=True)
     assert result.theta.tolist() == [0.2]
 
 

@@ -4,13 +4,9 @@ import numpy as np
 import pytest
 from trainlaw.evolve.machine import arrays, evaluation, kernels
 from trainlaw.evolve.machine.arrays import (
-    CONSTANT,
-    GROUPED,
     HUBER,
     SOFT_L1,
     SQUARES,
-    VARIABLE,
-    WEIGHTED,
     make_rows,
 )
 from trainlaw.evolve.search.individuals import Individual, forest_of
@@ -23,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("interpreted")
 def linked(program, theta, rows):
     """Scratch with a program whose first chunk is evaluated and weighted."""
     work = arrays.make_work(())[0]
-    evaluation.link(program, program.size, rows.levels, work)
+    evaluation.link(program, program.size, work)
     evaluation.set_constants(theta, work)
     evaluation.observe(program, rows, 0, 0, rows.chunk_start[1], work)
     return work
@@ -49,9 +45,7 @@ def test_derivatives_are_those_of_finite_differences(typed_problem, drawing, log
     )
     checked = 0
     for _ in range(60):
-        programs = encode(
-            forest_of([Individual(grammar.grow(grammar.target, 4, drawing))], grammar), affine=False
-        )
+        programs = encode(forest_of([Individual(grammar.grow(grammar.target, 4, drawing))], grammar))
         program, theta = programs.tokens, programs.theta
         first = residuals(program, theta, rows)
         if not theta.size or not np.all(np.isfinite(first)):
@@ -73,41 +67,6 @@ def test_derivatives_are_those_of_finite_differences(typed_problem, drawing, log
 
 
 CODES = kernels.OPERATOR_CODES
-REPEATED = {
-    "weighted leaf": ([CODES["mul"], VARIABLE - 2 * 256, CODES["tanh"], WEIGHTED], [0.7]),
-    "operation, twice": (
-        [CODES["mul"], VARIABLE - 768, CODES["add"], VARIABLE - 256, CODES["exp"], CODES["mul"], 0, 257],
-        [0.3],
-    ),
-    "both sides": ([CODES["pow"], VARIABLE - 256, CODES["add"], WEIGHTED, CONSTANT], [0.5, 0.9]),
-    "grouped": ([CODES["mul"], VARIABLE - 256, GROUPED + 512], [0.2, -0.1]),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", REPEATED)
-def test_a_repeated_value_is_the_one_it_repeats_and_so_are_its_derivatives(case, programs_of):
-    tokens, theta = REPEATED[case]
-    x, z, label = np.linspace(0.5, 2.0, 40), np.linspace(1.5, 1.0, 40), np.arange(40) % 2
-    rows = make_rows(
-        np.array([x, z, label]), np.zeros(40), np.ones(40), np.ones(40), np.zeros(40, np.int64),
-        logarithmic=False, levels=np.array([0, 0, 2]),
-    )  # fmt: skip
-    expected = {
-        "weighted leaf": lambda c: c[0] * x * np.tanh(c[0] * x),
-        "operation, twice": lambda c: 2.0 * np.exp(2.0 * c[0] * z),
-        "both sides": lambda c: (c[0] * x + c[1]) ** (c[0] * x + c[1]),
-        "grouped": lambda c: np.exp(2.0 * np.where(label, c[1], c[0])),
-    }[case]
-    program = programs_of((tokens, theta)).tokens
-    theta = np.array(theta)
-    work = linked(program, theta, rows)
-    np.testing.assert_allclose(work.value[:40], expected(theta), rtol=1e-14)
-    evaluation.weigh_chunk(rows, 0, -1, work)
-    evaluation.differentiate(program, rows, 0, work)
-    for p in range(theta.size):
-        step = np.where(np.arange(theta.size) == p, 1e-6, 0.0)
-        numeric = (expected(theta + step) - expected(theta - step)) / 2e-6 / math.sqrt(40)
-        np.testing.assert_allclose(work.jacobian[p, :40], numeric, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("robust", [SQUARES, HUBER, SOFT_L1])

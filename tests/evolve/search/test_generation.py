@@ -56,7 +56,7 @@ def test_a_toolbox_without_an_operator_of_the_search_is_refused(fitted):
 def test_the_logbook_has_every_generation_and_the_hall_of_fame_the_best_trees(fitted):
     found = fitted()
     book = found.logbook_
-    assert book.select("gen") == list(range(1, found.generations_ + 1))
+    assert [*dict.fromkeys(book.select("gen"))] == list(range(1, found.generations_ + 1))
     assert sum(book.select("nevals")) < found.evaluations_
     assert all(best <= median for best, median in zip(*book.select("best", "median"), strict=True))
     assert "median" in str(book)

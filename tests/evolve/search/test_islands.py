@@ -10,7 +10,6 @@ from trainlaw.evolve.search.individuals import Fitness, Individual, forest_of
 from trainlaw.evolve.search.islands import (
     LEAST_IMPROVEMENT,
     MOST_BARREN,
-    MOST_STALE,
     TRIES_PER_STRUCTURE,
     advance,
     front_of,
@@ -99,7 +98,7 @@ def test_no_structure_is_fitted_more_often_than_allowed(typed_problem):
 def test_the_archive_holds_the_best_of_each_complexity(typed_problem):
     island = advance(start_island(typed_problem, 0), typed_problem, 6)
     for (measure, complexity), tree in island.archive.items():
-        known = complexities(forest_of([tree], typed_problem.grammar), False, typed_problem.costs)[0]
+        known = complexities(forest_of([tree], typed_problem.grammar), typed_problem.costs)[0]
         assert tree.complexity == complexity == known
         alike = [getattr(other, measure) for other in island.population if other.complexity == complexity]
         assert getattr(tree, measure) <= min(alike, default=math.inf)
@@ -197,31 +196,6 @@ def test_a_generation_without_new_structures_is_barren(typed_problem):
     island.tried = known
     step(island, typed_problem)
     assert island.barren == 0
-
-
-def stagnated(island, problem):
-    """Let the island make the last generation before a restart, and return it."""
-    island.best, island.stale = -1.0, MOST_STALE - 1
-    step(island, problem)
-    return island
-
-
-def test_a_population_that_stagnates_begins_again_and_then_meets_the_archive(untyped_problem):
-    island = advance(start_island(untyped_problem, 0), untyped_problem, 2)
-    before, archive = list(island.population), dict(island.archive)
-    stagnated(island, untyped_problem)
-    assert (island.restarts, island.stale, island.best) == (1, 0, np.inf)
-    assert not {id(tree) for tree in before} & {id(tree) for tree in island.population}
-    assert set(archive) <= set(island.archive)
-    stagnated(island, untyped_problem)
-    assert island.restarts == 2
-    best = min((tree for tree in island.archive.values()), key=lambda tree: tree.score)
-    # Of trees that are alike, the first is kept.
-    assert min(tree.score for tree in island.population) == pytest.approx(best.score, rel=1e-8)
-
-
-def test_typed_searches_do_not_restart(typed_problem):
-    assert stagnated(start_island(typed_problem, 0), typed_problem).restarts == 0
 
 
 def test_no_time_left_means_no_generation(typed_problem):

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.evolve.search.individuals import Fitness, Individual
-from trainlaw.evolve.search.loop import SearchState, migrate, report, run, start_state
+from trainlaw.evolve.search.loop import migrate, report, run, start_state
 
 
 def scored(score, complexity=1):
@@ -64,12 +64,6 @@ def test_seconds_end_a_search(typed_with):
     assert 0.12 <= state.seconds < 30.0
 
 
-def test_seconds_spent_before_count(typed_with):
-    problem = typed_with(evaluations=None, limit_seconds=5.0)
-    state = SearchState(start_state(problem).islands, seconds=6.0)
-    assert run(state, problem).generation == 0
-
-
 def test_progress_is_reported_after_every_generation(typed_with):
     problem = typed_with(evaluations=200)
     seen = []
@@ -91,16 +85,6 @@ def test_the_time_left_is_estimated_from_the_speed(typed_with):
     assert report(state, limited).seconds_left == pytest.approx(1.0)
     state.seconds = 4.0
     assert report(state, limited).seconds_left == 0.0
-
-
-@pytest.mark.parametrize(("seconds", "least"), [(0.0, 3), (1e9, 1)])
-def test_the_state_is_saved_in_between_and_at_the_end(typed_with, seconds, least):
-    problem = typed_with(evaluations=200, checkpoint_seconds=seconds)
-    saved = []
-    state = run(start_state(problem), problem, None, lambda current: saved.append(current.generation))
-    assert len(saved) >= least
-    assert saved[-1] == state.generation
-    assert (len(saved) == 1) == (seconds > 0.0)
 
 
 def test_interrupting_keeps_what_was_found(typed_rows, specs):

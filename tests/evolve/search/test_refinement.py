@@ -5,12 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from trainlaw.evolve import FormulaRegressor, SearchSettings
+from trainlaw.evolve.search.description import code_length
 from trainlaw.evolve.search.individuals import forest_of
 from trainlaw.evolve.search.islands import receive
 from trainlaw.evolve.search.loop import REFINED_SHARE, search_seconds, start_state
 from trainlaw.evolve.search.problem import make_problem
-from trainlaw.evolve.search.refinement import code_length, refine
-from trainlaw.evolve.search.trees import from_expression, held_constants, structure_keys
+from trainlaw.evolve.search.refinement import refine, tree_length
+from trainlaw.evolve.search.trees import from_expression, structure_keys
 from trainlaw.formulas import parse_text, variables
 
 # The formula of the typed rows, and forms that differ from it in factors, terms and an operation.
@@ -29,7 +30,13 @@ def begun(typed_rows, specs):
 
     def make(*forms, evaluations=50_000, **settings):
         columns, y, groups = typed_rows
-        options = {"choice": "description_length", "held_out_selection": False, "population": 40, **settings}
+        options = {
+            "choice": "description_length",
+            "held_out_selection": False,
+            "population": 40,
+            "islands": 1,
+            **settings,
+        }
         problem = make_problem(
             columns, y, specs.features, specs.target, SearchSettings(**options), groups=groups
         )
@@ -60,10 +67,7 @@ def test_the_law_is_found_from_forms_near_it(form, begun):
 def test_the_shortest_code_comes_first_and_what_is_found_is_archived(begun):
     problem, state = begun(WRONG[0])
     found = refine(state, problem)
-    lengths = [
-        code_length(tree.loss, len(held_constants(tree)), tree.complexity, problem.effective_rows)
-        for tree in found
-    ]
+    lengths = [tree_length(tree, problem) for tree in found]
     assert lengths == sorted(lengths)
     assert len(found) == len({tree.complexity for tree in found}) > 5
     assert min(tree.loss for tree in state.islands[0].archive.values()) <= found[0].loss
@@ -75,11 +79,10 @@ def test_a_share_of_the_work_is_not_exceeded(begun):
     assert 0 < state.evaluations - 1_000 <= REFINED_SHARE * 1_000
 
 
-def test_other_choices_and_untyped_searches_are_not_refined(begun, untyped_problem):
+def test_searches_with_another_choice_are_not_refined(begun):
     problem, state = begun(WRONG[0], choice="one_standard_error")
     assert refine(state, problem) == []
     assert state.evaluations == 50_000
-    assert refine(start_state(untyped_problem), untyped_problem) == []
 
 
 def test_required_features_stay(begun):
@@ -117,10 +120,11 @@ def test_a_time_limit_leaves_time_to_refine(begun):
     assert search_seconds(state, other) == search_seconds(state, other, refined=True)
 
 
-def test_the_code_length_is_that_of_its_definition():
-    assert code_length(0.01, 2, 5, 100.0) == pytest.approx(
-        50 * math.log(0.01) + math.log(100) + 5 * math.log(4)
-    )
+def test_the_code_length_is_that_of_its_definition(begun):
+    problem, _ = begun(WRONG[0])
+    # 120 rows; six operators, a number or a feature, of which there are five.
+    expected = 60 * math.log(0.01) + 7 * math.log(8) + 2 * math.log(5) + math.log(120) + math.log(10)
+    assert code_length([0.1, 0.001], 7, 2, [-1.0, 0.1], problem) == pytest.approx(expected, rel=1e-3)
 
 
 def test_rows_of_unequal_weight_say_less(typed_rows, specs):

@@ -7,7 +7,6 @@ from trainlaw.evolve.search.trees import (
     complexities,
     encode,
     from_expression,
-    grouped_constants,
     prune,
     structure_keys,
     to_expression,
@@ -63,7 +62,7 @@ def grammar_without_powers():
     columns = np.random.default_rng(0).uniform(0.5, 2.0, (40, 2))
     features = tuple(FeatureSpec(name, name, DIMENSIONLESS, name) for name in "ab")
     target = FeatureSpec("y", "y", DIMENSIONLESS, "target")
-    settings = SearchSettings(typed=False, screening=0, operators=("add", "mul", "div", "sqrt"))
+    settings = SearchSettings(typed=False, operators=("add", "mul", "div", "sqrt"))
     return make_problem(columns, columns[:, 0], features, target, settings).grammar
 
 
@@ -115,17 +114,9 @@ def test_complexity_is_that_of_the_expression(typed_problem, drawing, families):
     trees = [
         tree for tree in families(drawing, typed_problem, 60) if all(node.constant != 1.0 for node in tree)
     ]
-    assert complexities(forest_of(trees, typed_problem.grammar), False, typed_problem.costs).tolist() == [
+    assert complexities(forest_of(trees, typed_problem.grammar), typed_problem.costs).tolist() == [
         complexity(to_expression(tree)) for tree in trees
     ]
-
-
-def test_offset_and_slope_count_where_there_are_any(untyped_problem, drawing):
-    tree = random_tree(untyped_problem.grammar, 9, drawing)
-    tree.affine = (3.0, 2.0)
-    forest = forest_of([tree], untyped_problem.grammar)
-    bare, whole = (complexities(forest, affine, untyped_problem.costs)[0] for affine in (False, True))
-    assert whole == bare + 4
 
 
 def test_keys_ignore_order_and_constants_but_not_structure(typed_problem):
@@ -164,7 +155,7 @@ def test_programs_lie_end_to_end(typed_problem):
     trees = [
         tree_of(text, typed_problem) for text in ("2 * compute_s", "3 * memory_s * ratio^0.5 + launch_s")
     ]
-    programs = encode(forest_of(trees, typed_problem.grammar), affine=False)
+    programs = encode(forest_of(trees, typed_problem.grammar))
     assert programs.amount == 2
     assert programs.offsets.tolist() == [0, len(trees[0]), len(trees[0]) + len(trees[1])]
     assert programs.constant_offsets.tolist() == [0, 1, 4]
@@ -173,49 +164,17 @@ def test_programs_lie_end_to_end(typed_problem):
     assert programs.scaling.tolist() == [True, True, False, True]
 
 
-def test_offset_and_slope_come_first(untyped_problem):
-    tree = tree_of("a * 2.5", untyped_problem)
-    tree.affine = (7.0, 3.0)
-    programs = encode(forest_of([tree, tree], untyped_problem.grammar), affine=True)
-    assert programs.theta.tolist() == [7.0, 3.0, 2.5] * 2
-    assert np.diff(programs.offsets).tolist() == [len(tree) + 4] * 2
-    assert programs.tokens[: len(tree) + 4].tolist()[4:] == [node.token for node in tree]
-    assert np.all(programs.lower[:2] == -np.inf)
-
-
-@pytest.mark.parametrize("affine", [False, True])
-def test_fitted_constants_come_back_in_their_places(untyped_problem, drawing, affine, families):
+def test_fitted_constants_come_back_in_their_places(untyped_problem, drawing, families):
     forest = forest_of(families(drawing, untyped_problem, 30), untyped_problem.grammar)
-    programs = encode(forest, affine)
-    fitted = with_fitted(forest, programs, programs.theta + 1.0, affine)
-    again = encode(forest_of(fitted.trees(), untyped_problem.grammar), affine)
+    programs = encode(forest)
+    again = encode(forest_of(with_fitted(forest, programs.theta + 1.0).trees(), untyped_problem.grammar))
     np.testing.assert_array_equal(again.theta, programs.theta + 1.0)
     np.testing.assert_array_equal(again.tokens, programs.tokens)
 
 
-def test_a_grouped_constant_has_one_number_per_level(made_grammar):
-    harness_grammar = made_grammar(levels={"harness": ("fast", "slow")})
-    tree = from_expression(parse_text("2 * compute_s * C[harness]"), harness_grammar)
-    forest = forest_of([tree], harness_grammar)
-    programs = encode(forest, affine=False)
-    assert programs.theta.tolist() == [2.0, 0.0, 0.0]
-    theta = np.array([3.0, np.log(0.5), np.log(4.0)])
-    (fitted,) = with_fitted(forest, programs, theta, affine=False).trees()
-    assert encode(forest_of([fitted], harness_grammar), affine=False).theta.tolist() == theta.tolist()
-    (constant,) = grouped_constants(fitted, harness_grammar)
-    assert (constant.name, constant.key, constant.default) == ("C[harness]", "harness", 1.0)
-    assert constant.values == pytest.approx({"fast": 0.5, "slow": 4.0})
-    assert to_text(to_expression(fitted)) == "3 * compute_s * C[harness]"
-
-
-def test_weights_of_one_and_a_trivial_affine_are_not_written(untyped_problem):
-    tree = tree_of("a * 1.5 + b", untyped_problem)
-    tree.affine = (0.0, 1.0)
+def test_weights_of_one_are_not_written(untyped_problem):
+    tree = tree_of("a * 1.5 + 1 * b", untyped_problem)
     assert len(constants(to_expression(tree))) == 1
-    tree.affine = (2.0, 1.0)
-    assert to_text(to_expression(tree)).startswith("2 + ")
-    tree.affine = (0.0, 3.0)
-    assert to_text(to_expression(tree)).startswith("3 * (")
 
 
 def columns_of(problem):
@@ -265,5 +224,5 @@ def test_a_zero_is_untidy_only_at_the_end_of_its_range(typed_problem):
             "compute_s * (2 * 3)",
         )
     ]
-    programs = encode(forest_of(trees, typed_problem.grammar), affine=False)
+    programs = encode(forest_of(trees, typed_problem.grammar))
     assert untidy(programs, programs.theta).tolist() == [False, True, False, True]

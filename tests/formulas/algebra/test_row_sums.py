@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trainlaw.formulas import InputError, RowSums, values_and_slopes
+from trainlaw.formulas import InputError, RowSums
 
 
 @pytest.mark.parametrize(
@@ -34,13 +34,3 @@ def test_sums_are_those_of_a_matrix_product(seed, observations):
     np.testing.assert_allclose(sums.apply(values), matrix @ values)
     some = generator.integers(0, observations, 5)
     np.testing.assert_allclose(sums.of(some).apply(values), (matrix @ values)[some])
-
-
-def test_slopes_are_those_of_the_function():
-    X = np.random.default_rng(2).uniform(-2.0, 2.0, (40, 3))
-    X[:, 1] = 0.0
-    rows, sums = values_and_slopes(X, [0, 1])
-    a, b, c = rows.T
-    found = sums.apply(np.sin(a) * np.exp(b) + c).reshape(3, 40)
-    expected = np.sin(X[:, 0]) + X[:, 2], np.cos(X[:, 0]), np.sin(X[:, 0])
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)

@@ -1,0 +1,200 @@
+"""Sheets of many rows that are computed alike, and views of them with the best row first.
+
+A column is a template of a cell formula: `{@key}` stands for the same row's cell of column `key`, `{row}`
+for its number. Its values for the first choice come from the same expression.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from trainlaw.app.answers.figure_rows import definition_of
+from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter, column_range, quoted
+from trainlaw.app.workbook.model import cell_form, new_sheet, values_of
+from trainlaw.formulas import Expression, variables
+from xlsxwriter.utility import xl_col_to_name
+
+TOP = 4  # first row, counted from 0
+_WIDTHS = {"text": 30, "unit": 26, "amount": 26}  # by style; other columns hold short numbers
+Values = Sequence[float | str] | np.ndarray
+
+
+class Column(NamedTuple):
+    """One column: key, title, unit, style, template of its cells, and their values for the first choice.
+
+    An empty template is that of cells which the user fills in.
+    """
+
+    key: str
+    title: str
+    unit: str
+    style: str
+    template: str
+    values: list[float | str]
+
+
+class CellTable:
+    """A sheet under construction: rows that are computed alike, of which the first ones have values.
+
+    facts : gives the template of the place of a base column that no column of the table holds, and its
+    values, (n_known,), for the first choice. words : title, unit and style of columns by key. top : its first
+    row, counted from 0.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        known: int,
+        count: int,
+        facts: Callable[[str], tuple[str, np.ndarray]],
+        *,
+        words: Mapping[str, Sequence[str]],
+        top: int = TOP,
+    ) -> None:
+        self.name, self.known, self.count, self._facts, self.top = name, known, count, facts, top
+        self._words = words
+        self.columns: dict[str, Column] = {}
+
+    def add(self, key: str, template: str, values: Values, words: Sequence[str] = ()) -> None:
+        """Add a column; a value that is not finite is shown as an empty cell.
+
+        words : its title, unit and style, by default those of the table.
+        """
+        shown = [
+            value if isinstance(value, str) else float(value) if np.isfinite(value) else ""
+            for value in values
+        ]
+        padded = [*shown, *[""] * (self.count - len(shown))]
+        title, unit, style = words or self._words[key]
+        self.columns[key] = Column(key, title, unit, style, template, padded)
+
+    def add_expression(
+        self, key: str, expression: Expression, words: Sequence[str] = (), *, where: str = ""
+    ) -> None:
+        """Add a column of an expression over base columns and earlier columns, after steps where it is long.
+
+        It is empty where one of these columns is no number, or where the column `where` is not 1.
+        """
+        names = variables(expression)
+        places = {name: self.place(name) for name in names}
+        of_row = [place for place in places.values() if place.startswith(("{@", "GPUs!"))]
+        guards = [f"{{@{where}}}=1"] if where else []
+        if of_row:
+            guards.append(f"COUNT({','.join(of_row)})={len(of_row)}")
+        known = {name: self.numbers(name) for name in names}
+        flags = self.numbers(where) == 1.0 if where else True
+        form = cell_form(expression)
+        for number, meaning in enumerate([*form.meanings, expression]):
+            is_last = number == len(form.meanings)
+            text = form.filled(-1 if is_last else number, places, lambda step: f"{{@{key} {step + 1}}}")
+            values = np.where(flags, np.broadcast_to(values_of(meaning, known), self.known), np.nan)
+            step = f"{key} {number + 1}"
+            guarded = f'IF(AND({",".join(["TRUE", *guards])}),IFERROR({text},""),"")'
+            if is_last:
+                self.add(key, guarded, values, words)
+            else:
+                self.add(step, guarded, values, (f"step {number + 1}", "", "general"))
+
+    def add_answer(self, name: str) -> None:
+        """Add a row of the table of answers as a column, over earlier columns of these names."""
+        self.add_expression(name, definition_of(name))
+
+    def place(self, name: str) -> str:
+        """Return the template of the place of a base column."""
+        return f"{{@{name}}}" if name in self.columns else self._facts(name)[0]
+
+    def numbers(self, name: str) -> np.ndarray:
+        """Return a column or base column of the known rows, (n_known,); nan where there is no number."""
+        if name not in self.columns:
+            return np.broadcast_to(self._facts(name)[1], self.known)
+        values = self.columns[name].values[: self.known]
+        return np.array([np.nan if isinstance(value, str) else value for value in values])
+
+    def span(self, key: str, *, of_sheet: bool = True) -> str:
+        """Return the address of a whole column."""
+        sheet = f"{quoted(self.name)}!" if of_sheet else ""
+        column = list(self.columns).index(key)
+        return sheet + column_range(column, self.top, self.top + self.count - 1)
+
+    def add_rank(self, key: str) -> None:
+        """Add the rank of each row by a column, the least first; of equal ones the upper row is first."""
+        keys, ranks = self.numbers(key), np.full(self.known, np.nan)
+        ranks[np.argsort(keys, kind="stable")] = np.arange(1.0, self.known + 1)
+        letter, whole = xl_col_to_name(list(self.columns).index(key)), self.span(key, of_sheet=False)
+        above = f"${letter}${self.top}:${letter}{{above}}"
+        text = f"SUMPRODUCT(({whole}<{{@{key}}})*1)+SUMPRODUCT(({above}={{@{key}}})*1)+1"
+        template = f'IF(ISNUMBER({{@{key}}}),{text},"")'
+        self.add("rank", template, np.where(np.isfinite(keys), ranks, np.nan))
+
+    def write(self, book: BookPlan) -> SheetWriter:
+        """Write the sheet and return it; cells of a column without a template are for the user."""
+        widths = [_WIDTHS.get(item.style, 18) for item in self.columns.values()]
+        sheet = new_sheet(book, self.name, widths=widths, rows=str(self.count))
+        letters = {key: xl_col_to_name(number) for number, key in enumerate(self.columns)}
+        for number, item in enumerate(self.columns.values()):
+            head = "head_unit" if item.style == "unit" else "head_right"
+            sheet.text(self.top - 2, number, item.title, head if number else "head")
+            sheet.text(self.top - 1, number, item.unit, "small")
+            if not item.template:
+                _write_entries(sheet, self.top, number, item)
+                continue
+            for row, value in enumerate(item.values, start=self.top):
+                places = {f"@{key}": f"${letter}{row + 1}" for key, letter in letters.items()}
+                text = item.template.format_map({**places, "row": row + 1, "above": row})
+                sheet.formula(row, number, text, value, item.style)
+            # Excel itself shares no formula that refers to another sheet.
+            if "!" not in item.template:
+                sheet.plan.shared[number] = (self.top, self.top + len(item.values) - 1)
+        sheet.plan.heights[self.top - 2] = 45
+        sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (self.top, 1), self.top - 2, True
+        return sheet
+
+    def order(self) -> np.ndarray:
+        """Return the known rows that have a rank, the best first."""
+        ranks = self.numbers("rank")
+        return np.argsort(ranks, kind="stable")[: int(np.isfinite(ranks).sum())]
+
+
+def _write_entries(sheet: SheetWriter, top: int, number: int, column: Column) -> None:
+    for row, value in enumerate(column.values, start=top):
+        if isinstance(value, str) and value:
+            sheet.text(row, number, value, column.style)
+        else:
+            sheet.number(row, number, math.nan if value == "" else float(value), column.style)
+
+
+class Head(NamedTuple):
+    """A column of a view: its title, unit, style, width, and what its cells are multiplied by."""
+
+    title: str
+    unit: str
+    style: str
+    width: float
+    scale: int = 1
+
+
+def write_best_first(
+    sheet: SheetWriter, table: CellTable, heads: Mapping[str, Head], top: int, rows: int
+) -> None:
+    """Write the first `rows` ranks of a table below a line of heads in row `top`; `heads` by column key."""
+    place = "ROWS($A${first}:$A{row})"
+    ranks, order = table.span("rank"), table.order()
+    for column, head in enumerate(heads.values()):
+        text = f"{head.title}, {head.unit}" if head.unit else head.title
+        sheet.text(top, column, text, "head_unit" if head.style == "unit" else "head_right")
+    sheet.plan.heights[top] = 48
+    for number in range(rows):
+        row = top + 1 + number
+        ranked = place.format(first=top + 2, row=row + 1)
+        for column, (key, head) in enumerate(heads.items()):
+            found = f"INDEX({table.span(key)},MATCH($A{row + 1},{ranks},0))"
+            if head.scale != 1:
+                found = f'IFERROR({head.scale}*{found},"")'
+            text = f'IF($A{row + 1}="","",{found})'
+            if key == "rank":
+                text = f'IF({ranked}<=MAX({ranks}),{ranked},"")'
+            value = table.columns[key].values[order[number]] if number < len(order) else ""
+            sheet.formula(
+                row, column, text, value if isinstance(value, str) else head.scale * value, head.style
+            )

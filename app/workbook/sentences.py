@@ -1,0 +1,325 @@
+"""The table of answers as live cells below the formula, from which sheet Prediction takes its sentences."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+from trainlaw.app.answers.answer import FIGURE, NOTE, PLACE, WARNING
+from trainlaw.app.answers.facts import Fact, architecture_facts, cnn_facts, gpu_facts, precision_facts
+from trainlaw.app.answers.said import evaluated
+from trainlaw.app.answers.table import Line, lines_of, within_reach
+from trainlaw.app.models.calibration import calibration_of
+from trainlaw.app.models.settings import host_rows
+from trainlaw.app.sheets.book_plan import SheetWriter
+from trainlaw.app.workbook.errors_sheet import (
+    class_factor,
+    held_out_error,
+    interval_class,
+    is_known_generation,
+)
+from trainlaw.app.workbook.model import (
+    DEFAULT_PRECISION,
+    FIRST,
+    LAYOUTS,
+    Model,
+    fact,
+    is_listed,
+    option,
+)
+from trainlaw.datasets import CnnCounts, built_in_gpus
+from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
+from trainlaw.datasets.measurements.runs import COMPILATIONS
+from trainlaw.formulas import Constant, Expression, InputError, variables
+from trainlaw.formulas.printers import excel_expression
+from trainlaw.validate.formula_intervals import intervals_of
+
+UNCLEAR = "not known"
+SETUP = "setup"
+_HEADS = ("name", "value", "unit", "warning", "note", "", "sentence")
+# Columns that count the sentences of a kind, and the column of the sentences.
+_COUNTED = {WARNING: "D", NOTE: "E"}
+_SAID = "G"
+_LETTERS = "ABCDEFG"
+#: Quantities that sheet Prediction needs.
+_NAMED = {"architecture_factor", "host_factor", "is_processor"}
+
+
+class Said(NamedTuple):
+    """The sentences of the first choice: those that may state all assumptions, and those that are said."""
+
+    setups: list[str]
+    notes: list[str]
+    warnings: list[str]
+
+
+class Given(NamedTuple):
+    """A quantity that the rows are made of: its cell formula, and its value for the first choice."""
+
+    formula: str
+    value: Fact
+
+
+def of_chosen_gpu(column: str) -> str:
+    """Return the cell formula of a column of sheet GPUs for the chosen GPU."""
+    return fact("gpu", f'"{column}"')
+
+
+def _of_chosen_cnn(column: str) -> str:
+    return fact("cnn", f'"{column}"')
+
+
+def write_sentences(sheet: SheetWriter, model: Model, row: int) -> Said:
+    """Write the table from a row of sheet Formula on; return the sentences of the first choice.
+
+    The name tl_said is that of the sentences, empty where they are not said; tl_warning and tl_note count
+    those of each kind. tl_setup are those that state all assumptions, of which one is said.
+    """
+    given = _given(model)
+    lines = _lines(model, given)
+    found = evaluated(lines, {name: np.array([value]) for name, (_, value) in given.items()}, 1)
+    sheet.text(row, 0, "Sentences about this prediction, and the quantities that decide on them", "section")
+    sheet.heads(row + 1, _HEADS, "head_unit")
+    row += 2
+    places: dict[str, str] = {}
+    for name, (formula, value) in given.items():
+        _write(sheet, row, name, Given(f'IFERROR({formula},"")', value))
+        places[name] = sheet.place(row, 1)
+        row += 1
+    first = row
+    said: dict[str, list[str]] = {NOTE: [], WARNING: []}
+    setups: dict[int, str] = {}
+    for line in lines:
+        answer = line.answer
+        if line.value is not None:
+            value = float(found.columns[answer.name][0])
+            computed = Given(f'IFERROR({_cell(line.value, places)},"")', value)
+            _write(sheet, row, answer.name, computed, answer.unit)
+            places[answer.name] = sheet.place(row, 1)
+        else:
+            text = found.text(line, 0)
+            sheet.text(row, 0, answer.name)
+            sheet.formula(row, _LETTERS.index(_SAID), _sentence(line, places), text, "text")
+            if answer.name.startswith(SETUP):
+                setups[row] = text
+            else:
+                said[answer.kind] += [text] if text else []
+                _write_count(sheet, first, row, answer.kind, len(said[answer.kind]) if text else None)
+        row += 1
+    for name, letter in (("said", _SAID), *_COUNTED.items()):
+        sheet.define_range(f"tl_{name}", _LETTERS.index(letter), first, row - 1)
+    sheet.book.names |= {f"tl_{name}": places[name] for name in places if name in _NAMED}
+    sheet.define_range(f"tl_{SETUP}", _LETTERS.index(_SAID), min(setups), max(setups))
+    return Said([*setups.values()], said[NOTE], said[WARNING])
+
+
+def _write_count(sheet: SheetWriter, first: int, row: int, kind: str, count: int | None) -> None:
+    """Write which sentence of its kind that of a row is; None where it is not said."""
+    letter = _COUNTED[kind]
+    text = f'IF({_SAID}{row + 1}="","",COUNT({letter}${first}:{letter}{row})+1)'
+    sheet.formula(row, _LETTERS.index(letter), text, "" if count is None else float(count), "general")
+
+
+def _write(sheet: SheetWriter, row: int, name: str, given: Given, unit: str = "") -> None:
+    formula, value = given
+    sheet.text(row, 0, name)
+    shown = "" if isinstance(value, float) and not np.isfinite(value) else value
+    sheet.formula(row, 1, formula, shown, "text" if isinstance(value, str) else "general")
+    sheet.text(row, 2, unit, "unit")
+
+
+def _cell(expression: Expression, places: Mapping[str, str]) -> str:
+    return excel_expression(expression, {name: places[name] for name in variables(expression)})
+
+
+def _lines(model: Model, given: Mapping[str, Given]) -> tuple[Line, ...]:
+    """Return the values, warnings and notes of the table that cells can compute."""
+    never = {"has_settings": 0.0, "n_cnn_notes": 0.0}
+    never |= {} if model.is_forward else {"has_compilation": 0.0}
+    lines = lines_of(model.formula, never)
+    host = host_rows(model.formula, model.expression)
+    changed = [replace(line, value=host.get(line.answer.name, line.value)) for line in lines]
+    if not all(_fits(line) for line in changed if line.answer.name in host):
+        plain = Constant(1.0)
+        changed = [
+            replace(line, value=plain) if line.answer.name == "host_factor" else line for line in changed
+        ]
+    kept = [line for line in changed if line.answer.kind != FIGURE or line.value is not None]
+    return within_reach([line for line in kept if _fits(line)], given)
+
+
+def _fits(line: Line) -> bool:
+    """Return whether the expressions of a row fit into a cell each."""
+    try:
+        for part in (line.value, line.when):
+            _cell(part, dict.fromkeys(variables(part), "Formula!$B$1000")) if part is not None else ""
+    except InputError:
+        return False
+    return True
+
+
+def _sentence(line: Line, places: Mapping[str, str]) -> str:
+    """Return the cell formula of a sentence, empty where it is not said or a part of it is not known."""
+    parts, end, sentence = [], 0, line.answer.sentence
+    for place in PLACE.finditer(sentence):
+        parts += [_text(sentence[end : place.start()]), _shown(places[place["names"]], place["style"] or "")]
+        end = place.end()
+    text = "&".join(part for part in [*parts, _text(sentence[end:])] if part != '""')
+    if line.when is None:
+        return f'IFERROR({text},"")'
+    return f'IFERROR(IF({_cell(line.when, places)}>0,{text},""),"")'
+
+
+def _text(text: str) -> str:
+    """Return a text as a literal of a cell formula."""
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _shown(cell: str, style: str) -> str:
+    """Return a number as commands show it, as a cell formula that gives a text."""
+    if style == "gigabytes":
+        return f"ROUND({cell}/1E9,2-INT(LOG10({cell}/1E9)))"
+    if style == "seconds":
+        steps = ((1, f'{_number(cell)}&" s"'), (0.001, f'{_number(f"({cell}*1000)")}&" ms"'))
+        text = f'{_number(f"({cell}*1000000)")}&" µs"'
+        for least, other in reversed(steps):
+            text = f"IF(ABS({cell})>={least},{other},{text})"
+        return text
+    return _number(cell) if style == "number" else cell
+
+
+def _number(cell: str) -> str:
+    """Return three significant digits, but every digit of the integer part, as a cell formula."""
+    size = f"INT(LOG10(ABS({cell})))"
+    exponent = f'IF({size}<0,"-","+")&TEXT(ABS({size}),"00")'
+    wide = f'ROUND({cell}/10^{size},2)&"e"&{exponent}'
+    usual = f'IF(ABS({cell})>=1000,FIXED({cell},0),ROUND({cell},MAX(2-{size},0))&"")'
+    return f'IF({cell}=0,"0",IF(OR(ABS({cell})<0.0001,ABS({cell})>=1000000000),{wide},{usual}))'
+
+
+def _given(model: Model) -> dict[str, Given]:
+    """Return every quantity of the rows that the workbook knows, with its value for the first choice."""
+    values = model.values
+    found = {name: Given(place, values[name]) for name, place in model.cells.items()}
+    found |= {
+        "n_gpus": Given("tl_n_gpus", 1.0),
+        "batch_per_gpu": Given("tl_batch_per_gpu", values["batch_per_gpu"]),
+        "single_gpu_time_s": Given("tl_alone_s", model.seconds),
+        "added_s": Given("tl_all_reduce_s", 0.0),
+        "n_nodes": Given("tl_n_nodes", 1.0),
+        "machine": Given(_machine(), "1 GPU"),
+        "is_undefined": Given("IF(ISNUMBER(tl_time_s),0,1)", 0.0),
+        "iterations": Given("tl_iterations", float(ceil(FIRST.images / FIRST.batch))),
+        "epochs": Given("tl_epochs", FIRST.epochs),
+    }
+    if model.is_forward:
+        found |= {"epochs": Given("1", 1.0), "machine": Given('"1 GPU"', "1 GPU")}
+        compilation = "tl_compilation"
+        found["compilation"] = Given(compilation, COMPILATIONS[0])
+        found["has_compilation"] = Given(f'IF({compilation}="{COMPILATIONS[0]}",0,1)', 0.0)
+    if model.scaling is not None:
+        found["is_scaled"] = Given("tl_is_scaled", 1.0)
+    cnn = model.first_choice.facts.cnns[0]
+    return found | _gpu(model) | _precision(model) | _setting(model) | _cnn(model, cnn)
+
+
+def _machine() -> str:
+    """Return the cell formula of GPUs, nodes and links as text, as `machine_text` has it."""
+    n, nodes = "tl_n_gpus", "tl_n_nodes"
+    each = f'{n}/{nodes}&IF({n}>{nodes}," GPUs"," GPU")'
+    count = f'IF({nodes}=1,"1 node of ",FIXED({nodes},0)&" nodes of ")'
+    link = f'IF({n}>{nodes},", link "&tl_link_used,"")'
+    fabric = f'IF({nodes}>1,", fabric "&tl_network_used,"")'
+    return f'IF({n}=1,"1 GPU",{count}&{each}&{link}&{fabric})'
+
+
+def chosen_class_factor(model: Model) -> str:
+    """Return the cell formula of the factor of the interval of the chosen run's class, 0 without one."""
+    stack = "tl_stack" if "is_stack_fused" in model.base_columns else ""
+    kind = interval_class(of_chosen_gpu("vendor"), "tl_precision", stack)
+    return class_factor(kind, is_known_generation(model.formula, of_chosen_gpu("generation")))
+
+
+def _gpu(model: Model) -> dict[str, Given]:
+    formula, gpu = model.formula, built_in_gpus().find(FIRST.gpu)
+    value = intervals_of(formula).factor(model.first_precision, gpu.generation)
+    of_class = chosen_class_factor(model)
+    facts = gpu_facts(formula, gpu)
+    vendor, generation = of_chosen_gpu("vendor"), of_chosen_gpu("generation")
+    calibrated = [_text(str(name)) for name in (calibration_of(formula) or {}).get("gpus", [])]
+    is_one = ",".join(f"tl_gpu={name}" for name in calibrated) or "FALSE"
+    known = f"OR({is_known_generation(formula, generation)}=1,{is_one})"
+    made = is_listed(vendor, "options_vendor") if formula.provenance.get("vendors") else "FALSE"
+    bf16, fp32 = of_chosen_gpu("peak_bf16_flop_per_s"), of_chosen_gpu("peak_fp32_flop_per_s")
+    texts = {
+        "gpu": "tl_gpu",
+        "vendor": f'IF({vendor}="","its vendor",{vendor})',
+        "generation": f'IF({generation}="","unknown",{generation})',
+        "is_unseen_vendor": f"IF(OR({known},{made}),0,1)",
+        "is_unseen_generation": f"IF({known},0,IF({made},1,0))",
+        "error_of_generation": held_out_error(formula, "generation", generation),
+        "is_other_gpu": f"IF(OR({is_one}),0,1)" if calibrated else "0",
+        "is_processor": f'IF({known},0,IF({of_chosen_gpu("device")}="CPU",1,0))',
+        "is_one_die": f'IF(COUNTIF({of_chosen_gpu("remark")},"* die*")>0,1,0)',
+        "has_slow_fp16": f'IF({of_chosen_gpu("has_fast_fp16")}&""="0",1,0)',
+        "has_slow_bf16": f"IF(AND(ISNUMBER({bf16}),{bf16}<={fp32}),1,0)",
+    }
+    for name in facts:
+        if name.startswith("is_unknown_"):
+            texts[name] = f'IF({of_chosen_gpu(name.removeprefix("is_unknown_"))}="",1,0)'
+    memory = of_chosen_gpu("memory_bytes")
+    return {
+        **{name: Given(text, facts[name]) for name, text in texts.items()},
+        "memory_bytes": Given(f'IF({memory}="","",{memory})', gpu.memory_bytes),
+        "class_factor": Given(f'IF({of_class}>0,{of_class},"")', value),
+        "has_interval": Given(f"IF({of_class}>0,1,0)", float(np.isfinite(value))),
+    }
+
+
+def _precision(model: Model) -> dict[str, Given]:
+    return {
+        name: Given("tl_precision" if isinstance(value, str) else option("precision", name), value)
+        for name, value in precision_facts(model.formula, model.first_precision).items()
+    }
+
+
+def implied_stack(model: Model) -> str:
+    """Return the stack that layout, container and compiler imply, as a formula of a cell."""
+    is_fused = "tl_is_tuned=1"
+    if model.is_forward:
+        is_fused = f'OR({is_fused},tl_compilation="inductor")'
+    return f'IF({is_fused},"fused",IF(tl_layout="{LAYOUTS[1]}","channels_last","eager"))'
+
+
+def _setting(model: Model) -> dict[str, Given]:
+    """Return the settings; those without a cell have their default."""
+    launch, is_last = "tl_host_launch_us", f'tl_layout="{LAYOUTS[1]}"'
+    of_layout = {"is_channels_last", "is_stack_channels_last"}
+    has_layout, has_launch = (
+        not base.isdisjoint(model.base_columns) for base in (of_layout, {"stated_launch_s"})
+    )
+    implied = f"IF(tl_stack={implied_stack(model)},0,1)"
+    has_stack = "is_stack_fused" in model.base_columns
+    by_default = "0" if model.is_forward else f'IF(tl_precision_choice="{DEFAULT_PRECISION}",1,0)'
+    found = {
+        "by_default": Given(by_default, 1.0 - model.is_forward),
+        "stack": Given("tl_stack" if has_stack else '"eager"', "eager"),
+        "has_stack": Given(implied if has_stack else "0", 0.0),
+        "is_stack_unknown": Given('IF(tl_stack="unknown",1,0)' if has_stack else "0", 0.0),
+        "layout": Given(f'IF({is_last},"channels_last","nchw")' if has_layout else '"nchw"', "nchw"),
+        "has_layout": Given(f"IF({is_last},1,0)" if has_layout else "0", 0.0),
+        "has_host_launch": Given(f"IF(N({launch})>0,1,0)" if has_launch else "0", 0.0),
+    }
+    return found if "is_tuned" in model.base_columns else {**found, "is_tuned": Given("0", 0.0)}
+
+
+def _cnn(model: Model, cnn: CnnCounts) -> dict[str, Given]:
+    formula = model.formula
+    facts = {**cnn_facts(cnn), **architecture_facts(formula, cnn.cnn_base)}
+    error = held_out_error(formula, "architecture", _of_chosen_cnn("cnn_base"))
+    return {
+        "rough": Given(f'IF(COUNT({_of_chosen_cnn("kept_elements")})=1,"",{_text(ROUGH_MEMORY)})', ""),
+        "input_size_px": Given(_of_chosen_cnn("input_size_px"), facts["input_size_px"]),
+        "error_of_architecture": Given(error, facts["error_of_architecture"]),
+    }

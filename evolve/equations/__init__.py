@@ -1,1 +1,0 @@
-"""General equations without units: what short formulas the structure of the data suggests."""

@@ -1,0 +1,36 @@
+import numpy as np
+import pytest
+from trainlaw.datasets import FEATURES, load
+from trainlaw.datasets.features.work import EXPECTED_WEIGHTS, resources, works
+from trainlaw.datasets.files.storage import read_data_rows
+from trainlaw.formulas.algebra.units import DIMENSIONLESS
+
+
+def test_weights_follow_from_rules_but_for_two_exceptions_with_reasons():
+    rows = {row["name"]: row for row in read_data_rows("work.csv")}
+    exceptions = [name for name, row in rows.items() if "weight" in row]
+    assert len(exceptions) <= 2 and all("reason" in rows[name] for name in exceptions)
+    for work in works():
+        if work.name not in exceptions:
+            assert work.expected == EXPECTED_WEIGHTS[work.rule]
+
+
+def test_each_resource_has_work_and_factors_of_pure_numbers():
+    assert {work.resource for work in works()} == set(resources())
+    for resource in resources().values():
+        for factor in resource.factors:
+            assert FEATURES[factor.feature].spec.unit == DIMENSIONLESS
+            assert factor.low <= min(factor.expected, factor.forward)
+            assert max(factor.expected, factor.forward) <= factor.high
+    assert all(row["reason"] for row in read_data_rows("factors.csv"))
+
+
+@pytest.mark.slow
+def test_each_amount_of_work_occurs_on_three_groups_of_gpus():
+    """Where fewer had some, its weight would be the rule's, and the rule could not be measured."""
+    table = load("default")
+    groups = table.labels()["gpu_group"].to_numpy()
+    for work in works():
+        amounts = table.matrix([work.name])[:, 0]
+        assert amounts.min() >= 0.0
+        assert len(np.unique(groups[amounts > 0.0])) >= 3, work.name
