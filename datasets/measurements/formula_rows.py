@@ -26,7 +26,7 @@ from trainlaw.formulas.algebra.row_sums import RowSums
 from trainlaw.formulas.errors import InputError, TrainlawError
 from trainlaw.formulas.formula import Formula
 
-_SHOWN = 5
+_SHOWN = 5  # names in a message
 #: Base columns of layers that have another name among the features of runs.
 RUN_FEATURE_NAMES: Mapping[str, str] = {"batch": "batch_per_gpu"}
 _RAW = {

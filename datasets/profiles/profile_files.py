@@ -140,7 +140,7 @@ def _without_called(operators: Iterable[_Event]) -> dict[str, float]:
 
 
 MAX_BYTES = 64 * 2**20  # Python takes 14 bytes for a byte of a trace
-MAX_OPERATIONS = 100_000
+MAX_OPERATIONS = 100_000  # different names in a profile; the shipped ones have 65
 _CHARACTERS_PER_PART = 40  # of a trace: an event with its arguments has 150 and more
 MAX_SECONDS = 1e6  # of one operation; a longer time has a wrong unit
 _UNITS_S: Mapping[str, float] = {"s": 1.0, "sec": 1.0, "ms": 1e-3, "us": 1e-6, "μs": 1e-6, "ns": 1e-9}
