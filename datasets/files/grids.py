@@ -71,7 +71,7 @@ def _sheet(sheet: ElementTree.Element, place: Path) -> tuple[list[list[object]],
     for row in sheet.iter(f"{_TABLE}table-row"):
         cells: list[object] = []
         for cell in row:
-            # What a merged cell covers may still be in the file, and is not seen.
+            # Cells below a merged one may still be in the file, hidden.
             value = None if cell.tag == f"{_TABLE}covered-table-cell" else _value(cell)
             right, down = (
                 int(cell.get(f"{_TABLE}number-{what}-spanned") or 1) for what in ("columns", "rows")

@@ -219,7 +219,7 @@ def _alike(gpu: Gpu) -> tuple[list[Gpu], str]:
         return [], ""
     candidates = of_generation or known
     apart = np.abs(np.array([_architecture(one) for one in candidates]) - _architecture(gpu))
-    # What one of both does not state counts as a factor of 2.
+    # A specification that one of both does not state counts as a factor of 2.
     distances = np.where(np.isnan(apart), math.log(2), apart).sum(axis=1)
     similar = [candidates[place] for place in np.argsort(distances, kind="stable")[:2]]
     names = " and ".join(one.gpu for one in similar)

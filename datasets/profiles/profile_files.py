@@ -42,7 +42,7 @@ class _Event:
 
 
 def _trace_seconds(found: Sequence[_Event], events: Sequence[object]) -> tuple[dict[str, float], str]:
-    """Return the seconds of each operation in a whole trace, and what they are of.
+    """Return the seconds of each operation in a whole trace, and the kind of its events.
 
     Kernels of a GPU are counted, under the operator that launched them where the trace records it; without
     kernels the operators of the CPU are, each without the operators that it called.
