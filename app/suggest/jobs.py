@@ -2,7 +2,6 @@
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from trainlaw.app.inputs.requests import runs_of_csv
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn
 from trainlaw.app.inputs.selection import listed_gpus, named_gpus, whole_numbers
 from trainlaw.app.suggest.candidates import StudiedFront, Suggestion, Suggestions, find_front, suggested_runs
+from trainlaw.app.suggest.options import SuggestOptions
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
 from trainlaw.app.text.steps import OnStep, part_of, unseen
 from trainlaw.app.text.tables import Table, terminal_width
@@ -168,26 +168,6 @@ def _keys(table: RunTable) -> pd.Series:
     return table.frame[list(SAME)].astype(str).replace({"unknown": "fp32"}).agg("|".join, axis=1)
 
 
-@dataclass(frozen=True, slots=True)
-class SuggestOptions:
-    """The options of the command as they are typed; lists are texts with commas."""
-
-    number: int
-    pool: Path | None
-    gpus: tuple[str, ...]
-    cnns: str
-    batch: str
-    input_px: str
-    precision: str
-    front: Path | None
-    runs: str | None
-    gpu_file: Path | None
-    cnn_files: tuple[Path, ...]
-    repeats: int
-    seed: int
-    trust: bool
-
-
 def run_suggest(options: SuggestOptions, on_step: OnStep = unseen) -> tuple[str, str]:
     """Return what to print and the plan as CSV; InputError for options that contradict each other.
 
@@ -196,7 +176,7 @@ def run_suggest(options: SuggestOptions, on_step: OnStep = unseen) -> tuple[str,
     on_step("reading the runs", 0.0)
     front = find_front(
         options.front, Path.cwd(), options.runs, options.gpu_file if options.runs else None,
-        options.cnn_files if options.runs else None, trust=options.trust,
+        options.cnn_file if options.runs else None, trust=options.trust,
     )  # fmt: skip
     pool, note = worth_measuring(_pool(options, part_of(on_step, 0.1, 0.5)), [front.measured])
     found = suggested_runs(
@@ -208,17 +188,17 @@ def run_suggest(options: SuggestOptions, on_step: OnStep = unseen) -> tuple[str,
 def _pool(options: SuggestOptions, on_step: OnStep) -> RunTable:
     gpus = known_gpus(options.gpu_file)
     if options.pool is not None:
-        pool = runs_of_csv(options.pool, gpus, listed_gpus(options.gpus, gpus), "fp32")
+        pool = runs_of_csv(options.pool, gpus, listed_gpus(options.gpu or (), gpus), "fp32")
         if len(pool) > _MOST:
             raise InputError(f"expected at most {_MOST:,} configurations, got {len(pool):,}")
         return pool
     names = [name.strip() for name in options.cnns.split(",") if name.strip()]
     return cnn_pool(
-        [*names, *map(str, options.cnn_files)],
+        [*names, *map(str, options.cnn_file or ())],
         whole_numbers(options.batch, "--batch"),
         whole_numbers(options.input_px, "--pixels"),
         gpus=gpus,
-        named=options.gpus,
+        named=options.gpu or (),
         precision=options.precision,
         on_step=on_step,
     )
