@@ -146,10 +146,15 @@ def _symbol_table(formulas: Iterable[Formula]) -> Table:
     formulas = tuple(formulas)
     ranges = {name: ends for formula in reversed(formulas) for name, ends in formula.ranges.items()}
     rows = [
-        [letter(spec.symbol), spec.name, "" if spec.unit.is_dimensionless else spec.unit, spec.meaning,
-         *map(show_number, ranges.get(spec.name, unknown))]
+        [
+            letter(spec.symbol),
+            spec.name,
+            "" if spec.unit.is_dimensionless else spec.unit,
+            spec.meaning,
+            *map(show_number, ranges.get(spec.name, unknown)),
+        ]
         for spec in specs_of(formulas)
-    ]  # fmt: skip
+    ]
     ends = [Column("training minimum", "number"), Column("maximum", "number")]
     return Table.of(["symbol", "name", "unit", "meaning", *ends], rows)
 

@@ -45,10 +45,20 @@ from trainlaw.validate.run_classes import AMD, MAIN_VENDOR, run_class
 #: Files of the folder of templates, in the order in which the script needs them.
 MODULE_FILES = ("answers", "page/numbers", "page/law", "page/names", "page/choice", "module")
 SCRIPT_FILES = (
-    "answers", "page/numbers", "page/law", "page/names", "page/choice", "page/form",
-    "page/lists", "page/answer", "page/terms", "page/ranking", "page/comparison", "page/custom_cnn",
+    "answers",
+    "page/numbers",
+    "page/law",
+    "page/names",
+    "page/choice",
+    "page/form",
+    "page/lists",
+    "page/answer",
+    "page/terms",
+    "page/ranking",
+    "page/comparison",
+    "page/custom_cnn",
     "page/start",
-)  # fmt: skip
+)
 # What the user chooses; no table of GPUs or CNNs has it.
 _CHOSEN = frozenset(
     {"batch_per_gpu", "has_optimizer", "has_input_copy", "bytes_per_element", "is_tensor_precision"}
@@ -72,15 +82,52 @@ _OPTIONAL: Mapping[str, tuple[str, ...]] = {
 }
 # Quantities and texts of the table of answers that `factsOf` of the script gives.
 _GIVEN = (
-    "single_gpu_time_s", "added_s", "is_undefined", "gpu", "generation", "vendor", "precision", "is_tf32",
-    "is_untrained_precision", "is_other_precision", "by_default", "layout", "has_layout", "has_host_launch",
-    "n_cnn_notes", "cnn_notes", "rough", "input_size_px", "is_16_bit_float", "is_bf16",
-    "nearest_batch", "nearest_low_s", "nearest_high_s", "nearest_time_s",
-    "n_nodes", "machine", "algorithm", "ways", "is_scaled",
-    "class_factor", "has_interval", "epochs", "iterations", "training", "price_per_hour", "has_price",
-    "currency", "price_origin", "error_of_precision", "error_of_architecture", "stack", "has_stack",
-    "is_stack_unknown", "compilation", "has_compilation",
-)  # fmt: skip
+    "single_gpu_time_s",
+    "added_s",
+    "is_undefined",
+    "gpu",
+    "generation",
+    "vendor",
+    "precision",
+    "is_tf32",
+    "is_untrained_precision",
+    "is_other_precision",
+    "by_default",
+    "layout",
+    "has_layout",
+    "has_host_launch",
+    "n_cnn_notes",
+    "cnn_notes",
+    "rough",
+    "input_size_px",
+    "is_16_bit_float",
+    "is_bf16",
+    "nearest_batch",
+    "nearest_low_s",
+    "nearest_high_s",
+    "nearest_time_s",
+    "n_nodes",
+    "machine",
+    "algorithm",
+    "ways",
+    "is_scaled",
+    "class_factor",
+    "has_interval",
+    "epochs",
+    "iterations",
+    "training",
+    "price_per_hour",
+    "has_price",
+    "currency",
+    "price_origin",
+    "error_of_precision",
+    "error_of_architecture",
+    "stack",
+    "has_stack",
+    "is_stack_unknown",
+    "compilation",
+    "has_compilation",
+)
 _MOST_GPUS = 65_536
 
 

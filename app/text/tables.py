@@ -263,10 +263,13 @@ def _wrapped(titles: Sequence[str], cells: Sequence[Sequence[str]], most: int, l
     ]
     free = most - 2 * (len(columns) - 1)
     cap = next(
-        (cap for cap in range(max(widths), least, -1)
-         if sum(min(width, max(cap, floor)) for width, floor in zip(widths, caps, strict=True)) <= free),
+        (
+            cap
+            for cap in range(max(widths), least, -1)
+            if sum(min(width, max(cap, floor)) for width, floor in zip(widths, caps, strict=True)) <= free
+        ),
         least,
-    )  # fmt: skip
+    )
     lines: list[list[str]] = []
     for row in cells:
         parts = [_cell_lines(cell, max(cap, floor)) for cell, floor in zip(row, caps, strict=True)]
