@@ -236,7 +236,7 @@ def list_cnns(
 @cnn_app.takes("show")
 def show_cnn(
     name: str = argument(
-        "Name of the CNN, or a file: .onnx, a table of layers (.csv, .json), a Keras model (.json).",
+        "Name of the CNN, or a file: .onnx, or a table of layers (.csv, .json).",
         default=...,
     ),
     pixels: int | None = option("Height and width of an image; default: that of the CNN.", min=1),

@@ -10,7 +10,7 @@ from trainlaw.app.inputs.declared import argument, flag, option
 
 if TYPE_CHECKING:
     from trainlaw.datasets import RunTable
-    from trainlaw.datasets.spreadsheets.answers import Answers
+    from trainlaw.datasets.spreadsheets.answers import SheetAnswers
 
 data_app = CommandGroup("Show built-in tables of measured runs; check, compare and import your own.")
 
@@ -250,11 +250,11 @@ def import_file(
       trainlaw data import my-runs.csv --merge-with default --yes --out all-runs.csv
     """
     from trainlaw.app.inputs.spreadsheets import chosen_pairs, one_of, values_of
-    from trainlaw.datasets.spreadsheets.answers import Answers
+    from trainlaw.datasets.spreadsheets.answers import SheetAnswers
 
     constants = chosen_pairs("--set", constant, "OURS=VALUE")
     constants |= {"precision": precision} if precision else {}
-    answers = Answers(
+    answers = SheetAnswers(
         columns=chosen_pairs("--column", column, "OURS=YOURS"),
         values=values_of(value),
         constants=constants,
@@ -280,7 +280,7 @@ def _next_step(runs: "RunTable", target: Path) -> str:
 
 def _write_imported(
     file: Path,
-    answers: "Answers",
+    answers: "SheetAnswers",
     to: Path | None,
     gpu_file: Path | None,
     cnn_files: list[Path] | None,

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Sequence
 
 from trainlaw.app.text.tables import Table, fitted_lines
-from trainlaw.datasets.spreadsheets import our
-from trainlaw.datasets.spreadsheets.answers import CHOICE, Answers, Issue
+from trainlaw.datasets.spreadsheets import fields
+from trainlaw.datasets.spreadsheets.answers import CHOICE, Issue, SheetAnswers
 from trainlaw.datasets.spreadsheets.cells import OF_FLAG
 from trainlaw.datasets.spreadsheets.conversion import Imported
 
@@ -19,7 +19,7 @@ _OURS = {
     "date": "bench_year", "gpus_per_node": "n_gpus", "dataset": "input_size_px, n_classes",
     "unit": "unit of the time", "check": "compared with the time",
     "mode": "rows of training", "accumulation": "rows without accumulation",
-    **{f"{our.FLAG}{flag}": ours for flag, ours in OF_FLAG.items()},
+    **{f"{fields.FLAG}{flag}": ours for flag, ours in OF_FLAG.items()},
 }  # fmt: skip
 
 
@@ -90,7 +90,7 @@ def _has(tokens: Sequence[str], answer: Sequence[str]) -> bool:
     return any(list(tokens[place : place + len(answer)]) == list(answer) for place in range(len(tokens)))
 
 
-def given_words(answers: Answers, others: Sequence[tuple[str, object]]) -> list[str]:
+def given_words(answers: SheetAnswers, others: Sequence[tuple[str, object]]) -> list[str]:
     """Return the options that give these answers, and others by name where they have a value."""
     tokens: list[str] = []
     for option, value in others:

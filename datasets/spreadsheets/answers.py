@@ -13,7 +13,7 @@ _MOST_ROWS = 8
 
 
 @dataclass(frozen=True)
-class Answers:
+class SheetAnswers:
     """What the user said in options.
 
     columns : our name to the heading. values : (our column, text in the file) to our value. constants : our

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from trainlaw.app.studies.definition import StudyDefinition, definition_of, read_study_table
+from trainlaw.app.inputs.study_definition import StudyDefinition
+from trainlaw.app.studies.definition import definition_of, read_study_table
 from trainlaw.app.studies.study import searched_formula
 from trainlaw.formulas import Formula, load_formula
 

@@ -2,7 +2,7 @@
 
 import json
 
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter
+from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
 from trainlaw.app.text.html import _environment
 from trainlaw.app.text.numbers import show_percent, show_seconds
 from trainlaw.app.text.tables import Column, Table
