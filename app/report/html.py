@@ -1,4 +1,4 @@
-"""The report of a study: one HTML file that refers to no other."""
+"""The report of a study as one self-contained HTML file."""
 
 from collections.abc import Iterator, Mapping
 from html import escape
@@ -133,7 +133,7 @@ def _front_table(outcome: StudyOutcome) -> Table:
 
 
 def _evolution(outcome: StudyOutcome) -> tuple[str, Table] | None:
-    """How the search went: a drawing, and what each step changed; None where it has no history."""
+    """Return the course of the search: a drawing, and the changes of each step; None without a history."""
     evolution = evolution_of(outcome.formula)
     if evolution is None:
         return None
