@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.inputs.requests import one_run
-from trainlaw.app.inputs.tables import any_table
+from trainlaw.app.inputs.run_tables import any_table
 from trainlaw.app.models.calibration import calibrated_law
 from trainlaw.app.models.doubts import trusted
 from trainlaw.app.models.scopes import formula_rows

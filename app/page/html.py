@@ -14,7 +14,7 @@ from trainlaw.app.models.terms import parts_of
 from trainlaw.app.page.script import names_kinds, script_of, specs_of, titled_parts
 from trainlaw.app.text.html import page_style, render
 from trainlaw.app.text.numbers import show_number, show_percent
-from trainlaw.app.text.tables import RUNS, Column, Table
+from trainlaw.app.text.tables import RUNS, Table, TableColumn
 from trainlaw.datasets.measurements.runs import STACKS
 from trainlaw.formulas import Formula, constants
 from trainlaw.formulas.printers import mathml_expression, mathml_symbol
@@ -155,7 +155,7 @@ def _symbol_table(formulas: Iterable[Formula]) -> Table:
         ]
         for spec in specs_of(formulas)
     ]
-    ends = [Column("training minimum", "number"), Column("maximum", "number")]
+    ends = [TableColumn("training minimum", "number"), TableColumn("maximum", "number")]
     return Table.of(["symbol", "name", "unit", "meaning", *ends], rows)
 
 
@@ -178,6 +178,6 @@ def _errors(formula: Formula) -> dict[str, object] | None:
         protocol=formula.errors.get("protocol", ""),
         evolution=evolution_sentence(carried_errors(formula)),
         held_out=held_out_kind(formula),
-        overall=Table.of([Column("metric"), *titles], overall, "number"),
-        by_cnn=Table.of([Column("architecture"), RUNS, *titles], each, "number"),
+        overall=Table.of([TableColumn("metric"), *titles], overall, "number"),
+        by_cnn=Table.of([TableColumn("architecture"), RUNS, *titles], each, "number"),
     )
