@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.inputs.tables import find_table
+from trainlaw.app.inputs.run_tables import find_table
 from trainlaw.app.inputs.used_formula import ONE_GPU, used_formulas
 from trainlaw.app.models.doubts import trusted
 from trainlaw.app.models.scopes import check_scope, feature_specs_for, handling
