@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
+from tools.builtin.recipes import RECIPES
 from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.models.builtin import BUILT_IN, BUILT_IN_FORMULAS, SHORTER
 from trainlaw.app.models.search_gain import evolution_gains, evolution_sentence, signed_points
@@ -222,22 +223,12 @@ def _shorter() -> str:
     )
 
 
-#: The study that each of these built-in formulas is from, and in which its errors were measured.
-_STUDIES = {
-    "built-in": "runs",
-    "short": "short-runs --seeds 3",
-    "forward": "forward",
-    "multi": "multi",
-    "anchor": "anchor",
-}
-
-
 def _evolution() -> str:
     """Held-out errors of searches and their controls by kind of study, and what evolution adds."""
     rows = []
-    for name, study in _STUDIES.items():
-        law = BUILT_IN_FORMULAS[name]()
-        row = [f"`{study}`", f"{show_percent(overall_error(law, OURS, MACRO))} %"]
+    for recipe in (recipe for recipe in RECIPES if recipe.kind == "study"):
+        law = BUILT_IN_FORMULAS[recipe.name]()
+        row = [f"`{recipe.command}`", f"{show_percent(overall_error(law, OURS, MACRO))} %"]
         for control, numbers in evolution_gains(carried_errors(law)).items():
             gain, low, high = map(signed_points, numbers)
             error = show_percent(overall_error(law, control, MACRO))

@@ -4,13 +4,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+DOCS = Path(__file__).resolve().parent
+ROOT = DOCS.parent
+sys.path.insert(0, str(DOCS))
+sys.path.append(str(ROOT))  # for `tools`; last, since `formulas` is also another project
 
 import figures
 import printed
-
-DOCS = Path(__file__).resolve().parent
-ROOT = DOCS.parent
 
 
 def pages() -> Iterator[Path]:
