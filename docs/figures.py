@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-from tools.builtin.recipes import RECIPES
 from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.models.builtin import BUILT_IN, BUILT_IN_FORMULAS, SHORTER
 from trainlaw.app.models.search_gain import evolution_gains, evolution_sentence, signed_points
@@ -33,6 +32,8 @@ from trainlaw.validate.formula_errors import (
 )
 from trainlaw.validate.formula_intervals import intervals_of
 from trainlaw.validate.result import OURS
+
+from tools.builtin.recipes import RECIPES
 
 _NULL = "null_compute"
 _PART = re.compile(r"(<!-- made: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)

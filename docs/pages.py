@@ -4,13 +4,15 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-DOCS = Path(__file__).resolve().parent
-ROOT = DOCS.parent
-sys.path.insert(0, str(DOCS))
-sys.path.append(str(ROOT))  # for `tools`; last, since `formulas` is also another project
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+# For `tools`, which is not installed; last, since `formulas` and `datasets` are also other projects.
+sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import figures
 import printed
+
+DOCS = Path(__file__).resolve().parent
+ROOT = DOCS.parent
 
 
 def pages() -> Iterator[Path]:
