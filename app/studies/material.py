@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.studies.definition import StudyDefinition
+from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.studies.kinds import (
     BOTH_FOLDS,
     CNN_FOLDS,

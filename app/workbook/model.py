@@ -217,10 +217,6 @@ class Model:
         values = {constant.name: Constant(constant.value) for constant in self.constants}
         return to_text(substitute(term, values), 3)
 
-    def written_out(self, expression: Expression) -> Expression:
-        """Return an expression over features as one over base columns and constants."""
-        return substitute(expression, dict(self.features))
-
 
 def values_of(expression: Expression, columns: Mapping[str, np.ndarray]) -> np.ndarray:
     """Return the values of an expression, nan where invalid; columns of one shape, or numbers."""

@@ -52,10 +52,10 @@ def make_ready(configuration: Configuration) -> Cnn:
 
 
 def _check_memory(cnn: Cnn, configuration: Configuration) -> None:
-    """Refuse what cannot fit: Linux overcommits memory and kills the program later."""
+    """Refuse a step that cannot fit: Linux overcommits memory and kills the program later."""
     memory = training_memory(cnn, configuration.batch, configuration.precision)
     is_forward = configuration.timed_parts == FORWARD_PASS
-    # A forward pass keeps only what later layers read: about what the gradients of activations need at once.
+    # A forward pass keeps only the inputs of later layers, about as much as the gradients of activations need.
     needed = memory.weights + memory.working if is_forward else memory.needed
     available = available_memory_bytes()
     if needed > available:
