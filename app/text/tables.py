@@ -35,7 +35,7 @@ CSS_CLASSES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """What is known of a column, whatever shows it.
+    """Title and style of a column, for every output.
 
     title : for readers. style : a key of `CSS_CLASSES`. name : in CSV and JSON; empty: the title. unit : of
     the numbers as shown, stated in the heading; empty where there is none or each cell states its own.
@@ -130,7 +130,7 @@ class Table:
         return table
 
     def csv(self) -> str:
-        """Return CSV with the names of the columns; what is unknown (nan, None) is empty."""
+        """Return CSV with the names of the columns; unknown values (nan, None) are empty."""
         return rows_as_csv(self._names, (list(map(null_for_nan, row)) for row in self.rows))
 
     def records(self) -> list[dict[str, object]]:
@@ -263,10 +263,13 @@ def _wrapped(titles: Sequence[str], cells: Sequence[Sequence[str]], most: int, l
     ]
     free = most - 2 * (len(columns) - 1)
     cap = next(
-        (cap for cap in range(max(widths), least, -1)
-         if sum(min(width, max(cap, floor)) for width, floor in zip(widths, caps, strict=True)) <= free),
+        (
+            cap
+            for cap in range(max(widths), least, -1)
+            if sum(min(width, max(cap, floor)) for width, floor in zip(widths, caps, strict=True)) <= free
+        ),
         least,
-    )  # fmt: skip
+    )
     lines: list[list[str]] = []
     for row in cells:
         parts = [_cell_lines(cell, max(cap, floor)) for cell, floor in zip(row, caps, strict=True)]

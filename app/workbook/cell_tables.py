@@ -133,7 +133,7 @@ class CellTable:
         sheet = new_sheet(book, self.name, widths=widths, rows=str(self.count))
         letters = {key: xl_col_to_name(number) for number, key in enumerate(self.columns)}
         for number, item in enumerate(self.columns.values()):
-            head = "head_unit" if item.style == "unit" else "head_right"
+            head = "head_unit" if item.style in ("unit", "input") else "head_right"
             sheet.text(self.top - 2, number, item.title, head if number else "head")
             sheet.text(self.top - 1, number, item.unit, "small")
             if not item.template:

@@ -322,11 +322,13 @@ class _Recording:
             raise InputError(f"its forward pass fails on the meta device: {shown(str(error), 160)}") from None
         outputs = [self._values[id(tensor)] for tensor in _leaves(result) if id(tensor) in self._values]
         cnn = self._tracer.finish(name, outputs)
-        own = sum(parameter.numel() for parameter in self._module.parameters())
+        learned = sum(parameter.numel() for parameter in self._module.parameters())
         counted = sum(layer.parameters for layer in cnn.layers)
-        if own == counted:
+        if learned == counted:
             return cnn
-        note = f"the module holds {own} learned elements, its layers {counted}: some are shared or not used"
+        note = (
+            f"the module holds {learned} learned elements, its layers {counted}: some are shared or not used"
+        )
         return replace(cnn, notes=(*cnn.notes, note))
 
     def _keep(self, tensor: Any, value: Tensor) -> None:
