@@ -1,4 +1,4 @@
-"""What the commands list and rank, as data frames: GPUs, CNNs, plans of a training, compared studies."""
+"""Data frames of what the commands list and rank: GPUs, CNNs, plans of a training, compared studies."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields

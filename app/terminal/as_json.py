@@ -1,4 +1,4 @@
-"""What `show` and `list` commands print, as JSON in SI units; null for what is unknown."""
+"""Output of `show` and `list` commands as JSON in SI units; null for what is unknown."""
 
 import json
 import math
