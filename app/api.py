@@ -117,7 +117,7 @@ def predict(
     Parameters
     ----------
     cnn : str, sequence of str or DataFrame
-        Name of a CNN (`trainlaw cnn list`) or a file with one (.onnx, layer table, Keras JSON); or a frame
+        Name of a CNN (`trainlaw cnn list`) or a file with one (.onnx, layer table); or a frame
         with the columns `cnn`, `gpu`, `batch` and those of settings that differ from row to row.
     gpu : str or sequence of str
         Name of a GPU (`trainlaw gpus list`), as drivers print it.

@@ -35,7 +35,7 @@ class _CommandLine(CommandGroup):
             return super().main(*arguments, **options)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """Return the chosen command; one that is gone is refused with what stands in."""
+        """Return the chosen command; one that is gone is refused with its replacement."""
         from trainlaw.app.inputs.retired import check_retired_words  # noqa: PLC0415 (loads numpy)
 
         check_retired_words(args)

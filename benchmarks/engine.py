@@ -20,12 +20,11 @@ from benchmarks.first_front import first_front_rows
 from benchmarks.held_out import held_out_rows
 from benchmarks.limits import limit_rows
 from benchmarks.planted import planted_rows, planted_summary
-from benchmarks.proofs import proof_rows
 from benchmarks.raw import raw_rows
 from benchmarks.scaling import scaling_rows
 from benchmarks.tables import table_lines, write_csv
 
-PARTS = ("raw", "scaling", "limits", "first-front", "planted", "proofs", "held-out")
+PARTS = ("raw", "scaling", "limits", "first-front", "planted", "held-out")
 PACKAGES = ("trainlaw", "deap", "numba", "numpy", "pyoperon", "gplearn")
 PAGE = Path("docs/benchmarks.md")
 Part = Callable[[argparse.Namespace], None]
@@ -83,9 +82,6 @@ _RUN: dict[str, Part] = {
         "first-front", "From the start of the process to a front", lambda options: first_front_rows()
     ),
     "planted": _planted,
-    "proofs": _plain(
-        "proofs", "Monotonicity of the front on the default table", lambda options: proof_rows()
-    ),
     "held-out": _held_out,
 }
 

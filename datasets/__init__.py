@@ -1,4 +1,4 @@
-"""Measurements and what explains them: runs, GPUs, links, CNNs, and the features computed from them.
+"""Measurements and the facts that explain them: runs, GPUs, links, CNNs, and the features computed from them.
 
 Readers of users' tables are in `trainlaw.datasets.measurements.importing` (runs, layers) and
 `trainlaw.datasets.hardware.gpu_files` (GPUs).

@@ -30,7 +30,7 @@ EXAMPLES = Path(__file__).resolve().parent / "examples"
 WIDTH = 100  # columns of the terminal in all printed output
 _FENCE = re.compile(r"^(`{3,})(\S*)(?: .*)?$")
 _MINUTES, _NOT_RUN, _REFUSED = "takes minutes", "not run: ", "refused"
-_TOOLS = frozenset({"cc", "node"})  # commands that need not be installed
+_TOOLS = frozenset({"node"})  # commands that need not be installed
 
 
 @dataclass

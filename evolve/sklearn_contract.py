@@ -1,4 +1,4 @@
-"""What scikit-learn expects of a regressor: parameters, tags, checked input and its own error classes.
+"""The contract of scikit-learn's regressors: parameters, tags, checked input and error classes.
 
 scikit-learn itself is optional: it is imported only when it calls, and for errors of its classes.
 """

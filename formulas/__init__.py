@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from trainlaw.formulas.algebra.simplification import simplify
     from trainlaw.formulas.algebra.tidying import RoundedExpression, round_constants, tidy
     from trainlaw.formulas.algebra.unit_inference import infer_unit
-    from trainlaw.formulas.proofs.bisection import prove_monotone, prove_sign
-    from trainlaw.formulas.proofs.elasticities import Proof
+    from trainlaw.formulas.proofs.elasticities import Elasticities, Proof
     from trainlaw.formulas.proofs.enclosure import bounds
 
 __all__ = [
@@ -46,6 +45,7 @@ __all__ = [
     "SECOND",
     "Apply",
     "Constant",
+    "Elasticities",
     "Expression",
     "FeatureSpec",
     "Formula",
@@ -71,8 +71,6 @@ __all__ = [
     "infer_unit",
     "load_formula",
     "parse_text",
-    "prove_monotone",
-    "prove_sign",
     "round_constants",
     "save_formula",
     "simplify",
@@ -85,8 +83,7 @@ __all__ = [
 _HOMES = {
     "algebra.derivatives": "derivative",
     "proofs.enclosure": "bounds",
-    "proofs.elasticities": "Proof",
-    "proofs.bisection": "prove_monotone prove_sign",
+    "proofs.elasticities": "Elasticities Proof",
     "algebra.simplification": "simplify",
     "algebra.tidying": "RoundedExpression round_constants tidy",
     "algebra.unit_inference": "infer_unit",

@@ -63,6 +63,22 @@ def test_every_page_is_in_a_list_of_the_first():
     assert sorted(name for name in names if name not in listed and not name.startswith("decisions/0")) == []
 
 
+PATH = re.compile(r"`((?:app|datasets|evolve|formulas|validate|tools|benchmarks|tests|docs)/[\w./-]*)`")
+
+
+@each_row("page", pages())
+def test_files_that_a_page_names_exist(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert sorted(name for name in set(PATH.findall(text)) if not (ROOT / name).exists()) == []
+
+
+def test_the_architecture_names_every_room():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    folders = ("app", "datasets", "evolve", "formulas", "validate")
+    rooms = [path.parent for folder in folders for path in (ROOT / folder).glob("*/__init__.py")]
+    assert sorted(room.name for room in rooms if f"`{room.relative_to(ROOT)}/`" not in text) == []
+
+
 def test_a_page_with_a_wrong_figure_is_noticed(documentation):
     page = "```console\n$ trainlaw --version\ntrainlaw 99\n```\n"
     assert documentation.current(page) != page

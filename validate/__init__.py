@@ -1,4 +1,4 @@
-"""How wrong an estimator is, and where: splits by whole groups, guarded studies, error intervals, baselines.
+"""Errors of estimators by group: splits by whole groups, guarded studies, error intervals, baselines.
 
 `run_study` takes any object with `fit` and `predict` (see `Estimator`). Reference models are listed in
 `trainlaw.validate.baselines`, error measures in `trainlaw.validate.metrics`, named ways to split in

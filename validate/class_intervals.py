@@ -5,8 +5,8 @@ on all classes together, and each class gets it times its own score (normalised 
 Papadopoulos, Gammerman, Vovk, "Normalized nonconformity measures for regression conformal prediction",
 2008). A score below that of all is shrunk towards it where the class has few groups.
 
-What the held-out errors of its architecture say of a run widens its interval beyond that of its class: the
-logarithms of both factors are added in quadrature. The score of a run is what its architecture leaves over.
+A run of an architecture with large held-out errors gets a wider interval than its class: the logarithms of
+both factors are added in quadrature. The score of a run is the rest that its architecture does not explain.
 """
 
 import math
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from trainlaw.formulas.errors import InputError
 from trainlaw.validate.conformal import LEVEL, SHARE_WITHIN, ConformalInterval, group_quantile, log_errors
 
-# A class with this many groups has its own score to one half; below the least number it has none.
+# A class with this many groups has its score to one half; below the least number it has none.
 _HALF_GROUPS = 3
 LEAST_GROUPS = 2
 # By which the logarithm of a factor exceeds that of a narrower kind of interval, at least.
@@ -58,9 +58,10 @@ class ClassIntervals:
         """Return the intervals calibrated on held-out predictions; arrays have shape (n_runs,).
 
         measured_s, predicted_s : seconds. groups, classes : of each run; groups count the same in the
-        typical score of a class. level : intended coverage, between 0 and 1. units : what a new one of is
-        to be covered, such as the generation; by default the group. of_architecture : factor by which the
-        architecture of a run widens its interval, by default 1. share_within : as `ConformalInterval.fit`.
+        typical score of a class. level : intended coverage, between 0 and 1. units : the kind of group of
+        which a new member is to be covered, such as the generation; by default `groups`. of_architecture :
+        factor by which the architecture of a run widens its interval, by default 1. share_within : as
+        `ConformalInterval.fit`.
 
         >>> groups, measured = list("abcdefghijkl") * 2, [1.0] * 24
         >>> predicted, classes = [1.1] * 12 + [1.5] * 12, ["fp32"] * 12 + ["amp"] * 12
@@ -88,18 +89,18 @@ class ClassIntervals:
         """Return the factor of a class; the widest of all for one without held-out runs."""
         return self.factors.get(kind, max(self.factors.values(), default=math.inf))
 
-    def wider_than(self, other: "ClassIntervals") -> "ClassIntervals":
-        """Return these intervals, each wider than that of the other for the same class."""
+    def wider_than(self, narrower: "ClassIntervals") -> "ClassIntervals":
+        """Return these intervals, each at least a little wider than that of `narrower` for the same class."""
         factors = {
-            kind: max(factor, other.factors.get(kind, 1.0) ** _LEAST_WIDENING)
+            kind: max(factor, narrower.factors.get(kind, 1.0) ** _LEAST_WIDENING)
             for kind, factor in self.factors.items()
         }
         return replace(self, factors=factors)
 
-    def with_class(self, kind: str, other: "ClassIntervals") -> "ClassIntervals":
-        """Return these intervals with one more class, that of others; its factor is the others'."""
-        factors = {**self.factors, kind: other.factor(kind)}
-        return replace(self, factors=factors, groups={**self.groups, kind: other.groups[kind]})
+    def with_class(self, kind: str, source: "ClassIntervals") -> "ClassIntervals":
+        """Return these intervals with one more class, taken from `source`."""
+        factors = {**self.factors, kind: source.factor(kind)}
+        return replace(self, factors=factors, groups={**self.groups, kind: source.groups[kind]})
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values; an infinite factor is None."""
@@ -148,7 +149,7 @@ def _ratios(
     the largest of all.
     """
     typical = {kind: group_quantile(scores[kinds == kind], groups[kinds == kind], level) for kind in counts}
-    rows = np.isin(kinds, [kind for kind, own in typical.items() if math.isfinite(own)])
+    rows = np.isin(kinds, [kind for kind, score in typical.items() if math.isfinite(score)])
     overall = group_quantile(scores[rows], groups[rows], level) if rows.any() else math.inf
     ratios = {
         kind: _shrunk(typical[kind], overall, count) if count >= LEAST_GROUPS else math.nan
@@ -158,10 +159,10 @@ def _ratios(
     return {kind: widest if math.isnan(ratio) else ratio for kind, ratio in ratios.items()}
 
 
-def _shrunk(own: float, overall: float, count: int) -> float:
+def _shrunk(score: float, overall: float, count: int) -> float:
     """Return the ratio of two typical scores; one below 1 is shrunk towards 1 where there are few groups."""
-    if not (math.isfinite(own) and math.isfinite(overall)):
+    if not (math.isfinite(score) and math.isfinite(overall)):
         return math.inf
-    ratio = max(own, 1e-9) / max(overall, 1e-9)
+    ratio = max(score, 1e-9) / max(overall, 1e-9)
     # A few groups do not prove that a class is easy; that it is hard is taken as they say.
     return float(ratio if ratio > 1 else ratio ** (count / (count + _HALF_GROUPS)))

@@ -35,9 +35,10 @@ def errors_json(
     """Return the errors as plain JSON, for `Formula.errors`; `protocol` describes how they were measured.
 
     unit : label column of the groups that were held out whole; intervals are for a new one of these.
-    levels : the error by what is known of the target GPU. new_generations : predictions of generations that
-    were held out whole, None where there are none. X : features of the study, (n_runs, n_features), for
-    intervals of runs whose stack is not known. frame : of `errors_frame`, where it is known.
+    levels : the error by level of knowledge about the target GPU. new_generations : predictions of
+    generations that were held out whole, None where there are none. X : features of the study,
+    (n_runs, n_features), for intervals of runs whose stack is not known. frame : of `errors_frame`, where it
+    is known.
     Without a finished fold the result is an empty dictionary.
     """
     if not len(result.predictions):
@@ -75,7 +76,7 @@ def errors_json(
 
 
 def _macro_lines(result: StudyResult, level: str, names: tuple[str, ...]) -> list[dict[str, Any]]:
-    """The error of each precision, generation or layout: the mean over its GPU groups, best first."""
+    """Return the error of each precision, generation or layout, a mean over its GPU groups, best first."""
     values, groups = result.labels(level), result.labels(BY_GPU)
     seeds = result.searches[1:]
     lines = []
@@ -102,7 +103,7 @@ def _macro_lines(result: StudyResult, level: str, names: tuple[str, ...]) -> lis
 
 
 def _seeds_json(frame: pd.DataFrame) -> dict[str, Any]:
-    """The error of each seed, where there are several."""
+    """Return the error of each seed, where there are several."""
     single = frame[frame["estimator"].str.startswith(SEED) & (frame["level"] == OVERALL)]
     if single.empty:
         return {}
@@ -113,9 +114,9 @@ def _seeds_json(frame: pd.DataFrame) -> dict[str, Any]:
 
 
 def _members(result: StudyResult) -> dict[str, list[str]]:
-    """The GPUs of each GPU group."""
+    """Return the GPUs of each GPU group."""
     pairs = sorted(set(zip(result.labels(BY_GPU), result.labels("gpu"), strict=True)))
-    return {group: [gpu for other, gpu in pairs if other == group] for group, _ in pairs}
+    return {group: [gpu for owner, gpu in pairs if owner == group] for group, _ in pairs}
 
 
 def _lines_json(

@@ -14,11 +14,15 @@ FURTHER_LEVELS = ("source", "precision", "generation", "layout", "stack", "batch
 #: Levels whose errors a formula stores, next to those by GPU group and architecture.
 STORED_LEVELS = ("precision", "generation", "layout")
 MACRO = "macro_gpu_group_mape_percent"
-# Metrics of a summary that the outputs show, in percent (errors.csv has all).
-METRIC_TITLES: Mapping[str, str] = {
+#: The three means of the error, each a column of a summary: a formula may lead by one and not by another.
+MEANS: Mapping[str, str] = {
     MACRO: "mean over GPU groups",
     "macro_cnn_base_mape_percent": "mean over architectures",
     "mape_percent": "mean over runs",
+}
+# Metrics of a summary that the outputs show, in percent (errors.csv has all).
+METRIC_TITLES: Mapping[str, str] = {
+    **MEANS,
     "median_ape_percent": "median over runs",
     "within_10_percent": "runs within 10 %",
     "within_25_percent": "runs within 25 %",
@@ -57,8 +61,8 @@ def _mean_over_seeds(frame: pd.DataFrame) -> pd.DataFrame:
     ours = frame[seeded | (frame["estimator"] == OURS)]
     means = ours.drop(columns="estimator").groupby(["level", "name"], sort=False).mean().reset_index()
     single = frame[seeded & (frame["level"] == OVERALL)]
-    others = frame[~seeded & (frame["estimator"] != OURS)]
-    merged = pd.concat([means.assign(estimator=OURS), single, others], ignore_index=True)
+    rest = frame[~seeded & (frame["estimator"] != OURS)]
+    merged = pd.concat([means.assign(estimator=OURS), single, rest], ignore_index=True)
     places = {
         key: place for place, key in enumerate(dict.fromkeys(zip(frame["level"], frame["name"], strict=True)))
     }

@@ -1,7 +1,7 @@
 """Guard against leaks: no estimator sees identities, held-out rows, or anything computed from them.
 
 Four checks run in every study (features, fold, state before and after the fit, row-wise prediction). The
-fifth, `assert_blind`, is for whole procedures that prepare their own data.
+fifth, `assert_blind`, is for whole procedures that prepare their data.
 """
 
 import types
@@ -235,7 +235,7 @@ def check_state(estimator: object, secrets: Secrets, moment: str) -> None:
 def check_rowwise(
     estimator: Estimator, X: pd.DataFrame, predicted: np.ndarray, **labels: pd.DataFrame
 ) -> None:
-    """Check that each prediction depends on its own row only: every second row alone must give the same.
+    """Check that each prediction depends on a single row: every second row alone must give the same.
 
     X : features of the test rows, shape (n_test, n_features); predicted : seconds, shape (n_test,).
     LeakError if they differ, because the estimator then learns from the rows to predict.

@@ -98,7 +98,7 @@ class Journal:
 
 
 def _line(task: str, text: str) -> str:
-    """Return the line of a result with its checksum: what was altered since it was written does not count."""
+    """Return the line of a result with its checksum, by which altered lines are ignored."""
     result = f"{task}\t{text}"
     return f"{result}\t{zlib.crc32(result.encode()):08x}\n"
 

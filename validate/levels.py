@@ -43,12 +43,12 @@ def anchor_errors(
     rows: list[tuple[int, str, str, int, float]] = []
     keys = ["split", "gpu_group", *(["precision"] if "precision" in result.predictions else [])]
     for (split, group, *_), part in result.predictions.groupby(keys, sort=False):
-        formula, own, measured = held_out_part(result, estimator, X, str(split), part)
+        formula, held_out, measured = held_out_part(result, estimator, X, str(split), part)
         for count in n_anchors:
             if count < len(measured):
                 random = np.random.default_rng([seed, count, len(rows)])
                 errors = [
-                    _error_after(formula, own, measured, random.permutation(len(measured)), count)
+                    _error_after(formula, held_out, measured, random.permutation(len(measured)), count)
                     for _ in range(draws if count else 1)
                 ]
                 rows.append((count, str(split), str(group), len(measured), float(np.mean(errors))))
@@ -74,18 +74,18 @@ def _error_after(
     formula: Formula, rows: FormulaRows, measured: np.ndarray, order: np.ndarray, count: int
 ) -> float:
     """Return the MAPE, percent, of the rows after the first `count` of `order`, which calibrate."""
-    anchors, others = order[:count], order[count:]
-    unknown = rows.of_runs(others)
+    anchors, rest = order[:count], order[count:]
+    unknown = rows.of_runs(rest)
     if not count:
-        return mape_percent(measured[others], unknown.predict(formula))
+        return mape_percent(measured[rest], unknown.predict(formula))
     factors = time_factors(formula, rows.of_runs(anchors), measured[anchors])
-    return mape_percent(measured[others], factors.predict(formula, unknown))
+    return mape_percent(measured[rest], factors.predict(formula, unknown))
 
 
 DATA_SHEET, MICRO_BENCHMARKS = "0: data sheet", "1: and micro-benchmarks"
-RUNS_OF_OTHERS = "2: and runs of other CNNs"
+RUNS_ON_THE_GPU = "2: and runs of other CNNs"
 # Fewer GPUs do not show which share of its nominal rates a GPU usually reaches.
-_LEAST_OTHERS = 3
+_LEAST_GPUS = 3
 
 
 @dataclass(frozen=True)
@@ -189,31 +189,31 @@ def known_gpu_levels(result: StudyResult, estimator: str, X: pd.DataFrame) -> tu
     InputError
         If the estimator has no formulas.
     """
-    known = predicted_with_others(result, estimator, X)
+    known = calibrated_predictions(result, estimator, X)
     groups = result.labels("gpu_group")
     sheet, calibrated = (
         pd.Series(by_group(mape_percent, result.measured_s, values, groups), dtype=float)
         for values in (result.predicted_s(estimator), known)
     )
-    return _level(DATA_SHEET, sheet, sheet), _level(RUNS_OF_OTHERS, calibrated, sheet)
+    return _level(DATA_SHEET, sheet, sheet), _level(RUNS_ON_THE_GPU, calibrated, sheet)
 
 
-def predicted_with_others(result: StudyResult, estimator: str, X: pd.DataFrame) -> np.ndarray:
-    """Return seconds, (n_predictions,), by the formulas that runs of other architectures calibrate.
+def calibrated_predictions(result: StudyResult, estimator: str, X: pd.DataFrame) -> np.ndarray:
+    """Return seconds, (n_predictions,), by the formulas that runs of further architectures calibrate.
 
-    Arguments and errors as for `known_gpu_levels`. Where there is no such run, the formula's own time stays.
+    Arguments and errors as for `known_gpu_levels`. Without such a run, the formula's time stays.
     """
     runs = result.predictions
     classes = [name for name in ("gpu_group", "precision", "layout") if name in runs]
     predicted = result.predicted_s(estimator).copy()
     for _, same in runs.groupby(classes, sort=False):
         for split, part in same.groupby("split", sort=False):
-            others = same[same["split"] != split]
-            others = others[calibrating_runs(others["cnn_base"].to_numpy(str), others[MEASURED].to_numpy())]
-            if len(others):
-                formula, known, measured = held_out_part(result, estimator, X, str(split), others)
+            known = same[same["split"] != split]
+            known = known[calibrating_runs(known["cnn_base"].to_numpy(str), known[MEASURED].to_numpy())]
+            if len(known):
+                formula, rows, measured = held_out_part(result, estimator, X, str(split), known)
                 unknown = held_out_part(result, estimator, X, str(split), part)[1]
-                factors = time_factors(formula, known, measured)
+                factors = time_factors(formula, rows, measured)
                 predicted[runs.index.get_indexer(part.index)] = factors.predict(formula, unknown)
     return predicted
 
@@ -241,14 +241,14 @@ def _with_rates(
     for (split, group), part in predictions.groupby(["split", "gpu_group"], sort=False):
         # Only GPUs of the training rows, as for a target whose rates alone are measured.
         inside = set(predictions.loc[predictions["split"] == split, "gpu"])
-        others = np.array([values for (gpu, _), values in slower.items() if gpu not in inside])
-        formula, own, seconds = held_out_part(result, estimator, X, str(split), part)
+        trained = np.array([values for (gpu, _), values in slower.items() if gpu not in inside])
+        formula, held_out, seconds = held_out_part(result, estimator, X, str(split), part)
         rows = [keys[index] for index in part.index]
         known = np.array([key in slower for key in rows])
-        if len(others) >= _LEAST_OTHERS and known.any():
-            predicted = _predicted(formula, own.columns, rows, slower, _usual(others))
+        if len(trained) >= _LEAST_GPUS and known.any():
+            predicted = _predicted(formula, held_out.columns, rows, slower, _usual(trained))
             measured.extend(
-                (str(group), one, other) for one, other in zip(seconds[known], predicted[known], strict=True)
+                (str(group), *times) for times in zip(seconds[known], predicted[known], strict=True)
             )
     frame = pd.DataFrame(measured, columns=["group", "measured", "predicted"])
     return pd.Series(

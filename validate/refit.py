@@ -1,4 +1,4 @@
-"""A formula with its constants refitted: its form transfers to other rows, its numbers need not."""
+"""A formula with its constants refitted: its form transfers to new rows, its numbers need not."""
 
 from dataclasses import replace
 from typing import Self

@@ -33,7 +33,7 @@ from trainlaw.validate.workers import run_tasks
 
 @dataclass(frozen=True, eq=False)
 class FoldTable:
-    """What all fits of a study share, whatever they hold out: everything but times.
+    """Data that all fits of a study share: everything but times.
 
     X : numeric features, (n_runs, n_features). groups : (n_runs,). labels : text, (n_runs, n_labels).
     """
@@ -246,7 +246,7 @@ def run_study(
     Raises
     ------
     LeakError
-        If an estimator can know what is held out.
+        If an estimator can know held-out times.
     InputError
         If rows, labels, splits or estimators are unsuitable.
     """
@@ -274,14 +274,14 @@ def run_study(
 
 
 def _task_name(split: Split, estimator: str) -> str:
-    """The name of a fit in a journal: the same only for the same rows."""
+    """Return the name of a fit in a journal, the same only for the same rows."""
     rows = hashlib.sha256(np.asarray(split.train, dtype=np.int64).tobytes() + b"/")
     rows.update(np.asarray(split.test, dtype=np.int64).tobytes())
     return f"{split.name}, {estimator}, rows {rows.hexdigest()[:16]}"
 
 
 def _outcomes(journal: Journal, names: Iterable[str]) -> list[FoldOutcome]:
-    """The outcomes of those tasks that are finished, always as they are read back."""
+    """Return the outcomes of the finished tasks, always as they are read back."""
     return [FoldOutcome.from_json(journal[name]) for name in names if name in journal]
 
 

@@ -56,7 +56,7 @@ def class_intervals(
 def class_intervals_json(
     result: StudyResult, unit: str, new_generations: StudyResult | None, X: pd.DataFrame | None
 ) -> dict[str, Any]:
-    """The intervals by class, for a GPU of a known generation and for one of a generation without runs."""
+    """Return the intervals by class, for GPUs of a known generation and of one without runs."""
     if not {"precision", "stack", "vendor", "generation"} <= set(result.predictions) or unit != BY_GPU:
         return {}
     errors = by_group(mape_percent, result.measured_s, result.predicted_s(OURS), result.labels(BY_CNN))
@@ -86,14 +86,14 @@ def _without_stack(result: StudyResult, X: pd.DataFrame) -> pd.DataFrame | None:
         return None
     eager, parts = X.assign(**dict.fromkeys(STACK_FEATURES, 0.0)), []
     for split, part in result.predictions.groupby("split", sort=False):
-        formula, own, _ = held_out_part(result, OURS, eager, str(split), part)
-        parts.append(part.assign(predicted=own.predict(formula), stack="unknown"))
-    rows = pd.concat(parts)
-    return rows[rows["precision"].isin(STACK_PRECISIONS) & (rows["vendor"] == MAIN_VENDOR)]
+        formula, rows, _ = held_out_part(result, OURS, eager, str(split), part)
+        parts.append(part.assign(predicted=rows.predict(formula), stack="unknown"))
+    frame = pd.concat(parts)
+    return frame[frame["precision"].isin(STACK_PRECISIONS) & (frame["vendor"] == MAIN_VENDOR)]
 
 
 def interval_json(result: StudyResult, unit: str) -> dict[str, Any]:
-    """The factor of the interval, its coverage as mean over groups and per group, and what a group is."""
+    """Return the factor of the interval, its coverage as mean and per group, and the kind of group."""
     measured, predicted, groups = result.measured_s, result.predicted_s(OURS), result.labels(unit)
     interval = ConformalInterval.fit(measured, predicted, groups, LEVEL)
     covered = conformal_coverage(measured, predicted, groups, LEVEL)

@@ -1,11 +1,11 @@
 """Calibration of a formula to one machine from a few runs measured on it: a factor on each of its times.
 
 The GPU's times share a common factor, and each deviates from it by another factor; times of the host
-have only their own. All are the maximum a posteriori estimate with log-normal priors at 1: one run moves
+have no common factor. All are the maximum a posteriori estimate with log-normal priors at 1: one run moves
 little, many move freely, each run the times that it consists of. Least times, which peak rates allow, stay.
 
 Where runs of several software stacks calibrate, those of each stack but eager have a further factor on the
-whole time, close to what the formula already says of that stack.
+whole time, close to the formula's factor of that stack.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,20 +29,20 @@ from trainlaw.formulas.formula import Formula
 from trainlaw.validate.least_squares import Prior, robust_least_squares
 
 # Standard deviations of logarithms, chosen on held-out GPU groups (docs/explanation/law.md): of the factor
-# common to all GPUs, of what one time deviates from it, of the host's times, and of runs around a calibrated
-# formula.
+# common to all GPUs, of the deviation of one time from it, of the host's times, and of runs around a
+# calibrated formula.
 COMMON_DEVIATION = 0.1
-OWN_DEVIATION = 1.0
+TIME_DEVIATION = 1.0
 HOST_DEVIATION = 0.4
 RUN_DEVIATION = 0.2
-# Of what runs of a stack deviate from the formula's factor of that stack: sources of one stack differ by 7 %.
+# Deviation of runs of a stack from the formula's factor of that stack: sources of one stack differ by 7 %.
 _STACK_DEVIATION = 0.1
 #: Features that are 1 for runs of a stack; eager runs have none.
 STACK_FEATURES = ("runs_channels_last", "runs_fused")
 # Runs as far from the formula as runs of one machine are from each other say little: logarithms of factors
 # shrink by k / (k + 0.7) for k runs, and by half if the runs deviate by 0.1 in all.
 _RUNS_OF_PRIOR = 0.7
-_OWN_NOISE = 0.1
+_MACHINE_NOISE = 0.1
 #: Times in proportion to the host's launch time, which have one factor.
 LAUNCH_TIMES = ("host_s", "conv_launch_s")
 #: Times that depend on the host, not on the GPU.
@@ -163,7 +163,7 @@ def time_factors(formula: Formula, rows: FormulaRows, seconds: np.ndarray) -> Ti
 
 
 def left_out_times(formula: Formula, rows: FormulaRows, seconds: np.ndarray, parts: np.ndarray) -> np.ndarray:
-    """Return the time of each run by the formula that the other parts' runs calibrate, seconds, (n_runs,)."""
+    """Return seconds, (n_runs,), of each run by the formula that the runs outside its part calibrate."""
     found = np.empty(len(seconds))
     for part in np.unique(parts):
         inside, law = parts == part, formula
@@ -177,7 +177,7 @@ def left_out_times(formula: Formula, rows: FormulaRows, seconds: np.ndarray, par
 def _kept(deviations: np.ndarray) -> float:
     """Return the share of the factors' logarithms to keep, from ln(predicted / measured) of each run."""
     seen, n_runs = float((deviations**2).sum()), len(deviations)
-    return n_runs / (n_runs + _RUNS_OF_PRIOR) * seen / (seen + _OWN_NOISE**2)
+    return n_runs / (n_runs + _RUNS_OF_PRIOR) * seen / (seen + _MACHINE_NOISE**2)
 
 
 def calibrating_runs(cnns: np.ndarray, seconds: np.ndarray) -> np.ndarray:
@@ -194,9 +194,9 @@ def calibrating_runs(cnns: np.ndarray, seconds: np.ndarray) -> np.ndarray:
     names = np.unique(cnns)
     most = max(1, min(_MOST_PER_CNN, _MOST_RUNS // max(len(names), 1)))
     for name in names:
-        own = np.flatnonzero(cnns == name)
-        own = own[np.argsort(seconds[own], kind="stable")]
-        chosen[own[np.unique(np.linspace(0, len(own) - 1, most).round().astype(int))]] = True
+        rows = np.flatnonzero(cnns == name)
+        rows = rows[np.argsort(seconds[rows], kind="stable")]
+        chosen[rows[np.unique(np.linspace(0, len(rows) - 1, most).round().astype(int))]] = True
     return chosen
 
 
@@ -224,9 +224,9 @@ def _spread(names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     common = np.array([name not in HOST_TIMES for name in names], dtype=np.float64)
     owners = [LAUNCH_TIMES[0] if name in LAUNCH_TIMES else name for name in names]
     different = list(dict.fromkeys(owners))
-    own = np.array([[float(owner == name) for owner in owners] for name in different])
-    deviations = [HOST_DEVIATION if name in HOST_TIMES else OWN_DEVIATION for name in different]
-    return np.vstack([common, own]), np.array([COMMON_DEVIATION, *deviations])
+    single = np.array([[float(owner == name) for owner in owners] for name in different])
+    deviations = [HOST_DEVIATION if name in HOST_TIMES else TIME_DEVIATION for name in different]
+    return np.vstack([common, single]), np.array([COMMON_DEVIATION, *deviations])
 
 
 def _log_times(formula: Formula, rows: FormulaRows, names: Sequence[str], logs: np.ndarray) -> np.ndarray:

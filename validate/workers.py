@@ -45,9 +45,9 @@ def run_tasks(
     """Yield `function(task, *shared)` of each task on completion; in their order only with one worker.
 
     workers : number of simultaneous tasks; 1 without an executor runs them in this process. executor : used
-    instead of new processes, such as that of a cluster, and not shut down. shared : what all tasks need; the
-    same objects in every call, so that an executor can send them once. A task whose worker process dies is
-    sent again; TrainlawError if that does not help. Exceptions of `function` are raised here.
+    instead of new processes, such as that of a cluster, and not shut down. shared : arguments of all tasks,
+    the same objects in every call, so that an executor can send them once. A task whose worker process dies
+    is sent again; TrainlawError if that does not help. Exceptions of `function` are raised here.
     """
     if workers == 1 and executor is None:
         yield from (function(task, *shared) for task in tasks)
@@ -90,7 +90,7 @@ class WorkerPool(Executor):
         self._children: set[Any] = set()
         self._lock = threading.Lock()
         self._closed = False
-        # The threads pass their mask on: a new process must not end before it can decide what ends it.
+        # Threads pass their mask on: a new process must not end before it has set its handlers.
         self._threads = ThreadPoolExecutor(workers, "worker", initializer=_block_ending_signals)
 
     def submit(self, function: Callable[..., Outcome], /, *arguments: Any, **named: Any) -> "Future[Outcome]":
@@ -98,7 +98,7 @@ class WorkerPool(Executor):
         return self._threads.submit(self._run, function, arguments, named)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the processes: after what is running, or, without `wait`, at once."""
+        """End the processes, after their running tasks or, without `wait`, at once."""
         if not wait:
             self._end_processes()
         self._threads.shutdown(wait=True, cancel_futures=cancel_futures or not wait)
@@ -130,14 +130,14 @@ class WorkerPool(Executor):
             if getattr(self._own, "pool", None) is not None:
                 future: Future[Outcome] = self._own.pool.submit(function, *arguments, **named)
                 return future
-            others = set(multiprocessing.active_children())
+            before = set(multiprocessing.active_children())
             # Spawned, not forked: a fork of a process with running numba or BLAS threads can hang.
             context = multiprocessing.get_context("spawn")
             pool = ProcessPoolExecutor(1, context, self._start, self._arguments)
             future = pool.submit(function, *arguments, **named)
             self._own.pool = pool
             self._pools.add(pool)
-            self._children |= set(multiprocessing.active_children()) - others
+            self._children |= set(multiprocessing.active_children()) - before
             return future
 
     def _end_processes(self) -> None:

@@ -39,12 +39,15 @@ def list_gpus(
         return
     rows = [
         [
-            gpu.gpu, gpu.chip or "-", gpu.generation or "-", known_with_prefix(gpu.memory_bytes, "B", 3),
+            gpu.gpu,
+            gpu.chip or "-",
+            gpu.generation or "-",
+            known_with_prefix(gpu.memory_bytes, "B", 3),
             known_with_prefix(gpu.peak_fp32_flop_per_s, "FLOP/s", 3),
             known_with_prefix(gpu.bandwidth_byte_per_s, "B/s", 3),
         ]
         for gpu in found
-    ]  # fmt: skip
+    ]
     header = ["GPU", "chip", "generation", "memory", "peak fp32", "bandwidth"]
     print(Table.of(header, rows).text() if rows else f"no GPU matches {search!r}")
 
@@ -103,13 +106,16 @@ def gpu_instances(
     wanted = built_in_gpus().find(gpu).gpu if gpu else ""
     rows = [
         [
-            one.instance, one.provider, f"{one.gpus_per_node} x {one.gpu}",
+            one.instance,
+            one.provider,
+            f"{one.gpus_per_node} x {one.gpu}",
             one.fabric or usual_server(one.gpu).fabric,
-            "-" if isnan(one.price_usd_per_hour) else f"{one.price_usd_per_hour:.2f}", one.date or "-",
+            "-" if isnan(one.price_usd_per_hour) else f"{one.price_usd_per_hour:.2f}",
+            one.date or "-",
         ]
         for one in instances()
         if wanted in ("", one.gpu)
-    ]  # fmt: skip
+    ]
     print(Table.of(["instance", "provider", "GPUs", "fabric", "USD/h", "date"], rows).text())
 
 
@@ -177,9 +183,10 @@ def features_command(
 ) -> None:
     """List the features: name, symbol, unit, meaning and definition.
 
-    A star marks those that a study searches over; the others are available to baselines and to your own
-    formulas. Python, workbook, page and exported code compute a feature from the definition printed here; one
-    without a definition is a column of the runs, of the GPU, of the CNN or of the links.
+    A star marks those that `trainlaw study` (with --layers: --of layers) searches over; the others are
+    available to other studies, to baselines and to your formulas. Python, workbook, page and exported code
+    compute a feature from the definition printed here; one without a definition is a column of the runs, of
+    the GPU, of the CNN or of the links.
 
     \b
     Examples:
@@ -187,10 +194,16 @@ def features_command(
       trainlaw features bandwidth
       trainlaw features --layers
     """
+    from trainlaw.app.studies.skeleton import SKELETON_NAMES
     from trainlaw.app.terminal.as_json import features_json
     from trainlaw.app.terminal.catalog import features_text
+    from trainlaw.datasets.features.cnn_layer_features import LAYER_STUDY_FEATURES
 
-    print(features_json(search, layers) if as_json else features_text(search, layers, brief))
+    searched = LAYER_STUDY_FEATURES if layers else SKELETON_NAMES
+    shown = (
+        features_json(search, layers, searched) if as_json else features_text(search, layers, searched, brief)
+    )
+    print(shown)
 
 
 cnn_app = CommandGroup("Show the known CNNs and their counts.")
@@ -229,7 +242,7 @@ def list_cnns(
 @cnn_app.takes("show")
 def show_cnn(
     name: str = argument(
-        "Name of the CNN, or a file: .onnx, a table of layers (.csv, .json), a Keras model (.json).",
+        "Name of the CNN, or a file: .onnx, or a table of layers (.csv, .json).",
         default=...,
     ),
     pixels: int | None = option("Height and width of an image; default: that of the CNN.", min=1),

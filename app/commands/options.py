@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from trainlaw.app.inputs.declared import Declared, option
+from trainlaw.app.inputs.declared import CNN_FILE_HELP, GPU_FILE_HELP, TRUST_HELP, Declared, option
 
 if TYPE_CHECKING:
     from trainlaw.datasets.measurements.runs import Setup
@@ -135,25 +135,9 @@ ScalingFormula = Annotated[
         "--law",
     ),
 ]
-GpuFile = Annotated[
-    Path | None,
-    shared(
-        "CSV, Excel or Parquet file with custom GPUs, as `trainlaw gpus template` prints it or "
-        "`trainlaw profile` writes it (runs-machine.csv); a known name corrects that GPU.",
-        file="file",
-    ),
-]
-CnnFiles = Annotated[
-    list[Path] | None,
-    shared(
-        "Custom CNN (.onnx, .csv, .json); runs refer to it by the file name without its suffix.",
-        "--cnn-file",
-        file="file",
-    ),
-]
-Trust = Annotated[
-    bool, shared("Take times even if the built-in formula or other runs contradict them.", "--trust")
-]
+GpuFile = Annotated[Path | None, shared(GPU_FILE_HELP, file="file")]
+CnnFiles = Annotated[list[Path] | None, shared(CNN_FILE_HELP, "--cnn-file", file="file")]
+Trust = Annotated[bool, shared(TRUST_HELP, "--trust")]
 Cluster = Annotated[
     str,
     shared(

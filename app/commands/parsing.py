@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from enum import Enum
 from pathlib import Path
 from types import NoneType
@@ -12,6 +12,26 @@ import click
 from trainlaw.app.inputs.declared import Declared, declared_of
 
 _METAVARS = {str: "text", int: "number", float: "number", Path: "path"}
+
+
+@dataclass(frozen=True)
+class GivenOptions:
+    """The type of a parameter that gets the given options by name.
+
+    kind : a dataclass, whose fields are the options. names : of those that the command has, () for all.
+    """
+
+    kind: type
+    names: tuple[str, ...] = ()
+
+    def parameters(self) -> "Iterator[_Parameter]":
+        """Yield the options, none of which has a default."""
+        for each in _fields(self.kind):
+            if not self.names or each.name in self.names:
+                is_many = get_origin(each.kind) is tuple
+                kind = Path if each.declared.file else str if is_many else each.kind
+                kind = list[Path] if is_many and each.declared.file else kind
+                yield replace(each, kind=kind, default=False if kind is bool else None)
 
 
 @dataclass(frozen=True)
@@ -120,21 +140,27 @@ def _fields(kind: Any) -> Iterator[_Parameter]:
         yield _Parameter.of(each.name, each.type, each if declared_of(each) else each.default)
 
 
+def _present(**given: Any) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if value not in (None, False)}
+
+
 def command_of(function: Callable[..., None], name: str) -> click.Command:
     """Return the command of a function; a dataclass among its parameters stands for all of its fields."""
-    groups: dict[str, Any] = {}
+    groups: dict[str, tuple[Any, tuple[str, ...]]] = {}
     parameters: list[_Parameter] = []
     for each in inspect.signature(function).parameters.values():
-        if is_dataclass(each.annotation):
-            groups[each.name] = each.annotation
-            parameters += _fields(each.annotation)
+        given = next((part for part in get_args(each.annotation) if isinstance(part, GivenOptions)), None)
+        if given is not None or is_dataclass(each.annotation):
+            options = list(given.parameters() if given else _fields(each.annotation))
+            groups[each.name] = _present if given else each.annotation, tuple(part.name for part in options)
+            parameters += options
         else:
             parameters.append(_Parameter.of(each.name, each.annotation, each.default))
 
     def run(**given: Any) -> None:
         taken = {each.name: each.taken(given[each.name]) for each in parameters}
-        for group, kind in groups.items():
-            taken[group] = kind(**{part.name: taken.pop(part.name) for part in fields(kind)})
+        for group, (collected, names) in groups.items():
+            taken[group] = collected(**{name: taken.pop(name) for name in names})
         function(**taken)
 
     made = [each.made() for each in parameters]

@@ -13,8 +13,8 @@ from trainlaw.datasets.profiler import (
     WHOLE_ITERATION,
     Configuration,
     MicroTime,
-    Progress,
     StoppingRule,
+    SweepProgress,
     configuration_grid,
     default_threads,
     device_here,
@@ -43,7 +43,7 @@ def counts_of(text: str, option: str) -> list[int]:
     return whole
 
 
-def progress_text(progress: Progress) -> str:
+def progress_text(progress: SweepProgress) -> str:
     """Return the result of one configuration and the time left, on one line."""
     head = f"{progress.number}/{progress.total} {progress.configuration.title}"
     if progress.reason:
@@ -57,7 +57,7 @@ def _left(seconds: float) -> str:
     return f"about {minutes} min {rest} s left" if minutes else f"about {rest} s left"
 
 
-def print_progress(progress: Progress) -> None:
+def print_progress(progress: SweepProgress) -> None:
     """Print the result of a configuration on standard error, unbuffered."""
     print(progress_text(progress), file=sys.stderr, flush=True)
 

@@ -1,73 +1,31 @@
 """`trainlaw study`, `compare` and `validate`: fit formulas to measured runs and estimate held-out errors."""
 
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from trainlaw.app.commands.options import Cluster, CnnFiles, GpuFile, Trust
+from trainlaw.app.commands.options import Cluster, Trust
+from trainlaw.app.commands.parsing import GivenOptions
 from trainlaw.app.inputs.declared import argument, flag, option
+from trainlaw.app.inputs.study_definition import StudyDefinition
 
 if TYPE_CHECKING:
     from trainlaw.app.inputs.run_folder import StudyPlace
-    from trainlaw.app.studies.definition import StudyDefinition
     from trainlaw.datasets.tables.measured_table import MeasuredTable
 
 _EXIT_INTERRUPTED = 130
-_SPLIT_HELP = (
-    "What is held out: gpu-folds (default), cnn-folds, both-folds, gpu (leave-one-gpu-out), gpu-5-fold, cnn, "
-    "cnn-family, both, source, harness, generation, threads, newest, or list with --held-out."
-)
-
-
-@dataclass(frozen=True)
-class StudyOptions:
-    """What defines a study, but for its table: the entries of study.toml."""
-
-    of: str | None = option(
-        "What to model: runs (default), within a skeleton; short-runs, with few constants; "
-        "free-runs, without a skeleton; "
-        "forward, passes of inference; layers, summed over each CNN; multi (several GPUs, from the "
-        "time on one); multi-end-to-end (several GPUs, from specifications alone); layer-times (layers "
-        "measured one by one); anchor (one GPU from a profile on another)."
-    )
-    seed: int | None = option("Random seed; the same seed, data and version give the same formula.", min=0)
-    split: str | None = option(_SPLIT_HELP)
-    folds: int | None = option(
-        "Number of folds into which the groups are divided; each is held out once.", min=2
-    )
-    held_out: Path | None = option("TOML file that lists what is held out; see docs/studies.md.")
-    evaluations: int | None = option(
-        "Evaluations of each search: formulas that it tries.", min=100, max=10**9
-    )
-    max_constants: int | None = option("Most constants of a formula.", min=4, max=60)
-    against: str | None = option("Baselines on the same splits: all, or names separated by commas.")
-    by: str | None = option(
-        "Errors from platform to platform, by harness, framework, precision, vendor, generation, "
-        "source or device; several separated by commas."
-    )
-    search_by_platform: bool = flag(
-        "With --by: also rerun the search on each platform.", "--search-by-platform"
-    )
-    repeats: int | None = option(
-        "Further searches with other seeds, for the selection frequency of terms.", min=0
-    )
-    seeds: int | None = option("Searches with different seeds in each fold; the error is their mean.", min=1)
-    rates: Path | None = option("CSV or JSON file of achieved rates of GPUs, for calibration level 1.")
-    gpu_file: GpuFile = None
-    cnn_file: CnnFiles = None
+# What an evaluation depends on; its searches have no budget.
+_OF_VALIDATION = ("table", "of", "split", "folds", "seed", "against", "gpu_file", "cnn_file")
 
 
 def study_command(
     *,
-    table: str | None = argument(
-        "A built-in table (`trainlaw data list`) or a file of runs; default: default."
-    ),
+    asked: Annotated[Mapping[str, object], GivenOptions(StudyDefinition)],
     into: Path | None = option("Folder to write; default: trainlaw-run, or the next free number.", "--out"),
     overwrite: bool = flag("Replace the folder if it is a run folder.", "--overwrite"),
     definition: Path | None = option("TOML file that defines the study; options take precedence over it."),
-    asked: StudyOptions,
     trust: Trust = False,
     workers: int = option("Number of worker processes.", default=2, min=1, max=64),
     cluster: Cluster = "",
@@ -100,8 +58,7 @@ def study_command(
     from trainlaw.app.studies.definition import asked_definition, read_study_table, study_identity
     from trainlaw.app.studies.interrupts import interruptible
 
-    options = vars(asked) | {"table": table, "search_by_platform": asked.search_by_platform or None}
-    wanted = asked_definition(definition, options)
+    wanted = asked_definition(definition, asked)
     runs = read_study_table(wanted, trust)
     study = study_identity(wanted, runs)
     with interruptible(), study_place(into, study, overwrite=overwrite, resume=resume) as place:
@@ -110,7 +67,7 @@ def study_command(
 
 def _run_study(
     runs: "MeasuredTable",
-    wanted: "StudyDefinition",
+    wanted: StudyDefinition,
     workplace: tuple[int, str],
     place: "StudyPlace",
     study: str,
@@ -201,24 +158,13 @@ def _scope(of: str) -> str:
 
 
 def validate_command(
+    *,
     formula: str = option(
         "Formula of the time in seconds, of features or short names; a formula.json; or built-in.",
         default=...,
     ),
-    table: str = argument("A built-in table (`trainlaw data list`) or a file of runs.", default="default"),
-    of: str = option(
-        "What the formula models: runs, forward passes, or layers summed over each CNN; as for `study`.",
-        default="runs",
-    ),
+    asked: Annotated[Mapping[str, object], GivenOptions(StudyDefinition, _OF_VALIDATION)],
     refit: bool = flag("Fit the constants again in each fold.", "--refit"),
-    split: str = option("What is held out, as for `trainlaw study`.", default="gpu-folds"),
-    folds: int = option("Number of folds into which the groups are divided.", default=5, min=2),
-    seed: int = option("Random seed for assigning groups to folds.", default=0, min=0),
-    against: str = option(
-        "Baselines on the same splits: all, or names separated by commas.", default="null_compute,roofline"
-    ),
-    gpu_file: GpuFile = None,
-    cnn_file: CnnFiles = None,
     trust: Trust = False,
     into: Path | None = option(
         "Folder to write, as `trainlaw study` does: report, workbook, errors.csv, ...", "--out"
@@ -244,20 +190,16 @@ def validate_command(
     from trainlaw.app.models.coverage import in_sample_warning
     from trainlaw.app.models.user_formula import read_formula, unit_fault
     from trainlaw.app.report.run_files import write_run_files
-    from trainlaw.app.studies.definition import definition_of, read_study_table
+    from trainlaw.app.studies.definition import asked_definition, read_study_table
     from trainlaw.app.studies.study import score_formula
     from trainlaw.app.terminal.formula import equation_text, errors_text, symbols_text
     from trainlaw.app.terminal.output import print_fitted
     from trainlaw.app.terminal.progress import shown_fits
 
-    law = read_formula(formula, _scope(of))
+    law = read_formula(formula, _scope(str(asked.get("of", "runs"))))
     if into is not None:
         check_target(into, False)
-    options = {
-        "table": table, "of": of, "split": split, "folds": folds, "seed": seed, "against": against,
-        "gpu_file": str(gpu_file or ""), "cnn_file": list(map(str, cnn_file or ())),
-    }  # fmt: skip
-    wanted = definition_of(options, "validate")
+    wanted = asked_definition(None, {"against": "null_compute,roofline", **asked}, "validate")
     with shown_fits() as on_fit:
         runs = read_study_table(wanted, trust)
         outcome = score_formula(law, runs, wanted, refit, on_fit, cluster=cluster)

@@ -1,10 +1,18 @@
 """Options and arguments, each declared once: its help, limits and default stand where its value is kept."""
 
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
+from trainlaw.formulas.errors import InputError
+
 _KEY = "declared"
+GPU_FILE_HELP = (
+    "CSV, Excel or Parquet file with custom GPUs, as `trainlaw gpus template` prints it or "
+    "`trainlaw profile` writes it (runs-machine.csv); a known name corrects that GPU."
+)
+TRUST_HELP = "Take times even if the built-in formula or other runs contradict them."
+CNN_FILE_HELP = "Custom CNN (.onnx, .csv, .json); runs refer to it by the file name without its suffix."
 
 
 @dataclass(frozen=True)
@@ -13,7 +21,8 @@ class Declared:
 
     text : the help. names : option names in place of that of the parameter; "--a/--b" is on or off.
     min, max : limits of a number. complete : returns the names that complete a text. metavar : its value in
-    the help. is_argument : given without a name. file : what a path is, an existing "folder" or a "file".
+    the help. is_argument : given without a name. file : what a path is, "path" for anything, a
+    "file", or an existing "folder".
     """
 
     text: str
@@ -49,3 +58,13 @@ def declared_of(default: Any) -> Declared | None:
     """Return what is declared by a default or a field of a dataclass; None where nothing is."""
     found = getattr(default, "metadata", {}).get(_KEY)
     return found if isinstance(found, Declared) else None
+
+
+def check_limits(values: Any, where: str) -> None:
+    """Raise InputError for a number of a dataclass that is outside the limits declared of its field."""
+    for each in fields(values):
+        declared, value = declared_of(each), getattr(values, each.name)
+        if declared is None or declared.min is None or declared.max is None:
+            continue
+        if not declared.min <= value <= declared.max:
+            raise InputError(f"{where}: {each.name}: expected {declared.min} to {declared.max}, got {value}")

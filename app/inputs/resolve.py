@@ -43,7 +43,7 @@ def is_cnn_file(text: str) -> bool:
 def named_cnn(
     text: str, pixels: int | None = None, n_classes: int | None = None, restore_batchnorm: bool | None = None
 ) -> CnnCounts:
-    """Return the CNN of a name, or of a file: .onnx, a layer table (.csv, .json), Keras' JSON.
+    """Return the CNN of a name, or of a file: .onnx, or a layer table (.csv, .json).
 
     pixels : side of the input, None for the CNN's default; n_classes : likewise. restore_batchnorm : as
     for `read_cnn`. Raises UnknownNameError for an unknown name, InputError for a faulty file or

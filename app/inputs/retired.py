@@ -1,4 +1,4 @@
-"""Names that are gone; asked for one of them, the product says in one line what stands in.
+"""Names that are gone; asked for one of them, the product names the replacement in one line.
 
 To retire a name, add a row to `RETIRED`. Commands, options, suffixes of exports and names of formulas are
 answered by it; a room that retires a name of another kind calls `check_retired` where the name comes in.
@@ -60,7 +60,7 @@ RETIRED = (
 
 
 def check_retired(kind: Kind, name: str) -> None:
-    """Raise InputError for a name that is gone; it says what stands in."""
+    """Raise InputError for a name that is gone; the message names the replacement."""
     for row in RETIRED:
         if (row.kind, row.name) == (kind, name):
             raise InputError(f"{kind} {name} is gone: {row.instead}")

@@ -1,11 +1,11 @@
-"""What the user said in options about a spreadsheet, and the spreadsheet read with it."""
+"""A spreadsheet, read with the options that the user gave for it."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn
 from trainlaw.app.inputs.selection import pairs_of
-from trainlaw.datasets.spreadsheets.answers import CHOICE, Answers
+from trainlaw.datasets.spreadsheets.answers import CHOICE, SheetAnswers
 from trainlaw.datasets.spreadsheets.conversion import Imported, read_spreadsheet
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import shown
@@ -43,7 +43,7 @@ def one_of(option: str, text: str | None, allowed: tuple[str, ...]) -> str:
 
 
 def imported(
-    file: Path, answers: Answers, gpu_file: Path | None = None, cnn_files: Iterable[Path] | None = None
+    file: Path, answers: SheetAnswers, gpu_file: Path | None = None, cnn_files: Iterable[Path] | None = None
 ) -> Imported:
     """Return the runs in a spreadsheet, with its questions and faults; see `read_spreadsheet`."""
     own = [named_cnn(str(path)) for path in cnn_files or ()]

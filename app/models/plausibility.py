@@ -10,11 +10,11 @@ import numpy as np
 from trainlaw.app.models.doubts import exchange_doubts, law_seconds, repeat_doubts, time_doubts
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import RunTable
-from trainlaw.datasets.spreadsheets import our
-from trainlaw.datasets.spreadsheets.answers import Answers, Issue, choices, rows_of
+from trainlaw.datasets.spreadsheets import fields
+from trainlaw.datasets.spreadsheets.answers import Issue, SheetAnswers, choices, rows_of
 from trainlaw.datasets.spreadsheets.conversion import Imported
 from trainlaw.datasets.spreadsheets.headings import read_heading
-from trainlaw.datasets.spreadsheets.quantities import CANDIDATES, Unit, unit_choices
+from trainlaw.datasets.spreadsheets.quantities import CANDIDATES, TimeUnit, unit_choices
 from trainlaw.datasets.spreadsheets.rows import Label
 from trainlaw.datasets.spreadsheets.words import groups
 
@@ -41,7 +41,7 @@ _LEAST, _GREATEST = (frozenset(groups("part")[name]) for name in ("least", "grea
 # Whether the best or the worst is the least one says only the kind of the numbers.
 _BEST, _WORST = (frozenset(groups("part")[name]) for name in ("best", "worst"))
 _SAME_RUNS, _LEAST_ROWS = 1.5, 3  # factor between statistics of the same runs, and rows that show an order
-_BATCHES = (our.BATCH, "batch_per_gpu", our.GLOBAL_BATCH)
+_BATCHES = (fields.BATCH, "batch_per_gpu", fields.GLOBAL_BATCH)
 _SEVERAL = 0.3  # ln of the least factor between times and law for which a batch is said to be misread
 
 
@@ -58,20 +58,20 @@ class Check:
         return self.made.frame["n_gpus"].to_numpy(dtype=np.float64)
 
     @property
-    def _of_epochs(self) -> Iterable[Unit]:
+    def _of_epochs(self) -> Iterable[TimeUnit]:
         """The units of epochs or whole runs: minutes and hours are as far apart as images and batches."""
         stated = {unit.seconds for unit in self.made.units if unit is not None and unit.counted == "epoch"}
         likely: tuple[float, ...] = (1.0, 1e-3) if stated & {1.0, 1e-3} else ()
         if not stated and np.isfinite(self.made.iterations).any():
             likely = (1.0, 60.0, 3600.0)
-        return [Unit("epoch", seconds, False) for seconds in likely]
+        return [TimeUnit("epoch", seconds, False) for seconds in likely]
 
-    def deviations(self, unit: Unit | None = None) -> np.ndarray:
+    def deviations(self, unit: TimeUnit | None = None) -> np.ndarray:
         """Return ln of measured over predicted, (n,), in the units of the file or in `unit`; nan if open."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(np.log(self.made.seconds(unit) / self.law_s))
 
-    def fitting_unit(self, is_rate: bool | None = None) -> tuple[Unit | None, float]:
+    def fitting_unit(self, is_rate: bool | None = None) -> tuple[TimeUnit | None, float]:
         """Return the unit that the numbers fit best, None where none fits, and ln of the median factor.
 
         is_rate : whether only throughputs or only times may be meant, None for either.
@@ -90,7 +90,7 @@ class Check:
         return (unit if best < log(most) else None), best
 
 
-def checked_times(made: Imported, answers: Answers, law_s: np.ndarray | None = None) -> Imported:
+def checked_times(made: Imported, answers: SheetAnswers, law_s: np.ndarray | None = None) -> Imported:
     """Return an import with an issue for times that the built-in formula contradicts, and a fitting unit.
 
     law_s : times by the formula where they are known, in s, (n,); None to predict them.
@@ -153,7 +153,7 @@ def _with_decimal(issue: Issue) -> Issue:
     )
 
 
-def _doubts(check: Check, answers: Answers) -> Iterable[Issue]:
+def _doubts(check: Check, answers: SheetAnswers) -> Iterable[Issue]:
     deviations = check.deviations()
     middle = _median(np.abs(deviations)) * np.sign(_median(deviations))
     in_another_unit, unexplained = _of_column(check, middle)
@@ -225,7 +225,7 @@ def _of_column(check: Check, middle: float) -> tuple[Issue | None, Issue | None]
     return None, Issue("times", text)
 
 
-def _of_several(check: Check, deviations: np.ndarray, answers: Answers) -> Issue | None:
+def _of_several(check: Check, deviations: np.ndarray, answers: SheetAnswers) -> Issue | None:
     """Return the issue of a batch or throughput read as that of each GPU or of all that is the other."""
     several = (check.n_gpus > 1) & np.isfinite(deviations)
     if not several.any() or check.made.table is None:
@@ -244,10 +244,12 @@ def _of_several(check: Check, deviations: np.ndarray, answers: Answers) -> Issue
     return Issue("times", text, rows_of(check.made.rows, several), (option,) if option else ())
 
 
-def _other_batch(check: Check, trial: RunTable, answers: Answers) -> tuple[str, tuple[str, ...], np.ndarray]:
+def _other_batch(
+    check: Check, trial: RunTable, answers: SheetAnswers
+) -> tuple[str, tuple[str, ...], np.ndarray]:
     """Return what the batch is if it was misread, the option that says so, and the deviations then."""
     column = next((column for column, _ in check.made.columns if column.target in _BATCHES), None)
-    is_global = column is not None and (column.target == our.GLOBAL_BATCH or answers.batch_is == "global")
+    is_global = column is not None and (column.target == fields.GLOBAL_BATCH or answers.batch_is == "global")
     per_gpu = trial.frame["batch_per_gpu"] * (check.n_gpus if is_global else 1.0 / check.n_gpus)
     frame = trial.frame.assign(batch_per_gpu=np.maximum(np.round(per_gpu), 1.0).astype("int64"))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -255,9 +257,13 @@ def _other_batch(check: Check, trial: RunTable, answers: Answers) -> tuple[str, 
     what = f"batch is that of {'each GPU' if is_global else 'all GPUs together'}"
     if column is None:
         return what, (), left
-    if column.target == our.BATCH:
+    if column.target == fields.BATCH:
         return what, ("--batch-is", "per-gpu" if is_global else "global"), left
-    return what, ("--column", f"{'batch_per_gpu' if is_global else our.GLOBAL_BATCH}={column.heading}"), left
+    return (
+        what,
+        ("--column", f"{'batch_per_gpu' if is_global else fields.GLOBAL_BATCH}={column.heading}"),
+        left,
+    )
 
 
 def _of_units(check: Check, deviations: np.ndarray) -> Issue | None:
@@ -335,7 +341,7 @@ def _others_alike(made: Imported) -> Iterable[tuple[str, np.ndarray]]:
             yield heading, numbers
 
 
-def _sign(heading: str, units: Sequence[Unit | None]) -> float:
+def _sign(heading: str, units: Sequence[TimeUnit | None]) -> float:
     """Return 1 for a heading of the least of several numbers, -1 of the greatest, 0 for any other."""
     words = set(re.findall(r"[^\W_]+", heading.lower()))
     is_rate = any(unit is not None and unit.is_rate for unit in units)
@@ -378,9 +384,13 @@ def _of_rows(check: Check, deviations: np.ndarray) -> Iterable[Issue]:
 def _example(row: Label, seconds: float, law_s: float) -> str:
     ratio = seconds / law_s
     ways = {
-        1e3: "1,000 times too long", 1e-3: "1,000 times too short", 60.0: "60 times too long",
-        1 / 60.0: "60 times too short", 1e6: "1e6 times too long", 1e-6: "1e6 times too short",
-    }  # fmt: skip
+        1e3: "1,000 times too long",
+        1e-3: "1,000 times too short",
+        60.0: "60 times too long",
+        1 / 60.0: "60 times too short",
+        1e6: "1e6 times too long",
+        1e-6: "1e6 times too short",
+    }
     near = next(
         (text for factor, text in ways.items() if abs(log(ratio / factor)) < log(_FITS_CLEARLY**2)), ""
     )

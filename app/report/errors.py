@@ -13,8 +13,8 @@ from trainlaw.app.studies.terms_found import further_terms
 from trainlaw.app.terminal.formula import headline
 from trainlaw.app.terminal.study import levels_table
 from trainlaw.app.text.numbers import show_number, show_percent
-from trainlaw.app.text.tables import RUNS, Column, Table
-from trainlaw.formulas import Formula, Proof, prove_monotone, prove_sign
+from trainlaw.app.text.tables import RUNS, Table, TableColumn
+from trainlaw.formulas import Elasticities, Formula, Proof
 from trainlaw.validate import bootstrap_interval
 from trainlaw.validate.baselines import title_of
 from trainlaw.validate.chosen_again import resamples_of_groups, shares_chosen_again
@@ -141,9 +141,9 @@ def _interval_of(outcome: StudyOutcome, level: str, over: str) -> Callable[[str]
     return interval
 
 
-def _numbers(header: Sequence[str | Column], rows: Sequence[Sequence[object]]) -> Table:
+def _numbers(header: Sequence[str | TableColumn], rows: Sequence[Sequence[object]]) -> Table:
     """A table of numbers whose first column is text."""
-    return Table.of([Column(str(header[0]), "long"), *header[1:]], rows, "number")
+    return Table.of([TableColumn(str(header[0]), "long"), *header[1:]], rows, "number")
 
 
 def _line_table(lines: Sequence[ErrorLine], names: Sequence[str]) -> Table:
@@ -163,7 +163,7 @@ def _metrics(formula: Formula) -> Table:
         [title_of(name), *(_with_interval(formula, name, metric) for metric in _TITLES)]
         for name in estimators(formula)
     ]
-    return Table.of([Column("", "long"), *_TITLES.values()], rows, "wrapped_number")
+    return Table.of([TableColumn("", "long"), *_TITLES.values()], rows, "wrapped_number")
 
 
 def _with_interval(formula: Formula, estimator: str, metric: str) -> str:
@@ -248,10 +248,6 @@ def _cell(part: pd.DataFrame, train: str, test: str) -> str:
     return f"{show_percent(error)} ({_range(low, high)})" if math.isfinite(low) else show_percent(error)
 
 
-# Enough for formulas of one page; a claim that needs more boxes is left undecided rather than waited for.
-_MAX_BOXES = 2048
-# Among more quantities a bisection halves too few sides to decide anything, and takes minutes.
-_MOST_BISECTED = 40
 _MOST_FURTHER_TERMS = 6
 
 
@@ -262,31 +258,26 @@ Claim = tuple[str, Proof]
 def claims(formula: Formula) -> list[Claim]:
     """Return the claims about a predicted time: it is not negative, and never falls as a feature grows.
 
-    Where the second is refuted with a witness, the opposite is tried.
+    Where the second is not proved, the opposite is tried.
     """
-    expression = plain_expression(formula)
     box = {spec.name: formula.ranges[spec.name] for spec in formula.used_features}
-    boxes = _MAX_BOXES if len(box) <= _MOST_BISECTED else 0
-    found = [("the time is never negative", prove_sign(expression, box, max_boxes=boxes))]
+    proofs = Elasticities(plain_expression(formula), box)
+    found = [("the time is never negative", Proof(proofs.nonnegative))]
     for name in box:
-        rising = prove_monotone(expression, name, box, 1, max_boxes=boxes)
-        found.append((f"the time never falls as {name} grows", rising))
-        if rising.status == "refuted":
-            falling = prove_monotone(expression, name, box, -1, max_boxes=boxes)
-            found.append((f"the time never rises as {name} grows", falling))
+        rising, falling = (proofs.monotone(name, direction) for direction in (1, -1))
+        is_falling = falling.proved and not rising.proved
+        statement = f"the time never {'rises' if is_falling else 'falls'} as {name} grows"
+        found.append((statement, falling if is_falling else rising))
     return found
 
 
 def property_table(formula: Formula) -> Table:
-    """Return the claims as a table: proved, refuted with a point, or undecided."""
-    rows = [[statement, proof.status, _witness(proof)] for statement, proof in claims(formula)]
-    return Table.of(["claim", Column("result", "symbol"), "counterexample"], rows, "long")
-
-
-def _witness(proof: Proof) -> str:
-    if not proof.witness:
-        return ""
-    return ", ".join(f"{name} = {show_number(value)}" for name, value in proof.witness[0].items())
+    """Return the claims as a table: proved, or the terms that leave them open."""
+    rows = [
+        [statement, "proved" if proof.proved else "not proved", "; ".join(proof.blame)]
+        for statement, proof in claims(formula)
+    ]
+    return Table.of(["claim", TableColumn("result", "symbol"), "left open by"], rows, "long")
 
 
 def stability_table(outcome: StudyOutcome) -> Table:
@@ -311,6 +302,11 @@ def stability_table(outcome: StudyOutcome) -> Table:
     seeds = f"of {n_seeds} further seeds" if n_seeds else "of further seeds"
     resamples = resamples_of_groups(outcome.formula)
     shares = [f"% of {resamples}", "with any factors"] if drawn else []
-    header: list[str | Column] = [Column("term", "formula"), f"of {len(folds)} folds", seeds, *shares]
+    header: list[str | TableColumn] = [
+        TableColumn("term", "formula"),
+        f"of {len(folds)} folds",
+        seeds,
+        *shares,
+    ]
     filled = [[*row, *[""] * (len(header) - len(row))] for row in rows]
     return Table.of(header, filled, "number")

@@ -8,7 +8,7 @@ from datetime import datetime
 from io import BytesIO
 from types import MappingProxyType
 
-from trainlaw.app.sheets.plan import FONT, STYLES, BookPlan, Chart, PlannedCell, SheetPlan, quoted
+from trainlaw.app.sheets.book_plan import FONT, STYLES, BookPlan, Chart, PlannedCell, SheetPlan, quoted
 from xlsxwriter import Workbook
 from xlsxwriter.format import Format
 from xlsxwriter.utility import xl_range, xl_range_abs, xl_rowcol_to_cell
@@ -102,10 +102,9 @@ def _write_sheet(book: Workbook, sheet: Worksheet, plan: SheetPlan, styles: Mapp
             "max_value": 1,
         }
         sheet.conditional_format(first, column, last, column, options)
-    if plan.scale:
-        colors = {"min_color": "#C6E0B4", "mid_color": "#FFFFFF", "max_color": "#F4B183"}
-        sheet.conditional_format(*plan.scale, {"type": "3_color_scale", "mid_type": "percentile", **colors})
-    _hide(sheet, plan)
+    if plan.hidden_columns:
+        # Intermediate steps; the plus sign in the margin expands them.
+        sheet.set_column(*plan.hidden_columns, 12, None, {"level": 1, "hidden": True})
     for chart in plan.charts:
         _draw(book, sheet, plan.name, chart)
     _set_up_print(sheet, plan)
@@ -151,16 +150,6 @@ def _write_cell(sheet: Worksheet, row: int, column: int, cell: PlannedCell, styl
         sheet.write_string(row, column, cell.value, style)
     else:
         sheet.write_number(row, column, cell.value, style)
-
-
-def _hide(sheet: Worksheet, plan: SheetPlan) -> None:
-    """Collapse rows and columns of intermediate steps; the plus sign in the margin expands them."""
-    folded = {"level": 1, "hidden": True}
-    if plan.hidden_rows:
-        for row in range(plan.hidden_rows[0], plan.hidden_rows[1] + 1):
-            sheet.set_row(row, None, None, folded)
-    if plan.hidden_columns:
-        sheet.set_column(*plan.hidden_columns, 12, None, folded)
 
 
 def _draw(book: Workbook, sheet: Worksheet, name: str, plan: Chart) -> None:

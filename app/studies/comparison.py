@@ -12,6 +12,7 @@ from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.files.text_files import csv_rows, read_json, read_text
 from trainlaw.validate import Comparison, StudyResult, compare_studies
 from trainlaw.validate.baselines import title_of
+from trainlaw.validate.error_table import MEANS
 from trainlaw.validate.result import CONFIGURATION, MEASURED, OURS
 
 _MAX_PREDICTIONS_BYTES = 64 * 2**20  # a row per run, split and repeat
@@ -105,10 +106,24 @@ def comparison_text(first: StoredRun, second: StoredRun, estimators: tuple[str, 
         f"{len(rows)} groups of {by};",
         f"  {interval}; {verdict}",
         f"  {comparison.n_rows} rows paired, {comparison.n_unpaired} held out by one run only",
+        *_means(first, second, estimators),
         "",
         Table.of([by, "runs", "A %", "B %", "B - A"], rows).text(indent="  "),
     ]
     return "\n".join(parts)
+
+
+def _means(first: StoredRun, second: StoredRun, estimators: tuple[str, str]) -> list[str]:
+    """One line per mean of the error that both runs have, over all rows of each."""
+    a, b = (
+        run.result.summary().set_index("estimator").loc[name].to_dict()
+        for run, name in zip((first, second), estimators, strict=True)
+    )
+    return [
+        f"  {title}: A {show_percent(float(a[metric]))} %, B {show_percent(float(b[metric]))} %"
+        for metric, title in MEANS.items()
+        if metric in a and metric in b
+    ]
 
 
 def _differences(first: dict[str, object], second: dict[str, object]) -> list[str]:

@@ -4,24 +4,23 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import tomli_w
+from trainlaw.app.inputs.declared import check_limits
+from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.doubts import check_timed_parts, trusted
-from trainlaw.app.studies.kinds import CNN_FOLDS, GPU_FOLDS, OWN_LIST, RUNS, STUDY_KINDS, StudyKind
+from trainlaw.app.studies.kinds import OWN_LIST, RUNS, STUDY_KINDS, StudyKind
 from trainlaw.datasets import DATASETS, RunTable
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.files.text_files import file_sha256, read_toml
 from trainlaw.formulas.scopes import FORWARD, RUN
-from trainlaw.validate.error_table import BY_CNN, BY_GPU
 
-EVALUATIONS = 50_000  # per search, about 20 seconds on one core for the built-in table
-BASELINES = ("null_compute", "roofline", "nnls_path", "cf9", "hand_form", "constant")
 #: Label columns whose values are platforms, for `by`.
 PLATFORMS = ("harness", "framework", "precision", "vendor", "generation", "source", "device")
 # Longer names of splits, as papers and older study files have them.
@@ -35,60 +34,7 @@ _SPLIT_ALIASES = {
 }
 #: Libraries whose versions the result may depend on.
 LIBRARIES = ("numpy", "pandas", "numba", "deap", "sympy")
-# Splits that hold out architectures, or families of them; all others hold out GPU groups.
-_SPLITS_OF_CNNS = (CNN_FOLDS, "cnn", "cnn-family")
 _PATHS = ("table", "held_out", "rates", "gpu_file", "cnn_file")
-_LIMITS = {
-    "seed": (0, 2**32 - 1),
-    "folds": (2, 1000),
-    "evaluations": (100, 10**9),
-    "repeats": (0, 100),
-    "seeds": (1, 20),
-    "max_constants": (4, 60),
-}
-
-
-@dataclass(frozen=True)
-class StudyDefinition:
-    """Everything that the result of a study depends on, apart from the table's rows.
-
-    table : built-in name or a path. of : the kind of study, one of `STUDY_KINDS`. split : one of its splits.
-    folds : number of parts of the groups, for `gpu-folds`, `cnn-folds` and `both-folds`. held_out : path of
-    a list of what is held out, for the split `list`. seed. evaluations : formulas tried per search.
-    seeds : searches with different random seeds in each fold; the stated error is their mean.
-    repeats : further searches on all rows with other seeds, for the selection frequency of each term.
-    against : baselines by name, or `all`. by : platforms for a matrix of train-on x test-on.
-    search_by_platform : also rerun the search on each platform, next to fitting the same formula there.
-    rates : path of achieved rates, for calibration level 1. gpu_file, cnn_file : paths of custom GPUs and
-    CNNs, for a table in a file.
-    """
-
-    table: str = "default"
-    of: str = RUNS
-    split: str = GPU_FOLDS
-    folds: int = 5
-    held_out: str = ""
-    seed: int = 0
-    evaluations: int = EVALUATIONS
-    repeats: int = 0
-    seeds: int = 1
-    max_constants: int = 24
-    against: tuple[str, ...] = BASELINES
-    by: tuple[str, ...] = ()
-    search_by_platform: bool = False
-    rates: str = ""
-    gpu_file: str = ""
-    cnn_file: tuple[str, ...] = ()
-
-    @property
-    def unit(self) -> str:
-        """The label column of the groups that the split holds out whole, for intervals."""
-        return BY_CNN if self.split in _SPLITS_OF_CNNS else BY_GPU
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """The paths of the user's files but for the table."""
-        return tuple(filter(None, (self.held_out, self.rates, self.gpu_file, *self.cnn_file)))
 
 
 def definition_of(values: Mapping[str, object], where: str) -> StudyDefinition:
@@ -109,10 +55,7 @@ def definition_of(values: Mapping[str, object], where: str) -> StudyDefinition:
         raise unknown_name(f"kind of study of {where}", of, STUDY_KINDS)
     kind = STUDY_KINDS[of]
     definition = replace(StudyDefinition(), **{**kind.defaults, **taken})  # type: ignore[arg-type]
-    for name, (least, most) in _LIMITS.items():
-        if not least <= getattr(definition, name) <= most:
-            value = getattr(definition, name)
-            raise InputError(f"{where}: {name}: expected {least} to {most}, got {value}")
+    check_limits(definition, where)
     return _with_known_names(definition, kind, where)
 
 
@@ -172,15 +115,17 @@ def _next_to(path: Path, value: object, name: str) -> object:
     return value if elsewhere and not neighbour.is_file() else str(neighbour)
 
 
-def asked_definition(path: Path | None, options: Mapping[str, object]) -> StudyDefinition:
-    """Return the study of a TOML file (None: the default) and of options, which take precedence unless None.
+def asked_definition(
+    path: Path | None, options: Mapping[str, object], where: str = "trainlaw study"
+) -> StudyDefinition:
+    """Return the study of a TOML file (None: the default) and of options, which take precedence.
 
-    Raises as `definition_of`.
+    where : names the command. Raises as `definition_of`.
     """
-    given = {name: _plain(value) for name, value in options.items() if value is not None}
+    given = {name: _plain(value) for name, value in options.items()}
     if "held_out" in given and "split" not in given:
         given["split"] = OWN_LIST
-    return definition_of({**(read_definition(path) if path else {}), **given}, str(path or "trainlaw study"))
+    return definition_of({**(read_definition(path) if path else {}), **given}, str(path or where))
 
 
 def _plain(value: object) -> object:

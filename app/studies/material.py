@@ -1,4 +1,4 @@
-"""What a study takes from its table, each once: rows, splits, platforms, baselines, achieved rates."""
+"""The parts of a table that a study uses, each read once: rows, splits, platforms, baselines, rates."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.studies.definition import StudyDefinition
+from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.studies.kinds import (
     BOTH_FOLDS,
     CNN_FOLDS,

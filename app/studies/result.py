@@ -1,4 +1,4 @@
-"""What a study leaves behind: formula, front, held-out errors, and how often each term was found again."""
+"""The result of a study: formula, front, held-out errors, and how often each term was found again."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,8 +7,9 @@ from importlib.metadata import version
 
 import numpy as np
 import pandas as pd
+from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.terms import mean_shares
-from trainlaw.app.studies.definition import StudyDefinition, user_files_json
+from trainlaw.app.studies.definition import user_files_json
 from trainlaw.app.studies.evolution import EVOLUTION, Evolution
 from trainlaw.app.studies.kinds import BOTH_FOLDS, CNN_FOLDS, GPU_FOLDS
 from trainlaw.app.studies.material import Material

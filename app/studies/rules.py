@@ -26,8 +26,8 @@ from trainlaw.validate.baselines.inputs import class_weights, group_weights, row
 
 # What the device does not wait for: it is added behind the maximum of device and host.
 _AFTER = "copy"
-#: Runs of one architecture on one GPU group that a fit uses: more of them hardly change it, and the cards and
-#: scripts with thousands of runs no longer outvote the rest (chosen from 3 to 24 and all; decision 8).
+#: Runs of one architecture on one GPU group that a fit uses: more of them hardly change it, and the GPUs and
+#: scripts with thousands of runs no longer outvote the rest (chosen from 3 to 24 and all).
 RUNS_PER_CELL = 12
 # Deviations of less than a factor of exp(0.35) count by their square, larger ones by their size.
 _LOSS_WIDTH, _PRIOR_WEIGHT = 0.35, 1e-3

@@ -1,4 +1,4 @@
-"""What a study says first: its verdict, its error and lead in sentences, and where the formula is wrong."""
+"""The first lines of a study's result: verdict, error and lead in sentences, and the worst groups of runs."""
 
 import math
 import shlex
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.calibration import calibrated_law
 from trainlaw.app.models.search_gain import evolution_sentence, uncertain_gains
-from trainlaw.app.studies.definition import StudyDefinition
 from trainlaw.app.text.numbers import show_percent
-from trainlaw.app.text.tables import RUNS, Column, Table
+from trainlaw.app.text.tables import RUNS, Table, TableColumn
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import Formula, InputError, load_formula
 from trainlaw.validate import StudyResult
 from trainlaw.validate.baselines import CONTROLS, title_of
-from trainlaw.validate.error_table import BY_CNN, BY_GPU, STORED_LEVELS
+from trainlaw.validate.error_table import BY_CNN, BY_GPU, MEANS, STORED_LEVELS
 from trainlaw.validate.formula_errors import CarriedErrors, ErrorLine, carried_errors, overall_error
 from trainlaw.validate.result import MEASURED, OURS
 
@@ -67,8 +67,24 @@ def verdict(formula: Formula, result: StudyResult, is_evolved: bool) -> tuple[st
     if best is not None and errors.overall[best] < errors.overall[OURS]:
         ours, theirs = (show_percent(errors.overall[name]) for name in (OURS, best))
         return (f"worse than a baseline: its held-out error is {ours} %, of {title_of(best)} {theirs} %",)
+    better = _better_by_other_means(formula, errors)
+    if better:
+        return (better,)
     controls = " or ".join(map(title_of, uncertain_gains(errors))) if is_evolved else ""
     return (f"fitted rather than found: evolution adds nothing certain to {controls}",) if controls else ()
+
+
+def _better_by_other_means(formula: Formula, errors: CarriedErrors) -> str:
+    """Return where a baseline is better though not over GPU groups, as one line; "" where none is."""
+    baselines, found = [name for name in errors.others if name not in CONTROLS], []
+    for metric, title in MEANS.items():
+        ours = overall_error(formula, OURS, metric)
+        known = {name: overall_error(formula, name, metric) for name in baselines}
+        best = min(known, key=lambda name: np.nan_to_num(known[name], nan=np.inf), default="")
+        if best and known[best] < ours:
+            said = f"{title_of(best)} has {show_percent(known[best])} %, ours {show_percent(ours)} %"
+            found.append(f"by the {title} {said}")
+    return f"a baseline is better {' and '.join(found)}" if found else ""
 
 
 def _typical_factor(result: StudyResult, name: str) -> float:
@@ -178,7 +194,7 @@ def _without_one(leads: Mapping[str, float], whole: float) -> str:
 
 _WORST = 7  # groups of each kind that are named before the details
 _FEW_RUNS = 5  # fewer say little about an architecture
-_BEST_THERE: tuple[str | Column, ...] = ("best there, %", Column("which baseline", "long"))
+_BEST_THERE: tuple[str | TableColumn, ...] = ("best there, %", TableColumn("which baseline", "long"))
 _READABLE = {"channels_last": "channels last", "unknown": "layout not recorded", "nchw": "NCHW"}
 
 
@@ -219,8 +235,8 @@ def _class_table(lines: Sequence[ErrorLine]) -> Table:
         for line in lines
     ]  # fmt: skip
     seeds = ["seeds, %"] if several else []
-    header: list[str | Column] = [
-        Column("", "long"),
+    header: list[str | TableColumn] = [
+        TableColumn("", "long"),
         RUNS,
         "GPU groups",
         "this formula, %",
@@ -253,8 +269,8 @@ def _worst_table(errors: CarriedErrors, level: str, bias: Mapping[str, float]) -
          *_best_of(line, errors.others)]
         for line in worst
     ]  # fmt: skip
-    header: list[str | Column] = [
-        Column("", "long"),
+    header: list[str | TableColumn] = [
+        TableColumn("", "long"),
         RUNS,
         "error, %",
         "predicted / measured",

@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.deployment import proved_properties
 from trainlaw.app.models.scopes import check_features
 from trainlaw.app.studies.clusters import task_place, task_pool
-from trainlaw.app.studies.definition import StudyDefinition
 from trainlaw.app.studies.evolution import study_evolution
 from trainlaw.app.studies.interrupts import uninterrupted
 from trainlaw.app.studies.kinds import STUDY_KINDS, StudyKind

@@ -1,8 +1,8 @@
-"""What `show` and `list` commands print, as JSON in SI units; null for what is unknown."""
+"""Output of `show` and `list` commands as JSON in SI units; null for what is unknown."""
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -13,7 +13,6 @@ from trainlaw.datasets import (
     DATASETS,
     FEATURES,
     LAYER_FEATURES,
-    STUDY_FEATURES,
     CnnCounts,
     Gpu,
     load,
@@ -26,9 +25,15 @@ from trainlaw.formulas import Formula, to_text
 from trainlaw.formulas.errors import check_name
 
 _GPU_LIST = (
-    "gpu", "vendor", "chip", "generation", "memory_bytes", "tdp_w", "peak_fp32_flop_per_s",
+    "gpu",
+    "vendor",
+    "chip",
+    "generation",
+    "memory_bytes",
+    "tdp_w",
+    "peak_fp32_flop_per_s",
     "bandwidth_byte_per_s",
-)  # fmt: skip
+)
 _LINK_FIGURES = ("nominal_byte_per_s", "effective_byte_per_s", "latency_s")
 
 
@@ -77,8 +82,8 @@ def links_json(links: Iterable[Link]) -> str:
     )
 
 
-def features_json(search: str = "", of_layers: bool = False) -> str:
-    """Return the features whose name, meaning or definition contains a text."""
+def features_json(search: str = "", of_layers: bool = False, searched: Collection[str] = ()) -> str:
+    """Return the features whose name, meaning or definition contains a text; searched : those of a study."""
     features: Mapping[str, Feature] = LAYER_FEATURES if of_layers else FEATURES
     wanted = search.lower()
     return json_text(
@@ -86,7 +91,7 @@ def features_json(search: str = "", of_layers: bool = False) -> str:
             {
                 **feature.spec.to_json(),
                 "definition": None if feature.is_base else feature.definition,
-                "in_study": feature.spec.name in STUDY_FEATURES and not of_layers,
+                "in_study": feature.spec.name in searched,
             }
             for feature in features.values()
             if any(

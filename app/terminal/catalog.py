@@ -1,7 +1,7 @@
 """GPUs, links, CNNs and features as text, each figure with its unit and source."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import pandas as pd
@@ -11,7 +11,6 @@ from trainlaw.app.text.tables import Table, fitted_lines, wrapped_list
 from trainlaw.datasets import (
     FEATURES,
     LAYER_FEATURES,
-    STUDY_FEATURES,
     CnnCounts,
     Gpu,
     cnn_table,
@@ -175,24 +174,29 @@ def layers_text(cnn: Cnn) -> str:
     grouped = any(layer.groups > 1 for layer in cnn.layers if layer.group == "convolution")
     rows = [
         [
-            number, layer.kind, " ".join(map(str, layer.inputs)) or "-",
+            number,
+            layer.kind,
+            " ".join(map(str, layer.inputs)) or "-",
             f"{layer.out_channels}x{layer.out_height}x{layer.out_width}",
             f"{layer.kernel_height}x{layer.kernel_width}" if layer.group == "convolution" else "-",
             layer.stride if layer.group in ("convolution", "pooling") else "-",
             *([layer.groups if layer.group == "convolution" else "-"] if grouped else []),
-            f"{layer.macs:,}", f"{layer.parameters:,}",
+            f"{layer.macs:,}",
+            f"{layer.parameters:,}",
         ]
         for number, layer in enumerate(cnn.layers)
-    ]  # fmt: skip
+    ]
     groups = ["groups"] if grouped else []
     header = ["#", "kind", "reads", "output", "kernel", "stride", *groups, "MACs", "parameters"]
     return Table.of(header, rows).text()
 
 
-def features_text(search: str = "", of_layers: bool = False, brief: bool = False) -> str:
+def features_text(
+    search: str = "", of_layers: bool = False, searched: Collection[str] = (), brief: bool = False
+) -> str:
     """Return the features (of runs, or of layers) whose name, meaning or definition contains a text.
 
-    `brief` leaves the definitions out.
+    searched : those of a study, which get a star. brief : leave the definitions out.
     """
     wanted = search.lower()
     rows = []
@@ -200,7 +204,7 @@ def features_text(search: str = "", of_layers: bool = False, brief: bool = False
         spec = feature.spec
         if not any(wanted in text.lower() for text in (spec.name, spec.meaning, feature.definition)):
             continue
-        star = "*" if spec.name in STUDY_FEATURES and not of_layers else ""
+        star = "*" if spec.name in searched else ""
         rows.append([star, spec.name, spec.symbol, str(spec.unit), spec.meaning])
         if not (brief or feature.is_base):
             rows.append(["", "", "", "", f"= {feature.definition}"])
@@ -316,11 +320,14 @@ def _cnns_text(found: pd.DataFrame, query: CnnQuery) -> str:
     limit = len(found) if query.everything else _MOST_CNNS
     rows = [
         [
-            row["cnn"], row["cnn_family"], f"{row['input_size_px']} px", row["n_classes"],
+            row["cnn"],
+            row["cnn_family"],
+            f"{row['input_size_px']} px",
+            row["n_classes"],
             *(show_with_prefix(float(row[count]), "") for count in ("macs", "params")),
         ]
         for row in found.head(limit).to_dict("records")
-    ]  # fmt: skip
+    ]
     header = ["CNN", "family", "input", "classes", "MACs per image", "parameters"]
     lines = [Table.of(header, rows).text()]
     if len(found) > limit:

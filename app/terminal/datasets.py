@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 from trainlaw.app.text.numbers import show_seconds, show_seconds_range
 from trainlaw.app.text.svg import WIDTH, drawing, escape, standalone, text
-from trainlaw.app.text.tables import Column, Table, fitted_lines, terminal_width
+from trainlaw.app.text.tables import Table, TableColumn, fitted_lines, terminal_width
 from trainlaw.datasets import DATASETS, Dataset, RunTable, coverage, find_gpu, load
 from trainlaw.datasets.hardware.gpus import name_key
 from trainlaw.datasets.measurements.inspection import Outlier, coverage_by, noise_between_sources
@@ -37,9 +37,13 @@ def _summary(dataset: Dataset, table: MeasuredTable) -> list[object]:
     )
     cnns = frame["cnn"].nunique() if "cnn" in frame else "-"
     return [
-        dataset.name, f"{len(frame):,}", gpus.nunique(), cnns, f"{batches.min()}-{batches.max()}",
+        dataset.name,
+        f"{len(frame):,}",
+        gpus.nunique(),
+        cnns,
+        f"{batches.min()}-{batches.max()}",
         dataset.title,
-    ]  # fmt: skip
+    ]
 
 
 def _notes(dataset: Dataset) -> str:
@@ -124,10 +128,13 @@ def outliers_text(table: RunTable, found: list[Outlier], show_all: bool = False)
         return f"{table.name}: nothing suspicious in {len(table):,} runs"
     runs = table.frame
     rows = [
-        [outlier.row, *(runs[name].iloc[outlier.row - 1] for name in ("gpu", "cnn", "batch_per_gpu")),
-         outlier.text]
+        [
+            outlier.row,
+            *(runs[name].iloc[outlier.row - 1] for name in ("gpu", "cnn", "batch_per_gpu")),
+            outlier.text,
+        ]
         for outlier in (found if show_all else found[:_SHOWN])
-    ]  # fmt: skip
+    ]
     rules = ", ".join(f"{number} x {rule}" for rule, number in Counter(o.rule for o in found).items())
     hidden = len(found) - len(rows)
     more = f"\n... and {hidden} more; --all shows them" if hidden else ""
@@ -160,7 +167,7 @@ def coverage_text(table: RunTable, by: Sequence[str]) -> str:
     blocks = _column_blocks(cells, widths, free)
     for columns in blocks:
         is_last = columns is blocks[-1]
-        header = [Column(by[0]), *map(_title, columns), *(_SUMMARY if is_last else ())]
+        header = [TableColumn(by[0]), *map(_title, columns), *(_SUMMARY if is_last else ())]
         rows = [
             [name, *(_count(value) for value in line), *(side if is_last else ())]
             for name, line, side in zip(names, cells[columns].to_numpy(), sides, strict=True)
@@ -288,12 +295,16 @@ def noise_text(table: RunTable, least: int = 1) -> str:
         return f"{table.name}: no configuration was measured twice, or too few"
     rows = [
         [
-            f"{row['configurations']:,}", row["gpus"], f"{100 * row['median']:.1f} %",
-            f"{100 * row['p90']:.1f} %", f"{row['ratio']:.2f}", "yes" if row["same_parts"] else "no",
+            f"{row['configurations']:,}",
+            row["gpus"],
+            f"{100 * row['median']:.1f} %",
+            f"{100 * row['p90']:.1f} %",
+            f"{row['ratio']:.2f}",
+            "yes" if row["same_parts"] else "no",
             row["first"] + (", repeats" if row["first"] == row["second"] else f" / {row['second']}"),
         ]
         for row in found.to_dict("records")
-    ]  # fmt: skip
+    ]
     header = ["pairs", "GPUs", "median", "p90", "ratio", "same parts", "harnesses"]
     head = (
         f"{table.name}: differences between runs of one configuration (GPU, CNN, sizes, batch, GPUs, "

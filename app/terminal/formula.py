@@ -26,7 +26,7 @@ from trainlaw.formulas.scopes import MULTI_GPU
 from trainlaw.validate.baselines import title_of
 from trainlaw.validate.chosen_again import resamples_of_groups, shares_chosen_again
 from trainlaw.validate.conformal import LEVEL
-from trainlaw.validate.error_table import BY_CNN, MACRO, METRIC_TITLES, STORED_LEVELS
+from trainlaw.validate.error_table import BY_CNN, MEANS, METRIC_TITLES, STORED_LEVELS
 from trainlaw.validate.formula_errors import (
     carried_errors,
     error_lines,
@@ -302,7 +302,7 @@ def _per_cnn_text(formula: Formula, names: Sequence[str], titles: Sequence[str])
 _MOST_CNNS = 20  # architectures that are listed in a terminal
 _WORST_CNNS = 3
 _IN_A_ROW = 6  # estimators that fit next to each other in a terminal; errors.csv has all
-_SHOWN = (MACRO, "mape_percent", "median_ape_percent", "within_25_percent")
+_SHOWN = (*MEANS, "median_ape_percent", "within_25_percent")
 
 
 def headline(formula: Formula) -> str:

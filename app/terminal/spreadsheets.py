@@ -5,22 +5,32 @@ import sys
 from collections.abc import Sequence
 
 from trainlaw.app.text.tables import Table, fitted_lines
-from trainlaw.datasets.spreadsheets import our
-from trainlaw.datasets.spreadsheets.answers import CHOICE, Answers, Issue
+from trainlaw.datasets.spreadsheets import fields
+from trainlaw.datasets.spreadsheets.answers import CHOICE, Issue, SheetAnswers
 from trainlaw.datasets.spreadsheets.cells import OF_FLAG
 from trainlaw.datasets.spreadsheets.conversion import Imported
 
 _TITLES = {
-    "columns": "Columns", "question": "Questions", "names": "Names", "cells": "Cells", "times": "Times",
-}  # fmt: skip
+    "columns": "Columns",
+    "question": "Questions",
+    "names": "Names",
+    "cells": "Cells",
+    "times": "Times",
+}
 _MOST_OF_A_KIND = 25
 _OURS = {
-    "time": "time_s", "batch": "batch_per_gpu", "global_batch": "batch_per_gpu",
-    "date": "bench_year", "gpus_per_node": "n_gpus", "dataset": "input_size_px, n_classes",
-    "unit": "unit of the time", "check": "compared with the time",
-    "mode": "rows of training", "accumulation": "rows without accumulation",
-    **{f"{our.FLAG}{flag}": ours for flag, ours in OF_FLAG.items()},
-}  # fmt: skip
+    "time": "time_s",
+    "batch": "batch_per_gpu",
+    "global_batch": "batch_per_gpu",
+    "date": "bench_year",
+    "gpus_per_node": "n_gpus",
+    "dataset": "input_size_px, n_classes",
+    "unit": "unit of the time",
+    "check": "compared with the time",
+    "mode": "rows of training",
+    "accumulation": "rows without accumulation",
+    **{f"{fields.FLAG}{flag}": ours for flag, ours in OF_FLAG.items()},
+}
 
 
 def columns_text(made: Imported) -> str:
@@ -90,7 +100,7 @@ def _has(tokens: Sequence[str], answer: Sequence[str]) -> bool:
     return any(list(tokens[place : place + len(answer)]) == list(answer) for place in range(len(tokens)))
 
 
-def given_words(answers: Answers, others: Sequence[tuple[str, object]]) -> list[str]:
+def given_words(answers: SheetAnswers, others: Sequence[tuple[str, object]]) -> list[str]:
     """Return the options that give these answers, and others by name where they have a value."""
     tokens: list[str] = []
     for option, value in others:
@@ -104,14 +114,19 @@ def given_words(answers: Answers, others: Sequence[tuple[str, object]]) -> list[
     for column, value in answers.only:
         tokens += ["--only", f"{column}={value}"]
     for option, text in (
-        ("--unit", answers.unit), ("--batch-is", answers.batch_is), ("--decimal", answers.decimal),
-        ("--sheet", answers.sheet), ("--skip-rows", ",".join(answers.skipped_rows)),
-    ):  # fmt: skip
+        ("--unit", answers.unit),
+        ("--batch-is", answers.batch_is),
+        ("--decimal", answers.decimal),
+        ("--sheet", answers.sheet),
+        ("--skip-rows", ",".join(answers.skipped_rows)),
+    ):
         tokens += [option, text] if text else []
     for option, is_given in (
-        ("--skip-unmeasured", answers.skip_unmeasured), ("--fill-down", answers.fill_down),
-        ("--trust", answers.trust), ("--yes", answers.confirmed),
-    ):  # fmt: skip
+        ("--skip-unmeasured", answers.skip_unmeasured),
+        ("--fill-down", answers.fill_down),
+        ("--trust", answers.trust),
+        ("--yes", answers.confirmed),
+    ):
         tokens += [option] if is_given else []
     return tokens
 

@@ -1,4 +1,4 @@
-"""What the workbook computes: a formula over specifications of GPU and CNN and the user's choices."""
+"""The formula of a workbook, over specifications of GPU and CNN and the user's choices."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from trainlaw.app.answers.error_rows import widened
 from trainlaw.app.answers.facts import OF_MEMORY, cnn_facts
 from trainlaw.app.answers.figure_rows import definition_of, fits_in_memory, needed_memory
 from trainlaw.app.answers.fixed_rows import FITS_WORDS
-from trainlaw.app.models.builtin import SCALING_FORMULA, formula_named, shorter_formulas
+from trainlaw.app.models.builtin import SCALING_FORMULA, formula_named
 from trainlaw.app.models.lookup_tables import OF_PRECISION as MEMORY_OF_PRECISION
 from trainlaw.app.models.lookup_tables import precision_rows
 from trainlaw.app.models.multi_gpu import EXCHANGE
@@ -24,7 +24,7 @@ from trainlaw.app.models.terms import (
     plain_expression,
     with_named_constants,
 )
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter
+from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
 from trainlaw.app.text.files import toml_table
 from trainlaw.datasets import RunTable, configuration
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS
@@ -49,8 +49,8 @@ from trainlaw.formulas.printers import excel_expression, split_for_excel
 from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.formula_intervals import intervals_of
 
-#: Heads, units and first names of the sheets.
-TABLES = toml_table(__file__, "tables.toml")
+#: Heads, units and titles of the sheets.
+TABLES = toml_table(__file__, "sheets.toml")
 PREFIX = "tl_"  # V100, L2 and FP32 are cell addresses, so a name without a prefix could be one
 DEFAULT_PRECISION = "PyTorch's default"
 AS_MEASURED = f"{PRECISION_OF_PASSES}, as measured"
@@ -81,11 +81,13 @@ INPUTS: Mapping[str, float] = {
 COUNTS: Mapping[str, float] = {"n_gpus": 1.0, "n_nodes": 1.0}
 # Base columns that follow from the precision: column of the sheet Options.
 OF_PRECISION = ("bytes_per_element", "is_tensor_precision", *MEMORY_OF_PRECISION)
-# Base columns that follow from the link within a node, which may be each GPU's own.
+# Base columns that follow from the link within a node, by default the usual one of the GPU.
 OF_LINK = ("link_byte_per_s", "link_s_per_byte", "link_latency_s")
 OF_NETWORK = ("network_byte_per_s", "network_s_per_byte", "network_latency_s")
 PEAK = "peak_flop_per_s"
 PEER = "peer_access"
+#: Base column of launch times, of which compilers leave a share.
+LAUNCH = "usual_launch_s"
 LAYOUTS = ("nchw", "channels last")
 # Base columns that follow from an input of another kind or unit: its cell formula.
 OF_INPUT: Mapping[str, str] = {
@@ -93,7 +95,7 @@ OF_INPUT: Mapping[str, str] = {
     "is_stack_fused": 'IF(tl_stack="fused",1,0)',
     "is_stack_channels_last": 'IF(tl_stack="channels_last",1,0)',
     "stated_launch_s": "tl_host_launch_us/1000000",
-    "gpus_per_node": "IF(tl_largest_node>0,tl_largest_node,tl_n_gpus/tl_n_nodes)",
+    "gpus_per_node": "tl_n_gpus/tl_n_nodes",
 }
 ROUNDS = "exchange_rounds"
 
@@ -129,15 +131,6 @@ class Model:
     def default_precision(self) -> str:
         """The entry that leaves the precision to the workbook."""
         return AS_MEASURED if self.is_forward else DEFAULT_PRECISION
-
-    def sheet_name(self, kind: str) -> str:
-        """Return the name of a sheet that depends on the formula, such as Predict or Answers.
-
-        Those of forward passes have other names, since they stand next to those of iterations.
-        """
-        if not self.is_forward:
-            return kind
-        return "Forward" if kind == "Predict" else f"Forward {kind.lower()}"
 
     @cached_property
     def first_choice(self) -> RunTable:
@@ -193,8 +186,8 @@ class Model:
     def values(self) -> dict[str, float]:
         """The values of all names for the first choice."""
         run = self.first_choice
-        others = [name for name in self.base_columns if name not in OF_MEMORY]
-        base = dict(zip(others, run.matrix(others)[0].tolist(), strict=True)) | memory_columns(run)
+        counted = [name for name in self.base_columns if name not in OF_MEMORY]
+        base = dict(zip(counted, run.matrix(counted)[0].tolist(), strict=True)) | memory_columns(run)
         columns = {name: np.array([value]) for name, value in base.items()}
         features = {name: float(values_of(form, columns)[0]) for name, form in self.features.items()}
         return base | features | self.numbers
@@ -209,8 +202,8 @@ class Model:
         known = {name: np.array([value]) for name, value in self.values.items()}
         found: list[float] = []
         for part in self.parts:
-            sides = [(value(own), value(other), larger) for own, other, larger in part.against]
-            counts = all(own > other if larger else own >= other for own, other, larger in sides)
+            sides = [(value(side), value(rest), larger) for side, rest, larger in part.against]
+            counts = all(side > rest if larger else side >= rest for side, rest, larger in sides)
             found.append(value(part.expression) if counts else 0.0)
         return found
 
@@ -219,25 +212,10 @@ class Model:
         """The time of an iteration for the first choice, in seconds."""
         return float(sum(self.term_seconds))
 
-    @property
-    def term_cells(self) -> tuple[str, ...]:
-        """The cell formula of each term that is a sum on another sheet; none for a formula of runs."""
-        return ()
-
-    @property
-    def outside_first(self) -> int:
-        """How many features of the first choice lie outside their training range."""
-        ranges = {name: ends for name, ends in self.formula.ranges.items() if name in self.features}
-        return sum(not low <= self.values[name] <= high for name, (low, high) in ranges.items())
-
     def readable(self, term: Expression) -> str:
         """Return a term with its numbers, to three digits."""
         values = {constant.name: Constant(constant.value) for constant in self.constants}
         return to_text(substitute(term, values), 3)
-
-    def written_out(self, expression: Expression) -> Expression:
-        """Return an expression over features as one over base columns and constants."""
-        return substitute(expression, dict(self.features))
 
 
 def values_of(expression: Expression, columns: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -253,10 +231,14 @@ def first_choice(*, is_forward: bool = False) -> RunTable:
     """Return the configuration that the workbook shows when it is opened: an iteration, or a forward pass."""
     name, size, classes = FIRST.cnn
     return configuration(
-        cnn=name, gpu=FIRST.gpu, batch_per_gpu=FIRST.batch, input_size_px=size, n_classes=classes,
+        cnn=name,
+        gpu=FIRST.gpu,
+        batch_per_gpu=FIRST.batch,
+        input_size_px=size,
+        n_classes=classes,
         timed_parts=FORWARD if is_forward else "forward+backward+optimizer",
         precision=PRECISION_OF_PASSES if is_forward else FIRST.precision,
-    )  # fmt: skip
+    )
 
 
 def first_interval_factor(model: "Model") -> float:
@@ -277,7 +259,7 @@ def memory_columns(run: RunTable) -> dict[str, float]:
 
 
 def figure_cell(name: str, **places: str) -> str:
-    """Return the cell formula of a figure; places : where other than their own cells quantities are.
+    """Return the cell formula of a figure; places : of quantities that have no cell of that name.
 
     >>> figure_cell("low_s", time_s="A2")
     'A2 / tl_interval_factor'
@@ -309,16 +291,14 @@ def cell_names(names: Iterable[str]) -> dict[str, str]:
     return {name: cell_name(name) for name in names}
 
 
-def new_sheet(
-    book: BookPlan, kind: str, *, name: str = "", widths: Sequence[float] = (), **words: str
-) -> SheetWriter:
-    """Add a sheet as `tables.toml` has it; return its writer.
+def new_sheet(book: BookPlan, name: str, *, widths: Sequence[float] = (), **words: str) -> SheetWriter:
+    """Add a sheet as `sheets.toml` has it; return its writer.
 
-    name : where it is not `kind`. widths : of columns, where they depend on the formula. words : that fill
-    the places of its title and the line below.
+    widths : of columns, where they depend on the formula. words : that fill the places of its title and the
+    line below.
     """
-    row = TABLES["sheets"][kind]
-    sheet = SheetWriter(book, name or kind, widths or row.get("widths", ()))
+    row = TABLES["sheets"][name]
+    sheet = SheetWriter(book, name, widths or row.get("widths", ()))
     sheet.title(row["title"].format(**words), row.get("note", "").format(**words))
     sheet.plan.frozen = tuple(row.get("frozen", (0, 0)))
     if row.get("is_wide"):
@@ -329,8 +309,8 @@ def new_sheet(
 def is_listed(value: str, names: str) -> str:
     """Return the cell formula of whether a value is in a named list of the workbook.
 
-    >>> is_listed("tl_cnn_used", "cnns")
-    'ISNUMBER(MATCH(tl_cnn_used,tl_cnns,0))'
+    >>> is_listed("tl_cnn", "cnns")
+    'ISNUMBER(MATCH(tl_cnn,tl_cnns,0))'
     """
     return f"ISNUMBER(MATCH({value},tl_{names},0))"
 
@@ -349,7 +329,7 @@ def fact(kind: str, column: str, row: str = "") -> str:
 
 
 def option(kind: str, column: str, row: str = "") -> str:
-    """Return the cell formula of what sheet Options says of a choice; row : as for `fact`.
+    """Return the cell formula of a column of the table of a choice; row : as for `fact`.
 
     >>> option("algorithm", "scaled")
     'INDEX(tl_options_scaled,MATCH(tl_algorithm,tl_options_algorithm,0))'
@@ -371,8 +351,7 @@ def workbook_model(formula: Formula) -> Model:
     """
     ungrouped = with_groups_as_features(formula)
     expression, constants = with_named_constants(ungrouped)
-    laws = (formula, *shorter_formulas(formula).values())
-    features = {spec.name: feature_expression(spec.name) for law in laws for spec in law.used_features}
+    features = {spec.name: feature_expression(spec.name) for spec in formula.used_features}
     if formula.scope == FORWARD:
         # The time of a forward pass never includes copying the images.
         no_copy = {"has_input_copy": Constant(0.0)}
@@ -409,18 +388,17 @@ def kind_of(name: str) -> str:
 def exchange_cell(model: Model) -> str:
     """Return the cell formula of what several GPUs add to the time on one, as `trainlaw predict` has it.
 
-    The scaling formula gives it for the algorithms that it covers, unless a hidden share is entered; else the
-    textbook. Raises InputError where a formula is too long for one cell.
+    The scaling formula gives it for the algorithms that it covers, else the textbook. Raises InputError where
+    a formula is too long for one cell.
     """
-    single = "tl_single_s"
+    single = "tl_alone_s"
     places = {**model.cells, SINGLE_GPU_TIME: single}
     textbook, scaled = (split_for_excel(form, places, str) for form in (model.all_reduce, model.scaled))
     if textbook.helpers or scaled.helpers:
         raise InputError("the formula for several GPUs is too long for one cell; export to .html or .py")
-    shown = f"(1-tl_hidden)*({textbook.formula})"
     if model.scaling is None:
-        return shown
-    return f"IF(tl_n_gpus=1,0,IF(tl_is_scaled=1,MAX({scaled.formula}-{single},0),{shown}))"
+        return "0"
+    return f"IF(tl_n_gpus=1,0,IF(tl_is_scaled=1,MAX({scaled.formula}-{single},0),{textbook.formula}))"
 
 
 def cell_form(expression: Expression) -> "CellForm":

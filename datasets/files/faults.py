@@ -1,4 +1,4 @@
-"""Faults of a table: where each is, what was expected and what was found."""
+"""Faults of a table: the place, the expected and the found value of each."""
 
 import os
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from trainlaw.formulas.errors import InputError, shown
 
-_LONGEST_NAME = 100
+_LONGEST_NAME = 100  # of a file or column in a message, which is to stay one line
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def plain_name(name: str) -> str:
 
 
 class FaultsError(InputError):
-    """A table has faults; `faults` lists them, the message states the first ones and the number of others.
+    """A table has faults; `faults` lists them, the message states the first ones and the number of the rest.
 
     `path` is the name of the file.
     """
@@ -69,7 +69,7 @@ def refuse(path: str | os.PathLike[str], faults: Sequence[Fault]) -> None:
         raise FaultsError(path, tuple(sorted(faults, key=lambda fault: (fault.row or 0, fault.column))))
 
 
-def merged_faults(faults: Sequence[Fault], others: Sequence[Fault]) -> list[Fault]:
+def merged_faults(faults: Sequence[Fault], later: Sequence[Fault]) -> list[Fault]:
     """Return both lists, without a second fault for the same cell."""
     seen = {(fault.row, fault.column) for fault in faults}
-    return [*faults, *(fault for fault in others if (fault.row, fault.column) not in seen)]
+    return [*faults, *(fault for fault in later if (fault.row, fault.column) not in seen)]

@@ -70,7 +70,7 @@ def column_faults(
 ) -> list[Fault]:
     """Return a fault per required column that `table` lacks, and per column of it that is not `known`.
 
-    advice : what to do with a column that is not needed.
+    advice : remedy for a column that is not needed.
     """
     faults = absence_faults(table, columns)
     named = {fault.column for fault in faults}
@@ -78,7 +78,7 @@ def column_faults(
 
 
 def unknown_column_faults(names: Iterable[object], known: Iterable[str], advice: str) -> list[Fault]:
-    """Return a fault per name that is not `known`: its cells would be ignored, whatever they say."""
+    """Return a fault per name that is not `known`: its cells would be ignored."""
     ours = list(known)
     return [
         Fault(None, name, None, f"a known column ({near_columns(name, ours)}); {advice}")
@@ -106,12 +106,13 @@ def absence_faults(table: pd.DataFrame, columns: Iterable[Column]) -> list[Fault
     for column in columns:
         if column.name in table:
             continue
-        other = _in_other_unit(column, table)
-        if other:
-            advice = f"seconds in {column.name}; map it with {column.name}={other}, which converts the unit"
-            faults.append(Fault(None, other, None, advice))
-        near = "" if other else _near_name(column.name, table)
-        if column.default is None and not other:
+        converted = _in_another_unit(column, table)
+        if converted:
+            mapped = f"{column.name}={converted}"
+            advice = f"seconds in {column.name}; map it with {mapped}, which converts the unit"
+            faults.append(Fault(None, converted, None, advice))
+        near = "" if converted else _near_name(column.name, table)
+        if column.default is None and not converted:
             advice = f"; map it with {column.name}={plain_name(near)}" if near else ""
             faults.append(Fault(None, column.name, None, f"this column ({column.meaning}){advice}"))
         elif near:
@@ -123,7 +124,7 @@ def absence_faults(table: pd.DataFrame, columns: Iterable[Column]) -> list[Fault
     return faults
 
 
-def _in_other_unit(column: Column, table: pd.DataFrame) -> str:
+def _in_another_unit(column: Column, table: pd.DataFrame) -> str:
     if column.unit != "s":
         return ""
     stem = column.name.removesuffix("_s")

@@ -66,7 +66,7 @@ def read_data_table(name: str, text_columns: tuple[str, ...] = ()) -> pd.DataFra
 
     `text_columns` hold text even where it looks like a number (a version such as 1.10).
 
-    Raises what `read_data_file` raises.
+    Raises the errors of `read_data_file`.
     """
     # "none" is a value in the schemas, so only an empty cell means missing.
     return pd.read_csv(
@@ -81,7 +81,7 @@ def read_data_table(name: str, text_columns: tuple[str, ...] = ()) -> pd.DataFra
 def read_data_rows(name: str) -> list[dict[str, str]]:
     """Return the rows of the shipped CSV table `name` as text by column, without their empty cells.
 
-    Several times faster than `read_data_table` with `records`. Raises what `read_data_file` raises.
+    Several times faster than `read_data_table` with `records`. Raises the errors of `read_data_file`.
     """
     rows = csv.DictReader(io.StringIO(_unpacked(name).decode("utf-8"), newline=""))
     return [{column: value for column, value in row.items() if value} for row in rows]

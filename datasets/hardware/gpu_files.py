@@ -83,8 +83,8 @@ _MATRIX_RATES = (
     "tensor_fp16_flop_per_s",
 )
 _16_BIT_RATES = _MATRIX_RATES[2:]
-_MOST_OF_KIN = 1.5
-# What a multiprocessor has shows the architecture where the file does not state it.
+_MOST_OF_KIN = 1.5  # times the highest rate per multiprocessor and cycle of its architecture
+# Amounts per multiprocessor, which show the architecture where the file does not state it.
 _OF_ARCHITECTURE = (
     "core_count",
     "peak_fp32_flop_per_s",
@@ -93,7 +93,7 @@ _OF_ARCHITECTURE = (
     "l2_bytes",
     "tdp_w",
 )
-# What makes a GPU: a correction does not change it by more than this factor.
+# Specifications that identify a GPU: a correction changes them by at most this factor.
 _CORRECTED = (*_OF_ARCHITECTURE[:4], "sm_count", "boost_clock_hz")
 _MOST_CORRECTED = 1.5
 _NO_CAPABILITY = 30.0  # 75 stands for 7.5, so that every precision would seem to be there
@@ -146,7 +146,7 @@ def _taken(found: Sequence[Gpu], catalog: GpuCatalog) -> list[Fault]:
             continue
         for column in _CORRECTED:
             ours, value = known.number(column), gpu.number(column)
-            # Comparisons with what is not known, nan, are false.
+            # Comparisons with an unknown value, nan, are false.
             if value > _MOST_CORRECTED * ours or value < ours / _MOST_CORRECTED:
                 said = f"about {ours:.4g}, as {gpu.gpu} has, or another name for a GPU that differs so much"
                 faults.append(Fault(row, column, value, said))
@@ -154,7 +154,7 @@ def _taken(found: Sequence[Gpu], catalog: GpuCatalog) -> list[Fault]:
 
 
 def _strange(row: int, gpu: Gpu) -> Iterator[Fault]:
-    """Yield a fault for numbers that contradict each other: one is in another unit or column."""
+    """Yield a fault for numbers that contradict each other, which shows a wrong unit or column."""
     rate, bandwidth, cores = gpu.peak_fp32_flop_per_s, gpu.bandwidth_byte_per_s, gpu.core_count
     lane_cycles, cycles = cores * gpu.boost_clock_hz, _cycles(gpu)
     # Lanes that issue two operations at once are AMD's.
@@ -178,7 +178,7 @@ def _strange(row: int, gpu: Gpu) -> Iterator[Fault]:
         ("tensor_fp16_flop_per_s", gpu.tensor_fp16_flop_per_s, rate, 66 * rate, "FLOP/s for this fp32 rate"),
         ("memory_bytes", gpu.memory_bytes, bandwidth / 250, 100 * bandwidth, "B for this bandwidth"),
     ):
-        # Comparisons with what is not known, nan, are false.
+        # Comparisons with an unknown value, nan, are false.
         if 0 < value < least or value > most:
             yield Fault(row, column, value, f"{least:.2g} to {most:.2g} {of}")
     if gpu.compute_capability and not gpu.capability < _NO_CAPABILITY:
@@ -219,7 +219,7 @@ def _alike(gpu: Gpu) -> tuple[list[Gpu], str]:
         return [], ""
     candidates = of_generation or known
     apart = np.abs(np.array([_architecture(one) for one in candidates]) - _architecture(gpu))
-    # What one of both does not state counts as a factor of 2.
+    # A specification that one of both does not state counts as a factor of 2.
     distances = np.where(np.isnan(apart), math.log(2), apart).sum(axis=1)
     similar = [candidates[place] for place in np.argsort(distances, kind="stable")[:2]]
     names = " and ".join(one.gpu for one in similar)
@@ -227,7 +227,7 @@ def _alike(gpu: Gpu) -> tuple[list[Gpu], str]:
 
 
 def _architecture(gpu: Gpu) -> np.ndarray:
-    """Return logarithms of what each multiprocessor has, nan where that is not known."""
+    """Return logarithms of the amounts per multiprocessor, nan where they are not known."""
     amounts = [gpu.number(name) / gpu.sm_count for name in _OF_ARCHITECTURE]
     return np.log([amount if amount > 0 else math.nan for amount in (*amounts, gpu.l1_bytes_per_sm)])
 
@@ -270,8 +270,8 @@ def _missing(new: pd.DataFrame, faults: Sequence[Fault]) -> list[Fault]:
         for row in (int(place) + 1 for place in new.index[absent]):
             if (row, column.name) not in seen:
                 left.setdefault(row, []).append(column.name)
-    what = "a value for a GPU that is not in the catalog"
-    return [Fault(row, ", ".join(names), None, what) for row, names in left.items()]
+    needed = "a value for a GPU that is not in the catalog"
+    return [Fault(row, ", ".join(names), None, needed) for row, names in left.items()]
 
 
 def _gpu(row: dict[str, Any], known: Gpu | None, file: str) -> Gpu:

@@ -1,4 +1,4 @@
-"""What a GPU or a node cannot do, so that no time is given for it."""
+"""Setups that the hardware cannot run, which are refused."""
 
 import re
 
@@ -12,7 +12,7 @@ _GENERATION = re.compile(r"(?:nvlink|nvswitch)(\d)")
 
 
 def has_tf32(gpu: Gpu) -> bool:
-    """Return whether a GPU has TF32 or an equal of it; True where that is not known.
+    """Return whether a GPU has TF32 or its equivalent; True where that is not known.
 
     >>> [has_tf32(built_in_gpus().find(name)) for name in ("T4", "A100-SXM4-40GB")]
     [False, True]
@@ -50,8 +50,8 @@ def has_link(gpu: Gpu, link: str) -> bool:
     # A changed GPU is named "T4 with 2x peak"; of a GPU from a file, links may just not be stated.
     if not family or gpu.gpu.partition(" with ")[0] not in {known.gpu for known in built_in_gpus().gpus}:
         return True
-    own, newest = link_family(gpu.gpu_link)
-    return own == family and (not newest or generation <= newest)
+    maker, newest = link_family(gpu.gpu_link)
+    return maker == family and (not newest or generation <= newest)
 
 
 def _leaves_the_node(gpu: Gpu, link: str) -> bool:
@@ -62,15 +62,14 @@ def _leaves_the_node(gpu: Gpu, link: str) -> bool:
 def impossible_setup(
     gpu: Gpu, precision: str | None, link: str | None, fabric: str | None, *, per_node: int, n_nodes: int
 ) -> str:
-    """Return why GPUs or nodes cannot train so, and what to do; "" where nothing known prevents it.
+    """Return the reason why the hardware cannot train so, and a remedy; "" where no reason is known.
 
     per_node : GPUs of the largest node.
     """
     if not has_precision(gpu, precision):
         return f"{gpu.gpu} has no {precision}; choose precision fp32"
     if link and per_node > 1 and not has_link(gpu, link):
-        own = gpu.gpu_link or "PCIe only"
-        return f"{gpu.gpu} has no link {link}; it has {own}"
+        return f"{gpu.gpu} has no link {link}; it has {gpu.gpu_link or 'PCIe only'}"
     if link and per_node > 1 and find_link(link).scope == "network":
         return f"{link} connects nodes, not the GPUs of one: give it as --fabric"
     if fabric and n_nodes > 1 and find_link(fabric).scope == "node" and not _leaves_the_node(gpu, fabric):

@@ -23,7 +23,7 @@ class Server:
     def nodes_of(self, n_gpus: int) -> int:
         """Return over how many such servers GPUs are spread evenly.
 
-        Raises InputError where they cannot be; what is no number of GPUs is for others to refuse.
+        Raises InputError where they cannot be. Numbers below 1 are refused elsewhere.
 
         >>> usual_server("T4").nodes_of(16)
         2

@@ -1,4 +1,4 @@
-"""Detects leaks: duplicated runs under another GPU's name, and labels that equal the time."""
+"""Detection of leaks: runs duplicated under a second GPU's name, and labels that equal the time."""
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,7 @@ from trainlaw.datasets.files.checks import MAX_FAULTS
 from trainlaw.datasets.files.faults import Fault
 from trainlaw.datasets.tables.joins import numbered
 
-# All that makes up a configuration but the GPU and what was found out about it.
+# Columns that define a configuration, apart from the GPU.
 _CONFIGURATION = [
     "cnn",
     "input_size_px",
@@ -19,10 +19,10 @@ _CONFIGURATION = [
     "compilation",
     "timed_parts",
 ]
-# Two GPUs may have one time in common; in 6,789 measured runs of the shipped tables no two have.
+# Two GPUs may share one time by chance; in 6,789 measured runs of the shipped tables no pair does.
 _LEAST_COPIES = 3
-_MOST_PAIRS = 2_000_000
-_FEW = 1_000
+_MOST_PAIRS = 2_000_000  # about 100 MB as a frame
+_FEW = 1_000  # rows that show most differences, before all are compared
 _LABELS = ("harness", "framework", "framework_version", "source", "data", "precision_stated", "pool_reason")
 _OTHER_TIMES = ("host_launch_s", "single_gpu_time_s")
 
@@ -50,12 +50,12 @@ def copy_faults(runs: pd.DataFrame) -> list[Fault]:
     )
     found = []
     for pair, copies, pairs, row in counts[counts["copies"] >= _LEAST_COPIES].itertuples(name=None):
-        own, other = (first["configuration"][first["gpu"] == each] for each in pair)
+        one, two = (first["configuration"][first["gpu"] == each] for each in pair)
         # Of many repeats in few digits, some are equal by chance.
-        if 2 * pairs >= min(own.isin(other).sum(), other.isin(own).sum()):
-            of, again = (names[each] for each in pair)
-            advice = f"{copies} times are, to the last digit, those of {of}; remove the copies"
-            found.append(Fault(int(row), "time_s", None, f"measurements of {again}: {advice}"))
+        if 2 * pairs >= min(one.isin(two).sum(), two.isin(one).sum()):
+            original, copy = (names[each] for each in pair)
+            advice = f"{copies} times are, to the last digit, those of {original}; remove the copies"
+            found.append(Fault(int(row), "time_s", None, f"measurements of {copy}: {advice}"))
         if len(found) == MAX_FAULTS:
             break
     return found
@@ -71,7 +71,7 @@ def _pairs(alike: pd.DataFrame) -> pd.DataFrame:
 
 
 def target_faults(runs: pd.DataFrame) -> list[Fault]:
-    """Return a fault per column that says the time again: a label or a feature would be the target."""
+    """Return a fault per column that repeats the time: a label or feature made of it would be the target."""
     if len(runs) < _LEAST_COPIES or runs["time_s"].nunique() < _LEAST_COPIES:
         return []
     several = bool((runs["n_gpus"] > 1).any())
@@ -84,11 +84,11 @@ def target_faults(runs: pd.DataFrame) -> list[Fault]:
         )
         for name in (*_LABELS, *_OTHER_TIMES)
         if (name != "single_gpu_time_s" or several)
-        and _says(runs[name].iloc[:_FEW], runs["time_s"].iloc[:_FEW])
-        and _says(runs[name], runs["time_s"])
+        and _equals_time(runs[name].iloc[:_FEW], runs["time_s"].iloc[:_FEW])
+        and _equals_time(runs[name], runs["time_s"])
     ]
 
 
-def _says(values: pd.Series, seconds: pd.Series) -> bool:
+def _equals_time(values: pd.Series, seconds: pd.Series) -> bool:
     numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64)
     return bool(np.isclose(numbers, seconds.to_numpy(), rtol=1e-9, atol=0).all())

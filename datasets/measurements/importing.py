@@ -47,8 +47,8 @@ def import_runs(
     unread = tuple(ignored)
     known = (*RUN_FILE_COLUMNS, *(columns or {}).values(), *unread)
     needless = [column for column in unread if column not in table or column in RUN_FILE_COLUMNS]
-    said = "a column of the file that is no measurement: leave it out of --ignore"
-    refuse(name, [Fault(None, column, None, said) for column in needless])
+    advice = "a column of the file that is no measurement: leave it out of --ignore"
+    refuse(name, [Fault(None, column, None, advice) for column in needless])
     faults = column_faults(
         table, RUN_COLUMNS, known, "remove it, or read the file with `trainlaw data import`"
     )
@@ -71,24 +71,24 @@ def _runs_of_columns(
     table: pd.DataFrame, name: str, gpus: GpuCatalog | None, cnns: Iterable[CnnCounts]
 ) -> RunTable:
     """Return the runs in a frame that has all columns that a file must have."""
-    catalog, own = gpus or built_in_gpus(), {facts.cnn: facts for facts in cnns}
+    catalog, custom = gpus or built_in_gpus(), {facts.cnn: facts for facts in cnns}
     typed, faults = _checked(table, RUN_COLUMNS, name)
-    runs, unknown = _named(with_defaults(typed), catalog, own)
+    runs, unknown = _named(with_defaults(typed), catalog, custom)
     refuse(name, merged_faults(faults, unknown))
-    runs, faults = _sized(runs, own)
+    runs, faults = _sized(runs, custom)
     refuse(name, faults + _contradictions(runs, catalog) + copy_faults(runs) + target_faults(runs))
-    return RunTable(name, _with_integers(runs, RUN_COLUMNS), Facts(catalog, tuple(own.values())))
+    return RunTable(name, _with_integers(runs, RUN_COLUMNS), Facts(catalog, tuple(custom.values())))
 
 
 def _named(
-    runs: pd.DataFrame, catalog: GpuCatalog, own: Mapping[str, CnnCounts]
+    runs: pd.DataFrame, catalog: GpuCatalog, custom: Mapping[str, CnnCounts]
 ) -> tuple[pd.DataFrame, list[Fault]]:
     """Return the runs with canonical names of GPUs, CNNs and links, and a fault per unknown name."""
     faults: list[Fault] = []
     pooled = set(runs["cnn"][runs["pool"] != 0].dropna())
     names = {
         "gpu": lambda text: catalog.find(text).gpu,
-        "cnn": lambda text: text if text in own else _cnn_name(text, text in pooled),
+        "cnn": lambda text: text if text in custom else _cnn_name(text, text in pooled),
         "link": lambda text: find_link(text).link,
         "network": lambda text: find_link(text).link,
     }
@@ -107,7 +107,7 @@ def _cnn_name(text: str, is_pooled: bool) -> str:
         return text
 
 
-def _sized(runs: pd.DataFrame, own: Mapping[str, CnnCounts]) -> tuple[pd.DataFrame, list[Fault]]:
+def _sized(runs: pd.DataFrame, custom: Mapping[str, CnnCounts]) -> tuple[pd.DataFrame, list[Fault]]:
     """Return the runs with the usual sizes and classes where none are given, and a fault per bad size."""
     faults: list[Fault] = []
     key = ["cnn", "input_size_px", "n_classes"]
@@ -119,10 +119,10 @@ def _sized(runs: pd.DataFrame, own: Mapping[str, CnnCounts]) -> tuple[pd.DataFra
     for place, (row, cnn) in enumerate(zip(first, runs["cnn"].to_numpy()[first], strict=True)):
         try:
             given = tuple(None if np.isnan(value) else int(value) for value in sizes[place])
-            facts = _own_at(own[cnn], *given) if cnn in own else keyed_cnn_counts(cnn, *given)
+            facts = _custom_at(custom[cnn], *given) if cnn in custom else keyed_cnn_counts(cnn, *given)
             sizes[place] = facts.input_size_px, facts.n_classes
         except TrainlawError as error:
-            # Only a run that is not pooled gets here with an unknown name: its own sizes are all there is.
+            # Only a run that is not pooled gets here with an unknown name: nothing but its sizes is known.
             if isinstance(error, UnknownNameError) and None not in given:
                 continue
             expected = f"a size at which it can be built ({error})"
@@ -130,7 +130,7 @@ def _sized(runs: pd.DataFrame, own: Mapping[str, CnnCounts]) -> tuple[pd.DataFra
     return runs.assign(**dict(zip(key[1:], sizes[code].T, strict=True))), faults
 
 
-def _own_at(facts: CnnCounts, input_size_px: int | None, n_classes: int | None) -> CnnCounts:
+def _custom_at(facts: CnnCounts, input_size_px: int | None, n_classes: int | None) -> CnnCounts:
     if input_size_px not in (None, facts.input_size_px) or n_classes not in (None, facts.n_classes):
         raise InputError(f"{facts.cnn} has {facts.input_size_px} px and {facts.n_classes} classes")
     return facts

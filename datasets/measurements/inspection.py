@@ -12,7 +12,7 @@ from trainlaw.formulas.errors import check_name
 
 
 def coverage(table: MeasuredTable) -> pd.DataFrame:
-    """Return what a table covers: one row per GPU, one column per base CNN, kind of layer or target GPU.
+    """Return the coverage of a table: one row per GPU, one column per base CNN, kind of layer or target GPU.
 
     Parameters
     ----------
@@ -83,6 +83,7 @@ SERIES = [
 MAX_SPREAD = 0.2
 # Winograd's smallest tile, F(2x2, 3x3), saves 2.25 of the multiplications (Lavin and Gray, CVPR 2016).
 MAX_RATE_OVER_PEAK = 2.25
+# Slower than a ten-thousandth of the peak shows a wrong unit: ms for s is a factor of 1,000.
 MIN_RATE_OVER_PEAK = 1e-4
 # A larger batch can only be faster through noise.
 MAX_SPEED_UP_BY_WORK = 0.05
@@ -135,7 +136,9 @@ def _spread(table: RunTable) -> list[Outlier]:
     high = np.fmax(runs["time_max_s"], same.transform("max"))
     spread = ((high - low) / same.transform("median")).to_numpy()
     text = f"repeats differ by {{:.0f}} %, more than {100 * MAX_SPREAD:.0f} %"
-    return _outliers("spread", spread, spread > MAX_SPREAD, MAX_SPREAD, lambda own: text.format(100 * own))
+    return _outliers(
+        "spread", spread, spread > MAX_SPREAD, MAX_SPREAD, lambda share: text.format(100 * share)
+    )
 
 
 def _outliers(
@@ -155,7 +158,7 @@ def _rate(table: RunTable) -> list[Outlier]:
         ratio[pooled] /= table.seconds[pooled]
 
     def implied(side: str, limit: float) -> Callable[[float], str]:
-        return lambda own: f"this time implies {own:.3g} of the peak rate, {side} than {limit:g}"
+        return lambda value: f"this time implies {value:.3g} of the peak rate, {side} than {limit:g}"
 
     most, least = MAX_RATE_OVER_PEAK, MIN_RATE_OVER_PEAK
     fast = _outliers("rate", ratio, ratio > most, most, implied("more", most))
@@ -171,7 +174,7 @@ def _less_time_for_more_work(table: RunTable) -> list[Outlier]:
     limit = 1 - MAX_SPEED_UP_BY_WORK
     text = "this batch takes {:.0f} % of the time of a smaller one, all else equal"
     rule = "less time for more work"
-    return _outliers(rule, ratio, ratio < limit, limit, lambda own: text.format(100 * own))
+    return _outliers(rule, ratio, ratio < limit, limit, lambda share: text.format(100 * share))
 
 
 DIMENSIONS = (

@@ -1,4 +1,4 @@
-"""Measured runs of the same CNN, GPU, precision, layout and image size, and the one with the nearest batch."""
+"""Measured runs of a CNN, GPU, precision, layout and image size, and the one with the nearest batch."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from math import log
 
 from trainlaw.datasets.files.storage import read_data_file
 
-#: Of the shipped table: a line per CNN and GPU with what was measured, packed.
+#: Shipped table with a line per CNN and GPU, its measurements packed.
 FILE = "measured.csv"
 #: Precisions in packed runs; the letter is a capital for channels last.
 LETTERS: Mapping[str, str] = {"fp32": "f", "tf32": "t", "amp": "a", "fp16": "h", "bf16": "b"}
@@ -37,8 +37,8 @@ def nearest_measured(
 ) -> Measured | None:
     """Return the runs with the nearest batch of a CNN on a GPU; None where there are none.
 
-    cnn : its key. batch : images per GPU. pixels : side of an image, None for the CNN's usual size. Precision,
-    layout and size are those of the runs.
+    cnn : its key. batch : images per GPU. pixels : side of an image, None for the CNN's usual size.
+    Precision, layout and size are those of the runs.
 
     >>> nearest_measured(
     ...     "resnet50", "V100-SXM2-16GB", 60, "fp32", is_channels_last=False, pixels=None
@@ -49,9 +49,7 @@ def nearest_measured(
     alike = (
         run for run in _runs(cnn, gpu) if (run.precision, run.is_channels_last, run.input_size_px) == wanted
     )
-    return min(
-        alike, key=lambda run: (abs(log(run.batch_per_gpu / batch)), run.batch_per_gpu), default=None
-    )
+    return min(alike, key=lambda run: (abs(log(run.batch_per_gpu / batch)), run.batch_per_gpu), default=None)
 
 
 def _runs(cnn: str, gpu: str) -> Iterable[Measured]:
@@ -60,14 +58,6 @@ def _runs(cnn: str, gpu: str) -> Iterable[Measured]:
     place = text.find(beginning)
     line = "" if place < 0 else text[place + len(beginning) : text.find("\n", place + 1)]
     yield from _unpacked(line)
-
-
-def all_measured() -> Iterable[tuple[str, str, Measured]]:
-    """Yield the runs of the table, each with the key of its CNN and its GPU."""
-    for line in _text().splitlines()[1:]:
-        cnn, gpu, runs = line.split(",", 2)
-        for run in _unpacked(runs):
-            yield cnn, gpu, run
 
 
 def _unpacked(runs: str) -> Iterable[Measured]:

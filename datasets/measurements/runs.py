@@ -167,7 +167,7 @@ LAYOUTS, COMPILATIONS = (
     for column in ("layout", "compilation")
 )
 STACKS = _COLUMNS["stack"].allowed
-#: What `precision_stated` holds where no precision was asked for.
+#: Value of `precision_stated` where no precision was asked for.
 BY_DEFAULT = "PyTorch's default"
 #: Of forward passes, unless another one is asked for: all that were measured are in it.
 PRECISION_OF_PASSES = "amp"
@@ -197,7 +197,7 @@ class Setup:
     seconds; not known by default. allocation : GPUs of each node, such as "4,2,1", in place of both
     numbers. bucketed : whether gradients are reduced in buckets of about 25 MB, as PyTorch does by
     default; otherwise tensor by tensor. stack : kernels of 16-bit convolutions, one of `STACKS`; by
-    default what layout, compilation and `tuned` imply.
+    default the stack that layout, compilation and `tuned` imply.
     """
 
     precision: str | None = None
@@ -334,10 +334,10 @@ def configuration_row(cnn: CnnCounts, gpu: Gpu, batch_per_gpu: int, setup: Setup
 
 def _link_name(gpu: Gpu, link: str | None) -> str:
     """Return the name of a link; "nvlink2" selects that of the GPU if it is one, such as nvlink2-x6."""
-    own = gpu.usual_link
+    usual = gpu.usual_link
     if link is None or link in links():
-        return link or own
-    return own if own.startswith(f"{link.strip().lower()}-") else link
+        return link or usual
+    return usual if usual.startswith(f"{link.strip().lower()}-") else link
 
 
 def _counted(cnn: str | Cnn | CnnCounts, input_size_px: int | None, n_classes: int | None) -> CnnCounts:

@@ -1,4 +1,4 @@
-"""The software stack of a run: which kernels run its 16-bit convolutions, by the rules of `stacks.csv`.
+"""The software stack of a run, which decides the kernels of 16-bit convolutions, by rules in `stacks.csv`.
 
 The first rule that fits decides; a rule's empty cells fit any run, the others are patterns of the whole text.
 """
@@ -41,7 +41,7 @@ def layout_of(stack: str | None) -> str:
 
 @cache
 def _rules() -> tuple[tuple[tuple[tuple[int, re.Pattern[str]], ...], float, str], ...]:
-    """Patterns by the place of their column, earliest year and stack of each rule."""
+    """Return patterns by the place of their column, earliest year and stack of each rule."""
     return tuple(
         (
             tuple(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from trainlaw.datasets.profiler.local_device import default_threads, device_here, named_here
     from trainlaw.datasets.profiler.micro import MicroTime, profile_micro
     from trainlaw.datasets.profiler.row_files import sibling
-    from trainlaw.datasets.profiler.sweep import Progress, profile_runs
+    from trainlaw.datasets.profiler.sweep import SweepProgress, profile_runs
     from trainlaw.datasets.profiler.timing import StoppingRule
 
 __all__ = [
@@ -24,8 +24,8 @@ __all__ = [
     "WHOLE_ITERATION",
     "Configuration",
     "MicroTime",
-    "Progress",
     "StoppingRule",
+    "SweepProgress",
     "configuration_grid",
     "default_threads",
     "device_here",
@@ -47,7 +47,7 @@ if not TYPE_CHECKING:
             "local_device": "default_threads device_here named_here",
             "micro": "MicroTime profile_micro",
             "row_files": "sibling",
-            "sweep": "Progress profile_runs",
+            "sweep": "SweepProgress profile_runs",
             "timing": "StoppingRule",
         },
     )

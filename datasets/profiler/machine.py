@@ -26,7 +26,7 @@ _REASONS = (
     (0x40, "hardware thermal slowdown"),
     (0x80, "power brake"),
 )
-_WAIT_SECONDS = 10.0
+_WAIT_SECONDS = 10.0  # nvidia-smi takes up to seconds when no program holds the GPU
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def gpu_state(gpu: str, run: Callable[[Sequence[str]], str] = _run) -> GpuState:
     return GpuState(name, driver, clock * 1e6, top * 1e6, memory * 1e6, used * 2**20, reasons)
 
 
-# Shares of the processors of the machine above which a remark is added.
+# Shares of the machine's processors above which a remark is added: an idle system stays below both.
 _NOTED_LOAD = 0.05
 _NOTED_STEAL = 0.02
 # Torch itself takes up to about a gigabyte of GPU memory before it computes anything.
@@ -90,7 +90,7 @@ class Interference:
 
     @property
     def remark(self) -> str:
-        """One line on what may have disturbed the measurement; "" when nothing was observed.
+        """One line on possible disturbances of the measurement; "" when nothing was observed.
 
         >>> Interference(0.5, 0.0).remark
         'other programs used 50 % of the processors'
@@ -108,7 +108,7 @@ class _Moment:
     at_s: float
     busy_s: float
     stolen_s: float
-    own_s: float
+    process_s: float
     throttles: int
     gpu: GpuState
 
@@ -135,8 +135,8 @@ class Watch:
         before, after = self._began, self._moment()
         cores = os.cpu_count() or 1
         whole = (after.at_s - before.at_s) * cores
-        own = after.own_s - before.own_s
-        other = max(after.busy_s - before.busy_s - own, 0.0) if not isnan(after.busy_s) else nan
+        process = after.process_s - before.process_s
+        other = max(after.busy_s - before.busy_s - process, 0.0) if not isnan(after.busy_s) else nan
         events = [f"the GPU was throttled: {reason}" for reason in after.gpu.throttled]
         if before.gpu.used_bytes > _NOTED_CARD_BYTES:
             events.append(f"other programs held {before.gpu.used_bytes / 1e9:.1f} GB of the GPU's memory")

@@ -1,4 +1,4 @@
-"""The sweep over whole training iterations: what is in the files is not measured again."""
+"""The sweep over whole training iterations; configurations in the files are not measured again."""
 
 import os
 import time
@@ -28,7 +28,7 @@ Measure = Callable[[Configuration], Measurement]
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class SweepProgress:
     """Progress of a sweep after a configuration; `median_s` in seconds, nan where it failed for `reason`."""
 
     number: int
@@ -40,7 +40,7 @@ class Progress:
     reason: str = ""
 
 
-OnProgress = Callable[[Progress], None]
+OnProgress = Callable[[SweepProgress], None]
 
 
 class SweepFiles:
@@ -87,7 +87,7 @@ def sweep(
     """
     began = now()
     for number, configuration in enumerate(configurations, start=1):
-        progress = Progress(number, len(configurations), configuration, nan)
+        progress = SweepProgress(number, len(configurations), configuration, nan)
         try:
             measured = measure(configuration)
         except (NotMeasuredError, InputError) as error:

@@ -19,8 +19,8 @@ _LRN_SIZE = 5
 _RESIDUAL_SCALE = 0.17
 
 
-class Operation(nn.Module):
-    """A layer as a function of its inputs, with what it learns."""
+class FunctionLayer(nn.Module):
+    """A layer as a function of its inputs."""
 
     def __init__(self, function: Callable[..., Tensor]) -> None:
         """Compute `function` of the inputs."""
@@ -115,19 +115,19 @@ def _strides(layer: Layer) -> tuple[int, int]:
 
 
 def _conv(layer: Layer) -> nn.Module:
-    own = _fits(layer)
+    is_symmetric = _fits(layer)
     conv = nn.Conv2d(
         layer.in_channels,
         layer.out_channels,
         _kernel(layer),
         _strides(layer),
-        padding=(layer.pad_top, layer.pad_left) if own else 0,
+        padding=(layer.pad_top, layer.pad_left) if is_symmetric else 0,
         dilation=(layer.dilation_height, layer.dilation_width),
         groups=layer.groups,
         bias=layer.vector_parameters > 0,
     )
     conv.weight.requires_grad_(bool(layer.learns_weights))
-    return conv if own else nn.Sequential(nn.ZeroPad2d(_sides(layer)), conv)
+    return conv if is_symmetric else nn.Sequential(nn.ZeroPad2d(_sides(layer)), conv)
 
 
 def _conv_transpose(layer: Layer) -> nn.Module:
@@ -140,9 +140,9 @@ def _conv_transpose(layer: Layer) -> nn.Module:
         dilation=(layer.dilation_height, layer.dilation_width),
         bias=layer.vector_parameters > 0,
     )
-    # What the layer pads is cut off from the whole output (negative padding adds).
+    # The padding is cut off from the whole output (negative padding adds).
     cut = [-side for side in (layer.pad_left, layer.pad_right, layer.pad_top, layer.pad_bottom)]
-    return nn.Sequential(conv, Operation(lambda x: functional.pad(x, cut))) if any(cut) else conv
+    return nn.Sequential(conv, FunctionLayer(lambda x: functional.pad(x, cut))) if any(cut) else conv
 
 
 def _pool(
@@ -154,12 +154,12 @@ def _pool(
         for ceil in (False, True):
             if _fits(layer, ceil):
                 fitting = {**options, "padding": padding, "ceil_mode": ceil}
-                return Operation(partial(pool, **fitting))
+                return FunctionLayer(partial(pool, **fitting))
     if layer.pad_bottom >= layer.kernel_height or layer.pad_right >= layer.kernel_width:
         # More windows than fit: the graph represents adaptive windows that overlap by a pixel more or less.
-        return Operation(lambda x: adaptive(x, (layer.out_height, layer.out_width)))
+        return FunctionLayer(lambda x: adaptive(x, (layer.out_height, layer.out_width)))
     sides = _sides(layer)
-    return Operation(lambda x: pool(functional.pad(x, sides, value=border), **options))
+    return FunctionLayer(lambda x: pool(functional.pad(x, sides, value=border), **options))
 
 
 def _concat(layer: Layer) -> nn.Module:
@@ -170,7 +170,7 @@ def _concat(layer: Layer) -> nn.Module:
         parts = inputs if same else [x.flatten(1) for x in inputs]
         return torch.cat(list(parts), 1).view(-1, *shape)
 
-    return Operation(joined)
+    return FunctionLayer(joined)
 
 
 def _shuffle(layer: Layer) -> nn.Module:
@@ -179,7 +179,7 @@ def _shuffle(layer: Layer) -> nn.Module:
         parts = x.view(batch, layer.groups, channels // layer.groups, height, width)
         return parts.transpose(1, 2).reshape(x.shape)
 
-    return Operation(shuffled)
+    return FunctionLayer(shuffled)
 
 
 def _pad(layer: Layer) -> nn.Module:
@@ -222,12 +222,12 @@ _MODULES: Mapping[str, Callable[[Layer], nn.Module]] = {
     "sigmoid": _plain(nn.Sigmoid),
     "hardsigmoid": _plain(nn.Hardsigmoid),
     "softmax": _plain(nn.Softmax, dim=1),
-    "add": _plain(Operation, lambda *inputs: reduce(operator.add, inputs)),
-    "multiply": _plain(Operation, lambda *inputs: reduce(operator.mul, inputs)),
+    "add": _plain(FunctionLayer, lambda *inputs: reduce(operator.add, inputs)),
+    "multiply": _plain(FunctionLayer, lambda *inputs: reduce(operator.mul, inputs)),
     "concat": _concat,
     "pad": _pad,
     "channel_shuffle": _shuffle,
-    "upsample": lambda layer: Operation(
+    "upsample": lambda layer: FunctionLayer(
         lambda x: functional.interpolate(x, size=(layer.out_height, layer.out_width))
     ),
     "scale": Scale,
@@ -247,7 +247,7 @@ def layer_module(layer: Layer, first_channel: int = 0) -> nn.Module:
         raise InputError(f"layer {layer.name!r}: expected weights that it learns, and whole images")
     if layer.kind == "slice":
         last, height, width = first_channel + layer.out_channels, layer.out_height, layer.out_width
-        module: nn.Module = Operation(lambda x: x[:, first_channel:last, :height, :width])
+        module: nn.Module = FunctionLayer(lambda x: x[:, first_channel:last, :height, :width])
     else:
         module = _MODULES[layer.kind](layer)
     learned = sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
@@ -263,7 +263,7 @@ class TorchCnn(nn.Module):
     """The CNN of a layer graph; called with images it returns the class scores of each output.
 
     The softmax that ends a CNN belongs to its loss and is left out. `nodes` are the layers' modules,
-    `sources` what each reads, `outputs` the positions of the scores.
+    `sources` the positions that each reads, `outputs` the positions of the scores.
     """
 
     def __init__(self, cnn: Cnn) -> None:

@@ -1,1 +1,1 @@
-"""The registered data sets: what ships, and the catalog that loads it by name."""
+"""The registered data sets, and the catalog that loads them by name."""

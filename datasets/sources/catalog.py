@@ -1,4 +1,4 @@
-"""The registered data sets: what to know before trusting them, and their tables, loaded on demand."""
+"""The registered data sets with licence, sources and anomalies; their tables are loaded on demand."""
 
 import tomllib
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ class Dataset:
     Attributes
     ----------
     name, title : str
-        Unique name, and what the table holds.
+        Unique name, and contents of the table.
     kind : str
         "runs", "pairs" or "layers": the schema of its rows.
     file : str

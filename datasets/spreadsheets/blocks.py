@@ -9,7 +9,7 @@ from itertools import takewhile
 
 from trainlaw.datasets.files.grids import Grid
 from trainlaw.datasets.files.numbers import is_number
-from trainlaw.datasets.spreadsheets import our
+from trainlaw.datasets.spreadsheets import fields
 from trainlaw.datasets.spreadsheets.headings import is_part, read_heading
 from trainlaw.datasets.spreadsheets.phrases import Names
 from trainlaw.datasets.spreadsheets.quantities import parse_unit
@@ -116,14 +116,14 @@ def _settings(rows: Sequence[Cells]) -> range:
 
 def _is_setting(cells: Sequence[object]) -> bool:
     """Return whether two cells are the name of a column and a value."""
-    return len(cells) == 2 and read_heading(str(cells[0]).rstrip(": ")).target not in ("", our.IGNORED)
+    return len(cells) == 2 and read_heading(str(cells[0]).rstrip(": ")).target not in ("", fields.IGNORED)
 
 
 def _known(row: Cells, named: Collection[str]) -> int:
     """Return how many different columns the texts of a row name."""
     texts = {cell for cell in row if isinstance(cell, str) and len(cell) < 100}
     ours = texts.intersection(named)
-    return len(ours | {read_heading(text).target for text in texts - ours} - {"", our.IGNORED})
+    return len(ours | {read_heading(text).target for text in texts - ours} - {"", fields.IGNORED})
 
 
 @lru_cache(maxsize=10_000)
@@ -275,7 +275,7 @@ class _Finder:
         score = 0.0
         for column, text in texts:
             target = read_heading(text).target if len(text) < 100 else ""
-            if text in self.named or (target and target != our.IGNORED):
+            if text in self.named or (target and target != fields.IGNORED):
                 score += 1
             elif target or is_part(text):
                 score += 0.5
@@ -298,7 +298,7 @@ class _Finder:
         texts = [row[column] for column in filled]
         left = self.left
         repeats = None not in above[left:] and len(set(above[left:])) < len(above) - left
-        is_index = filled == [left] and read_heading(str(row[left])).target not in ("", our.IGNORED)
+        is_index = filled == [left] and read_heading(str(row[left])).target not in ("", fields.IGNORED)
         if repeats and (is_index or (len(filled) == len(row) - left and scores[last + 1] > 0)):
             # pandas writes the levels of columns one below the other, and then the names of the rows.
             return True
@@ -306,10 +306,12 @@ class _Finder:
             return True
         gaps = [column for column in filled if above[column] is None]
         in_groups = all(
-            above[column] is None or (column + 1 < len(above) and above[column + 1] is None)
-            or (last, column) in self.wide or read_heading(str(above[column])).target in ("batch", "n_gpus")
+            above[column] is None
+            or (column + 1 < len(above) and above[column + 1] is None)
+            or (last, column) in self.wide
+            or read_heading(str(above[column])).target in ("batch", "n_gpus")
             for column in filled
-        )  # fmt: skip
+        )
         alone = [column for column, cell in enumerate(above) if cell is not None and column not in filled]
         words_only = all(
             (isinstance(cell, str) and not is_numeric(cell)) or _is_label(cell) for cell in texts
@@ -332,7 +334,7 @@ class _Finder:
         below = _filled(self.rows[number + 1]) if number + 1 < len(self.rows) else []
         return (
             len(filled) == len(_filled(self.rows[number - 1])) > _LEAST_NAMES
-            and read_heading(str(filled[0])).target in our.COUNTS
+            and read_heading(str(filled[0])).target in fields.COUNTS
             and all(map(_is_label, filled[1:]))
             and any(map(self._is_measured, below[1:]))
             and not read_heading(str(below[0])).target
@@ -354,26 +356,33 @@ class _Finder:
         body = self._body(last + 1, end)
         paths = [self._path(first, last, column) for column in range(len(self.rows[0]))]
         kept = [
-            column for column, path in enumerate(paths)
+            column
+            for column, path in enumerate(paths)
             if path or any(row[column] is not None for row in body.rows)
-        ]  # fmt: skip
+        ]
         paths = _without_comment_sign(paths)
         headings = _distinct([paths[column] for column in kept], kept)
         return replace(
-            body, paths=tuple(paths[column] for column in kept), headings=tuple(headings),
+            body,
+            paths=tuple(paths[column] for column in kept),
+            headings=tuple(headings),
             columns=tuple(kept),
-            rows=tuple(tuple(row[column] for column in kept) for row in body.rows), texts=tuple(titles),
+            rows=tuple(tuple(row[column] for column in kept) for row in body.rows),
+            texts=tuple(titles),
             header=tuple(range(first + 1, last + 2)),
-        )  # fmt: skip
+        )
 
     def _continued(self, block: Block, begin: int, end: int) -> Block:
         more = self._body(begin, end)
         kept = tuple(tuple(row[column] for column in block.columns) for row in more.rows)
         return replace(
-            block, rows=(*block.rows, *kept), numbers=(*block.numbers, *more.numbers),
-            sections={**block.sections, **more.sections}, below=(*block.below, *more.below),
+            block,
+            rows=(*block.rows, *kept),
+            numbers=(*block.numbers, *more.numbers),
+            sections={**block.sections, **more.sections},
+            below=(*block.below, *more.below),
             notes=(*block.notes, f"row {begin} not read: the header again", *more.notes),
-        )  # fmt: skip
+        )
 
     def _path(self, first: int, last: int, column: int) -> tuple[str, ...]:
         """Return the lines of the header of a column; a text holds for the empty cells to its right."""
@@ -427,9 +436,18 @@ class _Finder:
                 if section:
                     sections[number] = section
         return Block(
-            self.sheet, (), (), (), tuple(kept.values()), tuple(kept), (), sections, tuple(below),
-            tuple(f"row {_listed(where)} not read: {what}" for what, where in left.items()), self.separator,
-        )  # fmt: skip
+            self.sheet,
+            (),
+            (),
+            (),
+            tuple(kept.values()),
+            tuple(kept),
+            (),
+            sections,
+            tuple(below),
+            tuple(f"row {_listed(where)} not read: {what}" for what, where in left.items()),
+            self.separator,
+        )
 
 
 def _filled(row: Cells) -> list[object]:

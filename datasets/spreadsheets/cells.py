@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 from trainlaw.datasets.files.numbers import decimal_marks, is_number
-from trainlaw.datasets.spreadsheets import our
-from trainlaw.datasets.spreadsheets.answers import SKIP, Answers, Issue, choices, rows_of, skipping
+from trainlaw.datasets.spreadsheets import fields
+from trainlaw.datasets.spreadsheets.answers import SKIP, Issue, SheetAnswers, choices, rows_of, skipping
 from trainlaw.datasets.spreadsheets.columns import answers_time
 from trainlaw.datasets.spreadsheets.headings import read_heading
-from trainlaw.datasets.spreadsheets.quantities import Unit, parse_unit, unit_choices
-from trainlaw.datasets.spreadsheets.rows import Rows, each
+from trainlaw.datasets.spreadsheets.quantities import TimeUnit, parse_unit, unit_choices
+from trainlaw.datasets.spreadsheets.rows import SheetRows, each
 from trainlaw.datasets.spreadsheets.values import (
     DATASETS,
     DEFAULT_PRECISION,
@@ -35,17 +35,22 @@ _FORWARD = frozenset(groups("phrase")["inference"])
 _MOST_BATCH = 65_536
 _LEADING_NUMBER = re.compile(r"[-+]?[\d.,'\u00a0\u202f ]*\d")
 _FLAGS_OF: Mapping[str, tuple[str, ...]] = {
-    "precision": ("amp", "fp16", "bf16", "tf32"), "layout": ("channels_last",),
-    "compilation": ("xla", "inductor"), "stack": (),
-}  # fmt: skip
+    "precision": ("amp", "fp16", "bf16", "tf32"),
+    "layout": ("channels_last",),
+    "compilation": ("xla", "inductor"),
+    "stack": (),
+}
 #: Column of the runs schema that yes in a column of a flag is about.
 OF_FLAG: Mapping[str, str] = {flag: name for name, flags in _FLAGS_OF.items() for flag in flags}
 _WITHOUT: Mapping[str, str] = {
-    "precision": DEFAULT_PRECISION, "layout": "nchw", "compilation": "eager", "stack": "eager",
-}  # fmt: skip
+    "precision": DEFAULT_PRECISION,
+    "layout": "nchw",
+    "compilation": "eager",
+    "stack": "eager",
+}
 
 
-def choose_rows(rows: Rows, separator: str) -> None:
+def choose_rows(rows: SheetRows, separator: str) -> None:
     """Leave out rows that the user does not want or that were not measured, and fill empty cells from above.
 
     separator : of the file, which is a hint at its decimal mark.
@@ -58,7 +63,7 @@ def choose_rows(rows: Rows, separator: str) -> None:
     for _, text in answers.values:
         if text not in present:
             rows.ask("cells", f"--value: no cell is {shown(text)}")
-    keep, cells = ~_skipped(rows), rows.cells.get(our.TIME, [])
+    keep, cells = ~_skipped(rows), rows.cells.get(fields.TIME, [])
     without = keep & np.array([is_unmeasured(cell) for cell in cells], dtype=bool)
     if not answers.skip_unmeasured:
         texts = dict.fromkeys(str(cell or "empty") for cell, row in zip(cells, without, strict=True) if row)
@@ -70,17 +75,17 @@ def choose_rows(rows: Rows, separator: str) -> None:
     rows.decimal = _decimal_mark(rows, separator)
 
 
-def _skipped(rows: Rows) -> np.ndarray:
+def _skipped(rows: SheetRows) -> np.ndarray:
     """Return which rows hold a value that the user wants to leave out, (n_rows,)."""
     skipped = np.array([str(number) in rows.answers.skipped_rows for number in rows.numbers], dtype=bool)
     for (name, text), value in rows.answers.values.items():
-        own = our.TIME if name == "time_s" else name
+        own = fields.TIME if name == "time_s" else name
         if value == SKIP and own in rows.cells:
             skipped |= np.array([str(cell) == text for cell in rows.cells[own]], dtype=bool)
     return skipped
 
 
-def _fill(rows: Rows, name: str) -> None:
+def _fill(rows: SheetRows, name: str) -> None:
     """Fill the empty cells of a column of names from above where the user says so."""
     cells, found = rows.cells.get(name, []), list[object]()
     empty = [cell is None for cell in cells]
@@ -102,11 +107,11 @@ def _fill(rows: Rows, name: str) -> None:
     rows.cells[name] = found
 
 
-def _decimal_mark(rows: Rows, separator: str) -> str:
+def _decimal_mark(rows: SheetRows, separator: str) -> str:
     """Return the decimal mark of the numbers in texts; ask where it is not clear."""
     if rows.answers.decimal:
         return "," if rows.answers.decimal == "comma" else "."
-    numbers_of = [cells for name, cells in rows.cells.items() if name in (*NUMBERS, our.TIME)]
+    numbers_of = [cells for name, cells in rows.cells.items() if name in (*NUMBERS, fields.TIME)]
     cells_once = dict.fromkeys(cell for cells in numbers_of for cell in cells if isinstance(cell, str))
     texts = dict.fromkeys(map(_number_in, cells_once))
     marks = decimal_marks(texts)
@@ -136,7 +141,7 @@ def _number_in(cell: object) -> str:
     return match[0] if match and is_number(match[0]) else ""
 
 
-def _whole(rows: Rows, most: float) -> Callable[[object], object]:
+def _whole(rows: SheetRows, most: float) -> Callable[[object], object]:
     def value(cell: object) -> object:
         number, unit = quantity(cell, rows.decimal)
         return number if number == np.floor(number) and 1 <= number <= most and unit is None else None
@@ -144,7 +149,7 @@ def _whole(rows: Rows, most: float) -> Callable[[object], object]:
     return value
 
 
-def _side(rows: Rows) -> Callable[[object], object]:
+def _side(rows: SheetRows) -> Callable[[object], object]:
     return lambda cell: side if (side := size_px(cell, rows.decimal)) >= 1 else None
 
 
@@ -152,15 +157,22 @@ def _side(rows: Rows) -> Callable[[object], object]:
 NUMBERS: Mapping[str, str] = {
     **dict.fromkeys(("batch", "batch_per_gpu"), f"a whole number from 1 to {_MOST_BATCH:,}"),
     **dict.fromkeys(
-        (our.GLOBAL_BATCH, "n_gpus", "n_nodes", our.GPUS_PER_NODE, "n_classes", our.IMAGES_PER_EPOCH),
+        (
+            fields.GLOBAL_BATCH,
+            "n_gpus",
+            "n_nodes",
+            fields.GPUS_PER_NODE,
+            "n_classes",
+            fields.IMAGES_PER_EPOCH,
+        ),
         "a whole number of at least 1",
     ),
-    our.ITERATIONS: "a whole number of at least 1",
+    fields.ITERATIONS: "a whole number of at least 1",
     "input_size_px": "the side of a square image in pixels",
 }
 
 
-def read_numbers(rows: Rows) -> dict[str, np.ndarray]:
+def read_numbers(rows: SheetRows) -> dict[str, np.ndarray]:
     """Return the columns of `NUMBERS` that the file has, as float64 with nan for empty cells and issues."""
     found = {}
     for name, expected in NUMBERS.items():
@@ -173,11 +185,11 @@ def read_numbers(rows: Rows) -> dict[str, np.ndarray]:
     return found
 
 
-def read_words(rows: Rows) -> dict[str, list[object]]:
+def read_words(rows: SheetRows) -> dict[str, list[object]]:
     """Return precision, layout and compilation where the file has them, as a column or as yes and no."""
     found: dict[str, list[object]] = {}
     for name in SPELLINGS:
-        flags = [flag for flag in _FLAGS_OF[name] if f"{our.FLAG}{flag}" in rows.cells]
+        flags = [flag for flag in _FLAGS_OF[name] if f"{fields.FLAG}{flag}" in rows.cells]
         if name in rows.cells:
             found[name] = _words(rows, name)
             if flags and name == "precision":
@@ -190,7 +202,7 @@ def read_words(rows: Rows) -> dict[str, list[object]]:
     return found
 
 
-def _words(rows: Rows, name: str) -> list[object]:
+def _words(rows: SheetRows, name: str) -> list[object]:
     words = SPELLINGS[name]
 
     def word_of(cell: object) -> str | None:
@@ -220,7 +232,7 @@ def _words(rows: Rows, name: str) -> list[object]:
     return [word or "unknown" for word in found]
 
 
-def _of_flags(rows: Rows, name: str, flags: list[str]) -> list[object]:
+def _of_flags(rows: SheetRows, name: str, flags: list[str]) -> list[object]:
     """Return the value that yes in one of several columns means; without any yes the usual one."""
     # Where a column switches tf32, no is plain fp32.
     values: list[object] = ["fp32" if "tf32" in flags else _WITHOUT[name]] * len(rows)
@@ -233,18 +245,18 @@ def _of_flags(rows: Rows, name: str, flags: list[str]) -> list[object]:
                 return ("amp" if flag == "fp16" else flag) if answer else ""
             return words.get(str(cell).strip().lower())
 
-        read = rows.read(f"{our.FLAG}{flag}", value, f"yes or no (or --value {flag}:TEXT=VALUE)")
+        read = rows.read(f"{fields.FLAG}{flag}", value, f"yes or no (or --value {flag}:TEXT=VALUE)")
         values = [own or before for own, before in zip(read, values, strict=True)]
     return values
 
 
-def check_meaning(rows: Rows) -> None:
+def check_meaning(rows: SheetRows) -> None:
     """Append an issue for rows that were no plain training: inference, accumulated gradients."""
-    for column in (our.MODE, "timed_parts"):
+    for column in (fields.MODE, "timed_parts"):
         if column not in rows.cells:
             continue
         # The runs schema names more parts than these; only those without a backward pass are refused here.
-        is_wrong = _is_no_training if column == our.MODE else _is_forward
+        is_wrong = _is_no_training if column == fields.MODE else _is_forward
         cells, heading = rows.cells[column], rows.columns[column].heading
         others = [cell is not None and is_wrong(str(rows.said(column, cell))) for cell in cells]
         trained = dict.fromkeys(str(cell) for cell in cells if not is_wrong(str(cell)))
@@ -253,9 +265,9 @@ def check_meaning(rows: Rows) -> None:
             options = only or choices("--value", [SKIP], f"{column}:{text}=")
             asked = f"{heading}: rows of {shown(text)} are no training"
             rows.issues.append(Issue("question", asked, where, options[:1]))
-    if our.ACCUMULATION in rows.cells:
-        several = [str(cell) not in ("1", "1.0", "None") for cell in rows.cells[our.ACCUMULATION]]
-        heading = rows.columns[our.ACCUMULATION].heading
+    if fields.ACCUMULATION in rows.cells:
+        several = [str(cell) not in ("1", "1.0", "None") for cell in rows.cells[fields.ACCUMULATION]]
+        heading = rows.columns[fields.ACCUMULATION].heading
         text = f"{heading}: with accumulated gradients the time is not that of one iteration"
         rows.fault(text, several, (("--only", f"{heading}=1"),))
 
@@ -268,14 +280,14 @@ def _is_forward(text: str) -> bool:
     return text.strip().lower() in _FORWARD
 
 
-def read_sizes(rows: Rows, numbers: Mapping[str, np.ndarray]) -> dict[str, object]:
+def read_sizes(rows: SheetRows, numbers: Mapping[str, np.ndarray]) -> dict[str, object]:
     """Return input sizes in px and classes, of their columns or else of the data set that is named."""
     found: dict[str, object] = {
         name: numbers[name]
-        for name in ("input_size_px", "n_classes", our.IMAGES_PER_EPOCH, our.ITERATIONS)
+        for name in ("input_size_px", "n_classes", fields.IMAGES_PER_EPOCH, fields.ITERATIONS)
         if name in numbers
     }
-    if our.DATASET not in rows.cells:
+    if fields.DATASET not in rows.cells:
         return found
 
     def value(cell: object) -> object:
@@ -283,35 +295,35 @@ def read_sizes(rows: Rows, numbers: Mapping[str, np.ndarray]) -> dict[str, objec
         # "synthetic" says nothing about sizes.
         return (None, None, None) if re.match("synth|random|dummy|fake|real", text) else DATASETS.get(text)
 
-    expected = f"one of {', '.join(DATASETS)} (or --value {our.DATASET}:TEXT=NAME)"
+    expected = f"one of {', '.join(DATASETS)} (or --value {fields.DATASET}:TEXT=NAME)"
     pairs = [
         pair if isinstance(pair, tuple) else (None, None, None)
-        for pair in rows.read(our.DATASET, value, expected)
+        for pair in rows.read(fields.DATASET, value, expected)
     ]
-    for place, name in enumerate(("input_size_px", "n_classes", our.IMAGES_PER_EPOCH)):
+    for place, name in enumerate(("input_size_px", "n_classes", fields.IMAGES_PER_EPOCH)):
         found.setdefault(name, [pair[place] for pair in pairs])
     return found
 
 
-def read_measured(rows: Rows) -> tuple[np.ndarray, list[Unit | None]]:
+def read_measured(rows: SheetRows) -> tuple[np.ndarray, list[TimeUnit | None]]:
     """Return the measured numbers, nan where a cell is none, and the unit of each, None without one.
 
     A unit in a cell is preferred to what the user says, and that to the unit of the header.
     """
-    numbers, stated = _measured(rows, our.TIME)
+    numbers, stated = _measured(rows, fields.TIME)
     said = _said_unit(rows.answers)
     headers = [source.unit for source in rows.sources]
-    is_epoch = read_heading(rows.columns[our.TIME].heading).target == our.EPOCH_TIME
+    is_epoch = read_heading(rows.columns[fields.TIME].heading).target == fields.EPOCH_TIME
     is_epoch = is_epoch or any(unit is not None and unit.counted == "epoch" for unit in headers)
     if is_epoch and not answers_time(rows.answers):
         stated = [unit and replace(unit, counted="epoch") for unit in stated]
         said = said and replace(said, counted="epoch")
-    named = each(rows.cells.get(our.UNIT, [None] * len(rows)), lambda cell: parse_unit(str(cell or "")))
+    named = each(rows.cells.get(fields.UNIT, [None] * len(rows)), lambda cell: parse_unit(str(cell or "")))
     outside = [said or name or header for name, header in zip(named, headers, strict=True)]
     return numbers, [_preferred(own, other) for own, other in zip(stated, outside, strict=True)]
 
 
-def _preferred(own: Unit | None, other: Unit | None) -> Unit | None:
+def _preferred(own: TimeUnit | None, other: TimeUnit | None) -> TimeUnit | None:
     """Return the unit in a cell, else another one, which also says whether a throughput is of one GPU."""
     if own is not None and other is not None and own.is_rate and own == replace(other, per_gpu=None):
         return other
@@ -320,7 +332,7 @@ def _preferred(own: Unit | None, other: Unit | None) -> Unit | None:
     return own or other
 
 
-def _said_unit(answers: Answers) -> Unit | None:
+def _said_unit(answers: SheetAnswers) -> TimeUnit | None:
     if not answers.unit:
         return None
     if (unit := parse_unit(answers.unit)) is None:
@@ -330,24 +342,24 @@ def _said_unit(answers: Answers) -> Unit | None:
     return unit
 
 
-def read_check(rows: Rows) -> tuple[np.ndarray, list[Unit | None]] | None:
+def read_check(rows: SheetRows) -> tuple[np.ndarray, list[TimeUnit | None]] | None:
     """Return a second measure of the same runs as `read_measured` does, None without one."""
-    if our.CHECK not in rows.columns:
+    if fields.CHECK not in rows.columns:
         return None
-    numbers, stated = _measured(replace(rows, issues=[]), our.CHECK)
+    numbers, stated = _measured(replace(rows, issues=[]), fields.CHECK)
     return numbers, [own or source.check_unit for own, source in zip(stated, rows.sources, strict=True)]
 
 
-def _measured(rows: Rows, name: str) -> tuple[np.ndarray, list[Unit | None]]:
+def _measured(rows: SheetRows, name: str) -> tuple[np.ndarray, list[TimeUnit | None]]:
     heading, cells = rows.columns[name].heading, rows.cells[name]
     dates = [isinstance(cell, datetime.date) for cell in cells]
     rows.fault(f"{heading}: the spreadsheet made dates of numbers; enter them again as numbers", dates)
-    numbers, units = np.full(len(cells), np.nan), list[Unit | None]([None]) * len(cells)
+    numbers, units = np.full(len(cells), np.nan), list[TimeUnit | None]([None]) * len(cells)
     for place, (cell, made) in enumerate(zip(cells, dates, strict=True)):
         if not made:
             numbers[place], units[place] = quantity(rows.said("time_s", cell), rows.decimal)
     bad = [not (made or value > 0) for value, made in zip(numbers, dates, strict=True)]
-    if all(bad) and len(cells) > 1 and name == our.TIME and (others := _other_measures(rows)):
+    if all(bad) and len(cells) > 1 and name == fields.TIME and (others := _other_measures(rows)):
         text = f"{heading}: expected numbers above 0, got {shown(str(cells[0]))}: which column is it?"
         rows.ask("columns", text, others)
         bad = [False] * len(cells)
@@ -357,7 +369,7 @@ def _measured(rows: Rows, name: str) -> tuple[np.ndarray, list[Unit | None]]:
     return np.where(numbers > 0, numbers, np.nan), units
 
 
-def _other_measures(rows: Rows) -> tuple[tuple[str, ...], ...]:
+def _other_measures(rows: SheetRows) -> tuple[tuple[str, ...], ...]:
     """Return the options that read a column of numbers instead of one that holds none."""
     numeric = [
         heading

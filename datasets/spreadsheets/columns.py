@@ -1,11 +1,11 @@
-"""What each column of a table is: what the user said, else its values, else the words of its heading."""
+"""Columns of a table by the user's answers, else their values, else the words of their headings."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from trainlaw.datasets.spreadsheets import our
-from trainlaw.datasets.spreadsheets.answers import Answers, choices
+from trainlaw.datasets.spreadsheets import fields
+from trainlaw.datasets.spreadsheets.answers import SheetAnswers, choices
 from trainlaw.datasets.spreadsheets.blocks import Block
 from trainlaw.datasets.spreadsheets.headings import Meaning, near_target, read_heading
 from trainlaw.datasets.spreadsheets.rows import Dialogue
@@ -21,12 +21,20 @@ from trainlaw.datasets.spreadsheets.words import groups
 from trainlaw.formulas.errors import InputError, check_name, shown, unknown_name
 
 #: Columns of yes and no that --column takes.
-FLAGS = tuple(name.removeprefix(our.FLAG) for name in groups("heading") if name.startswith(our.FLAG))
+FLAGS = tuple(name.removeprefix(fields.FLAG) for name in groups("heading") if name.startswith(fields.FLAG))
 #: Names that --column and --set take.
 OUR_NAMES = (
-    *our.SCHEMA, our.TIME, our.RATE, our.BATCH, our.GLOBAL_BATCH, our.GPUS_PER_NODE, our.MODE, our.DATASET,
-    our.IMAGES_PER_EPOCH, our.ITERATIONS,
-)  # fmt: skip
+    *fields.SCHEMA,
+    fields.TIME,
+    fields.RATE,
+    fields.BATCH,
+    fields.GLOBAL_BATCH,
+    fields.GPUS_PER_NODE,
+    fields.MODE,
+    fields.DATASET,
+    fields.IMAGES_PER_EPOCH,
+    fields.ITERATIONS,
+)
 _MEDIAN = re.compile(r"median|p50", re.IGNORECASE)
 _PHASES = re.compile(r"\b(?:forward|backward|fwd|bwd)\b", re.IGNORECASE)
 _SAMPLE = 60  # cells of a column whose names are looked up
@@ -44,24 +52,24 @@ class Measure:
     @property
     def is_rate(self) -> bool:
         """Whether the numbers are throughputs."""
-        return self.meaning.target == our.RATE
+        return self.meaning.target == fields.RATE
 
 
-def answers_time(answers: Answers) -> bool:
+def answers_time(answers: SheetAnswers) -> bool:
     """Return whether the user named the column of the times."""
-    return bool({"time_s", our.TIME, our.RATE} & set(answers.columns))
+    return bool({"time_s", fields.TIME, fields.RATE} & set(answers.columns))
 
 
-def check_named(blocks: Iterable[Block], answers: Answers) -> None:
+def check_named(blocks: Iterable[Block], answers: SheetAnswers) -> None:
     """Raise InputError for a column that the user named and no table has."""
     headings = [heading for block in blocks for heading in block.headings]
     for ours, heading in answers.columns.items():
-        check_name("column", ours, (*OUR_NAMES, *FLAGS, our.IGNORED))
+        check_name("column", ours, (*OUR_NAMES, *FLAGS, fields.IGNORED))
         if heading not in headings:
             raise InputError(f"--column {ours}={heading}: {unknown_name('column', heading, headings)}")
 
 
-class Columns:
+class SheetColumns:
     """What the columns of a block are.
 
     keys : place of each of our columns; sure : those that the user or the schema names. measures : of times
@@ -87,9 +95,9 @@ class Columns:
         self.left: dict[int, str] = {}
         self._read()
         have = {*self.known, *self.own}
-        if not have & set(our.BATCHES):
+        if not have & set(fields.BATCHES):
             self._guess_batch()
-        elif not have & {"n_gpus", our.GPUS_PER_NODE}:
+        elif not have & {"n_gpus", fields.GPUS_PER_NODE}:
             self._guess_gpus()
         weak = [measure for measure in self.measures if measure.meaning.is_weak]
         if not self.measures or (self.targets.rejected and weak == self.measures):
@@ -112,24 +120,24 @@ class Columns:
         candidates: dict[str, list[tuple[int, Meaning]]] = {}
         for place, (target, meaning, said) in self.targets.by_place.items():
             content = self.targets.contents[place]
-            if our.STACK <= set(content.kinds):
+            if fields.STACK <= set(content.kinds):
                 # "NHWC" and "torch.compile" are in one column.
-                self.extra |= dict.fromkeys(our.STACK, place)
-            elif target in our.MEASURED:
+                self.extra |= dict.fromkeys(fields.STACK, place)
+            elif target in fields.MEASURED:
                 if answers_time(self.answers):
                     self.left[place] = "another column was named"
                 elif not any(cell is not None for cell in self.block.cells(place)):
                     self.left[place] = "empty"
                 else:
                     self.measures.append(self._measure(place, replace(meaning, target=target), said))
-            elif target in our.UNSPECIFIC:
+            elif target in fields.UNSPECIFIC:
                 self.left[place] = ""
                 self.unknown += [place] if not target else []
             else:
                 candidates.setdefault(target, []).append((place, meaning))
                 # What texts name besides what the column is: "ResNet-50 (bs 64)".
                 for kind in content.kinds:
-                    if kind != target and kind in (*our.NAMES, *our.COUNTS):
+                    if kind != target and kind in (*fields.NAMES, *fields.COUNTS):
                         self.extra.setdefault(kind, place)
         for target, columns in candidates.items():
             self._add_key(target, columns)
@@ -143,7 +151,7 @@ class Columns:
             places = [place for place in self.left if kind in self.targets.contents[place].kinds]
             if kind not in have and len(places) == 1:
                 place = places[0]
-                kinds = {*our.NAMES, *our.COUNTS} - have
+                kinds = {*fields.NAMES, *fields.COUNTS} - have
                 self.extra |= {own: place for own in self.targets.contents[place].kinds if own in kinds}
                 del self.left[place]
                 return
@@ -154,27 +162,27 @@ class Columns:
             if heading not in block.headings:
                 continue
             place = block.headings.index(heading)
-            if ours in ("time_s", our.TIME, our.RATE):
+            if ours in ("time_s", fields.TIME, fields.RATE):
                 meaning = read_heading(re.sub(r" \[column [A-Z]+\]$", "", heading))
                 unit = meaning.unit
                 targets = {read_heading(text).target for text in block.headings} | self.known
-                is_epoch = meaning.target == our.EPOCH_TIME and bool(targets & our.OF_EPOCHS)
+                is_epoch = meaning.target == fields.EPOCH_TIME and bool(targets & fields.OF_EPOCHS)
                 if unit is not None and unit.counted == "epoch" and not is_epoch:
                     unit = replace(unit, counted="iteration")
-                is_rate = ours == our.RATE or (unit is not None and unit.is_rate)
-                target = our.EPOCH_TIME if is_epoch else our.RATE if is_rate else our.TIME
+                is_rate = ours == fields.RATE or (unit is not None and unit.is_rate)
+                target = fields.EPOCH_TIME if is_epoch else fields.RATE if is_rate else fields.TIME
                 _, said = header_meaning(self.block, place, self.names)
                 self.measures.append(self._measure(place, Meaning(target, unit), said))
             else:
-                target = f"{our.FLAG}{ours}" if ours in FLAGS else ours
+                target = f"{fields.FLAG}{ours}" if ours in FLAGS else ours
                 self.keys[target] = place
                 self.sure.add(target)
 
     def _measure(self, place: int, meaning: Meaning, said: Mapping[str, str]) -> Measure:
         block = self.block
-        kept = {kind: text for kind, text in said.items() if kind != our.IGNORED}
-        if meaning.target == our.TIME and meaning.unit is not None and meaning.unit.is_rate:
-            meaning = replace(meaning, target=our.RATE)
+        kept = {kind: text for kind, text in said.items() if kind != fields.IGNORED}
+        if meaning.target == fields.TIME and meaning.unit is not None and meaning.unit.is_rate:
+            meaning = replace(meaning, target=fields.RATE)
         if not block.paths[place][-1:] or (kept and not read_heading(block.paths[place][-1]).target):
             meaning = replace(meaning, is_weak=False)
         return Measure(place, block.headings[place], meaning, kept)
@@ -190,7 +198,7 @@ class Columns:
 
         def rank(column: tuple[int, Meaning]) -> tuple[bool, ...]:
             place, meaning = column
-            by_value = target not in self.targets.contents[place].kinds and target in our.NAMES
+            by_value = target not in self.targets.contents[place].kinds and target in fields.NAMES
             names = dict.fromkeys(map(str, block.cells(place)[:_SAMPLE])) if target in ("gpu", "cnn") else ()
             is_open = any(len(self.names.meant(target, name)) != 1 for name in names)
             return by_value, not meaning.is_exact, is_open, meaning.target != target, meaning.is_weak
@@ -199,7 +207,7 @@ class Columns:
         best, meaning = ordered[0]
         equal = [place for place, own in ordered if rank((place, own)) == rank(ordered[0])]
         if any(block.cells(place) != block.cells(best) for place in equal):
-            self._ask_which([block.headings[place] for place in equal], target.removeprefix(our.FLAG))
+            self._ask_which([block.headings[place] for place in equal], target.removeprefix(fields.FLAG))
         self.keys[target] = best
         if meaning.is_exact:
             self.sure.add(target)
@@ -220,7 +228,7 @@ class Columns:
         left = self.left
         if any(_PHASES.search(heading) for heading in self.block.headings):
             self.measures = [_of_phases(measure) for measure in self.measures]
-        plain = [measure for measure in self.measures if measure.meaning.target != our.EPOCH_TIME]
+        plain = [measure for measure in self.measures if measure.meaning.target != fields.EPOCH_TIME]
         if plain:
             # A time of an epoch counts only where nothing else is measured.
             epochs = (measure.place for measure in self.measures if measure not in plain)
@@ -261,16 +269,17 @@ class Columns:
         """Offer a column of whole numbers that may be batch sizes where no column is the batch."""
         block, contents = self.block, self.targets.contents
         # Where a heading is over other numbers, that of the batches may be any.
-        places = self.left if set(our.BATCHES) & set(self.targets.rejected.values()) else self.unknown
+        places = self.left if set(fields.BATCHES) & set(self.targets.rejected.values()) else self.unknown
         likely = [
-            place for place in places
+            place
+            for place in places
             if contents[place].wholes and all(is_batch(number) for number in contents[place].wholes)
-        ]  # fmt: skip
+        ]
         if likely:
             headings = [block.headings[place] for place in likely]
             text = f"no column is the batch size; {' or '.join(headings)} may be it"
-            self.ask("columns", text, choices("--column", headings, f"{our.BATCH}="))
-            self.keys[our.BATCH] = likely[0]
+            self.ask("columns", text, choices("--column", headings, f"{fields.BATCH}="))
+            self.keys[fields.BATCH] = likely[0]
             self.unknown = [place for place in self.unknown if place != likely[0]]
             self.left.pop(likely[0], None)
 
@@ -296,7 +305,7 @@ class Columns:
         self.ask("columns", text, choices("--column", offered, "time_s="))
         if likely and not self.measures:
             meaning = read_heading(headings[0])
-            self.measures.append(Measure(likely[0], headings[0], Meaning(our.TIME, meaning.unit)))
+            self.measures.append(Measure(likely[0], headings[0], Meaning(fields.TIME, meaning.unit)))
             self.runs.append((self.measures[0], None))
             self.unknown.remove(likely[0])
             self.left.pop(likely[0], None)
@@ -321,16 +330,16 @@ class Columns:
             content = self.targets.contents[place]
             if place in self.unknown and not reason and not near and content.is_flag and not content.numbers:
                 text = f"{heading} says yes or no: to what?"
-                kinds = choices("--column", [f"{name}={heading}" for name in (*FLAGS, our.IGNORED)])
+                kinds = choices("--column", [f"{name}={heading}" for name in (*FLAGS, fields.IGNORED)])
                 self.ask("columns", text, kinds)
                 continue
-            if not near or (near in our.COUNTS and not content.wholes):
+            if not near or (near in fields.COUNTS and not content.wholes):
                 plain.append(f"{heading} ({reason or self._why(place, near)})".replace(" ()", ""))
                 continue
-            is_time = near in (*our.MEASURES, "time_s")
+            is_time = near in (*fields.MEASURES, "time_s")
             if (
                 near in have
-                or (near in our.BATCHES and have & set(our.BATCHES))
+                or (near in fields.BATCHES and have & set(fields.BATCHES))
                 or (is_time and self.measures)
             ):
                 self.notes.append(f"not read: {heading}; it resembles {near}, which is another column")
@@ -345,18 +354,25 @@ class Columns:
 def _of_phases(measure: Measure) -> Measure:
     """Return a measure; a total next to the times of forward and backward is that of an iteration."""
     meaning = measure.meaning
-    if meaning.target != our.EPOCH_TIME or "epoch" in measure.heading.lower():
+    if meaning.target != fields.EPOCH_TIME or "epoch" in measure.heading.lower():
         return measure
     unit = meaning.unit and replace(meaning.unit, counted="iteration")
-    return replace(measure, meaning=replace(meaning, target=our.TIME, unit=unit))
+    return replace(measure, meaning=replace(meaning, target=fields.TIME, unit=unit))
 
 
 def _rank(measure: Measure) -> tuple[bool, ...]:
     meaning, heading = measure.meaning, measure.heading
     is_median = _MEDIAN.search(heading) is not None
     is_open = meaning.unit is None or (measure.is_rate and meaning.unit.per_gpu is None)
-    return (not meaning.is_exact, meaning.is_weak, meaning.unit is None, measure.is_rate, not is_median,
-            not meaning.is_average and is_median, is_open)  # fmt: skip
+    return (
+        not meaning.is_exact,
+        meaning.is_weak,
+        meaning.unit is None,
+        measure.is_rate,
+        not is_median,
+        not meaning.is_average and is_median,
+        is_open,
+    )
 
 
 def _differs(one: Measure, other: Measure) -> bool:

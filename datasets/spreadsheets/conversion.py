@@ -17,8 +17,8 @@ from trainlaw.datasets.hardware.gpus import GpuCatalog, built_in_gpus
 from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.importing import runs_from_frame
 from trainlaw.datasets.measurements.runs import BY_DEFAULT, RunTable
-from trainlaw.datasets.spreadsheets import our
-from trainlaw.datasets.spreadsheets.answers import CHOICE, Answers, Issue, choices, grouped, skipping
+from trainlaw.datasets.spreadsheets import fields
+from trainlaw.datasets.spreadsheets.answers import CHOICE, Issue, SheetAnswers, choices, grouped, skipping
 from trainlaw.datasets.spreadsheets.blocks import FOOTNOTE, Block, find_blocks
 from trainlaw.datasets.spreadsheets.cells import (
     NUMBERS,
@@ -42,8 +42,8 @@ from trainlaw.datasets.spreadsheets.measures import (
 )
 from trainlaw.datasets.spreadsheets.names import read_cnns, read_gpus
 from trainlaw.datasets.spreadsheets.phrases import Names, cnn_named
-from trainlaw.datasets.spreadsheets.quantities import Unit
-from trainlaw.datasets.spreadsheets.rows import Dialogue, Label, MappedColumn, Rows, Source
+from trainlaw.datasets.spreadsheets.quantities import TimeUnit
+from trainlaw.datasets.spreadsheets.rows import Dialogue, Label, MappedColumn, SheetRows, Source
 from trainlaw.datasets.spreadsheets.shapes import Reading, long_table, read_tables
 from trainlaw.datasets.spreadsheets.values import (
     DEFAULT_PRECISION,
@@ -57,8 +57,10 @@ from trainlaw.datasets.spreadsheets.values import (
 from trainlaw.formulas.errors import InputError, check_name, shown, unknown_name
 
 _NEEDED: Mapping[str, str] = {
-    "gpu": "the GPU", "cnn": "the CNN", "batch": "the batch size",
-}  # fmt: skip
+    "gpu": "the GPU",
+    "cnn": "the CNN",
+    "batch": "the batch size",
+}
 _MOST_READINGS = 12
 _NOT_COPIED = frozenset((*NUMBERS, *SPELLINGS, "gpu", "cnn", "time_s"))
 
@@ -83,7 +85,7 @@ class Imported:
     frame: pd.DataFrame
     rows: tuple[Label, ...]
     measured: np.ndarray
-    units: tuple[Unit | None, ...]
+    units: tuple[TimeUnit | None, ...]
     sources: tuple[Source, ...]
     notes: tuple[str, ...]
     issues: tuple[Issue, ...]
@@ -102,7 +104,7 @@ class Imported:
         """Whether a column was found by the words of its heading."""
         return any(column.is_guess for column, _ in self.columns)
 
-    def seconds(self, unit: Unit | None = None) -> np.ndarray:
+    def seconds(self, unit: TimeUnit | None = None) -> np.ndarray:
         """Return the iteration times in s by the units of the file, or by `unit`; nan where it is open."""
         units = [unit] * len(self.measured) if unit else self.units
         return seconds_of(self.measured, units, self.frame, self.iterations)
@@ -123,7 +125,7 @@ class Imported:
 
 def read_spreadsheet(
     path: str | os.PathLike[str],
-    answers: Answers | None = None,
+    answers: SheetAnswers | None = None,
     gpus: GpuCatalog | None = None,
     cnns: Iterable[CnnCounts] = (),
 ) -> Imported:
@@ -133,7 +135,7 @@ def read_spreadsheet(
     """
     own = tuple(cnns)
     names = Names(gpus or built_in_gpus(), {facts.cnn for facts in own})
-    dialogue = Dialogue(answers or Answers(), names, [])
+    dialogue = Dialogue(answers or SheetAnswers(), names, [])
     return _checked(_read(Path(path), dialogue, own), dialogue.issues)
 
 
@@ -153,15 +155,29 @@ def _read(path: Path, dialogue: Dialogue, own: tuple[CnnCounts, ...]) -> Importe
     texts = _texts(rows, frame)
     notes += _readings(rows, frame, texts)
     iterations = iterations_of(frame, len(rows))
-    frame = frame.drop(columns=[our.IMAGES_PER_EPOCH, our.ITERATIONS], errors="ignore")
+    frame = frame.drop(columns=[fields.IMAGES_PER_EPOCH, fields.ITERATIONS], errors="ignore")
     return Imported(
-        path.name, tuple(rows.shown), frame, tuple(rows.numbers), measured, units, tuple(rows.sources),
-        tuple(dict.fromkeys(notes)), (), rows.names.gpus, iterations, own, texts=texts,
-        readings=tuple(readings), has_check=agrees, grids=grids, others=_others(rows),
-    )  # fmt: skip
+        path.name,
+        tuple(rows.shown),
+        frame,
+        tuple(rows.numbers),
+        measured,
+        units,
+        tuple(rows.sources),
+        tuple(dict.fromkeys(notes)),
+        (),
+        rows.names.gpus,
+        iterations,
+        own,
+        texts=texts,
+        readings=tuple(readings),
+        has_check=agrees,
+        grids=grids,
+        others=_others(rows),
+    )
 
 
-def _others(rows: Rows) -> Mapping[str, np.ndarray]:
+def _others(rows: SheetRows) -> Mapping[str, np.ndarray]:
     """Return the numbers of the columns that are not read, nan for cells that are none."""
     return {
         heading: np.array([quantity(cell, rows.decimal)[0] for cell in cells])
@@ -169,20 +185,20 @@ def _others(rows: Rows) -> Mapping[str, np.ndarray]:
     }
 
 
-def _texts(rows: Rows, frame: pd.DataFrame) -> Mapping[tuple[str, str], list[str]]:
+def _texts(rows: SheetRows, frame: pd.DataFrame) -> Mapping[tuple[str, str], list[str]]:
     """Return the different texts of each column of names or choices, by column and value."""
     found: dict[tuple[str, str], dict[str, None]] = {}
     for name in ("gpu", "cnn", *SPELLINGS):
         if name in rows.cells and name in frame:
             for cell, value in dict.fromkeys(zip(rows.cells[name], frame[name], strict=True)):
                 found.setdefault((name, str(value)), {})[str(cell)] = None
-    for cell in dict.fromkeys(rows.cells.get("batch_per_gpu") or rows.cells.get(our.BATCH, [])):
+    for cell in dict.fromkeys(rows.cells.get("batch_per_gpu") or rows.cells.get(fields.BATCH, [])):
         batch = f"{quantity(cell, rows.decimal)[0]:.0f}"
         found.setdefault(("batch_per_gpu", batch), {})[str(cell)] = None
     return {key: list(texts) for key, texts in found.items()}
 
 
-def _readings(rows: Rows, frame: pd.DataFrame, texts: Mapping[tuple[str, str], list[str]]) -> list[str]:
+def _readings(rows: SheetRows, frame: pd.DataFrame, texts: Mapping[tuple[str, str], list[str]]) -> list[str]:
     """Return how the texts of names and choices were read, one line per column that has any."""
     pairs: dict[str, dict[tuple[str, str], None]] = {}
     for (name, value), own in texts.items():
@@ -190,7 +206,7 @@ def _readings(rows: Rows, frame: pd.DataFrame, texts: Mapping[tuple[str, str], l
             continue
         pairs.setdefault(name, {}).update(dict.fromkeys((text, value) for text in own))
     for name in SPELLINGS:
-        flags = [flag for flag in rows.cells if OF_FLAG.get(flag.removeprefix(our.FLAG)) == name]
+        flags = [flag for flag in rows.cells if OF_FLAG.get(flag.removeprefix(fields.FLAG)) == name]
         if flags and name not in rows.cells and name in frame:
             pairs[name] = dict.fromkeys(zip(_flag_texts(rows, flags), frame[name], strict=True))
     lines = []
@@ -203,7 +219,7 @@ def _readings(rows: Rows, frame: pd.DataFrame, texts: Mapping[tuple[str, str], l
     return lines
 
 
-def _flag_texts(rows: Rows, flags: Sequence[str]) -> Iterable[str]:
+def _flag_texts(rows: SheetRows, flags: Sequence[str]) -> Iterable[str]:
     headings = [rows.columns[flag].heading for flag in flags]
     for cells in zip(*(rows.cells[flag] for flag in flags), strict=True):
         yield ", ".join(
@@ -234,7 +250,7 @@ def _blocks_of(
     return wanted, blocks
 
 
-def _check_needed(rows: Rows, texts: Sequence[str]) -> None:
+def _check_needed(rows: SheetRows, texts: Sequence[str]) -> None:
     """Append an issue for each needed column that neither the file nor the user has.
 
     texts : of titles, sheets and the file, which may name a GPU, batch or precision.
@@ -243,7 +259,7 @@ def _check_needed(rows: Rows, texts: Sequence[str]) -> None:
         *(name for name, cells in rows.cells.items() if not cells or any(cell is not None for cell in cells)),
         *rows.answers.constants,
     }
-    known |= {"batch"} if known & {our.BATCH, "batch_per_gpu", our.GLOBAL_BATCH} else set()
+    known |= {"batch"} if known & {fields.BATCH, "batch_per_gpu", fields.GLOBAL_BATCH} else set()
     asked = {word.partition("=")[0] for issue in rows.issues for option in issue.options for word in option}
     phrases = [rows.names.phrase(text) for text in dict.fromkeys(texts)]
     hints = {
@@ -257,14 +273,14 @@ def _check_needed(rows: Rows, texts: Sequence[str]) -> None:
         likely = tuple(own for text in hints[name] for own in rows.names.meant(name, text) or (text,))
         text = f"no column is {what}; name it by --column {ours}=HEADING, or give one for all rows"
         rows.ask("question", text, choices("--set", likely or (CHOICE,), f"{ours}="))
-    flags = {f"{our.FLAG}{name}" for name in ("amp", "fp16", "bf16", "tf32")}
+    flags = {f"{fields.FLAG}{name}" for name in ("amp", "fp16", "bf16", "tf32")}
     unread = [
         heading for heading, cells in rows.unread.items() if {True, False} == set(map(yes_or_no, cells))
     ]
     strange = [heading for heading in unread if not read_heading(heading).target]
     if strange and flags & known and "precision" not in known:
         text = f"does {' or '.join(strange)} say whether it is a precision, too?"
-        as_switch = (("--column", f"{ours}={strange[0]}") for ours in ("amp", "tf32", "fp16", our.IGNORED))
+        as_switch = (("--column", f"{ours}={strange[0]}") for ours in ("amp", "tf32", "fp16", fields.IGNORED))
         rows.ask("question", text, tuple(as_switch))
     if not {"precision", *flags} & known and "precision" not in asked:
         text = "no column is the precision (default: what PyTorch uses where none is chosen)"
@@ -274,23 +290,25 @@ def _check_needed(rows: Rows, texts: Sequence[str]) -> None:
         rows.ask("question", text, options)
 
 
-def _runs(rows: Rows, notes: list[str]) -> tuple[pd.DataFrame, np.ndarray, tuple[Unit | None, ...], bool]:
+def _runs(
+    rows: SheetRows, notes: list[str]
+) -> tuple[pd.DataFrame, np.ndarray, tuple[TimeUnit | None, ...], bool]:
     """Return the columns of the runs schema, measured numbers, their units, and whether a check agrees."""
     frame, gpus = _stated(rows), rows.names.gpus
     check_epochs(rows, frame)
     frame = _with_links(_with_precision(_with_usual_sizes(frame), gpus), gpus, notes)
-    if not rows.cells.get(our.TIME):
+    if not rows.cells.get(fields.TIME):
         return frame, np.full(len(rows), np.nan), (None,) * len(rows), False
     measured, units = read_measured(rows)
     ask_units(rows, measured, units, frame)
     return frame, measured, tuple(units), check_measures(rows, frame, measured, units)
 
 
-def _stated(rows: Rows) -> pd.DataFrame:
+def _stated(rows: SheetRows) -> pd.DataFrame:
     """Return the columns of the runs schema that the file or the user states."""
     constants, numbers = _constants(rows), read_numbers(rows)
     found: dict[str, object] = {
-        name: text for name, text in constants.items() if name in our.SCHEMA and name not in rows.cells
+        name: text for name, text in constants.items() if name in fields.SCHEMA and name not in rows.cells
     }
     said: list[int | None] = [None] * len(rows)
     if "gpu" in rows.cells:
@@ -300,7 +318,7 @@ def _stated(rows: Rows) -> pd.DataFrame:
     check_meaning(rows)
     found |= counted(rows, numbers, constants, said)
     found |= {**read_words(rows), **read_sizes(rows, numbers), **_copied(rows)}
-    for name in (our.ITERATIONS, our.IMAGES_PER_EPOCH):
+    for name in (fields.ITERATIONS, fields.IMAGES_PER_EPOCH):
         if name in constants:
             found[name] = constant_count(name, constants[name], len(rows))
     return pd.DataFrame({name: _typed(found.pop(name), len(rows)) for name in list(found)}, copy=False)
@@ -314,18 +332,18 @@ def _typed(values: object, size: int) -> pd.Series:
     return column if any(isinstance(value, str) for value in column) else column.infer_objects()
 
 
-def _copied(rows: Rows) -> dict[str, object]:
+def _copied(rows: SheetRows) -> dict[str, object]:
     """Return the columns of the runs schema that are read as they are, and the year of a date."""
     found: dict[str, object] = {}
-    if our.DATE in rows.cells:
-        found["bench_year"] = [year_of(cell) for cell in rows.cells[our.DATE]]
+    if fields.DATE in rows.cells:
+        found["bench_year"] = [year_of(cell) for cell in rows.cells[fields.DATE]]
     for name in rows.cells:
-        if name in our.SCHEMA and name not in _NOT_COPIED:
+        if name in fields.SCHEMA and name not in _NOT_COPIED:
             found[name] = [rows.said(name, cell) for cell in rows.cells[name]]
     return found
 
 
-def _constants(rows: Rows) -> dict[str, object]:
+def _constants(rows: SheetRows) -> dict[str, object]:
     """Return the values that the user gave for all rows; InputError for one that the file has, too."""
     constants: dict[str, object] = {}
     for name, text in rows.answers.constants.items():

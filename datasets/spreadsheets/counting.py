@@ -3,26 +3,26 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from trainlaw.datasets.spreadsheets import our
+from trainlaw.datasets.spreadsheets import fields
 from trainlaw.datasets.spreadsheets.answers import choices
-from trainlaw.datasets.spreadsheets.rows import Rows
+from trainlaw.datasets.spreadsheets.rows import SheetRows
 from trainlaw.formulas.errors import InputError, shown
 
 _MOST_DIGITS = 9
-_COUNTS = ("n_gpus", "n_nodes", "batch_per_gpu", our.BATCH, our.GLOBAL_BATCH, our.GPUS_PER_NODE)
+_COUNTS = ("n_gpus", "n_nodes", "batch_per_gpu", fields.BATCH, fields.GLOBAL_BATCH, fields.GPUS_PER_NODE)
 
 
-def says_gpus(rows: Rows, constants: Mapping[str, object]) -> bool:
+def says_gpus(rows: SheetRows, constants: Mapping[str, object]) -> bool:
     """Return whether a table or the user says how many GPUs ran."""
     said = {*rows.cells, *constants}
     return (
-        bool({"n_gpus", our.GPUS_PER_NODE} & said)
-        or len({our.BATCH, "batch_per_gpu", our.GLOBAL_BATCH} & said) > 1
+        bool({"n_gpus", fields.GPUS_PER_NODE} & said)
+        or len({fields.BATCH, "batch_per_gpu", fields.GLOBAL_BATCH} & said) > 1
     )
 
 
 def counted(
-    rows: Rows,
+    rows: SheetRows,
     numbers: Mapping[str, np.ndarray],
     constants: Mapping[str, object],
     said: Sequence[int | None],
@@ -40,8 +40,8 @@ def counted(
         n_gpus = known["n_gpus"]
         wrong = np.isfinite(own) & (own != n_gpus)
         rows.fault("the name of the GPU says another number of GPUs", wrong)
-    elif our.GPUS_PER_NODE in known:
-        n_gpus = known[our.GPUS_PER_NODE] * nodes
+    elif fields.GPUS_PER_NODE in known:
+        n_gpus = known[fields.GPUS_PER_NODE] * nodes
     elif per_gpu is not None and whole is not None:
         n_gpus = whole / per_gpu
     else:
@@ -62,7 +62,9 @@ def constant_count(name: str, text: object, size: int) -> np.ndarray:
 
 def _batches(known: Mapping[str, np.ndarray]) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Return the batch of each GPU and that of all where the table says which is which."""
-    per_gpu, whole, either = (known.get(name) for name in ("batch_per_gpu", our.GLOBAL_BATCH, our.BATCH))
+    per_gpu, whole, either = (
+        known.get(name) for name in ("batch_per_gpu", fields.GLOBAL_BATCH, fields.BATCH)
+    )
     # Next to a column of one of them, a plain batch is the other.
     if per_gpu is None and whole is not None:
         per_gpu = either
@@ -72,16 +74,16 @@ def _batches(known: Mapping[str, np.ndarray]) -> tuple[np.ndarray | None, np.nda
 
 
 def _shared_batch(
-    rows: Rows, known: Mapping[str, np.ndarray], whole: np.ndarray | None, n_gpus: np.ndarray
+    rows: SheetRows, known: Mapping[str, np.ndarray], whole: np.ndarray | None, n_gpus: np.ndarray
 ) -> np.ndarray | None:
     """Return the images per GPU of a global batch, or of a batch that the user says the kind of."""
     several = n_gpus > 1
     if whole is None:
-        batch = known.get(our.BATCH)
+        batch = known.get(fields.BATCH)
         if batch is None or not several.any() or rows.answers.batch_is == "per-gpu":
             return batch
         if rows.answers.batch_is != "global":
-            heading = rows.columns[our.BATCH].heading if our.BATCH in rows.columns else our.BATCH
+            heading = rows.columns[fields.BATCH].heading if fields.BATCH in rows.columns else fields.BATCH
             text = f"{heading}: with several GPUs, is it the batch of each GPU or of all together?"
             rows.fault(text, several, choices("--batch-is", ("per-gpu", "global")), "question")
             return batch

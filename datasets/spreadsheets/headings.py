@@ -1,4 +1,4 @@
-"""What the heading of a column means by its words: a column of the runs schema, a measure, or nothing."""
+"""Meaning of a column's heading by its words: a column of the runs schema, a measure, or nothing."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from functools import cache, lru_cache
 from types import MappingProxyType
 
-from trainlaw.datasets.spreadsheets import our
-from trainlaw.datasets.spreadsheets.quantities import Unit, parse_unit
+from trainlaw.datasets.spreadsheets import fields
+from trainlaw.datasets.spreadsheets.quantities import TimeUnit, parse_unit
 from trainlaw.datasets.spreadsheets.words import groups, meanings
 
 _PART = {name: frozenset(group) for name, group in groups("part").items()}
@@ -42,7 +42,7 @@ class Meaning:
     """
 
     target: str
-    unit: Unit | None = None
+    unit: TimeUnit | None = None
     is_exact: bool = False
     is_weak: bool = False
     is_average: bool = False
@@ -63,8 +63,8 @@ def of_statistics(text: str, others: Collection[str]) -> Meaning | None:
     if not any(_AVERAGE & set(_plain_words(other)) for other in others):
         return None
     if tokens and tokens <= _SPREAD | {"n", "count"}:
-        return Meaning(our.IGNORED)
-    return Meaning(our.TIME, is_weak=True, is_average=True) if tokens and tokens <= _AVERAGE else None
+        return Meaning(fields.IGNORED)
+    return Meaning(fields.TIME, is_weak=True, is_average=True) if tokens and tokens <= _AVERAGE else None
 
 
 @lru_cache(maxsize=10_000)
@@ -76,10 +76,10 @@ def read_heading(text: str) -> Meaning:
     >>> read_heading("train_samples_per_sec").target, read_heading("GPU util %").target
     ('throughput', 'ignored')
     """
-    if text in our.SCHEMA:
+    if text in fields.SCHEMA:
         return Meaning(text, parse_unit("s") if text == "time_s" else None, is_exact=True)
     if _MONEY.search(text):
-        return Meaning(our.IGNORED)
+        return Meaning(fields.IGNORED)
     text = _TRACKED.sub("", text)
     found = _read_words(text)
     is_sure = bool(found.target) and not found.is_weak
@@ -95,17 +95,17 @@ def _read_words(text: str) -> Meaning:
     name, stated = without_unit(text)
     tokens, unit = _plain_words(name), _specified(stated, name)
     if (unit is not None or _is_measure(tokens)) and (left := _not_measured(tokens, unit)):
-        is_epoch = left == our.EPOCH_TIME and unit is not None and unit.counted == "iteration"
+        is_epoch = left == fields.EPOCH_TIME and unit is not None and unit.counted == "iteration"
         return Meaning(left, replace(unit, counted="epoch") if unit and is_epoch else unit)
     if unit is not None and unit.counted == "epoch":
-        return Meaning(our.EPOCH_TIME, unit)
+        return Meaning(fields.EPOCH_TIME, unit)
     unsaid = _AVERAGE | (_SCOPES if unit is not None else frozenset())
     joined = "".join(word for word in tokens if word not in unsaid)
     target, is_average = _target_of(joined), bool(_AVERAGE & set(tokens))
     if unit is None:
         return Meaning(target, None, is_weak=joined in _weak(), is_average=is_average)
-    measure = our.RATE if unit.is_rate else our.TIME
-    if target not in (*our.MEASURES, ""):
+    measure = fields.RATE if unit.is_rate else fields.TIME
+    if target not in (*fields.MEASURES, ""):
         # "Batch (ms)" is the time of a batch where nothing else is a time.
         return Meaning(measure, unit, is_weak=True)
     known = bool(target) or not joined or set(tokens) <= _AROUND_UNITS
@@ -115,22 +115,22 @@ def _read_words(text: str) -> Meaning:
 def _is_measure(tokens: list[str]) -> bool:
     """Return whether words without a unit name a time or throughput, perhaps of something else."""
     plain = "".join(word for word in tokens if word not in _UNCOUNTED)
-    return _target_of(plain) in our.MEASURES
+    return _target_of(plain) in fields.MEASURES
 
 
-def _not_measured(tokens: list[str], unit: Unit | None) -> str:
+def _not_measured(tokens: list[str], unit: TimeUnit | None) -> str:
     """Return what a time or throughput is that is none of a training iteration; "" for one that is."""
     said = set(tokens)
     if _SPREAD & said:
-        return our.IGNORED
+        return fields.IGNORED
     is_rate = unit is not None and unit.is_rate
     # The total throughput is that of all GPUs, the total time that of all iterations.
     if (_OTHER - _WHOLE) & said or (_WHOLE & said and is_rate and "epoch" in said):
-        return our.OTHER_TIME
-    return our.EPOCH_TIME if (_EPOCH | _WHOLE) & said and not is_rate else ""
+        return fields.OTHER_TIME
+    return fields.EPOCH_TIME if (_EPOCH | _WHOLE) & said and not is_rate else ""
 
 
-def without_unit(text: str) -> tuple[str, Unit | None]:
+def without_unit(text: str) -> tuple[str, TimeUnit | None]:
     """Return a header without the unit that it states in brackets, at its end or as a whole, and the unit.
 
     >>> without_unit("fp32 (img/s)")[0].strip(), without_unit("Tesla T4")
@@ -155,7 +155,7 @@ def without_unit(text: str) -> tuple[str, Unit | None]:
     return text, None
 
 
-def _specified(unit: Unit | None, name: str) -> Unit | None:
+def _specified(unit: TimeUnit | None, name: str) -> TimeUnit | None:
     """Return a unit with what the rest of its header adds: per image, per GPU, of all GPUs."""
     if unit is None:
         return None
@@ -190,7 +190,7 @@ def _weak() -> frozenset[str]:
 def _target_of(joined: str) -> str:
     if joined in _by_word():
         return _by_word()[joined]
-    exact = {name.replace("_", ""): name for name in our.SCHEMA}
+    exact = {name.replace("_", ""): name for name in fields.SCHEMA}
     return exact.get(joined, "")
 
 
@@ -202,4 +202,4 @@ def near_target(text: str) -> str:
         return ""
     near = get_close_matches(joined, _by_word(), n=1, cutoff=0.86)
     target = _by_word()[near[0]] if near else ""
-    return "" if target == our.IGNORED else target
+    return "" if target == fields.IGNORED else target

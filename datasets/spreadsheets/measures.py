@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from trainlaw.datasets.spreadsheets import our
+from trainlaw.datasets.spreadsheets import fields
 from trainlaw.datasets.spreadsheets.answers import Issue, choices, rows_of, skipping
 from trainlaw.datasets.spreadsheets.cells import read_check
-from trainlaw.datasets.spreadsheets.quantities import Unit, unit_choices
-from trainlaw.datasets.spreadsheets.rows import Rows
+from trainlaw.datasets.spreadsheets.quantities import TimeUnit, unit_choices
+from trainlaw.datasets.spreadsheets.rows import SheetRows
 from trainlaw.datasets.spreadsheets.values import quantity
 
 _TOTAL = re.compile(r"total|gesamt", re.IGNORECASE)
@@ -19,9 +19,11 @@ _MOST_WRONG = 0.5  # share of rows that may be wrong before a whole column is
 _LEAST_COMPARED = 4  # rows that show whether two columns rise together
 
 
-def ask_units(rows: Rows, measured: np.ndarray, units: Sequence[Unit | None], frame: pd.DataFrame) -> None:
+def ask_units(
+    rows: SheetRows, measured: np.ndarray, units: Sequence[TimeUnit | None], frame: pd.DataFrame
+) -> None:
     """Ask for the unit of the numbers that have none, and for what else their units leave open."""
-    heading = rows.columns[our.TIME].heading
+    heading = rows.columns[fields.TIME].heading
     is_open = [unit is None and bool(np.isfinite(own)) for unit, own in zip(units, measured, strict=True)]
     if any(is_open):
         usual = unit_choices(bool((frame["n_gpus"] > 1).any()))
@@ -44,27 +46,28 @@ def ask_units(rows: Rows, measured: np.ndarray, units: Sequence[Unit | None], fr
         rows.fault(text, rates, choices("--unit", texts), "question")
 
 
-def _epoch_options(rows: Rows, heading: str) -> tuple[tuple[str, ...], ...]:
+def _epoch_options(rows: SheetRows, heading: str) -> tuple[tuple[str, ...], ...]:
     """Return the options that say how many iterations or images an epoch has."""
     counts = [
-        own for own, cells in rows.unread.items()
+        own
+        for own, cells in rows.unread.items()
         if {quantity(cell, rows.decimal)[0].is_integer() for cell in cells if cell is not None} == {True}
-    ]  # fmt: skip
+    ]
     return (
-        *choices("--column", counts, f"{our.IMAGES_PER_EPOCH}="),
-        *choices("--column", counts, f"{our.ITERATIONS}="),
+        *choices("--column", counts, f"{fields.IMAGES_PER_EPOCH}="),
+        *choices("--column", counts, f"{fields.ITERATIONS}="),
         # A total may be that of the phases of an iteration.
         *choices("--column", [heading] if _TOTAL.search(heading) else [], "time_s="),
-        *choices("--set", ("1281167", "50000"), f"{our.IMAGES_PER_EPOCH}="),
+        *choices("--set", ("1281167", "50000"), f"{fields.IMAGES_PER_EPOCH}="),
     )
 
 
-def check_epochs(rows: Rows, frame: pd.DataFrame) -> None:
+def check_epochs(rows: SheetRows, frame: pd.DataFrame) -> None:
     """Append an issue for epochs of fewer images than a batch, whose headings may be exchanged."""
-    if our.IMAGES_PER_EPOCH not in frame or "batch_per_gpu" not in frame:
+    if fields.IMAGES_PER_EPOCH not in frame or "batch_per_gpu" not in frame:
         return
-    few = frame[our.IMAGES_PER_EPOCH] < frame["batch_per_gpu"] * frame["n_gpus"]
-    found = [name for name in (our.IMAGES_PER_EPOCH, *our.BATCHES) if name in rows.columns]
+    few = frame[fields.IMAGES_PER_EPOCH] < frame["batch_per_gpu"] * frame["n_gpus"]
+    found = [name for name in (fields.IMAGES_PER_EPOCH, *fields.BATCHES) if name in rows.columns]
     exchanged = zip(found, reversed(found), strict=True) if len(found) == 2 else ()
     pairs = [("--column", f"{name}={rows.columns[other].heading}") for name, other in exchanged]
     option = tuple(word for pair in pairs for word in pair)
@@ -73,16 +76,16 @@ def check_epochs(rows: Rows, frame: pd.DataFrame) -> None:
 
 def iterations_of(frame: pd.DataFrame, size: int) -> np.ndarray:
     """Return the iterations of the epoch or run of each row, nan where the table does not say."""
-    if our.ITERATIONS in frame and frame[our.ITERATIONS].notna().any():
-        return frame[our.ITERATIONS].to_numpy(dtype=np.float64)
-    if our.IMAGES_PER_EPOCH in frame and "batch_per_gpu" in frame:
+    if fields.ITERATIONS in frame and frame[fields.ITERATIONS].notna().any():
+        return frame[fields.ITERATIONS].to_numpy(dtype=np.float64)
+    if fields.IMAGES_PER_EPOCH in frame and "batch_per_gpu" in frame:
         batch = frame["batch_per_gpu"].to_numpy(dtype=np.float64) * frame["n_gpus"].to_numpy(dtype=np.float64)
-        return np.asarray(np.ceil(frame[our.IMAGES_PER_EPOCH].to_numpy(dtype=np.float64) / batch))
+        return np.asarray(np.ceil(frame[fields.IMAGES_PER_EPOCH].to_numpy(dtype=np.float64) / batch))
     return np.full(size, np.nan)
 
 
 def check_measures(
-    rows: Rows, frame: pd.DataFrame, measured: np.ndarray, units: Sequence[Unit | None]
+    rows: SheetRows, frame: pd.DataFrame, measured: np.ndarray, units: Sequence[TimeUnit | None]
 ) -> bool:
     """Return whether a second measure says the same; append an issue where it contradicts the first.
 
@@ -104,7 +107,7 @@ def check_measures(
     with np.errstate(invalid="ignore"):
         far = np.abs(apart) > _DISAGREEING
     wrong = ((frame["n_gpus"].to_numpy() == 1) | is_plain) & far
-    headings = [rows.columns[column].heading for column in (our.TIME, our.CHECK)]
+    headings = [rows.columns[column].heading for column in (fields.TIME, fields.CHECK)]
     text = f"{' and '.join(headings)} contradict each other"
     text += ": which one is right?" if has_unit else " or the batch: which column is right?"
     if wrong.mean() < _MOST_WRONG:
@@ -133,13 +136,13 @@ def _apart_in_any_unit(seconds: np.ndarray, numbers: np.ndarray, frame: pd.DataF
     return found
 
 
-def _is_plain(unit: Unit | None) -> bool:
+def _is_plain(unit: TimeUnit | None) -> bool:
     """Return whether a unit says whether it is of one GPU or of all."""
     return unit is not None and not (unit.is_rate and unit.counted == "image" and unit.per_gpu is None)
 
 
 def seconds_of(
-    measured: np.ndarray, units: Sequence[Unit | None], frame: pd.DataFrame, iterations: np.ndarray
+    measured: np.ndarray, units: Sequence[TimeUnit | None], frame: pd.DataFrame, iterations: np.ndarray
 ) -> np.ndarray:
     """Return the iteration times in s of numbers in these units; nan where a unit is open."""
     if "batch_per_gpu" not in frame:

@@ -8,7 +8,7 @@ from trainlaw.datasets.hardware.gpus import hard_stop, split_memory
 from trainlaw.datasets.spreadsheets.answers import SKIP, Issue, choices, meant
 from trainlaw.datasets.spreadsheets.cells import KINDS
 from trainlaw.datasets.spreadsheets.phrases import Names, cnn_named, gpu_and_number
-from trainlaw.datasets.spreadsheets.rows import Label, Rows
+from trainlaw.datasets.spreadsheets.rows import Label, SheetRows
 from trainlaw.formulas.errors import TrainlawError, UnknownNameError, shown
 
 _BRACKETS = re.compile(r"[(\[{][^)\]}]*[)\]}]")
@@ -19,7 +19,7 @@ T = TypeVar("T")
 _GPUS_OF_BOARDS: Mapping[str, int] = {"K80": 2, "M60": 2, "A16": 4, "Instinct MI250": 2, "Instinct MI250X": 2}
 
 
-def read_gpus(rows: Rows, counted: bool) -> tuple[list[str | None], list[int | None]]:
+def read_gpus(rows: SheetRows, counted: bool) -> tuple[list[str | None], list[int | None]]:
     """Return the GPU of each row, None where it is an issue, and how many its cell says.
 
     counted : whether the file has a column of how many GPUs ran.
@@ -65,12 +65,12 @@ def _plain_cnn(text: str, names: Names) -> str:
     return text if phrase.rest else phrase.said.get("cnn", text)
 
 
-def read_cnns(rows: Rows) -> list[str | None]:
+def read_cnns(rows: SheetRows) -> list[str | None]:
     """Return the CNN of each row, None where it is an issue."""
     return _looked_up(rows, "cnn", lambda text, _: cnn_named(_plain_cnn(text, rows.names), rows.names.own))
 
 
-def _looked_up(rows: Rows, column: str, find: Callable[[str, bool], T]) -> list[T | None]:
+def _looked_up(rows: SheetRows, column: str, find: Callable[[str, bool], T]) -> list[T | None]:
     """Return what is found for each cell, looked up once per text; one issue per text that is not known."""
     found: dict[str, T | None] = {}
     unknown: dict[str, Issue] = {}

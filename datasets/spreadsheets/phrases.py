@@ -1,4 +1,4 @@
-"""What a short text says of runs: GPU, CNN, batch, precision, number of GPUs, size, unit and phase."""
+"""Facts about runs in a short text: GPU, CNN, batch, precision, number of GPUs, size, unit, phase."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from trainlaw.datasets.cnns.names import cnn_key, cnn_names
 from trainlaw.datasets.hardware.gpus import GpuCatalog
 from trainlaw.datasets.spreadsheets.answers import meant
-from trainlaw.datasets.spreadsheets.quantities import Unit, parse_unit
+from trainlaw.datasets.spreadsheets.quantities import TimeUnit, parse_unit
 from trainlaw.datasets.spreadsheets.values import PRECISION_WORDS
 from trainlaw.datasets.spreadsheets.words import groups, patterns
 from trainlaw.formulas.errors import TrainlawError, UnknownNameError
@@ -50,7 +50,7 @@ class Phrase:
     """
 
     said: Mapping[str, str] = field(default_factory=dict)
-    unit: Unit | None = None
+    unit: TimeUnit | None = None
     iterations: float = 1.0
     phase: str = ""
     rest: tuple[str, ...] = ()
@@ -221,7 +221,7 @@ def _precisions(tokens: list[str]) -> tuple[tuple[str, ...], list[str]]:
     return tuple(found), rest
 
 
-def _without_units(text: str) -> tuple[str, Unit | None]:
+def _without_units(text: str) -> tuple[str, TimeUnit | None]:
     """Return a text without the unit in it: in brackets, after "in", or of several words, and the unit."""
     for bracket in _BRACKETS.finditer(text):
         for part in (bracket[1], *re.split(r"[,;]", bracket[1])):

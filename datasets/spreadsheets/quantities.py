@@ -25,7 +25,7 @@ _NAMES = {1.0: "s", 1e-3: "ms", 1e-6: "us", 1e-9: "ns", 60.0: "min", 3600.0: "h"
 
 
 @dataclass(frozen=True)
-class Unit:
+class TimeUnit:
     """The unit of a time or a throughput of training.
 
     counted : what one unit of time, or one time, is for: "iteration", "image", or "epoch" for all iterations
@@ -73,7 +73,7 @@ class Unit:
 
 
 @lru_cache(maxsize=10_000)
-def parse_unit(text: str) -> Unit | None:
+def parse_unit(text: str) -> TimeUnit | None:
     """Return the unit that a text is, None where it is none.
 
     >>> parse_unit("img/s/GPU").per_gpu, parse_unit("s / it").is_rate, parse_unit("Tesla T4")
@@ -99,21 +99,23 @@ def parse_unit(text: str) -> Unit | None:
     return None if unit.is_rate else replace(unit, number=float(of_several[1]))
 
 
-def _of_parts(parts: list[tuple[str, float]], plain: str, divided: bool, per_gpu: bool | None) -> Unit | None:
+def _of_parts(
+    parts: list[tuple[str, float]], plain: str, divided: bool, per_gpu: bool | None
+) -> TimeUnit | None:
     match parts:
         case [("time", seconds)]:
-            return Unit("iteration", seconds, False)
+            return TimeUnit("iteration", seconds, False)
         case [("time", seconds), ("image" | "iteration" | "epoch" as counted, _)] if divided:
-            return Unit(counted, seconds, False, 1.0, per_gpu if counted == "image" else None)
+            return TimeUnit(counted, seconds, False, 1.0, per_gpu if counted == "image" else None)
         # "per step ms" and "step_ms" are the time of a step, "img_sec" is a rate.
         case [("image" | "iteration" as counted, _), ("time", seconds)] if plain.startswith(_PER):
-            return Unit(counted, seconds, False, 1.0, per_gpu)
+            return TimeUnit(counted, seconds, False, 1.0, per_gpu)
         case [("iteration" | "epoch" as counted, _), ("time", seconds)] if not divided:
-            return Unit(counted, seconds, False)
+            return TimeUnit(counted, seconds, False)
         case [("image" | "iteration" as counted, _), ("time", seconds)] if seconds >= 1.0 and (
             divided or seconds == 1.0
         ):
-            return Unit(counted, seconds, True, 1.0, per_gpu)
+            return TimeUnit(counted, seconds, True, 1.0, per_gpu)
     return None
 
 
@@ -131,16 +133,16 @@ def _part(word: str) -> tuple[str, float]:
 
 
 #: Units that a column without one may have, the likely ones first.
-CANDIDATES: tuple[Unit, ...] = (
-    Unit("iteration", 1e-3, False),
-    Unit("iteration", 1.0, False),
-    Unit("image", 1.0, True, 1.0, False),
-    Unit("image", 1.0, True, 1.0, True),
-    Unit("iteration", 1.0, True),
-    Unit("iteration", 1e-6, False),
-    Unit("image", 1e-3, False),
-    Unit("image", 1.0, False),
-    Unit("image", 1.0, True, 1e3, False),
+CANDIDATES: tuple[TimeUnit, ...] = (
+    TimeUnit("iteration", 1e-3, False),
+    TimeUnit("iteration", 1.0, False),
+    TimeUnit("image", 1.0, True, 1.0, False),
+    TimeUnit("image", 1.0, True, 1.0, True),
+    TimeUnit("iteration", 1.0, True),
+    TimeUnit("iteration", 1e-6, False),
+    TimeUnit("image", 1e-3, False),
+    TimeUnit("image", 1.0, False),
+    TimeUnit("image", 1.0, True, 1e3, False),
 )
 
 #: How many of them are usual.

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from trainlaw.datasets.spreadsheets import our
-from trainlaw.datasets.spreadsheets.answers import Answers, Issue, grouped, rows_of
+from trainlaw.datasets.spreadsheets import fields
+from trainlaw.datasets.spreadsheets.answers import Issue, SheetAnswers, grouped, rows_of
 from trainlaw.datasets.spreadsheets.phrases import Names
-from trainlaw.datasets.spreadsheets.quantities import Unit
+from trainlaw.datasets.spreadsheets.quantities import TimeUnit
 from trainlaw.formulas.errors import shown
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ def each(cells: Iterable[object], find: Callable[[object], T]) -> list[T]:
 class Dialogue:
     """What the user said, the names that texts may mean, and what is still to be said."""
 
-    answers: Answers
+    answers: SheetAnswers
     names: Names
     issues: list[Issue]
 
@@ -47,7 +47,7 @@ class MappedColumn:
 
     heading: str
     target: str
-    unit: Unit | None = None
+    unit: TimeUnit | None = None
     is_guess: bool = True
 
 
@@ -61,13 +61,13 @@ class Source:
 
     table: int
     heading: str
-    unit: Unit | None
+    unit: TimeUnit | None
     is_rate: bool | None
-    check_unit: Unit | None
+    check_unit: TimeUnit | None
 
 
 @dataclass
-class Rows(Dialogue):
+class SheetRows(Dialogue):
     """Runs as people wrote them, one row each.
 
     cells : by our name of the column, one per row. sources : of the runs. numbers : of the rows in the file.
@@ -143,6 +143,6 @@ class Rows(Dialogue):
 
     def _key_of_answer(self, target: str, cell: object) -> tuple[str, str] | None:
         heading = self.columns[target].heading if target in self.columns else target
-        ours = "batch_per_gpu" if target == our.BATCH else target.removeprefix(our.FLAG)
+        ours = "batch_per_gpu" if target == fields.BATCH else target.removeprefix(fields.FLAG)
         keys = ((name, str(cell)) for name in (target, ours, heading))
         return next((key for key in keys if key in self.answers.values), None)

@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from trainlaw.datasets.spreadsheets import our
+from trainlaw.datasets.spreadsheets import fields
 from trainlaw.datasets.spreadsheets.answers import SKIP, Issue, skipping
 from trainlaw.datasets.spreadsheets.blocks import MARK, Block, is_numeric
-from trainlaw.datasets.spreadsheets.columns import Columns, Measure, answers_time
+from trainlaw.datasets.spreadsheets.columns import Measure, SheetColumns, answers_time
 from trainlaw.datasets.spreadsheets.headings import read_heading
 from trainlaw.datasets.spreadsheets.phrases import Names
-from trainlaw.datasets.spreadsheets.quantities import Unit
-from trainlaw.datasets.spreadsheets.rows import Dialogue, MappedColumn, Rows, Source
+from trainlaw.datasets.spreadsheets.quantities import TimeUnit
+from trainlaw.datasets.spreadsheets.rows import Dialogue, MappedColumn, SheetRows, Source
 from trainlaw.formulas.errors import InputError, shown
 
 _PER_ONE = re.compile(r"(?:per|pro|/)\s*(?:step|iter|batch|schritt)", re.IGNORECASE)
@@ -23,7 +23,7 @@ class Context:
 
     said: Mapping[str, str] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
-    unit: Unit | None = None
+    unit: TimeUnit | None = None
     iterations: float = 1.0
     is_inference: bool = False
 
@@ -33,7 +33,7 @@ class Reading:
     """A table with what its columns are and what the lines around it say."""
 
     block: Block
-    columns: Columns
+    columns: SheetColumns
     context: Context
 
 
@@ -66,7 +66,7 @@ def context_of(block: Block, names: Names, with_sheet: bool) -> Context:
 def _corner(block: Block) -> tuple[str, ...]:
     """Return the header of the first column where its cells are names: it may say something of the table."""
     path, cells = block.paths[0], block.cells(0)
-    is_title = read_heading(" ".join(path[-1:])).target in ("", "gpu", "cnn", *our.MEASURES)
+    is_title = read_heading(" ".join(path[-1:])).target in ("", "gpu", "cnn", *fields.MEASURES)
     return path[-1:] if is_title and any(cells) and not any(map(is_numeric, cells)) else ()
 
 
@@ -89,7 +89,7 @@ def read_tables(blocks: Sequence[Block], dialogue: Dialogue) -> tuple[list[Readi
         if not answers.trust:
             own.issues += _footnote_issues(block, dialogue, where)
         sections = {kind for text in set(block.sections.values()) for kind in names.phrase(text).said}
-        columns = Columns(block, own, {*context.said, *sections})
+        columns = SheetColumns(block, own, {*context.said, *sections})
         if not columns.measures and len(blocks) > 1:
             notes.append(f"{where}not read: a table without times, from row {block.numbers[0]}")
             continue
@@ -138,9 +138,9 @@ def _mark(cell: object) -> str:
     return match[1] if match else ""
 
 
-def long_table(readings: Sequence[Reading], dialogue: Dialogue) -> Rows:
+def long_table(readings: Sequence[Reading], dialogue: Dialogue) -> SheetRows:
     """Return the runs of tables, one row per measured cell."""
-    rows = Rows(dialogue.answers, dialogue.names, dialogue.issues)
+    rows = SheetRows(dialogue.answers, dialogue.names, dialogue.issues)
     for name, _ in rows.answers.only:
         if not any(name in reading.block.headings for reading in readings):
             raise InputError(f"--only {name}: the file has no column {name!r}")
@@ -165,8 +165,8 @@ def _around(reading: Reading, dialogue: Dialogue) -> dict[str, str]:
         said |= dialogue.names.phrase(text).said
     known = {*reading.columns.own, *dialogue.answers.constants}
     # A switch states a precision, and one batch rules out the others.
-    known |= {"precision"} if any(key.startswith(our.FLAG) for key in reading.columns.own) else set()
-    known |= set(our.BATCHES) if not set(our.BATCHES).isdisjoint(reading.columns.own) else set()
+    known |= {"precision"} if any(key.startswith(fields.FLAG) for key in reading.columns.own) else set()
+    known |= set(fields.BATCHES) if not set(fields.BATCHES).isdisjoint(reading.columns.own) else set()
     return {kind: text for kind, text in said.items() if kind not in known}
 
 
@@ -187,11 +187,13 @@ def _chosen(reading: Reading, only: Iterable[tuple[str, str]]) -> list[_Run]:
     ]
 
 
-def _append(rows: Rows, reading: Reading, chosen: Sequence[_Run], table: int, with_sheet: bool) -> None:
+def _append(rows: SheetRows, reading: Reading, chosen: Sequence[_Run], table: int, with_sheet: bool) -> None:
     """Append the measured cells of a table, where they are from, and the cells of other columns."""
     block, runs = reading.block, reading.columns.runs
-    rows.cells.setdefault(our.TIME, []).extend(block.rows[number][main.place] for number, main, _ in chosen)
-    rows.cells.setdefault(our.CHECK, []).extend(
+    rows.cells.setdefault(fields.TIME, []).extend(
+        block.rows[number][main.place] for number, main, _ in chosen
+    )
+    rows.cells.setdefault(fields.CHECK, []).extend(
         block.rows[number][check.place] if check else None for number, _, check in chosen
     )
     read = {*reading.columns.keys.values(), *(own.place for own in reading.columns.measures)}
@@ -240,12 +242,12 @@ def _cells(
 
 def _kind(measure: Measure) -> bool | None:
     """Return whether a header says that numbers are throughputs, None where it does not say."""
-    if measure.is_rate or read_heading(measure.heading).target == our.TIME:
+    if measure.is_rate or read_heading(measure.heading).target == fields.TIME:
         return measure.is_rate
     return None
 
 
-def _unit(measure: Measure, context: Context) -> Unit | None:
+def _unit(measure: Measure, context: Context) -> TimeUnit | None:
     """Return the unit of a measure by its header, else by the lines above the table."""
     unit = measure.meaning.unit
     if unit is None and context.unit is not None:
@@ -254,7 +256,7 @@ def _unit(measure: Measure, context: Context) -> Unit | None:
         unit = context.unit if fits else None
     if unit is None or unit.is_rate:
         return unit
-    if measure.meaning.target == our.EPOCH_TIME:
+    if measure.meaning.target == fields.EPOCH_TIME:
         return replace(unit, counted="epoch")
     if (
         context.iterations > 1
@@ -266,7 +268,7 @@ def _unit(measure: Measure, context: Context) -> Unit | None:
     return unit
 
 
-def _add_columns(rows: Rows, reading: Reading, around: Mapping[str, str]) -> None:
+def _add_columns(rows: SheetRows, reading: Reading, around: Mapping[str, str]) -> None:
     """Add what was read of a table, for the user to see, with a first value each."""
     block, columns, names = reading.block, reading.columns, rows.names
     for target, place in columns.keys.items():
@@ -284,21 +286,23 @@ def _add_columns(rows: Rows, reading: Reading, around: Mapping[str, str]) -> Non
     for main, check in reading.columns.runs:
         said = ", ".join(main.said.values())
         column = MappedColumn(
-            main.heading, our.TIME, _unit(main, reading.context),
+            main.heading,
+            fields.TIME,
+            _unit(main, reading.context),
             not main.meaning.is_exact and not answers_time(rows.answers),
-        )  # fmt: skip
+        )
         first = _first(block.cells(main.place))
         rows.shown.append((column, f"{first} ({said})" if said else first))
-        rows.columns.setdefault(our.TIME, column)
+        rows.columns.setdefault(fields.TIME, column)
         for kind in main.said:
             rows.columns.setdefault(kind, MappedColumn(kind, kind))
         if check is not None:
-            column = MappedColumn(check.heading, our.CHECK, _unit(check, reading.context))
-            rows.columns.setdefault(our.CHECK, column)
+            column = MappedColumn(check.heading, fields.CHECK, _unit(check, reading.context))
+            rows.columns.setdefault(fields.CHECK, column)
             rows.shown.append((column, _first(block.cells(check.place))))
 
 
-def _show(rows: Rows, column: MappedColumn, cells: Iterable[object]) -> None:
+def _show(rows: SheetRows, column: MappedColumn, cells: Iterable[object]) -> None:
     first = _first(cells)
     if column.target not in rows.columns or (column, first) not in rows.shown:
         rows.shown.append((column, first))

@@ -1,10 +1,10 @@
-"""What each column of a block is: our name of it, by its cells and its heading."""
+"""Columns of a block by the names of the runs schema, from their cells and headings."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from trainlaw.datasets.spreadsheets import our
+from trainlaw.datasets.spreadsheets import fields
 from trainlaw.datasets.spreadsheets.blocks import MARK, Block, is_numeric
 from trainlaw.datasets.spreadsheets.headings import Meaning, of_statistics, read_heading, without_unit
 from trainlaw.datasets.spreadsheets.phrases import Names, is_of_training
@@ -25,11 +25,19 @@ USUAL_SIZES = frozenset((112, 160, 192, 224, 299))  # of images, px
 SIZES = USUAL_SIZES | {28, 32, 48, 64, 96, 128, 227, 240, 256, 260, 288, 300, 320, 380, 384, 448, 512}
 USUAL_GPUS = frozenset((1, 2, 3, 4, 6, 8, 16, 32, 64, 128, 256, 512, 1024))
 _BITS = frozenset((16, 32, 64))  # of a precision
-_AS_THEY_ARE = (our.IGNORED, our.DATASET, our.UNIT, "date", "framework", "framework_version", "data")
+_AS_THEY_ARE = (fields.IGNORED, fields.DATASET, fields.UNIT, "date", "framework", "framework_version", "data")
 #: What texts are taken for where they are several things.
 _ORDER = (
-    "cnn", "gpu", "precision", *our.COUNTS, "layout", "compilation", our.MODE, our.DATASET, our.UNIT,
-)  # fmt: skip
+    "cnn",
+    "gpu",
+    "precision",
+    *fields.COUNTS,
+    "layout",
+    "compilation",
+    fields.MODE,
+    fields.DATASET,
+    fields.UNIT,
+)
 # What a header says next to GPUs, precisions and so on makes it another thing, such as the memory of a GPU.
 _UNRELATED = 2
 _MOST_BATCH = 8192
@@ -78,11 +86,15 @@ def content_of(cells: Sequence[object], names: Names) -> Content:
     has_units = len(units) > 0.5 * len(distinct)
     kinds = () if has_units or is_flag else _kinds(texts, names)
     return Content(
-        kinds, len(numeric) / len(distinct), wholes if len(wholes) == len(distinct) else (),
-        1 - len(wholes) / len(found) if found else 0.0, has_units,
-        any(unit.is_rate for unit in units), is_flag,
+        kinds,
+        len(numeric) / len(distinct),
+        wholes if len(wholes) == len(distinct) else (),
+        1 - len(wholes) / len(found) if found else 0.0,
+        has_units,
+        any(unit.is_rate for unit in units),
+        is_flag,
         len(wholes) >= _LEAST_OF_INDEX and sorted(wholes) == list(range(1, len(wholes) + 1)),
-    )  # fmt: skip
+    )
 
 
 def _kinds(texts: list[str], names: Names) -> tuple[str, ...]:
@@ -92,15 +104,15 @@ def _kinds(texts: list[str], names: Names) -> tuple[str, ...]:
     lowered = [text.strip().lower() for text in texts]
     least = _MOST * len(texts)
     if sum(parse_unit(text) is not None for text in texts) >= least:
-        return (our.UNIT,)
+        return (fields.UNIT,)
     precisions = SPELLINGS["precision"].keys() - {"unknown", "default"}
     layouts = SPELLINGS["layout"].keys() - {"unknown"}
-    for kind, known in ((our.MODE, TRAINING | _INFERENCE), ("layout", layouts), ("precision", precisions)):
+    for kind, known in ((fields.MODE, TRAINING | _INFERENCE), ("layout", layouts), ("precision", precisions)):
         if sum(text in known for text in lowered) >= least:
             return (kind,)
     # Names alone, the usual case, say nothing else; a text is read as a phrase in much more time.
     counts: dict[str, Callable[[], int]] = {
-        our.DATASET: lambda: sum(re.sub(r"[^a-z0-9]", "", text) in DATASETS for text in lowered),
+        fields.DATASET: lambda: sum(re.sub(r"[^a-z0-9]", "", text) in DATASETS for text in lowered),
         "gpu": lambda: sum(len(names.meant("gpu", text)) == 1 for text in texts),
         "cnn": lambda: sum(len(names.meant("cnn", text)) == 1 for text in texts),
     }
@@ -129,7 +141,7 @@ def header_meaning(block: Block, place: int, names: Names) -> tuple[Meaning, Map
         return Meaning("n_gpus"), {}
     leaves = [own[-1] for own in block.paths if own]
     statistic = of_statistics(leaf, leaves)
-    if statistic and (len(path) == 1 or statistic.target == our.IGNORED):
+    if statistic and (len(path) == 1 or statistic.target == fields.IGNORED):
         meaning = statistic
     said: dict[str, str] = {}
     unit, iterations, phases = meaning.unit, 1.0, set()
@@ -139,20 +151,20 @@ def header_meaning(block: Block, place: int, names: Names) -> tuple[Meaning, Map
         iterations = max(iterations, phrase.iterations)
         unit = unit or phrase.unit
         conflicting = phrase.several or (phrase.is_negated and phrase.said)
-        said = {**said, **phrase.said, **({our.IGNORED: text} if conflicting else {})}
-        if [word for word in phrase.rest if read_heading(word).target == our.IGNORED]:
-            said[our.IGNORED] = text
+        said = {**said, **phrase.said, **({fields.IGNORED: text} if conflicting else {})}
+        if [word for word in phrase.rest if read_heading(word).target == fields.IGNORED]:
+            said[fields.IGNORED] = text
     label = leaf if leaf.isdecimal() else ""
     if label:
         said |= {_label_kind(path, block, names): label}
-    if meaning.target in ("", our.TIME) and iterations > 1 and (unit is None or not unit.is_rate):
-        meaning = Meaning(our.TIME, unit)
+    if meaning.target in ("", fields.TIME) and iterations > 1 and (unit is None or not unit.is_rate):
+        meaning = Meaning(fields.TIME, unit)
     if len(path) > 1 and not meaning.target:
         meaning = _of_path(path, said) or meaning
     if unit is not None and meaning.unit is None:
         meaning = replace(meaning, unit=unit)
     if "inference" in phases:
-        meaning = Meaning(our.OTHER_TIME, meaning.unit)
+        meaning = Meaning(fields.OTHER_TIME, meaning.unit)
     if iterations > 1 and meaning.unit is not None and not meaning.unit.is_rate:
         meaning = replace(meaning, unit=replace(meaning.unit, number=iterations))
     return meaning, said
@@ -166,11 +178,11 @@ def _label_kind(path: Sequence[str], block: Block, names: Names) -> str:
     ):
         return "gpu"
     for text in (*reversed(path[:-1]), *re.split(r"[\\/|]", corner)):
-        if (target := read_heading(text).target) in our.COUNTS:
+        if (target := read_heading(text).target) in fields.COUNTS:
             return target
         if target == "gpu" and re.search(r"gpus|number|anzahl|#", text, re.IGNORECASE):
             return "n_gpus"
-    return our.BATCH
+    return fields.BATCH
 
 
 def _of_path(path: Sequence[str], said: Mapping[str, str]) -> Meaning | None:
@@ -179,7 +191,8 @@ def _of_path(path: Sequence[str], said: Mapping[str, str]) -> Meaning | None:
     for text in (*together, *path[:-1]):
         meaning = read_heading(text)
         if meaning.target and (
-            not said or meaning.target in (*our.MEASURES, our.EPOCH_TIME, our.OTHER_TIME, our.IGNORED)
+            not said
+            or meaning.target in (*fields.MEASURES, fields.EPOCH_TIME, fields.OTHER_TIME, fields.IGNORED)
         ):
             return meaning
     return None
@@ -230,7 +243,7 @@ class Targets:
                 and not self._is_pivoted(other)
             ]
             exact = [other for other in others if other in odd or self._is_freed(other)]
-            known = [other for other in others if self.by_place[other][1].target not in our.UNSPECIFIC]
+            known = [other for other in others if self.by_place[other][1].target not in fields.UNSPECIFIC]
             best = exact or known or others
             if len(best) == 1:
                 self._give_heading(place, best[0])
@@ -240,14 +253,14 @@ class Targets:
         """Return whether the cells of a column are something else than its heading says."""
         target, meaning, _ = self.by_place[place]
         return (
-            target != meaning.target in (*our.NAMES, *our.MEASURED, *our.COUNTS)
+            target != meaning.target in (*fields.NAMES, *fields.MEASURED, *fields.COUNTS)
             and place not in self.rejected
         )
 
     def _is_pivoted(self, place: int) -> bool:
         """Return whether a heading is only a value, such as the name of a GPU above its times."""
         _, meaning, said = self.by_place[place]
-        return meaning.target in our.UNSPECIFIC and bool(set(said) - {our.IGNORED})
+        return meaning.target in fields.UNSPECIFIC and bool(set(said) - {fields.IGNORED})
 
     def _give_heading(self, place: int, other: int) -> None:
         """Exchange the last lines of the headers of two columns; names of groups above them stay."""
@@ -268,30 +281,30 @@ class Targets:
         is_nameless = is_text and not content.kinds and not content.is_flag
         # Numbers below "GPU" count them, unless its names are below the heading of the batches.
         is_batch = any(
-            self._is_freed(other) and own[1].target in our.BATCHES for other, own in self.by_place.items()
+            self._is_freed(other) and own[1].target in fields.BATCHES for other, own in self.by_place.items()
         )
         is_rejected = place in self.rejected and (not target or is_batch)
-        is_measure = meaning.target in our.MEASURED and is_text and not content.is_flag
+        is_measure = meaning.target in fields.MEASURED and is_text and not content.is_flag
         return (
             is_rejected
             or is_measure
-            or (meaning.target in (*our.NAMES, *our.STACK, *our.COUNTS) and is_nameless)
+            or (meaning.target in (*fields.NAMES, *fields.STACK, *fields.COUNTS) and is_nameless)
         )
 
     def _may_be(self, place: int, target: str) -> bool:
         """Return whether the cells of a column may be what a heading says."""
         content = self.contents[place]
-        if target in our.COUNTS:
+        if target in fields.COUNTS:
             return self._is_count(place)
-        if target in our.MEASURED:
+        if target in fields.MEASURED:
             is_other = content.is_flag or content.is_index or self._is_count(place)
             return content.numbers > 0.5 and not is_other
-        if target in (our.IMAGES_PER_EPOCH, our.ITERATIONS):
+        if target in (fields.IMAGES_PER_EPOCH, fields.ITERATIONS):
             return bool(content.wholes) and not self._is_count(place)
         if target == "precision" and content.wholes:
             return _BITS.issuperset(content.wholes)
         is_named = {"network": "cnn"}.get(target, target) in content.kinds
-        return is_named or target in our.UNSPECIFIC or (target.startswith(our.FLAG) and content.is_flag)
+        return is_named or target in fields.UNSPECIFIC or (target.startswith(fields.FLAG) and content.is_flag)
 
     def _is_count(self, place: int) -> bool:
         """Return whether all cells of a column may be sizes of batches or images."""
@@ -302,15 +315,15 @@ class Targets:
         """Return what a column is, "" where nothing is known."""
         target, content = meaning.target, self.contents[place]
         is_numeric = content.numbers >= 0.5 or content.has_units
-        is_odd = target in (*our.NAMES, "network") and (
+        is_odd = target in (*fields.NAMES, "network") and (
             is_numeric
             or (content.kinds and target not in content.kinds)
             or (content.is_flag and target != "precision")
         )
-        if meaning.is_exact and not (is_odd or (target in our.COUNTS and content.fractions > _FRACTIONS)):
-            return our.TIME if target == "time_s" else target
+        if meaning.is_exact and not (is_odd or (target in fields.COUNTS and content.fractions > _FRACTIONS)):
+            return fields.TIME if target == "time_s" else target
         if content.is_flag:
-            is_odd = target in (*our.COUNTS, *our.MEASURED, "gpu", "cnn", "network") and not is_numeric
+            is_odd = target in (*fields.COUNTS, *fields.MEASURED, "gpu", "cnn", "network") and not is_numeric
             return (
                 self._rejected(place, target)
                 if is_odd
@@ -320,42 +333,44 @@ class Targets:
             return self._numeric_target(place, meaning, said)
         if target in _AS_THEY_ARE or content.kinds:
             is_other_kind = (
-                target in (our.DATASET, our.UNIT) and content.kinds and target not in content.kinds
+                target in (fields.DATASET, fields.UNIT) and content.kinds and target not in content.kinds
             )
-            is_other = is_other_kind or not our.STACK.isdisjoint(content.kinds)
+            is_other = is_other_kind or not fields.STACK.isdisjoint(content.kinds)
             is_kept = target in _AS_THEY_ARE and not is_other
             return target if is_kept else _of_kinds(target, content.kinds)
         filled = [cell for cell in self.block.cells(place) if cell is not None]
-        if target.startswith(our.FLAG) and all(yes_or_no(cell) is None for cell in filled):
+        if target.startswith(fields.FLAG) and all(yes_or_no(cell) is None for cell in filled):
             return self._rejected(place, target)
         unmeasured = any(map(is_unmeasured, filled))
-        return target or (our.TIME if said and unmeasured else "")
+        return target or (fields.TIME if said and unmeasured else "")
 
     def _numeric_target(self, place: int, meaning: Meaning, said: Mapping[str, str]) -> str:
         """Return what a column of numbers is."""
         target, content = meaning.target, self.contents[place]
-        is_measure = target in our.MEASURED
-        if target in (our.IGNORED, our.OTHER_TIME) or our.IGNORED in said:
-            return target or our.IGNORED
+        is_measure = target in fields.MEASURED
+        if target in (fields.IGNORED, fields.OTHER_TIME) or fields.IGNORED in said:
+            return target or fields.IGNORED
         if target == "gpu" or (content.kinds and not is_measure):
             target = _of_numbered_names(content, self.names, self.block.cells(place))
             self.rejected |= {place: "gpu"} if target in ("", "n_gpus") and meaning.target == "gpu" else {}
             return target
-        rate_or_time = our.RATE if content.is_rate or (meaning.unit and meaning.unit.is_rate) else our.TIME
+        rate_or_time = (
+            fields.RATE if content.is_rate or (meaning.unit and meaning.unit.is_rate) else fields.TIME
+        )
         plain = read_heading(without_unit(" ".join(self.block.paths[place]))[0]).target
-        if is_measure and plain in our.COUNTS and self._is_count(place):
+        if is_measure and plain in fields.COUNTS and self._is_count(place):
             # "Batch (ms)" with the sizes of batches has the unit of another column.
             return plain
         if content.has_units or (is_measure and not content.is_index):
             return target if is_measure else rate_or_time
-        if target.startswith(our.FLAG) or (not target and said):
+        if target.startswith(fields.FLAG) or (not target and said):
             rest = [word for text in self.block.paths[place] for word in self.names.phrase(text).rest]
             is_other = len([word for word in rest if not read_heading(word).target]) > _UNRELATED
             return "" if is_other or not said else rate_or_time
         is_odd = (
             (target == "precision" and not _BITS.issuperset(content.wholes or (0,)))
-            or (target in (*our.COUNTS, *our.OF_EPOCHS) and content.fractions > _FRACTIONS)
-            or target in (*our.MEASURED, "cnn", "network", our.UNIT)
+            or (target in (*fields.COUNTS, *fields.OF_EPOCHS) and content.fractions > _FRACTIONS)
+            or target in (*fields.MEASURED, "cnn", "network", fields.UNIT)
         )
         return self._rejected(place, target) if is_odd else target
 
@@ -366,9 +381,9 @@ class Targets:
 
 def _of_kinds(target: str, kinds: tuple[str, ...]) -> str:
     """Return what a column of texts is whose values are known."""
-    if target in kinds or (target in our.BATCHES and our.BATCH in kinds):
+    if target in kinds or (target in fields.BATCHES and fields.BATCH in kinds):
         return target
-    if target.startswith(our.FLAG) and "precision" in kinds:
+    if target.startswith(fields.FLAG) and "precision" in kinds:
         return "precision"
     return next((kind for kind in _ORDER if kind in kinds), target)
 
@@ -376,11 +391,11 @@ def _of_kinds(target: str, kinds: tuple[str, ...]) -> str:
 def _of_flags(heading: str, meaning: Meaning, said: Mapping[str, str]) -> str:
     """Return what a column of yes and no is by its heading."""
     if is_of_training(heading):
-        return our.MODE
+        return fields.MODE
     precision = said.get("precision", "")
-    if meaning.target.startswith(our.FLAG) or precision not in ("amp", "fp16", "bf16", "tf32"):
+    if meaning.target.startswith(fields.FLAG) or precision not in ("amp", "fp16", "bf16", "tf32"):
         return meaning.target
-    return f"{our.FLAG}{precision}"
+    return f"{fields.FLAG}{precision}"
 
 
 def _of_numbered_names(content: Content, names: Names, cells: list[object]) -> str:

@@ -1,4 +1,4 @@
-"""What people write into cells: precisions, yes and no, sizes, numbers with units, or no time at all."""
+"""Cells as users write them: precisions, yes and no, sizes, numbers with units, or no time at all."""
 
 import datetime
 import math
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from trainlaw.datasets.files.numbers import number_of
-from trainlaw.datasets.spreadsheets.quantities import Unit, parse_unit
+from trainlaw.datasets.spreadsheets.quantities import TimeUnit, parse_unit
 from trainlaw.datasets.spreadsheets.words import groups, meanings
 
 #: The answer for a precision that was not chosen: what PyTorch uses for convolutions on the GPU.
@@ -18,10 +18,12 @@ PRECISION_WORDS = meanings("value.precision")
 #: Words of each column of the runs schema that holds one of a few texts.
 SPELLINGS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
-        "precision": PRECISION_WORDS, "layout": meanings("value.layout"),
-        "compilation": meanings("value.compilation"), "stack": meanings("value.stack"),
+        "precision": PRECISION_WORDS,
+        "layout": meanings("value.layout"),
+        "compilation": meanings("value.compilation"),
+        "stack": meanings("value.stack"),
     }
-)  # fmt: skip
+)
 YES, NO, TRAINING = (frozenset(groups("answer")[name]) for name in ("yes", "no", "training"))
 #: Data sets with the side of their images in px, their classes and the images of an epoch.
 DATASETS: Mapping[str, tuple[int | None, int, int]] = MappingProxyType(
@@ -87,7 +89,7 @@ def size_px(cell: object, decimal: str) -> float:
     return number_of(re.sub(r"\s*(?:px|pixels?|p)$", "", text, flags=re.IGNORECASE), decimal)
 
 
-def quantity(cell: object, decimal: str) -> tuple[float, Unit | None]:
+def quantity(cell: object, decimal: str) -> tuple[float, TimeUnit | None]:
     """Return the number in a cell and the unit written with it, None without one; nan where it is no number.
 
     A time of day that Excel made of a duration counts in seconds.
@@ -102,7 +104,7 @@ def quantity(cell: object, decimal: str) -> tuple[float, Unit | None]:
     if decimal == "." and isinstance(cell, str) and _PLAIN.fullmatch(cell):
         return float(cell), None
     if (seconds := _clock_seconds(cell)) is not None:
-        return seconds, Unit("iteration", 1.0, False)
+        return seconds, TimeUnit("iteration", 1.0, False)
     # "132.5*" has a footnote, "~132" is rounded, and "132 ms (+5 %)" is compared with another one.
     text = _COMPARED.sub("", str(cell).strip().rstrip("*†‡§¹²³⁴ ").lstrip("~≈ "))
     text = re.sub(r"\s*\[\d\]$", "", text)
@@ -122,7 +124,7 @@ def _clock_seconds(cell: object) -> float | None:
     return None
 
 
-def _with_unit(text: str, decimal: str) -> tuple[float, Unit | None]:
+def _with_unit(text: str, decimal: str) -> tuple[float, TimeUnit | None]:
     match = _QUANTITY.fullmatch(text) if len(text) < 80 else None
     if match is None:
         return math.nan, None

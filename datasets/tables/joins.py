@@ -139,7 +139,7 @@ class RunJoin(GpuJoin):
         self._keys = [(str(name), int(size), int(classes)) for name, size, classes in different]
 
     def columns(self) -> dict[str, Maker]:
-        """Return how each column of the runs and of what they are joined with is computed.
+        """Return the rule of each column of the runs and of the tables joined with them.
 
         A column raises UnknownNameError or InputError for a link, algorithm or precision that is not known.
         """
@@ -162,7 +162,7 @@ class RunJoin(GpuJoin):
         return np.array([cnn.counts[name] for cnn in self.cnns], dtype=np.float64)[self.cnn_of_run]
 
     def _cnn_label(self, key: tuple[str, int, int], column: str) -> str:
-        """Return a label of a CNN: its own name where it has no counts, as a run that is not pooled may."""
+        """Return a label of a CNN, its name where it has no counts (only runs that are not pooled)."""
         try:
             return str(getattr(self._facts.cnn(key), column))
         except TrainlawError:

@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.datasets.files.constants import own
+from trainlaw.datasets.files.constants import detached
 from trainlaw.datasets.tables.joins import Facts, built_in_facts
 from trainlaw.formulas.errors import InputError, unknown_name
 
@@ -40,8 +40,8 @@ class MeasuredTable:
     facts: Facts = field(default_factory=built_in_facts, repr=False)
 
     def __post_init__(self) -> None:
-        """Keep the frame as one that no other code can change, with rows numbered from 0."""
-        object.__setattr__(self, "_rows", own(self._rows))
+        """Keep the frame as a copy that no later change of the source reaches, with rows numbered from 0."""
+        object.__setattr__(self, "_rows", detached(self._rows))
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -58,7 +58,7 @@ class MeasuredTable:
     @property
     def frame(self) -> pd.DataFrame:
         """The rows as a new frame, shape (n_rows, n_columns of the schema)."""
-        return own(self._rows)
+        return detached(self._rows)
 
     @cached_property
     def sha256(self) -> str:

@@ -6,10 +6,7 @@ from trainlaw.evolve.search.individuals import Individual
 from trainlaw.evolve.search.problem import Problem
 from trainlaw.evolve.search.trees import to_expression
 from trainlaw.evolve.settings import Constraint
-from trainlaw.formulas import Expression, prove_monotone, prove_sign, variables
-
-# A proof is given up after this many boxes of its bisection: a search cannot wait for a hard one.
-MOST_BOXES = 256
+from trainlaw.formulas import Elasticities, Expression, variables
 
 
 def keeps_constraints(tree: Individual, problem: Problem) -> bool:
@@ -28,10 +25,8 @@ def keeps_as(expression: Expression, problem: Problem) -> bool:
 def is_kept(constraint: Constraint, expression: Expression, box: Mapping[str, tuple[float, float]]) -> bool:
     """Return whether one constraint is proved over `box`; without its feature nothing rises or falls."""
     if constraint.kind == "nonnegative":
-        proof = prove_sign(expression, box, max_boxes=MOST_BOXES)
-    elif constraint.feature not in box:
+        return Elasticities(expression, box).nonnegative
+    if constraint.feature not in box:
         return True
-    else:
-        direction = 1 if constraint.kind == "rising" else -1
-        proof = prove_monotone(expression, constraint.feature, box, direction, max_boxes=MOST_BOXES)
-    return proof.status == "proved"
+    direction = 1 if constraint.kind == "rising" else -1
+    return Elasticities(expression, box).monotone(constraint.feature, direction).proved

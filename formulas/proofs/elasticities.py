@@ -1,4 +1,4 @@
-"""Bounds of elasticities over a box, and what they prove: that a time never falls, or never rises.
+"""Bounds of elasticities over a box prove that a time never falls, or never rises.
 
 The elasticity of f in x is (x / f) df/dx: by how many per cent f grows per per cent of x. Of a product it is
 the sum, of a quotient the difference, of a power the exponent times that of the base, and of a sum, maximum
@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from trainlaw.formulas.algebra.derivatives import partials
@@ -48,33 +48,25 @@ _MOST_TEXT = 160
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Outcome of a proof.
+    """Outcome of a proof; a claim that is not proved may hold all the same.
 
     Parameters
     ----------
-    status : {"proved", "refuted", "undecided"}
-        The outcome.
-    witness : tuple of mapping
-        Points that refute the claim: one for a sign, two for monotonicity.
+    proved : bool
+        Whether the claim holds everywhere in the box.
     elasticity : tuple of float
         Bounds of the elasticity of the whole expression over the box, where they were computed.
     blame : tuple of str
         The terms whose elasticities leave the claim open, with the bounds of these.
     """
 
-    status: Literal["proved", "refuted", "undecided"]
-    witness: tuple[Mapping[str, float], ...] = ()
+    proved: bool
     elasticity: Bounds = ANY
     blame: tuple[str, ...] = ()
 
-    @property
-    def proved(self) -> bool:
-        """Whether the claim holds everywhere in the box."""
-        return self.status == "proved"
-
 
 class _Move(NamedTuple):
-    """What a motion does to a node over the box: bounds of its elasticity, and of value times elasticity."""
+    """A motion of a node over the box: bounds of its elasticity, and of value times elasticity."""
 
     elasticity: Bounds
     slope: Bounds
@@ -153,16 +145,16 @@ class Elasticities:
         bounds = moves[-1].elasticity
         negative = [name for name in motion if self._box.get(name, ZERO)[0] < 0]
         if negative:
-            return Proof("undecided", (), bounds, (f"{negative[0]} may be negative",))
+            return Proof(False, bounds, (f"{negative[0]} may be negative",))
         if self.valid and _goes(moves[-1], direction):
-            return Proof("proved", elasticity=bounds)
+            return Proof(True, bounds)
         blamed = self._blamed(moves, direction)
         for low, high in self._split(blamed):
-            proof = low.monotone(motion, direction)
-            other = high.monotone(motion, direction) if proof.proved else proof
-            if other.proved:
-                return Proof("proved", elasticity=_hull([proof.elasticity, other.elasticity]))
-        return Proof("undecided", (), bounds, self._words(blamed, moves))
+            at_zero = low.monotone(motion, direction)
+            at_one = high.monotone(motion, direction) if at_zero.proved else at_zero
+            if at_one.proved:
+                return Proof(True, _hull([at_zero.elasticity, at_one.elasticity]))
+        return Proof(False, bounds, self._words(blamed, moves))
 
     def _split(self, places: Collection[int]) -> list[tuple["Elasticities", "Elasticities"]]:
         """Return the cases 0 and 1 of the first flag that occurs at these places; empty without one."""
@@ -196,7 +188,7 @@ class Elasticities:
         return found
 
     def _moves(self, together: Mapping[str, float]) -> list[_Move]:
-        """Return what a motion does to each node."""
+        """Return the motion of each node."""
         found: list[_Move] = []
         moving = frozenset(together)
         for place, row in enumerate(self._nodes):
@@ -210,7 +202,7 @@ class Elasticities:
         return found
 
     def _moved(self, place: int, moves: list[_Move]) -> _Move:
-        """Return what a motion does to a node that it moves, from what it does to the arguments."""
+        """Return the motion of a node from those of its arguments, one of which moves."""
         row, value = self._nodes[place], self._values[place]
         assert isinstance(row.node, Apply)
         inner = [self._values[argument] for argument in row.arguments]
@@ -385,7 +377,7 @@ def _plus(a: Bounds, b: Bounds) -> Bounds:
 
 
 def _rounding_error(a: float, b: float, total: float) -> float:
-    """Return what the sum lacks to a + b, exactly (Knuth's two-sum); 0 for an infinite one."""
+    """Return the rounding error of a sum, exactly (Knuth's two-sum); 0 for an infinite one."""
     if math.isinf(total):
         return 0.0
     back = total - a

@@ -6,14 +6,13 @@ from functools import cache
 from trainlaw.app.inputs.requests import configured_row, impossible
 from trainlaw.app.inputs.resolve import named_cnn
 from trainlaw.app.models.builtin import SCALING_FORMULA, formula_named
-from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows
+from trainlaw.app.models.lookup_tables import cnn_rows
 from trainlaw.app.models.scopes import handling
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.workbook.choices import MOST
 from trainlaw.datasets import built_in_gpus, link_table
 from trainlaw.datasets.hardware.collectives import ALGORITHMS
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
-from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.datasets.measurements.runs import STACKS, Setup, unmeasured_runs
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import TrainlawError
@@ -73,16 +72,6 @@ def price_of(asked):
     return 0.5 + len(asked["gpu"]) / 8
 
 
-def listed_label(asked):
-    """The CNN of a question as page and workbook list it, at its first listed size."""
-    sizes = [
-        (row["n_classes"] != asked["classes"], row["input_size_px"], row["n_classes"])
-        for row in known_cnns().values()
-        if row["cnn"] == asked["cnn"]
-    ]
-    return cnn_label(asked["cnn"], *min(sizes)[1:]) if sizes else asked["cnn"]
-
-
 def setup_of(asked):
     """The settings of a question, of which page and command take more than the others."""
     others = ("timed_parts", "compilation", "bucketed")
@@ -119,12 +108,12 @@ def cost_of(asked, time_s):
     return EPOCHS * steps * time_s / 3600 * asked["n_gpus"] * price_of(asked)
 
 
-def is_unequipped(asked):
-    """Whether the GPU lacks the precision or link of a question, or a node the room for its GPUs."""
+def lacks_link(asked):
+    """Whether the GPU lacks the link of a question, or a node the room for its GPUs."""
     gpus = {gpu.gpu: gpu for gpu in built_in_gpus().gpus}
-    known = asked["gpu"] in gpus and asked["precision"] in (None, *PRECISIONS)
-    known &= asked["link"] in (None, *link_table()["link"])
-    if not known or asked["n_gpus"] % asked["n_nodes"]:
+    if asked["gpu"] not in gpus or asked["link"] not in (None, *link_table()["link"]):
         return False
-    setup = Setup(**{name: asked[name] for name in ("precision", "n_gpus", "n_nodes", "link")})
+    if asked["n_gpus"] % asked["n_nodes"]:
+        return False
+    setup = Setup(**{name: asked[name] for name in ("n_gpus", "n_nodes", "link")})
     return bool(impossible(gpus[asked["gpu"]], setup))

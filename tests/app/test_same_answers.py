@@ -25,13 +25,13 @@ from .page.test_in_browser import ANSWERS, link_of
 from .questions import (
     IMPOSSIBLE,
     cost_of,
-    is_unequipped,
+    lacks_link,
     predicted,
     price_of,
     questions,
 )
-from .workbook.test_book import built_in_plan
-from .workbook.test_questions import LIVE, cells_of, lines_of, said_in, value_at, with_questions
+from .workbook.plans import built_in_plan
+from .workbook.question_blocks import cells_of, lines_of, said_in, value_at, with_questions
 
 pytestmark = pytest.mark.slow
 COUNT = 100
@@ -119,23 +119,23 @@ def by_python(asked, expected, _, __, **settings):
     return by_place(asked, places, map(of_row, table.to_dict("records")))
 
 
-def by_workbook(asked, expected, folder, _, live=LIVE, prefix="tl_"):
+def by_workbook(asked, expected, folder, _, plan_of=built_in_plan):
     if SOFFICE is None:
         pytest.skip("LibreOffice (soffice) is not installed")
-    plan = built_in_plan()
-    data = xlsx_bytes(with_questions(plan, [cells_of(one) for one in asked], price_of, live))
+    plan = plan_of()
+    data = xlsx_bytes(with_questions(plan, [cells_of(one) for one in asked], price_of))
     book = recalculated({"questions.xlsx": data}, folder)["questions.xlsx"]
 
-    def answer(number, one):
-        shown, factor = lines_of(book, plan, number, live[0]), None
-        time_s, cost = (value_at(book, plan, f"{prefix}{name}", number) for name in ("time_s", "cost"))
-        if f"{prefix}interval_factor" in plan.names:
-            factor = value_at(book, plan, f"{prefix}interval_factor", number)
+    def answer(number):
+        shown = lines_of(book, plan, number)
+        time_s, cost, factor = (
+            value_at(book, plan, f"tl_{name}", number) for name in ("time_s", "cost", "interval_factor")
+        )
         if shown["entries"] == FAULTS:
             assert time_s == "not known"
             return REFUSED
         assert shown["entries"] == ENTRIES
-        said = said_in(book, plan, number, prefix)
+        said = said_in(book, plan, number)
         first = [*expected[number].warnings, "no warning"][0]
         assert (shown["what this assumes"], shown["warnings"]) == (said[0], first)
         time_s = known(time_s)
@@ -143,7 +143,7 @@ def by_workbook(asked, expected, folder, _, live=LIVE, prefix="tl_"):
         # Notes come first, and the sheet does not tell them apart.
         return Answer(time_s, *ends, [], said, known(cost))
 
-    return [None if is_unequipped(one) else answer(number, one) for number, one in enumerate(asked)]
+    return [None if lacks_link(one) else answer(number) for number, one in enumerate(asked)]
 
 
 def by_page(asked, _, folder, request, choice="formula="):

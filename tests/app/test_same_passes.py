@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 from trainlaw.app.models.builtin import formula_named
-from trainlaw.app.workbook.book import PREFIX_OF_PASSES
+from trainlaw.app.workbook.book import workbook_plan
 from trainlaw.formulas.scopes import FORWARD
 
 from .questions import EPOCHS, questions_of_passes
@@ -20,7 +20,6 @@ from .test_same_answers import (
     by_workbook,
     check_same,
 )
-from .workbook.test_questions import OF_PASSES
 
 pytestmark = pytest.mark.slow
 COUNT = 40
@@ -34,7 +33,7 @@ OUTPUTS = {
     "command": by_command_with_option,
     "Python": partial(by_python, timed_parts=FORWARD),
     **{suffix: by_program(suffix, formula_named(FORWARD)) for suffix in ("py", "mjs")},
-    "workbook": partial(by_workbook, live=OF_PASSES, prefix=PREFIX_OF_PASSES),
+    "workbook": partial(by_workbook, plan_of=lambda: workbook_plan(formula_named(FORWARD))),
     "page": partial(by_page, choice=f"formula={FORWARD}"),
 }
 

@@ -154,7 +154,6 @@ READERS: Mapping[str, Reader] = {
     "GPUs": Reader("gpus.csv", command("gpus list --gpu-file {}")),
     "CNN, layers as CSV": Reader("net.csv", command("cnn show {}")),
     "CNN, layers as JSON": Reader("net.json", command("cnn show {}")),
-    "CNN, Keras": Reader("keras.json", command("cnn show {}")),
     "CNN, ONNX": Reader("net.onnx", command("cnn show {}")),
     "CNN, ONNX, predicted": Reader("net.onnx", command("predict --cnn {} --gpu T4 --batch 8")),
     "profile, PyTorch's table": Reader("torch.txt", command(_PROFILE)),

@@ -13,7 +13,7 @@ from trainlaw.app.inputs.selection import parse_hours, parse_memory, whole_numbe
 from trainlaw.app.inputs.spreadsheets import chosen_pairs, values_of
 from trainlaw.app.models.user_formula import read_formula
 from trainlaw.app.studies.clusters import local_workers
-from trainlaw.app.workbook.tables import _natural as natural
+from trainlaw.app.workbook.lookup_sheets import natural_key
 from trainlaw.datasets.files.numbers import decimal_marks, number_of
 from trainlaw.datasets.hardware.collectives import gpus_of_nodes
 from trainlaw.datasets.hardware.gpu_files import si_number
@@ -49,7 +49,7 @@ READERS = {
     "own value": lambda text: chosen_pairs("--set", [f"n_gpus={text}"], "OURS=VALUE"),
     "constant": lambda text: constant("n_gpus", text, 1),
     "prices": price_number,
-    "sheet names": natural,
+    "sheet names": natural_key,
     "precision": lambda text: replace(T4, compute_capability=text).default_precision,
 }
 # Python converts no number of more than 4,300 digits.

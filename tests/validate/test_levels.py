@@ -13,7 +13,7 @@ from trainlaw.validate import (
     run_study,
 )
 from trainlaw.validate.baselines.forms import cf9
-from trainlaw.validate.levels import anchor_errors, at_rates, predicted_with_others
+from trainlaw.validate.levels import anchor_errors, at_rates, calibrated_predictions
 
 pytestmark = pytest.mark.slow
 
@@ -106,8 +106,8 @@ def test_no_run_of_an_architecture_calibrates_its_own_predictions(study, study_o
     result, runs = study_of_cnns, study[1]
     own = result.labels("cnn_base") == runs.labels["cnn_base"][0]
     other_times = result.predictions.assign(measured_s=np.where(own, 7.0, result.measured_s))
-    before = predicted_with_others(result, "cf9", runs.X)
-    after = predicted_with_others(replace(result, predictions=other_times), "cf9", runs.X)
+    before = calibrated_predictions(result, "cf9", runs.X)
+    after = calibrated_predictions(replace(result, predictions=other_times), "cf9", runs.X)
     assert np.array_equal(before[own], after[own])
     assert not np.array_equal(before[~own], after[~own])
 

@@ -1,4 +1,4 @@
-"""What the baselines share: columns by name, weights of rows, and rows drawn from large groups."""
+"""Shared parts of the baselines: columns by name, weights of rows, and rows drawn from large groups."""
 
 from collections.abc import Sequence
 

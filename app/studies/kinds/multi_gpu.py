@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
-from trainlaw.app.inputs.tables import any_table
+from trainlaw.app.inputs.run_tables import any_table
 from trainlaw.app.studies.kinds.kind import StudyKind, StudyRows, study_labels
 from trainlaw.app.studies.scaling_skeleton import SCALING_EVALUATIONS, SCALING_TERMS, ScalingSearch
 from trainlaw.app.studies.search import skeleton_of, with_settings

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from functools import partial
 
-from trainlaw.app.inputs.tables import find_table
+from trainlaw.app.inputs.run_tables import find_table
 from trainlaw.app.studies.kinds.kind import RUNS, StudyKind, StudyRows, study_labels
 from trainlaw.app.studies.rules import RuleSearch
-from trainlaw.app.studies.search import Evolution, evolved, fitted_only, with_settings
+from trainlaw.app.studies.search import EvolvedEstimator, evolved, fitted_only, with_settings
 from trainlaw.app.studies.skeleton import (
     MOST_CONSTANTS,
     SKELETON_EVALUATIONS,
@@ -32,7 +32,7 @@ def rows_of_runs(table: RunTable) -> StudyRows:
 CPU_FEATURES = ("sm_count",)
 
 
-def _free_search(rows: StudyRows, settings: SearchSettings) -> Callable[[], Evolution]:
+def _free_search(rows: StudyRows, settings: SearchSettings) -> Callable[[], EvolvedEstimator]:
     """The number of threads is a feature only where the runs are on CPUs and differ in it."""
     of_threads = set(rows.labels["threads"])
     names = STUDY_FEATURES + (CPU_FEATURES if len(of_threads) > 1 and "none" not in of_threads else ())
@@ -49,7 +49,7 @@ def skeleton_fitted(rows: StudyRows, settings: SearchSettings) -> EstimatorFacto
     return fitted_only(SkeletonSearch, settings) if _fits(rows) else None
 
 
-def _rules_fitted() -> Evolution:
+def _rules_fitted() -> EvolvedEstimator:
     """Return what fits the table of rules, all of it, without a search."""
     return fitted_only(RuleSearch, SearchSettings(max_constants=40))()
 

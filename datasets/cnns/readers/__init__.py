@@ -1,10 +1,9 @@
-"""CNNs from files: ONNX, Keras, layer tables and PyTorch modules; suffix and content select the reader."""
+"""CNNs from files: ONNX, layer tables and PyTorch modules; the suffix selects the reader."""
 
 import os
 from pathlib import Path
 
 from trainlaw.datasets.cnns.graph import Cnn
-from trainlaw.datasets.cnns.readers.keras_reader import read_keras
 from trainlaw.datasets.cnns.readers.layer_table import read_layer_table
 from trainlaw.datasets.cnns.readers.onnx_reader import read_onnx
 from trainlaw.formulas.errors import InputError
@@ -17,7 +16,7 @@ _HEAD_BYTES = 4096
 def read_cnn(
     path: str | os.PathLike[str], input_size_px: int | None = None, restore_batchnorm: bool | None = None
 ) -> Cnn:
-    """Read a CNN from a file: `.onnx`, the JSON of a Keras model, or a layer table (`.csv`, `.json`).
+    """Read a CNN from a file: `.onnx`, or a layer table (`.csv`, `.json`).
 
     input_size_px : side of the input in pixels, where the file leaves it open. restore_batchnorm : whether to
     restore batch normalisation that an export to ONNX folded into convolutions: None where the file proves
@@ -28,7 +27,10 @@ def read_cnn(
     if ending == ".onnx":
         return read_onnx(path, input_size_px, restore_batchnorm)
     if ending == ".json" and _holds_keras_model(path):
-        return read_keras(path, input_size_px)
+        raise InputError(
+            f"{Path(path).name}: expected .onnx or a layer table, got a Keras model; "
+            'export it by model.export("net.onnx", format="onnx")'
+        )
     if ending in {".csv", ".json"}:
         return read_layer_table(path)
     raise InputError(f"expected a CNN as .onnx, .csv or .json, got {Path(path).name!r}")

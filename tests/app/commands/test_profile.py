@@ -14,7 +14,7 @@ from trainlaw.app.cli import app
 from trainlaw.app.commands import profile_jobs
 from trainlaw.app.commands.profile_jobs import counts_of, micro_text, progress_text, run_profile
 from trainlaw.app.commands.profile_options import ProfileOptions
-from trainlaw.datasets.profiler import Configuration, MicroTime, Progress
+from trainlaw.datasets.profiler import Configuration, MicroTime, SweepProgress
 from trainlaw.datasets.profiler.micro import _write_rates, rate_cells
 from trainlaw.formulas import InputError
 from trainlaw.validate import read_rates
@@ -112,12 +112,12 @@ def test_lists_may_have_spaces():
 
 def test_progress_tells_result_reason_and_time_left():
     configuration = Configuration("cpu", 1, "fp32", "lenet5", 32, 10, 2)
-    done = Progress(3, 8, configuration, 125.0, 0.0123, 0.012)
+    done = SweepProgress(3, 8, configuration, 125.0, 0.0123, 0.012)
     expected = (
         "3/8 lenet5, batch 2, 32 px, fp32, 1 thread: 12.3 ms (95 % interval 1.2 % wide); about 2 min 5 s left"
     )
     assert progress_text(done) == expected
-    failed = Progress(3, 8, configuration, 12.0, reason="out of memory: 9 GB")
+    failed = SweepProgress(3, 8, configuration, 12.0, reason="out of memory: 9 GB")
     assert progress_text(failed).endswith("not measured: out of memory: 9 GB")
 
 

@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.user_formula import ALIASES, read_formula, unit_fault
-from trainlaw.app.studies.definition import StudyDefinition
 from trainlaw.app.studies.study import score_formula
 from trainlaw.datasets import FEATURES, load
 from trainlaw.formulas import Apply, GroupedConstant, Variable, constants, load_formula, to_text

@@ -13,7 +13,7 @@ from trainlaw.app.models.builtin import BUILT_IN_FORMULAS, formula_named
 from trainlaw.app.models.custom_inputs import case_seconds, cases_of
 from trainlaw.app.models.terms import plain_expression
 from trainlaw.app.sheets.xlsx import xlsx_bytes
-from trainlaw.app.workbook.custom import custom_workbook_plan
+from trainlaw.app.workbook.features_book import features_workbook_plan
 from trainlaw.formulas import load_formula
 from trainlaw.formulas.algebra.unit_inference import constant_units
 
@@ -97,9 +97,9 @@ def column(sheet, title):
 
 @needs_libreoffice
 def test_published_predictions_in_the_recalculated_workbook(tmp_path):
-    files = {f"{model}.xlsx": xlsx_bytes(custom_workbook_plan(law_of(model))) for model in MODELS}
+    files = {f"{model}.xlsx": xlsx_bytes(features_workbook_plan(law_of(model))) for model in MODELS}
     # The same book with other inputs on its first sheet, and other stored values everywhere.
-    plan = custom_workbook_plan(law_of("a"))
+    plan = features_workbook_plan(law_of("a"))
     cells = plan.sheets[0].cells
     place = {cell.value: (row, 1) for (row, at), cell in cells.items() if at == 0}
     cells[place["network"]] = cells[place["network"]]._replace(value="large")
@@ -110,13 +110,13 @@ def test_published_predictions_in_the_recalculated_workbook(tmp_path):
                 sheet.cells[key] = cell._replace(value=-1.0)
     books = recalculated({**files, "changed.xlsx": xlsx_bytes(plan)}, tmp_path)
     for model in MODELS:
-        assert_published(model, column(books[f"{model}.xlsx"]["Cases"], "computed, min"))
-    assert_published("a", column(books["changed.xlsx"]["Cases"], "computed, min"))
+        assert_published(model, column(books[f"{model}.xlsx"]["Examples"], "computed, min"))
+    assert_published("a", column(books["changed.xlsx"]["Examples"], "computed, min"))
     row = plan.names["tl_time_s"].rpartition("$")[2]
     law = law_of("a")
     case = cases_of(law)[0] | {"threads": 333.0, "epochs": 70.0, "network": "large"}
     expected = case_seconds(law, [case])[0]
-    assert books["changed.xlsx"]["Predict"][f"B{row}"].value == pytest.approx(expected, rel=1e-9)
+    assert books["changed.xlsx"]["Prediction"][f"B{row}"].value == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("suffix", [".js", ".c", ".R", ".jl", ".tex", ".xlsx"])

@@ -7,7 +7,7 @@ from trainlaw.app.models.doubts import law_seconds, run_doubts
 from trainlaw.app.models.plausibility import checked_times
 from trainlaw.datasets import RunTable, load
 from trainlaw.datasets.measurements.importing import runs_from_frame
-from trainlaw.datasets.spreadsheets.answers import Answers
+from trainlaw.datasets.spreadsheets.answers import SheetAnswers
 from trainlaw.datasets.spreadsheets.conversion import read_spreadsheet
 
 ONE = [
@@ -25,7 +25,7 @@ class Runs:
     def __init__(self, configurations, path):
         self.frame = pd.DataFrame(configurations, columns=["gpu", "cnn", "batch", "n_gpus"])
         path.write_text(self.frame.assign(precision="amp", time_s=1.0).to_csv(index=False))
-        made = read_spreadsheet(path, Answers(batch_is="per-gpu"))
+        made = read_spreadsheet(path, SheetAnswers(batch_is="per-gpu"))
         self.law_s = law_seconds(made.table)
         t = self.law_s * np.exp(np.random.default_rng(1).normal(0.0, 0.3, len(self.law_s)))
         images = self.frame["batch"] * self.frame["n_gpus"]
@@ -55,7 +55,7 @@ def imported(path, runs, heading, values, batch="batch", batches=None, law=True,
         {**columns, batch: runs.frame["batch"] if batches is None else batches, heading: values}
     )
     path.write_text(frame.to_csv(index=False))
-    said = Answers(**{"batch_is": "per-gpu", "confirmed": True, **answers})
+    said = SheetAnswers(**{"batch_is": "per-gpu", "confirmed": True, **answers})
     return checked_times(read_spreadsheet(path, said), said, runs.law_s if law else None)
 
 
@@ -165,7 +165,7 @@ def test_few_tables_of_measured_runs_are_doubted(tmp_path):
     asked = sum(bool(run_doubts(RunTable("x", part.reset_index(drop=True), runs.facts))) for part in parts)
     assert len(parts) == 125 and asked <= 0.05 * len(parts)
     parts[0].to_csv(tmp_path / "part.csv", index=False)
-    said = Answers(confirmed=True)
+    said = SheetAnswers(confirmed=True)
     assert checked_times(read_spreadsheet(tmp_path / "part.csv", said), said).issues == ()
 
 
@@ -223,7 +223,7 @@ def test_the_least_and_greatest_of_several_numbers_are_not_taken_for_their_mean(
     others = {name: mean * factor for name, factor in zip(headings, (1.0, 0.9, 1.1), strict=True)}
     frame = own.frame.rename(columns={"cnn": "model"}).drop(columns="n_gpus")
     frame.assign(dtype="amp", **others).to_csv(tmp_path / "runs.csv", index=False)
-    said = Answers(confirmed=True)
+    said = SheetAnswers(confirmed=True)
     made = checked_times(read_spreadsheet(tmp_path / "runs.csv", said), said, own.law_s)
     offered = [option for issue in made.issues for option in issue.options]
     expected = STATISTICS[headings]
@@ -236,6 +236,6 @@ def test_a_spread_that_fits_another_unit_is_not_taken_for_the_mean(tmp_path, run
     frame = own.frame.rename(columns={"cnn": "model"}).drop(columns="n_gpus").assign(dtype="amp")
     frame = frame.assign(**{"mean (ms)": own.units["ms/image"], "std (ms)": own.units["ms"]})
     frame.to_csv(tmp_path / "runs.csv", index=False)
-    said = Answers(confirmed=True)
+    said = SheetAnswers(confirmed=True)
     made = checked_times(read_spreadsheet(tmp_path / "runs.csv", said), said, own.law_s)
     assert ("--column", "time_s=std (ms)", "--unit", "ms") in made.issues[0].options

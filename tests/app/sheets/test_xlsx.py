@@ -1,7 +1,7 @@
 """The .xlsx writer: what it takes from XlsxWriter, and what it replaces there."""
 
 from trainlaw.app.sheets import xlsx
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter
+from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
 from xlsxwriter.worksheet import Worksheet
 
 
@@ -17,6 +17,6 @@ def test_xlsxwriter_still_calls_the_private_method_that_is_overridden(monkeypatc
 
     monkeypatch.setattr(xlsx._PlainSheet, "_prepare_formula", recording)
     book = BookPlan("", "")
-    SheetWriter(book, "Predict", ()).formula(0, 0, "1+2", 3.0)
+    SheetWriter(book, "Prediction", ()).formula(0, 0, "1+2", 3.0)
     xlsx.xlsx_bytes(book)
     assert prepared == ["=1+2"], f"XlsxWriter does not call _prepare_formula for each formula: {remedy}"

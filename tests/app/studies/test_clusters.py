@@ -15,10 +15,10 @@ import pytest
 from click.testing import CliRunner
 from distributed.comm import CommClosedError
 from trainlaw.app.cli import app
+from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.user_formula import read_formula
 from trainlaw.app.studies import clusters
 from trainlaw.app.studies.clusters import ClusterExecutor, local_workers, queue_settings, task_pool
-from trainlaw.app.studies.definition import StudyDefinition
 from trainlaw.app.studies.study import score_formula
 from trainlaw.datasets import load
 from trainlaw.formulas import InputError, TrainlawError

@@ -6,12 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trainlaw.app.studies.definition import (
-    StudyDefinition,
-    definition_of,
-    definition_text,
-    read_definition,
-)
+from trainlaw.app.inputs.study_definition import StudyDefinition
+from trainlaw.app.studies.definition import definition_of, definition_text, read_definition
 from trainlaw.app.studies.kinds import SPLITS
 from trainlaw.app.studies.kinds.kind import study_labels
 from trainlaw.app.studies.material import defined_splits, platforms_of

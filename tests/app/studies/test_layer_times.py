@@ -8,9 +8,10 @@ import pytest
 from click.testing import CliRunner
 from trainlaw.app.cli import app
 from trainlaw.app.exports.formats import export_formula
+from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.builtin import formula_named
 from trainlaw.app.models.custom_inputs import case_seconds, cases_of, shown_unit, with_entered_sizes
-from trainlaw.app.studies.definition import StudyDefinition, definition_of
+from trainlaw.app.studies.definition import definition_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.kinds.layer_times import (
     LAYER_TIME_FEATURES,

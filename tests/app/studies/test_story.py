@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 from trainlaw.app.cli import app
-from trainlaw.app.studies.definition import StudyDefinition, definition_of
+from trainlaw.app.inputs.study_definition import StudyDefinition
+from trainlaw.app.studies.definition import definition_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.kinds.kind import study_labels
 from trainlaw.app.studies.kinds.whole_runs import skeleton_fitted
@@ -57,6 +58,21 @@ def test_a_better_baseline_is_named_with_both_errors(formula, few):
     assert first_line(formula, few, **known) == (expected,)
     assert first_line(formula, few, False, **known) == (expected,)
     assert first_line(formula, few, **known | {"trainlaw": 1.05 * y}) == ()
+
+
+@pytest.mark.slow
+def test_a_baseline_that_is_better_by_another_mean_is_named(formula, few):
+    first = few.frame["gpu"] == few.frame["gpu"].iloc[0]
+    few = RunTable("uneven.csv", few.frame[first | ~few.frame["gpu"].duplicated()].reset_index(drop=True))
+    y, groups = few.seconds, few.labels()["gpu_group"].to_numpy(dtype=str)
+    names, counts = np.unique(groups, return_counts=True)
+    largest = groups == names[counts.argmax()]
+    # Only the group with the most runs has an error: small over groups, large over runs.
+    error = 0.1 * np.sqrt(len(names) / largest.mean())
+    known = {"trainlaw": np.where(largest, 1 + error, 1.0) * y, "roofline": 1.1 * y}
+    (line,) = first_line(formula, few, False, **known, constant=np.full(len(y), np.median(y)))
+    assert line.startswith("a baseline is better by the mean over ")
+    assert f"by the mean over runs roofline has 10.0 %, ours {100 * error * largest.mean():.1f} %" in line
 
 
 @pytest.mark.slow

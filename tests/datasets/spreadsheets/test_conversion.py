@@ -7,7 +7,7 @@ import zipfile
 import numpy as np
 import pytest
 from trainlaw.datasets.spreadsheets import blocks
-from trainlaw.datasets.spreadsheets.answers import Answers
+from trainlaw.datasets.spreadsheets.answers import SheetAnswers
 from trainlaw.datasets.spreadsheets.conversion import read_spreadsheet
 from trainlaw.datasets.spreadsheets.headings import read_heading
 from trainlaw.datasets.spreadsheets.quantities import CANDIDATES, parse_unit
@@ -17,12 +17,12 @@ from ...rows import each_row
 
 HEAD = "GPU,Model,Batch,Precision,"
 ROWS = "T4,resnet50,32,fp32,{}\nT4,vgg16,32,fp32,{}\n"
-KNOWN = Answers(confirmed=True)
+KNOWN = SheetAnswers(confirmed=True)
 
 
 def read(tmp_path, text, name="runs.csv", **answers):
     (tmp_path / name).write_text(text)
-    return read_spreadsheet(tmp_path / name, Answers(**answers))
+    return read_spreadsheet(tmp_path / name, SheetAnswers(**answers))
 
 
 def options(made):
@@ -30,22 +30,39 @@ def options(made):
 
 
 HEADINGS = {
-    "Batch size (per GPU)": ("batch_per_gpu", None), "#GPUs": ("n_gpus", None),
+    "Batch size (per GPU)": ("batch_per_gpu", None),
+    "#GPUs": ("n_gpus", None),
     "global_batch": ("global_batch", None),
-    "dtype": ("precision", None), "use_amp": ("flag:amp", None), "img_size": ("input_size_px", None),
-    "nodes": ("n_nodes", None), "memory_format": ("layout", None), "mode": ("mode", None),
-    "train_time_per_batch_ms": ("time", "ms"), "Zeit pro Iteration [ms]": ("time", "ms"),
+    "dtype": ("precision", None),
+    "use_amp": ("flag:amp", None),
+    "img_size": ("input_size_px", None),
+    "nodes": ("n_nodes", None),
+    "memory_format": ("layout", None),
+    "mode": ("mode", None),
+    "train_time_per_batch_ms": ("time", "ms"),
+    "Zeit pro Iteration [ms]": ("time", "ms"),
     "t_iter (us)": ("time", "us"),
-    "step_s": ("time", "s"), "sec/batch": ("time", "s"), "Time per image (ms)": ("time", "ms/image"),
-    "train_samples_per_sec": ("throughput", "images/s"), "images/sec per GPU": ("throughput", "images/s/gpu"),
-    "Throughput (total, img/s)": ("throughput", "images/s/total"), "it/s": ("throughput", "it/s"),
-    "Durchsatz (Bilder/s)": ("throughput", "images/s"), "fps": ("throughput", "images/s"),
+    "step_s": ("time", "s"),
+    "sec/batch": ("time", "s"),
+    "Time per image (ms)": ("time", "ms/image"),
+    "train_samples_per_sec": ("throughput", "images/s"),
+    "images/sec per GPU": ("throughput", "images/s/gpu"),
+    "Throughput (total, img/s)": ("throughput", "images/s/total"),
+    "it/s": ("throughput", "it/s"),
+    "Durchsatz (Bilder/s)": ("throughput", "images/s"),
+    "fps": ("throughput", "images/s"),
     "Durchsatz (Bilder je Sekunde)": ("throughput", "images/s"),
-    "Throughput": ("throughput", None), "latency": ("time", None), "GPU util %": ("ignored", None),
-    "Std (ms)": ("ignored", "ms"), "Epoch time (s)": ("epoch time", "s/epoch"),
-    "infer_step_time": ("other time", None), "train/samples_per_sec": ("throughput", "images/s"),
-    "time for 100 iterations (s)": ("", "s"), "GPU memory (GB)": ("", None), "padding (px)": ("", None),
-}  # fmt: skip
+    "Throughput": ("throughput", None),
+    "latency": ("time", None),
+    "GPU util %": ("ignored", None),
+    "Std (ms)": ("ignored", "ms"),
+    "Epoch time (s)": ("epoch time", "s/epoch"),
+    "infer_step_time": ("other time", None),
+    "train/samples_per_sec": ("throughput", "images/s"),
+    "time for 100 iterations (s)": ("", "s"),
+    "GPU memory (GB)": ("", None),
+    "padding (px)": ("", None),
+}
 
 
 @each_row("text", HEADINGS)
@@ -81,14 +98,15 @@ def test_other_texts_are_no_units(text):
         (HEAD.replace("Prec", "Prc") + "ms\n" + ROWS.format(250, 500), {}),
         (HEAD + "ms,mode\n" + "T4,resnet50,32,fp32,250,train\nT4,vgg16,32,fp32,500,training\n", {}),
     ],
-)  # fmt: skip
+)
 def test_layouts_and_cells_are_read_without_a_question(tmp_path, text, answers):
     made = read(tmp_path, text, **answers)
     assert made.issues == ()
     np.testing.assert_allclose(made.seconds(), [0.25, 0.5], rtol=1e-12)
     assert made.frame[["gpu", "cnn", "batch_per_gpu", "precision"]].to_numpy().tolist() == [
-        ["T4", "resnet50", 32, "fp32"], ["T4", "vgg16", 32, "fp32"],
-    ]  # fmt: skip
+        ["T4", "resnet50", 32, "fp32"],
+        ["T4", "vgg16", 32, "fp32"],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +134,7 @@ def test_layouts_and_cells_are_read_without_a_question(tmp_path, text, answers):
         (HEAD + "ms,n_gpus\n" + "T4,resnet50,32,fp32,250,2\n", ("--batch-is", "global")),
         (HEAD + "ms\n" + ROWS.format(250, 500).replace("T4,r", "K80,r"), ("--value", "gpu:K80=2x K80")),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_clear_is_asked_with_the_option_that_answers_it(tmp_path, text, option):
     assert option in options(read(tmp_path, text))
 
@@ -125,8 +143,10 @@ def test_faults_of_a_kind_are_one_issue_with_their_rows(tmp_path):
     rows = "T4,resnet50,soon,fp32,250\n" * 30 + "T5000,resnet50,32,fp32,-1\n" * 2
     made = read(tmp_path, HEAD + "ms\n" + rows)
     assert [(issue.text.partition(":")[0], len(issue.rows)) for issue in made.issues] == [
-        ("Batch", 30), ("GPU 'T5000' is not known", 2), ("ms", 2),
-    ]  # fmt: skip
+        ("Batch", 30),
+        ("GPU 'T5000' is not known", 2),
+        ("ms", 2),
+    ]
     assert made.issues[0].rows[:2] == (2, 3) and "and 22 more" in made.issues[0].where
 
 

@@ -38,7 +38,10 @@ const searchable = (id, groups, chosen) => {
     list.hidden = false;
     input.setAttribute("aria-expanded", "true");
     list.scrollIntoView({ block: "nearest" });
-    mark(search ? 0 : options().findIndex(({ dataset }) => dataset.name === before));
+    // What the text names comes before what merely has its letters: resnet50 is the one of the usual size.
+    const wanted = search ? namedOf(id, search.trim()) : before;
+    const place = options().findIndex(({ dataset }) => dataset.name === wanted);
+    mark(search ? Math.max(place, 0) : place);
   };
   const close = (name) => {
     list.hidden = true;

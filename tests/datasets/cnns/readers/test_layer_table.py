@@ -115,3 +115,10 @@ def test_files_are_plain_rows(tmp_path):
     assert json.loads(content.read_text(encoding="utf-8"))["layers"][1]["kind"] == "conv"
     with table.open(encoding="utf-8", newline="") as file:
         assert next(csv.DictReader(file))["kind"] == "input"
+
+
+def test_a_keras_model_is_refused_with_its_way_to_onnx(tmp_path):
+    path = tmp_path / "net.json"
+    path.write_text('{"class_name": "Functional", "config": {}}')
+    with pytest.raises(InputError, match=r'model\.export\("net\.onnx", format="onnx"\)'):
+        read_cnn(path)

@@ -62,10 +62,10 @@ class SheetPlan:
     widths : of the first columns, in characters. heights : of rows, in points. drop_downs : name of the list
     per cell. open_lists : cells that take other values, too. limits : of the number that a cell takes:
     "integer" or "decimal", least and most. expected : the cell text when there is no warning. frozen : rows
-    and columns that stay in view. scale : range of cells that is coloured from least to most. head_row : the
-    first row that is printed on every page. many_pages : whether columns may spread over several pages.
-    shared : first and last row by column, whose formulas differ by the row only and name no other sheet.
-    bars : first and last row by column, whose shares are shown as bars.
+    and columns that stay in view. head_row : the first row that is printed on every page. many_pages :
+    whether columns may spread over several pages. shared : first and last row by column, whose formulas
+    differ by the row only and name no other sheet. bars : first and last row by column, whose shares are
+    shown as bars. hidden_columns : first and last column that are collapsed.
     """
 
     name: str
@@ -80,10 +80,8 @@ class SheetPlan:
     bars: dict[int, tuple[int, int]] = field(default_factory=dict)
     charts: list[Chart] = field(default_factory=list)
     frozen: tuple[int, int] = (0, 0)
-    scale: tuple[int, int, int, int] | None = None
     head_row: int = 0
     many_pages: bool = False
-    hidden_rows: tuple[int, int] | None = None
     hidden_columns: tuple[int, int] | None = None
 
 
@@ -142,9 +140,17 @@ class SheetWriter:
         self.plan.cells[row, column] = PlannedCell(value, formula, style)
 
     def line(
-        self, row: int, label: str, value: float | str, style: str = "general", *,
-        formula: str = "", unit: str = "", name: str = "", column: int = 0,
-    ) -> None:  # fmt: skip
+        self,
+        row: int,
+        label: str,
+        value: float | str,
+        style: str = "general",
+        *,
+        formula: str = "",
+        unit: str = "",
+        name: str = "",
+        column: int = 0,
+    ) -> None:
         """Write a label, next to it a number, or a formula with its value, and then its unit.
 
         name : that all sheets know the cell by; empty for none. column : of the label.
@@ -168,7 +174,7 @@ class SheetWriter:
         self.book.names[name] = f"{quoted(self.name)}!{column_range(column, first, last)}"
 
     def drop_down(self, row: int, column: int, listed: str, *, is_open: bool = False) -> None:
-        """Offer a cell the values of the range named `listed`, its only ones unless it is open to others."""
+        """Offer a cell the values of the range named `listed`; is_open : whether it takes further values."""
         self.plan.drop_downs[row, column] = listed
         if is_open:
             self.plan.open_lists.add((row, column))

@@ -1,4 +1,4 @@
-"""The sheet Answers: the table of answers as live cells, from which sheet Predict takes its warnings."""
+"""The table of answers as live cells below the formula, from which sheet Prediction takes its sentences."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,7 +12,13 @@ from trainlaw.app.answers.said import evaluated
 from trainlaw.app.answers.table import Line, lines_of, within_reach
 from trainlaw.app.models.calibration import calibration_of
 from trainlaw.app.models.settings import host_rows
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter
+from trainlaw.app.sheets.book_plan import SheetWriter
+from trainlaw.app.workbook.errors_sheet import (
+    class_factor,
+    held_out_error,
+    interval_class,
+    is_known_generation,
+)
 from trainlaw.app.workbook.model import (
     DEFAULT_PRECISION,
     FIRST,
@@ -20,15 +26,7 @@ from trainlaw.app.workbook.model import (
     Model,
     fact,
     is_listed,
-    new_sheet,
     option,
-)
-from trainlaw.app.workbook.sizes import chosen_cnn, is_any_size, pixels_used
-from trainlaw.app.workbook.tables import (
-    class_factor,
-    held_out_error,
-    interval_class,
-    is_known_generation,
 )
 from trainlaw.datasets import CnnCounts, built_in_gpus
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
@@ -39,11 +37,13 @@ from trainlaw.validate.formula_intervals import intervals_of
 
 UNCLEAR = "not known"
 SETUP = "setup"
-_HEADS = ("name", "value", "unit", "said", "warning", "note")
-# Columns that count the sentences of a kind.
-_COUNTED = {WARNING: "E", NOTE: "F"}
-_NAMED = {"architecture_factor", "host_factor", "is_processor"}  # quantities that sheet Predict needs
-_FIRST = 4  # first row, counted from 0
+_HEADS = ("name", "value", "unit", "warning", "note", "", "sentence")
+# Columns that count the sentences of a kind, and the column of the sentences.
+_COUNTED = {WARNING: "D", NOTE: "E"}
+_SAID = "G"
+_LETTERS = "ABCDEFG"
+#: Quantities that sheet Prediction needs.
+_NAMED = {"architecture_factor", "host_factor", "is_processor"}
 
 
 class Said(NamedTuple):
@@ -61,13 +61,17 @@ class Given(NamedTuple):
     value: Fact
 
 
-def of_chosen_gpu(column: str) -> str:
+def chosen_gpu_fact(column: str) -> str:
     """Return the cell formula of a column of sheet GPUs for the chosen GPU."""
     return fact("gpu", f'"{column}"')
 
 
-def write_answers(book: BookPlan, model: Model) -> Said:
-    """Write the sheet; return what it says for the first choice.
+def _chosen_cnn_fact(column: str) -> str:
+    return fact("cnn", f'"{column}"')
+
+
+def write_sentences(sheet: SheetWriter, model: Model, row: int) -> Said:
+    """Write the table from a row of sheet Formula on; return the sentences of the first choice.
 
     The name tl_said is that of the sentences, empty where they are not said; tl_warning and tl_note count
     those of each kind. tl_setup are those that state all assumptions, of which one is said.
@@ -75,10 +79,9 @@ def write_answers(book: BookPlan, model: Model) -> Said:
     given = _given(model)
     lines = _lines(model, given)
     found = evaluated(lines, {name: np.array([value]) for name, (_, value) in given.items()}, 1)
-    name, predict = model.sheet_name("Answers"), model.sheet_name("Predict")
-    sheet = new_sheet(book, "Answers", name=name, predict=predict)
-    sheet.heads(_FIRST - 1, _HEADS, "head_unit")
-    row = _FIRST
+    sheet.text(row, 0, "Sentences about this prediction, and the quantities that decide on them", "section")
+    sheet.heads(row + 1, _HEADS, "head_unit")
+    row += 2
     places: dict[str, str] = {}
     for name, (formula, value) in given.items():
         _write(sheet, row, name, Given(f'IFERROR({formula},"")', value))
@@ -97,25 +100,25 @@ def write_answers(book: BookPlan, model: Model) -> Said:
         else:
             text = found.text(line, 0)
             sheet.text(row, 0, answer.name)
-            sheet.formula(row, 3, _sentence(line, places), text, "text")
+            sheet.formula(row, _LETTERS.index(_SAID), _sentence(line, places), text, "text")
             if answer.name.startswith(SETUP):
                 setups[row] = text
             else:
                 said[answer.kind] += [text] if text else []
                 _write_count(sheet, first, row, answer.kind, len(said[answer.kind]) if text else None)
         row += 1
-    for name, letter in (("said", "D"), *_COUNTED.items()):
-        sheet.define_range(f"tl_{name}", "ABCDEF".index(letter), first, row - 1)
-    book.names |= {f"tl_{name}": places[name] for name in places if name in _NAMED}
-    sheet.define_range(f"tl_{SETUP}", 3, min(setups), max(setups))
+    for name, letter in (("said", _SAID), *_COUNTED.items()):
+        sheet.define_range(f"tl_{name}", _LETTERS.index(letter), first, row - 1)
+    sheet.book.names |= {f"tl_{name}": places[name] for name in places if name in _NAMED}
+    sheet.define_range(f"tl_{SETUP}", _LETTERS.index(_SAID), min(setups), max(setups))
     return Said([*setups.values()], said[NOTE], said[WARNING])
 
 
 def _write_count(sheet: SheetWriter, first: int, row: int, kind: str, count: int | None) -> None:
     """Write which sentence of its kind that of a row is; None where it is not said."""
     letter = _COUNTED[kind]
-    text = f'IF(D{row + 1}="","",COUNT({letter}${first}:{letter}{row})+1)'
-    sheet.formula(row, "ABCDEF".index(letter), text, "" if count is None else float(count), "general")
+    text = f'IF({_SAID}{row + 1}="","",COUNT({letter}${first}:{letter}{row})+1)'
+    sheet.formula(row, _LETTERS.index(letter), text, "" if count is None else float(count), "general")
 
 
 def _write(sheet: SheetWriter, row: int, name: str, given: Given, unit: str = "") -> None:
@@ -150,7 +153,7 @@ def _fits(line: Line) -> bool:
     """Return whether the expressions of a row fit into a cell each."""
     try:
         for part in (line.value, line.when):
-            _cell(part, dict.fromkeys(variables(part), "Answers!$B$1000")) if part is not None else ""
+            _cell(part, dict.fromkeys(variables(part), "Formula!$B$1000")) if part is not None else ""
     except InputError:
         return False
     return True
@@ -180,8 +183,8 @@ def _shown(cell: str, style: str) -> str:
     if style == "seconds":
         steps = ((1, f'{_number(cell)}&" s"'), (0.001, f'{_number(f"({cell}*1000)")}&" ms"'))
         text = f'{_number(f"({cell}*1000000)")}&" µs"'
-        for least, other in reversed(steps):
-            text = f"IF(ABS({cell})>={least},{other},{text})"
+        for least, shown in reversed(steps):
+            text = f"IF(ABS({cell})>={least},{shown},{text})"
         return text
     return _number(cell) if style == "number" else cell
 
@@ -197,13 +200,12 @@ def _number(cell: str) -> str:
 
 def _given(model: Model) -> dict[str, Given]:
     """Return every quantity of the rows that the workbook knows, with its value for the first choice."""
-    run = model.first_choice
     values = model.values
     found = {name: Given(place, values[name]) for name, place in model.cells.items()}
     found |= {
         "n_gpus": Given("tl_n_gpus", 1.0),
         "batch_per_gpu": Given("tl_batch_per_gpu", values["batch_per_gpu"]),
-        "single_gpu_time_s": Given("tl_single_s", model.seconds),
+        "single_gpu_time_s": Given("tl_alone_s", model.seconds),
         "added_s": Given("tl_all_reduce_s", 0.0),
         "n_nodes": Given("tl_n_nodes", 1.0),
         "machine": Given(_machine(), "1 GPU"),
@@ -212,20 +214,20 @@ def _given(model: Model) -> dict[str, Given]:
         "epochs": Given("tl_epochs", FIRST.epochs),
     }
     if model.is_forward:
-        found |= {name: Given("1", 1.0) for name in ("n_gpus", "n_nodes", "epochs")}
-        found |= {"added_s": Given("0", 0.0), "machine": Given('"1 GPU"', "1 GPU")}
+        found |= {"epochs": Given("1", 1.0), "machine": Given('"1 GPU"', "1 GPU")}
         compilation = "tl_compilation"
         found["compilation"] = Given(compilation, COMPILATIONS[0])
         found["has_compilation"] = Given(f'IF({compilation}="{COMPILATIONS[0]}",0,1)', 0.0)
     if model.scaling is not None:
         found["is_scaled"] = Given("tl_is_scaled", 1.0)
-    return found | _gpu(model) | _precision(model) | _setting(model) | _cnn(model, run.facts.cnns[0])
+    cnn = model.first_choice.facts.cnns[0]
+    return found | _gpu(model) | _precision(model) | _setting(model) | _cnn(model, cnn)
 
 
 def _machine() -> str:
     """Return the cell formula of GPUs, nodes and links as text, as `machine_text` has it."""
-    n, nodes, most = (f"tl_{name}" for name in ("n_gpus", "n_nodes", "largest_node"))
-    each = f'IF({most}>0,"at most "&{most},{n}/{nodes})&IF({n}>{nodes}," GPUs"," GPU")'
+    n, nodes = "tl_n_gpus", "tl_n_nodes"
+    each = f'{n}/{nodes}&IF({n}>{nodes}," GPUs"," GPU")'
     count = f'IF({nodes}=1,"1 node of ",FIXED({nodes},0)&" nodes of ")'
     link = f'IF({n}>{nodes},", link "&tl_link_used,"")'
     fabric = f'IF({nodes}>1,", fabric "&tl_network_used,"")'
@@ -235,22 +237,21 @@ def _machine() -> str:
 def chosen_class_factor(model: Model) -> str:
     """Return the cell formula of the factor of the interval of the chosen run's class, 0 without one."""
     stack = "tl_stack" if "is_stack_fused" in model.base_columns else ""
-    kind = interval_class(of_chosen_gpu("vendor"), "tl_precision", stack)
-    return class_factor(kind, is_known_generation(model.formula, of_chosen_gpu("generation")))
+    kind = interval_class(chosen_gpu_fact("vendor"), "tl_precision", stack)
+    return class_factor(kind, is_known_generation(model.formula, chosen_gpu_fact("generation")))
 
 
 def _gpu(model: Model) -> dict[str, Given]:
     formula, gpu = model.formula, built_in_gpus().find(FIRST.gpu)
     value = intervals_of(formula).factor(model.first_precision, gpu.generation)
-    # A formula of forward passes without intervals has no cells of them.
-    of_class = "0" if model.is_forward and np.isnan(value) else chosen_class_factor(model)
+    of_class = chosen_class_factor(model)
     facts = gpu_facts(formula, gpu)
-    vendor, generation = of_chosen_gpu("vendor"), of_chosen_gpu("generation")
+    vendor, generation = chosen_gpu_fact("vendor"), chosen_gpu_fact("generation")
     calibrated = [_text(str(name)) for name in (calibration_of(formula) or {}).get("gpus", [])]
     is_one = ",".join(f"tl_gpu={name}" for name in calibrated) or "FALSE"
     known = f"OR({is_known_generation(formula, generation)}=1,{is_one})"
     made = is_listed(vendor, "options_vendor") if formula.provenance.get("vendors") else "FALSE"
-    bf16, fp32 = of_chosen_gpu("peak_bf16_flop_per_s"), of_chosen_gpu("peak_fp32_flop_per_s")
+    bf16, fp32 = chosen_gpu_fact("peak_bf16_flop_per_s"), chosen_gpu_fact("peak_fp32_flop_per_s")
     texts = {
         "gpu": "tl_gpu",
         "vendor": f'IF({vendor}="","its vendor",{vendor})',
@@ -259,15 +260,15 @@ def _gpu(model: Model) -> dict[str, Given]:
         "is_unseen_generation": f"IF({known},0,IF({made},1,0))",
         "error_of_generation": held_out_error(formula, "generation", generation),
         "is_other_gpu": f"IF(OR({is_one}),0,1)" if calibrated else "0",
-        "is_processor": f'IF({known},0,IF({of_chosen_gpu("device")}="CPU",1,0))',
-        "is_one_die": f'IF(COUNTIF({of_chosen_gpu("remark")},"* die*")>0,1,0)',
-        "has_slow_fp16": f'IF({of_chosen_gpu("has_fast_fp16")}&""="0",1,0)',
+        "is_processor": f'IF({known},0,IF({chosen_gpu_fact("device")}="CPU",1,0))',
+        "is_one_die": f'IF(COUNTIF({chosen_gpu_fact("remark")},"* die*")>0,1,0)',
+        "has_slow_fp16": f'IF({chosen_gpu_fact("has_fast_fp16")}&""="0",1,0)',
         "has_slow_bf16": f"IF(AND(ISNUMBER({bf16}),{bf16}<={fp32}),1,0)",
     }
     for name in facts:
         if name.startswith("is_unknown_"):
-            texts[name] = f'IF({of_chosen_gpu(name.removeprefix("is_unknown_"))}="",1,0)'
-    memory = of_chosen_gpu("memory_bytes")
+            texts[name] = f'IF({chosen_gpu_fact(name.removeprefix("is_unknown_"))}="",1,0)'
+    memory = chosen_gpu_fact("memory_bytes")
     return {
         **{name: Given(text, facts[name]) for name, text in texts.items()},
         "memory_bytes": Given(f'IF({memory}="","",{memory})', gpu.memory_bytes),
@@ -316,13 +317,9 @@ def _setting(model: Model) -> dict[str, Given]:
 def _cnn(model: Model, cnn: CnnCounts) -> dict[str, Given]:
     formula = model.formula
     facts = {**cnn_facts(cnn), **architecture_facts(formula, cnn.cnn_base)}
-    sized = "tl_is_sized=1" if is_any_size(model) else "FALSE"
-    kept = fact("cnn", '"kept_elements"', "tl_cnn_used")
-    rough = f'IF({sized},"",IF(COUNT({kept})=1,"",{_text(ROUGH_MEMORY)}))'
+    error = held_out_error(formula, "architecture", _chosen_cnn_fact("cnn_base"))
     return {
-        "rough": Given(rough, ""),
-        "input_size_px": Given(pixels_used(), facts["input_size_px"]),
-        "error_of_architecture": Given(
-            held_out_error(formula, "architecture", chosen_cnn("cnn_base")), facts["error_of_architecture"]
-        ),
+        "rough": Given(f'IF(COUNT({_chosen_cnn_fact("kept_elements")})=1,"",{_text(ROUGH_MEMORY)})', ""),
+        "input_size_px": Given(_chosen_cnn_fact("input_size_px"), facts["input_size_px"]),
+        "error_of_architecture": Given(error, facts["error_of_architecture"]),
     }

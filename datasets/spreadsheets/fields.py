@@ -1,4 +1,4 @@
-"""Our names of the columns of spreadsheets: those of the runs schema, and what the importer reads besides."""
+"""Names of the columns that the importer knows: those of the runs schema, and further ones."""
 
 from trainlaw.datasets.measurements.runs import RUN_COLUMNS
 

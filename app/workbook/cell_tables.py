@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 from trainlaw.app.answers.figure_rows import definition_of
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter, column_range, quoted
-from trainlaw.app.workbook.model import cell_form, values_of
+from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter, column_range, quoted
+from trainlaw.app.workbook.model import cell_form, new_sheet, values_of
 from trainlaw.formulas import Expression, variables
 from xlsxwriter.utility import xl_col_to_name
 
@@ -20,7 +20,7 @@ _WIDTHS = {"text": 30, "unit": 26, "amount": 26}  # by style; other columns hold
 Values = Sequence[float | str] | np.ndarray
 
 
-class Column(NamedTuple):
+class SheetColumn(NamedTuple):
     """One column: key, title, unit, style, template of its cells, and their values for the first choice.
 
     An empty template is that of cells which the user fills in.
@@ -54,7 +54,7 @@ class CellTable:
     ) -> None:
         self.name, self.known, self.count, self._facts, self.top = name, known, count, facts, top
         self._words = words
-        self.columns: dict[str, Column] = {}
+        self.columns: dict[str, SheetColumn] = {}
 
     def add(self, key: str, template: str, values: Values, words: Sequence[str] = ()) -> None:
         """Add a column; a value that is not finite is shown as an empty cell.
@@ -67,23 +67,21 @@ class CellTable:
         ]
         padded = [*shown, *[""] * (self.count - len(shown))]
         title, unit, style = words or self._words[key]
-        self.columns[key] = Column(key, title, unit, style, template, padded)
+        self.columns[key] = SheetColumn(key, title, unit, style, template, padded)
 
     def add_expression(
-        self, key: str, expression: Expression, words: Sequence[str] = (), *, where: str = "", also: str = ""
+        self, key: str, expression: Expression, words: Sequence[str] = (), *, where: str = ""
     ) -> None:
         """Add a column of an expression over base columns and earlier columns, after steps where it is long.
 
-        It is empty where one of these columns, or the column `also`, is no number, or where the column
-        `where` is not 1.
+        It is empty where one of these columns is no number, or where the column `where` is not 1.
         """
         names = variables(expression)
         places = {name: self.place(name) for name in names}
-        own = [place for place in places.values() if place.startswith(("{@", "GPUs!"))]
-        own += [self.place(also)] if also else []
+        of_row = [place for place in places.values() if place.startswith(("{@", "GPUs!"))]
         guards = [f"{{@{where}}}=1"] if where else []
-        if own:
-            guards.append(f"COUNT({','.join(own)})={len(own)}")
+        if of_row:
+            guards.append(f"COUNT({','.join(of_row)})={len(of_row)}")
         known = {name: self.numbers(name) for name in names}
         flags = self.numbers(where) == 1.0 if where else True
         form = cell_form(expression)
@@ -129,21 +127,21 @@ class CellTable:
         template = f'IF(ISNUMBER({{@{key}}}),{text},"")'
         self.add("rank", template, np.where(np.isfinite(keys), ranks, np.nan))
 
-    def write(self, book: BookPlan, title: str, note: str) -> SheetWriter:
+    def write(self, book: BookPlan) -> SheetWriter:
         """Write the sheet and return it; cells of a column without a template are for the user."""
-        sheet = SheetWriter(book, self.name, [_WIDTHS.get(item.style, 18) for item in self.columns.values()])
-        sheet.title(title, note)
+        widths = [_WIDTHS.get(item.style, 18) for item in self.columns.values()]
+        sheet = new_sheet(book, self.name, widths=widths, rows=str(self.count))
         letters = {key: xl_col_to_name(number) for number, key in enumerate(self.columns)}
         for number, item in enumerate(self.columns.values()):
-            head = "head_unit" if item.style == "unit" else "head_right"
+            head = "head_unit" if item.style in ("unit", "input") else "head_right"
             sheet.text(self.top - 2, number, item.title, head if number else "head")
             sheet.text(self.top - 1, number, item.unit, "small")
             if not item.template:
                 _write_entries(sheet, self.top, number, item)
                 continue
             for row, value in enumerate(item.values, start=self.top):
-                own = {f"@{key}": f"${letter}{row + 1}" for key, letter in letters.items()}
-                text = item.template.format_map({**own, "row": row + 1, "above": row})
+                places = {f"@{key}": f"${letter}{row + 1}" for key, letter in letters.items()}
+                text = item.template.format_map({**places, "row": row + 1, "above": row})
                 sheet.formula(row, number, text, value, item.style)
             # Excel itself shares no formula that refers to another sheet.
             if "!" not in item.template:
@@ -158,7 +156,7 @@ class CellTable:
         return np.argsort(ranks, kind="stable")[: int(np.isfinite(ranks).sum())]
 
 
-def _write_entries(sheet: SheetWriter, top: int, number: int, column: Column) -> None:
+def _write_entries(sheet: SheetWriter, top: int, number: int, column: SheetColumn) -> None:
     for row, value in enumerate(column.values, start=top):
         if isinstance(value, str) and value:
             sheet.text(row, number, value, column.style)

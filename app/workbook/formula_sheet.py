@@ -1,19 +1,17 @@
-"""The sheets Formula (terms, constants, symbols, base columns), Provenance (self-check) and Shorter."""
+"""The sheet Formula: terms, constants, symbols, base columns, and the table of answers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
-from trainlaw.app.models.builtin import shorter_formulas
 from trainlaw.app.models.multi_gpu import covers_algorithm
-from trainlaw.app.models.terms import Part, terms_of, with_named_constants
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter
-from trainlaw.app.text.numbers import show_percent
-from trainlaw.app.text.tables import Table, plain_text
+from trainlaw.app.models.terms import Part
+from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.model import (
     COUNTS,
     FIRST,
     INPUTS,
+    LAUNCH,
     OF_INPUT,
     OF_LINK,
     OF_NETWORK,
@@ -27,23 +25,21 @@ from trainlaw.app.workbook.model import (
     cell_names,
     exchange_cell,
     fact,
-    first_choice,
     kind_of,
     new_sheet,
     option,
     values_of,
 )
-from trainlaw.app.workbook.sizes import is_any_size, of_size
+from trainlaw.app.workbook.notes_sheet import YES
+from trainlaw.app.workbook.sentences import Said, write_sentences
 from trainlaw.datasets import FEATURES
-from trainlaw.formulas import Expression, FeatureSpec, Formula, Variable, substitute, to_text, variables
+from trainlaw.formulas import Expression, FeatureSpec, Formula, to_text, variables
 from trainlaw.formulas.printers import split_for_excel
-from trainlaw.validate.formula_errors import overall_error
-from trainlaw.validate.result import OURS
 from xlsxwriter.utility import xl_rowcol_to_cell
 
-_AGREEMENT = "1E-9"
 _WIDTHS = TABLES["sheets"]["Formula"]["widths"]
 UNKNOWN = "not known"
+BY_SCALING = "by the scaling formula (trainlaw show multi); other algorithms: textbook"
 _SYMBOL_HEADS = ("symbol", "value now", "unit", "training minimum", "training maximum", "outside", "meaning")
 # Rough substitutes, from counts, for the empty cells of a CNN that the user adds.
 INSTEAD = {
@@ -54,27 +50,26 @@ INSTEAD = {
 }
 
 
-def write_formula(book: BookPlan, model: Model) -> SheetWriter:
-    """Write the sheet Formula, and return it; a changed constant changes the prediction."""
-    name, predict, target = *map(model.sheet_name, ("Formula", "Predict")), model.formula.target
-    title = f"{target.meaning}, {target.symbol} [{target.unit}]"
-    sheet = new_sheet(book, "Formula", name=name, predict=predict, title=title)
-    constants = 4 + len(model.parts) + 4
+def write_formula(book: BookPlan, model: Model) -> Said:
+    """Write the sheet, where a changed constant changes the prediction; return its sentences."""
+    target = model.formula.target
+    sheet = new_sheet(book, "Formula", title=f"{target.meaning}, {target.symbol} [{target.unit}]")
+    constants = 4 + len(model.parts) + 5
     symbols = constants + 3 + len(model.numbers)
     facts = symbols + 3 + len(model.features)
     steps = facts + 4 + len(model.base_columns)
     _constants(sheet, model, constants)
     features = _symbols(sheet, model, symbols)
     known = _facts(sheet, model, facts)
-    _terms(sheet, model, steps, [known, features])
-    return sheet
+    row = _terms(sheet, model, steps, [known, features])
+    return write_sentences(sheet, model, row + 1)
 
 
-def _terms(sheet: SheetWriter, model: Model, steps: int, counts: list[str]) -> None:
+def _terms(sheet: SheetWriter, model: Model, steps: int, counts: list[str]) -> int:
     """Write a line per term, the all-reduce, and the sum; steps of long terms follow from row `steps` on.
 
     A term inside a maximum counts as 0 where another side is larger. counts : cell formulas that are true
-    where all base columns and features are known.
+    where all base columns and features are known. Returns the next free row.
     """
     sheet.heads(2, ["term", "time, s", "share of the time", "meaning"])
     sheet.text(2, 3, "meaning", "head_unit")
@@ -82,9 +77,7 @@ def _terms(sheet: SheetWriter, model: Model, steps: int, counts: list[str]) -> N
     first = 3
     for row, (part, value) in enumerate(zip(model.parts, model.term_seconds, strict=True), start=first):
         sheet.wrapped_text(row, 0, model.readable(part.expression), _WIDTHS[0])
-        summed = model.term_cells[row - first : row - first + 1]
-        text = summed[0] if summed else helpers.counted(part)
-        sheet.formula(row, 1, f'IFERROR({text},"{UNKNOWN}")', value, "seconds")
+        sheet.formula(row, 1, f'IFERROR({helpers.counted(part)},"{UNKNOWN}")', value, "seconds")
         _share(sheet, row, value / model.seconds)
         sheet.text(row, 3, _description(model.formula, part.expression), "unit")
     last = first + len(model.parts) - 1
@@ -92,9 +85,10 @@ def _terms(sheet: SheetWriter, model: Model, steps: int, counts: list[str]) -> N
     _totals(sheet, model, last + 1, f"AND({','.join(filter(None, counts))})", first)
     sheet.plan.bars[2] = (first, last + 1)
     if helpers.lines:
-        sheet.text(steps, 0, "Sides of maxima, and steps of what is too long for one cell", "section")
+        sheet.text(steps, 0, "Sides of maxima, and steps of terms that are too long for one cell", "section")
     for row, (name, text, value) in enumerate(helpers.lines, start=steps + 1):
         sheet.line(row, name, value, "seconds", formula=text, name=name)
+    return steps + 1 + len(helpers.lines)
 
 
 class _Helpers:
@@ -109,8 +103,8 @@ class _Helpers:
     def counted(self, part: Part) -> str:
         """Return the cell formula of a term as it counts."""
         wins = [
-            f"{self._side(own)}{'>' if larger else '>='}{self._side(other)}"
-            for own, other, larger in part.against
+            f"{self._side(side)}{'>' if larger else '>='}{self._side(rest)}"
+            for side, rest, larger in part.against
         ]
         text = self._in_one_cell(part.expression)
         return f"IF(AND({','.join(wins)}),{text},0)" if wins else text
@@ -144,34 +138,34 @@ def _share(sheet: SheetWriter, row: int, value: float) -> None:
 
 
 def _totals(sheet: SheetWriter, model: Model, row: int, defined: str, first: int) -> None:
-    """Write the sum of the terms from row `first` to `row`, where the sum is defined, and the all-reduce."""
-    what = "forward pass" if model.is_forward else "iteration on one GPU"
-    sheet.text(row + 1, 0, f"time of one {what}, the sum of the terms", "section")
+    """Write what several GPUs add, the sum of the terms from row `first` to `row` where it is defined, both.
+
+    The time on one GPU is that sum, unless sheet Prediction asks for the user's runs.
+    """
+    kind = "forward pass" if model.is_forward else "iteration on one GPU"
+    sheet.text(row + 1, 0, f"time of one {kind}, the sum of the terms", "section")
     total = f"SUM(B{first + 1}:B{row})"
     sheet.formula(row + 1, 1, f'IF({defined},{total},"{UNKNOWN}")', model.seconds, "result")
     sheet.text(row + 1, 2, "s", "unit")
     sheet.define("tl_single_s", row + 1, 1)
-    if not model.is_forward:
-        _exchange(sheet, model, row)
+    alone = f'IF(AND(tl_own_runs="{YES}",ISNUMBER(tl_single_s)),tl_single_s*tl_own_factor,tl_single_s)'
+    title = "the same, by the factor of sheet Your runs if it is used"
+    sheet.line(row + 2, title, model.seconds, "seconds", formula=alone, unit="s", name="tl_alone_s")
+    _exchange(sheet, model, row)
 
 
 def _exchange(sheet: SheetWriter, model: Model, row: int) -> None:
-    """Write what several GPUs add, and two rows below whether the scaling formula gives it."""
+    """Write what several GPUs add, and three rows below whether the scaling formula gives it."""
     title, exchange = "what several GPUs add: the exchange of gradients", exchange_cell(model)
     shown = f'IFERROR({exchange},"{UNKNOWN}")'
     sheet.line(row, title, 0.0, "seconds", formula=shown, name="tl_all_reduce_s")
     _share(sheet, row, 0.0)
-    scaling = None if model.scaling is None else to_text(model.scaling.expression, 3)
-    by = (
-        f"by the scaling formula {scaling}; other algorithms: textbook"
-        if scaling
-        else "included in the terms"
-    )
+    by = "included in the terms" if model.scaling is None else BY_SCALING
     sheet.text(row, 3, by, "unit")
-    is_scaled = float(covers_algorithm(model.scaling, FIRST.algorithm))
-    covered = f'IFERROR(IF(tl_hidden=0,{option("algorithm", "scaled")},0),"{UNKNOWN}")'
+    is_scaled = float(not model.is_forward and covers_algorithm(model.scaling, FIRST.algorithm))
+    covered = "0" if model.is_forward else f'IFERROR({option("algorithm", "scaled")},"{UNKNOWN}")'
     title = "1: the scaling formula covers the algorithm; 0: textbook"
-    sheet.line(row + 2, title, is_scaled, formula=covered, name="tl_is_scaled")
+    sheet.line(row + 3, title, is_scaled, formula=covered, name="tl_is_scaled")
 
 
 def _description(formula: Formula, term: Expression) -> str:
@@ -191,14 +185,14 @@ def _constants(sheet: SheetWriter, model: Model, row: int) -> None:
     units = {constant.name: unit_text(constant.unit) for constant in model.constants}
     for line, (name, value) in enumerate(model.numbers.items(), start=row + 2):
         inside = [str(n) for n, term in enumerate(model.terms, start=1) if name in variables(term)]
-        text, style = ("", "constant") if name in units else (_of_group(model.formula, name), "general")
-        unit = units.get(name, "by group: sheet Options")
+        text, style = ("", "constant") if name in units else (_group_constant(model.formula, name), "general")
+        unit = units.get(name, "by group: sheet Notes")
         sheet.line(line, name, value, style, formula=text, unit=unit, name=cell_name(name))
         sheet.text(line, 3, f"term {', '.join(inside)}", "unit")
 
 
-def _of_group(formula: Formula, name: str) -> str:
-    """Return the cell formula of a grouped constant; an unlisted group has the default."""
+def _group_constant(formula: Formula, name: str) -> str:
+    """Return the cell formula of a grouped constant, with the default for an unlisted group."""
     key = next(item.key for item in formula.grouped if item.name == name)
     of, group = cell_name(f"options_of_{name}"), cell_name(f"options_group_{name}")
     return f"IFERROR(INDEX({of},MATCH({cell_name(f'label_{key}')},{group},0)),INDEX({of},1))"
@@ -220,9 +214,9 @@ def _symbols(sheet: SheetWriter, model: Model, row: int) -> str:
         spec = FEATURES[name].spec
         style, value = "seconds" if str(spec.unit) == "s" else "amount", model.values[name]
         text = f'IFERROR({split_for_excel(form, names, str).formula},"{UNKNOWN}")'
-        own = "" if name in model.base_columns else cell_name(name)
+        cell = "" if name in model.base_columns else cell_name(name)
         title, unit = f"{name} ({spec.symbol})", unit_text(spec.unit)
-        sheet.line(line, title, value, style, formula=text, unit=unit, name=own)
+        sheet.line(line, title, value, style, formula=text, unit=unit, name=cell)
         sheet.wrapped_text(line, 6, meaning(spec, form), _WIDTHS[6])
         _range(sheet, line, model.formula.ranges.get(name), value, style)
     last = first + len(model.features) - 1
@@ -261,14 +255,12 @@ def _facts(sheet: SheetWriter, model: Model, row: int) -> str:
         spec = FEATURES[name].spec if name in FEATURES else None
         style = "seconds" if spec and str(spec.unit) == "s" else "amount"
         text = fact_formula(name)
-        if name in model.cnn_columns and is_any_size(model):
-            text = of_size(name, text)
-        if name == "usual_launch_s" and model.is_forward:
+        if name == LAUNCH and model.is_forward:
             text = f"{text}*{option('compilation', 'launches_left')}"
         unit, meant = (unit_text(spec.unit), spec.meaning) if spec else TABLES["facts"].get(name, ("", ""))
-        own = cell_name(name)
-        shown = text or own
-        sheet.line(line, name, model.values[name], style, formula=shown, unit=unit, name=own if text else "")
+        cell = cell_name(name)
+        shown = text or cell
+        sheet.line(line, name, model.values[name], style, formula=shown, unit=unit, name=cell if text else "")
         sheet.text(line, 6, meant, "unit")
     cells = f"B{row + 3}:B{row + 2 + len(model.base_columns)}"
     return f"COUNT({cells})={len(model.base_columns)}"
@@ -299,8 +291,8 @@ def fact_formula(name: str) -> str:
 
 
 def _kept(name: str) -> str:
-    """Return the cell formula of a memory count; a CNN that the user adds may lack it."""
-    cells = [fact("cnn", f'"{column}"', "tl_cnn_used") for column in (name, INSTEAD[name]) if column]
+    """Return the cell formula of a memory count, which a CNN that the user adds may lack."""
+    cells = [fact("cnn", f'"{column}"') for column in (name, INSTEAD[name]) if column]
     return "".join(f"IF(ISNUMBER({cell}),{cell}," for cell in cells) + "0" + ")" * len(cells)
 
 
@@ -313,98 +305,6 @@ def link_formula(name: str, look_up: Callable[[str], str], unused: str) -> str:
 
 def _look_up(kind: str, column: str) -> str:
     """Return the cell formula of the chosen row of a table; column : cell formula of a column's name."""
-    found = fact(kind, column, "" if kind == "gpu" else f"tl_{kind}_used")
+    found = fact(kind, column, "" if kind in ("gpu", "cnn") else f"tl_{kind}_used")
     unknown = "1" if column == f'"{PEER}"' else f'"{UNKNOWN}"'
     return f'IF({found}="",{unknown},{found})'
-
-
-def provenance_sheet(book: BookPlan, formula: Formula, value_width: int = 90) -> tuple[SheetWriter, int]:
-    """Add the sheet Provenance with a line per entry; return it, and the row after the next free one."""
-    sheet = new_sheet(book, "Provenance", widths=(44, value_width, 64))
-    # Worked examples have a sheet to themselves.
-    facts = [[key, plain_text(value)] for key, value in formula.provenance.items() if key != "cases"]
-    return sheet, sheet.table(2, Table.of(["item", "value"], facts)) + 1
-
-
-def write_provenance(book: BookPlan, model: Model) -> None:
-    """Write the sheet Provenance, and check that the application computes as trainlaw does.
-
-    Numbers are plain and constants the original ones: a difference is due to the application.
-    """
-    formula = model.formula
-    sheet, row = provenance_sheet(book, formula, 26)
-    sheet.text(row, 0, "Self-check", "section")
-    names = [spec.name for spec in formula.used_features]
-    numbers = dict(zip(names, first_choice().matrix(names)[0].tolist(), strict=True)) if names else {}
-    places = {name: xl_rowcol_to_cell(row + 1 + line, 1, True, True) for line, name in enumerate(numbers)}
-    for line, (name, value) in enumerate(numbers.items(), start=row + 1):
-        sheet.line(line, name, value)
-    first = row + 1 + len(numbers)
-    last, total = _computed_terms(sheet, formula, numbers, places, first)
-    compare_sum(sheet, first, last, total)
-
-
-def compare_sum(sheet: SheetWriter, first: int, last: int, total: float) -> None:
-    """Write below rows `first` to `last` whether their sum in the second column is `total`, in seconds."""
-    sheet.line(last + 1, "sum computed by trainlaw [s]", total)
-    here = f"SUM({xl_rowcol_to_cell(first, 1)}:{xl_rowcol_to_cell(last, 1)})"
-    equal = f"ABS({here}/{xl_rowcol_to_cell(last + 1, 1)}-1)<{_AGREEMENT}"
-    sheet.line(last + 2, "equal", True, formula=equal, name="tl_self_check")
-
-
-def _step_cell(start: int, index: int) -> str:
-    return f"$B${start + index + 1}"
-
-
-def _computed_terms(
-    sheet: SheetWriter, formula: Formula, values: Mapping[str, float], places: Mapping[str, str], row: int
-) -> tuple[int, float]:
-    """Write the terms over the cells `places`, long ones in steps; return the last row and the sum in s."""
-    terms = terms_of(formula)
-    lines: list[tuple[str, str, float]] = []
-    spare: list[tuple[str, str, float]] = []
-    for number, term in enumerate(terms, start=1):
-        start = row + len(terms) + 4 + len(spare)
-        cells = split_for_excel(term, places, partial(_step_cell, start))
-        known = {name: np.array([value]) for name, value in values.items()}
-        for (_, text), part in zip(cells.helpers, cells.expressions, strict=True):
-            spare.append((f"step of term {number}", text, float(values_of(part, known)[0])))
-        lines.append((f"term {number}, computed here [s]", cells.formula, float(values_of(term, known)[0])))
-    for first, texts in ((row, lines), (row + len(terms) + 4, spare)):
-        for line, (title, text, value) in enumerate(texts, start=first):
-            sheet.line(line, title, value, formula=text)
-    return row + len(lines) - 1, sum(value for *_, value in lines)
-
-
-def write_shorter(book: BookPlan, model: Model) -> None:
-    """Write each shorter formula with its time and its constants, which can be changed, if there is any."""
-    laws = shorter_formulas(model.formula)
-    if not laws:
-        return
-    sheet = new_sheet(book, "Shorter")
-    row = 3
-    for name, law in laws.items():
-        row = _shorter(sheet, model, name, law, row)
-
-
-def _shorter(sheet: SheetWriter, model: Model, name: str, law: Formula, row: int) -> int:
-    """Write a formula from a row on; return the row of the next."""
-    expression, constants = with_named_constants(law)
-    named = {constant.name: f"{name}_{constant.name}" for constant in constants}
-    expression = substitute(expression, {old: Variable(new) for old, new in named.items()})
-    numbers = {named[constant.name]: constant.value for constant in constants}
-    error = show_percent(overall_error(law, OURS))
-    sheet.text(row, 0, f"{name}: {len(constants)} constants, held-out error {error} %", "section")
-    sheet.wrapped_text(row + 1, 0, to_text(law.expression, 3), 96)
-    cells = split_for_excel(expression, cell_names({*model.features, *numbers}), str)
-    known = {key: np.array([value]) for key, value in {**model.values, **numbers}.items()}
-    sheet.formula(
-        row + 1, 1, f'IFERROR({cells.formula},"{UNKNOWN}")', float(values_of(expression, known)[0]), "seconds"
-    )
-    sheet.text(row + 1, 2, "s", "unit")
-    sheet.define(f"tl_{name}_s", row + 1, 1)
-    for line, (constant, (new, value)) in enumerate(
-        zip(constants, numbers.items(), strict=True), start=row + 2
-    ):
-        sheet.line(line, new, value, "constant", unit=unit_text(constant.unit), name=cell_name(new))
-    return row + 3 + len(constants)

@@ -6,14 +6,30 @@ from functools import partial
 
 import numpy as np
 from trainlaw.app.answers.error_rows import widened
+from trainlaw.app.answers.figure_rows import needed_memory
 from trainlaw.app.answers.fixed_rows import FITS_WORDS
 from trainlaw.app.models.settings import host_factor
-from trainlaw.app.sheets.plan import BookPlan, Chart
-from trainlaw.app.workbook.formula import link_formula, unit_text
+from trainlaw.app.sheets.book_plan import BookPlan, Chart
+from trainlaw.app.workbook.cell_tables import CellTable, Head, write_best_first
+from trainlaw.app.workbook.errors_sheet import (
+    class_factor,
+    interval_class,
+    interval_factor,
+    is_known_generation,
+)
+from trainlaw.app.workbook.formula_sheet import link_formula, unit_text
+from trainlaw.app.workbook.lookup_sheets import (
+    Rows,
+    gpu_fact_letters,
+    gpu_table_rows,
+    listed_price,
+    usable_price,
+)
 from trainlaw.app.workbook.model import (
-    DEFAULT_PRECISION,
+    COUNTS,
     ENTRIES,
     FIRST,
+    LAUNCH,
     OF_LINK,
     OF_PRECISION,
     PEAK,
@@ -27,21 +43,7 @@ from trainlaw.app.workbook.model import (
     new_sheet,
     option,
 )
-from trainlaw.app.workbook.rows import CellTable, Head, write_best_first
-from trainlaw.app.workbook.tables import (
-    BY_COST,
-    OF_MACHINE,
-    OWN_LINK,
-    class_factor,
-    fact_letters,
-    gpu_table_rows,
-    interval_class,
-    interval_factor,
-    is_known_generation,
-    listed_price,
-    options_of_precisions,
-    price_cell,
-)
+from trainlaw.app.workbook.notes_sheet import BY_COST, NO, OWN_LINK, YES, options_of_precisions
 from trainlaw.datasets import FEATURES
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.datasets.hardware.gpus import NO_LINK
@@ -51,41 +53,39 @@ from trainlaw.validate.conformal import LEVEL
 from trainlaw.validate.formula_intervals import intervals_of
 from trainlaw.validate.run_classes import run_class
 
-NAME, RANKING = "All GPUs", "Ranking"
-YES, NO = "yes", "no"
+NAME = "All GPUs"
 SPARE = 24  # rows for GPUs that the user adds
 _CHARTED = 25  # best GPUs in the chart: more labels would overlap
 _NAMED = '{@gpu}<>""'
 _HEADS = {key: Head(*row) for key, row in TABLES["ranking"].items()}
 
 
-def write_all_gpus(book: BookPlan, model: Model) -> CellTable:
-    """Write both sheets; return the table of all GPUs."""
+def write_all_gpus(book: BookPlan, model: Model) -> None:
+    """Write both sheets."""
     table = _with_facts(model)
     _add_features(table, model)
     table.add_expression(SINGLE_GPU_TIME, model.expression, where="known")
-    add_exchange(table, model, "tl_n_gpus")
-    add_intervals(table, model, [dict(row) for row in gpu_table_rows(model.formula).values()])
-    _add_speed_and_memory(table)
+    _add_exchange(table, model)
+    _add_intervals(table, model, [dict(row) for row in gpu_table_rows(model.formula).values()])
+    _add_speed_and_memory(table, model)
     _add_costs(table, model)
-    ranking = new_sheet(book, RANKING, widths=[head.width for head in _HEADS.values()])
+    ranking = new_sheet(book, "Ranking", widths=[head.width for head in _HEADS.values()])
     write_best_first(ranking, table, _HEADS, 2, table.count)
     labels, times, below, above = map(list(_HEADS).index, ("gpu", "time_s", "below", "above"))
-    title = f"Iteration time of the {_CHARTED} best GPUs, with the {100 * LEVEL:g} % interval"
+    title = f"Time on the {_CHARTED} best GPUs, with the {100 * LEVEL:g} % interval"
     place, last = len(_HEADS) + 1, 2 + _CHARTED
     ranking.plan.charts.append(Chart(2, place, title, "ms", labels, times, 3, last, (below, above)))
-    note = f"The first {table.count} rows of sheet GPUs, in its order; sheet {RANKING} shows them best first."
-    table.write(book, "The chosen workload on every GPU", note)
-    return table
+    table.write(book)
 
 
 def _with_facts(model: Model) -> CellTable:
     """Return a table with name, precision, peak rate and link of each GPU, and whether all are known."""
-    rows, letters = gpu_table_rows(model.formula), fact_letters(model.formula)
+    rows, letters = gpu_table_rows(model.formula), gpu_fact_letters(model.formula)
 
     def facts(name: str) -> tuple[str, np.ndarray]:
         if kind_of(name) != "gpu" and name not in letters:
-            return model.cells.get(name, PREFIX + name), np.array(model.values.get(name, math.nan))
+            known = {**COUNTS, **model.values}
+            return model.cells.get(name, PREFIX + name), np.array(known.get(name, math.nan))
         # As trainlaw reads a GPU without this column.
         place = f"GPUs!${letters[name]}{{row}}"
         text = f'IF({place}="",1,{place})' if name == PEER else place
@@ -93,7 +93,11 @@ def _with_facts(model: Model) -> CellTable:
 
     table = CellTable(NAME, len(rows), len(rows) + SPARE, facts, words=TABLES["all_gpus"])
     table.add("gpu", 'IF(GPUs!$A{row}="","",GPUs!$A{row})', list(rows))
-    _add_precision(table, model, [str(row["default_precision"]) for row in rows.values()])
+    _add_precision(table, model, rows)
+    if model.is_forward and LAUNCH in model.base_columns:
+        left, place = option("compilation", "launches_left"), table.place(LAUNCH)
+        text = f'IF({place}="","",{place}*{left})'
+        table.add(LAUNCH, text, table.numbers(LAUNCH), ("launch time of usual hosts", "s", "seconds"))
     _add_links(table, model, [str(row["link"]) or NO_LINK for row in rows.values()])
     needed = [name for name in model.feature_base_columns if kind_of(name) == "gpu" and name != PEER]
     cells = [table.place(name) for name in needed]
@@ -104,11 +108,14 @@ def _with_facts(model: Model) -> CellTable:
     return table
 
 
-def _add_precision(table: CellTable, model: Model, defaults: Sequence[str]) -> None:
-    """Add the precision, the chosen one or PyTorch's default on the GPU, and what follows from it."""
-    own, choice = fact_letters(model.formula), "tl_precision_choice"
-    default = f"GPUs!${own['default_precision']}{{row}}"
-    text = f'IF({_NAMED},IF({choice}="{DEFAULT_PRECISION}",{default}&"",{choice}),"")'
+def _add_precision(table: CellTable, model: Model, rows: Rows) -> None:
+    """Add the precision, the chosen one or the default on the GPU, and the numbers that follow from it."""
+    letters, choice = gpu_fact_letters(model.formula), "tl_precision_choice"
+    default, defaults = f'"{model.first_precision}"', [model.first_precision] * len(rows)
+    if not model.is_forward:
+        default = f'GPUs!${letters["default_precision"]}{{row}}&""'
+        defaults = [str(row["default_precision"]) for row in rows.values()]
+    text = f'IF({_NAMED},IF({choice}="{model.default_precision}",{default},{choice}),"")'
     table.add("precision", text, defaults)
     known = options_of_precisions(model.formula)
     for name in OF_PRECISION:
@@ -118,45 +125,34 @@ def _add_precision(table: CellTable, model: Model, defaults: Sequence[str]) -> N
             unit = str(getattr(FEATURES.get(name), "symbol", ""))
             table.add(name, cell, values, (name.replace("_", " "), unit, "general"))
     if PEAK in model.feature_base_columns:
-        right = list(own.values())[-1]
+        right = list(letters.values())[-1]
         columns = [str(known.get(used, {}).get("peak_column")) for used in defaults]
         column = f"MATCH({option('precision', 'peak_column', '{@precision}')},tl_gpu_columns,0)"
         found = f"INDEX(GPUs!$A{{row}}:${right}{{row}},{column})"
-        rows = gpu_table_rows(model.formula).values()
-        rates = [float(str(row.get(column, math.nan))) for row, column in zip(rows, columns, strict=True)]
+        known_rates = zip(rows.values(), columns, strict=True)
+        rates = [float(str(row.get(column, math.nan))) for row, column in known_rates]
         text = f'IFERROR(IF({found}="","",{found}),"")'
         table.add(PEAK, text, rates)
 
 
-def _add_links(table: CellTable, model: Model, own_links: Sequence[str]) -> None:
-    """Add the link of each GPU, its own or the chosen one, and its rates; the first choice uses none."""
+def _add_links(table: CellTable, model: Model, usual_links: Sequence[str]) -> None:
+    """Add the link of each GPU, its usual or the chosen one, and its rates; the first choice uses none."""
     needed = [name for name in OF_LINK if name in model.base_columns]
     if not needed:
         return
-    own = f"GPUs!${fact_letters(model.formula)['link']}{{row}}"
-    used = f'IF(tl_link="{OWN_LINK}",IF({own}="","{NO_LINK}",{own}),tl_link)'
-    table.add("link", f'IF({_NAMED},{used},"")', own_links)
-    add_link_rates(table, needed, "link", "tl_n_gpus=tl_n_nodes", np.zeros(table.known))
-
-
-def add_link_rates(
-    table: CellTable,
-    needed: Sequence[str],
-    kind: str,
-    unused: str,
-    values: np.ndarray | Mapping[str, np.ndarray],
-) -> None:
-    """Add base columns of a link, 0 where `unused` holds; kind : the column with its name, and its table."""
-    look_up = partial(fact, kind, row=f"{{@{kind}}}")
+    usual = f"GPUs!${gpu_fact_letters(model.formula)['link']}{{row}}"
+    used = f'IF(tl_link="{OWN_LINK}",IF({usual}="","{NO_LINK}",{usual}),tl_link)'
+    table.add("link", f'IF({_NAMED},{used},"")', usual_links)
+    look_up = partial(fact, "link", row="{@link}")
     for name in needed:
         unit = "s/B" if name.endswith("_s_per_byte") else str(FEATURES[name].spec.unit)
-        text = f'IF({{@{kind}}}<>"",IFERROR({link_formula(name, look_up, unused)},""),"")'
-        known = values[name] if isinstance(values, Mapping) else values
-        table.add(name, text, known, (name.replace("_", " "), unit, "general"))
+        rate = link_formula(name, look_up, "tl_n_gpus=tl_n_nodes")
+        text = f'IF({{@link}}<>"",IFERROR({rate},""),"")'
+        table.add(name, text, np.zeros(table.known), (name.replace("_", " "), unit, "general"))
 
 
 def _add_features(table: CellTable, model: Model) -> None:
-    """Add the features that differ by GPU, and how many of all lie outside their training range."""
+    """Add the features that differ by GPU, and how many of all lie outside their training ranges."""
     ranges, flags, count = model.formula.ranges, ["0"], np.zeros(table.known)
     for index, (name, form) in enumerate(model.features.items(), start=1):
         low, high = ranges.get(name, (-math.inf, math.inf))
@@ -176,18 +172,15 @@ def _add_features(table: CellTable, model: Model) -> None:
     table.add("outside", text, counted)
 
 
-def add_exchange(table: CellTable, model: Model, n_gpus: str) -> None:
-    """Add what several GPUs add to the time on one, and the time; n_gpus : place of their number."""
+def _add_exchange(table: CellTable, model: Model) -> None:
+    """Add the time that several GPUs add to the time on one, and the whole time."""
     single, added = table.numbers(SINGLE_GPU_TIME), "0"
     values = np.zeros(table.known)
     if model.scaling is not None:
         table.add_expression("textbook_s", model.all_reduce)
         table.add_expression("scaled_s", model.scaled)
         scaled = f"MAX({{@scaled_s}}-{{@{SINGLE_GPU_TIME}}},0)"
-        by = f"IF(tl_is_scaled=1,{scaled},(1-tl_hidden)*{{@textbook_s}})"
-        added = f"IF({n_gpus}=1,0,{by})"
-        several = table.numbers("n_gpus") > 1
-        values = np.where(several, np.maximum(table.numbers("scaled_s") - single, 0.0), 0.0)
+        added = f"IF(tl_n_gpus=1,0,IF(tl_is_scaled=1,{scaled},{{@textbook_s}}))"
     values = np.where(np.isfinite(single), values, math.nan)
     text = f'IF(ISNUMBER({{@{SINGLE_GPU_TIME}}}),IFERROR({added},""),"")'
     table.add("added_s", text, values)
@@ -196,7 +189,7 @@ def add_exchange(table: CellTable, model: Model, n_gpus: str) -> None:
     table.add("time_s", f'IF({usable},SUM({both}),"")', single + values)
 
 
-def add_intervals(table: CellTable, model: Model, facts: Sequence[Mapping[str, object]]) -> None:
+def _add_intervals(table: CellTable, model: Model, facts: Sequence[Mapping[str, object]]) -> None:
     """Add whether a GPU's generation has training runs, the interval of its time, and how far its ends are.
 
     facts : of the GPUs.
@@ -204,7 +197,7 @@ def add_intervals(table: CellTable, model: Model, facts: Sequence[Mapping[str, o
     formula, stack = model.formula, "tl_stack" if "is_stack_fused" in model.base_columns else ""
     seen, intervals = formula.provenance.get("generations"), intervals_of(formula)
     columns = ("vendor", "generation", "device")
-    vendor, generation, device = (f"GPUs!${fact_letters(formula)[name]}{{row}}" for name in columns)
+    vendor, generation, device = (f"GPUs!${gpu_fact_letters(formula)[name]}{{row}}" for name in columns)
     words = [YES if seen is None or row["generation"] in seen else NO for row in facts]
     measured = f'IF({_NAMED},IF({is_known_generation(formula, generation)}=1,"{YES}","{NO}"),"")'
     table.add("measured", measured, words)
@@ -232,9 +225,11 @@ def add_intervals(table: CellTable, model: Model, facts: Sequence[Mapping[str, o
         table.add(key, f'IF(COUNT({{@low_s}},{{@high_s}})=2,{text},"")', lengths)
 
 
-def _add_speed_and_memory(table: CellTable) -> None:
-    memory = (f"memory_{kind}_bytes" for kind in ("least", "usual", "held"))
-    for name in ("samples_per_second", *memory, "fits_in_memory"):
+def _add_speed_and_memory(table: CellTable, model: Model) -> None:
+    table.add_answer("samples_per_second")
+    for kind, need in zip(("least", "usual"), needed_memory(model.formula), strict=True):
+        table.add_expression(f"memory_{kind}_bytes", need)
+    for name in ("memory_held_bytes", "fits_in_memory"):
         table.add_answer(name)
     words = ",".join(f'"{word}"' for word in FITS_WORDS)
     sold = table.place("memory_bytes")
@@ -248,16 +243,15 @@ def _add_speed_and_memory(table: CellTable) -> None:
 def _add_costs(table: CellTable, model: Model) -> None:
     """Add time and cost per epoch, and the rank of each GPU in the chosen order."""
     steps = math.ceil(FIRST.images / model.values["batch_per_gpu"])
-    price = table.place("price_usd_per_hour")
     hours = table.numbers("time_s") * steps / 3600.0
     table.add("epoch_h", 'IF(ISNUMBER({@time_s}),tl_iterations*{@time_s}/3600,"")', hours)
     prices = np.array([listed_price(gpu) for gpu in table.columns["gpu"].values[: table.known]])
-    usable = f'IF({_NAMED},{price_cell(price, "{@gpu}", OF_MACHINE)},"")'
-    table.add("price_per_hour", usable, prices)
+    usable = usable_price(table.place("price_usd_per_hour"))
+    table.add("price_per_hour", f'IF({_NAMED},{usable},"")', prices)
     both = 'IF(COUNT({@epoch_h},{@price_per_hour})=2,{@epoch_h}*tl_n_gpus*{@price_per_hour},"")'
     table.add("cost", both, hours * prices)
     # GPUs without a price follow those with one, by time.
     by_cost = f"IF(ISNUMBER({{@cost}}),{{@cost}},MAX({table.span('cost', of_sheet=False)})+{{@time_s}})"
-    key = f'IF(ISNUMBER({{@time_s}}),IF(tl_ranked_by="{BY_COST}",{by_cost},{{@time_s}}),"")'
+    key = f'IF(ISNUMBER({{@time_s}}),IF(tl_order="{BY_COST}",{by_cost},{{@time_s}}),"")'
     table.add("key", key, table.numbers("time_s"))
     table.add_rank("key")

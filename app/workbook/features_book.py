@@ -1,4 +1,4 @@
-"""The workbook of a formula with user-defined features: inputs, result and worked examples, all live."""
+"""The workbook of a formula that is entered by its features: inputs, result and worked examples, all live."""
 
 from collections.abc import Mapping
 
@@ -10,38 +10,40 @@ from trainlaw.app.models.custom_inputs import (
     shown_unit,
     with_entered_sizes,
 )
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter
-from trainlaw.app.workbook.formula import provenance_sheet, unit_text
-from trainlaw.formulas import Formula, GroupedConstant, to_text
+from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
+from trainlaw.app.workbook.formula_sheet import unit_text
+from trainlaw.app.workbook.notes_sheet import write_provenance
+from trainlaw.formulas import SCOPES, Formula, GroupedConstant, to_text
 from trainlaw.formulas.printers import excel_expression
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 _INPUT_ROW = 3
 _COLUMNS = 40
-_PROVENANCE_WIDTH = 110
+_FORMULA_WIDTH = 110
 _HEAD_POINTS = 45.0  # room for long names on three lines
 
 
-def custom_workbook_plan(formula: Formula) -> BookPlan:
-    """Return the sheets Predict (inputs and result), Cases (worked examples), Constants and Provenance.
+def features_workbook_plan(formula: Formula) -> BookPlan:
+    """Return the sheets Prediction (inputs and result), Examples (worked ones), Constants and Notes (origin).
+
+    A formula of layers gives the time of the layer that is entered.
 
     Raises InputError where the formula does not fit into one cell.
     """
     formula = with_entered_sizes(formula)
-    book = BookPlan(formula.target.meaning, "trainlaw")
-    predict = SheetWriter(book, "Predict", (34, 24, 14, 70))
-    cases = SheetWriter(book, "Cases", (16,) * _COLUMNS)
+    part = SCOPES[formula.scope].part
+    book = BookPlan(f"time of one {part}" if part else formula.target.meaning, "trainlaw")
+    prediction = SheetWriter(book, "Prediction", (34, 24, 14, 70))
+    examples = SheetWriter(book, "Examples", (16,) * _COLUMNS)
     _write_constants(SheetWriter(book, "Constants", (16,) * _COLUMNS), formula)
-    _write_predict(predict, formula)
-    _write_cases(cases, formula)
-    _write_provenance(book, formula)
+    _write_prediction(prediction, formula)
+    _write_examples(examples, formula)
+    _write_notes(book, formula)
     return book
 
 
-def _write_predict(sheet: SheetWriter, formula: Formula) -> None:
-    sheet.title(
-        formula.target.meaning, "Choose and enter values in the yellow cells; everything else is computed."
-    )
+def _write_prediction(sheet: SheetWriter, formula: Formula) -> None:
+    sheet.title(sheet.book.title, "Choose and enter values in the yellow cells; the others are computed.")
     case, places, row = cases_of(formula)[0], {}, _INPUT_ROW
     for key in group_keys(formula):
         sheet.text(row, 0, key)
@@ -75,7 +77,7 @@ def _looked_up(
         sheet.text(row - 1, 0, "Constants of the chosen groups", "section")
     cells = {}
     for line, constant in enumerate(formula.grouped, start=row):
-        text = _of_group(formula, constant, places[constant.key])
+        text = _group_constant(formula, constant, places[constant.key])
         sheet.line(line, constant.name, constant.values[str(case[constant.key])], formula=text)
         cells[constant.name] = xl_rowcol_to_cell(line, 1, True, True)
     return cells
@@ -86,7 +88,7 @@ def _groups_name(formula: Formula, key: str) -> str:
     return f"tl_groups_{list(group_keys(formula)).index(key) + 1}"
 
 
-def _of_group(formula: Formula, constant: GroupedConstant, place: str) -> str:
+def _group_constant(formula: Formula, constant: GroupedConstant, place: str) -> str:
     """Return the cell formula of a constant for the group that the cell `place` names."""
     column = f"tl_constant_{formula.grouped.index(constant) + 1}"
     return f"INDEX({column},MATCH({place},{_groups_name(formula, constant.key)},0))"
@@ -117,7 +119,7 @@ def _write_constants(sheet: SheetWriter, formula: Formula) -> None:
         row += len(groups) + 3
 
 
-def _write_cases(sheet: SheetWriter, formula: Formula) -> None:
+def _write_examples(sheet: SheetWriter, formula: Formula) -> None:
     """Write a worked example per row: labels, inputs, constants of its groups, and the time, live."""
     sheet.title("Worked examples", "Each row is computed here from its own cells.")
     cases, names = cases_of(formula), [spec.name for spec in formula.used_features]
@@ -143,7 +145,7 @@ def _write_cases(sheet: SheetWriter, formula: Formula) -> None:
         for place, name in enumerate(names, start=len(keys)):
             sheet.number(row, place, float(case[name]))
         for place, item in enumerate(formula.grouped, start=start):
-            text = _of_group(formula, item, places[item.key])
+            text = _group_constant(formula, item, places[item.key])
             sheet.formula(row, place, text, item.values[str(case[item.key])])
             places[item.name] = xl_rowcol_to_cell(row, place)
         text = _guarded(f"({excel_expression(formula.expression, places)})/{scale:g}")
@@ -156,8 +158,10 @@ def _write_cases(sheet: SheetWriter, formula: Formula) -> None:
     sheet.plan.frozen = (3, len(keys))
 
 
-def _write_provenance(book: BookPlan, formula: Formula) -> None:
-    sheet, row = provenance_sheet(book, formula, _PROVENANCE_WIDTH)
+def _write_notes(book: BookPlan, formula: Formula) -> None:
+    sheet = SheetWriter(book, "Notes", (44, _FORMULA_WIDTH))
+    sheet.title("Notes", "The origin of the formula, and its text.")
+    row = write_provenance(sheet, 2, formula)
     sheet.text(row, 0, "formula")
     text = f"{formula.target.name} = {to_text(formula.expression, 6)}"
-    sheet.wrapped_text(row, 1, text, _PROVENANCE_WIDTH)
+    sheet.wrapped_text(row, 1, text, _FORMULA_WIDTH)

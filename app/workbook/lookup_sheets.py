@@ -1,0 +1,228 @@
+"""The sheets GPUs and CNNs, which predictions look up, with further names of their rows."""
+
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from trainlaw.app.inputs.prices import EXAMPLE, MOST_USD, read_prices
+from trainlaw.app.models.lookup_tables import cnn_meanings, cnn_rows, gpu_rows
+from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
+from trainlaw.app.workbook.model import PREFIX, TABLES, new_sheet
+from trainlaw.datasets import Gpu, built_in_gpus
+from trainlaw.datasets.hardware.possible import has_precision
+from trainlaw.datasets.hardware.precisions import PRECISIONS
+from trainlaw.datasets.hardware.servers import usual_server
+from trainlaw.formulas import Formula
+from xlsxwriter.utility import xl_col_to_name
+
+SPARE_ROWS = 1000  # rows that look-ups cover, so that the user can add rows
+HEAD = 3  # row of the header of each table
+#: Column with further names of a row, each between two semicolons, without what no name needs to be found.
+NAMES = "further_names"
+#: Column with the precisions that a GPU lacks, each between two semicolons.
+LACKS = "lacks"
+_IGNORED = (" ", "-", "_", "nvidia", "geforce", "tesla", "amd", "intel")
+#: Headings of the list of GPUs: names of no GPU, so that each group can be found in the drop-down.
+HEADING = "\u2014 "
+MEASURED, NEVER_MEASURED, PROCESSORS = (
+    f"{HEADING}GPUs of generations with training runs",
+    f"{HEADING}GPUs of generations without any",
+    f"{HEADING}CPUs and Xeon Phi",
+)
+_NUMBER_WIDTH = 18  # characters of the longest number with separators
+_MOST_WIDTH = 48
+# By the end of a column's name, since names of columns carry their units.
+_UNITS: Mapping[str, str] = TABLES["units"]
+Rows = Mapping[str, Mapping[str, object]]
+
+
+def gpu_table_rows(formula: Formula) -> dict[str, dict[str, object]]:
+    """Return the rows of sheet GPUs by GPU: price, link, server, specifications, further names.
+
+    They are sorted by name, below a heading for each group: generations with training runs of the formula,
+    without, and CPUs.
+    """
+    gpus, specifications = built_in_gpus().gpus, gpu_rows()
+    names = _further_names({name: name for name in specifications} | built_in_gpus().spellings())
+    seen = formula.provenance.get("generations")
+    groups: dict[str, list[Gpu]] = {MEASURED: [], NEVER_MEASURED: [], PROCESSORS: []}
+    for gpu in sorted(gpus, key=lambda gpu: natural_key(gpu.gpu)):
+        measured = seen is None or gpu.generation in seen
+        group = PROCESSORS if gpu.device != "GPU" else MEASURED if measured else NEVER_MEASURED
+        if gpu.gpu in specifications:
+            groups[group].append(gpu)
+    rows: dict[str, dict[str, object]] = {}
+    for heading, members in groups.items():
+        known = {gpu.gpu: _gpu_row(gpu, specifications[gpu.gpu], names) for gpu in members}
+        empty = next(iter(known.values()), {})
+        if known:
+            rows[heading] = {
+                name: "" if isinstance(value, str) else math.nan for name, value in empty.items()
+            }
+        rows |= known
+    return rows
+
+
+def _gpu_row(gpu: Gpu, specifications: Mapping[str, object], names: Mapping[str, str]) -> dict[str, object]:
+    server = usual_server(gpu.gpu)
+    lacking = [name for name in PRECISIONS if not has_precision(gpu, name)]
+    return {
+        "price_usd_per_hour": listed_price(gpu.gpu),
+        "link": gpu.usual_link,
+        "server_gpus": float(server.gpus_per_node),
+        "fabric": server.fabric,
+        **specifications,
+        LACKS: f";{';'.join(lacking)};",
+        NAMES: names.get(gpu.gpu, ""),
+    }
+
+
+def listed_price(gpu: object) -> float:
+    """Return the listed price of a GPU for an hour; nan without one."""
+    return read_prices(Path(EXAMPLE)).of(str(gpu), 1)
+
+
+def usable_price(cell: str, empty: str = '""') -> str:
+    """Return the cell formula of a price that the user may have changed; empty : of no price."""
+    return f"IF(ISNUMBER({cell}),IF({cell}>=0,{cell},{empty}),{empty})"
+
+
+def gpu_fact_letters(formula: Formula) -> dict[str, str]:
+    """Return the column of each specification on sheet GPUs."""
+    header = ["gpu", *next(iter(gpu_table_rows(formula).values()))]
+    return {name: xl_col_to_name(column) for column, name in enumerate(header)}
+
+
+def natural_key(name: str) -> list[tuple[int, str]]:
+    """Return a key that sorts numbers in names by value: K80 before K100.
+
+    >>> sorted(["RTX 4070", "RTX 980"], key=natural_key)
+    ['RTX 980', 'RTX 4070']
+    """
+    parts = re.split(r"(\d{1,9})", name.lower())
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in parts]
+
+
+def cnn_table_rows() -> dict[str, dict[str, object]]:
+    """Return the rows of sheet CNNs by label, sorted by name and size; names stand at the usual size."""
+    names = _further_names(cnn_meanings())
+    ordered = sorted(cnn_rows().items(), key=lambda item: natural_key(item[0]))
+    return {label: {**row, NAMES: names.get(label, "")} for label, row in ordered}
+
+
+def _key(text: str) -> str:
+    """Return a name as the column of further names holds it.
+
+    >>> _key("NVIDIA GeForce RTX 4090")
+    'rtx4090'
+    """
+    key = text.lower()
+    for part in _IGNORED:
+        key = key.replace(part, "")
+    return key
+
+
+def _further_names(meanings: Mapping[str, str]) -> dict[str, str]:
+    """Return the keys of all names of a row by its label; a key of several rows is left out."""
+    labels: dict[str, set[str]] = {}
+    for name, label in meanings.items():
+        labels.setdefault(_key(name), set()).add(label)
+    found: dict[str, list[str]] = {}
+    for key, of_key in sorted(labels.items()):
+        if len(of_key) == 1:
+            found.setdefault(next(iter(of_key)), []).append(key)
+    return {label: f";{';'.join(keys)};" for label, keys in found.items()}
+
+
+def row_named(kind: str, text: str) -> str:
+    """Return the cell formula of the row of a table that a text names, an error where it names none.
+
+    kind : "gpu" or "cnn". text : cell formula of the text.
+    """
+    return f"IFERROR(MATCH({text},tl_{kind}s,0),{_row_like(kind, text, ';')})"
+
+
+def offered(kind: str) -> str:
+    """Return the cell formula of the first name that contains the choice of a kind; an error without one."""
+    return f'"did you mean "&INDEX(tl_{kind}s,{_row_like(kind, f"{PREFIX}{kind}_choice", "")})&"?"'
+
+
+def _row_like(kind: str, text: str, mark: str) -> str:
+    key = f"LOWER({text})"
+    for part in _IGNORED:
+        key = f'SUBSTITUTE({key},"{part}","")'
+    return f'MATCH("*{mark}"&{key}&"{mark}*",tl_{kind}_names,0)'
+
+
+def write_gpus(book: BookPlan, formula: Formula) -> None:
+    """Write the sheet GPUs: one row per GPU."""
+    sheet = new_sheet(book, "GPUs", origin=read_prices(Path(EXAMPLE)).origin)
+    table = gpu_table_rows(formula)
+    write_look_up_table(sheet, "gpu", table, spare=SPARE_ROWS)
+    for row, (name, values) in enumerate(table.items(), start=HEAD + 1):
+        if name.startswith(HEADING):
+            sheet.text(row, 0, name, "section")
+        else:
+            sheet.number(row, 1, float(str(values["price_usd_per_hour"])), "input_money")
+            sheet.plan.limits[row, 1] = ("decimal", 0.0, MOST_USD)
+
+
+def write_cnns(book: BookPlan) -> None:
+    """Write the sheet CNNs: counts per image and forward pass."""
+    write_look_up_table(new_sheet(book, "CNNs"), "cnn", cnn_table_rows(), spare=SPARE_ROWS)
+
+
+def write_look_up_table(
+    sheet: SheetWriter, kind: str, table: Rows, *, head: int = HEAD, spare: int = 0
+) -> int:
+    """Write a table by row label below row `head` and the names that look it up; return the next free row.
+
+    spare : rows that look-ups cover and columns fit, none where the table stands between others.
+    """
+    header = ["name", *next(iter(table.values()))]
+    if spare:
+        widths = [
+            max(30, *(len(label) + 2 for label in table)),
+            *(_width(table, name) for name in header[1:]),
+        ]
+        sheet.plan.widths = widths
+    for column, title in enumerate(header):
+        numeric = any(isinstance(row.get(title), int | float) for row in table.values())
+        sheet.text(head, column, title, "head_right" if numeric else "head_unit" if column else "head")
+        if numeric:
+            sheet.text(head - 1, column, _unit_of(title), "small")
+    for row, (label, values) in enumerate(table.items(), start=head + 1):
+        sheet.text(row, 0, label)
+        for column, (name, value) in enumerate(values.items(), start=1):
+            if isinstance(value, int | float):
+                sheet.number(row, column, value, "general" if name == "year" else "amount")
+            else:
+                sheet.text(row, column, str(value), "unit")
+    _define_look_up(sheet, kind, header, head, spare or len(table))
+    return head + 1 + len(table)
+
+
+def _width(table: Rows, name: str) -> int:
+    """Return the width of a column in characters; longer texts are cut off by the next cell."""
+    longest = max(
+        len(value) if isinstance(value := row[name], str) else _NUMBER_WIDTH for row in table.values()
+    )
+    return max(len(name) + 3, min(longest + 3, _MOST_WIDTH))
+
+
+def _unit_of(column: str) -> str:
+    return next((unit for ending, unit in _UNITS.items() if f"_{column}".endswith(ending)), "")
+
+
+def _define_look_up(sheet: SheetWriter, kind: str, header: list[str], head: int, count: int) -> None:
+    names, right = sheet.book.names, xl_col_to_name(len(header) - 1)
+    top, bottom = head + 2, head + 1 + count
+    labels = f"{sheet.name}!$A${top}:$A${bottom}"
+    names[f"tl_{kind}_columns"] = f"{sheet.name}!$A${head + 1}:${right}${head + 1}"
+    names[f"tl_{kind}_table"] = f"{sheet.name}!$A${top}:${right}${bottom}"
+    names[f"tl_{kind}s"] = labels
+    # A range that grows with the rows, so that a drop-down lists added rows but no empty ones.
+    names[f"tl_{kind}s_listed"] = f"{sheet.name}!$A${top}:INDEX({labels},COUNTA({labels}))"
+    if NAMES in header:
+        sheet.define_range(f"tl_{kind}_names", header.index(NAMES), head + 1, head + count)

@@ -1,0 +1,185 @@
+"""The sheet Notes: where other answers are, the origin of the formula, tables behind the choices."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from trainlaw.app.answers.facts import Fact, precision_facts
+from trainlaw.app.models.lookup_tables import precision_rows
+from trainlaw.app.models.multi_gpu import covers_algorithm
+from trainlaw.app.models.terms import terms_of
+from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
+from trainlaw.app.text.tables import Table, plain_text
+from trainlaw.app.workbook.lookup_sheets import write_look_up_table
+from trainlaw.app.workbook.model import LAYOUTS, TABLES, Model, cell_name, new_sheet, values_of
+from trainlaw.datasets import link_table
+from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
+from trainlaw.datasets.measurements.runs import COMPILATIONS, STACKS
+from trainlaw.datasets.tables.joins import LAUNCHES_LEFT
+from trainlaw.formulas import Formula
+from trainlaw.formulas.printers import split_for_excel
+from xlsxwriter.utility import xl_rowcol_to_cell
+
+OWN_LINK = "the GPU's own link"
+USUAL_FABRIC = "that of usual servers"
+ANY_OTHER = "(any other)"  # the group with the default of a grouped constant
+IMPLIED = "as the other choices imply"
+BY_TIME, BY_COST = ORDERS = ("iteration time", "cost per epoch")
+NO, YES = NO_YES = ("no", "yes")
+_AGREEMENT = "1E-9"
+_NUMBERS_OF_LINK = ("effective_byte_per_s", "latency_s", "nominal_byte_per_s")
+
+
+def write_notes(book: BookPlan, model: Model) -> None:
+    """Write the sheet."""
+    sheet = new_sheet(book, "Notes")
+    row = 3
+    for topic, text in TABLES["notes"].items():
+        sheet.text(row, 0, topic)
+        sheet.text(row, 1, text)
+        row += 1
+    row = write_provenance(sheet, row + 1, model.formula)
+    row = _write_self_check(sheet, row, model)
+    sheet.text(row, 0, "Tables behind the choices of sheet Prediction", "section")
+    row += 1
+    for table in _choice_tables(model):
+        row = _write_choice_table(sheet, row, table)
+    if not model.is_forward:
+        _write_links(sheet, row)
+
+
+def write_provenance(sheet: SheetWriter, row: int, formula: Formula) -> int:
+    """Write where a formula is from, an entry per line; return the row after the next free one."""
+    # Worked examples have a sheet to themselves.
+    facts = [[key, plain_text(value)] for key, value in formula.provenance.items() if key != "cases"]
+    return sheet.table(row, Table.of(["origin of the formula", ""], facts)) + 1
+
+
+def _write_self_check(sheet: SheetWriter, row: int, model: Model) -> int:
+    """Check that the application computes as trainlaw does; return the row after the next free one.
+
+    Numbers are plain and constants the original ones: a difference is due to the application.
+    """
+    formula = model.formula
+    sheet.text(row, 0, "Self-check", "section")
+    names = [spec.name for spec in formula.used_features]
+    numbers = dict(zip(names, model.first_choice.matrix(names)[0].tolist(), strict=True)) if names else {}
+    places = {name: xl_rowcol_to_cell(row + 1 + line, 1, True, True) for line, name in enumerate(numbers)}
+    for line, (name, value) in enumerate(numbers.items(), start=row + 1):
+        sheet.line(line, name, value)
+    first = row + 1 + len(numbers)
+    last, total, end = _write_terms(sheet, formula, numbers, places, first)
+    sheet.line(last + 1, "sum computed by trainlaw [s]", total)
+    here = f"SUM({xl_rowcol_to_cell(first, 1)}:{xl_rowcol_to_cell(last, 1)})"
+    equal = f"ABS({here}/{xl_rowcol_to_cell(last + 1, 1)}-1)<{_AGREEMENT}"
+    sheet.line(last + 2, "equal", True, formula=equal, name="tl_self_check")
+    return end + 1
+
+
+def _step_cell(start: int, index: int) -> str:
+    return f"$B${start + index + 1}"
+
+
+def _write_terms(
+    sheet: SheetWriter, formula: Formula, values: Mapping[str, float], places: Mapping[str, str], row: int
+) -> tuple[int, float, int]:
+    """Write the terms over the cells `places`, the steps of long ones three rows below them.
+
+    Returns the last row of terms, their sum in s, and the next free row.
+    """
+    terms = terms_of(formula)
+    lines: list[tuple[str, str, float]] = []
+    steps: list[tuple[str, str, float]] = []
+    for number, term in enumerate(terms, start=1):
+        start = row + len(terms) + 4 + len(steps)
+        cells = split_for_excel(term, places, partial(_step_cell, start))
+        known = {name: np.array([value]) for name, value in values.items()}
+        for (_, text), part in zip(cells.helpers, cells.expressions, strict=True):
+            steps.append((f"step of term {number}", text, float(values_of(part, known)[0])))
+        lines.append((f"term {number}, computed here [s]", cells.formula, float(values_of(term, known)[0])))
+    for first, texts in ((row, lines), (row + len(terms) + 4, steps)):
+        for line, (title, text, value) in enumerate(texts, start=first):
+            sheet.line(line, title, value, formula=text)
+    return row + len(lines) - 1, sum(value for *_, value in lines), row + len(terms) + 4 + len(steps)
+
+
+class _ChoiceTable(NamedTuple):
+    """A table behind a choice, whose columns get names, and a line below it, empty for none."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    below: str = ""
+    style: str = "number"
+
+
+def _write_choice_table(sheet: SheetWriter, row: int, table: _ChoiceTable) -> int:
+    """Write a table and the names of its columns; return the row of the next one."""
+    end = sheet.table(row, Table.of(table.columns, table.rows, table.style))
+    for column, name in enumerate(table.columns):
+        sheet.define_range(cell_name(f"options_{name}"), column, row + 1, end - 1)
+    if table.below:
+        sheet.text(end, 0, table.below, "note")
+    return end + 1 + bool(table.below)
+
+
+def options_of_precisions(formula: Formula) -> dict[str, dict[str, Fact]]:
+    """Return by precision what the formula needs of it, and what the table of answers says."""
+    return {name: {**precision_facts(formula, name), **row} for name, row in precision_rows().items()}
+
+
+def _choice_tables(model: Model) -> Iterator[_ChoiceTable]:
+    """Yield precisions, compilers or all-reduce algorithms, lists of names, and grouped constants."""
+    formula, options = model.formula, options_of_precisions(model.formula)
+    yield _ChoiceTable(
+        list(next(iter(options.values()))), [list(option.values()) for option in options.values()]
+    )
+    lists: dict[str, tuple[str, ...]] = {
+        "order": ORDERS,
+        "own_runs": NO_YES,
+        "layout_choice": (IMPLIED, *LAYOUTS),
+        "stack_choice": (IMPLIED, *STACKS),
+        "precision_choice": (model.default_precision, *options),
+    }
+    if model.is_forward:
+        left = [[name, LAUNCHES_LEFT.get(name, 1.0)] for name in COMPILATIONS]
+        yield _ChoiceTable(["compilation", "launches_left"], left)
+    else:
+        yield _algorithms(model)
+    for title, items in lists.items():
+        yield _ChoiceTable([title], [[item] for item in items])
+    for constant in formula.grouped:
+        groups = [[ANY_OTHER, constant.default], *([*item] for item in constant.values.items())]
+        heads = [f"group_{constant.name}", f"of_{constant.name}"]
+        below = f"{constant.name}: one constant per {constant.key}"
+        yield _ChoiceTable(heads, groups, below, style="constant")
+
+
+def _algorithms(model: Model) -> _ChoiceTable:
+    """Return which algorithm has which textbook form, and whether the scaling formula covers it."""
+    times = list(dict.fromkeys(FEATURE_OF_ALGORITHM.values()))
+    rows = [
+        [name, *(float(feature == known) for known in times), float(covers_algorithm(model.scaling, name))]
+        for name, feature in FEATURE_OF_ALGORITHM.items()
+    ]
+    below = "mpi: a ring staged through host memory; it has the closed form of the ring"
+    return _ChoiceTable(["algorithm", *map(algorithm_indicator, times), "scaled"], rows, below)
+
+
+def _write_links(sheet: SheetWriter, row: int) -> None:
+    """Write the links within a node and the fabrics between nodes."""
+    table = link_table().set_index("link")
+    # Those that formulas need come first.
+    facts = list(dict.fromkeys(["effective_byte_per_s", "latency_s", *table.columns.drop("scope")]))
+    empty = {name: np.nan if name in _NUMBERS_OF_LINK else "" for name in facts}
+    for kind, scope, title, usual, column in (
+        ("link", "node", "Links within a node", OWN_LINK, "link"),
+        ("network", "network", "Fabrics between nodes", USUAL_FABRIC, "fabric"),
+    ):
+        rows = {
+            str(link.name): {name: link[name] for name in facts}
+            for _, link in table[table["scope"] == scope].iterrows()
+        }
+        usual_row = {**empty, "remark": f"column {column} of sheet GPUs"}
+        sheet.text(row, 0, title, "section")
+        row = 1 + write_look_up_table(sheet, kind, {usual: usual_row, **rows}, head=row + 2)

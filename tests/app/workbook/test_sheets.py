@@ -1,0 +1,155 @@
+"""The nine sheets as planned: their names, cells, first screen and lists; no application computes them."""
+
+import re
+from dataclasses import replace
+from io import BytesIO
+
+import pytest
+from trainlaw.app.models.builtin import BUILT_IN, formula_named
+from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows
+from trainlaw.app.models.user_formula import read_formula
+from trainlaw.app.predictions.predict import predict_runs
+from trainlaw.app.sheets.book_plan import LINE_POINTS
+from trainlaw.app.sheets.xlsx import xlsx_bytes
+from trainlaw.app.workbook.book import workbook_bytes, workbook_plan
+from trainlaw.app.workbook.lookup_sheets import HEADING, MEASURED, NEVER_MEASURED, PROCESSORS, gpu_table_rows
+from trainlaw.app.workbook.model import first_choice, workbook_model
+from trainlaw.datasets import TARGET, feature_specs, find_gpu
+from trainlaw.formulas import (
+    Formula,
+    GroupedConstant,
+    InputError,
+    UnknownNameError,
+    load_formula,
+    parse_text,
+)
+from trainlaw.formulas.scopes import FORWARD
+
+from ...libreoffice import read_book
+from .plans import built_in_plan, sheet_of, value_of
+
+pytestmark = pytest.mark.slow
+SHEETS = ["Prediction", "Ranking", "All GPUs", "Formula", "CNNs", "GPUs", "Errors", "Your runs", "Notes"]
+# A window of this many pixels, the bars of the application above and below the cells, and row numbers.
+SCREEN, BARS, MARGIN = (1400, 1000), 280, 60
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return built_in_plan()
+
+
+def pixels_of(characters):
+    """The width of a column in Calibri 11, whose digits have 7 pixels: https://xlsxwriter.readthedocs.io."""
+    return int(characters * 7 + 5)
+
+
+def texts_at(plan):
+    return {cell.value: place for place, cell in sheet_of(plan, "Prediction").cells.items()}
+
+
+@pytest.mark.parametrize("law", [BUILT_IN, FORWARD])
+def test_answer_warnings_and_usual_choices_are_on_one_screen(law):
+    plan = built_in_plan() if law == BUILT_IN else workbook_plan(formula_named(law))
+    sheet, places = sheet_of(plan, "Prediction"), texts_at(plan)
+    assert sheet.cells[4, 0].value in ("iteration time", "forward pass") and sheet.cells[4, 1].formula
+    assert sum(map(pixels_of, sheet.widths)) <= SCREEN[0] - MARGIN
+    rows = places["More"][0]
+    assert places["warnings"][0] < places["use sheet Your runs"][0] < rows
+    points = sum(sheet.heights.get(row, LINE_POINTS) for row in range(rows))
+    assert points * 96 / 72 <= SCREEN[1] - BARS
+
+
+def test_every_sheet_and_its_choices_are_there(plan):
+    assert [sheet.name for sheet in plan.sheets] == SHEETS
+    assert [sheet.name for sheet in workbook_plan(formula_named(FORWARD)).sheets] == SHEETS
+    labels = [
+        cell.value for (row, column), cell in sheet_of(plan, "CNNs").cells.items() if row > 3 and not column
+    ]
+    assert len(set(labels)) == len(labels) == len(cnn_rows())
+    two = replace(plan, sheets=[sheet_of(plan, name) for name in ("Prediction", "Ranking")])
+    book = read_book(BytesIO(xlsx_bytes(two)), values=False)
+    found = book["Prediction"].data_validations.dataValidation
+    assert {rule.formula1 for rule in found if rule.type == "list"} == {
+        "tl_gpus_listed",
+        "tl_cnns_listed",
+        "tl_links",
+        "tl_networks",
+        "tl_options_precision_choice",
+        "tl_options_algorithm",
+        "tl_options_order",
+        "tl_options_own_runs",
+        "tl_options_layout_choice",
+        "tl_options_stack_choice",
+    }
+    whole = {(rule.formula1, rule.formula2) for rule in found if rule.type == "whole"}
+    assert ("1", "10000000") in whole and len(book["Ranking"]._charts) == 1
+
+
+def test_what_is_computed_is_a_formula_and_its_names_exist(plan):
+    """No constant stands where a formula belongs: only tables and yellow cells hold numbers."""
+    live = {"Prediction": {"input_count", "input"}, "All GPUs": set(), "Your runs": set()}
+    live["Formula"] = {"constant", "seconds", "amount"}  # the ends of the training ranges
+    for sheet in plan.sheets:
+        for place, cell in sheet.cells.items():
+            for name in re.findall(r"\btl_\w+", cell.formula):
+                assert name in plan.names, (sheet.name, place, name)
+            if sheet.name in live and isinstance(cell.value, float) and not cell.formula:
+                assert cell.style in live[sheet.name], (sheet.name, place, cell)
+
+
+def test_the_workbook_is_light(plan):
+    assert sum(bool(cell.formula) for sheet in plan.sheets for cell in sheet.cells.values()) < 22_000
+    assert len(xlsx_bytes(plan)) < 700_000
+
+
+def test_gpus_are_listed_in_groups_that_the_training_runs_make():
+    law, group, groups = load_formula(BUILT_IN), "", {}
+    for name in gpu_table_rows(law):
+        group = name if name.startswith(HEADING) else group
+        groups.setdefault(group, []).extend([name] * (name != group))
+    measured, unmeasured, processors = (groups[title] for title in (MEASURED, NEVER_MEASURED, PROCESSORS))
+    seen = law.provenance["generations"]
+    assert measured.index("RTX 2080") < measured.index("RTX 3090") < measured.index("RTX 4060 Ti 16GB")
+    assert all(find_gpu(name).generation in seen for name in measured)
+    assert "RTX 5090" in unmeasured and not any(find_gpu(name).generation in seen for name in unmeasured)
+    assert {"EPYC 7742", "Xeon Phi 7210"} <= set(processors)
+    assert {*measured, *unmeasured, *processors} == set(gpu_rows())
+
+
+@pytest.mark.usefixtures("few_networks")
+def test_names_of_cells_are_no_addresses_and_texts_are_no_formulas(formula):
+    provenance = {"table": "=cmd|' /C calc'!A0", "=key": "@SUM(A1)", "list": ["+1", "-1"]}
+    hostile = replace(formula, provenance={**provenance, "precisions": ["fp32"]})
+    book = read_book(BytesIO(workbook_bytes(hostile)), values=False)
+    assert all(name.startswith("tl_") for name in book.defined_names)
+    cells = {cell.value: cell for row in book["Notes"].iter_rows(max_row=30) for cell in row}
+    for text in ("=cmd|' /C calc'!A0", "=key", "@SUM(A1)"):
+        assert cells[text].data_type == "s"
+
+
+@pytest.mark.usefixtures("few_networks")
+def test_formula_without_errors_or_inputs_still_makes_a_workbook():
+    bare = Formula(parse_text("conv3x3_compute_s + 0.002"), feature_specs(["conv3x3_compute_s"]), TARGET)
+    book = read_book(BytesIO(workbook_bytes(bare)))
+    truth = predict_runs(bare, first_choice())[0].time_s
+    assert value_of(book, "time") == pytest.approx(truth)
+    constant = Formula(parse_text("0.002"), (), TARGET)
+    assert workbook_model(constant).seconds == 0.002
+    assert value_of(read_book(BytesIO(workbook_bytes(constant))), "time") == 0.002
+
+
+def test_a_formula_of_layers_is_entered_by_the_features_of_one_layer():
+    plan = workbook_plan(read_formula("1.25 * compute_s + 5.42 * launch_s", "layer"))
+    assert [sheet.name for sheet in plan.sheets] == ["Prediction", "Examples", "Constants", "Notes"]
+    assert sheet_of(plan, "Prediction").cells[0, 0].value == "time of one layer"
+
+
+def test_what_the_workbook_cannot_hold_is_refused_with_a_way_out(formula):
+    two = (GroupedConstant("C[a]", "a", {}, 1.0), GroupedConstant("C_a_", "a", {}, 1.0))
+    specs = feature_specs(["conv3x3_compute_s"])
+    twin = Formula(parse_text("C[a] * C_a_ * conv3x3_compute_s"), specs, TARGET, grouped=two)
+    with pytest.raises(InputError, match="rename"):
+        workbook_bytes(twin)
+    with pytest.raises(UnknownNameError):
+        workbook_bytes(replace(formula, features=(replace(formula.features[0], name="nonsense_s"),)))

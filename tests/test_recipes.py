@@ -1,0 +1,111 @@
+"""Recipes of docs/architecture.md, carried out on a copy: added lines reach every output and the study."""
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+COPIED = ("app", "datasets", "validate", "tools")
+LINKED = ("evolve", "formulas")  # what numba compiled lies next to these files
+NAME = "probe_launch_s"
+FEATURE = f"time,{NAME},l_P,s,,,launches of layers and convolutions,layer_launch_s + conv_launch_s,a probe\n"
+
+
+def add(path, line, before=None):
+    """Add a line of a recipe at the end of a file, or before the first place that has a text."""
+    text = path.read_text(encoding="utf-8")
+    assert before is None or before in text, f"{path.name} has no {before!r}"
+    place = len(text) if before is None else text.index(before)
+    path.write_text(text[:place] + line + text[place:], encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Carry out the recipes, and give what runs a program on the copy and returns what it prints."""
+    root = tmp_path_factory.mktemp("recipes")
+    for folder in COPIED:
+        shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in LINKED:
+        (root / folder).symlink_to(ROOT / folder)
+    data = root / "datasets" / "data"
+    # A feature: one line. A term of the built-in formula: one in a bracket.
+    add(data / "features.csv", FEATURE, before="skeleton,")
+    add(root / "app/studies/skeleton.py", f'("{NAME}", 1.0), ', before='("conv_launch_s", 2.0)')
+    # A GPU: one line.
+    known = next(line for line in (data / "gpus.csv").read_text().splitlines() if line.startswith("T4,"))
+    add(data / "gpus.csv", known.replace("T4,", "Probe 9000,", 1).replace("Tesla T4", "") + "\n")
+    # A baseline: one row, and a closed form. A metric: one function and its row.
+    form = f'probe = partial(FittedForm, "probe", "c0 * {NAME} + c1 * total_compute_s")\n'
+    add(root / "validate/baselines/forms.py", form)
+    add(root / "validate/baselines/__init__.py", "    probe,\n", before="    ring_scaling,\n")
+    row = 'Baseline("probe", "a probe", RUN, probe),\n    '
+    add(root / "validate/baselines/__init__.py", row, before='Baseline("gplearn", ')
+    metric = '    "probe_s": lambda measured, predicted: 7.0,\n'
+    add(root / "validate/metrics.py", metric, before='    "rmse_s": ')
+    environment = {**os.environ, "PYTHONPATH": str(root / "links"), "COLUMNS": "200"}
+
+    def run(*words, code=""):
+        words = ("-c", code) if code else words
+        done = subprocess.run(
+            [sys.executable, *words], cwd=root, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+        return done.stdout
+
+    run("-P", str(root / "tools" / "link_tree.py"), str(root / "links"))
+    run("-m", "tools.checksums")
+    return run
+
+
+@pytest.mark.slow
+def test_a_feature_is_listed_predicted_validated_and_exported(run, tmp_path):
+    assert "l_P" in run("-P", "-m", "trainlaw", "features", NAME)
+    place = tmp_path / "run"
+    words = ("h100", "--formula", f"3 * {NAME} + 2 * total_compute_s", "--split", "cnn", "--folds", "2")
+    assert NAME in run("-P", "-m", "trainlaw", "validate", *words, "--out", str(place))
+    asked = ("--cnn", "resnet50", "--gpu", "T4", "--batch", "64", "--formula", str(place))
+    assert "iteration time" in run("-P", "-m", "trainlaw", "predict", *asked)
+    for name in ("law.html", "law.py"):
+        run("-P", "-m", "trainlaw", "export", str(place), "--out", str(tmp_path / name))
+        assert NAME in (tmp_path / name).read_text(encoding="utf-8")
+    with zipfile.ZipFile(place / "formula.xlsx") as workbook:
+        assert NAME in workbook.read("xl/sharedStrings.xml").decode()
+    assert NAME in (place / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_a_term_of_a_bracket_is_searched_over_and_starred(run):
+    starred = next(
+        line for line in run("-P", "-m", "trainlaw", "features", NAME).splitlines() if NAME in line
+    )
+    assert starred.startswith("*")
+    found = run(
+        code="from trainlaw.app.studies.definition import definition_of, read_study_table\n"
+        "from trainlaw.app.studies.study import searched_formula\n"
+        "asked = definition_of({'table': 'fp32-2026', 'evaluations': 100}, 'a test')\n"
+        "print(searched_formula(read_study_table(asked), asked).text())"
+    )
+    # Required, as the other terms of that bracket.
+    assert NAME in found
+
+
+@pytest.mark.slow
+def test_a_gpu_is_shown_and_predicted_for(run):
+    assert "TU104" in run("-P", "-m", "trainlaw", "gpus", "show", "Probe 9000")
+    assert "Probe 9000" in run(
+        *("-P", "-m", "trainlaw", "predict", "--cnn", "resnet50", "--batch", "64", "--gpu", "Probe 9000")
+    )
+
+
+@pytest.mark.slow
+def test_a_baseline_and_a_metric_stand_in_a_study(run, tmp_path):
+    words = ("h100", "--formula", "3 * total_compute_s", "--split", "cnn", "--against", "probe,null_compute")
+    printed = run("-P", "-m", "trainlaw", "validate", *words, "--out", str(tmp_path / "run"))
+    assert "a probe" in printed
+    header = (tmp_path / "run" / "errors.csv").read_text(encoding="utf-8").splitlines()[0]
+    assert "probe_s" in header.split(",")
