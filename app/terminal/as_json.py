@@ -25,9 +25,15 @@ from trainlaw.formulas import Formula, to_text
 from trainlaw.formulas.errors import check_name
 
 _GPU_LIST = (
-    "gpu", "vendor", "chip", "generation", "memory_bytes", "tdp_w", "peak_fp32_flop_per_s",
+    "gpu",
+    "vendor",
+    "chip",
+    "generation",
+    "memory_bytes",
+    "tdp_w",
+    "peak_fp32_flop_per_s",
     "bandwidth_byte_per_s",
-)  # fmt: skip
+)
 _LINK_FIGURES = ("nominal_byte_per_s", "effective_byte_per_s", "latency_s")
 
 
