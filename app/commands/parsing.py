@@ -16,7 +16,7 @@ _METAVARS = {str: "text", int: "number", float: "number", Path: "path"}
 
 @dataclass(frozen=True)
 class GivenOptions:
-    """What stands in the type of a parameter that gets the options that the user gave, by name.
+    """The type of a parameter that gets the given options by name.
 
     kind : a dataclass, whose fields are the options. names : of those that the command has, () for all.
     """

@@ -12,7 +12,7 @@ from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.formulas import SECOND, Expression, FeatureSpec, Formula, Variable, variables
 from trainlaw.formulas.algebra.tidying import factors
 
-# The rates of a time, base columns of GPU and links, tell its kind of work.
+# The rates of a time, base columns of GPU and links, determine its kind of work.
 _RATES = (
     ("compute", re.compile(r"peak_\w*flop_per_s")),
     ("fp32-lane", re.compile(r"comparable_fp32_flop_per_s")),

@@ -22,7 +22,7 @@ from trainlaw.app.models.settings import (
     used_base_columns,
 )
 from trainlaw.app.models.terms import parts_of
-from trainlaw.app.page.tables import page_tables
+from trainlaw.app.page.constants import page_tables
 from trainlaw.app.text.html import template_text
 from trainlaw.datasets import FEATURES, built_in_gpus
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME

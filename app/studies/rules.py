@@ -5,7 +5,7 @@
 Each resource does its work one after another; the host launches meanwhile, so the longer of the two counts.
 All work costs time: each row of the table is required, and so is each factor of a resource. Weights and
 exponents are drawn to the values that the rules expect, which they keep where no run determines them. Which
-runs count how much is said in docs/decisions/0008-what-was-tuned-on-what.md.
+runs count how much is said in docs/explanation/law.md.
 """
 
 from collections.abc import Mapping
@@ -26,8 +26,8 @@ from trainlaw.validate.baselines.inputs import class_weights, group_weights, row
 
 # What the device does not wait for: it is added behind the maximum of device and host.
 _AFTER = "copy"
-#: Runs of one architecture on one GPU group that a fit uses: more of them hardly change it, and the cards and
-#: scripts with thousands of runs no longer outvote the rest (chosen from 3 to 24 and all; decision 8).
+#: Runs of one architecture on one GPU group that a fit uses: more of them hardly change it, and the GPUs and
+#: scripts with thousands of runs no longer outvote the rest (chosen from 3 to 24 and all).
 RUNS_PER_CELL = 12
 # Deviations of less than a factor of exp(0.35) count by their square, larger ones by their size.
 _LOSS_WIDTH, _PRIOR_WEIGHT = 0.35, 1e-3

@@ -32,16 +32,16 @@ from trainlaw.validate.design import Design, Representation, standardised_slopes
 from trainlaw.validate.refit import RefittedFormula
 
 # Formulas of the front that disagree usefully: within a quarter of the best loss on held-out groups, and few,
-# since each is fitted anew to every resample.
+# since each is fitted again to every resample.
 _NEAR, _MOST = 1.25, 6
 
 
 @dataclass(frozen=True, eq=False)
 class StudiedFront:
-    """A chosen formula, its near equals on the front (rivals), the measured runs, and their origin."""
+    """A chosen formula, its near equals on the front, the measured runs, and their origin."""
 
     chosen: Formula
-    rivals: tuple[Formula, ...]
+    near_equals: tuple[Formula, ...]
     measured: RunTable
     origin: str
 
@@ -64,11 +64,11 @@ def find_front(
     chosen, origin = find_formula(given, folder)
     check_scope(chosen, RUN, LAYER, MULTI_GPU_RUN, origin=origin)
     place = _run_folder(given, folder)
-    rivals = _near_best(place / "front.csv", chosen) if place else ()
+    near_equals = _near_best(place / "front.csv", chosen) if place else ()
     if runs is not None:
         table = trusted(find_table(runs, gpu_file, cnn_files), trust or runs in DATASETS)
-        return StudiedFront(chosen, rivals, table, origin)
-    return StudiedFront(chosen, rivals, _runs_of_study(place, chosen, origin), origin)
+        return StudiedFront(chosen, near_equals, table, origin)
+    return StudiedFront(chosen, near_equals, _runs_of_study(place, chosen, origin), origin)
 
 
 def _run_folder(given: Path | None, folder: Path) -> Path | None:
@@ -255,7 +255,7 @@ def suggested_runs(
     measured = X[~of_pool], y, groups
     cost_s = repeats * predicted[of_pool]
     candidates = make_candidates(
-        fitted, front.rivals, measured, X[of_pool], cost_s, seed=seed, on_step=part_of(on_step, 0.2, 0.8)
+        fitted, front.near_equals, measured, X[of_pool], cost_s, seed=seed, on_step=part_of(on_step, 0.2, 0.8)
     )
     on_step("choosing the set", 0.8)
     chosen = candidates.best_set(size, seed)
@@ -270,7 +270,7 @@ Measured = tuple[pd.DataFrame, np.ndarray, np.ndarray]
 
 def make_candidates(
     fitted: RefittedFormula,
-    rivals: Sequence[Formula],
+    near_equals: Sequence[Formula],
     measured: Measured,
     pool: pd.DataFrame,
     cost_s: np.ndarray,
@@ -280,14 +280,14 @@ def make_candidates(
 ) -> Candidates:
     """Return the candidates with features `pool`, for a formula that was fitted to the measured runs.
 
-    rivals : further formulas of its front. cost_s : seconds of measuring each candidate. seed : of resamples.
-    on_step : called before each fit.
+    near_equals : further formulas of its front. cost_s : seconds of measuring each candidate. seed : of
+    resamples. on_step : called before each fit.
     """
     X, y, _ = measured
     residuals = np.log(fitted.predict(X) / y)
     slopes, spread, noise = standardised_slopes(fitted.log_slopes(X), fitted.log_slopes(pool), residuals)
     both = pd.concat([X, pool])
-    doubts = _disagreements(fitted, rivals, measured, both, seed=seed, on_step=on_step)
+    doubts = _disagreements(fitted, near_equals, measured, both, seed=seed, on_step=on_step)
     known, unknown = doubts[: len(X)], doubts[len(X) :]
     representation = Representation.of(
         np.hstack([slopes, _DISAGREEMENT_WEIGHT * known]), np.hstack([spread, _DISAGREEMENT_WEIGHT * unknown])
@@ -312,7 +312,7 @@ def _log_amounts(everything: np.ndarray) -> np.ndarray:
 
 def _disagreements(
     fitted: RefittedFormula,
-    rivals: Sequence[Formula],
+    near_equals: Sequence[Formula],
     measured: Measured,
     X: pd.DataFrame,
     *,
@@ -326,7 +326,7 @@ def _disagreements(
     known, y, groups = measured
     units = groups if len(np.unique(groups)) >= _LEAST_GROUPS else np.arange(len(y))
     draws = [np.arange(len(y)), *drawn_rows(units, _RESAMPLES, seed)]
-    todo, fits = list(product((fitted.formula_, *rivals), draws)), []
+    todo, fits = list(product((fitted.formula_, *near_equals), draws)), []
     for number, (formula, rows) in enumerate(todo):
         on_step(f"fit {number + 1} of {len(todo)} to resampled runs", number / len(todo))
         fits.append(RefittedFormula(formula, fitted.cnn_layers).fit(known.iloc[rows], y[rows], groups[rows]))

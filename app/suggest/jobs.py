@@ -53,8 +53,8 @@ def suggestions_text(found: Suggestions, pool: RunTable, front: StudiedFront, no
         f"{cost} of iterations",
         "represents: share of that distance, after those above; uncertain: by the constants; disagree: "
         "formulas of the front, fitted to resampled runs",
-        f"formula: {front.origin}, and {len(front.rivals)} more of its front; {len(front.measured):,} runs "
-        "measured so far",
+        f"formula: {front.origin}, and {len(front.near_equals)} more of its front; "
+        f"{len(front.measured):,} runs measured so far",
     )
     wrapped = [textwrap.fill(text, terminal_width(), break_on_hyphens=False) for text in prose]
     return "\n".join([note, Table.of(header, rows).text(), "", *wrapped])

@@ -50,14 +50,14 @@ def front(formula, tmp_path):
 def test_the_front_of_a_run_folder(front, formula, tmp_path):
     found = find_front(front, tmp_path)
     assert found.chosen.expression == formula.expression
-    assert [law.text() for law in found.rivals] == [
+    assert [law.text() for law in found.near_equals] == [
         "20 * conv_output_memory_s + 3 * total_compute_s",
         "20 * conv_output_memory_s + 3 * total_compute_s + 2 * layer_launch_s",
     ]
     assert len(found.measured) == 71
     assert find_front(front / "formula.json", tmp_path).measured == found.measured
     (front / "front.csv").unlink()
-    assert find_front(front, tmp_path).rivals == ()
+    assert find_front(front, tmp_path).near_equals == ()
 
 
 def test_suggestions_say_why(front, pool, tmp_path):
