@@ -1,4 +1,4 @@
-"""What was finished, by the sha256 of all that it depends on: an interrupted making continues from it."""
+"""Finished steps, by the sha256 of all that they depend on: an interrupted making continues from it."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping

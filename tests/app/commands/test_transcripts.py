@@ -34,7 +34,7 @@ OVERALL = re.compile(r"(?<=error on held-out GPUs )([\d.]+) %")
 OF_CLASS = re.compile(
     r"([\d.]+)\s%(?=\s+on\s+(?:runs\s+in\s+(\w+)|runs\s+of\s+(this\s+architecture)|([A-Z]\w+)\s+GPUs))"
 )
-TIMES = re.compile(r"[\d.]+(?= times those of the built-in formula)")
+TIMES = re.compile(r"[\d.,]+(?= times those of the built-in formula)")
 
 
 def figure(percent):
