@@ -1,4 +1,4 @@
-"""What the commands list and rank, as data frames: GPUs, CNNs, plans of a training, compared studies."""
+"""Data frames of what the commands list and rank: GPUs, CNNs, plans of a training, compared studies."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -207,16 +207,26 @@ def plan(
     training = asked_training(images, epochs, forward)
     options = PlanOptions(
         tuple(sorted(n_gpus)) or usual_counts(training),
-        batches=tuple(batch), precisions=tuple(precision), setup=Setup(**settings),
-        within_h=inf if hours is None else hours, budget=inf if budget is None else budget, surely=surely,
-    )  # fmt: skip
+        batches=tuple(batch),
+        precisions=tuple(precision),
+        setup=Setup(**settings),
+        within_h=inf if hours is None else hours,
+        budget=inf if budget is None else budget,
+        surely=surely,
+    )
     choice = find_formulas(None if formula is None else Path(formula), "", Path.cwd(), forward)
     listed = read_prices(Path(prices), catalog) if prices else None
     plans = plan_training(
-        choice.formula, choice.scaling, named_cnn(cnn, pixels), training,
-        gpus=selection_of(_names(gpu)).of(catalog), catalog=catalog, options=options, prices=listed,
+        choice.formula,
+        choice.scaling,
+        named_cnn(cnn, pixels),
+        training,
+        gpus=selection_of(_names(gpu)).of(catalog),
+        catalog=catalog,
+        options=options,
+        prices=listed,
         ranked_by=by,
-    )  # fmt: skip
+    )
     frame = plans.frame.reset_index(drop=True)
     frame.attrs = {"currency": listed.currency, "prices": listed.origin} if listed else {}
     return frame

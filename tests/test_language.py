@@ -102,7 +102,6 @@ def test_words_that_are_out_of_names(word, instead):
     assert sorted(words_of_names().get(word, ())) == [], f"name it {instead!r} instead"
 
 
-@pytest.mark.xfail(reason="some modules are still to be named", strict=False)
 def test_a_docstring_names_its_module():
     """`What a GPU cannot do` is a clause; `Setups that the hardware cannot run` is a thing."""
     paths = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]

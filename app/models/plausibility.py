@@ -384,9 +384,13 @@ def _of_rows(check: Check, deviations: np.ndarray) -> Iterable[Issue]:
 def _example(row: Label, seconds: float, law_s: float) -> str:
     ratio = seconds / law_s
     ways = {
-        1e3: "1,000 times too long", 1e-3: "1,000 times too short", 60.0: "60 times too long",
-        1 / 60.0: "60 times too short", 1e6: "1e6 times too long", 1e-6: "1e6 times too short",
-    }  # fmt: skip
+        1e3: "1,000 times too long",
+        1e-3: "1,000 times too short",
+        60.0: "60 times too long",
+        1 / 60.0: "60 times too short",
+        1e6: "1e6 times too long",
+        1e-6: "1e6 times too short",
+    }
     near = next(
         (text for factor, text in ways.items() if abs(log(ratio / factor)) < log(_FITS_CLEARLY**2)), ""
     )

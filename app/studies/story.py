@@ -1,4 +1,4 @@
-"""What a study says first: its verdict, its error and lead in sentences, and where the formula is wrong."""
+"""The first lines of a study's result: verdict, error and lead in sentences, and the worst groups of runs."""
 
 import math
 import shlex

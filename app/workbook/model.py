@@ -202,8 +202,8 @@ class Model:
         known = {name: np.array([value]) for name, value in self.values.items()}
         found: list[float] = []
         for part in self.parts:
-            sides = [(value(side), value(rival), larger) for side, rival, larger in part.against]
-            counts = all(side > rival if larger else side >= rival for side, rival, larger in sides)
+            sides = [(value(side), value(rest), larger) for side, rest, larger in part.against]
+            counts = all(side > rest if larger else side >= rest for side, rest, larger in sides)
             found.append(value(part.expression) if counts else 0.0)
         return found
 

@@ -1,4 +1,4 @@
-"""What each column of a table is: what the user said, else its values, else the words of its heading."""
+"""Columns of a table by the user's answers, else their values, else the words of their headings."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
