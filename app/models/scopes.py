@@ -60,7 +60,7 @@ class ScopeHandling:
     features: Mapping[str, Feature]
     inputs: Inputs
     is_predictable: bool
-    advice: str = "export it to .xlsx, .csv, .py, .c, .js, .sql, .onnx or .json"
+    advice: str = "export it to .xlsx, .py, .js, .c, .R, .jl, .tex or .json"
     takes_names: bool = False
     covers_multi_gpu: bool = False
     row_counts: frozenset[str] = frozenset()
