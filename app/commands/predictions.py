@@ -158,8 +158,8 @@ def predict_command(
     check_new_files([output.out])
     choice = find_formulas(formula, scaling_formula or "", Path.cwd(), forward)
     forward = forward or choice.formula.scope == FORWARD
-    parts = FORWARD if forward else None
-    setup = setup_of(run, kernels, exchange, machine, host_launch=host_launch, timed_parts=parts)
+    timed = FORWARD if forward else None
+    setup = setup_of(run, kernels, exchange, machine, host_launch=host_launch, timed_parts=timed)
     _check_forward(forward, machine, whole)
     request = RunRequest(
         cnn,
@@ -382,7 +382,7 @@ def scaling_command(
 
 
 class Phase(StrEnum):
-    """What is scheduled."""
+    """The part of an iteration that is scheduled."""
 
     training = "training"
     forward = "forward"

@@ -5,7 +5,7 @@
 Each resource does its work one after another; the host launches meanwhile, so the longer of the two counts.
 All work costs time: each row of the table is required, and so is each factor of a resource. Weights and
 exponents are drawn to the values that the rules expect, which they keep where no run determines them. Which
-runs count how much is said in docs/decisions/0008-what-was-tuned-on-what.md.
+runs count how much is said in docs/explanation/law.md.
 """
 
 from collections.abc import Mapping
