@@ -122,7 +122,7 @@ def _rows(table: RunTable) -> StudyRows:
     return StudyRows(table.features(), table.seconds, labels)
 
 
-_BASELINES = named_baselines("null_compute", "roofline", "hand_form", "constant")
+_BASELINES = named_baselines("null_compute", "roofline", "constant")
 OF_FORWARD = replace(
     OF_RUNS,
     name="forward",

@@ -113,7 +113,7 @@ def _rows(table: RunTable) -> StudyRows:
 
 
 _COMMUNICATION = (name for name in SCALING_SKELETON.names if name != SINGLE_GPU_TIME)
-_BASELINES = named_baselines("null_compute", "roofline", "cf9", "hand_form", "constant")
+_BASELINES = named_baselines("null_compute", "roofline", "cf9", "constant")
 _TERMS = tuple(dict.fromkeys((*RUN_SKELETON.names, *STUDY_FEATURES, *_COMMUNICATION)))
 
 END_TO_END = replace(
