@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.inputs.requests import one_run
-from trainlaw.app.inputs.tables import any_table
+from trainlaw.app.inputs.run_tables import any_table
 from trainlaw.app.models.calibration import calibrated_law
 from trainlaw.app.models.doubts import trusted
 from trainlaw.app.models.scopes import formula_rows
@@ -91,6 +91,9 @@ class Law(Formula):
     def sympy(self) -> Any:
         """Return the formula as a sympy expression, grouped constants at their default.
 
+        sympy's `lambdify` makes a function of it for numpy, torch, JAX and others, which is the way to
+        compute gradients or to put the formula into a model.
+
         Returns
         -------
         sympy.Expr
@@ -98,8 +101,14 @@ class Law(Formula):
 
         Examples
         --------
-        >>> len(load_formula("layer").sympy().free_symbols)
-        21
+        >>> from sympy import lambdify
+        >>> from trainlaw.datasets import load
+        >>> law = load_formula("short")
+        >>> names = [spec.name for spec in law.used_features]
+        >>> seconds = lambdify(names, law.sympy(), modules="numpy")  # or "torch", "jax"
+        >>> features = load("fp32-2026").features(names)
+        >>> bool(abs(seconds(*features.to_numpy().T) / law.predict(features) - 1).max() < 1e-9)
+        True
         """
         return to_sympy(plain_expression(self))
 

@@ -52,9 +52,14 @@ def held_out_rows(
     labels = runs.labels()
     where = place or Place(workers=workers)
     result = run_study(
-        runs.features(), runs.seconds, labels, leave_one_group_out(labels["gpu_group"]), searches | baselines,
-        progress=lambda done: print(done, flush=True), **where,
-    )  # fmt: skip
+        runs.features(),
+        runs.seconds,
+        labels,
+        leave_one_group_out(labels["gpu_group"]),
+        searches | baselines,
+        progress=lambda done: print(done, flush=True),
+        **where,
+    )
     table = result.summary().set_index("estimator")
     return [
         {

@@ -25,9 +25,19 @@ from trainlaw.datasets import load
 GPUS = ("GTX 1080 Ti", "T4", "P100-SXM2-16GB", "A40")
 CNNS = ("resnet50", "vgg16", "alexnet_mx", "inception_v3", "resnet152")
 OPTIONS = (
-    "--of", "free-runs", "--folds", "3", "--seeds", "1", "--repeats", "1", "--evaluations", "300",
-    "--against", "null_compute,cf9",
-)  # fmt: skip
+    "--of",
+    "free-runs",
+    "--folds",
+    "3",
+    "--seeds",
+    "1",
+    "--repeats",
+    "1",
+    "--evaluations",
+    "300",
+    "--against",
+    "null_compute,cf9",
+)
 COMPARED = ("formula.json", "errors.csv", "front.csv", "predictions.csv", "formula.xlsx", "report.html")
 MOST_SECONDS = 5.0
 MOST_KILLS = 5  # then a study may end

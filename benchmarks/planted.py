@@ -53,10 +53,19 @@ NEGLIGIBLE = 1.0
 WORST_LOSS = 1.3
 
 SINGLE_GPU_FEATURES = (
-    "conv_other_compute_s", "im2col_compute_s", "conv_weight_compute_s", "conv_output_memory_s",
-    "batchnorm_memory_s", "depthwise_output_memory_s", "parameter_memory_s", "layer_launch_s",
-    "total_compute_s", "activation_memory_s", "clock_ratio", "wide_sm",
-)  # fmt: skip
+    "conv_other_compute_s",
+    "im2col_compute_s",
+    "conv_weight_compute_s",
+    "conv_output_memory_s",
+    "batchnorm_memory_s",
+    "depthwise_output_memory_s",
+    "parameter_memory_s",
+    "layer_launch_s",
+    "total_compute_s",
+    "activation_memory_s",
+    "clock_ratio",
+    "wide_sm",
+)
 SINGLE_GPU_FORMULAS = {
     # Hand-derived, nine terms: sums over two rates, corrected for the clock and for wide multiprocessors.
     "nine terms": (
@@ -69,9 +78,14 @@ SINGLE_GPU_FORMULAS = {
 }
 SINGLE_GPU_TIME = FeatureSpec("single_gpu_time_s", "t_1", SECOND, "measured time on one GPU")
 MULTI_GPU_FEATURES = (
-    "single_gpu_time_s", "node_ring_s", "network_ring_s", "ring_s", "tree_s", "parameter_memory_s",
+    "single_gpu_time_s",
+    "node_ring_s",
+    "network_ring_s",
+    "ring_s",
+    "tree_s",
+    "parameter_memory_s",
     "layer_launch_s",
-)  # fmt: skip
+)
 MULTI_GPU_FORMULA = (
     "max(1.02 * single_gpu_time_s, 0.96 * single_gpu_time_s + 0.94 * node_ring_s + 3.2 * network_ring_s)"
     " + 0.0005"

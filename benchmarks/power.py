@@ -29,11 +29,20 @@ def measured(path: str) -> pd.DataFrame:
     rows = rows[rows["kind"] == "cnn"].reset_index(drop=True)
     rows["cnn"] = [cnn_name(name.removesuffix("(cifar)")) for name in rows["cnn"]]
     columns = ["gpu", "cnn", "input_size_px", "precision", "layout", "time_s"]
-    runs = RunTable("energy", with_defaults(rows[columns].assign(
-        n_classes=np.where(rows["input_size_px"] == 32, 100, 1000), batch_per_gpu=rows["batch"], n_gpus=1,
-        n_nodes=1, precision_stated=rows["precision"], framework="pytorch",
-        timed_parts="forward+backward+optimizer",
-    )))  # fmt: skip
+    runs = RunTable(
+        "energy",
+        with_defaults(
+            rows[columns].assign(
+                n_classes=np.where(rows["input_size_px"] == 32, 100, 1000),
+                batch_per_gpu=rows["batch"],
+                n_gpus=1,
+                n_nodes=1,
+                precision_stated=rows["precision"],
+                framework="pytorch",
+                timed_parts="forward+backward+optimizer",
+            )
+        ),
+    )
     law = load_formula(BUILT_IN)
     rows["formula_s"] = formula_rows(law, runs).predict(law)
     rows["busy"] = busy_share(law, runs, rows["formula_s"].to_numpy())

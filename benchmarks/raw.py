@@ -175,10 +175,16 @@ def pyoperon_generations_per_second(
 
     def seconds(count: int) -> float:
         estimator = SymbolicRegressor(
-            allowed_symbols=",".join([*operators, "constant", "variable"]), optimizer_iterations=5,
-            objectives=["r2", "length"], population_size=population, generations=count,
-            max_evaluations=10**9, max_length=50, n_threads=threads, random_state=1,
-        )  # fmt: skip
+            allowed_symbols=",".join([*operators, "constant", "variable"]),
+            optimizer_iterations=5,
+            objectives=["r2", "length"],
+            population_size=population,
+            generations=count,
+            max_evaluations=10**9,
+            max_length=50,
+            n_threads=threads,
+            random_state=1,
+        )
         began = clock()
         estimator.fit(X, y)
         return clock() - began

@@ -9,9 +9,17 @@ from trainlaw.datasets import find_cnn_counts, find_gpu
 from trainlaw.formulas import load_formula
 
 CNNS = (
-    "googlenet", "inception_v3", "inception_v4", "inception_resnet_v2", "squeezenet1_0", "resnet50",
-    "densenet121", "mobilenet_v2", "efficientnet_b0", "vgg16",
-)  # fmt: skip
+    "googlenet",
+    "inception_v3",
+    "inception_v4",
+    "inception_resnet_v2",
+    "squeezenet1_0",
+    "resnet50",
+    "densenet121",
+    "mobilenet_v2",
+    "efficientnet_b0",
+    "vgg16",
+)
 SETTINGS = (("training", 32), ("training", 8), ("forward", 1))
 
 

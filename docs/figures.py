@@ -33,6 +33,8 @@ from trainlaw.validate.formula_errors import (
 from trainlaw.validate.formula_intervals import intervals_of
 from trainlaw.validate.result import OURS
 
+from tools.builtin.recipes import RECIPES
+
 _NULL = "null_compute"
 _PART = re.compile(r"(<!-- made: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _NAMES = {"channels_last": "channels last", "unknown": "layout not recorded", "nchw": "NCHW"}
@@ -222,22 +224,12 @@ def _shorter() -> str:
     )
 
 
-#: The study that each of these built-in formulas is from, and in which its errors were measured.
-_STUDIES = {
-    "built-in": "runs",
-    "short": "short-runs --seeds 3",
-    "forward": "forward",
-    "multi": "multi",
-    "anchor": "anchor",
-}
-
-
 def _evolution() -> str:
     """Held-out errors of searches and their controls by kind of study, and what evolution adds."""
     rows = []
-    for name, study in _STUDIES.items():
-        law = BUILT_IN_FORMULAS[name]()
-        row = [f"`{study}`", f"{show_percent(overall_error(law, OURS, MACRO))} %"]
+    for recipe in (recipe for recipe in RECIPES if recipe.kind == "study"):
+        law = BUILT_IN_FORMULAS[recipe.name]()
+        row = [f"`{recipe.command}`", f"{show_percent(overall_error(law, OURS, MACRO))} %"]
         for control, numbers in evolution_gains(carried_errors(law)).items():
             gain, low, high = map(signed_points, numbers)
             error = show_percent(overall_error(law, control, MACRO))

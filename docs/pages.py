@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+# For `tools`, which is not installed; last, since `formulas` and `datasets` are also other projects.
+sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import figures
 import printed

@@ -1,4 +1,4 @@
-"""Errors that trainlaw raises: one line says what was expected, what was found and how to fix it."""
+"""Errors that trainlaw raises: one line states the expectation, the value found and the remedy."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -20,7 +20,7 @@ class TrainlawError(Exception):
 
 
 class InputError(TrainlawError, ValueError):
-    """A value, a text or a file is not what was expected."""
+    """A value, a text or a file does not meet the expectation."""
 
 
 class UnknownNameError(TrainlawError, LookupError):

@@ -1,4 +1,4 @@
-"""What a formula models: the table of scopes."""
+"""The table of scopes: the quantities that formulas model."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What the value of a formula stands for.
+    """The quantity that a formula gives.
 
     Parameters
     ----------

@@ -189,6 +189,11 @@ def test_no_public_function_bears_its_modules_name():
     assert ambiguous == []
 
 
+def test_no_two_public_classes_have_one_name():
+    names = [node.name for path in SOURCES for node in parsed(path).body if isinstance(node, ast.ClassDef)]
+    assert not [name for name, count in Counter(names).items() if count > 1 and not name.startswith("_")]
+
+
 def test_every_exported_name_exists():
     for path in SOURCES:
         if "\n__all__ = " in path.read_text(encoding="utf-8"):

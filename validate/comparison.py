@@ -81,7 +81,7 @@ def compare_studies(
         n_rows=("first", "size"), first_mape_percent=("first", "mean"), second_mape_percent=("second", "mean")
     )
     table["difference_percent"] = table["second_mape_percent"] - table["first_mape_percent"]
-    # Paired by group: what makes a GPU hard for both estimators cancels in the difference.
+    # Paired by group: the difficulty of a GPU for both estimators cancels in the difference.
     differences = table["difference_percent"].to_numpy(dtype=float)
     low, high = bootstrap_interval(
         lambda rows: differences[rows].mean(), range(len(differences)), level, resamples=2000

@@ -76,7 +76,7 @@ def errors_json(
 
 
 def _macro_lines(result: StudyResult, level: str, names: tuple[str, ...]) -> list[dict[str, Any]]:
-    """The error of each precision, generation or layout: the mean over its GPU groups, best first."""
+    """Return the error of each precision, generation or layout, a mean over its GPU groups, best first."""
     values, groups = result.labels(level), result.labels(BY_GPU)
     seeds = result.searches[1:]
     lines = []
@@ -103,7 +103,7 @@ def _macro_lines(result: StudyResult, level: str, names: tuple[str, ...]) -> lis
 
 
 def _seeds_json(frame: pd.DataFrame) -> dict[str, Any]:
-    """The error of each seed, where there are several."""
+    """Return the error of each seed, where there are several."""
     single = frame[frame["estimator"].str.startswith(SEED) & (frame["level"] == OVERALL)]
     if single.empty:
         return {}
@@ -114,7 +114,7 @@ def _seeds_json(frame: pd.DataFrame) -> dict[str, Any]:
 
 
 def _members(result: StudyResult) -> dict[str, list[str]]:
-    """The GPUs of each GPU group."""
+    """Return the GPUs of each GPU group."""
     pairs = sorted(set(zip(result.labels(BY_GPU), result.labels("gpu"), strict=True)))
     return {group: [gpu for owner, gpu in pairs if owner == group] for group, _ in pairs}
 

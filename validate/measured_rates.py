@@ -14,6 +14,7 @@ RATE_COLUMNS = (
     "achieved_copy_byte_per_s",
     "launch_latency_s",
 )
+# A rate below a thousandth of the data sheet's, or a launch above 1 ms, is in a wrong unit.
 _LEAST_SHARE, _MOST_SHARE, _MOST_LAUNCH_S = 1e3, 1.5, 1e-3
 _TEXT_COLUMNS = ("gpu", "precision", "remark")
 

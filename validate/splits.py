@@ -256,7 +256,7 @@ def listed_splits(groups: npt.ArrayLike, lists: Mapping[str, Sequence[str]]) -> 
     return tuple(_split(name, np.isin(labels, list(keys)), list(keys)) for name, keys in lists.items())
 
 
-#: What a study can hold out, by the name that the user writes; from the labels of the runs to splits.
+#: Kinds of held-out groups, by the name that the user writes: functions from labels of runs to splits.
 SCHEMES: Mapping[str, Callable[[pd.DataFrame], tuple[Split, ...]]] = {
     "gpu": lambda labels: leave_one_group_out(labels["gpu_group"]),
     "gpu-5-fold": lambda labels: grouped_k_fold(labels["gpu_group"], min(5, labels["gpu_group"].nunique())),

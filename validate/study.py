@@ -246,7 +246,7 @@ def run_study(
     Raises
     ------
     LeakError
-        If an estimator can know what is held out.
+        If an estimator can know held-out times.
     InputError
         If rows, labels, splits or estimators are unsuitable.
     """

@@ -1,4 +1,4 @@
-"""Which sources of measurements support each time of a formula.
+"""Sources of measurements that support each time of a formula.
 
 A term that matters in the runs of one source only may describe that source rather than GPUs.
 """
@@ -15,7 +15,7 @@ SOURCES = "supporting_sources"
 LEAST_PART = 0.05
 # A source supports a time with this many runs in which it matters, or with all of fewer.
 LEAST_RUNS = 5
-_STEP = 1e-6
+_STEP = 1e-6  # of a numeric slope: errors of step and rounding are both below 1e-6
 
 
 def supporting_sources(

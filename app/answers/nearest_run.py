@@ -1,5 +1,6 @@
 """The measured run nearest to a configuration, and the time that the formula gives there."""
 
+from collections.abc import Hashable, Mapping
 from math import nan
 
 import numpy as np
@@ -40,7 +41,7 @@ def nearest_run_columns(formula: Formula, runs: RunTable) -> dict[str, np.ndarra
     return {name: np.asarray(values, dtype=float) for name, values in columns.items()}
 
 
-def _nearest(run: dict[str, object]) -> Measured | None:
+def _nearest(run: Mapping[Hashable, object]) -> Measured | None:
     """Return the runs nearest to a row of a table of runs."""
     cnn, stack = str(run["cnn"]), "channels_last" if run["layout"] == "channels_last" else "eager"
     if any(run[name] not in usual for name, usual in _USUAL.items()) or run["stack"] not in (

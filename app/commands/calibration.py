@@ -34,7 +34,7 @@ def calibrate_command(
       trainlaw calibrate runs.csv --gpu-file runs-machine.csv --formula trainlaw-run --out my-law
     """
     from trainlaw.app.inputs.run_folder import check_target, free_run_folder, new_run_folder
-    from trainlaw.app.inputs.tables import any_table, runs_of
+    from trainlaw.app.inputs.run_tables import any_table, runs_of
     from trainlaw.app.models.calibration import calibrated_law
     from trainlaw.app.models.coverage import in_sample_warning
     from trainlaw.app.models.doubts import trusted

@@ -45,7 +45,7 @@ def show_table(
       trainlaw data show cde-layers
     """
     if gpu is not None:
-        from trainlaw.app.inputs.tables import any_table
+        from trainlaw.app.inputs.run_tables import any_table
         from trainlaw.app.terminal.as_json import json_text, records_of
         from trainlaw.app.terminal.datasets import gpu_runs, gpu_runs_text
 
@@ -80,7 +80,7 @@ def show_coverage(
       trainlaw data coverage atlas --by generation,cnn_family
       trainlaw data coverage atlas --by gpu,cnn_family --out coverage.html
     """
-    from trainlaw.app.inputs.tables import any_table
+    from trainlaw.app.inputs.run_tables import any_table
     from trainlaw.app.terminal.datasets import coverage_text, write_coverage
 
     runs, names = any_table(table), [name.strip() for name in by.split(",") if name.strip()]
@@ -104,7 +104,7 @@ def show_noise(
       trainlaw data noise atlas-all --least 10
       trainlaw data noise my-runs.csv
     """
-    from trainlaw.app.inputs.tables import any_table
+    from trainlaw.app.inputs.run_tables import any_table
     from trainlaw.app.terminal.datasets import noise_text
 
     print(noise_text(any_table(table), least))
@@ -143,13 +143,13 @@ def check_file(
       trainlaw data check my-runs.csv --gpu-file my-gpus.csv --cnn-file my-cnn.onnx
       trainlaw data check forward
     """
-    from trainlaw.app.inputs.selection import pairs_of
-    from trainlaw.app.inputs.tables import (
+    from trainlaw.app.inputs.run_tables import (
         built_in_file,
         file_options,
         named_file,
         run_faults,
     )
+    from trainlaw.app.inputs.selection import pairs_of
     from trainlaw.app.models.doubts import built_in_doubts, is_training, trusted
     from trainlaw.datasets import DATASETS
     from trainlaw.formulas import InputError
@@ -196,8 +196,8 @@ def show_outliers(
       trainlaw data outliers my-runs.csv
       trainlaw data outliers default
     """
+    from trainlaw.app.inputs.run_tables import any_table
     from trainlaw.app.inputs.selection import pairs_of
-    from trainlaw.app.inputs.tables import any_table
     from trainlaw.app.models.doubts import run_doubts
     from trainlaw.app.terminal.datasets import outliers_text
     from trainlaw.datasets import DATASETS, outliers
@@ -288,8 +288,8 @@ def _write_imported(
     preview: Path | None,
 ) -> None:
     """Read, check and write the runs of a spreadsheet; InputError where something is open."""
+    from trainlaw.app.inputs.run_tables import any_table, file_options, merged_text, write_table
     from trainlaw.app.inputs.spreadsheets import imported
-    from trainlaw.app.inputs.tables import any_table, file_options, merged_text, write_table
     from trainlaw.app.models.plausibility import checked_times
     from trainlaw.app.terminal.spreadsheets import (
         columns_text,

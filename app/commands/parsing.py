@@ -15,8 +15,8 @@ _METAVARS = {str: "text", int: "number", float: "number", Path: "path"}
 
 
 @dataclass(frozen=True)
-class Given:
-    """What stands in the type of a parameter that gets the options that the user gave, by name.
+class GivenOptions:
+    """The type of a parameter that gets the given options by name.
 
     kind : a dataclass, whose fields are the options. names : of those that the command has, () for all.
     """
@@ -149,7 +149,7 @@ def command_of(function: Callable[..., None], name: str) -> click.Command:
     groups: dict[str, tuple[Any, tuple[str, ...]]] = {}
     parameters: list[_Parameter] = []
     for each in inspect.signature(function).parameters.values():
-        given = next((part for part in get_args(each.annotation) if isinstance(part, Given)), None)
+        given = next((part for part in get_args(each.annotation) if isinstance(part, GivenOptions)), None)
         if given is not None or is_dataclass(each.annotation):
             options = list(given.parameters() if given else _fields(each.annotation))
             groups[each.name] = _present if given else each.annotation, tuple(part.name for part in options)

@@ -89,9 +89,9 @@ def plan_command(
     from trainlaw.app.inputs.resolve import known_gpus, named_cnn
     from trainlaw.app.inputs.selection import parse_hours, parse_names, selection_of, whole_numbers
     from trainlaw.app.models.user_formula import find_formulas
-    from trainlaw.app.predictions.plan import PlanOptions, plan_training, usual_counts
     from trainlaw.app.predictions.training import asked_training
-    from trainlaw.app.terminal.plan import plans_csv, plans_json, plans_svg, plans_text
+    from trainlaw.app.predictions.training_plans import PlanOptions, plan_training, usual_counts
+    from trainlaw.app.terminal.plan_text import plans_csv, plans_json, plans_svg, plans_text
     from trainlaw.app.terminal.predictions import formula_line
     from trainlaw.datasets.hardware.precisions import precision_name
     from trainlaw.formulas import InputError

@@ -436,7 +436,7 @@ def schedule_command(
 _SOON_STREAMS = 16  # on 128, the largest CNN takes six minutes
 
 
-class Model(StrEnum):
+class ManyCoreModel(StrEnum):
     """Which closed form."""
 
     a = "a"
@@ -446,7 +446,9 @@ class Model(StrEnum):
 def many_core_command(
     cnn: str = option("CNN of the paper: small, medium or large.", "--cnn", "--network", default="small"),
     threads: int = option("Number of threads.", default=240, min=1),
-    model: Model = option("a counts operations, b uses measured times of one image.", default=Model.a),
+    model: ManyCoreModel = option(
+        "a counts operations, b uses measured times of one image.", default=ManyCoreModel.a
+    ),
     epochs: int | None = option("Number of epochs; default: that of the published runs.", min=1),
     train_images: int = option("Training images per epoch.", default=60_000, min=1),
     test_images: int = option("Test images per epoch.", default=10_000, min=0),
@@ -471,7 +473,7 @@ def many_core_command(
     from trainlaw.app.terminal.output import print_fitted
     from trainlaw.formulas.errors import check_name
 
-    formulas = {each: BUILT_IN_FORMULAS[f"xeon-phi-{each}"]() for each in Model}
+    formulas = {each: BUILT_IN_FORMULAS[f"xeon-phi-{each}"]() for each in ManyCoreModel}
     formula = formulas[model]
     if published:
         tables = {each: cases_text(form, cases_of(form)) for each, form in formulas.items()}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from trainlaw.app.commands.options import Cluster, Trust
-from trainlaw.app.commands.parsing import Given
+from trainlaw.app.commands.parsing import GivenOptions
 from trainlaw.app.inputs.declared import argument, flag, option
 from trainlaw.app.inputs.study_definition import StudyDefinition
 
@@ -22,7 +22,7 @@ _OF_VALIDATION = ("table", "of", "split", "folds", "seed", "against", "gpu_file"
 
 def study_command(
     *,
-    asked: Annotated[Mapping[str, object], Given(StudyDefinition)],
+    asked: Annotated[Mapping[str, object], GivenOptions(StudyDefinition)],
     into: Path | None = option("Folder to write; default: trainlaw-run, or the next free number.", "--out"),
     overwrite: bool = flag("Replace the folder if it is a run folder.", "--overwrite"),
     definition: Path | None = option("TOML file that defines the study; options take precedence over it."),
@@ -163,7 +163,7 @@ def validate_command(
         "Formula of the time in seconds, of features or short names; a formula.json; or built-in.",
         default=...,
     ),
-    asked: Annotated[Mapping[str, object], Given(StudyDefinition, _OF_VALIDATION)],
+    asked: Annotated[Mapping[str, object], GivenOptions(StudyDefinition, _OF_VALIDATION)],
     refit: bool = flag("Fit the constants again in each fold.", "--refit"),
     trust: Trust = False,
     into: Path | None = option(

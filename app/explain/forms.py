@@ -28,7 +28,7 @@ class Rounding:
 
     @property
     def sentence(self) -> str:
-        """What was done, as text."""
+        """The rounding and its cost, as text."""
         if self.exact_percent is None or self.rounded_percent is None:
             return "constants unchanged: the training rows are not available, so no rounding was measured"
         errors = f"error {self.exact_percent:.2f} % before, {self.rounded_percent:.2f} % after"

@@ -20,11 +20,17 @@ from trainlaw.formulas import (
 from trainlaw.formulas.proofs.elasticities import Elasticities
 
 MORE = 0.1
-_LEAST = 5e-4  # a change below a twentieth of a per cent affects no plan
-# What the user can choose when planning.
+_LEAST = 5e-4  # a change of a twentieth of a per cent affects no plan
+# Quantities that a user chooses when planning.
 _PLANNED = (
-    "batch", "batch_per_gpu", "peak_flop_per_s", "bandwidth_byte_per_s", "params", "n_layers", "n_gpus",
-)  # fmt: skip
+    "batch",
+    "batch_per_gpu",
+    "peak_flop_per_s",
+    "bandwidth_byte_per_s",
+    "params",
+    "n_layers",
+    "n_gpus",
+)
 
 
 # Counts of a CNN, and rates of a GPU, by the end of their names.
@@ -38,7 +44,7 @@ _TOGETHER = {
 
 @dataclass(frozen=True)
 class Elasticity:
-    """What `MORE` of one quantity changes, as shares (0.05 is 5 % more): `time` and samples per second."""
+    """Effect of `MORE` of one quantity on `time` and samples per second, as shares (0.05 is 5 % more)."""
 
     name: str
     meaning: str
@@ -48,7 +54,7 @@ class Elasticity:
 
 @dataclass(frozen=True)
 class Trend:
-    """What is proved all over the training range: the time "never falls" or "never rises" with a quantity."""
+    """A trend of the time with a quantity, proved over the training range: "never falls" or "never rises"."""
 
     name: str
     claim: str
@@ -64,7 +70,7 @@ def in_raw_columns(formula: Formula) -> Expression:
 
 
 def elasticities(formula: Formula, run: RunTable) -> list[Elasticity]:
-    """Return what ten per cent more of each quantity changes in one configuration, largest effect first.
+    """Return the effect of ten per cent more of each quantity in one configuration, the largest first.
 
     run : one configuration. The counts of a CNN grow together, all of one kind: a CNN with more 1 x 1
     convolutions alone is another CNN. So do the peak rates of a GPU. Indicators of 0 or 1
@@ -76,7 +82,7 @@ def elasticities(formula: Formula, run: RunTable) -> list[Elasticity]:
     columns = {name: rows.columns[name] for name in names}
     now = _value(expression, columns, rows.sums)
     found = []
-    # A layer with other sizes is another layer: only what it runs on is varied.
+    # Different sizes make a different layer: only the hardware is varied.
     scope = handling(formula)
     changed = [name for name in names if name not in scope.row_counts]
     for (name, meaning), members in _quantities(changed, scope.features).items():
@@ -118,7 +124,7 @@ def proved_trends(formula: Formula) -> tuple[bool, list[Trend]]:
 
 
 def proved_raw_trends(formula: Formula) -> list[Trend]:
-    """Return what is proved of batch, rates and sizes, over the ranges that the training rows have in them.
+    """Return the proved trends of batch, rates and sizes over the ranges of the training rows.
 
     Empty where those rows are not available.
     """

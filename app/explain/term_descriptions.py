@@ -1,4 +1,4 @@
-"""Descriptions of the terms of a formula: what each stands for, and what scales it."""
+"""Describe the terms of a formula: the work behind each, and the factors that scale it."""
 
 import re
 from collections import Counter
@@ -12,7 +12,7 @@ from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.formulas import SECOND, Expression, FeatureSpec, Formula, Variable, variables
 from trainlaw.formulas.algebra.tidying import factors
 
-# What a time is spent on follows from its rates: base columns of GPU and links.
+# The rates of a time, base columns of GPU and links, determine its kind of work.
 _RATES = (
     ("compute", re.compile(r"peak_\w*flop_per_s")),
     ("fp32-lane", re.compile(r"comparable_fp32_flop_per_s")),
@@ -24,7 +24,7 @@ _COUNTS = re.compile(r"n_(layers|conv|depthwise|dense|\w+)")
 _PLAIN = re.compile(r"_?(compute|memory|matrix|simt|cached|kernel)?_s$")
 
 
-# What the time of a feature goes into, for readers who do not know the feature.
+# The work behind the time of a feature, for readers who do not know the feature.
 _TITLES = toml_table(__file__, "titles.toml")
 _MANY = "further work on one GPU"  # instead of more titles than a line holds
 _MOST_TITLES = 2
@@ -34,7 +34,7 @@ _MOST_TITLES = 2
 class TermWords:
     """A term described: a short name, unique in its formula, a sentence that explains it, and a title.
 
-    title : what the time goes into, for any reader; several terms of a formula may have the same.
+    title : the work that takes the time, for any reader. Several terms of a formula may share one.
     """
 
     name: str
@@ -45,8 +45,7 @@ class TermWords:
 def words_of_parts(formula: Formula) -> tuple[TermWords, ...]:
     """Return name and explanation of each of `parts_of(formula)`.
 
-    The name says what the time is spent on, by the rates in it: compute, memory, all-reduce, launch or fixed
-    time.
+    The rates in a term give its name: compute, memory, all-reduce, launch or fixed time.
     """
     terms = [part.expression for part in parts_of(formula)]
     plain = [_name(term, formula) for term in terms]
@@ -60,7 +59,7 @@ def words_of_parts(formula: Formula) -> tuple[TermWords, ...]:
 
 
 def _title(term: Expression, formula: Formula) -> str:
-    """Return what the times of a term go into; empty where one of them has no title."""
+    """Return the work behind the times of a term; empty where one of them has no title."""
     titles = dict.fromkeys(_TITLES.get(spec.name, "") for spec in _times(term, formula))
     if "" in titles:
         return ""

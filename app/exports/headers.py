@@ -1,4 +1,4 @@
-"""What the header of an exported file says about its formula: features as closed forms, the stated error."""
+"""The header of an exported file: features as closed forms, the stated error, the origin of the formula."""
 
 from dataclasses import replace
 

@@ -82,7 +82,7 @@ _OF_SEVERAL = (
 )
 #: Facts of a GPU for several of them: GPUs of its usual servers, places of their links in `LINKS`.
 OF_SERVER = ("per_node", "own_link", "own_fabric")
-# Counts that are left out of the tables, since they follow from others.
+# Counts that are left out of the tables, since they are sums of listed ones.
 _SUMS: Mapping[str, Expression] = {
     "macs": parse_text("conv_macs + grouped_conv_macs + depthwise_macs + dense_macs")
 }
@@ -164,7 +164,7 @@ class NamedModel:
 
 
 def named_model(formula: Formula) -> NamedModel:
-    """Return what a program of a formula of iterations on one GPU needs; grouped constants at their default.
+    """Return the tables and quantities of a program, with grouped constants at their default.
 
     Raises InputError where a feature does not follow from GPU, CNN, precision and arguments.
     """
@@ -265,7 +265,7 @@ def _in_order(names: Iterable[str]) -> tuple[set[str], tuple[str, ...]]:
 
 
 def definition(name: str) -> Expression:
-    """Return what a program computes a derived feature, or a count that its tables leave out, from."""
+    """Return the expression of a derived feature, or of a count that the tables leave out."""
     return _SUMS[name] if name in _SUMS else FEATURES[name].expression
 
 

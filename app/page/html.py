@@ -14,7 +14,7 @@ from trainlaw.app.models.terms import parts_of
 from trainlaw.app.page.script import names_kinds, script_of, specs_of, titled_parts
 from trainlaw.app.text.html import page_style, render
 from trainlaw.app.text.numbers import show_number, show_percent
-from trainlaw.app.text.tables import RUNS, Column, Table
+from trainlaw.app.text.tables import RUNS, Table, TableColumn
 from trainlaw.datasets.measurements.runs import STACKS
 from trainlaw.formulas import Formula, constants
 from trainlaw.formulas.printers import mathml_expression, mathml_symbol
@@ -88,12 +88,12 @@ def _summary(formula: Formula) -> str:
 def _choice(name: str, formula: Formula) -> str:
     """Return how the page offers a formula, short enough for its list: its name and stated error."""
     error = show_percent(overall_error(formula, OURS))
-    what = "forward pass" if formula.scope == FORWARD else f"training, {name or 'full'}"
-    return f"{what}: error {error} %"
+    timed = "forward pass" if formula.scope == FORWARD else f"training, {name or 'full'}"
+    return f"{timed}: error {error} %"
 
 
 def _label(name: str, formula: Formula) -> str:
-    """Return the heading of a shorter formula: what is chosen, and its size."""
+    """Return the heading of a shorter formula: its name in the list, and its size."""
     return f"{_choice(name, formula)}, {len(constants(formula.expression))} constants"
 
 
@@ -106,7 +106,7 @@ def _in_symbols(formula: Formula) -> str:
 
 
 def _shares(laws: Mapping[str, Formula]) -> list[dict[str, object]]:
-    """Return the shares of the time of each formula on offer, as the template names what it shows.
+    """Return the shares of the time of each formula on offer, under the names of the template.
 
     formula : that a share is of, as the page chooses it; None for a share of all. parts : the terms that it
     is the sum of, each as MathML in symbols and with places for numbers; a share without has a sentence.
@@ -146,16 +146,21 @@ def _symbol_table(formulas: Iterable[Formula]) -> Table:
     formulas = tuple(formulas)
     ranges = {name: ends for formula in reversed(formulas) for name, ends in formula.ranges.items()}
     rows = [
-        [letter(spec.symbol), spec.name, "" if spec.unit.is_dimensionless else spec.unit, spec.meaning,
-         *map(show_number, ranges.get(spec.name, unknown))]
+        [
+            letter(spec.symbol),
+            spec.name,
+            "" if spec.unit.is_dimensionless else spec.unit,
+            spec.meaning,
+            *map(show_number, ranges.get(spec.name, unknown)),
+        ]
         for spec in specs_of(formulas)
-    ]  # fmt: skip
-    ends = [Column("training minimum", "number"), Column("maximum", "number")]
+    ]
+    ends = [TableColumn("training minimum", "number"), TableColumn("maximum", "number")]
     return Table.of(["symbol", "name", "unit", "meaning", *ends], rows)
 
 
 def _errors(formula: Formula) -> dict[str, object] | None:
-    """The held-out errors of every estimator, overall and per architecture; None where there are none."""
+    """Return the held-out errors of every estimator, overall and per architecture; None without any."""
     names, lines = estimators(formula), error_lines(formula, BY_CNN)
     if not names or not lines:
         return None
@@ -173,6 +178,6 @@ def _errors(formula: Formula) -> dict[str, object] | None:
         protocol=formula.errors.get("protocol", ""),
         evolution=evolution_sentence(carried_errors(formula)),
         held_out=held_out_kind(formula),
-        overall=Table.of([Column("metric"), *titles], overall, "number"),
-        by_cnn=Table.of([Column("architecture"), RUNS, *titles], each, "number"),
+        overall=Table.of([TableColumn("metric"), *titles], overall, "number"),
+        by_cnn=Table.of([TableColumn("architecture"), RUNS, *titles], each, "number"),
     )

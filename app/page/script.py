@@ -1,4 +1,4 @@
-"""The script of the page: tables to choose from, the formula as JavaScript, and what the errors were."""
+"""The script of the page: tables to choose from, the formula as JavaScript, and its held-out errors."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ from trainlaw.app.models.settings import (
     used_base_columns,
 )
 from trainlaw.app.models.terms import parts_of
-from trainlaw.app.page.tables import page_tables
+from trainlaw.app.page.constants import page_tables
 from trainlaw.app.text.html import template_text
 from trainlaw.datasets import FEATURES, built_in_gpus
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
@@ -45,11 +45,21 @@ from trainlaw.validate.run_classes import AMD, MAIN_VENDOR, run_class
 #: Files of the folder of templates, in the order in which the script needs them.
 MODULE_FILES = ("answers", "page/numbers", "page/law", "page/names", "page/choice", "module")
 SCRIPT_FILES = (
-    "answers", "page/numbers", "page/law", "page/names", "page/choice", "page/form",
-    "page/lists", "page/answer", "page/terms", "page/ranking", "page/comparison", "page/custom_cnn",
+    "answers",
+    "page/numbers",
+    "page/law",
+    "page/names",
+    "page/choice",
+    "page/form",
+    "page/lists",
+    "page/answer",
+    "page/terms",
+    "page/ranking",
+    "page/comparison",
+    "page/custom_cnn",
     "page/start",
-)  # fmt: skip
-# What the user chooses; no table of GPUs or CNNs has it.
+)
+# Chosen by the user, so that no table of GPUs or CNNs has them.
 _CHOSEN = frozenset(
     {"batch_per_gpu", "has_optimizer", "has_input_copy", "bytes_per_element", "is_tensor_precision"}
     | {"is_tuned", "is_channels_last", "is_bucketed", STATED_LAUNCH, "is_stack_channels_last"}
@@ -72,22 +82,59 @@ _OPTIONAL: Mapping[str, tuple[str, ...]] = {
 }
 # Quantities and texts of the table of answers that `factsOf` of the script gives.
 _GIVEN = (
-    "single_gpu_time_s", "added_s", "is_undefined", "gpu", "generation", "vendor", "precision", "is_tf32",
-    "is_untrained_precision", "is_other_precision", "by_default", "layout", "has_layout", "has_host_launch",
-    "n_cnn_notes", "cnn_notes", "rough", "input_size_px", "is_16_bit_float", "is_bf16",
-    "nearest_batch", "nearest_low_s", "nearest_high_s", "nearest_time_s",
-    "n_nodes", "machine", "algorithm", "ways", "is_scaled",
-    "class_factor", "has_interval", "epochs", "iterations", "training", "price_per_hour", "has_price",
-    "currency", "price_origin", "error_of_precision", "error_of_architecture", "stack", "has_stack",
-    "is_stack_unknown", "compilation", "has_compilation",
-)  # fmt: skip
+    "single_gpu_time_s",
+    "added_s",
+    "is_undefined",
+    "gpu",
+    "generation",
+    "vendor",
+    "precision",
+    "is_tf32",
+    "is_untrained_precision",
+    "is_other_precision",
+    "by_default",
+    "layout",
+    "has_layout",
+    "has_host_launch",
+    "n_cnn_notes",
+    "cnn_notes",
+    "rough",
+    "input_size_px",
+    "is_16_bit_float",
+    "is_bf16",
+    "nearest_batch",
+    "nearest_low_s",
+    "nearest_high_s",
+    "nearest_time_s",
+    "n_nodes",
+    "machine",
+    "algorithm",
+    "ways",
+    "is_scaled",
+    "class_factor",
+    "has_interval",
+    "epochs",
+    "iterations",
+    "training",
+    "price_per_hour",
+    "has_price",
+    "currency",
+    "price_origin",
+    "error_of_precision",
+    "error_of_architecture",
+    "stack",
+    "has_stack",
+    "is_stack_unknown",
+    "compilation",
+    "has_compilation",
+)
 _MOST_GPUS = 65_536
 
 
 def script_of(formula: Formula) -> str:
     """Return the script of a formula's page, inert inside a script element.
 
-    Raises InputError where a feature cannot be computed from what the page offers to choose.
+    Raises InputError where a feature does not follow from the choices on the page.
     """
     laws = {"": formula, **offered_formulas(formula)}
     return "\n".join(['"use strict";', *_declared(laws), *_files(SCRIPT_FILES)])
@@ -132,7 +179,7 @@ def _declared(laws: Mapping[str, Formula]) -> list[str]:
 
 
 def _all_reduce(formula: Formula) -> Expression:
-    """Return what several GPUs add to the time by a formula, over base columns and the time on one."""
+    """Return the time that several GPUs add, over base columns and the time on one."""
     return Constant(0.0) if handling(formula).covers_multi_gpu else added_time()
 
 
@@ -178,7 +225,7 @@ def names_kinds(formula: Formula) -> bool:
 
 
 def titled_parts(formula: Formula) -> dict[str, list[int]]:
-    """Return the places of the parts of a formula (`parts_of`) by what their time goes into."""
+    """Return the places of the parts of a formula (`parts_of`) by the title of their share of the time."""
     found: dict[str, list[int]] = {}
     for place, words in enumerate(words_of_parts(formula)):
         found.setdefault(words.title, []).append(place)
@@ -192,7 +239,7 @@ def _facts(formula: Formula) -> dict[str, Any]:
         "rough": ROUGH_MEMORY,
         "perNode": MOST_GPUS_PER_NODE,
         "gpuFacts": list(_gpu_facts(formula)),
-        # What the page shows first; strings, as form fields and the link's fragment hold them.
+        # The first choice as strings, as form fields and the fragment of a link hold them.
         "first": json.loads(template_text("page/first.json")),
         "most": {"batch": 10_000_000, "gpus": _MOST_GPUS, "nodes": _MOST_GPUS, "images": 10**12},
         "launch": {"least": launch.low, "most": launch.high},
@@ -237,7 +284,7 @@ def _errors(formula: Formula) -> dict[str, Any]:
 
 
 def _law(formula: Formula, first: Formula, answers: str) -> str:
-    """Return what differs from one formula of the page to another: functions, intervals, errors and answers.
+    """Return a formula of the page as script: functions, intervals, errors and answers.
 
     first : the formula of which the tables of GPUs and precisions state the facts. answers : rows of the
     formula as script.
@@ -269,9 +316,9 @@ def _law(formula: Formula, first: Formula, answers: str) -> str:
     return f"{{...{literal(facts)},{printed}}}"
 
 
-def _differing(facts: Mapping[str, Fact], others: Mapping[str, Fact]) -> dict[str, Fact]:
-    """Return those facts that others do not state alike."""
-    return {name: fact for name, fact in facts.items() if fact != others[name]}
+def _differing(facts: Mapping[str, Fact], usual: Mapping[str, Fact]) -> dict[str, Fact]:
+    """Return the facts that differ from the usual ones."""
+    return {name: fact for name, fact in facts.items() if fact != usual[name]}
 
 
 def _feature(spec: FeatureSpec, expression: Expression) -> str:

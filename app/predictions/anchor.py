@@ -113,6 +113,8 @@ def predict_from_profile(request: ProfileRequest, gpus: GpuCatalog | None = None
     columns = _columns(formula, profile, step_s, (anchor, target), workload, gpus=gpus)
     time_s = float(np.ravel(formula.predict(columns))[0])
     factor = interval_of(formula)
+    doubt = "" if on_anchor is None else time_doubt(on_anchor, step_s)
+    doubts = (doubt,) if doubt else ()
     return AnchorPrediction(
         workload=workload,
         anchor=anchor,
@@ -127,7 +129,7 @@ def predict_from_profile(request: ProfileRequest, gpus: GpuCatalog | None = None
         error_percent=overall_error(formula, OURS, "mape_percent"),
         warnings=(
             *_warnings(profile, step, formula),
-            *filter(None, [on_anchor and time_doubt(on_anchor, step_s)]),
+            *doubts,
             *_said(formula, columns, time_s),
         ),
     )

@@ -22,7 +22,8 @@ def write_calibration_files(
 ) -> None:
     """Write formula.json, formula.xlsx, page.html, calibration.csv and provenance.json into `folder`.
 
-    given : the formula before. runs : those that calibrated. circumstances : what describes the command.
+    given : the formula before the calibration. runs : those that calibrated it. circumstances : facts of the
+    command.
     """
     save_formula(law.formula, folder / "formula.json")
     (folder / "formula.xlsx").write_bytes(workbook_bytes(law.formula))

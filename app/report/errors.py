@@ -13,7 +13,7 @@ from trainlaw.app.studies.terms_found import further_terms
 from trainlaw.app.terminal.formula import headline
 from trainlaw.app.terminal.study import levels_table
 from trainlaw.app.text.numbers import show_number, show_percent
-from trainlaw.app.text.tables import RUNS, Column, Table
+from trainlaw.app.text.tables import RUNS, Table, TableColumn
 from trainlaw.formulas import Elasticities, Formula, Proof
 from trainlaw.validate import bootstrap_interval
 from trainlaw.validate.baselines import title_of
@@ -141,9 +141,9 @@ def _interval_of(outcome: StudyOutcome, level: str, over: str) -> Callable[[str]
     return interval
 
 
-def _numbers(header: Sequence[str | Column], rows: Sequence[Sequence[object]]) -> Table:
+def _numbers(header: Sequence[str | TableColumn], rows: Sequence[Sequence[object]]) -> Table:
     """A table of numbers whose first column is text."""
-    return Table.of([Column(str(header[0]), "long"), *header[1:]], rows, "number")
+    return Table.of([TableColumn(str(header[0]), "long"), *header[1:]], rows, "number")
 
 
 def _line_table(lines: Sequence[ErrorLine], names: Sequence[str]) -> Table:
@@ -163,7 +163,7 @@ def _metrics(formula: Formula) -> Table:
         [title_of(name), *(_with_interval(formula, name, metric) for metric in _TITLES)]
         for name in estimators(formula)
     ]
-    return Table.of([Column("", "long"), *_TITLES.values()], rows, "wrapped_number")
+    return Table.of([TableColumn("", "long"), *_TITLES.values()], rows, "wrapped_number")
 
 
 def _with_interval(formula: Formula, estimator: str, metric: str) -> str:
@@ -277,7 +277,7 @@ def property_table(formula: Formula) -> Table:
         [statement, "proved" if proof.proved else "not proved", "; ".join(proof.blame)]
         for statement, proof in claims(formula)
     ]
-    return Table.of(["claim", Column("result", "symbol"), "left open by"], rows, "long")
+    return Table.of(["claim", TableColumn("result", "symbol"), "left open by"], rows, "long")
 
 
 def stability_table(outcome: StudyOutcome) -> Table:
@@ -302,6 +302,11 @@ def stability_table(outcome: StudyOutcome) -> Table:
     seeds = f"of {n_seeds} further seeds" if n_seeds else "of further seeds"
     resamples = resamples_of_groups(outcome.formula)
     shares = [f"% of {resamples}", "with any factors"] if drawn else []
-    header: list[str | Column] = [Column("term", "formula"), f"of {len(folds)} folds", seeds, *shares]
+    header: list[str | TableColumn] = [
+        TableColumn("term", "formula"),
+        f"of {len(folds)} folds",
+        seeds,
+        *shares,
+    ]
     filled = [[*row, *[""] * (len(header) - len(row))] for row in rows]
     return Table.of(header, filled, "number")

@@ -42,7 +42,7 @@ def evolution_plot(evolution: Evolution) -> str:
 
 
 def step_rows(evolution: Evolution) -> list[tuple[str, str]]:
-    """Return what each step changed, by the number of formulas tried until then."""
+    """Return the changes of each step, by the number of formulas tried until then."""
     first, *later = evolution.steps
     begun = f"{len(first.entered)} terms to begin with"
     rows = [(f"{step.tried:,}", "; ".join(changes_of(step, evolution.amounts))) for step in later]

@@ -1,4 +1,4 @@
-"""The report of a study: one HTML file that refers to no other."""
+"""The report of a study as one self-contained HTML file."""
 
 from collections.abc import Iterator, Mapping
 from html import escape
@@ -16,7 +16,7 @@ from trainlaw.app.studies.story import story_of
 from trainlaw.app.terminal.formula import equation_text
 from trainlaw.app.text.html import render, template_text
 from trainlaw.app.text.numbers import show_number
-from trainlaw.app.text.tables import Column, Table, plain_text
+from trainlaw.app.text.tables import Table, TableColumn, plain_text
 from trainlaw.datasets import TARGET
 from trainlaw.formulas import SCOPES, Apply, Expression, Formula, ScoredFormula, complexity
 from trainlaw.formulas.algebra.expression import additive_terms, count_nodes, sides_of
@@ -108,7 +108,9 @@ def _terms(outcome: StudyOutcome) -> Table:
     found = zip(names, outcome.returns, outcome.shares, strict=True)
     ordered = sorted(found, key=lambda row: -row[2])
     rows = [[name, item.term, f"{100 * share:.1f} %"] for name, item, share in ordered]
-    return Table.of([Column("term", "long"), Column("as text", "formula"), Column("share", "number")], rows)
+    return Table.of(
+        [TableColumn("term", "long"), TableColumn("as text", "formula"), TableColumn("share", "number")], rows
+    )
 
 
 def _symbols(outcome: StudyOutcome) -> Table:
@@ -116,7 +118,7 @@ def _symbols(outcome: StudyOutcome) -> Table:
         [spec.name, spec.unit, spec.meaning, *map(show_number, outcome.formula.ranges[spec.name])]
         for spec in outcome.formula.used_features
     ]
-    names = [Column("symbol", "symbol"), Column("unit", "symbol"), Column("meaning", "long")]
+    names = [TableColumn("symbol", "symbol"), TableColumn("unit", "symbol"), TableColumn("meaning", "long")]
     return Table.of([*names, "training minimum", "maximum"], rows, "number")
 
 
@@ -127,26 +129,26 @@ def _front(outcome: StudyOutcome) -> str:
 
 def _front_table(outcome: StudyOutcome) -> Table:
     rows = [[item.complexity, show_number(item.loss), item.formula.text()] for item in outcome.front]
-    return Table.of(["complexity", "loss", Column("formula", "formula")], rows, "number")
+    return Table.of(["complexity", "loss", TableColumn("formula", "formula")], rows, "number")
 
 
 def _evolution(outcome: StudyOutcome) -> tuple[str, Table] | None:
-    """How the search went: a drawing, and what each step changed; None where it has no history."""
+    """Return the course of the search: a drawing, and the changes of each step; None without a history."""
     evolution = evolution_of(outcome.formula)
     if evolution is None:
         return None
-    columns = [Column("formulas tried", "number"), Column("what changed", "long")]
+    columns = [TableColumn("formulas tried", "number"), TableColumn("what changed", "long")]
     return evolution_plot(evolution), Table.of(columns, step_rows(evolution))
 
 
 def _folds(outcome: StudyOutcome) -> Table:
     found = {split: formula for (split, name), formula in outcome.result.formulas.items() if name == OURS}
     rows = [[", ".join(outcome.held_out[split]), formula.text()] for split, formula in found.items()]
-    return Table.of([Column("held out", "long"), Column("formula", "formula")], rows)
+    return Table.of([TableColumn("held out", "long"), TableColumn("formula", "formula")], rows)
 
 
 def _provenance(outcome: StudyOutcome) -> Table:
     facts = [[key, plain_text(value)] for key, value in outcome.provenance.items()]
     facts += [["definition", definition_text(outcome.definition).strip().replace("\n", "; ")]]
     facts += [[name, version(name)] for name in LIBRARIES]
-    return Table.of([Column("item", "symbol"), Column("value", "long")], facts)
+    return Table.of([TableColumn("item", "symbol"), TableColumn("value", "long")], facts)

@@ -13,12 +13,24 @@ from trainlaw.datasets.spreadsheets.conversion import Imported
 from trainlaw.formulas.files.text_files import write_text_atomically
 
 _MOST_ROWS, _MOST_COLUMNS = 300, 60  # of a sheet that are shown
-_KINDS = {"gpu": "gpu", "cnn": "cnn", "precision": "precision", "batch": "batch", "batch_per_gpu": "batch",
-          "global_batch": "batch"}  # fmt: skip
+_KINDS = {
+    "gpu": "gpu",
+    "cnn": "cnn",
+    "precision": "precision",
+    "batch": "batch",
+    "batch_per_gpu": "batch",
+    "global_batch": "batch",
+}
 _LEGEND = (
-    ("gpu", "GPU"), ("cnn", "CNN"), ("batch", "batch"), ("precision", "precision"), ("time", "time"),
-    ("other", "other column that is read"), ("unread", "not read"), ("doubt", "asked or doubted"),
-)  # fmt: skip
+    ("gpu", "GPU"),
+    ("cnn", "CNN"),
+    ("batch", "batch"),
+    ("precision", "precision"),
+    ("time", "time"),
+    ("other", "other column that is read"),
+    ("unread", "not read"),
+    ("doubt", "asked or doubted"),
+)
 
 
 #: A cell: its text, the class of its colour, and a tooltip.
@@ -36,10 +48,19 @@ def write_preview(made: Imported, path: Path) -> None:
     number = f"{len(made.rows):,} runs are read" if made.rows else "no run can be read yet"
     asked = f"; questions or faults that are open: {len(made.issues)}" if made.issues else ""
     text = render(
-        "preview.html", title=f"Import of {made.name}", version="", style=template_text("preview.css"),
-        script="", summary=f"{number}{asked}.", legend=_LEGEND, issues=made.issues, notes=made.notes,
-        sheets=sheets, plot=plot, gpus=[(group.name, group.hue) for group in points],
-    )  # fmt: skip
+        "preview.html",
+        title=f"Import of {made.name}",
+        version="",
+        style=template_text("preview.css"),
+        script="",
+        summary=f"{number}{asked}.",
+        legend=_LEGEND,
+        issues=made.issues,
+        notes=made.notes,
+        sheets=sheets,
+        plot=plot,
+        gpus=[(group.name, group.hue) for group in points],
+    )
     write_text_atomically(path, text)
 
 

@@ -18,9 +18,9 @@ from trainlaw.formulas import save_formula
 
 
 def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[str, object]) -> None:
-    """Write all files of a run into `folder`; of an interrupted one, those that are quickly made.
+    """Write all files of a run into `folder`; of an interrupted one, only the quick ones.
 
-    circumstances : what describes this run rather than its result: command, duration, workers.
+    circumstances : facts of this run that do not decide its result: command, duration, workers.
     """
     save_formula(outcome.formula, folder / "formula.json")
     _write_frame(folder / "front.csv", pd.DataFrame(outcome.front.to_rows()))

@@ -174,7 +174,7 @@ class SheetWriter:
         self.book.names[name] = f"{quoted(self.name)}!{column_range(column, first, last)}"
 
     def drop_down(self, row: int, column: int, listed: str, *, is_open: bool = False) -> None:
-        """Offer a cell the values of the range named `listed`, its only ones unless it is open to others."""
+        """Offer a cell the values of the range named `listed`; is_open : whether it takes further values."""
         self.plan.drop_downs[row, column] = listed
         if is_open:
             self.plan.open_lists.add((row, column))

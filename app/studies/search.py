@@ -109,7 +109,7 @@ def evolved(
     return FormulaRegressor(features, target, settings, SearchReporter(), scope=scope)
 
 
-class Evolution(Estimator, Protocol):
+class EvolvedEstimator(Estimator, Protocol):
     """An estimator that evolves: after `fit` it has the chosen formula and the front it was chosen from."""
 
     formula_: Formula
@@ -174,7 +174,7 @@ def predicted_seconds(formula: Formula, X: pd.DataFrame, cnn_layers: CnnLayers |
 
 
 def search_all_rows(
-    search: Callable[[], Evolution],
+    search: Callable[[], EvolvedEstimator],
     X: pd.DataFrame,
     seconds: np.ndarray,
     groups: np.ndarray,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from trainlaw.app.studies.material import Material
 from trainlaw.app.studies.search import (
-    Evolution,
+    EvolvedEstimator,
     SearchedRows,
     Signals,
     TaskPool,
@@ -36,7 +36,7 @@ OnStart = Callable[[Signals, int], None]
 OnFit = Callable[[StudyProgress], None]
 
 
-def estimator_of(material: Material, seed: int) -> Callable[[], Evolution]:
+def estimator_of(material: Material, seed: int) -> Callable[[], EvolvedEstimator]:
     """Return what makes the estimator that evolves the formula; it can be sent to a worker."""
     return material.kind.search(material.rows, _settings(material, seed))
 

@@ -7,7 +7,7 @@ The skeleton of whole iterations follows from the tables of work and resources, 
 Each resource does its work one after another; the host launches meanwhile, so the longer of the two counts.
 All work costs time: each row of `work.csv` is required, and so is each factor of a resource. Weights and
 exponents are drawn to the values that the rules expect, which they keep where no run determines them. Which
-runs count how much is said in docs/decisions/0008-what-was-tuned-on-what.md.
+runs count how much, and what was tuned on what, is said in docs/explanation/law.md.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,13 +26,13 @@ from trainlaw.formulas.algebra.text import parse_text
 from trainlaw.formulas.scopes import RUN
 from trainlaw.validate.baselines.inputs import class_weights, group_weights, rows_drawn
 
-#: Runs of one architecture on one GPU group that a fit uses: more of them hardly change it, and the cards and
-#: scripts with thousands of runs no longer outvote the rest (chosen from 3 to 24 and all; decision 8).
+#: Runs of one architecture on one GPU group that a fit uses: more of them hardly change it, and the GPUs and
+#: scripts with thousands of runs no longer outvote the rest (chosen from 3 to 24 and all).
 RUNS_PER_CELL = 12
 # What the device does not wait for: it is added behind the maximum of device and host.
 _AFTER = "copy"
 # Deviations of less than a factor of exp(0.35) count by their square, larger ones by their size; half of the
-# usual weight of the priors. Both chosen on the error with each GPU group held out (decision 8).
+# usual weight of the priors. Both chosen on the error with each GPU group held out.
 _OF_RUNS: Mapping[str, Any] = {
     "population": 100,
     "max_nodes": 150,

@@ -12,7 +12,7 @@ from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.calibration import calibrated_law
 from trainlaw.app.models.search_gain import evolution_sentence, uncertain_gains
 from trainlaw.app.text.numbers import show_percent
-from trainlaw.app.text.tables import RUNS, Column, Table
+from trainlaw.app.text.tables import RUNS, Table, TableColumn
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import Formula, InputError, load_formula
@@ -194,7 +194,7 @@ def _without_one(leads: Mapping[str, float], whole: float) -> str:
 
 _WORST = 7  # groups of each kind that are named before the details
 _FEW_RUNS = 5  # fewer say little about an architecture
-_BEST_THERE: tuple[str | Column, ...] = ("best there, %", Column("which baseline", "long"))
+_BEST_THERE: tuple[str | TableColumn, ...] = ("best there, %", TableColumn("which baseline", "long"))
 _READABLE = {"channels_last": "channels last", "unknown": "layout not recorded", "nchw": "NCHW"}
 
 
@@ -235,8 +235,8 @@ def _class_table(lines: Sequence[ErrorLine]) -> Table:
         for line in lines
     ]  # fmt: skip
     seeds = ["seeds, %"] if several else []
-    header: list[str | Column] = [
-        Column("", "long"),
+    header: list[str | TableColumn] = [
+        TableColumn("", "long"),
         RUNS,
         "GPU groups",
         "this formula, %",
@@ -269,8 +269,8 @@ def _worst_table(errors: CarriedErrors, level: str, bias: Mapping[str, float]) -
          *_best_of(line, errors.others)]
         for line in worst
     ]  # fmt: skip
-    header: list[str | Column] = [
-        Column("", "long"),
+    header: list[str | TableColumn] = [
+        TableColumn("", "long"),
         RUNS,
         "error, %",
         "predicted / measured",

@@ -1,9 +1,9 @@
-"""What to measure next: the set of configurations whose measurement should improve a formula.
+"""Suggest measurements: the set of configurations whose measurement should improve a formula.
 
-The set is evolved by three scores: how well the measured runs then represent all candidates, how much of the
-variance that the constants leave is removed, and what it costs. The first leads: of those that were replayed
-on runs of ten sources it gave the lowest error (docs/suggest.md). Pinel et al., "Evolving a deep neural
-network training time estimator", 2020, evolve what to measure, too.
+The set is evolved by three scores: how well the measured runs then represent all candidates, the share of the
+variance left by the constants that it removes, and its cost. The first leads: among the scores replayed on
+runs of ten sources it gave the lowest error (docs/suggest.md). Pinel et al., "Evolving a deep neural network
+training time estimator", 2020, also evolve the set to measure.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.inputs.tables import find_table
+from trainlaw.app.inputs.run_tables import find_table
 from trainlaw.app.inputs.used_formula import ONE_GPU, used_formulas
 from trainlaw.app.models.doubts import trusted
 from trainlaw.app.models.scopes import check_scope, feature_specs_for, handling
@@ -31,16 +31,17 @@ from trainlaw.validate.bootstrap import drawn_rows
 from trainlaw.validate.design import Design, Representation, standardised_slopes
 from trainlaw.validate.refit import RefittedFormula
 
-# Formulas of the front whose loss on held-out groups is near the best one's, and at most how many of them.
+# Formulas of the front that disagree usefully: within a quarter of the best loss on held-out groups, and few,
+# since each is fitted again to every resample.
 _NEAR, _MOST = 1.25, 6
 
 
 @dataclass(frozen=True, eq=False)
 class StudiedFront:
-    """A chosen formula, others of its front that are about as good, the measured runs, and their origin."""
+    """A chosen formula, its near equals on the front, the measured runs, and their origin."""
 
     chosen: Formula
-    others: tuple[Formula, ...]
+    near_equals: tuple[Formula, ...]
     measured: RunTable
     origin: str
 
@@ -63,11 +64,11 @@ def find_front(
     chosen, origin = find_formula(given, folder)
     check_scope(chosen, RUN, LAYER, MULTI_GPU_RUN, origin=origin)
     place = _run_folder(given, folder)
-    others = _near_best(place / "front.csv", chosen) if place else ()
+    near_equals = _near_best(place / "front.csv", chosen) if place else ()
     if runs is not None:
         table = trusted(find_table(runs, gpu_file, cnn_files), trust or runs in DATASETS)
-        return StudiedFront(chosen, others, table, origin)
-    return StudiedFront(chosen, others, _runs_of_study(place, chosen, origin), origin)
+        return StudiedFront(chosen, near_equals, table, origin)
+    return StudiedFront(chosen, near_equals, _runs_of_study(place, chosen, origin), origin)
 
 
 def _run_folder(given: Path | None, folder: Path) -> Path | None:
@@ -108,14 +109,15 @@ def _runs_of_study(place: Path | None, chosen: Formula, origin: str) -> RunTable
         return find_table(study.table, None if not gpus else Path(gpus), cnns)
     table = str(chosen.provenance.get("table", ""))
     if table not in DATASETS:
-        raise InputError(f"{origin}: its runs are not known; name what is measured with --runs")
+        raise InputError(f"{origin}: its runs are not known; name the measured ones with --runs")
     return find_table(table)
 
 
 # Share of the best representation that a cheaper set with no less variance removed must reach.
 _NEAR_BEST = 0.98
-_RESAMPLES = 4
-# Weight of the deviations among the front's formulas, relative to slopes, in the distance of two runs.
+_RESAMPLES = 4  # with up to seven formulas 35 fits, which take seconds
+# Weight of the deviations among the front's formulas, relative to slopes, in the distance of two runs: chosen
+# by trial on the pools for tuning (docs/suggest.md).
 _DISAGREEMENT_WEIGHT = 0.5
 # Groups of GPUs below which runs are resampled one by one.
 _LEAST_GROUPS = 3
@@ -125,10 +127,10 @@ _LEAST_GROUPS = 3
 class Candidates:
     """Configurations to choose from.
 
-    representation : how well runs stand for them. design : what is not sure about their times. doubts : how
-    the fits of the front deviate, (n, n_fits); the squares of a row sum to the variance of ln(predicted
-    seconds). amounts : ln of the formula's features, (n, d); measured : the same of the runs that are
-    measured, (n_measured, d). cost_s : seconds of measuring each, (n,).
+    representation : how well runs stand for them. design : the uncertainty of their times. doubts :
+    deviations of the fits of the front, (n, n_fits); the squares of a row sum to the variance of
+    ln(predicted seconds). amounts : ln of the formula's features, (n, d). measured : the same of the measured
+    runs, (n_measured, d). cost_s : seconds of measuring each, (n,).
     """
 
     representation: Representation
@@ -141,7 +143,7 @@ class Candidates:
     def covered(self, rows: Sequence[int]) -> float:
         """Return how much of the features' ranges is covered once these rows are measured, 0 to 1.
 
-        The mean over features; a range is that of what is measured and of all candidates together.
+        The mean over features. A range spans the measured runs and all candidates.
         """
         taken = self.amounts[np.asarray(rows, dtype=np.intp)]
         low = np.minimum(self._ends[0], taken.min(axis=0, initial=np.inf))
@@ -161,8 +163,8 @@ class Candidates:
     def best_set(self, size: int, seed: int = 0) -> list[int]:
         """Return the set of `size` to measure, as positions, the most representative first.
 
-        It is the cheapest of the evolved sets that represent 98 % of what the best one does and remove no
-        less variance than that one.
+        It is the cheapest of the evolved sets with at least 98 % of the best representation and no less
+        variance removed.
         """
 
         def scores(rows: np.ndarray) -> tuple[float, float, float]:
@@ -195,10 +197,10 @@ class Suggestion:
     """One configuration to measure and why.
 
     row : its position in the pool. predicted_s : time of an iteration. cost_s : of measuring it. represents :
-    by which share it lessens the distance of all to what is measured, after those before it. uncertainty,
-    disagreement : relative, of its prediction: by the formula's constants, and among the formulas of the
-    front fitted to resampled runs. new : features beyond what is measured, with the factor beyond, the
-    farthest first.
+    share of the distance between candidates and measured runs that it removes, after those before it.
+    uncertainty, disagreement : relative, of its prediction: by the formula's constants, and among the
+    formulas of the front fitted to resampled runs. new : features beyond the measured ranges, with the
+    factor beyond, the farthest first.
     """
 
     row: int
@@ -214,8 +216,9 @@ class Suggestion:
 class Suggestions:
     """Configurations in the order of their worth.
 
-    covered : share of the features' ranges, before and after. represented, removed : by which share they
-    lessen the distance of all candidates to what is measured, and the variance of the predicted times.
+    covered : share of the features' ranges, before and after. represented, removed : shares
+    that they remove of the distance between candidates and measured runs, and of the variance of the
+    predicted times.
     """
 
     members: tuple[Suggestion, ...]
@@ -252,7 +255,7 @@ def suggested_runs(
     measured = X[~of_pool], y, groups
     cost_s = repeats * predicted[of_pool]
     candidates = make_candidates(
-        fitted, front.others, measured, X[of_pool], cost_s, seed=seed, on_step=part_of(on_step, 0.2, 0.8)
+        fitted, front.near_equals, measured, X[of_pool], cost_s, seed=seed, on_step=part_of(on_step, 0.2, 0.8)
     )
     on_step("choosing the set", 0.8)
     chosen = candidates.best_set(size, seed)
@@ -267,7 +270,7 @@ Measured = tuple[pd.DataFrame, np.ndarray, np.ndarray]
 
 def make_candidates(
     fitted: RefittedFormula,
-    others: Sequence[Formula],
+    near_equals: Sequence[Formula],
     measured: Measured,
     pool: pd.DataFrame,
     cost_s: np.ndarray,
@@ -277,14 +280,14 @@ def make_candidates(
 ) -> Candidates:
     """Return the candidates with features `pool`, for a formula that was fitted to the measured runs.
 
-    others : further formulas of its front. cost_s : seconds of measuring each candidate. seed : of resamples.
-    on_step : called before each fit.
+    near_equals : further formulas of its front. cost_s : seconds of measuring each candidate. seed : of
+    resamples. on_step : called before each fit.
     """
     X, y, _ = measured
     residuals = np.log(fitted.predict(X) / y)
     slopes, spread, noise = standardised_slopes(fitted.log_slopes(X), fitted.log_slopes(pool), residuals)
     both = pd.concat([X, pool])
-    doubts = _disagreements(fitted, others, measured, both, seed=seed, on_step=on_step)
+    doubts = _disagreements(fitted, near_equals, measured, both, seed=seed, on_step=on_step)
     known, unknown = doubts[: len(X)], doubts[len(X) :]
     representation = Representation.of(
         np.hstack([slopes, _DISAGREEMENT_WEIGHT * known]), np.hstack([spread, _DISAGREEMENT_WEIGHT * unknown])
@@ -309,7 +312,7 @@ def _log_amounts(everything: np.ndarray) -> np.ndarray:
 
 def _disagreements(
     fitted: RefittedFormula,
-    others: Sequence[Formula],
+    near_equals: Sequence[Formula],
     measured: Measured,
     X: pd.DataFrame,
     *,
@@ -320,13 +323,13 @@ def _disagreements(
 
     A fit is one of a formula to the runs or to resampled ones; whole groups are drawn where there are enough.
     """
-    own, y, groups = measured
+    known, y, groups = measured
     units = groups if len(np.unique(groups)) >= _LEAST_GROUPS else np.arange(len(y))
     draws = [np.arange(len(y)), *drawn_rows(units, _RESAMPLES, seed)]
-    todo, fits = list(product((fitted.formula_, *others), draws)), []
+    todo, fits = list(product((fitted.formula_, *near_equals), draws)), []
     for number, (formula, rows) in enumerate(todo):
         on_step(f"fit {number + 1} of {len(todo)} to resampled runs", number / len(todo))
-        fits.append(RefittedFormula(formula, fitted.cnn_layers).fit(own.iloc[rows], y[rows], groups[rows]))
+        fits.append(RefittedFormula(formula, fitted.cnn_layers).fit(known.iloc[rows], y[rows], groups[rows]))
     with np.errstate(all="ignore"):
         logs = np.column_stack([np.log(fit.predict(X)) for fit in fits])
     # Another formula may have no time where the chosen one has.

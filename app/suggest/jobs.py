@@ -28,11 +28,21 @@ _SHOWN_RANGES = 2
 
 
 def suggestions_text(found: Suggestions, pool: RunTable, front: StudiedFront, note: str) -> str:
-    """Return a table of what to measure and why; note : a line about the pool."""
+    """Return the suggested measurements and their reasons as a table; note : a line about the pool."""
     rows = [[number, *_cells(member, pool)] for number, member in enumerate(found.members, start=1)]
     header = [
-        "", "CNN", "batch", "px", "GPU", "time", "cost", "represents", "uncertain", "disagree", "new range"
-    ]  # fmt: skip
+        "",
+        "CNN",
+        "batch",
+        "px",
+        "GPU",
+        "time",
+        "cost",
+        "represents",
+        "uncertain",
+        "disagree",
+        "new range",
+    ]
     if not any(member.new for member in found.members):
         header, rows = header[:-1], [row[:-1] for row in rows]
     before, after = (show_percent(100 * share) for share in found.covered)
@@ -43,8 +53,8 @@ def suggestions_text(found: Suggestions, pool: RunTable, front: StudiedFront, no
         f"{cost} of iterations",
         "represents: share of that distance, after those above; uncertain: by the constants; disagree: "
         "formulas of the front, fitted to resampled runs",
-        f"formula: {front.origin}, and {len(front.others)} more of its front; {len(front.measured):,} runs "
-        "measured so far",
+        f"formula: {front.origin}, and {len(front.near_equals)} more of its front; "
+        f"{len(front.measured):,} runs measured so far",
     )
     wrapped = [textwrap.fill(text, terminal_width(), break_on_hyphens=False) for text in prose]
     return "\n".join([note, Table.of(header, rows).text(), "", *wrapped])
@@ -58,10 +68,15 @@ def _cells(member: Suggestion, pool: RunTable) -> list[object]:
     run = pool.frame.iloc[member.row]
     shares = (member.represents, member.uncertainty, member.disagreement)
     return [
-        run["cnn"], int(run["batch_per_gpu"]), int(run["input_size_px"]), run["gpu"],
-        show_seconds(member.predicted_s), show_seconds(member.cost_s),
-        *(f"{show_percent(100 * share)} %" for share in shares), _new_ranges(member) or "-",
-    ]  # fmt: skip
+        run["cnn"],
+        int(run["batch_per_gpu"]),
+        int(run["input_size_px"]),
+        run["gpu"],
+        show_seconds(member.predicted_s),
+        show_seconds(member.cost_s),
+        *(f"{show_percent(100 * share)} %" for share in shares),
+        _new_ranges(member) or "-",
+    ]
 
 
 def _new_ranges(member: Suggestion, most: int = _SHOWN_RANGES) -> str:
@@ -81,15 +96,20 @@ def plan_csv(found: Suggestions, pool: RunTable) -> str:
         rows.append(
             [
                 *(run[name] if isinstance(run[name], str) else int(run[name]) for name in _PLANNED),
-                threads, int(run["n_gpus"]), run["gpu"], member.predicted_s, member.cost_s,
-                *(100 * share for share in shares), _new_ranges(member, len(member.new)),
+                threads,
+                int(run["n_gpus"]),
+                run["gpu"],
+                member.predicted_s,
+                member.cost_s,
+                *(100 * share for share in shares),
+                _new_ranges(member, len(member.new)),
             ]
-        )  # fmt: skip
+        )
     return Table.of([*_PLANNED, "threads", "n_gpus", "gpu", *PLAN_NOTES], rows).csv()
 
 
 _MOST = 20_000
-#: What makes two runs the same configuration.
+#: Columns that identify a configuration.
 SAME = ("gpu", "cnn", "input_size_px", "n_classes", "batch_per_gpu", "precision", "n_gpus")
 
 
@@ -140,7 +160,7 @@ def _at_sizes(name: str, inputs: Sequence[int], asked: bool) -> list[CnnCounts]:
 
 
 def worth_measuring(pool: RunTable, measured: Iterable[RunTable]) -> tuple[RunTable, str]:
-    """Return the pool without what is measured, repeated, too large or not possible, and a line about it.
+    """Return the pool without runs measured, repeated, too large or impossible, and a line about it.
 
     Raises InputError where nothing is left.
     """
@@ -169,15 +189,19 @@ def _keys(table: RunTable) -> pd.Series:
 
 
 def run_suggest(options: SuggestOptions, on_step: OnStep = unseen) -> tuple[str, str]:
-    """Return what to print and the plan as CSV; InputError for options that contradict each other.
+    """Return the printed text and the plan as CSV; InputError for options that contradict each other.
 
     on_step : called when a step begins.
     """
     on_step("reading the runs", 0.0)
     front = find_front(
-        options.front, Path.cwd(), options.runs, options.gpu_file if options.runs else None,
-        options.cnn_file if options.runs else None, trust=options.trust,
-    )  # fmt: skip
+        options.front,
+        Path.cwd(),
+        options.runs,
+        options.gpu_file if options.runs else None,
+        options.cnn_file if options.runs else None,
+        trust=options.trust,
+    )
     pool, note = worth_measuring(_pool(options, part_of(on_step, 0.1, 0.5)), [front.measured])
     found = suggested_runs(
         front, pool, options.number, options.repeats, seed=options.seed, on_step=part_of(on_step, 0.5, 1.0)

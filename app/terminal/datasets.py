@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 from trainlaw.app.text.numbers import show_seconds, show_seconds_range
 from trainlaw.app.text.svg import WIDTH, drawing, escape, standalone, text
-from trainlaw.app.text.tables import Column, Table, fitted_lines, terminal_width
+from trainlaw.app.text.tables import Table, TableColumn, fitted_lines, terminal_width
 from trainlaw.datasets import DATASETS, Dataset, RunTable, coverage, find_gpu, load
 from trainlaw.datasets.hardware.gpus import name_key
 from trainlaw.datasets.measurements.inspection import Outlier, coverage_by, noise_between_sources
@@ -160,7 +160,7 @@ def coverage_text(table: RunTable, by: Sequence[str]) -> str:
     blocks = _column_blocks(cells, widths, free)
     for columns in blocks:
         is_last = columns is blocks[-1]
-        header = [Column(by[0]), *map(_title, columns), *(_SUMMARY if is_last else ())]
+        header = [TableColumn(by[0]), *map(_title, columns), *(_SUMMARY if is_last else ())]
         rows = [
             [name, *(_count(value) for value in line), *(side if is_last else ())]
             for name, line, side in zip(names, cells[columns].to_numpy(), sides, strict=True)

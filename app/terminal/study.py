@@ -20,7 +20,7 @@ from trainlaw.app.terminal.formula import (
     worst_text,
 )
 from trainlaw.app.text.numbers import seconds_text, show_percent
-from trainlaw.app.text.tables import Column, Table, fitted_lines
+from trainlaw.app.text.tables import Table, TableColumn, fitted_lines
 from trainlaw.formulas import Formula
 from trainlaw.validate import LevelError
 from trainlaw.validate.error_table import BY_GPU
@@ -70,7 +70,7 @@ def levels_table(levels: Sequence[LevelError]) -> Table:
         for item in levels
     ]  # fmt: skip
     numbers = ("groups", "error, %", "90 % interval", "same groups, data sheet only, %")
-    return Table.of([Column("known about the target GPU", "long"), *numbers], rows, "number")
+    return Table.of([TableColumn("known about the target GPU", "long"), *numbers], rows, "number")
 
 
 def coverage_text(formula: Formula) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-#: Called when a step begins: what it does, and the share of the work done before it; 0 begins new work.
+#: Called when a step begins, with its name and the share of the work done before it; 0 begins new work.
 OnStep = Callable[[str, float], None]
 
 
@@ -11,7 +11,7 @@ def unseen(step: str, done: float) -> None:
 
 
 def part_of(on_step: OnStep, first: float, last: float) -> OnStep:
-    """Return what reports the steps of a part of the work, which is done from `first` to `last`.
+    """Return a report of the steps of a part of the work, which goes from `first` to `last`.
 
     >>> part_of(lambda step, done: print(step, done), 0.5, 1.0)("reading", 0.5)
     reading 0.75

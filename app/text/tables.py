@@ -34,8 +34,8 @@ CSS_CLASSES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """What is known of a column, whatever shows it.
+class TableColumn:
+    """Title and style of a column, for every output.
 
     title : for readers. style : a key of `CSS_CLASSES`. name : in CSV and JSON; empty: the title. unit : of
     the numbers as shown, stated in the heading; empty where there is none or each cell states its own.
@@ -52,7 +52,7 @@ class Column:
     def heading(self) -> str:
         """The title with the unit.
 
-        >>> Column("error", unit="%").heading
+        >>> TableColumn("error", unit="%").heading
         'error, %'
         """
         return f"{self.title}, {self.unit}" if self.unit else self.title
@@ -64,7 +64,7 @@ class Column:
 
 
 #: How many runs a row is about, with thousands marks.
-RUNS = Column("runs", "number", show="{:,}".format)
+RUNS = TableColumn("runs", "number", show="{:,}".format)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Table:
 
     `text`, `csv` and `json` are here, the macro `show_table` makes HTML, `SheetWriter.table` makes cells.
 
-    >>> table = Table.of(["CNN", Column("error", "percent", unit="%")], [["vgg16", 12.6]])
+    >>> table = Table.of(["CNN", TableColumn("error", "percent", unit="%")], [["vgg16", 12.6]])
     >>> print(table.text())
     CNN    error, %
     vgg16      12.6
@@ -81,15 +81,15 @@ class Table:
     'CNN,error\\nvgg16,12.6\\n'
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     rows: tuple[tuple[object, ...], ...]
 
     @classmethod
     def of(
-        cls, columns: Iterable[str | Column], rows: Iterable[Sequence[object]], style: str = "text"
+        cls, columns: Iterable[str | TableColumn], rows: Iterable[Sequence[object]], style: str = "text"
     ) -> Self:
         """Return a table; a text among the columns is the title of one with `style`."""
-        whole = (item if isinstance(item, Column) else Column(item, style) for item in columns)
+        whole = (item if isinstance(item, TableColumn) else TableColumn(item, style) for item in columns)
         return cls(tuple(whole), tuple(map(tuple, rows)))
 
     @property
@@ -130,7 +130,7 @@ class Table:
         return table
 
     def csv(self) -> str:
-        """Return CSV with the names of the columns; what is unknown (nan, None) is empty."""
+        """Return CSV with the names of the columns; unknown values (nan, None) are empty."""
         return rows_as_csv(self._names, (list(map(null_for_nan, row)) for row in self.rows))
 
     def records(self) -> list[dict[str, object]]:
@@ -263,10 +263,13 @@ def _wrapped(titles: Sequence[str], cells: Sequence[Sequence[str]], most: int, l
     ]
     free = most - 2 * (len(columns) - 1)
     cap = next(
-        (cap for cap in range(max(widths), least, -1)
-         if sum(min(width, max(cap, floor)) for width, floor in zip(widths, caps, strict=True)) <= free),
+        (
+            cap
+            for cap in range(max(widths), least, -1)
+            if sum(min(width, max(cap, floor)) for width, floor in zip(widths, caps, strict=True)) <= free
+        ),
         least,
-    )  # fmt: skip
+    )
     lines: list[list[str]] = []
     for row in cells:
         parts = [_cell_lines(cell, max(cap, floor)) for cell, floor in zip(row, caps, strict=True)]

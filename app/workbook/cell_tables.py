@@ -20,7 +20,7 @@ _WIDTHS = {"text": 30, "unit": 26, "amount": 26}  # by style; other columns hold
 Values = Sequence[float | str] | np.ndarray
 
 
-class Column(NamedTuple):
+class SheetColumn(NamedTuple):
     """One column: key, title, unit, style, template of its cells, and their values for the first choice.
 
     An empty template is that of cells which the user fills in.
@@ -54,7 +54,7 @@ class CellTable:
     ) -> None:
         self.name, self.known, self.count, self._facts, self.top = name, known, count, facts, top
         self._words = words
-        self.columns: dict[str, Column] = {}
+        self.columns: dict[str, SheetColumn] = {}
 
     def add(self, key: str, template: str, values: Values, words: Sequence[str] = ()) -> None:
         """Add a column; a value that is not finite is shown as an empty cell.
@@ -67,7 +67,7 @@ class CellTable:
         ]
         padded = [*shown, *[""] * (self.count - len(shown))]
         title, unit, style = words or self._words[key]
-        self.columns[key] = Column(key, title, unit, style, template, padded)
+        self.columns[key] = SheetColumn(key, title, unit, style, template, padded)
 
     def add_expression(
         self, key: str, expression: Expression, words: Sequence[str] = (), *, where: str = ""
@@ -133,7 +133,7 @@ class CellTable:
         sheet = new_sheet(book, self.name, widths=widths, rows=str(self.count))
         letters = {key: xl_col_to_name(number) for number, key in enumerate(self.columns)}
         for number, item in enumerate(self.columns.values()):
-            head = "head_unit" if item.style == "unit" else "head_right"
+            head = "head_unit" if item.style in ("unit", "input") else "head_right"
             sheet.text(self.top - 2, number, item.title, head if number else "head")
             sheet.text(self.top - 1, number, item.unit, "small")
             if not item.template:
@@ -156,7 +156,7 @@ class CellTable:
         return np.argsort(ranks, kind="stable")[: int(np.isfinite(ranks).sum())]
 
 
-def _write_entries(sheet: SheetWriter, top: int, number: int, column: Column) -> None:
+def _write_entries(sheet: SheetWriter, top: int, number: int, column: SheetColumn) -> None:
     for row, value in enumerate(column.values, start=top):
         if isinstance(value, str) and value:
             sheet.text(row, number, value, column.style)

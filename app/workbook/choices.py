@@ -113,8 +113,8 @@ def usual_choices(model: Model) -> list[Choice]:
 def rare_choices(model: Model) -> list[Choice]:
     """Return the yellow cells that few predictions change, and that the formula needs."""
     used = set(model.base_columns)
-    several = [] if model.is_forward else _of_several_gpus()
-    rows = [*several, *_of_software(model), *_of_groups(model)]
+    several = [] if model.is_forward else _several_gpu_choices()
+    rows = [*several, *_software_choices(model), *_group_choices(model)]
     rows.append(_listed("order", "rank GPUs by", ORDERS[0], "of sheet Ranking; prices: sheet GPUs"))
     return [row for row in rows if row.name not in _NEEDED_BY or used & _NEEDED_BY[row.name]]
 
@@ -152,7 +152,7 @@ def _or_empty(choice: Choice) -> Choice:
     return choice._replace(valid=valid, fault=f"{choice.fault}, or leave it empty")
 
 
-def _of_several_gpus() -> list[Choice]:
+def _several_gpu_choices() -> list[Choice]:
     note = "empty: as many as usual servers are"
     nodes = _or_empty(_number("nodes", "number of nodes", math.nan, note, "nodes"))
     shared = f"IF({nodes.valid},IF(ISNUMBER(tl_n_gpus),MOD(tl_n_gpus,tl_n_nodes)=0,FALSE),FALSE)"
@@ -166,7 +166,7 @@ def _of_several_gpus() -> list[Choice]:
     ]
 
 
-def _of_software(model: Model) -> list[Choice]:
+def _software_choices(model: Model) -> list[Choice]:
     compiler = _listed("compilation", "compiled by", COMPILATIONS[0], "eager: one kernel per operation")
     note = "by trainlaw profile --host; empty: as usual for the GPU's year"
     launch = _number("host_launch_us", "host launch time per layer", math.nan, note, "us", kind="positive")
@@ -181,8 +181,8 @@ def _of_software(model: Model) -> list[Choice]:
     ]
 
 
-def _of_groups(model: Model) -> list[Choice]:
-    """Return a choice per key of grouped constants; a group that is not listed has the default."""
+def _group_choices(model: Model) -> list[Choice]:
+    """Return a choice per key of grouped constants, with the default for groups that are not listed."""
     found: dict[str, Choice] = {}
     for constant in model.formula.grouped:
         listed = cell_name(f"options_group_{constant.name}").removeprefix(PREFIX)

@@ -77,7 +77,7 @@ def _looked_up(
         sheet.text(row - 1, 0, "Constants of the chosen groups", "section")
     cells = {}
     for line, constant in enumerate(formula.grouped, start=row):
-        text = _of_group(formula, constant, places[constant.key])
+        text = _group_constant(formula, constant, places[constant.key])
         sheet.line(line, constant.name, constant.values[str(case[constant.key])], formula=text)
         cells[constant.name] = xl_rowcol_to_cell(line, 1, True, True)
     return cells
@@ -88,7 +88,7 @@ def _groups_name(formula: Formula, key: str) -> str:
     return f"tl_groups_{list(group_keys(formula)).index(key) + 1}"
 
 
-def _of_group(formula: Formula, constant: GroupedConstant, place: str) -> str:
+def _group_constant(formula: Formula, constant: GroupedConstant, place: str) -> str:
     """Return the cell formula of a constant for the group that the cell `place` names."""
     column = f"tl_constant_{formula.grouped.index(constant) + 1}"
     return f"INDEX({column},MATCH({place},{_groups_name(formula, constant.key)},0))"
@@ -145,7 +145,7 @@ def _write_examples(sheet: SheetWriter, formula: Formula) -> None:
         for place, name in enumerate(names, start=len(keys)):
             sheet.number(row, place, float(case[name]))
         for place, item in enumerate(formula.grouped, start=start):
-            text = _of_group(formula, item, places[item.key])
+            text = _group_constant(formula, item, places[item.key])
             sheet.formula(row, place, text, item.values[str(case[item.key])])
             places[item.name] = xl_rowcol_to_cell(row, place)
         text = _guarded(f"({excel_expression(formula.expression, places)})/{scale:g}")

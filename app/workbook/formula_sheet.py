@@ -39,6 +39,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 
 _WIDTHS = TABLES["sheets"]["Formula"]["widths"]
 UNKNOWN = "not known"
+BY_SCALING = "by the scaling formula (trainlaw show multi); other algorithms: textbook"
 _SYMBOL_HEADS = ("symbol", "value now", "unit", "training minimum", "training maximum", "outside", "meaning")
 # Rough substitutes, from counts, for the empty cells of a CNN that the user adds.
 INSTEAD = {
@@ -102,8 +103,8 @@ class _Helpers:
     def counted(self, part: Part) -> str:
         """Return the cell formula of a term as it counts."""
         wins = [
-            f"{self._side(own)}{'>' if larger else '>='}{self._side(other)}"
-            for own, other, larger in part.against
+            f"{self._side(side)}{'>' if larger else '>='}{self._side(rival)}"
+            for side, rival, larger in part.against
         ]
         text = self._in_one_cell(part.expression)
         return f"IF(AND({','.join(wins)}),{text},0)" if wins else text
@@ -159,12 +160,7 @@ def _exchange(sheet: SheetWriter, model: Model, row: int) -> None:
     shown = f'IFERROR({exchange},"{UNKNOWN}")'
     sheet.line(row, title, 0.0, "seconds", formula=shown, name="tl_all_reduce_s")
     _share(sheet, row, 0.0)
-    scaling = None if model.scaling is None else to_text(model.scaling.expression, 3)
-    by = (
-        f"by the scaling formula {scaling}; other algorithms: textbook"
-        if scaling
-        else "included in the terms"
-    )
+    by = "included in the terms" if model.scaling is None else BY_SCALING
     sheet.text(row, 3, by, "unit")
     is_scaled = float(not model.is_forward and covers_algorithm(model.scaling, FIRST.algorithm))
     covered = "0" if model.is_forward else f'IFERROR({option("algorithm", "scaled")},"{UNKNOWN}")'
@@ -189,14 +185,14 @@ def _constants(sheet: SheetWriter, model: Model, row: int) -> None:
     units = {constant.name: unit_text(constant.unit) for constant in model.constants}
     for line, (name, value) in enumerate(model.numbers.items(), start=row + 2):
         inside = [str(n) for n, term in enumerate(model.terms, start=1) if name in variables(term)]
-        text, style = ("", "constant") if name in units else (_of_group(model.formula, name), "general")
+        text, style = ("", "constant") if name in units else (_group_constant(model.formula, name), "general")
         unit = units.get(name, "by group: sheet Notes")
         sheet.line(line, name, value, style, formula=text, unit=unit, name=cell_name(name))
         sheet.text(line, 3, f"term {', '.join(inside)}", "unit")
 
 
-def _of_group(formula: Formula, name: str) -> str:
-    """Return the cell formula of a grouped constant; an unlisted group has the default."""
+def _group_constant(formula: Formula, name: str) -> str:
+    """Return the cell formula of a grouped constant, with the default for an unlisted group."""
     key = next(item.key for item in formula.grouped if item.name == name)
     of, group = cell_name(f"options_of_{name}"), cell_name(f"options_group_{name}")
     return f"IFERROR(INDEX({of},MATCH({cell_name(f'label_{key}')},{group},0)),INDEX({of},1))"
@@ -218,9 +214,9 @@ def _symbols(sheet: SheetWriter, model: Model, row: int) -> str:
         spec = FEATURES[name].spec
         style, value = "seconds" if str(spec.unit) == "s" else "amount", model.values[name]
         text = f'IFERROR({split_for_excel(form, names, str).formula},"{UNKNOWN}")'
-        own = "" if name in model.base_columns else cell_name(name)
+        cell = "" if name in model.base_columns else cell_name(name)
         title, unit = f"{name} ({spec.symbol})", unit_text(spec.unit)
-        sheet.line(line, title, value, style, formula=text, unit=unit, name=own)
+        sheet.line(line, title, value, style, formula=text, unit=unit, name=cell)
         sheet.wrapped_text(line, 6, meaning(spec, form), _WIDTHS[6])
         _range(sheet, line, model.formula.ranges.get(name), value, style)
     last = first + len(model.features) - 1
@@ -262,9 +258,9 @@ def _facts(sheet: SheetWriter, model: Model, row: int) -> str:
         if name == LAUNCH and model.is_forward:
             text = f"{text}*{option('compilation', 'launches_left')}"
         unit, meant = (unit_text(spec.unit), spec.meaning) if spec else TABLES["facts"].get(name, ("", ""))
-        own = cell_name(name)
-        shown = text or own
-        sheet.line(line, name, model.values[name], style, formula=shown, unit=unit, name=own if text else "")
+        cell = cell_name(name)
+        shown = text or cell
+        sheet.line(line, name, model.values[name], style, formula=shown, unit=unit, name=cell if text else "")
         sheet.text(line, 6, meant, "unit")
     cells = f"B{row + 3}:B{row + 2 + len(model.base_columns)}"
     return f"COUNT({cells})={len(model.base_columns)}"
@@ -295,7 +291,7 @@ def fact_formula(name: str) -> str:
 
 
 def _kept(name: str) -> str:
-    """Return the cell formula of a memory count; a CNN that the user adds may lack it."""
+    """Return the cell formula of a memory count, which a CNN that the user adds may lack."""
     cells = [fact("cnn", f'"{column}"') for column in (name, INSTEAD[name]) if column]
     return "".join(f"IF(ISNUMBER({cell}),{cell}," for cell in cells) + "0" + ")" * len(cells)
 

@@ -1,4 +1,4 @@
-"""The sheets GPUs and CNNs, which predictions look up, and names that other software gives their rows."""
+"""The sheets GPUs and CNNs, which predictions look up, with further names of their rows."""
 
 import math
 import re

@@ -81,7 +81,7 @@ INPUTS: Mapping[str, float] = {
 COUNTS: Mapping[str, float] = {"n_gpus": 1.0, "n_nodes": 1.0}
 # Base columns that follow from the precision: column of the sheet Options.
 OF_PRECISION = ("bytes_per_element", "is_tensor_precision", *MEMORY_OF_PRECISION)
-# Base columns that follow from the link within a node, which may be each GPU's own.
+# Base columns that follow from the link within a node, by default the usual one of the GPU.
 OF_LINK = ("link_byte_per_s", "link_s_per_byte", "link_latency_s")
 OF_NETWORK = ("network_byte_per_s", "network_s_per_byte", "network_latency_s")
 PEAK = "peak_flop_per_s"
@@ -186,8 +186,8 @@ class Model:
     def values(self) -> dict[str, float]:
         """The values of all names for the first choice."""
         run = self.first_choice
-        others = [name for name in self.base_columns if name not in OF_MEMORY]
-        base = dict(zip(others, run.matrix(others)[0].tolist(), strict=True)) | memory_columns(run)
+        counted = [name for name in self.base_columns if name not in OF_MEMORY]
+        base = dict(zip(counted, run.matrix(counted)[0].tolist(), strict=True)) | memory_columns(run)
         columns = {name: np.array([value]) for name, value in base.items()}
         features = {name: float(values_of(form, columns)[0]) for name, form in self.features.items()}
         return base | features | self.numbers
@@ -202,8 +202,8 @@ class Model:
         known = {name: np.array([value]) for name, value in self.values.items()}
         found: list[float] = []
         for part in self.parts:
-            sides = [(value(own), value(other), larger) for own, other, larger in part.against]
-            counts = all(own > other if larger else own >= other for own, other, larger in sides)
+            sides = [(value(side), value(rival), larger) for side, rival, larger in part.against]
+            counts = all(side > rival if larger else side >= rival for side, rival, larger in sides)
             found.append(value(part.expression) if counts else 0.0)
         return found
 
@@ -216,10 +216,6 @@ class Model:
         """Return a term with its numbers, to three digits."""
         values = {constant.name: Constant(constant.value) for constant in self.constants}
         return to_text(substitute(term, values), 3)
-
-    def written_out(self, expression: Expression) -> Expression:
-        """Return an expression over features as one over base columns and constants."""
-        return substitute(expression, dict(self.features))
 
 
 def values_of(expression: Expression, columns: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -263,7 +259,7 @@ def memory_columns(run: RunTable) -> dict[str, float]:
 
 
 def figure_cell(name: str, **places: str) -> str:
-    """Return the cell formula of a figure; places : where other than their own cells quantities are.
+    """Return the cell formula of a figure; places : of quantities that have no cell of that name.
 
     >>> figure_cell("low_s", time_s="A2")
     'A2 / tl_interval_factor'

@@ -35,8 +35,8 @@ from trainlaw.app.workbook.sentences import (
     UNCLEAR,
     Said,
     chosen_class_factor,
+    chosen_gpu_fact,
     implied_stack,
-    of_chosen_gpu,
 )
 from trainlaw.datasets.hardware.gpus import NO_LINK
 from trainlaw.datasets.hardware.servers import usual_server
@@ -188,7 +188,7 @@ def _calibration() -> _Result:
 def _used(model: Model) -> list[_Result]:
     """Return the meaning of the choices: names as sheets GPUs and CNNs have them, and the usual entries."""
     names = ("default_precision", "link", "fabric", "server_gpus")
-    usual = {name: of_chosen_gpu(name) for name in names}
+    usual = {name: chosen_gpu_fact(name) for name in names}
     choice = "tl_precision_choice"
     default = f'"{model.first_precision}"' if model.is_forward else usual["default_precision"]
     precision = f'IF({choice}="{model.default_precision}",{default},{choice})'
@@ -272,7 +272,7 @@ def _behind(model: Model) -> list[_Result]:
 
 def _costs(model: Model) -> list[_Result]:
     """Return the lines on the price of the GPU, and on the cost of all epochs or images."""
-    price = usable_price(of_chosen_gpu("price_usd_per_hour"), f'"{NO_PRICE}"')
+    price = usable_price(chosen_gpu_fact("price_usd_per_hour"), f'"{NO_PRICE}"')
     listed = listed_price(FIRST.gpu)
     epochs = 1.0 if model.is_forward else FIRST.epochs
     cost = model.seconds * _STEPS / 3600.0 * listed * epochs
@@ -303,7 +303,7 @@ def _memory(model: Model) -> list[_Result]:
         float(values_of(form, columns)[0]) for form in (*needs, definition_of("memory_held_bytes"))
     )
     counted = "COUNT(" + fact("cnn", '"kept_elements"') + ")=1"
-    sold = of_chosen_gpu("memory_bytes")
+    sold = chosen_gpu_fact("memory_bytes")
     fits = fits_cell("(tl_memory_least*1E9)", "(tl_memory_usual*1E9)", sold)
     shown = f'IFERROR(IF({sold}="","{UNCLEAR}",{sold}/1E9),"{UNCLEAR}")'
     how = f'IFERROR(IF({counted},"{ON_LAYERS}","{ROUGH}"),"{UNCLEAR}")'

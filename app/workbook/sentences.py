@@ -61,12 +61,12 @@ class Given(NamedTuple):
     value: Fact
 
 
-def of_chosen_gpu(column: str) -> str:
+def chosen_gpu_fact(column: str) -> str:
     """Return the cell formula of a column of sheet GPUs for the chosen GPU."""
     return fact("gpu", f'"{column}"')
 
 
-def _of_chosen_cnn(column: str) -> str:
+def _chosen_cnn_fact(column: str) -> str:
     return fact("cnn", f'"{column}"')
 
 
@@ -183,8 +183,8 @@ def _shown(cell: str, style: str) -> str:
     if style == "seconds":
         steps = ((1, f'{_number(cell)}&" s"'), (0.001, f'{_number(f"({cell}*1000)")}&" ms"'))
         text = f'{_number(f"({cell}*1000000)")}&" µs"'
-        for least, other in reversed(steps):
-            text = f"IF(ABS({cell})>={least},{other},{text})"
+        for least, shown in reversed(steps):
+            text = f"IF(ABS({cell})>={least},{shown},{text})"
         return text
     return _number(cell) if style == "number" else cell
 
@@ -237,8 +237,8 @@ def _machine() -> str:
 def chosen_class_factor(model: Model) -> str:
     """Return the cell formula of the factor of the interval of the chosen run's class, 0 without one."""
     stack = "tl_stack" if "is_stack_fused" in model.base_columns else ""
-    kind = interval_class(of_chosen_gpu("vendor"), "tl_precision", stack)
-    return class_factor(kind, is_known_generation(model.formula, of_chosen_gpu("generation")))
+    kind = interval_class(chosen_gpu_fact("vendor"), "tl_precision", stack)
+    return class_factor(kind, is_known_generation(model.formula, chosen_gpu_fact("generation")))
 
 
 def _gpu(model: Model) -> dict[str, Given]:
@@ -246,12 +246,12 @@ def _gpu(model: Model) -> dict[str, Given]:
     value = intervals_of(formula).factor(model.first_precision, gpu.generation)
     of_class = chosen_class_factor(model)
     facts = gpu_facts(formula, gpu)
-    vendor, generation = of_chosen_gpu("vendor"), of_chosen_gpu("generation")
+    vendor, generation = chosen_gpu_fact("vendor"), chosen_gpu_fact("generation")
     calibrated = [_text(str(name)) for name in (calibration_of(formula) or {}).get("gpus", [])]
     is_one = ",".join(f"tl_gpu={name}" for name in calibrated) or "FALSE"
     known = f"OR({is_known_generation(formula, generation)}=1,{is_one})"
     made = is_listed(vendor, "options_vendor") if formula.provenance.get("vendors") else "FALSE"
-    bf16, fp32 = of_chosen_gpu("peak_bf16_flop_per_s"), of_chosen_gpu("peak_fp32_flop_per_s")
+    bf16, fp32 = chosen_gpu_fact("peak_bf16_flop_per_s"), chosen_gpu_fact("peak_fp32_flop_per_s")
     texts = {
         "gpu": "tl_gpu",
         "vendor": f'IF({vendor}="","its vendor",{vendor})',
@@ -260,15 +260,15 @@ def _gpu(model: Model) -> dict[str, Given]:
         "is_unseen_generation": f"IF({known},0,IF({made},1,0))",
         "error_of_generation": held_out_error(formula, "generation", generation),
         "is_other_gpu": f"IF(OR({is_one}),0,1)" if calibrated else "0",
-        "is_processor": f'IF({known},0,IF({of_chosen_gpu("device")}="CPU",1,0))',
-        "is_one_die": f'IF(COUNTIF({of_chosen_gpu("remark")},"* die*")>0,1,0)',
-        "has_slow_fp16": f'IF({of_chosen_gpu("has_fast_fp16")}&""="0",1,0)',
+        "is_processor": f'IF({known},0,IF({chosen_gpu_fact("device")}="CPU",1,0))',
+        "is_one_die": f'IF(COUNTIF({chosen_gpu_fact("remark")},"* die*")>0,1,0)',
+        "has_slow_fp16": f'IF({chosen_gpu_fact("has_fast_fp16")}&""="0",1,0)',
         "has_slow_bf16": f"IF(AND(ISNUMBER({bf16}),{bf16}<={fp32}),1,0)",
     }
     for name in facts:
         if name.startswith("is_unknown_"):
-            texts[name] = f'IF({of_chosen_gpu(name.removeprefix("is_unknown_"))}="",1,0)'
-    memory = of_chosen_gpu("memory_bytes")
+            texts[name] = f'IF({chosen_gpu_fact(name.removeprefix("is_unknown_"))}="",1,0)'
+    memory = chosen_gpu_fact("memory_bytes")
     return {
         **{name: Given(text, facts[name]) for name, text in texts.items()},
         "memory_bytes": Given(f'IF({memory}="","",{memory})', gpu.memory_bytes),
@@ -317,9 +317,9 @@ def _setting(model: Model) -> dict[str, Given]:
 def _cnn(model: Model, cnn: CnnCounts) -> dict[str, Given]:
     formula = model.formula
     facts = {**cnn_facts(cnn), **architecture_facts(formula, cnn.cnn_base)}
-    error = held_out_error(formula, "architecture", _of_chosen_cnn("cnn_base"))
+    error = held_out_error(formula, "architecture", _chosen_cnn_fact("cnn_base"))
     return {
-        "rough": Given(f'IF(COUNT({_of_chosen_cnn("kept_elements")})=1,"",{_text(ROUGH_MEMORY)})', ""),
-        "input_size_px": Given(_of_chosen_cnn("input_size_px"), facts["input_size_px"]),
+        "rough": Given(f'IF(COUNT({_chosen_cnn_fact("kept_elements")})=1,"",{_text(ROUGH_MEMORY)})', ""),
+        "input_size_px": Given(_chosen_cnn_fact("input_size_px"), facts["input_size_px"]),
         "error_of_architecture": Given(error, facts["error_of_architecture"]),
     }

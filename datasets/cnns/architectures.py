@@ -131,9 +131,16 @@ class _LineBuilder(CnnBuilder):
         add = self.conv if kind == "conv" else self.conv_transpose
         options: dict[str, bool] = {"learned": False} if "f" in fields else {}
         return add(
-            x, self._count(fields, "c"), kernel, stride, padding=padding, dilation=dilation,
-            groups=int(fields.get("g", 1)), bias="v" in fields, **options,
-        )  # fmt: skip
+            x,
+            self._count(fields, "c"),
+            kernel,
+            stride,
+            padding=padding,
+            dilation=dilation,
+            groups=int(fields.get("g", 1)),
+            bias="v" in fields,
+            **options,
+        )
 
     def _resample(self, kind: str, x: int, fields: Mapping[str, str]) -> int:
         if kind == "pad":

@@ -248,7 +248,7 @@ class CnnBuilder:
         dilation: Size = 1,
         channels: int | None = None,
         ceil: bool = False,
-        **others: int,
+        **more: int,
     ) -> int:
         c, h, w = self.shape(x)
         fields = window_fields(kernel, stride, dilation)
@@ -256,7 +256,7 @@ class CnnBuilder:
         height, top = window_output(h, _reach(fields, "height"), fields["stride_height"], ph, ceil)
         width, left = window_output(w, _reach(fields, "width"), fields["stride_width"], pw, ceil)
         leaving = (c if channels is None else channels, height, width)
-        return self._append(kind, (x,), (c, h, w), leaving, pad_top=top, pad_left=left, **fields, **others)
+        return self._append(kind, (x,), (c, h, w), leaving, pad_top=top, pad_left=left, **fields, **more)
 
 
 def _reach(fields: dict[str, int], side: str) -> int:

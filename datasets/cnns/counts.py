@@ -13,8 +13,13 @@ _OTHER = frozenset({"merge", "gate", "move", "scale", "dropout", "lrn"})
 #: Sizes of layers in elements read and written, each of a class from half to twice its size: the share of a
 #: layer that a cache holds changes smoothly with its size, so a class can stand for its layers.
 LAYER_SIZES: Mapping[str, float] = {
-    "8k": 2.0**13, "32k": 2.0**15, "128k": 2.0**17, "512k": 2.0**19, "2m": 2.0**21, "8m": 2.0**23,
-}  # fmt: skip
+    "8k": 2.0**13,
+    "32k": 2.0**15,
+    "128k": 2.0**17,
+    "512k": 2.0**19,
+    "2m": 2.0**21,
+    "8m": 2.0**23,
+}
 #: MACs per element read and written, each of a class from 1 / sqrt(2) to sqrt(2) times its number.
 INTENSITIES: Mapping[str, float] = {"6": 6, "11": 11, "23": 23, "45": 45, "91": 91, "181": 181}
 #: Tensor cores multiply blocks of at least 32 channels well, and kernels compute multiples of 64.
@@ -43,7 +48,7 @@ def _touched_at_size(
 
 
 def _moved_at_size(low: float, high: float) -> Callable[..., float]:
-    """Return what sums the elements that kernels other than products move in layers of one class."""
+    """Return a sum of the elements that kernels without products move in layers of one class."""
     return lambda t: t.moved[(t.touched >= low) & (t.touched < high)].sum()
 
 

@@ -22,7 +22,7 @@ _TRANSFORMERS = re.compile(
     r"llama|bert|roberta|gpt|mistral|qwen|t5|whisper|clip|dino|vit|deit|swin|transformer"
 )
 _OTHER_TASKS = re.compile(r"yolo|ssd|retinanet|fasterrcnn|maskrcnn|unet|deeplab|fcn|sam|stablediffusion|sdxl")
-_OWN = "your own network: --cnn net.onnx (or a table of its layers)"
+_USER_CNN = "your own network: --cnn net.onnx (or a table of its layers)"
 # The package of RegNet's authors; three of its CNNs differ from torchvision's of the same name.
 _AUTHORS = "pycls/"
 _PACKAGES = re.compile(
@@ -80,7 +80,7 @@ def cnn_name(text: str) -> str:
         raise unknown_name("CNN", text.lower()[:MAX_NAME_LENGTH], cnn_names())
     package = _PACKAGES.match(text)
     if package:
-        return _of_package(package[1].lower(), text[package.end() :])
+        return _packaged_key(package[1].lower(), text[package.end() :])
     if text in _zoo_keys():
         return text
     # Other CNNs in the zoo, or CNNs that it spells otherwise.
@@ -102,7 +102,7 @@ def _joined(text: str) -> str:
     return joined_name(re.sub(r"\.0(?=[gm]f)", "", text, flags=re.IGNORECASE))
 
 
-def _of_package(package: str, name: str) -> str:
+def _packaged_key(package: str, name: str) -> str:
     if package.startswith("timm"):
         found = _timm_key(name) or _timm_key(name.lower().replace("-", "_"))
         start, known = PREFIX, list(_timm_bare())
@@ -111,10 +111,10 @@ def _of_package(package: str, name: str) -> str:
         if package != "pycls":
             _refuse_transformer(name)
         keys = _authors_keys() if package == "pycls" else _aliases("torchvision")
-        found = {joined_name(other): key for other, key in keys.items()}.get(_joined(name), "")
+        found = {joined_name(alias): key for alias, key in keys.items()}.get(_joined(name), "")
         known = list(keys)
     if not found:
-        raise unknown_name("CNN", start + name, sorted(start + other for other in known))
+        raise unknown_name("CNN", start + name, sorted(start + alias for alias in known))
     return found
 
 
@@ -159,7 +159,7 @@ def _by_joined_name() -> Mapping[str, tuple[str, ...]]:
 
 
 def _refuse_transformer(name: str) -> None:
-    if joined_name(name) in {joined_name(other) for other in _aliases("torchvision transformer")}:
+    if joined_name(name) in {joined_name(known) for known in _aliases("torchvision transformer")}:
         raise InputError(f"{shown(name)} of torchvision is a transformer; expected a CNN")
 
 
@@ -184,12 +184,12 @@ def _unknown(text: str, found: tuple[str, ...]) -> UnknownNameError:
     if _TRANSFORMERS.match(key):
         return UnknownNameError(f"{shown(text)} is a transformer; transformers are not modelled, only CNNs")
     if _OTHER_TASKS.match(key):
-        return UnknownNameError(f"{shown(text)} is not built in; {_OWN}")
+        return UnknownNameError(f"{shown(text)} is not built in; {_USER_CNN}")
     known = (*found, *sorted(_zoo_keys()), *sorted(_timm_bare()))
     error = unknown_name("CNN", text.lower(), dict.fromkeys(known))
     if error.candidates:
         return error
-    return UnknownNameError(f"unknown CNN {shown(text)}: `trainlaw cnn list` has all; {_OWN}")
+    return UnknownNameError(f"unknown CNN {shown(text)}: `trainlaw cnn list` has all; {_USER_CNN}")
 
 
 def _beginning_with(text: str) -> tuple[str, ...]:

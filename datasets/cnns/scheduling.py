@@ -103,7 +103,7 @@ class Schedule:
     @property
     def end_s(self) -> tuple[float, ...]:
         """End of each task, seconds."""
-        return tuple(start + own for start, own in zip(self.start_s, self.tasks.seconds, strict=True))
+        return tuple(start + lasts for start, lasts in zip(self.start_s, self.tasks.seconds, strict=True))
 
     @property
     def makespan_s(self) -> float:

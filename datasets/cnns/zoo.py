@@ -84,7 +84,7 @@ def zoo_names() -> tuple[str, ...]:
 
 
 def dense_names() -> tuple[str, ...]:
-    """Return the names of the other CNNs that `build` knows: detectors and segmentation, sorted."""
+    """Return the names of detectors and segmentation CNNs that `build` knows, sorted."""
     return tuple(_entries("dense"))
 
 

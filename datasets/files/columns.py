@@ -8,7 +8,7 @@ from typing import Any
 
 from trainlaw.datasets.files.storage import read_data_file
 
-MAX_TEXT_LENGTH = 300
+MAX_TEXT_LENGTH = 300  # the longest text of the shipped runs has 137 characters
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from trainlaw.formulas.errors import InputError, shown
 
-_LONGEST_NAME = 100
+_LONGEST_NAME = 100  # of a file or column in a message, which is to stay one line
 
 
 @dataclass(frozen=True)

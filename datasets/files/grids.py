@@ -31,6 +31,7 @@ from trainlaw.formulas.files.text_files import opened_file
 _NAMES = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
 _TABLE, _OFFICE, _TEXT = (_NAMES % name for name in ("table", "office", "text"))
 _MOST_EMPTY = 1000  # empty rows between filled ones
+# Of an OpenDocument sheet: a few bytes of it can repeat an empty cell a million times.
 _MOST_CELLS = 5_000_000
 _DURATION = re.compile(r"PT(\d+)H(\d+)M(\d+(?:\.\d+)?)S")
 
@@ -70,7 +71,7 @@ def _sheet(sheet: ElementTree.Element, place: Path) -> tuple[list[list[object]],
     for row in sheet.iter(f"{_TABLE}table-row"):
         cells: list[object] = []
         for cell in row:
-            # What a merged cell covers may still be in the file, and is not seen.
+            # Cells below a merged one may still be in the file, hidden.
             value = None if cell.tag == f"{_TABLE}covered-table-cell" else _value(cell)
             right, down = (
                 int(cell.get(f"{_TABLE}number-{what}-spanned") or 1) for what in ("columns", "rows")
@@ -122,7 +123,7 @@ _OTHERS = {".xls": "Excel's old format", ".numbers": "Numbers", ".pdf": "PDF"}
 _SEPARATORS = ("\t", ";", ",", "|")
 # Columns that a script aligned with blanks, or separated by one.
 _BLANKS = (r"\s{2,}", r"\s+")
-_SAMPLE = 300
+_SAMPLE = 300  # lines that decide the separator
 # Different texts that are kept as one object each.
 _MOST_SHARED = 10_000
 _MERGED = re.compile(rb'<mergeCell ref="([A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7})"')

@@ -78,7 +78,7 @@ def column_faults(
 
 
 def unknown_column_faults(names: Iterable[object], known: Iterable[str], advice: str) -> list[Fault]:
-    """Return a fault per name that is not `known`: its cells would be ignored, whatever they say."""
+    """Return a fault per name that is not `known`: its cells would be ignored."""
     ours = list(known)
     return [
         Fault(None, name, None, f"a known column ({near_columns(name, ours)}); {advice}")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 _SPACES = re.compile(r"(?<=\d)[\s'\u00a0\u202f\u2019](?=\d{3}(?!\d))")
 _NUMBER = re.compile(r"[-+]?(?:\d[\d.,]*|[.,]\d+)(?:e[-+]?\d{1,3})?", re.IGNORECASE | re.ASCII)
 _GROUPS = re.compile(r"[-+]?[1-9]\d{0,2}(?:([.,])\d{3})(?:\1\d{3})*")
-_LONGEST = 60
+_LONGEST = 60  # characters of a number; float64 prints at most 25
 
 
 def is_number(text: str) -> bool:

@@ -17,13 +17,14 @@ from trainlaw.datasets.files.storage import FLOAT_PRECISION
 from trainlaw.formulas.errors import InputError, given_twice, optional_package, shown
 from trainlaw.formulas.files.text_files import opened_file
 
+# Limits of an untrusted file. A million rows, Excel's most, fit; a line of 40 columns takes about 500 bytes.
 MAX_BYTES = 128 * 2**20
 MAX_LINE_BYTES = 2**18
 MAX_COLUMNS = 500
 MAX_ROWS = 1_100_000
 MAX_CELLS = 50_000_000  # 400 MB of numbers; the widest table has 40 columns
-MAX_EMPTY_ROWS = 10_000
-MAX_LINE_CELLS = 5_000
+MAX_EMPTY_ROWS = 10_000  # below a table, where spreadsheets keep formats
+MAX_LINE_CELLS = 5_000  # ten times the columns: spreadsheets write empty cells behind a table
 _SEPARATORS = ",;\t"
 _SEPARATOR_BYTES = tuple(separator.encode() for separator in _SEPARATORS)
 

@@ -83,8 +83,8 @@ _MATRIX_RATES = (
     "tensor_fp16_flop_per_s",
 )
 _16_BIT_RATES = _MATRIX_RATES[2:]
-_MOST_OF_KIN = 1.5
-# What a multiprocessor has shows the architecture where the file does not state it.
+_MOST_OF_KIN = 1.5  # times the highest rate per multiprocessor and cycle of its architecture
+# Amounts per multiprocessor, which show the architecture where the file does not state it.
 _OF_ARCHITECTURE = (
     "core_count",
     "peak_fp32_flop_per_s",
@@ -93,7 +93,7 @@ _OF_ARCHITECTURE = (
     "l2_bytes",
     "tdp_w",
 )
-# What makes a GPU: a correction does not change it by more than this factor.
+# Specifications that identify a GPU: a correction changes them by at most this factor.
 _CORRECTED = (*_OF_ARCHITECTURE[:4], "sm_count", "boost_clock_hz")
 _MOST_CORRECTED = 1.5
 _NO_CAPABILITY = 30.0  # 75 stands for 7.5, so that every precision would seem to be there
@@ -219,7 +219,7 @@ def _alike(gpu: Gpu) -> tuple[list[Gpu], str]:
         return [], ""
     candidates = of_generation or known
     apart = np.abs(np.array([_architecture(one) for one in candidates]) - _architecture(gpu))
-    # What one of both does not state counts as a factor of 2.
+    # A specification that one of both does not state counts as a factor of 2.
     distances = np.where(np.isnan(apart), math.log(2), apart).sum(axis=1)
     similar = [candidates[place] for place in np.argsort(distances, kind="stable")[:2]]
     names = " and ".join(one.gpu for one in similar)

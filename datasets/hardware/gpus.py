@@ -29,7 +29,7 @@ _NO_GPU = re.compile(
     r"\b(tpu|trainium|trn\d|inferentia|inf\d|gaudi|ipu|cerebras|apple|m[1-4] (?:pro|max|ultra))",
     re.IGNORECASE,
 )
-_MOST_VARIANTS = 10
+_MOST_VARIANTS = 10  # that one name stands for, such as A100; more is no family of a GPU
 _HARD_STOPS = re.compile(r"laptop|notebook|mobile|max-?q|max q|\bmig\b|\bgrid\b|vgpu|virtual")
 _MEMORY = re.compile(r"(?<![a-z0-9.])(\d{1,6}(?:\.\d+)?)\s*(gib|gb|mib|mb|g)(?![a-z0-9])")
 # Product lines, which people leave out ("3090"), and endings that they leave out, too ("RTX 6000").
@@ -39,7 +39,7 @@ _ENDING = re.compile(r"ada(?:generation)?$")
 NO_LINK = "pcie3-x16"
 #: Time in s that a host needs to launch the kernels of one layer, where not stated: see `usual_launch_s`.
 USUAL_LAUNCH_S, RECENT_LAUNCH_S = 120e-6, 40e-6
-_FIRST_RECENT_YEAR = 2025
+_FIRST_RECENT_YEAR = 2025  # hosts of the data set h100 and later ones launch in 27 to 40 us
 _RECENT = frozenset({"Blackwell 2.0", "CDNA 4", "RDNA 4.0"})
 _BYTES_PER_UNIT = {"gib": 1e9, "gb": 1e9, "g": 1e9, "mib": 1e9 / 1024, "mb": 1e9 / 1024}
 
@@ -85,7 +85,7 @@ def split_memory(text: str) -> tuple[str, float | None]:
     return (text[: match.start()] + text[match.end() :]).replace("()", ""), size
 
 
-MAX_NAME_LENGTH = 200
+MAX_NAME_LENGTH = 200  # of a text that is looked up; a line of nvidia-smi -L has 90
 FIRST_WITH_TF32 = 8.0  # compute capability of NVIDIA's Ampere
 # A driver reports a little less than the sold size: 15,360 MiB on a 16 GB T4 with error correction.
 _MEMORY_TOLERANCE = 0.08

@@ -26,7 +26,7 @@ from trainlaw.formulas.algebra.row_sums import RowSums
 from trainlaw.formulas.errors import InputError, TrainlawError
 from trainlaw.formulas.formula import Formula
 
-_SHOWN = 5
+_SHOWN = 5  # names in a message
 #: Base columns of layers that have another name among the features of runs.
 RUN_FEATURE_NAMES: Mapping[str, str] = {"batch": "batch_per_gpu"}
 _RAW = {
@@ -266,7 +266,7 @@ def _stacked(
     names: Iterable[str] | None,
     run_labels: pd.DataFrame | None = None,
 ) -> FormulaRows:
-    """The layers of each run below each other; run_labels : of the runs, (n_runs, k), None for no labels."""
+    """Return the layers of all runs as one block; run_labels : of the runs, (n_runs, k), or None."""
     known = np.array([item is not None for item in layers])
     present = [item for item in layers if item is not None]
     if not present:

@@ -83,6 +83,7 @@ SERIES = [
 MAX_SPREAD = 0.2
 # Winograd's smallest tile, F(2x2, 3x3), saves 2.25 of the multiplications (Lavin and Gray, CVPR 2016).
 MAX_RATE_OVER_PEAK = 2.25
+# Slower than a ten-thousandth of the peak shows a wrong unit: ms for s is a factor of 1,000.
 MIN_RATE_OVER_PEAK = 1e-4
 # A larger batch can only be faster through noise.
 MAX_SPEED_UP_BY_WORK = 0.05

@@ -65,7 +65,7 @@ def largest_batch(facts: CnnCounts, memory_bytes: float, precision: str, forward
     held = memory_bytes * HELD_PER_SOLD
     fits = range(_MOST_BATCH + 1)
 
-    # What an iteration needs rises with its batch, and fits into no memory that is not known.
+    # The memory of an iteration rises with its batch. Nothing fits into an unknown memory.
     def need(batch: int) -> int:
         return _forward_need(facts, batch, precision) if forward else _needs(facts, batch, precision)[1]
 

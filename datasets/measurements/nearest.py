@@ -60,14 +60,6 @@ def _runs(cnn: str, gpu: str) -> Iterable[Measured]:
     yield from _unpacked(line)
 
 
-def all_measured() -> Iterable[tuple[str, str, Measured]]:
-    """Yield the runs of the table, each with the key of its CNN and its GPU."""
-    for line in _text().splitlines()[1:]:
-        cnn, gpu, runs = line.split(",", 2)
-        for run in _unpacked(runs):
-            yield cnn, gpu, run
-
-
 def _unpacked(runs: str) -> Iterable[Measured]:
     for found in _RUN.finditer(runs):
         batch, letter, low, high, sources, pixels = found.groups()

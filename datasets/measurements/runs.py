@@ -167,7 +167,7 @@ LAYOUTS, COMPILATIONS = (
     for column in ("layout", "compilation")
 )
 STACKS = _COLUMNS["stack"].allowed
-#: What `precision_stated` holds where no precision was asked for.
+#: Value of `precision_stated` where no precision was asked for.
 BY_DEFAULT = "PyTorch's default"
 #: Of forward passes, unless another one is asked for: all that were measured are in it.
 PRECISION_OF_PASSES = "amp"

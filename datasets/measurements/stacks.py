@@ -41,7 +41,7 @@ def layout_of(stack: str | None) -> str:
 
 @cache
 def _rules() -> tuple[tuple[tuple[tuple[int, re.Pattern[str]], ...], float, str], ...]:
-    """Patterns by the place of their column, earliest year and stack of each rule."""
+    """Return patterns by the place of their column, earliest year and stack of each rule."""
     return tuple(
         (
             tuple(

@@ -22,7 +22,7 @@ from trainlaw.formulas.errors import InputError, TrainlawError, check_name
 MEASURABLE_PRECISIONS = ("fp32", "tf32", "amp", "bf16")
 MEASURABLE_STACKS = ("eager", "channels_last")
 WHOLE_ITERATION, FORWARD_PASS = "forward+backward+optimizer", "forward"
-MAX_CONFIGURATIONS = 100_000
+MAX_CONFIGURATIONS = 100_000  # of a plan: at 10 s each, eleven days
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -75,7 +75,7 @@ def set_precision(torch: Any, device: str, precision: str) -> None:
 
 
 def stated_precision(device: str, precision: str) -> str:
-    """Return what a precision means on a device, for the column `precision_stated`.
+    """Return the meaning of a precision on a device, for the column `precision_stated`.
 
     >>> stated_precision("cpu", "amp")
     'autocast to bf16'

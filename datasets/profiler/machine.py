@@ -72,7 +72,7 @@ def gpu_state(gpu: str, run: Callable[[Sequence[str]], str] = _run) -> GpuState:
     return GpuState(name, driver, clock * 1e6, top * 1e6, memory * 1e6, used * 2**20, reasons)
 
 
-# Shares of the processors of the machine above which a remark is added.
+# Shares of the machine's processors above which a remark is added: an idle system stays below both.
 _NOTED_LOAD = 0.05
 _NOTED_STEAL = 0.02
 # Torch itself takes up to about a gigabyte of GPU memory before it computes anything.

@@ -166,7 +166,7 @@ def profile_micro(
     MissingDependencyError without torch, UnknownNameError for an unknown precision, NotMeasuredError for one
     that the device does not have.
     """
-    # Refuse immediately what would fail after minutes.
+    # Refuse a precision at once that would fail after minutes.
     for precision in precisions:
         check_name("precision", precision, MEASURABLE_PRECISIONS)
         set_precision(torch_package(), device, precision)

@@ -11,6 +11,7 @@ from trainlaw.formulas.errors import TrainlawError
 
 # Two-sided 95 % of the normal distribution: the order statistics of a median are binomial, p = 1/2.
 _NORMAL_95 = 1.96
+# The warm-up ends when medians of three iterations differ by at most 5 %, a few times the usual noise.
 _WINDOW = 3
 _SETTLED = 0.05
 
@@ -87,7 +88,8 @@ class StoppingRule:
         return len(times) >= self.least and relative_interval(times) <= self.interval
 
 
-# Bounds for the share of wall-clock time, between two idle moments of the device, that marks must show.
+# Bounds for the share of wall-clock time, between two idle moments of the device, that marks must show: the
+# rest is the time to submit the first call, and rounding.
 _LEAST_SHARE = 0.8
 _MOST_SHARE = 1.1
 # Below this, in seconds, the work of the host between the marks dominates.

@@ -4,7 +4,6 @@ import gc
 from collections.abc import Callable
 from functools import partial
 from math import nan
-from typing import TypeVar
 
 import torch
 from trainlaw.datasets.cnns.catalog import CnnCounts
@@ -23,8 +22,6 @@ from trainlaw.datasets.profiler.run_rows import Measurement
 from trainlaw.datasets.profiler.timing import StoppingRule, time_iterations
 from trainlaw.datasets.profiler.torch_cnn import TorchForward, TorchStep
 
-_Result = TypeVar("_Result")
-
 
 def device_state(device: str) -> GpuState:
     """Return the state of the GPU in use, or an empty one for a CPU."""
@@ -35,7 +32,7 @@ def device_state(device: str) -> GpuState:
     return gpu_state(f"GPU-{unique}" if unique else str(index))
 
 
-def make_ready(configuration: Configuration) -> Cnn:
+def _ready_cnn(configuration: Configuration) -> Cnn:
     """Set threads and precision, and return the CNN; raises NotMeasuredError, InputError."""
     set_precision(torch, configuration.device, configuration.precision)
     if configuration.threads:
@@ -52,10 +49,10 @@ def make_ready(configuration: Configuration) -> Cnn:
 
 
 def _check_memory(cnn: Cnn, configuration: Configuration) -> None:
-    """Refuse what cannot fit: Linux overcommits memory and kills the program later."""
+    """Refuse a step that cannot fit: Linux overcommits memory and kills the program later."""
     memory = training_memory(cnn, configuration.batch, configuration.precision)
     is_forward = configuration.timed_parts == FORWARD_PASS
-    # A forward pass keeps only what later layers read: about what the gradients of activations need at once.
+    # A forward pass keeps the inputs of later layers, about as much as the gradients of activations need.
     needed = memory.weights + memory.working if is_forward else memory.needed
     available = available_memory_bytes()
     if needed > available:
@@ -70,7 +67,7 @@ def measure(configuration: Configuration, rule: StoppingRule) -> Measurement:
     Raises NotMeasuredError if it does not fit into memory or the device does not support it, InputError if
     the CNN cannot be built.
     """
-    cnn = make_ready(configuration)
+    cnn = _ready_cnn(configuration)
     watch = Watch(gpu=partial(device_state, configuration.device))
     clock = device_clock(torch, configuration.device)
     n_layers = CnnCounts.of(cnn).counts["n_layers"]
@@ -84,7 +81,7 @@ def measure(configuration: Configuration, rule: StoppingRule) -> Measurement:
     return with_step(cnn, configuration, timed)
 
 
-def with_step(cnn: Cnn, configuration: Configuration, use: Callable[[TorchStep], _Result]) -> _Result:
+def with_step(cnn: Cnn, configuration: Configuration, use: Callable[[TorchStep], Measurement]) -> Measurement:
     """Return the result of `use` on a training step, which is freed afterwards.
 
     Raises NotMeasuredError if memory runs out, or if torch has no kernel for it on this device.

@@ -24,7 +24,7 @@ from trainlaw.datasets.profiler.micro import (
 )
 from trainlaw.datasets.profiler.timing import Clock
 
-_LAYER_COUNTS = (50, 100, 200)
+_LAYER_COUNTS = (50, 100, 200)  # of chains whose slope is the time per layer
 _FLOAT_BYTES = 4
 
 

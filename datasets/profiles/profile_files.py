@@ -42,7 +42,7 @@ class _Event:
 
 
 def _trace_seconds(found: Sequence[_Event], events: Sequence[object]) -> tuple[dict[str, float], str]:
-    """Return the seconds of each operation in a whole trace, and what they are of.
+    """Return the seconds of each operation in a whole trace, and the kind of its events.
 
     Kernels of a GPU are counted, under the operator that launched them where the trace records it; without
     kernels the operators of the CPU are, each without the operators that it called.
@@ -140,7 +140,7 @@ def _without_called(operators: Iterable[_Event]) -> dict[str, float]:
 
 
 MAX_BYTES = 64 * 2**20  # Python takes 14 bytes for a byte of a trace
-MAX_OPERATIONS = 100_000
+MAX_OPERATIONS = 100_000  # different names in a profile; the shipped ones have 65
 _CHARACTERS_PER_PART = 40  # of a trace: an event with its arguments has 150 and more
 MAX_SECONDS = 1e6  # of one operation; a longer time has a wrong unit
 _UNITS_S: Mapping[str, float] = {"s": 1.0, "sec": 1.0, "ms": 1e-3, "us": 1e-6, "μs": 1e-6, "ns": 1e-9}

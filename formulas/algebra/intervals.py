@@ -77,7 +77,7 @@ def add(a: Interval, b: Interval) -> Interval:
 
 
 def _rounding_error(a: Array, b: Array, total: Array) -> Array:
-    """Return what the floating-point sum `total` lacks to a+b, exactly (Knuth's two-sum)."""
+    """Return the rounding error of the floating-point sum `total` of a and b, exactly (Knuth's two-sum)."""
     back = total - a
     return (a - (total - back)) + (b - back)
 

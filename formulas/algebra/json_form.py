@@ -31,7 +31,7 @@ def to_json(expression: Expression) -> object:
 
 
 def from_json(value: object) -> Expression:
-    """Return the expression of what `to_json` gave.
+    """Return the expression that `to_json` wrote.
 
     Raises InputError for anything else, for numbers that are not finite, and for more than MAX_NODES nodes or
     MAX_DEPTH levels; UnknownNameError for an operator that is not in the table.

@@ -104,7 +104,7 @@ def candidates(expression: Expression, positive: Collection[str], most_calls: in
 def _rewritten(
     expression: Expression, rewrite: Callable[[Any], Any], positive: Collection[str]
 ) -> Expression:
-    """Return the tidy form of what `rewrite` makes of the expression."""
+    """Return the tidy form of the expression rewritten by `rewrite`."""
     # Otherwise the number of calls would depend on what was rewritten before.
     importlib.import_module("sympy.core.cache").clear_cache()
     return tidy(from_sympy(rewrite(to_sympy(expression, positive))))
@@ -131,7 +131,7 @@ def _without_numbers(expression: Expression) -> tuple[Expression, dict[str, Cons
 
 
 def _end_with(parent: int) -> None:
-    """End this process soon after its parent; nobody is left to read what it finds."""
+    """End this process soon after its parent, which reads its results."""
     while os.getppid() == parent:
         time.sleep(_WATCH_SECONDS)
     os._exit(1)

@@ -240,7 +240,7 @@ class _Parser:
         return position + 1, True
 
     def read_after_value(self, position: int) -> tuple[int, bool]:
-        """Read what may follow a value: an infix operator, a comma, a ')' or the end."""
+        """Read the token after a value: an infix operator, a comma, a ')' or the end."""
         token = self.tokens[position]
         if token.kind == "symbol" and token.text in _INFIX:
             name = _INFIX[token.text]

@@ -118,7 +118,7 @@ def _constant_exponent(node: Apply) -> float | None:
 
 
 def _without_identities(node: Apply) -> Expression:
-    """Return the node, or what is left of it: exp(log(a)), max(a, a), abs(-a), 1^a."""
+    """Return the node, or its simpler equal: exp(log(a)), max(a, a), abs(-a), 1^a."""
     first = node.arguments[0]
     inner = first if isinstance(first, Apply) else None
     if len(node.arguments) == 2 and node.operator in ("min", "max") and first == node.arguments[1]:
@@ -288,7 +288,7 @@ MAX_DIGITS = 17
 
 
 class RoundedExpression(NamedTuple):
-    """An expression with readable constants, and what the rounding costs.
+    """An expression with readable constants, and the loss added by rounding.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Codecs of JSON: what a value must be, and what it is read as.
+"""Codecs of JSON: the form that a value must have, and the value read from it.
 
 A codec takes a value and its place, which messages name, and returns what the value means; it raises
 InputError for anything else. Files may come from anyone, and whatever shows a formula relies on this.

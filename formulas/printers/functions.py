@@ -97,6 +97,11 @@ class FunctionForm:
         }
         pairs = [self.pair.format(key=key, value=value, label=label) for key, value in groups.items()]
         return self.lookup.format(
-            name=place, label=label, default=repr(float(constant.default)), count=len(groups) + 1,
-            keys=", ".join(groups), values=", ".join(groups.values()), pairs=self.between.join(pairs),
-        )  # fmt: skip
+            name=place,
+            label=label,
+            default=repr(float(constant.default)),
+            count=len(groups) + 1,
+            keys=", ".join(groups),
+            values=", ".join(groups.values()),
+            pairs=self.between.join(pairs),
+        )

@@ -1,4 +1,4 @@
-"""An expression as a sequence of named steps: what occurs more than once is computed once."""
+"""An expression as a sequence of named steps: parts that occur more than once are computed once."""
 
 from collections import Counter
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Bounds of elasticities over a box, and what they prove: that a time never falls, or never rises.
+"""Bounds of elasticities over a box prove that a time never falls, or never rises.
 
 The elasticity of f in x is (x / f) df/dx: by how many per cent f grows per per cent of x. Of a product it is
 the sum, of a quotient the difference, of a power the exponent times that of the base, and of a sum, maximum
@@ -66,7 +66,7 @@ class Proof:
 
 
 class _Move(NamedTuple):
-    """What a motion does to a node over the box: bounds of its elasticity, and of value times elasticity."""
+    """A motion of a node over the box: bounds of its elasticity, and of value times elasticity."""
 
     elasticity: Bounds
     slope: Bounds
@@ -150,10 +150,10 @@ class Elasticities:
             return Proof(True, bounds)
         blamed = self._blamed(moves, direction)
         for low, high in self._split(blamed):
-            proof = low.monotone(motion, direction)
-            other = high.monotone(motion, direction) if proof.proved else proof
-            if other.proved:
-                return Proof(True, _hull([proof.elasticity, other.elasticity]))
+            at_zero = low.monotone(motion, direction)
+            at_one = high.monotone(motion, direction) if at_zero.proved else at_zero
+            if at_one.proved:
+                return Proof(True, _hull([at_zero.elasticity, at_one.elasticity]))
         return Proof(False, bounds, self._words(blamed, moves))
 
     def _split(self, places: Collection[int]) -> list[tuple["Elasticities", "Elasticities"]]:
@@ -188,7 +188,7 @@ class Elasticities:
         return found
 
     def _moves(self, together: Mapping[str, float]) -> list[_Move]:
-        """Return what a motion does to each node."""
+        """Return the motion of each node."""
         found: list[_Move] = []
         moving = frozenset(together)
         for place, row in enumerate(self._nodes):
@@ -202,7 +202,7 @@ class Elasticities:
         return found
 
     def _moved(self, place: int, moves: list[_Move]) -> _Move:
-        """Return what a motion does to a node that it moves, from what it does to the arguments."""
+        """Return the motion of a node from those of its arguments, one of which moves."""
         row, value = self._nodes[place], self._values[place]
         assert isinstance(row.node, Apply)
         inner = [self._values[argument] for argument in row.arguments]
@@ -377,7 +377,7 @@ def _plus(a: Bounds, b: Bounds) -> Bounds:
 
 
 def _rounding_error(a: float, b: float, total: float) -> float:
-    """Return what the sum lacks to a + b, exactly (Knuth's two-sum); 0 for an infinite one."""
+    """Return the rounding error of a sum, exactly (Knuth's two-sum); 0 for an infinite one."""
     if math.isinf(total):
         return 0.0
     back = total - a

@@ -62,7 +62,7 @@ def check_box(expression: Expression, box: Box) -> dict[str, tuple[float, float]
 
 
 def one_box(box: Box) -> Ranges:
-    """Return a box as what `enclose` takes, each end of shape (1,)."""
+    """Return a box as the ranges of one box for `enclose`, each end of shape (1,)."""
     return {name: (np.array([low]), np.array([high])) for name, (low, high) in box.items()}
 
 

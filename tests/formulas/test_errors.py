@@ -5,9 +5,13 @@ from trainlaw.formulas.errors import shown, unknown_name
 
 @pytest.mark.parametrize(
     ("error", "standard"),
-    [(InputError, ValueError), (UnknownNameError, LookupError), (UnitError, ValueError),
-     (MissingDependencyError, ImportError)],
-)  # fmt: skip
+    [
+        (InputError, ValueError),
+        (UnknownNameError, LookupError),
+        (UnitError, ValueError),
+        (MissingDependencyError, ImportError),
+    ],
+)
 def test_each_error_is_also_a_standard_one(error, standard):
     assert issubclass(error, TrainlawError) and issubclass(error, standard)
 

@@ -12,7 +12,7 @@ from trainlaw.formulas import (
     UnknownNameError,
     parse_text,
     to_text,
-)  # fmt: skip
+)
 
 COLUMNS = {
     "macs": [1e9, 2e9],
@@ -98,13 +98,21 @@ def test_unknown_variable_and_double_name(law):
 
 @pytest.mark.parametrize(
     ("field", "value", "error"),
-    [("format", "other", InputError), ("text", "1 + 1", InputError), ("text", 3, InputError),
-     ("features", {}, InputError),
-     ("expression", ["nope", 1], UnknownNameError), ("target", None, InputError),
-     ("ranges", {"batch": [1]}, InputError),
-     ("ranges", {"batch": [1, "2"]}, InputError), ("extra", 1, InputError), ("errors", [], InputError),
-     ("features", [{"name": "x"}], InputError), ("grouped", [3], InputError)],
-)  # fmt: skip
+    [
+        ("format", "other", InputError),
+        ("text", "1 + 1", InputError),
+        ("text", 3, InputError),
+        ("features", {}, InputError),
+        ("expression", ["nope", 1], UnknownNameError),
+        ("target", None, InputError),
+        ("ranges", {"batch": [1]}, InputError),
+        ("ranges", {"batch": [1, "2"]}, InputError),
+        ("extra", 1, InputError),
+        ("errors", [], InputError),
+        ("features", [{"name": "x"}], InputError),
+        ("grouped", [3], InputError),
+    ],
+)
 def test_json_is_read_strictly(law, field, value, error):
     with pytest.raises(error) as caught:
         Formula.from_json({**law.to_json(), field: value})

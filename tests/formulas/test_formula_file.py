@@ -21,21 +21,24 @@ def deep(law):
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [(lambda text, law: "", "JSON"), (lambda text, law: "{", "JSON"),
-     (lambda text, law: "[1]", "JSON object"),
-     (lambda text, law: text.replace("0.001", "NaN"), "finite"),
-     (lambda text, law: text.replace("0.001", "1e999"), "finite"),
-     (lambda text, law: text.replace('"add"', '"adddd"'), "did you mean 'add'"),
-     (lambda text, law: deep(law), "nested"),
-     (lambda text, law: text.replace('"format"', '"format": "x", "format"', 1), "twice"),
-     (lambda text, law: text.replace("0.001", "9" * 5000), "JSON"),
-     (lambda text, law: "x" * (MAX_TEXT_BYTES + 1), f"{MAX_TEXT_BYTES} bytes"),
-     (lambda text, law: text.replace('"expression"', '"expresion"'), "expression"),
-     (lambda text, law: text.replace("trainlaw formula", "pickle"), "format"),
-     (lambda text, law: text.replace('"format"', '"run": "rm -rf", "format"'), "run"),
-     (lambda text, law: "{}" * 3, "JSON"),
-     (lambda text, law: text.replace("FLOP/s", "furlong"), "unit")],
-)  # fmt: skip
+    [
+        (lambda text, law: "", "JSON"),
+        (lambda text, law: "{", "JSON"),
+        (lambda text, law: "[1]", "JSON object"),
+        (lambda text, law: text.replace("0.001", "NaN"), "finite"),
+        (lambda text, law: text.replace("0.001", "1e999"), "finite"),
+        (lambda text, law: text.replace('"add"', '"adddd"'), "did you mean 'add'"),
+        (lambda text, law: deep(law), "nested"),
+        (lambda text, law: text.replace('"format"', '"format": "x", "format"', 1), "twice"),
+        (lambda text, law: text.replace("0.001", "9" * 5000), "JSON"),
+        (lambda text, law: "x" * (MAX_TEXT_BYTES + 1), f"{MAX_TEXT_BYTES} bytes"),
+        (lambda text, law: text.replace('"expression"', '"expresion"'), "expression"),
+        (lambda text, law: text.replace("trainlaw formula", "pickle"), "format"),
+        (lambda text, law: text.replace('"format"', '"run": "rm -rf", "format"'), "run"),
+        (lambda text, law: "{}" * 3, "JSON"),
+        (lambda text, law: text.replace("FLOP/s", "furlong"), "unit"),
+    ],
+)
 def test_bad_files_give_one_line_that_names_the_file(law, tmp_path, change, message):
     path = tmp_path / "a.json"
     save_formula(law, path)

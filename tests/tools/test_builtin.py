@@ -2,11 +2,14 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from trainlaw.app.models.builtin import BUILT_IN, BUILT_IN_FORMULAS
 from trainlaw.formulas import load_formula, parse_text
 
+from tools.builtin import __main__ as command
+from tools.builtin import recipes, work
 from tools.builtin.__main__ import comparison_lines, main
 from tools.builtin.formula_files import FOLDER, compact_text, differences, write_formula
 from tools.builtin.recipes import KINDS, RECIPES
@@ -18,10 +21,15 @@ STUDIES = [recipe for recipe in RECIPES if recipe.kind == "study"]
 
 def searches(is_quick):
     """The recipes whose search on all rows is quick, or is not; it must differ where the recipe says so."""
-    for recipe in RECIPES:
-        if recipe.is_quick == is_quick:
-            marks = [pytest.mark.xfail(strict=True, reason=recipe.differs)] if recipe.differs else []
-            yield pytest.param(recipe, id=recipe.name, marks=marks)
+    return [
+        pytest.param(
+            recipe,
+            id=recipe.name,
+            marks=[pytest.mark.xfail(strict=True, reason=recipe.differs)] if recipe.differs else [],
+        )
+        for recipe in RECIPES
+        if recipe.is_quick == is_quick
+    ]
 
 
 def check_found_again(recipe):
@@ -100,3 +108,54 @@ def test_the_recipes_are_listed(capsys):
     assert "trainlaw study --of short-runs --seeds 3 --against " in "\n".join(listed)
     with pytest.raises(SystemExit):
         main(["unknown"])
+
+
+@pytest.fixture
+def steps(monkeypatch, tmp_path):
+    """The steps that are run after the formulas; one whose name is in `failing` fails."""
+    run, failing = [], set()
+
+    def pretend(words, **options):
+        step = "transcripts" if "pytest" in words else words[2].removeprefix("--")
+        run.append(step)
+        return SimpleNamespace(returncode=int(step in failing))
+
+    monkeypatch.setattr(command.subprocess, "run", pretend)
+    monkeypatch.setattr(work, "WORK", tmp_path)
+    return run, failing
+
+
+@pytest.mark.slow
+def test_what_follows_from_the_formulas_is_written_once(steps, capsys):
+    run, failing = steps
+    failing.add("rewrite")
+    assert main(["xeon-phi-a"]) == 1
+    assert run == ["transcripts", "rewrite", "pictures"]
+    assert "pages: FAILED" in capsys.readouterr().out
+    run.clear(), failing.clear()
+    assert main(["xeon-phi-a"]) == 0
+    assert run == ["rewrite"]
+    printed = capsys.readouterr().out
+    assert "transcripts: up to date" in printed and printed.endswith("no file changed\n")
+    assert main(["xeon-phi-b", "--only-formulas"]) == 0 and main(["xeon-phi-b", "--check"]) == 0
+    assert run == ["rewrite"]
+
+
+def test_a_study_that_was_interrupted_is_continued(monkeypatch, tmp_path):
+    recipe = next(recipe for recipe in STUDIES if recipe.name == "multi")
+    law, run = BUILT_IN_FORMULAS["multi"](), []
+
+    def study(words, **options):
+        run.append(words)
+        write_formula(law, tmp_path / "run" / "formula.json")
+        journal = tmp_path / ".run.abc.journal"
+        journal.unlink() if journal.is_file() else journal.touch()
+        return SimpleNamespace(returncode=130 if journal.is_file() else 0)
+
+    monkeypatch.setattr(recipes.subprocess, "run", study)
+    with pytest.raises(SystemExit):
+        KINDS["study"].make(recipe, tmp_path, 1)
+    # The folder of an interrupted study has a formula, too.
+    assert KINDS["study"].make(recipe, tmp_path, 1) == {"multi.json": law}
+    assert KINDS["study"].make(recipe, tmp_path, 1) == {"multi.json": law}
+    assert len(run) == 2 and run[0][3:] == ["trainlaw", "study", "--of", "multi", *run[0][7:]]

@@ -47,7 +47,7 @@ def differences(old: Formula, new: Formula) -> list[str]:
 
 
 def _different(old: Any, new: Any, path: str, scale: float) -> Iterator[str]:
-    """scale : the largest number of the list that a number stands in, whose rounding errors it may have."""
+    """scale : the largest number of the list with the number, whose rounding errors it may have."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for name in sorted(old.keys() | new.keys()):
             if name in old and name in new:

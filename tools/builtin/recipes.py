@@ -92,11 +92,19 @@ class Kind:
 
 
 def _make_study(recipe: Recipe, folder: Path, workers: int) -> Formulas:
-    """Run the study as a user does: an interrupted one continues with its finished searches."""
+    """Run the study as a user does: an interrupted one continues with its finished searches.
+
+    Raises SystemExit with the status of a study that fails or is interrupted.
+    """
     run = folder / "run"
-    if not (run / "formula.json").is_file():
+    if not (run / "formula.json").is_file() or any(folder.glob(".run.*.journal")):
+        folder.mkdir(parents=True, exist_ok=True)
         words = [*recipe.command.split(), "--out", str(run), "--workers", str(workers)]
-        subprocess.run([sys.executable, "-P", "-m", "trainlaw", "study", *words], check=True)
+        command = [sys.executable, "-P", "-m", "trainlaw", "study", *words]
+        with (folder / "study.txt").open("w", encoding="utf-8") as printed:
+            status = subprocess.run(command, stdout=printed, check=False).returncode
+        if status:
+            raise SystemExit(status)
     return {recipe.file: load_formula(run / "formula.json")}
 
 

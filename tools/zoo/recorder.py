@@ -161,9 +161,18 @@ class Recorder(CnnBuilder):
         return super().regions(x, count, side, flat)
 
     def _window(
-        self, kind: str, x: int, kernel: Size, stride: Size, padding: Padding, *, dilation: Size = 1,
-        channels: int | None = None, ceil: bool = False, **others: int,
-    ) -> int:  # fmt: skip
+        self,
+        kind: str,
+        x: int,
+        kernel: Size,
+        stride: Size,
+        padding: Padding,
+        *,
+        dilation: Size = 1,
+        channels: int | None = None,
+        ceil: bool = False,
+        **others: int,
+    ) -> int:
         self._words = (*_window_words(kernel, stride, padding, dilation), *(("u1",) if ceil else ()))
         return super()._window(
             kind, x, kernel, stride, padding, dilation=dilation, channels=channels, ceil=ceil, **others

@@ -78,11 +78,15 @@ def zoo_files() -> Mapping[str, bytes]:
     for name, (purpose, entry) in all_entries().items():
         rows.append(
             {
-                "cnn": name, "purpose": purpose, "base": entry.base, "family": entry.family,
-                "input_size_px": entry.input_size_px, "input_width_px": entry.input_width_px or "",
+                "cnn": name,
+                "purpose": purpose,
+                "base": entry.base,
+                "family": entry.family,
+                "input_size_px": entry.input_size_px,
+                "input_width_px": entry.input_width_px or "",
                 "n_classes": entry.n_classes,
             }
-        )  # fmt: skip
+        )
         blocks.setdefault(recorded_lines(entry), []).append(f"{name}@any")
     text = "".join(f"# {' '.join(names)}\n" + "\n".join(lines) + "\n" for lines, names in blocks.items())
     return {

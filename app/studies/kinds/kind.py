@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.studies.search import Evolution
+from trainlaw.app.studies.search import EvolvedEstimator
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.measurements.formula_rows import CnnLayers
 from trainlaw.datasets.tables.measured_table import MeasuredTable
@@ -76,7 +76,7 @@ class StudyKind(Generic[Table]):
     read: Callable[[str, Path | None, Iterable[Path]], Table]
     rows: Callable[[Table], StudyRows]
     features: tuple[str, ...]
-    search: Callable[[StudyRows, SearchSettings], Callable[[], Evolution]]
+    search: Callable[[StudyRows, SearchSettings], Callable[[], EvolvedEstimator]]
     baselines: Mapping[str, EstimatorFactory]
     defaults: Mapping[str, object] = field(default_factory=dict)
     splits: tuple[str, ...] = SPLITS

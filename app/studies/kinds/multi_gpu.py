@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
-from trainlaw.app.inputs.tables import any_table
+from trainlaw.app.inputs.run_tables import any_table
 from trainlaw.app.studies.kinds.kind import StudyKind, StudyRows, study_labels
 from trainlaw.app.studies.skeleton import Skeleton, bracket, searches_within
 from trainlaw.datasets import FEATURES, RunTable

@@ -13,7 +13,7 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.inputs.tables import any_table
+from trainlaw.app.inputs.run_tables import any_table
 from trainlaw.app.models.multi_gpu import with_single_gpu_formula
 from trainlaw.app.studies.kinds.kind import StudyRows
 from trainlaw.app.studies.kinds.multi_gpu import (

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from functools import partial
 
-from trainlaw.app.inputs.tables import find_table
+from trainlaw.app.inputs.run_tables import find_table
 from trainlaw.app.studies.kinds.kind import RUNS, StudyKind, StudyRows, study_labels
-from trainlaw.app.studies.search import Evolution, evolved
+from trainlaw.app.studies.search import EvolvedEstimator, evolved
 from trainlaw.app.studies.skeleton import (
     MOST_CONSTANTS,
     RUN_SKELETON,
@@ -30,7 +30,7 @@ def rows_of_runs(table: RunTable) -> StudyRows:
 CPU_FEATURES = ("sm_count",)
 
 
-def _free_search(rows: StudyRows, settings: SearchSettings) -> Callable[[], Evolution]:
+def _free_search(rows: StudyRows, settings: SearchSettings) -> Callable[[], EvolvedEstimator]:
     """The number of threads is a feature only where the runs are on CPUs and differ in it."""
     of_threads = set(rows.labels["threads"])
     names = STUDY_FEATURES + (CPU_FEATURES if len(of_threads) > 1 and "none" not in of_threads else ())

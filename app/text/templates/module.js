@@ -51,7 +51,7 @@ const sizedLabel = (label, pixels, classes) => {
 const nameOf = (id, text, table) => {
   const name = namedOf(id, String(text));
   if (Object.hasOwn(table, name)) return name;
-  const near = Object.keys(table).filter((one) => matches(wordsOf(String(text)), one)).slice(0, 8);
+  const near = nearOf(id, String(text));
   const advice = near.length ? `did you mean ${near.join(" or ")}?` : `${id.toUpperCase()}S lists all`;
   throw new RangeError(`unknown ${id.toUpperCase()} ${JSON.stringify(text)}: ${advice}`);
 };

@@ -1,4 +1,4 @@
-"""Files of other programs: turn any fault in them into a one-line error."""
+"""Turn any fault in a file of a foreign program into a one-line error."""
 
 import os
 import re

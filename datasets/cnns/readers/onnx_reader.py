@@ -19,7 +19,7 @@ Argument = Tensor | ConstantTensor | None
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class NodeCall:
     """A node with the values of its inputs."""
 
     tracer: GraphTracer
@@ -85,7 +85,7 @@ class Call:
         }
 
 
-Operation = Callable[[Call], Argument | tuple[Tensor, ...]]
+Operation = Callable[[NodeCall], Argument | tuple[Tensor, ...]]
 
 
 def _pair(values: Sequence[int]) -> tuple[int, int]:
@@ -93,7 +93,7 @@ def _pair(values: Sequence[int]) -> tuple[int, int]:
     return int(first), int(second)
 
 
-def _padding(call: Call) -> Padding:
+def _padding(call: NodeCall) -> Padding:
     automatic = call.get("auto_pad", "NOTSET")
     # Whether the odd pixel is at the end or the beginning affects neither counts nor sizes.
     if automatic in {"SAME_UPPER", "SAME_LOWER"}:
@@ -104,7 +104,7 @@ def _padding(call: Call) -> Padding:
     return "valid" if automatic == "VALID" else ((top, bottom), (left, right))
 
 
-def _conv(call: Call) -> Tensor:
+def _conv(call: NodeCall) -> Tensor:
     channels, entering, *kernel = call.weight(4)
     x, options = call.data(), call.convolving()
     read = entering * options["groups"]
@@ -113,7 +113,7 @@ def _conv(call: Call) -> Tensor:
     return call.tracer.conv(x, channels, _pair(kernel), **options)
 
 
-def _conv_transpose(call: Call) -> Tensor:
+def _conv_transpose(call: NodeCall) -> Tensor:
     _, per_group, *kernel = call.weight(4)
     if "output_shape" in call.node.attributes:
         raise InputError("output_shape is not supported; export with pads and output_padding")
@@ -123,7 +123,7 @@ def _conv_transpose(call: Call) -> Tensor:
 
 
 def _pool(kind: str) -> Operation:
-    def operation(call: Call) -> Tensor:
+    def operation(call: NodeCall) -> Tensor:
         kernel = _pair(call.node.attributes["kernel_shape"])
         options = {**call.sliding(), "ceil": bool(call.get("ceil_mode", 0))}
         return call.tracer.pool(call.data(), kind, kernel, call.get("dilations", ()), **options)
@@ -132,7 +132,7 @@ def _pool(kind: str) -> Operation:
 
 
 def _reduce(kind: str) -> Operation:
-    def operation(call: Call) -> Tensor:
+    def operation(call: NodeCall) -> Tensor:
         x, axes = call.data(), call.integers("axes")
         listed = range(len(x.shape)) if axes is None else axes
         return call.tracer.reduce(x, kind, listed, keep=bool(call.get("keepdims", 1)))
@@ -140,14 +140,14 @@ def _reduce(kind: str) -> Operation:
     return operation
 
 
-def _gemm(call: Call) -> Tensor:
+def _gemm(call: NodeCall) -> Tensor:
     shape = call.weight(2)
     if call.get("transA", 0):
         raise InputError("transA is not supported")
     return _dense(call, shape[::-1] if call.get("transB", 0) else shape, bias=call.learned(2) > 0)
 
 
-def _dense(call: Call, shape: tuple[int, ...], bias: bool = False) -> Tensor:
+def _dense(call: NodeCall, shape: tuple[int, ...], bias: bool = False) -> Tensor:
     x, (entering, leaving) = call.data(), shape
     if x.shape[-1] != entering:
         raise InputError(f"expected {entering} features, got shape {x.shape}")
@@ -160,7 +160,7 @@ def _elementwise(kind: str) -> Operation:
 
 
 def _arithmetic(kind: str) -> Operation:
-    def operation(call: Call) -> Tensor:
+    def operation(call: NodeCall) -> Tensor:
         tensors = [argument for argument in call.arguments if isinstance(argument, Tensor)]
         constants = [argument for argument in call.arguments if isinstance(argument, ConstantTensor)]
         if kind == "multiply" and not constants and len(tensors) == 2:
@@ -207,7 +207,7 @@ def _with_constant(tracer: GraphTracer, x: Tensor, constant: ConstantTensor, add
     return tracer.with_constant(x, constant.shape, adds)
 
 
-def _slice(call: Call) -> Tensor:
+def _slice(call: NodeCall) -> Tensor:
     shape = list(call.data().shape)
     given = [call.given(position) for position in range(1, len(call.arguments))]
     constants = [ConstantTensor(tuple(shape)), *(constant for constant in given if constant is not None)]
@@ -216,7 +216,7 @@ def _slice(call: Call) -> Tensor:
     return call.tracer.slice(call.data(), shape)
 
 
-def _split(call: Call) -> tuple[Tensor, ...]:
+def _split(call: NodeCall) -> tuple[Tensor, ...]:
     x, axis, count = call.data(), call.get("axis", 0), len(call.node.outputs)
     parts, whole = call.integers("split"), x.shape[axis]
     if parts is None:
@@ -228,7 +228,7 @@ def _split(call: Call) -> tuple[Tensor, ...]:
     return call.tracer.split(x, axis, parts)
 
 
-def _pad(call: Call) -> Tensor:
+def _pad(call: NodeCall) -> Tensor:
     pads, axes = call.needed_integers("pads"), call.given(3)
     half = len(pads) // 2
     chosen = [axis % 4 for axis in axes.integers()] if axes else range(half)
@@ -239,7 +239,7 @@ def _pad(call: Call) -> Tensor:
     return call.tracer.pad(call.data(), sides)
 
 
-def _resize(call: Call) -> Tensor:
+def _resize(call: NodeCall) -> Tensor:
     x = call.data()
     constants = (call.given(i) for i in (3, 2, 1))
     given = [constant for constant in constants if constant and prod(constant.shape)]
@@ -253,20 +253,20 @@ def _resize(call: Call) -> Tensor:
     return call.tracer.resize(x, height, width)
 
 
-def _squeeze(call: Call) -> Tensor:
+def _squeeze(call: NodeCall) -> Tensor:
     x, axes = call.data(), call.integers("axes") or ()
     gone = {axis % len(x.shape) for axis in axes} or {i for i, side in enumerate(x.shape) if i and side == 1}
     return call.tracer.reshape(x, [side for axis, side in enumerate(x.shape) if axis not in gone])
 
 
-def _unsqueeze(call: Call) -> Tensor:
+def _unsqueeze(call: NodeCall) -> Tensor:
     axes, shape = call.needed_integers("axes"), list(call.data().shape)
     for axis in sorted(axis % (len(shape) + len(axes)) for axis in axes):
         shape.insert(axis, 1)
     return call.tracer.reshape(call.data(), shape)
 
 
-def _concat(call: Call) -> Tensor:
+def _concat(call: NodeCall) -> Tensor:
     tensors = [call.data(position) for position in range(len(call.arguments))]
     return call.tracer.concat(tensors, call.node.attributes["axis"])
 
@@ -409,7 +409,7 @@ class _Reader:
         elif not any(isinstance(argument, Tensor) for argument in arguments):
             results = (constant_result(node, constants),)
         elif node.operation in OPERATIONS:
-            made = OPERATIONS[node.operation](Call(self._tracer, node, arguments))
+            made = OPERATIONS[node.operation](NodeCall(self._tracer, node, arguments))
             results = made if isinstance(made, tuple) else (made,)
             if node.operation in {"Conv", "ConvTranspose"} and _is_folded(node):
                 self._folded += [value.layer for value in results if isinstance(value, Tensor)]

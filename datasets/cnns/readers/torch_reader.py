@@ -28,7 +28,7 @@ class Weight:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ModuleCall:
     """One call of a function: its arguments, and the shape of its (first) result."""
 
     tracer: GraphTracer
@@ -51,7 +51,7 @@ class Call:
         return value
 
 
-Operation = Callable[[Call], Tensor | tuple[Tensor, ...]]
+Operation = Callable[[ModuleCall], Tensor | tuple[Tensor, ...]]
 
 
 def _pair(value: Any) -> tuple[int, int]:
@@ -63,7 +63,7 @@ def _learned(*weights: Any) -> int:
     return sum(prod(weight.shape) for weight in weights if isinstance(weight, Weight) and weight.learned)
 
 
-def _convolving(call: Call, dilation_position: int) -> dict[str, Any]:
+def _convolving(call: ModuleCall, dilation_position: int) -> dict[str, Any]:
     padding = call.get(4, "padding", 0)
     return {
         "stride": _pair(call.get(3, "stride", 1)),
@@ -74,12 +74,12 @@ def _convolving(call: Call, dilation_position: int) -> dict[str, Any]:
     }
 
 
-def _conv(call: Call) -> Tensor:
+def _conv(call: ModuleCall) -> Tensor:
     channels, _, *kernel = call.get(1, "weight").shape
     return call.tracer.conv(call.data, channels, _pair(kernel), **_convolving(call, 5))
 
 
-def _conv_transpose(call: Call) -> Tensor:
+def _conv_transpose(call: ModuleCall) -> Tensor:
     _, per_group, *kernel = call.get(1, "weight").shape
     options = _convolving(call, 7)
     options["output_padding"] = _pair(call.get(5, "output_padding", 0))
@@ -87,7 +87,7 @@ def _conv_transpose(call: Call) -> Tensor:
 
 
 def _pool(kind: str, ceil_position: int) -> Operation:
-    def operation(call: Call) -> Tensor:
+    def operation(call: ModuleCall) -> Tensor:
         kernel = _pair(call.get(1, "kernel_size"))
         stride = call.get(2, "stride")
         return call.tracer.pool(
@@ -104,7 +104,7 @@ def _pool(kind: str, ceil_position: int) -> Operation:
 
 
 def _adaptive_pool(kind: str) -> Operation:
-    def operation(call: Call) -> Tensor:
+    def operation(call: ModuleCall) -> Tensor:
         # The usual case has exact windows: the whole image.
         if call.shape[2:] == (1, 1):
             return call.tracer.global_pool(call.data, kind)
@@ -114,7 +114,7 @@ def _adaptive_pool(kind: str) -> Operation:
 
 
 def _mean(kind: str) -> Operation:
-    def operation(call: Call) -> Tensor:
+    def operation(call: ModuleCall) -> Tensor:
         axes = call.get(1, "dim")
         listed = [axes] if isinstance(axes, int) else axes or ()
         return call.tracer.reduce(call.data, kind, listed, keep=len(call.shape) == 4)
@@ -122,13 +122,13 @@ def _mean(kind: str) -> Operation:
     return operation
 
 
-def _linear(call: Call) -> Tensor:
+def _linear(call: ModuleCall) -> Tensor:
     weight = call.get(1, "weight")
     return call.tracer.dense(call.data, weight.shape[0], bias=call.get(2, "bias") is not None)
 
 
 def _elementwise(kind: str) -> Operation:
-    def operation(call: Call) -> Tensor:
+    def operation(call: ModuleCall) -> Tensor:
         learned = _learned(*call.arguments, *call.options.values()) if kind in LEARNED else 0
         return call.tracer.elementwise(call.data, kind, learned)
 
@@ -136,7 +136,7 @@ def _elementwise(kind: str) -> Operation:
 
 
 def _arithmetic(kind: str) -> Operation:
-    def operation(call: Call) -> Tensor:
+    def operation(call: ModuleCall) -> Tensor:
         operands = [call.get(0, "input"), call.get(1, "other")]
         x = call.tracer.merge(kind, [operand for operand in operands if isinstance(operand, Tensor)])
         for operand in operands:
@@ -147,14 +147,14 @@ def _arithmetic(kind: str) -> Operation:
     return operation
 
 
-def _concat(call: Call) -> Tensor:
+def _concat(call: ModuleCall) -> Tensor:
     tensors = call.get(0, "tensors")
     if not all(isinstance(tensor, Tensor) for tensor in tensors):
         raise InputError("expected all its parts to come from the input")
     return call.tracer.concat(tensors, call.get(1, "dim", 0))
 
 
-def _parts(call: Call) -> tuple[Tensor, ...]:
+def _parts(call: ModuleCall) -> tuple[Tensor, ...]:
     x, axis = call.data, call.get(2, "dim", 0)
     whole, sizes = x.shape[axis], call.get(1, "chunks", call.options.get("split_size_or_sections"))
     if isinstance(sizes, int):
@@ -164,7 +164,7 @@ def _parts(call: Call) -> tuple[Tensor, ...]:
     return call.tracer.split(x, axis, sizes)
 
 
-def _pad(call: Call) -> Tensor:
+def _pad(call: ModuleCall) -> Tensor:
     left, right, top, bottom, *others = (*call.get(1, "pad"), 0, 0, 0, 0)[:8]
     if any(others):
         raise InputError("expected a padding of height and width only")
@@ -174,7 +174,7 @@ def _pad(call: Call) -> Tensor:
     return call.tracer.pad(x, [max(side, 0) for side in sides])
 
 
-def _channel_conv(call: Call) -> Tensor:
+def _channel_conv(call: ModuleCall) -> Tensor:
     """A convolution of one channel along a vector, as in efficient channel attention (arXiv:1910.03151)."""
     if call.shape != call.data.shape or call.shape[1] != 1:
         raise InputError(f"expected a vector of one channel that keeps its length, got {call.data.shape}")
@@ -182,7 +182,7 @@ def _channel_conv(call: Call) -> Tensor:
     return call.tracer.elementwise(call.data, "scale", _learned(call.get(1, "weight"), call.get(2, "bias")))
 
 
-def _stack(call: Call) -> Tensor:
+def _stack(call: ModuleCall) -> Tensor:
     """Equal images along a new axis before their channels."""
     tensors = call.get(0, "tensors")
     if call.get(1, "dim", 0) != 1 or not all(isinstance(tensor, Tensor) for tensor in tensors):
@@ -190,7 +190,7 @@ def _stack(call: Call) -> Tensor:
     return Tensor(call.tracer.concat(tensors, 1).layer, call.shape)
 
 
-def _sum(call: Call) -> Tensor:
+def _sum(call: ModuleCall) -> Tensor:
     """The sum over groups of channels that a view has split off as axis 1."""
     x, axis = call.data, call.get(1, "dim")
     if axis not in (1, [1]) or len(x.shape) != 5 or len(call.shape) != 4:
@@ -200,7 +200,7 @@ def _sum(call: Call) -> Tensor:
     return call.tracer.merge("add", parts)
 
 
-def _transpose(call: Call) -> Tensor:
+def _transpose(call: ModuleCall) -> Tensor:
     x = call.data
     order = list(range(len(x.shape)))
     first, second = call.get(1, "dim0"), call.get(2, "dim1")
@@ -208,13 +208,13 @@ def _transpose(call: Call) -> Tensor:
     return call.tracer.transpose(x, order)
 
 
-def _permute(call: Call) -> Tensor:
+def _permute(call: ModuleCall) -> Tensor:
     order = call.get(1, "dims")
     order = call.arguments[1:] if isinstance(order, int) else order
     return call.tracer.transpose(call.data, [axis % len(call.shape) for axis in order])
 
 
-def _channel_shuffle(call: Call) -> Tensor:
+def _channel_shuffle(call: ModuleCall) -> Tensor:
     x = call.data
     return Tensor(call.tracer.builder.channel_shuffle(x.layer, call.get(1, "groups")), x.shape)
 
@@ -322,11 +322,13 @@ class _Recording:
             raise InputError(f"its forward pass fails on the meta device: {shown(str(error), 160)}") from None
         outputs = [self._values[id(tensor)] for tensor in _leaves(result) if id(tensor) in self._values]
         cnn = self._tracer.finish(name, outputs)
-        own = sum(parameter.numel() for parameter in self._module.parameters())
+        learned = sum(parameter.numel() for parameter in self._module.parameters())
         counted = sum(layer.parameters for layer in cnn.layers)
-        if own == counted:
+        if learned == counted:
             return cnn
-        note = f"the module holds {own} learned elements, its layers {counted}: some are shared or not used"
+        note = (
+            f"the module holds {learned} learned elements, its layers {counted}: some are shared or not used"
+        )
         return replace(cnn, notes=(*cnn.notes, note))
 
     def _keep(self, tensor: Any, value: Tensor) -> None:
@@ -350,11 +352,11 @@ class _Recording:
             return
         with foreign_faults(f"function {name}"):
             shape = tuple(produced[0].shape) if produced else ()
-            made = self._made(name, Call(self._tracer, call_arguments, call_options, shape))
+            made = self._made(name, ModuleCall(self._tracer, call_arguments, call_options, shape))
         for tensor, value in zip(produced, made, strict=False):
             self._keep(tensor, value)
 
-    def _made(self, name: str, call: Call) -> tuple[Tensor, ...]:
+    def _made(self, name: str, call: ModuleCall) -> tuple[Tensor, ...]:
         if name in ALIASES:
             return (call.data,)
         if name not in OPERATIONS:

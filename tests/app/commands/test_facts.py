@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from trainlaw.app.inputs.requests import RunRequest, requested_runs, runs_of_csv
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn
-from trainlaw.app.inputs.tables import any_table, find_table
+from trainlaw.app.inputs.run_tables import any_table, find_table
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.datasets import (

@@ -4,7 +4,7 @@ import shutil
 from random import Random
 
 import pytest
-from trainlaw.app.inputs.tables import read_runs
+from trainlaw.app.inputs.run_tables import read_runs
 from trainlaw.app.terminal.spreadsheets import confirmed
 
 from . import corpus

@@ -5,7 +5,8 @@
     $ command         and what it prints; [exit 2], and [wrote name] of a file that it wrote or removed
 
 Every transcript has an empty folder. `--overwrite-golden` writes what commands say now: read the difference.
-Held-out errors of the built-in formulas are placeholders such as `{error of built-in}`.
+Held-out errors of the built-in formulas are placeholders such as `{error of built-in}`, and what else a new
+formula changes stands in `predictions.txt`.
 """
 
 import re
@@ -33,6 +34,7 @@ OVERALL = re.compile(r"(?<=error on held-out GPUs )([\d.]+) %")
 OF_CLASS = re.compile(
     r"([\d.]+)\s%(?=\s+on\s+(?:runs\s+in\s+(\w+)|runs\s+of\s+(this\s+architecture)|([A-Z]\w+)\s+GPUs))"
 )
+TIMES = re.compile(r"[\d.,]+(?= times those of the built-in formula)")
 
 
 def figure(percent):
@@ -60,6 +62,7 @@ def with_placeholders(text):
         of = " ".join(next(filter(None, found.groups()[1:])).split())
         return stated_errors().get((found[1], of), found[0])
 
+    text = TIMES.sub("{ratio}", text)
     text = OVERALL.sub(lambda found: stated_errors().get(found[1], found[0]), text)
     return OF_CLASS.sub(of_class, text)
 

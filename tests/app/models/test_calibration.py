@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import trainlaw
-from trainlaw.app.inputs.tables import runs_of
+from trainlaw.app.inputs.run_tables import runs_of
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.calibration import CALIBRATED, calibrated_law
 from trainlaw.app.models.scopes import formula_rows

@@ -93,17 +93,26 @@ def link_of(asked):
     launch = asked["host_launch_s"]
     texts = {
         "cnn": cnn_label(asked["cnn"], asked["pixels"], asked["classes"]),
-        "gpu": asked["gpu"], "batch": asked["batch"],
-        "precision": asked["precision"] or "", "layout": asked["layout"] or "",
+        "gpu": asked["gpu"],
+        "batch": asked["batch"],
+        "precision": asked["precision"] or "",
+        "layout": asked["layout"] or "",
         "compilation": asked.get("compilation", "eager"),
-        "stack": asked["stack"] or "", "gpus": asked["n_gpus"],
-        "nodes": asked["n_nodes"], "largest": (asked.get("allocation") or "0")[0],
-        "link": asked["link"] or "own", "network": asked["fabric"] or "usual",
-        "algorithm": asked["algorithm"], "host-launch": "" if launch is None else f"{1e6 * launch:g}",
-        "is_tuned": str(asked["tuned"]).lower(), "is_bucketed": str(asked["bucketed"]).lower(),
-        "has_optimizer": str(asked["optimizer"]).lower(), "has_input_copy": str(asked["copy"]).lower(),
-        "peak": asked["peak"], "bandwidth": asked["bandwidth"],
-    }  # fmt: skip
+        "stack": asked["stack"] or "",
+        "gpus": asked["n_gpus"],
+        "nodes": asked["n_nodes"],
+        "largest": (asked.get("allocation") or "0")[0],
+        "link": asked["link"] or "own",
+        "network": asked["fabric"] or "usual",
+        "algorithm": asked["algorithm"],
+        "host-launch": "" if launch is None else f"{1e6 * launch:g}",
+        "is_tuned": str(asked["tuned"]).lower(),
+        "is_bucketed": str(asked["bucketed"]).lower(),
+        "has_optimizer": str(asked["optimizer"]).lower(),
+        "has_input_copy": str(asked["copy"]).lower(),
+        "peak": asked["peak"],
+        "bandwidth": asked["bandwidth"],
+    }
     return urlencode(texts)
 
 
@@ -140,10 +149,20 @@ def compare(page, law, asked):
 
 
 KINDS = (
-    "outside the training range", "unlike any", "no training run used", "of the generation", "GPU of Intel",
-    "cannot fit", "may not fit", "taken as 120", "at 2 ms per layer", "textbook all-reduce", "is not known",
-    "by the scaling formula", "not defined here",
-)  # fmt: skip
+    "outside the training range",
+    "unlike any",
+    "no training run used",
+    "of the generation",
+    "GPU of Intel",
+    "cannot fit",
+    "may not fit",
+    "taken as 120",
+    "at 2 ms per layer",
+    "textbook all-reduce",
+    "is not known",
+    "by the scaling formula",
+    "not defined here",
+)
 
 
 def test_further_choices_are_answered_as_the_command_does(opened, page_file, law):
@@ -243,11 +262,18 @@ def test_link_brings_answer_and_comparison_back(opened, page_file):
 def test_impossible_input_is_told_and_nothing_is_shown_for_it(opened, page_file):
     page = opened(page_file)
     faults = {
-        "batch=0": "whole number", "batch=1.5": "whole number", "batch=many": "many",
-        "gpus=4&nodes=3": "evenly", "gpu=<img src=x>": "Unknown GPU", "cnn=%00": "Unknown CNN",
-        "precision=fp7": "fp7", "host-launch=-1": "µs", "epochs=0": "epochs", "has_optimizer=maybe": "maybe",
+        "batch=0": "whole number",
+        "batch=1.5": "whole number",
+        "batch=many": "many",
+        "gpus=4&nodes=3": "evenly",
+        "gpu=<img src=x>": "Unknown GPU",
+        "cnn=%00": "Unknown CNN",
+        "precision=fp7": "fp7",
+        "host-launch=-1": "µs",
+        "epochs=0": "epochs",
+        "has_optimizer=maybe": "maybe",
         "gpus=1e9": "whole number",
-    }  # fmt: skip
+    }
     for link, words in faults.items():
         (answer,) = page.evaluate(ANSWERS, [link])
         assert words in answer["fault"], link
@@ -387,11 +413,14 @@ def test_a_custom_cnn_is_dropped_and_bad_files_get_one_line(opened, page_file, l
     without = {**good, "counts": {k: v for k, v in good["counts"].items() if k != "params"}}
     negative = {**good, "counts": good["counts"] | {"conv_macs": {"value": -1.0}}}
     bad = {
-        "text that is no JSON": "{not json", "without “cnn”": "[]", "whole number for “n_classes”":
-        json.dumps(good | {"n_classes": "10"}), "“params”": json.dumps(without),
+        "text that is no JSON": "{not json",
+        "without “cnn”": "[]",
+        "whole number for “n_classes”": json.dumps(good | {"n_classes": "10"}),
+        "“params”": json.dumps(without),
         "“conv_macs”": json.dumps(negative),
-        "2 MB": " " * 2_000_000, "“cnn” and “counts”": '{"__proto__": {"cnn": "x", "counts": {}}}',
-    }  # fmt: skip
+        "2 MB": " " * 2_000_000,
+        "“cnn” and “counts”": '{"__proto__": {"cnn": "x", "counts": {}}}',
+    }
     for place, (words, text) in enumerate(bad.items()):
         path = tmp_path / f"bad-{place}.json"
         path.write_text(text)
@@ -460,9 +489,11 @@ def test_hostile_names_are_inert(opened, formula, tmp_path):
     features = tuple(replace(spec, meaning=evil, symbol=evil) for spec in formula.features)
     errors = json.loads(json.dumps(formula.errors).replace('"vgg"', json.dumps(evil)))
     law = replace(
-        formula, features=features, errors={**errors, "protocol": evil},
+        formula,
+        features=features,
+        errors={**errors, "protocol": evil},
         provenance={"table": evil, "table_sha256": evil, "trainlaw_version": evil, "precisions": [evil]},
-    )  # fmt: skip
+    )
     path = tmp_path / "page.html"
     path.write_text(page_html(law), encoding="utf-8")
     page = opened(path)

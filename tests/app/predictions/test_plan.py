@@ -16,11 +16,11 @@ from trainlaw.app.inputs.requests import one_run
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn
 from trainlaw.app.inputs.selection import GpuSelection
 from trainlaw.app.models.user_formula import find_formulas
-from trainlaw.app.predictions.plan import DEFAULT_OPTIONS, PlanOptions, plan_training
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.predictions.scaling import scaling_curve
 from trainlaw.app.predictions.training import Training
-from trainlaw.app.terminal.plan import plans_csv, plans_json, plans_svg
+from trainlaw.app.predictions.training_plans import DEFAULT_OPTIONS, PlanOptions, plan_training
+from trainlaw.app.terminal.plan_text import plans_csv, plans_json, plans_svg
 from trainlaw.datasets.measurements.memory_fit import largest_batch, memory_needs
 from trainlaw.datasets.measurements.runs import Setup
 from trainlaw.formulas import InputError, UnknownNameError

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 from trainlaw.app.cli import app
 from trainlaw.app.inputs.run_folder import RUN_FILES, SLOW_FILES, is_interrupted
-from trainlaw.app.inputs.tables import find_table
+from trainlaw.app.inputs.run_tables import find_table
 from trainlaw.app.report.run_files import write_run_files
 from trainlaw.app.studies import interrupts, searches
 from trainlaw.app.studies.definition import definition_of, study_identity

@@ -50,14 +50,14 @@ def front(formula, tmp_path):
 def test_the_front_of_a_run_folder(front, formula, tmp_path):
     found = find_front(front, tmp_path)
     assert found.chosen.expression == formula.expression
-    assert [law.text() for law in found.others] == [
+    assert [law.text() for law in found.near_equals] == [
         "20 * conv_output_memory_s + 3 * total_compute_s",
         "20 * conv_output_memory_s + 3 * total_compute_s + 2 * layer_launch_s",
     ]
     assert len(found.measured) == 71
     assert find_front(front / "formula.json", tmp_path).measured == found.measured
     (front / "front.csv").unlink()
-    assert find_front(front, tmp_path).others == ()
+    assert find_front(front, tmp_path).near_equals == ()
 
 
 def test_suggestions_say_why(front, pool, tmp_path):
@@ -175,11 +175,17 @@ def test_a_pool_without_gpus_and_own_runs_on_processors(in_empty_folder):
         (("--gpu", "T44"), "did you mean"),
         (("--gpu", "T4", "--cnns", "vgg11", "--batch", "x"), "--batch"),
         (("--gpu", "T4", "--cnn", "vgg11", "--precision", "tf32"), "in a precision that the GPU lacks"),
-        (("--pool", "none.csv",), "none.csv"),
+        (
+            (
+                "--pool",
+                "none.csv",
+            ),
+            "none.csv",
+        ),
         (("--front", "xeon-phi-a", "--gpu", "T4"), "an iteration on one GPU"),
         ((), "--pool"),
     ],
-)  # fmt: skip
+)
 def test_faults_are_one_line(in_empty_folder, arguments, words):
     done = run(*arguments)
     assert done.exit_code == 2

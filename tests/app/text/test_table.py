@@ -5,13 +5,13 @@ import json
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
 from trainlaw.app.text.html import _environment
 from trainlaw.app.text.numbers import show_percent, show_seconds
-from trainlaw.app.text.tables import Column, Table
+from trainlaw.app.text.tables import Table, TableColumn
 
 TABLE = Table.of(
     [
-        Column("CNN", name="cnn"),
-        Column("time", name="time_s", show=show_seconds),
-        Column("error", "percent", unit="%", show=show_percent),
+        TableColumn("CNN", name="cnn"),
+        TableColumn("time", name="time_s", show=show_seconds),
+        TableColumn("error", "percent", unit="%", show=show_percent),
     ],
     [["=vgg16", 0.0123, 12.64], ["alexnet", 1.5, float("nan")]],
 )

@@ -34,16 +34,20 @@ def cells_of(asked):
     usual = AS_MEASURED if is_forward else DEFAULT_PRECISION
     return {
         "tl_cnn_choice": cnn_label(asked["cnn"], asked["pixels"], asked["classes"]),
-        "tl_gpu_choice": written(asked), "tl_batch_per_gpu": asked["batch"],
+        "tl_gpu_choice": written(asked),
+        "tl_batch_per_gpu": asked["batch"],
         "tl_precision_choice": asked["precision"] or usual,
         "tl_stack_choice": asked["stack"] or IMPLIED,
         "tl_layout_choice": LAYOUT_CELLS.get(asked["layout"], asked["layout"]),
-        "tl_n_gpus": asked["n_gpus"], "tl_nodes": asked["n_nodes"], "tl_link": asked["link"] or OWN_LINK,
-        "tl_network": asked["fabric"] or USUAL_FABRIC, "tl_algorithm": asked["algorithm"],
+        "tl_n_gpus": asked["n_gpus"],
+        "tl_nodes": asked["n_nodes"],
+        "tl_link": asked["link"] or OWN_LINK,
+        "tl_network": asked["fabric"] or USUAL_FABRIC,
+        "tl_algorithm": asked["algorithm"],
         "tl_is_tuned": float(asked["tuned"]),
         "tl_host_launch_us": None if launch is None else 1e6 * launch,
         "tl_compilation": asked.get("compilation"),
-    }  # fmt: skip
+    }
 
 
 def moved(formula, rows, places):

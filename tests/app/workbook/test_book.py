@@ -143,13 +143,24 @@ def random_choice(choose):
     precision = choose.choice(["fp32", "amp"])
     numbers = {"tl_batch_per_gpu": float(batch), "tl_n_gpus": float(n_gpus), "tl_nodes": float(nodes)}
     cells = numbers | {
-        "tl_cnn_choice": cnn_label(**cnn), "tl_gpu_choice": gpu, "tl_precision_choice": precision,
-        "tl_link": link or "the GPU's own link", "tl_network": network, "tl_algorithm": algorithm,
-    }  # fmt: skip
+        "tl_cnn_choice": cnn_label(**cnn),
+        "tl_gpu_choice": gpu,
+        "tl_precision_choice": precision,
+        "tl_link": link or "the GPU's own link",
+        "tl_network": network,
+        "tl_algorithm": algorithm,
+    }
     asked = {
-        **cnn, "gpu": gpu, "batch_per_gpu": batch, "precision": precision, "n_gpus": n_gpus, "n_nodes": nodes,
-        "link": link, "network": network, "algorithm": algorithm,
-    }  # fmt: skip
+        **cnn,
+        "gpu": gpu,
+        "batch_per_gpu": batch,
+        "precision": precision,
+        "n_gpus": n_gpus,
+        "n_nodes": nodes,
+        "link": link,
+        "network": network,
+        "algorithm": algorithm,
+    }
     return cells, asked
 
 

@@ -71,10 +71,17 @@ def test_every_sheet_and_its_choices_are_there(plan):
     book = read_book(BytesIO(xlsx_bytes(two)), values=False)
     found = book["Prediction"].data_validations.dataValidation
     assert {rule.formula1 for rule in found if rule.type == "list"} == {
-        "tl_gpus_listed", "tl_cnns_listed", "tl_links", "tl_networks", "tl_options_precision_choice",
-        "tl_options_algorithm", "tl_options_order", "tl_options_own_runs",
-        "tl_options_layout_choice", "tl_options_stack_choice",
-    }  # fmt: skip
+        "tl_gpus_listed",
+        "tl_cnns_listed",
+        "tl_links",
+        "tl_networks",
+        "tl_options_precision_choice",
+        "tl_options_algorithm",
+        "tl_options_order",
+        "tl_options_own_runs",
+        "tl_options_layout_choice",
+        "tl_options_stack_choice",
+    }
     whole = {(rule.formula1, rule.formula2) for rule in found if rule.type == "whole"}
     assert ("1", "10000000") in whole and len(book["Ranking"]._charts) == 1
 

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from trainlaw.datasets import find_cnn_counts
@@ -93,25 +92,15 @@ def test_blurred_strides_are_fixed_kernels():
     assert blurred["params"] == plain["params"]
     assert blurred["n_depthwise"] == plain["n_depthwise"] + 6
     # Before three strided convolutions and three shortcuts, at the larger size.
-    elements = sum(side * side * (width + shortcut) for side, width, shortcut in (
-        (56, 128, 256), (28, 256, 512), (14, 512, 1024)
-    ))  # fmt: skip
+    elements = sum(
+        side * side * (width + shortcut)
+        for side, width, shortcut in ((56, 128, 256), (28, 256, 512), (14, 512, 1024))
+    )
     assert blurred["macs"] - plain["macs"] == 9 * elements
 
 
 def test_batch_normalisations_of_detectors_are_frozen():
     assert counts(build("fasterrcnn_resnet50_fpn"))["n_batchnorm"] == 0
-
-
-def test_the_table_of_the_documentation():
-    page = Path(__file__).resolve().parents[3] / "docs" / "cnn-names.md"
-    rows = [line.split(" | ") for line in page.read_text(encoding="utf-8").splitlines()]
-    listed = {row[0].strip("| "): row for row in rows if len(row) == 6}
-    for name in dense_names():
-        cnn = build(name)
-        counted, image = counts(cnn), cnn.layers[0]
-        assert listed[name][2] == f"{image.out_height} x {image.out_width}"
-        assert listed[name][3:5] == [f"{counted['params']:,.0f}", f"{counted['macs'] / 1e9:.2f}"]
 
 
 def test_weights_are_learned_or_not():

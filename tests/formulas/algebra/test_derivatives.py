@@ -8,10 +8,20 @@ from trainlaw.formulas.algebra.derivatives import value_and_slopes
 
 @pytest.mark.parametrize(
     ("text", "slope"),
-    [("3 * x^2 + exp(y)", "6 * x"), ("y", "0"), ("7", "0"), ("x", "1"), ("x * y", "y"), ("sin(x)", "cos(x)"),
-     ("x^3 / 3", "square(x)"), ("log(x)", "inv(x)"), ("max(x, y)", "step(x - y)"), ("step(x)", "0"),
-     ("-x", "-1")],
-)  # fmt: skip
+    [
+        ("3 * x^2 + exp(y)", "6 * x"),
+        ("y", "0"),
+        ("7", "0"),
+        ("x", "1"),
+        ("x * y", "y"),
+        ("sin(x)", "cos(x)"),
+        ("x^3 / 3", "square(x)"),
+        ("log(x)", "inv(x)"),
+        ("max(x, y)", "step(x - y)"),
+        ("step(x)", "0"),
+        ("-x", "-1"),
+    ],
+)
 def test_known(text, slope):
     assert to_text(derivative(parse_text(text), "x")) == slope
 

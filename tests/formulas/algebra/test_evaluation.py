@@ -19,23 +19,58 @@ def test_never_raises_on_numbers_and_valid_means_finite(expression, x, y, z):
 
 @each_row(
     ("text", "value"),
-    [("x + 1", 3), ("x - 5", -3), ("x * 3", 6), ("x / 4", 0.5), ("-x", -2), ("abs(-x)", 2), ("inv(x)", 0.5),
-     ("sqrt(x * 2)", 2), ("cbrt(-4 * x)", -2), ("square(x)", 4), ("cube(x)", 8), ("exp(x - 2)", 1),
-     ("log(x / 2)", 0),
-     ("x ^ 3", 8), ("min(x, 1)", 1), ("max(x, 1)", 2), ("sin(x - 2)", 0), ("cos(x - 2)", 1),
-     ("tanh(x - 2)", 0),
-     ("step(x)", 1), ("step(-x)", 0), ("step(x - 2)", 0.5), ("(-x) ^ 3", -8), ("0 ^ 0", 1)],
-)  # fmt: skip
+    [
+        ("x + 1", 3),
+        ("x - 5", -3),
+        ("x * 3", 6),
+        ("x / 4", 0.5),
+        ("-x", -2),
+        ("abs(-x)", 2),
+        ("inv(x)", 0.5),
+        ("sqrt(x * 2)", 2),
+        ("cbrt(-4 * x)", -2),
+        ("square(x)", 4),
+        ("cube(x)", 8),
+        ("exp(x - 2)", 1),
+        ("log(x / 2)", 0),
+        ("x ^ 3", 8),
+        ("min(x, 1)", 1),
+        ("max(x, 1)", 2),
+        ("sin(x - 2)", 0),
+        ("cos(x - 2)", 1),
+        ("tanh(x - 2)", 0),
+        ("step(x)", 1),
+        ("step(-x)", 0),
+        ("step(x - 2)", 0.5),
+        ("(-x) ^ 3", -8),
+        ("0 ^ 0", 1),
+    ],
+)
 def test_values(text, value):
     assert evaluate(parse_text(text), {"x": np.array([2.0])})[0] == pytest.approx(value, abs=1e-15)
 
 
 @pytest.mark.parametrize(
     "text",
-    ["1 / x", "inv(x)", "log(x)", "log(x - 1)", "sqrt(x - 1)", "(x - 1) ^ 0.5", "x ^ -1", "exp(x + 1000)",
-     "1 / exp(x + 1000)", "max(1 / x, 2)", "min(log(x), 2)", "tanh(1 / x)", "step(1 / x)", "(1 / x) ^ 0",
-     "1e308 * 10 + x", "exp(log(x))"],
-)  # fmt: skip
+    [
+        "1 / x",
+        "inv(x)",
+        "log(x)",
+        "log(x - 1)",
+        "sqrt(x - 1)",
+        "(x - 1) ^ 0.5",
+        "x ^ -1",
+        "exp(x + 1000)",
+        "1 / exp(x + 1000)",
+        "max(1 / x, 2)",
+        "min(log(x), 2)",
+        "tanh(1 / x)",
+        "step(1 / x)",
+        "(1 / x) ^ 0",
+        "1e308 * 10 + x",
+        "exp(log(x))",
+    ],
+)
 def test_invalid_where_any_node_is_not_finite(text):
     assert not evaluate(parse_text(text), {"x": np.array([0.0])})[1]
 

@@ -40,8 +40,10 @@ def test_results_are_widened_by_no_more_than_the_error_of_an_operation():
 
 def test_what_is_not_finite_is_not_total():
     assert [outward(*box(low, high)).total.item() for low, high in ((-INF, 0), (0, INF), (0, 1))] == [
-        False, False, True,
-    ]  # fmt: skip
+        False,
+        False,
+        True,
+    ]
     assert np.isnan(ends(outward(*box(np.nan, 1.0)))).all()
 
 

@@ -37,9 +37,15 @@ def test_invalid_rounding_is_refused():
 
 @pytest.mark.parametrize(
     ("value", "digits", "expected"),
-    [(123456.0, 1, 1e5), (123456.0, 3, 1.23e5), (-0.00129, 2, -0.0013), (0.0, 1, 0.0), (9.96, 2, 10.0),
-     (1e300, 1, 1e300)],
-)  # fmt: skip
+    [
+        (123456.0, 1, 1e5),
+        (123456.0, 3, 1.23e5),
+        (-0.00129, 2, -0.0013),
+        (0.0, 1, 0.0),
+        (9.96, 2, 10.0),
+        (1e300, 1, 1e300),
+    ],
+)
 def test_rounded(value, digits, expected):
     assert rounded(value, digits) == expected
 

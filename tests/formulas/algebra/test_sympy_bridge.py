@@ -26,13 +26,23 @@ def test_round_trip_keeps_values(expression):
 
 @pytest.mark.parametrize(
     ("text", "back"),
-    [("x + y", "x + y"), ("sqrt(x)", "sqrt(x)"), ("cbrt(x)", "cbrt(x)"), ("1 / x", "inv(x)"),
-     ("x^2", "square(x)"),
-     ("max(x, max(y, 3))", "max(max(3, x), y)"), ("abs(x)", "abs(x)"), ("step(x)", "step(x)"),
-     ("tanh(x)", "tanh(x)"),
-     ("exp(x)", "exp(x)"), ("exp(1)", "2.718281828459045"), ("0.1 * x", "0.1 * x"), ("0.5", "0.5"),
-     ("x^0.3", "x^0.3")],
-)  # fmt: skip
+    [
+        ("x + y", "x + y"),
+        ("sqrt(x)", "sqrt(x)"),
+        ("cbrt(x)", "cbrt(x)"),
+        ("1 / x", "inv(x)"),
+        ("x^2", "square(x)"),
+        ("max(x, max(y, 3))", "max(max(3, x), y)"),
+        ("abs(x)", "abs(x)"),
+        ("step(x)", "step(x)"),
+        ("tanh(x)", "tanh(x)"),
+        ("exp(x)", "exp(x)"),
+        ("exp(1)", "2.718281828459045"),
+        ("0.1 * x", "0.1 * x"),
+        ("0.5", "0.5"),
+        ("x^0.3", "x^0.3"),
+    ],
+)
 def test_known(text, back):
     assert to_text(from_sympy(to_sympy(parse_text(text)))) == back
 

@@ -42,11 +42,22 @@ def test_any_text_gives_a_formula_or_one_clear_line(text):
 
 @pytest.mark.parametrize(
     ("text", "written"),
-    [("-2^2", "-2^2"), ("2^3^x", "2^3^x"), ("(2^3)^x", "(2^3)^x"), ("x - (y - z)", "x - (y - z)"),
-     ("--x", "--x"),
-     ("x ** -y", "x^-y"), ("-(2)", "-(2)"), ("x*-3", "x * -3"), ("neg(x)*y", "-x * y"), ("1E3", "1000"),
-     ("C[harness] * x", "C[harness] * x"), ("max( x,min(y , 2))", "max(x, min(y, 2))"), (".5e-3", "0.0005")],
-)  # fmt: skip
+    [
+        ("-2^2", "-2^2"),
+        ("2^3^x", "2^3^x"),
+        ("(2^3)^x", "(2^3)^x"),
+        ("x - (y - z)", "x - (y - z)"),
+        ("--x", "--x"),
+        ("x ** -y", "x^-y"),
+        ("-(2)", "-(2)"),
+        ("x*-3", "x * -3"),
+        ("neg(x)*y", "-x * y"),
+        ("1E3", "1000"),
+        ("C[harness] * x", "C[harness] * x"),
+        ("max( x,min(y , 2))", "max(x, min(y, 2))"),
+        (".5e-3", "0.0005"),
+    ],
+)
 def test_reads(text, written):
     assert to_text(parse_text(text)) == written
 
@@ -64,16 +75,29 @@ def test_precedence():
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("", "the end at character 1"), ("x +", "the end at character 4"),
-     ("(x", r"'\)' for the '\(' at character 1"),
-     ("x)", r"got '\)' at character 2"), ("exp(x, y)", "1 argument of exp, not 2"), ("x y", "got 'y'"),
-     ("min(x)", "2 arguments of min, not 1"), ("1e999", "finite"), ("x, y", "got ','"),
-     ("(x, y)", "got ','"),
-     ("x; y", "got ';'"), ("exp()", r"got '\)'"), ("0x10", "got 'x10'"), ("a.b", "got '.b'"),
-     ("`a", "got '`a'"), ("(" * 20_001, "more"), ("-" * 10_001 + "x", "10000"),
-     ("x" * 1_000_001, "1000000 char"),
-     ("neg(" * 300 + "x" + ")" * 300, "200 nested"), ("+".join(["x"] * 6000), "10000 nodes")],
-)  # fmt: skip
+    [
+        ("", "the end at character 1"),
+        ("x +", "the end at character 4"),
+        ("(x", r"'\)' for the '\(' at character 1"),
+        ("x)", r"got '\)' at character 2"),
+        ("exp(x, y)", "1 argument of exp, not 2"),
+        ("x y", "got 'y'"),
+        ("min(x)", "2 arguments of min, not 1"),
+        ("1e999", "finite"),
+        ("x, y", "got ','"),
+        ("(x, y)", "got ','"),
+        ("x; y", "got ';'"),
+        ("exp()", r"got '\)'"),
+        ("0x10", "got 'x10'"),
+        ("a.b", "got '.b'"),
+        ("`a", "got '`a'"),
+        ("(" * 20_001, "more"),
+        ("-" * 10_001 + "x", "10000"),
+        ("x" * 1_000_001, "1000000 char"),
+        ("neg(" * 300 + "x" + ")" * 300, "200 nested"),
+        ("+".join(["x"] * 6000), "10000 nodes"),
+    ],
+)
 def test_refuses_and_says_where(text, message):
     with pytest.raises(InputError, match=message) as caught:
         parse_text(text)

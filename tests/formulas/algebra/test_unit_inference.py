@@ -30,15 +30,28 @@ UNITS = {
 
 @pytest.mark.parametrize(
     ("text", "unit"),
-    [("size / rate", "s"), ("size / rate + time", "s"), ("max(size / rate, time)", "s"),
-     ("size ^ 0.5", "B^(1/2)"),
-     ("sqrt(size * size)", "B"), ("cbrt(cube(rate))", "B/s"), ("time * exp(ratio)", "s"), ("step(size)", "1"),
-     ("inv(rate) * square(size)", "s*B"), ("time * ratio ^ layers", "s"), ("time + 3", "s"),
-     ("-abs(time)", "s"),
-     ("peak ^ 0.48 * peak ^ 0.52", "FLOP/s"), ("log(size / (2 + size))", "1"), ("3 ^ ratio", "1"),
-     ("(3 * size) ^ ratio", "1"), ("exp(3 * size)", "1"), ("min(4, 5) + time", "s"),
-     ("sin(2) * tanh(ratio)", "1")],
-)  # fmt: skip
+    [
+        ("size / rate", "s"),
+        ("size / rate + time", "s"),
+        ("max(size / rate, time)", "s"),
+        ("size ^ 0.5", "B^(1/2)"),
+        ("sqrt(size * size)", "B"),
+        ("cbrt(cube(rate))", "B/s"),
+        ("time * exp(ratio)", "s"),
+        ("step(size)", "1"),
+        ("inv(rate) * square(size)", "s*B"),
+        ("time * ratio ^ layers", "s"),
+        ("time + 3", "s"),
+        ("-abs(time)", "s"),
+        ("peak ^ 0.48 * peak ^ 0.52", "FLOP/s"),
+        ("log(size / (2 + size))", "1"),
+        ("3 ^ ratio", "1"),
+        ("(3 * size) ^ ratio", "1"),
+        ("exp(3 * size)", "1"),
+        ("min(4, 5) + time", "s"),
+        ("sin(2) * tanh(ratio)", "1"),
+    ],
+)
 def test_unit_follows(text, unit):
     assert infer_unit(parse_text(text), UNITS) == Unit.parse(unit)
 
@@ -50,10 +63,16 @@ def test_constants_leave_it_free(text):
 
 @pytest.mark.parametrize(
     ("text", "place"),
-    [("2 * time + exp(size)", "exp(size)"), ("time + size / rate * size", "time + size / rate * size"),
-     ("max(time, rate)", "max(time, rate)"), ("size ^ ratio", "size^ratio"), ("ratio ^ time", "ratio^time"),
-     ("time + (size - rate)", "size - rate"), ("log(time) + ratio", "log(time)")],
-)  # fmt: skip
+    [
+        ("2 * time + exp(size)", "exp(size)"),
+        ("time + size / rate * size", "time + size / rate * size"),
+        ("max(time, rate)", "max(time, rate)"),
+        ("size ^ ratio", "size^ratio"),
+        ("ratio ^ time", "ratio^time"),
+        ("time + (size - rate)", "size - rate"),
+        ("log(time) + ratio", "log(time)"),
+    ],
+)
 def test_error_names_the_place(text, place):
     with pytest.raises(UnitError) as caught:
         infer_unit(parse_text(text), UNITS)
@@ -62,11 +81,17 @@ def test_error_names_the_place(text, place):
 
 @pytest.mark.parametrize(
     ("text", "units"),
-    [("6 * macs / peak", ["FLOP/MAC"]), ("2 * layers + 3", ["s", "s"]), ("2 + 3 * 4", ["s", None, None]),
-     ("time * (1 + 2 * size)", ["1", "1/B"]), ("time * (size / 5) ^ 0.3", ["B", "1"]),
-     ("max(2 * macs, 3 * size) + 4", ["s/MAC", "s/B", "s"]), ("2 * exp(-3 * size)", ["s", "1/B"]),
-     ("time * 7 / (7 + layers)", ["1", "1"])],
-)  # fmt: skip
+    [
+        ("6 * macs / peak", ["FLOP/MAC"]),
+        ("2 * layers + 3", ["s", "s"]),
+        ("2 + 3 * 4", ["s", None, None]),
+        ("time * (1 + 2 * size)", ["1", "1/B"]),
+        ("time * (size / 5) ^ 0.3", ["B", "1"]),
+        ("max(2 * macs, 3 * size) + 4", ["s/MAC", "s/B", "s"]),
+        ("2 * exp(-3 * size)", ["s", "1/B"]),
+        ("time * 7 / (7 + layers)", ["1", "1"]),
+    ],
+)
 def test_each_constant_gets_its_unit(text, units):
     found = constant_units(parse_text(text), UNITS, Unit.parse("s"))
     assert found == tuple(None if unit is None else Unit.parse(unit) for unit in units)

@@ -23,16 +23,18 @@ def test_an_object_has_its_entries_and_no_other():
 
 @pytest.mark.parametrize(
     ("codec", "value", "message"),
-    [(BOX, [("a", 1)], "expected a JSON object as a box, got"),
-     (BOX, {"a": 1}, "expected a text as a box, a, got 1"),
-     (BOX, {"b": 1}, "expected the entry 'a' in a box, it is missing"),
-     (BOX, {"a": "x", "d": 1, "c": 2}, "expected no entry 'c' in a box: remove it"),
-     (BOX, {"a": "x", "b": "1"}, "expected a finite number as a box, b, got '1'"),
-     (every(finite_number), {"x": 1, "y": "z"}, "expected a finite number as a box, 'y', got 'z'"),
-     (listed(whole, 2), [1], r"expected a list of 2 as a box, got \[1\]"),
-     (listed(whole), [True], "expected a whole number from 0 as a box, got True"),
-     (flag, 1, "expected true or false as a box, got 1")],
-)  # fmt: skip
+    [
+        (BOX, [("a", 1)], "expected a JSON object as a box, got"),
+        (BOX, {"a": 1}, "expected a text as a box, a, got 1"),
+        (BOX, {"b": 1}, "expected the entry 'a' in a box, it is missing"),
+        (BOX, {"a": "x", "d": 1, "c": 2}, "expected no entry 'c' in a box: remove it"),
+        (BOX, {"a": "x", "b": "1"}, "expected a finite number as a box, b, got '1'"),
+        (every(finite_number), {"x": 1, "y": "z"}, "expected a finite number as a box, 'y', got 'z'"),
+        (listed(whole, 2), [1], r"expected a list of 2 as a box, got \[1\]"),
+        (listed(whole), [True], "expected a whole number from 0 as a box, got True"),
+        (flag, 1, "expected true or false as a box, got 1"),
+    ],
+)
 def test_anything_else_is_refused_with_its_place(codec, value, message):
     with pytest.raises(InputError, match=message):
         codec(value, "a box")

@@ -19,10 +19,29 @@ RELATIVE = 1e-9
 #: A compiler that takes no warning, and whose programs end where they leave an array.
 COMPILE = "gcc -std=c99 -O2 -Wall -Wextra -Werror -fsanitize=address,undefined".split()
 
-NASTY = ["=1+1", "+x", "-x", "@x", "'\"`", "</script><b>", "*/ int x; /*", "-- ; DROP TABLE runs",
-"\\end{x} $ % & _ ^",
-         "a\nb\r\u2028c", "]]>", "${x}", "{a}", "__import__('os')", "\\", "#", "for", "\u03c1", "", " ",
-         "x" * 200]  # fmt: skip
+NASTY = [
+    "=1+1",
+    "+x",
+    "-x",
+    "@x",
+    "'\"`",
+    "</script><b>",
+    "*/ int x; /*",
+    "-- ; DROP TABLE runs",
+    "\\end{x} $ % & _ ^",
+    "a\nb\r\u2028c",
+    "]]>",
+    "${x}",
+    "{a}",
+    "__import__('os')",
+    "\\",
+    "#",
+    "for",
+    "\u03c1",
+    "",
+    " ",
+    "x" * 200,
+]
 
 
 @pytest.fixture(scope="session")

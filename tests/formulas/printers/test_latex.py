@@ -30,12 +30,18 @@ def test_every_expression_is_well_formed(expressions):
 
 @pytest.mark.parametrize(
     ("text", "written"),
-    [("x / (y + 2)", r"\frac{x}{y + 2}"), ("(x + y) * -2", r"\left(x + y\right) \cdot \left(-2\right)"),
-     ("(x^2)^y", r"\left(x^{2}\right)^{y}"), ("1.23456e-7 * x", r"1.23 \times 10^{-7} \cdot x"),
-     ("sqrt(abs(x))", r"\sqrt{\left|x\right|}"), ("-(x - y)", r"-\left(x - y\right)"),
-     ("cube(x + 1)", r"\left(x + 1\right)^{3}"),
-     ("(2e9 * x)^2", r"\left(2 \times 10^{9} \cdot x\right)^{2}"), ("square(-x)", r"\left(-x\right)^{2}")],
-)  # fmt: skip
+    [
+        ("x / (y + 2)", r"\frac{x}{y + 2}"),
+        ("(x + y) * -2", r"\left(x + y\right) \cdot \left(-2\right)"),
+        ("(x^2)^y", r"\left(x^{2}\right)^{y}"),
+        ("1.23456e-7 * x", r"1.23 \times 10^{-7} \cdot x"),
+        ("sqrt(abs(x))", r"\sqrt{\left|x\right|}"),
+        ("-(x - y)", r"-\left(x - y\right)"),
+        ("cube(x + 1)", r"\left(x + 1\right)^{3}"),
+        ("(2e9 * x)^2", r"\left(2 \times 10^{9} \cdot x\right)^{2}"),
+        ("square(-x)", r"\left(-x\right)^{2}"),
+    ],
+)
 def test_written(text, written):
     assert latex_expression(parse_text(text), {"x": "x", "y": "y"}) == written
 
@@ -46,11 +52,18 @@ def test_digits():
 
 @pytest.mark.parametrize(
     ("symbol", "written"),
-    [("b", "b"), ("W_conv", r"W_{\mathrm{conv}}"), ("\u03c1", r"\rho"), ("\u03bb", r"\lambda"),
-     ("peak", r"\mathrm{peak}"),
-     ("a_b_c", r"a_{\mathrm{b\_c}}"), ("$", r"\mathrm{\$}"), ("_", r"\mathrm{\_}"),
-     ("\u0416", "\\mathrm{\u0416}")],
-)  # fmt: skip
+    [
+        ("b", "b"),
+        ("W_conv", r"W_{\mathrm{conv}}"),
+        ("\u03c1", r"\rho"),
+        ("\u03bb", r"\lambda"),
+        ("peak", r"\mathrm{peak}"),
+        ("a_b_c", r"a_{\mathrm{b\_c}}"),
+        ("$", r"\mathrm{\$}"),
+        ("_", r"\mathrm{\_}"),
+        ("\u0416", "\\mathrm{\u0416}"),
+    ],
+)
 def test_symbols(symbol, written):
     assert latex_symbol(symbol) == written
 

@@ -19,10 +19,14 @@ def test_every_expression_is_well_formed(expressions):
 
 @pytest.mark.parametrize(
     ("text", "shown"),
-    [("x - -2", "x\u2212(\u22122)"), ("1e-7 * x", "1\u00d710\u22127\u00b7x"),
-     ("max(x, exp(x))", "max(x,exp(x))"),
-     ("(x + 1)^2", "(x+1)2"), ("abs(step(x))", "|\u03b8(x)|")],
-)  # fmt: skip
+    [
+        ("x - -2", "x\u2212(\u22122)"),
+        ("1e-7 * x", "1\u00d710\u22127\u00b7x"),
+        ("max(x, exp(x))", "max(x,exp(x))"),
+        ("(x + 1)^2", "(x+1)2"),
+        ("abs(step(x))", "|\u03b8(x)|"),
+    ],
+)
 def test_reads(text, shown):
     element = ElementTree.fromstring(mathml_expression(parse_text(text), {"x": "<mi>x</mi>"}))
     assert "".join(element.itertext()) == shown

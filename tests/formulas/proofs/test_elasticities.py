@@ -25,11 +25,25 @@ BOX = {
 
 @pytest.mark.parametrize(
     ("text", "low", "high"),
-    [("w", 1, 1), ("7 * w / B", 1, 1), ("w^2 / B * w", 3, 3), ("w + 3 * B", 0, 1), ("w / (w + c)", 0, 1),
-     ("w * w / (w + c)", 1, 2), ("max(w, c) + w^0.5", 0, 1), ("min(w / c, 1)^-0.8", -0.8, 0),
-     ("(P / 2e13)^0.3 * w / P", 1, 1), ("exp(0.7 * q) * w", 1, 1), ("exp(-x)", 0, 0), ("sqrt(w * w)", 1, 1),
-     ("(w^3 + c^3)^0.5", 0, 1.5), ("3 * c", 0, 0), ("max((w + c) - w, 0)", 0, 0), ("tanh(w)", 0, 1)],
-)  # fmt: skip
+    [
+        ("w", 1, 1),
+        ("7 * w / B", 1, 1),
+        ("w^2 / B * w", 3, 3),
+        ("w + 3 * B", 0, 1),
+        ("w / (w + c)", 0, 1),
+        ("w * w / (w + c)", 1, 2),
+        ("max(w, c) + w^0.5", 0, 1),
+        ("min(w / c, 1)^-0.8", -0.8, 0),
+        ("(P / 2e13)^0.3 * w / P", 1, 1),
+        ("exp(0.7 * q) * w", 1, 1),
+        ("exp(-x)", 0, 0),
+        ("sqrt(w * w)", 1, 1),
+        ("(w^3 + c^3)^0.5", 0, 1.5),
+        ("3 * c", 0, 0),
+        ("max((w + c) - w, 0)", 0, 0),
+        ("tanh(w)", 0, 1),
+    ],
+)
 def test_elasticity_in_one_variable(text, low, high):
     found = Elasticities(parse_text(text), {**BOX, "w": (0.0, 100.0)}).elasticity({"w": 1})
     assert found == pytest.approx((low, high), rel=1e-9, abs=1e-9)
@@ -44,13 +58,26 @@ def test_several_variables_move_together():
 
 @pytest.mark.parametrize(
     ("text", "name", "direction"),
-    [("max(6 * w / P + x * w / B, x * 1e-4) + x", "w", 1), ("max(6 * w / P, w / B) + x", "P", -1),
-     ("w / B * (1 + 5 * w / (w + c)) / 6", "w", 1), ("w / B * (1 + 5 * w / (w + c)) / 6", "c", -1),
-     ("min(c * x, 2)^-0.8 * w", "x", -1), ("w * exp(q)", "q", 1), ("w * c^x", "x", 1), ("c^-x", "x", -1),
-     ("w * (1 - exp(-x))", "x", 1), ("log(1 + x) * w", "x", 1), ("w * step(x - 3)", "x", 1),
-     ("x + 2 * w - w", "w", 1), ("w - z", "w", 1), ("3 - 1 / c", "c", 1), ("abs(z) * w", "w", 1),
-     ("w", "x", 1), ("w", "x", -1)],
-)  # fmt: skip
+    [
+        ("max(6 * w / P + x * w / B, x * 1e-4) + x", "w", 1),
+        ("max(6 * w / P, w / B) + x", "P", -1),
+        ("w / B * (1 + 5 * w / (w + c)) / 6", "w", 1),
+        ("w / B * (1 + 5 * w / (w + c)) / 6", "c", -1),
+        ("min(c * x, 2)^-0.8 * w", "x", -1),
+        ("w * exp(q)", "q", 1),
+        ("w * c^x", "x", 1),
+        ("c^-x", "x", -1),
+        ("w * (1 - exp(-x))", "x", 1),
+        ("log(1 + x) * w", "x", 1),
+        ("w * step(x - 3)", "x", 1),
+        ("x + 2 * w - w", "w", 1),
+        ("w - z", "w", 1),
+        ("3 - 1 / c", "c", 1),
+        ("abs(z) * w", "w", 1),
+        ("w", "x", 1),
+        ("w", "x", -1),
+    ],
+)
 def test_proved(text, name, direction):
     box = {**BOX, "x": (1.0, 9.0)} if "^-" in text else BOX
     proof = Elasticities(parse_text(text), box).monotone(name, direction)
@@ -59,15 +86,19 @@ def test_proved(text, name, direction):
 
 @pytest.mark.parametrize(
     ("text", "name", "direction", "blamed"),
-    [("x * exp(-x) + x", "x", 1, "x * exp(-x): elasticity -8 to 1"),
-     ("w / B + max(w - 2 * x, 0)", "x", 1, "w - 2 * x: elasticity"),
-     ("w / P * x", "P", 1, "elasticity -1 to -1"),
-     ("3 * (w / B + 1) / (w + c) + w", "w", 1, "3 * (w / B + 1) / (w + c): elasticity -1 to 1"),
-     ("(P / 1e13)^1.2 * w / P", "P", -1, "elasticity 0.2 to 0.2"),
-     ("x + sin(x)", "x", 1, "sin(x): elasticity"), ("1 / x", "x", -1, "not defined everywhere"),
-     ("z", "z", 1, "z may be negative"), ("w * z", "w", 1, "elasticity -inf to inf"),
-     ("step(3 - x)", "x", 1, "step(3 - x)")],
-)  # fmt: skip
+    [
+        ("x * exp(-x) + x", "x", 1, "x * exp(-x): elasticity -8 to 1"),
+        ("w / B + max(w - 2 * x, 0)", "x", 1, "w - 2 * x: elasticity"),
+        ("w / P * x", "P", 1, "elasticity -1 to -1"),
+        ("3 * (w / B + 1) / (w + c) + w", "w", 1, "3 * (w / B + 1) / (w + c): elasticity -1 to 1"),
+        ("(P / 1e13)^1.2 * w / P", "P", -1, "elasticity 0.2 to 0.2"),
+        ("x + sin(x)", "x", 1, "sin(x): elasticity"),
+        ("1 / x", "x", -1, "not defined everywhere"),
+        ("z", "z", 1, "z may be negative"),
+        ("w * z", "w", 1, "elasticity -inf to inf"),
+        ("step(3 - x)", "x", 1, "step(3 - x)"),
+    ],
+)
 def test_not_proved_and_what_is_to_blame(text, name, direction, blamed):
     proof = Elasticities(parse_text(text), BOX).monotone(name, direction)
     assert not proof.proved
@@ -165,18 +196,36 @@ def test_quotients_are_by_values_that_are_never_negative():
 
 @pytest.mark.parametrize(
     ("operator", "inner", "kept"),
-    [("max", [(2, 3), (1, 2)], [0]), ("max", [(1, 2), (2, 3)], [1]), ("max", [(1, 3), (2, 4)], [0, 1]),
-     ("min", [(2, 3), (1, 2)], [1]), ("min", [(1, 2), (2, 3)], [0]), ("min", [(1, 3), (2, 4)], [0, 1])],
-)  # fmt: skip
+    [
+        ("max", [(2, 3), (1, 2)], [0]),
+        ("max", [(1, 2), (2, 3)], [1]),
+        ("max", [(1, 3), (2, 4)], [0, 1]),
+        ("min", [(2, 3), (1, 2)], [1]),
+        ("min", [(1, 2), (2, 3)], [0]),
+        ("min", [(1, 3), (2, 4)], [0, 1]),
+    ],
+)
 def test_arguments_of_an_extremum_that_can_be_its_value(operator, inner, kept):
     assert _undecided(operator, inner) == kept
 
 
-@pytest.mark.parametrize(("text", "low", "high"), [
-    ("abs(w)", 1, 1), ("inv(1 + w) * (1 + w)", 0, 0), ("inv(w)", -1, -1), ("sqrt(w)", 0.5, 0.5),
-    ("cbrt(w)", 1 / 3, 1 / 3), ("square(w)", 2, 2), ("cube(w)", 3, 3), ("tanh(w)", 0, 1),
-    ("w^c", 1, 2), ("c^w", 0, 3 * math.log(2)), ("exp(w)", 1, 3), ("2^w", math.log(2), 3 * math.log(2)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [
+        ("abs(w)", 1, 1),
+        ("inv(1 + w) * (1 + w)", 0, 0),
+        ("inv(w)", -1, -1),
+        ("sqrt(w)", 0.5, 0.5),
+        ("cbrt(w)", 1 / 3, 1 / 3),
+        ("square(w)", 2, 2),
+        ("cube(w)", 3, 3),
+        ("tanh(w)", 0, 1),
+        ("w^c", 1, 2),
+        ("c^w", 0, 3 * math.log(2)),
+        ("exp(w)", 1, 3),
+        ("2^w", math.log(2), 3 * math.log(2)),
+    ],
+)
 def test_elasticity_of_each_operator(text, low, high):
     found = Elasticities(parse_text(text), {"w": (1.0, 3.0), "c": (1.0, 2.0)}).elasticity({"w": 1})
     assert found == pytest.approx((low, high), rel=2e-3, abs=1e-9)

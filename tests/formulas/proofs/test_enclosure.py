@@ -25,13 +25,25 @@ def test_no_value_leaves_the_bounds(expression, x, y, z, seed):
 
 @pytest.mark.parametrize(
     ("text", "low", "high"),
-    [("x + y", -1, 5), ("x * y", -4, 6), ("x - y", -2, 4), ("square(y)", 0, 9), ("abs(y)", 0, 3),
-     ("sqrt(y)", 0, 3**0.5),
-     ("1 / x", 0.5, 1), ("x ^ y", 0.25, 8), ("min(x, y)", -2, 2), ("sin(10 * y)", -1, 1),
-     ("cos(x)", np.cos(2), np.cos(1)),
-     ("y ^ 2", 0, 9), ("y ^ 3", -8, 27), ("exp(y)", np.exp(-2), np.exp(3)), ("step(x)", 1, 1),
-     ("tanh(0 * x)", 0, 0)],
-)  # fmt: skip
+    [
+        ("x + y", -1, 5),
+        ("x * y", -4, 6),
+        ("x - y", -2, 4),
+        ("square(y)", 0, 9),
+        ("abs(y)", 0, 3),
+        ("sqrt(y)", 0, 3**0.5),
+        ("1 / x", 0.5, 1),
+        ("x ^ y", 0.25, 8),
+        ("min(x, y)", -2, 2),
+        ("sin(10 * y)", -1, 1),
+        ("cos(x)", np.cos(2), np.cos(1)),
+        ("y ^ 2", 0, 9),
+        ("y ^ 3", -8, 27),
+        ("exp(y)", np.exp(-2), np.exp(3)),
+        ("step(x)", 1, 1),
+        ("tanh(0 * x)", 0, 0),
+    ],
+)
 def test_tight_where_each_variable_occurs_once(text, low, high):
     assert bounds(parse_text(text), {"x": (1, 2), "y": (-2, 3)}) == pytest.approx(
         (low, high), rel=1e-12, abs=1e-300

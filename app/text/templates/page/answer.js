@@ -95,7 +95,7 @@ const showFigures = ({ "all-reduce": allReduce, ...figures }, { seconds, values 
       "div",
       {},
       element("dt", {}, title),
-      element("dd", { id: title }, value),
+      element("dd", { id: title, class: value.length > 40 ? "long" : "" }, value),
       element("dd", { id: `${title}-remark`, class: "soft" }, remark),
     ),
   );

@@ -56,8 +56,11 @@ const faultOf = (choice) => {
     ["cnn", CNNS, "CNN"],
     ["gpu", GPUS, "GPU"],
   ])
-    if (!Object.hasOwn(table, choice[id]))
-      return [id, `Unknown ${thing} “${choice[id].slice(0, 60)}”: choose one of the list.`];
+    if (!Object.hasOwn(table, choice[id])) {
+      const near = nearOf(id, choice[id]);
+      const advice = near.length ? `did you mean ${near.join(" or ")}?` : "choose one of the list.";
+      return [id, `Unknown ${thing} “${choice[id].slice(0, 60)}”: ${advice}`];
+    }
   for (const [id, most] of Object.entries(FORMULA.most))
     if (!isWhole(choice[id], most))
       return [id, `Expected a whole number from 1 to ${most.toLocaleString("en")} for “${labelOf(id)}”.`];

@@ -29,7 +29,10 @@ const linkFacts = (place, link) => ({
   [`${place}_s_per_byte`]: link ? link.s_per_byte : 0,
   [`${place}_latency_s`]: link ? link.latency_s : 0,
 });
-const scaled = (specifications, choice) => {
+// The specifications of a GPU with the changes of rates, by GPU and changes: the ranking asks for all of them again.
+const knownSpecifications = {};
+const scaled = (gpu, choice) => (knownSpecifications[[gpu, choice.peak, choice.bandwidth]] ??= changedRates(GPUS[gpu], choice));
+const changedRates = (specifications, choice) => {
   const factorOf = (name) =>
     name.endsWith("_flop_per_s") ? choice.peak : name.startsWith("bandwidth_") ? choice.bandwidth : 1;
   const number = (value, factor) => (value === null ? NaN : typeof value === "number" ? value * factor : value);
@@ -44,7 +47,7 @@ const stackOf = (choice) => choice.stack || impliedStack(choice);
 // The base columns of a configuration, of which features are made, as `trainlaw predict` joins them.
 const columnsOf = (gpu, choice) => {
   const precision = PRECISIONS[precisionOf(gpu, choice)];
-  const specifications = scaled(GPUS[gpu], choice);
+  const specifications = scaled(gpu, choice);
   const several = choice.gpus > 1;
   return {
     ...Object.fromEntries(Object.values(ALGORITHMS).map((way) => [way.indicator, 0])),
@@ -178,8 +181,8 @@ const computed = (gpu, chosen) => {
   const allReduce = choice.gpus > 1 ? FORMULA.allReduce({ ...columns, single_gpu_time_s: single }) : 0;
   const seconds = single + allReduce;
   const nearest = nearestRun(gpu, choice);
-  const there = nearest && { ...choice, batch: nearest.nearest_batch };
-  const nearestSeconds = there ? law.predict(featuresOf(columnsOf(gpu, there), there)) : NaN;
+  const there = nearest && { ...columns, batch_per_gpu: nearest.nearest_batch };
+  const nearestSeconds = there ? law.predict(featuresOf(there, choice)) : NaN;
   const times = { ...nearest, nearest_time_s: nearestSeconds, single_gpu_time_s: single, added_s: allReduce, is_undefined: Number.isFinite(seconds) ? 0 : 1 };
   const { values, said } = answered({ ...columns, ...features, ...times, ...factsOf(gpu, choice) }, law.answers);
   return { gpu, law, features, allReduce, seconds, values, said };

@@ -26,8 +26,13 @@ const namedOf = (id, text) => {
   const spelled = SPELLINGS[id];
   return Object.hasOwn(spelled, text) ? spelled[text] : (plainNames[id].get(plainOf(text)) ?? text);
 };
-const instanceGpus = (text) =>
-  Object.entries(INSTANCES).find(([name]) => plainOf(name) === plainOf(text))?.[1];
 // Whether a text has all words of a search.
 const wordsOf = (text) => text.toLowerCase().split(/[\s,]+/).filter(Boolean);
 const matches = (words, text) => words.every((word) => text.toLowerCase().includes(word));
+// Names of the list that have all words of a text.
+const nearOf = (id, text) => {
+  const words = wordsOf(text.replace(/nvidia|geforce|tesla|amd|intel/gi, ""));
+  return words.length ? Object.keys(id === "gpu" ? GPUS : CNNS).filter((name) => matches(words, name)).slice(0, 5) : [];
+};
+const instanceGpus = (text) =>
+  Object.entries(INSTANCES).find(([name]) => plainOf(name) === plainOf(text))?.[1];

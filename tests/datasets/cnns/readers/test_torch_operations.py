@@ -5,7 +5,7 @@ import sys
 import pytest
 from trainlaw.datasets.cnns import read_torch
 from trainlaw.datasets.cnns.readers.tensors import GraphTracer
-from trainlaw.datasets.cnns.readers.torch_reader import OPERATIONS, Call, Weight
+from trainlaw.datasets.cnns.readers.torch_reader import OPERATIONS, ModuleCall, Weight
 from trainlaw.formulas.errors import InputError, MissingDependencyError
 
 SHAPE = (2, 6, 8, 8)
@@ -15,7 +15,7 @@ def follow(name, arguments=(), shape=SHAPE, start=SHAPE, **options):
     """Layers after the input, and the tensors that come out, of one function on an image."""
     tracer = GraphTracer()
     image = tracer.input(start)
-    made = OPERATIONS[name](Call(tracer, [image, *arguments], options, shape))
+    made = OPERATIONS[name](ModuleCall(tracer, [image, *arguments], options, shape))
     return tracer.builder.layers[1:], made if isinstance(made, tuple) else (made,)
 
 
@@ -77,12 +77,12 @@ def test_shapes_alone_make_no_layer():
 def test_dense_layers_see_flat_input_or_channels_last():
     tracer = GraphTracer()
     image = tracer.input(SHAPE)
-    turned = OPERATIONS["permute"](Call(tracer, [image, (0, 2, 3, 1)], {}, (2, 8, 8, 6)))
-    mixed = OPERATIONS["linear"](Call(tracer, [turned, weight(5, 6), weight(5)], {}, (2, 8, 8, 5)))
-    back = OPERATIONS["permute"](Call(tracer, [mixed, (0, 3, 1, 2)], {}, (2, 5, 8, 8)))
-    flat = OPERATIONS["flatten"](Call(tracer, [back, 1], {}, (2, 320)))
-    both = OPERATIONS["cat"](Call(tracer, [[flat, flat], 1], {}, (2, 640)))
-    scores = OPERATIONS["linear"](Call(tracer, [both, weight(7, 640), None], {}, (2, 7)))
+    turned = OPERATIONS["permute"](ModuleCall(tracer, [image, (0, 2, 3, 1)], {}, (2, 8, 8, 6)))
+    mixed = OPERATIONS["linear"](ModuleCall(tracer, [turned, weight(5, 6), weight(5)], {}, (2, 8, 8, 5)))
+    back = OPERATIONS["permute"](ModuleCall(tracer, [mixed, (0, 3, 1, 2)], {}, (2, 5, 8, 8)))
+    flat = OPERATIONS["flatten"](ModuleCall(tracer, [back, 1], {}, (2, 320)))
+    both = OPERATIONS["cat"](ModuleCall(tracer, [[flat, flat], 1], {}, (2, 640)))
+    scores = OPERATIONS["linear"](ModuleCall(tracer, [both, weight(7, 640), None], {}, (2, 7)))
     assert scores.shape == (2, 7)
     made = [(layer.kind, layer.parameters) for layer in tracer.builder.layers[1:]]
     assert made == [("conv", 35), ("concat", 0), ("dense", 4480)]
@@ -118,23 +118,23 @@ def test_a_negative_padding_cuts_pixels_off():
 def test_images_are_stacked_and_summed_over_the_stack():
     tracer = GraphTracer()
     image = tracer.input(SHAPE)
-    (stack,) = [OPERATIONS["stack"](Call(tracer, [[image, image], 1], {}, (2, 2, 6, 8, 8)))]
-    made = OPERATIONS["sum"](Call(tracer, [stack, 1], {}, SHAPE))
+    (stack,) = [OPERATIONS["stack"](ModuleCall(tracer, [[image, image], 1], {}, (2, 2, 6, 8, 8)))]
+    made = OPERATIONS["sum"](ModuleCall(tracer, [stack, 1], {}, SHAPE))
     assert [layer.kind for layer in tracer.builder.layers[1:]] == ["concat", "slice", "slice", "add"]
     assert made.shape == SHAPE
     with pytest.raises(InputError, match="over axis 1 of five"):
-        OPERATIONS["sum"](Call(tracer, [image, 1], {}, (2, 8, 8)))
+        OPERATIONS["sum"](ModuleCall(tracer, [image, 1], {}, (2, 8, 8)))
 
 
 def test_a_convolution_along_the_channels_is_a_scale():
     tracer = GraphTracer()
     means = tracer.reshape(tracer.global_pool(tracer.input(SHAPE), "average_pool"), (2, 1, 6))
-    call = Call(tracer, [means, weight(1, 1, 3), None], {}, (2, 1, 6))
+    call = ModuleCall(tracer, [means, weight(1, 1, 3), None], {}, (2, 1, 6))
     OPERATIONS["conv1d"](call)
     assert (tracer.builder.layers[-1].kind, tracer.builder.layers[-1].parameters) == ("scale", 3)
     assert "along channels" in tracer.notes[0]
     with pytest.raises(InputError, match="keeps its length"):
-        OPERATIONS["conv1d"](Call(tracer, [means, weight(1, 1, 3)], {}, (2, 1, 4)))
+        OPERATIONS["conv1d"](ModuleCall(tracer, [means, weight(1, 1, 3)], {}, (2, 1, 4)))
 
 
 def test_joins_that_do_not_fit():
@@ -146,7 +146,7 @@ def test_joins_that_do_not_fit():
     with pytest.raises(InputError, match="channel axis"):
         tracer.concat([image, flat], 1)
     with pytest.raises(InputError, match="from the input"):
-        OPERATIONS["cat"](Call(tracer, [[image, weight(2, 1, 8, 8)], 1], {}, (2, 7, 8, 8)))
+        OPERATIONS["cat"](ModuleCall(tracer, [[image, weight(2, 1, 8, 8)], 1], {}, (2, 7, 8, 8)))
     with pytest.raises(InputError, match="cannot follow one"):
         tracer.slice(flat, (2, 10))
     with pytest.raises(InputError, match="channels first"):

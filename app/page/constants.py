@@ -1,4 +1,4 @@
-"""The tables of the page: what is chosen from GPUs, CNNs, precisions, links and prices, as plain JSON."""
+"""The tables of the page as plain JSON: GPUs, CNNs, precisions, links and prices to choose from."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -63,7 +63,7 @@ def page_tables(formula: Formula, names: set[str], said: set[str]) -> dict[str, 
 
 
 def _gpus(formula: Formula, names: set[str]) -> _Rows:
-    """Return the GPUs with what is to be said of each; what does not hold is left out."""
+    """Return the GPUs with the facts that sentences are about; facts that are 0 are left out."""
     rows = _columns(gpu_rows(), names)
     for gpu in built_in_gpus().gpus:
         if gpu.gpu in rows:

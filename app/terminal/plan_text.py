@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 from trainlaw.app.answers.answer import NOTE, WARNING
-from trainlaw.app.predictions.plan import TrainingPlans
+from trainlaw.app.predictions.training_plans import TrainingPlans
 from trainlaw.app.terminal.predictions import WIDTH
 from trainlaw.app.text import svg
 from trainlaw.app.text.numbers import show_hours, show_hours_range, show_number
