@@ -130,7 +130,7 @@ class SkeletonSearch(FormulaSearch):
     chosen by its errors without each GPU group, without each source and without each kind of CNN.
     """
 
-    division_columns = ("source", "cnn_family", "cnn_base")
+    division_columns: tuple[str, ...] = ("source", "cnn_family", "cnn_base")
 
     def __init__(self, settings: SearchSettings, skeleton: Skeleton = RUN_SKELETON) -> None:
         """Keep settings and skeleton."""
