@@ -36,20 +36,17 @@ class _CommandLine(CommandGroup):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Return the chosen command; one that is gone is refused with its replacement."""
-        from trainlaw.app.inputs.retired import check_retired_words  # noqa: PLC0415 (loads numpy)
+        from trainlaw.app.inputs.retired import check_retired_words  # noqa: PLC0415
 
         check_retired_words(args)
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the chosen command."""
-        from trainlaw.formulas.errors import TrainlawError  # noqa: PLC0415 (loads numpy, `--help` does not)
-
         try:
             return super().invoke(ctx)
-        except TrainlawError as error:
-            _report(str(error), error.longest_message)
-            raise click.exceptions.Exit(_EXIT_INPUT) from None
+        except (click.exceptions.Exit, click.ClickException):
+            raise
         except BrokenPipeError:
             # The reader of a pipe went away (`trainlaw cnn list | head`): nothing is wrong.
             sys.stderr.close()
@@ -60,6 +57,13 @@ class _CommandLine(CommandGroup):
         except KeyboardInterrupt:
             _report("interrupted; nothing was written")
             raise click.exceptions.Exit(_EXIT_INTERRUPTED) from None
+        except Exception as error:
+            from trainlaw.formulas.errors import TrainlawError  # noqa: PLC0415 (loads numpy)
+
+            if not isinstance(error, TrainlawError):
+                raise
+            _report(str(error), error.longest_message)
+            raise click.exceptions.Exit(_EXIT_INPUT) from None
 
 
 def _report(text: str, longest: int = 400) -> None:

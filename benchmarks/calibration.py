@@ -48,9 +48,9 @@ def laws_without(
     X, found = pd.DataFrame(dict(rows.columns)), {}
     held_out = groups if parts is None else parts
     for group in np.unique(held_out):
-        others = np.flatnonzero(held_out != group)
-        others = others[rows_drawn(groups[others], _MOST_ROWS_PER_GROUP)]
-        fitted = RefittedFormula(formula).fit(X.iloc[others], seconds[others], groups[others])
+        training = np.flatnonzero(held_out != group)
+        training = training[rows_drawn(groups[training], _MOST_ROWS_PER_GROUP)]
+        fitted = RefittedFormula(formula).fit(X.iloc[training], seconds[training], groups[training])
         found[str(group)] = fitted.formula_
     return found
 
@@ -64,9 +64,9 @@ def errors_of(
         order = np.random.default_rng([seed, count, draw]).permutation(len(seconds))
         few, rest = order[:count], order[count:]
         factors = time_factors(law, _some(rows, few), seconds[few])
-        calibrated, others = replace(law, expression=factors.apply(law)), _some(rows, rest)
-        before.append(mape_percent(seconds[rest], others.predict(law)))
-        after.append(mape_percent(seconds[rest], others.predict(calibrated)))
+        calibrated, unseen = replace(law, expression=factors.apply(law)), _some(rows, rest)
+        before.append(mape_percent(seconds[rest], unseen.predict(law)))
+        after.append(mape_percent(seconds[rest], unseen.predict(calibrated)))
     return float(np.mean(before)), float(np.mean(after))
 
 

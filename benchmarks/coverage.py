@@ -60,20 +60,20 @@ def with_factors(runs: pd.DataFrame, part: str) -> Iterator[pd.DataFrame]:
     `unknown` says whether the stack was known. An interval uses nothing of the group.
     """
     for name in runs[part].unique():
-        others, own = runs[runs[part] != name], runs[runs[part] == name]
-        by_gpu = others["predicted gpu_group"]
-        errors = by_group(mape_percent, others["measured_s"], by_gpu, others["cnn_base"])
-        intervals = _intervals(others, "gpu_group", errors, KNOWN_SHARE_WITHIN)
+        known, held_out = runs[runs[part] != name], runs[runs[part] == name]
+        by_gpu = known["predicted gpu_group"]
+        errors = by_group(mape_percent, known["measured_s"], by_gpu, known["cnn_base"])
+        intervals = _intervals(known, "gpu_group", errors, KNOWN_SHARE_WITHIN)
         if part == "generation":
-            intervals = _intervals(others, part, errors, NEW_SHARE_WITHIN).wider_than(intervals)
-        widths = np.log([architecture_factor(errors.get(str(base))) for base in own["cnn_base"]])
-        widths = np.hypot(widths, np.log(own["host_factor"]))
+            intervals = _intervals(known, part, errors, NEW_SHARE_WITHIN).wider_than(intervals)
+        widths = np.log([architecture_factor(errors.get(str(base))) for base in held_out["cnn_base"]])
+        widths = np.hypot(widths, np.log(held_out["host_factor"]))
         for stack, ending in (("known", ""), ("unknown", _UNKNOWN)):
-            asked = own if not ending else own.assign(stack="unknown")
+            asked = held_out if not ending else held_out.assign(stack="unknown")
             kinds = run_classes(asked["precision"], asked["stack"], asked["vendor"])
             of_class = np.log([intervals.factor(kind) for kind in kinds])
-            predicted = own[f"predicted {part}{ending}"]
-            yield own.assign(predicted=predicted, asked=stack, factor=np.exp(np.hypot(of_class, widths)))
+            predicted = held_out[f"predicted {part}{ending}"]
+            yield held_out.assign(predicted=predicted, asked=stack, factor=np.exp(np.hypot(of_class, widths)))
 
 
 def _intervals(

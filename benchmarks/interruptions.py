@@ -59,10 +59,10 @@ def members(session: int) -> list[int]:
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
-            state, _, _, own, *_ = path.read_text().rpartition(") ")[2].split()
+            state, _, _, leader, *_ = path.read_text().rpartition(") ")[2].split()
         except OSError:
             continue
-        if int(own) == session and state != "Z":
+        if int(leader) == session and state != "Z":
             found.append(int(path.parent.name))
     return found
 

@@ -38,7 +38,7 @@ def sample_rows(rows: int) -> tuple[np.ndarray, np.ndarray]:
     return X, X[:, 0] * X[:, 1] + np.sin(3.0 * X[:, 2]) + generator.normal(0.0, 0.1, rows)
 
 
-def our_problem(operators: tuple[str, ...], rows: int, threads: int, population: int = TREES):
+def trainlaw_problem(operators: tuple[str, ...], rows: int, threads: int, population: int = TREES):
     """Return an untyped problem over the sample rows."""
     X, y = sample_rows(rows)
     features = tuple(FeatureSpec(f"x{i}", f"x{i}", DIMENSIONLESS, f"column {i}") for i in range(FEATURES))
@@ -53,9 +53,9 @@ def our_problem(operators: tuple[str, ...], rows: int, threads: int, population:
     return make_problem(X, y, features, FeatureSpec("y", "y", DIMENSIONLESS, "target"), settings)
 
 
-def our_trees(operators: tuple[str, ...]) -> Forest:
+def trainlaw_trees(operators: tuple[str, ...]) -> Forest:
     """Return `TREES` random trees of 20 to 40 nodes."""
-    grammar = our_problem(operators, 10, 1).grammar
+    grammar = trainlaw_problem(operators, 10, 1).grammar
     trees: list[Individual] = []
     random = Random(0)
     while len(trees) < TREES:
@@ -65,9 +65,9 @@ def our_trees(operators: tuple[str, ...]) -> Forest:
     return forest_of(trees, grammar)
 
 
-def our_nodes_per_second(operators: tuple[str, ...], rows: int, threads: int, repeats: int) -> float:
+def trainlaw_nodes_per_second(operators: tuple[str, ...], rows: int, threads: int, repeats: int) -> float:
     """Return node evaluations per second, float64."""
-    programs = encode(our_trees(operators))
+    programs = encode(trainlaw_trees(operators))
     columns = np.ascontiguousarray(sample_rows(rows)[0].T)
     machine = Machine(threads)
     # Both engines write into allocated memory.
@@ -113,10 +113,10 @@ def check_same_values(operators: tuple[str, ...], ours: np.ndarray, theirs: np.n
 
 
 def pyoperon_nodes_per_second(operators: tuple[str, ...], rows: int, threads: int, repeats: int) -> float:
-    """Return node evaluations per second of pyoperon, float32, on the trees of `our_nodes_per_second`."""
+    """Return node evaluations of pyoperon per second, float32, on the same trees."""
     import pyoperon  # noqa: PLC0415  # optional
 
-    trees = our_trees(operators)
+    trees = trainlaw_trees(operators)
     columns = sample_rows(rows)[0]
     data = pyoperon.Dataset(np.asfortranarray(columns))
     hashes = [variable.Hash for variable in sorted(data.Variables, key=lambda variable: variable.Index)]
@@ -130,10 +130,10 @@ def pyoperon_nodes_per_second(operators: tuple[str, ...], rows: int, threads: in
     return sum(tree.Length for tree in theirs) * rows / spent
 
 
-def our_fits_per_second(rows: int, threads: int, repeats: int) -> float:
+def trainlaw_fits_per_second(rows: int, threads: int, repeats: int) -> float:
     """Return individuals per second with five Levenberg-Marquardt steps."""
-    problem = our_problem(ARITHMETIC, rows, threads)
-    trees = our_trees(ARITHMETIC).trees()
+    problem = trainlaw_problem(ARITHMETIC, rows, threads)
+    trees = trainlaw_trees(ARITHMETIC).trees()
     return TREES / best_seconds(lambda: problem.fit(trees, 5), repeats)
 
 
@@ -142,7 +142,7 @@ def clock_of(threads: int) -> Callable[[], float]:
     return time.process_time if threads == 1 else time.perf_counter
 
 
-def our_generations_per_second(
+def trainlaw_generations_per_second(
     rows: int,
     threads: int,
     generations: int,
@@ -150,7 +150,7 @@ def our_generations_per_second(
     operators: tuple[str, ...] = ARITHMETIC,
 ) -> float:
     """Return generations per second: parents, variation, fit, survival."""
-    clock, problem = clock_of(threads), our_problem(operators, rows, threads, population)
+    clock, problem = clock_of(threads), trainlaw_problem(operators, rows, threads, population)
     island = start_island(problem, 0)
     for _ in range(2):
         step(island, problem)
@@ -199,7 +199,7 @@ def raw_rows(threads: int, repeats: int, pyoperon: bool) -> list[dict[str, objec
     for label, operators in (("arithmetic", ARITHMETIC), ("full set", FULL)):
         for rows in (1_000, 10_000):
             theirs = pyoperon_nodes_per_second(operators, rows, threads, repeats) if pyoperon else None
-            ours = our_nodes_per_second(operators, rows, threads, repeats)
+            ours = trainlaw_nodes_per_second(operators, rows, threads, repeats)
             table.append(
                 {
                     "measure": f"node evaluations/s, {label}, {rows:,} rows",
@@ -210,15 +210,15 @@ def raw_rows(threads: int, repeats: int, pyoperon: bool) -> list[dict[str, objec
     generations = 5 * repeats
     theirs = pyoperon_generations_per_second(1_000, threads, generations) if pyoperon else None
     full = pyoperon_generations_per_second(1_000, threads, generations, TREES, FULL) if pyoperon else None
-    ours = our_fits_per_second(1_000, threads, repeats)
+    ours = trainlaw_fits_per_second(1_000, threads, repeats)
     individuals = None if theirs is None else theirs * TREES
     table.append(
         {"measure": "individuals/s, 5 fit steps, 1,000 rows", "trainlaw": ours, "pyoperon": individuals}
     )
-    ours = our_generations_per_second(1_000, threads, generations)
+    ours = trainlaw_generations_per_second(1_000, threads, generations)
     table.append(
         {"measure": "generations/s, 1,000 trees, 1,000 rows, fit", "trainlaw": ours, "pyoperon": theirs}
     )
-    ours = our_generations_per_second(1_000, threads, generations, TREES, FULL)
+    ours = trainlaw_generations_per_second(1_000, threads, generations, TREES, FULL)
     table.append({"measure": "the same, full set", "trainlaw": ours, "pyoperon": full})
     return table

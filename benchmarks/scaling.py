@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from trainlaw.evolve.search.islands import start_island, step
 
-from benchmarks.raw import ARITHMETIC, our_generations_per_second, our_problem
+from benchmarks.raw import ARITHMETIC, trainlaw_generations_per_second, trainlaw_problem
 
 #: Rows and trees of the comparison of threads, and its generations.
 ROWS, TREES, GENERATIONS = 1_000, 1_000, 60
@@ -17,7 +17,7 @@ def seconds_by_threads(threads: Sequence[int], generations: int = GENERATIONS) -
 
     All make the same generations, in turn, so that a change of the processor's speed meets all of them.
     """
-    problems = [our_problem(ARITHMETIC, ROWS, number, TREES) for number in threads]
+    problems = [trainlaw_problem(ARITHMETIC, ROWS, number, TREES) for number in threads]
     islands = [start_island(problem, 0) for problem in problems]
     spent = [0.0] * len(threads)
     for generation in range(-2, generations):  # two for warming up
@@ -34,7 +34,7 @@ def scaling_rows(full: bool) -> list[dict[str, object]]:
     populations = (100, 1_000, 10_000) if full else (100, 1_000)
     cases = [(rows, 100, 2) for rows in sizes] + [(1_000, population, 2) for population in populations]
     table = [
-        _row(rows, population, threads, 1.0 / our_generations_per_second(rows, threads, 2, population))
+        _row(rows, population, threads, 1.0 / trainlaw_generations_per_second(rows, threads, 2, population))
         for rows, population, threads in cases
     ]
     threads = (1, 2)

@@ -57,7 +57,7 @@ def first_paint_seconds() -> float | None:
 
 
 _PREDICT = ("-m", "trainlaw", "predict", "--cnn", "resnet50", "--batch", "64")
-#: What is measured, how, and its limit in seconds.
+#: Name of each measurement, its command, and its limit in seconds.
 MEASURES: tuple[tuple[str, Callable[[], float | None], float], ...] = (
     ("import trainlaw", lambda: user_seconds("-c", "import trainlaw"), 0.05),
     ("import trainlaw.formulas", lambda: user_seconds("-c", "import trainlaw.formulas"), 0.5),

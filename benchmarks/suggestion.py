@@ -29,7 +29,7 @@ from trainlaw.validate.workers import run_tasks
 
 RANDOM, SUGGESTED = "random", "suggested"
 SOURCE = "profet"
-#: What can be held out together, on all GPUs.
+#: Labels whose rows are held out together, on all GPUs.
 HELD_OUT = ("configuration", "cnn")
 _FRONT_MEMBERS = 5
 _REPEATS = 30
@@ -76,18 +76,18 @@ class Replay:
         costs = self.errors.groupby(["size", "strategy"])["cost_s"].mean()
         rows = []
         for size, strategy in zip(*map(errors.columns.get_level_values, (0, 1)), strict=True):
-            own = errors[size, strategy]
-            other = errors[size, RANDOM] if (size, RANDOM) in errors else own
-            mean, low, high = mean_interval(own - other, level, resamples=2000)
-            wins = int((own < other).sum())
-            rows.append((size, strategy, own.mean(), mean, low, high, wins, costs[size, strategy]))
+            found = errors[size, strategy]
+            at_random = errors[size, RANDOM] if (size, RANDOM) in errors else found
+            mean, low, high = mean_interval(found - at_random, level, resamples=2000)
+            wins = int((found < at_random).sum())
+            rows.append((size, strategy, found.mean(), mean, low, high, wins, costs[size, strategy]))
         names = "size strategy error_percent difference_percent low high wins cost_s"
         return pd.DataFrame(rows, columns=names.split())
 
 
 @dataclass(frozen=True, eq=False)
 class _Runs:
-    """Features (n, k), seconds (n,), GPU groups (n,), and what is held out together (n,)."""
+    """Features (n, k), seconds (n,), GPU groups (n,), and labels of rows held out together (n,)."""
 
     X: pd.DataFrame
     y: np.ndarray
@@ -101,7 +101,7 @@ class _Runs:
 
 @dataclass(frozen=True, eq=False)
 class _Stage:
-    """One seed: what is measured, what can be chosen, what is held out; the fit before any choice."""
+    """One seed: rows measured, to choose from, and held out; the fit before any choice."""
 
     runs: _Runs
     measured: np.ndarray

@@ -159,14 +159,14 @@ def _commands() -> str:
     """Every command with the first sentence of its help, in the order of the command line."""
     from trainlaw.app.cli import app  # noqa: PLC0415 (only this part needs the command line)
 
-    rows = [[f"`trainlaw {name}`", text] for name, text in _described(app, "")]
+    rows = [[f"`trainlaw {name}`", text] for name, text in _purposes(app, "")]
     return markdown_table(["command", "purpose"], rows)
 
 
-def _described(group: Any, path: str) -> Iterator[tuple[str, str]]:
+def _purposes(group: Any, path: str) -> Iterator[tuple[str, str]]:
     for name, command in group.commands.items():
         if getattr(command, "commands", None):
-            yield from _described(command, f"{path}{name} ")
+            yield from _purposes(command, f"{path}{name} ")
         elif not command.hidden:
             help_text = (command.help or "").strip().split("\n\n")[0].replace("\n", " ")
             yield f"{path}{name}", re.sub(r"(--[a-z-]+)", r"`\1`", help_text.replace("|", "/"))

@@ -126,20 +126,11 @@ def _workbook(path: Path) -> None:
     profile = f"-env:UserInstallation={Path.cwd().as_uri()}/profile"
     command = [office, profile, "--headless", "--convert-to", "pdf", str(path)]
     subprocess.run(command, check=True, capture_output=True, timeout=600)
-    first = [
-        "pdftoppm",
-        "-r",
-        "180",
-        "-f",
-        "1",
-        "-singlefile",
-        "-png",
-        str(path.with_suffix(".pdf")),
-        "sheet",
-    ]
+    pdf = str(path.with_suffix(".pdf"))
+    first = ["pdftoppm", "-r", "180", "-f", "1", "-singlefile", "-png", pdf, "sheet"]
     subprocess.run(first, check=True, timeout=600)
     sheet = Image.open("sheet.png").convert("RGB")
-    shown = sheet.crop((0, sheet.height // 18, sheet.width, sheet.height * 3 // 4))
+    shown = sheet.crop((0, sheet.height // 24, sheet.width, sheet.height * 4 // 5))
     _save(shown, "workbook.png")
 
 

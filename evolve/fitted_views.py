@@ -1,4 +1,4 @@
-"""What a fitted search shows and keeps: a table, sympy, LaTeX, plots, and a file without pickle."""
+"""Views and files of a fitted search: a table, sympy, LaTeX, plots, and a file without pickle."""
 
 import json
 import os

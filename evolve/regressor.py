@@ -26,6 +26,7 @@ from trainlaw.evolve.settings import SearchSettings
 from trainlaw.evolve.sklearn_contract import (
     feature_matrix,
     generic_features,
+    has_names,
     target_vector,
     weight_vector,
 )
@@ -197,7 +198,7 @@ class FormulaRegressor(FittedViews):
         Raises InputError if `X` has the wrong shape or content, or `fit` was not called.
         """
         formula = self._formula_at(index)
-        columns = feature_matrix(X, self.features_, fitting=False)
+        columns = feature_matrix(X, self.features_ if has_names(self.features_) else None, fitting=False)
         if columns.shape[1] != len(self.features_):
             raise InputError(
                 f"X has {columns.shape[1]} features, but {type(self).__name__} is expecting "

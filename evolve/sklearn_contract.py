@@ -1,4 +1,4 @@
-"""What scikit-learn expects of a regressor: parameters, tags, checked input and its own error classes.
+"""The contract of scikit-learn's regressors: parameters, tags, checked input and error classes.
 
 scikit-learn itself is optional: it is imported only when it calls, and for errors of its classes.
 """
@@ -7,7 +7,7 @@ import inspect
 import reprlib
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -15,6 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from trainlaw.formulas import DIMENSIONLESS, FeatureSpec, InputError
 from trainlaw.formulas.errors import check_name
+
+# Squares of targets beyond this range leave that of float64, and a search would find nothing.
+LEAST_TARGET = 1e-100
 
 
 class SklearnRegressor(ABC):
@@ -129,7 +132,7 @@ def feature_matrix(
     """
     if hasattr(X, "toarray"):
         raise TypeError("Sparse data was passed, but dense data is required: use X.toarray()")
-    array = _real_numbers(X if features is None else _named_columns(X, features, fitting), "X")
+    array = _real_numbers(X if features is None else _named_columns(X, features), "X")
     if array.ndim != 2:
         raise InputError(
             f"expected a table of rows and features, got {array.ndim} dimension(s). Reshape your data"
@@ -141,7 +144,11 @@ def feature_matrix(
             )
     if fitting and features is not None and array.shape[1] != len(features):
         raise InputError(f"expected one column per feature ({len(features)}), got {array.shape[1]} columns")
-    _check_finite(array, "X")
+    names = [spec.name for spec in features or ()] or list(getattr(X, "columns", ()))
+    bad = np.flatnonzero(~np.isfinite(array).all(axis=0))
+    if bad.size:
+        place = f" (column {names[bad[0]]!r})" if names else ""
+        raise InputError(f"expected finite numbers in X, got NaN or inf{place}: omit such rows")
     return array
 
 
@@ -157,7 +164,14 @@ def target_vector(y: ArrayLike, count: int) -> NDArray[np.float64]:
         array = array[:, 0]
     if array.shape != (count,):
         raise InputError(f"expected one target per row ({count}), got shape {array.shape}")
-    _check_finite(array, "y")
+    if not np.all(np.isfinite(array)):
+        raise InputError("expected finite numbers in y, got NaN or inf: omit such rows")
+    largest = float(np.max(np.abs(array), initial=0.0))
+    if largest and not LEAST_TARGET <= largest <= 1.0 / LEAST_TARGET:
+        raise InputError(
+            f"expected a target from {LEAST_TARGET:g} to {1.0 / LEAST_TARGET:g}, got {largest:g}: "
+            "give it in another unit"
+        )
     return array
 
 
@@ -171,11 +185,16 @@ def weight_vector(sample_weight: ArrayLike, count: int) -> NDArray[np.float64]:
     return weight
 
 
-def generic_features(X: ArrayLike, count: int, letter: str = "x") -> tuple[FeatureSpec, ...]:
+def generic_features(X: ArrayLike, count: int) -> tuple[FeatureSpec, ...]:
     """Return features without units for `count` columns, named as in a data frame or x0, x1, and so on."""
-    unnamed = [f"{letter}{i}" for i in range(count)]
+    unnamed = [f"x{i}" for i in range(count)]
     names = [str(name) for name in X.columns] if hasattr(X, "columns") else unnamed
     return tuple(FeatureSpec(name, name, DIMENSIONLESS, f"column {i}") for i, name in enumerate(names))
+
+
+def has_names(features: Sequence[FeatureSpec]) -> bool:
+    """Return whether features are named by a user, so that columns of a frame are taken by their names."""
+    return any(spec.name != f"x{i}" for i, spec in enumerate(features))
 
 
 def not_fitted(estimator: object) -> Exception:
@@ -189,29 +208,35 @@ def not_fitted(estimator: object) -> Exception:
     return error
 
 
-def _named_columns(X: ArrayLike, features: tuple[FeatureSpec, ...], fitting: bool) -> Any:
+def _named_columns(X: ArrayLike, features: tuple[FeatureSpec, ...]) -> Any:
     """Return the columns that the features name, where `X` is a data frame with names."""
     table: Any = X
-    if not hasattr(table, "columns"):
+    # Names that are no text, as those of a frame made from an array, name nothing.
+    if not hasattr(table, "columns") or not any(isinstance(name, str) for name in table.columns):
         return table
     missing = [spec.name for spec in features if spec.name not in table.columns]
-    # A table without any of the names has its columns in their order, as an array has.
-    some = 0 < len(missing) < len(features)
-    if missing and (fitting or some or len(table.columns) != len(features)):
+    if missing:
         raise InputError(f"expected a column per feature, got a table without {', '.join(missing[:5])}")
-    return table if missing else table[[spec.name for spec in features]]
+    return table[[spec.name for spec in features]]
 
 
 def _real_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Return the numbers of an array or a data frame; raises InputError, with the column, for others."""
+    table: Any = values
+    if hasattr(table, "columns"):
+        columns = [_real_numbers(table[column], f"the column {column!r}") for column in table.columns]
+        return np.column_stack(columns) if columns else np.empty((len(table), 0))
+    if np.ma.is_masked(values):
+        raise InputError(f"expected numbers without a mask in {name}: omit masked rows")
     array = np.asarray(values)
     if np.iscomplexobj(array):
         raise InputError(f"Complex data not supported: expected real numbers in {name}")
-    return array.astype(np.float64, copy=False)
-
-
-def _check_finite(array: NDArray[np.float64], name: str) -> None:
-    if not np.all(np.isfinite(array)):
-        raise InputError(f"expected finite numbers in {name}, got NaN or inf: omit such rows")
+    if array.dtype.kind in "mM":
+        raise InputError(f"expected numbers in {name}, got dates or durations: convert them to seconds")
+    try:
+        return array.astype(np.float64, copy=False)
+    except ValueError as error:
+        raise InputError(f"expected numbers in {name}, got {str(error)[:80]}") from None
 
 
 def _conversion_warning() -> type[Warning]:

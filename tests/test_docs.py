@@ -72,6 +72,14 @@ def test_files_that_a_page_names_exist(page):
     assert sorted(name for name in set(PATH.findall(text)) if not (ROOT / name).exists()) == []
 
 
+def test_pages_that_the_code_names_exist():
+    cited = re.compile(r"\bdocs/[\w/-]+\.md")
+    folders = ("app", "benchmarks", "datasets", "evolve", "formulas", "tests", "tools", "validate")
+    paths = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    named = {(name, path.name) for path in paths for name in cited.findall(path.read_text(encoding="utf-8"))}
+    assert sorted((name, by) for name, by in named if not (ROOT / name).exists()) == []
+
+
 def test_the_architecture_names_every_room():
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     folders = ("app", "datasets", "evolve", "formulas", "validate")

@@ -58,7 +58,7 @@ def run(tmp_path_factory):
         return done.stdout
 
     run("-P", str(root / "tools" / "link_tree.py"), str(root / "links"))
-    run("-m", "tools.checksums")
+    run("-P", str(root / "tools" / "checksums.py"))
     return run
 
 

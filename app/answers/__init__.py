@@ -1,1 +1,1 @@
-"""What a prediction says: one table of lines, which every output prints."""
+"""The lines of a prediction: one table, which every output prints."""

@@ -90,9 +90,19 @@ def architecture_facts(formula: Formula, cnn_base: str) -> dict[str, Fact]:
 
 
 _SETTINGS = (
-    "layout", "compilation", "tuned", "host_launch_s", "allocation", "bucketed", "precision_stated",
-    "algorithm", "link", "network", "n_gpus", "n_nodes",
-)  # fmt: skip
+    "layout",
+    "compilation",
+    "tuned",
+    "host_launch_s",
+    "allocation",
+    "bucketed",
+    "precision_stated",
+    "algorithm",
+    "link",
+    "network",
+    "n_gpus",
+    "n_nodes",
+)
 
 
 def _setting_facts(run: Mapping[str, Any]) -> dict[str, Fact]:

@@ -1,20 +1,21 @@
 """The measured run nearest to a configuration, and the time that the formula gives there."""
 
-from collections.abc import Hashable, Mapping
 from math import nan
+from typing import Any
 
 import numpy as np
 from trainlaw.app.models.scopes import formula_rows
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.cnns.zoo import zoo_entry
 from trainlaw.datasets.measurements.nearest import Measured, nearest_measured
+from trainlaw.datasets.measurements.stacks import UNKNOWN
 from trainlaw.formulas import Formula, UnknownNameError
 from trainlaw.formulas.scopes import FORWARD
 
 # More predictions are shown as a table, without lines of figures.
 _MOST_SHOWN = 50
-# Software and hosts of the measured runs are the usual ones.
-_USUAL = {"n_gpus": (1,), "compilation": ("eager", "unknown"), "tuned": (0,)}
+# The compilation of the measured runs.
+_USUAL = ("eager", UNKNOWN)
 
 
 def nearest_run_columns(formula: Formula, runs: RunTable) -> dict[str, np.ndarray]:
@@ -25,11 +26,12 @@ def nearest_run_columns(formula: Formula, runs: RunTable) -> dict[str, np.ndarra
     """
     if formula.scope == FORWARD or len(runs) > _MOST_SHOWN:
         return {}
-    found = [_nearest(run) for run in runs.frame.to_dict("records")]
+    found = [_nearest(run) for run in runs.frame.itertuples(index=False)]
     if not any(found):
         return {}
     batches = [
-        run.batch_per_gpu if run else own for run, own in zip(found, runs.frame["batch_per_gpu"], strict=True)
+        run.batch_per_gpu if run else batch
+        for run, batch in zip(found, runs.frame["batch_per_gpu"], strict=True)
     ]
     there = RunTable(runs.name, runs.frame.assign(batch_per_gpu=batches), runs.facts)
     columns = {
@@ -41,26 +43,19 @@ def nearest_run_columns(formula: Formula, runs: RunTable) -> dict[str, np.ndarra
     return {name: np.asarray(values, dtype=float) for name, values in columns.items()}
 
 
-def _nearest(run: Mapping[Hashable, object]) -> Measured | None:
+def _nearest(run: Any) -> Measured | None:
     """Return the runs nearest to a row of a table of runs."""
-    cnn, stack = str(run["cnn"]), "channels_last" if run["layout"] == "channels_last" else "eager"
-    if any(run[name] not in usual for name, usual in _USUAL.items()) or run["stack"] not in (
-        stack,
-        "unknown",
-    ):
+    is_last = run.layout == "channels_last"
+    stacks = ("channels_last" if is_last else "eager", UNKNOWN)
+    if run.n_gpus > 1 or run.tuned or run.compilation not in _USUAL or run.stack not in stacks:
         return None
     try:
-        usual = zoo_entry(cnn)
+        usual = zoo_entry(run.cnn)
     except UnknownNameError:
         return None
-    if run["n_classes"] != usual.n_classes:
+    if run.n_classes != usual.n_classes:
         return None
-    pixels = int(str(run["input_size_px"]))
+    pixels = None if run.input_size_px == usual.input_size_px else run.input_size_px
     return nearest_measured(
-        cnn,
-        str(run["gpu"]),
-        int(str(run["batch_per_gpu"])),
-        str(run["precision"]),
-        is_channels_last=run["layout"] == "channels_last",
-        pixels=None if pixels == usual.input_size_px else pixels,
+        run.cnn, run.gpu, run.batch_per_gpu, run.precision, is_channels_last=is_last, pixels=pixels
     )

@@ -1,4 +1,4 @@
-"""`trainlaw gpus`, `trainlaw cnn` and `trainlaw features`: what is known, and its specifications."""
+"""`trainlaw gpus`, `trainlaw cnn` and `trainlaw features`: known GPUs, links, CNNs and features."""
 
 from pathlib import Path
 
@@ -39,12 +39,15 @@ def list_gpus(
         return
     rows = [
         [
-            gpu.gpu, gpu.chip or "-", gpu.generation or "-", known_with_prefix(gpu.memory_bytes, "B", 3),
+            gpu.gpu,
+            gpu.chip or "-",
+            gpu.generation or "-",
+            known_with_prefix(gpu.memory_bytes, "B", 3),
             known_with_prefix(gpu.peak_fp32_flop_per_s, "FLOP/s", 3),
             known_with_prefix(gpu.bandwidth_byte_per_s, "B/s", 3),
         ]
         for gpu in found
-    ]  # fmt: skip
+    ]
     header = ["GPU", "chip", "generation", "memory", "peak fp32", "bandwidth"]
     print(Table.of(header, rows).text() if rows else f"no GPU matches {search!r}")
 
@@ -103,13 +106,16 @@ def gpu_instances(
     wanted = built_in_gpus().find(gpu).gpu if gpu else ""
     rows = [
         [
-            one.instance, one.provider, f"{one.gpus_per_node} x {one.gpu}",
+            one.instance,
+            one.provider,
+            f"{one.gpus_per_node} x {one.gpu}",
             one.fabric or usual_server(one.gpu).fabric,
-            "-" if isnan(one.price_usd_per_hour) else f"{one.price_usd_per_hour:.2f}", one.date or "-",
+            "-" if isnan(one.price_usd_per_hour) else f"{one.price_usd_per_hour:.2f}",
+            one.date or "-",
         ]
         for one in instances()
         if wanted in ("", one.gpu)
-    ]  # fmt: skip
+    ]
     print(Table.of(["instance", "provider", "GPUs", "fabric", "USD/h", "date"], rows).text())
 
 

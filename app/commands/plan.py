@@ -1,7 +1,9 @@
 """`trainlaw plan`: which GPUs, how many, which batch and precision for a whole training."""
 
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
+from typing import Any
 
 from trainlaw.app.commands.options import (
     AnyCnn,
@@ -22,6 +24,33 @@ from trainlaw.app.commands.options import (
 from trainlaw.app.inputs.declared import flag, option
 
 
+@dataclass(frozen=True)
+class LimitOptions:
+    """The limits of a plan, and what they are measured by."""
+
+    within: str | None = option("Maximum time of the training: 24h, 2 days, 90min.")
+    budget: float | None = option("Maximum cost, in the currency of the prices.", min=0)
+    surely: bool = flag("Apply the limits to the upper end of the 90 % interval.", "--surely")
+    least_gain: float = option(
+        "Least share of the hours that a doubling of the GPUs must save to pay.", default=0.2, min=0, max=0.5
+    )
+    power_share: float | None = option(
+        "Share of the power limit that a GPU draws; default: by a law of measured power.", min=0.01, max=1
+    )
+
+    def given(self) -> dict[str, Any]:
+        """Return them as `PlanOptions` has them."""
+        from trainlaw.app.inputs.selection import parse_hours
+
+        return {
+            "within_h": parse_hours(self.within, "--within") if self.within else inf,
+            "budget": inf if self.budget is None else self.budget,
+            "surely": self.surely,
+            "least_gain": self.least_gain,
+            "power_share": self.power_share,
+        }
+
+
 def plan_command(
     *,
     cnn: AnyCnn = None,
@@ -32,8 +61,7 @@ def plan_command(
     forward: bool = flag(
         "Plan inference on one GPU instead: images/s, and hours, cost and energy of the images.", "--forward"
     ),
-    within: str | None = option("Maximum time of the training: 24h, 2 days, 90min."),
-    budget: float | None = option("Maximum cost, in the currency of the prices.", min=0),
+    limits: LimitOptions,
     prices: Path | None = option(
         "CSV of prices per GPU (or instance) and hour; `example`: those of clouds; `template`: "
         "print a file to fill in."
@@ -51,13 +79,6 @@ def plan_command(
     max_memory: str = option("Maximum memory of a GPU, such as 16GB.", default=""),
     max_power: float | None = option("Maximum power limit of a GPU, W.", min=1),
     by: str = option("Rank by cost, hours or energy; default: cost, or hours without prices.", default=""),
-    surely: bool = flag("Apply the limits to the upper end of the 90 % interval.", "--surely"),
-    least_gain: float = option(
-        "Least share of the hours that a doubling of the GPUs must save to pay.", default=0.2, min=0, max=0.5
-    ),
-    power_share: float | None = option(
-        "Share of the power limit that a GPU draws; default: by a law of measured power.", min=0.01, max=1
-    ),
     pixels: Pixels = None,
     classes: Classes = None,
     kernels: KernelOptions,
@@ -87,7 +108,7 @@ def plan_command(
     """
     from trainlaw.app.inputs.prices import TEMPLATE, read_prices, template
     from trainlaw.app.inputs.resolve import known_gpus, named_cnn
-    from trainlaw.app.inputs.selection import parse_hours, parse_names, selection_of, whole_numbers
+    from trainlaw.app.inputs.selection import parse_names, selection_of, whole_numbers
     from trainlaw.app.models.user_formula import find_formulas
     from trainlaw.app.predictions.training import asked_training
     from trainlaw.app.predictions.training_plans import PlanOptions, plan_training, usual_counts
@@ -103,21 +124,24 @@ def plan_command(
         raise InputError("expected --cnn, a name or a file, got none")
     catalog = known_gpus(gpu_file)
     training = asked_training(images, epochs, forward)
+    counts = whole_numbers(gpus, "--gpus") or usual_counts(training)
+    sizes, precisions = whole_numbers(batch, "--batch"), tuple(map(precision_name, parse_names(precision)))
     options = PlanOptions(
-        whole_numbers(gpus, "--gpus") if gpus else usual_counts(training), gpus_per_node,
-        whole_numbers(batch, "--batch"), tuple(map(precision_name, parse_names(precision))),
-        setup_of(kernels, links),
-        parse_hours(within, "--within") if within else inf, inf if budget is None else budget, surely,
-        least_gain, power_share,
-    )  # fmt: skip
+        counts, gpus_per_node, sizes, precisions, setup_of(kernels, links), **limits.given()
+    )
     choice = find_formulas(formula, scaling_formula or "", Path.cwd(), forward)
     choice.check_counts(max(options.counts))
     plans = plan_training(
-        choice.formula, choice.scaling, named_cnn(cnn, pixels, classes), training,
+        choice.formula,
+        choice.scaling,
+        named_cnn(cnn, pixels, classes),
+        training,
         gpus=selection_of(gpu or (), vendor, min_memory, max_memory, max_power).of(catalog),
-        catalog=catalog, options=options, prices=read_prices(prices, catalog) if prices else None,
+        catalog=catalog,
+        options=options,
+        prices=read_prices(prices, catalog) if prices else None,
         ranked_by=by,
-    )  # fmt: skip
+    )
     said = formula_line(*choice.said(max(options.counts)))
     forms = (lambda: plans_text(said, plans, top), lambda: plans_csv(plans), lambda: plans_json(said, plans))
     write_or_print(output, forms, plot, lambda: plans_svg(plans))

@@ -3,6 +3,7 @@
 import sys
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -157,16 +158,23 @@ def predict_command(
     check_new_files([output.out])
     choice = find_formulas(formula, scaling_formula or "", Path.cwd(), forward)
     forward = forward or choice.formula.scope == FORWARD
-    setup = setup_of(
-        run, kernels, exchange, machine, host_launch=host_launch, timed_parts=FORWARD if forward else None
-    )
+    timed = FORWARD if forward else None
+    setup = setup_of(run, kernels, exchange, machine, host_launch=host_launch, timed_parts=timed)
     _check_forward(forward, machine, whole)
     request = RunRequest(
-        cnn, gpu, whole_numbers(",".join(batch or ()), "--batch"), run.pixels, run.classes,
-        ranking.all_gpus, file.runs,
-        tuple(file.ignore or ()), gpu_file, setup_for(choice.formula, setup),
-        selection_of(vendor=ranking.vendor, min_memory=ranking.min_memory), restore_batchnorm,
-    )  # fmt: skip
+        cnn,
+        gpu,
+        whole_numbers(",".join(batch or ()), "--batch"),
+        run.pixels,
+        run.classes,
+        ranking.all_gpus,
+        file.runs,
+        tuple(file.ignore or ()),
+        gpu_file,
+        setup_for(choice.formula, setup),
+        selection_of(vendor=ranking.vendor, min_memory=ranking.min_memory),
+        restore_batchnorm,
+    )
     check_request(request, single_gpu_seconds)
     choice = replace(choice, formula=with_groups(choice.formula, label))
     asked = {"measured_s": single_gpu_seconds, "training": whole.training(forward)}
@@ -175,14 +183,16 @@ def predict_command(
     with run_blocks(request) as (header, blocks):
         if {"n_gpus", "allocation"}.isdisjoint(header):
             choice.check_counts(1)
-        if file.runs is not None:
-            _print_notes(file.runs, header)
-        form, line = output.chosen, formula_line(*said)
-        parts = _texts(choice, blocks, asked, ranking, form, said=line, counted=numbers.append)
+        _print_notes(file.runs, header)
+        line = formula_line(*said)
+        parts = _texts(choice, blocks, asked, ranking, output.chosen, said=line, counted=numbers.append)
         print_or_write(parts, output.out)
-    if output.out is not None:
-        number = "1 prediction" if sum(numbers) == 1 else f"{sum(numbers)} predictions"
-        print(f"{output.out}: {number} by {said[1]}")
+    _print_written(output.out, sum(numbers), said[1])
+
+
+def _print_written(out: Path | None, number: int, origin: str) -> None:
+    if out is not None:
+        print(f"{out}: {number} prediction{'' if number == 1 else 's'} by {origin}")
 
 
 def _check_forward(forward: bool, machine: MachineOptions, training: TrainingOptions) -> None:
@@ -197,8 +207,10 @@ def _check_forward(forward: bool, machine: MachineOptions, training: TrainingOpt
         )
 
 
-def _print_notes(path: Path, header: "Iterable[str]") -> None:
+def _print_notes(path: Path | None, header: "Iterable[str]") -> None:
     """Say on standard error what is not read of a file, and that a long one takes a while."""
+    if path is None:
+        return
     if "time_s" in header:
         print(f"note: time_s of {path} is not read; `trainlaw validate` compares times", file=sys.stderr)
     if str(path) != "-" and path.stat().st_size > _LONG_BYTES:
@@ -298,8 +310,7 @@ def predict_from_profile_command(
     prediction = predict_from_profile(request, known_gpus(gpu_file))
     text = anchor_json(prediction) if as_json or form is OutputFormat.json else anchor_text(prediction)
     print_or_write([text, "\n"], out)
-    if out is not None:
-        print(f"{out}: 1 prediction by {prediction.formula}")
+    _print_written(out, 1, prediction.formula)
 
 
 def scaling_command(
@@ -340,8 +351,13 @@ def scaling_command(
     from trainlaw.app.models.multi_gpu import covers_algorithm
     from trainlaw.app.models.user_formula import TEXTBOOK, find_formulas
     from trainlaw.app.predictions.scaling import scaling_curve
-    from trainlaw.app.terminal.predictions import setup_text
-    from trainlaw.app.terminal.scaling import scaling_csv, scaling_json, scaling_svg, scaling_text, ways_text
+    from trainlaw.app.terminal.scaling import (
+        curve_title,
+        scaling_csv,
+        scaling_json,
+        scaling_svg,
+        scaling_texts,
+    )
     from trainlaw.formulas import InputError
 
     check_new_files([output.out, plot])
@@ -352,32 +368,21 @@ def scaling_command(
     if len(targets) != 1 and (plot or output.chosen != OutputFormat.table):
         raise InputError("expected one --gpu for a file, CSV or JSON; several are printed as tables")
     covering = choice.scaling_origin if covers_algorithm(choice.scaling, algorithm) else ""
-    curves = [
-        scaling_curve(
-            choice.formula, counts, target, batch, most=most, gpus_per_node=gpus_per_node,
-            hidden_share=hidden, scaling=choice.scaling, setup=setup, gpus=gpus,
-        )
-        for target in targets
-    ]  # fmt: skip
+    curve_on = partial(
+        scaling_curve, choice.formula, counts, most=most, gpus_per_node=gpus_per_node, hidden_share=hidden
+    )
+    curves = [curve_on(target, batch, scaling=choice.scaling, setup=setup, gpus=gpus) for target in targets]
     titles = [
-        f"{counts.cnn}, batch {batch} per GPU, {target.gpu}, "
-        f"{max(point.n_gpus // point.n_nodes for point in points)} per node, "
-        f"{ways_text(points[-1], algorithm)}, {setup_text(setup, target)}"
+        f"{counts.cnn}, {curve_title(target, points, algorithm, setup)}"
         for target, points in zip(targets, curves, strict=True)
     ]
-
-    def table() -> str:
-        return "\n\n".join(
-            scaling_text(title, points, choice.formula, choice.origin, covering).rstrip("\n")
-            for title, points in zip(titles, curves, strict=True)
-        )
-
+    table = partial(scaling_texts, titles, curves, choice.formula, choice.origin, covering)
     forms = (table, lambda: scaling_csv(curves[0]), lambda: scaling_json(curves[0]))
     write_or_print(output, forms, plot, lambda: scaling_svg(titles[0], curves[0]))
 
 
 class Phase(StrEnum):
-    """What is scheduled."""
+    """The part of an iteration that is scheduled."""
 
     training = "training"
     forward = "forward"

@@ -31,7 +31,7 @@ from trainlaw.formulas.printers.steps import named_steps
 from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.conformal import LEVEL
 
-_WIDTH = 110
+_WIDTH = 110  # characters of a line of the program, as in this project
 # What a program predicts, as text, and the precision where none is given.
 _OF_ITERATIONS = {
     "timed": "training iteration",

@@ -1,1 +1,1 @@
-"""What the user named: tables, GPUs, CNNs, configurations and run folders."""
+"""Names that the user gave: tables, GPUs, CNNs, configurations and run folders."""

@@ -4,8 +4,6 @@ from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
-from trainlaw.formulas.errors import InputError
-
 _KEY = "declared"
 GPU_FILE_HELP = (
     "CSV, Excel or Parquet file with custom GPUs, as `trainlaw gpus template` prints it or "
@@ -62,6 +60,8 @@ def declared_of(default: Any) -> Declared | None:
 
 def check_limits(values: Any, where: str) -> None:
     """Raise InputError for a number of a dataclass that is outside the limits declared of its field."""
+    from trainlaw.formulas.errors import InputError  # noqa: PLC0415 (loads numpy, `--help` does not)
+
     for each in fields(values):
         declared, value = declared_of(each), getattr(values, each.name)
         if declared is None or declared.min is None or declared.max is None:

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from trainlaw.formulas import InputError
-
 Kind = Literal["command", "option", "suffix", "program", "page", "formula", "CNN file"]
 
 
@@ -63,6 +61,8 @@ def check_retired(kind: Kind, name: str) -> None:
     """Raise InputError for a name that is gone; the message names the replacement."""
     for row in RETIRED:
         if (row.kind, row.name) == (kind, name):
+            from trainlaw.formulas.errors import InputError  # noqa: PLC0415 (loads numpy, `--help` does not)
+
             raise InputError(f"{kind} {name} is gone: {row.instead}")
 
 

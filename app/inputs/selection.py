@@ -63,11 +63,12 @@ def selection_of(
 ) -> GpuSelection:
     """Return the selection of the options of a command; memory as text such as "16GB", empty for no limit."""
     return GpuSelection(
-        tuple(names), vendor,
+        tuple(names),
+        vendor,
         parse_memory(min_memory, "--min-memory") if min_memory else 0.0,
         parse_memory(max_memory, "--max-memory") if max_memory else inf,
         inf if max_power_w is None else max_power_w,
-    )  # fmt: skip
+    )
 
 
 def named_gpus(texts: Sequence[str], catalog: GpuCatalog) -> list[Gpu]:

@@ -1,4 +1,4 @@
-"""What the user said in options about a spreadsheet, and the spreadsheet read with it."""
+"""A spreadsheet, read with the options that the user gave for it."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""What a formula models, and how it gets its rows, its terms and its error."""
+"""Formulas by scope: their rows, terms and errors."""

@@ -1,4 +1,4 @@
-"""A formula calibrated to one machine by a few runs: its constants, its interval and what they rest on."""
+"""A formula calibrated to one machine by a few runs: its constants, its interval and their evidence."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -33,13 +33,29 @@ _MOST_REPEAT_RATIO = 1.5  # slowest over fastest of equal configurations
 _INTERVALS = ("interval_by_class", "interval_of_new_generation")
 #: Columns of a run on one GPU.
 _ALONE: Mapping[str, Any] = {
-    "n_gpus": 1, "n_nodes": 1, "link": "none", "network": "none", "algorithm": "none", "allocation": "even",
-    "time_min_s": nan, "time_max_s": nan, "single_gpu_time_s": nan,
-}  # fmt: skip
+    "n_gpus": 1,
+    "n_nodes": 1,
+    "link": "none",
+    "network": "none",
+    "algorithm": "none",
+    "allocation": "even",
+    "time_min_s": nan,
+    "time_max_s": nan,
+    "single_gpu_time_s": nan,
+}
 _CONFIGURATION = (
-    "gpu", "cnn", "input_size_px", "n_classes", "batch_per_gpu", "precision", "layout", "compilation",
-    "tuned", "stack", "host_launch_s",
-)  # fmt: skip
+    "gpu",
+    "cnn",
+    "input_size_px",
+    "n_classes",
+    "batch_per_gpu",
+    "precision",
+    "layout",
+    "compilation",
+    "tuned",
+    "stack",
+    "host_launch_s",
+)
 
 
 @dataclass(frozen=True)
@@ -83,12 +99,17 @@ def calibrated_law(formula: Formula, runs: RunTable) -> CalibratedLaw:
     before = mape_percent(seconds, rows.predict(formula))
     after = mape_percent(seconds, left_out) if len(runs) > 1 else float("nan")
     known = {
-        "runs": len(runs), "gpus": list(gpus), "precisions": list(precisions), "table": runs.name,
-        "table_sha256": runs.sha256, "common_factor": factors.common, "factors": dict(factors.by_time),
+        "runs": len(runs),
+        "gpus": list(gpus),
+        "precisions": list(precisions),
+        "table": runs.name,
+        "table_sha256": runs.sha256,
+        "common_factor": factors.common,
+        "factors": dict(factors.by_time),
         "factors_of_stacks": dict(factors.by_stack),
         "error_before_percent": round(before, 6),
         "error_left_out_percent": round(after, 6) if len(runs) > 1 else None,
-    }  # fmt: skip
+    }
     # Unless runs left out are predicted better than before, as with one run, which cannot be left out.
     share = share if after < before else 1.0
     law = replace(

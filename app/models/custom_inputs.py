@@ -23,10 +23,17 @@ _GPU = "gpu"
 _PEAK = "peak_flop_per_s"
 # A layer that most CNNs of the last ten years have, and GPUs of each generation since Kepler.
 _TYPICAL = {
-    "batch": 32.0, "in_channels": 128.0, "out_channels": 128.0, "in_height_px": 28.0, "in_width_px": 28.0,
-    "out_height_px": 28.0, "tiled_height_px": 28.0, "tiled_channels": 128.0, "kernel_px": 3.0,
+    "batch": 32.0,
+    "in_channels": 128.0,
+    "out_channels": 128.0,
+    "in_height_px": 28.0,
+    "in_width_px": 28.0,
+    "out_height_px": 28.0,
+    "tiled_height_px": 28.0,
+    "tiled_channels": 128.0,
+    "kernel_px": 3.0,
     "stride_px": 1.0,
-}  # fmt: skip
+}
 _DENSE = {
     "in_height_px": 1.0,
     "in_width_px": 1.0,

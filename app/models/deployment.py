@@ -1,4 +1,4 @@
-"""What is proved of a formula wherever it may be used: on all known GPUs and CNNs, batch 1 to 4,096.
+"""Properties proved of a formula wherever it may be used: on all known GPUs and CNNs, batch 1 to 4,096.
 
 The deployment box holds every combination of specifications and counts between the lowest and the highest
 that are known, so also GPUs and CNNs that do not exist. Counts of work are split into amounts that do not

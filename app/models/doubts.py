@@ -1,4 +1,4 @@
-"""Measured times that cannot be training iterations as they are: wrong units, sentinels, contradictions."""
+"""Detect implausible times: wrong units, placeholders, contradictions."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -85,6 +85,17 @@ def run_doubts(runs: RunTable, law_s: np.ndarray | None = None) -> tuple[Doubt, 
     They are compared with the built-in formula, with each other where only the batch differs, with repeats,
     and with those of other names. law_s : times by the formula where they are known, in s, (n_runs,).
     """
+    return (*pass_doubts(runs), *contradictions(runs, law_s))
+
+
+def pass_doubts(runs: RunTable) -> tuple[Doubt, ...]:
+    """Return a doubt for the times of forward passes alone, where there are any."""
+    forward = np.flatnonzero(~is_training(runs))
+    return (Doubt("times of the forward pass alone", tuple(forward.tolist())),) if len(forward) else ()
+
+
+def contradictions(runs: RunTable, law_s: np.ndarray | None = None) -> tuple[Doubt, ...]:
+    """Return the doubts of `run_doubts` but for that of forward passes; arguments as there."""
     law_s = law_seconds(runs) if law_s is None else law_s
     return (*time_doubts(runs, law_s), *exchange_doubts(runs, law_s))
 
@@ -94,24 +105,22 @@ def built_in_doubts(runs: RunTable) -> tuple[Doubt, ...]:
     pooled = (runs.frame["pool"] != 0).to_numpy()
     law_s = np.full(len(runs), np.nan)
     law_s[pooled] = law_seconds(runs.where(pooled))
-    return time_doubts(runs, law_s)[int(not is_training(runs).all()) :]
+    return time_doubts(runs, law_s)
 
 
 def time_doubts(runs: RunTable, law_s: np.ndarray) -> tuple[Doubt, ...]:
-    """Return the doubts of `run_doubts` without those of exchanged names and batches."""
-    forward = np.flatnonzero(~is_training(runs))
+    """Return the contradictions but for those of exchanged names and batches."""
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(runs.seconds / law_s)
     known = np.isfinite(logs)
-    most = _most_of_runs(runs)
-    whole = [*_of_table(logs[known & (most == _MOST_OF_RUN)], _MOST_OF_TABLE)]
-    whole += _of_table(logs[known & (most > _MOST_OF_RUN)], _MOST_OF_STRANGE)
-    rows = () if whole else _of_runs(runs, logs, law_s)
-    parts = [Doubt("times of the forward pass alone", tuple(forward.tolist()))] if len(forward) else []
-    return (*parts, *repeat_doubts(runs), *whole, *rows)
+    most = _most_row_doubts(runs)
+    whole = [*_table_doubt(logs[known & (most == _MOST_OF_RUN)], _MOST_OF_TABLE)]
+    whole += _table_doubt(logs[known & (most > _MOST_OF_RUN)], _MOST_OF_STRANGE)
+    rows = () if whole else _row_doubts(runs, logs, law_s)
+    return (*repeat_doubts(runs), *whole, *rows)
 
 
-def _most_of_runs(runs: RunTable) -> np.ndarray:
+def _most_row_doubts(runs: RunTable) -> np.ndarray:
     """Return the factor to the formula that each run may have, (n_runs,): more on processors and own GPUs."""
     known = {gpu.gpu for gpu in built_in_gpus().gpus if gpu.device == "GPU"}
     return np.where(runs.frame["gpu"].isin(list(known)).to_numpy(), _MOST_OF_RUN, _MOST_OF_STRANGE)
@@ -124,10 +133,10 @@ def is_training(runs: RunTable) -> np.ndarray:
 
 def time_doubt(runs: RunTable, seconds: float) -> str:
     """Return what speaks against a time of one configuration on one GPU, in s; "" where nothing does."""
-    most = float(_most_of_runs(runs).max())
+    most = float(_most_row_doubts(runs).max())
     with np.errstate(divide="ignore", invalid="ignore"):
         log_ratio = np.log(seconds / _single_gpu_seconds(runs))
-    found = _of_table(log_ratio[np.isfinite(log_ratio)], most, "the measured time is {} times that of")
+    found = _table_doubt(log_ratio[np.isfinite(log_ratio)], most, "the measured time is {} times that of")
     return next((doubt.text for doubt in found), "")
 
 
@@ -156,16 +165,15 @@ def trusted(runs: Table, trust: bool = False, forward: bool | None = False) -> T
         return runs
     if forward is not None:
         check_timed_parts(runs, forward)
-    # Their times are compared by the formula of forward passes, so that being one is no doubt.
-    are_forward = int(not is_training(runs).all())
-    doubts = () if trust else run_doubts(runs)[are_forward:]
+    # Times of forward passes are compared by their formula, so that being one is no doubt.
+    doubts = () if trust else contradictions(runs)
     if doubts:
         texts = "; ".join(doubt.text for doubt in doubts)
         raise InputError(f"{runs.name}: {texts}: correct the times, or --trust them as they are")
     return runs
 
 
-def _of_table(
+def _table_doubt(
     logs: np.ndarray, most: float, said: str = "the times are {} times those of"
 ) -> Iterator[Doubt]:
     """Yield a doubt where half of the times are far from the formula; logs of measured over predicted."""
@@ -174,16 +182,17 @@ def _of_table(
         factor = show_number(exp(middle), 2)
         likely = [text for ratio, text in _UNITS.items() if abs(middle - log(ratio)) < log(_NEAR_UNIT)]
         unit = f" ({likely[0]}?)" if likely else ""
-        yield Doubt(f"{said.format(factor)} the built-in formula{' (median)' * (len(logs) > 1)}{unit}")
+        of_several = " (median)" if len(logs) > 1 else ""
+        yield Doubt(f"{said.format(factor)} the built-in formula{of_several}{unit}")
 
 
-def _of_runs(runs: RunTable, logs: np.ndarray, law_s: np.ndarray) -> Iterator[Doubt]:
+def _row_doubts(runs: RunTable, logs: np.ndarray, law_s: np.ndarray) -> Iterator[Doubt]:
     """Yield a doubt for runs far from the formula and the other runs, and for times that stand for none."""
     others = next(factor for most, factor in _MOST_OF_OTHERS if len(logs) <= most)
     middle = np.nanmedian(logs) if np.isfinite(logs).any() else 0.0
-    far = (np.abs(logs) > np.log(_most_of_runs(runs))) & (np.abs(logs - middle) > log(others))
+    far = (np.abs(logs) > np.log(_most_row_doubts(runs))) & (np.abs(logs - middle) > log(others))
     series = pd.Series(logs).groupby(_numbered(_codes(runs, SERIES).values()))
-    apart = np.abs(logs - series.transform("median").to_numpy()) > np.log(_most_of_runs(runs))
+    apart = np.abs(logs - series.transform("median").to_numpy()) > np.log(_most_row_doubts(runs))
     far |= apart & (series.transform("size") >= _LEAST_OF_SERIES).to_numpy()
     gpus = pd.factorize(runs.frame["gpu"])[0]
     equal = pd.Series(law_s).groupby(_numbered((gpus, pd.factorize(runs.seconds)[0])))
@@ -217,7 +226,7 @@ def exchange_doubts(runs: RunTable, law_s: np.ndarray, headings: Sequence[str] =
     with np.errstate(divide="ignore", invalid="ignore"):
         law, logs = np.log(law_s), np.log(runs.seconds / law_s)
     # Of processors the formula does not know which network takes longer.
-    compared = np.where(_most_of_runs(runs) == _MOST_OF_RUN, logs, np.nan)
+    compared = np.where(_most_row_doubts(runs) == _MOST_OF_RUN, logs, np.nan)
     setup = [name for name in (*SERIES, "batch_per_gpu") if name != "precision_stated"]
     codes = _codes(runs, setup)
     groups = _numbered(codes.values())

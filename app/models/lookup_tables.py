@@ -1,4 +1,4 @@
-"""What workbook, page and programs look up: GPUs, CNNs, precisions and intervals, by what the user picks."""
+"""Lookup tables of workbook, page and programs by the choices of a user: GPUs, CNNs, precisions."""
 
 from collections.abc import Iterable
 from math import isfinite

@@ -1,4 +1,4 @@
-"""What the search of a formula adds to its controls: no search, and random search."""
+"""Gain of the search of a formula over its controls: no search, and random search."""
 
 import math
 

@@ -128,7 +128,7 @@ _GIVEN = (
     "compilation",
     "has_compilation",
 )
-_MOST_GPUS = 65_536
+_MOST_GPUS = 65_536  # more than any cluster that trained one network
 
 
 def script_of(formula: Formula) -> str:

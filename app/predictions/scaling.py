@@ -123,9 +123,12 @@ def scaling_curve(
     latency = exchange - (1 - hidden_share) * _transfer(formula, runs, scaling, computing)
     seconds = computing + exchange
     numbers = {
-        "time_s": seconds, "computing_s": computing, "transfer_s": exchange - latency, "latency_s": latency,
+        "time_s": seconds,
+        "computing_s": computing,
+        "transfer_s": exchange - latency,
+        "latency_s": latency,
         "speed_up": runs.frame["n_gpus"].to_numpy() * (seconds[0] / seconds),
-    }  # fmt: skip
+    }
     texts = {name: runs.frame[name].astype(str).tolist() for name in ("link", "network")}
     columns = {name: values.tolist() for name, values in numbers.items()} | texts
     columns["warnings"] = run_answers(formula, runs, scaling).sentences(WARNING)

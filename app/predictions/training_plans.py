@@ -33,17 +33,29 @@ LEAST_GAIN = 0.2
 _MOST_PLANS = 100_000
 # Rows of the table of answers that are columns of plans.
 _ANSWERS = (
-    "time_s", "samples_per_second", "training_h", "training_low_h", "training_high_h", "cost", "cost_low",
-    "cost_high", "energy_kwh", "energy_low_kwh", "energy_high_kwh", "image_j", "power_share", "spot_cost",
+    "time_s",
+    "samples_per_second",
+    "training_h",
+    "training_low_h",
+    "training_high_h",
+    "cost",
+    "cost_low",
+    "cost_high",
+    "energy_kwh",
+    "energy_low_kwh",
+    "energy_high_kwh",
+    "image_j",
+    "power_share",
+    "spot_cost",
     "host_cost",
-)  # fmt: skip
+)
 #: What plans may be ranked by, and the column of it.
 RANKINGS: Mapping[str, str] = {"cost": "cost", "hours": "training_h", "energy": "energy_kwh"}
 
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """What plans may differ in, and what makes them acceptable.
+    """The choices of a plan, and its limits.
 
     counts : numbers of GPUs. gpus_per_node : None for usual servers. batches : per GPU, empty for
     `BATCHES`, or the largest power of two where none of them fits. precisions : empty for PyTorch's default

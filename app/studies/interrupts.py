@@ -1,4 +1,4 @@
-"""What Ctrl-C, a request to stop (SIGTERM) and a closed terminal (SIGHUP) do to a study."""
+"""Ctrl-C, a request to stop (SIGTERM) and a closed terminal (SIGHUP) during a study."""
 
 import signal
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What a study takes from its table, each once: rows, splits, platforms, baselines, achieved rates."""
+"""The parts of a table that a study uses, each read once: rows, splits, platforms, baselines, rates."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace

@@ -1,4 +1,4 @@
-"""What a study leaves behind: formula, front, held-out errors, and how often each term was found again."""
+"""The result of a study: formula, front, held-out errors, and how often each term was found again."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""What a study says first: its verdict, its error and lead in sentences, and where the formula is wrong."""
+"""The first lines of a study's result: verdict, error and lead in sentences, and the worst groups of runs."""
 
 import math
 import shlex
@@ -68,10 +68,9 @@ def verdict(formula: Formula, result: StudyResult, is_evolved: bool) -> tuple[st
         ours, theirs = (show_percent(errors.overall[name]) for name in (OURS, best))
         return (f"worse than a baseline: its held-out error is {ours} %, of {title_of(best)} {theirs} %",)
     better = _better_by_other_means(formula, errors)
-    if better:
-        return (better,)
     controls = " or ".join(map(title_of, uncertain_gains(errors))) if is_evolved else ""
-    return (f"fitted rather than found: evolution adds nothing certain to {controls}",) if controls else ()
+    fitted = f"fitted rather than found: evolution adds nothing certain to {controls}" if controls else ""
+    return tuple(filter(None, (better, fitted)))
 
 
 def _better_by_other_means(formula: Formula, errors: CarriedErrors) -> str:
@@ -82,8 +81,8 @@ def _better_by_other_means(formula: Formula, errors: CarriedErrors) -> str:
         known = {name: overall_error(formula, name, metric) for name in baselines}
         best = min(known, key=lambda name: np.nan_to_num(known[name], nan=np.inf), default="")
         if best and known[best] < ours:
-            said = f"{title_of(best)} has {show_percent(known[best])} %, ours {show_percent(ours)} %"
-            found.append(f"by the {title} {said}")
+            both = f"{title_of(best)} {show_percent(known[best])} %, ours {show_percent(ours)} %"
+            found.append(f"by the {title} ({both})")
     return f"a baseline is better {' and '.join(found)}" if found else ""
 
 

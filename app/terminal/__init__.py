@@ -1,1 +1,1 @@
-"""What commands print."""
+"""Printed output of the commands."""

@@ -1,4 +1,4 @@
-"""What `show` and `list` commands print, as JSON in SI units; null for what is unknown."""
+"""Output of `show` and `list` commands as JSON in SI units; null for unknown values."""
 
 import json
 import math
@@ -25,9 +25,15 @@ from trainlaw.formulas import Formula, to_text
 from trainlaw.formulas.errors import check_name
 
 _GPU_LIST = (
-    "gpu", "vendor", "chip", "generation", "memory_bytes", "tdp_w", "peak_fp32_flop_per_s",
+    "gpu",
+    "vendor",
+    "chip",
+    "generation",
+    "memory_bytes",
+    "tdp_w",
+    "peak_fp32_flop_per_s",
     "bandwidth_byte_per_s",
-)  # fmt: skip
+)
 _LINK_FIGURES = ("nominal_byte_per_s", "effective_byte_per_s", "latency_s")
 
 

@@ -174,15 +174,18 @@ def layers_text(cnn: Cnn) -> str:
     grouped = any(layer.groups > 1 for layer in cnn.layers if layer.group == "convolution")
     rows = [
         [
-            number, layer.kind, " ".join(map(str, layer.inputs)) or "-",
+            number,
+            layer.kind,
+            " ".join(map(str, layer.inputs)) or "-",
             f"{layer.out_channels}x{layer.out_height}x{layer.out_width}",
             f"{layer.kernel_height}x{layer.kernel_width}" if layer.group == "convolution" else "-",
             layer.stride if layer.group in ("convolution", "pooling") else "-",
             *([layer.groups if layer.group == "convolution" else "-"] if grouped else []),
-            f"{layer.macs:,}", f"{layer.parameters:,}",
+            f"{layer.macs:,}",
+            f"{layer.parameters:,}",
         ]
         for number, layer in enumerate(cnn.layers)
-    ]  # fmt: skip
+    ]
     groups = ["groups"] if grouped else []
     header = ["#", "kind", "reads", "output", "kernel", "stride", *groups, "MACs", "parameters"]
     return Table.of(header, rows).text()
@@ -317,11 +320,14 @@ def _cnns_text(found: pd.DataFrame, query: CnnQuery) -> str:
     limit = len(found) if query.everything else _MOST_CNNS
     rows = [
         [
-            row["cnn"], row["cnn_family"], f"{row['input_size_px']} px", row["n_classes"],
+            row["cnn"],
+            row["cnn_family"],
+            f"{row['input_size_px']} px",
+            row["n_classes"],
             *(show_with_prefix(float(row[count]), "") for count in ("macs", "params")),
         ]
         for row in found.head(limit).to_dict("records")
-    ]  # fmt: skip
+    ]
     header = ["CNN", "family", "input", "classes", "MACs per image", "parameters"]
     lines = [Table.of(header, rows).text()]
     if len(found) > limit:

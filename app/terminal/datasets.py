@@ -1,4 +1,4 @@
-"""The built-in data sets, what a table covers, its noise and its suspicious runs, as text and heat map."""
+"""The built-in data sets, and the coverage, noise and suspicious runs of a table, as text and heat map."""
 
 import math
 import textwrap
@@ -37,9 +37,13 @@ def _summary(dataset: Dataset, table: MeasuredTable) -> list[object]:
     )
     cnns = frame["cnn"].nunique() if "cnn" in frame else "-"
     return [
-        dataset.name, f"{len(frame):,}", gpus.nunique(), cnns, f"{batches.min()}-{batches.max()}",
+        dataset.name,
+        f"{len(frame):,}",
+        gpus.nunique(),
+        cnns,
+        f"{batches.min()}-{batches.max()}",
         dataset.title,
-    ]  # fmt: skip
+    ]
 
 
 def _notes(dataset: Dataset) -> str:
@@ -124,10 +128,13 @@ def outliers_text(table: RunTable, found: list[Outlier], show_all: bool = False)
         return f"{table.name}: nothing suspicious in {len(table):,} runs"
     runs = table.frame
     rows = [
-        [outlier.row, *(runs[name].iloc[outlier.row - 1] for name in ("gpu", "cnn", "batch_per_gpu")),
-         outlier.text]
+        [
+            outlier.row,
+            *(runs[name].iloc[outlier.row - 1] for name in ("gpu", "cnn", "batch_per_gpu")),
+            outlier.text,
+        ]
         for outlier in (found if show_all else found[:_SHOWN])
-    ]  # fmt: skip
+    ]
     rules = ", ".join(f"{number} x {rule}" for rule, number in Counter(o.rule for o in found).items())
     hidden = len(found) - len(rows)
     more = f"\n... and {hidden} more; --all shows them" if hidden else ""
@@ -288,12 +295,16 @@ def noise_text(table: RunTable, least: int = 1) -> str:
         return f"{table.name}: no configuration was measured twice, or too few"
     rows = [
         [
-            f"{row['configurations']:,}", row["gpus"], f"{100 * row['median']:.1f} %",
-            f"{100 * row['p90']:.1f} %", f"{row['ratio']:.2f}", "yes" if row["same_parts"] else "no",
+            f"{row['configurations']:,}",
+            row["gpus"],
+            f"{100 * row['median']:.1f} %",
+            f"{100 * row['p90']:.1f} %",
+            f"{row['ratio']:.2f}",
+            "yes" if row["same_parts"] else "no",
             row["first"] + (", repeats" if row["first"] == row["second"] else f" / {row['second']}"),
         ]
         for row in found.to_dict("records")
-    ]  # fmt: skip
+    ]
     header = ["pairs", "GPUs", "median", "p90", "ratio", "same parts", "harnesses"]
     head = (
         f"{table.name}: differences between runs of one configuration (GPU, CNN, sizes, batch, GPUs, "

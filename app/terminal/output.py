@@ -1,4 +1,4 @@
-"""What is printed: text that shows control characters instead of sending them to the terminal."""
+"""Printed text, which shows control characters instead of sending them to the terminal."""
 
 import os
 import re

@@ -20,10 +20,29 @@ _MOST_UNMEASURED = 2  # rows of GPUs that nobody measured, in a table of the bes
 _MOST_WARNINGS = 2
 # Columns of CSV and JSON, and those that have another name there; the cost has its currency.
 _COLUMNS = (
-    "gpu", "n_gpus", "n_nodes", "link", "network", "batch_per_gpu", "precision", "time_s",
-    "samples_per_second", "training_h", "training_low_h", "training_high_h", "cost", "cost_low", "cost_high",
-    "spot_cost", "host_cost", "energy_kwh", "largest_batch", "pays_to_gpus", "gain", "is_measured",
-)  # fmt: skip
+    "gpu",
+    "n_gpus",
+    "n_nodes",
+    "link",
+    "network",
+    "batch_per_gpu",
+    "precision",
+    "time_s",
+    "samples_per_second",
+    "training_h",
+    "training_low_h",
+    "training_high_h",
+    "cost",
+    "cost_low",
+    "cost_high",
+    "spot_cost",
+    "host_cost",
+    "energy_kwh",
+    "largest_batch",
+    "pays_to_gpus",
+    "gain",
+    "is_measured",
+)
 _TITLES = {"network": "fabric", "gain": "saved_by_doubling"}
 
 
@@ -85,18 +104,21 @@ def _table(plans: TrainingPlans, rows: pd.DataFrame) -> str:
     most = max(plans.options.counts)
     cells = [
         [
-            f"{row.n_gpus} x {row.gpu}", f"{row.batch_per_gpu} {row.precision}",
+            f"{row.n_gpus} x {row.gpu}",
+            f"{row.batch_per_gpu} {row.precision}",
             *(
                 [f"{row.samples_per_second:,.0f}", show_hours(row.training_h)]
                 if is_inference
                 else [show_hours(row.training_h), show_hours_range(row.training_low_h, row.training_high_h)]
             ),
-            *([_figure(row.cost)] if plans.prices else []), *([_figure(row.spot_cost)] if has_spot else []),
-            _figure(row.energy_kwh), row.largest_batch,
+            *([_figure(row.cost)] if plans.prices else []),
+            *([_figure(row.spot_cost)] if has_spot else []),
+            _figure(row.energy_kwh),
+            row.largest_batch,
             *([f"to {row.pays_to_gpus}{'+' * (row.pays_to_gpus == most)}"] if several else []),
         ]
         for row in _records(rows)
-    ]  # fmt: skip
+    ]
     return Table.of(header, cells).text()
 
 
@@ -122,12 +144,14 @@ def _scaling_lines(plans: TrainingPlans) -> list[str]:
     said = f"{best['gpu']}, {best['precision']}, batch {best['batch_per_gpu']} per GPU: scaling pays {end}"
     cells = [
         [
-            row.n_gpus, show_hours(row.training_h), *([_figure(row.cost)] if plans.prices else []),
+            row.n_gpus,
+            show_hours(row.training_h),
+            *([_figure(row.cost)] if plans.prices else []),
             f"{100 * row.gain:.0f} %" if isfinite(row.gain) else "-",
             "yes" if row.n_gpus <= pays else "no",
         ]
         for row in _records(rows)
-    ]  # fmt: skip
+    ]
     cost = [f"cost, {_currency(plans)}"] if plans.prices else []
     header = ["GPUs", "time", *cost, "hours saved by doubling", "pays"]
     return [said, Table.of(header, cells).text(indent="  ")]
@@ -174,12 +198,17 @@ def plans_json(formula_said: str, plans: TrainingPlans) -> str:
         for row in plans.frame[list(names)].astype(object).to_dict("records")
     ]
     said = {
-        "formula": formula_said.removeprefix("formula: "), "cnn": plans.cnn.cnn,
-        "images": plans.training.images, "epochs": plans.training.epochs, "ranked_by": plans.ranked_by,
-        "prices": plans.prices.origin if plans.prices else None, "interval_level": LEVEL,
-        "setup": _setup(plans), "least_gain": plans.options.least_gain,
+        "formula": formula_said.removeprefix("formula: "),
+        "cnn": plans.cnn.cnn,
+        "images": plans.training.images,
+        "epochs": plans.training.epochs,
+        "ranked_by": plans.ranked_by,
+        "prices": plans.prices.origin if plans.prices else None,
+        "interval_level": LEVEL,
+        "setup": _setup(plans),
+        "least_gain": plans.options.least_gain,
         "power_share": plans.options.power_share,
-    }  # fmt: skip
+    }
     return json.dumps({**said, "plans": rows}, indent=1, allow_nan=False)
 
 

@@ -6,16 +6,40 @@ from collections.abc import Sequence
 from trainlaw.app.models.multi_gpu import ASSUMPTION, SCALED
 from trainlaw.app.models.scopes import handling
 from trainlaw.app.predictions.scaling import ScalingPoint
-from trainlaw.app.terminal.predictions import formula_line
+from trainlaw.app.terminal.predictions import formula_line, setup_text
 from trainlaw.app.text import svg
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.app.text.tables import Table, fitted_lines
+from trainlaw.datasets import Gpu
+from trainlaw.datasets.measurements.runs import Setup
 from trainlaw.formulas import Formula
 
 _FIELDS = ("n_gpus", "n_nodes", "batch", "time_s", "computing_s", "transfer_s", "latency_s", "speed_up")
 _WAYS = ("link", "network")
 _DERIVED = ("efficiency", "samples_per_second", "perfect_samples_per_second")
 _COLUMNS = (*_FIELDS, *_DERIVED, *_WAYS)
+
+
+def curve_title(gpu: Gpu, points: Sequence[ScalingPoint], algorithm: str, setup: Setup) -> str:
+    """Return the configuration of a curve as text, but for the CNN."""
+    per_node = max(point.n_gpus // point.n_nodes for point in points)
+    said = f"batch {points[0].batch} per GPU, {gpu.gpu}, {per_node} per node"
+    return f"{said}, {ways_text(points[-1], algorithm)}, {setup_text(setup, gpu)}"
+
+
+def scaling_texts(
+    titles: Sequence[str],
+    curves: Sequence[Sequence[ScalingPoint]],
+    formula: Formula,
+    origin: str,
+    scaling_origin: str,
+) -> str:
+    """Return the table of each curve, as `scaling_text`."""
+    texts = (
+        scaling_text(title, points, formula, origin, scaling_origin).rstrip("\n")
+        for title, points in zip(titles, curves, strict=True)
+    )
+    return "\n\n".join(texts)
 
 
 def scaling_text(
@@ -30,16 +54,24 @@ def scaling_text(
     several = handling(formula).covers_multi_gpu
     rows = [
         [
-            point.n_gpus, point.n_nodes, show_seconds(point.time_s), f"{point.speed_up:.2f}",
+            point.n_gpus,
+            point.n_nodes,
+            show_seconds(point.time_s),
+            f"{point.speed_up:.2f}",
             *map(_percent, (point.efficiency, *([] if several else _shares(point)[1:]))),
             show_number(point.samples_per_second),
         ]
         for point in shown
-    ]  # fmt: skip
+    ]
     header = [
-        "GPUs", "nodes", "time", "speed-up", "efficiency", *([] if several else ["transfer", "latency"]),
+        "GPUs",
+        "nodes",
+        "time",
+        "speed-up",
+        "efficiency",
+        *([] if several else ["transfer", "latency"]),
         "images/s",
-    ]  # fmt: skip
+    ]
     added = SCALED if scaling_origin else ASSUMPTION
     said = "the formula covers several GPUs and does not split their time" if several else added
     first = formula_line(formula, origin, "" if several else scaling_origin or "textbook all-reduce")

@@ -32,9 +32,13 @@ _CLASSES = {
     "pooling": "pool",
 }
 _TITLES = {
-    "conv": "convolution", "dense": "dense", "norm": "normalization", "act": "activation", "pool": "pooling",
+    "conv": "convolution",
+    "dense": "dense",
+    "norm": "normalization",
+    "act": "activation",
+    "pool": "pooling",
     "rest": "other",
-}  # fmt: skip
+}
 # Six hues that colour-blind readers distinguish (Okabe and Ito).
 _GANTT_STYLE = (
     ".conv{fill:#0072b2}.dense{fill:#d55e00}.norm{fill:#56b4e9}.act{fill:#f0e442}.pool{fill:#009e73}"
@@ -109,12 +113,17 @@ def plan_csv(plan: StreamPlan) -> str:
     header = ["layer", "kind", "pass", "stream", "start_s", "time_s", "share_of_gpu", "on_critical_path"]
     rows = [
         [
-            layer.layer, layer.kind, "backward" if layer.backward else "forward", schedule.stream[task] + 1,
-            schedule.start_s[task], schedule.tasks.seconds[task], schedule.tasks.demands[task],
+            layer.layer,
+            layer.kind,
+            "backward" if layer.backward else "forward",
+            schedule.stream[task] + 1,
+            schedule.start_s[task],
+            schedule.tasks.seconds[task],
+            schedule.tasks.demands[task],
             int(task in critical),
         ]
         for task, layer in enumerate(plan.layers)
-    ]  # fmt: skip
+    ]
     return Table.of(header, rows).csv()
 
 
@@ -122,21 +131,30 @@ def plan_json(plan: StreamPlan) -> str:
     """Return makespan, speed-up, bounds and events per number of streams, and the critical path; seconds."""
     schedules = [
         {
-            "streams": each.streams, "makespan_s": each.makespan_s, "speed_up": each.speed_up,
-            "events": each.events, "lower_bound_s": each.lower_bound_s, "upper_bound_s": each.upper_bound_s,
+            "streams": each.streams,
+            "makespan_s": each.makespan_s,
+            "speed_up": each.speed_up,
+            "events": each.events,
+            "lower_bound_s": each.lower_bound_s,
+            "upper_bound_s": each.upper_bound_s,
         }
         for each in plan.schedules
-    ]  # fmt: skip
+    ]
     return json.dumps(
         {
-            "cnn": plan.cnn, "gpu": plan.gpu, "batch": plan.batch, "phase": plan.phase,
-            "tasks": len(plan.layers), "sum_s": plan.chosen.tasks.total_s, "schedules": schedules,
+            "cnn": plan.cnn,
+            "gpu": plan.gpu,
+            "batch": plan.batch,
+            "phase": plan.phase,
+            "tasks": len(plan.layers),
+            "sum_s": plan.chosen.tasks.total_s,
+            "schedules": schedules,
             "critical_path": [plan.layers[task].name for task in plan.critical],
             "warnings": plan.warnings,
         },
         indent=2,
         allow_nan=False,
-    )  # fmt: skip
+    )
 
 
 def gantt_svg(plan: StreamPlan) -> str:

@@ -1,4 +1,4 @@
-"""An import as text: how each column was read, what is asked, and the command that answers it."""
+"""An import as text: the reading of each column, the questions, and the command that answers them."""
 
 import shlex
 import sys
@@ -11,16 +11,26 @@ from trainlaw.datasets.spreadsheets.cells import OF_FLAG
 from trainlaw.datasets.spreadsheets.conversion import Imported
 
 _TITLES = {
-    "columns": "Columns", "question": "Questions", "names": "Names", "cells": "Cells", "times": "Times",
-}  # fmt: skip
+    "columns": "Columns",
+    "question": "Questions",
+    "names": "Names",
+    "cells": "Cells",
+    "times": "Times",
+}
 _MOST_OF_A_KIND = 25
 _OURS = {
-    "time": "time_s", "batch": "batch_per_gpu", "global_batch": "batch_per_gpu",
-    "date": "bench_year", "gpus_per_node": "n_gpus", "dataset": "input_size_px, n_classes",
-    "unit": "unit of the time", "check": "compared with the time",
-    "mode": "rows of training", "accumulation": "rows without accumulation",
+    "time": "time_s",
+    "batch": "batch_per_gpu",
+    "global_batch": "batch_per_gpu",
+    "date": "bench_year",
+    "gpus_per_node": "n_gpus",
+    "dataset": "input_size_px, n_classes",
+    "unit": "unit of the time",
+    "check": "compared with the time",
+    "mode": "rows of training",
+    "accumulation": "rows without accumulation",
     **{f"{fields.FLAG}{flag}": ours for flag, ours in OF_FLAG.items()},
-}  # fmt: skip
+}
 
 
 def columns_text(made: Imported) -> str:
@@ -104,14 +114,19 @@ def given_words(answers: SheetAnswers, others: Sequence[tuple[str, object]]) -> 
     for column, value in answers.only:
         tokens += ["--only", f"{column}={value}"]
     for option, text in (
-        ("--unit", answers.unit), ("--batch-is", answers.batch_is), ("--decimal", answers.decimal),
-        ("--sheet", answers.sheet), ("--skip-rows", ",".join(answers.skipped_rows)),
-    ):  # fmt: skip
+        ("--unit", answers.unit),
+        ("--batch-is", answers.batch_is),
+        ("--decimal", answers.decimal),
+        ("--sheet", answers.sheet),
+        ("--skip-rows", ",".join(answers.skipped_rows)),
+    ):
         tokens += [option, text] if text else []
     for option, is_given in (
-        ("--skip-unmeasured", answers.skip_unmeasured), ("--fill-down", answers.fill_down),
-        ("--trust", answers.trust), ("--yes", answers.confirmed),
-    ):  # fmt: skip
+        ("--skip-unmeasured", answers.skip_unmeasured),
+        ("--fill-down", answers.fill_down),
+        ("--trust", answers.trust),
+        ("--yes", answers.confirmed),
+    ):
         tokens += [option] if is_given else []
     return tokens
 

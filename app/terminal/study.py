@@ -62,13 +62,17 @@ def levels_text(levels: Sequence[LevelError]) -> str:
 def levels_table(levels: Sequence[LevelError]) -> Table:
     """Return a row per calibration level, with the error of the same groups without calibration."""
     rows = [
-        [item.level, item.n_groups, show_percent(item.macro_mape_percent),
-         f"{show_percent(item.low_percent)} to {show_percent(item.high_percent)}",
-         show_percent(item.sheet_percent)]
+        [
+            item.level,
+            item.n_groups,
+            show_percent(item.macro_mape_percent),
+            f"{show_percent(item.low_percent)} to {show_percent(item.high_percent)}",
+            show_percent(item.sheet_percent),
+        ]
         if item.n_groups
         else [item.level, 0, "no data", "-", "-"]
         for item in levels
-    ]  # fmt: skip
+    ]
     numbers = ("groups", "error, %", "90 % interval", "same groups, data sheet only, %")
     return Table.of([TableColumn("known about the target GPU", "long"), *numbers], rows, "number")
 

@@ -18,7 +18,7 @@ _RANGE = re.compile(r"[\d.,]+( \S+)? to [\d.,]+( \S+)?")
 # Characters that a broken title (0: in one line) and wrapped text get at least, tried until the table fits.
 _STEPS = ((0, 40), (11, 40), (8, 24), (5, 24), (5, 16), (5, 8))
 _BREAKS = re.compile(r"(\s+|(?<=[-/_]))")
-_WIDTH_OF_PIPES = 120
+_WIDTH_OF_PIPES = 120  # characters; files and pipes have no width, and most editors show as many
 
 #: Style of a column -> its CSS class; a sheet has a number format for each of those whose class is "n".
 CSS_CLASSES: Mapping[str, str] = {

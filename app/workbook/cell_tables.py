@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from trainlaw.app.answers.figure_rows import definition_of
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter, column_range, quoted
-from trainlaw.app.workbook.model import cell_form, new_sheet, values_of
+from trainlaw.app.workbook.model import new_sheet, values_of
 from trainlaw.formulas import Expression, variables
+from trainlaw.formulas.printers import split_for_excel
 from xlsxwriter.utility import xl_col_to_name
 
 TOP = 4  # first row, counted from 0
@@ -84,17 +85,18 @@ class CellTable:
             guards.append(f"COUNT({','.join(of_row)})={len(of_row)}")
         known = {name: self.numbers(name) for name in names}
         flags = self.numbers(where) == 1.0 if where else True
-        form = cell_form(expression)
-        for number, meaning in enumerate([*form.meanings, expression]):
-            is_last = number == len(form.meanings)
-            text = form.filled(-1 if is_last else number, places, lambda step: f"{{@{key} {step + 1}}}")
+        # Templates of places are longer than the addresses that they stand for, so what fits here fits there.
+        cells = split_for_excel(expression, places, lambda step: f"{{@{key} {step + 1}}}")
+        texts = [*(text for _, text in cells.helpers), cells.formula]
+        for number, (text, meaning) in enumerate(
+            zip(texts, [*cells.expressions, expression], strict=True), 1
+        ):
             values = np.where(flags, np.broadcast_to(values_of(meaning, known), self.known), np.nan)
-            step = f"{key} {number + 1}"
             guarded = f'IF(AND({",".join(["TRUE", *guards])}),IFERROR({text},""),"")'
-            if is_last:
+            if number == len(texts):
                 self.add(key, guarded, values, words)
             else:
-                self.add(step, guarded, values, (f"step {number + 1}", "", "general"))
+                self.add(f"{key} {number}", guarded, values, (f"step {number}", "", "general"))
 
     def add_answer(self, name: str) -> None:
         """Add a row of the table of answers as a column, over earlier columns of these names."""

@@ -1,7 +1,9 @@
 """The workbook of a formula that is entered by its features: inputs, result and worked examples, all live."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
+import numpy as np
 from trainlaw.app.models.custom_inputs import (
     PUBLISHED,
     case_seconds,
@@ -10,11 +12,14 @@ from trainlaw.app.models.custom_inputs import (
     shown_unit,
     with_entered_sizes,
 )
+from trainlaw.app.models.scopes import formula_rows
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.formula_sheet import unit_text
+from trainlaw.app.workbook.model import first_choice
 from trainlaw.app.workbook.notes_sheet import write_provenance
 from trainlaw.formulas import SCOPES, Formula, GroupedConstant, to_text
 from trainlaw.formulas.printers import excel_expression
+from trainlaw.formulas.scopes import LAYER
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 _INPUT_ROW = 3
@@ -26,11 +31,11 @@ _HEAD_POINTS = 45.0  # room for long names on three lines
 def features_workbook_plan(formula: Formula) -> BookPlan:
     """Return the sheets Prediction (inputs and result), Examples (worked ones), Constants and Notes (origin).
 
-    A formula of layers gives the time of the layer that is entered.
+    A formula of layers gives the time of the layer that is entered; its examples are those of one CNN.
 
     Raises InputError where the formula does not fit into one cell.
     """
-    formula = with_entered_sizes(formula)
+    formula = with_entered_sizes(formula if formula.scope != LAYER else _with_layers(formula))
     part = SCOPES[formula.scope].part
     book = BookPlan(f"time of one {part}" if part else formula.target.meaning, "trainlaw")
     prediction = SheetWriter(book, "Prediction", (34, 24, 14, 70))
@@ -40,6 +45,15 @@ def features_workbook_plan(formula: Formula) -> BookPlan:
     _write_examples(examples, formula)
     _write_notes(book, formula)
     return book
+
+
+def _with_layers(formula: Formula) -> Formula:
+    """Return a formula of layers with the distinct layers of the workbook's first choice as examples."""
+    columns = formula_rows(formula, first_choice()).columns
+    layers = np.broadcast_arrays(*(columns[spec.name] for spec in formula.used_features))
+    names = [spec.name for spec in formula.used_features]
+    cases = [dict(zip(names, map(float, layer), strict=True)) for layer in zip(*layers, strict=True)]
+    return replace(formula, provenance={**formula.provenance, "cases": cases})
 
 
 def _write_prediction(sheet: SheetWriter, formula: Formula) -> None:

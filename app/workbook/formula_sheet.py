@@ -103,8 +103,8 @@ class _Helpers:
     def counted(self, part: Part) -> str:
         """Return the cell formula of a term as it counts."""
         wins = [
-            f"{self._side(side)}{'>' if larger else '>='}{self._side(rival)}"
-            for side, rival, larger in part.against
+            f"{self._side(side)}{'>' if larger else '>='}{self._side(rest)}"
+            for side, rest, larger in part.against
         ]
         text = self._in_one_cell(part.expression)
         return f"IF(AND({','.join(wins)}),{text},0)" if wins else text

@@ -1,7 +1,6 @@
 """The formula of a workbook, over specifications of GPU and CNN and the user's choices."""
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -202,8 +201,8 @@ class Model:
         known = {name: np.array([value]) for name, value in self.values.items()}
         found: list[float] = []
         for part in self.parts:
-            sides = [(value(side), value(rival), larger) for side, rival, larger in part.against]
-            counts = all(side > rival if larger else side >= rival for side, rival, larger in sides)
+            sides = [(value(side), value(rest), larger) for side, rest, larger in part.against]
+            counts = all(side > rest if larger else side >= rest for side, rest, larger in sides)
             found.append(value(part.expression) if counts else 0.0)
         return found
 
@@ -399,48 +398,3 @@ def exchange_cell(model: Model) -> str:
     if model.scaling is None:
         return "0"
     return f"IF(tl_n_gpus=1,0,IF(tl_is_scaled=1,MAX({scaled.formula}-{single},0),{textbook.formula}))"
-
-
-def cell_form(expression: Expression) -> "CellForm":
-    """Return an expression as cell formulas without addresses, split where it is too long for one."""
-    names = variables(expression)
-    places = {name: _placeholder("name", number) for number, name in enumerate(names)}
-    cells = split_for_excel(expression, places, lambda number: _placeholder("step", number))
-    texts = (*(text for _, text in cells.helpers), cells.formula)
-    return CellForm(names, texts, cells.expressions)
-
-
-@dataclass(frozen=True)
-class CellForm:
-    """Cell formulas with placeholders for addresses: the steps, if one cell is not enough, and the result.
-
-    names : the variables, by the number of their placeholder. meanings : what each step stands for.
-    """
-
-    names: tuple[str, ...]
-    texts: tuple[str, ...]
-    meanings: tuple[Expression, ...]
-
-    def filled(self, number: int, names: Mapping[str, str], step: Callable[[int], str]) -> str:
-        """Return text `number` (-1: the result); names : addresses of variables, step : of step 0, 1, ..."""
-
-        def address(placeholder: re.Match[str]) -> str:
-            place = int(placeholder["number"])
-            return names[self.names[place]] if placeholder["kind"] == "name" else step(place)
-
-        return _PLACEHOLDER.sub(address, self.texts[number])
-
-
-# What fits into a cell is decided before addresses are known, so a placeholder is as long as the longest
-# address or defined name. Braces occur in no formula of ours: Excel uses them for literal arrays only.
-_LONGEST_ADDRESS = 40
-_PLACEHOLDER = re.compile(r"\{(?P<kind>name|step) (?P<number>\d+) *\}")
-
-
-def _placeholder(kind: str, number: int) -> str:
-    """Return the placeholder of variable or step `number`.
-
-    >>> _placeholder("name", 3)
-    '{name 3                                }'
-    """
-    return f"{{{kind} {number}".ljust(_LONGEST_ADDRESS - 1) + "}"

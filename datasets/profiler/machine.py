@@ -76,7 +76,7 @@ def gpu_state(gpu: str, run: Callable[[Sequence[str]], str] = _run) -> GpuState:
 _NOTED_LOAD = 0.05
 _NOTED_STEAL = 0.02
 # Torch itself takes up to about a gigabyte of GPU memory before it computes anything.
-_NOTED_CARD_BYTES = 2e9
+_NOTED_GPU_BYTES = 2e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class Watch:
         process = after.process_s - before.process_s
         other = max(after.busy_s - before.busy_s - process, 0.0) if not isnan(after.busy_s) else nan
         events = [f"the GPU was throttled: {reason}" for reason in after.gpu.throttled]
-        if before.gpu.used_bytes > _NOTED_CARD_BYTES:
+        if before.gpu.used_bytes > _NOTED_GPU_BYTES:
             events.append(f"other programs held {before.gpu.used_bytes / 1e9:.1f} GB of the GPU's memory")
         if after.throttles > before.throttles:
             events.append("the processor was throttled for heat")

@@ -1,4 +1,4 @@
-"""What the user said about a spreadsheet, and what is still to be said: one issue per question or fault."""
+"""The user's answers about a table, and the open questions: one issue per question or fault."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

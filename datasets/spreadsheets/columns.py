@@ -1,4 +1,4 @@
-"""What each column of a table is: what the user said, else its values, else the words of its heading."""
+"""Columns of a table by the user's answers, else their values, else the words of their headings."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ from trainlaw.formulas.errors import InputError, check_name, shown, unknown_name
 #: Columns of yes and no that --column takes.
 FLAGS = tuple(name.removeprefix(fields.FLAG) for name in groups("heading") if name.startswith(fields.FLAG))
 #: Names that --column and --set take.
-OUR_NAMES = (
+COLUMN_NAMES = (
     *fields.SCHEMA,
     fields.TIME,
     fields.RATE,
@@ -64,7 +64,7 @@ def check_named(blocks: Iterable[Block], answers: SheetAnswers) -> None:
     """Raise InputError for a column that the user named and no table has."""
     headings = [heading for block in blocks for heading in block.headings]
     for ours, heading in answers.columns.items():
-        check_name("column", ours, (*OUR_NAMES, *FLAGS, fields.IGNORED))
+        check_name("column", ours, (*COLUMN_NAMES, *FLAGS, fields.IGNORED))
         if heading not in headings:
             raise InputError(f"--column {ours}={heading}: {unknown_name('column', heading, headings)}")
 

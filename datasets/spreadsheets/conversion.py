@@ -30,7 +30,7 @@ from trainlaw.datasets.spreadsheets.cells import (
     read_sizes,
     read_words,
 )
-from trainlaw.datasets.spreadsheets.columns import OUR_NAMES, check_named
+from trainlaw.datasets.spreadsheets.columns import COLUMN_NAMES, check_named
 from trainlaw.datasets.spreadsheets.counting import constant_count, counted, says_gpus
 from trainlaw.datasets.spreadsheets.headings import read_heading
 from trainlaw.datasets.spreadsheets.measures import (
@@ -347,7 +347,7 @@ def _constants(rows: SheetRows) -> dict[str, object]:
     """Return the values that the user gave for all rows; InputError for one that the file has, too."""
     constants: dict[str, object] = {}
     for name, text in rows.answers.constants.items():
-        check_name("column", name, OUR_NAMES)
+        check_name("column", name, COLUMN_NAMES)
         cells = rows.cells.get(name, [])
         if cells and None not in cells:
             heading = rows.columns[name].heading

@@ -1,4 +1,4 @@
-"""What the heading of a column means by its words: a column of the runs schema, a measure, or nothing."""
+"""Meaning of a column's heading by its words: a column of the runs schema, a measure, or nothing."""
 
 import re
 from collections.abc import Collection, Mapping

@@ -1,4 +1,4 @@
-"""What a short text says of runs: GPU, CNN, batch, precision, number of GPUs, size, unit and phase."""
+"""Facts about runs in a short text: GPU, CNN, batch, precision, number of GPUs, size, unit, phase."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What each column of a block is: our name of it, by its cells and its heading."""
+"""Columns of a block by the names of the runs schema, from their cells and headings."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

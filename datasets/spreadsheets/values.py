@@ -1,4 +1,4 @@
-"""What people write into cells: precisions, yes and no, sizes, numbers with units, or no time at all."""
+"""Cells as users write them: precisions, yes and no, sizes, numbers with units, or no time at all."""
 
 import datetime
 import math

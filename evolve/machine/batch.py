@@ -15,7 +15,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from trainlaw.evolve.machine.arrays import (
     BLOCK_ROWS,
@@ -31,7 +30,9 @@ from trainlaw.evolve.machine.evaluation import (
     FIRST,
     SCALE,
     SUMMING,
+    Function,
     compiled,
+    compiler,
     forward,
     link,
     observe,
@@ -85,8 +86,12 @@ def sum_for_factor(
 
 KERNELS = FITTING_KERNELS | {SCALE: Kernel(sum_for_factor, "ippppiip", SUMMING)}
 call_factor = KERNELS[SCALE].call
-# Decorator of functions that Python calls.
-entry = njit(error_model="numpy", nogil=True, cache=CACHED)
+
+
+def entry(function: Function) -> Function:
+    """Decorate a compiled function that Python calls, and that makes no arrays."""
+    made: Function = compiler(error_model="numpy", nogil=True, cache=CACHED, _nrt=False)(function)
+    return made
 
 
 @compiled

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numba import njit
+from numba import types as numba_types
 from trainlaw.evolve.machine.arrays import (
     CONSTANT,
     FIRST_OPERATOR,
@@ -28,15 +29,22 @@ from trainlaw.evolve.machine.vector_maths import logarithm
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 # numba's types do not know these options. Without wrappers a tenth of the compilation is saved.
-_compiler: Any = njit
+compiler: Any = njit
 
 
 def compiled(function: Function) -> Function:
-    """Decorate a function that only compiled functions call."""
-    made: Function = _compiler(
-        error_model="numpy", nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
+    """Decorate a function that only compiled functions call, and that makes no arrays.
+
+    References are not counted, and numbers written in a call have the type of all others: numba would compile
+    the function again for each of them.
+    """
+    made = compiler(
+        error_model="numpy", nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False
     )(function)
-    return made
+    template = made.get_call_template
+    made.get_call_template = lambda args, kws: template(tuple(map(numba_types.unliteral, args)), kws)
+    compiled_function: Function = made
+    return compiled_function
 
 
 # Sums may be reordered into vector lanes; that cannot make an invalid value valid.

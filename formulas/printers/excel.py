@@ -1,4 +1,4 @@
-"""A formula as spreadsheet formulas that Excel, LibreOffice and Google Sheets compute alike.
+"""A formula as spreadsheet formulas that Excel and LibreOffice compute alike.
 
 Where the formula is not valid the cell shows an error value (#NUM!, #DIV/0!, #N/A), as spreadsheets know
 neither infinity nor nan. Powers are always POWER: in Excel -2^2 is 4. No LAMBDA, no dynamic arrays. Excel

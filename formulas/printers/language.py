@@ -195,7 +195,7 @@ def hides_infinity(operator: str) -> tuple[bool, ...]:
 def known_constants(expression: Expression) -> Expression:
     """Return the expression with constant parts evaluated, to nan where they are not valid.
 
-    Python raises where a text says 1.0 / 0.0, and PostgreSQL computes with numbers written out in decimal.
+    Python raises where a text says 1.0 / 0.0.
     """
 
     def known(node: Apply, arguments: tuple[Expression, ...]) -> Expression:

@@ -16,7 +16,7 @@ from trainlaw.formulas.scopes import SCOPES
 
 # Characters that have no meaning in a comment of any target language.
 PLAIN = set(" .,:;()[]+=_/^|%~*-'")
-# Provenance may be long; a comment of an SQL query or a cell need not repeat all of it.
+# Provenance may be long; a comment need not repeat all of it.
 MAX_COMMENT = 4000
 
 
@@ -34,7 +34,7 @@ def identifiers(names: Iterable[str], reserved: Collection[str]) -> dict[str, st
     >>> identifiers(["batch", "C[harness]", "C_harness", "for"], {"for"})
     {'batch': 'batch', 'C[harness]': 'C_harness', 'C_harness': 'C_harness_2', 'for': 'for_2'}
     """
-    # Without regard to case, as spreadsheets and SQL have none.
+    # Without regard to case, as spreadsheets have none.
     taken = {word.lower() for word in reserved}
     found: dict[str, str] = {}
     for name in names:

@@ -43,7 +43,7 @@ _SCALES: Mapping[str, Bounds] = {
     "tanh": (0.0, 1.0),
 }
 _CHOICES = ("add", "max", "min")
-_MOST_TEXT = 160
+_MOST_TEXT = 160  # characters of a term that is to blame: two lines of a terminal
 
 
 @dataclass(frozen=True, slots=True)

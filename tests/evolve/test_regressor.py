@@ -219,3 +219,38 @@ def test_complexities_of_operators_count_in_the_search_and_on_the_front(untyped_
         SearchSettings(complexities=(("sinn", 2),))
     with pytest.raises(InputError, match="expected a complexity of sin from 1 to 1000, got 0"):
         SearchSettings(complexities=(("sin", 0),))
+
+
+def _tried(name, seed):
+    """Rows of a first try: columns (300, k), noisy target, and the law."""
+    random = np.random.default_rng([seed, len(name)])
+    noise = random.standard_normal(300)
+    a, b, c = random.uniform(1.0, 5.0, (3, 300))
+    angle, speed, mass, idle = a - 3.0, b, 2.0 * c, random.uniform(0.0, 1.0, 300)
+    laws = {
+        "cosine": ([angle, b - 3.0, c], 2.5 * np.cos(angle) + (b - 3.0) ** 2 / c, 0.0),
+        "energy": ([mass, speed, idle], 0.5 * mass * speed**2, 0.01),
+        "quotient": ([a, b, c], a * b / c, 0.01),
+        "offset": ([a, b], 2.0 * a / b + 1.0, 0.05),
+    }
+    columns, law, share = laws[name]
+    return np.column_stack(columns), law * (1.0 + share * noise), law
+
+
+@pytest.mark.parametrize(
+    ("name", "seed", "most"),
+    [("cosine", 0, 1e-6), ("energy", 0, 0.01), ("quotient", 1, 0.01), ("offset", 2, 0.05)],
+)
+def test_a_first_try_with_default_settings_finds_the_law(name, seed, most):
+    X, y, law = _tried(name, seed)
+    found = FormulaRegressor().fit(X, y)
+    assert np.max(np.abs(found.predict(X) - law)) < most * np.std(law)
+    # An irrelevant column is left out, and nothing explodes where no row is.
+    assert "x2" not in variables(found.formula_.expression) or name in ("cosine", "quotient")
+    assert not next(own for own in found.candidates_ if own.expression == found.formula_.expression).explodes
+
+
+def test_a_required_feature_without_effect_stays():
+    X, y, _ = _tried("energy", 0)
+    found = FormulaRegressor(evaluations=2_000, required_features=("x2",)).fit(X, y)
+    assert "x2" in variables(found.formula_.expression)

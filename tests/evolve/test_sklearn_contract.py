@@ -86,6 +86,10 @@ def matrix_of(X, specs):
     return feature_matrix(X, specs.features, fitting=True)
 
 
+def loose_matrix(X, specs):
+    return feature_matrix(X, None, fitting=True)
+
+
 @each_row(
     ("read", "given", "message"),
     [
@@ -97,11 +101,17 @@ def matrix_of(X, specs):
         (matrix_of, np.full((5, 5), np.nan), "finite"),
         (matrix_of, np.full((5, 5), np.inf), "finite"),
         (matrix_of, np.ones((5, 5), complex), "Complex"),
+        (matrix_of, np.ma.masked_equal(np.eye(5), 1.0), "without a mask in X"),
+        (loose_matrix, pd.DataFrame({"a": [1.0], "b": ["fast"]}), "numbers in the column 'b', got could not"),
+        (loose_matrix, pd.DataFrame({"a": pd.date_range("2020", periods=2)}), "column 'a', got dates"),
+        (loose_matrix, pd.DataFrame({"a": pd.array([1, None], "Int64")}), r"NaN or inf \(column 'a'\)"),
         (target_vector, None, "requires y"),
         (target_vector, np.ones(4), r"one target per row \(3\)"),
         (target_vector, np.ones((3, 2)), "one target per row"),
         (target_vector, [1.0, np.nan, 1.0], "finite"),
         (target_vector, [1j, 1.0, 1.0], "Complex"),
+        (target_vector, np.array(["2020"] * 3, "datetime64[Y]"), "in y, got dates or durations"),
+        (target_vector, [1e-300] * 3, "a target from 1e-100 to 1e.100, got 1e-300: give it in another unit"),
         (weight_vector, [1.0, 1.0], "3 finite weights"),
         (weight_vector, [1.0, -1.0, 1.0], "none negative"),
         (weight_vector, [1.0, np.nan, 1.0], "finite"),
@@ -110,7 +120,7 @@ def matrix_of(X, specs):
 )
 def test_bad_tables_targets_and_weights_are_refused(read, given, message, specs):
     with pytest.raises(InputError, match=message):
-        read(given, specs if read is matrix_of else 3)
+        read(given, specs if read in (matrix_of, loose_matrix) else 3)
 
 
 def test_sparse_matrices_are_refused(specs):
@@ -128,11 +138,23 @@ def test_columns_of_a_frame_are_picked_by_name(specs):
         feature_matrix(shuffled.drop(columns="compute_s"), specs.features, fitting=True)
 
 
-def test_a_frame_of_other_names_and_the_right_width_predicts(specs):
+@pytest.mark.parametrize("fitting", [True, False])
+def test_a_frame_of_other_names_is_refused_and_one_without_names_is_not(specs, fitting):
     table = pd.DataFrame(np.ones((2, 5)), columns=list("abcde"))
-    assert feature_matrix(table, specs.features, fitting=False).shape == (2, 5)
-    with pytest.raises(InputError, match="column per feature"):
-        feature_matrix(table, specs.features, fitting=True)
+    with pytest.raises(InputError, match="a table without compute_s, memory_s"):
+        feature_matrix(table, specs.features, fitting=fitting)
+    assert feature_matrix(pd.DataFrame(np.ones((2, 5))), specs.features, fitting=fitting).shape == (2, 5)
+
+
+def test_an_estimator_fitted_to_a_frame_takes_its_columns_by_name():
+    table = pd.DataFrame(np.random.default_rng(0).uniform(1.0, 2.0, (30, 2)), columns=["mass", "speed"])
+    y = 2.0 * table["mass"]
+    found = FormulaRegressor(settings=SMALL).fit(table, y)
+    np.testing.assert_allclose(found.predict(table[["speed", "mass"]]), found.predict(table))
+    with pytest.raises(InputError, match="without mass"):
+        found.predict(table.rename(columns={"mass": "weight"}))
+    unnamed = FormulaRegressor(settings=SMALL).fit(table.to_numpy(), y)
+    np.testing.assert_allclose(unnamed.predict(table), found.predict(table))
 
 
 def test_a_column_vector_is_a_target_with_a_warning():

@@ -169,7 +169,7 @@ READERS: Mapping[str, Reader] = {
     "formula of layers": Reader("layer-formula.json", command(f"{_PREDICT} --formula {{}}")),
     "formula, custom": Reader("custom.json", command("show {}")),
     "formula, exported": Reader("formula.json", command("export {} --to {folder}/out.py --bare --overwrite")),
-    "formula, as SQL": Reader("custom.json", command("export {} --to {folder}/out.sql --overwrite")),
+    "formula, as C": Reader("custom.json", command("export {} --to {folder}/out.c --overwrite")),
     "formula, calibrated": Reader(
         "calibrated.json", command(f"{_PREDICT} --formula {{folder}}"), "formula.json"
     ),

@@ -206,12 +206,12 @@ def found_formula(table: PairTable, with_cnn: bool) -> Formula:
 def pair_formulas(table: PairTable) -> Mapping[str, Formula]:
     """Return both formulas of one pair, with their held-out errors, by file name."""
     result = held_out_predictions(table)
-    others = [name for name in result.estimators if name not in (OURS, _WITHOUT_CNN)]
+    compared = [name for name in result.estimators if name not in (OURS, _WITHOUT_CNN)]
     found = {}
     for name, with_cnn in ((OURS, True), (_WITHOUT_CNN, False)):
         held_out = result.predictions
         if name != OURS:
             held_out = held_out.drop(columns=[OURS]).rename(columns={name: OURS})
-        errors = errors_json(StudyResult(held_out, (OURS, *others)), _PROTOCOL, BY_CNN)
+        errors = errors_json(StudyResult(held_out, (OURS, *compared)), _PROTOCOL, BY_CNN)
         found[pair_file(table, with_cnn)] = replace(found_formula(table, with_cnn), errors=errors)
     return found

@@ -1,4 +1,4 @@
-"""What was finished, by the sha256 of all that it depends on: an interrupted making continues from it."""
+"""Finished parts by the sha256 of their inputs, from which an interrupted run continues."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping

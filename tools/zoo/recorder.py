@@ -171,11 +171,11 @@ class Recorder(CnnBuilder):
         dilation: Size = 1,
         channels: int | None = None,
         ceil: bool = False,
-        **others: int,
+        **sizes: int,
     ) -> int:
         self._words = (*_window_words(kernel, stride, padding, dilation), *(("u1",) if ceil else ()))
         return super()._window(
-            kind, x, kernel, stride, padding, dilation=dilation, channels=channels, ceil=ceil, **others
+            kind, x, kernel, stride, padding, dilation=dilation, channels=channels, ceil=ceil, **sizes
         )
 
     def _append(

@@ -1,4 +1,4 @@
-"""What a kind of study is: its table, features, search and baselines; and the labels of a table of runs."""
+"""A kind of study: its table, features, search and baselines; and the labels of a table of runs."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field

@@ -22,10 +22,11 @@ def test_several_gpus_add_the_exchange_of_the_textbook(formula):
     run = configuration(cnn="resnet50", gpu="T4", batch_per_gpu=8, n_gpus=4, n_nodes=2)
     one = configuration(cnn="resnet50", gpu="T4", batch_per_gpu=8)
     exchange = run.matrix(["communication_s"])[0, 0]
-    assert exchange > 0 and exchange_seconds(formula, one).tolist() == [0.0]
-    assert exchange_seconds(formula, run)[0] == pytest.approx(exchange)
+    single = np.array([1.0])
+    assert exchange > 0 and exchange_seconds(formula, one, None, single).tolist() == [0.0]
+    assert exchange_seconds(formula, run, None, single)[0] == pytest.approx(exchange)
     law = Formula(parse_text("tree_s"), feature_specs(["tree_s"]), TARGET, scope="multi_gpu_run")
-    assert handling(law).covers_multi_gpu and exchange_seconds(law, run).tolist() == [0.0]
+    assert handling(law).covers_multi_gpu and exchange_seconds(law, run, None, single).tolist() == [0.0]
 
 
 @pytest.mark.slow

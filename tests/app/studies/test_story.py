@@ -72,7 +72,7 @@ def test_a_baseline_that_is_better_by_another_mean_is_named(formula, few):
     known = {"trainlaw": np.where(largest, 1 + error, 1.0) * y, "roofline": 1.1 * y}
     (line,) = first_line(formula, few, False, **known, constant=np.full(len(y), np.median(y)))
     assert line.startswith("a baseline is better by the mean over ")
-    assert f"by the mean over runs roofline has 10.0 %, ours {100 * error * largest.mean():.1f} %" in line
+    assert f"by the mean over runs (roofline 10.0 %, ours {100 * error * largest.mean():.1f} %)" in line
 
 
 @pytest.mark.slow

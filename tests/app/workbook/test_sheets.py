@@ -143,6 +143,8 @@ def test_a_formula_of_layers_is_entered_by_the_features_of_one_layer():
     plan = workbook_plan(read_formula("1.25 * compute_s + 5.42 * launch_s", "layer"))
     assert [sheet.name for sheet in plan.sheets] == ["Prediction", "Examples", "Constants", "Notes"]
     assert sheet_of(plan, "Prediction").cells[0, 0].value == "time of one layer"
+    # The examples are the layers of the first choice.
+    assert sheet_of(plan, "Examples").cells[30, 2].formula
 
 
 def test_what_the_workbook_cannot_hold_is_refused_with_a_way_out(formula):
