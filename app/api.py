@@ -128,7 +128,7 @@ def predict(
     **settings : object
         One value, or a sequence as long as those of CNN, GPU and batch:
 
-        - pixels: side of the square input image; None for the CNN's usual one.
+        - pixels: side of the square input image; classes: their number; None for the CNN's usual ones.
         - precision: "fp32", "tf32", "amp" or "fp16"; None for PyTorch's default for convolutions on the GPU,
           which `notes` of the result then say.
         - n_gpus, n_nodes: GPUs in all, and nodes that hold them, None for usual servers with the GPU; several
@@ -169,8 +169,8 @@ def predict(
     chosen = formula if isinstance(formula, Formula) else load_formula(formula or usual_formula)
     scaling = load_formula(SCALING_FORMULA)
     if isinstance(cnn, str) and isinstance(gpu, str) and isinstance(batch, int) and are_single(settings):
-        pixels = settings.pop("pixels", None)
-        run = one_run(cnn, gpu, batch, pixels, setup_for(chosen, Setup(**settings)))
+        pixels, classes = (settings.pop(name, None) for name in ("pixels", "classes"))
+        run = one_run(cnn, gpu, batch, pixels, setup_for(chosen, Setup(**settings)), classes=classes)
         return predict_runs(chosen, run, scaling)[0]
     blocks, index = asked_runs(cnn, gpu, batch, settings, stated(setup_for(chosen, DEFAULT_SETUP)))
     columns: dict[str, list[Any]] = {}

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from fnmatch import fnmatchcase
+from inspect import signature
 from math import inf
 from numbers import Real
 from pathlib import Path
@@ -26,9 +27,8 @@ from trainlaw.formulas.errors import check_name
 from trainlaw.formulas.scopes import FORWARD
 
 # Short names of columns of configurations.
-_COLUMNS = {"batch": "batch_per_gpu", "pixels": "input_size_px"}
-_SETTINGS = ("pixels", *(item.name for item in fields(Setup)))
-_PLANNED = ("n_gpus", "batch", "precision", "pixels", "formula", "within", "budget", "prices", "by", "surely")
+_COLUMNS = {"batch": "batch_per_gpu", "pixels": "input_size_px", "classes": "n_classes"}
+_SETTINGS = ("pixels", "classes", *(item.name for item in fields(Setup)))
 _SINGLE = str | Real
 _COUNTS = ("macs", "params", "n_layers", "activation_elements")
 
@@ -135,15 +135,16 @@ def plan(
     images: int | None = None,
     epochs: float | None = None,
     gpu: str | Sequence[str] = "*",
-    n_gpus: Sequence[int] = (),
-    batch: Sequence[int] = (),
-    precision: Sequence[str] = (),
+    n_gpus: int | Sequence[int] = (),
+    batch: int | Sequence[int] = (),
+    precision: str | Sequence[str] = (),
     within: str | float | None = None,
     budget: float | None = None,
     prices: str | Path | None = None,
     by: str = "",
     surely: bool = False,
     pixels: int | None = None,
+    classes: int | None = None,
     formula: str | Path | None = None,
     **settings: Any,
 ) -> pd.DataFrame:
@@ -157,11 +158,11 @@ def plan(
         Images per epoch, and epochs; None for those of ImageNet, 90 times.
     gpu : str or sequence of str
         Names of GPUs, * for any text.
-    n_gpus : sequence of int
+    n_gpus : int or sequence of int
         Numbers of GPUs; empty for 1, 2, 4 and 8.
-    batch : sequence of int
+    batch : int or sequence of int
         Batches per GPU; empty for 32, 64, 128 and 256 where they fit.
-    precision : sequence of str
+    precision : str or sequence of str
         Empty for PyTorch's default, and amp where the GPU gains by it.
     within : str or float, optional
         Maximum time of the training: hours, or a text such as "2d".
@@ -173,8 +174,8 @@ def plan(
         "cost", "hours" or "energy"; empty for cost, or hours without prices.
     surely : bool
         Whether limits hold for the upper end of the 90 % interval.
-    pixels : int, optional
-        Side of the square input image; None for the CNN's usual one.
+    pixels, classes : int, optional
+        Side of the square input image, and number of classes; None for the CNN's usual ones.
     formula : str or Path, optional
         As for `trainlaw.load_formula`.
     **settings : object
@@ -200,15 +201,15 @@ def plan(
     True
     """
     for name in settings:
-        check_name("setting", name, list(dict.fromkeys((*_PLANNED, *_SETTINGS))))
+        check_name("setting", name, list(dict.fromkeys((*signature(plan).parameters, *_SETTINGS))))
     catalog = known_gpus()
     hours = parse_hours(within, "within") if isinstance(within, str) else within
     forward = settings.get("timed_parts") == FORWARD
     training = asked_training(images, epochs, forward)
     options = PlanOptions(
-        tuple(sorted(n_gpus)) or usual_counts(training),
-        batches=tuple(batch),
-        precisions=tuple(precision),
+        tuple(sorted(_listed(n_gpus))) or usual_counts(training),
+        batches=_listed(batch),
+        precisions=_listed(precision),
         setup=Setup(**settings),
         within_h=inf if hours is None else hours,
         budget=inf if budget is None else budget,
@@ -219,7 +220,7 @@ def plan(
     plans = plan_training(
         choice.formula,
         choice.scaling,
-        named_cnn(cnn, pixels),
+        named_cnn(cnn, pixels, classes),
         training,
         gpus=selection_of(_names(gpu)).of(catalog),
         catalog=catalog,
@@ -230,6 +231,11 @@ def plan(
     frame = plans.frame.reset_index(drop=True)
     frame.attrs = {"currency": listed.currency, "prices": listed.origin} if listed else {}
     return frame
+
+
+def _listed(given: Any) -> tuple[Any, ...]:
+    """Return one value, or several, as a tuple."""
+    return (given,) if isinstance(given, _SINGLE) else tuple(given)
 
 
 def _names(gpu: str | Sequence[str]) -> list[str]:

@@ -298,7 +298,7 @@ def at_rates(columns: Columns, compute: float, memory: float, launch: float = 1.
     """
     by_ending = {
         **dict.fromkeys(("_compute_s", "_matrix_s", "_simt_s"), compute),
-        **dict.fromkeys(("_memory_s", "_cached_s"), memory),
+        **dict.fromkeys(("_memory_s", "_cached_s", "moved_own_s"), memory),
         **dict.fromkeys(("_launch_s", "_kernel_s"), launch),
         **dict.fromkeys(("flop_per_s", "matrix_number"), 1.0 / compute),
         "bandwidth_byte_per_s": 1.0 / memory,

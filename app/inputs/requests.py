@@ -168,6 +168,7 @@ def one_run(
     pixels: int | None = None,
     setup: Setup = DEFAULT_SETUP,
     *,
+    classes: int | None = None,
     gpus: GpuCatalog | None = None,
 ) -> RunTable:
     """Return one configuration; arguments as the fields of `RunRequest`.
@@ -177,11 +178,12 @@ def one_run(
     """
     catalog = gpus or known_gpus()
     check_counts(batch)
-    if pixels is not None and (isinstance(pixels, bool) or not isinstance(pixels, int)):
-        raise InputError(f"expected pixels as a whole number, got {shown(pixels)}")
+    for name, value in (("pixels", pixels), ("classes", classes)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            raise InputError(f"expected {name} as a whole number of at least 1, got {shown(value)}")
     on, chosen = on_instance(setup, gpu), [wanted_gpu(gpu, catalog)]
     check_exchange(on, chosen)
-    return _runs_on(named_cnn(cnn, pixels), chosen, [batch], on, catalog)
+    return _runs_on(named_cnn(cnn, pixels, classes), chosen, [batch], on, catalog)
 
 
 def _runs_on(

@@ -15,8 +15,14 @@ from trainlaw.datasets.features.feature import base_columns
 from trainlaw.datasets.features.run_features import SKELETON_FEATURES
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.formulas import InputError
+from trainlaw.formulas.errors import shown
 
 _CNN_FILES = (".onnx", ".csv", ".json")
+# Files of models that hold weights or code, from which only their framework makes a graph.
+_EXPORTS = {
+    (".pt", ".pth", ".py"): 'torch.onnx.export(model, torch.zeros(1, 3, 224, 224), "net.onnx")',
+    (".h5", ".keras"): 'model.export("net.onnx", format="onnx")',
+}
 
 
 def known_gpus(gpu_file: Path | None = None) -> GpuCatalog:
@@ -49,6 +55,11 @@ def named_cnn(
     for `read_cnn`. Raises UnknownNameError for an unknown name, InputError for a faulty file or
     one that fixes another size.
     """
+    for suffixes, export in _EXPORTS.items():
+        if text.lower().endswith(suffixes):
+            raise InputError(
+                f"expected a CNN as .onnx, .csv or .json, got {shown(text)}: export it, {export}"
+            )
     if not is_cnn_file(text):
         return find_cnn_counts(text, pixels, n_classes)
     from trainlaw.datasets.cnns import read_cnn  # noqa: PLC0415 (readers load slowly)

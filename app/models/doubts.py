@@ -85,6 +85,17 @@ def run_doubts(runs: RunTable, law_s: np.ndarray | None = None) -> tuple[Doubt, 
     They are compared with the built-in formula, with each other where only the batch differs, with repeats,
     and with those of other names. law_s : times by the formula where they are known, in s, (n_runs,).
     """
+    return (*pass_doubts(runs), *contradictions(runs, law_s))
+
+
+def pass_doubts(runs: RunTable) -> tuple[Doubt, ...]:
+    """Return a doubt for the times of forward passes alone, where there are any."""
+    forward = np.flatnonzero(~is_training(runs))
+    return (Doubt("times of the forward pass alone", tuple(forward.tolist())),) if len(forward) else ()
+
+
+def contradictions(runs: RunTable, law_s: np.ndarray | None = None) -> tuple[Doubt, ...]:
+    """Return the doubts of `run_doubts` but for that of forward passes; arguments as there."""
     law_s = law_seconds(runs) if law_s is None else law_s
     return (*time_doubts(runs, law_s), *exchange_doubts(runs, law_s))
 
@@ -94,12 +105,11 @@ def built_in_doubts(runs: RunTable) -> tuple[Doubt, ...]:
     pooled = (runs.frame["pool"] != 0).to_numpy()
     law_s = np.full(len(runs), np.nan)
     law_s[pooled] = law_seconds(runs.where(pooled))
-    return time_doubts(runs, law_s)[int(not is_training(runs).all()) :]
+    return time_doubts(runs, law_s)
 
 
 def time_doubts(runs: RunTable, law_s: np.ndarray) -> tuple[Doubt, ...]:
-    """Return the doubts of `run_doubts` without those of exchanged names and batches."""
-    forward = np.flatnonzero(~is_training(runs))
+    """Return the contradictions but for those of exchanged names and batches."""
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(runs.seconds / law_s)
     known = np.isfinite(logs)
@@ -107,8 +117,7 @@ def time_doubts(runs: RunTable, law_s: np.ndarray) -> tuple[Doubt, ...]:
     whole = [*_of_table(logs[known & (most == _MOST_OF_RUN)], _MOST_OF_TABLE)]
     whole += _of_table(logs[known & (most > _MOST_OF_RUN)], _MOST_OF_STRANGE)
     rows = () if whole else _of_runs(runs, logs, law_s)
-    parts = [Doubt("times of the forward pass alone", tuple(forward.tolist()))] if len(forward) else []
-    return (*parts, *repeat_doubts(runs), *whole, *rows)
+    return (*repeat_doubts(runs), *whole, *rows)
 
 
 def _most_of_runs(runs: RunTable) -> np.ndarray:
@@ -156,9 +165,8 @@ def trusted(runs: Table, trust: bool = False, forward: bool | None = False) -> T
         return runs
     if forward is not None:
         check_timed_parts(runs, forward)
-    # Their times are compared by the formula of forward passes, so that being one is no doubt.
-    are_forward = int(not is_training(runs).all())
-    doubts = () if trust else run_doubts(runs)[are_forward:]
+    # Times of forward passes are compared by their formula, so that being one is no doubt.
+    doubts = () if trust else contradictions(runs)
     if doubts:
         texts = "; ".join(doubt.text for doubt in doubts)
         raise InputError(f"{runs.name}: {texts}: correct the times, or --trust them as they are")
@@ -174,7 +182,8 @@ def _of_table(
         factor = show_number(exp(middle), 2)
         likely = [text for ratio, text in _UNITS.items() if abs(middle - log(ratio)) < log(_NEAR_UNIT)]
         unit = f" ({likely[0]}?)" if likely else ""
-        yield Doubt(f"{said.format(factor)} the built-in formula{' (median)' * (len(logs) > 1)}{unit}")
+        of_several = " (median)" if len(logs) > 1 else ""
+        yield Doubt(f"{said.format(factor)} the built-in formula{of_several}{unit}")
 
 
 def _of_runs(runs: RunTable, logs: np.ndarray, law_s: np.ndarray) -> Iterator[Doubt]:

@@ -7,7 +7,13 @@ from functools import cached_property
 from math import exp, inf, log
 
 import numpy as np
-from trainlaw.app.models.doubts import exchange_doubts, law_seconds, repeat_doubts, time_doubts
+from trainlaw.app.models.doubts import (
+    exchange_doubts,
+    law_seconds,
+    pass_doubts,
+    repeat_doubts,
+    time_doubts,
+)
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.spreadsheets import fields
@@ -176,7 +182,8 @@ def _doubts(check: Check, answers: SheetAnswers) -> Iterable[Issue]:
     repeats = list(_of_repeats(check.made))
     yield from (*rows, *repeats)
     if not rows and not repeats and check.made.table is not None:
-        for doubt in time_doubts(check.made.table, check.law_s):
+        table = check.made.table
+        for doubt in (*pass_doubts(table), *time_doubts(table, check.law_s)):
             far = np.isin(np.arange(len(check.law_s)), doubt.places)
             text = f"{doubt.text}: correct them, or --trust them"
             yield Issue("times", text, rows_of(check.made.rows, far))

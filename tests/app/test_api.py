@@ -225,7 +225,7 @@ def test_plans_equal_the_command(in_empty_folder):
     assert table["cost"].to_numpy() == pytest.approx(rows["cost_usd"].to_numpy(), rel=1e-6)
     with pytest.raises(InputError, match="names of GPUs"):
         trainlaw.plan("vgg16", gpu="nothing*")
-    with pytest.raises(UnknownNameError, match="unknown setting 'gpus': did you mean 'n_gpus'"):
+    with pytest.raises(UnknownNameError, match="unknown setting 'gpus': did you mean 'gpu' or 'n_gpus'"):
         trainlaw.plan("vgg16", gpus="1,2")
 
 

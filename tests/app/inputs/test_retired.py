@@ -37,3 +37,10 @@ def test_a_new_row_is_answered(row, monkeypatch):
 def test_an_option_of_another_command_is_not_gone(monkeypatch):
     monkeypatch.setattr(retired, "RETIRED", _PLANTED)
     assert "is gone" not in refusal("predict --cnn resnet50 --batch 0 --gpu T4")
+
+
+@pytest.mark.parametrize(
+    ("file", "export"), [("net.pt", "torch.onnx.export("), ("net.keras", "model.export(")]
+)
+def test_a_model_of_a_framework_is_answered_with_its_export(file, export):
+    assert export in refusal(f"predict --cnn {file} --gpu T4 --batch 8")
