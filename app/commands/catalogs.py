@@ -1,4 +1,4 @@
-"""`trainlaw gpus`, `trainlaw cnn` and `trainlaw features`: what is known, and its specifications."""
+"""`trainlaw gpus`, `trainlaw cnn` and `trainlaw features`: known GPUs, links, CNNs and features."""
 
 from pathlib import Path
 

@@ -9,10 +9,11 @@ from trainlaw.app.models.builtin import BUILT_IN, BUILT_IN_FORMULAS
 from trainlaw.formulas import load_formula, parse_text
 
 from tools.builtin import __main__ as command
-from tools.builtin import recipes, work
+from tools.builtin import kinds, work
 from tools.builtin.__main__ import comparison_lines, main
 from tools.builtin.formula_files import FOLDER, compact_text, differences, write_formula
-from tools.builtin.recipes import KINDS, RECIPES
+from tools.builtin.kinds import KINDS
+from tools.builtin.recipes import RECIPES
 
 from ..rows import each_row
 
@@ -152,7 +153,7 @@ def test_a_study_that_was_interrupted_is_continued(monkeypatch, tmp_path):
         journal.unlink() if journal.is_file() else journal.touch()
         return SimpleNamespace(returncode=130 if journal.is_file() else 0)
 
-    monkeypatch.setattr(recipes.subprocess, "run", study)
+    monkeypatch.setattr(kinds.subprocess, "run", study)
     with pytest.raises(SystemExit):
         KINDS["study"].make(recipe, tmp_path, 1)
     # The folder of an interrupted study has a formula, too.

@@ -19,7 +19,8 @@ from collections.abc import Iterator, Sequence
 from trainlaw.formulas import Formula, load_formula
 
 from tools.builtin.formula_files import FOLDER, differences, short_description, write_formula
-from tools.builtin.recipes import KINDS, RECIPES, Recipe
+from tools.builtin.kinds import KINDS
+from tools.builtin.recipes import RECIPES, Recipe
 from tools.builtin.work import ROOT, is_done, mark_done, printed_files, work_folder
 
 # Tests that write what they compare: transcripts, and values of features and baselines.
