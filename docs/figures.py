@@ -122,7 +122,7 @@ def _means() -> str:
     """Mean errors over GPU groups, architectures and runs, of the formula and of baselines."""
     law, columns = _law(), (MACRO, _ARCHITECTURES, "mape_percent")
     known = estimators(law)
-    shown = [key for key in (OURS, _NULL, "roofline", "hand_form", "nnls_path") if key in known]
+    shown = [key for key in (OURS, _NULL, "roofline", "nnls_path") if key in known]
     errors = [[overall_error(law, key, name) for key in shown] for name in columns]
     cells = [[_bold_if(error == min(column), f"{error:.1f} %") for error in column] for column in errors]
     rows = [[title_of(key), *row] for key, row in zip(shown, zip(*cells, strict=True), strict=True)]
