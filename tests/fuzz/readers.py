@@ -114,7 +114,7 @@ def _rows(path: Path) -> None:
 
 
 def _plan(path: Path) -> None:
-    read_plan(path, device="cpu", threads=[1], processes=[1])
+    read_plan(path, device="cpu", threads=[1])
 
 
 _PREDICT = "predict --cnn resnet50 --gpu T4 --batch 32"
