@@ -8,10 +8,8 @@ from typing import TypeVar
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.models.builtin import BUILT_IN_FORMULAS, formula_named
 from trainlaw.app.models.calibration import deviation_doubt, is_known_gpu
-from trainlaw.app.models.multi_gpu import exchange_seconds
-from trainlaw.app.models.scopes import formula_rows
+from trainlaw.app.models.law_times import law_seconds, single_gpu_law_seconds
 from trainlaw.app.models.timed_parts import check_timed_parts, is_training
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import RunTable
@@ -51,24 +49,6 @@ class Doubt:
 
     text: str
     places: tuple[int, ...] = ()
-
-
-def law_seconds(runs: RunTable) -> np.ndarray:
-    """Return the iteration times that the built-in formula gives, in s, (n_runs,); nan where it has none."""
-    single = _single_gpu_seconds(runs)
-    law = BUILT_IN_FORMULAS["built-in"]()
-    return np.asarray(single + exchange_seconds(law, runs, formula_named("multi"), single))
-
-
-def _single_gpu_seconds(runs: RunTable) -> np.ndarray:
-    """Return the times on one GPU that the built-in formulas give, in s, (n_runs,)."""
-    law = BUILT_IN_FORMULAS["built-in"]()
-    seconds = formula_rows(law, runs).predict(law)
-    trains = is_training(runs)
-    if trains.all():
-        return seconds
-    forward = BUILT_IN_FORMULAS["forward"]()
-    return np.where(trains, seconds, formula_rows(forward, runs).predict(forward))
 
 
 def run_doubts(runs: RunTable, law_s: np.ndarray | None = None, passes: bool = False) -> tuple[Doubt, ...]:
@@ -113,7 +93,7 @@ def time_doubt(runs: RunTable, seconds: float) -> str:
     """Return what speaks against a time of one configuration on one GPU, in s; "" where nothing does."""
     most = float(_most_row_doubts(runs).max())
     with np.errstate(divide="ignore", invalid="ignore"):
-        log_ratio = np.log(seconds / _single_gpu_seconds(runs))
+        log_ratio = np.log(seconds / single_gpu_law_seconds(runs))
     found = _table_doubt(log_ratio[np.isfinite(log_ratio)], most, "the measured time is {} times that")
     return next((doubt.text for doubt in found), "")
 

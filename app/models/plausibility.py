@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 from math import exp, inf, log
 
 import numpy as np
-from trainlaw.app.models.doubts import MOST_OF_RUN, law_seconds, remarks, repeat_doubts, run_doubts
+from trainlaw.app.models.calibration import DOUBTFUL
+from trainlaw.app.models.doubts import MOST_OF_RUN, remarks, repeat_doubts, run_doubts
+from trainlaw.app.models.law_times import law_seconds
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.spreadsheets.answers import Issue, SheetAnswers, rows_of
@@ -22,6 +24,7 @@ _FAR = 10.0
 _MOST_OF_REPEATS = 1.28  # factor between times of the same configuration
 _SAME_UNIT = 0.02  # difference of two scores (ln) that decides nothing
 _MOST_SHARE = 0.5
+_MOST_LEFT_OUT = 0.2  # share of the rows that a printed command leaves out
 _LEAST, _GREATEST = (frozenset(groups("part")[name]) for name in ("least", "greatest"))
 # Whether the best or the worst is the least, only the kind of the numbers says.
 _BEST, _WORST = (frozenset(groups("part")[name]) for name in ("best", "worst"))
@@ -79,7 +82,8 @@ def checked_times(made: Imported, answers: SheetAnswers, law_s: np.ndarray | Non
     notes = [*made.notes, f"the times are {median} times those of the built-in formula (median)"]
     notes += [f"{unknown} runs have no time by the built-in formula: not compared"] if unknown else []
     notes += remarks(made.table, check.law_s) if not found else ()
-    return replace(made, issues=(*made.issues, *found), notes=tuple(notes))
+    asked = made.issues if found else map(_with_decimal, made.issues)
+    return replace(made, issues=(*asked, *found), notes=tuple(notes))
 
 
 def _check(made: Imported, trial: RunTable) -> Check:
@@ -105,6 +109,15 @@ def _with_unit(issues: Iterable[Issue], check: Check) -> Iterable[Issue]:
             yield replace(issue, text=text, options=(("--unit", unit.text),))
         else:
             yield issue
+
+
+def _with_decimal(issue: Issue) -> Issue:
+    """Return an issue; one that asks for the decimal mark names that with which the times fit the formula."""
+    if not issue.options or issue.options[0][0] != "--decimal":
+        return issue
+    likely = issue.options[0]
+    text = f"{issue.text} The times fit the built-in formula with a {likely[1]}"
+    return replace(issue, text=text, options=(likely,))
 
 
 def _doubts(check: Check, table: RunTable) -> Iterable[Issue]:
@@ -175,4 +188,8 @@ def _of_rows(check: Check, deviations: np.ndarray) -> Iterable[Issue]:
         text = f"times more than twice off the built-in formula: {measured}, the formula gives {predicted}"
         several = (check.made.frame["n_gpus"].to_numpy()[far] > 1).all()
         hint = "; are batch and throughput those of each GPU, or of all" if several else ""
-        yield Issue("times", f"{text}{hint}: correct them, or --trust them", rows_of(check.made.rows, far))
+        rows = rows_of(check.made.rows, far)
+        # Where many are far, or the others are off, too, the table may be wrong as a whole.
+        few = far.mean() <= _MOST_LEFT_OUT and _median(np.abs(deviations[~far])) < log(DOUBTFUL)
+        options = (("--skip-rows", ",".join(map(str, rows))), ("--trust",)) if few else ()
+        yield Issue("times", f"{text}{hint}: correct them, or --trust them", rows, options)

@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from trainlaw.app.models.doubts import law_seconds, remarks, run_doubts
+from trainlaw.app.models.doubts import remarks, run_doubts
+from trainlaw.app.models.law_times import law_seconds
 from trainlaw.app.models.plausibility import checked_times
 from trainlaw.datasets import RunTable, load
 from trainlaw.datasets.measurements.importing import runs_from_frame
@@ -118,7 +119,8 @@ def test_single_runs_in_another_unit_are_listed(tmp_path, runs):
         values = own.units["ms"].copy()
         values[4], values[9] = own.units[wrong][4], own.units[wrong][9]
         (issue,) = imported(tmp_path / "runs.csv", own, "Time (ms)", values).issues
-        assert issue.rows == (6, 11) and issue.options == ()
+        assert issue.rows == (6, 11)
+        assert issue.options == (("--skip-rows", "6,11"), ("--trust",))
         kept = imported(tmp_path / "runs.csv", own, "Time (ms)", values, law=False, skipped_rows=("6", "11"))
         assert kept.issues == () and len(kept.rows) == len(values) - 2
     half = np.where(np.arange(len(own.law_s)) % 2, own.units["ms"], own.units["s"])
