@@ -15,8 +15,8 @@ from trainlaw.app.studies.kinds.whole_runs import skeleton_fitted
 from trainlaw.app.studies.material import material_of
 from trainlaw.app.studies.searches import controls_of
 from trainlaw.app.studies.skeleton import SkeletonSearch
-from trainlaw.app.studies.story import calibration_advice, verdict
 from trainlaw.app.studies.study import study_table
+from trainlaw.app.studies.verdict import calibration_advice, verdict
 from trainlaw.app.terminal.study import study_text
 from trainlaw.datasets import RunTable, load
 from trainlaw.evolve import SearchSettings
