@@ -35,7 +35,7 @@ def verdict_lines(
 
     formula : with the errors of `result`. is_evolved : whether it is from a search, not from the user.
     """
-    lines = verdict(formula, result, is_evolved)
+    lines = formula_verdict(formula, result, is_evolved)
     if not is_evolved:
         return lines
     percent = overall_error(formula, OURS, "mape_percent") if len(result.predictions) else None
@@ -43,7 +43,7 @@ def verdict_lines(
     return (*lines, advice) if advice else lines
 
 
-def verdict(formula: Formula, result: StudyResult, is_evolved: bool) -> tuple[str, ...]:
+def formula_verdict(formula: Formula, result: StudyResult, is_evolved: bool) -> tuple[str, ...]:
     """Return at most one line: nothing learned, a better baseline, or an evolution that adds nothing certain.
 
     Arguments as for `verdict_lines`.
