@@ -17,7 +17,7 @@ from trainlaw.evolve.search.islands import (
 )
 from trainlaw.evolve.search.problem import Problem
 
-# Largest share of a time limit that is kept to finish the formulas: with less, a large front came late.
+# Largest share of a time limit that is kept to finish the formulas: with less, a large front was late.
 MOST_SPARE = 0.4
 # Polishing the constants of a formula and checking its values take as long as this many fits.
 POLISH_FITS = 10
