@@ -197,9 +197,8 @@ def features_command(
     from trainlaw.app.studies.skeleton import RUN_SKELETON
     from trainlaw.app.terminal.as_json import features_json
     from trainlaw.app.terminal.catalog import features_text
-    from trainlaw.datasets.features.cnn_layer_features import LAYER_STUDY_FEATURES
 
-    searched = LAYER_STUDY_FEATURES if layers else RUN_SKELETON.names
+    searched = RUN_SKELETON.names
     shown = (
         features_json(search, layers, searched) if as_json else features_text(search, layers, searched, brief)
     )

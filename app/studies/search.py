@@ -3,7 +3,7 @@
 import multiprocessing
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from ctypes import c_bool, c_longlong
@@ -15,11 +15,10 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.studies.interrupts import postponed
 from trainlaw.app.studies.terms_found import RESAMPLES, TermShares
-from trainlaw.datasets import CNN_LAYER_FEATURES, TARGET, feature_specs
 from trainlaw.datasets.measurements.formula_rows import CnnLayers, feature_rows
 from trainlaw.evolve import FormulaRegressor, Progress, SearchSettings
 from trainlaw.formulas import FeatureSpec, Formula, ParetoFront, ScoredFormula
-from trainlaw.formulas.scopes import LAYER, RUN
+from trainlaw.formulas.scopes import RUN
 from trainlaw.validate import Estimator
 from trainlaw.validate.study import asked_divisions
 from trainlaw.validate.workers import WorkerPool, follow_parent, given_up
@@ -146,25 +145,6 @@ def with_settings(
 ) -> Callable[[object, SearchSettings], Callable[[], FormulaSearch]]:
     """Return the `search` of a kind of study whose estimator needs nothing but its settings."""
     return lambda rows, settings: partial(search, settings)
-
-
-class LayerSearch(FormulaSearch):
-    """Evolves a formula of one layer from times of whole runs: each is the sum over its layers.
-
-    cnn_layers : the layers of the CNNs, found by the counts of each.
-    """
-
-    def __init__(self, cnn_layers: CnnLayers, features: Sequence[str], settings: SearchSettings) -> None:
-        """Keep what the search is made of; features : names among `CNN_LAYER_FEATURES`."""
-        super().__init__(settings)
-        self.cnn_layers = cnn_layers
-        self.features = tuple(features)
-
-    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
-        """Search; X : all features of runs, (n_runs, k). y, seconds, and groups : (n_runs,)."""
-        rows = feature_rows(X, self.features, self.cnn_layers)
-        search = evolved(feature_specs(self.features, CNN_LAYER_FEATURES), TARGET, self.settings, LAYER)
-        return self.keep(search.fit(pd.DataFrame(rows.columns), y, groups, sums=rows.sums))
 
 
 def predicted_seconds(formula: Formula, X: pd.DataFrame, cnn_layers: CnnLayers | None = None) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What Keras prints while it fits a model."""
+"""The output of Keras while it fits a model."""
 
 import re
 

@@ -28,7 +28,7 @@ def read(text: str) -> TrainingLog:
     times, waits = steady(steps)
     several = one_of("total", _SEVERAL.findall(text))
     n_gpus = int(several or 0) or (1 if _ALONE.search(text) else 0)
-    # Times have three digits behind the point: the longest tells the batch best.
+    # Times have three digits behind the point: the longest determines the batch best.
     longest, batch = max(batches)
     per_gpu = round(batch / n_gpus) if n_gpus and 0.0005 / longest * batch < 0.5 else 0
     sizes = {size for pair in _SIZE.findall(text) for size in pair}
