@@ -198,3 +198,11 @@ def test_the_report_has_intervals_of_the_mean_over_seeds():
     inside = found.labels("precision") == "fp32"
     errors = [absolute_percentage_errors(found.measured_s, found.predicted_s(name)) for name in seeds]
     assert low <= np.mean(errors, axis=0)[inside].mean() <= high
+
+
+@pytest.mark.slow
+def test_counts_have_thousands_marks_and_no_row_is_half_empty(outcome):
+    text = report_html(outcome)
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", text)
+    assert "1,721" in cells and not [cell for cell in cells if re.fullmatch(r"\d{4,}", cell)]
+    assert "1,730 held-out runs" in text and "By layout" not in text
