@@ -160,27 +160,3 @@ def test_a_pool_without_gpus_and_own_runs_on_processors(in_empty_folder):
     assert len(planned) == 2 and {each.threads for each in planned} <= {1, 2}
     (in_empty_folder / "pool.csv").write_text("cnn,batch_per_gpu\nresnet18,4\nvgg61,1\n")
     assert "line 3" in run("--pool", "pool.csv", *own).output
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("--gpu", "T44"), "did you mean"),
-        (("--gpu", "T4", "--cnns", "vgg11", "--batch", "x"), "--batch"),
-        (("--gpu", "T4", "--cnn", "vgg11", "--precision", "tf32"), "in a precision that the GPU lacks"),
-        (
-            (
-                "--pool",
-                "none.csv",
-            ),
-            "none.csv",
-        ),
-        (("--front", "xeon-phi-a", "--gpu", "T4"), "an iteration on one GPU"),
-        ((), "--pool"),
-    ],
-)
-def test_faults_are_one_line(in_empty_folder, arguments, words):
-    done = run(*arguments)
-    assert done.exit_code == 2
-    assert words in done.output
-    assert "Traceback" not in done.output
