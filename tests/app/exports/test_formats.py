@@ -52,11 +52,8 @@ def test_a_file_is_replaced_where_that_is_asked_for(formula_file, tmp_path):
     assert "def " in export(formula_file, tmp_path / "law.py", "--overwrite")
 
 
-def test_no_format_is_a_program_and_a_document(formula_file, tmp_path):
+def test_no_format_is_a_program_and_a_document():
     assert not {*PROGRAMS, *FUNCTIONS} & set(DOCUMENTS)
-    assert "--bare is for programs" in refusal("export --bare --to", tmp_path / "law.xlsx", formula_file)
-    said = refusal("export --to", tmp_path / "law.ods", formula_file)
-    assert "export to .xlsx, open it in LibreOffice and save it as .ods" in said
 
 
 def test_documents_do_not_depend_on_the_hashes_of_names(tmp_path):

@@ -5,6 +5,7 @@ from dataclasses import replace
 from io import BytesIO
 
 import pytest
+from trainlaw.app.inputs.requests import one_run
 from trainlaw.app.models.builtin import BUILT_IN, formula_named
 from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows
 from trainlaw.app.models.user_formula import read_formula
@@ -13,7 +14,7 @@ from trainlaw.app.sheets.book_plan import LINE_POINTS
 from trainlaw.app.sheets.xlsx import xlsx_bytes
 from trainlaw.app.workbook.book import workbook_bytes, workbook_plan
 from trainlaw.app.workbook.lookup_sheets import HEADING, MEASURED, NEVER_MEASURED, PROCESSORS, gpu_table_rows
-from trainlaw.app.workbook.model import first_choice, workbook_model
+from trainlaw.app.workbook.model import DEFAULT_PRECISION, first_choice, workbook_model
 from trainlaw.datasets import TARGET, feature_specs, find_gpu
 from trainlaw.formulas import (
     Formula,
@@ -26,7 +27,7 @@ from trainlaw.formulas import (
 from trainlaw.formulas.scopes import FORWARD
 
 from ...libreoffice import read_book
-from .plans import built_in_plan, sheet_of, value_of
+from .plans import built_in_plan, located, sheet_of, value_of
 
 pytestmark = pytest.mark.slow
 SHEETS = ["Prediction", "Ranking", "All GPUs", "Formula", "CNNs", "GPUs", "Errors", "Your runs", "Notes"]
@@ -86,6 +87,16 @@ def test_every_sheet_and_its_choices_are_there(plan):
     assert ("1", "10000000") in whole and len(book["Ranking"]._charts) == 1
 
 
+def test_it_opens_with_the_default_precision_of_each_gpu(plan):
+    sheet, row, column = located(plan, "tl_precision_choice")
+    assert sheet_of(plan, sheet).cells[row, column].value == DEFAULT_PRECISION
+    cells = sheet_of(plan, "Ranking").cells
+    (column,) = (place[1] for place, cell in cells.items() if cell.value == "iteration time, ms")
+    (row,) = (place[0] for place, cell in cells.items() if cell.value == "A100-SXM4-40GB")
+    (expected,) = predict_runs(load_formula(BUILT_IN), one_run("resnet50", "A100-SXM4-40GB", 64))
+    assert cells[row, column].value == pytest.approx(1e3 * expected.time_s, rel=1e-9)
+
+
 def test_what_is_computed_is_a_formula_and_its_names_exist(plan):
     """No constant stands where a formula belongs: only tables and yellow cells hold numbers."""
     live = {"Prediction": {"input_count", "input"}, "All GPUs": set(), "Your runs": set()}
@@ -140,7 +151,7 @@ def test_formula_without_errors_or_inputs_still_makes_a_workbook():
 
 
 def test_a_formula_of_layers_is_entered_by_the_features_of_one_layer():
-    plan = workbook_plan(read_formula("1.25 * compute_s + 5.42 * launch_s", "layer"))
+    plan = workbook_plan(read_formula("1.25 * total_compute_s + 5.42 * layer_launch_s", "layer"))
     assert [sheet.name for sheet in plan.sheets] == ["Prediction", "Examples", "Constants", "Notes"]
     assert sheet_of(plan, "Prediction").cells[0, 0].value == "time of one layer"
     # The examples are the layers of the first choice.

@@ -159,16 +159,6 @@ def test_the_separator_is_that_of_the_header(write, separator):
     assert table.to_dict("list") == {"a": [1], "b": [2]}
 
 
-def test_names_are_given_once_and_rows_have_no_more_cells(write):
-    for text, words in (("a,a\n1,2\n", "more than once"), ("a, \n1,2\n", "a name for each column")):
-        with pytest.raises(InputError, match=words):
-            read_table_file(write(text))
-    with pytest.raises(InputError, match="more cells than names"):
-        read_table_file(write("a,b\n1,2,3\n"))
-    with pytest.raises(InputError, match=r"the suffix '\.doc'"):
-        read_table_file(write("a\n1\n", "t.doc"))
-
-
 def test_as_many_empty_rows_as_allowed_are_skipped(tmp_path, limits):
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
