@@ -123,11 +123,14 @@ def _with_decimal(issue: Issue) -> Issue:
 def _doubts(check: Check, table: RunTable) -> Iterable[Issue]:
     """Yield why times can hardly be right: the whole column, or single rows, repeats and batches."""
     made, deviations = check.made, check.deviations()
-    if column := _of_column(check, deviations) or _of_spread(made):
-        yield column
-        return
-    if any(issue.options and issue.options[0][0] == "--precision" for issue in made.issues):
-        # What is odd in single rows may be their precision.
+    column = _of_column(check, deviations) or _of_spread(made)
+    # What else is odd may be the precision or the batch that is asked for.
+    is_asked = {option[0] for issue in made.issues for option in issue.options} & {
+        "--precision",
+        "--batch-is",
+    }
+    if column or is_asked:
+        yield from [column] if column and (column.options or not is_asked) else []
         return
     found = [*_of_rows(check, deviations), *_of_repeats(made)]
     yield from found
