@@ -239,10 +239,7 @@ def impossible(gpu: Gpu, setup: Setup) -> str:
 
 
 def runs_of_csv(
-    path: Path,
-    gpus: GpuCatalog | None = None,
-    on: Sequence[str] = (),
-    precision: str | None = None,
+    path: Path, gpus: GpuCatalog | None = None, on: Sequence[str] = (), precision: str | None = None
 ) -> RunTable:
     """Return the configurations of a CSV file with the columns cnn, gpu and batch_per_gpu.
 

@@ -127,11 +127,7 @@ def predict_from_profile(request: ProfileRequest, gpus: GpuCatalog | None = None
         high_s=time_s * factor if factor else None,
         formula=origin,
         error_percent=overall_error(formula, OURS, "mape_percent"),
-        warnings=(
-            *_warnings(profile, step, formula),
-            *doubts,
-            *_formula_warnings(formula, columns, time_s),
-        ),
+        warnings=(*_warnings(profile, step, formula), *doubts, *_formula_warnings(formula, columns, time_s)),
     )
 
 
