@@ -16,14 +16,7 @@ from trainlaw.app.workbook.book import workbook_bytes, workbook_plan
 from trainlaw.app.workbook.lookup_sheets import HEADING, MEASURED, NEVER_MEASURED, PROCESSORS, gpu_table_rows
 from trainlaw.app.workbook.model import DEFAULT_PRECISION, first_choice, workbook_model
 from trainlaw.datasets import TARGET, feature_specs, find_gpu
-from trainlaw.formulas import (
-    Formula,
-    GroupedConstant,
-    InputError,
-    UnknownNameError,
-    load_formula,
-    parse_text,
-)
+from trainlaw.formulas import Formula, GroupedConstant, InputError, UnknownNameError, load_formula, parse_text
 from trainlaw.formulas.scopes import FORWARD
 
 from ...libreoffice import read_book
