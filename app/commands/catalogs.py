@@ -24,15 +24,15 @@ def list_gpus(
       trainlaw gpus list --gpu-file my-gpus.csv
     """
     from trainlaw.app.inputs.resolve import known_gpus
+    from trainlaw.app.inputs.selection import contains
     from trainlaw.app.terminal.as_json import gpus_json
     from trainlaw.app.terminal.catalog import known_with_prefix
     from trainlaw.app.text.tables import Table
 
-    wanted = search.lower()
     found = [
         gpu
         for gpu in known_gpus(gpu_file).gpus
-        if any(wanted in text.lower() for text in (gpu.gpu, gpu.chip, gpu.generation, *gpu.aliases))
+        if contains(search, (gpu.gpu, gpu.chip, gpu.generation, *gpu.aliases))
     ]
     if as_json:
         print(gpus_json(found))

@@ -466,20 +466,18 @@ _READERS: Mapping[str, Callable[[Mapping[str, str | None], str], Any]] = {
     **dict.fromkeys(("tuned", "bucketed"), _flag),
     "host_launch_s": _seconds,
 }
-_TIME = re.compile(r"(\d{1,9}(?:\.\d{0,9})?(?:e-?\d{1,2})?) ?(s|ms|us|µs|μs)", re.ASCII)
+_TIME = re.compile(r"(\d{1,9}(?:\.\d{0,9})?(?:e-?\d{1,2})?) ?(s|ms|us|µs|μs|)", re.ASCII)
 
 
 def host_launch_of(text: str) -> float:
-    """Return the seconds of a time with a unit; InputError for any other text.
+    """Return the seconds of a time, in microseconds where it has no unit; InputError for any other text.
 
-    >>> host_launch_of("40us"), host_launch_of("0.04 ms")
-    (4e-05, 4e-05)
+    >>> host_launch_of("40us"), host_launch_of("0.04 ms"), host_launch_of("40")
+    (4e-05, 4e-05, 4e-05)
     """
     match = _TIME.fullmatch(text.strip())
     if match is None:
-        raise InputError(
-            f"expected --host-launch as a time per layer with its unit, such as 40us, got {shown(text)}"
-        )
+        raise InputError(f"expected --host-launch as a time per layer, such as 40us, got {shown(text)}")
     # Divided, because 1e6 is exact and 1e-6 is not: 40us is the number 40e-6.
     return float(match[1]) / {"s": 1.0, "ms": 1e3}.get(match[2], 1e6)
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.inputs.prices import EXAMPLE, read_prices
 from trainlaw.app.inputs.retired import check_retired
 from trainlaw.app.models.builtin import offered_formulas
 from trainlaw.app.models.multi_gpu import SCALED, with_built_in_single_gpu_formula
 from trainlaw.app.models.scopes import Inputs, chosen_output, handling
-from trainlaw.app.models.search_gain import evolution_sentence
+from trainlaw.app.models.stated_error import evolution_sentence
+from trainlaw.app.models.term_descriptions import described_terms
 from trainlaw.app.models.terms import parts_of
 from trainlaw.app.page.script import names_kinds, script_of, specs_of, titled_parts
 from trainlaw.app.text.html import page_style, render
@@ -122,7 +122,7 @@ def _shares(laws: Mapping[str, Formula]) -> list[dict[str, object]]:
 
 def _shares_of(formula: Formula, name: str, features: Mapping[str, int]) -> Iterator[dict[str, object]]:
     parts = [part.expression for part in parts_of(formula, formula.expression)]
-    words, symbols = words_of_parts(formula), mathml_symbols(formula)
+    described, symbols = described_terms(formula), mathml_symbols(formula)
     # The script fills these placeholders with numbers.
     numbers = {
         feature: f'<mrow><mtext data-feature="{index}">?</mtext></mrow>'
@@ -133,7 +133,7 @@ def _shares_of(formula: Formula, name: str, features: Mapping[str, int]) -> Iter
     }
 
     def part(place: int) -> dict[str, str]:
-        said = dict(name=words[place].name, sentence=words[place].sentence)
+        said = dict(name=described[place].name, sentence=described[place].sentence)
         by_name = dict(symbols=symbols, numbers=numbers)
         return said | {key: mathml_expression(parts[place], names) for key, names in by_name.items()}
 

@@ -9,7 +9,6 @@ from typing import Any
 from trainlaw.app.answers.facts import OF_MEMORY, Fact, gpu_facts, precision_facts
 from trainlaw.app.answers.printed import javascript_rows, printed_lines, spoken
 from trainlaw.app.answers.table import Line, lines_of, within_reach
-from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.models.builtin import offered_formulas
 from trainlaw.app.models.lookup_tables import interval_rows, precision_rows
 from trainlaw.app.models.multi_gpu import added_time
@@ -21,6 +20,7 @@ from trainlaw.app.models.settings import (
     host_rows,
     used_base_columns,
 )
+from trainlaw.app.models.term_descriptions import described_terms
 from trainlaw.app.models.terms import parts_of
 from trainlaw.app.page.constants import page_tables
 from trainlaw.app.text.html import template_text
@@ -227,8 +227,8 @@ def names_kinds(formula: Formula) -> bool:
 def titled_parts(formula: Formula) -> dict[str, list[int]]:
     """Return the places of the parts of a formula (`parts_of`) by the title of their share of the time."""
     found: dict[str, list[int]] = {}
-    for place, words in enumerate(words_of_parts(formula)):
-        found.setdefault(words.title, []).append(place)
+    for place, term in enumerate(described_terms(formula)):
+        found.setdefault(term.title, []).append(place)
     return found
 
 

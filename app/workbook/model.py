@@ -20,7 +20,6 @@ from trainlaw.app.models.terms import (
     NamedConstant,
     Part,
     parts_of,
-    plain_expression,
     with_named_constants,
 )
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
@@ -152,7 +151,7 @@ class Model:
         if self.scaling is None:
             return Constant(0.0)
         names = [spec.name for spec in self.scaling.used_features if spec.name != SINGLE_GPU_TIME]
-        return substitute(plain_expression(self.scaling), {name: feature_expression(name) for name in names})
+        return substitute(self.scaling.ungrouped, {name: feature_expression(name) for name in names})
 
     @cached_property
     def base_columns(self) -> tuple[str, ...]:

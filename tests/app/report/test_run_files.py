@@ -12,8 +12,8 @@ from trainlaw.app.report.errors import _interval_of
 from trainlaw.app.report.html import report_html
 from trainlaw.app.report.plots import error_dots
 from trainlaw.app.studies.result import StudyOutcome
-from trainlaw.app.studies.story import lead_sentence
-from trainlaw.app.studies.terms_found import term_returns
+from trainlaw.app.studies.terms_found import studied_terms
+from trainlaw.app.studies.verdict import lead_sentence
 from trainlaw.app.terminal.study import study_text
 from trainlaw.datasets import load
 from trainlaw.formulas import ParetoFront, ScoredFormula, parse_text
@@ -57,10 +57,9 @@ def outcome(formula):
         result,
         errors_frame(result),
         {"fold 1 of 1": ("T4",)},
-        shares,
+        studied_terms(carried, shares, []),
         0.1,
         known,
-        returns=term_returns(carried, []),
         provenance=provenance,
     )
 

@@ -109,7 +109,7 @@ def test_a_network_too_deep_for_an_image_is_left_out_unless_asked_for():
 
 def test_a_law_of_layers(pool):
     """Its features are those of layers; what counts is their sum over each run."""
-    law = read_formula("2 * compute_s + 9 * output_memory_s + 5 * launch_s", "layer")
+    law = read_formula("2 * total_compute_s + 9 * conv_output_memory_s + 5 * layer_launch_s", "layer")
     table = load("fp32-2026").where(source="profet", batch_per_gpu=[16])
     measured = table.where(cnn=sorted(set(table.frame["cnn"]))[:4])
     found = suggested_runs(StudiedFront(law, (), measured, "here"), pool, 2)

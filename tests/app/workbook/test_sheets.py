@@ -134,7 +134,7 @@ def test_formula_without_errors_or_inputs_still_makes_a_workbook():
 
 
 def test_a_formula_of_layers_is_entered_by_the_features_of_one_layer():
-    plan = workbook_plan(read_formula("1.25 * compute_s + 5.42 * launch_s", "layer"))
+    plan = workbook_plan(read_formula("1.25 * total_compute_s + 5.42 * layer_launch_s", "layer"))
     assert [sheet.name for sheet in plan.sheets] == ["Prediction", "Examples", "Constants", "Notes"]
     assert sheet_of(plan, "Prediction").cells[0, 0].value == "time of one layer"
     # The examples are the layers of the first choice.
