@@ -3,15 +3,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trainlaw.formulas import (
-    OPERATORS,
-    Apply,
-    Unit,
-    UnitError,
-    constants,
-    infer_unit,
-    parse_text,
-)
+from trainlaw.formulas import OPERATORS, Apply, Unit, UnitError, constants, infer_unit, parse_text
 from trainlaw.formulas.algebra.unit_inference import constant_units, exact_fraction
 
 from ...rows import each_row
