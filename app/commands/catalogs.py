@@ -84,9 +84,7 @@ def show_gpu(
 
 
 @gpus_app.takes("instances")
-def gpu_instances(
-    gpu: str = option("Only instances with this GPU.", default=""),
-) -> None:
+def gpu_instances(gpu: str = option("Only instances with this GPU.", default="")) -> None:
     """List instances of clouds: their GPUs, fabric, and price of an hour on a date.
 
     --gpu of other commands takes their names. A date of 1 January means that the source states the year.
@@ -241,8 +239,7 @@ def list_cnns(
 @cnn_app.takes("show")
 def show_cnn(
     name: str = argument(
-        "Name of the CNN, or a file: .onnx, or a table of layers (.csv, .json).",
-        default=...,
+        "Name of the CNN, or a file: .onnx, or a table of layers (.csv, .json).", default=...
     ),
     pixels: int | None = option("Height and width of an image; default: that of the CNN.", min=1),
     classes: int | None = option("Number of classes; default: that of the CNN.", min=1),

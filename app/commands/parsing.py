@@ -197,7 +197,7 @@ def usage_text(error: click.UsageError) -> str:
     return f"{path}: {message[:1].lower()}{message[1:].rstrip('.')}"
 
 
-def _wanted(kind: click.ParamType) -> str:
+def _wanted(kind: Any) -> str:
     if isinstance(kind, click.Choice):
         return f"one of {', '.join(map(str, kind.choices))}"
     noun = "a whole number" if isinstance(kind, type(click.INT)) else "a number"
