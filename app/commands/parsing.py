@@ -168,7 +168,7 @@ def command_of(function: Callable[..., None], name: str) -> click.Command:
     return _Command(name, callback=run, params=made, help=inspect.getdoc(function))
 
 
-# The messages of click about the words of a command, and how they say what was expected and what came.
+# The messages of click about the words of a command, and how they say what was expected and what was given.
 _MESSAGES = (
     (r"No such command '(.*?)'.*", "expected a command of {0}, got '{1}'"),
     (r"Option '(.*)' requires an argument\.", "expected a value of {1}, got none"),
