@@ -102,8 +102,8 @@ class ClassIntervals:
 
         prefixes : the new class may be any that begins with one of these, and is at least as wide as each.
         """
-        narrowest = max((width for name, width in self.factors.items() if name.startswith(prefixes)), default=1)
-        factors = {**self.factors, kind: max(source.factor(kind), narrowest)}
+        known = [factor for name, factor in self.factors.items() if name.startswith(prefixes)]
+        factors = {**self.factors, kind: max(source.factor(kind), *known)}
         return replace(self, factors=factors, groups={**self.groups, kind: source.groups[kind]})
 
     def to_json(self) -> dict[str, Any]:
