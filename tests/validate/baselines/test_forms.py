@@ -8,7 +8,7 @@ from trainlaw.validate import run_study, splits_by_name
 from trainlaw.validate.baselines import TABLE, baseline, baselines_for, forms
 from trainlaw.validate.baselines.forms import FittedForm
 from trainlaw.validate.baselines.inputs import rows_drawn
-from trainlaw.validate.baselines.null_models import AnchorRates, ScaledColumn
+from trainlaw.validate.baselines.null_models import ScaledColumn
 
 OWN = [row for row in TABLE if row.requires != "engine"]
 FORMS = {row.name: row.make for row in OWN if isinstance(row.make(), FittedForm)}
@@ -189,14 +189,3 @@ def test_the_factor_of_a_null_model_is_the_median_ratio():
     X = pd.DataFrame({"ideal_s": [1.0, 2.0, 4.0]})
     fitted = ScaledColumn("ideal_s").fit(X, np.array([2.0, 6.0, 400.0]), np.zeros(3))
     assert fitted.predict(X).tolist() == [3.0, 6.0, 12.0]
-
-
-def test_the_ratio_of_rates_is_that_of_pairs_of_two_gpus():
-    X = pd.DataFrame(
-        {"anchor_time_s": [1.0, 2.0, 3.0], "anchor_rate": [4.0, 4.0, 4.0], "rate": [2.0, 2.0, 4.0]}
-    )
-    seconds = np.array([3.0, 6.0, 900.0])
-    assert AnchorRates("rate").fit(X, seconds, np.zeros(3)).predict(X).tolist() == [3.0, 6.0, 4.5]
-    # A run that is its own anchor says nothing.
-    alone = AnchorRates("rate").fit(X[2:], seconds[2:], np.zeros(1))
-    assert alone.predict(X[2:]).tolist() == [3.0]
