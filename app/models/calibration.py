@@ -28,7 +28,7 @@ from trainlaw.validate.time_factors import (
 #: Entry of the provenance of a calibrated formula.
 CALIBRATED = "calibrated"
 #: From this factor on, in the median, longer times are warned of: of 125 built-in groups of a source, a GPU
-#: and a precision, 4 take as long. Runs take 1.08 times as long as by the formula in the median of the groups,
+#: and a precision, 4 take as long. Runs take 1.08 times as long as by the formula in the median of groups,
 #: so that fewer are shorter: none by the second factor.
 DOUBTFUL = 1.4
 _DOUBTFUL_SHORT = 1.3
