@@ -10,7 +10,8 @@ import types
 import numpy as np
 import pytest
 from trainlaw.app.models.builtin import BUILT_IN
-from trainlaw.datasets import STUDY_FEATURES, TARGET, feature_specs, load
+from trainlaw.app.studies.skeleton import RUN_SKELETON
+from trainlaw.datasets import TARGET, feature_specs, load
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.formulas import load_formula
 from trainlaw.formulas.printers import (
@@ -42,8 +43,8 @@ def laws(rows):
     X, seconds, labels = table.features(), table.seconds, table.labels()
     groups = labels["gpu_group"].to_numpy(dtype=str)
     settings = SearchSettings(evaluations=2_000, random_seed=3)
-    search = FormulaRegressor(feature_specs(STUDY_FEATURES), TARGET, settings)
-    search.fit(X[list(STUDY_FEATURES)], seconds, groups)
+    search = FormulaRegressor(feature_specs(RUN_SKELETON.names), TARGET, settings)
+    search.fit(X[list(RUN_SKELETON.names)], seconds, groups)
     found = [load_formula(BUILT_IN), search.formula_, *(member.formula for member in search.front_)]
     for name in ("roofline", "cf9"):
         found.append(baseline(name).make().fit(X, seconds, groups).formula_)

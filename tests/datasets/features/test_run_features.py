@@ -6,8 +6,6 @@ import pytest
 from trainlaw.datasets import (
     FEATURES,
     LAYER_FEATURES,
-    STUDY_FEATURES,
-    TARGET,
     configuration,
     load,
 )
@@ -78,12 +76,6 @@ def test_features_are_finite_and_in_range(name):
     for column in features:
         spec = FEATURES[column].spec
         assert features[column].between(spec.low, spec.high).all(), column
-
-
-def test_study_features_are_features():
-    assert set(STUDY_FEATURES) <= set(FEATURES)
-    assert len(set(STUDY_FEATURES)) == len(STUDY_FEATURES)
-    assert TARGET.unit == SECOND
 
 
 def test_times_scale_with_the_work():
