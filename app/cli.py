@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from trainlaw.app.commands.parsing import CommandGroup, command_of
+from trainlaw.app.commands.parsing import CommandGroup, command_of, usage_text
 from trainlaw.app.terminal.output import visible_output
 
 _EXIT_INPUT = 2
@@ -42,10 +42,23 @@ class _CommandLine(CommandGroup):
         check_retired_words(args)
         return super().resolve_command(ctx, args)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options of `trainlaw` itself."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            _report(usage_text(error))
+            raise click.exceptions.Exit(_EXIT_INPUT) from None
+
     def invoke(self, ctx: click.Context) -> object:
         """Run the chosen command."""
         try:
             return super().invoke(ctx)
+        except click.exceptions.NoArgsIsHelpError:
+            raise
+        except click.UsageError as error:
+            _report(usage_text(error))
+            raise click.exceptions.Exit(_EXIT_INPUT) from None
         except (click.exceptions.Exit, click.ClickException):
             raise
         except BrokenPipeError:

@@ -7,15 +7,7 @@ import numpy as np
 from trainlaw.app.models.scopes import check_features, feature_expression, formula_rows, handling
 from trainlaw.datasets import DATASETS, RunTable, load
 from trainlaw.datasets.features.feature import Feature
-from trainlaw.formulas import (
-    Expression,
-    Formula,
-    RowSums,
-    TrainlawError,
-    evaluate,
-    substitute,
-    variables,
-)
+from trainlaw.formulas import Expression, Formula, RowSums, TrainlawError, evaluate, substitute, variables
 from trainlaw.formulas.proofs.elasticities import Elasticities
 
 MORE = 0.1

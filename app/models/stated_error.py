@@ -19,8 +19,9 @@ def headline(formula: Formula) -> str:
     known = calibration_of(formula)
     if known is not None:
         left_out = known["error_left_out_percent"]
-        error = f"; error on runs left out {show_percent(left_out)} %" if left_out is not None else ""
-        return f"calibrated to {', '.join(known['gpus'])}, runs: {known['runs']}{error}"
+        error = f"; {show_percent(left_out)} % on its own runs" if left_out is not None else ""
+        doubt = f"; doubtful: {known['doubt']}" if known.get("doubt") else ""
+        return f"calibrated to {', '.join(known['gpus'])}, runs: {known['runs']}{error}{doubt}"
     factor, kind = interval_of(formula), held_out_kind(formula)
     within = f"within a factor of {show_number(factor)}" if factor else ""
     interval = f"; {100 * LEVEL:g} % of the runs on a new {kind} are expected {within}" if factor else ""

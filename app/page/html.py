@@ -6,6 +6,7 @@ from pathlib import Path
 from trainlaw.app.inputs.prices import EXAMPLE, read_prices
 from trainlaw.app.inputs.retired import check_retired
 from trainlaw.app.models.builtin import offered_formulas
+from trainlaw.app.models.calibration import own_error
 from trainlaw.app.models.multi_gpu import SCALED, with_built_in_single_gpu_formula
 from trainlaw.app.models.scopes import Inputs, chosen_output, handling
 from trainlaw.app.models.stated_error import evolution_sentence
@@ -82,6 +83,8 @@ def _summary(formula: Formula) -> str:
     runs, error = formula.provenance.get("rows"), show_percent(overall_error(formula, OURS))
     number = f"{runs:,} " if isinstance(runs, int) else ""
     stated = f" Mean error on held-out {held_out_kind(formula)}s: {error} %." if error != "-" else ""
+    calibrated = own_error(formula)
+    stated = f" {calibrated[0].upper()}{calibrated[1:]}." if calibrated else stated
     return f"Predicted by one formula, fitted to {number}measured runs.{stated}"
 
 
@@ -89,7 +92,7 @@ def _choice(name: str, formula: Formula) -> str:
     """Return how the page offers a formula, short enough for its list: its name and stated error."""
     error = show_percent(overall_error(formula, OURS))
     timed = "forward pass" if formula.scope == FORWARD else f"training, {name or 'full'}"
-    return f"{timed}: error {error} %"
+    return f"{timed}: {own_error(formula) or f'error {error} %'}"
 
 
 def _label(name: str, formula: Formula) -> str:

@@ -15,10 +15,7 @@ from trainlaw.app.text.tables import RUNS, Table, TableColumn
 from trainlaw.validate import bootstrap_interval
 from trainlaw.validate.baselines import title_of
 from trainlaw.validate.error_table import BY_CNN, BY_GPU, FURTHER_LEVELS, METRIC_TITLES
-from trainlaw.validate.formula_errors import (
-    CarriedErrors,
-    ErrorLine,
-)
+from trainlaw.validate.formula_errors import CarriedErrors, ErrorLine
 from trainlaw.validate.metrics import absolute_percentage_errors
 from trainlaw.validate.result import OURS
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-from trainlaw.app.models.doubts import law_seconds
+from trainlaw.app.models.law_times import law_seconds
 from trainlaw.app.report.plots import PointGroup, predicted_against_measured
 from trainlaw.app.text.html import render, template_text
 from trainlaw.datasets.files.grids import Grid

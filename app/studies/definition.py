@@ -11,7 +11,8 @@ from typing import Any
 import tomli_w
 from trainlaw.app.inputs.declared import check_limits
 from trainlaw.app.inputs.study_definition import StudyDefinition
-from trainlaw.app.models.doubts import check_timed_parts, trusted
+from trainlaw.app.models.doubts import trusted
+from trainlaw.app.models.timed_parts import check_timed_parts
 from trainlaw.app.studies.kinds import OWN_LIST, RUNS, STUDY_KINDS, StudyKind
 from trainlaw.datasets import DATASETS, RunTable
 from trainlaw.datasets.tables.measured_table import MeasuredTable

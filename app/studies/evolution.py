@@ -132,8 +132,8 @@ def _curve(result: StudyResult, rows: StudyRows, estimator: str) -> dict[int, fl
             return {}
         X = rows.X.iloc[result.predictions["row"].to_numpy()[inside]]
         measured = result.measured_s[inside]
-        own = feature_rows(X, [spec.name for spec in history[0][1].features], rows.cnn_layers)
-        missed = ((n, absolute_percentage_errors(measured, own.predict(best))) for n, best in history)
+        unseen = feature_rows(X, [spec.name for spec in history[0][1].features], rows.cnn_layers)
+        missed = ((n, absolute_percentage_errors(measured, unseen.predict(best))) for n, best in history)
         folds.append({n: np.bincount(places[inside], each, len(groups)) for n, each in missed})
     counts = sorted(set[int]().union(*folds))
     # Between two formulas that were the best, the first of them counts; all folds must have begun.

@@ -19,12 +19,7 @@ from trainlaw.app.studies.terms_found import StudiedTerm, TermShares, chosen_aga
 from trainlaw.app.studies.verdict import verdict_lines
 from trainlaw.datasets import DATASETS
 from trainlaw.datasets.measurements.formula_rows import FormulaRows, feature_rows
-from trainlaw.formulas import (
-    Formula,
-    ParetoFront,
-    ScoredFormula,
-    complexity,
-)
+from trainlaw.formulas import Formula, ParetoFront, ScoredFormula, complexity
 from trainlaw.validate import (
     EstimatorFactory,
     LevelError,

@@ -22,14 +22,7 @@ from trainlaw.app.studies.searches import OnFit, OnStart, Searched, estimator_of
 from trainlaw.app.studies.verdict import calibration_advice
 from trainlaw.datasets.measurements.formula_rows import FormulaRows, feature_rows
 from trainlaw.datasets.tables.measured_table import MeasuredTable
-from trainlaw.formulas import (
-    Formula,
-    InputError,
-    ParetoFront,
-    ScoredFormula,
-    complexity,
-    round_constants,
-)
+from trainlaw.formulas import Formula, InputError, ParetoFront, ScoredFormula, complexity, round_constants
 from trainlaw.formulas.algebra.simplification import CALLS_PER_EXPRESSION, simplify_all
 from trainlaw.validate import (
     EstimatorFactory,

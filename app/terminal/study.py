@@ -12,12 +12,7 @@ from trainlaw.app.models.stated_error import evolution_sentence, headline
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.studies.verdict import lead_sentence
-from trainlaw.app.terminal.formula import (
-    class_errors,
-    equation_text,
-    overall_errors_text,
-    worst_text,
-)
+from trainlaw.app.terminal.formula import class_errors, equation_text, overall_errors_text, worst_text
 from trainlaw.app.text.numbers import seconds_text, show_percent
 from trainlaw.app.text.tables import Table, TableColumn, fitted_lines
 from trainlaw.formulas import Formula

@@ -16,12 +16,7 @@ from trainlaw.app.models.lookup_tables import precision_rows
 from trainlaw.app.models.multi_gpu import EXCHANGE
 from trainlaw.app.models.scopes import feature_expression, handling
 from trainlaw.app.models.settings import host_factor
-from trainlaw.app.models.terms import (
-    NamedConstant,
-    Part,
-    parts_of,
-    with_named_constants,
-)
+from trainlaw.app.models.terms import NamedConstant, Part, parts_of, with_named_constants
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
 from trainlaw.app.text.files import toml_table
 from trainlaw.datasets import RunTable, configuration

@@ -50,7 +50,7 @@ def device_shares(cnn: Cnn, gpu: Gpu, batch: int) -> np.ndarray:
 
 ITERATION = "iteration"  # kind of the row with what a run has once
 TRAINING_PASSES = 3.0  # forward, gradient of the input, gradient of the weights
-# Sizes of a layer as a matrix product, beside what times are made of.
+# Sizes of a layer as a matrix product, next to the parts of its time.
 _SIZES = ("conv_output_pixels", "conv_output_channels", "conv_reduction_length")
 # What a run has once, and no layer a part of; their definitions are multiplied by this.
 _ONCE = {"input_copy_s": "", "iteration_overhead_s": "(1 - n_layers) * "}

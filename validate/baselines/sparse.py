@@ -68,9 +68,9 @@ class NonnegativePath:
 
     Candidates: each time of a formula's skeleton and of a kind of work, times the 8 products of the peak
     rate of the precision (power 0 or 0.3), the level 1 cache per lane (0 or -0.8) and the clock ratio (0 or
-    -0.5); and times a flag, with the first power and without. Relative errors are squared; weights are (rows of the GPU
-    group)^-0.35 (rows of the precision class)^-0.35. Of groups with more than 400 rows, 400 are drawn with a
-    fixed seed.
+    -0.5); and times a flag, with the first power and without. Relative errors are squared; weights are (rows
+    of the GPU group)^-0.35 (rows of the precision class)^-0.35. Of groups with more than 400 rows, 400 are
+    drawn with a fixed seed.
     """
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:

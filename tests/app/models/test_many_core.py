@@ -126,11 +126,7 @@ def test_every_form_is_written(suffix, tmp_path):
 
 
 def test_only_formulas_of_custom_features_are_of_that_scope(formula):
-    assert [law.scope for law in (formula, formula_named("layer"), law_of("b"))] == [
-        "run",
-        "layer",
-        "custom",
-    ]
+    assert [law.scope for law in (formula, formula_named("layer"), law_of("b"))] == ["run", "layer", "custom"]
 
 
 def test_inputs_outside_the_table_are_warned_of():

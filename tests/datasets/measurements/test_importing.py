@@ -5,7 +5,6 @@ from trainlaw.datasets import GpuCatalog, find_gpu, load
 from trainlaw.datasets.files.faults import FaultsError
 from trainlaw.datasets.measurements import copies
 from trainlaw.datasets.measurements.importing import import_runs
-from trainlaw.formulas.errors import InputError
 
 GOOD = "gpu,cnn,batch_per_gpu,time_s\nNVIDIA GeForce RTX 3090,ResNet-50,32,0.1\nTesla T4,vgg16,16,0.2\n"
 
@@ -145,35 +144,6 @@ def test_the_error_tells_the_first_fault_and_how_many(write):
     first = "runs.csv: row 1, column time_s: expected a number from 1e-09 to 1e+07 s, got -1.0"
     assert str(caught.value) == f"{first} (and 1 more faults)"
     assert len(caught.value.faults) == 2
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"\n",
-        b"\x00" * 1000,
-        b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40,
-        np.random.default_rng(0).bytes(10_000_000),
-        b"A" * 10_000_000,
-        b"," * 10_000_000,
-        b'"' * 10_000_000,
-        GOOD.encode() + b"," * 10_000_000,
-        GOOD.encode() + b'"' + b"x" * 10_000_000,
-        GOOD.encode() + b"T4,vgg16,8,1,2,3\n",
-        b"gpu,cnn,batch_per_gpu,time_s\nT4,vgg16,8,1,2,3\n",
-        b"gpu,gpu,batch_per_gpu,time_s\nT4,vgg16,8,1\n",
-        b"gpu,,batch_per_gpu,time_s\nT4,vgg16,8,1\n",
-        b",".join(b"c%d" % number for number in range(501)) + b"\n",
-        b'gpu,cnn\n"T4,vgg16\n',
-    ],
-    ids=lambda content: f"{content[:12]!r}.{len(content)}",
-)
-def test_no_table_is_one_clear_line(write, content):
-    with pytest.raises(InputError) as caught:
-        import_runs(write(content))
-    assert "\n" not in str(caught.value)
-    assert len(str(caught.value)) < 700
 
 
 def test_numbers_in_text_columns_stay_text(write):

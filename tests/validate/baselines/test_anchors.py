@@ -10,13 +10,7 @@ from trainlaw.validate.baselines import baseline
 
 def test_ratios_of_rates_find_the_planted_constant_from_pairs_alone():
     pairs = load("profet-pairs")
-    X = pairs.features(
-        [
-            "anchor_time_s",
-            "peak_flop_per_s",
-            "anchor_peak_flop_per_s",
-        ]
-    )
+    X = pairs.features(["anchor_time_s", "peak_flop_per_s", "anchor_peak_flop_per_s"])
     rate = "peak_flop_per_s"
     seconds = (1.7 * X["anchor_time_s"] * X[f"anchor_{rate}"] / X[rate]).to_numpy(copy=True)
     alone = X.assign(**{f"anchor_{rate}": X[rate]})  # each run is its own anchor
