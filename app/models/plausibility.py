@@ -142,7 +142,7 @@ def _with_unit(issues: Iterable[Issue], check: Check) -> Iterable[Issue]:
     kinds = {source.is_rate for source in check.made.sources}
     unit, _ = check.fitting_unit(kinds.pop() if len(kinds) == 1 else None)
     for issue in issues:
-        if unit is not None and issue.options and issue.options[0][0] == "--unit":
+        if unit is not None and len(issue.options) > 1 and issue.options[0][0] == "--unit":
             text = f"{issue.text}; the built-in formula says {unit.text}"
             yield replace(issue, text=text, options=(("--unit", unit.text),))
         else:

@@ -1,22 +1,26 @@
-"""Columns of a table by the user's answers, else their values, else the words of their headings."""
+"""The columns of a table by the user's answers, else by the words of their headings; the rest is asked about."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from trainlaw.datasets.spreadsheets import fields
-from trainlaw.datasets.spreadsheets.answers import SheetAnswers, choices
-from trainlaw.datasets.spreadsheets.blocks import Block
-from trainlaw.datasets.spreadsheets.headings import Meaning, near_target, read_heading
-from trainlaw.datasets.spreadsheets.rows import Dialogue
-from trainlaw.datasets.spreadsheets.targets import (
-    SIZES,
-    USUAL_GPUS,
-    USUAL_SIZES,
-    Targets,
-    header_meaning,
-    is_batch,
+from trainlaw.datasets.spreadsheets.answers import CHOICE, SKIP, Issue, SheetAnswers, choices, skipping
+from trainlaw.datasets.spreadsheets.headings import Meaning, near_target, of_statistics, read_heading
+from trainlaw.datasets.spreadsheets.layout import (
+    SheetTable,
+    ValueColumn,
+    is_measured,
+    is_numeric,
+    is_ratio,
+    is_total,
+    likely_pivot,
+    value_columns,
 )
+from trainlaw.datasets.spreadsheets.lines import read_line
+from trainlaw.datasets.spreadsheets.quantities import TimeUnit
+from trainlaw.datasets.spreadsheets.rows import Dialogue, MappedColumn, SheetRows, Source
+from trainlaw.datasets.spreadsheets.values import is_unmeasured, precision_of, yes_or_no
 from trainlaw.datasets.spreadsheets.words import groups
 from trainlaw.formulas.errors import InputError, check_name, shown, unknown_name
 
@@ -32,22 +36,44 @@ COLUMN_NAMES = (
     fields.GPUS_PER_NODE,
     fields.MODE,
     fields.DATASET,
+    fields.ACCUMULATION,
     fields.IMAGES_PER_EPOCH,
     fields.ITERATIONS,
+    fields.EPOCHS,
+    fields.STEP,
 )
 _MEDIAN = re.compile(r"median|p50", re.IGNORECASE)
 _PHASES = re.compile(r"\b(?:forward|backward|fwd|bwd)\b", re.IGNORECASE)
-_SAMPLE = 60  # cells of a column whose names are looked up
+MARK = re.compile(r"[*†‡§¹²³⁴]+(?=\s)")  # of a footnote
+_SAMPLE = 60  # different texts of a column that are looked up
+_OF_GPUS = (fields.GPUS_PER_NODE, "n_gpus")
+#: What a word that is asked about is of our columns; others are of none.
+_COLUMN_OF = {"n_gpus": "n_gpus", "accumulation": fields.ACCUMULATION, "mode": fields.MODE}
+_SAID = {
+    "n_gpus": "several GPUs",
+    "accumulation": "accumulated gradients",
+    "power": "a limit of power",
+    "clock": "another clock",
+    "part": "a part of a GPU",
+    "width": "another width of the network",
+    "parallel": "a way to parallelise",
+    "trained": "a part of the network that is trained",
+    "mode": "no training",
+    "precision": "a precision",
+    "layout": "a layout",
+    "compilation": "a compilation",
+}
+#: Words that a heading of something else, such as "test accuracy" or "GPU memory", does not mean.
+_OF_IGNORED = frozenset(("power", "clock", "part", "parallel", "trained", "width"))
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A column of times or throughputs: its place in the block, what it means, and what its header says."""
+    """A column of times or throughputs: its place in the table and what its header means."""
 
     place: int
     heading: str
     meaning: Meaning
-    said: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_rate(self) -> bool:
@@ -55,309 +81,208 @@ class Measure:
         return self.meaning.target == fields.RATE
 
 
+@dataclass
+class _Columns:
+    """What the columns of a table are: places of ours, measures, and those that are left with the reason."""
+
+    keys: dict[str, int] = field(default_factory=dict)
+    exact: set[str] = field(default_factory=set)
+    measures: list[Measure] = field(default_factory=list)
+    values: list[ValueColumn] = field(default_factory=list)
+    left: dict[int, str] = field(default_factory=dict)
+
+
 def answers_time(answers: SheetAnswers) -> bool:
     """Return whether the user named the column of the times."""
     return bool({"time_s", fields.TIME, fields.RATE} & set(answers.columns))
 
 
-def check_named(blocks: Iterable[Block], answers: SheetAnswers) -> None:
+def check_named(tables: Iterable[SheetTable], answers: SheetAnswers) -> None:
     """Raise InputError for a column that the user named and no table has."""
-    headings = [heading for block in blocks for heading in block.headings]
+    tables = list(tables)
+    headings = [heading for table in tables for heading in table.headings]
     for ours, heading in answers.columns.items():
         check_name("column", ours, (*COLUMN_NAMES, *FLAGS, fields.IGNORED))
         if heading not in headings:
             raise InputError(f"--column {ours}={heading}: {unknown_name('column', heading, headings)}")
+    known = {*headings, *(f"row {number}" for table in tables for number, _ in table.lines), "hidden"}
+    for name in answers.ignored:
+        if name not in known:
+            raise InputError(f"--ignore {name}: {unknown_name('column', name, sorted(known))}")
 
 
-class SheetColumns:
-    """What the columns of a block are.
+def table_rows(tables: Sequence[SheetTable], dialogue: Dialogue, notes: list[str]) -> SheetRows:
+    """Return the runs of tables, one row per measured cell; ask about what is not read."""
+    rows = SheetRows(dialogue.answers, dialogue.names, dialogue.issues)
+    for name, _ in rows.answers.only:
+        if not any(name in table.headings for table in tables):
+            raise InputError(f"--only {name}: the file has no column {name!r}")
+    for number, table in enumerate(tables):
+        columns = _columns(table, rows)
+        _append(rows, table, columns, number, len(tables) > 1)
+        _note_left(table, columns, rows, notes)
+        _ask_lines(table, columns, rows, notes)
+    for target, cells in rows.cells.items():
+        # A column that only some tables have is empty in the others.
+        cells += [None] * (len(rows) - len(cells))
+    return rows
 
-    keys : place of each of our columns; sure : those that the user or the schema names. measures : of times
-    and throughputs. runs : the measure of each run of a row, with one that it can be compared with. extra :
-    our columns that texts of a column name besides, with its place. notes : on columns that are not read.
-    unknown : places of columns of which nothing is known. left : places of columns that are not read, with
-    the reason. targets : what each column is that the user did not name.
-    """
 
-    def __init__(self, block: Block, dialogue: Dialogue, known: Iterable[str]) -> None:
-        """Find what the columns are; ask about what is open. known : columns that titles or sections give."""
-        self.block, self.ask = block, dialogue.ask
-        self.answers, self.names = dialogue.answers, dialogue.names
-        self.known = {*known, *dialogue.answers.constants}
-        self.targets = Targets(block, self.names)
-        self.keys: dict[str, int] = {}
-        self.sure: set[str] = set()
-        self.measures: list[Measure] = []
-        self.runs: list[tuple[Measure, Measure | None]] = []
-        self.extra: dict[str, int] = {}
-        self.notes: list[str] = []
-        self.unknown: list[int] = []
-        self.left: dict[int, str] = {}
-        self._read()
-        have = {*self.known, *self.own}
-        if not have & set(fields.BATCHES):
-            self._guess_batch()
-        elif not have & {"n_gpus", fields.GPUS_PER_NODE}:
-            self._guess_gpus()
-        weak = [measure for measure in self.measures if measure.meaning.is_weak]
-        if not self.measures or (self.targets.rejected and weak == self.measures):
-            self._guess_time()
-        self.extra = {kind: place for kind, place in self.extra.items() if kind not in self.keys}
-        self._note_left(have)
+def left_half(table: SheetTable, dialogue: Dialogue) -> SheetTable:
+    """Return a table, or its left half with an issue where headings stand twice or an empty column parts it."""
+    headings, places = table.headings, table.places
+    twice = [
+        place
+        for place, heading in enumerate(headings)
+        if heading in headings[:place] and read_heading(heading).target != fields.IGNORED
+    ]
+    apart = [place for place in range(1, len(headings)) if places[place] > places[place - 1] + 1]
+    if not twice and not apart:
+        return table
+    # A gap before the repeated heading parts the tables.
+    start = next((place for place in apart if not twice or place <= twice[0]), 0)
+    start = start or twice[0] - headings.index(headings[twice[0]])
+    halves = [_columns_of(table, slice(0, start)), _columns_of(table, slice(start, None))]
+    said = f"the headings {', '.join(dict.fromkeys(headings[place] for place in twice))[:80]} stand twice"
+    text = f"{said if twice else 'an empty column parts the table'}: are two tables side by side?"
+    dialogue.ask("columns", text, choices("--range", [half.area for half in halves]))
+    return halves[0]
 
-    @property
-    def own(self) -> list[str]:
-        """Our columns that the table itself states: in columns and in their headers."""
-        return [*self.keys, *self.extra, *(kind for measure in self.measures for kind in measure.said)]
 
-    def _read(self) -> None:
-        """Find the keys and the measures."""
-        self._take_named()
-        taken = {*self.keys.values(), *(measure.place for measure in self.measures)}
-        self.targets.find(set(range(len(self.block.headings))) - taken)
-        self.block = self.targets.block
-        self.notes += self.targets.notes
-        candidates: dict[str, list[tuple[int, Meaning]]] = {}
-        for place, (target, meaning, said) in self.targets.by_place.items():
-            content = self.targets.contents[place]
-            if fields.STACK <= set(content.kinds):
-                # "NHWC" and "torch.compile" are in one column.
-                self.extra |= dict.fromkeys(fields.STACK, place)
-            elif target in fields.MEASURED:
-                if answers_time(self.answers):
-                    self.left[place] = "another column was named"
-                elif not any(cell is not None for cell in self.block.cells(place)):
-                    self.left[place] = "empty"
-                else:
-                    self.measures.append(self._measure(place, replace(meaning, target=target), said))
-            elif target in fields.UNSPECIFIC:
-                self.left[place] = ""
-                self.unknown += [place] if not target else []
-            else:
-                candidates.setdefault(target, []).append((place, meaning))
-                # What texts name besides what the column is: "ResNet-50 (bs 64)".
-                for kind in content.kinds:
-                    if kind != target and kind in (*fields.NAMES, *fields.COUNTS):
-                        self.extra.setdefault(kind, place)
-        for target, columns in candidates.items():
-            self._add_key(target, columns)
-        self._keep_best()
-        self._read_labels()
+def _columns_of(table: SheetTable, chosen: slice) -> SheetTable:
+    rows = tuple(row[chosen] for row in table.rows)
+    return replace(table, parts=table.parts[chosen], places=table.places[chosen], rows=rows)
 
-    def _read_labels(self) -> None:
-        """Read names that no other column has from labels such as "resnet50_bs32" under "run"."""
-        have = {*self.known, *self.own}
-        for kind in ("cnn", "gpu"):
-            places = [place for place in self.left if kind in self.targets.contents[place].kinds]
-            if kind not in have and len(places) == 1:
-                place = places[0]
-                kinds = {*fields.NAMES, *fields.COUNTS} - have
-                self.extra |= {own: place for own in self.targets.contents[place].kinds if own in kinds}
-                del self.left[place]
-                return
 
-    def _take_named(self) -> None:
-        block = self.block
-        for ours, heading in self.answers.columns.items():
-            if heading not in block.headings:
-                continue
-            place = block.headings.index(heading)
-            if ours in ("time_s", fields.TIME, fields.RATE):
-                meaning = read_heading(re.sub(r" \[column [A-Z]+\]$", "", heading))
-                unit = meaning.unit
-                targets = {read_heading(text).target for text in block.headings} | self.known
-                is_epoch = meaning.target == fields.EPOCH_TIME and bool(targets & fields.OF_EPOCHS)
-                if unit is not None and unit.counted == "epoch" and not is_epoch:
-                    unit = replace(unit, counted="iteration")
-                is_rate = ours == fields.RATE or (unit is not None and unit.is_rate)
-                target = fields.EPOCH_TIME if is_epoch else fields.RATE if is_rate else fields.TIME
-                _, said = header_meaning(self.block, place, self.names)
-                self.measures.append(self._measure(place, Meaning(target, unit), said))
-            else:
-                target = f"{fields.FLAG}{ours}" if ours in FLAGS else ours
-                self.keys[target] = place
-                self.sure.add(target)
+def _columns(table: SheetTable, rows: SheetRows) -> _Columns:
+    """Return what the columns of a table are; ask where several may be the same."""
+    answers, found = rows.answers, _Columns()
+    if answers.columns_are:
+        found.values = value_columns(table, answers.columns_are, rows.names, answers)
+        if not found.values:
+            text = f"--columns-are {','.join(answers.columns_are)}: no heading names a {answers.columns_are[0]}"
+            rows.ask("columns", f"{text}; the headings are {', '.join(table.headings)[:120]}")
+    elif not answers_time(answers):
+        pivot = likely_pivot(table, rows.names, answers)
+        values = value_columns(table, pivot, rows.names, answers) if pivot else []
+        if values and (len(values) > 1 or not _plain_measures(table, {own.place for own in values})):
+            named = ", ".join(table.headings[own.place] for own in values)
+            text = f"the headings {named[:120]} name what the times below are of"
+            rows.ask("columns", text, (("--columns-are", ",".join(pivot)),))
+            found.values = values
+    _read_headings(table, found, rows)
+    return found
 
-    def _measure(self, place: int, meaning: Meaning, said: Mapping[str, str]) -> Measure:
-        block = self.block
-        kept = {kind: text for kind, text in said.items() if kind != fields.IGNORED}
-        if meaning.target == fields.TIME and meaning.unit is not None and meaning.unit.is_rate:
-            meaning = replace(meaning, target=fields.RATE)
-        if not block.paths[place][-1:] or (kept and not read_heading(block.paths[place][-1]).target):
-            meaning = replace(meaning, is_weak=False)
-        return Measure(place, block.headings[place], meaning, kept)
 
-    def _add_key(self, target: str, columns: list[tuple[int, Meaning]]) -> None:
-        """Choose the column of one of our names; append an issue where several are as likely."""
-        block = self.block
-        if target in self.keys or target in self.answers.constants:
-            given = self.answers.constants.get(target)
-            reason = "another column was named" if given is None else f"{given} was given for every row"
-            self.left |= dict.fromkeys((place for place, _ in columns), reason)
-            return
+def _plain_measures(table: SheetTable, but: set[int]) -> bool:
+    meanings = (read_heading(heading) for place, heading in enumerate(table.headings) if place not in but)
+    return any(meaning.target in fields.MEASURED for meaning in meanings)
 
-        def rank(column: tuple[int, Meaning]) -> tuple[bool, ...]:
-            place, meaning = column
-            by_value = target not in self.targets.contents[place].kinds and target in fields.NAMES
-            names = dict.fromkeys(map(str, block.cells(place)[:_SAMPLE])) if target in ("gpu", "cnn") else ()
-            is_open = any(len(self.names.meant(target, name)) != 1 for name in names)
-            return by_value, not meaning.is_exact, is_open, meaning.target != target, meaning.is_weak
 
-        ordered = sorted(columns, key=rank)
-        best, meaning = ordered[0]
-        equal = [place for place, own in ordered if rank((place, own)) == rank(ordered[0])]
-        if any(block.cells(place) != block.cells(best) for place in equal):
-            self._ask_which([block.headings[place] for place in equal], target.removeprefix(fields.FLAG))
-        self.keys[target] = best
-        if meaning.is_exact:
-            self.sure.add(target)
-        reason = f"{block.headings[best]} is read instead"
-        others = [place for place, _ in columns if place != best]
-        self.left |= dict.fromkeys(others, reason)
-        # Numbers under the heading of a precision may be batch sizes under a wrong heading.
-        self.unknown += [
-            place for place in others if target == "precision" and self.targets.contents[place].wholes
-        ]
+def _read_headings(table: SheetTable, found: _Columns, rows: SheetRows) -> None:
+    answers = rows.answers
+    named: dict[int, str] = {}
+    for ours, heading in answers.columns.items():
+        if heading in table.headings:
+            named[table.headings.index(heading)] = ours
+    candidates: dict[str, list[tuple[int, Meaning]]] = {}
+    taken = {own.place for own in found.values}
+    phases = any(_PHASES.search(heading) for heading in table.headings)
+    for place, heading in enumerate(table.headings):
+        if place in taken:
+            continue
+        ours = named.get(place, "")
+        if heading in answers.ignored or ours == fields.IGNORED:
+            found.left[place] = "left out"
+            continue
+        meaning = of_statistics(heading, table.headings) or read_heading(heading)
+        if meaning.target == "time_s":
+            meaning = replace(meaning, target=fields.TIME)
+        elif meaning.target == "network" and _names(table, place, "cnn", rows):
+            meaning = Meaning("cnn")
+        elif meaning.target == "n_gpus" and _names(table, place, "gpu", rows):
+            meaning = Meaning("gpu")
+        if phases and meaning.target == fields.EPOCH_TIME and "epoch" not in heading.lower():
+            # A total next to the times of forward and backward is that of an iteration.
+            unit = meaning.unit and replace(meaning.unit, counted="iteration")
+            meaning = replace(meaning, target=fields.TIME, unit=unit)
+        if ours in ("time_s", fields.TIME, fields.RATE):
+            found.measures = [Measure(place, heading, _said_measure(ours, meaning, table))]
+        elif ours:
+            target = f"{fields.FLAG}{ours}" if ours in FLAGS else ours
+            found.keys[target] = place
+            found.exact.add(target)
+        elif meaning.target in fields.MEASURED and is_ratio(heading):
+            found.left[place] = ""
+        elif meaning.target in fields.MEASURED:
+            candidates.setdefault(fields.TIME, []).append((place, meaning))
+        elif meaning.target in fields.UNSPECIFIC or _is_no_name(table, place, meaning, rows):
+            found.left[place] = ""
+        else:
+            candidates.setdefault(meaning.target, []).append((place, meaning))
+    measures = [Measure(place, table.headings[place], own) for place, own in candidates.pop(fields.TIME, [])]
+    for target, columns in candidates.items():
+        _add_key(table, target, columns, found, rows)
+    if found.values or found.measures:
+        found.left |= dict.fromkeys((own.place for own in measures), "another column is read")
+    else:
+        _choose_measures(table, measures, found, rows)
 
-    def _ask_which(self, headings: Sequence[str], ours: str) -> None:
+
+def _said_measure(ours: str, meaning: Meaning, table: SheetTable) -> Meaning:
+    """Return what a column is that the user says is the time."""
+    unit = meaning.unit
+    targets = {read_heading(text).target for text in table.headings}
+    is_epoch = meaning.target == fields.EPOCH_TIME and bool(targets & fields.OF_EPOCHS)
+    if unit is not None and unit.counted == "epoch" and not is_epoch:
+        unit = replace(unit, counted="iteration")
+    is_rate = ours == fields.RATE or (unit is not None and unit.is_rate)
+    return Meaning(fields.EPOCH_TIME if is_epoch else fields.RATE if is_rate else fields.TIME, unit)
+
+
+def _is_no_name(table: SheetTable, place: int, meaning: Meaning, rows: SheetRows) -> bool:
+    """Return whether a column that may be one of names ("Benchmark") has none."""
+    if not meaning.is_weak or meaning.target not in ("gpu", "cnn"):
+        return False
+    return not _names(table, place, meaning.target, rows)
+
+
+def _names(table: SheetTable, place: int, kind: str, rows: SheetRows) -> bool:
+    texts = list(dict.fromkeys(str(row[place]) for row in table.rows if row[place] is not None))[:_SAMPLE]
+    return any(rows.names.is_name(kind, text) for text in texts)
+
+
+def _add_key(
+    table: SheetTable, target: str, columns: list[tuple[int, Meaning]], found: _Columns, rows: SheetRows
+) -> None:
+    """Choose the column of one of our names; append an issue where several are as likely."""
+    places = [place for place, _ in columns]
+    given = rows.answers.constants.get(target)
+    pivoted = found.values and target in (*found.values[0].said, *_batches_of(found.values[0].said))
+    if target in found.keys or given is not None or pivoted:
+        reason = f"{given} was given for every row" if given is not None else "another column was named"
+        found.left |= dict.fromkeys(places, reason)
+        return
+
+    def rank(column: tuple[int, Meaning]) -> tuple[bool, ...]:
+        return not column[1].is_exact, column[1].is_weak
+
+    best, meaning = min(columns, key=rank)
+    equal = [place for place, own in columns if rank((place, own)) == rank((best, meaning))]
+    cells = [[row[place] for row in table.rows] for place in equal]
+    if any(other != cells[0] for other in cells[1:]):
+        headings = [table.headings[place] for place in equal]
+        ours = target.removeprefix(fields.FLAG)
         text = f"the columns {', '.join(headings)} may all be {ours}: which one is it?"
-        self.ask("question", text, choices("--column", headings, f"{ours}="))
-
-    def _keep_best(self) -> None:
-        """Keep of the measures that say the same the best time and the best throughput."""
-        left = self.left
-        if any(_PHASES.search(heading) for heading in self.block.headings):
-            self.measures = [_of_phases(measure) for measure in self.measures]
-        plain = [measure for measure in self.measures if measure.meaning.target != fields.EPOCH_TIME]
-        if plain:
-            # A time of an epoch counts only where nothing else is measured.
-            epochs = (measure.place for measure in self.measures if measure not in plain)
-            left |= dict.fromkeys(epochs, "")
-            self.measures = plain
-        kinds = [frozenset(measure.said) - {"precision"} for measure in self.measures]
-        usual = max(kinds, key=kinds.count, default=frozenset())
-        usual = max(
-            (kind for kind in kinds if kinds.count(kind) == kinds.count(usual)), key=len, default=usual
-        )
-        groups: dict[tuple[tuple[str, str], ...], list[Measure]] = {}
-        for measure, kind in zip(self.measures, kinds, strict=True):
-            if kind != usual:
-                left[measure.place] = (
-                    f"it says no {' or '.join(sorted(usual - kind))}" if usual - kind else ""
-                )
-                continue
-            groups.setdefault(tuple(sorted(measure.said.items())), []).append(measure)
-        self.runs = [self._best_of(measures) for measures in groups.values()]
-        self.measures = [measure for pair in self.runs for measure in pair if measure is not None]
-
-    def _best_of(self, measures: list[Measure]) -> tuple[Measure, Measure | None]:
-        """Return the best measure, and a second one that it can be compared with."""
-        ordered = sorted(measures, key=_rank)
-        best = ordered[0]
-        equal = [measure for measure in ordered if _rank(measure) == _rank(best)]
-        equal = [measure for measure in equal if measure is best or not _differs(measure, best)]
-        if len(equal) > 1:
-            self._ask_which([measure.heading for measure in equal], "time_s")
-        others = [own for own in ordered[1:] if _differs(own, best) and not own.meaning.is_weak]
-        second = others[0] if others else None
-        for measure in ordered:
-            if measure not in (best, second):
-                self.left[measure.place] = f"{best.heading} is read instead"
-        return best, second
-
-    def _guess_batch(self) -> None:
-        """Offer a column of whole numbers that may be batch sizes where no column is the batch."""
-        block, contents = self.block, self.targets.contents
-        # Where a heading is over other numbers, that of the batches may be any.
-        places = self.left if set(fields.BATCHES) & set(self.targets.rejected.values()) else self.unknown
-        likely = [
-            place
-            for place in places
-            if contents[place].wholes and all(is_batch(number) for number in contents[place].wholes)
-        ]
-        if likely:
-            headings = [block.headings[place] for place in likely]
-            text = f"no column is the batch size; {' or '.join(headings)} may be it"
-            self.ask("columns", text, choices("--column", headings, f"{fields.BATCH}="))
-            self.keys[fields.BATCH] = likely[0]
-            self.unknown = [place for place in self.unknown if place != likely[0]]
-            self.left.pop(likely[0], None)
-
-    def _guess_gpus(self) -> None:
-        """Ask whether a column of usual numbers of GPUs is theirs."""
-        for place in self.unknown:
-            content, heading = self.targets.contents[place], self.block.headings[place]
-            if {1, 4} <= set(content.wholes) <= USUAL_GPUS and not content.is_index:
-                text = f"is {heading} the number of GPUs?"
-                options = choices("--column", [heading], "n_gpus=")
-                self.ask("columns", text, options)
-
-    def _guess_time(self) -> None:
-        """Offer the columns that may be times where none is."""
-        block, contents = self.block, self.targets.contents
-        likely = [place for place in self.unknown if contents[place].numbers > 0.5]
-        named = [place for place in likely if read_heading(block.headings[place]).unit is not None]
-        likely = named or [*(measure.place for measure in self.measures), *likely]
-        headings = [block.headings[place] for place in likely]
-        text = "no column is a time or throughput of training iterations; name it by --column time_s=HEADING"
-        # The least or greatest of several times is offered where nothing else is.
-        offered = headings or [own for own in block.headings if read_heading(own).unit is not None]
-        self.ask("columns", text, choices("--column", offered, "time_s="))
-        if likely and not self.measures:
-            meaning = read_heading(headings[0])
-            self.measures.append(Measure(likely[0], headings[0], Meaning(fields.TIME, meaning.unit)))
-            self.runs.append((self.measures[0], None))
-            self.unknown.remove(likely[0])
-            self.left.pop(likely[0], None)
-
-    def _why(self, place: int, near: str) -> str:
-        """Return why a column that is named like one of ours is not read, "" for any other."""
-        cells = [str(cell) for cell in self.block.cells(place) if cell is not None]
-        return f"expected whole numbers, got {shown(cells[0])}" if near and cells else ""
-
-    def _note_left(self, have: set[str]) -> None:
-        """Note the columns that are not read; append an issue for one that is named like one of ours."""
-        plain = []
-        for place, reason in self.left.items():
-            heading = self.block.headings[place]
-            near = near_target(heading) if place in self.unknown and not reason else ""
-            wholes = set(self.targets.contents[place].wholes) if place in self.unknown else set()
-            if wholes & USUAL_SIZES and wholes <= SIZES and len(wholes) > 1 and "input_size_px" not in have:
-                text = f"{heading} may be the side of the images in pixels"
-                options = (("--column", f"input_size_px={heading}"), ("--set", "input_size_px=224"))
-                self.ask("columns", text, options)
-                continue
-            content = self.targets.contents[place]
-            if place in self.unknown and not reason and not near and content.is_flag and not content.numbers:
-                text = f"{heading} says yes or no: to what?"
-                kinds = choices("--column", [f"{name}={heading}" for name in (*FLAGS, fields.IGNORED)])
-                self.ask("columns", text, kinds)
-                continue
-            if not near or (near in fields.COUNTS and not content.wholes):
-                plain.append(f"{heading} ({reason or self._why(place, near)})".replace(" ()", ""))
-                continue
-            is_time = near in (*fields.MEASURES, "time_s")
-            if (
-                near in have
-                or (near in fields.BATCHES and have & set(fields.BATCHES))
-                or (is_time and self.measures)
-            ):
-                self.notes.append(f"not read: {heading}; it resembles {near}, which is another column")
-                continue
-            text = f"the column {heading!r} is not known; is it {near}?"
-            option = f"{'time_s' if is_time else near}={heading}"
-            self.ask("columns", text, (("--column", option),))
-        if plain:
-            self.notes.insert(0, f"not read: {', '.join(plain)}")
+        rows.ask("columns", text, choices("--column", headings, f"{ours}="))
+    found.keys[target] = best
+    found.exact |= {target} if meaning.is_exact else set()
+    reason = f"{table.headings[best]} is read instead"
+    found.left |= dict.fromkeys((place for place in places if place != best), reason)
 
 
-def _of_phases(measure: Measure) -> Measure:
-    """Return a measure; a total next to the times of forward and backward is that of an iteration."""
-    meaning = measure.meaning
-    if meaning.target != fields.EPOCH_TIME or "epoch" in measure.heading.lower():
-        return measure
-    unit = meaning.unit and replace(meaning.unit, counted="iteration")
-    return replace(measure, meaning=replace(meaning, target=fields.TIME, unit=unit))
+def _batches_of(said: Mapping[str, str]) -> tuple[str, ...]:
+    return fields.BATCHES if "batch" in said else ()
 
 
 def _rank(measure: Measure) -> tuple[bool, ...]:
@@ -375,7 +300,308 @@ def _rank(measure: Measure) -> tuple[bool, ...]:
     )
 
 
+def _choose_measures(table: SheetTable, measures: list[Measure], found: _Columns, rows: SheetRows) -> None:
+    """Keep the best measure, and a second one that it can be compared with; ask where none or several are."""
+    plain = [own for own in measures if own.meaning.target != fields.EPOCH_TIME]
+    # A time of an epoch counts only where nothing else is measured.
+    found.left |= dict.fromkeys((own.place for own in measures if plain and own not in plain), "")
+    filled = [own for own in plain or measures if any(row[own.place] is not None for row in table.rows)]
+    ordered = sorted(filled, key=_rank)
+    if not ordered:
+        _ask_time(table, found, rows)
+        return
+    best = ordered[0]
+    equal = [own for own in ordered if _rank(own) == _rank(best) and (own is best or not _differs(own, best))]
+    if len(equal) > 1:
+        text = f"the columns {', '.join(own.heading for own in equal)} may all be time_s: which one is it?"
+        rows.ask("columns", text, choices("--column", [own.heading for own in equal], "time_s="))
+    others = [own for own in ordered[1:] if _differs(own, best) and not own.meaning.is_weak]
+    found.measures = [best, *others[:1]]
+    reason = f"{best.heading} is read instead"
+    found.left |= dict.fromkeys((own.place for own in ordered if own not in found.measures), reason)
+
+
 def _differs(one: Measure, other: Measure) -> bool:
     """Return whether two measures are in different units, so that they can be compared."""
     units = [measure.meaning.unit for measure in (one, other)]
     return one.is_rate != other.is_rate or (None not in units and units[0] != units[1])
+
+
+def _ask_time(table: SheetTable, found: _Columns, rows: SheetRows) -> None:
+    headings = [
+        table.headings[place]
+        for place in found.left
+        if not is_ratio(table.headings[place])
+        and read_heading(table.headings[place]).target == ""
+        and any(is_numeric(row[place]) for row in table.rows)
+    ]
+    text = "no column is a time or throughput of training iterations; name it by --column time_s=HEADING"
+    rows.ask("columns", f"{text}, or say what the headings of columns of times are by --columns-are",
+             choices("--column", headings, "time_s="))  # fmt: skip
+
+
+def _append(rows: SheetRows, table: SheetTable, columns: _Columns, number: int, with_sheet: bool) -> None:
+    """Append the measured cells of a table, where they are from, and the cells of columns that are not read."""
+    wanted = [(table.headings.index(name), text) for name, text in rows.answers.only if name in table.headings]
+    skipped = set(rows.answers.skipped_rows)
+    label = f"{table.sheet}!" if with_sheet else ""
+    keep = []
+    totals = []
+    for place, row in enumerate(table.rows):
+        if not all(str(row[column]) == text for column, text in wanted):
+            continue
+        if is_total(row) and f"{label}{table.numbers[place]}" not in skipped:
+            totals.append(f"{label}{table.numbers[place]}" if label else table.numbers[place])
+            continue
+        keep.append(place)
+    if totals:
+        rows.issues.append(Issue("cells", "a row that summarises others", tuple(totals), skipping(totals)))
+    if columns.values:
+        chosen = [(place, own) for place in keep for own in columns.values if table.rows[place][own.place] is not None]
+        run_rows = [place for place, _ in chosen]
+        times = [table.rows[place][own.place] for place, own in chosen]
+        checks: list[object] = []
+        sources = {
+            own.place: Source(number, table.headings[own.place], own.unit, own.is_rate, None)
+            for own in columns.values
+        }
+        run_sources = [sources[own.place] for _, own in chosen]
+    else:
+        run_rows = keep
+        main, check = (*columns.measures, None, None)[:2]
+        times = [table.rows[place][main.place] if main else None for place in keep]
+        checks = [table.rows[place][check.place] for place in keep] if check else []
+        source = Source(
+            number,
+            "",
+            _unit(main, table) if main else None,
+            _kind(main) if main else None,
+            _unit(check, table) if check else None,
+        )
+        run_sources = [source] * len(keep)
+    before = len(rows)
+
+    def put(target: str, cells: list[object]) -> None:
+        own = rows.cells.setdefault(target, [])
+        own += [None] * (before - len(own))
+        own += cells
+
+    for target, place in columns.keys.items():
+        cells = [row[place] for row in table.rows]
+        if target in ("gpu", "cnn") and None in cells and target not in rows.answers.constants:
+            cells = _filled_down(table, place, run_rows, rows)
+        put(target, [cells[row] for row in run_rows])
+        _show(rows, MappedColumn(table.headings[place], target, None, target not in columns.exact), table, place)
+    if columns.values:
+        for kind in columns.values[0].said:
+            put(kind, [own.said[kind] for _, own in chosen])
+            heading = "headings" if number == 0 else ""
+            rows.columns.setdefault(kind, MappedColumn("a heading", kind))
+            if heading:
+                rows.shown.append((MappedColumn("headings of columns", kind), columns.values[0].said[kind]))
+    if rows.answers.sheets_are:
+        put(rows.answers.sheets_are, [table.sheet] * len(run_rows))
+        rows.columns.setdefault(rows.answers.sheets_are, MappedColumn("the sheet", rows.answers.sheets_are))
+    if times:
+        put(fields.TIME, times)
+    if checks:
+        put(fields.CHECK, checks)
+    rows.sources += run_sources
+    rows.numbers += [f"{label}{table.numbers[place]}" if label else table.numbers[place] for place in run_rows]
+    for place in columns.left:
+        rows.unread.setdefault(table.headings[place], []).extend(table.rows[row][place] for row in run_rows)
+    _show_times(rows, table, columns)
+
+
+def _filled_down(table: SheetTable, place: int, used: Sequence[int], rows: SheetRows) -> list[object]:
+    """Return the cells of a column of names with the one above in empty ones; ask unless the user says so."""
+    cells, last = [], None
+    for row in table.rows:
+        last = row[place] if row[place] is not None else last
+        cells.append(last)
+    gaps = [table.numbers[row] for row in used if table.rows[row][place] is None and cells[row] is not None]
+    if gaps and not rows.answers.fill_down:
+        text = f"{table.headings[place]}: empty cells below filled ones: does the cell above hold?"
+        where = tuple(dict.fromkeys(gaps))
+        rows.issues.append(Issue("question", text, where, (("--fill-down",),)))
+    return cells
+
+
+def _show(rows: SheetRows, column: MappedColumn, table: SheetTable, place: int) -> None:
+    """Note a column that is read, with its first value."""
+    rows.columns.setdefault(column.target, column)
+    if (column.heading, column.target) not in ((own.heading, own.target) for own, _ in rows.shown):
+        first = next((str(row[place]) for row in table.rows if row[place] is not None), "")
+        rows.shown.append((column, first))
+
+
+def _show_times(rows: SheetRows, table: SheetTable, columns: _Columns) -> None:
+    for own in columns.values[:1]:
+        heading = table.headings[own.place] if len(columns.values) == 1 else f"{len(columns.values)} columns"
+        rows.columns.setdefault(fields.TIME, MappedColumn(heading, fields.TIME, own.unit))
+        _show(rows, MappedColumn(heading, fields.TIME, own.unit), table, own.place)
+    for target, measure in zip((fields.TIME, fields.CHECK), columns.measures, strict=False):
+        unit = _unit(measure, table)
+        _show(rows, MappedColumn(measure.heading, target, unit, not measure.meaning.is_exact), table, measure.place)
+
+
+def _unit(measure: Measure, table: SheetTable) -> TimeUnit | None:
+    unit = measure.meaning.unit
+    if unit is not None and measure.meaning.target == fields.EPOCH_TIME and not unit.is_rate:
+        return replace(unit, counted="epoch")
+    return unit
+
+
+def _kind(measure: Measure) -> bool | None:
+    """Return whether a header says that numbers are throughputs, None where it does not say."""
+    return measure.is_rate if measure.is_rate or read_heading(measure.heading).target == fields.TIME else None
+
+
+def _note_left(table: SheetTable, columns: _Columns, rows: SheetRows, notes: list[str]) -> None:
+    """Note the columns that are not read; ask about those that say something about the runs."""
+    plain = []
+    have = {*columns.keys, *rows.answers.constants, *(columns.values[0].said if columns.values else ())}
+    for place, reason in columns.left.items():
+        heading = table.headings[place]
+        cells = [row[place] for row in table.rows]
+        texts = list(dict.fromkeys(str(cell) for cell in cells if cell is not None))
+        target = read_heading(heading).target
+        target = "" if target in ("cnn", "gpu", "network") and not reason else target
+        if reason == "left out" or not texts:
+            plain.append(f"{heading} ({reason or 'empty'})")
+            continue
+        word = _asked_of(heading, texts, target, have) if reason != "another column is read" else None
+        if word:
+            kind, found = word
+            ours = _COLUMN_OF.get(kind, kind if kind in fields.SCHEMA else "")
+            text = f"{heading} is not read, and says {shown(found)}, which may mean {_SAID[kind]}"
+            named = (("--column", f"{ours}={heading}"),) if ours else ()
+            rows.ask("columns", text, (*named, *_ignoring(heading)))
+            continue
+        near = near_target(heading) if not target and not reason else ""
+        if near and near not in have and not (near in fields.BATCHES and have & set(fields.BATCHES)):
+            is_time = near in (*fields.MEASURES, "time_s")
+            if not (is_time and (columns.measures or columns.values)):
+                option = f"{'time_s' if is_time else near.removeprefix(fields.FLAG)}={heading}"
+                text = f"the column {heading!r} is not known; is it {near}?"
+                rows.ask("columns", text, (("--column", option), ("--ignore", heading)))
+                continue
+        answers = {yes_or_no(cell) for cell in cells if cell is not None}
+        if not target and not reason and answers <= {True, False} and not all(map(is_numeric, texts)):
+            text = f"{heading} says yes or no: to what?"
+            kinds = choices("--column", [f"{name}={heading}" for name in FLAGS])
+            rows.ask("columns", text, (*kinds, ("--ignore", heading)))
+            continue
+        numeric = [cell for cell in cells if not is_unmeasured(cell)]
+        if columns.values and not target and not reason and numeric and all(map(is_measured, numeric)):
+            if not is_ratio(heading):
+                kind = rows.answers.columns_are[0] if rows.answers.columns_are else next(iter(columns.values[0].said))
+                text = f"the heading {heading} is no {kind} that is known: leave its column out?"
+                rows.ask("names", text, (("--ignore", heading),))
+                continue
+        plain.append(f"{heading} ({reason})" if reason else heading)
+    if plain:
+        notes.append(f"not read: {', '.join(plain)}")
+
+
+def _ignoring(name: str) -> tuple[tuple[str, ...], ...]:
+    """Return the option that leaves out what may matter; no printed command gives it without the user's choice."""
+    return ("--ignore", name), ("--ignore", CHOICE)
+
+
+def _asked_of(heading: str, texts: Sequence[str], target: str, have: set[str]) -> tuple[str, str] | None:
+    """Return the word in a heading or cells that is asked about, and its kind; None where none is."""
+    harmless = {"1", "1.0", "0", "none", "no", "default", "off", "-", "false", "nein", "n/a"}
+    if all(text.strip().lower() in harmless for text in texts) and not (
+        {text.strip().lower() for text in texts} & {"1", "1.0"} and read_line(heading).asked.keys() & {"mode", "power"}
+    ):
+        return None
+    if target == fields.OTHER_TIME or (target in fields.MEASURED):
+        return None
+    asked = dict(read_line(heading).asked)
+    if not {text.lower() for text in texts} <= {"1", "0", "1.0", "0.0"} and all(map(is_numeric, texts)):
+        # Numbers of other phases than training are beside those of training.
+        asked.pop("mode", None)
+    known = {name for name in asked if _COLUMN_OF.get(name, name) in have}
+    known |= {"n_gpus"} if have & set(_OF_GPUS) else set()
+    allowed = _OF_IGNORED if target == fields.IGNORED else set(_SAID)
+    found = next(((kind, word) for kind, word in asked.items() if kind in allowed - known), None)
+    if found:
+        return found
+    is_switch = {text.lower() for text in texts} <= {"1", "0", "1.0", "0.0"} or not all(map(is_numeric, texts))
+    if target == "" and is_switch and not is_ratio(heading) and precision_of(heading)[0] is not None:
+        return "precision", heading
+    if target == "" or target == fields.IGNORED:
+        for text in texts[:_SAMPLE]:
+            if re.fullmatch(r"[\d.,\s%]*", text):
+                continue
+            line = read_line(text)
+            kinds = {kind: word for kind, word in line.asked.items() if kind not in known and kind in _SAID}
+            kinds |= {kind: text for kind in ("precision", "layout", "compilation") if kind in line.said}
+            if kinds:
+                return next(iter(kinds.items()))
+    return None
+
+
+def _ask_marked(table: SheetTable, mark: str, text: str, rows: SheetRows) -> None:
+    """Ask about the cells with the mark of a footnote that says something of them."""
+    marked = [
+        (number, str(cell))
+        for number, row in zip(table.numbers, table.rows, strict=True)
+        for cell in row
+        if isinstance(cell, str) and cell.endswith(mark)
+    ]
+    cells = [cell for cell in dict.fromkeys(cell for _, cell in marked) if rows.answers.values.get(("time_s", cell)) != SKIP]
+    where = tuple(dict.fromkeys(number for number, _ in marked if str(number) not in rows.answers.skipped_rows))
+    if cells and where:
+        option = tuple(word for cell in cells for word in ("--value", f"time_s:{cell}={SKIP}"))
+        option = option if all(map(re.compile(r"[~≈]?\d").match, cells)) else skipping(where)[0]
+        rows.issues.append(Issue("cells", f"{shown(text)} is said of {', '.join(cells)[:80]}: leave them out?", where, (option, *_ignoring_row(table, text))))
+
+
+def _ignoring_row(table: SheetTable, text: str) -> tuple[tuple[str, ...], ...]:
+    return tuple(("--ignore", f"row {number}") for number, own in table.lines if own == text)[:1]
+
+
+def _ask_lines(table: SheetTable, columns: _Columns, rows: SheetRows, notes: list[str]) -> None:
+    """Ask about titles, notes and hidden rows that say something about the runs; note the others."""
+    answers = rows.answers
+    have = {*columns.keys, *answers.constants, *(columns.values[0].said if columns.values else ())}
+    have |= {"precision"} if any(name.startswith(fields.FLAG) for name in columns.keys) else set()
+    have |= {"n_gpus"} if have & set(_OF_GPUS) else set()
+    unread = []
+    for number, text in table.lines:
+        name = f"row {number}"
+        if name in answers.ignored:
+            continue
+        line = read_line(text)
+        asked = {kind: word for kind, word in line.asked.items() if _COLUMN_OF.get(kind, kind) not in have}
+        if rows.names.is_name("gpu", text.partition(":")[2].strip() or text) and "gpu" not in have:
+            asked["gpu"] = text
+        elif "precision" in line.said and "precision" not in have:
+            asked["precision"] = text
+        size, usual = line.said.get("input_size_px"), {"224"}
+        if "input_size_px" not in have and size and size not in usual:
+            rows.ask("question", f"row {number}, {shown(text)}, names a size of images",
+                     (("--set", f"input_size_px={size}"), ("--ignore", name)))  # fmt: skip
+        if (mark := MARK.match(text)) and (line.said or line.asked or line.unit):
+            _ask_marked(table, mark[0], text, rows)
+            continue
+        inside = bool(table.numbers) and table.numbers[0] < number < table.numbers[-1]
+        kinds = set(asked) - {"gpu", "precision"}
+        if inside and asked.keys() & {"gpu", "precision"}:
+            text = f"row {number}, {shown(text)}, stands above rows below it; write it as a column of its own"
+            rows.ask("columns", text)
+        elif kinds:
+            kind = sorted(kinds)[0]
+            said = f"row {number}, {shown(text)}, is not read, and may mean {_SAID[kind]} ({asked[kind]})"
+            rows.ask("question", f"{said}: does it change the times?", _ignoring(name))
+        else:
+            unread.append(shown(text))
+    if unread:
+        notes.append(f"not read: {'; '.join(unread)}"[:400])
+    hidden = [number for number in table.hidden if str(number) not in answers.skipped_rows]
+    if hidden and "hidden" not in answers.ignored:
+        rows.issues.append(
+            Issue("cells", "hidden rows: leave them out?", tuple(hidden), (*skipping(hidden), ("--ignore", "hidden")))
+        )

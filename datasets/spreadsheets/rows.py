@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from trainlaw.datasets.spreadsheets import fields
 from trainlaw.datasets.spreadsheets.answers import Issue, SheetAnswers, grouped, rows_of
-from trainlaw.datasets.spreadsheets.phrases import Names
 from trainlaw.datasets.spreadsheets.quantities import TimeUnit
 from trainlaw.formulas.errors import shown
+
+if TYPE_CHECKING:
+    from trainlaw.datasets.spreadsheets.names import Names
 
 T = TypeVar("T")
 #: What rows are called in messages: their number, with the sheet where several are read.
@@ -33,7 +35,7 @@ class Dialogue:
     """What the user said, the names that texts may mean, and what is still to be said."""
 
     answers: SheetAnswers
-    names: Names
+    names: "Names"
     issues: list[Issue]
 
     def ask(self, kind: str, text: str, options: tuple[tuple[str, ...], ...] = ()) -> None:
@@ -72,7 +74,8 @@ class SheetRows(Dialogue):
 
     cells : by our name of the column, one per row. sources : of the runs. numbers : of the rows in the file.
     columns : what was read, by our name; shown : all of them, with a first value. unread : cells of columns
-    that are not read, by heading. decimal : mark.
+    that are not read, by heading. decimal : mark. hinted : unit that a title
+    names.
     """
 
     cells: dict[str, list[object]] = field(default_factory=dict)
@@ -82,6 +85,7 @@ class SheetRows(Dialogue):
     shown: list[tuple[MappedColumn, str]] = field(default_factory=list)
     unread: dict[str, list[object]] = field(default_factory=dict)
     decimal: str = "."
+    hinted: TimeUnit | None = None
 
     def __len__(self) -> int:
         """Return the number of rows."""
