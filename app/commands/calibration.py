@@ -14,7 +14,8 @@ def calibrate_command(
     precision: str | None = option("Only runs in this precision: fp32, tf32, amp, ..."),
     layout: str | None = option("Only runs in this layout: nchw or channels_last."),
     columns_are: str | None = option(
-        "Headings of columns of times name gpu, batch, ...: read TABLE as `data import` does.", metavar="KINDS"
+        "Headings of columns of times name gpu, batch, ...: read TABLE as `data import` does.",
+        metavar="KINDS",
     ),
     constant: list[str] | None = option(
         "Value of a column for all rows, OURS=VALUE: read TABLE as `data import` does.", "--set"
@@ -50,9 +51,9 @@ def calibrate_command(
     from trainlaw.app.models.user_formula import find_formula
     from trainlaw.app.report.calibration_files import write_calibration_files
     from trainlaw.app.terminal.calibration import calibration_text
-    from trainlaw.app.terminal.spreadsheets import imported_runs
     from trainlaw.app.terminal.output import print_fitted
     from trainlaw.app.terminal.progress import shown_steps
+    from trainlaw.app.terminal.spreadsheets import imported_runs
     from trainlaw.datasets import DATASETS
     from trainlaw.datasets.spreadsheets.answers import SheetAnswers
 

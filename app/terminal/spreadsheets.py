@@ -74,9 +74,7 @@ def issues_text(issues: Sequence[Issue]) -> str:
     return "\n".join(lines)
 
 
-def rerun_command(
-    file: str, given: Sequence[str], issues: Sequence[Issue]
-) -> str:
+def rerun_command(file: str, given: Sequence[str], issues: Sequence[Issue]) -> str:
     """Return the command that reads a file when all that can be answered by options is answered.
 
     given : words of the options that the user gave already.
@@ -91,10 +89,7 @@ def rerun_command(
             both = dict.fromkeys([*tokens[place + 1].split(","), *answer[1].split(",")])
             tokens[place + 1] = ",".join(both)
             continue
-        if (
-            answer[0] in _ONCE
-            and answer[0] in tokens
-        ):
+        if answer[0] in _ONCE and answer[0] in tokens:
             place = tokens.index(answer[0])
             tokens[place + 1] = answer[1]
             continue
@@ -167,7 +162,10 @@ def imported_runs(
     """
     made = checked_times(imported(file, answers, gpu_file, cnn_files), answers)
     print(columns_text(made))
-    files: list[tuple[str, object]] = [("--gpu-file", gpu_file), *(("--cnn-file", path) for path in cnn_files or ())]
+    files: list[tuple[str, object]] = [
+        ("--gpu-file", gpu_file),
+        *(("--cnn-file", path) for path in cnn_files or ()),
+    ]
     if made.issues:
         print(issues_text(made.issues))
         command = rerun_command(str(file), given_words(answers, [*others, *files]), made.issues)

@@ -132,7 +132,11 @@ _MOST_SHARED = 10_000
 _MERGED = re.compile(rb'<mergeCell ref="([A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7})"')
 _HIDDEN = re.compile(rb'<row r="(\d{1,7})"[^>]*? hidden="(?:1|true)"')
 # Bold, code and links of Markdown around the text of a cell.
-_MARKUP = ((re.compile(r"(\*\*|__|`)(.+?)\1"), r"\2"), (re.compile(r"\[([^\]]+)\]\([^)]*\)"), r"\1"), (re.compile(r"\\([_*])"), r"\1"))
+_MARKUP = (
+    (re.compile(r"(\*\*|__|`)(.+?)\1"), r"\2"),
+    (re.compile(r"\[([^\]]+)\]\([^)]*\)"), r"\1"),
+    (re.compile(r"\\([_*])"), r"\1"),
+)
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f]")
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from trainlaw.datasets.files.numbers import decimal_marks, is_number
 from trainlaw.datasets.spreadsheets import fields
-from trainlaw.datasets.spreadsheets.answers import SKIP, Issue, SheetAnswers, choices, rows_of, skipping
+from trainlaw.datasets.spreadsheets.answers import SKIP, Issue, SheetAnswers, choices
 from trainlaw.datasets.spreadsheets.columns import answers_time
 from trainlaw.datasets.spreadsheets.headings import read_heading
 from trainlaw.datasets.spreadsheets.quantities import TimeUnit, parse_unit, unit_choices
@@ -180,7 +180,13 @@ def read_words(rows: SheetRows) -> dict[str, list[object]]:
 
 def _switched(stated: object, on: object) -> object:
     """Return the precision of a column beside one of yes and no: mixed precision has 16 bits."""
-    return on if on == "amp" and stated != "bf16" else on if stated == "fp32" and on != DEFAULT_PRECISION else stated
+    return (
+        on
+        if on == "amp" and stated != "bf16"
+        else on
+        if stated == "fp32" and on != DEFAULT_PRECISION
+        else stated
+    )
 
 
 def _words(rows: SheetRows, name: str) -> list[object]:
@@ -236,11 +242,16 @@ def _of_flags(rows: SheetRows, name: str, flags: list[str]) -> list[object]:
 def _ask_half(rows: SheetRows, read: list[object]) -> None:
     """Ask about yes in a column called fp16: trainers switch mixed precision by it, others all numbers."""
     column = f"{fields.FLAG}fp16"
-    is_open = (value == "fp16" and yes_or_no(rows.said(column, cell)) for value, cell in zip(read, rows.cells[column], strict=True))
+    is_open = (
+        value == "fp16" and yes_or_no(rows.said(column, cell))
+        for value, cell in zip(read, rows.cells[column], strict=True)
+    )
     heading = rows.columns[column].heading
     for text, where in rows.where(rows.cells[column], is_open).items():
         asked = f"{heading} is {shown(text)}: mixed precision (amp), or all numbers in 16 bits (fp16)?"
-        rows.issues.append(Issue("question", asked, where, choices("--value", ("amp", "fp16"), f"fp16:{text}=")))
+        rows.issues.append(
+            Issue("question", asked, where, choices("--value", ("amp", "fp16"), f"fp16:{text}="))
+        )
 
 
 def check_meaning(rows: SheetRows) -> None:

@@ -160,7 +160,9 @@ def _columns(table: SheetTable, rows: SheetRows) -> _Columns:
     if answers.columns_are:
         found.values = value_columns(table, answers.columns_are, rows.names, answers)
         if not found.values:
-            text = f"--columns-are {','.join(answers.columns_are)}: no heading names a {answers.columns_are[0]}"
+            text = (
+                f"--columns-are {','.join(answers.columns_are)}: no heading names a {answers.columns_are[0]}"
+            )
             rows.ask("columns", f"{text}; the headings are {', '.join(table.headings)[:120]}")
     elif not answers_time(answers):
         pivot = likely_pivot(table, rows.names, answers)
@@ -212,7 +214,9 @@ def _read_headings(table: SheetTable, found: _Columns, rows: SheetRows) -> None:
             target = f"{fields.FLAG}{ours}" if ours in FLAGS else ours
             found.keys[target] = place
             found.exact.add(target)
-        elif meaning.target in fields.MEASURED and is_ratio(heading):
+        elif (meaning.target in fields.MEASURED and is_ratio(heading)) or (
+            meaning.target == "framework" and _is_stack(table, place)
+        ):
             found.left[place] = ""
         elif meaning.target in fields.MEASURED:
             candidates.setdefault(fields.TIME, []).append((place, meaning))
@@ -245,6 +249,12 @@ def _is_no_name(table: SheetTable, place: int, meaning: Meaning, rows: SheetRows
     if not meaning.is_weak or meaning.target not in ("gpu", "cnn"):
         return False
     return not _names(table, place, meaning.target, rows)
+
+
+def _is_stack(table: SheetTable, place: int) -> bool:
+    """Return whether a column called "backend" holds layouts or compilations."""
+    texts = {str(row[place]) for row in table.rows if row[place] is not None}
+    return any({"layout", "compilation"} & set(read_line(text).said) for text in texts)
 
 
 def _names(table: SheetTable, place: int, kind: str, rows: SheetRows) -> bool:
@@ -342,7 +352,9 @@ def _ask_time(table: SheetTable, found: _Columns, rows: SheetRows) -> None:
 
 def _append(rows: SheetRows, table: SheetTable, columns: _Columns, number: int, with_sheet: bool) -> None:
     """Append the measured cells of a table, where they are from, and the cells of columns that are not read."""
-    wanted = [(table.headings.index(name), text) for name, text in rows.answers.only if name in table.headings]
+    wanted = [
+        (table.headings.index(name), text) for name, text in rows.answers.only if name in table.headings
+    ]
     skipped = set(rows.answers.skipped_rows)
     label = f"{table.sheet}!" if with_sheet else ""
     keep = []
@@ -357,7 +369,12 @@ def _append(rows: SheetRows, table: SheetTable, columns: _Columns, number: int, 
     if totals:
         rows.issues.append(Issue("cells", "a row that summarises others", tuple(totals), skipping(totals)))
     if columns.values:
-        chosen = [(place, own) for place in keep for own in columns.values if table.rows[place][own.place] is not None]
+        chosen = [
+            (place, own)
+            for place in keep
+            for own in columns.values
+            if table.rows[place][own.place] is not None
+        ]
         run_rows = [place for place, _ in chosen]
         times = [table.rows[place][own.place] for place, own in chosen]
         checks: list[object] = []
@@ -391,7 +408,9 @@ def _append(rows: SheetRows, table: SheetTable, columns: _Columns, number: int, 
         if target in ("gpu", "cnn") and None in cells and target not in rows.answers.constants:
             cells = _filled_down(table, place, run_rows, rows)
         put(target, [cells[row] for row in run_rows])
-        _show(rows, MappedColumn(table.headings[place], target, None, target not in columns.exact), table, place)
+        _show(
+            rows, MappedColumn(table.headings[place], target, None, target not in columns.exact), table, place
+        )
     if columns.values:
         for kind in columns.values[0].said:
             put(kind, [own.said[kind] for _, own in chosen])
@@ -407,7 +426,9 @@ def _append(rows: SheetRows, table: SheetTable, columns: _Columns, number: int, 
     if checks:
         put(fields.CHECK, checks)
     rows.sources += run_sources
-    rows.numbers += [f"{label}{table.numbers[place]}" if label else table.numbers[place] for place in run_rows]
+    rows.numbers += [
+        f"{label}{table.numbers[place]}" if label else table.numbers[place] for place in run_rows
+    ]
     for place in columns.left:
         rows.unread.setdefault(table.headings[place], []).extend(table.rows[row][place] for row in run_rows)
     _show_times(rows, table, columns)
@@ -442,7 +463,12 @@ def _show_times(rows: SheetRows, table: SheetTable, columns: _Columns) -> None:
         _show(rows, MappedColumn(heading, fields.TIME, own.unit), table, own.place)
     for target, measure in zip((fields.TIME, fields.CHECK), columns.measures, strict=False):
         unit = _unit(measure, table)
-        _show(rows, MappedColumn(measure.heading, target, unit, not measure.meaning.is_exact), table, measure.place)
+        _show(
+            rows,
+            MappedColumn(measure.heading, target, unit, not measure.meaning.is_exact),
+            table,
+            measure.place,
+        )
 
 
 def _unit(measure: Measure, table: SheetTable) -> TimeUnit | None:
@@ -466,7 +492,7 @@ def _note_left(table: SheetTable, columns: _Columns, rows: SheetRows, notes: lis
         cells = [row[place] for row in table.rows]
         texts = list(dict.fromkeys(str(cell) for cell in cells if cell is not None))
         target = read_heading(heading).target
-        target = "" if target in ("cnn", "gpu", "network") and not reason else target
+        target = "" if target in ("cnn", "gpu", "network", "framework") and not reason else target
         if reason == "left out" or not texts:
             plain.append(f"{heading} ({reason or 'empty'})")
             continue
@@ -495,7 +521,11 @@ def _note_left(table: SheetTable, columns: _Columns, rows: SheetRows, notes: lis
         numeric = [cell for cell in cells if not is_unmeasured(cell)]
         if columns.values and not target and not reason and numeric and all(map(is_measured, numeric)):
             if not is_ratio(heading):
-                kind = rows.answers.columns_are[0] if rows.answers.columns_are else next(iter(columns.values[0].said))
+                kind = (
+                    rows.answers.columns_are[0]
+                    if rows.answers.columns_are
+                    else next(iter(columns.values[0].said))
+                )
                 text = f"the heading {heading} is no {kind} that is known: leave its column out?"
                 rows.ask("names", text, (("--ignore", heading),))
                 continue
@@ -513,7 +543,8 @@ def _asked_of(heading: str, texts: Sequence[str], target: str, have: set[str]) -
     """Return the word in a heading or cells that is asked about, and its kind; None where none is."""
     harmless = {"1", "1.0", "0", "none", "no", "default", "off", "-", "false", "nein", "n/a"}
     if all(text.strip().lower() in harmless for text in texts) and not (
-        {text.strip().lower() for text in texts} & {"1", "1.0"} and read_line(heading).asked.keys() & {"mode", "power"}
+        {text.strip().lower() for text in texts} & {"1", "1.0"}
+        and read_line(heading).asked.keys() & {"mode", "power"}
     ):
         return None
     if target == fields.OTHER_TIME or (target in fields.MEASURED):
@@ -528,7 +559,9 @@ def _asked_of(heading: str, texts: Sequence[str], target: str, have: set[str]) -
     found = next(((kind, word) for kind, word in asked.items() if kind in allowed - known), None)
     if found:
         return found
-    is_switch = {text.lower() for text in texts} <= {"1", "0", "1.0", "0.0"} or not all(map(is_numeric, texts))
+    is_switch = {text.lower() for text in texts} <= {"1", "0", "1.0", "0.0"} or not all(
+        map(is_numeric, texts)
+    )
     if target == "" and is_switch and not is_ratio(heading) and precision_of(heading)[0] is not None:
         return "precision", heading
     if target == "" or target == fields.IGNORED:
@@ -551,12 +584,25 @@ def _ask_marked(table: SheetTable, mark: str, text: str, rows: SheetRows) -> Non
         for cell in row
         if isinstance(cell, str) and cell.endswith(mark)
     ]
-    cells = [cell for cell in dict.fromkeys(cell for _, cell in marked) if rows.answers.values.get(("time_s", cell)) != SKIP]
-    where = tuple(dict.fromkeys(number for number, _ in marked if str(number) not in rows.answers.skipped_rows))
+    cells = [
+        cell
+        for cell in dict.fromkeys(cell for _, cell in marked)
+        if rows.answers.values.get(("time_s", cell)) != SKIP
+    ]
+    where = tuple(
+        dict.fromkeys(number for number, _ in marked if str(number) not in rows.answers.skipped_rows)
+    )
     if cells and where:
         option = tuple(word for cell in cells for word in ("--value", f"time_s:{cell}={SKIP}"))
         option = option if all(map(re.compile(r"[~≈]?\d").match, cells)) else skipping(where)[0]
-        rows.issues.append(Issue("cells", f"{shown(text)} is said of {', '.join(cells)[:80]}: leave them out?", where, (option, *_ignoring_row(table, text))))
+        rows.issues.append(
+            Issue(
+                "cells",
+                f"{shown(text)} is said of {', '.join(cells)[:80]}: leave them out?",
+                where,
+                (option, *_ignoring_row(table, text)),
+            )
+        )
 
 
 def _ignoring_row(table: SheetTable, text: str) -> tuple[tuple[str, ...], ...]:
@@ -603,5 +649,10 @@ def _ask_lines(table: SheetTable, columns: _Columns, rows: SheetRows, notes: lis
     hidden = [number for number in table.hidden if str(number) not in answers.skipped_rows]
     if hidden and "hidden" not in answers.ignored:
         rows.issues.append(
-            Issue("cells", "hidden rows: leave them out?", tuple(hidden), (*skipping(hidden), ("--ignore", "hidden")))
+            Issue(
+                "cells",
+                "hidden rows: leave them out?",
+                tuple(hidden),
+                (*skipping(hidden), ("--ignore", "hidden")),
+            )
         )

@@ -34,7 +34,14 @@ from trainlaw.datasets.spreadsheets.cells import (
 from trainlaw.datasets.spreadsheets.columns import COLUMN_NAMES, check_named, left_half, table_rows
 from trainlaw.datasets.spreadsheets.counting import constant_count, counted, says_gpus
 from trainlaw.datasets.spreadsheets.headings import read_heading
-from trainlaw.datasets.spreadsheets.layout import PIVOTS, SheetTable, find_tables, is_ratio, likely_pivot, sheets_of
+from trainlaw.datasets.spreadsheets.layout import (
+    PIVOTS,
+    SheetTable,
+    find_tables,
+    is_ratio,
+    likely_pivot,
+    sheets_of,
+)
 from trainlaw.datasets.spreadsheets.lines import read_line
 from trainlaw.datasets.spreadsheets.measures import (
     ask_units,
@@ -178,7 +185,9 @@ def _tables(path: Path, dialogue: Dialogue) -> list[SheetTable]:
     grids = sheets_of(read_grids(path), answers)
     found = {sheet: find_tables(sheet, grid, answers, names) for sheet, grid in grids.items()}
     found = {sheet: tables for sheet, tables in found.items() if tables}
-    if not found or not any(_is_table(table, answers, names) for tables in found.values() for table in tables):
+    if not found or not any(
+        _is_table(table, answers, names) for tables in found.values() for table in tables
+    ):
         first = next((row for grid in grids.values() for row in grid.rows if any(row)), ())
         cells = ", ".join(str(cell) for cell in first if cell is not None)
         raise InputError(
@@ -214,7 +223,9 @@ def _chosen(sheet: str, tables: list[SheetTable], dialogue: Dialogue) -> SheetTa
             for place, table in enumerate(tables, start=1)
         )
         options = choices("--table", map(str, range(1, len(tables) + 1)))
-        dialogue.ask("columns", f"{len(tables)} tables stand below each other ({listed}): which one?", options)
+        dialogue.ask(
+            "columns", f"{len(tables)} tables stand below each other ({listed}): which one?", options
+        )
     return tables[max(number - 1, 0)]
 
 
@@ -238,7 +249,9 @@ def _ask_separating(rows: SheetRows, frame: pd.DataFrame) -> None:
             continue
         if (texts.groupby(keys).nunique() > 1).any():
             link = re.search(r"connect|net|fabric|fibre|inter", heading, re.I) is not None
-            text = f"rows of the same configuration differ in {heading}: is it the framework, the network, ...?"
+            text = (
+                f"rows of the same configuration differ in {heading}: is it the framework, the network, ...?"
+            )
             options = (
                 ("--column", f"network={heading}"),
                 *choices("--only", [*dict.fromkeys(texts)][:6], f"{heading}="),
@@ -374,7 +387,10 @@ def _check_needed(rows: SheetRows, texts: Sequence[str]) -> None:
         rows.ask("question", text, (("--set", f"input_size_px={size.pop()}"), ("--set", "input_size_px=224")))
     flags = {f"{fields.FLAG}{name}" for name in ("amp", "fp16", "bf16", "tf32")}
     unread = [
-        heading for heading, cells in rows.unread.items() if {True, False} == set(map(yes_or_no, cells))
+        heading
+        for heading, cells in rows.unread.items()
+        if {True, False} == set(map(yes_or_no, cells))
+        and heading not in (*rows.answers.ignored, *rows.answers.columns.values())
     ]
     strange = [heading for heading in unread if not read_heading(heading).target]
     if strange and flags & known and "precision" not in known:
@@ -396,7 +412,9 @@ def _columns_of_names(rows: SheetRows, kind: str) -> tuple[str, ...]:
         for heading, cells in rows.unread.items()
     }
     return tuple(
-        heading for heading, texts in found.items() if texts and all(rows.names.is_name(kind, text) for text in texts)
+        heading
+        for heading, texts in found.items()
+        if texts and all(rows.names.is_name(kind, text) for text in texts)
     )
 
 

@@ -45,7 +45,9 @@ def counted(
             nodes = np.ceil(n_gpus / known[fields.GPUS_PER_NODE])
         elif "n_nodes" not in known:
             text = "more than 8 GPUs: how many are in a node?"
-            rows.fault(text, n_gpus > _MOST_OF_NODE, choices("--set", ("4", "8"), "gpus_per_node="), "question")
+            rows.fault(
+                text, n_gpus > _MOST_OF_NODE, choices("--set", ("4", "8"), "gpus_per_node="), "question"
+            )
     elif fields.GPUS_PER_NODE in known:
         n_gpus = known[fields.GPUS_PER_NODE] * nodes
     elif per_gpu is not None and whole is not None:

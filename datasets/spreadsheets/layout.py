@@ -22,9 +22,11 @@ PIVOTS = ("gpu", "cnn", "batch", "precision", "n_gpus", "layout", "compilation",
 _SUMMARY, _AROUND = (frozenset(groups("other")[name]) for name in ("summary", "around_summary"))
 _RANGE = re.compile(r"([A-Z]{1,3})(\d{1,6}):([A-Z]{1,3})(\d{1,6})")
 _STEP = re.compile(r"(?:(?:steps?|iter\w*|schritt|run|rep\w*|#|t)[\s_.#-]*)?(\d{1,6})", re.IGNORECASE)
-_BATCH = re.compile(r"(?:(?:mini-?)?batch(?:[\s_-]*(?:size|größe))?|bs|bsz|b)?[\s_=:]*(\d{1,5})", re.IGNORECASE)
+_BATCH = re.compile(
+    r"(?:(?:mini-?)?batch(?:[\s_-]*(?:size|größe))?|bs|bsz|b)?[\s_=:]*(\d{1,5})", re.IGNORECASE
+)
 _N_GPUS = re.compile(r"(\d{1,4})\s*[x×]?\s*(?:gpus?)?", re.IGNORECASE)
-_RATIO = re.compile(r"%|\bvs\b|ratio|relative|speed-?up|scaling", re.IGNORECASE)
+_RATIO = re.compile(r"%|\bvs\b|\bratio|\brelative|speed-?up|\bscaling", re.IGNORECASE)
 _NO_UNIT = re.compile(r"[-–]|[(\[].*[)\]]")  # in a line of units
 _PRECISION_WORD = re.compile(r"[^\s,;|()\[\]/]+")
 _MOST_ABOVE = 8  # rows above the header of a table that may hold something else
@@ -114,6 +116,8 @@ def find_tables(sheet: str, grid: Grid, answers: SheetAnswers, names: Names) -> 
         filled = [cell for cell in row if cell is not None]
         if not filled:
             broke = True
+        elif len(filled) == 1 and found and not broke and _names_block(filled[0], names):
+            found[-1].append((number, row))
         elif len(filled) == 1 and not is_numeric(filled[0]) and right > left:
             lines.append((number + 1, str(filled[0])))
             broke = True
@@ -143,6 +147,10 @@ def find_tables(sheet: str, grid: Grid, answers: SheetAnswers, names: Names) -> 
 
 def _joined(row: Sequence[object]) -> str:
     return " ".join(str(cell) for cell in row if cell is not None)
+
+
+def _names_block(cell: object, names: Names) -> bool:
+    return isinstance(cell, str) and any(names.is_name(kind, cell) for kind in ("gpu", "cnn"))
 
 
 def _bounds(grid: Grid, area: str) -> tuple[int, int, int, int]:
@@ -198,24 +206,28 @@ def _table(
         # A printed table has no heading above its index.
         header = [(number, (None, *row[:-1])) for number, row in header]
     used = [
-        place
-        for place in range(len(rows[0][1]))
-        if any(row[place] is not None for _, row in rows[start:])
+        place for place in range(len(rows[0][1])) if any(row[place] is not None for _, row in rows[start:])
     ]
     spread = [_spread(row, header[level + 1][1] if level + 1 < len(header) else None, grid, number, left)
               for level, (number, row) in enumerate(header)]  # fmt: skip
     parts = tuple(tuple(str(row[place]) for row in spread if row[place] is not None) for place in used)
-    lines = tuple(
-        (number + 1, _joined(row)) for number, row in rows[:start]
-    )
+    body, lines = rows[end + 1 :], [(number + 1, _joined(row)) for number, row in rows[:start]]
+    for number, row in list(body):
+        filled = [place for place, cell in enumerate(row) if cell is not None]
+        if len(filled) == 1 and not is_numeric(row[filled[0]]):
+            heading = read_heading(str(header[-1][1][filled[0]])).target
+            if heading not in ("gpu", "cnn") or not names.is_name(heading, str(row[filled[0]])):
+                # It names what another column should hold.
+                body.remove((number, row))
+                lines.append((number + 1, _joined(row)))
     return SheetTable(
         sheet,
         parts,
         tuple(left + place for place in used),
-        tuple(_filled(rows[end + 1 :], grid, left, used)),
-        tuple(number + 1 for number, _ in rows[end + 1 :]),
+        tuple(_filled(body, grid, left, used)),
+        tuple(number + 1 for number, _ in body),
         header[-1][0] + 1,
-        lines,
+        tuple(lines),
         (),
         grid.separator,
     )
@@ -263,7 +275,12 @@ def _is_lower(rows: Sequence[tuple[int, Sequence[object]]], start: int, end: int
         return any(parse_unit(str(cell)) for cell in filled)
     bare = [place for place, cell in enumerate(row) if cell is None and below[place] is not None]
     whole = [place for place, cell in enumerate(row) if cell is not None and below[place] is None]
-    return bool(bare) and bool(whole) and not any(after[place] is None for place in whole[:1])
+    named = [cell for cell in row if cell is not None]
+    return (
+        (bool(bare) or len(set(named)) < len(named))
+        and bool(whole)
+        and not any(after[place] is None for place in whole[:1])
+    )
 
 
 def _spread(
@@ -370,7 +387,9 @@ def _is_only_name(kind: str, text: str, names: Names) -> bool:
     return not read_line(text).said and names.is_name(kind, text)
 
 
-def value_columns(table: SheetTable, kinds: Sequence[str], names: Names, answers: SheetAnswers) -> list[ValueColumn]:
+def value_columns(
+    table: SheetTable, kinds: Sequence[str], names: Names, answers: SheetAnswers
+) -> list[ValueColumn]:
     """Return the columns whose headings say each kind and nothing else but a measure."""
     found = []
     for place, parts in enumerate(table.parts):
@@ -390,8 +409,10 @@ def value_columns(table: SheetTable, kinds: Sequence[str], names: Names, answers
         unit = unit or meaning.unit
         if meaning.target == fields.EPOCH_TIME and unit is not None and unit.counted != "epoch":
             unit = replace(unit, counted="epoch")
-        is_rate = None if unit is None and meaning.target not in fields.MEASURES else (
-            unit.is_rate if unit else meaning.target == fields.RATE
+        is_rate = (
+            None
+            if unit is None and meaning.target not in fields.MEASURES
+            else (unit.is_rate if unit else meaning.target == fields.RATE)
         )
         found.append(ValueColumn(place, said, unit, is_rate))
     # Of a time and a throughput of the same runs, the time is read.

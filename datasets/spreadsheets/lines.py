@@ -18,7 +18,9 @@ _UNIT = re.compile(
     r"batch|schritt|epoch)\b)|(?<![\w/])(?:ms|msec|milliseconds|seconds|minutes|hours)\b",
     re.IGNORECASE,
 )
-_SEVERAL = re.compile(r"(?:for|per|over|für|pro|je|in)\s(\d{2,6})\s(?:training\s)?(?:iter|steps|batches|schritte)")
+_SEVERAL = re.compile(
+    r"(?:for|per|over|für|pro|je|in)\s(\d{2,6})\s(?:training\s)?(?:iter|steps|batches|schritte)"
+)
 _AVERAGED = re.compile(r"\b(?:mean|average|averaged|avg|median|mittel\w*|gemittelt|durchschnitt)\b")
 _FORWARD, _TRAINING = (frozenset(groups("phrase")[name]) for name in ("inference", "training"))
 

@@ -29,7 +29,10 @@ def ask_units(
         usual = unit_choices(bool((frame["n_gpus"] > 1).any()))
         text = f"{heading}: no unit is stated; one of {', '.join(usual)}"
         if rows.hinted is not None and not (rows.hinted.is_rate and (frame["n_gpus"] > 1).any()):
-            text, usual = f"{heading}: no unit is stated; a title says {rows.hinted.text}", (rows.hinted.text,)
+            text, usual = (
+                f"{heading}: no unit is stated; a title says {rows.hinted.text}",
+                (rows.hinted.text,),
+            )
         where = () if all(is_open) else rows_of(rows.numbers, is_open)
         rows.issues.append(Issue("question", text, where, choices("--unit", usual)))
         return

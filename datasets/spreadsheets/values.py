@@ -54,7 +54,9 @@ _QUANTITY = re.compile(
 # Most cells are such numbers, and looking for units and marks takes longer than reading them.
 _PLAIN = re.compile(r"\d{1,12}(?:\.\d{1,12})?", re.ASCII)
 _COMPARED = re.compile(r"\s*\((?:[-+]?\s*[\d.,]+\s*(?:%|x|\u00d7)|baseline|reference|ref\.?)\)$", re.I)
-_LETTERS = re.compile(r"(?:(\d{1,4})\s*h\s*)?(?:(\d{1,4})\s*m(?:in)?\s*)(?:(\d{1,2}(?:\.\d+)?)\s*s(?:ec)?)?", re.I)
+_LETTERS = re.compile(
+    r"(?:(\d{1,4})\s*h\s*)?(?:(\d{1,4})\s*m(?:in)?\s*)(?:(\d{1,2}(?:\.\d+)?)\s*s(?:ec)?)?", re.I
+)
 _CLOCK = re.compile(
     r"(?:(\d{1,4}):(?=\d{2}:))?(\d{1,4}):(\d{2}(?:[.,]\d+)?)(?:\s*(?:min|minutes|h|std)\.?)?", re.I
 )
@@ -95,7 +97,9 @@ def precision_of(text: str) -> tuple[str | None, bool]:
     if plain in PRECISION_WORDS:
         return PRECISION_WORDS[plain], True
     tokens = _TOKEN.findall(plain.replace("-", " "))
-    split = [part for token in tokens for part in ([token] if token in _PHRASE_PRECISIONS else token.split("_"))]
+    split = [
+        part for token in tokens for part in ([token] if token in _PHRASE_PRECISIONS else token.split("_"))
+    ]
     found = set(dict.fromkeys(_PHRASE_PRECISIONS[word] for word in split if word in _PHRASE_PRECISIONS))
     places = [place for place, word in enumerate(split) if word in _PHRASE_PRECISIONS]
     near = {place + step for place in places for step in range(-_NEAR, _NEAR + 1)}

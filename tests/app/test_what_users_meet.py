@@ -120,7 +120,7 @@ def test_groups_of_two_columns_are_read(in_empty_folder):
         "resnet50,64,350,183,180,355", "vgg16,64,520,123,260,246", "resnet18,64,130,492,80,800",
     )  # fmt: skip
     (in_empty_folder / "groups.csv").write_text("\n".join(rows))
-    _, runs = imported("groups.csv", "--set", "gpu=T4")
+    _, runs = imported("groups.csv", "--set", "gpu=T4", "--columns-are", "precision")
     times = {run["precision"]: float(run["time_s"]) for run in runs if run["cnn"] == "resnet50"}
     assert times == pytest.approx({"fp32": 0.35, "amp": 0.18})
     assert len(runs) == 6
@@ -134,7 +134,7 @@ def test_a_sheet_per_gpu_with_epochs_in_minutes_is_read(in_empty_folder):
         sheet.append(["resnet50", 64, "fp32", minutes, 128_116])
     del book["Sheet"]
     book.save("sheets.xlsx")
-    _, runs = imported("sheets.xlsx")
+    _, runs = imported("sheets.xlsx", "--sheets-are", "gpu")
     # 2,002 iterations an epoch.
     assert {run["gpu"]: float(run["time_s"]) for run in runs} == pytest.approx(
         {"T4": 15 * 60 / 2002, "V100-SXM2-16GB": 6 * 60 / 2002}

@@ -55,7 +55,7 @@ def imported(path, runs, heading, values, batch="batch", batches=None, law=True,
         {**columns, batch: runs.frame["batch"] if batches is None else batches, heading: values}
     )
     path.write_text(frame.to_csv(index=False))
-    said = SheetAnswers(**{"batch_is": "per-gpu", "confirmed": True, **answers})
+    said = SheetAnswers(**{"batch_is": "per-gpu", **answers})
     return checked_times(read_spreadsheet(path, said), said, runs.law_s if law else None)
 
 
@@ -165,7 +165,7 @@ def test_few_tables_of_measured_runs_are_doubted(tmp_path):
     asked = sum(bool(run_doubts(RunTable("x", part.reset_index(drop=True), runs.facts))) for part in parts)
     assert len(parts) == 125 and asked <= 0.05 * len(parts)
     parts[0].to_csv(tmp_path / "part.csv", index=False)
-    said = SheetAnswers(confirmed=True)
+    said = SheetAnswers()
     assert checked_times(read_spreadsheet(tmp_path / "part.csv", said), said).issues == ()
 
 
@@ -223,7 +223,7 @@ def test_the_least_and_greatest_of_several_numbers_are_not_taken_for_their_mean(
     others = {name: mean * factor for name, factor in zip(headings, (1.0, 0.9, 1.1), strict=True)}
     frame = own.frame.rename(columns={"cnn": "model"}).drop(columns="n_gpus")
     frame.assign(dtype="amp", **others).to_csv(tmp_path / "runs.csv", index=False)
-    said = SheetAnswers(confirmed=True)
+    said = SheetAnswers()
     made = checked_times(read_spreadsheet(tmp_path / "runs.csv", said), said, own.law_s)
     offered = [option for issue in made.issues for option in issue.options]
     expected = STATISTICS[headings]
@@ -236,6 +236,6 @@ def test_a_spread_that_fits_another_unit_is_not_taken_for_the_mean(tmp_path, run
     frame = own.frame.rename(columns={"cnn": "model"}).drop(columns="n_gpus").assign(dtype="amp")
     frame = frame.assign(**{"mean (ms)": own.units["ms/image"], "std (ms)": own.units["ms"]})
     frame.to_csv(tmp_path / "runs.csv", index=False)
-    said = SheetAnswers(confirmed=True)
+    said = SheetAnswers()
     made = checked_times(read_spreadsheet(tmp_path / "runs.csv", said), said, own.law_s)
     assert ("--column", "time_s=std (ms)", "--unit", "ms") in made.issues[0].options
