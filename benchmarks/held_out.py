@@ -13,7 +13,7 @@ from trainlaw.validate import leave_one_group_out, run_study
 from trainlaw.validate.baselines import baselines_for, named_baselines, title_of
 
 # Baselines without a search, the null models first.
-CHEAP = ("null_compute", "roofline", "nnls_path", "cf9", "hand_form", "gradient_boosting")
+CHEAP = ("null_compute", "roofline", "nnls_path", "cf9", "gradient_boosting")
 
 
 class TimedSearch:

@@ -14,12 +14,12 @@ from typing import Any
 
 from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.models.builtin import BUILT_IN, BUILT_IN_FORMULAS, SHORTER
-from trainlaw.app.models.search_gain import evolution_gains, evolution_sentence, signed_points
+from trainlaw.app.models.search_gain import evolution_gains, signed_points
 from trainlaw.app.studies.evolution import Lane, evolution_of, lanes_of
 from trainlaw.app.terminal.formula import equation_text
 from trainlaw.app.text.numbers import show_percent
 from trainlaw.formulas import Formula, constants, load_formula
-from trainlaw.validate.baselines import CONTROLS, RANDOM_SEARCH, title_of
+from trainlaw.validate.baselines import CONTROLS, NO_SEARCH, RANDOM_SEARCH, title_of
 from trainlaw.validate.conformal import LEVEL
 from trainlaw.validate.error_table import MACRO
 from trainlaw.validate.formula_errors import (
@@ -56,13 +56,13 @@ def _law() -> Formula:
 
 
 def _accuracy(levels: Sequence[str] = ("precision", "generation")) -> str:
-    """One row per precision and generation: ours with its spread, the null model, the best baseline."""
+    """One row per precision and generation: ours, the null model, the best baseline."""
     law = _law()
     rows = [_row("all runs", _overall(law))]
     for level in levels:
         lines = error_lines(law, level)
         rows += [_row(f"*{level}* {_NAMES.get(line.name, line.name)}", line) for line in lines]
-    header = ["", "runs", "GPU groups", "trainlaw", "three seeds", "null model", "best baseline"]
+    header = ["", "runs", "GPU groups", "trainlaw", "null model", "best baseline"]
     return markdown_table(header, rows)
 
 
@@ -74,7 +74,6 @@ def _overall(law: Formula) -> ErrorLine:
         sum(line.rows for line in groups),
         {name: overall_error(law, name, MACRO) for name in names},
         tuple(line.name for line in groups),
-        seeds=tuple(law.errors.get("seeds", {}).get(MACRO, ())),
     )
 
 
@@ -88,7 +87,6 @@ def _row(name: str, line: ErrorLine) -> list[str]:
         f"{line.rows:,}",
         str(len(line.members)),
         _bold_if(ours < best[0], f"{ours:.1f} %"),
-        f"{min(line.seeds):.1f} to {max(line.seeds):.1f}" if line.seeds else "-",
         f"{line.errors[_NULL]:.0f} %",
         f"{_bold_if(ours >= best[0], f'{best[0]:.1f} %')} ({title_of(best[1])})",
     ]
@@ -122,7 +120,7 @@ def _means() -> str:
     """Mean errors over GPU groups, architectures and runs, of the formula and of baselines."""
     law, columns = _law(), (MACRO, _ARCHITECTURES, "mape_percent")
     known = estimators(law)
-    shown = [key for key in (OURS, _NULL, "roofline", "hand_form", "nnls_path") if key in known]
+    shown = [key for key in (OURS, _NULL, "roofline", "nnls_path") if key in known]
     errors = [[overall_error(law, key, name) for key in shown] for name in columns]
     cells = [[_bold_if(error == min(column), f"{error:.1f} %") for error in column] for column in errors]
     rows = [[title_of(key), *row] for key, row in zip(shown, zip(*cells, strict=True), strict=True)]
@@ -150,9 +148,31 @@ def _intervals() -> str:
     return markdown_table(["class of runs", "factor", f"{level} interval of 100 ms"], rows)
 
 
-def _controls() -> str:
-    """What evolution adds to the skeleton without a search, and to formulas drawn at random."""
-    return evolution_sentence(carried_errors(_law()))
+def _calibration() -> str:
+    """The held-out error by the number of measured runs on the target GPU."""
+    levels = [level for level in _law().errors["calibration"] if level["n_groups"]]
+    rows = [
+        [
+            level["level"].partition(": ")[2].removeprefix("and "),
+            f"{level['macro_mape_percent']:.1f} %",
+            f"{level['low_percent']:.1f} to {level['high_percent']:.1f} %",
+        ]
+        for level in levels
+    ]
+    return markdown_table(["known about the target GPU", "mean error", "90 % interval"], rows)
+
+
+def _evolved() -> str:
+    """Constants and errors of both formulas, and of what the search of the short one starts from."""
+    law, short = _law(), BUILT_IN_FORMULAS["short"]()
+    ours, least, start = (
+        f"{overall_error(formula, key, MACRO):.1f} %"
+        for formula, key in ((law, OURS), (short, OURS), (short, NO_SEARCH))
+    )
+    return (
+        f"The {len(constants(law.expression))} constants of this formula are fitted ({ours}). The formula "
+        f"`short` is evolved: {len(constants(short.expression))} constants, {least}, from a start of {start}."
+    )
 
 
 def _commands() -> str:
@@ -229,7 +249,10 @@ def _evolution() -> str:
     rows = []
     for recipe in (recipe for recipe in RECIPES if recipe.kind == "study"):
         law = BUILT_IN_FORMULAS[recipe.name]()
-        row = [f"`{recipe.command}`", f"{show_percent(overall_error(law, OURS, MACRO))} %"]
+        row = [
+            f"`{recipe.command.partition(' --against')[0]}`",
+            f"{show_percent(overall_error(law, OURS, MACRO))} %",
+        ]
         for control, numbers in evolution_gains(carried_errors(law)).items():
             gain, low, high = map(signed_points, numbers)
             error = show_percent(overall_error(law, control, MACRO))
@@ -273,7 +296,8 @@ _FACES = ("trainlaw", "trainlaw.formulas", "trainlaw.datasets", "trainlaw.evolve
 MADE: Mapping[str, Callable[[], str]] = {
     "accuracy": _accuracy,
     "commands": _commands,
-    "controls": _controls,
+    "calibration": _calibration,
+    "evolved": _evolved,
     "headline": _headline,
     "means": _means,
     "equation": _equation,

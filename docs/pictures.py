@@ -14,12 +14,11 @@ from typing import Any
 import printed
 from PIL import Image
 from playwright.sync_api import sync_playwright
-from trainlaw.app.models.builtin import BUILT_IN
+from trainlaw.app.models.builtin import BUILT_IN_FORMULAS
 from trainlaw.app.report.evolution import STYLE, evolution_plot
 from trainlaw.app.studies.evolution import evolution_of
 from trainlaw.app.text import svg
 from trainlaw.datasets import load
-from trainlaw.formulas import load_formula
 
 PICTURES = Path(__file__).resolve().parent / "pictures"
 _COLOURS = 256  # of a picture's palette: enough for plots, a third of the size
@@ -49,8 +48,8 @@ def take(run: Path | None) -> None:
 
 
 def evolution() -> str:
-    """Return how the search of the built-in formula went."""
-    found = evolution_of(load_formula(BUILT_IN))
+    """Return how the search of the short formula went."""
+    found = evolution_of(BUILT_IN_FORMULAS["short"]())
     assert found is not None
     return svg.standalone(evolution_plot(found), STYLE)
 

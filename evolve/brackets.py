@@ -1,8 +1,8 @@
 """Brackets: the parts of a template that evolve, each a sum of given terms times given factors.
 
 A template such as `max(hole_device, hole_host) + hole_copy` fixes how parts of a formula combine. A bracket
-says what one hole may hold: a sum of weighted amounts in the target's unit, where any part of the sum may be
-multiplied by factors of pure numbers, each a power or an exponential with an exponent between two bounds.
+defines the content of one hole: a sum of weighted amounts in the target's unit, where any part of the sum may
+be multiplied by factors of pure numbers, each a power or an exponential with an exponent between two bounds.
 There is no quotient and no product of two amounts, no pole and no negative term, so every formula is
 positive, and falls or rises with a quantity as the bounds of the exponents say.
 
@@ -158,10 +158,15 @@ def _power(item: Factor, hole: str, place: int, factor: type, prior_weight: floa
     return (
         Operation("exp", [exponent], factor),
         Leaf(
-            WEIGHTED + 256 * place, exponent, item.feature, label, constant=item.expected, rule=rule,
+            WEIGHTED + 256 * place,
+            exponent,
+            item.feature,
+            label,
+            constant=item.expected,
+            rule=rule,
             start=item.expected,
         ),
-    )  # fmt: skip
+    )
 
 
 def check_holes(brackets: Sequence[Bracket], holes: Iterable[str]) -> None:

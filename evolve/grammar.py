@@ -3,7 +3,7 @@
 Every unit is a type, so that only expressions in the target's unit exist: a sum or a maximum of times, a
 time multiplied by anything dimensionless, a quotient of work by rate. MAC and FLOP, element and byte, and
 counts of samples differ by constants that a fit finds, so they are one type each (and samples are counts).
-A leaf of an amount (not a rate) has its own fitted weight: a sum of ten times has 19 nodes instead of 39.
+A leaf of an amount (not a rate) has a fitted weight: a sum of ten times has 19 nodes instead of 39.
 """
 
 from collections.abc import Iterable, Mapping
@@ -86,7 +86,9 @@ class Grammar:
 
     def factor_of(self, ret: type) -> type:
         """Return the type of the factors of one type."""
-        return next((own.factor for own in self.brackets.values() if own.total is ret), self.number)
+        return next(
+            (bracket.factor for bracket in self.brackets.values() if bracket.total is ret), self.number
+        )
 
     def leaves(self, ret: type) -> list[Leaf]:
         """Return the leaves of one type."""
@@ -189,10 +191,13 @@ def make_grammar(
     offered = [Offered(i, features[i].name, units[i], summed[i]) for i in allowed]
     leaves = feature_leaves(offered, goal=goal, types=types, logarithm=logarithm, y=y, settings=settings)
     leaves += constant_leaves(types, goal, exponent, y, settings)
-    positive = frozenset(own.name for own in offered if np.all(columns[own.place] > 0.0))
+    positive = frozenset(feature.name for feature in offered if np.all(columns[feature.place] > 0.0))
     has_shares = by_unit and {"add", "div", "mul"} <= set(names)
-    sizes = [own for own in offered if has_shares and own.unit.is_dimensionless and own.name in positive]
-    shares = {own.name: make_share(own.name, own.place, columns[own.place], share, number) for own in sizes}
+    shares = {
+        name: make_share(name, place, columns[place], share, number)
+        for place, name, unit, _ in offered
+        if has_shares and unit.is_dimensionless and name in positive
+    }
     operations = _operations(names, types, exponent, logarithm) + _share_operations(shares, share, types)
     leaves += [leaf for made in shares.values() for leaf in made.leaves]
     primitive_set = _primitive_set(types[goal], operations, leaves, settings)
@@ -232,7 +237,7 @@ def _bracket_grammar(
         if features[place].unit == target.unit
     ]
     combining = [Operation(name, [goal, goal], goal) for name in ("add", "max", "min")]
-    nodes = [node for own in brackets.values() for node in own.nodes()]
+    nodes = [node for bracket in brackets.values() for node in bracket.nodes()]
     primitive_set = _primitive_set(goal, *_split([*combining, *bare, *nodes]), settings)
     return Grammar(
         primitive_set,
@@ -283,7 +288,7 @@ def _primitive_set(
     """Return DEAP's primitive set, with constants within the ranges of the settings."""
     ranges = {name: (low, high) for name, low, high in settings.constant_ranges}
     primitive_set = gp.PrimitiveSetTyped("formula", [], goal)
-    # DEAP's own methods take functions and values; nodes are added as they are.
+    # The methods of DEAP take functions and values; nodes are added as they are.
     for operation in operations:
         primitive_set._add(operation)
         operation.kind = primitive_set.prims_count

@@ -21,10 +21,10 @@ def tables_of(grammar: Grammar) -> GrammarTables:
     shares = list(grammar.shares.values())
     division = grammar.operation("div", number, number, number)
     anywhere = [
-        (division, own.near, own.shifted, own.near_amount, _bare(own.whole.feature, grammar))
-        for own in shares
+        (division, share.near, share.shifted, share.near_amount, _bare(share.whole.feature, grammar))
+        for share in shares
     ]
-    after = [(own.division, own.addition, own.shifted, own.amount, own.whole) for own in shares]
+    after = [(share.division, share.addition, share.shifted, share.amount, share.whole) for share in shares]
     arrays: dict[str, Any] = _of_nodes(nodes, grammar, types) | _of_types(grammar, types)
     return GrammarTables(
         **arrays,
@@ -58,8 +58,8 @@ def _of_nodes(nodes: Sequence[Node], grammar: Grammar, types: dict[type, int]) -
         "token": np.array([node.token for node in nodes]),
         "arity": np.array([node.arity for node in nodes]),
         "ret": np.array([types[node.ret] for node in nodes]),
-        "first": np.array([own[0] if own else -1 for own in arguments]),
-        "second": np.array([own[1] if len(own) > 1 else -1 for own in arguments]),
+        "first": np.array([taken[0] if taken else -1 for taken in arguments]),
+        "second": np.array([taken[1] if len(taken) > 1 else -1 for taken in arguments]),
         "holds": np.array([int(node.constant is not None) for node in nodes]),
         "start": _numbers(node.start if isinstance(node, Leaf) else np.nan for node in nodes),
         "lower": grammar.rules[:, 0].copy(),
@@ -88,7 +88,7 @@ def _of_types(grammar: Grammar, types: dict[type, int]) -> dict[str, NDArray[Any
     }
     lists = {"operations": operations, "leaves": leaves}
     return (
-        {name: _kinds(node for own in kinds for node in own) for name, kinds in lists.items()}
+        {name: _kinds(node for listed in kinds for node in listed) for name, kinds in lists.items()}
         | {f"{name}_start": np.cumsum([0, *map(len, kinds)]) for name, kinds in lists.items()}
         | {name: _kinds(nodes) for name, nodes in found.items()}
         | {

@@ -67,10 +67,10 @@ class FormulaRegressor(FittedViews):
         What the formula models, one of `SCOPES`; None means "layer" with sums, "custom" without specs of the
         features, and otherwise "run".
     toolbox : deap.base.Toolbox, optional
-        Operators in place of the search's own, with DEAP's signatures: any of `mate(a, b)`, `mutate(tree)`,
-        `select(trees, k)` and `survive(trees, k)`. Parameters named `pset`, `grammar` and `random` are filled
-        in with the primitive set, the grammar and the search's generator. Only operators that draw from that
-        generator keep the result the same for the same seed.
+        Operators in place of those of the search, with DEAP's signatures: any of `mate(a, b)`,
+        `mutate(tree)`, `select(trees, k)` and `survive(trees, k)`. Parameters named `pset`, `grammar` and
+        `random` are filled in with the primitive set, the grammar and the search's generator. Only operators
+        that draw from that generator keep the result the same for the same seed.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class FormulaRegressor(FittedViews):
         self.toolbox = toolbox
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: the types of trees live in this process alone, unlike formulas."""
+        """Return the pickled fields: the types of trees live in this process alone, unlike formulas."""
         return {name: value for name, value in vars(self).items() if name != "hall_of_fame_"}
 
     # Positional as everywhere in scikit-learn.
@@ -138,13 +138,13 @@ class FormulaRegressor(FittedViews):
         y : array_like, shape (n_observations,)
             Target in its unit.
         groups : array_like, shape (n_observations,), optional
-            Group labels: what is selected is transfer to unseen groups.
+            Group labels: formulas are selected by their transfer to unseen groups.
         sample_weight : array_like, shape (n_observations,), optional
             Weights, none negative; by default 1.
         sums : RowSums, optional
             Which rows, such as the layers of a CNN, add up to each observation; by default each row is one.
         further_groups : sequence of array_like, each of shape (n_observations,)
-            More group labels, such as sources: what survives and is chosen transfers to these unseen, too.
+            More group labels, such as sources: formulas are selected by their transfer to these, too.
 
         Returns
         -------
@@ -230,7 +230,7 @@ class FormulaRegressor(FittedViews):
         within the limit. Raises InputError if no formula has so few constants, or `fit` was not called.
         """
         chosen = self._formula_at(None)
-        within = [own for own in self.candidates_ if len(constants(own.expression)) <= most_constants]
+        within = [known for known in self.candidates_ if len(constants(known.expression)) <= most_constants]
         if not within:
             raise InputError(f"expected a formula with at most {most_constants} constants, found none")
         settings = chosen.provenance["settings"]
@@ -364,7 +364,7 @@ def _history_facts(history: Sequence[Milestone], most_constants: int | None = No
 
 
 def _starved(problem: Problem, state: SearchState) -> str:
-    """Return what to say where the time limit ended the search before its first generation was whole."""
+    """Return a warning where the time limit ended the search in its first generation, else an empty text."""
     settings = problem.settings
     wanted = min(settings.population, settings.evaluations or settings.population)
     if settings.limit_seconds is None or state.evaluations >= wanted:

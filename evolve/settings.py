@@ -145,7 +145,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class Bracket:
-    """What one hole of a template may hold.
+    """The terms and factors that one hole of a template may hold.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ class Bracket:
     deviation: float | None = None
 
     def __post_init__(self) -> None:
-        """Check what a search would otherwise ignore or divide by."""
+        """Check the values that a search would otherwise ignore or divide by."""
         if not self.terms:
             raise InputError(f"expected at least one term in the bracket {self.hole!r}, got none")
         if self.deviation is not None and not 0.0 < self.deviation < math.inf:
@@ -236,7 +236,7 @@ class SearchSettings:
     max_constants : int
         Largest number of fitted constants of a tree.
     complexities : tuple of (str, int)
-        Operator, "constant" or "variable", and what each occurrence adds to the complexity of a formula; by
+        Operator, "constant" or "variable", and the complexity that each occurrence adds to a formula; by
         default its cost in the table of operators, or 1.
     search_rows : int, optional
         Rows to which formulas are fitted during the search; of more rows, as many are drawn at random, from
@@ -253,7 +253,8 @@ class SearchSettings:
     choice : str
         Rule that chooses one formula from the front, one of `CHOICES`; "automatic" is "one_standard_error"
         over held-out groups, or "description_length" without groups, where nothing has to transfer.
-        "most_stable" is what "one_standard_error" chooses most often when the groups are resampled.
+        "most_stable" is the choice of "one_standard_error" that is most frequent when the groups are
+        resampled.
     exponent_limit : float
         Largest absolute value of a fitted exponent.
     shrinkage : float

@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -101,6 +102,47 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def folder_of(path: Path) -> str:
     """Return the folder of a test's package, or the name of a file that lies in none."""
     return path.relative_to(ROOT / "tests").parts[0]
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.File | None:
+    """Take the refusals of a room as tests, one per section."""
+    return Refusals.from_parent(parent, path=file_path) if file_path.name == "refusals.pycon" else None
+
+
+class Refusals(pytest.File):
+    """Statements that a room refuses: below each `>>>` the error, as its class and a pattern of its words.
+
+    Each section, `=== subject`, has its names to itself; a statement with no error below it prepares.
+    """
+
+    def collect(self) -> Iterator["RefusedSection"]:
+        for section in re.split("^=== ", self.path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+            name, _, text = section.partition("\n")
+            yield RefusedSection.from_parent(self, name=name, text=text)
+
+
+class RefusedSection(pytest.Item):
+    """The refusals of one subject."""
+
+    STATEMENT = re.compile(r"^>>> (.*\n(?:\.\.\. .*\n)*)(?:(\w+): ?(.*)\n)?", re.MULTILINE)
+
+    def __init__(self, *, text: str, **options: object) -> None:
+        super().__init__(**options)
+        self.text = text
+
+    def runtest(self) -> None:
+        names, faults = {}, []
+        for statement, error, pattern in self.STATEMENT.findall(f"{self.text}\n"):
+            code = statement.replace("\n... ", "\n")
+            raised = None
+            try:
+                exec(code, names)
+            except Exception as caught:
+                raised = caught
+            classes = [each.__name__ for each in type(raised).__mro__]
+            if (error or "NoneType") not in classes or not re.search(pattern, str(raised)):
+                faults.append(f"{code}expected {error} {pattern}\ngot {raised!r}")
+        assert not faults, "\n\n".join(faults)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,4 +1,4 @@
-"""The rows of errors: how far a formula was off on held-out runs like this one, and what that says of it."""
+"""The rows of errors: those of a formula on held-out runs like this one, and their weight for it."""
 
 from collections.abc import Iterable
 from math import exp, hypot, log

@@ -1,4 +1,4 @@
-"""`trainlaw gpus`, `trainlaw cnn` and `trainlaw features`: what is known, and its specifications."""
+"""`trainlaw gpus`, `trainlaw cnn` and `trainlaw features`: known GPUs, links, CNNs and features."""
 
 from pathlib import Path
 
@@ -194,12 +194,11 @@ def features_command(
       trainlaw features bandwidth
       trainlaw features --layers
     """
-    from trainlaw.app.studies.skeleton import SKELETON_NAMES
+    from trainlaw.app.studies.skeleton import RUN_SKELETON
     from trainlaw.app.terminal.as_json import features_json
     from trainlaw.app.terminal.catalog import features_text
-    from trainlaw.datasets.features.cnn_layer_features import LAYER_STUDY_FEATURES
 
-    searched = LAYER_STUDY_FEATURES if layers else SKELETON_NAMES
+    searched = RUN_SKELETON.names
     shown = (
         features_json(search, layers, searched) if as_json else features_text(search, layers, searched, brief)
     )

@@ -10,6 +10,7 @@ from trainlaw.app.inputs.declared import argument, flag, option
 
 if TYPE_CHECKING:
     from trainlaw.datasets import RunTable
+    from trainlaw.datasets.logs.training_log import TrainingLog
     from trainlaw.datasets.spreadsheets.answers import SheetAnswers
 
 data_app = CommandGroup("Show built-in tables of measured runs; check, compare and import your own.")
@@ -211,7 +212,9 @@ def show_outliers(
 
 @data_app.takes("import")
 def import_file(
-    file: Path = argument("CSV, text, Excel or Parquet file of measured runs.", default=...),
+    file: Path = argument(
+        "CSV, text, Excel or Parquet file of measured runs, or a training log.", default=...
+    ),
     to: Path | None = option("CSV file to write; default: the name of FILE with -imported.csv.", "--out"),
     yes: bool = flag("Is taken and changes nothing: what is not open is written.", "--yes"),
     unit: str | None = option("Unit of the time or throughput: ms, s, us, min, images/s, it/s, ..."),
@@ -226,7 +229,7 @@ def import_file(
     ),
     only: list[str] | None = option("Rows to keep: YOURS=VALUE, such as mode=train."),
     columns_are: str | None = option(
-        "What the headings of columns of times name: gpu, batch, precision, cnn, or several as cnn,precision.",
+        "What headings of columns of times name: gpu, batch, precision, cnn, or several: cnn,precision.",
         metavar="KINDS",
     ),
     sheets_are: str | None = option("What the names of the sheets are: gpu, cnn, ...", metavar="KIND"),
@@ -243,20 +246,26 @@ def import_file(
     cnn_file: CnnFiles = None,
     merge_with: str | None = option("A built-in table or another file to append; repeats are kept."),
 ) -> None:
-    """Read runs from your table, and write them in trainlaw's columns and units.
+    """Read runs from your table or training log, and write them in trainlaw's columns and units.
 
     A table has one line of headings and one row per run; --columns-are and --sheets-are say what else names
     the runs. What is not understood is asked, all at once, with the command that answers it. Times more than
     twice off the built-in formula are not written without --trust.
+
+    Logs are recognised by their content: those of torchvision's reference training, timm, PyTorch's
+    imagenet/main.py, Keras, Lightning, Hugging Face, dllogger, mllog and Ultralytics. --set answers what a
+    log does not say.
 
     \b
     Examples:
       trainlaw data import my-runs.csv --unit ms --precision amp
       trainlaw data import my-runs.xlsx --columns-are gpu,precision --sheet Training
       trainlaw data import my-runs.csv --value "gpu:A100 80GB=A100-SXM4-80GB" --out runs.csv
+      trainlaw data import train.log --set gpu=T4
       trainlaw data import my-runs.csv --merge-with default --out all-runs.csv
     """
     from trainlaw.app.inputs.spreadsheets import chosen_pairs, one_of, values_of, words_of
+    from trainlaw.datasets.logs.log_files import read_log
     from trainlaw.datasets.spreadsheets.answers import SheetAnswers
 
     constants = chosen_pairs("--set", constant, "OURS=VALUE")
@@ -280,7 +289,46 @@ def import_file(
         table=table_number or 0,
         area=area or "",
     )
-    _write_imported(file, answers, to, gpu_file, cnn_file, merge_with)
+    if log := read_log(file):
+        _write_log(file, log, answers, to, gpu_file, cnn_file, merge_with)
+    else:
+        _write_imported(file, answers, to, gpu_file, cnn_file, merge_with)
+
+
+def _write_log(
+    file: Path,
+    log: "TrainingLog",
+    answers: "SheetAnswers",
+    to: Path | None,
+    gpu_file: Path | None,
+    cnn_files: list[Path] | None,
+    merge_with: str | None,
+) -> None:
+    """Write the run of a training log; InputError where it has no time or something is open."""
+    from trainlaw.app.inputs.logs import LogImport
+    from trainlaw.app.models.doubts import trusted
+    from trainlaw.app.terminal.logs import log_text, rerun_words
+    from trainlaw.app.terminal.spreadsheets import given_words
+    from trainlaw.formulas import InputError
+
+    for word in given_words(answers, []):
+        if word.startswith("--") and word not in ("--set", "--precision", "--trust"):
+            raise InputError(f"{file} is a log of {log.program}: {word} is of tables; leave it out")
+    if log.missing:
+        raise InputError(f"{file}: log of {log.program}: no step times in this log: {log.missing}")
+    made = LogImport(log, answers.constants, gpu_file, cnn_files)
+    print(log_text(made, file.name))
+    if made.questions:
+        others = [("--out", to), ("--gpu-file", gpu_file), ("--merge-with", merge_with)]
+        others += [("--cnn-file", path) for path in cnn_files or ()]
+        words = [word for name, value in others if value is not None for word in (name, str(value))]
+        command = rerun_words(made, str(file), answers.constants, words)
+        number = "1 question" if len(made.questions) == 1 else f"{len(made.questions)} questions"
+        error = InputError(f"{file.name}: {number}; replace each CHOICE and run: {command}")
+        error.longest_message = 10_000  # a command to run is not cut
+        raise error
+    runs = trusted(made.runs(file.name), answers.trust)
+    _write_runs(runs, file, to, merge_with, gpu_file, cnn_files)
 
 
 def _next_step(runs: "RunTable", target: Path) -> str:
@@ -298,13 +346,28 @@ def _write_imported(
     merge_with: str | None,
 ) -> None:
     """Read, check and write the runs of a spreadsheet; InputError where something is open."""
-    from trainlaw.app.inputs.run_tables import any_table, file_options, merged_text, write_table
     from trainlaw.app.terminal.spreadsheets import imported_runs
 
     others = [("--out", to), ("--merge-with", merge_with)]
     runs = imported_runs(file, answers, gpu_file, cnn_files, others=others)
-    target = to or file.with_name(f"{file.stem}-imported.csv")
-    contents = f"{len(runs):,} runs"
+    _write_runs(runs, file, to, merge_with, gpu_file, cnn_files)
+
+
+def _write_runs(
+    runs: "RunTable",
+    file: Path,
+    to: Path | None,
+    merge_with: str | None,
+    gpu_file: Path | None,
+    cnn_files: list[Path] | None,
+) -> None:
+    """Write the runs of a file, with another table where one is to be merged, and print what to do next."""
+    from trainlaw.app.inputs.run_tables import any_table, file_options, merged_text, write_table
+
+    target, contents = (
+        to or file.with_name(f"{file.stem}-imported.csv"),
+        "1 run" if len(runs) == 1 else f"{len(runs):,} runs",
+    )
     if merge_with is not None:
         table = any_table(merge_with, gpu_file=gpu_file, cnn_files=cnn_files)
         contents = merged_text(runs, table)

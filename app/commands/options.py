@@ -1,4 +1,4 @@
-"""Options that several commands have, each written once, and what they share to print or write."""
+"""Options of several commands, each written once, and the printing and writing of their results."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -174,7 +174,7 @@ class KernelOptions:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What else is said of a run on one GPU by the commands that predict runs."""
+    """Input size, classes and precision of a run."""
 
     pixels: Pixels = None
     classes: Classes = None
@@ -183,7 +183,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class LinkOptions:
-    """What connects GPUs."""
+    """The links between GPUs."""
 
     link: Link = None
     fabric: Fabric = None

@@ -382,7 +382,7 @@ def scaling_command(
 
 
 class Phase(StrEnum):
-    """What is scheduled."""
+    """The part of an iteration that is scheduled."""
 
     training = "training"
     forward = "forward"

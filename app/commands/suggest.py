@@ -1,4 +1,4 @@
-"""`trainlaw suggest`: what to measure next."""
+"""`trainlaw suggest`: the next measurements."""
 
 from pathlib import Path
 

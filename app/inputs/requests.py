@@ -57,7 +57,7 @@ _OF_MACHINE = {"gpu", "network", *vars(DEFAULT_SETUP)}
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What a prediction is wanted for: one CNN and its batches on one GPU or many, or the rows of a file.
+    """The configurations to predict: one CNN and its batches on one GPU or many, or the rows of a file.
 
     cnn : a name or a file. gpu : names, as for `named_gpus`, or a change ("T4 with 2x bandwidth"). batches
     : images per iteration. pixels : side of an image, n_classes : classes, None for the CNN's own. all_gpus

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from trainlaw.app.inputs.declared import CNN_FILE_HELP, GPU_FILE_HELP, argument, flag, option
 
-BASELINES = ("null_compute", "roofline", "nnls_path", "cf9", "hand_form", "constant")
+BASELINES = ("null_compute", "roofline", "nnls_path", "cf9", "constant")
 # Splits that hold out architectures, or families of them; all others hold out GPU groups.
 _SPLITS_OF_CNNS = ("cnn-folds", "cnn", "cnn-family")
 

@@ -1,4 +1,4 @@
-"""A formula calibrated to one machine by a few runs: its constants, its interval and what they rest on."""
+"""A formula calibrated to one machine by a few runs: its constants, its interval and their evidence."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Measured times that cannot be training iterations as they are: wrong units, sentinels, contradictions."""
+"""Detect implausible times: wrong units, placeholders, contradictions."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -113,14 +113,14 @@ def time_doubts(runs: RunTable, law_s: np.ndarray) -> tuple[Doubt, ...]:
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(runs.seconds / law_s)
     known = np.isfinite(logs)
-    most = _most_of_runs(runs)
-    whole = [*_of_table(logs[known & (most == _MOST_OF_RUN)], _MOST_OF_TABLE)]
-    whole += _of_table(logs[known & (most > _MOST_OF_RUN)], _MOST_OF_STRANGE)
-    rows = () if whole else _of_runs(runs, logs, law_s)
+    most = _most_row_doubts(runs)
+    whole = [*_table_doubt(logs[known & (most == _MOST_OF_RUN)], _MOST_OF_TABLE)]
+    whole += _table_doubt(logs[known & (most > _MOST_OF_RUN)], _MOST_OF_STRANGE)
+    rows = () if whole else _row_doubts(runs, logs, law_s)
     return (*repeat_doubts(runs), *whole, *rows)
 
 
-def _most_of_runs(runs: RunTable) -> np.ndarray:
+def _most_row_doubts(runs: RunTable) -> np.ndarray:
     """Return the factor to the formula that each run may have, (n_runs,): more on processors and own GPUs."""
     known = {gpu.gpu for gpu in built_in_gpus().gpus if gpu.device == "GPU"}
     return np.where(runs.frame["gpu"].isin(list(known)).to_numpy(), _MOST_OF_RUN, _MOST_OF_STRANGE)
@@ -133,10 +133,10 @@ def is_training(runs: RunTable) -> np.ndarray:
 
 def time_doubt(runs: RunTable, seconds: float) -> str:
     """Return what speaks against a time of one configuration on one GPU, in s; "" where nothing does."""
-    most = float(_most_of_runs(runs).max())
+    most = float(_most_row_doubts(runs).max())
     with np.errstate(divide="ignore", invalid="ignore"):
         log_ratio = np.log(seconds / _single_gpu_seconds(runs))
-    found = _of_table(log_ratio[np.isfinite(log_ratio)], most, "the measured time is {} times that of")
+    found = _table_doubt(log_ratio[np.isfinite(log_ratio)], most, "the measured time is {} times that of")
     return next((doubt.text for doubt in found), "")
 
 
@@ -173,7 +173,7 @@ def trusted(runs: Table, trust: bool = False, forward: bool | None = False) -> T
     return runs
 
 
-def _of_table(
+def _table_doubt(
     logs: np.ndarray, most: float, said: str = "the times are {} times those of"
 ) -> Iterator[Doubt]:
     """Yield a doubt where half of the times are far from the formula; logs of measured over predicted."""
@@ -186,13 +186,13 @@ def _of_table(
         yield Doubt(f"{said.format(factor)} the built-in formula{of_several}{unit}")
 
 
-def _of_runs(runs: RunTable, logs: np.ndarray, law_s: np.ndarray) -> Iterator[Doubt]:
+def _row_doubts(runs: RunTable, logs: np.ndarray, law_s: np.ndarray) -> Iterator[Doubt]:
     """Yield a doubt for runs far from the formula and the other runs, and for times that stand for none."""
     others = next(factor for most, factor in _MOST_OF_OTHERS if len(logs) <= most)
     middle = np.nanmedian(logs) if np.isfinite(logs).any() else 0.0
-    far = (np.abs(logs) > np.log(_most_of_runs(runs))) & (np.abs(logs - middle) > log(others))
+    far = (np.abs(logs) > np.log(_most_row_doubts(runs))) & (np.abs(logs - middle) > log(others))
     series = pd.Series(logs).groupby(_numbered(_codes(runs, SERIES).values()))
-    apart = np.abs(logs - series.transform("median").to_numpy()) > np.log(_most_of_runs(runs))
+    apart = np.abs(logs - series.transform("median").to_numpy()) > np.log(_most_row_doubts(runs))
     far |= apart & (series.transform("size") >= _LEAST_OF_SERIES).to_numpy()
     gpus = pd.factorize(runs.frame["gpu"])[0]
     equal = pd.Series(law_s).groupby(_numbered((gpus, pd.factorize(runs.seconds)[0])))
@@ -226,7 +226,7 @@ def exchange_doubts(runs: RunTable, law_s: np.ndarray, headings: Sequence[str] =
     with np.errstate(divide="ignore", invalid="ignore"):
         law, logs = np.log(law_s), np.log(runs.seconds / law_s)
     # Of processors the formula does not know which network takes longer.
-    compared = np.where(_most_of_runs(runs) == _MOST_OF_RUN, logs, np.nan)
+    compared = np.where(_most_row_doubts(runs) == _MOST_OF_RUN, logs, np.nan)
     setup = [name for name in (*SERIES, "batch_per_gpu") if name != "precision_stated"]
     codes = _codes(runs, setup)
     groups = _numbered(codes.values())

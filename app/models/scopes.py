@@ -38,7 +38,7 @@ _Output = TypeVar("_Output")
 
 
 class Inputs(Enum):
-    """What a user enters to get a value of a formula."""
+    """The entries of a user from which a formula gives a value."""
 
     RUN = "the settings of a run"
     LAYERS = "the settings of a run, whose layers are summed"
@@ -47,7 +47,7 @@ class Inputs(Enum):
 
 @dataclass(frozen=True)
 class ScopeHandling:
-    """What differs between formulas of one scope and those of another.
+    """The handling of formulas of one scope.
 
     features : what such a formula may be made of, by name; empty where its features define themselves.
     inputs : what it is entered with. is_predictable : whether `trainlaw predict` takes it, else `advice`

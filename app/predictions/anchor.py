@@ -40,7 +40,7 @@ _WORKLOAD = {"cnn": "cnn", "batch": "batch_per_gpu", "pixels": "input_size_px"}
 
 @dataclass(frozen=True)
 class Workload:
-    """What was profiled; None where the user does not say: CNN, batch and side of an image in pixels."""
+    """The profiled CNN, batch and side of an image in pixels; None where the user does not say."""
 
     cnn: str | None = None
     batch: int | None = None
@@ -130,7 +130,7 @@ def predict_from_profile(request: ProfileRequest, gpus: GpuCatalog | None = None
         warnings=(
             *_warnings(profile, step, formula),
             *doubts,
-            *_said(formula, columns, time_s),
+            *_formula_warnings(formula, columns, time_s),
         ),
     )
 
@@ -249,7 +249,7 @@ def _warnings(profile: OperationProfile, step: str, formula: Formula) -> list[st
     return found
 
 
-def _said(formula: Formula, columns: Mapping[str, np.ndarray], time_s: float) -> tuple[str, ...]:
+def _formula_warnings(formula: Formula, columns: Mapping[str, np.ndarray], time_s: float) -> tuple[str, ...]:
     """Return the warnings of the table of answers: features outside training, a time that is not defined."""
     known = {**columns, "is_undefined": np.array([0.0 if math.isfinite(time_s) else 1.0])}
     lines = within_reach(lines_of(formula), known)

@@ -143,7 +143,7 @@ def _layer_seconds(formula: Formula, cnn: Cnn, gpu: Gpu, batch: int, passes: int
 
 
 def _backward_edges(cnn: Cnn, backward: Sequence[int]) -> list[tuple[int, ...]]:
-    """What each backward task waits for: those of the layers that read it; an output for all outputs."""
+    """The tasks before each backward task: those of the layers that read it; an output for all outputs."""
     readers: list[list[int]] = [[] for _ in cnn.layers]
     for place, layer in enumerate(cnn.layers):
         for source in layer.inputs:

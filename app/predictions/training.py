@@ -13,7 +13,7 @@ _MILLION = 1_000_000
 
 @dataclass(frozen=True)
 class Training:
-    """What is trained on: `images` per epoch, for `epochs`; or images of inference, in one epoch."""
+    """A training of `images` per epoch for `epochs`, or inference of images, in one epoch."""
 
     images: int
     epochs: float

@@ -55,7 +55,7 @@ RANKINGS: Mapping[str, str] = {"cost": "cost", "hours": "training_h", "energy": 
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """What plans may differ in, and what makes them acceptable.
+    """The choices of a plan, and its limits.
 
     counts : numbers of GPUs. gpus_per_node : None for usual servers. batches : per GPU, empty for
     `BATCHES`, or the largest power of two where none of them fits. precisions : empty for PyTorch's default

@@ -3,23 +3,22 @@
 import multiprocessing
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from ctypes import c_bool, c_longlong
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypedDict
+from typing import Any, NamedTuple, Protocol, Self, TypedDict
 
 import numpy as np
 import pandas as pd
 from trainlaw.app.studies.interrupts import postponed
 from trainlaw.app.studies.terms_found import RESAMPLES, TermShares
-from trainlaw.datasets import CNN_LAYER_FEATURES, TARGET, feature_specs
 from trainlaw.datasets.measurements.formula_rows import CnnLayers, feature_rows
-from trainlaw.evolve import Bracket, Factor, FormulaRegressor, Progress, SearchSettings
+from trainlaw.evolve import FormulaRegressor, Progress, SearchSettings
 from trainlaw.formulas import FeatureSpec, Formula, ParetoFront, ScoredFormula
-from trainlaw.formulas.scopes import LAYER, RUN
+from trainlaw.formulas.scopes import RUN
 from trainlaw.validate import Estimator
 from trainlaw.validate.study import asked_divisions
 from trainlaw.validate.workers import WorkerPool, follow_parent, given_up
@@ -148,25 +147,6 @@ def with_settings(
     return lambda rows, settings: partial(search, settings)
 
 
-class LayerSearch(FormulaSearch):
-    """Evolves a formula of one layer from times of whole runs: each is the sum over its layers.
-
-    cnn_layers : the layers of the CNNs, found by the counts of each.
-    """
-
-    def __init__(self, cnn_layers: CnnLayers, features: Sequence[str], settings: SearchSettings) -> None:
-        """Keep what the search is made of; features : names among `CNN_LAYER_FEATURES`."""
-        super().__init__(settings)
-        self.cnn_layers = cnn_layers
-        self.features = tuple(features)
-
-    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
-        """Search; X : all features of runs, (n_runs, k). y, seconds, and groups : (n_runs,)."""
-        rows = feature_rows(X, self.features, self.cnn_layers)
-        search = evolved(feature_specs(self.features, CNN_LAYER_FEATURES), TARGET, self.settings, LAYER)
-        return self.keep(search.fit(pd.DataFrame(rows.columns), y, groups, sums=rows.sums))
-
-
 def predicted_seconds(formula: Formula, X: pd.DataFrame, cnn_layers: CnnLayers | None = None) -> np.ndarray:
     """Return seconds by a formula, shape (n_rows,); arguments as for `feature_rows`, X with its features."""
     names = [spec.name for spec in formula.used_features]
@@ -245,56 +225,6 @@ def search_pool(workers: int) -> Iterator[TaskPool]:
                 pool.shutdown(wait=False)
 
 
-def required_bracket(
-    hole: str,
-    terms: tuple[tuple[str, float], ...],
-    factors: tuple[Factor, ...] = (),
-    *optional: tuple[str, float],
-) -> Bracket:
-    """Return a bracket whose terms and factors are required; `optional` terms may be left out."""
-    required = (*(name for name, _ in terms), *(factor.feature for factor in factors))
-    return Bracket(hole, (*terms, *optional), factors, required)
-
-
-class BracketSearch(FormulaSearch):
-    """A search whose formulas fill brackets."""
-
-    usual_brackets: ClassVar[tuple[Bracket, ...]]
-
-    def __init__(self, settings: SearchSettings, brackets: Sequence[Bracket] | None = None) -> None:
-        """Keep the settings; brackets : what the holes may hold, None for those of the class."""
-        super().__init__(settings)
-        self.brackets = self.usual_brackets if brackets is None else tuple(brackets)
-
-    def population_of(self, usual: int) -> int:
-        """Return the formulas of a generation: `usual`, or all of them where none is to be selected."""
-        settings = self.settings
-        return settings.population if settings.population == settings.evaluations else usual
-
-
 def first_only(settings: SearchSettings) -> SearchSettings:
     """Return the settings of no search: the first formula, which has a lower loss than the four drawn."""
     return replace(settings, evaluations=1, population=4, islands=1, choice="loss")
-
-
-def fitted_only(search: type[BracketSearch], settings: SearchSettings) -> Callable[[], BracketSearch]:
-    """Return what makes the skeleton of a search without the search: all that is required, and no more.
-
-    Where a bracket requires no term, its first one stands for it.
-    """
-    brackets = [
-        replace(
-            bracket,
-            terms=tuple(term for term in bracket.terms if term[0] in bracket.required) or bracket.terms[:1],
-            factors=tuple(factor for factor in bracket.factors if factor.feature in bracket.required),
-        )
-        for bracket in search.usual_brackets
-    ]
-    return partial(search, first_only(settings), brackets)
-
-
-def skeleton_of(
-    search: type[BracketSearch],
-) -> Callable[[object, SearchSettings], Callable[[], BracketSearch]]:
-    """Return the `no_search` of a kind of study whose estimator fills the brackets of a skeleton."""
-    return lambda rows, settings: fitted_only(search, settings)

@@ -1,4 +1,4 @@
-"""Output of `show` and `list` commands as JSON in SI units; null for what is unknown."""
+"""Output of `show` and `list` commands as JSON in SI units; null for unknown values."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""A calibrated formula as text: errors before and after, what each factor means, doubts about the runs."""
+"""A calibrated formula as text: errors before and after, meaning of each factor, doubts about the runs."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""The built-in data sets, what a table covers, its noise and its suspicious runs, as text and heat map."""
+"""The built-in data sets, and the coverage, noise and suspicious runs of a table, as text and heat map."""
 
 import math
 import textwrap

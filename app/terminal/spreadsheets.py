@@ -1,4 +1,4 @@
-"""An import as text: how each column was read, what is asked, and the command that answers it."""
+"""An import as text: the reading of each column, the questions, and the command that answers them."""
 
 import shlex
 from collections.abc import Sequence

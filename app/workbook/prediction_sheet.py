@@ -54,6 +54,7 @@ _NOTES, _WARNINGS = 2, 4  # sentences that are shown; sheet Formula has all
 NONE_SAID, MORE_SAID = "no warning", " more: sheet Formula"
 NO_PRICE = "enter one: sheet GPUs"
 NOT_CALIBRATED = "not used"
+AFTER_ENTRIES = "none before every entry can be used"
 ON_LAYERS, ROUGH = "from the layers of the CNN", "rough: sheet CNNs has no kept_elements for this CNN"
 
 
@@ -131,6 +132,9 @@ def _sentences(kind: str, said: Sequence[str], shown: int, none: str = "") -> li
         if number == shown and len(said) > shown:
             value += f"; {len(said) - shown}{MORE_SAID}"
         formula = f'IF(MAX({numbers},0)<{number},"{empty}",{text})'
+        if none:
+            waits = AFTER_ENTRIES if number == 1 else ""
+            formula = f'IF(tl_entries="{ENTRIES}",{formula},"{waits}")'
         title = f"{kind}s" if number == 1 else ""
         style = "said" if none else "remark"
         lines.append(_Result(title, formula, value, style=style, expected=empty if none else None))

@@ -1,5 +1,9 @@
 """The layers of a CNN as columns: arrays to sum and to mask."""
 
+from collections.abc import Iterator
+from copy import copy
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 from trainlaw.datasets.cnns.graph import KINDS, Cnn, Layer, longest_path, moves_by_layer
@@ -52,12 +56,23 @@ class LayerColumns:
         """Largest sum of MACs on a way from an input to an output, MAC."""
         return longest_path(self.cnn, self.macs.tolist())
 
+    def one_by_one(self) -> Iterator["LayerColumns"]:
+        """Give the columns of each layer alone, shape (1,), as if it were a CNN."""
+        columns = {**vars(self), "moved": self.moved}
+        for place in range(len(self.cnn.layers)):
+            one = copy(self)
+            for name, values in columns.items():
+                if isinstance(values, np.ndarray):
+                    vars(one)[name] = values[place : place + 1]
+            one.group = {name: mask[place : place + 1] for name, mask in self.group.items()}
+            yield one
+
     @property
     def touched(self) -> Numbers:
         """Elements that a layer reads and writes, float64, shape (n_layers,)."""
         return self.read + self.output_elements
 
-    @property
+    @cached_property
     def moved(self) -> Numbers:
         """Elements that kernels other than products move in an iteration, float64, shape (n_layers,).
 

@@ -1,5 +1,6 @@
-"""Features of one layer inside a CNN: those of measured layers, computed from the layer and its run.
+"""Features of one layer inside a CNN: those of measured layers, and the amounts of work of whole CNNs.
 
+A layer counts as a CNN of one layer, so that amounts of work sum over the layers to those of the run.
 The time of a CNN is the sum over its layers and one row of kind "iteration" for what occurs once per run: the
 copy of the images, the update of the parameters, a fixed time. That row has no work of a layer, a layer has
 none of its work, and pure numbers that one of them lacks are 1, so that `f(layer) + overhead` is one
@@ -12,11 +13,14 @@ from types import MappingProxyType
 
 import numpy as np
 from trainlaw.datasets.cnns.columns import LayerColumns
+from trainlaw.datasets.cnns.counts import COUNTS
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.features.feature import Feature, features_of
 from trainlaw.datasets.features.layer_features import BLOCK_CHANNELS, LAYER_FEATURES, TILE_PX, tiled
 from trainlaw.datasets.features.run_features import FEATURES
+from trainlaw.datasets.features.work import resources, works
 from trainlaw.datasets.hardware.gpus import Gpu
+from trainlaw.formulas.algebra.expression import variables
 
 # Outputs that one thread block of a matrix product computes, and how many such blocks a multiprocessor hosts:
 # cuDNN's most common fp32 kernels are named "128x64", and their registers leave room for two (recalled).
@@ -49,24 +53,40 @@ ITERATION = "iteration"  # kind of the row with what a run has once
 TRAINING_PASSES = 3.0  # forward, gradient of the input, gradient of the weights
 
 
-#: Base columns of the features below that depend on the layer alone: per image, without GPU or batch.
-CNN_LAYER_COLUMNS: Mapping[str, Feature] = MappingProxyType(features_of("cnn_layer_column"))
-CNN_LAYER_FEATURES: Mapping[str, Feature] = MappingProxyType(
-    {
-        **CNN_LAYER_COLUMNS,
-        **features_of("cnn_layer", like={**FEATURES, **LAYER_FEATURES}),
-        **features_of("gpu"),
-    }
-)
+_ONCE_PER_RUN = features_of("cnn_layer", like={**FEATURES, **LAYER_FEATURES})
 
-#: Features of a study of layers: times, which it adds, and few pure numbers that scale them.
-LAYER_STUDY_FEATURES: tuple[str, ...] = (
-    "compute_s", "conv3x3_compute_s", "conv1x1_compute_s", "grouped_conv_compute_s", "dense_compute_s",
-    "im2col_compute_s", "output_compute_s", "weight_compute_s", "input_memory_s", "output_memory_s",
-    "weight_memory_s", "depthwise_memory_s", "batchnorm_memory_s", "concat_memory_s", "other_memory_s",
-    "launch_s", "optimizer_memory_s", "input_copy_s", "iteration_overhead_s", "rows", "reduction",
-    "columns", "wide_sm", "on_chip_ratio",
-)  # fmt: skip
+
+def _work() -> dict[str, Feature]:
+    """Return the amounts of work and the factors of resources by name, and what they are made of.
+
+    Amounts of a run are those of three passes, so that a layer has a third of them per pass.
+    """
+    amounts = {work.name for work in works()} - _ONCE_PER_RUN.keys()
+    factors = {factor.feature for resource in resources().values() for factor in resource.factors}
+    pending, found = [*amounts, *factors], dict[str, Feature]()
+    while pending:
+        name = pending.pop()
+        feature = FEATURES[name]
+        if name in amounts:
+            feature = Feature(feature.spec, f"n_passes / {TRAINING_PASSES:g} * ({feature.definition})")
+        found[name] = feature
+        pending += [part for part in variables(FEATURES[name].expression) if part not in found]
+    # The settings of a layer have the number of images under another name.
+    return {name: found[name] for name in FEATURES if name in found} | {
+        "batch_per_gpu": Feature(FEATURES["batch_per_gpu"].spec, "batch")
+    }
+
+
+_WORK = _work()
+#: What is counted of a layer as of a CNN, for amounts of work.
+_COUNTED = tuple(name for name in COUNTS if name in _WORK)
+#: Base columns of the features below that depend on the layer alone: per image, without GPU or batch.
+CNN_LAYER_COLUMNS: Mapping[str, Feature] = MappingProxyType(
+    {**features_of("cnn_layer_column"), **{name: _WORK[name] for name in _COUNTED}}
+)
+CNN_LAYER_FEATURES: Mapping[str, Feature] = MappingProxyType(
+    {**CNN_LAYER_COLUMNS, **_WORK, **_ONCE_PER_RUN, **features_of("gpu")}
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +168,7 @@ def _facts(columns: LayerColumns) -> list[np.ndarray]:
         other * columns.parameters,
         0.0 * ones,
         0.0 * ones,
+        *np.array([[COUNTS[name](one) for name in _COUNTED] for one in columns.one_by_one()]).T,
     ]
 
 

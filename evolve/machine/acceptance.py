@@ -14,8 +14,16 @@ from trainlaw.evolve.machine.moves import GrammarTables, Tree, load
 HOLE_TOKEN = -1
 _MUL = OPERATOR_CODES["mul"]
 _LISTS = (
-    "template", "template_types", "required", "bracket", "overall", "overall_start", "outer", "inner", "most",
-)  # fmt: skip
+    "template",
+    "template_types",
+    "required",
+    "bracket",
+    "overall",
+    "overall_start",
+    "outer",
+    "inner",
+    "most",
+)
 
 
 class Demands(Packed):

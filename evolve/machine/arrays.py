@@ -121,7 +121,7 @@ class Rows(NamedTuple):
 
     @property
     def stop(self) -> NDArray[np.int64]:
-        """What ends a fit early, (1,): 0 outside compiled code, where `packed` gets it."""
+        """The flag that ends a fit early, (1,): 0 outside compiled code, where `packed` gets it."""
         return np.zeros(1, np.int64)
 
     def packed(self, stop: NDArray[np.int64]) -> Any:
@@ -165,7 +165,7 @@ _WORK_FIELDS: tuple[tuple[str, type, tuple[int, ...]], ...] = (
     ("arena", np.float64, (NODE_LIMIT + 1, BLOCK_ROWS)),
     ("group_normal", np.float64, (GROUP_LIMIT, CONSTANT_LIMIT * CONSTANT_LIMIT)),
     ("group_gradient", np.float64, (GROUP_LIMIT, CONSTANT_LIMIT)),
-)  # fmt: skip
+)
 
 
 def _work_type() -> Any:
@@ -303,6 +303,6 @@ def padded(columns: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[np
     """
     ordered = at_line((columns.shape[0], (order.size // LANES + 2) * LANES))
     ordered[:, order.size :] = 1.0
-    for own, column in zip(ordered, columns, strict=True):
-        own[: order.size] = column[order]
+    for row, column in zip(ordered, columns, strict=True):
+        row[: order.size] = column[order]
     return ordered

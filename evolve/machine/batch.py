@@ -67,9 +67,15 @@ MOST_COPIED = 2**22
 
 
 def sum_for_factor(
-    address: int, values: np.ndarray, targets: np.ndarray, scales: np.ndarray, weights: np.ndarray, n: int,
-    logarithmic: int, sums: np.ndarray
-) -> float:  # fmt: skip
+    address: int,
+    values: np.ndarray,
+    targets: np.ndarray,
+    scales: np.ndarray,
+    weights: np.ndarray,
+    n: int,
+    logarithmic: int,
+    sums: np.ndarray,
+) -> float:
     """Set the first two `sums` to numerator and denominator of the factor that fits `n` values best."""
     above = below = 0.0
     for i in range(n):
@@ -109,11 +115,15 @@ def rescale(
         begin, end = skipped_range(rows, start, n, skip)
         for first, last in ((0, begin), (end, n)):
             call_factor(
-                work.kernels[SCALE], flat_from(work.value, 0, first),
-                flat_from(rows.target, 0, start + first), flat_from(rows.scale, 0, start + first),
+                work.kernels[SCALE],
+                flat_from(work.value, 0, first),
+                flat_from(rows.target, 0, start + first),
+                flat_from(rows.scale, 0, start + first),
                 flat_from(rows.weight, 0, start + first),
-                last - first, rows.logarithmic, sums
-            )  # fmt: skip
+                last - first,
+                rows.logarithmic,
+                sums,
+            )
             above += work.sums[0]
             below += work.sums[1]
     factor = above / below
@@ -188,30 +198,32 @@ def fit_some(
             break
         program = flat_from(programs.tokens, 0, programs.offsets[index])
         begin, end = programs.constant_offsets[index], programs.constant_offsets[index + 1]
-        own = theta[begin:end]
-        for p in range(own.size):
+        constants = theta[begin:end]
+        for p in range(constants.size):
             work.lower[p] = programs.lower[begin + p]
             work.upper[p] = programs.upper[begin + p]
             work.pull[p] = programs.pull[begin + p]
             work.centre[p] = programs.centre[begin + p]
-            own[p] = min(max(own[p], work.lower[p]), work.upper[p])
+            constants[p] = min(max(constants[p], work.lower[p]), work.upper[p])
         link(program, programs.offsets[index + 1] - programs.offsets[index], work)
         if rescales:
-            rescale(program, own, flat_from(programs.scaling, 0, begin), rows, skip[index], work)
+            rescale(program, constants, flat_from(programs.scaling, 0, begin), rows, skip[index], work)
         if held_out and steps == 0:
-            losses[index] = hold_out(limits[index], program, own, rows, work, cases[index])
+            losses[index] = hold_out(limits[index], program, constants, rows, work, cases[index])
             continue
         limit = math.inf if held_out else limits[index]
-        losses[index] = fit_constants(program, own, rows, skip[index], steps, least_gain, limit, work)
+        losses[index] = fit_constants(program, constants, rows, skip[index], steps, least_gain, limit, work)
         if skip[index] >= 0:
-            cases[index, skip[index]] = group_loss(program, own, rows, skip[index], work)
+            cases[index, skip[index]] = group_loss(program, constants, rows, skip[index], work)
         elif not held_out:
             if losses[index] <= limit:
-                losses_per_group(program, own, rows, work, cases[index])
-        elif losses[index] < math.inf and is_below(limits[index], program, own, rows, work, cases[index]):
-            keep_equations(own.size, work)
-            linearise_groups(program, own, rows, work)
-            held_out_losses(program, own, rows, work, cases[index])
+                losses_per_group(program, constants, rows, work, cases[index])
+        elif losses[index] < math.inf and is_below(
+            limits[index], program, constants, rows, work, cases[index]
+        ):
+            keep_equations(constants.size, work)
+            linearise_groups(program, constants, rows, work)
+            held_out_losses(program, constants, rows, work, cases[index])
 
 
 @entry
@@ -302,11 +314,10 @@ class Machine:
 
         steps : largest number of Levenberg-Marquardt steps. least_gain : a step that gains less than this
         share of the loss is the last. rescales : whether one factor, the best for all scaling constants,
-        precedes the fit. held_out : whether the cases
-        are losses at constants that exclude the group, instead of at the fitted ones. skip : int64
-        (n_programs,), the group that each program's fit excludes, -1 for none; its loss is then the only
-        one. limits : (n_programs,), the loss from which on a program does not matter: it gets no cases, and
-        where these are not held out, its fit may end early; None for no limit.
+        precedes the fit. held_out : whether the cases are losses at constants that exclude the group, instead
+        of at the fitted ones. skip : int64 (n_programs,), the group that each program's fit excludes, -1 for
+        none; its loss is then the only one. limits : (n_programs,), the loss from which on a program does not
+        matter: it gets no cases, and where these are not held out, its fit may end early; None for no limit.
 
         A loss is infinite where a value is not valid, and nan of a program that was not reached in time. With
         several threads the fit runs in the background until the result is asked for; the calling thread then
@@ -317,18 +328,16 @@ class Machine:
         cases = np.full((programs.amount, rows.group_weight.size), math.inf)
         left_out = np.full(programs.amount, -1) if skip is None else skip
         least = np.full(programs.amount, math.inf) if limits is None else limits
-        packed = programs.packed(), rows.packed(self._stop)
+        kept = programs.packed(), rows.packed(self._stop)
         # Programs take unequal times, and other threads need the processors now and then.
         taken = np.zeros(1, np.int64)
+        begin = kept[0], theta, left_out, least, taken, rescales, steps, least_gain, held_out
 
         def fit_share(first: int, stride: int) -> None:
             # Ctrl-C interrupts the calling thread alone; the others would wait for the lock after each call.
             most = programs.amount if first else max(FITTED_AT_ONCE // max(rows.target.size, 1), 1)
             while taken[0] < programs.amount:
-                fit_some(
-                    packed[0], theta, left_out, least, taken, rescales, steps, least_gain, held_out, most,
-                    packed[1], losses, cases, self._scratch()
-                )  # fmt: skip
+                fit_some(*begin, most, kept[1], losses, cases, self._scratch())
                 if self._stop[0]:
                     break
 

@@ -1,4 +1,4 @@
-"""Children of many parents, compiled: what a generation of a search makes."""
+"""Children of many parents, compiled: a generation of a search."""
 
 import numpy as np
 from trainlaw.evolve.machine.acceptance import Demands, accepts

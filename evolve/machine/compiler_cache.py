@@ -1,4 +1,4 @@
-"""Where numba keeps what it compiled: next to the source, in the user's cache, or in a temporary folder.
+"""The folder of compiled code: next to the source, in the user's cache, or in a temporary folder.
 
 An installation may be read-only and a home missing; without any place every start compiles everything.
 """
@@ -47,7 +47,7 @@ def prepare_cache(source: Path, user: Path) -> bool:
 
 
 def _is_private(folder: Path) -> bool:
-    """Return whether only this user can write in a folder: what lies there is executed."""
+    """Return whether only this user can write in a folder, whose files are executed."""
     found = folder.lstat()
     is_ours = not hasattr(os, "getuid") or found.st_uid == os.getuid()
     return stat.S_ISDIR(found.st_mode) and is_ours and not found.st_mode & 0o022

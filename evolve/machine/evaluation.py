@@ -57,9 +57,18 @@ OPERATOR, PARTIALS, RESIDUALS, EQUATIONS, SCALE = range(5)
 
 
 def weigh_values(
-    address: int, values: np.ndarray, targets: np.ndarray, scales: np.ndarray, weights: np.ndarray,
-    residuals: np.ndarray, factors: np.ndarray, n: int, logarithmic: int, robust: int, width: float
-) -> float:  # fmt: skip
+    address: int,
+    values: np.ndarray,
+    targets: np.ndarray,
+    scales: np.ndarray,
+    weights: np.ndarray,
+    residuals: np.ndarray,
+    factors: np.ndarray,
+    n: int,
+    logarithmic: int,
+    robust: int,
+    width: float,
+) -> float:
     """Return the weighted loss of `n` values, and leave weighted residuals and their slopes."""
     total = 0.0
     for i in range(n):
@@ -124,7 +133,7 @@ def link(program: np.ndarray, nodes: int, work: Work) -> None:
         is_computed = int(code >= FIRST_OPERATOR)
         column = (program[node] >> 8) * (code != CONSTANT)
         work.row[node] = is_computed * (1 + inner) + (1 - is_computed) * column
-        # The next node overwrites what does not count.
+        # The next node overwrites one that does not count.
         work.inner[inner] = node
         inner += is_computed
         work.holder[constants] = node
@@ -199,11 +208,20 @@ def backward(program: np.ndarray, rows: Columns | Rows, shift: int, n: int, work
             continue
         a, b = work.left[node], work.right[node]
         call_partials(
-            work.kernels[PARTIALS], code, values_from(rows, a, shift, FIRST, work),
-            values_from(rows, b, shift, FIRST, work), flat_from(work.arena, work.row[node], 0),
-            work.scale[a], work.scale[b], n, flat_from(work.adjoints, node, 0),
-            flat_from(work.adjoints, a, 0), flat_from(work.adjoints, b, 0), live[a], live[b]
-        )  # fmt: skip
+            work.kernels[PARTIALS],
+            code,
+            values_from(rows, a, shift, FIRST, work),
+            values_from(rows, b, shift, FIRST, work),
+            flat_from(work.arena, work.row[node], 0),
+            work.scale[a],
+            work.scale[b],
+            n,
+            flat_from(work.adjoints, node, 0),
+            flat_from(work.adjoints, a, 0),
+            flat_from(work.adjoints, b, 0),
+            live[a],
+            live[b],
+        )
     for constant in range(work.sizes[1]):
         node = work.holder[constant]
         slopes, adjoints = flat_from(work.jacobian, constant, 0), flat_from(work.adjoints, node, 0)
@@ -278,10 +296,18 @@ def weigh_residuals(rows: Rows, start: int, begin: int, end: int, work: Work) ->
     """
     first = begin - start
     loss: float = call_residuals(
-        work.kernels[RESIDUALS], flat_from(work.value, 0, first), flat_from(rows.target, 0, begin),
-        flat_from(rows.scale, 0, begin), flat_from(rows.weight, 0, begin), flat_from(work.residual, 0, first),
-        flat_from(work.factor, 0, first), end - begin, rows.logarithmic, rows.robust, rows.width
-    )  # fmt: skip
+        work.kernels[RESIDUALS],
+        flat_from(work.value, 0, first),
+        flat_from(rows.target, 0, begin),
+        flat_from(rows.scale, 0, begin),
+        flat_from(rows.weight, 0, begin),
+        flat_from(work.residual, 0, first),
+        flat_from(work.factor, 0, first),
+        end - begin,
+        rows.logarithmic,
+        rows.robust,
+        rows.width,
+    )
     return loss
 
 

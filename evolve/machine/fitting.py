@@ -26,7 +26,7 @@ from trainlaw.evolve.machine.kernel_calls import Kernel, flat_from
 
 # Marquardt starts near Gauss-Newton; beyond the largest damping a step is too small to change the loss.
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-12, 1e12
-# A fit ends where its loss exceeds these multiples of what would matter: at the start, after one step, and
+# A fit ends where its loss exceeds these multiples of the limit: at the start, after one step, and
 # after two and more (docs/regressor.md).
 RACE_MARGINS = (4.0, 3.0, 2.0)
 LAST_MARGIN = 2
@@ -37,9 +37,15 @@ HELD_OUT_DAMPING = 1e-3
 
 
 def add_products(
-    address: int, slopes: np.ndarray, stride: int, residuals: np.ndarray, n: int, constants: int,
-    normal: np.ndarray, gradient: np.ndarray
-) -> float:  # fmt: skip
+    address: int,
+    slopes: np.ndarray,
+    stride: int,
+    residuals: np.ndarray,
+    n: int,
+    constants: int,
+    normal: np.ndarray,
+    gradient: np.ndarray,
+) -> float:
     """Add J^T J of `n` observations to `normal` (lower triangle), J^T r to `gradient`.
 
     slopes : J^T, row after row of `stride` numbers.
@@ -111,9 +117,15 @@ def linearise(
         if theta.size:
             differentiate(program, rows, chunk, work)
             call_products(
-                work.kernels[EQUATIONS], slopes, work.jacobian.shape[1], flat_from(work.residual, 0, 0), n,
-                theta.size, flat_from(work.normal, 0, 0), flat_from(work.gradient, 0, 0)
-            )  # fmt: skip
+                work.kernels[EQUATIONS],
+                slopes,
+                work.jacobian.shape[1],
+                flat_from(work.residual, 0, 0),
+                n,
+                theta.size,
+                flat_from(work.normal, 0, 0),
+                flat_from(work.gradient, 0, 0),
+            )
     return total
 
 
@@ -143,10 +155,15 @@ def linearise_groups(program: np.ndarray, theta: np.ndarray, rows: Rows, work: W
                 group += 1
             last = min(rows.group_start[group + 1], end) - start
             call_products(
-                work.kernels[EQUATIONS], slopes_from(rows, first, work), work.jacobian.shape[1],
-                flat_from(work.residual, 0, first), last - first, constants,
-                flat_from(work.group_normal, group, 0), flat_from(work.group_gradient, group, 0)
-            )  # fmt: skip
+                work.kernels[EQUATIONS],
+                slopes_from(rows, first, work),
+                work.jacobian.shape[1],
+                flat_from(work.residual, 0, first),
+                last - first,
+                constants,
+                flat_from(work.group_normal, group, 0),
+                flat_from(work.group_gradient, group, 0),
+            )
             first = last
     return total
 

@@ -45,7 +45,7 @@ class Kernel:
 
     @property
     def call(self) -> Any:
-        """What compiled code calls; plain Python calls its `py_func`."""
+        """The function that compiled code calls; plain Python calls its `py_func`."""
         return _with_python(_call_address, self.function)
 
     def address(self) -> int:
@@ -57,7 +57,7 @@ class Kernel:
 
 
 def _with_python(definition: Callable[..., Any], function: Callable[..., Any]) -> Any:
-    """Return the intrinsic of a definition, with what plain Python does instead as `py_func`."""
+    """Return the intrinsic of a definition, with the function of plain Python as `py_func`."""
     made: Any = extending.intrinsic(definition)
     made.py_func = function
     return made
@@ -110,7 +110,7 @@ def _letter_of(value: Any) -> str:
 
 @lru_cache
 def _packed_type(letters: tuple[tuple[str, str], ...]) -> PackedType:
-    """Return the type with these fields; a pointer is named by what it points to."""
+    """Return the type with these fields; a pointer is named by the type of its target."""
     kinds: dict[str, Any] = _LETTERS | {kind: types.CPointer(from_dtype(np.dtype(kind))) for kind in _POINTED}
     return PackedType(tuple((name, kinds[letter]) for name, letter in letters))
 
@@ -163,11 +163,13 @@ def _pointer_into(typing_context: Any, array: Any, row: Any, first: Any) -> Any:
 def _call_address(typing_context: Any, *arguments: Any) -> Any:
     """Call the kernel at the first of the arguments with all of them: whole numbers, numbers and pointers."""
     letters = [
-        _POINTER if isinstance(kind, types.CPointer)
-        else types.float64 if isinstance(kind, types.Float)
+        _POINTER
+        if isinstance(kind, types.CPointer)
+        else types.float64
+        if isinstance(kind, types.Float)
         else types.int64
         for kind in arguments
-    ]  # fmt: skip
+    ]
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         values = [
@@ -202,7 +204,7 @@ def _taken(counter: np.ndarray) -> int:
 
 
 def _hint(typing_context: Any) -> Any:
-    """State to LLVM what it cannot know of the kernel that calls this."""
+    """State facts to LLVM that it cannot know of the kernel that calls this."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         # LLVM keeps to 256 bits by itself, since early processors lowered their clock for 512. llvmlite has
@@ -216,7 +218,7 @@ def _hint(typing_context: Any) -> Any:
     return types.int64(), generate
 
 
-#: States to LLVM that what the calling kernel writes overlaps no other array, and asks for wide vectors.
+#: States to LLVM that the output of the calling kernel overlaps no other array, and asks for wide vectors.
 vector_hints: Any = _with_python(_hint, lambda: 0)
 
 

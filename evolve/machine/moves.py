@@ -14,7 +14,7 @@ from trainlaw.evolve.machine.evaluation import compiled
 from trainlaw.evolve.machine.kernel_calls import Packed
 from trainlaw.evolve.machine.kernels import OPERATOR_CODES
 
-# Nodes of the largest tree between two steps: two trees of the machine, and what a step adds.
+# Nodes of the largest tree between two steps: two trees of the machine, and room for the nodes of a step.
 MOST_NODES = 4 * NODE_LIMIT
 # Probability that a child comes from two parents rather than from a mutation of one.
 CROSSOVER = 0.4
@@ -28,9 +28,17 @@ SHARE_OF_SHARES = 0.2
 SHARE_OF_LEAVES = 0.3
 # Mutations with their relative frequencies, summed up.
 MOVES = (
-    "replace_subtree", "replace_node", "shrink", "hoist", "add_term", "drop_term", "swap_leaf",
-    "shake_constant", "wrap", "widen_factor",
-)  # fmt: skip
+    "replace_subtree",
+    "replace_node",
+    "shrink",
+    "hoist",
+    "add_term",
+    "drop_term",
+    "swap_leaf",
+    "shake_constant",
+    "wrap",
+    "widen_factor",
+)
 MOVE_WEIGHTS = tuple(accumulate((15, 5, 5, 2, 20, 12, 15, 3, 15, 5)))
 # Operations of `vary_trees` besides the moves by their number: cross with another tree, mutate, or one of the
 # two as in a search.
@@ -62,14 +70,17 @@ _TREE_TYPE = np.dtype(
         np.record,
         np.dtype(
             [
-                ("kinds", np.int64, (MOST_NODES,)), ("values", np.float64, (MOST_NODES,)),
-                ("length", np.int64, (1,)), ("state", np.uint64, (1,)),
-                ("places", np.int64, (MOST_NODES,)), ("rooms", np.int64, (MOST_NODES,)),
+                ("kinds", np.int64, (MOST_NODES,)),
+                ("values", np.float64, (MOST_NODES,)),
+                ("length", np.int64, (1,)),
+                ("state", np.uint64, (1,)),
+                ("places", np.int64, (MOST_NODES,)),
+                ("rooms", np.int64, (MOST_NODES,)),
             ],
             align=True,
         ),
     )
-)  # fmt: skip
+)
 
 
 def make_trees() -> NDArray[Any]:
@@ -448,7 +459,7 @@ def widen_factor(tree: Tree, part: Tree, tables: GrammarTables) -> None:
 
 @compiled
 def move(number: int, tree: Tree, part: Tree, tables: GrammarTables) -> None:
-    """Change a tree by one of `MOVES`; brackets keep their leaves' signatures and what is around them."""
+    """Change a tree by one of `MOVES`; brackets keep their leaves' signatures and their surroundings."""
     if number == 0:
         replace_subtree(tree, part, tables)
     elif number == 6 or (number == 1 and tables.in_brackets):

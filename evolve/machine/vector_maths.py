@@ -45,7 +45,7 @@ def _float_of(typing_context: Any, bits: Any) -> Any:
     return types.float64(types.int64), generate
 
 
-# numba's types do not know what an intrinsic returns.
+# numba's types do not know the result of an intrinsic.
 bits_of: Any = intrinsic(_bits_of)
 float_of: Any = intrinsic(_float_of)
 # `contract` lets a product and a sum become one instruction; it cannot make a valid value invalid.

@@ -37,19 +37,27 @@ def choose(candidates: Sequence[Candidate], rule: str, random_seed: int = 0) -> 
         again = choose_again(finite, rule, resamples=RESAMPLES, random_seed=random_seed)
         if again:
             return max(again, key=lambda chosen: chosen[1])[0]
-    return finite[_chosen_place(_by_division(finite), [own.complexity for own in finite], rule)]
+    return finite[_chosen_place(_by_division(finite), [candidate.complexity for candidate in finite], rule)]
 
 
 def _tame(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
     """Return the candidates that do not explode, and those that are better by far; all where all explode."""
-    least = min((own.validation_loss for own in candidates if not own.explodes), default=math.inf)
-    tame = [own for own in candidates if not own.explodes or own.validation_loss < EXPLODING_SHARE * least]
+    least = min(
+        (candidate.validation_loss for candidate in candidates if not candidate.explodes), default=math.inf
+    )
+    tame = [
+        candidate
+        for candidate in candidates
+        if not candidate.explodes or candidate.validation_loss < EXPLODING_SHARE * least
+    ]
     return tame or candidates
 
 
 def _by_division(candidates: Sequence[Candidate]) -> list[NDArray[np.float64]]:
     """Return the losses of each division, (n_candidates, n_groups)."""
-    return [np.array(division) for division in zip(*(own.held_out for own in candidates), strict=True)]
+    return [
+        np.array(division) for division in zip(*(candidate.held_out for candidate in candidates), strict=True)
+    ]
 
 
 def choose_again(
@@ -70,7 +78,7 @@ def choose_again(
     for _ in range(resamples):
         picks = [generator.integers(size, size=size) for size in sizes]
         drawn = [division.take(places, axis=1) for division, places in zip(losses, picks, strict=True)]
-        chosen[_chosen_place(drawn, [own.complexity for own in candidates], rule)] += 1
+        chosen[_chosen_place(drawn, [candidate.complexity for candidate in candidates], rule)] += 1
     return [(candidates[place], int(chosen[place]) / resamples) for place in np.flatnonzero(chosen).tolist()]
 
 

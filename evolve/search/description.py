@@ -1,4 +1,4 @@
-"""Lengths of codes: what a formula takes to write down, and its errors on top.
+"""Lengths of codes: the formula written down, then its errors.
 
 A formula that errs less is chosen only if it saves more than it takes to write. So the choice pays for the
 number of formulas of each size, most of which fit the noise a little, and for constants of many digits.
@@ -22,10 +22,10 @@ def code_length(
     numbers: Sequence[float],
     problem: Problem,
 ) -> float:
-    """Return n/2 log loss plus what the formula takes, in nats (Rissanen, 1978).
+    """Return n/2 log loss plus the length of the formula, in nats (Rissanen, 1978).
 
-    A node takes the logarithm of what it may be, a feature that of their number in addition. A number takes
-    log n / 2, its digits that n rows determine, and its size: 1e-90 is as long as 90 digits.
+    A node takes the logarithm of the number of its kinds, a feature that of the features in addition. A
+    number takes log n / 2, its digits that n rows determine, and its size: 1e-90 is as long as 90 digits.
     losses : of the parts of the rows, each of which says as much: one row that a formula meets by chance does
     not count for all. names : occurrences of features. numbers : constants.
     """

@@ -20,7 +20,7 @@ MOST_SPREAD = 100.0
 def explodes(expression: Expression, problem: Problem) -> bool:
     """Return whether values explode in the box of the rows, a little widened; where invalid, they do not.
 
-    A feature of one sign keeps it: what is not negative on any row is a size, and the pole at 0 is no defect.
+    A feature of one sign keeps it: one that is never negative is a size, and the pole at 0 is no defect.
     A divisor of both signs is a pole between the rows, which points hardly meet.
     """
     names = variables(expression)

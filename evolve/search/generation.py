@@ -97,7 +97,7 @@ def make_toolbox(
     generator: np.random.Generator,
     evaluate: Callable[[Offspring, int], list[Individual]],
 ) -> base.Toolbox:
-    """Return the operators of one island: those of the user, and the search's own for all others."""
+    """Return the operators of one island: those of the user, and those of the search for the others."""
     toolbox = base.Toolbox()
     toolbox.random = random
     toolbox.register("mate", mate, grammar=problem.grammar, random=random)
@@ -110,10 +110,10 @@ def make_toolbox(
         toolbox.register("vary", own_offspring, toolbox=toolbox, problem=problem)
     known = {"grammar": problem.grammar, "pset": problem.grammar.primitive_set, "random": random}
     for name in OPERATORS:
-        own = getattr(problem.toolbox, name, None)
-        if own is not None:
-            wanted = _open_parameters(own) & set(known)
-            toolbox.register(name, own, **{key: known[key] for key in wanted})
+        operator = getattr(problem.toolbox, name, None)
+        if operator is not None:
+            wanted = _open_parameters(operator) & set(known)
+            toolbox.register(name, operator, **{key: known[key] for key in wanted})
     return toolbox
 
 

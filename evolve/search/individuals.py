@@ -14,7 +14,7 @@ from trainlaw.evolve.leaves import Node
 
 # DEAP has no types.
 class Fitness(base.Fitness):  # type: ignore[misc]
-    """What a fit found for a tree; `values` are score and complexity, both to be minimised.
+    """The result of a fit; `values` are score and complexity, both to be minimised.
 
     loss : training loss. cases : loss per group, (n_cases,), or None before the fit. score : the loss that
     selection compares. complexity : of the expression.

@@ -43,18 +43,22 @@ TRIES_PER_STRUCTURE = 2
 # being made while others are fitted. No fit runs while the first is made or the last is received, so these
 # are small. Results do not depend on the batches.
 BATCH_SIZES = (1, 2, 1)
-# Maximum number of batches in flight while the next one is made.
+# Batches in flight while the next one is made: with one, no thread waits, and few trees wait in memory.
 MOST_WAITING = 1
-# During the search, a fit ends with a step that gains less than this share of the loss.
+# During the search, a fit ends with a step that gains less than this share of the loss: the formulas offered
+# are fitted again, to the end.
 SEARCH_GAIN = 1e-4
-# Held-out losses are not computed from this multiple of the largest loss that survives on.
+# Held-out losses are not computed from this multiple of the largest loss that survives on: a fit of few steps
+# may still fall by about a fifth.
 HELD_OUT_MARGIN = 1.25
-# After this many children in succession without a new structure the search space counts as exhausted.
+# After this many children in succession without a new structure, three generations, the search
+# space counts as exhausted.
 MOST_BARREN = 1_000
-# A loss below this share of the target's variance is rounding.
+# A loss below this share of the target's variance is rounding: relative errors of 1e-11 add up from those of
+# float64, 1e-16, over the nodes of a formula.
 ROUNDING = 1e-22
-# An archived individual beats simpler ones only by a smaller loss beyond rounding: by this share.
-LEAST_IMPROVEMENT = 1e-4
+# An archived individual beats simpler ones only by this share of the loss: fits of the search end there.
+LEAST_IMPROVEMENT = SEARCH_GAIN
 
 
 class Milestone(NamedTuple):
@@ -104,6 +108,7 @@ def start_island(problem: Problem, number: int) -> Island:
     )
     seeds = [from_expression(expression, problem.grammar) for expression in settings.seeds]
     if settings.brackets:
+        # The ends of the space, between which a search of few optional terms moves: all terms and the least.
         seeds += [problem.structure.whole(), problem.structure.least()]
     first = [*seeds, *(_first_tree(problem, island.random) for _ in range(settings.population))]
     _admit(island, problem, first)

@@ -17,7 +17,7 @@ from trainlaw.evolve.search.islands import (
 )
 from trainlaw.evolve.search.problem import Problem
 
-# Largest share of a time limit that is kept for finishing what the search found.
+# Largest share of a time limit that is kept to finish the formulas: with less, a large front was late.
 MOST_SPARE = 0.4
 # Polishing the constants of a formula and checking its values take as long as this many fits.
 POLISH_FITS = 10
@@ -83,7 +83,9 @@ class SearchState:
         joint = tools.Logbook()
         joint.header = ["island", "gen", "nevals", "best", "median", "size"]
         records = [
-            {"island": number} | record for number, own in enumerate(self.islands) for record in own.logbook
+            {"island": number} | record
+            for number, island in enumerate(self.islands)
+            for record in island.logbook
         ]
         joint.extend(sorted(records, key=lambda record: record["gen"]))
         return joint
@@ -101,9 +103,11 @@ class SearchState:
         """
         count = len(self.islands)
         found = [
-            own._replace(evaluations=own.evaluations * count) for each in self.islands for own in each.history
+            milestone._replace(evaluations=milestone.evaluations * count)
+            for island in self.islands
+            for milestone in island.history
         ]
-        return sorted(found, key=lambda own: own.evaluations)
+        return sorted(found, key=lambda milestone: milestone.evaluations)
 
     def front(self, measure: str) -> list[Individual]:
         """Return the archived individuals that beat all simpler ones by `measure`, "score" or "loss".

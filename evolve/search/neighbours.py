@@ -1,4 +1,4 @@
-"""All trees one step from a tree: what a search tries at random is tried here one after another."""
+"""All trees one step from a tree: the moves that a search draws at random, one after another."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Refine what a search found: every neighbour of the best formulas is tried until none is better.
+"""Refine the best formulas of a search: every neighbour is tried until none is better.
 
 Formulas are compared by the length of their code. A search draws its changes at random and may miss one of
 the few that improve a good formula; here all of them are tried, from a handful of formulas.

@@ -27,8 +27,8 @@ def snapped(
     """Return the expression with constants replaced by 0 or by simple numbers, and its loss.
 
     is_late : whether no further constant is to be tried. A replacement may raise the logarithm of the loss by
-    log n / n: what a constant costs in a description of n rows (Rissanen, 1978). Other constants stay as they
-    are.
+    log n / n, the cost of a constant in a description of n rows (Rissanen, 1978). Other constants stay as
+    they are.
 
     >>> from trainlaw.formulas import parse_text, to_text
     >>> off = lambda trial: 1.0 + sum(abs(value - 2.0) for value in constants(trial))

@@ -25,8 +25,8 @@ HOLE = "hole"
 class Structure:
     """The structural requirements of one search.
 
-    grammar : of its trees. demands : what every tree needs. template : nodes in prefix order, holes as leaves
-    named `hole...`, or empty. brackets : what the holes may hold, where that is limited.
+    grammar : of its trees. demands : structure of every tree. template : nodes in prefix order, holes as
+    leaves named `hole...`, or empty. brackets : terms and factors of the holes, where these are limited.
     """
 
     grammar: Grammar
@@ -40,9 +40,14 @@ class Structure:
             return True
         kinds, accepted = np.array([node.kind for node in tree]), np.zeros(1, np.bool_)
         accept_trees(
-            kinds, np.zeros(kinds.size), np.array([0, kinds.size]), self.grammar.tables, self.demands,
-            make_trees(), accepted,
-        )  # fmt: skip
+            kinds,
+            np.zeros(kinds.size),
+            np.array([0, kinds.size]),
+            self.grammar.tables,
+            self.demands,
+            make_trees(),
+            accepted,
+        )
         return bool(accepted[0])
 
     def filled(self, random: Random, most_constants: int) -> Individual:
@@ -63,7 +68,7 @@ class Structure:
         return self._with(lambda hole: self.grammar.brackets[hole.name].whole())
 
     def least(self) -> Individual:
-        """Return the template with only what its brackets require, at the expected constants."""
+        """Return the template with the required terms and factors alone, at the expected constants."""
         return self._with(lambda hole: self.grammar.brackets[hole.name].least())
 
     def _with(self, fill: Callable[[Node], list[Node]]) -> Individual:
@@ -107,9 +112,9 @@ def _demands(settings: SearchSettings, grammar: Grammar, template: Sequence[Node
     types, brackets = grammar.type_numbers, list(grammar.brackets.values())
     columns = {node.feature: node.token >> 8 for node in grammar.nodes if node.feature}
     tokens = {node.name: node.token for node in grammar.nodes if node.arity}
-    places = {own.total: place for place, own in enumerate(brackets)}
+    places = {bracket.total: place for place, bracket in enumerate(brackets)}
     bracket = [places.get(ret, -1) for ret in types]
-    required = frozenset().union(*(own.required for own in brackets))
+    required = frozenset().union(*(bracket.required for bracket in brackets))
     # An operator that the grammar does not have is nowhere inside another.
     limits = [limit for limit in settings.nesting_limits if {*limit[:2]} <= {*tokens}]
     return make_demands(
@@ -117,8 +122,8 @@ def _demands(settings: SearchSettings, grammar: Grammar, template: Sequence[Node
         template_types=[types[node.ret] for node in template],
         required=sorted(columns[name] for name in required),
         bracket=bracket,
-        overall=[columns[name] for own in brackets for name in sorted(own.overall)],
-        overall_start=[*accumulate((len(own.overall) for own in brackets), initial=0)],
+        overall=[columns[name] for bracket in brackets for name in sorted(bracket.overall)],
+        overall_start=[*accumulate((len(bracket.overall) for bracket in brackets), initial=0)],
         outer=[tokens[outer] for outer, _, _ in limits],
         inner=[tokens[inner] for _, inner, _ in limits],
         most=[most for _, _, most in limits],

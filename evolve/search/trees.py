@@ -90,9 +90,9 @@ def _structure_keys(
                 a, b = depth - 1, depth - 2
                 depth -= 2
                 if unordered[code]:
-                    own = np.uint64(code)
-                    gathered = spread[a] if kind[a] == own else mix(stack[a])
-                    gathered += spread[b] if kind[b] == own else mix(stack[b])
+                    operator = np.uint64(code)
+                    gathered = spread[a] if kind[a] == operator else mix(stack[a])
+                    gathered += spread[b] if kind[b] == operator else mix(stack[b])
                     key = mix(gathered + np.uint64(code * 104729))
                 else:
                     key = mix(mix(stack[a]) * np.uint64(3) + stack[b] + np.uint64(code * 104729))

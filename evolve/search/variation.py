@@ -1,6 +1,6 @@
 """Genetic operators, all within the grammar: those of DEAP's interface, and of many children at once.
 
-Each draws from the generator that it is given. DEAP's own mutations draw from the interpreter's, which any
+Each draws from the generator that it is given. The mutations of DEAP draw from the interpreter's, which any
 other code may move, so those that are used are written in `machine.moves`.
 """
 

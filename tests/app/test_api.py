@@ -28,11 +28,6 @@ def test_importing_loads_nothing_large():
     assert trainlaw.__version__
 
 
-def test_an_unknown_name_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="predict"):
-        trainlaw.forecast  # noqa: B018
-
-
 @pytest.mark.parametrize("arguments", [{}, {"precision": "amp"}, {"n_gpus": 8}])
 def test_predict_equals_the_command(arguments, in_empty_folder):
     found = trainlaw.predict("resnet50", "V100-SXM2-16GB", 64, **arguments)
@@ -72,11 +67,6 @@ def test_study_writes_a_run_folder(small_table, tmp_path):
     outcome = trainlaw.study(small_table, into=tmp_path / "run", workers=1, **options)
     assert outcome.formula.errors["summary"]["trainlaw"]["macro_gpu_group_mape_percent"] > 0
     assert trainlaw.load_formula(tmp_path / "run").text() == outcome.formula.text()
-
-
-def test_study_refuses_an_unknown_option():
-    with pytest.raises(UnknownNameError, match="evaluations"):
-        trainlaw.study(evaluation=100)
 
 
 def test_predictions_speak_for_themselves():
@@ -185,27 +175,6 @@ def test_the_formula_is_evaluated_as_often_for_many_rows_as_for_few(monkeypatch)
         assert len(trainlaw.predict(random_frame(rows))) == rows
         counts.append(len(calls))
     assert 0 < counts[1] == counts[0]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((["resnet50"] * 2, ["T4"] * 3, 8), "expected sequences of one length, got 2 of cnn, 3 of gpu"),
-        ((["resnet50"], "T4", 0), "the frame line 1: expected a whole number"),
-        (("resnet50", None, 8), "missing: gpu"),
-        ((pd.DataFrame({"cnn": ["vgg16"], "gpu": ["T4"], "batch": [8], "prices": [1]}),), "unknown column"),
-    ],
-)
-def test_faulty_sequences_are_one_line(arguments, message):
-    with pytest.raises(InputError, match=message):
-        trainlaw.predict(*arguments)
-
-
-def test_an_unknown_setting_is_named():
-    with pytest.raises(UnknownNameError, match="unknown setting 'precison': did you mean 'precision'"):
-        trainlaw.predict("resnet50", "T4", 8, precison="amp")
-    with pytest.raises(UnknownNameError, match="unknown setting 'evaluation': did you mean 'evaluations'"):
-        trainlaw.FormulaRegressor(evaluation=3)
 
 
 def test_lists_match_patterns():

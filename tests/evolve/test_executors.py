@@ -13,9 +13,13 @@ from trainlaw.evolve.search.problem import make_problem
 def arguments(typed_rows, specs):
     columns, y, groups = typed_rows
     return {
-        "X": columns, "y": y, "features": specs.features, "target": specs.target,
-        "settings": SearchSettings(population=40, threads=3), "groups": groups,
-    }  # fmt: skip
+        "X": columns,
+        "y": y,
+        "features": specs.features,
+        "target": specs.target,
+        "settings": SearchSettings(population=40, threads=3),
+        "groups": groups,
+    }
 
 
 class Here:

@@ -45,8 +45,10 @@ ORDER = "low <= expected <= high for the factor of clock"
         (Factor, {"low": 1.0, "high": 0.0, "expected": 0.5}, InputError, ORDER),
         (Factor, {"low": 0.0, "high": 1.0, "expected": NAN}, InputError, ORDER),
         (
-            Factor, {"low": 0.0, "high": 1.0, "expected": 0.5, "kind": "exponental"},
-            UnknownNameError, "kind of factor.*exponential",
+            Factor,
+            {"low": 0.0, "high": 1.0, "expected": 0.5, "kind": "exponental"},
+            UnknownNameError,
+            "kind of factor.*exponential",
         ),
         (Bracket, {"terms": ()}, InputError, "at least one term"),
         (Bracket, {"terms": (HOST,), "deviation": 0.0}, InputError, "a deviation above 0 in 'hole', got 0.0"),
@@ -55,11 +57,13 @@ ORDER = "low <= expected <= high for the factor of clock"
             for x in (0.0, -1.0, INF, NAN)
         ),
         (
-            Bracket, {"terms": (HOST,), "factors": (VENDOR,), "required": ("vendr",)},
-            UnknownNameError, "term or factor of the bracket 'hole'",
+            Bracket,
+            {"terms": (HOST,), "factors": (VENDOR,), "required": ("vendr",)},
+            UnknownNameError,
+            "term or factor of the bracket 'hole'",
         ),
     ],
-)  # fmt: skip
+)
 def test_what_a_search_would_ignore_or_divide_by_is_refused(make, arguments, error, message):
     place = {Factor: {"feature": "clock"}, Bracket: {"hole": "hole"}}.get(make, {})
     with pytest.raises(error, match=message):
@@ -134,13 +138,32 @@ def test_settings_are_equal_by_value():
 
 def test_defaults_are_fixed_as_they_decide_what_a_seed_gives():
     expected = {
-        "operators": None, "typed": True, "nonnegative": True, "loss": "automatic", "loss_width": 0.25,
-        "group_weight_power": 0.35, "evaluations": 50_000, "limit_seconds": None, "population": 300,
-        "islands": None, "migration_interval": 20, "simplify_interval": 10, "max_nodes": None,
-        "max_constants": 24, "search_rows": None,
-        "fit_steps": 5, "polish_steps": 60, "held_out_selection": True,
-        "held_out_measure": "mean", "choice": "automatic", "exponent_limit": 2.0, "shrinkage": 1e-3,
-        "prior_weight": 2e-3, "template": None, "random_seed": 0, "threads": 1,
-    }  # fmt: skip
+        "operators": None,
+        "typed": True,
+        "nonnegative": True,
+        "loss": "automatic",
+        "loss_width": 0.25,
+        "group_weight_power": 0.35,
+        "evaluations": 50_000,
+        "limit_seconds": None,
+        "population": 300,
+        "islands": None,
+        "migration_interval": 20,
+        "simplify_interval": 10,
+        "max_nodes": None,
+        "max_constants": 24,
+        "search_rows": None,
+        "fit_steps": 5,
+        "polish_steps": 60,
+        "held_out_selection": True,
+        "held_out_measure": "mean",
+        "choice": "automatic",
+        "exponent_limit": 2.0,
+        "shrinkage": 1e-3,
+        "prior_weight": 2e-3,
+        "template": None,
+        "random_seed": 0,
+        "threads": 1,
+    }
     stored = asdict(SearchSettings())
     assert {name: value for name, value in stored.items() if value != ()} == expected

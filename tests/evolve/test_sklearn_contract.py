@@ -35,11 +35,6 @@ def test_parameters_are_those_of_the_constructor(specs):
     assert estimator.get_params()["settings"] is None
 
 
-def test_unknown_parameters_are_refused():
-    with pytest.raises(InputError, match=r"settings.*'setting'"):
-        FormulaRegressor().set_params(setting=SMALL)
-
-
 def test_estimators_are_cloned_by_scikit_learn(specs):
     base = pytest.importorskip("sklearn.base")
     estimator = FormulaRegressor(specs.features, specs.target, SMALL)

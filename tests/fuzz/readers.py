@@ -114,7 +114,7 @@ def _rows(path: Path) -> None:
 
 
 def _plan(path: Path) -> None:
-    read_plan(path, device="cpu", threads=[1], processes=[1])
+    read_plan(path, device="cpu", threads=[1])
 
 
 _PREDICT = "predict --cnn resnet50 --gpu T4 --batch 32"
@@ -123,6 +123,7 @@ _ANSWERED = (
     f"{_IMPORT} --yes --unit ms --precision amp --batch-is per-gpu --decimal comma"
     " --skip-unmeasured --fill-down --trust --set gpu=T4"
 )
+_LOGGED = "data import {} --to {folder}/out.csv --trust --set gpu=T4"
 _PROFILE = "predict-from-profile --profile {} --anchor-gpu T4 --gpu V100-SXM2-16GB --cnn vgg16 --batch 32"
 _COMPARE = "compare {folder} {folder}"
 _FORWARD, _MULTI = (str(BUILT_IN.with_name(f"{name}.json")) for name in ("forward", "multi"))
@@ -148,6 +149,21 @@ READERS: Mapping[str, Reader] = {
     "sheet, OpenDocument": Reader("sheet.ods", command(_ANSWERED)),
     "sheet, Parquet": Reader("runs.parquet", command(_IMPORT)),
     "sheet, answered": Reader("german.csv", command(_ANSWERED)),
+    **{
+        f"log, {name}": Reader(f"log-{name}", command(_LOGGED))
+        for name in (
+            "torchvision.txt",
+            "timm.txt",
+            "imagenet.txt",
+            "keras.txt",
+            "dllogger.json",
+            "lightning.txt",
+            "metrics.csv",
+            "trainer-state.json",
+            "mllog.txt",
+            "results.csv",
+        )
+    },
     "configurations": Reader("configurations.csv", command("predict --from {}")),
     "configurations, forward": Reader("passes.csv", command(f"predict --from {{}} --formula {_FORWARD}")),
     "plan of measurements": Reader("plan.csv", _plan),

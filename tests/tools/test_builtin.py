@@ -11,7 +11,7 @@ from trainlaw.formulas import load_formula, parse_text
 from tools.builtin import __main__ as command
 from tools.builtin import kinds, work
 from tools.builtin.__main__ import comparison_lines, main
-from tools.builtin.formula_files import FOLDER, compact_text, differences, write_formula
+from tools.builtin.formula_files import FOLDER, compact_text, differences, short_description, write_formula
 from tools.builtin.kinds import KINDS
 from tools.builtin.recipes import RECIPES
 
@@ -85,10 +85,12 @@ def test_what_changed_is_said(tmp_path):
     old = BUILT_IN_FORMULAS["short"]()
     write_formula(old, tmp_path / "short.json")
     assert load_formula(tmp_path / "short.json") == old
-    assert list(comparison_lines("short.json", old, old)) == ["short.json: as stored, 6 constants, 22.55 %"]
+    assert list(comparison_lines("short.json", old, old)) == [
+        f"short.json: as stored, {short_description(old)}"
+    ]
     other = load_formula(BUILT_IN)
     first, stored, found, entries = comparison_lines("short.json", old, other)
-    assert first.startswith("short.json: ANOTHER TEXT, 6 constants, 22.55 % -> ")
+    assert first.startswith(f"short.json: ANOTHER TEXT, {short_description(old)} -> ")
     assert stored == f"  stored: {old.text()}" and found == f"  found:  {other.text()}"
     assert "/errors/" in entries
 
@@ -106,7 +108,7 @@ def test_the_recipes_are_listed(capsys):
     assert main(["--list"]) == 0
     listed = capsys.readouterr().out.splitlines()
     assert len(listed) == len(RECIPES)
-    assert "trainlaw study --of short-runs --seeds 3 --against " in "\n".join(listed)
+    assert "trainlaw study --of short-runs --against " in "\n".join(listed)
     with pytest.raises(SystemExit):
         main(["unknown"])
 

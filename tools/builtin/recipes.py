@@ -42,7 +42,7 @@ RECIPES = (
         "short",
         "study",
         "short.json",
-        {"of": "short-runs", "seeds": 3, "against": "null_compute,roofline,hand_form,constant"},
+        {"of": "short-runs", "against": "null_compute,roofline,constant"},
     ),
     Recipe("forward", "study", "forward.json", {"of": "forward"}, is_quick=True),
     Recipe("multi", "study", "multi.json", {"of": "multi"}, is_quick=True),

@@ -13,7 +13,6 @@ from trainlaw.formulas.scopes import GPU_PAIR, MEASURED_LAYER, MULTI_GPU, RUN, S
 from trainlaw.validate.baselines.engines import Gplearn, Pyoperon
 from trainlaw.validate.baselines.forms import (
     cf9,
-    hand_form,
     layer_matrix_product,
     layer_roofline,
     mg13,
@@ -51,7 +50,6 @@ TABLE: tuple[Baseline, ...] = (
     Baseline("null_compute", "null: FLOPs / peak", RUN, null_compute, is_null=True),
     Baseline("roofline", "roofline", RUN, roofline),
     Baseline("cf9", "hand-derived, 9 terms", RUN, cf9),
-    Baseline("hand_form", "hand-derived skeleton, 19 constants", RUN, hand_form),
     Baseline("nnls_path", "sparse non-negative sum of times", RUN, NonnegativePath),
     Baseline("gplearn", "gplearn", RUN, Gplearn, "engine"),
     Baseline("pyoperon", "pyoperon", RUN, Pyoperon, "engine"),

@@ -27,13 +27,7 @@ from trainlaw.formulas.algebra.expression import (
 )
 from trainlaw.formulas.algebra.text import parse_text, to_text
 from trainlaw.formulas.formula import Formula
-from trainlaw.validate.baselines.inputs import (
-    CLASS_FEATURES,
-    balanced_weights,
-    check_columns,
-    group_weights,
-    rows_drawn,
-)
+from trainlaw.validate.baselines.inputs import check_columns, group_weights
 from trainlaw.validate.least_squares import Prior, robust_least_squares
 
 _PARAMETER = re.compile(r"([ck])(\d+)")
@@ -75,9 +69,8 @@ class FittedForm:
         """Fit `parameters_`, the value of each constant and exponent, to seconds `y`, shape (n_runs,)."""
         given = self._columns(X)
         self.ranges_ = {name: (float(column.min()), float(column.max())) for name, column in given.items()}
-        rows, weights, scale = self._weighed(X, np.asarray(groups))
-        log_seconds = np.log(np.asarray(y, dtype=float)[rows])
-        given = {name: column[rows] for name, column in given.items()}
+        weights = group_weights(groups) if self.weighted else np.ones(len(X))
+        log_seconds = np.log(np.asarray(y, dtype=float))
         constants, exponents, _ = self._names()
         names, n_constants = constants + exponents, len(constants)
         starting_points = self._starting_points(given, log_seconds)
@@ -94,7 +87,12 @@ class FittedForm:
             return weights * (np.log(total) - log_seconds), weights[:, None] * table / total[:, None]
 
         fits = [
-            robust_least_squares(residuals, start, soft_l1_scale=scale, prior=self._prior(start, n_constants))
+            robust_least_squares(
+                residuals,
+                start,
+                soft_l1_scale=_SOFT_L1_SCALE,
+                prior=Prior(start, np.full(len(start), self.deviation)),
+            )
             for start in starting_points
         ]
         best = min(fits, key=lambda fit: fit.cost).parameters
@@ -114,16 +112,6 @@ class FittedForm:
         names = self._names()[2]
         check_columns(X, names, self.title)
         return {name: X[name].to_numpy(dtype=float) for name in names}
-
-    def _weighed(
-        self, X: pd.DataFrame, groups: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, float | np.ndarray]:
-        """Return the positions of the rows to fit to, their weights, and the scale of the soft L1."""
-        weights = group_weights(groups) if self.weighted else np.ones(len(X))
-        return np.arange(len(X)), weights, _SOFT_L1_SCALE
-
-    def _prior(self, start: np.ndarray, n_constants: int) -> Prior:
-        return Prior(start, np.full(len(start), self.deviation))
 
     def _starting_points(self, given: dict[str, np.ndarray], log_seconds: np.ndarray) -> list[np.ndarray]:
         """Return the parameters to start from: logarithms of constants, then exponents."""
@@ -172,39 +160,6 @@ def _without_fixed_parts(
     return rebuilt(expression, apply=applied), found
 
 
-class BalancedForm(FittedForm):
-    """A form with informed starts, as a skeleton has: narrow priors around them, and balanced rows.
-
-    Weights (rows of the GPU group)^-0.35 (rows of the precision class)^-0.35; of groups with more than 400
-    rows, 400 are drawn with a fixed seed. All constants are moved by one common factor to the median time of
-    the training rows, so that the unit of time does not matter.
-    """
-
-    # A factor of 4.5 either way for constants, of 1.6 per factor of e for powers.
-    _DEVIATIONS = (1.5, 0.5)
-    # How much the runs of one GPU count against the prior.
-    _WEIGHT_PER_GROUP = 16.0
-
-    def _weighed(
-        self, X: pd.DataFrame, groups: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, float | np.ndarray]:
-        check_columns(X, CLASS_FEATURES, self.title)
-        rows = rows_drawn(groups)
-        roots = np.sqrt(balanced_weights(X.iloc[rows], groups[rows], self._WEIGHT_PER_GROUP))
-        return rows, roots, _SOFT_L1_SCALE * roots
-
-    def _prior(self, start: np.ndarray, n_constants: int) -> Prior:
-        return Prior(start, np.repeat(self._DEVIATIONS, [n_constants, len(start) - n_constants]))
-
-    def _starting_points(self, given: dict[str, np.ndarray], log_seconds: np.ndarray) -> list[np.ndarray]:
-        constants, exponents, _ = self._names()
-        (start,) = super()._starting_points(given, log_seconds)
-        values = np.append(np.exp(start[: len(constants)]), start[len(constants) :])
-        total = self._seconds(dict(zip(constants + exponents, values, strict=True)), given)
-        start[: len(constants)] += np.median(log_seconds - np.log(total))
-        return [start]
-
-
 def _sum(names: str, first: int = 0) -> str:
     """Return the sum of the named times, each with a constant, from c<first> on."""
     return " + ".join(f"c{place} * {name}" for place, name in enumerate(names.split(), start=first))
@@ -232,30 +187,6 @@ cf9 = partial(
     f"({_sum('conv_other_compute_s im2col_compute_s conv_weight_compute_s')}) * {_COMPUTE_RATE}"
     f" + ({_sum('conv_output_memory_s batchnorm_memory_s depthwise_output_memory_s parameter_memory_s', 3)})"
     f" * {_MEMORY_RATE} + {_sum('layer_launch_s iteration_overhead_s', 7)}",
-)
-
-# A formula's skeleton filled in by hand: what occupies the GPU, or the host's launches, then the input copy.
-# The host runs ahead of the GPU, so the longer of both counts, and the power of 4 rounds the corner. Faster
-# chips reach less of their peak (k0); peaks are stated at the boost clock (k1); work outside tensor cores
-# goes at the fp32 rate and depends on on-chip memory (k2); AMD's libraries move more bytes (k3); kernels
-# take a time each (k4). Exponents are what round physics suggests, constants guesses from hardware and
-# algorithms: 3 x 3 convolutions at half the products (Winograd), a few passes over each tensor.
-_GPU = (
-    "((c0 * other_matrix_s * matrix_flop_per_s / peak_flop_per_s + c1 * conv3x3_compute_s"
-    " + c2 * im2col_compute_s + c3 * conv_weight_compute_s)"
-    " * (peak_flop_per_s / matrix_flop_per_s * matrix_number)^k0 * clock_ratio^k1"
-    " + (c4 * im2col_compute_s + c5 * grouped_conv_compute_s"
-    " + c6 * is_channels_last * grouped_conv_compute_s) * tensor_ratio * cache_per_lane^k2"
-    " + (c7 * conv_output_cached_s + c8 * elementwise_cached_s + c9 * depthwise_output_cached_s"
-    " + c10 * parameter_memory_s) * exp(k3 * is_amd) + c11 * conv_kernel_s * clock_number^k4)"
-)
-hand_form = partial(
-    BalancedForm,
-    "hand form",
-    f"({_GPU}^4 + (c12 * host_s)^4)^0.25 + c13 * input_copy_s",
-    starts=(
-        (*(1, 0.5, 10, 500, 20, 1, 5, 10, 5, 50, 5, 2, 1, 1), *(0.3, -0.5, -0.8, 0.6931471805599453, -1)),
-    ),
 )
 
 perfect_scaling = partial(FittedForm, "perfect scaling", "single_gpu_time_s")

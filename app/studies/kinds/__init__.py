@@ -2,7 +2,7 @@
 
 To add a kind, write one file here with a `StudyKind` (see `kind.py` for its fields; `whole_runs.py` is the
 shortest example, and `dataclasses.replace` of another kind keeps what is the same), and add it to the tuple
-below and its name to the help of `--of` in `app/commands/studies.py`.
+below and its name to the help of `--of` in `app/inputs/study_definition.py`.
 
 `read` may be any function that returns a `MeasuredTable`; `rows` makes its features, seconds and labels.
 Labels need the columns `gpu_group` (groups that weigh the same), `gpu` and `cnn_base` (errors are reported by

@@ -8,12 +8,12 @@ from typing import Self
 import numpy as np
 import pandas as pd
 from trainlaw.app.studies.kinds.kind import GPU_FOLDS, StudyKind, StudyRows, study_labels
-from trainlaw.app.studies.search import skeleton_of, with_settings
 from trainlaw.app.studies.skeleton import (
     MOST_CONSTANTS,
+    RUN_SKELETON,
     SKELETON_EVALUATIONS,
-    SKELETON_NAMES,
     SkeletonSearch,
+    searches_within,
 )
 from trainlaw.datasets import DATASETS, TARGET, PairTable, feature_specs, load
 from trainlaw.datasets.features.pair_features import (
@@ -39,7 +39,7 @@ from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.scopes import GPU_PAIR
 from trainlaw.validate.baselines import baselines_for, named_baselines
 
-TRANSFER_FEATURES = (*SKELETON_NAMES, ANCHOR_TIME, *(ANCHOR + name for name in SKELETON_NAMES))
+TRANSFER_FEATURES = (*RUN_SKELETON.names, ANCHOR_TIME, *(ANCHOR + name for name in RUN_SKELETON.names))
 
 # A weight of a time; a term of it adds less than a nanosecond to a second.
 _VANISHING = 1e-9
@@ -190,8 +190,7 @@ OF_PAIRS = StudyKind(
     read=_table,
     rows=rows_of_pairs,
     features=TRANSFER_FEATURES,
-    search=with_settings(TransferSearch),
-    no_search=skeleton_of(TransferSearch),
+    **searches_within(RUN_SKELETON, TransferSearch),
     baselines={**baselines_for("gpu_pair"), **named_baselines(*_ALSO)},
     defaults={
         "table": _TABLE,

@@ -16,17 +16,15 @@ import pandas as pd
 from trainlaw.app.inputs.run_tables import any_table
 from trainlaw.app.models.multi_gpu import with_single_gpu_formula
 from trainlaw.app.studies.kinds.kind import StudyRows
-from trainlaw.app.studies.kinds.multi_gpu import MULTI, OF_MANY_GPUS, several_gpu_rows
-from trainlaw.app.studies.scaling_skeleton import SCALING_EVALUATIONS, SCALING_TERMS, ScalingSearch
-from trainlaw.app.studies.search import (
-    BracketSearch,
-    FormulaSearch,
-    evolved,
-    fitted_only,
-    predicted_seconds,
-    with_settings,
+from trainlaw.app.studies.kinds.multi_gpu import (
+    MULTI,
+    OF_MANY_GPUS,
+    SCALING_EVALUATIONS,
+    SCALING_SKELETON,
+    several_gpu_rows,
 )
-from trainlaw.app.studies.skeleton import SKELETON_EVALUATIONS, SKELETON_NAMES, SkeletonSearch, fits_skeleton
+from trainlaw.app.studies.search import FormulaSearch, evolved, first_only, predicted_seconds, with_settings
+from trainlaw.app.studies.skeleton import RUN_SKELETON, SKELETON_EVALUATIONS, Skeleton, SkeletonSearch
 from trainlaw.datasets import STUDY_FEATURES, TARGET, RunTable, feature_specs, load
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.evolve import FormulaRegressor, SearchSettings
@@ -62,22 +60,24 @@ class TwoStageSearch(FormulaSearch):
         known = ~alone & np.isfinite(X[SINGLE_GPU_TIME].to_numpy())
         one = self._single(X[alone]).fit(X[alone], y[alone], groups[alone])
         settings = replace(self.settings, evaluations=SCALING_EVALUATIONS)
-        scaling = self._within(ScalingSearch, settings).fit(X[known], y[known], groups[known])
+        scaling = self._within(SCALING_SKELETON, settings).fit(X[known], y[known], groups[known])
         self.formula_ = with_single_gpu_formula(scaling.formula_, one.formula_)
         self.front_ = _front(scaling, one.formula_, X[~alone], y[~alone])
         return self
 
-    def _within(self, search: type[BracketSearch], settings: SearchSettings) -> BracketSearch:
-        return fitted_only(search, settings)() if self.is_fitted_only else search(settings)
+    def _within(self, skeleton: Skeleton, settings: SearchSettings) -> SkeletonSearch:
+        if self.is_fitted_only:
+            return SkeletonSearch(first_only(settings), skeleton.required_only())
+        return SkeletonSearch(settings, skeleton)
 
-    def _single(self, X: pd.DataFrame) -> BracketSearch | FormulaRegressor:
+    def _single(self, X: pd.DataFrame) -> SkeletonSearch | FormulaRegressor:
         """Return the search for a formula of one GPU on X, (n_runs, k): in the skeleton where it fits."""
-        if fits_skeleton(X):
-            return self._within(SkeletonSearch, self.settings)
+        if RUN_SKELETON.fits(X):
+            return self._within(RUN_SKELETON, self.settings)
         return evolved(feature_specs(STUDY_FEATURES), TARGET, self.settings)
 
 
-def _front(scaling: BracketSearch, one: Formula, X: pd.DataFrame, y: np.ndarray) -> ParetoFront:
+def _front(scaling: SkeletonSearch, one: Formula, X: pd.DataFrame, y: np.ndarray) -> ParetoFront:
     """The front of scaling formulas with one formula of one GPU; loss: mean |ln ratio| on `X`, (n, k)."""
     whole = [with_single_gpu_formula(member.formula, one) for member in scaling.front_]
     losses = [float(np.mean(np.abs(np.log(predicted_seconds(formula, X) / y)))) for formula in whole]
@@ -89,7 +89,7 @@ def _front(scaling: BracketSearch, one: Formula, X: pd.DataFrame, y: np.ndarray)
 
 def _fitted(rows: StudyRows, settings: SearchSettings) -> EstimatorFactory | None:
     """Return what fits both skeletons without a search; None where runs on one GPU lack a feature."""
-    if not fits_skeleton(rows.X[rows.X["n_gpus"] == 1]):
+    if not RUN_SKELETON.fits(rows.X[rows.X["n_gpus"] == 1]):
         return None
     return partial(TwoStageSearch, settings, is_fitted_only=True)
 
@@ -112,9 +112,9 @@ def _rows(table: RunTable) -> StudyRows:
     return replace(several_gpu_rows(table), evaluated=table.frame["n_gpus"].to_numpy() > 1)
 
 
-_COMMUNICATION = (name for name in SCALING_TERMS if name != SINGLE_GPU_TIME)
-_BASELINES = named_baselines("null_compute", "roofline", "cf9", "hand_form", "constant")
-_TERMS = tuple(dict.fromkeys((*SKELETON_NAMES, *STUDY_FEATURES, *_COMMUNICATION)))
+_COMMUNICATION = (name for name in SCALING_SKELETON.names if name != SINGLE_GPU_TIME)
+_BASELINES = named_baselines("null_compute", "roofline", "cf9", "constant")
+_TERMS = tuple(dict.fromkeys((*RUN_SKELETON.names, *STUDY_FEATURES, *_COMMUNICATION)))
 
 END_TO_END = replace(
     OF_MANY_GPUS,

@@ -5,14 +5,12 @@ from functools import partial
 
 from trainlaw.app.inputs.run_tables import find_table
 from trainlaw.app.studies.kinds.kind import RUNS, StudyKind, StudyRows, study_labels
-from trainlaw.app.studies.rules import RuleSearch
-from trainlaw.app.studies.search import EvolvedEstimator, evolved, fitted_only, with_settings
+from trainlaw.app.studies.search import EvolvedEstimator, evolved
 from trainlaw.app.studies.skeleton import (
     MOST_CONSTANTS,
+    RUN_SKELETON,
     SKELETON_EVALUATIONS,
-    SKELETON_NAMES,
-    SkeletonSearch,
-    fits_skeleton,
+    searches_within,
 )
 from trainlaw.datasets import STUDY_FEATURES, TARGET, RunTable, feature_specs
 from trainlaw.evolve import SearchSettings
@@ -41,17 +39,15 @@ def _free_search(rows: StudyRows, settings: SearchSettings) -> Callable[[], Evol
 
 def _fits(rows: StudyRows) -> bool:
     """Whether the skeleton holds; a CPU has no level 1 cache per lane, and no tensor cores."""
-    return set(rows.labels["device"]) == {"GPU"} and fits_skeleton(rows.X)
+    return set(rows.labels["device"]) == {"GPU"} and RUN_SKELETON.fits(rows.X)
 
 
-def skeleton_fitted(rows: StudyRows, settings: SearchSettings) -> EstimatorFactory | None:
+_SEARCHES = searches_within(RUN_SKELETON)
+
+
+def _fitted(rows: StudyRows, settings: SearchSettings) -> EstimatorFactory | None:
     """Return what fits the skeleton of whole runs without a search; None where rows lack its features."""
-    return fitted_only(SkeletonSearch, settings) if _fits(rows) else None
-
-
-def _rules_fitted() -> EvolvedEstimator:
-    """Return what fits the table of rules, all of it, without a search."""
-    return fitted_only(RuleSearch, SearchSettings(max_constants=40))()
+    return _SEARCHES["no_search"](rows, settings) if _fits(rows) else None
 
 
 OF_FREE_RUNS = StudyKind(
@@ -62,7 +58,7 @@ OF_FREE_RUNS = StudyKind(
     rows=rows_of_runs,
     features=STUDY_FEATURES + CPU_FEATURES,
     search=_free_search,
-    no_search=skeleton_fitted,
+    no_search=_fitted,
     baselines={**baselines_for("run"), **baselines_for("run", "engine")},
     defaults={"table": "fp32-2026"},
     has_levels=True,
@@ -74,11 +70,11 @@ OF_RUNS = StudyKind(
     title="whole runs on one GPU",
     read=find_table,
     rows=rows_of_runs,
-    features=tuple(dict.fromkeys((*SKELETON_NAMES, *STUDY_FEATURES, *CPU_FEATURES))),
-    search=with_settings(SkeletonSearch),
-    no_search=skeleton_fitted,
-    baselines={**OF_FREE_RUNS.baselines, "rules": _rules_fitted},
-    defaults={"evaluations": SKELETON_EVALUATIONS, "seeds": 3, "max_constants": MOST_CONSTANTS},
+    features=tuple(dict.fromkeys((*RUN_SKELETON.names, *STUDY_FEATURES, *CPU_FEATURES))),
+    search=_SEARCHES["search"],
+    no_search=_fitted,
+    baselines=OF_FREE_RUNS.baselines,
+    defaults={"evaluations": SKELETON_EVALUATIONS, "max_constants": MOST_CONSTANTS},
     is_proved=True,
     has_levels=True,
     platform_baselines=OF_FREE_RUNS.platform_baselines,

@@ -100,12 +100,6 @@ def test_micro_is_another_job(jobs, tmp_path):
         run_profile(options(tmp_path, micro=True, forward=True))
 
 
-@pytest.mark.parametrize("text", ["", "eight", "8,-2", "0", "99999999", "1.5"])
-def test_lists_of_numbers_are_checked(text):
-    with pytest.raises(InputError, match="--batch with whole numbers"):
-        counts_of(text, "--batch")
-
-
 def test_lists_may_have_spaces():
     assert counts_of("8, 16", "--batch") == [8, 16]
 

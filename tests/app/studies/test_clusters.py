@@ -18,7 +18,7 @@ from trainlaw.app.cli import app
 from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.user_formula import read_formula
 from trainlaw.app.studies import clusters
-from trainlaw.app.studies.clusters import ClusterExecutor, local_workers, queue_settings, task_pool
+from trainlaw.app.studies.clusters import ClusterExecutor, queue_settings, task_pool
 from trainlaw.app.studies.study import score_formula
 from trainlaw.datasets import load
 from trainlaw.formulas import InputError, TrainlawError
@@ -215,12 +215,6 @@ def test_local_workers_ask_for_a_certificate_and_are_replaced_while_they_start(m
         plain = address.replace("tls://", "tcp://")
         with pytest.raises((OSError, TimeoutError)):
             distributed.Client(plain, timeout=2, set_as_default=False)
-
-
-@pytest.mark.parametrize("text", ["local:", "local:0", "local:two", "local:-1", "local:257", "local:²"])
-def test_faulty_numbers_of_workers(text):
-    with pytest.raises(InputError, match="expected local:N"):
-        local_workers(text)
 
 
 def test_a_batch_system_is_read_from_a_file(tmp_path):

@@ -22,9 +22,7 @@ GROUPS = ["gpu_group", "cnn_base", "cnn_family", "source", "harness", "generatio
 
 def test_an_empty_definition_is_the_main_job():
     wanted = definition_of({}, "here")
-    usual = replace(
-        StudyDefinition(), evaluations=SKELETON_EVALUATIONS, seeds=3, max_constants=MOST_CONSTANTS
-    )
+    usual = replace(StudyDefinition(), evaluations=SKELETON_EVALUATIONS, max_constants=MOST_CONSTANTS)
     assert wanted == usual
     assert (wanted.table, wanted.of, wanted.split) == ("default", "runs", "gpu-folds")
 

@@ -55,21 +55,6 @@ def test_tables_are_one_kind_in_one_pass():
     assert set(table.frame["phase"]) == {"forward+backward+optimizer"}
 
 
-@pytest.mark.parametrize(
-    ("text", "error", "words"),
-    [
-        ("cde-layers", InputError, "TABLE/KIND/PASS"),
-        ("cde-layer/conv/train", UnknownNameError, "did you mean 'cde-layers'"),
-        ("cde-layers/convs/train", UnknownNameError, "did you mean 'conv'"),
-        ("cde-layers/conv/trains", UnknownNameError, "did you mean 'train'"),
-        ("neusight-layers/conv/train", InputError, "neusight-layers/conv/forward"),
-    ],
-)
-def test_other_tables_are_refused(text, error, words):
-    with pytest.raises(error, match=words):
-        read_layer_times(text, None, ())
-
-
 def test_a_study_of_layers_has_defaults_of_its_own():
     definition = definition_of({"of": "layer-times"}, "here")
     assert (definition.table, definition.split) == ("neusight-layers/conv/forward", "gpu")

@@ -45,7 +45,7 @@ def laws(rows):
     search = FormulaRegressor(feature_specs(STUDY_FEATURES), TARGET, settings)
     search.fit(X[list(STUDY_FEATURES)], seconds, groups)
     found = [load_formula(BUILT_IN), search.formula_, *(member.formula for member in search.front_)]
-    for name in ("roofline", "cf9", "hand_form"):
+    for name in ("roofline", "cf9"):
         found.append(baseline(name).make().fit(X, seconds, groups).formula_)
     assert len(found) > 8
     return [(law, law.predict(rows)) for law in found]

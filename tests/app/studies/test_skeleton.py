@@ -1,25 +1,28 @@
 """The search within a skeleton: which rows it sees and how they weigh, what it keeps, when it is not used."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 from trainlaw.app.studies.definition import definition_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.kinds.kind import StudyRows
+from trainlaw.app.studies.kinds.short_runs import ShortSearch
 from trainlaw.app.studies.material import material_of, searchable
-from trainlaw.app.studies.short_skeleton import ShortSearch
 from trainlaw.app.studies.skeleton import (
-    BRACKETS,
     MOST_CONSTANTS,
-    SKELETON_NAMES,
+    RUN_SKELETON,
+    RUNS_PER_CELL,
     SkeletonSearch,
-    fits_skeleton,
+    by_rules,
 )
 from trainlaw.datasets import RunTable, feature_specs, load
+from trainlaw.datasets.features import work
+from trainlaw.datasets.files.storage import read_data_rows
 from trainlaw.evolve import SearchSettings
-from trainlaw.formulas import SECOND, constants, infer_unit, variables
+from trainlaw.formulas import SECOND, constants, infer_unit, parse_text, variables
 
+SHORT_OF_A_FEATURE = replace(RUN_SKELETON, template=parse_text("max(hole_matrix, unknown_s)"))
 CNNS = ("resnet50", "vgg16", "mobilenet_v2", "alexnet_mx")
 
 
@@ -40,11 +43,11 @@ def rows(table):
 
 
 def test_runs_fit_where_every_quantity_is_known(rows):
-    assert fits_skeleton(rows.X)
-    assert not fits_skeleton(rows.X.drop(columns="least_time_s"))
+    assert RUN_SKELETON.fits(rows.X)
+    assert not RUN_SKELETON.fits(rows.X.drop(columns="host_s"))
     holed = rows.X.copy()
     holed.loc[holed.index[3], "input_copy_s"] = np.nan
-    assert not fits_skeleton(holed)
+    assert not RUN_SKELETON.fits(holed)
 
 
 @pytest.mark.slow
@@ -52,15 +55,15 @@ def test_a_law_within_the_skeleton_keeps_what_is_required(rows):
     settings = SearchSettings(evaluations=100, random_seed=0, max_constants=MOST_CONSTANTS)
     search = SkeletonSearch(settings).fit(rows.X, rows.seconds, rows.groups)
     used = set(variables(search.formula_.expression))
-    constant = {name for name in SKELETON_NAMES if np.ptp(rows.X[name].to_numpy()) == 0}
-    required = {name for bracket in BRACKETS for name in bracket.required}
-    assert required - constant <= used <= {*SKELETON_NAMES}
-    assert "least_time_s" in used
-    units = {spec.name: spec.unit for spec in feature_specs(SKELETON_NAMES)}
+    names = RUN_SKELETON.names
+    constant = {name for name in names if np.ptp(rows.X[name].to_numpy()) == 0}
+    required = {name for bracket in RUN_SKELETON.brackets for name in bracket.required}
+    assert required - constant <= used <= {*names}
+    units = {spec.name: spec.unit for spec in feature_specs(names)}
     assert infer_unit(search.formula_.expression, units) == SECOND
     predicted = search.predict(rows.X)
-    # What peak rates allow is a bound, not a term.
-    assert (predicted >= rows.X["least_time_s"].to_numpy()).all()
+    # The host's launches are a bound, not a term.
+    assert (predicted >= rows.X["host_s"].to_numpy()).all()
     errors = np.abs(np.log(predicted / rows.seconds))
     assert np.median(errors) < 0.5
     for member in search.front_:
@@ -73,7 +76,7 @@ def test_a_short_law_covers_each_kind_of_work_within_its_constants(rows, most):
     settings = SearchSettings(evaluations=300, random_seed=0, max_constants=most)
     search = ShortSearch(settings).fit(rows.X, rows.seconds, rows.groups)
     used = set(variables(search.formula_.expression))
-    assert {"other_matrix_s", "depthwise_simt_s", "layer_launch_s", "host_s", "least_time_s"} <= used
+    assert {"other_matrix_s", "depthwise_input_simt_s", "layer_launch_s", "host_s"} <= used
     assert len(constants(search.formula_.expression)) <= most
     assert all(len(constants(member.formula.expression)) <= most for member in search.front_)
 
@@ -100,8 +103,30 @@ def test_what_was_not_asked_for_is_as_in_the_free_search(table, rows, monkeypatc
     asked = definition_of({"against": "null_compute", "folds": 3, **given}, "here")
     material = material_of(table, asked, STUDY_KINDS["runs"])
     assert searchable(material) is material
-    monkeypatch.setattr("trainlaw.app.studies.kinds.whole_runs.fits_skeleton", lambda X: False)
+    monkeypatch.setattr("trainlaw.app.studies.kinds.whole_runs.RUN_SKELETON", SHORT_OF_A_FEATURE)
     changed = searchable(material)
     assert changed.kind is STUDY_KINDS["free-runs"]
     assert changed.rows is material.rows
     assert asdict(changed.definition) == {**asdict(asked), "of": "free-runs", **expected}
+
+
+def test_a_new_amount_is_one_row_of_the_table(monkeypatch):
+    """The recipe of docs/architecture.md: no other place knows the amounts."""
+    (sample, *_) = (row for row in read_data_rows("work.csv") if row["resource"] == "lanes")
+    added = {**sample, "name": "pool_simt_s", "symbol": "z_p", "amount": "batch_per_gpu * pool_elements"}
+    table = [*map(work._work, [*read_data_rows("work.csv"), added])]
+    monkeypatch.setattr("trainlaw.app.studies.skeleton.works", lambda: tuple(table))
+    lanes = by_rules("lanes")
+    assert lanes.terms[-1] == ("pool_simt_s", 10.0) and "pool_simt_s" in lanes.required
+    assert table[-1].feature.definition == "6 * batch_per_gpu * pool_elements / comparable_fp32_flop_per_s"
+
+
+@pytest.mark.slow
+def test_few_runs_of_an_architecture_on_a_gpu_are_fitted_and_weigh_less(rows):
+    search = SkeletonSearch(SearchSettings(evaluations=100))
+    groups, bases = rows.groups, rows.labels["cnn_base"].to_numpy(dtype=str)
+    chosen, weights = search._chosen(rows.X, groups, bases)
+    cells, counts = np.unique(np.char.add(groups, bases)[chosen], return_counts=True)
+    assert counts.max() == RUNS_PER_CELL and counts.min() < RUNS_PER_CELL
+    assert len(cells) == len(np.unique(np.char.add(groups, bases)))
+    assert weights is not None and len(weights) == len(chosen)

@@ -10,8 +10,6 @@ from trainlaw.app.cli import app
 from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.studies.definition import definition_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
-from trainlaw.app.studies.kinds.kind import study_labels
-from trainlaw.app.studies.kinds.whole_runs import skeleton_fitted
 from trainlaw.app.studies.material import material_of
 from trainlaw.app.studies.searches import controls_of
 from trainlaw.app.studies.skeleton import SkeletonSearch
@@ -19,7 +17,6 @@ from trainlaw.app.studies.story import calibration_advice, verdict
 from trainlaw.app.studies.study import study_table
 from trainlaw.app.terminal.study import study_text
 from trainlaw.datasets import RunTable, load
-from trainlaw.evolve import SearchSettings
 from trainlaw.validate import StudyResult
 from trainlaw.validate.baselines import NO_SEARCH, RANDOM_SEARCH
 from trainlaw.validate.error_json import errors_json
@@ -104,14 +101,11 @@ def test_a_study_of_one_gpu_names_the_command_and_its_error(few, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["free-runs", "layers"])
-def test_a_search_without_a_skeleton_is_compared_with_the_fitted_skeleton(name, few):
+def test_a_search_is_compared_with_the_fitted_skeleton(name, few):
     definition = definition_of({"of": name, "split": "gpu", "against": ()}, "test")
     controls = controls_of(material_of(few, definition, STUDY_KINDS[name]), seed=0)
     assert set(controls) == {NO_SEARCH, RANDOM_SEARCH}
     assert isinstance(controls[NO_SEARCH](), SkeletonSearch)
-    # On a CPU, the skeleton's rates are not known.
-    cpus = replace(STUDY_KINDS[name].rows(few), labels=study_labels(few).assign(device="CPU"))
-    assert skeleton_fitted(cpus, SearchSettings()) is None
 
 
 @pytest.mark.parametrize("kind", STUDY_KINDS.values(), ids=list(STUDY_KINDS))

@@ -5,7 +5,6 @@ import shutil
 from functools import partial
 
 import pytest
-from trainlaw.app.inputs.selection import whole_numbers
 from trainlaw.app.models.user_formula import read_formula
 from trainlaw.app.suggest.candidates import StudiedFront, find_front, suggested_runs
 from trainlaw.app.suggest.jobs import cnn_pool, worth_measuring
@@ -119,12 +118,6 @@ def test_a_law_of_layers(pool):
     assert all(
         name in ("compute_s", "output_memory_s", "launch_s") for m in found.members for name, _ in m.new
     )
-
-
-@pytest.mark.parametrize("text", ["8;32", "-1", "8,x", "0"])
-def test_lists_of_numbers(text):
-    with pytest.raises(InputError, match="--batch"):
-        whole_numbers(text, "--batch")
 
 
 def test_the_plan_is_one_for_the_profiler(front, in_empty_folder):

@@ -19,6 +19,7 @@ from trainlaw.app.sheets.xlsx import xlsx_bytes
 from trainlaw.app.workbook.book import workbook_plan
 from trainlaw.app.workbook.lookup_sheets import MEASURED
 from trainlaw.app.workbook.model import FAULTS, FIRST, LAYOUTS, first_choice
+from trainlaw.app.workbook.prediction_sheet import AFTER_ENTRIES
 from trainlaw.datasets import TARGET, RunTable, configuration, feature_specs, find_gpu, link_table
 from trainlaw.datasets.hardware.collectives import ALGORITHMS
 from trainlaw.datasets.measurements.memory_fit import memory_needs
@@ -254,6 +255,7 @@ def test_warnings_where_they_belong(books):
     for name in ("heading", "broken", "lacking", "family"):
         assert value_of(books[name], "entries") == FAULTS
         assert value_of(books[name], "time") == value_of(books[name], "fits in memory") == "not known"
+        assert value_of(books[name], "warnings") == AFTER_ENTRIES
     assert "multiple" in note_of(books["broken"], "number of nodes")
     assert "one that this GPU has" in note_of(books["lacking"], "precision")
 

@@ -2,7 +2,6 @@ from dataclasses import replace
 
 import pytest
 from trainlaw.datasets.cnns import Cnn, CnnBuilder, build
-from trainlaw.datasets.cnns.graph import MAX_LAYERS
 from trainlaw.formulas.errors import InputError
 
 LENET = build("lenet5")
@@ -29,12 +28,6 @@ def test_layers_that_form_no_network_are_refused(case):
     layers[position] = replace(layers[position], **changes)
     with pytest.raises(InputError, match=f"layer {position} .*{message}"):
         replace(LENET, layers=tuple(layers))
-
-
-@pytest.mark.parametrize("count", [0, MAX_LAYERS + 1])
-def test_the_number_of_layers_is_limited(count):
-    with pytest.raises(InputError, match="layers"):
-        Cnn("net", "net", "net", 32, 10, LENET.layers[:1] * count)
 
 
 def test_branches_must_agree():

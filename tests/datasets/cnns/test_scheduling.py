@@ -97,15 +97,6 @@ def test_critical_path_is_the_longest_way():
     assert Tasks(tasks.seconds[:4], (1.0,) * 4, tasks.waits_for[:4]).critical_path() == (0, 2, 3)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "demands", "waits_for"),
-    [((), (), ()), ((1,), (0,), ((),)), ((-1,), (1,), ((),)), ((1,), (1,), ((0,),)), ((1,), (1, 1), ((),))],
-)
-def test_faulty_tasks_are_refused(seconds, demands, waits_for):
-    with pytest.raises(InputError, match="expected"):
-        Tasks(seconds, demands, waits_for)
-
-
 @pytest.mark.parametrize(("streams", "event"), [(0, 0.0), (1, -1.0), (1, math.inf)])
 def test_faulty_device_is_refused(streams, event):
     with pytest.raises(InputError, match="at least one stream"):

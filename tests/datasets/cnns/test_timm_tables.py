@@ -7,7 +7,6 @@ from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, keyed_cnn_counts
 from trainlaw.datasets.cnns.counts import counts
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, memory_per_sample
 from trainlaw.datasets.cnns.zoo import PREFIX, build, timm_names, timm_table, zoo_entry
-from trainlaw.formulas.errors import InputError, UnknownNameError
 
 from ...rows import each_row
 from .published import published
@@ -96,10 +95,3 @@ def test_layers_give_the_shipped_counts(name):
     assert shipped.counts == pytest.approx(counts(cnn), rel=1e-12)
     assert shipped.memory == memory_per_sample(cnn)
     assert (cnn.base, cnn.family) == (shipped.cnn_base, shipped.cnn_family)
-
-
-def test_unknown_names_and_sizes_are_refused():
-    with pytest.raises(UnknownNameError, match="timm/resnet50"):
-        build("timm/resnet50e")
-    with pytest.raises(InputError, match=r"too small|known for inputs"):
-        build("timm/vgg16", 8)

@@ -1,8 +1,6 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trainlaw.datasets.cnns.windows import transposed_output, window_fields, window_output
-from trainlaw.formulas.errors import InputError
+from trainlaw.datasets.cnns.windows import transposed_output, window_output
 
 SIDES, STEPS = st.integers(1, 40), st.integers(1, 5)
 
@@ -35,9 +33,3 @@ def test_a_transposed_convolution_undoes_the_size(side, reach, stride, padding):
     if out:
         lost = (side + 2 * padding - reach) % stride
         assert transposed_output(out, reach, stride, padding, extra=lost)[0] == side
-
-
-@pytest.mark.parametrize("numbers", [(0, 1, 1), (3, 0, 1), (3, 1, (1, 0))])
-def test_windows_of_no_size_are_refused(numbers):
-    with pytest.raises(InputError, match="at least 1"):
-        window_fields(*numbers)

@@ -1,11 +1,9 @@
 import re
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trainlaw.datasets.cnns import build, counts, zoo_entry, zoo_names
 from trainlaw.datasets.cnns.builder import CnnBuilder
-from trainlaw.formulas.errors import InputError, UnknownNameError
 
 from ...rows import each_row
 from .published import agrees, published
@@ -63,19 +61,3 @@ def test_names_are_listed_without_building(monkeypatch):
 def test_names_do_not_run_into_each_other():
     assert len({name.lower() for name in zoo_names()}) == len(zoo_names())
     assert all(re.fullmatch(r"(pycls/)?[a-z0-9_()]+", name) for name in zoo_names())
-
-
-def test_near_names_are_suggested():
-    with pytest.raises(UnknownNameError, match="resnet50"):
-        build("resnet_50")
-    with pytest.raises(UnknownNameError):
-        build("../../etc/passwd")
-
-
-@pytest.mark.parametrize(
-    ("size", "n_classes", "message"),
-    [(0, 10, "input size"), (100_000, 10, "input size"), (64, 0, "classes"), (16, 10, "too small")],
-)
-def test_sizes_that_do_not_fit(size, n_classes, message):
-    with pytest.raises(InputError, match=message):
-        build("vgg16_profet", size, n_classes)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from trainlaw.datasets import LAYER_FEATURES, LayerTable, find_cnn, find_gpu, load
 from trainlaw.datasets.cnns import Cnn, CnnBuilder
+from trainlaw.datasets.cnns.counts import counts
 from trainlaw.datasets.features.cnn_layer_features import (
     CNN_LAYER_COLUMNS,
     DistinctLayers,
@@ -136,10 +137,19 @@ BY_HAND = {
 }
 
 
-@each_row("name", CNN_LAYER_COLUMNS)
+@each_row("name", BY_HAND)
 def test_base_columns_by_hand(small, name):
     found = layer_facts(small)[:, list(CNN_LAYER_COLUMNS).index(name)]
     assert found.tolist() == pytest.approx(BY_HAND[name], rel=1e-12)
+
+
+def test_a_layer_is_counted_as_a_cnn_of_one_layer(small):
+    found = pd.DataFrame(layer_facts(small), columns=list(CNN_LAYER_COLUMNS))
+    whole = counts(small)
+    counted = [name for name in CNN_LAYER_COLUMNS if name in whole]
+    assert {"moved_elements_8k", "thin_conv_macs", "conv_params"} <= set(counted)
+    assert found[counted].sum().to_dict() == pytest.approx({name: whole[name] for name in counted})
+    assert (found["depthwise_input_macs"] > 0).tolist() == [kind == 1 for kind in BY_HAND["is_depthwise"]]
 
 
 def test_the_row_of_an_iteration_has_what_a_run_has_once(small):

@@ -9,7 +9,6 @@ from trainlaw.datasets import (
     STUDY_FEATURES,
     TARGET,
     configuration,
-    feature_specs,
     load,
 )
 from trainlaw.datasets.features.pair_features import PROFILE_FEATURES
@@ -18,7 +17,6 @@ from trainlaw.datasets.files.storage import read_data_rows
 from trainlaw.formulas import infer_unit, variables
 from trainlaw.formulas.algebra.unit_inference import constant_units
 from trainlaw.formulas.algebra.units import SECOND
-from trainlaw.formulas.errors import UnknownNameError
 
 from ...rows import each_row
 
@@ -108,13 +106,6 @@ def test_one_gpu_sends_nothing():
     names = [name for name in FEATURES if name.endswith(("ring_s", "tree_s", "butterfly_s", "server_s"))]
     assert len(names) >= 6
     assert not alone.matrix([*names, "communication_s", "data_parallel_s", "model_parallel_s"]).any()
-
-
-def test_unknown_feature_is_refused():
-    with pytest.raises(UnknownNameError, match="conv_macs"):
-        feature_specs(["conv_mac"])
-    with pytest.raises(UnknownNameError, match="did you mean"):
-        load("fp32-2026").features(["conv_mac"])
 
 
 # Counts of a whole batch: an image, a pixel and a weight count 1, so units do not say more.

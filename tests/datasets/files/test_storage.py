@@ -4,7 +4,7 @@ from importlib.resources import files
 
 import pytest
 from trainlaw.datasets.files import storage
-from trainlaw.formulas.errors import InputError, UnknownNameError
+from trainlaw.formulas.errors import InputError
 
 DATA = files("trainlaw.datasets.data")
 
@@ -36,11 +36,6 @@ def test_missing_file_is_told(monkeypatch):
     monkeypatch.setattr(storage, "registered_files", lambda: {"gone.csv": "0" * 64})
     with pytest.raises(InputError, match=r"cannot read the shipped data file gone\.csv"):
         storage.read_data_file("gone.csv")
-
-
-def test_unregistered_file_is_refused():
-    with pytest.raises(UnknownNameError, match=r"links\.csv"):
-        storage.read_data_file("link.csv")
 
 
 def test_registry_is_plain_json():

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 from trainlaw.datasets import find_link, link_table
-from trainlaw.formulas.errors import UnknownNameError
 
 
 def test_kinds_asked_for_are_there():
@@ -31,8 +30,3 @@ def test_names_are_found_in_any_spelling():
         "nvlink4-x18",
     ]
     assert find_link("infiniband_hdr").s_per_byte == pytest.approx(1 / 24.5e9)
-
-
-def test_unknown_link_is_refused():
-    with pytest.raises(UnknownNameError, match="nvlink2-x6"):
-        find_link("nvlink2-x5")

@@ -16,10 +16,8 @@ from trainlaw.datasets import (
     find_gpu,
     load,
 )
-from trainlaw.datasets.features.cnn_layer_features import (
-    ITERATION,
-    LAYER_STUDY_FEATURES,
-)
+from trainlaw.datasets.features.cnn_layer_features import ITERATION
+from trainlaw.datasets.features.work import works
 from trainlaw.datasets.measurements.formula_rows import (
     CnnLayers,
     feature_rows,
@@ -30,6 +28,7 @@ from trainlaw.datasets.measurements.formula_rows import (
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import Formula, InputError, parse_text
 
+WORK = [work.name for work in works()]
 CNNS = ("resnet50", "vgg16", "mobilenet_v2", "googlenet", "densenet121", "resnext50_32x4d", "lenet5")
 
 
@@ -46,7 +45,7 @@ def test_sums_over_layers_are_the_features_of_the_run(cnn):
     )
     same = ("conv3x3_compute_s", "conv1x1_compute_s", "grouped_conv_compute_s", "depthwise_compute_s")
     same += ("dense_compute_s", "optimizer_memory_s", "input_copy_s", "iteration_overhead_s")
-    pairs = {name: name for name in same} | {"compute_s": "total_compute_s", "is_layer": "n_layers"}
+    pairs = {name: name for name in (*same, *WORK)} | {"compute_s": "total_compute_s", "is_layer": "n_layers"}
     found = summed(run, pairs)
     expected = run.features(list(pairs.values())).iloc[0]
     for ours, theirs in pairs.items():
@@ -85,7 +84,7 @@ def test_the_row_of_the_iteration_has_no_work_of_layers_and_pure_numbers_of_one(
 @pytest.mark.slow
 def test_default_table_has_layers_for_all_its_runs_and_features_that_are_finite():
     table = load("fp32-2026")
-    rows = run_layers(table, LAYER_STUDY_FEATURES)
+    rows = run_layers(table, WORK)
     assert rows.known.all()
     assert rows.sums.amount == len(table)
     assert all(np.isfinite(column).all() for column in rows.columns.values())
@@ -96,9 +95,8 @@ def test_default_table_has_layers_for_all_its_runs_and_features_that_are_finite(
 
 def test_cnns_are_found_by_their_counts_alone():
     table = load("fp32-2026").where(source="profet")
-    names = list(LAYER_STUDY_FEATURES)
-    ours, theirs = run_layers(table, names), CnnLayers.of(table).rows(table.features(), names)
-    assert all((ours.columns[name] == theirs.columns[name]).all() for name in names)
+    ours, theirs = run_layers(table, WORK), CnnLayers.of(table).rows(table.features(), WORK)
+    assert all((ours.columns[name] == theirs.columns[name]).all() for name in WORK)
     assert (ours.sums.start == theirs.sums.start).all()
 
 

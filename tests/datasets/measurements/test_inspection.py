@@ -10,7 +10,6 @@ from trainlaw.datasets.measurements.inspection import (
     noise_between_sources,
 )
 from trainlaw.datasets.measurements.runs import with_defaults
-from trainlaw.formulas.errors import UnknownNameError
 
 
 @pytest.fixture
@@ -155,11 +154,6 @@ def test_every_dimension_labels_and_counts_every_run(name):
     table = load("atlas-multi")
     assert len(dimension_labels(table, [name])) == len(table)
     assert coverage_by(table, [name])["runs"].sum() == len(table)
-
-
-def test_unknown_dimension_suggests_a_near_one():
-    with pytest.raises(UnknownNameError, match="layout"):
-        coverage_by(load("fp32-2026"), ["layuot"])
 
 
 def test_pairs_of_harnesses_with_the_most_configurations_are_first():

@@ -24,12 +24,6 @@ def test_usual_sizes_where_none_are_given():
     assert (found.input_size_px, found.n_classes, found.title) == (32, 10, "lenet5, batch 4, 32 px, amp")
 
 
-@pytest.mark.parametrize("cnn, precision", [("resnet19", "fp32"), ("resnet18", "fp8")])
-def test_unknown_names_are_refused(cnn, precision):
-    with pytest.raises(UnknownNameError, match="did you mean"):
-        configuration_grid([cnn], [1], [], [precision], **PLACES)
-
-
 @pytest.fixture
 def planned(write):
     """A function that reads a plan of some text."""

@@ -65,12 +65,6 @@ def test_calls_that_follow_each_other_are_timed_as_the_device_does_them(device):
     assert time_calls(lambda: device.launch(0.001), watch, 0.1) == pytest.approx(0.001, rel=0.01)
 
 
-@pytest.mark.parametrize("marked", [0.5, 1.2])
-def test_a_clock_must_agree_with_the_wall(marked):
-    with pytest.raises(ClockError):
-        check_clock([(marked, 1.0)] * 3)
-
-
 def test_short_spans_are_not_judged_and_a_few_disturbed_ones_are_forgiven():
     check_clock([(1e-6, 5e-4)])
     check_clock([(0.99, 1.0), (0.99, 1.0), (0.3, 1.0)])

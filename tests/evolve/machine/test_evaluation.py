@@ -73,9 +73,15 @@ CODES = kernels.OPERATOR_CODES
 def test_losses_are_those_of_their_definitions(robust, programs_of):
     values = np.array([0.5, 0.99, 1.0, 1.2, 4.0])
     rows = make_rows(
-        values[None, :], np.ones(5), np.ones(5), np.ones(5), np.zeros(5, np.int64),
-        logarithmic=False, robust=robust, width=0.3,
-    )  # fmt: skip
+        values[None, :],
+        np.ones(5),
+        np.ones(5),
+        np.ones(5),
+        np.zeros(5, np.int64),
+        logarithmic=False,
+        robust=robust,
+        width=0.3,
+    )
     work = linked(programs_of(([1], [])).tokens, np.zeros(0), rows)
     r = np.abs(values - 1.0)
     expected = {

@@ -5,7 +5,6 @@ import pytest
 from numba import njit
 from trainlaw.evolve.machine.arrays import Columns
 from trainlaw.evolve.machine.kernel_calls import Kernel, Packed, flat_from, take_next
-from trainlaw.formulas import InputError
 
 
 def add_up(address, values, n, scale):
@@ -52,11 +51,6 @@ def test_a_packed_tuple_has_its_arrays_and_numbers():
 def test_packed_tuples_with_the_same_fields_have_one_type():
     first, second = Columns(np.ones((2, 3))), Columns(np.ones((5, 9)))
     assert first._numba_type_ is second._numba_type_
-
-
-def test_an_array_with_gaps_is_refused_where_compiled_code_would_read_on():
-    with pytest.raises(InputError, match="contiguous"):
-        Packed(values=np.zeros((4, 6))[:, ::2])
 
 
 def test_threads_take_each_number_once():

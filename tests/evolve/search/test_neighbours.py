@@ -75,6 +75,8 @@ def test_every_neighbour_is_a_whole_tree_of_the_type_of_the_target(typed_problem
 def test_the_terms_of_nested_sums(typed_problem):
     tree = from_expression(parse_text("compute_s + (memory_s + 2 * launch_s)"), typed_problem.grammar)
     assert [[node.feature for node in part] for part in terms(tree, 0)] == [
-        ["compute_s"], ["memory_s"], ["launch_s"],
-    ]  # fmt: skip
+        ["compute_s"],
+        ["memory_s"],
+        ["launch_s"],
+    ]
     assert [[node.feature for node in part] for part in terms(tree, 1)] == [["compute_s"]]

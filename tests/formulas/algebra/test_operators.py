@@ -5,9 +5,8 @@ import math
 import numpy as np
 import pytest
 import sympy
-from trainlaw.formulas import OPERATORS, UnknownNameError, evaluate, parse_text
+from trainlaw.formulas import OPERATORS, evaluate, parse_text
 from trainlaw.formulas.algebra.intervals import Interval
-from trainlaw.formulas.algebra.operators import operator_named
 
 from ...rows import each_row
 
@@ -105,11 +104,6 @@ def test_interval_encloses_and_total_is_true(row):
             assert np.all((values >= found.low)[valid]) and np.all((values <= found.high)[valid])
             assert np.all(valid[found.total])
     assert found.total.any()
-
-
-def test_unknown_operator_suggests():
-    with pytest.raises(UnknownNameError, match="unknown operator 'sqr'"):
-        operator_named("sqr")
 
 
 def test_costs_are_fixed_as_they_decide_what_is_simple():

@@ -1,7 +1,7 @@
 import os
 
 import pytest
-from trainlaw.formulas.errors import InputError, MissingDependencyError, optional_package
+from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.files.text_files import (
     read_csv,
     read_json,
@@ -89,10 +89,3 @@ def test_text_in_another_format_is_refused(tmp_path, read, text, message):
     path.write_text(text)
     with pytest.raises(InputError, match=message):
         read(path)
-
-
-def test_a_missing_package_is_named_with_its_extra():
-    with pytest.raises(
-        MissingDependencyError, match=r"package no_such_package: pip install 'trainlaw\[cnn\]'"
-    ):
-        optional_package("no_such_package.part", "cnn")

@@ -12,13 +12,11 @@ from trainlaw.formulas import (
     Apply,
     Formula,
     GroupedConstant,
-    UnknownNameError,
     Variable,
     parse_text,
 )
 from trainlaw.formulas.printers import (
     PRINTERS,
-    excel_expression,
     print_c_function,
     print_javascript,
     print_numpy_function,
@@ -111,13 +109,6 @@ def test_identifiers_are_distinct_without_regard_to_case():
     found = identifiers(["a b", "a_b", "A_B", "1", "if", "IF", "\u00e9"], {"if"})
     assert len({name.lower() for name in found.values()}) == len(found)
     assert all(name.isidentifier() and name.isascii() and name != "if" for name in found.values())
-
-
-def test_every_variable_needs_a_place():
-    with pytest.raises(
-        UnknownNameError, match="unknown variable with a place 'batch': did you mean 'batches'"
-    ):
-        excel_expression(parse_text("batch"), {"batches": "A1"})
 
 
 def test_grouped_constants_carry_their_index(law):

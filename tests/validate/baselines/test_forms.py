@@ -61,33 +61,7 @@ def test_a_planted_sum_over_effective_rates_is_recovered(runs):
     assert found == pytest.approx(planted.parameters_, rel=0.05, abs=0.01)
 
 
-def planted_skeleton(X):
-    """Seconds of the skeleton with the constants of its prior, written out in numpy."""
-    c = {name: X[name].to_numpy() for name in X}
-    matrix = (c["peak_flop_per_s"] / 2e13) ** 0.3 * (c["boost_clock_hz"] / c["base_clock_hz"]) ** 0.5
-    simt = 6 * c["batch_per_gpu"] / c["peak_fp32_flop_per_s"] * c["cache_per_lane"] ** -0.8
-    other = np.maximum(c["conv_compute_s"] - c["conv3x3_compute_s"], 0.0) + c["dense_compute_s"]
-    products = other + 0.5 * c["conv3x3_compute_s"] + 10 * c["im2col_compute_s"]
-    by_channels = 1 + 5 * c["is_channels_last"]
-    memory = 10 * c["conv_output_cached_s"] + 5 * c["elementwise_cached_s"]
-    gpu = (
-        matrix * (products + 500 * c["conv_weight_compute_s"])
-        + simt * (20 * c["im2col_elements"] + by_channels * c["grouped_conv_macs"])
-        + 2 ** c["is_amd"]
-        * (memory + 50 * c["depthwise_output_cached_s"] + 20 * c["params"] / c["bandwidth_byte_per_s"])
-        + 2e-4 * (c["n_conv"] + c["n_depthwise"]) * 1.5e9 / c["boost_clock_hz"]
-    )
-    return (gpu**4 + c["host_s"] ** 4) ** 0.25 + c["input_copy_s"]
-
-
-def test_the_parts_of_the_skeleton_mean_what_they_say(runs):
-    """Planted with the constants of the prior, they are the start, and the start fits."""
-    form = forms.hand_form()
-    found = form.fit(runs.X, planted_skeleton(runs.X), groups_of(runs)).parameters_
-    assert list(found.values()) == pytest.approx(form.starts[0], rel=1e-4)
-
-
-@pytest.mark.parametrize("name", ["roofline", "cf9", "hand_form"])
+@pytest.mark.parametrize("name", ["roofline", "cf9"])
 def test_the_formula_computes_what_the_estimator_predicts(name, few_runs):
     form = FORMS[name]().fit(few_runs.X, few_runs.seconds, groups_of(few_runs))
     assert form.formula_.predict(few_runs.X) == pytest.approx(form.predict(few_runs.X), rel=1e-12)

@@ -13,7 +13,7 @@ from trainlaw.validate.baselines import baseline
 
 GOLDEN = Path(__file__).parent / "golden.csv"
 ROWS = 12
-RUN = ("null_compute", "roofline", "cf9", "hand_form", "nnls_path")
+RUN = ("null_compute", "roofline", "cf9", "nnls_path")
 MULTI_GPU = ("perfect_scaling", "ring_scaling", "mg13")
 MEASURED = ("layer_roofline", "layer_matrix_product")
 

@@ -155,13 +155,6 @@ def test_joins_that_do_not_fit():
         tracer.global_pool(flat, "max_pool")
 
 
-def test_inputs_have_limits():
-    with pytest.raises(InputError, match="input sides"):
-        GraphTracer().input((1, 3, 0, 8))
-    with pytest.raises(InputError, match="input sides"):
-        GraphTracer().input((1, 3, 8, 10**6))
-
-
 def test_without_torch_one_line_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingDependencyError, match=r"trainlaw\[profile\]"):
