@@ -1,4 +1,4 @@
-"""The columns of a table by the user's answers, else by the words of their headings; the rest is asked about."""
+"""The columns of a table by the user's answers, else by the words of their headings."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,11 +15,12 @@ from trainlaw.datasets.spreadsheets.layout import (
     is_ratio,
     is_total,
     likely_pivot,
+    split_heading,
     value_columns,
 )
 from trainlaw.datasets.spreadsheets.lines import read_line
 from trainlaw.datasets.spreadsheets.quantities import TimeUnit
-from trainlaw.datasets.spreadsheets.rows import Dialogue, MappedColumn, SheetRows, Source
+from trainlaw.datasets.spreadsheets.rows import Dialogue, Label, MappedColumn, SheetRows, Source
 from trainlaw.datasets.spreadsheets.values import is_unmeasured, precision_of, yes_or_no
 from trainlaw.datasets.spreadsheets.words import groups
 from trainlaw.formulas.errors import InputError, check_name, shown, unknown_name
@@ -122,14 +123,14 @@ def table_rows(tables: Sequence[SheetTable], dialogue: Dialogue, notes: list[str
         _append(rows, table, columns, number, len(tables) > 1)
         _note_left(table, columns, rows, notes)
         _ask_lines(table, columns, rows, notes)
-    for target, cells in rows.cells.items():
+    for own in rows.cells.values():
         # A column that only some tables have is empty in the others.
-        cells += [None] * (len(rows) - len(cells))
+        own.extend([None] * (len(rows) - len(own)))
     return rows
 
 
 def left_half(table: SheetTable, dialogue: Dialogue) -> SheetTable:
-    """Return a table, or its left half with an issue where headings stand twice or an empty column parts it."""
+    """Return a table; its left half, with an issue, where two may be side by side."""
     headings, places = table.headings, table.places
     twice = [
         place
@@ -183,47 +184,25 @@ def _plain_measures(table: SheetTable, but: set[int]) -> bool:
 
 def _read_headings(table: SheetTable, found: _Columns, rows: SheetRows) -> None:
     answers = rows.answers
-    named: dict[int, str] = {}
-    for ours, heading in answers.columns.items():
-        if heading in table.headings:
-            named[table.headings.index(heading)] = ours
+    headings = table.headings
+    named = {headings.index(own): ours for ours, own in answers.columns.items() if own in headings}
     candidates: dict[str, list[tuple[int, Meaning]]] = {}
     taken = {own.place for own in found.values}
-    phases = any(_PHASES.search(heading) for heading in table.headings)
     for place, heading in enumerate(table.headings):
+        ours = named.get(place, "")
         if place in taken:
             continue
-        ours = named.get(place, "")
         if heading in answers.ignored or ours == fields.IGNORED:
             found.left[place] = "left out"
-            continue
-        meaning = of_statistics(heading, table.headings) or read_heading(heading)
-        if meaning.target == "time_s":
-            meaning = replace(meaning, target=fields.TIME)
-        elif meaning.target == "network" and _names(table, place, "cnn", rows):
-            meaning = Meaning("cnn")
-        elif meaning.target == "n_gpus" and _names(table, place, "gpu", rows):
-            meaning = Meaning("gpu")
-        if phases and meaning.target == fields.EPOCH_TIME and "epoch" not in heading.lower():
-            # A total next to the times of forward and backward is that of an iteration.
-            unit = meaning.unit and replace(meaning.unit, counted="iteration")
-            meaning = replace(meaning, target=fields.TIME, unit=unit)
-        if ours in ("time_s", fields.TIME, fields.RATE):
-            found.measures = [Measure(place, heading, _said_measure(ours, meaning, table))]
         elif ours:
-            target = f"{fields.FLAG}{ours}" if ours in FLAGS else ours
-            found.keys[target] = place
-            found.exact.add(target)
-        elif (meaning.target in fields.MEASURED and is_ratio(heading)) or (
-            meaning.target == "framework" and _is_stack(table, place)
-        ):
-            found.left[place] = ""
-        elif meaning.target in fields.MEASURED:
-            candidates.setdefault(fields.TIME, []).append((place, meaning))
-        elif meaning.target in fields.UNSPECIFIC or _is_no_name(table, place, meaning, rows):
-            found.left[place] = ""
+            _take_named(table, place, ours, found, rows)
         else:
-            candidates.setdefault(meaning.target, []).append((place, meaning))
+            meaning = _meaning(table, place, rows)
+            if meaning.target in fields.UNSPECIFIC:
+                found.left[place] = ""
+            else:
+                target = fields.TIME if meaning.target in fields.MEASURED else meaning.target
+                candidates.setdefault(target, []).append((place, meaning))
     measures = [Measure(place, table.headings[place], own) for place, own in candidates.pop(fields.TIME, [])]
     for target, columns in candidates.items():
         _add_key(table, target, columns, found, rows)
@@ -231,6 +210,17 @@ def _read_headings(table: SheetTable, found: _Columns, rows: SheetRows) -> None:
         found.left |= dict.fromkeys((own.place for own in measures), "another column is read")
     else:
         _choose_measures(table, measures, found, rows)
+
+
+def _take_named(table: SheetTable, place: int, ours: str, found: _Columns, rows: SheetRows) -> None:
+    """Take a column as the user says."""
+    if ours in ("time_s", fields.TIME, fields.RATE):
+        meaning = _said_measure(ours, _meaning(table, place, rows), table)
+        found.measures = [Measure(place, table.headings[place], meaning)]
+    else:
+        target = f"{fields.FLAG}{ours}" if ours in FLAGS else ours
+        found.keys[target] = place
+        found.exact.add(target)
 
 
 def _said_measure(ours: str, meaning: Meaning, table: SheetTable) -> Meaning:
@@ -244,11 +234,29 @@ def _said_measure(ours: str, meaning: Meaning, table: SheetTable) -> Meaning:
     return Meaning(fields.EPOCH_TIME if is_epoch else fields.RATE if is_rate else fields.TIME, unit)
 
 
-def _is_no_name(table: SheetTable, place: int, meaning: Meaning, rows: SheetRows) -> bool:
-    """Return whether a column that may be one of names ("Benchmark") has none."""
-    if not meaning.is_weak or meaning.target not in ("gpu", "cnn"):
-        return False
-    return not _names(table, place, meaning.target, rows)
+def _meaning(table: SheetTable, place: int, rows: SheetRows) -> Meaning:
+    """Return what a heading means above the cells of its column."""
+    heading = table.headings[place]
+    meaning = of_statistics(heading, table.headings) or read_heading(heading)
+    target = meaning.target
+    is_total = target == fields.EPOCH_TIME and "epoch" not in heading.lower()
+    if is_total and any(_PHASES.search(own) for own in table.headings):
+        # A total next to the times of forward and backward is that of an iteration.
+        unit = meaning.unit and replace(meaning.unit, counted="iteration")
+        return replace(meaning, target=fields.TIME, unit=unit)
+    of_several = read_line(heading).unit
+    if of_several is not None and of_several.number > 1.0 and not of_several.is_rate:
+        return Meaning(fields.TIME, of_several)
+    if target == "time_s":
+        return replace(meaning, target=fields.TIME)
+    for kind, other in (("network", "cnn"), ("n_gpus", "gpu")):
+        # "Network" is a network of machines or a CNN, "#GPU" their number or name.
+        if target == kind and _names(table, place, other, rows):
+            return Meaning(other)
+    says_other = target in fields.MEASURED and is_ratio(heading)
+    says_other |= target == "framework" and _is_stack(table, place)
+    says_other |= meaning.is_weak and target in ("gpu", "cnn") and not _names(table, place, target, rows)
+    return Meaning("") if says_other else meaning
 
 
 def _is_stack(table: SheetTable, place: int) -> bool:
@@ -351,23 +359,56 @@ def _ask_time(table: SheetTable, found: _Columns, rows: SheetRows) -> None:
 
 
 def _append(rows: SheetRows, table: SheetTable, columns: _Columns, number: int, with_sheet: bool) -> None:
-    """Append the measured cells of a table, where they are from, and the cells of columns that are not read."""
-    wanted = [
-        (table.headings.index(name), text) for name, text in rows.answers.only if name in table.headings
-    ]
-    skipped = set(rows.answers.skipped_rows)
+    """Append the measured cells of a table, where they are from, and the cells of other columns."""
     label = f"{table.sheet}!" if with_sheet else ""
-    keep = []
-    totals = []
-    for place, row in enumerate(table.rows):
-        if not all(str(row[column]) == text for column, text in wanted):
-            continue
-        if is_total(row) and f"{label}{table.numbers[place]}" not in skipped:
-            totals.append(f"{label}{table.numbers[place]}" if label else table.numbers[place])
-            continue
-        keep.append(place)
-    if totals:
-        rows.issues.append(Issue("cells", "a row that summarises others", tuple(totals), skipping(totals)))
+    labels: list[Label] = [f"{label}{own}" if label else own for own in table.numbers]
+    keep = _wanted_rows(rows, table, labels)
+    run_rows, times, checks, said = _measured_cells(rows, table, columns, keep, number)
+    for target, place in columns.keys.items():
+        cells = [row[place] for row in table.rows]
+        if target in ("gpu", "cnn") and None in cells and target not in rows.answers.constants:
+            cells = _filled_down(table, place, run_rows, rows)
+        rows.put(target, [cells[row] for row in run_rows])
+        column = MappedColumn(table.headings[place], target, None, target not in columns.exact)
+        _show(rows, column, table, place)
+    for kind in columns.values[0].said if columns.values else ():
+        rows.put(kind, [own[kind] for own in said])
+        if kind not in rows.columns:
+            rows.columns[kind] = MappedColumn("headings of columns", kind)
+            rows.shown.append((rows.columns[kind], columns.values[0].said[kind]))
+    if kind := rows.answers.sheets_are:
+        rows.put(kind, [table.sheet] * len(run_rows))
+        rows.columns.setdefault(kind, MappedColumn("the sheet", kind))
+    for target, cells in ((fields.TIME, times), (fields.CHECK, checks)):
+        if cells:
+            rows.put(target, cells)
+    rows.numbers += [labels[place] for place in run_rows]
+    for place in columns.left:
+        rows.unread.setdefault(table.headings[place], []).extend(table.rows[row][place] for row in run_rows)
+    _show_times(rows, table, columns)
+
+
+def _wanted_rows(rows: SheetRows, table: SheetTable, labels: Sequence[Label]) -> list[int]:
+    """Return the rows that the user wants, but those that summarise others, which are asked about."""
+    only = [(table.headings.index(name), text) for name, text in rows.answers.only if name in table.headings]
+    wanted = [
+        place
+        for place, row in enumerate(table.rows)
+        if all(str(row[column]) == text for column, text in only)
+    ]
+    totals = [place for place in wanted if is_total(table.rows[place])]
+    asked = tuple(labels[place] for place in totals if str(labels[place]) not in rows.answers.skipped_rows)
+    if asked:
+        rows.issues.append(Issue("cells", "a row that summarises others", asked, skipping(asked)))
+    # What the user leaves out is left out with all other rows.
+    unasked = {place for place in totals if labels[place] in asked}
+    return [place for place in wanted if place not in unasked]
+
+
+def _measured_cells(
+    rows: SheetRows, table: SheetTable, columns: _Columns, keep: Sequence[int], number: int
+) -> tuple[list[int], list[object], list[object], list[Mapping[str, str]]]:
+    """Return row, time and second measure of each run and what its heading says; append its source."""
     if columns.values:
         chosen = [
             (place, own)
@@ -375,63 +416,25 @@ def _append(rows: SheetRows, table: SheetTable, columns: _Columns, number: int, 
             for own in columns.values
             if table.rows[place][own.place] is not None
         ]
-        run_rows = [place for place, _ in chosen]
-        times = [table.rows[place][own.place] for place, own in chosen]
-        checks: list[object] = []
         sources = {
             own.place: Source(number, table.headings[own.place], own.unit, own.is_rate, None)
             for own in columns.values
         }
-        run_sources = [sources[own.place] for _, own in chosen]
-    else:
-        run_rows = keep
-        main, check = (*columns.measures, None, None)[:2]
-        times = [table.rows[place][main.place] if main else None for place in keep]
-        checks = [table.rows[place][check.place] for place in keep] if check else []
-        source = Source(
-            number,
-            "",
-            _unit(main, table) if main else None,
-            _kind(main) if main else None,
-            _unit(check, table) if check else None,
-        )
-        run_sources = [source] * len(keep)
-    before = len(rows)
-
-    def put(target: str, cells: list[object]) -> None:
-        own = rows.cells.setdefault(target, [])
-        own += [None] * (before - len(own))
-        own += cells
-
-    for target, place in columns.keys.items():
-        cells = [row[place] for row in table.rows]
-        if target in ("gpu", "cnn") and None in cells and target not in rows.answers.constants:
-            cells = _filled_down(table, place, run_rows, rows)
-        put(target, [cells[row] for row in run_rows])
-        _show(
-            rows, MappedColumn(table.headings[place], target, None, target not in columns.exact), table, place
-        )
-    if columns.values:
-        for kind in columns.values[0].said:
-            put(kind, [own.said[kind] for _, own in chosen])
-            heading = "headings" if number == 0 else ""
-            rows.columns.setdefault(kind, MappedColumn("a heading", kind))
-            if heading:
-                rows.shown.append((MappedColumn("headings of columns", kind), columns.values[0].said[kind]))
-    if rows.answers.sheets_are:
-        put(rows.answers.sheets_are, [table.sheet] * len(run_rows))
-        rows.columns.setdefault(rows.answers.sheets_are, MappedColumn("the sheet", rows.answers.sheets_are))
-    if times:
-        put(fields.TIME, times)
-    if checks:
-        put(fields.CHECK, checks)
-    rows.sources += run_sources
-    rows.numbers += [
-        f"{label}{table.numbers[place]}" if label else table.numbers[place] for place in run_rows
-    ]
-    for place in columns.left:
-        rows.unread.setdefault(table.headings[place], []).extend(table.rows[row][place] for row in run_rows)
-    _show_times(rows, table, columns)
+        rows.sources += [sources[own.place] for _, own in chosen]
+        times = [table.rows[place][own.place] for place, own in chosen]
+        return [place for place, _ in chosen], times, [], [own.said for _, own in chosen]
+    main, check = (*columns.measures, None, None)[:2]
+    source = Source(
+        number,
+        "",
+        _unit(main) if main else None,
+        _kind(main) if main else None,
+        _unit(check) if check else None,
+    )
+    rows.sources += [source] * len(keep)
+    times = [table.rows[place][main.place] if main else None for place in keep]
+    checks = [table.rows[place][check.place] for place in keep] if check else []
+    return list(keep), times, checks, []
 
 
 def _filled_down(table: SheetTable, place: int, used: Sequence[int], rows: SheetRows) -> list[object]:
@@ -462,7 +465,7 @@ def _show_times(rows: SheetRows, table: SheetTable, columns: _Columns) -> None:
         rows.columns.setdefault(fields.TIME, MappedColumn(heading, fields.TIME, own.unit))
         _show(rows, MappedColumn(heading, fields.TIME, own.unit), table, own.place)
     for target, measure in zip((fields.TIME, fields.CHECK), columns.measures, strict=False):
-        unit = _unit(measure, table)
+        unit = _unit(measure)
         _show(
             rows,
             MappedColumn(measure.heading, target, unit, not measure.meaning.is_exact),
@@ -471,7 +474,7 @@ def _show_times(rows: SheetRows, table: SheetTable, columns: _Columns) -> None:
         )
 
 
-def _unit(measure: Measure, table: SheetTable) -> TimeUnit | None:
+def _unit(measure: Measure) -> TimeUnit | None:
     unit = measure.meaning.unit
     if unit is not None and measure.meaning.target == fields.EPOCH_TIME and not unit.is_rate:
         return replace(unit, counted="epoch")
@@ -493,6 +496,9 @@ def _note_left(table: SheetTable, columns: _Columns, rows: SheetRows, notes: lis
         texts = list(dict.fromkeys(str(cell) for cell in cells if cell is not None))
         target = read_heading(heading).target
         target = "" if target in ("cnn", "gpu", "network", "framework") and not reason else target
+        if _is_other_measure(table, place, columns, rows):
+            plain.append(f"{heading} (another column is read)")
+            continue
         if reason == "left out" or not texts:
             plain.append(f"{heading} ({reason or 'empty'})")
             continue
@@ -534,8 +540,16 @@ def _note_left(table: SheetTable, columns: _Columns, rows: SheetRows, notes: lis
         notes.append(f"not read: {', '.join(plain)}")
 
 
+def _is_other_measure(table: SheetTable, place: int, columns: _Columns, rows: SheetRows) -> bool:
+    """Return whether a column is another measure of runs whose times are read."""
+    if not columns.values:
+        return False
+    pair = split_heading(table.parts[place], list(columns.values[0].said), rows.names, rows.answers)
+    return pair is not None and any(dict(own.said) == pair[0] for own in columns.values)
+
+
 def _ignoring(name: str) -> tuple[tuple[str, ...], ...]:
-    """Return the option that leaves out what may matter; no printed command gives it without the user's choice."""
+    """Return the option that leaves out what may matter; the user names it in the printed command."""
     return ("--ignore", name), ("--ignore", CHOICE)
 
 
@@ -564,7 +578,7 @@ def _asked_of(heading: str, texts: Sequence[str], target: str, have: set[str]) -
     )
     if target == "" and is_switch and not is_ratio(heading) and precision_of(heading)[0] is not None:
         return "precision", heading
-    if target == "" or target == fields.IGNORED:
+    if target in ("", fields.IGNORED):
         for text in texts[:_SAMPLE]:
             if re.fullmatch(r"[\d.,\s%]*", text):
                 continue
@@ -576,37 +590,28 @@ def _asked_of(heading: str, texts: Sequence[str], target: str, have: set[str]) -
     return None
 
 
-def _ask_marked(table: SheetTable, mark: str, text: str, rows: SheetRows) -> None:
-    """Ask about the cells with the mark of a footnote that says something of them."""
-    marked = [
-        (number, str(cell))
-        for number, row in zip(table.numbers, table.rows, strict=True)
-        for cell in row
-        if isinstance(cell, str) and cell.endswith(mark)
-    ]
-    cells = [
-        cell
-        for cell in dict.fromkeys(cell for _, cell in marked)
-        if rows.answers.values.get(("time_s", cell)) != SKIP
-    ]
-    where = tuple(
-        dict.fromkeys(number for number, _ in marked if str(number) not in rows.answers.skipped_rows)
+def _ask_marked(table: SheetTable, number: int, text: str, rows: SheetRows) -> None:
+    """Ask about the cells and headings with the mark of a footnote that says something of them."""
+    mark = text.split(maxsplit=1)[0]
+    heads = [heading for heading in table.headings if heading.endswith(mark)]
+    if heads:
+        said = f"{shown(text)} is said of {', '.join(heads)[:80]}: does it change the times?"
+        rows.ask("question", said, _ignoring(f"row {number}"))
+    cells = dict.fromkeys(
+        cell for row in table.rows for cell in row if isinstance(cell, str) and cell.endswith(mark)
     )
-    if cells and where:
-        option = tuple(word for cell in cells for word in ("--value", f"time_s:{cell}={SKIP}"))
-        option = option if all(map(re.compile(r"[~≈]?\d").match, cells)) else skipping(where)[0]
-        rows.issues.append(
-            Issue(
-                "cells",
-                f"{shown(text)} is said of {', '.join(cells)[:80]}: leave them out?",
-                where,
-                (option, *_ignoring_row(table, text)),
-            )
-        )
-
-
-def _ignoring_row(table: SheetTable, text: str) -> tuple[tuple[str, ...], ...]:
-    return tuple(("--ignore", f"row {number}") for number, own in table.lines if own == text)[:1]
+    left = [cell for cell in cells if rows.answers.values.get(("time_s", cell)) != SKIP]
+    where = tuple(
+        row_number
+        for row_number, row in zip(table.numbers, table.rows, strict=True)
+        if set(left) & set(row) and str(row_number) not in rows.answers.skipped_rows
+    )
+    if where:
+        measured = all(map(is_measured, left))
+        values = tuple(word for cell in left for word in ("--value", f"time_s:{cell}={SKIP}"))
+        option = values if measured else skipping(where)[0]
+        said = f"{shown(text)} is said of {', '.join(left)[:80]}: leave them out?"
+        rows.issues.append(Issue("cells", said, where, (option, ("--ignore", f"row {number}"))))
 
 
 def _ask_lines(table: SheetTable, columns: _Columns, rows: SheetRows, notes: list[str]) -> None:
@@ -630,14 +635,14 @@ def _ask_lines(table: SheetTable, columns: _Columns, rows: SheetRows, notes: lis
         if "input_size_px" not in have and size and size not in usual:
             rows.ask("question", f"row {number}, {shown(text)}, names a size of images",
                      (("--set", f"input_size_px={size}"), ("--ignore", name)))  # fmt: skip
-        if (mark := MARK.match(text)) and (line.said or line.asked or line.unit):
-            _ask_marked(table, mark[0], text, rows)
+        if MARK.match(text) and (line.said or line.asked or line.unit):
+            _ask_marked(table, number, text, rows)
             continue
         inside = bool(table.numbers) and table.numbers[0] < number < table.numbers[-1]
         kinds = set(asked) - {"gpu", "precision"}
         if inside and asked.keys() & {"gpu", "precision"}:
-            text = f"row {number}, {shown(text)}, stands above rows below it; write it as a column of its own"
-            rows.ask("columns", text)
+            said = f"row {number}, {shown(text)}, stands above rows below it; write it as a column of its own"
+            rows.ask("columns", said)
         elif kinds:
             kind = sorted(kinds)[0]
             said = f"row {number}, {shown(text)}, is not read, and may mean {_SAID[kind]} ({asked[kind]})"

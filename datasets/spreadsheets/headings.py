@@ -93,7 +93,7 @@ def read_heading(text: str) -> Meaning:
 
 def _read_words(text: str) -> Meaning:
     """Return what the words of a header mean."""
-    text = _CLOCK.sub(" ", text)
+    text = _CLOCK.sub(" ", text).rstrip("*\u2020\u2021\u00a7 ")
     name, stated = without_unit(text)
     tokens, unit = _plain_words(name), _specified(stated, name)
     if (unit is not None or _is_measure(tokens)) and (left := _not_measured(tokens, unit)):

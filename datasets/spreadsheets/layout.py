@@ -1,4 +1,4 @@
-"""Tables of a sheet, one of which is chosen, with its header in one line; and columns that hold runs side by side."""
+"""Tables of a sheet with their headers in one line, and columns that hold runs side by side."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,9 +25,10 @@ _STEP = re.compile(r"(?:(?:steps?|iter\w*|schritt|run|rep\w*|#|t)[\s_.#-]*)?(\d{
 _BATCH = re.compile(
     r"(?:(?:mini-?)?batch(?:[\s_-]*(?:size|größe))?|bs|bsz|b)?[\s_=:]*(\d{1,5})", re.IGNORECASE
 )
-_N_GPUS = re.compile(r"(\d{1,4})\s*[x×]?\s*(?:gpus?)?", re.IGNORECASE)
+_N_GPUS = re.compile(r"(\d{1,4})\s*[x\u00d7]?\s*(?:gpus?)?", re.IGNORECASE)
+_COUNTED = {"batch": _BATCH, "n_gpus": _N_GPUS, "step": _STEP}
 _RATIO = re.compile(r"%|\bvs\b|\bratio|\brelative|speed-?up|\bscaling", re.IGNORECASE)
-_NO_UNIT = re.compile(r"[-–]|[(\[].*[)\]]")  # in a line of units
+_NO_UNIT = re.compile(r"[-\u2013]|[(\[].*[)\]]")  # in a line of units
 _PRECISION_WORD = re.compile(r"[^\s,;|()\[\]/]+")
 _MOST_ABOVE = 8  # rows above the header of a table that may hold something else
 _MOST_LEVELS = 3  # of a header
@@ -320,29 +321,31 @@ def split_heading(
 
 
 def _bare(text: str) -> str:
-    return " ".join(re.sub(r"[(\[]\s*[,;]?\s*[)\]]", " ", text).split()).strip(" ,;:/|-–@·")
+    return " ".join(re.sub(r"[(\[]\s*[,;]?\s*[)\]]", " ", text).split()).strip(" ,;:/|-\u2013@\u00b7")
 
 
 def _take(kind: str, text: str, names: Names, answers: SheetAnswers) -> tuple[str, str] | None:
     """Return the value of a kind in a text, and the text without it."""
     if (kind, text) in answers.values:
         return text, ""
-    bare = _bare(text)
-    if kind in ("batch", "n_gpus", "step"):
-        pattern = {"batch": _BATCH, "n_gpus": _N_GPUS, "step": _STEP}[kind]
-        if match := pattern.fullmatch(bare):
-            return match[1], ""
-        found = next((own for own in _searched(kind) if own.search(text.lower())), None)
-        match = found.search(text.lower()) if found else None
-        if match is None:
-            return None
-        return next(group for group in match.groups() if group), text[: match.start()] + text[match.end() :]
+    if kind in _COUNTED:
+        return _taken_count(kind, text)
     if kind == "precision":
         return _taken_precision(text)
+    bare = _bare(text)
     if kind in SPELLINGS:
-        word = bare.lower()
-        return (bare, "") if word in SPELLINGS[kind] else None
+        return (bare, "") if bare.lower() in SPELLINGS[kind] else None
     return _taken_name(kind, bare, names)
+
+
+def _taken_count(kind: str, text: str) -> tuple[str, str] | None:
+    if match := _COUNTED[kind].fullmatch(_bare(text)):
+        return match[1], ""
+    matches = (pattern.search(text.lower()) for pattern in _searched(kind))
+    found = next((match for match in matches if match), None)
+    if found is None:
+        return None
+    return next(group for group in found.groups() if group), text[: found.start()] + text[found.end() :]
 
 
 def _searched(kind: str) -> Iterable[re.Pattern[str]]:

@@ -1,4 +1,4 @@
-"""Facts about runs in a short text, such as a title, a note or a heading, and words that must be asked about."""
+"""Facts about runs in a title, a note or a heading, and words that must be asked about."""
 
 import re
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _UNIT = re.compile(
     re.IGNORECASE,
 )
 _SEVERAL = re.compile(
-    r"(?:for|per|over|für|pro|je|in)\s(\d{2,6})\s(?:training\s)?(?:iter|steps|batches|schritte)"
+    r"(?:for|per|over|für|pro|je|in)\s(\d{2,6})\s(?:training\s)?(?:it\b|iter|steps|batches|schritte)"
 )
 _AVERAGED = re.compile(r"\b(?:mean|average|averaged|avg|median|mittel\w*|gemittelt|durchschnitt)\b")
 _FORWARD, _TRAINING = (frozenset(groups("phrase")[name]) for name in ("inference", "training"))

@@ -91,6 +91,12 @@ class SheetRows(Dialogue):
         """Return the number of rows."""
         return len(self.numbers)
 
+    def put(self, target: str, cells: Iterable[object]) -> None:
+        """Append the cells of one of our columns for rows whose numbers are appended afterwards."""
+        column = self.cells.setdefault(target, [])
+        column += [None] * (len(self) - len(column))
+        column += cells
+
     def keep(self, places: Sequence[int]) -> None:
         """Leave out the rows at all other places."""
 

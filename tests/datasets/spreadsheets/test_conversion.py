@@ -118,6 +118,8 @@ def test_layouts_and_cells_are_read_without_a_question(tmp_path, text, answers):
         (HEAD + "ms\n" + ROWS.format(250, "#NV"), ("--skip-unmeasured",)),
         (HEAD + "ms\n" + ROWS.format(250, 500).replace("fp32", "yes"), ("--value", "precision:yes=amp")),
         (HEAD + "ms\n" + ROWS.format(250, 500).replace("T4,v", ",v"), ("--fill-down",)),
+        ("GPU,Model,Batch,FP16,ms\nT4,vgg16,32,yes,250\n", ("--value", "fp16:yes=amp")),
+        ("GPU,Application,Batch,AMP,ms\nT4,vgg16,32,yes,250\n", ("--column", "cnn=Application")),
         (HEAD + "ms,foo\n" + ROWS.format("250,on", "500,on"), ("--column", "tf32=foo")),
         (
             HEAD.replace("Batch", "Training images")
@@ -270,8 +272,10 @@ def test_mixed_precision_in_a_column_of_its_own_has_16_bits(tmp_path):
     assert made.issues == () and made.frame["precision"].tolist() == ["amp", "fp32", "fp16"]
 
 
-UNREAD = ["cards", "np", "iter_size", "update_freq", "subdivisions", "power_limit_w", "sm clock", "MIG slice",
-          "fwd_only", "width_mult", "strategy", "zero_stage", "tensor parallel", "GPUs used for DDP"]  # fmt: skip
+UNREAD = [
+    *("cards", "np", "iter_size", "update_freq", "subdivisions", "power_limit_w", "sm clock", "MIG slice"),
+    *("fwd_only", "width_mult", "strategy", "zero_stage", "tensor parallel", "GPUs used for DDP"),
+]
 
 
 @pytest.mark.parametrize("heading", UNREAD)
