@@ -243,7 +243,7 @@ def _ask_half(rows: SheetRows, read: list[object]) -> None:
     """Ask about yes in a column called fp16: trainers switch mixed precision by it, others all numbers."""
     column = f"{fields.FLAG}fp16"
     is_open = (
-        value == "fp16" and yes_or_no(rows.said(column, cell))
+        value == "fp16" and bool(yes_or_no(rows.said(column, cell)))
         for value, cell in zip(read, rows.cells[column], strict=True)
     )
     heading = rows.columns[column].heading

@@ -5,25 +5,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from trainlaw.datasets.spreadsheets import fields
-from trainlaw.datasets.spreadsheets.answers import CHOICE, SKIP, Issue, SheetAnswers, choices, skipping
-from trainlaw.datasets.spreadsheets.headings import Meaning, near_target, of_statistics, read_heading
+from trainlaw.datasets.spreadsheets.answers import Issue, SheetAnswers, choices, skipping
+from trainlaw.datasets.spreadsheets.headings import Meaning, of_statistics, read_heading
 from trainlaw.datasets.spreadsheets.layout import (
     SheetTable,
     ValueColumn,
-    is_measured,
     is_numeric,
     is_ratio,
     is_total,
     likely_pivot,
-    split_heading,
     value_columns,
 )
 from trainlaw.datasets.spreadsheets.lines import read_line
 from trainlaw.datasets.spreadsheets.quantities import TimeUnit
 from trainlaw.datasets.spreadsheets.rows import Dialogue, Label, MappedColumn, SheetRows, Source
-from trainlaw.datasets.spreadsheets.values import is_unmeasured, precision_of, yes_or_no
 from trainlaw.datasets.spreadsheets.words import groups
-from trainlaw.formulas.errors import InputError, check_name, shown, unknown_name
+from trainlaw.formulas.errors import InputError, check_name, unknown_name
 
 #: Columns of yes and no that --column takes.
 FLAGS = tuple(name.removeprefix(fields.FLAG) for name in groups("heading") if name.startswith(fields.FLAG))
@@ -45,27 +42,7 @@ COLUMN_NAMES = (
 )
 _MEDIAN = re.compile(r"median|p50", re.IGNORECASE)
 _PHASES = re.compile(r"\b(?:forward|backward|fwd|bwd)\b", re.IGNORECASE)
-MARK = re.compile(r"[*†‡§¹²³⁴]+(?=\s)")  # of a footnote
 _SAMPLE = 60  # different texts of a column that are looked up
-_OF_GPUS = (fields.GPUS_PER_NODE, "n_gpus")
-#: What a word that is asked about is of our columns; others are of none.
-_COLUMN_OF = {"n_gpus": "n_gpus", "accumulation": fields.ACCUMULATION, "mode": fields.MODE}
-_SAID = {
-    "n_gpus": "several GPUs",
-    "accumulation": "accumulated gradients",
-    "power": "a limit of power",
-    "clock": "another clock",
-    "part": "a part of a GPU",
-    "width": "another width of the network",
-    "parallel": "a way to parallelise",
-    "trained": "a part of the network that is trained",
-    "mode": "no training",
-    "precision": "a precision",
-    "layout": "a layout",
-    "compilation": "a compilation",
-}
-#: Words that a heading of something else, such as "test accuracy" or "GPU memory", does not mean.
-_OF_IGNORED = frozenset(("power", "clock", "part", "parallel", "trained", "width"))
 
 
 @dataclass(frozen=True)
@@ -83,7 +60,7 @@ class Measure:
 
 
 @dataclass
-class _Columns:
+class TableColumns:
     """What the columns of a table are: places of ours, measures, and those that are left with the reason."""
 
     keys: dict[str, int] = field(default_factory=dict)
@@ -112,23 +89,6 @@ def check_named(tables: Iterable[SheetTable], answers: SheetAnswers) -> None:
             raise InputError(f"--ignore {name}: {unknown_name('column', name, sorted(known))}")
 
 
-def table_rows(tables: Sequence[SheetTable], dialogue: Dialogue, notes: list[str]) -> SheetRows:
-    """Return the runs of tables, one row per measured cell; ask about what is not read."""
-    rows = SheetRows(dialogue.answers, dialogue.names, dialogue.issues)
-    for name, _ in rows.answers.only:
-        if not any(name in table.headings for table in tables):
-            raise InputError(f"--only {name}: the file has no column {name!r}")
-    for number, table in enumerate(tables):
-        columns = _columns(table, rows)
-        _append(rows, table, columns, number, len(tables) > 1)
-        _note_left(table, columns, rows, notes)
-        _ask_lines(table, columns, rows, notes)
-    for own in rows.cells.values():
-        # A column that only some tables have is empty in the others.
-        own.extend([None] * (len(rows) - len(own)))
-    return rows
-
-
 def left_half(table: SheetTable, dialogue: Dialogue) -> SheetTable:
     """Return a table; its left half, with an issue, where two may be side by side."""
     headings, places = table.headings, table.places
@@ -155,9 +115,9 @@ def _columns_of(table: SheetTable, chosen: slice) -> SheetTable:
     return replace(table, parts=table.parts[chosen], places=table.places[chosen], rows=rows)
 
 
-def _columns(table: SheetTable, rows: SheetRows) -> _Columns:
+def columns_of(table: SheetTable, rows: SheetRows) -> TableColumns:
     """Return what the columns of a table are; ask where several may be the same."""
-    answers, found = rows.answers, _Columns()
+    answers, found = rows.answers, TableColumns()
     if answers.columns_are:
         found.values = value_columns(table, answers.columns_are, rows.names, answers)
         if not found.values:
@@ -182,7 +142,7 @@ def _plain_measures(table: SheetTable, but: set[int]) -> bool:
     return any(meaning.target in fields.MEASURED for meaning in meanings)
 
 
-def _read_headings(table: SheetTable, found: _Columns, rows: SheetRows) -> None:
+def _read_headings(table: SheetTable, found: TableColumns, rows: SheetRows) -> None:
     answers = rows.answers
     headings = table.headings
     named = {headings.index(own): ours for ours, own in answers.columns.items() if own in headings}
@@ -212,7 +172,7 @@ def _read_headings(table: SheetTable, found: _Columns, rows: SheetRows) -> None:
         _choose_measures(table, measures, found, rows)
 
 
-def _take_named(table: SheetTable, place: int, ours: str, found: _Columns, rows: SheetRows) -> None:
+def _take_named(table: SheetTable, place: int, ours: str, found: TableColumns, rows: SheetRows) -> None:
     """Take a column as the user says."""
     if ours in ("time_s", fields.TIME, fields.RATE):
         meaning = _said_measure(ours, _meaning(table, place, rows), table)
@@ -271,7 +231,7 @@ def _names(table: SheetTable, place: int, kind: str, rows: SheetRows) -> bool:
 
 
 def _add_key(
-    table: SheetTable, target: str, columns: list[tuple[int, Meaning]], found: _Columns, rows: SheetRows
+    table: SheetTable, target: str, columns: list[tuple[int, Meaning]], found: TableColumns, rows: SheetRows
 ) -> None:
     """Choose the column of one of our names; append an issue where several are as likely."""
     places = [place for place, _ in columns]
@@ -318,7 +278,9 @@ def _rank(measure: Measure) -> tuple[bool, ...]:
     )
 
 
-def _choose_measures(table: SheetTable, measures: list[Measure], found: _Columns, rows: SheetRows) -> None:
+def _choose_measures(
+    table: SheetTable, measures: list[Measure], found: TableColumns, rows: SheetRows
+) -> None:
     """Keep the best measure, and a second one that it can be compared with; ask where none or several are."""
     plain = [own for own in measures if own.meaning.target != fields.EPOCH_TIME]
     # A time of an epoch counts only where nothing else is measured.
@@ -345,7 +307,7 @@ def _differs(one: Measure, other: Measure) -> bool:
     return one.is_rate != other.is_rate or (None not in units and units[0] != units[1])
 
 
-def _ask_time(table: SheetTable, found: _Columns, rows: SheetRows) -> None:
+def _ask_time(table: SheetTable, found: TableColumns, rows: SheetRows) -> None:
     headings = [
         table.headings[place]
         for place in found.left
@@ -358,7 +320,9 @@ def _ask_time(table: SheetTable, found: _Columns, rows: SheetRows) -> None:
              choices("--column", headings, "time_s="))  # fmt: skip
 
 
-def _append(rows: SheetRows, table: SheetTable, columns: _Columns, number: int, with_sheet: bool) -> None:
+def append_runs(
+    rows: SheetRows, table: SheetTable, columns: TableColumns, number: int, with_sheet: bool
+) -> None:
     """Append the measured cells of a table, where they are from, and the cells of other columns."""
     label = f"{table.sheet}!" if with_sheet else ""
     labels: list[Label] = [f"{label}{own}" if label else own for own in table.numbers]
@@ -406,7 +370,7 @@ def _wanted_rows(rows: SheetRows, table: SheetTable, labels: Sequence[Label]) ->
 
 
 def _measured_cells(
-    rows: SheetRows, table: SheetTable, columns: _Columns, keep: Sequence[int], number: int
+    rows: SheetRows, table: SheetTable, columns: TableColumns, keep: Sequence[int], number: int
 ) -> tuple[list[int], list[object], list[object], list[Mapping[str, str]]]:
     """Return row, time and second measure of each run and what its heading says; append its source."""
     if columns.values:
@@ -459,7 +423,7 @@ def _show(rows: SheetRows, column: MappedColumn, table: SheetTable, place: int) 
         rows.shown.append((column, first))
 
 
-def _show_times(rows: SheetRows, table: SheetTable, columns: _Columns) -> None:
+def _show_times(rows: SheetRows, table: SheetTable, columns: TableColumns) -> None:
     for own in columns.values[:1]:
         heading = table.headings[own.place] if len(columns.values) == 1 else f"{len(columns.values)} columns"
         rows.columns.setdefault(fields.TIME, MappedColumn(heading, fields.TIME, own.unit))
@@ -484,180 +448,3 @@ def _unit(measure: Measure) -> TimeUnit | None:
 def _kind(measure: Measure) -> bool | None:
     """Return whether a header says that numbers are throughputs, None where it does not say."""
     return measure.is_rate if measure.is_rate or read_heading(measure.heading).target == fields.TIME else None
-
-
-def _note_left(table: SheetTable, columns: _Columns, rows: SheetRows, notes: list[str]) -> None:
-    """Note the columns that are not read; ask about those that say something about the runs."""
-    plain = []
-    have = {*columns.keys, *rows.answers.constants, *(columns.values[0].said if columns.values else ())}
-    for place, reason in columns.left.items():
-        heading = table.headings[place]
-        cells = [row[place] for row in table.rows]
-        texts = list(dict.fromkeys(str(cell) for cell in cells if cell is not None))
-        target = read_heading(heading).target
-        target = "" if target in ("cnn", "gpu", "network", "framework") and not reason else target
-        if _is_other_measure(table, place, columns, rows):
-            plain.append(f"{heading} (another column is read)")
-            continue
-        if reason == "left out" or not texts:
-            plain.append(f"{heading} ({reason or 'empty'})")
-            continue
-        word = _asked_of(heading, texts, target, have) if reason != "another column is read" else None
-        if word:
-            kind, found = word
-            ours = _COLUMN_OF.get(kind, kind if kind in fields.SCHEMA else "")
-            text = f"{heading} is not read, and says {shown(found)}, which may mean {_SAID[kind]}"
-            named = (("--column", f"{ours}={heading}"),) if ours else ()
-            rows.ask("columns", text, (*named, *_ignoring(heading)))
-            continue
-        near = near_target(heading) if not target and not reason else ""
-        if near and near not in have and not (near in fields.BATCHES and have & set(fields.BATCHES)):
-            is_time = near in (*fields.MEASURES, "time_s")
-            if not (is_time and (columns.measures or columns.values)):
-                option = f"{'time_s' if is_time else near.removeprefix(fields.FLAG)}={heading}"
-                text = f"the column {heading!r} is not known; is it {near}?"
-                rows.ask("columns", text, (("--column", option), ("--ignore", heading)))
-                continue
-        answers = {yes_or_no(cell) for cell in cells if cell is not None}
-        if not target and not reason and answers <= {True, False} and not all(map(is_numeric, texts)):
-            text = f"{heading} says yes or no: to what?"
-            kinds = choices("--column", [f"{name}={heading}" for name in FLAGS])
-            rows.ask("columns", text, (*kinds, ("--ignore", heading)))
-            continue
-        numeric = [cell for cell in cells if not is_unmeasured(cell)]
-        if columns.values and not target and not reason and numeric and all(map(is_measured, numeric)):
-            if not is_ratio(heading):
-                kind = (
-                    rows.answers.columns_are[0]
-                    if rows.answers.columns_are
-                    else next(iter(columns.values[0].said))
-                )
-                text = f"the heading {heading} is no {kind} that is known: leave its column out?"
-                rows.ask("names", text, (("--ignore", heading),))
-                continue
-        plain.append(f"{heading} ({reason})" if reason else heading)
-    if plain:
-        notes.append(f"not read: {', '.join(plain)}")
-
-
-def _is_other_measure(table: SheetTable, place: int, columns: _Columns, rows: SheetRows) -> bool:
-    """Return whether a column is another measure of runs whose times are read."""
-    if not columns.values:
-        return False
-    pair = split_heading(table.parts[place], list(columns.values[0].said), rows.names, rows.answers)
-    return pair is not None and any(dict(own.said) == pair[0] for own in columns.values)
-
-
-def _ignoring(name: str) -> tuple[tuple[str, ...], ...]:
-    """Return the option that leaves out what may matter; the user names it in the printed command."""
-    return ("--ignore", name), ("--ignore", CHOICE)
-
-
-def _asked_of(heading: str, texts: Sequence[str], target: str, have: set[str]) -> tuple[str, str] | None:
-    """Return the word in a heading or cells that is asked about, and its kind; None where none is."""
-    harmless = {"1", "1.0", "0", "none", "no", "default", "off", "-", "false", "nein", "n/a"}
-    if all(text.strip().lower() in harmless for text in texts) and not (
-        {text.strip().lower() for text in texts} & {"1", "1.0"}
-        and read_line(heading).asked.keys() & {"mode", "power"}
-    ):
-        return None
-    if target == fields.OTHER_TIME or (target in fields.MEASURED):
-        return None
-    asked = dict(read_line(heading).asked)
-    if not {text.lower() for text in texts} <= {"1", "0", "1.0", "0.0"} and all(map(is_numeric, texts)):
-        # Numbers of other phases than training are beside those of training.
-        asked.pop("mode", None)
-    known = {name for name in asked if _COLUMN_OF.get(name, name) in have}
-    known |= {"n_gpus"} if have & set(_OF_GPUS) else set()
-    allowed = _OF_IGNORED if target == fields.IGNORED else set(_SAID)
-    found = next(((kind, word) for kind, word in asked.items() if kind in allowed - known), None)
-    if found:
-        return found
-    is_switch = {text.lower() for text in texts} <= {"1", "0", "1.0", "0.0"} or not all(
-        map(is_numeric, texts)
-    )
-    if target == "" and is_switch and not is_ratio(heading) and precision_of(heading)[0] is not None:
-        return "precision", heading
-    if target in ("", fields.IGNORED):
-        for text in texts[:_SAMPLE]:
-            if re.fullmatch(r"[\d.,\s%]*", text):
-                continue
-            line = read_line(text)
-            kinds = {kind: word for kind, word in line.asked.items() if kind not in known and kind in _SAID}
-            kinds |= {kind: text for kind in ("precision", "layout", "compilation") if kind in line.said}
-            if kinds:
-                return next(iter(kinds.items()))
-    return None
-
-
-def _ask_marked(table: SheetTable, number: int, text: str, rows: SheetRows) -> None:
-    """Ask about the cells and headings with the mark of a footnote that says something of them."""
-    mark = text.split(maxsplit=1)[0]
-    heads = [heading for heading in table.headings if heading.endswith(mark)]
-    if heads:
-        said = f"{shown(text)} is said of {', '.join(heads)[:80]}: does it change the times?"
-        rows.ask("question", said, _ignoring(f"row {number}"))
-    cells = dict.fromkeys(
-        cell for row in table.rows for cell in row if isinstance(cell, str) and cell.endswith(mark)
-    )
-    left = [cell for cell in cells if rows.answers.values.get(("time_s", cell)) != SKIP]
-    where = tuple(
-        row_number
-        for row_number, row in zip(table.numbers, table.rows, strict=True)
-        if set(left) & set(row) and str(row_number) not in rows.answers.skipped_rows
-    )
-    if where:
-        measured = all(map(is_measured, left))
-        values = tuple(word for cell in left for word in ("--value", f"time_s:{cell}={SKIP}"))
-        option = values if measured else skipping(where)[0]
-        said = f"{shown(text)} is said of {', '.join(left)[:80]}: leave them out?"
-        rows.issues.append(Issue("cells", said, where, (option, ("--ignore", f"row {number}"))))
-
-
-def _ask_lines(table: SheetTable, columns: _Columns, rows: SheetRows, notes: list[str]) -> None:
-    """Ask about titles, notes and hidden rows that say something about the runs; note the others."""
-    answers = rows.answers
-    have = {*columns.keys, *answers.constants, *(columns.values[0].said if columns.values else ())}
-    have |= {"precision"} if any(name.startswith(fields.FLAG) for name in columns.keys) else set()
-    have |= {"n_gpus"} if have & set(_OF_GPUS) else set()
-    unread = []
-    for number, text in table.lines:
-        name = f"row {number}"
-        if name in answers.ignored:
-            continue
-        line = read_line(text)
-        asked = {kind: word for kind, word in line.asked.items() if _COLUMN_OF.get(kind, kind) not in have}
-        if rows.names.is_name("gpu", text.partition(":")[2].strip() or text) and "gpu" not in have:
-            asked["gpu"] = text
-        elif "precision" in line.said and "precision" not in have:
-            asked["precision"] = text
-        size, usual = line.said.get("input_size_px"), {"224"}
-        if "input_size_px" not in have and size and size not in usual:
-            rows.ask("question", f"row {number}, {shown(text)}, names a size of images",
-                     (("--set", f"input_size_px={size}"), ("--ignore", name)))  # fmt: skip
-        if MARK.match(text) and (line.said or line.asked or line.unit):
-            _ask_marked(table, number, text, rows)
-            continue
-        inside = bool(table.numbers) and table.numbers[0] < number < table.numbers[-1]
-        kinds = set(asked) - {"gpu", "precision"}
-        if inside and asked.keys() & {"gpu", "precision"}:
-            said = f"row {number}, {shown(text)}, stands above rows below it; write it as a column of its own"
-            rows.ask("columns", said)
-        elif kinds:
-            kind = sorted(kinds)[0]
-            said = f"row {number}, {shown(text)}, is not read, and may mean {_SAID[kind]} ({asked[kind]})"
-            rows.ask("question", f"{said}: does it change the times?", _ignoring(name))
-        else:
-            unread.append(shown(text))
-    if unread:
-        notes.append(f"not read: {'; '.join(unread)}"[:400])
-    hidden = [number for number in table.hidden if str(number) not in answers.skipped_rows]
-    if hidden and "hidden" not in answers.ignored:
-        rows.issues.append(
-            Issue(
-                "cells",
-                "hidden rows: leave them out?",
-                tuple(hidden),
-                (*skipping(hidden), ("--ignore", "hidden")),
-            )
-        )

@@ -13,7 +13,6 @@ from trainlaw.datasets.cnns.catalog import CnnCounts
 from trainlaw.datasets.cnns.names import cnn_names
 from trainlaw.datasets.cnns.zoo import zoo_entry
 from trainlaw.datasets.files.faults import FaultsError
-from trainlaw.datasets.files.grids import read_grids
 from trainlaw.datasets.hardware.gpus import GpuCatalog, built_in_gpus
 from trainlaw.datasets.hardware.links import links
 from trainlaw.datasets.hardware.servers import usual_server
@@ -31,17 +30,10 @@ from trainlaw.datasets.spreadsheets.cells import (
     read_sizes,
     read_words,
 )
-from trainlaw.datasets.spreadsheets.columns import COLUMN_NAMES, check_named, left_half, table_rows
+from trainlaw.datasets.spreadsheets.choosing import tables_of
+from trainlaw.datasets.spreadsheets.columns import COLUMN_NAMES
 from trainlaw.datasets.spreadsheets.counting import constant_count, counted, says_gpus
 from trainlaw.datasets.spreadsheets.headings import read_heading
-from trainlaw.datasets.spreadsheets.layout import (
-    PIVOTS,
-    SheetTable,
-    find_tables,
-    is_ratio,
-    likely_pivot,
-    sheets_of,
-)
 from trainlaw.datasets.spreadsheets.lines import read_line
 from trainlaw.datasets.spreadsheets.measures import (
     ask_units,
@@ -52,7 +44,9 @@ from trainlaw.datasets.spreadsheets.measures import (
 )
 from trainlaw.datasets.spreadsheets.names import Names, cnn_named, read_cnns, read_gpus
 from trainlaw.datasets.spreadsheets.quantities import TimeUnit
+from trainlaw.datasets.spreadsheets.repeats import ask_separating, configurations
 from trainlaw.datasets.spreadsheets.rows import Dialogue, Label, MappedColumn, SheetRows, Source
+from trainlaw.datasets.spreadsheets.unread import table_rows
 from trainlaw.datasets.spreadsheets.values import (
     DATASETS,
     DEFAULT_PRECISION,
@@ -147,7 +141,7 @@ def read_spreadsheet(
 
 def _read(path: Path, dialogue: Dialogue, given: tuple[CnnCounts, ...]) -> Imported:
     """Return the runs that a spreadsheet states, before they are checked as runs."""
-    tables, notes = _tables(path, dialogue), list[str]()
+    tables, notes = tables_of(path, dialogue), list[str]()
     rows = table_rows(tables, dialogue, notes)
     choose_rows(rows, tables[0].separator)
     lines = (text for table in tables for _, text in table.lines)
@@ -157,7 +151,7 @@ def _read(path: Path, dialogue: Dialogue, given: tuple[CnnCounts, ...]) -> Impor
     notes += _readings(rows, frame, texts)
     iterations = iterations_of(frame, len(rows))
     frame = frame.drop(columns=[fields.IMAGES_PER_EPOCH, fields.ITERATIONS, fields.EPOCHS], errors="ignore")
-    _ask_separating(rows, frame)
+    ask_separating(rows, frame)
     return Imported(
         path.name,
         tuple(rows.shown),
@@ -177,105 +171,12 @@ def _read(path: Path, dialogue: Dialogue, given: tuple[CnnCounts, ...]) -> Impor
     )
 
 
-def _tables(path: Path, dialogue: Dialogue) -> list[SheetTable]:
-    """Return the table that is read, or one of each sheet; ask which where several may be meant."""
-    answers, names = dialogue.answers, dialogue.names
-    for kind in (*answers.columns_are, *filter(None, (answers.sheets_are,))):
-        check_name("column", kind, PIVOTS)
-    grids = sheets_of(read_grids(path), answers)
-    found = {sheet: find_tables(sheet, grid, answers, names) for sheet, grid in grids.items()}
-    found = {sheet: tables for sheet, tables in found.items() if tables}
-    if not found or not any(
-        _is_table(table, answers, names) for tables in found.values() for table in tables
-    ):
-        first = next((row for grid in grids.values() for row in grid.rows if any(row)), ())
-        cells = ", ".join(str(cell) for cell in first if cell is not None)
-        raise InputError(
-            f"{path}: expected a row with names of columns (GPU, model, batch size, time) and rows below, "
-            f"got {shown(cells) if cells else 'an empty table'}; add such a row, or name your columns, "
-            "such as --column gpu=NAME"
-        )
-    if len(found) > 1 and not answers.sheets_are:
-        kinds = [kind for kind in ("gpu", "cnn") if all(names.is_name(kind, sheet) for sheet in found)]
-        options = (*choices("--sheets-are", kinds[:1]), *choices("--sheet", found))
-        text = f"the file has {len(found)} sheets with tables ({', '.join(found)[:80]}): which one is read?"
-        dialogue.ask("columns", text, options)
-        found = dict([next(iter(found.items()))])
-    chosen = [_chosen(sheet, tables, dialogue) for sheet, tables in found.items()]
-    check_named(chosen, answers)
-    return [left_half(table, dialogue) for table in chosen]
-
-
-def _is_table(table: SheetTable, answers: SheetAnswers, names: Names) -> bool:
-    """Return whether a heading is known, or the user says what the columns are."""
-    is_said = bool(answers.columns or answers.columns_are)
-    known = is_said or any(read_heading(text).target for text in table.headings)
-    return len(table.headings) > 1 and (known or bool(likely_pivot(table, names, answers)))
-
-
-def _chosen(sheet: str, tables: list[SheetTable], dialogue: Dialogue) -> SheetTable:
-    number = dialogue.answers.table
-    if number > len(tables):
-        raise InputError(f"--table {number}: {sheet or 'the file'} has {len(tables)} tables")
-    if len(tables) > 1 and not number:
-        listed = "; ".join(
-            f"{place}: rows {table.header} to {table.numbers[-1]}, {shown(', '.join(table.headings)[:50])}"
-            for place, table in enumerate(tables, start=1)
-        )
-        options = choices("--table", map(str, range(1, len(tables) + 1)))
-        dialogue.ask(
-            "columns", f"{len(tables)} tables stand below each other ({listed}): which one?", options
-        )
-    return tables[max(number - 1, 0)]
-
-
-def _ask_separating(rows: SheetRows, frame: pd.DataFrame) -> None:
-    """Ask about columns of texts that are not read and tell rows of the same configuration apart."""
-    unread = {
-        heading: cells
-        for heading, cells in rows.unread.items()
-        if len(cells) == len(frame)
-        and heading not in rows.answers.ignored
-        and read_heading(heading).target in ("", "cnn", "gpu")
-        and not is_ratio(heading)
-        and not any(heading in option[-1] for issue in rows.issues for option in issue.options)
-    }
-    if not unread or frame.empty:
-        return
-    keys = _configurations(frame)
-    for heading, cells in unread.items():
-        texts = pd.Series(["" if cell is None else str(cell) for cell in cells])
-        if texts.nunique() > max(len(texts) // 2, 2) or pd.to_numeric(texts, errors="coerce").notna().any():
-            continue
-        if (texts.groupby(keys).nunique() > 1).any():
-            link = re.search(r"connect|net|fabric|fibre|inter", heading, re.I) is not None
-            text = (
-                f"rows of the same configuration differ in {heading}: is it the framework, the network, ...?"
-            )
-            options = (
-                ("--column", f"network={heading}"),
-                *choices("--only", [*dict.fromkeys(texts)][:6], f"{heading}="),
-                ("--column", f"framework={heading}"),
-                ("--ignore", heading),
-            )
-            rows.ask("columns", text, options if link else options[1:])
-
-
-def _configurations(frame: pd.DataFrame) -> np.ndarray:
-    """Return the same whole number for rows that are equal in all columns, (n,)."""
-    found = np.zeros(len(frame), dtype=np.int64)
-    for name in frame:
-        codes, values = pd.factorize(frame[name].astype(str))
-        found = pd.factorize(found * max(len(values), 1) + codes)[0]
-    return found
-
-
 def _of_steps(made: Imported) -> Imported:
     """Return an import in which many rows of one configuration are their median, with the least and most."""
     if len(made.frame) < _FEWEST_STEPS or not np.isfinite(made.measured).any():
         return made
     is_rate = [unit is not None and unit.is_rate for unit in made.units]
-    keys = _configurations(made.frame.assign(unit=[str(unit) for unit in made.units]))
+    keys = configurations(made.frame.assign(unit=[str(unit) for unit in made.units]))
     if np.bincount(keys).max() < _FEWEST_STEPS:
         return made
     order = pd.Series(np.arange(len(keys))).groupby(keys, sort=False).agg(list)
@@ -360,16 +261,7 @@ def _check_needed(rows: SheetRows, texts: Sequence[str]) -> None:
     }
     known |= {"batch"} if known & {fields.BATCH, "batch_per_gpu", fields.GLOBAL_BATCH} else set()
     asked = {word.partition("=")[0] for issue in rows.issues for option in issue.options for word in option}
-    lines = [read_line(text) for text in dict.fromkeys(texts)]
-    hints = {
-        kind: tuple(dict.fromkeys(line.said[kind] for line in lines if kind in line.said))
-        for kind in ("batch", "batch_per_gpu", "precision", "dataset")
-    }
-    said_units = {line.unit for line in lines if line.unit is not None}
-    rows.hinted = said_units.pop() if len(said_units) == 1 else None
-    hints["batch"] += hints["batch_per_gpu"]
-    for kind in ("gpu", "cnn"):
-        hints[kind] = _named_in(texts, kind, rows.names)
+    hints = _hints(rows, texts)
     for name, what in _NEEDED.items():
         ours = {"batch": "batch_per_gpu"}.get(name, name)
         if name in known or ours in asked or name in asked:
@@ -385,6 +277,11 @@ def _check_needed(rows: SheetRows, texts: Sequence[str]) -> None:
     if len(size) == 1 and "input_size_px" not in known and fields.DATASET not in known:
         text = f"the title names {hints['dataset'][0]}: are its images read as they are?"
         rows.ask("question", text, (("--set", f"input_size_px={size.pop()}"), ("--set", "input_size_px=224")))
+    _check_precision(rows, known, asked, hints["precision"])
+
+
+def _check_precision(rows: SheetRows, known: set[str], asked: set[str], hinted: tuple[str, ...]) -> None:
+    """Ask for the precision where no column is it, and about switches that may be one."""
     flags = {f"{fields.FLAG}{name}" for name in ("amp", "fp16", "bf16", "tf32")}
     unread = [
         heading
@@ -400,7 +297,7 @@ def _check_needed(rows: SheetRows, texts: Sequence[str]) -> None:
     if not {"precision", *flags} & known and "precision" not in asked:
         text = "no column is the precision (default: what PyTorch uses where none is chosen)"
         text += f"; or does {' or '.join(unread)} say whether it is amp?" if unread else ""
-        likely = hints["precision"] if len(hints["precision"]) == 1 and not unread else PRECISIONS
+        likely = hinted if len(hinted) == 1 and not unread else PRECISIONS
         options = (*choices("--precision", likely), *choices("--column", unread, "amp="))
         rows.ask("question", text, options)
 
@@ -416,6 +313,21 @@ def _columns_of_names(rows: SheetRows, kind: str) -> tuple[str, ...]:
         for heading, texts in found.items()
         if texts and all(rows.names.is_name(kind, text) for text in texts)
     )
+
+
+def _hints(rows: SheetRows, texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return what titles, sheets and the name of the file say, by kind, and keep the unit that they name."""
+    lines = [read_line(text) for text in dict.fromkeys(texts)]
+    hints = {
+        kind: tuple(dict.fromkeys(line.said[kind] for line in lines if kind in line.said))
+        for kind in ("batch", "batch_per_gpu", "precision", "dataset")
+    }
+    said_units = {line.unit for line in lines if line.unit is not None}
+    rows.hinted = said_units.pop() if len(said_units) == 1 else None
+    hints["batch"] += hints["batch_per_gpu"]
+    for kind in ("gpu", "cnn"):
+        hints[kind] = _named_in(texts, kind, rows.names)
+    return hints
 
 
 def _joined(text: str) -> str:
@@ -497,14 +409,14 @@ def _copied(rows: SheetRows) -> dict[str, object]:
         if name in fields.SCHEMA and name not in _NOT_COPIED:
             found[name] = [rows.said(name, cell) for cell in rows.cells[name]]
     for name in ("link", "network"):
-        cells = found.get(name, ())
+        cells: list[object] = list(found.get(name, ()))  # type: ignore[call-overload]
         strange = [cell is not None and str(cell) not in ("none", *links()) for cell in cells]
         for text, where in rows.where(cells, strange).items() if any(strange) else ():
             near = [own for own in links() if own.split("-")[0][:4] == text.lower()[:4]]
             options = choices("--value", near or [CHOICE], f"{name}:{text}=")
             said = f"{name} {shown(text)} is not known; known are {', '.join(links())}"
             rows.issues.append(Issue("names", said, where, options))
-            found[name] = ["none" if str(cell) == text else cell for cell in found[name]]
+            found[name] = ["none" if str(cell) == text else cell for cell in found[name]]  # type: ignore[attr-defined]
     return found
 
 

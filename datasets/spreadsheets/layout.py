@@ -187,21 +187,24 @@ def _repeats(row: Sequence[object], before: Sequence[tuple[int, Sequence[object]
     return len(before) > 1 and any(tuple(row) == tuple(own) for _, own in before[:_MOST_ABOVE])
 
 
+def _header_of(rows: Sequence[tuple[int, Sequence[object]]], names: Names) -> tuple[int, int]:
+    """Return the places of the first and last line of a header."""
+    scores = [_score(row, names) for _, row in rows[:_MOST_ABOVE]]
+    start = scores.index(max(scores)) if max(scores) > scores[0] else 0
+    end = start
+    for _ in range(_MOST_LEVELS - 1):
+        if start and _spans(rows[start - 1][1], rows[start][1]):
+            start -= 1
+    while end + 1 < len(rows) and end - start + 1 < _MOST_LEVELS and _is_lower(rows, start, end):
+        end += 1
+    return start, end
+
+
 def _table(
     sheet: str, grid: Grid, left: int, rows: list[tuple[int, Sequence[object]]], names: Names
 ) -> SheetTable:
     """Return the table that rows are: its header is the row with the most known headings near the top."""
-    above = rows[:_MOST_ABOVE]
-    scores = [_score(row, names) for _, row in above]
-    best = max(scores)
-    start = scores.index(best) if best > scores[0] else 0
-    end = start
-    if start and _spans(rows[start - 1][1], rows[start][1]):
-        start -= 1
-    if start and end > start and _spans(rows[start - 1][1], rows[start][1]):
-        start -= 1
-    while end + 1 < len(rows) and end - start + 1 < _MOST_LEVELS and _is_lower(rows, start, end):
-        end += 1
+    start, end = _header_of(rows, names)
     header = rows[start : end + 1]
     if grid.separator.startswith("\\s") and header[0][1][-1] is None and rows[end + 1 :]:
         # A printed table has no heading above its index.
@@ -209,18 +212,11 @@ def _table(
     used = [
         place for place in range(len(rows[0][1])) if any(row[place] is not None for _, row in rows[start:])
     ]
-    spread = [_spread(row, header[level + 1][1] if level + 1 < len(header) else None, grid, number, left)
-              for level, (number, row) in enumerate(header)]  # fmt: skip
+    below = [*(row for _, row in header[1:]), None]
+    spread = [_spread(row, lower) for (_, row), lower in zip(header, below, strict=True)]
     parts = tuple(tuple(str(row[place]) for row in spread if row[place] is not None) for place in used)
-    body, lines = rows[end + 1 :], [(number + 1, _joined(row)) for number, row in rows[:start]]
-    for number, row in list(body):
-        filled = [place for place, cell in enumerate(row) if cell is not None]
-        if len(filled) == 1 and not is_numeric(row[filled[0]]):
-            heading = read_heading(str(header[-1][1][filled[0]])).target
-            if heading not in ("gpu", "cnn") or not names.is_name(heading, str(row[filled[0]])):
-                # It names what another column should hold.
-                body.remove((number, row))
-                lines.append((number + 1, _joined(row)))
+    body, aside = _body(rows[end + 1 :], header[-1][1], names)
+    lines = [(number + 1, _joined(row)) for number, row in (*rows[:start], *aside)]
     return SheetTable(
         sheet,
         parts,
@@ -234,11 +230,29 @@ def _table(
     )
 
 
+_Numbered = tuple[int, Sequence[object]]
+
+
+def _body(
+    rows: Sequence[_Numbered], header: Sequence[object], names: Names
+) -> tuple[list[_Numbered], list[_Numbered]]:
+    """Return the rows below a header, and those of one text that names what another column should hold."""
+    body: list[_Numbered] = []
+    aside: list[_Numbered] = []
+    for number, row in rows:
+        filled = [place for place, cell in enumerate(row) if cell is not None]
+        is_text = len(filled) == 1 and not is_numeric(row[filled[0]])
+        kind = read_heading(str(header[filled[0]])).target if is_text else ""
+        is_aside = is_text and (kind not in ("gpu", "cnn") or not names.is_name(kind, str(row[filled[0]])))
+        (aside if is_aside else body).append((number, row))
+    return body, aside
+
+
 def _filled(
     rows: Sequence[tuple[int, Sequence[object]]], grid: Grid, left: int, used: Sequence[int]
 ) -> Iterable[tuple[object, ...]]:
     """Yield the used cells of rows, those below a merged one with its value."""
-    of_merged = {}
+    of_merged: dict[tuple[int, int], object] = {}
     for first, column, last, _ in grid.merged:
         if rows and rows[0][0] <= first < last:
             of_merged |= {(number, column): grid.rows[first][column] for number in range(first, last + 1)}
@@ -284,9 +298,7 @@ def _is_lower(rows: Sequence[tuple[int, Sequence[object]]], start: int, end: int
     )
 
 
-def _spread(
-    row: Sequence[object], below: Sequence[object] | None, grid: Grid, number: int, left: int
-) -> list[object]:
+def _spread(row: Sequence[object], below: Sequence[object] | None) -> list[object]:
     """Return a line of the header with the texts of merged cells, or above groups of columns, in each."""
     if below is None:
         return list(row)

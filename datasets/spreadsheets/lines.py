@@ -26,7 +26,7 @@ _FORWARD, _TRAINING = (frozenset(groups("phrase")[name]) for name in ("inference
 
 
 @dataclass(frozen=True)
-class Line:
+class TextFacts:
     """A text as read: said, texts by our column; unit, of times or throughputs; asked, words to ask about."""
 
     said: Mapping[str, str] = field(default_factory=dict)
@@ -49,7 +49,7 @@ def spaced(text: str) -> str:
 
 
 @lru_cache(maxsize=10_000)
-def read_line(text: str) -> Line:
+def read_line(text: str) -> TextFacts:
     """Return the facts in a text.
 
     >>> read_line("two V100 in one box, power capped").asked
@@ -58,7 +58,7 @@ def read_line(text: str) -> Line:
     {'batch': '64', 'precision': 'amp'}
     """
     if len(text) > LONGEST:
-        return Line()
+        return TextFacts()
     lowered, said = text.lower(), dict[str, str]()
     for kind, pattern in patterns().items():
         found = {next(group for group in match.groups() if group) for match in pattern.finditer(lowered)}
@@ -76,7 +76,7 @@ def read_line(text: str) -> Line:
     unit = _unit_in(text)
     if unit and not unit.is_rate and (match := _SEVERAL.search(plain)) and not _AVERAGED.search(plain):
         unit = replace(unit, number=float(match[1]))
-    return Line(said, unit, asked)
+    return TextFacts(said, unit, asked)
 
 
 def _unit_in(text: str) -> TimeUnit | None:
