@@ -7,14 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.inputs.requests import one_run
 from trainlaw.app.inputs.run_tables import any_table
 from trainlaw.app.models.calibration import calibrated_law
 from trainlaw.app.models.doubts import trusted
 from trainlaw.app.models.scopes import formula_rows
 from trainlaw.app.models.settings import setup_for
-from trainlaw.app.models.terms import part_values, plain_expression
+from trainlaw.app.models.term_descriptions import described_terms
+from trainlaw.app.models.terms import part_values
 from trainlaw.app.models.user_formula import find_formula
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.datasets import DATASETS, RunTable
@@ -110,7 +110,7 @@ class Law(Formula):
         >>> bool(abs(seconds(*features.to_numpy().T) / law.predict(features) - 1).max() < 1e-9)
         True
         """
-        return to_sympy(plain_expression(self))
+        return to_sympy(self.ungrouped)
 
     def latex(self, digits: int | None = 3) -> str:
         """Return the formula as a LaTeX equation.
@@ -168,7 +168,7 @@ class Law(Formula):
         setup = setup_for(self, Setup(**settings))
         rows = formula_rows(self, one_run(cnn, gpu, batch, pixels, setup))
         seconds = part_values(self, rows.columns, rows.sums)[:, 0]
-        described = words_of_parts(self)
+        described = described_terms(self)
         table = pd.DataFrame(
             {
                 "term": [term.name for term in described],

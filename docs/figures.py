@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.models.builtin import BUILT_IN, BUILT_IN_FORMULAS, SHORTER
-from trainlaw.app.models.search_gain import evolution_gains, signed_points
+from trainlaw.app.models.stated_error import evolution_gains, signed_points
+from trainlaw.app.models.term_descriptions import described_terms
 from trainlaw.app.studies.evolution import Lane, evolution_of, lanes_of
 from trainlaw.app.terminal.formula import equation_text
 from trainlaw.app.text.numbers import show_percent
@@ -221,7 +221,7 @@ def _run_columns() -> str:
 
 
 def _terms() -> str:
-    rows = [[words.name, words.sentence.replace("|", "/")] for words in words_of_parts(_law())]
+    rows = [[term.name, term.sentence.replace("|", "/")] for term in described_terms(_law())]
     return markdown_table(["term", "meaning"], rows)
 
 

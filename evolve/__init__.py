@@ -4,12 +4,4 @@ from trainlaw.evolve.regressor import FormulaRegressor
 from trainlaw.evolve.search.loop import Progress, SearchState
 from trainlaw.evolve.settings import Bracket, Constraint, Factor, SearchSettings
 
-__all__ = [
-    "Bracket",
-    "Constraint",
-    "Factor",
-    "FormulaRegressor",
-    "Progress",
-    "SearchSettings",
-    "SearchState",
-]
+__all__ = ["Bracket", "Constraint", "Factor", "FormulaRegressor", "Progress", "SearchSettings", "SearchState"]

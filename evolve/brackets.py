@@ -90,10 +90,7 @@ class BracketTypes(NamedTuple):
 
 
 def bracket_types(
-    bracket: Bracket,
-    places: Mapping[str, int],
-    columns: NDArray[np.float64],
-    prior_weight: float,
+    bracket: Bracket, places: Mapping[str, int], columns: NDArray[np.float64], prior_weight: float
 ) -> BracketTypes:
     """Return the types and nodes of a bracket.
 

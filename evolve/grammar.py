@@ -240,17 +240,7 @@ def _bracket_grammar(
     nodes = [node for bracket in brackets.values() for node in bracket.nodes()]
     primitive_set = _primitive_set(goal, *_split([*combining, *bare, *nodes]), settings)
     return Grammar(
-        primitive_set,
-        goal,
-        number,
-        exponent,
-        number,
-        True,
-        frozenset(places),
-        {},
-        number,
-        {},
-        brackets,
+        primitive_set, goal, number, exponent, number, True, frozenset(places), {}, number, {}, brackets
     )
 
 

@@ -160,12 +160,7 @@ class FormulaRegressor(FittedViews):
         """
         began = time.monotonic()
         arguments = self._problem_arguments(
-            X,
-            y,
-            groups=groups,
-            further_groups=further_groups,
-            sample_weight=sample_weight,
-            sums=sums,
+            X, y, groups=groups, further_groups=further_groups, sample_weight=sample_weight, sums=sums
         )
         if arguments["settings"].limit_seconds is not None:
             began += compile_machine()
@@ -185,11 +180,7 @@ class FormulaRegressor(FittedViews):
         return self
 
     def predict(
-        self,
-        X: ArrayLike,
-        sums: RowSums | None = None,
-        *,
-        index: int | None = None,
+        self, X: ArrayLike, sums: RowSums | None = None, *, index: int | None = None
     ) -> NDArray[np.float64]:
         """Return the target in its unit, (n_observations,), nan where the formula is not valid.
 

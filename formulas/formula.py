@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from trainlaw.formulas.algebra.evaluation import evaluate
-from trainlaw.formulas.algebra.expression import Expression, additive_terms, check_size, variables
+from trainlaw.formulas.algebra.expression import (
+    Constant,
+    Expression,
+    additive_terms,
+    check_size,
+    substitute,
+    variables,
+)
 from trainlaw.formulas.algebra.json_form import from_json, to_json
 from trainlaw.formulas.algebra.row_sums import RowSums
 from trainlaw.formulas.algebra.text import parse_text, to_text
@@ -155,6 +162,11 @@ class Formula:
         """The features that occur in the expression, in the order of `features`."""
         used = variables(self.expression)
         return tuple(spec for spec in self.features if spec.name in used)
+
+    @property
+    def ungrouped(self) -> Expression:
+        """The expression with each grouped constant at its default, the value for a group without data."""
+        return substitute(self.expression, {item.name: Constant(item.default) for item in self.grouped})
 
     def predict(
         self,

@@ -1,10 +1,12 @@
 """What all tests share."""
 
+import contextlib
 import os
 import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import cache
@@ -112,13 +114,21 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Fil
 class Refusals(pytest.File):
     """Statements that a room refuses: below each `>>>` the error, as its class and a pattern of its words.
 
-    Each section, `=== subject`, has its names to itself; a statement with no error below it prepares.
+    Each section, `=== subject`, has its names and an empty folder to itself, in which `write(content, name)`
+    makes files; a statement with no error below it prepares.
     """
 
     def collect(self) -> Iterator["RefusedSection"]:
         for section in re.split("^=== ", self.path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
             name, _, text = section.partition("\n")
             yield RefusedSection.from_parent(self, name=name, text=text)
+
+
+def written(content: str | bytes, name: str) -> Path:
+    """Write a file into the current folder and return its path."""
+    path = Path(name)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
 
 
 class RefusedSection(pytest.Item):
@@ -131,7 +141,11 @@ class RefusedSection(pytest.Item):
         self.text = text
 
     def runtest(self) -> None:
-        names, faults = {}, []
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            self.check({"write": written})
+
+    def check(self, names: dict[str, object]) -> None:
+        faults = []
         for statement, error, pattern in self.STATEMENT.findall(f"{self.text}\n"):
             code = statement.replace("\n... ", "\n")
             raised = None
@@ -140,7 +154,8 @@ class RefusedSection(pytest.Item):
             except Exception as caught:
                 raised = caught
             classes = [each.__name__ for each in type(raised).__mro__]
-            if (error or "NoneType") not in classes or not re.search(pattern, str(raised)):
+            is_line = isinstance(raised, AssertionError | None) or "\n" not in str(raised)
+            if (error or "NoneType") not in classes or not (is_line and re.search(pattern, str(raised))):
                 faults.append(f"{code}expected {error} {pattern}\ngot {raised!r}")
         assert not faults, "\n\n".join(faults)
 

@@ -14,13 +14,7 @@ from .rows import each_row
 ROOT = Path(__file__).resolve().parents[1]
 # Not the whole checkout: an installation leaves a copy in build/, where imports sort otherwise.
 CODE = ("formulas", "datasets", "evolve", "validate", "app", "tests", "benchmarks", "tools", "docs")
-FACES = (
-    "trainlaw",
-    "trainlaw.formulas",
-    "trainlaw.datasets",
-    "trainlaw.evolve",
-    "trainlaw.validate",
-)
+FACES = ("trainlaw", "trainlaw.formulas", "trainlaw.datasets", "trainlaw.evolve", "trainlaw.validate")
 
 
 def settings() -> dict:

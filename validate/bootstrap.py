@@ -83,11 +83,7 @@ def mean_interval(
 
 
 def pair_interval(
-    pairs: npt.ArrayLike,
-    values: npt.ArrayLike,
-    level: float = 0.9,
-    resamples: int = 500,
-    seed: int = 0,
+    pairs: npt.ArrayLike, values: npt.ArrayLike, level: float = 0.9, resamples: int = 500, seed: int = 0
 ) -> tuple[float, float, float]:
     """Return the mean of one value per pair of groups, and the low and high end of its bootstrap interval.
 

@@ -97,9 +97,13 @@ class ClassIntervals:
         }
         return replace(self, factors=factors)
 
-    def with_class(self, kind: str, source: "ClassIntervals") -> "ClassIntervals":
-        """Return these intervals with one more class, taken from `source`."""
-        factors = {**self.factors, kind: source.factor(kind)}
+    def with_class(self, kind: str, source: "ClassIntervals", prefixes: tuple[str, ...]) -> "ClassIntervals":
+        """Return these intervals with one more class, taken from `source`.
+
+        prefixes : the new class may be any that begins with one of these, and is at least as wide as each.
+        """
+        known = [factor for name, factor in self.factors.items() if name.startswith(prefixes)]
+        factors = {**self.factors, kind: max(source.factor(kind), *known)}
         return replace(self, factors=factors, groups={**self.groups, kind: source.groups[kind]})
 
     def to_json(self) -> dict[str, Any]:

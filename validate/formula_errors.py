@@ -73,13 +73,15 @@ class CarriedErrors:
 
     held_out : kind of group held out, "GPU" or "architecture". estimators : names, the formula (`OURS`)
     first. lines : by level (`BY_GPU`, `BY_CNN`, `STORED_LEVELS`), best first. overall : the mean over GPU
-    groups, %, by estimator, nan where there is none.
+    groups, %, by estimator, nan where there is none. figures : of the summary, by estimator and metric: value
+    and ends of its interval, nan where unknown.
     """
 
     held_out: str
     estimators: tuple[str, ...]
     lines: Mapping[str, list[ErrorLine]]
     overall: Mapping[str, float]
+    figures: Mapping[str, Mapping[str, tuple[float, float, float]]]
 
     @property
     def others(self) -> list[str]:
@@ -92,7 +94,14 @@ def carried_errors(formula: Formula) -> CarriedErrors:
     names = estimators(formula)
     lines = {level: error_lines(formula, level) for level in (BY_GPU, BY_CNN, *STORED_LEVELS)}
     overall = {name: overall_error(formula, name) for name in names}
-    return CarriedErrors(held_out_kind(formula), names, lines, overall)
+    figures = {
+        name: {
+            metric: (overall_error(formula, name, metric), *summary_interval(formula, name, metric))
+            for metric in formula.errors.get("summary", {}).get(name, ())
+        }
+        for name in names
+    }
+    return CarriedErrors(held_out_kind(formula), names, lines, overall, figures)
 
 
 def errors_by_name(formula: Formula, level: str) -> dict[str, tuple[float, int]]:

@@ -251,11 +251,7 @@ Procedure = Callable[[pd.DataFrame, np.ndarray, pd.DataFrame, Split], np.ndarray
 
 
 def assert_blind(
-    procedure: Procedure,
-    X: pd.DataFrame,
-    seconds: np.ndarray,
-    labels: pd.DataFrame,
-    split: Split,
+    procedure: Procedure, X: pd.DataFrame, seconds: np.ndarray, labels: pd.DataFrame, split: Split
 ) -> None:
     """Check that a whole procedure, including data preparation, is blind to the rows that `split` holds out.
 

@@ -9,11 +9,7 @@ from trainlaw.formulas.errors import InputError, unknown_name
 from trainlaw.formulas.files.text_files import read_csv, read_json
 
 #: Numeric columns, with their unit in the name; each may be missing or empty.
-RATE_COLUMNS = (
-    "achieved_matmul_flop_per_s",
-    "achieved_copy_byte_per_s",
-    "launch_latency_s",
-)
+RATE_COLUMNS = ("achieved_matmul_flop_per_s", "achieved_copy_byte_per_s", "launch_latency_s")
 # A rate below a thousandth of the data sheet's, or a launch above 1 ms, is in a wrong unit.
 _LEAST_SHARE, _MOST_SHARE, _MOST_LAUNCH_S = 1e3, 1.5, 1e-3
 _TEXT_COLUMNS = ("gpu", "precision", "remark")

@@ -95,10 +95,7 @@ def _mean_ranks(values: np.ndarray) -> np.ndarray:
 
 
 def gpu_pairs(
-    measured_s: npt.ArrayLike,
-    predicted_s: npt.ArrayLike,
-    gpus: npt.ArrayLike,
-    configurations: npt.ArrayLike,
+    measured_s: npt.ArrayLike, predicted_s: npt.ArrayLike, gpus: npt.ArrayLike, configurations: npt.ArrayLike
 ) -> pd.DataFrame:
     """Return every pair of GPUs that ran the same configuration: `first`, `second`, and `picked`.
 
@@ -125,10 +122,7 @@ def gpu_pairs(
 
 
 def faster_gpu_percent(
-    measured_s: npt.ArrayLike,
-    predicted_s: npt.ArrayLike,
-    gpus: npt.ArrayLike,
-    configurations: npt.ArrayLike,
+    measured_s: npt.ArrayLike, predicted_s: npt.ArrayLike, gpus: npt.ArrayLike, configurations: npt.ArrayLike
 ) -> float:
     """Return how often the faster of two GPUs is picked, percent: the choice that a user has to make.
 

@@ -1,13 +1,13 @@
 """The result of a study: predictions of held-out rows, and the error tables computed from them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from trainlaw.formulas.errors import InputError, check_name, unknown_name
+from trainlaw.formulas.errors import InputError, check_name
 from trainlaw.formulas.formula import Formula
 from trainlaw.validate.bootstrap import bootstrap_interval, mean_interval, pair_interval
 from trainlaw.validate.metrics import (
@@ -63,16 +63,16 @@ class StudyResult:
 
     def predicted_s(self, estimator: str) -> np.ndarray:
         """Return predicted seconds, shape (n_predictions,); UnknownNameError for an unknown estimator."""
-        check_name("estimator", estimator, self.estimators)
-        return self.predictions[estimator].to_numpy(dtype=float)
+        return self._column("estimator", estimator, self.estimators, float)
 
     def labels(self, column: str) -> np.ndarray:
         """Return one label column, strings, shape (n_predictions,); UnknownNameError if there is none."""
-        if column not in self.predictions.columns or column in self.estimators:
-            raise unknown_name(
-                "label column", column, [str(c) for c in self.predictions if c not in self.estimators]
-            )
-        return self.predictions[column].to_numpy(dtype=str)
+        labels = [str(name) for name in self.predictions if name not in self.estimators]
+        return self._column("label column", column, labels, str)
+
+    def _column(self, kind: str, name: str, known: Sequence[str], dtype: type) -> np.ndarray:
+        check_name(kind, name, known)
+        return self.predictions[name].to_numpy(dtype=dtype)
 
     def errors_by(self, column: str, metrics: Mapping[str, Metric] = METRICS) -> pd.DataFrame:
         """Return the errors of each group: columns `column`, `estimator`, `n_rows` and one per metric.

@@ -50,7 +50,7 @@ def class_intervals(
     if unknown is None:
         return found
     with_unknown = class_intervals(pd.concat([rows, unknown]), errors, share_within)
-    return found.with_class(UNKNOWN_STACK, with_unknown)
+    return found.with_class(UNKNOWN_STACK, with_unknown, STACK_PRECISIONS)
 
 
 def class_intervals_json(

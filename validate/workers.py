@@ -105,10 +105,7 @@ class WorkerPool(Executor):
         self._end_processes()
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool | None:
         """End the processes; after an error at once."""
         self.shutdown(wait=error is None)

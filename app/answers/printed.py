@@ -35,11 +35,11 @@ def printed_lines(
 
 def spoken(lines: Iterable[Line]) -> set[str]:
     """Return the quantities and texts that rows are made of, other than values of rows."""
-    needed, own = set[str](), set[str]()
+    needed, defined = set[str](), set[str]()
     for line in lines:
         needed |= line.needs
-        own |= {line.answer.name} if line.value is not None else set()
-    return needed - own
+        defined |= {line.answer.name} if line.value is not None else set()
+    return needed - defined
 
 
 def javascript_rows(rows: Iterable[PrintedLine], literal: Callable[[object], str]) -> str:

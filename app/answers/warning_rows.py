@@ -117,8 +117,12 @@ def unknown(formula: Formula) -> Iterable[Answer]:
 
 
 def calibration(formula: Formula) -> Iterable[Answer]:
-    """Yield the warnings of a calibrated formula: another GPU or precision than that of its runs."""
+    """Yield the warnings of a calibrated formula: doubtful runs, another GPU or precision than theirs."""
     known = calibration_of(formula) or {}
+    if doubt := known.get("doubt"):
+        # There is at least one GPU, so it is always said.
+        said = f"the formula is calibrated by doubtful runs: {_literal([doubt])}"
+        yield Answer("doubtful_calibration", when="n_gpus", sentence=said)
     if "gpus" in known:
         said = f"the formula is calibrated to {_literal(known['gpus'])}, not to this GPU"
         yield Answer("other_gpu", when="is_other_gpu", sentence=said)

@@ -24,15 +24,15 @@ def list_gpus(
       trainlaw gpus list --gpu-file my-gpus.csv
     """
     from trainlaw.app.inputs.resolve import known_gpus
+    from trainlaw.app.inputs.selection import contains
     from trainlaw.app.terminal.as_json import gpus_json
     from trainlaw.app.terminal.catalog import known_with_prefix
     from trainlaw.app.text.tables import Table
 
-    wanted = search.lower()
     found = [
         gpu
         for gpu in known_gpus(gpu_file).gpus
-        if any(wanted in text.lower() for text in (gpu.gpu, gpu.chip, gpu.generation, *gpu.aliases))
+        if contains(search, (gpu.gpu, gpu.chip, gpu.generation, *gpu.aliases))
     ]
     if as_json:
         print(gpus_json(found))
@@ -84,9 +84,7 @@ def show_gpu(
 
 
 @gpus_app.takes("instances")
-def gpu_instances(
-    gpu: str = option("Only instances with this GPU.", default=""),
-) -> None:
+def gpu_instances(gpu: str = option("Only instances with this GPU.", default="")) -> None:
     """List instances of clouds: their GPUs, fabric, and price of an hour on a date.
 
     --gpu of other commands takes their names. A date of 1 January means that the source states the year.
@@ -241,8 +239,7 @@ def list_cnns(
 @cnn_app.takes("show")
 def show_cnn(
     name: str = argument(
-        "Name of the CNN, or a file: .onnx, or a table of layers (.csv, .json).",
-        default=...,
+        "Name of the CNN, or a file: .onnx, or a table of layers (.csv, .json).", default=...
     ),
     pixels: int | None = option("Height and width of an image; default: that of the CNN.", min=1),
     classes: int | None = option("Number of classes; default: that of the CNN.", min=1),

@@ -151,7 +151,8 @@ def check_file(
         run_faults,
     )
     from trainlaw.app.inputs.selection import pairs_of
-    from trainlaw.app.models.doubts import built_in_doubts, is_training, trusted
+    from trainlaw.app.models.doubts import built_in_doubts, remarks, trusted
+    from trainlaw.app.models.timed_parts import is_training
     from trainlaw.datasets import DATASETS
     from trainlaw.formulas import InputError
 
@@ -168,6 +169,8 @@ def check_file(
             print(f"measured so, and doubtful: {doubt.text}")
     elif runs is not None:
         trusted(runs, trust, forward=None)
+        for text in remarks(runs):
+            print(f"doubtful: {text}")
         passes = int((~is_training(runs)).sum())
         if passes:
             print(
@@ -199,14 +202,15 @@ def show_outliers(
     """
     from trainlaw.app.inputs.run_tables import any_table
     from trainlaw.app.inputs.selection import pairs_of
-    from trainlaw.app.models.doubts import run_doubts
+    from trainlaw.app.models.doubts import remarks, run_doubts
     from trainlaw.app.terminal.datasets import outliers_text
     from trainlaw.datasets import DATASETS, outliers
 
     mapping = pairs_of("--column", column, "OURS=YOURS")
     runs = any_table(table, mapping, gpu_file=gpu_file, cnn_files=cnn_file, ignored=ignore or ())
-    for doubt in run_doubts(runs) if table not in DATASETS else ():
-        print(f"doubtful: {doubt.text}")
+    doubts = () if table in DATASETS else (*(doubt.text for doubt in run_doubts(runs)), *remarks(runs))
+    for text in doubts:
+        print(f"doubtful: {text}")
     print(outliers_text(runs, outliers(runs), show_all))
 
 
@@ -306,7 +310,7 @@ def _write_log(
 ) -> None:
     """Write the run of a training log; InputError where it has no time or something is open."""
     from trainlaw.app.inputs.logs import LogImport
-    from trainlaw.app.models.doubts import trusted
+    from trainlaw.app.models.doubts import remarks, trusted
     from trainlaw.app.terminal.logs import log_text, rerun_words
     from trainlaw.app.terminal.spreadsheets import given_words
     from trainlaw.formulas import InputError
@@ -328,6 +332,8 @@ def _write_log(
         error.longest_message = 10_000  # a command to run is not cut
         raise error
     runs = trusted(made.runs(file.name), answers.trust)
+    for text in remarks(runs):
+        print(f"doubtful: {text}")
     _write_runs(runs, file, to, merge_with, gpu_file, cnn_files)
 
 

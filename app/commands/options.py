@@ -99,8 +99,7 @@ Stack = Annotated[
 ]
 Tuned = Annotated[bool, shared("A container that a vendor tuned, with fused kernels.", "--tuned")]
 Allocation = Annotated[
-    str | None,
-    shared("GPUs of each node where nodes differ, such as 4,2,1; replaces --gpus and --nodes."),
+    str | None, shared("GPUs of each node where nodes differ, such as 4,2,1; replaces --gpus and --nodes.")
 ]
 Unbucketed = Annotated[
     bool, shared("Reduce each gradient tensor alone, not in buckets as PyTorch does.", "--unbucketed")
@@ -116,8 +115,7 @@ Label = Annotated[
     list[str] | None, shared("Group for grouped constants: LABEL=GROUP, such as harness=nvidia.")
 ]
 FormulaFile = Annotated[
-    Path | None,
-    shared("formula.json or run folder; default: that of `trainlaw use`, or the built-in one."),
+    Path | None, shared("formula.json or run folder; default: that of `trainlaw use`, or the built-in one.")
 ]
 FormulaName = Annotated[
     Path | None,

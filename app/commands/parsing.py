@@ -1,6 +1,7 @@
 """Commands made of functions: their parameters are the options, their docstrings the help."""
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from enum import Enum
@@ -165,6 +166,44 @@ def command_of(function: Callable[..., None], name: str) -> click.Command:
 
     made = [each.made() for each in parameters]
     return _Command(name, callback=run, params=made, help=inspect.getdoc(function))
+
+
+# The messages of click about the words of a command, and how they say what was expected and what was given.
+_MESSAGES = (
+    (r"No such command '(.*?)'.*", "expected a command of {0}, got '{1}'"),
+    (r"Option '(.*)' requires an argument\.", "expected a value of {1}, got none"),
+    (r"Option '(.*)' does not take a value\.", "expected {1} without a value, got one"),
+    (r"Got unexpected extra arguments? \((.*)\)", "expected no further arguments of {0}, got {1}"),
+)
+_REFUSED = r"(.+) is not (?:a valid|in the range|one of) .*"
+
+
+def usage_text(error: click.UsageError) -> str:
+    """Return what a command expected and what it got, on one line; `trainlaw COMMAND --help` says more."""
+    path = error.ctx.command_path if error.ctx else "trainlaw"
+    if isinstance(error, click.NoSuchOption):
+        near = f"; did you mean {' or '.join(error.possibilities)}?" if error.possibilities else ""
+        return f"expected an option of {path}, got {error.option_name}{near}"
+    if isinstance(error, click.BadParameter) and error.param is not None:
+        name = error.param.opts[-1]
+        if isinstance(error, click.MissingParameter):
+            return f"expected {name if name.startswith('-') else name.upper()} of {path}, got none"
+        if refused := re.fullmatch(_REFUSED, error.message, re.DOTALL):
+            return f"{name}: expected {_wanted(error.param.type)}, got {refused[1]}"
+    message = error.format_message()
+    for pattern, said in _MESSAGES:
+        if found := re.fullmatch(pattern, message, re.DOTALL):
+            return said.format(path, found[1])
+    return f"{path}: {message[:1].lower()}{message[1:].rstrip('.')}"
+
+
+def _wanted(kind: Any) -> str:
+    if isinstance(kind, click.Choice):
+        return f"one of {', '.join(map(str, kind.choices))}"
+    noun = "a whole number" if isinstance(kind, type(click.INT)) else "a number"
+    ends = (("at least", getattr(kind, "min", None)), ("at most", getattr(kind, "max", None)))
+    limits = " and ".join(f"{word} {end:g}" for word, end in ends if end is not None)
+    return f"{noun} of {limits}" if limits else noun
 
 
 class CommandGroup(click.Group):

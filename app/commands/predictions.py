@@ -33,7 +33,7 @@ from trainlaw.app.commands.options import (
     setup_of,
     write_or_print,
 )
-from trainlaw.app.inputs.declared import flag, option
+from trainlaw.app.inputs.declared import MOST_IMAGES, flag, option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -76,7 +76,7 @@ class TrainingOptions:
     images: int | None = option(
         "Images per epoch, default: 1281167, of ImageNet; with --forward those of inference.",
         min=1,
-        max=10**12,
+        max=MOST_IMAGES,
     )
 
     def training(self, forward: bool = False) -> "Training | None":

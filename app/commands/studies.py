@@ -183,7 +183,7 @@ def validate_command(
       trainlaw validate --refit --formula "9 * macs * batch / peak + 30 * batch * activations / bandwidth"
       trainlaw validate --formula trainlaw-run/formula.json --split cnn
       trainlaw validate h100 --formula built-in --split cnn
-      trainlaw validate --of layers --formula "2 * compute_s * (1 + 30 / columns) + 9 * output_memory_s"
+      trainlaw validate --of layers --formula "2 * total_compute_s + 9 * activation_memory_s"
       trainlaw validate runs.csv --gpu-file runs-machine.csv --formula trainlaw-run/formula.json
     """
     from trainlaw.app.inputs.run_folder import check_target, new_run_folder

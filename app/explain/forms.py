@@ -7,7 +7,7 @@ from functools import reduce
 import numpy as np
 from trainlaw.app.explain.sensitivity import in_raw_columns, training_rows
 from trainlaw.app.models.scopes import formula_rows
-from trainlaw.app.models.terms import plain_expression, terms_of
+from trainlaw.app.models.terms import terms_of
 from trainlaw.formulas import Apply, Expression, Formula, complexity, round_constants, to_text
 from trainlaw.formulas.algebra.simplification import agree, simplify_all
 
@@ -64,7 +64,7 @@ def rounded_formula(formula: Formula) -> Rounding:
 
 def equivalent_forms(formula: Formula) -> list[Form]:
     """Return different ways to write the formula down that agree to 1e-9 relative, the shortest first."""
-    plain = plain_expression(formula)
+    plain = formula.ungrouped
     summed = reduce(lambda left, right: Apply("add", (left, right)), terms_of(formula))
     raw = in_raw_columns(formula)
     shorter, merged, short_raw = simplify_all([plain, summed, raw])

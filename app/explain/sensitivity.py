@@ -5,18 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from trainlaw.app.models.scopes import check_features, feature_expression, formula_rows, handling
-from trainlaw.app.models.terms import plain_expression
 from trainlaw.datasets import DATASETS, RunTable, load
 from trainlaw.datasets.features.feature import Feature
-from trainlaw.formulas import (
-    Expression,
-    Formula,
-    RowSums,
-    TrainlawError,
-    evaluate,
-    substitute,
-    variables,
-)
+from trainlaw.formulas import Expression, Formula, RowSums, TrainlawError, evaluate, substitute, variables
 from trainlaw.formulas.proofs.elasticities import Elasticities
 
 MORE = 0.1
@@ -66,7 +57,7 @@ def in_raw_columns(formula: Formula) -> Expression:
     known = handling(formula).features
     used = [spec.name for spec in formula.used_features if spec.name in known]
     forms = {name: feature_expression(name, formula.scope) for name in used}
-    return substitute(plain_expression(formula), forms)
+    return substitute(formula.ungrouped, forms)
 
 
 def elasticities(formula: Formula, run: RunTable) -> list[Elasticity]:
@@ -115,7 +106,7 @@ def _value(expression: Expression, columns: Mapping[str, np.ndarray], sums: RowS
 
 def proved_trends(formula: Formula) -> tuple[bool, list[Trend]]:
     """Return whether the time is proved never negative, and every proved trend, over the training ranges."""
-    expression = plain_expression(formula)
+    expression = formula.ungrouped
     names = variables(expression)
     if not all(name in formula.ranges for name in names):
         return False, []

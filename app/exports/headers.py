@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from trainlaw.app.models.scopes import feature_expression
-from trainlaw.app.terminal.formula import headline
+from trainlaw.app.models.stated_error import headline
 from trainlaw.formulas import FeatureSpec, Formula, TrainlawError, to_text
 from trainlaw.formulas.printers.naming import header
 

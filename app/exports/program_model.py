@@ -16,7 +16,6 @@ from trainlaw.app.models.lookup_tables import gpu_rows, interval_rows, precision
 from trainlaw.app.models.multi_gpu import added_time
 from trainlaw.app.models.scopes import handling
 from trainlaw.app.models.settings import STATED_LAUNCH
-from trainlaw.app.models.terms import plain_expression
 from trainlaw.datasets import FEATURES, Gpu, built_in_gpus, configuration
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, CnnCounts, cnn_table, keyed_cnn_counts
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS
@@ -168,7 +167,7 @@ def named_model(formula: Formula) -> NamedModel:
 
     Raises InputError where a feature does not follow from GPU, CNN, precision and arguments.
     """
-    plain = replace(formula, expression=plain_expression(formula), grouped=())
+    plain = replace(formula, expression=formula.ungrouped, grouped=())
     base, computed = _in_order(spec.name for spec in plain.used_features)
     offered = gpu_rows()
     between = [link for link in links().values() if link.link != "none"] if _is_for_several(formula) else []

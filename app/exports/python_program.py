@@ -22,7 +22,7 @@ from trainlaw.app.text.html import template_text
 from trainlaw.datasets import FEATURES
 from trainlaw.datasets.cnns.zoo import PREFIX as TIMM
 from trainlaw.datasets.files.columns import shipped_schema
-from trainlaw.datasets.measurements.runs import LAYOUTS, PRECISION_OF_PASSES
+from trainlaw.datasets.measurements.runs import LAYOUTS, MOST_COUNTED, PRECISION_OF_PASSES
 from trainlaw.formulas import Formula
 from trainlaw.formulas.algebra.text import number_text
 from trainlaw.formulas.printers.naming import identifiers, inert
@@ -74,7 +74,7 @@ def named_program(formula: Formula) -> str:
         "arguments": OF_ARGUMENTS,
         "layouts": LAYOUTS,
         "vendor_words": _VENDOR_WORDS,
-        "most_images": int(launch["batch_per_gpu"].high),
+        "most_images": MOST_COUNTED,
         "least_launch_s": launch[HOST_LAUNCH].low,
         "most_launch_s": launch[HOST_LAUNCH].high,
     }

@@ -5,6 +5,8 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
 _KEY = "declared"
+#: Images of an epoch at most, in every input.
+MOST_IMAGES = 10**12
 GPU_FILE_HELP = (
     "CSV, Excel or Parquet file with custom GPUs, as `trainlaw gpus template` prints it or "
     "`trainlaw profile` writes it (runs-machine.csv); a known name corrects that GPU."

@@ -133,10 +133,10 @@ def requested_runs(request: RunRequest) -> RunTable:
     counts = named_cnn(cnn, request.pixels, request.n_classes, request.restore_batchnorm)
     # Each instance has its own number of GPUs and links.
     rented = [name for name in names if find_instance(name)]
-    own = {wanted_gpu(name, gpus).gpu: on_instance(request.setup, name) for name in rented}
-    for setup in own.values() if own and len(own) == len(names) else (request.setup,):
+    setups = {wanted_gpu(name, gpus).gpu: on_instance(request.setup, name) for name in rented}
+    for setup in setups.values() if setups and len(setups) == len(names) else (request.setup,):
         check_exchange(setup, chosen)
-    return _runs_on(counts, chosen, request.batches, request.setup, gpus, own=own)
+    return _runs_on(counts, chosen, request.batches, request.setup, gpus, setups=setups)
 
 
 def on_instance(setup: Setup, text: str) -> Setup:
@@ -193,20 +193,22 @@ def _runs_on(
     setup: Setup,
     catalog: GpuCatalog,
     *,
-    own: Mapping[str, Setup] = MappingProxyType({}),
+    setups: Mapping[str, Setup] = MappingProxyType({}),
 ) -> RunTable:
     """Every batch on every GPU that can train so; catalog : known GPUs, to which changed ones are added.
 
-    own : setups by GPU that replace `setup`.
+    setups : by GPU, those that replace `setup`.
     """
-    able = [gpu for gpu in gpus if not impossible(gpu, own.get(gpu.gpu, setup))]
+    able = [gpu for gpu in gpus if not impossible(gpu, setups.get(gpu.gpu, setup))]
     batches = tuple(batches)
     if len(able) * len(batches) > _MOST_RUNS:
         raise InputError(
             f"expected at most {_MOST_RUNS:,} configurations at once, got more: name fewer GPUs or batches"
         )
     rows = [
-        configured_row(cnn, gpu, batch, own.get(gpu.gpu, setup)) for gpu in able or gpus for batch in batches
+        configured_row(cnn, gpu, batch, setups.get(gpu.gpu, setup))
+        for gpu in able or gpus
+        for batch in batches
     ]
     return unmeasured_runs("configurations", rows, Facts(catalog.with_gpus(gpus), (cnn,)))
 
@@ -239,10 +241,7 @@ def impossible(gpu: Gpu, setup: Setup) -> str:
 
 
 def runs_of_csv(
-    path: Path,
-    gpus: GpuCatalog | None = None,
-    on: Sequence[str] = (),
-    precision: str | None = None,
+    path: Path, gpus: GpuCatalog | None = None, on: Sequence[str] = (), precision: str | None = None
 ) -> RunTable:
     """Return the configurations of a CSV file with the columns cnn, gpu and batch_per_gpu.
 
@@ -466,20 +465,18 @@ _READERS: Mapping[str, Callable[[Mapping[str, str | None], str], Any]] = {
     **dict.fromkeys(("tuned", "bucketed"), _flag),
     "host_launch_s": _seconds,
 }
-_TIME = re.compile(r"(\d{1,9}(?:\.\d{0,9})?(?:e-?\d{1,2})?) ?(s|ms|us|µs|μs)", re.ASCII)
+_TIME = re.compile(r"(\d{1,9}(?:\.\d{0,9})?(?:e-?\d{1,2})?) ?(s|ms|us|µs|μs|)", re.ASCII)
 
 
 def host_launch_of(text: str) -> float:
-    """Return the seconds of a time with a unit; InputError for any other text.
+    """Return the seconds of a time, in microseconds where it has no unit; InputError for any other text.
 
-    >>> host_launch_of("40us"), host_launch_of("0.04 ms")
-    (4e-05, 4e-05)
+    >>> host_launch_of("40us"), host_launch_of("0.04 ms"), host_launch_of("40")
+    (4e-05, 4e-05, 4e-05)
     """
     match = _TIME.fullmatch(text.strip())
     if match is None:
-        raise InputError(
-            f"expected --host-launch as a time per layer with its unit, such as 40us, got {shown(text)}"
-        )
+        raise InputError(f"expected --host-launch as a time per layer, such as 40us, got {shown(text)}")
     # Divided, because 1e6 is exact and 1e-6 is not: 40us is the number 40e-6.
     return float(match[1]) / {"s": 1.0, "ms": 1e3}.get(match[2], 1e6)
 

@@ -3,14 +3,7 @@
 from functools import cache
 from pathlib import Path
 
-from trainlaw.datasets import (
-    FEATURES,
-    STUDY_FEATURES,
-    CnnCounts,
-    GpuCatalog,
-    built_in_gpus,
-    find_cnn_counts,
-)
+from trainlaw.datasets import FEATURES, STUDY_FEATURES, CnnCounts, GpuCatalog, built_in_gpus, find_cnn_counts
 from trainlaw.datasets.features.feature import base_columns
 from trainlaw.datasets.features.run_features import SKELETON_FEATURES
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS

@@ -108,8 +108,8 @@ def read_runs(
     """
     from trainlaw.datasets.measurements.importing import import_runs  # noqa: PLC0415 (checks load slowly)
 
-    own = [named_cnn(str(file)) for file in cnn_files or ()]
-    return import_runs(path, columns, gpus=known_gpus(gpu_file), cnns=own, ignored=ignored)
+    user_cnns = [named_cnn(str(file)) for file in cnn_files or ()]
+    return import_runs(path, columns, gpus=known_gpus(gpu_file), cnns=user_cnns, ignored=ignored)
 
 
 def run_faults(
@@ -151,9 +151,9 @@ def file_options(gpu_file: Path | None, cnn_files: Iterable[Path] | None) -> str
 def merged_text(table: RunTable, other: RunTable) -> str:
     """Return how many runs a merge brings together, and how many configurations are in both tables."""
     keys = ["gpu", "cnn", "input_size_px", "n_classes", "batch_per_gpu", "n_gpus", "precision"]
-    own, others = (set(part.frame[keys].itertuples(index=False, name=None)) for part in (table, other))
+    here, there = (set(part.frame[keys].itertuples(index=False, name=None)) for part in (table, other))
     numbers = f"{len(table):,} runs and {len(other):,} of {other.name}"
-    shared = len(own & others)
+    shared = len(here & there)
     return f"{numbers}; configurations in both, kept as repeats: {shared:,}"
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from math import inf
 
 from trainlaw.datasets import Gpu, GpuCatalog
@@ -49,6 +50,18 @@ class GpuSelection:
         has_limit = self.min_memory_bytes > 0 or self.max_memory_bytes < inf
         fits = not has_limit or self.min_memory_bytes <= gpu.memory_bytes <= self.max_memory_bytes
         return known and fits and (self.max_power_w == inf or gpu.tdp_w <= self.max_power_w)
+
+
+def contains(search: str, texts: Iterable[str]) -> bool:
+    """Return whether one of the texts contains `search`, or matches it as a pattern with * or ?.
+
+    >>> contains("rtx 30*", ["RTX 3090"]), contains("30", ["RTX 3090"]), contains("30*", ["RTX 3090"])
+    (True, True, False)
+    """
+    wanted = search.lower()
+    if "*" in wanted or "?" in wanted:
+        return any(fnmatchcase(text.lower(), wanted) for text in texts)
+    return any(wanted in text.lower() for text in texts)
 
 
 ALL_GPUS = GpuSelection()

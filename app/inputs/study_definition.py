@@ -28,10 +28,7 @@ class StudyDefinition:
         default="runs",
     )
     seed: int = option(
-        "Random seed; the same seed, data and version give the same formula.",
-        default=0,
-        min=0,
-        max=2**32 - 1,
+        "Random seed; the same seed, data and version give the same formula.", default=0, min=0, max=2**32 - 1
     )
     split: str = option(
         "What is held out: gpu-folds (default), cnn-folds, both-folds, gpu (leave-one-gpu-out), gpu-5-fold, "
@@ -64,10 +61,7 @@ class StudyDefinition:
         "With --by: also rerun the search on each platform.", "--search-by-platform"
     )
     repeats: int = option(
-        "Further searches with other seeds, for the selection frequency of terms.",
-        default=0,
-        min=0,
-        max=100,
+        "Further searches with other seeds, for the selection frequency of terms.", default=0, min=0, max=100
     )
     seeds: int = option(
         "Searches with different seeds in each fold; the error is their mean.", default=1, min=1, max=20

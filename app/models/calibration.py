@@ -2,17 +2,19 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from math import nan
+from math import exp, log, nan
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from trainlaw.app.models.scopes import check_scope, formula_rows
-from trainlaw.datasets import RunTable
+from trainlaw.app.text.numbers import show_number, show_percent
+from trainlaw.datasets import RunTable, built_in_gpus
 from trainlaw.datasets.measurements.formula_rows import FormulaRows
 from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.scopes import LAYER, RUN
 from trainlaw.validate.class_intervals import architecture_factor
+from trainlaw.validate.formula_intervals import interval_of
 from trainlaw.validate.metrics import mape_percent
 from trainlaw.validate.time_factors import (
     RUN_DEVIATION,
@@ -25,6 +27,14 @@ from trainlaw.validate.time_factors import (
 
 #: Entry of the provenance of a calibrated formula.
 CALIBRATED = "calibrated"
+#: From this factor on, in the median, times are warned of: of 125 built-in groups of a source, a GPU and a
+#: precision, 5 are further from the formula.
+DOUBTFUL = 1.4
+#: The usual causes of times that are wrong as a whole, most frequent first.
+CAUSES = (
+    "accumulated gradients, the batch of several GPUs, another image size, part of a card, a power limit, a "
+    "laptop's card, or forward passes only"
+)
 _LEAST_CNNS_LEFT_OUT = 3
 _CONTRADICTORY = 2.0  # times the usual spread of runs around a calibrated formula
 _LEAST_RUNS_FOR_SPREAD = 4
@@ -98,6 +108,8 @@ def calibrated_law(formula: Formula, runs: RunTable) -> CalibratedLaw:
     law = replace(formula, expression=factors.apply(formula))
     before = mape_percent(seconds, rows.predict(formula))
     after = mape_percent(seconds, left_out) if len(runs) > 1 else float("nan")
+    logs = np.log(all_runs.seconds / all_rows.predict(formula))
+    doubt = deviation_doubt(all_runs, logs)
     known = {
         "runs": len(runs),
         "gpus": list(gpus),
@@ -109,9 +121,11 @@ def calibrated_law(formula: Formula, runs: RunTable) -> CalibratedLaw:
         "factors_of_stacks": dict(factors.by_stack),
         "error_before_percent": round(before, 6),
         "error_left_out_percent": round(after, 6) if len(runs) > 1 else None,
+        "doubt": doubt,
     }
-    # Unless runs left out are predicted better than before, as with one run, which cannot be left out.
-    share = share if after < before else 1.0
+    # Unless runs left out are predicted better than before, as with one run, which cannot be left out; runs
+    # that are wrong as a whole agree with each other.
+    share = 1.0 if doubt or not after < before or _all_beyond(logs, interval_of(formula)) else share
     law = replace(
         law,
         ranges=_extended(law, rows),
@@ -119,8 +133,35 @@ def calibrated_law(formula: Formula, runs: RunTable) -> CalibratedLaw:
         provenance={**formula.provenance, CALIBRATED: known},
     )
     warnings = _warnings(all_runs, rows.predict(law) / seconds, gpus, precisions)
-    warnings = (*_of_several(given), *warnings)
+    warnings = (*_of_several(given), *warnings, *filter(None, [doubt]))
     return CalibratedLaw(law, factors, len(runs), n_cnns, gpus, precisions, before, after, warnings)
+
+
+def is_known_gpu(runs: RunTable) -> np.ndarray:
+    """Return whether each run is on a GPU of the data sheets, bool, (n_runs,).
+
+    Of processors and of GPUs in files the formula knows less: they may well be slower.
+    """
+    known = [gpu.gpu for gpu in built_in_gpus().gpus if gpu.device == "GPU"]
+    return runs.frame["gpu"].isin(known).to_numpy()
+
+
+def deviation_doubt(runs: RunTable, logs: np.ndarray) -> str:
+    """Return the warning about times that are off as a whole, "" where they are not.
+
+    logs : ln of measured over predicted times, (n_runs,), nan where the formula has none.
+    """
+    logs = logs[is_known_gpu(runs) & np.isfinite(logs)]
+    middle = float(np.median(logs)) if len(logs) else 0.0
+    if abs(middle) < log(DOUBTFUL):
+        return ""
+    factor = show_number(exp(middle), 2)
+    return f"the times are {factor} times those of the formula (median); usual causes: {CAUSES}"
+
+
+def _all_beyond(logs: np.ndarray, factor: float | None) -> bool:
+    """Return whether all runs deviate one way by more than the factor of the interval."""
+    return factor is not None and bool((logs > log(factor)).all() or (logs < -log(factor)).all())
 
 
 def _on_one_gpu(runs: RunTable) -> RunTable:
@@ -273,3 +314,14 @@ def calibration_of(formula: Formula) -> Mapping[str, Any] | None:
     """Return what a formula was calibrated with; None for a formula that was not."""
     found = formula.provenance.get(CALIBRATED)
     return found if isinstance(found, Mapping) else None
+
+
+def own_error(formula: Formula) -> str:
+    """Return how far a calibrated formula is off on its runs; "" for a formula that is not calibrated."""
+    known = calibration_of(formula)
+    if known is None:
+        return ""
+    error = known.get("error_left_out_percent")
+    if not isinstance(error, int | float):
+        return "calibrated by 1 run: its error is not known"
+    return f"calibrated: {show_percent(error)} % on its own runs"

@@ -13,7 +13,6 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 from trainlaw.app.models.scopes import handling
-from trainlaw.app.models.terms import plain_expression
 from trainlaw.datasets import built_in_gpus, cnn_table
 from trainlaw.datasets.cnns.counts import explain
 from trainlaw.datasets.cnns.zoo import timm_table
@@ -142,7 +141,7 @@ def _cnn_box() -> Mapping[str, Ends]:
 def over_amounts(formula: Formula) -> Expression:
     """Return the formula over base columns and the amounts of `PARTS` and `AMOUNTS`."""
     features = handling(formula).features
-    whole = plain_expression(formula)
+    whole = formula.ungrouped
     return substitute(whole, {name: _written_out(features, name) for name in variables(whole)})
 
 

@@ -16,7 +16,6 @@ from functools import cache
 import numpy as np
 from trainlaw.app.models.builtin import BUILT_IN, BUILT_IN_FORMULAS, SCALING_FORMULA
 from trainlaw.app.models.scopes import feature_expression, formula_rows, handling
-from trainlaw.app.models.terms import plain_expression
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
@@ -119,7 +118,7 @@ def added_time() -> Expression:
     As `exchange_seconds` with the built-in scaling formula; `single_gpu_time_s` is the time on one GPU.
     """
     scaling = BUILT_IN_FORMULAS[SCALING_FORMULA]()
-    whole = plain_expression(scaling)
+    whole = scaling.ungrouped
     written = substitute(whole, {name: feature_expression(name, MULTI_GPU) for name in variables(whole)})
     single = Variable(SINGLE_GPU_TIME)
     added = Apply("max", (Apply("sub", (written, single)), Constant(0.0)))

@@ -11,13 +11,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import TypeVar
 
-from trainlaw.datasets import (
-    CNN_LAYER_FEATURES,
-    FEATURES,
-    LAYER_FEATURES,
-    PAIR_FEATURES,
-    RunTable,
-)
+from trainlaw.datasets import CNN_LAYER_FEATURES, FEATURES, LAYER_FEATURES, PAIR_FEATURES, RunTable
 from trainlaw.datasets.features.cnn_layer_features import CNN_LAYER_COLUMNS
 from trainlaw.datasets.features.feature import Feature, written_out
 from trainlaw.datasets.measurements.formula_rows import CnnLayers, FormulaRows, run_layers, run_rows

@@ -6,7 +6,6 @@ from functools import reduce
 
 from trainlaw.app.models.calibration import calibration_of
 from trainlaw.app.models.scopes import feature_expression
-from trainlaw.app.models.terms import plain_expression
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES
 from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES, Setup
 from trainlaw.formulas import (
@@ -86,7 +85,7 @@ def host_factor(formula: Formula, expression: Expression | None = None) -> Expre
 
 def _with_hosts(formula: Formula, expression: Expression | None) -> tuple[Expression, ...]:
     """Return a formula with the launch times of the fastest and the slowest host, over `launch_s`."""
-    whole = plain_expression(formula) if expression is None else expression
+    whole = formula.ungrouped if expression is None else expression
     shares = (Apply("div", (Constant(launch_s), Variable("launch_s"))) for launch_s in HOST_RANGE_S.values())
     of_host = [spec.name for spec in _of_host(formula)]
     return tuple(
@@ -110,7 +109,7 @@ def host_margin(formula: Formula, expression: Expression | None = None) -> Expre
     """Return by how much the host's launches exceed what they are compared with in a formula, as a time.
 
     It is positive where the host decides: where the argument with the host's launch time is the largest of a
-    maximum. expression : the formula's, perhaps with named constants; None for `plain_expression(formula)`.
+    maximum. expression : the formula's, perhaps with named constants; None for `formula.ungrouped`.
     None for a formula without such a maximum.
 
     >>> from trainlaw.formulas import parse_text, to_text
@@ -118,7 +117,7 @@ def host_margin(formula: Formula, expression: Expression | None = None) -> Expre
     '2 * host_s - 3 * a'
     """
     host = {spec.name for spec in _of_host(formula)}
-    whole = plain_expression(formula) if expression is None else expression
+    whole = formula.ungrouped if expression is None else expression
     others = {spec.name for spec in formula.used_features} - host
     return _margin(whole, host, others) if host else None
 

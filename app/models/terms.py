@@ -8,7 +8,6 @@ from math import prod
 import numpy as np
 from trainlaw.formulas import (
     Apply,
-    Constant,
     Expression,
     Formula,
     RowSums,
@@ -17,7 +16,6 @@ from trainlaw.formulas import (
     Variable,
     constants,
     evaluate,
-    substitute,
     variables,
 )
 from trainlaw.formulas.algebra.expression import additive_terms, count_nodes, rebuilt
@@ -37,19 +35,14 @@ class NamedConstant:
     unit: Unit | None
 
 
-def plain_expression(formula: Formula) -> Expression:
-    """Return the expression with each grouped constant at its default, the value for a group without data."""
-    return substitute(formula.expression, {item.name: Constant(item.default) for item in formula.grouped})
-
-
 def terms_of(formula: Formula, expression: Expression | None = None) -> list[Expression]:
     """Return expressions whose sum the formula is; products and quotients of sums of times are written out.
 
-    expression : the formula's, perhaps with named constants; None for `plain_expression(formula)`.
+    expression : the formula's, perhaps with named constants; None for `formula.ungrouped`.
     A sum without any quantity that has a unit is a factor, and stays whole.
     """
     with_unit = {spec.name for spec in formula.features if not spec.unit.is_dimensionless}
-    return _terms(plain_expression(formula) if expression is None else expression, with_unit)
+    return _terms(formula.ungrouped if expression is None else expression, with_unit)
 
 
 def _terms(expression: Expression, with_unit: set[str]) -> list[Expression]:
@@ -84,6 +77,11 @@ class Part:
     against: tuple[tuple[Expression, Expression, bool], ...] = ()
 
     @property
+    def features(self) -> frozenset[str]:
+        """The features of the term: terms with the same ones count as equal, whatever their constants."""
+        return frozenset(variables(self.expression))
+
+    @property
     def counted(self) -> Expression:
         """The term as one expression that is 0 where another side is larger; equal sides count half each."""
         whole = self.expression
@@ -98,7 +96,7 @@ def parts_of(formula: Formula, expression: Expression | None = None) -> list[Par
     expression : as for `terms_of`. Products and quotients of sums are written out as by `terms_of`.
     """
     with_unit = {spec.name for spec in formula.features if not spec.unit.is_dimensionless}
-    return _parts(plain_expression(formula) if expression is None else expression, with_unit, ())
+    return _parts(formula.ungrouped if expression is None else expression, with_unit, ())
 
 
 def _parts(
@@ -123,7 +121,7 @@ def with_named_constants(formula: Formula) -> tuple[Expression, tuple[NamedConst
 
     Names that are features of the formula are skipped.
     """
-    expression = plain_expression(formula)
+    expression = formula.ungrouped
     taken = {spec.name for spec in formula.features}
     values = constants(expression)
     units = _units(expression, formula)

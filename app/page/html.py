@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.inputs.prices import EXAMPLE, read_prices
 from trainlaw.app.inputs.retired import check_retired
 from trainlaw.app.models.builtin import offered_formulas
+from trainlaw.app.models.calibration import own_error
 from trainlaw.app.models.multi_gpu import SCALED, with_built_in_single_gpu_formula
 from trainlaw.app.models.scopes import Inputs, chosen_output, handling
-from trainlaw.app.models.search_gain import evolution_sentence
+from trainlaw.app.models.stated_error import evolution_sentence
+from trainlaw.app.models.term_descriptions import described_terms
 from trainlaw.app.models.terms import parts_of
 from trainlaw.app.page.script import names_kinds, script_of, specs_of, titled_parts
 from trainlaw.app.text.html import page_style, render
@@ -82,6 +83,8 @@ def _summary(formula: Formula) -> str:
     runs, error = formula.provenance.get("rows"), show_percent(overall_error(formula, OURS))
     number = f"{runs:,} " if isinstance(runs, int) else ""
     stated = f" Mean error on held-out {held_out_kind(formula)}s: {error} %." if error != "-" else ""
+    calibrated = own_error(formula)
+    stated = f" {calibrated[0].upper()}{calibrated[1:]}." if calibrated else stated
     return f"Predicted by one formula, fitted to {number}measured runs.{stated}"
 
 
@@ -89,7 +92,7 @@ def _choice(name: str, formula: Formula) -> str:
     """Return how the page offers a formula, short enough for its list: its name and stated error."""
     error = show_percent(overall_error(formula, OURS))
     timed = "forward pass" if formula.scope == FORWARD else f"training, {name or 'full'}"
-    return f"{timed}: error {error} %"
+    return f"{timed}: {own_error(formula) or f'error {error} %'}"
 
 
 def _label(name: str, formula: Formula) -> str:
@@ -122,7 +125,7 @@ def _shares(laws: Mapping[str, Formula]) -> list[dict[str, object]]:
 
 def _shares_of(formula: Formula, name: str, features: Mapping[str, int]) -> Iterator[dict[str, object]]:
     parts = [part.expression for part in parts_of(formula, formula.expression)]
-    words, symbols = words_of_parts(formula), mathml_symbols(formula)
+    described, symbols = described_terms(formula), mathml_symbols(formula)
     # The script fills these placeholders with numbers.
     numbers = {
         feature: f'<mrow><mtext data-feature="{index}">?</mtext></mrow>'
@@ -133,7 +136,7 @@ def _shares_of(formula: Formula, name: str, features: Mapping[str, int]) -> Iter
     }
 
     def part(place: int) -> dict[str, str]:
-        said = dict(name=words[place].name, sentence=words[place].sentence)
+        said = dict(name=described[place].name, sentence=described[place].sentence)
         by_name = dict(symbols=symbols, numbers=numbers)
         return said | {key: mathml_expression(parts[place], names) for key, names in by_name.items()}
 

@@ -9,7 +9,7 @@ from typing import Any
 from trainlaw.app.answers.facts import OF_MEMORY, Fact, gpu_facts, precision_facts
 from trainlaw.app.answers.printed import javascript_rows, printed_lines, spoken
 from trainlaw.app.answers.table import Line, lines_of, within_reach
-from trainlaw.app.explain.term_descriptions import words_of_parts
+from trainlaw.app.inputs.declared import MOST_IMAGES
 from trainlaw.app.models.builtin import offered_formulas
 from trainlaw.app.models.lookup_tables import interval_rows, precision_rows
 from trainlaw.app.models.multi_gpu import added_time
@@ -21,6 +21,7 @@ from trainlaw.app.models.settings import (
     host_rows,
     used_base_columns,
 )
+from trainlaw.app.models.term_descriptions import described_terms
 from trainlaw.app.models.terms import parts_of
 from trainlaw.app.page.constants import page_tables
 from trainlaw.app.text.html import template_text
@@ -30,7 +31,7 @@ from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
-from trainlaw.datasets.measurements.runs import LAYOUTS, PRECISION_OF_PASSES, STACKS
+from trainlaw.datasets.measurements.runs import LAYOUTS, MOST_COUNTED, PRECISION_OF_PASSES, STACKS
 from trainlaw.datasets.tables.joins import LAUNCHES_LEFT
 from trainlaw.formulas import Constant, Expression, FeatureSpec, Formula, InputError, variables
 from trainlaw.formulas.printers import print_javascript
@@ -227,8 +228,8 @@ def names_kinds(formula: Formula) -> bool:
 def titled_parts(formula: Formula) -> dict[str, list[int]]:
     """Return the places of the parts of a formula (`parts_of`) by the title of their share of the time."""
     found: dict[str, list[int]] = {}
-    for place, words in enumerate(words_of_parts(formula)):
-        found.setdefault(words.title, []).append(place)
+    for place, term in enumerate(described_terms(formula)):
+        found.setdefault(term.title, []).append(place)
     return found
 
 
@@ -241,7 +242,7 @@ def _facts(formula: Formula) -> dict[str, Any]:
         "gpuFacts": list(_gpu_facts(formula)),
         # The first choice as strings, as form fields and the fragment of a link hold them.
         "first": json.loads(template_text("page/first.json")),
-        "most": {"batch": 10_000_000, "gpus": _MOST_GPUS, "nodes": _MOST_GPUS, "images": 10**12},
+        "most": {"batch": MOST_COUNTED, "gpus": _MOST_GPUS, "nodes": _MOST_GPUS, "images": MOST_IMAGES},
         "launch": {"least": launch.low, "most": launch.high},
         "grouped": [
             {"name": item.name, "values": dict(item.values), "default": item.default}

@@ -127,11 +127,7 @@ def predict_from_profile(request: ProfileRequest, gpus: GpuCatalog | None = None
         high_s=time_s * factor if factor else None,
         formula=origin,
         error_percent=overall_error(formula, OURS, "mape_percent"),
-        warnings=(
-            *_warnings(profile, step, formula),
-            *doubts,
-            *_formula_warnings(formula, columns, time_s),
-        ),
+        warnings=(*_warnings(profile, step, formula), *doubts, *_formula_warnings(formula, columns, time_s)),
     )
 
 
@@ -212,12 +208,12 @@ def _columns(
     named |= {f"host_{name}_s": np.array([value]) for name, value in profile.host.items()}
     of_profile = grouped_seconds(named, np.array([step_s]))
     names = [spec.name for spec in formula.used_features]
-    own = [name for name in names if name in PROFILE_FEATURES]
-    columns = {name: of_profile[name].to_numpy() for name in own}
-    if len(own) == len(names):
+    stated = [name for name in names if name in PROFILE_FEATURES]
+    columns = {name: of_profile[name].to_numpy() for name in stated}
+    if len(stated) == len(names):
         return columns
-    anchors = [name for name in names if name not in own and name.startswith(ANCHOR)]
-    targets = [name for name in names if name not in own and name not in anchors]
+    anchors = [name for name in names if name not in stated and name.startswith(ANCHOR)]
+    targets = [name for name in names if name not in stated and name not in anchors]
     for gpu, wanted, prefix in ((pair[1], targets, ""), (pair[0], anchors, ANCHOR)):
         run = workload.run_on(gpu, gpus)
         if run is None:

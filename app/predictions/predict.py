@@ -11,10 +11,11 @@ import numpy as np
 from trainlaw.app.answers.facts import run_facts
 from trainlaw.app.answers.nearest_run import nearest_run_columns
 from trainlaw.app.answers.said import Answers, answered, row_columns
-from trainlaw.app.models.doubts import is_training, time_doubt
+from trainlaw.app.models.doubts import time_doubt
 from trainlaw.app.models.multi_gpu import covering, exchange_seconds, scaled_runs, scaling_columns
 from trainlaw.app.models.scopes import check_predictable, formula_rows
 from trainlaw.app.models.settings import HOST_LAUNCH
+from trainlaw.app.models.timed_parts import is_training
 from trainlaw.app.predictions.training import Training
 from trainlaw.datasets import RunTable
 from trainlaw.formulas import Formula, InputError

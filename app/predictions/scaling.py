@@ -6,12 +6,7 @@ import numpy as np
 from trainlaw.app.answers.answer import WARNING
 from trainlaw.app.inputs.requests import DEFAULT_SETUP, configured_row
 from trainlaw.app.inputs.resolve import known_gpus
-from trainlaw.app.models.multi_gpu import (
-    EXCHANGE,
-    exchange_seconds,
-    scaled_runs,
-    scaled_seconds,
-)
+from trainlaw.app.models.multi_gpu import EXCHANGE, exchange_seconds, scaled_runs, scaled_seconds
 from trainlaw.app.models.scopes import check_predictable, check_scope, formula_rows, handling
 from trainlaw.app.predictions.predict import run_answers
 from trainlaw.datasets import FEATURES, CnnCounts, Gpu, GpuCatalog, RunTable

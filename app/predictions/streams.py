@@ -137,8 +137,8 @@ def layer_tasks(
 def _layer_seconds(formula: Formula, cnn: Cnn, gpu: Gpu, batch: int, passes: int) -> np.ndarray:
     """The time of each layer, (n_layers,); an input takes none, and what a run has once is no layer's."""
     names = [spec.name for spec in formula.used_features]
-    columns = layer_columns(cnn, gpu, batch, passes, names=[*names, "is_layer"])
-    is_layer = columns.pop("is_layer") > 0
+    columns = layer_columns(cnn, gpu, batch, passes, names=[*names, "n_layers"])
+    is_layer = columns.pop("n_layers") > 0
     return np.where(is_layer, formula.predict(columns or {"": np.zeros(len(is_layer))}), 0.0)
 
 

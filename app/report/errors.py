@@ -1,4 +1,4 @@
-"""Held-out errors and proven properties of a formula, as tables and drawings of the report."""
+"""Held-out errors of a formula, as tables and drawings of the report."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -6,26 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.models.terms import plain_expression
+from trainlaw.app.models.stated_error import headline
 from trainlaw.app.report import plots
 from trainlaw.app.studies.result import StudyOutcome
-from trainlaw.app.studies.terms_found import further_terms
-from trainlaw.app.terminal.formula import headline
 from trainlaw.app.terminal.study import levels_table
 from trainlaw.app.text.numbers import show_number, show_percent
 from trainlaw.app.text.tables import RUNS, Table, TableColumn
-from trainlaw.formulas import Elasticities, Formula, Proof
 from trainlaw.validate import bootstrap_interval
 from trainlaw.validate.baselines import title_of
-from trainlaw.validate.chosen_again import resamples_of_groups, shares_chosen_again
 from trainlaw.validate.error_table import BY_CNN, BY_GPU, FURTHER_LEVELS, METRIC_TITLES
-from trainlaw.validate.formula_errors import (
-    CarriedErrors,
-    ErrorLine,
-    estimators,
-    overall_error,
-    summary_interval,
-)
+from trainlaw.validate.formula_errors import CarriedErrors, ErrorLine
 from trainlaw.validate.metrics import absolute_percentage_errors
 from trainlaw.validate.result import OURS
 
@@ -33,6 +23,7 @@ from trainlaw.validate.result import OURS
 _COOL, _WARM = (290, 90), (50, -20)
 _RESAMPLES = 200  # the ends of an interval then vary by about a tenth of its width
 _COLOURS = ("--ours", "--r1", "--r2", "--r3", "--r4", "--c7")  # of the style sheet, by order of estimators
+_UNKNOWN = (math.nan,) * 3
 _TITLES = {
     **METRIC_TITLES,
     "log_bias": "bias: mean ln(predicted / measured)",
@@ -67,6 +58,7 @@ def reported_errors(outcome: StudyOutcome, errors: CarriedErrors) -> dict[str, o
         scatter=plots.predicted_against_measured(groups),
         gpu_dots=plots.error_dots(by_gpu, drawn, "Error per GPU group"),
         cnn_dots=plots.error_dots(by_cnn, drawn, "Error per architecture"),
+        residuals=[(name, plots.residuals(groups, name, unit)) for name, unit in units.items()],
         generations=[(name, "hued", f"--hue:{hue}") for name, hue in hues.items()],
         legend=[
             (title_of(name), "", f"background:var({colour})")
@@ -74,13 +66,12 @@ def reported_errors(outcome: StudyOutcome, errors: CarriedErrors) -> dict[str, o
         ],
         by_cnn=_line_table(by_cnn, names),
         by_gpu=_line_table(by_gpu, names),
-        metrics=_metrics(outcome.formula),
+        metrics=_metrics(errors),
         by_label=_label_tables(outcome, errors.others),
-        levels=levels_table(outcome.levels) if outcome.levels else None,
         mean_coverage="-" if mean is None else f"{mean:.1f}",
         coverage=_coverage(outcome),
         platforms=[(name, _platform_tables(matrix)) for name, matrix in outcome.matrices.items()],
-        residuals=[(name, plots.residuals(groups, name, unit)) for name, unit in units.items()],
+        levels=levels_table(outcome.levels) if outcome.levels else None,
     )
 
 
@@ -158,20 +149,19 @@ def _line_table(lines: Sequence[ErrorLine], names: Sequence[str]) -> Table:
     return _numbers(["", RUNS, *map(title_of, names)], rows)
 
 
-def _metrics(formula: Formula) -> Table:
+def _metrics(errors: CarriedErrors) -> Table:
     rows = [
-        [title_of(name), *(_with_interval(formula, name, metric) for metric in _TITLES)]
-        for name in estimators(formula)
+        [title_of(name), *(_with_interval(metric, *figures.get(metric, _UNKNOWN)) for metric in _TITLES)]
+        for name, figures in errors.figures.items()
     ]
     return Table.of([TableColumn("", "long"), *_TITLES.values()], rows, "wrapped_number")
 
 
-def _with_interval(formula: Formula, estimator: str, metric: str) -> str:
-    value = _figure(overall_error(formula, estimator, metric), metric)
-    low, high = summary_interval(formula, estimator, metric)
+def _with_interval(metric: str, value: float, low: float, high: float) -> str:
+    shown = _figure(value, metric)
     if not np.isfinite([low, high]).all():
-        return value
-    return f"{value} ({_figure(low, metric)} to {_figure(high, metric)})"
+        return shown
+    return f"{shown} ({_figure(low, metric)} to {_figure(high, metric)})"
 
 
 def _figure(value: float, metric: str) -> str:
@@ -246,67 +236,3 @@ def _cell(part: pd.DataFrame, train: str, test: str) -> str:
         return "-"
     low, high, error = (float(part[name][train, test]) for name in ("low", "high", "macro_mape_percent"))
     return f"{show_percent(error)} ({_range(low, high)})" if math.isfinite(low) else show_percent(error)
-
-
-_MOST_FURTHER_TERMS = 6
-
-
-#: A statement about the formula over the box of its training ranges, and its proof.
-Claim = tuple[str, Proof]
-
-
-def claims(formula: Formula) -> list[Claim]:
-    """Return the claims about a predicted time: it is not negative, and never falls as a feature grows.
-
-    Where the second is not proved, the opposite is tried.
-    """
-    box = {spec.name: formula.ranges[spec.name] for spec in formula.used_features}
-    proofs = Elasticities(plain_expression(formula), box)
-    found = [("the time is never negative", Proof(proofs.nonnegative))]
-    for name in box:
-        rising, falling = (proofs.monotone(name, direction) for direction in (1, -1))
-        is_falling = falling.proved and not rising.proved
-        statement = f"the time never {'rises' if is_falling else 'falls'} as {name} grows"
-        found.append((statement, falling if is_falling else rising))
-    return found
-
-
-def property_table(formula: Formula) -> Table:
-    """Return the claims as a table: proved, or the terms that leave them open."""
-    rows = [
-        [statement, "proved" if proof.proved else "not proved", "; ".join(proof.blame)]
-        for statement, proof in claims(formula)
-    ]
-    return Table.of(["claim", TableColumn("result", "symbol"), "left open by"], rows, "long")
-
-
-def stability_table(outcome: StudyOutcome) -> Table:
-    """Return how often each term recurs: in folds, with further seeds, when the GPU groups are resampled."""
-    folds = [formula for (_, name), formula in outcome.result.formulas.items() if name == OURS]
-    n_seeds = len(outcome.repeats)
-    drawn = shares_chosen_again(outcome.formula)
-    rows: list[list[object]] = [
-        [
-            item.term,
-            item.in_folds,
-            item.in_seeds if n_seeds else "not run",
-            *(show_percent(100 * share) for share in drawn.get(item.features, ())),
-        ]
-        for item in outcome.returns
-    ]
-    further = list(further_terms(outcome.formula, [*folds, *outcome.repeats]).items())
-    for features, count in further[:_MOST_FURTHER_TERMS]:
-        rows.append(
-            [f"not in this formula, found {count} times: {', '.join(features) or 'a constant'}", "", ""]
-        )
-    seeds = f"of {n_seeds} further seeds" if n_seeds else "of further seeds"
-    resamples = resamples_of_groups(outcome.formula)
-    shares = [f"% of {resamples}", "with any factors"] if drawn else []
-    header: list[str | TableColumn] = [
-        TableColumn("term", "formula"),
-        f"of {len(folds)} folds",
-        seeds,
-        *shares,
-    ]
-    filled = [[*row, *[""] * (len(header) - len(row))] for row in rows]
-    return Table.of(header, filled, "number")

@@ -4,15 +4,14 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from importlib.metadata import version
 
-from trainlaw.app.explain.term_descriptions import words_of_parts
-from trainlaw.app.models.terms import plain_expression
 from trainlaw.app.report import plots
-from trainlaw.app.report.errors import property_table, reported_errors, stability_table
+from trainlaw.app.report.errors import reported_errors
 from trainlaw.app.report.evolution import evolution_plot, step_rows
+from trainlaw.app.report.properties import property_table, stability_table
+from trainlaw.app.report.story import story_of
 from trainlaw.app.studies.definition import LIBRARIES, definition_text
 from trainlaw.app.studies.evolution import evolution_of
 from trainlaw.app.studies.result import StudyOutcome
-from trainlaw.app.studies.story import story_of
 from trainlaw.app.terminal.formula import equation_text
 from trainlaw.app.text.html import render, template_text
 from trainlaw.app.text.numbers import show_number
@@ -87,7 +86,7 @@ def _equation(formula: Formula) -> list[_Line]:
     }
     part = SCOPES[formula.scope].part
     summed = f"sum over every {part} of" if part else ""
-    return list(_summed(plain_expression(formula), names, 0, summed))
+    return list(_summed(formula.ungrouped, names, 0, summed))
 
 
 def _summed(
@@ -104,10 +103,8 @@ def _summed(
 
 
 def _terms(outcome: StudyOutcome) -> Table:
-    names = [words.name for words in words_of_parts(outcome.formula)]
-    found = zip(names, outcome.returns, outcome.shares, strict=True)
-    ordered = sorted(found, key=lambda row: -row[2])
-    rows = [[name, item.term, f"{100 * share:.1f} %"] for name, item, share in ordered]
+    ordered = sorted(outcome.terms, key=lambda term: -term.share)
+    rows = [[term.name, term.text, f"{100 * term.share:.1f} %"] for term in ordered]
     return Table.of(
         [TableColumn("term", "long"), TableColumn("as text", "formula"), TableColumn("share", "number")], rows
     )

@@ -2,15 +2,18 @@
 
 import hashlib
 import json
+import os
 import platform
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
 import pandas as pd
+from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.report.html import report_html
-from trainlaw.app.studies.definition import LIBRARIES, definition_text, seen_from
+from trainlaw.app.studies.definition import LIBRARIES, PATHS, definition_text
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.text.tables import Table
 from trainlaw.app.workbook.book import workbook_bytes
@@ -28,7 +31,7 @@ def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[
     _write_frame(folder / "predictions.csv", outcome.result.predictions)
     for name, matrix in outcome.matrices.items():
         _write_frame(folder / f"platforms-{name}.csv", matrix)
-    definition = seen_from(folder, outcome.definition)
+    definition = _seen_from(folder, outcome.definition)
     (folder / "study.toml").write_text(definition_text(definition), encoding="utf-8")
     if not outcome.missing:
         (folder / "formula.xlsx").write_bytes(workbook_bytes(outcome.formula))
@@ -49,6 +52,18 @@ def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[
     }
     text = json.dumps(provenance, indent=1, ensure_ascii=False, allow_nan=False)
     (folder / "provenance.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _seen_from(folder: Path, definition: StudyDefinition) -> StudyDefinition:
+    """Return the definition with its relative paths rewritten for a file in `folder`."""
+
+    def seen(value: object) -> object:
+        if isinstance(value, tuple):
+            return tuple(map(seen, value))
+        path = Path(str(value))
+        return os.path.relpath(path, folder) if path.is_file() and not path.is_absolute() else value
+
+    return replace(definition, **{name: seen(getattr(definition, name)) for name in PATHS})  # type: ignore[arg-type]
 
 
 def _write_frame(path: Path, frame: pd.DataFrame) -> None:

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from importlib.metadata import version
@@ -12,7 +11,8 @@ from typing import Any
 import tomli_w
 from trainlaw.app.inputs.declared import check_limits
 from trainlaw.app.inputs.study_definition import StudyDefinition
-from trainlaw.app.models.doubts import check_timed_parts, trusted
+from trainlaw.app.models.doubts import trusted
+from trainlaw.app.models.timed_parts import check_timed_parts
 from trainlaw.app.studies.kinds import OWN_LIST, RUNS, STUDY_KINDS, StudyKind
 from trainlaw.datasets import DATASETS, RunTable
 from trainlaw.datasets.tables.measured_table import MeasuredTable
@@ -34,7 +34,8 @@ _SPLIT_ALIASES = {
 }
 #: Libraries whose versions the result may depend on.
 LIBRARIES = ("numpy", "pandas", "numba", "deap", "sympy")
-_PATHS = ("table", "held_out", "rates", "gpu_file", "cnn_file")
+#: Entries that are paths of files.
+PATHS = ("table", "held_out", "rates", "gpu_file", "cnn_file")
 
 
 def definition_of(values: Mapping[str, object], where: str) -> StudyDefinition:
@@ -100,7 +101,7 @@ def read_definition(path: Path) -> Mapping[str, object]:
     Paths inside are taken from the file's own folder, or from here where a file is only here.
     """
     values = read_toml(path)
-    return {name: _next_to(path, value, name) if name in _PATHS else value for name, value in values.items()}
+    return {name: _next_to(path, value, name) if name in PATHS else value for name, value in values.items()}
 
 
 def _next_to(path: Path, value: object, name: str) -> object:
@@ -132,18 +133,6 @@ def _plain(value: object) -> object:
     if isinstance(value, list):
         return [_plain(part) for part in value]
     return str(value) if isinstance(value, Path) else value
-
-
-def seen_from(folder: Path, definition: StudyDefinition) -> StudyDefinition:
-    """Return the definition with its relative paths rewritten for a file in `folder`."""
-
-    def seen(value: object) -> object:
-        if isinstance(value, tuple):
-            return tuple(map(seen, value))
-        path = Path(str(value))
-        return os.path.relpath(path, folder) if path.is_file() and not path.is_absolute() else value
-
-    return replace(definition, **{name: seen(getattr(definition, name)) for name in _PATHS})  # type: ignore[arg-type]
 
 
 def definition_text(definition: StudyDefinition) -> str:

@@ -66,9 +66,11 @@ def evolution_of(formula: Formula) -> Evolution | None:
 
 
 def evolution_curves(result: StudyResult, rows: StudyRows) -> dict[str, tuple[_Point, ...]]:
-    """Return the curves of an `Evolution` of the folds that a result has; those without a history are left
-    out.
-    """
+    """Return the curves of an `Evolution` of the finished folds, without those that have no history."""
+    without_search: dict[str, tuple[_Point, ...]] = {}
+    if NO_SEARCH in result.estimators:
+        known = result.measured_s, result.predicted_s(NO_SEARCH), result.labels(BY_GPU)
+        without_search[NO_SEARCH] = ((1, round(macro(mape_percent, *known), _DECIMALS)),)
     wanted = {OURS: result.searches, RANDOM_SEARCH: [RANDOM_SEARCH]}
     found: dict[str, tuple[_Point, ...]] = {}
     for name, searches in wanted.items():
@@ -78,10 +80,7 @@ def evolution_curves(result: StudyResult, rows: StudyRows) -> dict[str, tuple[_P
             mean = pd.DataFrame(curves).T.sort_index().ffill().dropna().mean(axis=1)
             errors = [round(error, _DECIMALS) for error in mean.tolist()]
             found[name] = tuple(zip(map(int, mean.index), errors, strict=True))
-    if NO_SEARCH in result.estimators:
-        known = result.measured_s, result.predicted_s(NO_SEARCH), result.labels(BY_GPU)
-        found[NO_SEARCH] = ((1, round(macro(mape_percent, *known), _DECIMALS)),)
-    return found
+    return found | without_search
 
 
 def study_evolution(
@@ -133,8 +132,8 @@ def _curve(result: StudyResult, rows: StudyRows, estimator: str) -> dict[int, fl
             return {}
         X = rows.X.iloc[result.predictions["row"].to_numpy()[inside]]
         measured = result.measured_s[inside]
-        own = feature_rows(X, [spec.name for spec in history[0][1].features], rows.cnn_layers)
-        missed = ((n, absolute_percentage_errors(measured, own.predict(best))) for n, best in history)
+        unseen = feature_rows(X, [spec.name for spec in history[0][1].features], rows.cnn_layers)
+        missed = ((n, absolute_percentage_errors(measured, unseen.predict(best))) for n, best in history)
         folds.append({n: np.bincount(places[inside], each, len(groups)) for n, each in missed})
     counts = sorted(set[int]().union(*folds))
     # Between two formulas that were the best, the first of them counts; all folds must have begun.

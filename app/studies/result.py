@@ -15,16 +15,11 @@ from trainlaw.app.studies.kinds import BOTH_FOLDS, CNN_FOLDS, GPU_FOLDS
 from trainlaw.app.studies.material import Material
 from trainlaw.app.studies.search import Place
 from trainlaw.app.studies.searches import estimator_of
-from trainlaw.app.studies.story import verdict_lines
-from trainlaw.app.studies.terms_found import TermReturns, TermShares, chosen_again_json, term_returns
+from trainlaw.app.studies.terms_found import StudiedTerm, TermShares, chosen_again_json, studied_terms
+from trainlaw.app.studies.verdict import verdict_lines
 from trainlaw.datasets import DATASETS
 from trainlaw.datasets.measurements.formula_rows import FormulaRows, feature_rows
-from trainlaw.formulas import (
-    Formula,
-    ParetoFront,
-    ScoredFormula,
-    complexity,
-)
+from trainlaw.formulas import Formula, ParetoFront, ScoredFormula, complexity
 from trainlaw.validate import (
     EstimatorFactory,
     LevelError,
@@ -50,12 +45,12 @@ class StudyOutcome:
     result : held-out predictions and the formula of each finished fold
     errors : its table of errors (see `errors_frame`)
     held_out : GPU groups by name of the fold
-    shares : share of each term in the predicted time, mean over all rows; they sum to 1
+    terms : of the formula, each with its share of the predicted time, and how often it was selected
     training_loss : the formula's loss in the search on all rows
     columns : the formula's features of all rows of the table, by name, each (n_runs,); for a formula of one
         layer their sums over the layers, pure numbers averaged
     levels : the error by what is known of the target GPU
-    returns : how often each term was selected; repeats : formulas of further searches with other seeds
+    repeats : formulas of further searches with other seeds
     matrices : errors by training and test platform, by label (see `cross_platform`)
     definition : of the study
     verdict : lines to be read first: nothing learned, a better baseline, calibration instead
@@ -68,11 +63,10 @@ class StudyOutcome:
     result: StudyResult
     errors: pd.DataFrame
     held_out: Mapping[str, tuple[str, ...]]
-    shares: tuple[float, ...]
+    terms: tuple[StudiedTerm, ...]
     training_loss: float
     columns: Mapping[str, np.ndarray] = field(default_factory=dict)
     levels: tuple[LevelError, ...] = ()
-    returns: tuple[TermReturns, ...] = ()
     repeats: tuple[Formula, ...] = ()
     matrices: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     definition: StudyDefinition = field(default_factory=StudyDefinition)
@@ -130,6 +124,7 @@ def outcome_of(
         provenance={**facts, **({"interrupted": list(missing)} if missing else {})},
         errors=_errors(found, material, own_rows, frame),
     )
+    shares = mean_shares(delivered, own_rows.columns, own_rows.sums)
     folds = [formula for (_, name), formula in found.result.formulas.items() if name == OURS]
     score = ScoredFormula(delivered, found.training_loss, complexity(delivered.expression))
     return StudyOutcome(
@@ -138,11 +133,10 @@ def outcome_of(
         result=found.result,
         errors=frame,
         held_out={split.name: split.held_out for split in material.splits},
-        shares=mean_shares(delivered, own_rows.columns, own_rows.sums),
+        terms=studied_terms(delivered, shares, folds, found.repeats),
         training_loss=found.training_loss,
         columns=own_rows.run_features(delivered),
         levels=found.levels,
-        returns=term_returns(delivered, folds, found.repeats),
         repeats=found.repeats,
         matrices=matrices,
         definition=definition,

@@ -16,16 +16,8 @@ from trainlaw.app.studies.search import (
 )
 from trainlaw.app.studies.terms_found import TermShares
 from trainlaw.evolve import SearchSettings
-from trainlaw.formulas import (
-    Formula,
-    ParetoFront,
-)
-from trainlaw.validate import (
-    EstimatorFactory,
-    StudyProgress,
-    StudyResult,
-    run_study,
-)
+from trainlaw.formulas import Formula, ParetoFront
+from trainlaw.validate import EstimatorFactory, StudyProgress, StudyResult, run_study
 from trainlaw.validate.baselines import NO_SEARCH, RANDOM_SEARCH
 from trainlaw.validate.journal import Journal
 from trainlaw.validate.result import OURS, SEED
@@ -77,11 +69,7 @@ class Searched:
 
 
 def search(
-    material: Material,
-    pool: TaskPool,
-    on_start: OnStart,
-    on_fit: OnFit,
-    journal: Journal,
+    material: Material, pool: TaskPool, on_start: OnStart, on_fit: OnFit, journal: Journal
 ) -> Searched:
     """Search in every fold and on all rows, or take what the journal has of an earlier run.
 

@@ -19,17 +19,10 @@ from trainlaw.app.studies.material import Material, material_of, searchable
 from trainlaw.app.studies.result import GIVEN, Found, StudyOutcome, missing_parts, outcome_of
 from trainlaw.app.studies.search import Place, SearchedRows, search_all_rows, searched_on_all_rows
 from trainlaw.app.studies.searches import OnFit, OnStart, Searched, estimator_of, search
-from trainlaw.app.studies.story import calibration_advice
+from trainlaw.app.studies.verdict import calibration_advice
 from trainlaw.datasets.measurements.formula_rows import FormulaRows, feature_rows
 from trainlaw.datasets.tables.measured_table import MeasuredTable
-from trainlaw.formulas import (
-    Formula,
-    InputError,
-    ParetoFront,
-    ScoredFormula,
-    complexity,
-    round_constants,
-)
+from trainlaw.formulas import Formula, InputError, ParetoFront, ScoredFormula, complexity, round_constants
 from trainlaw.formulas.algebra.simplification import CALLS_PER_EXPRESSION, simplify_all
 from trainlaw.validate import (
     EstimatorFactory,

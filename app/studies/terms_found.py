@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
+from trainlaw.app.models.term_descriptions import described_terms
 from trainlaw.app.models.terms import parts_of
-from trainlaw.formulas import Expression, Formula, to_text, variables
+from trainlaw.formulas import Formula, to_text
 from trainlaw.validate.chosen_again import CHOSEN_AGAIN
 
 #: How often the groups of a search on all rows are resampled, to see which terms are chosen again.
@@ -13,14 +14,9 @@ RESAMPLES = 200
 _Shares = Mapping[frozenset[str], float]
 
 
-def kind_of(term: Expression) -> frozenset[str]:
-    """Return the features of a term: terms with the same ones count as equal, whatever their constants."""
-    return frozenset(variables(term))
-
-
 def kinds_of(formula: Formula) -> set[frozenset[str]]:
     """Return the features of each term of a formula."""
-    return {kind_of(part.expression) for part in parts_of(formula)}
+    return {part.features for part in parts_of(formula)}
 
 
 def amounts_of(formula: Formula) -> frozenset[str]:
@@ -82,7 +78,7 @@ def chosen_again(formula: Formula, searches: Sequence[TermShares]) -> list[dict[
             "share": _mean(kind, [shares.terms for shares in resampled]),
             "amount_share": _mean(kind & with_unit, [shares.amounts for shares in resampled]),
         }
-        for kind in dict.fromkeys(kind_of(part.expression) for part in parts_of(formula))
+        for kind in dict.fromkeys(part.features for part in parts_of(formula))
     ]
 
 
@@ -91,32 +87,36 @@ def _mean(kind: frozenset[str], searches: Sequence[_Shares]) -> float:
 
 
 @dataclass(frozen=True)
-class TermReturns:
-    """A term of the delivered formula, and in how many formulas of other folds and seeds it occurs.
+class StudiedTerm:
+    """A term of the delivered formula: its share of the time, and how many other formulas have it.
 
-    Terms are equal where they have the same features; constants and powers may differ.
+    share : of the predicted time, mean over all rows; those of a formula sum to 1. in_folds, in_seeds : the
+    formulas of other folds and seeds with a term of the same features; constants and powers may differ.
     """
 
-    term: str
+    name: str
+    text: str
     features: tuple[str, ...]
+    share: float
     in_folds: int
     in_seeds: int
 
 
-def term_returns(
-    formula: Formula, folds: Sequence[Formula], seeds: Sequence[Formula] = ()
-) -> tuple[TermReturns, ...]:
-    """Return one entry per term of `formula`, in the order of `parts_of`."""
+def studied_terms(
+    formula: Formula, shares: Sequence[float], folds: Sequence[Formula], seeds: Sequence[Formula] = ()
+) -> tuple[StudiedTerm, ...]:
+    """Return the terms of a formula in the order of `parts_of`, which `shares` have, too."""
     by_fold, by_seed = ([kinds_of(other) for other in others] for others in (folds, seeds))
     return tuple(
-        TermReturns(
-            to_text(term, 3),
-            tuple(sorted(kind)),
-            sum(kind in kinds for kinds in by_fold),
-            sum(kind in kinds for kinds in by_seed),
+        StudiedTerm(
+            term.name,
+            to_text(term.part.expression, 3),
+            tuple(sorted(term.part.features)),
+            share,
+            sum(term.part.features in kinds for kinds in by_fold),
+            sum(term.part.features in kinds for kinds in by_seed),
         )
-        for term in (part.expression for part in parts_of(formula))
-        for kind in (kind_of(term),)
+        for term, share in zip(described_terms(formula), shares, strict=True)
     )
 
 

@@ -339,10 +339,7 @@ def _disagreements(
 
 
 def _suggestions(
-    candidates: Candidates,
-    chosen: Sequence[int],
-    predicted: np.ndarray,
-    names: Sequence[str],
+    candidates: Candidates, chosen: Sequence[int], predicted: np.ndarray, names: Sequence[str]
 ) -> Suggestions:
     disagreement = np.sqrt(np.square(candidates.doubts).sum(axis=1))
     low, high, reached = candidates.measured.min(axis=0), candidates.measured.max(axis=0), 0.0

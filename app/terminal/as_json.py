@@ -9,14 +9,7 @@ from typing import Any
 import pandas as pd
 from trainlaw.app.inputs.resolve import reader_notes
 from trainlaw.app.models.scopes import handling
-from trainlaw.datasets import (
-    DATASETS,
-    FEATURES,
-    LAYER_FEATURES,
-    CnnCounts,
-    Gpu,
-    load,
-)
+from trainlaw.datasets import DATASETS, FEATURES, LAYER_FEATURES, CnnCounts, Gpu, load
 from trainlaw.datasets.features.feature import Feature
 from trainlaw.datasets.hardware.gpus import FACT_COLUMNS, GPU_COLUMNS
 from trainlaw.datasets.hardware.links import Link

@@ -6,17 +6,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 from trainlaw.app.inputs.resolve import reader_notes, study_specifications
+from trainlaw.app.inputs.selection import contains
 from trainlaw.app.text.numbers import show_count_range, show_number, show_with_prefix
 from trainlaw.app.text.tables import Table, fitted_lines, wrapped_list
-from trainlaw.datasets import (
-    FEATURES,
-    LAYER_FEATURES,
-    CnnCounts,
-    Gpu,
-    cnn_table,
-    find_cnn_counts,
-    find_link,
-)
+from trainlaw.datasets import FEATURES, LAYER_FEATURES, CnnCounts, Gpu, cnn_table, find_cnn_counts, find_link
 from trainlaw.datasets.cnns import Cnn, training_memory
 from trainlaw.datasets.cnns.zoo import dense_names, timm_table, zoo_entry
 from trainlaw.datasets.files.columns import Column
@@ -285,7 +278,11 @@ def _matches(table: pd.DataFrame, query: CnnQuery) -> list[bool]:
     text, joined = query.search.lower(), joined_name(query.search)
     texts = (table["cnn"] + " " + table["cnn_family"]).str.lower()
     return [
-        query.family in ("", family) and (text in row or (joined != "" and joined in joined_name(name)))
+        query.family in ("", family)
+        and (
+            contains(text, (row, name, name.rpartition("/")[2]))
+            or (joined != "" and joined in joined_name(name))
+        )
         for row, name, family in zip(texts, table["cnn"], table["cnn_family"], strict=True)
     ]
 

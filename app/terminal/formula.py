@@ -7,25 +7,23 @@ from itertools import chain
 import numpy as np
 from trainlaw.app.explain.forms import equivalent_forms, rounded_formula
 from trainlaw.app.explain.sensitivity import MORE, Trend, elasticities, proved_raw_trends, proved_trends
-from trainlaw.app.explain.term_descriptions import TermWords, words_of_parts
 from trainlaw.app.models.builtin import BUILT_IN
-from trainlaw.app.models.calibration import calibration_of
 from trainlaw.app.models.custom_inputs import describe_custom
 from trainlaw.app.models.multi_gpu import with_time_on_one_gpu
 from trainlaw.app.models.scopes import Inputs, formula_rows, handling
-from trainlaw.app.models.search_gain import evolution_sentence
-from trainlaw.app.models.terms import part_values, parts_of, plain_expression
+from trainlaw.app.models.stated_error import evolution_sentence, headline
+from trainlaw.app.models.term_descriptions import described_terms
+from trainlaw.app.models.terms import part_values
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
 from trainlaw.app.text.steps import OnStep, unseen
 from trainlaw.app.text.tables import Table, fitted_lines
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.measurements.runs import Setup
-from trainlaw.formulas import SCOPES, Apply, Expression, Formula, load_formula, to_text, variables
+from trainlaw.formulas import SCOPES, Apply, Expression, Formula, load_formula, to_text
 from trainlaw.formulas.algebra.expression import additive_terms, sides_of
 from trainlaw.formulas.scopes import MULTI_GPU
 from trainlaw.validate.baselines import title_of
 from trainlaw.validate.chosen_again import resamples_of_groups, shares_chosen_again
-from trainlaw.validate.conformal import LEVEL
 from trainlaw.validate.error_table import BY_CNN, MEANS, METRIC_TITLES, STORED_LEVELS
 from trainlaw.validate.formula_errors import (
     carried_errors,
@@ -34,7 +32,6 @@ from trainlaw.validate.formula_errors import (
     held_out_kind,
     overall_error,
 )
-from trainlaw.validate.formula_intervals import interval_of
 from trainlaw.validate.result import OURS
 from trainlaw.validate.support import weakly_supported
 
@@ -133,7 +130,7 @@ def equation_text(formula: Formula, digits: int | None = 3) -> str:
     unit = formula.target.unit
     part = SCOPES[formula.scope].part
     summed = f"sum over every {part} of:\n      " if part else ""
-    expression = plain_expression(formula)
+    expression = formula.ungrouped
     body = "\n".join(_sum_lines(expression, digits, "    "))
     return f"  {formula.target.name} [{unit}] =\n      {summed}{body.lstrip()}"
 
@@ -161,7 +158,7 @@ def shares_text(formula: Formula, run: RunTable, most: int | None = None) -> str
     rows = formula_rows(formula, run)
     values = part_values(formula, rows.columns, rows.sums)[:, 0]
     total = float(values.sum())
-    named = [(words.name, to_text(term, 3)) for words, term in _named_terms(formula)]
+    named = [(term.name, to_text(term.part.expression, 3)) for term in described_terms(formula)]
     lines = [
         [f"{100 * value / total:.1f} %", show_seconds(value), *texts]
         for value, texts in sorted(zip(values, named, strict=True), key=lambda pair: -pair[0])
@@ -175,11 +172,6 @@ def shares_text(formula: Formula, run: RunTable, most: int | None = None) -> str
     return f"{title}\n{Table.of(['share', 'time', 'meaning', 'term'], lines[:most]).text(indent='  ')}{more}"
 
 
-def _named_terms(formula: Formula) -> list[tuple[TermWords, Expression]]:
-    parts = [part.expression for part in parts_of(formula)]
-    return list(zip(words_of_parts(formula), parts, strict=True))
-
-
 def forms_text(formula: Formula) -> str:
     """Return equivalent ways to write the formula down, the shortest first."""
     lines = ["equivalent forms, the shortest first (complexity counts names and operators):"]
@@ -190,7 +182,7 @@ def forms_text(formula: Formula) -> str:
 
 def words_text(formula: Formula) -> str:
     """Return an explanation of each term."""
-    lines = [f"  {words.name}: {words.sentence}" for words, _ in _named_terms(formula)]
+    lines = [f"  {term.name}: {term.sentence}" for term in described_terms(formula)]
     return "\n".join(["what each term means:", *lines])
 
 
@@ -218,9 +210,9 @@ def chosen_again_text(formula: Formula) -> list[str]:
     if not known:
         return []
     rows = [
-        [*(show_percent(100 * share) for share in known[kind]), words.name, to_text(term, 3)]
-        for words, term in _named_terms(formula)
-        if (kind := tuple(sorted(variables(term)))) in known and known[kind][0] < 1.0
+        [*(show_percent(100 * share) for share in known[kind]), term.name, to_text(term.part.expression, 3)]
+        for term in described_terms(formula)
+        if (kind := tuple(sorted(term.part.features))) in known and known[kind][0] < 1.0
     ]
     title = f"terms chosen again, % of {resamples_of_groups(formula)}"
     if not rows:
@@ -303,18 +295,3 @@ _MOST_CNNS = 20  # architectures that are listed in a terminal
 _WORST_CNNS = 3
 _IN_A_ROW = 6  # estimators that fit next to each other in a terminal; errors.csv has all
 _SHOWN = (*MEANS, "median_ape_percent", "within_25_percent")
-
-
-def headline(formula: Formula) -> str:
-    """Return one sentence with the stated error and the interval; what a calibrated formula was made of."""
-    known = calibration_of(formula)
-    if known is not None:
-        left_out = known["error_left_out_percent"]
-        error = f"; error on runs left out {show_percent(left_out)} %" if left_out is not None else ""
-        return f"calibrated to {', '.join(known['gpus'])}, runs: {known['runs']}{error}"
-    factor, kind = interval_of(formula), held_out_kind(formula)
-    within = f"within a factor of {show_number(factor)}" if factor else ""
-    interval = f"; {100 * LEVEL:g} % of the runs on a new {kind} are expected {within}" if factor else ""
-    error = show_percent(overall_error(formula, OURS))
-    groups = "held-out GPU groups" if kind == "GPU" else f"GPU groups, on held-out {kind}s"
-    return f"stated error: {error} %, mean over {groups}{interval}"

@@ -7,6 +7,7 @@ from itertools import repeat
 from math import isfinite
 
 from trainlaw.app.answers.facts import settings_text
+from trainlaw.app.models.calibration import own_error
 from trainlaw.app.predictions.predict import Prediction
 from trainlaw.app.predictions.training import Training
 from trainlaw.app.text.csv import columns_as_csv
@@ -26,10 +27,9 @@ _MOST_WARNINGS = 4  # below a table
 
 def formula_line(formula: Formula, origin: str, scaling_origin: str = "") -> str:
     """Return the first line of an output: the formula in use, its error, and the one for several GPUs."""
-    error = overall_error(formula, OURS)
-    shown = (
-        f"; error on held-out {held_out_kind(formula)}s {show_percent(error)} %" if isfinite(error) else ""
-    )
+    error, calibrated = overall_error(formula, OURS), own_error(formula)
+    held_out = f"; error on held-out {held_out_kind(formula)}s {show_percent(error)} %"
+    shown = f"; {calibrated}" if calibrated else held_out if isfinite(error) else ""
     return f"formula: {origin}{shown}" + (
         f"; several GPUs: {scaling_origin.removeprefix('the ')}" if scaling_origin else ""
     )

@@ -8,17 +8,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.run_folder import RUN_FILES, SLOW_FILES, StudyPlace, other_journals
-from trainlaw.app.models.search_gain import evolution_sentence
+from trainlaw.app.models.stated_error import evolution_sentence, headline
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.result import StudyOutcome
-from trainlaw.app.studies.story import lead_sentence
-from trainlaw.app.terminal.formula import (
-    class_errors,
-    equation_text,
-    headline,
-    overall_errors_text,
-    worst_text,
-)
+from trainlaw.app.studies.verdict import lead_sentence
+from trainlaw.app.terminal.formula import class_errors, equation_text, overall_errors_text, worst_text
 from trainlaw.app.text.numbers import seconds_text, show_percent
 from trainlaw.app.text.tables import Table, TableColumn, fitted_lines
 from trainlaw.formulas import Formula

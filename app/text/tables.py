@@ -147,10 +147,7 @@ class Table:
 
 
 def text_table(
-    header: Sequence[str],
-    rows: Sequence[Sequence[object]],
-    indent: str = "  ",
-    numeric: Sequence[bool] = (),
+    header: Sequence[str], rows: Sequence[Sequence[object]], indent: str = "  ", numeric: Sequence[bool] = ()
 ) -> str:
     """Return rows below a header; columns of numbers are aligned to the right.
 

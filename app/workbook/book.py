@@ -54,4 +54,5 @@ def workbook_bytes(formula: Formula) -> bytes:
 
     Raises InputError where a feature of the formula cannot be computed from GPU, CNN and inputs.
     """
-    return xlsx_bytes(workbook_plan(formula))
+    plan = workbook_plan(formula)
+    return xlsx_bytes(plan)

@@ -9,9 +9,7 @@ from trainlaw.app.sheets.book_plan import SheetWriter
 from trainlaw.app.workbook.lookup_sheets import HEADING, LACKS, offered
 from trainlaw.app.workbook.model import FIRST, PREFIX, Model, cell_name, fact, is_listed
 from trainlaw.app.workbook.notes_sheet import ANY_OTHER, IMPLIED, NO_YES, ORDERS, OWN_LINK, USUAL_FABRIC
-from trainlaw.datasets.measurements.runs import COMPILATIONS
-
-MOST = 10_000_000  # of a batch, or a number of GPUs or nodes, as `configuration` has it
+from trainlaw.datasets.measurements.runs import COMPILATIONS, MOST_COUNTED
 
 
 class _Number(NamedTuple):
@@ -27,9 +25,9 @@ class _Number(NamedTuple):
 
 _NUMBERS = {
     "whole": _Number(
-        ("integer", 1, MOST),
-        f"AND({{c}}=INT({{c}}),{{c}}>=1,{{c}}<={MOST})",
-        f"enter a whole number from 1 to {MOST:,}",
+        ("integer", 1, MOST_COUNTED),
+        f"AND({{c}}=INT({{c}}),{{c}}>=1,{{c}}<={MOST_COUNTED})",
+        f"enter a whole number from 1 to {MOST_COUNTED:,}",
     ),
     "flag": _Number(("integer", 0, 1), "OR({c}=0,{c}=1)", "enter 1 or 0"),
     "positive": _Number(("decimal", 0, 1e12), "{c}>0", "enter a number above 0"),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from trainlaw.app.answers.error_rows import has_architecture_errors
-from trainlaw.app.models.search_gain import evolution_sentence
+from trainlaw.app.models.stated_error import evolution_sentence
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
 from trainlaw.app.text.tables import Table
 from trainlaw.app.workbook.model import Model, is_listed, new_sheet, option

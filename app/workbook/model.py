@@ -16,13 +16,7 @@ from trainlaw.app.models.lookup_tables import precision_rows
 from trainlaw.app.models.multi_gpu import EXCHANGE
 from trainlaw.app.models.scopes import feature_expression, handling
 from trainlaw.app.models.settings import host_factor
-from trainlaw.app.models.terms import (
-    NamedConstant,
-    Part,
-    parts_of,
-    plain_expression,
-    with_named_constants,
-)
+from trainlaw.app.models.terms import NamedConstant, Part, parts_of, with_named_constants
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
 from trainlaw.app.text.files import toml_table
 from trainlaw.datasets import RunTable, configuration
@@ -152,7 +146,7 @@ class Model:
         if self.scaling is None:
             return Constant(0.0)
         names = [spec.name for spec in self.scaling.used_features if spec.name != SINGLE_GPU_TIME]
-        return substitute(plain_expression(self.scaling), {name: feature_expression(name) for name in names})
+        return substitute(self.scaling.ungrouped, {name: feature_expression(name) for name in names})
 
     @cached_property
     def base_columns(self) -> tuple[str, ...]:

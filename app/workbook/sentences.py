@@ -19,15 +19,7 @@ from trainlaw.app.workbook.errors_sheet import (
     interval_class,
     is_known_generation,
 )
-from trainlaw.app.workbook.model import (
-    DEFAULT_PRECISION,
-    FIRST,
-    LAYOUTS,
-    Model,
-    fact,
-    is_listed,
-    option,
-)
+from trainlaw.app.workbook.model import DEFAULT_PRECISION, FIRST, LAYOUTS, Model, fact, is_listed, option
 from trainlaw.datasets import CnnCounts, built_in_gpus
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
 from trainlaw.datasets.measurements.runs import COMPILATIONS

@@ -42,18 +42,13 @@ class Feature:
         return parse_text(self.definition)
 
 
-def features_of(*kinds: str, like: Mapping[str, Feature] | None = None) -> dict[str, Feature]:
-    """Return the features of some kinds by name, in the order of `features.csv`.
-
-    A row without a unit is the feature of that name in `like`, with the row's definition if it has one.
-    """
-    return {row["name"]: _feature(row, like or {}) for row in _rows() if row["kind"] in kinds}
+def features_of(*kinds: str) -> dict[str, Feature]:
+    """Return the features of some kinds by name, in the order of `features.csv`."""
+    return {row["name"]: _feature(row) for row in _rows() if row["kind"] in kinds}
 
 
-def _feature(row: Mapping[str, str], like: Mapping[str, Feature]) -> Feature:
+def _feature(row: Mapping[str, str]) -> Feature:
     name = row["name"]
-    if "unit" not in row:
-        return Feature(like[name].spec, row.get("definition", like[name].definition))
     low, high = float(row.get("low", 0.0)), float(row.get("high", inf))
     spec = FeatureSpec(name, row["symbol"], _unit(row["unit"]), row["meaning"], low=low, high=high)
     return Feature(spec, row.get("definition", name))

@@ -27,15 +27,11 @@ from trainlaw.formulas.errors import InputError, TrainlawError
 from trainlaw.formulas.formula import Formula
 
 _SHOWN = 5  # names in a message
-#: Base columns of layers that have another name among the features of runs.
-RUN_FEATURE_NAMES: Mapping[str, str] = {"batch": "batch_per_gpu"}
 _RAW = {
     name for feature in CNN_LAYER_FEATURES for name in variables(written_out(CNN_LAYER_FEATURES, feature))
 }
 #: Base columns of runs, as a table of runs names them, that features of layers are made of.
-RUN_BASE_COLUMNS: tuple[str, ...] = tuple(
-    sorted(RUN_FEATURE_NAMES.get(name, name) for name in _RAW - {*CNN_LAYER_COLUMNS, "n_passes"})
-)
+RUN_BASE_COLUMNS: tuple[str, ...] = tuple(sorted(_RAW - {*CNN_LAYER_COLUMNS, "n_passes"}))
 #: Counts that distinguish one CNN from another where no name is known.
 SUMS = ("macs", "params", "activation_elements", "n_layers")
 
@@ -174,7 +170,7 @@ def run_layers(runs: RunTable, names: Iterable[str] | None = None, *, leave_out:
     >>> from trainlaw.datasets import configuration
     >>> rows = run_layers(configuration(cnn="vgg16", gpu="T4", batch_per_gpu=8), ["macs"])
     >>> rows.sums.apply(rows.columns["macs"]).tolist()
-    [123762114560.0]
+    [15470264320.0]
     """
     facts = runs.joined.cnns
     found = [_layers_of(item) for item in facts]
@@ -199,7 +195,7 @@ def layer_columns(
     UnknownNameError for an unknown feature.
 
     >>> from trainlaw.datasets import find_cnn, find_gpu
-    >>> layer_columns(find_cnn("lenet5"), find_gpu("T4"), 64, 1)["launch_s"][:2].tolist()
+    >>> layer_columns(find_cnn("lenet5"), find_gpu("T4"), 64, 3)["layer_launch_s"][:2].tolist()
     [0.0, 1e-05]
     """
     numbers = PRECISIONS["fp32"]
@@ -252,10 +248,7 @@ def _base_columns(
 
     facts : shape (n_rows, n_facts). run_columns : shape (n_runs,). run : of each row, shape (n_rows,).
     """
-    layer_names = {name: name for name in run_columns} | {
-        run: layer for layer, run in RUN_FEATURE_NAMES.items()
-    }
-    runs = {layer_names[name]: partial(values.take, run) for name, values in run_columns.items()}
+    runs = {name: partial(values.take, run) for name, values in run_columns.items()}
     layers = {name: partial(facts.T.__getitem__, place) for place, name in enumerate(CNN_LAYER_COLUMNS)}
     return {**runs, **layers}
 

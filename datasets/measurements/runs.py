@@ -371,10 +371,14 @@ def _spread(setup: Setup, server: Server) -> tuple[int, int, str]:
     return sum(parts), len(parts), spread
 
 
+#: Images of a batch, GPUs or nodes at most, in every input; the schema of runs says the same of a batch.
+MOST_COUNTED = 10_000_000
+
+
 def check_counts(batch_per_gpu: int, n_gpus: int = 1, n_nodes: int = 1, allocation: str = EVEN) -> None:
     """Raise InputError for numbers of images, GPUs or nodes that no run has."""
     for name, value in (("batch_per_gpu", batch_per_gpu), ("n_gpus", n_gpus), ("n_nodes", n_nodes)):
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 10_000_000:
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_COUNTED:
             raise InputError(f"expected {name} as a whole number of at least 1, got {shown(value)}")
     if allocation == EVEN and n_gpus % n_nodes:
         raise InputError(

@@ -221,10 +221,7 @@ class Repeats:
 
 
 def time_iterations(
-    step: TrainingStep,
-    clock: Clock,
-    rule: StoppingRule,
-    now: Callable[[], float] = time.perf_counter,
+    step: TrainingStep, clock: Clock, rule: StoppingRule, now: Callable[[], float] = time.perf_counter
 ) -> Repeats:
     """Return the times of repeated iterations after a warm-up, both as long as `rule` requires.
 

@@ -16,15 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from trainlaw.evolve.machine.arrays import (
-    BLOCK_ROWS,
-    Columns,
-    Programs,
-    Rows,
-    Work,
-    make_work,
-    padded,
-)
+from trainlaw.evolve.machine.arrays import BLOCK_ROWS, Columns, Programs, Rows, Work, make_work, padded
 from trainlaw.evolve.machine.compiler_cache import CACHED
 from trainlaw.evolve.machine.evaluation import (
     FIRST,
@@ -352,10 +344,7 @@ class Machine:
         return result
 
     def values(
-        self,
-        programs: Programs,
-        columns: NDArray[np.float64],
-        out: NDArray[np.float64] | None = None,
+        self, programs: Programs, columns: NDArray[np.float64], out: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]:
         """Return values, float64 (n_programs, n_rows); one that is not finite is invalid.
 

@@ -17,12 +17,7 @@ from deap import base, tools
 from numpy.typing import NDArray
 from trainlaw.evolve.machine.moves import MOST_ATTEMPTS
 from trainlaw.evolve.search.constraints import keeps_constraints
-from trainlaw.evolve.search.generation import (
-    Offspring,
-    generation,
-    make_toolbox,
-    survived,
-)
+from trainlaw.evolve.search.generation import Offspring, generation, make_toolbox, survived
 from trainlaw.evolve.search.individuals import BEHIND, Fitness, Forest, Individual, forest_of
 from trainlaw.evolve.search.problem import Problem
 from trainlaw.evolve.search.selection import survival_limits

@@ -7,14 +7,7 @@ from dataclasses import dataclass
 
 from deap import tools
 from trainlaw.evolve.search.individuals import Individual
-from trainlaw.evolve.search.islands import (
-    Island,
-    Milestone,
-    advance,
-    front_of,
-    is_spent,
-    start_island,
-)
+from trainlaw.evolve.search.islands import Island, Milestone, advance, front_of, is_spent, start_island
 from trainlaw.evolve.search.problem import Problem
 
 # Largest share of a time limit that is kept to finish the formulas: with less, a large front was late.

@@ -18,14 +18,7 @@ from trainlaw.evolve.search.divisions import (
     merge_equal_rows,
     number_groups,
 )
-from trainlaw.evolve.search.individuals import (
-    BEHIND,
-    UNREACHED,
-    Fitness,
-    Forest,
-    Individual,
-    forest_of,
-)
+from trainlaw.evolve.search.individuals import BEHIND, UNREACHED, Fitness, Forest, Individual, forest_of
 from trainlaw.evolve.search.losses import loss_name, weighted_rows
 from trainlaw.evolve.search.structure import Structure, make_structure
 from trainlaw.evolve.search.trees import costs_by_code, encode, untidy, with_fitted

@@ -9,16 +9,15 @@ from trainlaw.app.models.builtin import SCALING_FORMULA, formula_named
 from trainlaw.app.models.lookup_tables import cnn_rows
 from trainlaw.app.models.scopes import handling
 from trainlaw.app.predictions.predict import predict_runs
-from trainlaw.app.workbook.choices import MOST
 from trainlaw.datasets import built_in_gpus, link_table
 from trainlaw.datasets.hardware.collectives import ALGORITHMS
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
-from trainlaw.datasets.measurements.runs import STACKS, Setup, unmeasured_runs
+from trainlaw.datasets.measurements.runs import MOST_COUNTED, STACKS, Setup, unmeasured_runs
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import TrainlawError
 
 IMPOSSIBLE = (
-    {"batch": 0}, {"batch": 2.5}, {"batch": -8}, {"batch": MOST + 1}, {"n_gpus": 0}, {"n_gpus": 1.5},
+    {"batch": 0}, {"batch": 2.5}, {"batch": -8}, {"batch": MOST_COUNTED + 1}, {"n_gpus": 0}, {"n_gpus": 1.5},
     {"n_gpus": 4, "n_nodes": 3}, {"gpu": "RTX 9999"}, {"cnn": "resnet51"}, {"precision": "fp7"},
     {"algorithm": "gossip", "n_gpus": 2}, {"link": "string", "n_gpus": 2, "n_nodes": 1}, {"layout": "nhcw"},
     {"pixels": -224}, {"batch": "many"}, {"host_launch_s": -1.0},

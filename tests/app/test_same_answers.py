@@ -23,14 +23,7 @@ from trainlaw.formulas.scopes import FORWARD
 from ..libreoffice import SOFFICE, recalculated
 from .exports.test_programs import NODE, node, python, write_programs
 from .page.test_in_browser import ANSWERS, link_of
-from .questions import (
-    IMPOSSIBLE,
-    cost_of,
-    lacks_link,
-    predicted,
-    price_of,
-    questions,
-)
+from .questions import IMPOSSIBLE, cost_of, lacks_link, predicted, price_of, questions
 from .workbook.plans import built_in_plan
 from .workbook.question_blocks import cells_of, lines_of, said_in, value_at, with_questions
 

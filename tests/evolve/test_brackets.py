@@ -3,11 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from trainlaw.evolve import Bracket, Factor, FormulaRegressor, SearchSettings
-from trainlaw.evolve.brackets import (
-    EXPONENT_DEVIATION,
-    bracket_types,
-    check_holes,
-)
+from trainlaw.evolve.brackets import EXPONENT_DEVIATION, bracket_types, check_holes
 from trainlaw.evolve.leaves import Leaf
 from trainlaw.evolve.machine.arrays import CONSTANT, VARIABLE, WEIGHTED
 from trainlaw.evolve.search.individuals import Individual

@@ -16,58 +16,13 @@ from trainlaw.evolve.settings import (
     Factor,
     SearchSettings,
 )
-from trainlaw.formulas import InputError, UnknownNameError, parse_text
+from trainlaw.formulas import InputError, parse_text
 
 from ..rows import each_row
 
 HOST, VENDOR = ("host_s", 1.0), Factor("vendor", 0.0, 1.0, expected=0.5)
 BRACKETS = (Bracket("hole", (HOST,), (VENDOR,), ("vendor", "host_s")),)
 NAN, INF = float("nan"), float("inf")
-ORDER = "low <= expected <= high for the factor of clock"
-
-
-@each_row(
-    ("make", "arguments", "error", "message"),
-    [
-        (SearchSettings, {"operators": ("add", "plus")}, UnknownNameError, "plus"),
-        (SearchSettings, {"nesting_limits": (("max", "ad", 0),)}, UnknownNameError, "'add'"),
-        (SearchSettings, {"nesting_limits": (("maxi", "add", 0),)}, UnknownNameError, "maxi"),
-        (SearchSettings, {"loss": "l2"}, UnknownNameError, "l2"),
-        (SearchSettings, {"choice": "best"}, UnknownNameError, "best"),
-        (SearchSettings, {"held_out_measure": "median"}, UnknownNameError, "mean"),
-        (SearchSettings, {"evaluations": None}, InputError, "budget"),
-        (SearchSettings, {"constant_ranges": (("exponent", 0.5, 0.4),)}, InputError, "low <= high"),
-        (SearchSettings, {"brackets": BRACKETS}, InputError, "template with the holes"),
-        *((SearchSettings, {"prior_weight": x}, InputError, "prior_weight") for x in (-1e-3, NAN, INF)),
-        (Constraint, {"kind": "raising", "feature": "compute_s"}, UnknownNameError, "rising"),
-        (Factor, {"low": -1.0, "high": 0.0, "expected": 0.5}, InputError, ORDER),
-        (Factor, {"low": -1.0, "high": 0.0, "expected": -2.0}, InputError, ORDER),
-        (Factor, {"low": 1.0, "high": 0.0, "expected": 0.5}, InputError, ORDER),
-        (Factor, {"low": 0.0, "high": 1.0, "expected": NAN}, InputError, ORDER),
-        (
-            Factor,
-            {"low": 0.0, "high": 1.0, "expected": 0.5, "kind": "exponental"},
-            UnknownNameError,
-            "kind of factor.*exponential",
-        ),
-        (Bracket, {"terms": ()}, InputError, "at least one term"),
-        (Bracket, {"terms": (HOST,), "deviation": 0.0}, InputError, "a deviation above 0 in 'hole', got 0.0"),
-        *(
-            (Bracket, {"terms": (("host_s", x),)}, InputError, f"above 0 for host_s in 'hole', got {x}")
-            for x in (0.0, -1.0, INF, NAN)
-        ),
-        (
-            Bracket,
-            {"terms": (HOST,), "factors": (VENDOR,), "required": ("vendr",)},
-            UnknownNameError,
-            "term or factor of the bracket 'hole'",
-        ),
-    ],
-)
-def test_what_a_search_would_ignore_or_divide_by_is_refused(make, arguments, error, message):
-    place = {Factor: {"feature": "clock"}, Bracket: {"hole": "hole"}}.get(make, {})
-    with pytest.raises(error, match=message):
-        make(**place, **arguments)
 
 
 @each_row(

@@ -14,8 +14,6 @@ from trainlaw.evolve.sklearn_contract import (
 )
 from trainlaw.formulas import InputError
 
-from ..rows import each_row
-
 SMALL = SearchSettings(evaluations=60, population=20, max_nodes=9, polish_steps=5)
 
 
@@ -75,47 +73,6 @@ def test_only_a_fitted_estimator_is_fitted(typed_rows, specs):
     estimator = FormulaRegressor(specs.features, specs.target, SMALL)
     assert not estimator.__sklearn_is_fitted__()
     assert estimator.fit(columns, y, groups).__sklearn_is_fitted__()
-
-
-def matrix_of(X, specs):
-    return feature_matrix(X, specs.features, fitting=True)
-
-
-def loose_matrix(X, specs):
-    return feature_matrix(X, None, fitting=True)
-
-
-@each_row(
-    ("read", "given", "message"),
-    [
-        (matrix_of, np.ones(5), "Reshape your data"),
-        (matrix_of, np.ones((2, 2, 2)), "3 dimension"),
-        (matrix_of, np.ones((0, 5)), "0 sample"),
-        (matrix_of, np.ones((5, 0)), "0 feature"),
-        (matrix_of, np.ones((5, 4)), "one column per feature"),
-        (matrix_of, np.full((5, 5), np.nan), "finite"),
-        (matrix_of, np.full((5, 5), np.inf), "finite"),
-        (matrix_of, np.ones((5, 5), complex), "Complex"),
-        (matrix_of, np.ma.masked_equal(np.eye(5), 1.0), "without a mask in X"),
-        (loose_matrix, pd.DataFrame({"a": [1.0], "b": ["fast"]}), "numbers in the column 'b', got could not"),
-        (loose_matrix, pd.DataFrame({"a": pd.date_range("2020", periods=2)}), "column 'a', got dates"),
-        (loose_matrix, pd.DataFrame({"a": pd.array([1, None], "Int64")}), r"NaN or inf \(column 'a'\)"),
-        (target_vector, None, "requires y"),
-        (target_vector, np.ones(4), r"one target per row \(3\)"),
-        (target_vector, np.ones((3, 2)), "one target per row"),
-        (target_vector, [1.0, np.nan, 1.0], "finite"),
-        (target_vector, [1j, 1.0, 1.0], "Complex"),
-        (target_vector, np.array(["2020"] * 3, "datetime64[Y]"), "in y, got dates or durations"),
-        (target_vector, [1e-300] * 3, "a target from 1e-100 to 1e.100, got 1e-300: give it in another unit"),
-        (weight_vector, [1.0, 1.0], "3 finite weights"),
-        (weight_vector, [1.0, -1.0, 1.0], "none negative"),
-        (weight_vector, [1.0, np.nan, 1.0], "finite"),
-        (weight_vector, [0.0, 0.0, 0.0], "only zeros"),
-    ],
-)
-def test_bad_tables_targets_and_weights_are_refused(read, given, message, specs):
-    with pytest.raises(InputError, match=message):
-        read(given, specs if read in (matrix_of, loose_matrix) else 3)
 
 
 def test_sparse_matrices_are_refused(specs):

@@ -11,9 +11,7 @@ settings.load_profile("formulas")
 
 NAMES = ("x", "y", "z")
 numbers = st.one_of(
-    st.integers(-5, 5).map(float),
-    st.floats(-1e3, 1e3),
-    st.floats(allow_nan=False, allow_infinity=False),
+    st.integers(-5, 5).map(float), st.floats(-1e3, 1e3), st.floats(allow_nan=False, allow_infinity=False)
 )
 leaves = st.one_of(st.builds(Variable, st.sampled_from(NAMES)), st.builds(Constant, numbers))
 

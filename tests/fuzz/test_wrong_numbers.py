@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 from trainlaw.app.cli import app
-from trainlaw.app.models.doubts import law_seconds, run_doubts
+from trainlaw.app.models.doubts import run_doubts
+from trainlaw.app.models.law_times import law_seconds
 from trainlaw.datasets.measurements.importing import runs_from_frame
 
 GPUS, CNNS, BATCHES = ("T4", "V100-SXM2-16GB"), ("resnet50", "vgg16", "mobilenet_v2"), (16, 32, 64)

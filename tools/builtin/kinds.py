@@ -1,4 +1,4 @@
-"""The ways to make built-in formulas: by a study, from layers, by pairs of GPUs, and as published."""
+"""The ways to make built-in formulas: by a study, by pairs of GPUs, and as published."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from trainlaw.app.studies.definition import read_study_table
 from trainlaw.app.studies.study import searched_formula
 from trainlaw.formulas import Formula, load_formula
 
-from tools.builtin import layer, pairs
+from tools.builtin import pairs
 from tools.builtin.formula_files import FOLDER, write_formula
 from tools.builtin.recipes import Recipe
 
@@ -52,13 +52,6 @@ def _search_study(recipe: Recipe) -> Formulas:
     return {recipe.file: searched_formula(read_study_table(definition), definition)}
 
 
-def _make_layer(recipe: Recipe, folder: Path, workers: int) -> Formulas:
-    path = folder / recipe.file
-    if not path.is_file():
-        write_formula(layer.layer_formula(), path)
-    return {recipe.file: load_formula(path)}
-
-
 def _make_pairs(recipe: Recipe, folder: Path, workers: int) -> Formulas:
     return dict(_each_pair(recipe, folder))
 
@@ -87,7 +80,6 @@ def _published(recipe: Recipe) -> Formulas:
 
 KINDS: Mapping[str, Kind] = {
     "study": Kind(_make_study, _search_study),
-    "layer": Kind(_make_layer, lambda recipe: {recipe.file: layer.found_formula()}),
     "pairs": Kind(_make_pairs, _search_pairs),
     "published": Kind(lambda recipe, folder, workers: _published(recipe), _published),
 }

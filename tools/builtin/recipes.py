@@ -47,13 +47,7 @@ RECIPES = (
     Recipe("forward", "study", "forward.json", {"of": "forward"}, is_quick=True),
     Recipe("multi", "study", "multi.json", {"of": "multi"}, is_quick=True),
     Recipe("anchor", "study", "anchor.json", {"of": "anchor"}, is_quick=True),
-    Recipe(
-        "layer",
-        "layer",
-        "layer.json",
-        note="single layers, then times of whole CNNs",
-        differs="found by an earlier version of the search",
-    ),
+    Recipe("layer", "study", "layer.json", {"of": "layers"}, is_quick=True),
     Recipe(
         "pairs",
         "pairs",

@@ -16,12 +16,7 @@ from trainlaw.app.studies.skeleton import (
     searches_within,
 )
 from trainlaw.datasets import DATASETS, TARGET, PairTable, feature_specs, load
-from trainlaw.datasets.features.pair_features import (
-    ANCHOR,
-    ANCHOR_TIME,
-    PAIR_FEATURES,
-    PAIR_RUN_FEATURES,
-)
+from trainlaw.datasets.features.pair_features import ANCHOR, ANCHOR_TIME, PAIR_FEATURES, PAIR_RUN_FEATURES
 from trainlaw.formulas import (
     Apply,
     Constant,
@@ -54,10 +49,7 @@ def without_vanishing_terms(expression: Expression) -> Expression:
     '2 * b'
     """
     return fold(
-        expression,
-        lambda node: _ZERO if abs(node.value) < _VANISHING else node,
-        lambda node: node,
-        _merged,
+        expression, lambda node: _ZERO if abs(node.value) < _VANISHING else node, lambda node: node, _merged
     )
 
 

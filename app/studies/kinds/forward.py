@@ -15,13 +15,7 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.studies.kinds.kind import StudyRows, study_labels
 from trainlaw.app.studies.kinds.whole_runs import OF_RUNS
-from trainlaw.app.studies.skeleton import (
-    RUN_SKELETON,
-    SkeletonSearch,
-    bracket,
-    by_rules,
-    searches_within,
-)
+from trainlaw.app.studies.skeleton import RUN_SKELETON, SkeletonSearch, bracket, by_rules, searches_within
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.features.run_features import FORWARD_TARGET
 from trainlaw.evolve import Factor

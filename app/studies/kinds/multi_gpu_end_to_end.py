@@ -28,13 +28,7 @@ from trainlaw.app.studies.skeleton import RUN_SKELETON, SKELETON_EVALUATIONS, Sk
 from trainlaw.datasets import STUDY_FEATURES, TARGET, RunTable, feature_specs, load
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.evolve import FormulaRegressor, SearchSettings
-from trainlaw.formulas import (
-    Formula,
-    InputError,
-    ParetoFront,
-    ScoredFormula,
-    complexity,
-)
+from trainlaw.formulas import Formula, InputError, ParetoFront, ScoredFormula, complexity
 from trainlaw.formulas.scopes import MULTI_GPU_RUN
 from trainlaw.validate import EstimatorFactory
 from trainlaw.validate.baselines import named_baselines

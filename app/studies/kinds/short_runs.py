@@ -11,13 +11,7 @@ from dataclasses import replace
 from typing import Self
 
 from trainlaw.app.studies.kinds.whole_runs import FREE_RUNS, OF_RUNS
-from trainlaw.app.studies.skeleton import (
-    RUN_SKELETON,
-    Skeleton,
-    SkeletonSearch,
-    by_rules,
-    searches_within,
-)
+from trainlaw.app.studies.skeleton import RUN_SKELETON, Skeleton, SkeletonSearch, by_rules, searches_within
 from trainlaw.evolve import Bracket, FormulaRegressor, SearchSettings
 from trainlaw.formulas.algebra.text import parse_text
 

@@ -6,12 +6,7 @@ from functools import partial
 from trainlaw.app.inputs.run_tables import find_table
 from trainlaw.app.studies.kinds.kind import RUNS, StudyKind, StudyRows, study_labels
 from trainlaw.app.studies.search import EvolvedEstimator, evolved
-from trainlaw.app.studies.skeleton import (
-    MOST_CONSTANTS,
-    RUN_SKELETON,
-    SKELETON_EVALUATIONS,
-    searches_within,
-)
+from trainlaw.app.studies.skeleton import MOST_CONSTANTS, RUN_SKELETON, SKELETON_EVALUATIONS, searches_within
 from trainlaw.datasets import STUDY_FEATURES, TARGET, RunTable, feature_specs
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas.scopes import RUN

@@ -33,10 +33,7 @@ def read_without_weights(path: str | os.PathLike[str], keep_bytes: int) -> bytes
     with opened_file(goal) as file:
         if not file.seek(0, os.SEEK_END):
             raise InputError(f"expected a CNN in {goal}, got an empty file")
-        with (
-            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
-            memoryview(data) as view,
-        ):
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data, memoryview(data) as view:
             return b"".join(_stripped(view, 0, len(view), _TO_TENSORS, keep_bytes))
 
 

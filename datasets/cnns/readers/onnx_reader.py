@@ -349,9 +349,7 @@ Value = Tensor | ConstantTensor
 
 
 def read_onnx(
-    path: str | os.PathLike[str],
-    input_size_px: int | None = None,
-    restore_batchnorm: bool | None = None,
+    path: str | os.PathLike[str], input_size_px: int | None = None, restore_batchnorm: bool | None = None
 ) -> Cnn:
     """Read a CNN from an `.onnx` file; its weights are not needed.
 

@@ -67,12 +67,6 @@ def test_latex_holds_names_in_comments_only(name, tmp_path):
 
 
 @pytest.mark.slow
-def test_page_holds_names_as_text(tmp_path):
-    text = written(TOGETHER, ".html", tmp_path).read_text()
-    assert text.count("<script>") == text.count("</script>") == 1
-
-
-@pytest.mark.slow
 @pytest.mark.usefixtures("few_networks")
 def test_cells_hold_names_as_text(formula, tmp_path):
     openpyxl = pytest.importorskip("openpyxl", reason="needs openpyxl, which is not installed")

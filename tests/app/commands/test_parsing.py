@@ -86,3 +86,21 @@ def test_every_declared_option_is_one_of_a_command():
     rows = [get_args(row)[1] for row in vars(options).values() if get_origin(row) is Annotated]
     assert rows and all(isinstance(row, Declared) for row in rows)
     assert not [row.text for row in rows if row.text not in texts]
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("scaling --gpu RTX", "RTX 3090"),
+        ("plan --cnn eff", "efficientnet_b0"),
+        ("plan --gpu p4d", "p4d"),
+        ("predict --precision am", "amp"),
+        ("predict --fabric infiniband-n", "infiniband-ndr"),
+        ("predict --algorithm tr", "tree"),
+    ],
+)
+def test_values_are_completed(words, found, monkeypatch, in_empty_folder):
+    variables = {"_TRAINLAW_COMPLETE": "bash_complete", "COMP_WORDS": f"trainlaw {words}", "COMP_CWORD": "3"}
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert found in CliRunner().invoke(app, [], prog_name="trainlaw").output

@@ -66,8 +66,7 @@ def test_file_that_is_no_table(name, command, tmp_path, in_empty_folder):
 
 
 @pytest.mark.parametrize(
-    "line",
-    ["predict --cnn resnet50 --gpu T4 --batch 8 --formula", "show", "export --to out.py"],
+    "line", ["predict --cnn resnet50 --gpu T4 --batch 8 --formula", "show", "export --to out.py"]
 )
 def test_formula_file_that_is_spoiled(line, formula_file, in_empty_folder):
     """Every other way to spoil one is tested with the reader, in tests/formulas/test_formula_file.py."""

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from trainlaw.app.explain.forms import equivalent_forms, rounded_formula
 from trainlaw.app.explain.sensitivity import elasticities, in_raw_columns, proved_raw_trends, proved_trends
-from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.inputs.requests import one_run
 from trainlaw.app.models.builtin import BUILT_IN
+from trainlaw.app.models.term_descriptions import described_terms
 from trainlaw.app.models.terms import parts_of
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.terminal.formula import formula_text
@@ -52,22 +52,22 @@ def built_in():
     ],
 )
 def test_terms_are_named_by_what_they_are_spent_on(text, name):
-    assert [words.name for words in words_of_parts(law(text))] == [name]
+    assert [words.name for words in described_terms(law(text))] == [name]
 
 
 def test_names_are_unique_and_sentences_explain(built_in):
-    words = words_of_parts(built_in)
+    words = described_terms(built_in)
     assert len({word.name for word in words}) == len(words) == len(parts_of(built_in))
-    twice = words_of_parts(law("conv_compute_s + conv_compute_s * clock_ratio"))
+    twice = described_terms(law("conv_compute_s + conv_compute_s * clock_ratio"))
     assert [word.name for word in twice] == ["compute time (conv) 1", "compute time (conv) 2"]
     assert twice[1].sentence.endswith("; scaled by clock_ratio.")
-    assert words_of_parts(law("7 * kernel_launch_s"))[0].sentence.startswith("7 times kernel_launch_s (")
-    assert words_of_parts(law("0.002"))[0].sentence == "2 ms in every iteration."
+    assert described_terms(law("7 * kernel_launch_s"))[0].sentence.startswith("7 times kernel_launch_s (")
+    assert described_terms(law("0.002"))[0].sentence == "2 ms in every iteration."
 
 
 def test_features_of_a_user_have_words_too():
     mine = Formula(parse_text("3 * mine"), (FeatureSpec("mine", "m", SECOND, "my own"),), TARGET)
-    assert words_of_parts(mine)[0].sentence == "3 times mine (my own)."
+    assert described_terms(mine)[0].sentence == "3 times mine (my own)."
 
 
 @pytest.mark.slow

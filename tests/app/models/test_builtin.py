@@ -1,13 +1,14 @@
 """The formula that ships: made by the study on the shipped data, usable before any study was run."""
 
 import json
+import re
 
 import pytest
-from trainlaw.app.models.builtin import BUILT_IN
+from trainlaw.app.models.builtin import BUILT_IN, formula_named
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.workbook.model import first_choice, workbook_model
 from trainlaw.datasets import load
-from trainlaw.formulas import load_formula
+from trainlaw.formulas import load_formula, to_text
 
 from ...commands import invoke
 
@@ -40,3 +41,9 @@ def test_it_predicts_in_a_folder_without_a_run(in_empty_folder):
 def test_it_has_a_workbook():
     law = load_formula(BUILT_IN)
     assert workbook_model(law).seconds == pytest.approx(predict_runs(law, first_choice())[0].time_s)
+
+
+@pytest.mark.parametrize("name", ["built-in", "short"])
+def test_no_factor_of_a_shipped_formula_is_dead(name):
+    powers = re.findall(r"\^\(?(-?[\d.e-]+)", to_text(formula_named(name).expression))
+    assert powers and all(abs(float(power)) > 0.02 for power in powers)

@@ -13,9 +13,10 @@ from trainlaw.app.models.calibration import CALIBRATED, calibrated_law
 from trainlaw.app.models.scopes import formula_rows
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.terminal.calibration import calibration_text
+from trainlaw.app.terminal.predictions import formula_line
 from trainlaw.app.text.tables import terminal_width
 from trainlaw.datasets import RunTable, load
-from trainlaw.formulas import InputError, load_formula
+from trainlaw.formulas import Formula, InputError, load_formula
 from trainlaw.validate.formula_intervals import interval_of
 
 from ...commands import check_width, invoke
@@ -42,7 +43,7 @@ def some(runs, gpu, count, slower=1.0, law=None):
 
 
 def test_a_slow_card_is_predicted_better_after_a_few_runs(law, runs):
-    slow = some(runs, "T4", 8, 1.6, law)
+    slow = some(runs, "T4", 8, 1.3, law)
     found = calibrated_law(law, slow)
     assert found.left_out_percent < found.before_percent / 2
     assert interval_of(found.formula) < interval_of(law)
@@ -50,6 +51,32 @@ def test_a_slow_card_is_predicted_better_after_a_few_runs(law, runs):
     text = calibration_text(found, law, "the built-in formula")
     assert "8 runs on T4" in text
     assert max(map(len, text.splitlines())) <= terminal_width()
+
+
+@pytest.mark.parametrize("factor", [0.55, 0.7, 1.45, 1.6, 1.9])
+def test_times_off_as_a_whole_narrow_nothing_and_are_said_by_every_answer(law, runs, factor):
+    found = calibrated_law(law, some(runs, "T4", 8, factor, law))
+    (warning,) = found.warnings
+    assert "accumulated gradients" in warning
+    assert interval_of(found.formula) >= interval_of(law)
+    again = Formula.from_json(found.formula.to_json())
+    (answer,) = predict_runs(again, some(runs, "T4", 1))
+    assert any(warning in text for text in answer.warnings)
+
+
+def test_runs_of_a_gpu_in_a_file_may_be_slower(law, runs):
+    catalog = runs.facts.gpus.with_gpu(replace(runs.facts.gpus.find("T4"), gpu="T4 of mine", aliases=()))
+    frame = some(runs, "T4", 8, 1.9, law).frame.assign(gpu="T4 of mine")
+    found = calibrated_law(law, RunTable("mine", frame, replace(runs.facts, gpus=catalog)))
+    assert not found.warnings
+    # All of them are beyond the interval.
+    assert interval_of(found.formula) >= interval_of(law)
+
+
+def test_a_calibrated_answer_says_its_error(law, runs):
+    assert "; calibrated: " in formula_line(calibrated_law(law, some(runs, "T4", 3)).formula, "mine")
+    assert "calibrated by 1 run" in formula_line(calibrated_law(law, some(runs, "T4", 1)).formula, "mine")
+    assert "error on held-out GPUs" in formula_line(law, "the built-in formula")
 
 
 def test_one_run_tells_no_error_after(law, runs):

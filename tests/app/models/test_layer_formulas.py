@@ -24,7 +24,10 @@ from trainlaw.validate.refit import RefittedFormula
 
 from ...commands import invoke
 
-TEXT = "2 * compute_s * (1 + 30 / columns) + 9 * output_memory_s + 3 * other_memory_s + 5 * launch_s"
+TEXT = (
+    "2 * total_compute_s * (1 + 30 / (1 + conv_output_channels)) + 9 * conv_output_memory_s"
+    " + 3 * elementwise_memory_s + 5 * layer_launch_s"
+)
 RUN = {"cnn": "resnet50", "gpu": "V100-SXM2-16GB", "batch_per_gpu": 64}
 
 
@@ -55,7 +58,7 @@ def test_built_in_law_gives_the_sum_that_schedules_are_made_of():
     rows = run_layers(run)
     once = law.predict(rows.columns)[rows.labels["kind"] == "iteration"]
     (prediction,) = predict_runs(law, run)
-    of_layers = law.predict(layers)[layers["is_layer"] > 0].sum()
+    of_layers = law.predict(layers)[layers["n_layers"] > 0].sum()
     assert prediction.time_s == pytest.approx(of_layers + once[0], rel=1e-9)
 
 
@@ -68,11 +71,13 @@ def test_some_runs_have_the_rows_that_they_have_alone(few, scope):
 
 
 def test_layers_outside_the_training_range_are_counted(law):
-    narrow = replace(law, ranges={"columns": (1.0, 512.0), "compute_s": (0.0, 1.0)})
+    narrow = replace(law, ranges={"conv_output_channels": (0.0, 512.0), "total_compute_s": (0.0, 1.0)})
     (prediction,) = predict_runs(narrow, configuration(**RUN))
     rows = run_layers(configuration(**RUN))
-    wide = rows.sums.apply(1.0 * (rows.columns["columns"] > 512))[0]
-    assert prediction.warnings == (f"columns of {wide:.0f} layers lies outside the training range 1 to 512",)
+    wide = rows.sums.apply(1.0 * (rows.columns["conv_output_channels"] > 512))[0]
+    assert prediction.warnings == (
+        f"conv_output_channels of {wide:.0f} layers lies outside the training range 0 to 512",
+    )
 
 
 def test_terms_shares_and_sensitivity_are_of_the_sum(law):
@@ -110,8 +115,8 @@ def test_scoring_and_refitting(law, few):
     assert outcome.formula.scope == "layer"
     assert outcome.training_loss < given.training_loss
     assert set(outcome.columns) == {spec.name for spec in law.used_features}
-    assert len(outcome.columns["compute_s"]) == len(few)
-    assert outcome.columns["compute_s"] == pytest.approx(few.matrix(["total_compute_s"])[:, 0], rel=0.2)
+    assert len(outcome.columns["total_compute_s"]) == len(few)
+    assert outcome.columns["total_compute_s"] == pytest.approx(few.matrix(["total_compute_s"])[:, 0], rel=0.2)
 
 
 def test_refitted_constants_are_found_again(law, few):

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from trainlaw.app.exports.formats import export_formula
 from trainlaw.app.models.builtin import BUILT_IN_FORMULAS, formula_named
 from trainlaw.app.models.custom_inputs import case_seconds, cases_of
-from trainlaw.app.models.terms import plain_expression
 from trainlaw.app.sheets.xlsx import xlsx_bytes
 from trainlaw.app.workbook.features_book import features_workbook_plan
 from trainlaw.formulas import load_formula
@@ -66,7 +65,7 @@ def test_contention_and_cycles_are_those_of_the_table_for_any_number_of_threads(
 def test_units_fit_and_an_unknown_network_has_no_time(model):
     law = law_of(model)
     units = {spec.name: spec.unit for spec in law.features}
-    constant_units(plain_expression(law), units, law.target.unit)
+    constant_units(law.ungrouped, units, law.target.unit)
     case = {**cases_of(law)[0], "network": "huge"}
     assert math.isnan(case_seconds(law, [case])[0])
 
@@ -127,11 +126,7 @@ def test_every_form_is_written(suffix, tmp_path):
 
 
 def test_only_formulas_of_custom_features_are_of_that_scope(formula):
-    assert [law.scope for law in (formula, formula_named("layer"), law_of("b"))] == [
-        "run",
-        "layer",
-        "custom",
-    ]
+    assert [law.scope for law in (formula, formula_named("layer"), law_of("b"))] == ["run", "layer", "custom"]
 
 
 def test_inputs_outside_the_table_are_warned_of():

@@ -4,12 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from trainlaw.app.models.scopes import (
-    SCOPE_HANDLING,
-    Inputs,
-    chosen_output,
-    feature_expression,
-)
+from trainlaw.app.models.scopes import SCOPE_HANDLING, Inputs, chosen_output, feature_expression
 from trainlaw.datasets import FEATURES, load
 from trainlaw.formulas import SCOPES, InputError, evaluate, variables
 

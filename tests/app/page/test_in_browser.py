@@ -19,14 +19,7 @@ from trainlaw.app.terminal.as_json import cnn_json
 from trainlaw.app.text.numbers import show_seconds
 from trainlaw.datasets import TARGET, feature_specs, load
 from trainlaw.datasets.measurements.runs import Setup
-from trainlaw.formulas import (
-    Formula,
-    GroupedConstant,
-    load_formula,
-    parse_text,
-    to_text,
-    variables,
-)
+from trainlaw.formulas import Formula, GroupedConstant, load_formula, parse_text, to_text, variables
 from trainlaw.validate.applicability import KEY, JointRange
 
 from ..questions import predicted, questions

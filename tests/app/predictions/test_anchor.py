@@ -5,12 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from trainlaw.app.inputs.run_folder import RUN_FILES
-from trainlaw.app.models.builtin import (
-    BUILT_IN,
-    BUILT_IN_FORMULAS,
-    MEASURED_PAIR_GPUS,
-    pair_formula,
-)
+from trainlaw.app.models.builtin import BUILT_IN, BUILT_IN_FORMULAS, MEASURED_PAIR_GPUS, pair_formula
 from trainlaw.app.predictions.anchor import ProfileRequest, Workload, measured_gpu, predict_from_profile
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.kinds.anchor import (

@@ -12,8 +12,8 @@ from trainlaw.app.report.errors import _interval_of
 from trainlaw.app.report.html import report_html
 from trainlaw.app.report.plots import error_dots
 from trainlaw.app.studies.result import StudyOutcome
-from trainlaw.app.studies.story import lead_sentence
-from trainlaw.app.studies.terms_found import term_returns
+from trainlaw.app.studies.terms_found import studied_terms
+from trainlaw.app.studies.verdict import lead_sentence
 from trainlaw.app.terminal.study import study_text
 from trainlaw.datasets import load
 from trainlaw.formulas import ParetoFront, ScoredFormula, parse_text
@@ -57,10 +57,9 @@ def outcome(formula):
         result,
         errors_frame(result),
         {"fold 1 of 1": ("T4",)},
-        shares,
+        studied_terms(carried, shares, []),
         0.1,
         known,
-        returns=term_returns(carried, []),
         provenance=provenance,
     )
 
@@ -199,3 +198,11 @@ def test_the_report_has_intervals_of_the_mean_over_seeds():
     inside = found.labels("precision") == "fp32"
     errors = [absolute_percentage_errors(found.measured_s, found.predicted_s(name)) for name in seeds]
     assert low <= np.mean(errors, axis=0)[inside].mean() <= high
+
+
+@pytest.mark.slow
+def test_counts_have_thousands_marks_and_no_row_is_half_empty(outcome):
+    text = report_html(outcome)
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", text)
+    assert "1,721" in cells and not [cell for cell in cells if re.fullmatch(r"\d{4,}", cell)]
+    assert "1,730 held-out runs" in text and "By layout" not in text

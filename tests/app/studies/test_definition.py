@@ -68,37 +68,6 @@ def test_all_means_every_baseline():
     }
 
 
-@pytest.mark.parametrize(
-    ("values", "fault"),
-    [
-        ({"sead": 1}, "'seed'"),
-        ({"split": "leave-one-gpu"}, "leave-one-gpu|gpu"),
-        ({"against": "cf8"}, "'cf9'"),
-        ({"by": "harnes"}, "harness"),
-        ({"seed": "one"}, "expected a whole number, got 'one'"),
-        ({"seed": True}, "expected a whole number"),
-        ({"folds": 1}, "expected 2 to 1000, got 1"),
-        ({"seeds": 0}, "expected 1 to 20, got 0"),
-        ({"seeds": "3"}, "expected a whole number, got '3'"),
-        ({"against": 3}, "a list of texts"),
-        ({"split": "list"}, "belong together"),
-        ({"held_out": "mine.toml"}, "belong together"),
-        ({"search_by_platform": "yes"}, "true or false"),
-    ],
-)
-def test_faults_are_named(values, fault):
-    with pytest.raises((InputError, UnknownNameError), match=fault) as caught:
-        definition_of(values, "study.toml")
-    assert "study.toml" in str(caught.value)
-
-
-def test_no_toml_is_one_line(tmp_path):
-    path = tmp_path / "study.toml"
-    path.write_text("seed = = 1")
-    with pytest.raises(InputError, match="expected TOML"):
-        read_definition(path)
-
-
 def test_paths_are_beside_the_file(tmp_path):
     (tmp_path / "mine.csv").write_text("gpu\n")
     path = tmp_path / "study.toml"

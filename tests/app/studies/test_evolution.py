@@ -65,11 +65,7 @@ def test_a_search_without_history_has_no_evolution(rows):
 
 
 def test_steps_say_what_entered_left_and_changed_and_come_back_from_the_errors(rows):
-    texts = (
-        f"3 * {COMPUTE}",
-        f"2 * {COMPUTE} * wide_sm ^ 0.1 + {MEMORY}",
-        f"{COMPUTE} * wide_sm",
-    )
+    texts = (f"3 * {COMPUTE}", f"2 * {COMPUTE} * wide_sm ^ 0.1 + {MEMORY}", f"{COMPUTE} * wide_sm")
     ours = with_history(*texts)
     found = study_evolution(result_of(rows, trainlaw=ours), rows, ours, ours, 500)
     again = evolution_of(replace(ours, errors={EVOLUTION: found.to_json()}))

@@ -149,18 +149,10 @@ def test_a_schedule_refuses_a_law_of_one_kind_of_layer(found, tmp_path):
 @pytest.mark.slow
 @pytest.mark.usefixtures("quick_studies")
 def test_a_study_ends_in_all_files(in_empty_folder):
-    asked = [
-        "study",
-        "cde-layers/conv/forward",
-        "--of",
-        "layer-times",
-        "--split",
-        "gpu-folds",
-        "--folds",
-        "2",
-    ]
-    rest = ["--evaluations", "100", "--against", "layer_roofline", "--workers", "1", "--into", "run"]
-    done = CliRunner().invoke(app, [*asked, *rest])
+    few("cde-layers/conv/forward", 300).frame.to_csv("layers.csv", index=False)
+    asked = "layers.csv/conv/forward --of layer-times --split gpu-folds --folds 2 --evaluations 100"
+    rest = "--against layer_roofline --workers 1 --out run"
+    done = CliRunner().invoke(app, ["study", *asked.split(), *rest.split()])
     assert done.exit_code == 0, done.output
     names = {path.name for path in (in_empty_folder / "run").iterdir()}
     assert {"formula.json", "formula.xlsx", "report.html", "errors.csv", "study.toml"} <= names

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from trainlaw.app.cli import app
-from trainlaw.app.report.errors import claims
 from trainlaw.app.report.html import report_html
+from trainlaw.app.report.properties import claims
 from trainlaw.app.report.run_files import write_run_files
 from trainlaw.app.studies.comparison import read_run
 from trainlaw.app.studies.definition import definition_of, read_definition
 from trainlaw.app.studies.study import study_table
-from trainlaw.app.studies.terms_found import further_terms, term_returns
+from trainlaw.app.studies.terms_found import further_terms, studied_terms
 from trainlaw.app.terminal.study import study_text
 from trainlaw.datasets import TARGET as TIME
 from trainlaw.datasets import RunTable, feature_specs, load
@@ -128,7 +128,7 @@ def test_terms_chosen_again_are_stored_and_shown(outcome):
     known = outcome.formula.errors["chosen_again"]
     assert (known["resamples"], known["seeds"]) == (200, 2)
     kinds = [tuple(entry["features"]) for entry in known["terms"]]
-    assert sorted(kinds) == sorted({item.features for item in outcome.returns})
+    assert sorted(kinds) == sorted({item.features for item in outcome.terms})
     assert all(0.0 <= entry["share"] <= entry["amount_share"] <= 1.0 for entry in known["terms"])
     # What is always required is always chosen.
     assert {("input_copy_s",): (1.0, 1.0)}.items() <= shares_chosen_again(outcome.formula).items()
@@ -157,7 +157,8 @@ def test_terms_that_return():
     chosen = law("2 * conv_output_memory_s + 3 * im2col_compute_s")
     others = [law("5 * conv_output_memory_s"), law("conv_output_memory_s + 3 * layer_launch_s")]
     returns = {
-        item.features: (item.in_folds, item.in_seeds) for item in term_returns(chosen, others, others[:1])
+        item.features: (item.in_folds, item.in_seeds)
+        for item in studied_terms(chosen, (0.5, 0.5), others, others[:1])
     }
     assert returns == {("conv_output_memory_s",): (2, 1), ("im2col_compute_s",): (0, 0)}
     assert further_terms(chosen, others) == {("layer_launch_s",): 1}

@@ -44,47 +44,7 @@ def test_bare_names_of_torchvision_are_its_networks(row):
     assert find_cnn_counts(row["name"], int(row["input_size_px"])).counts["params"] == int(row["params"])
 
 
-@each_row(
-    ("text", "name"),
-    [
-        ("AlexNet", "alexnet_torch"),
-        ("ResNet-50", "resnet50"),
-        ("resnet50", "resnet50"),
-        ("resnet50.a1_in1k", "timm/resnet50"),
-        ("resnet50_a1_in1k", "timm/resnet50"),
-        ("tf_efficientnet_b0.ns_jft_in1k", "timm/tf_efficientnet_b0"),
-        ("timm/resnet50.a1_in1k", "timm/resnet50"),
-        ("hf_hub:timm/resnet50.a1_in1k", "timm/resnet50"),
-        ("timm/ResNet50", "timm/resnet50"),
-        ("resnet50d", "timm/resnet50d"),
-        ("tv_resnet50", "timm/tv_resnet50"),
-        ("inception_v3.tf_adv_in1k", "timm/inception_v3"),
-        ("legacy_xception.tf_in1k", "timm/xception"),
-        ("EfficientNetV2-S", "efficientnet_v2_s"),
-        ("efficientnetv2_s", "timm/efficientnetv2_s"),
-        ("tf_efficientnetv2_s.in21k_ft_in1k", "timm/tf_efficientnetv2_s"),
-        ("torchvision.models.resnet50", "resnet50"),
-        ("torchvision.models.regnet_y_8gf", "regnet_y_8gf_torch"),
-        ("torchvision/inception_v3", "inception_v3_auxiliary"),
-        ("regnet_y_8gf", "regnet_y_8gf_torch"),
-        ("regnety_080", "timm/regnety_080"),
-        ("pycls/RegNetY-8.0GF", "pycls/regnet_y_8gf"),
-        ("pycls/RegNetY-16GF", "regnet_y_16gf"),
-        ("RegNetX-1.6GF", "regnet_x_1_6gf"),
-        ("RegNetX-4.0GF", "regnet_x_4gf"),
-        ("ConvNeXt-Tiny", "convnext_tiny"),
-        ("Wide ResNet-50-2", "wide_resnet50_2"),
-        ("DenseNet-121", "densenet121"),
-        ("ShuffleNetV2 x1.0", "shufflenet_v2_x1_0"),
-        ("MobileNetV3-Large", "mobilenet_v3_large"),
-        ("Inception-ResNet-v2", "inception_resnet_v2"),
-        ("SE-ResNet-50", "se_resnet50"),
-        ("RegNet_X_1.6GF", "regnet_x_1_6gf"),
-        ("regnet_x_16gf", "regnet_x_16gf"),
-        ("VGG 16 BN", "vgg16_bn"),
-        ("Inception v3", "inception_v3"),
-    ],
-)
+@each_row(("text", "name"), [(row["text"], row["cnn"]) for row in published("cnn_names.csv")])
 def test_names_are_found_as_people_write_them(text, name):
     assert cnn_name(text) == name
 

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trainlaw.datasets.cnns.scheduling import Tasks, list_schedule
-from trainlaw.formulas import InputError
 
 
 def chain(times):
@@ -95,9 +94,3 @@ def test_critical_path_is_the_longest_way():
     tasks = Tasks((1.0, 2.0, 3.0, 1.0, 9.0), (1.0,) * 5, ((), (0,), (0,), (1, 2), ()))
     assert tasks.critical_path() == (4,)
     assert Tasks(tasks.seconds[:4], (1.0,) * 4, tasks.waits_for[:4]).critical_path() == (0, 2, 3)
-
-
-@pytest.mark.parametrize(("streams", "event"), [(0, 0.0), (1, -1.0), (1, math.inf)])
-def test_faulty_device_is_refused(streams, event):
-    with pytest.raises(InputError, match="at least one stream"):
-        list_schedule(chain([1.0]), streams, event)

@@ -3,14 +3,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from trainlaw.datasets import (
-    FEATURES,
-    LAYER_FEATURES,
-    STUDY_FEATURES,
-    TARGET,
-    configuration,
-    load,
-)
+from trainlaw.datasets import FEATURES, LAYER_FEATURES, STUDY_FEATURES, TARGET, configuration, load
 from trainlaw.datasets.features.pair_features import PROFILE_FEATURES
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
 from trainlaw.datasets.files.storage import read_data_rows

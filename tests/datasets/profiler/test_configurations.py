@@ -3,7 +3,6 @@
 from functools import partial
 
 import pytest
-from trainlaw.datasets.files.faults import FaultsError
 from trainlaw.datasets.profiler import Configuration, configuration_grid, read_plan
 from trainlaw.formulas.errors import InputError, UnknownNameError
 
@@ -84,23 +83,3 @@ def test_a_strange_column_is_named_in_one_line(planned, name):
     with pytest.raises(InputError) as caught:
         planned(f'cnn,batch_per_gpu,"{name}"\nlenet5,8,1\n')
     assert len(str(caught.value)) < 500 and str(caught.value).isprintable()
-
-
-@each_row(
-    ("text", "words"),
-    [
-        ("cnn\nlenet5\n", "batch_per_gpu"),
-        ("cnn,batch_per_gpu\nlenet5,0\n", "row 1, column batch_per_gpu"),
-        ("cnn,batch_per_gpu\nlenet5,eight\n", "got 'eight'"),
-        ("cnn,batch_per_gpu\nlenet9,1\n", "row 1, column cnn.*lenet"),
-        ("cnn,batch_per_gpu,precision\nlenet5,1,fp8\n", "fp32, tf32, amp, bf16"),
-        ("cnn,batch_per_gpu,n_gpus\nlenet5,1,2\n", "row 1, column n_gpus"),
-        ("cnn,batch_per_gpu\n", "1 to 100000 configurations"),
-        ("cnn,batch_per_gpu,dtype\nlenet5,1,amp\n", "column dtype: expected the name precision"),
-        ("cnn,batch_per_gpu,layout\nlenet5,1,channels_last\n", "column layout: .*it is not measured"),
-        ("cnn,batch_per_gpu,pixels\nlenet5,1,64\n", "column pixels: expected the name input_size_px"),
-    ],
-)
-def test_faults_of_a_plan_are_named(planned, text, words):
-    with pytest.raises(FaultsError, match=words):
-        planned(text)

@@ -7,6 +7,8 @@ from math import isnan
 import pytest
 from trainlaw.datasets.hardware.gpu_files import with_gpus
 from trainlaw.datasets.profiler.machine import (
+    _NOTED_LOAD,
+    _NOTED_STEAL,
     GpuState,
     Interference,
     Processor,
@@ -149,4 +151,4 @@ def test_watch_on_a_machine_that_tells_nothing(tmp_path):
 
 
 def test_a_quiet_machine_gives_no_remark():
-    assert Interference(0.01, 0.0).remark == ""
+    assert Interference(0.01, 0.0).remark == Interference(_NOTED_LOAD, _NOTED_STEAL).remark == ""

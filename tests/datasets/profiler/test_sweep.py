@@ -64,14 +64,7 @@ def test_a_disturbed_measurement_is_remarked_and_not_pooled(tmp_path, host):
 @pytest.mark.parametrize("parts, optimizer", [("forward", "none"), ("forward+backward+optimizer", None)])
 def test_a_row_says_stack_and_parts_and_is_found_again(tmp_path, host, parts, optimizer):
     (asked,) = configuration_grid(
-        ["lenet5"],
-        [4],
-        [],
-        ["amp"],
-        device="cpu",
-        threads=[1],
-        stacks=["channels_last"],
-        timed_parts=parts,
+        ["lenet5"], [4], [], ["amp"], device="cpu", threads=[1], stacks=["channels_last"], timed_parts=parts
     )
     files = SweepFiles(tmp_path / "runs.csv")
     run([asked], files, host)

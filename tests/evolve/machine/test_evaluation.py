@@ -3,12 +3,7 @@ import math
 import numpy as np
 import pytest
 from trainlaw.evolve.machine import arrays, evaluation, kernels
-from trainlaw.evolve.machine.arrays import (
-    HUBER,
-    SOFT_L1,
-    SQUARES,
-    make_rows,
-)
+from trainlaw.evolve.machine.arrays import HUBER, SOFT_L1, SQUARES, make_rows
 from trainlaw.evolve.search.individuals import Individual, forest_of
 from trainlaw.evolve.search.trees import encode
 from trainlaw.formulas import RowSums

@@ -17,12 +17,7 @@ from trainlaw.evolve.search.islands import (
     start_island,
     step,
 )
-from trainlaw.evolve.search.trees import (
-    complexities,
-    from_expression,
-    structure_keys,
-    to_expression,
-)
+from trainlaw.evolve.search.trees import complexities, from_expression, structure_keys, to_expression
 from trainlaw.formulas import parse_text, to_text
 
 from ...rows import each_row

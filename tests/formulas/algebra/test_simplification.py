@@ -8,14 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from trainlaw.formulas import (
-    complexity,
-    evaluate,
-    parse_text,
-    simplify,
-    substitute,
-    to_text,
-)
+from trainlaw.formulas import complexity, evaluate, parse_text, simplify, substitute, to_text
 from trainlaw.formulas.algebra import simplification, sympy_worker
 from trainlaw.formulas.algebra.json_form import from_json, to_json
 from trainlaw.formulas.algebra.simplification import agree, simplify_all

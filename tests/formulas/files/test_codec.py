@@ -1,11 +1,4 @@
-from trainlaw.formulas.files.codec import (
-    anything,
-    every,
-    finite_number,
-    optional,
-    record,
-    text,
-)
+from trainlaw.formulas.files.codec import anything, every, finite_number, optional, record, text
 
 BOX = record({"a": text}, {"b": optional(finite_number, 7.0)}, closed=True)
 

@@ -2,16 +2,7 @@
 
 import numpy as np
 import pytest
-from trainlaw.formulas import (
-    Apply,
-    FeatureSpec,
-    Formula,
-    GroupedConstant,
-    Unit,
-    Variable,
-    evaluate,
-    to_text,
-)
+from trainlaw.formulas import Apply, FeatureSpec, Formula, GroupedConstant, Unit, Variable, evaluate, to_text
 from trainlaw.formulas.algebra.expression import nodes
 from trainlaw.formulas.proofs.enclosure import enclose
 

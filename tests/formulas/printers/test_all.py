@@ -7,14 +7,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from trainlaw.formulas import (
-    OPERATORS,
-    Apply,
-    Formula,
-    GroupedConstant,
-    Variable,
-    parse_text,
-)
+from trainlaw.formulas import OPERATORS, Apply, Formula, GroupedConstant, Variable, parse_text
 from trainlaw.formulas.printers import (
     PRINTERS,
     print_c_function,

@@ -3,13 +3,7 @@ import math
 import numpy as np
 import pytest
 from trainlaw.formulas import evaluate, parse_text, variables
-from trainlaw.formulas.proofs.elasticities import (
-    Elasticities,
-    _plus,
-    _product,
-    _quotient,
-    _undecided,
-)
+from trainlaw.formulas.proofs.elasticities import Elasticities, _plus, _product, _quotient, _undecided
 
 BOX = {
     "w": (0.0, 1e12),

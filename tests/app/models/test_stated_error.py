@@ -1,6 +1,6 @@
 import pytest
 from trainlaw.app.models.builtin import BUILT_IN
-from trainlaw.app.models.search_gain import evolution_sentence
+from trainlaw.app.models.stated_error import evolution_sentence
 from trainlaw.app.page.html import page_html
 from trainlaw.app.terminal.formula import short_text
 from trainlaw.app.workbook.book import workbook_plan

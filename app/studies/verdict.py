@@ -1,25 +1,23 @@
-"""The first lines of a study's result: verdict, error and lead in sentences, and the worst groups of runs."""
+"""The verdict on a study: nothing learned, a better baseline, calibration instead, or the lead."""
 
 import math
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.calibration import calibrated_law
-from trainlaw.app.models.search_gain import evolution_sentence, uncertain_gains
+from trainlaw.app.models.stated_error import uncertain_gains
 from trainlaw.app.text.numbers import show_percent
-from trainlaw.app.text.tables import RUNS, Table, TableColumn
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import Formula, InputError, load_formula
 from trainlaw.validate import StudyResult
 from trainlaw.validate.baselines import CONTROLS, title_of
-from trainlaw.validate.error_table import BY_CNN, BY_GPU, MEANS, STORED_LEVELS
-from trainlaw.validate.formula_errors import CarriedErrors, ErrorLine, carried_errors, overall_error
+from trainlaw.validate.error_table import BY_GPU, MEANS
+from trainlaw.validate.formula_errors import CarriedErrors, carried_errors, overall_error
 from trainlaw.validate.result import MEASURED, OURS
 
 #: Fewer runs say more about a formula's constants than about its terms.
@@ -37,7 +35,7 @@ def verdict_lines(
 
     formula : with the errors of `result`. is_evolved : whether it is from a search, not from the user.
     """
-    lines = verdict(formula, result, is_evolved)
+    lines = formula_verdict(formula, result, is_evolved)
     if not is_evolved:
         return lines
     percent = overall_error(formula, OURS, "mape_percent") if len(result.predictions) else None
@@ -45,7 +43,7 @@ def verdict_lines(
     return (*lines, advice) if advice else lines
 
 
-def verdict(formula: Formula, result: StudyResult, is_evolved: bool) -> tuple[str, ...]:
+def formula_verdict(formula: Formula, result: StudyResult, is_evolved: bool) -> tuple[str, ...]:
     """Return at most one line: nothing learned, a better baseline, or an evolution that adds nothing certain.
 
     Arguments as for `verdict_lines`.
@@ -134,22 +132,6 @@ def _command(definition: StudyDefinition) -> str:
     return shlex.join(["trainlaw", "calibrate", definition.table, *options, "--out", "my-law"])
 
 
-def error_sentence(errors: CarriedErrors) -> str:
-    """Return the held-out error in one sentence: overall, by precision, and the range over generations."""
-    what = f"On {errors.held_out}s that were held out, this formula errs by"
-    parts = [f"{what} {show_percent(errors.overall[OURS])} % on average"]
-    precisions, generations = errors.lines["precision"], errors.lines["generation"]
-    if len(precisions) > 1:
-        named = ", ".join(f"{line.name} {show_percent(line.errors[OURS])} %" for line in precisions)
-        parts.append(f"by precision {named}")
-    if len(generations) > 1:
-        best, worst = (
-            f"{show_percent(line.errors[OURS])} % ({line.name})" for line in (generations[0], generations[-1])
-        )
-        parts.append(f"by generation between {best} and {worst}")
-    return "; ".join(parts) + "."
-
-
 def best_baseline(errors: CarriedErrors) -> str | None:
     """Return the name of the baseline with the lowest mean error over GPU groups; None without baselines."""
     overall = {name: errors.overall[name] for name in errors.others if name not in CONTROLS}
@@ -189,98 +171,3 @@ def _without_one(leads: Mapping[str, float], whole: float) -> str:
     return (
         f"The lead does not depend on one group: leaving out any one, it stays {ends}, least without {least}."
     )
-
-
-_WORST = 7  # groups of each kind that are named before the details
-_FEW_RUNS = 5  # fewer say little about an architecture
-_BEST_THERE: tuple[str | TableColumn, ...] = ("best there, %", TableColumn("which baseline", "long"))
-_READABLE = {"channels_last": "channels last", "unknown": "layout not recorded", "nchw": "NCHW"}
-
-
-@dataclass(frozen=True)
-class Story:
-    """The first page of the report: sentences, and tables by title."""
-
-    sentence: str
-    lead: str
-    evolution: str
-    classes: Sequence[tuple[str, Table]]
-    worst: Sequence[tuple[str, Table]]
-
-
-def story_of(result: StudyResult, errors: CarriedErrors) -> Story | None:
-    """Return what the report says first, from errors of a formula; None where no fold was finished."""
-    if not errors.estimators:
-        return None
-    levels = [(level, errors.lines[level]) for level in STORED_LEVELS]
-    return Story(
-        sentence=error_sentence(errors),
-        lead=lead_sentence(errors),
-        evolution=evolution_sentence(errors),
-        classes=[(f"By {level}", _class_table(lines)) for level, lines in levels if lines],
-        worst=[
-            (title, _worst_table(errors, level, _bias_by(result, level)))
-            for title, level in (("GPU groups", BY_GPU), ("Architectures", BY_CNN))
-        ],
-    )
-
-
-def _class_table(lines: Sequence[ErrorLine]) -> Table:
-    baselines = [name for name in lines[0].errors if name != OURS]
-    several = any(line.seeds for line in lines)
-    rows = [
-        [_READABLE.get(line.name, line.name), line.rows, len(line.members), show_percent(line.errors[OURS]),
-         *([_spread(line.seeds)] if several else []), *_best_of(line, baselines)]
-        for line in lines
-    ]  # fmt: skip
-    seeds = ["seeds, %"] if several else []
-    header: list[str | TableColumn] = [
-        TableColumn("", "long"),
-        RUNS,
-        "GPU groups",
-        "this formula, %",
-        *seeds,
-        *_BEST_THERE,
-    ]
-    return Table.of(header, rows, "number")
-
-
-def _spread(seeds: Sequence[float]) -> str:
-    return f"{min(seeds):.1f} to {max(seeds):.1f}" if seeds else "-"
-
-
-def _best_of(line: ErrorLine, baselines: Sequence[str]) -> tuple[str, str]:
-    others = [name for name in baselines if name not in CONTROLS]
-    known = [(line.errors[name], name) for name in others if math.isfinite(line.errors[name])]
-    if not known:
-        return "-", ""
-    error, name = min(known)
-    return show_percent(error), title_of(name)
-
-
-def _worst_table(errors: CarriedErrors, level: str, bias: Mapping[str, float]) -> Table:
-    """The groups with the largest errors, worst first, and whether times are predicted long or short."""
-    lines = [line for line in errors.lines[level] if math.isfinite(line.errors[OURS])]
-    enough = [line for line in lines if line.rows >= _FEW_RUNS] or lines
-    worst = sorted(enough, key=lambda line: -line.errors[OURS])[:_WORST]
-    rows = [
-        [line.label, line.rows, show_percent(line.errors[OURS]), f"{bias[line.name]:.2f}",
-         *_best_of(line, errors.others)]
-        for line in worst
-    ]  # fmt: skip
-    header: list[str | TableColumn] = [
-        TableColumn("", "long"),
-        RUNS,
-        "error, %",
-        "predicted / measured",
-        *_BEST_THERE,
-    ]
-    return Table.of(header, rows, "number")
-
-
-def _bias_by(result: StudyResult, level: str) -> dict[str, float]:
-    """The geometric mean of predicted over measured time, by label; that of all searches."""
-    runs = result.predictions
-    logs = np.mean([np.log(runs[name]) for name in result.searches], axis=0) - np.log(runs[MEASURED])
-    means = logs.groupby(runs[level]).mean()
-    return dict(zip(means.index, np.exp(means).tolist(), strict=True))

@@ -13,8 +13,8 @@ from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.material import material_of
 from trainlaw.app.studies.searches import controls_of
 from trainlaw.app.studies.skeleton import SkeletonSearch
-from trainlaw.app.studies.story import calibration_advice, verdict
 from trainlaw.app.studies.study import study_table
+from trainlaw.app.studies.verdict import calibration_advice, formula_verdict
 from trainlaw.app.terminal.study import study_text
 from trainlaw.datasets import RunTable, load
 from trainlaw.validate import StudyResult
@@ -35,7 +35,7 @@ def first_line(formula, few, is_evolved=True, **predicted):
         row=np.arange(len(few)), split="fold 1 of 1", configuration="", measured_s=few.seconds
     )
     result = StudyResult(labels.assign(**predicted), names)
-    return verdict(replace(formula, errors=errors_json(result, "protocol")), result, is_evolved)
+    return formula_verdict(replace(formula, errors=errors_json(result, "protocol")), result, is_evolved)
 
 
 def test_a_law_no_better_than_the_median_learned_nothing(formula, few):

@@ -1,0 +1,121 @@
+"""Describe the terms of a formula: the work behind each, and the factors that scale it."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trainlaw.app.models.scopes import handling
+from trainlaw.app.models.terms import Part, parts_of
+from trainlaw.app.text.files import toml_table
+from trainlaw.app.text.numbers import show_number, show_seconds
+from trainlaw.datasets.features.feature import base_columns
+from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
+from trainlaw.formulas import SECOND, Expression, FeatureSpec, Formula, Unit, Variable
+from trainlaw.formulas.algebra.tidying import factors
+
+# The rates of a time, base columns of GPU and links, determine its kind of work.
+_RATES = (
+    ("compute", re.compile(r"peak_\w*flop_per_s")),
+    ("fp32-lane", re.compile(r"comparable_fp32_flop_per_s")),
+    ("memory", re.compile(r"bandwidth_byte_per_s")),
+    ("all-reduce", re.compile(r"(link|network)_\w+|peer_access")),
+    ("single-GPU", re.compile(SINGLE_GPU_TIME)),
+)
+_COUNTS = re.compile(r"n_(layers|conv|depthwise|dense|\w+)")
+_PLAIN = re.compile(r"_?(compute|memory|matrix|simt|cached|kernel)?_s$")
+
+
+# The work behind the time of a feature, for readers who do not know the feature.
+_TITLES = toml_table(__file__, "titles.toml")
+_MANY = "further work on one GPU"  # instead of more titles than a line holds
+_MOST_TITLES = 2
+
+
+@dataclass(frozen=True)
+class DescribedTerm:
+    """A term of a formula with a short name, unique in its formula, a sentence that explains it, and a title.
+
+    title : the work that takes the time, for any reader. Several terms of a formula may share one.
+    """
+
+    part: Part
+    name: str
+    sentence: str
+    title: str
+
+
+def described_terms(formula: Formula) -> tuple[DescribedTerm, ...]:
+    """Return each of `parts_of(formula)` with its description.
+
+    The rates in a term give its name: compute, memory, all-reduce, launch or fixed time.
+    """
+    parts = parts_of(formula)
+    quantities = [_quantities(part, formula) for part in parts]
+    plain = [_name(times, others, formula) for times, others in quantities]
+    totals, seen = Counter(plain), Counter[str]()
+    found = []
+    for part, (times, scales), name in zip(parts, quantities, plain, strict=True):
+        seen[name] += 1
+        unique = f"{name} {seen[name]}" if totals[name] > 1 else name
+        sentence = _sentence(part.expression, times, scales, formula.target)
+        found.append(DescribedTerm(part, unique, sentence, _title(times) or name))
+    return tuple(found)
+
+
+def _quantities(part: Part, formula: Formula) -> tuple[list[FeatureSpec], list[FeatureSpec]]:
+    """Return the features of a term in the unit of the target, and the others, which scale it."""
+    used = [spec for spec in formula.used_features if spec.name in part.features]
+    times = [spec for spec in used if spec.unit == formula.target.unit]
+    return times, [spec for spec in used if spec not in times]
+
+
+def _title(times: Sequence[FeatureSpec]) -> str:
+    """Return the work behind the times of a term; empty where one of them has no title."""
+    titles = dict.fromkeys(_TITLES.get(spec.name, "") for spec in times)
+    if "" in titles:
+        return ""
+    return _MANY if len(titles) > _MOST_TITLES else " and ".join(titles)
+
+
+def _name(times: Sequence[FeatureSpec], scales: Sequence[FeatureSpec], formula: Formula) -> str:
+    known = handling(formula).features
+    names = [spec.name for spec in times or scales]
+    # A feature that is not known is a custom one.
+    raw = {*names} - {*known} | base_columns(known, [name for name in names if name in known])
+    kinds = [kind for kind, rate in _RATES if any(rate.fullmatch(name) for name in raw)]
+    if kinds[:2] == ["compute", "fp32-lane"]:
+        kinds.remove("fp32-lane")  # the peak rate of fp32 is stated for the same lanes
+    quantity = "time" if formula.target.unit == SECOND else formula.target.name
+    if not kinds:
+        counted = times and any(_COUNTS.fullmatch(name) for name in raw)
+        kinds = ["launch" if counted else "fixed"]
+    subjects = [text for spec in times if (text := _PLAIN.sub("", spec.name).replace("_", " "))]
+    of = f" ({', '.join(subjects)})" if subjects else ""
+    return f"{' and '.join(kinds)} {quantity}{of}"
+
+
+def _sentence(
+    term: Expression, times: Sequence[FeatureSpec], scales: Sequence[FeatureSpec], target: FeatureSpec
+) -> str:
+    coefficient, bases = factors(term)
+    names = {spec.name for spec in times}
+    alone = [base for base in bases if isinstance(base, Variable) and base.name in names]
+    if not times:
+        first = f"{_amount(coefficient, target.unit)} in every iteration"
+    elif len(alone) == len(times):
+        meanings = " and ".join(map(_meaning, times))
+        first = meanings if coefficient == 1 else f"{show_number(coefficient)} times {meanings}"
+    else:
+        first = "made of " + " and ".join(map(_meaning, times))
+    if not scales:
+        return f"{first}."
+    return f"{first}; scaled by {' and '.join(spec.name for spec in scales)}."
+
+
+def _amount(coefficient: float, unit: Unit) -> str:
+    return show_seconds(coefficient) if unit == SECOND else f"{show_number(coefficient)} {unit}"
+
+
+def _meaning(spec: FeatureSpec) -> str:
+    return f"{spec.name} ({spec.meaning})" if spec.meaning else spec.name
