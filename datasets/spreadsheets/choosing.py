@@ -6,8 +6,8 @@ from trainlaw.datasets.files.grids import read_grids
 from trainlaw.datasets.spreadsheets.answers import SheetAnswers, choices
 from trainlaw.datasets.spreadsheets.columns import check_named, left_half
 from trainlaw.datasets.spreadsheets.headings import read_heading
+from trainlaw.datasets.spreadsheets.known_names import Names
 from trainlaw.datasets.spreadsheets.layout import PIVOTS, SheetTable, find_tables, likely_pivot, sheets_of
-from trainlaw.datasets.spreadsheets.names import Names
 from trainlaw.datasets.spreadsheets.rows import Dialogue
 from trainlaw.formulas.errors import InputError, check_name, shown
 

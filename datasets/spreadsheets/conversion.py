@@ -34,6 +34,7 @@ from trainlaw.datasets.spreadsheets.choosing import tables_of
 from trainlaw.datasets.spreadsheets.columns import COLUMN_NAMES
 from trainlaw.datasets.spreadsheets.counting import constant_count, counted, says_gpus
 from trainlaw.datasets.spreadsheets.headings import read_heading
+from trainlaw.datasets.spreadsheets.known_names import Names, cnn_named
 from trainlaw.datasets.spreadsheets.lines import read_line
 from trainlaw.datasets.spreadsheets.measures import (
     ask_units,
@@ -42,7 +43,7 @@ from trainlaw.datasets.spreadsheets.measures import (
     iterations_of,
     seconds_of,
 )
-from trainlaw.datasets.spreadsheets.names import Names, cnn_named, read_cnns, read_gpus
+from trainlaw.datasets.spreadsheets.names import read_cnns, read_gpus
 from trainlaw.datasets.spreadsheets.quantities import TimeUnit
 from trainlaw.datasets.spreadsheets.repeats import ask_separating, configurations
 from trainlaw.datasets.spreadsheets.rows import Dialogue, Label, MappedColumn, SheetRows, Source

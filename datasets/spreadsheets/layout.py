@@ -10,8 +10,8 @@ from trainlaw.datasets.files.numbers import is_number
 from trainlaw.datasets.spreadsheets import fields
 from trainlaw.datasets.spreadsheets.answers import SheetAnswers
 from trainlaw.datasets.spreadsheets.headings import read_heading
+from trainlaw.datasets.spreadsheets.known_names import Names
 from trainlaw.datasets.spreadsheets.lines import read_line
-from trainlaw.datasets.spreadsheets.names import Names
 from trainlaw.datasets.spreadsheets.quantities import TimeUnit, parse_unit
 from trainlaw.datasets.spreadsheets.values import PRECISION_WORDS, SPELLINGS, is_unmeasured, precision_of
 from trainlaw.datasets.spreadsheets.words import groups, patterns

@@ -2,15 +2,13 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from trainlaw.datasets.spreadsheets import fields
 from trainlaw.datasets.spreadsheets.answers import Issue, SheetAnswers, grouped, rows_of
+from trainlaw.datasets.spreadsheets.known_names import Names
 from trainlaw.datasets.spreadsheets.quantities import TimeUnit
 from trainlaw.formulas.errors import shown
-
-if TYPE_CHECKING:
-    from trainlaw.datasets.spreadsheets.names import Names
 
 T = TypeVar("T")
 #: What rows are called in messages: their number, with the sheet where several are read.
@@ -35,7 +33,7 @@ class Dialogue:
     """What the user said, the names that texts may mean, and what is still to be said."""
 
     answers: SheetAnswers
-    names: "Names"
+    names: Names
     issues: list[Issue]
 
     def ask(self, kind: str, text: str, options: tuple[tuple[str, ...], ...] = ()) -> None:
