@@ -14,7 +14,8 @@ _CHILD = f"""
 import sys, time
 began = float(sys.argv[1])
 import numpy as np
-from trainlaw.datasets import STUDY_FEATURES, TARGET, feature_specs, load
+from trainlaw.app.studies.skeleton import RUN_SKELETON
+from trainlaw.datasets import TARGET, feature_specs, load
 from trainlaw.evolve import SearchSettings
 from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.loop import run, start_state
@@ -22,10 +23,10 @@ from trainlaw.evolve.search.trees import to_expression
 from trainlaw.evolve.search.candidates import values_of
 
 runs = load("fp32-2026")
-X = runs.features(STUDY_FEATURES).to_numpy()
+X = runs.features(RUN_SKELETON.names).to_numpy()
 groups = runs.labels()["gpu_group"].to_numpy(str)
 settings = SearchSettings(evaluations=None, limit_seconds=120.0, threads=2)
-problem = make_problem(X, runs.seconds, feature_specs(STUDY_FEATURES), TARGET, settings, groups=groups)
+problem = make_problem(X, runs.seconds, feature_specs(RUN_SKELETON.names), TARGET, settings, groups=groups)
 
 class Useful(Exception):
     pass

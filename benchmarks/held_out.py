@@ -7,7 +7,8 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from trainlaw.app.studies.clusters import Place
-from trainlaw.datasets import STUDY_FEATURES, TARGET, feature_specs, load
+from trainlaw.app.studies.skeleton import RUN_SKELETON
+from trainlaw.datasets import TARGET, feature_specs, load
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.validate import leave_one_group_out, run_study
 from trainlaw.validate.baselines import baselines_for, named_baselines, title_of
@@ -25,13 +26,13 @@ class TimedSearch:
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Search for seconds `y`, (n_runs,); `groups` are the GPU groups of the training rows."""
-        self.search_ = FormulaRegressor(feature_specs(STUDY_FEATURES), TARGET, self.settings)
-        self.search_.fit(X[list(STUDY_FEATURES)], y, groups=groups)
+        self.search_ = FormulaRegressor(feature_specs(RUN_SKELETON.names), TARGET, self.settings)
+        self.search_.fit(X[list(RUN_SKELETON.names)], y, groups=groups)
         return self
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, (n_runs,), by the chosen formula."""
-        return self.search_.predict(X[list(STUDY_FEATURES)])
+        return self.search_.predict(X[list(RUN_SKELETON.names)])
 
 
 def held_out_rows(

@@ -17,8 +17,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 from trainlaw.app.studies.clusters import Place, task_place
+from trainlaw.app.studies.skeleton import RUN_SKELETON
 from trainlaw.app.suggest.candidates import Candidates, make_candidates
-from trainlaw.datasets import STUDY_FEATURES, TARGET, RunTable, feature_specs, load
+from trainlaw.datasets import TARGET, RunTable, feature_specs, load
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.formulas import Formula, InputError
 from trainlaw.validate.bootstrap import mean_interval
@@ -123,7 +124,11 @@ def replayed(
     InputError where there are too few runs on either side.
     """
     where, others = place or Place(), runs.where(~inside)
-    data = others.features(STUDY_FEATURES), others.seconds, others.labels()["gpu_group"].to_numpy(dtype=str)
+    data = (
+        others.features(RUN_SKELETON.names),
+        others.seconds,
+        others.labels()["gpu_group"].to_numpy(dtype=str),
+    )
     ((form, members),) = run_tasks(_searched, [settings.evaluations], shared=data, **where)
     own = _runs_of(runs.where(inside), settings.held_out)
     least = settings.start + max(settings.sizes)
@@ -155,7 +160,7 @@ def _searched(
 ) -> tuple[Formula, tuple[Formula, ...]]:
     """The formula that a search chooses on these runs, and those of its front that hold out best."""
     settings = SearchSettings(evaluations=evaluations, islands=2, population=200)
-    search = FormulaRegressor(feature_specs(STUDY_FEATURES), TARGET, settings)
+    search = FormulaRegressor(feature_specs(RUN_SKELETON.names), TARGET, settings)
     search.fit(X, seconds, groups=groups)
     members = sorted(search.front_, key=lambda member: member.validation_loss or np.inf)[:_FRONT_MEMBERS]
     return search.formula_, tuple(member.formula for member in members)
@@ -167,7 +172,7 @@ def _runs_of(runs: RunTable, held_out: str) -> _Runs:
     keys = frame[["cnn", "input_size_px", "n_classes", "batch_per_gpu"]].astype(str).agg("|".join, axis=1)
     units = labels["cnn_base"] if held_out == "cnn" else keys
     groups = labels["gpu_group"].to_numpy(dtype=str)
-    return _Runs(runs.features(STUDY_FEATURES), runs.seconds, groups, units.to_numpy(dtype=str))
+    return _Runs(runs.features(RUN_SKELETON.names), runs.seconds, groups, units.to_numpy(dtype=str))
 
 
 def _stage(

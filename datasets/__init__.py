@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from trainlaw.datasets.cnns.catalog import CnnCounts, cnn_table, find_cnn, find_cnn_counts
 from trainlaw.datasets.features.cnn_layer_features import CNN_LAYER_FEATURES
 from trainlaw.datasets.features.layer_features import LAYER_FEATURES
-from trainlaw.datasets.features.run_features import FEATURES, STUDY_FEATURES, TARGET, feature_specs
+from trainlaw.datasets.features.run_features import FEATURES, TARGET, feature_specs
 from trainlaw.datasets.hardware.gpus import Gpu, GpuCatalog, built_in_gpus, find_gpu, gpu_table
 from trainlaw.datasets.hardware.links import find_link, link_table
 from trainlaw.datasets.measurements.runs import RunTable, configuration
@@ -29,7 +29,6 @@ __all__ = [
     "FEATURES",
     "LAYER_FEATURES",
     "PAIR_FEATURES",
-    "STUDY_FEATURES",
     "TARGET",
     "CnnCounts",
     "Dataset",

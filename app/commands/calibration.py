@@ -47,7 +47,7 @@ def calibrate_command(
     from trainlaw.app.inputs.spreadsheets import chosen_pairs, words_of
     from trainlaw.app.models.calibration import calibrated_law
     from trainlaw.app.models.coverage import in_sample_warning
-    from trainlaw.app.models.doubts import trusted
+    from trainlaw.app.models.doubts import remarks, trusted
     from trainlaw.app.models.user_formula import find_formula
     from trainlaw.app.report.calibration_files import write_calibration_files
     from trainlaw.app.terminal.calibration import calibration_text
@@ -78,6 +78,9 @@ def calibrate_command(
         on_step("writing the workbook and the page", 0.4)
         write_calibration_files(law, given, runs, folder, {"command": "trainlaw calibrate", "law": origin})
     print(calibration_text(law, given, origin))
+    for text in remarks(runs) if table not in DATASETS else ():
+        if text not in law.warnings:
+            print_fitted(f"warning: {text}")
     for line in filter(None, in_sample_warning(given, runs)):
         print_fitted(line)
     print(f"{target} written; use it with --formula {target}")

@@ -3,7 +3,7 @@
 from functools import cache
 from pathlib import Path
 
-from trainlaw.datasets import FEATURES, STUDY_FEATURES, CnnCounts, GpuCatalog, built_in_gpus, find_cnn_counts
+from trainlaw.datasets import FEATURES, CnnCounts, GpuCatalog, built_in_gpus, find_cnn_counts
 from trainlaw.datasets.features.feature import base_columns
 from trainlaw.datasets.features.run_features import SKELETON_FEATURES
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
@@ -75,5 +75,5 @@ def reader_notes(cnn: CnnCounts) -> tuple[str, ...]:
 @cache
 def study_specifications() -> tuple[str, ...]:
     """Return the specifications of a GPU that features of a study and the built-in formula are made of."""
-    base = base_columns(FEATURES, (*STUDY_FEATURES, *(feature.spec.name for feature in SKELETON_FEATURES)))
+    base = base_columns(FEATURES, (feature.spec.name for feature in SKELETON_FEATURES))
     return tuple(name for name in NUMBER_COLUMNS if name in base)

@@ -38,17 +38,6 @@ FEATURES: Mapping[str, Feature] = MappingProxyType(
     {**OF_ANY_RUN, **{row.spec.name: row for row in SCALING_FEATURES}}
 )
 
-# Times that the study adds, and few pure numbers of a GPU: with fewer than twenty chips, more of them would
-# only identify the chip.
-STUDY_FEATURES: tuple[str, ...] = (
-    "conv3x3_compute_s", "conv1x1_compute_s", "conv5x5_compute_s", "conv_other_compute_s",
-    "grouped_conv_compute_s", "dense_compute_s", "im2col_compute_s", "conv_output_compute_s",
-    "conv_weight_compute_s", "conv_output_memory_s", "depthwise_output_memory_s", "batchnorm_memory_s",
-    "elementwise_memory_s", "concat_memory_s", "parameter_memory_s", "optimizer_memory_s",
-    "layer_launch_s", "kernel_launch_s", "input_copy_s", "iteration_overhead_s", "wide_sm",
-    "on_chip_ratio",
-)  # fmt: skip
-
 
 def feature_specs(
     names: Iterable[str] | None = None, features: Mapping[str, Feature] = FEATURES

@@ -137,6 +137,7 @@ def test_a_frame_is_predicted_as_its_rows_are():
     assert set(by_lists["batch_per_gpu"]) == {64} and list(by_lists["cnn"]) == list(table["cnn"])
 
 
+@pytest.mark.slow
 def test_a_forward_pass_is_predicted_and_planned_as_the_commands_do():
     asked = {"cnn": "resnet50", "gpu": "RTX 4090", "batch": 256, "timed_parts": "forward"}
     one = trainlaw.predict(**asked)

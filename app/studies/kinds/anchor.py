@@ -10,6 +10,7 @@ import pandas as pd
 from trainlaw.app.studies.kinds.kind import GPU_FOLDS, StudyKind, StudyRows, study_labels
 from trainlaw.app.studies.skeleton import (
     MOST_CONSTANTS,
+    PRIOR_WEIGHT_OF_FEW_GPUS,
     RUN_SKELETON,
     SKELETON_EVALUATIONS,
     SkeletonSearch,
@@ -34,6 +35,9 @@ from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.scopes import GPU_PAIR
 from trainlaw.validate.baselines import baselines_for, named_baselines
 
+_SKELETON = replace(
+    RUN_SKELETON, settings={**RUN_SKELETON.settings, "prior_weight": PRIOR_WEIGHT_OF_FEW_GPUS}
+)
 TRANSFER_FEATURES = (*RUN_SKELETON.names, ANCHOR_TIME, *(ANCHOR + name for name in RUN_SKELETON.names))
 
 # A weight of a time; a term of it adds less than a nanosecond to a second.
@@ -182,7 +186,7 @@ OF_PAIRS = StudyKind(
     read=_table,
     rows=rows_of_pairs,
     features=TRANSFER_FEATURES,
-    **searches_within(RUN_SKELETON, TransferSearch),
+    **searches_within(_SKELETON, TransferSearch),
     baselines={**baselines_for("gpu_pair"), **named_baselines(*_ALSO)},
     defaults={
         "table": _TABLE,

@@ -18,7 +18,12 @@ from pathlib import Path
 import numpy as np
 from trainlaw.app.inputs.run_tables import any_table
 from trainlaw.app.studies.kinds.kind import StudyKind, StudyRows, study_labels
-from trainlaw.app.studies.skeleton import Skeleton, bracket, searches_within
+from trainlaw.app.studies.skeleton import (
+    PRIOR_WEIGHT_OF_FEW_GPUS,
+    Skeleton,
+    bracket,
+    searches_within,
+)
 from trainlaw.datasets import FEATURES, RunTable
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.formulas import InputError
@@ -60,7 +65,12 @@ SCALING_SKELETON = Skeleton(
         " + max(hole_replicas, hole_host)"
     ),
     scope=MULTI_GPU,
-    settings={"population": 50, "max_nodes": 100, "choice": "one_standard_error"},
+    settings={
+        "population": 50,
+        "max_nodes": 100,
+        "choice": "one_standard_error",
+        "prior_weight": PRIOR_WEIGHT_OF_FEW_GPUS,
+    },
     is_balanced=False,
 )
 #: Formulas tried by a search: nearly all that may occur is required, so few differ.

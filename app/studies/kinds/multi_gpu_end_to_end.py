@@ -25,7 +25,7 @@ from trainlaw.app.studies.kinds.multi_gpu import (
 )
 from trainlaw.app.studies.search import FormulaSearch, evolved, first_only, predicted_seconds, with_settings
 from trainlaw.app.studies.skeleton import RUN_SKELETON, SKELETON_EVALUATIONS, Skeleton, SkeletonSearch
-from trainlaw.datasets import STUDY_FEATURES, TARGET, RunTable, feature_specs, load
+from trainlaw.datasets import TARGET, RunTable, feature_specs, load
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.formulas import Formula, InputError, ParetoFront, ScoredFormula, complexity
@@ -68,7 +68,7 @@ class TwoStageSearch(FormulaSearch):
         """Return the search for a formula of one GPU on X, (n_runs, k): in the skeleton where it fits."""
         if RUN_SKELETON.fits(X):
             return self._within(RUN_SKELETON, self.settings)
-        return evolved(feature_specs(STUDY_FEATURES), TARGET, self.settings)
+        return evolved(feature_specs(RUN_SKELETON.known(X)), TARGET, self.settings)
 
 
 def _front(scaling: SkeletonSearch, one: Formula, X: pd.DataFrame, y: np.ndarray) -> ParetoFront:
@@ -108,7 +108,7 @@ def _rows(table: RunTable) -> StudyRows:
 
 _COMMUNICATION = (name for name in SCALING_SKELETON.names if name != SINGLE_GPU_TIME)
 _BASELINES = named_baselines("null_compute", "roofline", "cf9", "constant")
-_TERMS = tuple(dict.fromkeys((*RUN_SKELETON.names, *STUDY_FEATURES, *_COMMUNICATION)))
+_TERMS = tuple(dict.fromkeys((*RUN_SKELETON.names, *_COMMUNICATION)))
 
 END_TO_END = replace(
     OF_MANY_GPUS,

@@ -7,7 +7,7 @@ from trainlaw.app.inputs.run_tables import find_table
 from trainlaw.app.studies.kinds.kind import RUNS, StudyKind, StudyRows, study_labels
 from trainlaw.app.studies.search import EvolvedEstimator, evolved
 from trainlaw.app.studies.skeleton import MOST_CONSTANTS, RUN_SKELETON, SKELETON_EVALUATIONS, searches_within
-from trainlaw.datasets import STUDY_FEATURES, TARGET, RunTable, feature_specs
+from trainlaw.datasets import TARGET, RunTable, feature_specs
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas.scopes import RUN
 from trainlaw.validate import EstimatorFactory
@@ -26,9 +26,10 @@ CPU_FEATURES = ("sm_count",)
 
 
 def _free_search(rows: StudyRows, settings: SearchSettings) -> Callable[[], EvolvedEstimator]:
-    """The number of threads is a feature only where the runs are on CPUs and differ in it."""
+    """Search over what is known of the skeleton, and over threads where runs on CPUs differ in them."""
     of_threads = set(rows.labels["threads"])
-    names = STUDY_FEATURES + (CPU_FEATURES if len(of_threads) > 1 and "none" not in of_threads else ())
+    names = RUN_SKELETON.known(rows.X)
+    names += CPU_FEATURES if len(of_threads) > 1 and "none" not in of_threads else ()
     return partial(evolved, feature_specs(names), TARGET, settings)
 
 
@@ -51,7 +52,7 @@ OF_FREE_RUNS = StudyKind(
     title="whole runs on one GPU, without a skeleton",
     read=find_table,
     rows=rows_of_runs,
-    features=STUDY_FEATURES + CPU_FEATURES,
+    features=(*RUN_SKELETON.names, *CPU_FEATURES),
     search=_free_search,
     no_search=_fitted,
     baselines={**baselines_for("run"), **baselines_for("run", "engine")},
@@ -65,7 +66,7 @@ OF_RUNS = StudyKind(
     title="whole runs on one GPU",
     read=find_table,
     rows=rows_of_runs,
-    features=tuple(dict.fromkeys((*RUN_SKELETON.names, *STUDY_FEATURES, *CPU_FEATURES))),
+    features=OF_FREE_RUNS.features,
     search=_SEARCHES["search"],
     no_search=_fitted,
     baselines=OF_FREE_RUNS.baselines,

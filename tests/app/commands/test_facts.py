@@ -109,6 +109,7 @@ def test_a_layer_table_is_a_cnn(tmp_path, ending):
     assert output("cnn", "layers", path).count("\n") == len(build("lenet5").layers) + 1
 
 
+@pytest.mark.slow
 def test_folded_normalisation_is_noticed_and_put_back(tmp_path):
     onnx = pytest.importorskip("onnx", reason="the extra 'cnn' brings onnx")
     from onnx import TensorProto, helper

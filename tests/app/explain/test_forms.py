@@ -107,6 +107,7 @@ def test_rounding_costs_less_than_it_may(built_in):
     assert elsewhere.formula.expression == long.expression and "not available" in elsewhere.sentence
 
 
+@pytest.mark.slow
 def test_elasticities_are_what_predictions_say(built_in):
     run = one_run("resnet50", "V100-SXM2-16GB", 100)
     rows = {row.name: row for row in elasticities(built_in, run)}

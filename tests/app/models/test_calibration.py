@@ -53,7 +53,7 @@ def test_a_slow_card_is_predicted_better_after_a_few_runs(law, runs):
     assert max(map(len, text.splitlines())) <= terminal_width()
 
 
-@pytest.mark.parametrize("factor", [0.55, 0.7, 1.45, 1.6, 1.9])
+@pytest.mark.parametrize("factor", [0.55, 0.75, 1.45, 1.6, 1.9])
 def test_times_off_as_a_whole_narrow_nothing_and_are_said_by_every_answer(law, runs, factor):
     found = calibrated_law(law, some(runs, "T4", 8, factor, law))
     (warning,) = found.warnings

@@ -62,6 +62,7 @@ def test_built_in_law_gives_the_sum_that_schedules_are_made_of():
     assert prediction.time_s == pytest.approx(of_layers + once[0], rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scope", [LAYER_FORMULA, BUILT_IN])
 def test_some_runs_have_the_rows_that_they_have_alone(few, scope):
     formula, chosen = load_formula(scope), np.arange(len(few)) % 3 == 1

@@ -204,7 +204,7 @@ def test_few_rows_and_batches_that_are_exchanged_are_doubted():
         assert any(what in text or "exchanged" in text for text in texts)
 
 
-@pytest.mark.parametrize("factor", [1 / 1.9, 1 / 1.45, 1.45, 1.9])
+@pytest.mark.parametrize("factor", [1 / 1.9, 1 / 1.35, 1.45, 1.9])
 def test_times_off_as_a_whole_are_remarked_on_with_the_usual_causes(tmp_path, runs, factor):
     own = runs["one"]
     made = imported(tmp_path / "runs.csv", own, "Time (s)", factor * own.law_s)

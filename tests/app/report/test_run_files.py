@@ -92,6 +92,7 @@ def test_report_needs_nothing_else_and_draws_everything(outcome, parsed_html):
     assert "nan" not in re.sub(r"<[^>]+>", " ", text).lower().split()
 
 
+@pytest.mark.slow
 def test_every_run_is_drawn(outcome):
     first, *others = report_html(outcome).split("<svg ")[1:]
     assert sum(path.count("h0") for path in re.findall(r'<path d="([^"]*)"', first)) == len(load("fp32-2026"))

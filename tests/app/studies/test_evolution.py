@@ -15,7 +15,8 @@ from trainlaw.app.studies.evolution import (
     study_evolution,
 )
 from trainlaw.app.studies.kinds.whole_runs import rows_of_runs
-from trainlaw.datasets import STUDY_FEATURES, TARGET, RunTable, feature_specs, load
+from trainlaw.datasets import TARGET, RunTable, feature_specs, load
+from trainlaw.datasets.features.run_features import OF_ANY_RUN
 from trainlaw.formulas import Formula, parse_text
 from trainlaw.validate import StudyResult
 
@@ -33,7 +34,7 @@ def rows():
 def with_history(*texts):
     """A formula of which the history has these texts, each after ten times as many as the one before."""
     history = [[10**place, 1.0 / (1 + place), text] for place, text in enumerate(texts)]
-    return Formula(parse_text(LATER), feature_specs(STUDY_FEATURES), TARGET, provenance={"history": history})
+    return Formula(parse_text(LATER), feature_specs(OF_ANY_RUN), TARGET, provenance={"history": history})
 
 
 def result_of(rows, **histories):

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from trainlaw.datasets import FEATURES, LAYER_FEATURES, STUDY_FEATURES, TARGET, configuration, load
+from trainlaw.datasets import FEATURES, LAYER_FEATURES, configuration, load
 from trainlaw.datasets.features.pair_features import PROFILE_FEATURES
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
 from trainlaw.datasets.files.storage import read_data_rows
@@ -71,12 +71,6 @@ def test_features_are_finite_and_in_range(name):
     for column in features:
         spec = FEATURES[column].spec
         assert features[column].between(spec.low, spec.high).all(), column
-
-
-def test_study_features_are_features():
-    assert set(STUDY_FEATURES) <= set(FEATURES)
-    assert len(set(STUDY_FEATURES)) == len(STUDY_FEATURES)
-    assert TARGET.unit == SECOND
 
 
 def test_times_scale_with_the_work():

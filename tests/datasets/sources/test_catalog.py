@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from trainlaw.app.studies.skeleton import RUN_SKELETON
 from trainlaw.datasets import (
     DATASETS,
     FEATURES,
-    STUDY_FEATURES,
     LayerTable,
     PairTable,
     RunTable,
@@ -69,7 +69,7 @@ def test_atlas_is_as_large_as_its_documentation_says():
 
 @pytest.mark.parametrize("name", ["atlas", "atlas-multi"])
 def test_pooled_runs_have_every_specification_that_a_study_needs(name):
-    features = load(name).features(STUDY_FEATURES)
+    features = load(name).features(RUN_SKELETON.names)
     assert features.notna().all().all()
 
 
