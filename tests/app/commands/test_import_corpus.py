@@ -77,7 +77,7 @@ AMP = [["T4", "resnet50", 64, "amp", 1, 0.2283], ["RTX 3090", "vgg16", 64, "amp"
 def test_an_export_in_utf_16_and_names_as_drivers_print_them(text, encoding, runs, tmp_path):
     path = tmp_path / "export.txt"
     path.write_bytes(text.encode(encoding))
-    truth = {"runs": runs, "choices": []}
+    truth = {"runs": runs, "choices": ["amp"]}
     how, said = corpus.imported(path, truth)
     assert how == "written", said
     assert corpus.differences(path, truth) == ""
