@@ -13,6 +13,14 @@ def calibrate_command(
     gpu: str | None = option("Only runs on GPUs with the chip and number of multiprocessors of this GPU."),
     precision: str | None = option("Only runs in this precision: fp32, tf32, amp, ..."),
     layout: str | None = option("Only runs in this layout: nchw or channels_last."),
+    columns_are: str | None = option(
+        "Headings of columns of times name gpu, batch, ...: read TABLE as `data import` does.",
+        metavar="KINDS",
+    ),
+    constant: list[str] | None = option(
+        "Value of a column for all rows, OURS=VALUE: read TABLE as `data import` does.", "--set"
+    ),
+    unit: str | None = option("Unit of the times: read TABLE as `data import` does."),
     formula: FormulaFile = None,
     to: Path | None = option("Folder to write; default: trainlaw-run, or the next free number.", "--out"),
     overwrite: bool = flag("Replace the folder if it is a run folder.", "--overwrite"),
@@ -29,12 +37,14 @@ def calibrate_command(
     \b
     Examples:
       trainlaw calibrate my-runs.csv --out my-law
+      trainlaw calibrate my-runs.csv --columns-are gpu --set batch_per_gpu=64 --precision amp --unit ms
       trainlaw predict --formula my-law --cnn resnet50 --gpu T4 --batch 64
       trainlaw calibrate default --gpu V100-SXM2-16GB --precision fp32 --out v100-law
       trainlaw calibrate runs.csv --gpu-file runs-machine.csv --formula trainlaw-run --out my-law
     """
     from trainlaw.app.inputs.run_folder import check_target, free_run_folder, new_run_folder
     from trainlaw.app.inputs.run_tables import any_table, runs_of
+    from trainlaw.app.inputs.spreadsheets import chosen_pairs, words_of
     from trainlaw.app.models.calibration import calibrated_law
     from trainlaw.app.models.coverage import in_sample_warning
     from trainlaw.app.models.doubts import remarks, trusted
@@ -43,14 +53,25 @@ def calibrate_command(
     from trainlaw.app.terminal.calibration import calibration_text
     from trainlaw.app.terminal.output import print_fitted
     from trainlaw.app.terminal.progress import shown_steps
+    from trainlaw.app.terminal.spreadsheets import imported_runs
     from trainlaw.datasets import DATASETS
+    from trainlaw.datasets.spreadsheets.answers import SheetAnswers
 
     target = to or free_run_folder(Path.cwd())
     check_target(target, overwrite)
     given, origin = find_formula(formula, Path.cwd())
     with shown_steps() as on_step, new_run_folder(target, overwrite) as folder:
         on_step("reading the runs", 0.0)
-        runs = runs_of(any_table(table, gpu_file=gpu_file, cnn_files=cnn_file), gpu, precision, layout)
+        if columns_are or constant or unit:
+            constants = chosen_pairs("--set", constant, "OURS=VALUE")
+            constants |= {"precision": precision} if precision else {}
+            answers = SheetAnswers(
+                constants=constants, unit=unit or "", columns_are=words_of(columns_are), trust=trust
+            )
+            found = imported_runs(Path(table), answers, gpu_file, cnn_file)
+        else:
+            found = any_table(table, gpu_file=gpu_file, cnn_files=cnn_file)
+        runs = runs_of(found, gpu, None if columns_are or constant or unit else precision, layout)
         runs = runs if table in DATASETS else trusted(runs, trust)
         on_step("fitting the factors", 0.2)
         law = calibrated_law(given, runs)

@@ -220,7 +220,7 @@ def import_file(
         "CSV, text, Excel or Parquet file of measured runs, or a training log.", default=...
     ),
     to: Path | None = option("CSV file to write; default: the name of FILE with -imported.csv.", "--out"),
-    yes: bool = flag("Confirm the columns as shown, and write the runs.", "--yes"),
+    yes: bool = flag("Is taken and changes nothing: what is not open is written.", "--yes"),
     unit: str | None = option("Unit of the time or throughput: ms, s, us, min, images/s, it/s, ..."),
     precision: str | None = option(
         "Precision of all runs: fp32, tf32, amp, fp16, bf16, or default for PyTorch's."
@@ -232,22 +232,29 @@ def import_file(
         "Value of a column for all rows: OURS=VALUE, such as gpu=T4.", "--set"
     ),
     only: list[str] | None = option("Rows to keep: YOURS=VALUE, such as mode=train."),
+    columns_are: str | None = option(
+        "What headings of columns of times name: gpu, batch, precision, cnn, or several: cnn,precision.",
+        metavar="KINDS",
+    ),
+    sheets_are: str | None = option("What the names of the sheets are: gpu, cnn, ...", metavar="KIND"),
+    table_number: int | None = option("Table of a sheet that has several, from above.", "--table", min=1),
+    area: str | None = option("Cells of the table, such as B4:H20.", "--range", metavar="CELLS"),
+    ignore: Ignored = None,
     sheet: str | None = option("Sheet of a workbook."),
     decimal: str | None = option("Decimal mark of numbers: comma or point.", metavar="comma|point"),
     skip_unmeasured: bool = flag("Omit rows without a time (empty, OOM, n/a).", "--skip-unmeasured"),
     skip_rows: str | None = option("Rows to omit, by their numbers: 3,7,12.", metavar="ROWS"),
     fill_down: bool = flag("Take an empty GPU or CNN from the row above.", "--fill-down"),
     trust: Trust = False,
-    preview: Path | None = option("Also write how the file is read as a page: a file ending in .html."),
     gpu_file: GpuFile = None,
     cnn_file: CnnFiles = None,
     merge_with: str | None = option("A built-in table or another file to append; repeats are kept."),
 ) -> None:
-    """Read runs from your spreadsheet or training log, and write them in trainlaw's columns and units.
+    """Read runs from your table or training log, and write them in trainlaw's columns and units.
 
-    Columns are recognised by their values and headings and shown; --yes confirms them. Pivots, groups of
-    columns, titles and all sheets are read. All questions are asked at once, with the command that answers
-    them. Times more than twice off the built-in formula are not written without --trust.
+    A table has one line of headings and one row per run; --columns-are and --sheets-are say what else names
+    the runs. What is not understood is asked, all at once, with the command that answers it. Times more than
+    twice off the built-in formula are not written without --trust.
 
     Logs are recognised by their content: those of torchvision's reference training, timm, PyTorch's
     imagenet/main.py, Keras, Lightning, Hugging Face, dllogger, mllog and Ultralytics. --set answers what a
@@ -255,13 +262,13 @@ def import_file(
 
     \b
     Examples:
-      trainlaw data import my-runs.xlsx --preview preview.html
-      trainlaw data import my-runs.csv --unit ms --precision amp --yes
-      trainlaw data import my-runs.csv --value "gpu:A100 80GB=A100-SXM4-80GB" --yes --out runs.csv
+      trainlaw data import my-runs.csv --unit ms --precision amp
+      trainlaw data import my-runs.xlsx --columns-are gpu,precision --sheet Training
+      trainlaw data import my-runs.csv --value "gpu:A100 80GB=A100-SXM4-80GB" --out runs.csv
       trainlaw data import train.log --set gpu=T4
-      trainlaw data import my-runs.csv --merge-with default --yes --out all-runs.csv
+      trainlaw data import my-runs.csv --merge-with default --out all-runs.csv
     """
-    from trainlaw.app.inputs.spreadsheets import chosen_pairs, one_of, values_of
+    from trainlaw.app.inputs.spreadsheets import chosen_pairs, one_of, values_of, words_of
     from trainlaw.datasets.logs.log_files import read_log
     from trainlaw.datasets.spreadsheets.answers import SheetAnswers
 
@@ -280,12 +287,16 @@ def import_file(
         skip_unmeasured=skip_unmeasured,
         fill_down=fill_down,
         trust=trust,
-        confirmed=yes,
+        ignored=tuple(ignore or ()),
+        columns_are=words_of(columns_are),
+        sheets_are=sheets_are or "",
+        table=table_number or 0,
+        area=area or "",
     )
     if log := read_log(file):
-        _write_log(file, log, answers, to, gpu_file, cnn_file, merge_with, preview)
+        _write_log(file, log, answers, to, gpu_file, cnn_file, merge_with)
     else:
-        _write_imported(file, answers, to, gpu_file, cnn_file, merge_with, preview)
+        _write_imported(file, answers, to, gpu_file, cnn_file, merge_with)
 
 
 def _write_log(
@@ -296,7 +307,6 @@ def _write_log(
     gpu_file: Path | None,
     cnn_files: list[Path] | None,
     merge_with: str | None,
-    preview: Path | None,
 ) -> None:
     """Write the run of a training log; InputError where it has no time or something is open."""
     from trainlaw.app.inputs.logs import LogImport
@@ -305,8 +315,8 @@ def _write_log(
     from trainlaw.app.terminal.spreadsheets import given_words
     from trainlaw.formulas import InputError
 
-    for word in given_words(answers, [("--preview", preview)]):
-        if word.startswith("--") and word not in ("--set", "--precision", "--trust", "--yes"):
+    for word in given_words(answers, []):
+        if word.startswith("--") and word not in ("--set", "--precision", "--trust"):
             raise InputError(f"{file} is a log of {log.program}: {word} is of tables; leave it out")
     if log.missing:
         raise InputError(f"{file}: log of {log.program}: no step times in this log: {log.missing}")
@@ -340,40 +350,13 @@ def _write_imported(
     gpu_file: Path | None,
     cnn_files: list[Path] | None,
     merge_with: str | None,
-    preview: Path | None,
 ) -> None:
     """Read, check and write the runs of a spreadsheet; InputError where something is open."""
-    from trainlaw.app.inputs.spreadsheets import imported
-    from trainlaw.app.models.plausibility import checked_times
-    from trainlaw.app.terminal.spreadsheets import (
-        columns_text,
-        confirmed,
-        given_words,
-        issues_text,
-        number_of_issues,
-        rerun_command,
-    )
-    from trainlaw.formulas import InputError
+    from trainlaw.app.terminal.spreadsheets import imported_runs
 
-    made = checked_times(imported(file, answers, gpu_file, cnn_files), answers)
-    print(columns_text(made))
-    if preview is not None:
-        from trainlaw.app.report.preview import write_preview
-
-        write_preview(made, preview)
-        print(f"{preview}: how the file is read")
-    others = [("--out", to), ("--gpu-file", gpu_file), ("--merge-with", merge_with)]
-    others += [("--cnn-file", path) for path in cnn_files or ()]
-    if made.issues:
-        print(issues_text(made.issues))
-    if made.issues or not (answers.confirmed or not made.has_guesses or confirmed()):
-        command = rerun_command(str(file), given_words(answers, others), made.issues)
-        error = InputError(number_of_issues(made, command))
-        error.longest_message = 10_000  # a command to run is not cut
-        raise error
-    if made.table is None:
-        raise InputError(f"{file}: no row is a run")
-    _write_runs(made.table, file, to, merge_with, gpu_file, cnn_files)
+    others = [("--out", to), ("--merge-with", merge_with)]
+    runs = imported_runs(file, answers, gpu_file, cnn_files, others=others)
+    _write_runs(runs, file, to, merge_with, gpu_file, cnn_files)
 
 
 def _write_runs(

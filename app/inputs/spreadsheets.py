@@ -42,6 +42,11 @@ def one_of(option: str, text: str | None, allowed: tuple[str, ...]) -> str:
     return text or ""
 
 
+def words_of(text: str | None) -> tuple[str, ...]:
+    """Return the words of a text such as "gpu,precision"."""
+    return tuple(word.strip() for word in (text or "").split(",") if word.strip())
+
+
 def imported(
     file: Path, answers: SheetAnswers, gpu_file: Path | None = None, cnn_files: Iterable[Path] | None = None
 ) -> Imported:

@@ -34,8 +34,8 @@ DOUBTFUL = 1.4
 _DOUBTFUL_SHORT = 1.3
 #: The usual causes of times that are wrong as a whole, most frequent first.
 CAUSES = (
-    "accumulated gradients, the batch of several GPUs, another image size, part of a card, a power limit, a "
-    "laptop's card, or forward passes only"
+    "accumulated gradients, the batch of several GPUs, another image size, part of a GPU, a power limit, a "
+    "laptop's GPU, or forward passes only"
 )
 _LEAST_CNNS_LEFT_OUT = 3
 _CONTRADICTORY = 2.0  # times the usual spread of runs around a calibrated formula

@@ -1,14 +1,18 @@
 """An import as text: the reading of each column, the questions, and the command that answers them."""
 
 import shlex
-import sys
 from collections.abc import Sequence
+from pathlib import Path
 
+from trainlaw.app.inputs.spreadsheets import imported
+from trainlaw.app.models.plausibility import checked_times
 from trainlaw.app.text.tables import Table, fitted_lines
+from trainlaw.datasets import RunTable
 from trainlaw.datasets.spreadsheets import fields
 from trainlaw.datasets.spreadsheets.answers import CHOICE, Issue, SheetAnswers
 from trainlaw.datasets.spreadsheets.cells import OF_FLAG
 from trainlaw.datasets.spreadsheets.conversion import Imported
+from trainlaw.formulas import InputError
 
 _TITLES = {
     "columns": "Columns",
@@ -18,6 +22,7 @@ _TITLES = {
     "times": "Times",
 }
 _MOST_OF_A_KIND = 25
+_ONCE = ("--unit", "--decimal", "--batch-is", "--precision", "--sheet", "--table", "--range", "--columns-are")
 _OURS = {
     "time": "time_s",
     "batch": "batch_per_gpu",
@@ -62,14 +67,15 @@ def issues_text(issues: Sequence[Issue]) -> str:
             where = f" [{issue.where}]" if len(issue.rows) == 1 else where
             lines.append(fitted_lines(f"  - {issue.text}{where}"))
             if issue.options:
-                lines.append("      " + " | ".join(shlex.join(option) for option in issue.options))
+                shown = (option for option in issue.options if option[-1] != CHOICE)
+                lines.append("      " + " | ".join(map(shlex.join, shown)))
         if len(of_kind) > _MOST_OF_A_KIND:
             lines.append(f"  - and {len(of_kind) - _MOST_OF_A_KIND} more")
     return "\n".join(lines)
 
 
 def rerun_command(file: str, given: Sequence[str], issues: Sequence[Issue]) -> str:
-    """Return the command that imports a file when all that can be answered by options is answered.
+    """Return the command that reads a file when all that can be answered by options is answered.
 
     given : words of the options that the user gave already.
     """
@@ -83,16 +89,11 @@ def rerun_command(file: str, given: Sequence[str], issues: Sequence[Issue]) -> s
             both = dict.fromkeys([*tokens[place + 1].split(","), *answer[1].split(",")])
             tokens[place + 1] = ",".join(both)
             continue
-        if (
-            answer[0] in ("--unit", "--decimal", "--batch-is", "--precision", "--sheet")
-            and answer[0] in tokens
-        ):
+        if answer[0] in _ONCE and answer[0] in tokens:
             place = tokens.index(answer[0])
             tokens[place + 1] = answer[1]
             continue
         tokens += answer
-    if "--yes" not in tokens:
-        tokens.append("--yes")
     return shlex.join(["trainlaw", "data", "import", file, *tokens])
 
 
@@ -113,11 +114,17 @@ def given_words(answers: SheetAnswers, others: Sequence[tuple[str, object]]) -> 
         tokens += ["--precision", value] if ours == "precision" else ["--set", f"{ours}={value}"]
     for column, value in answers.only:
         tokens += ["--only", f"{column}={value}"]
+    for name in answers.ignored:
+        tokens += ["--ignore", name]
     for option, text in (
         ("--unit", answers.unit),
         ("--batch-is", answers.batch_is),
         ("--decimal", answers.decimal),
         ("--sheet", answers.sheet),
+        ("--table", str(answers.table or "")),
+        ("--range", answers.area),
+        ("--columns-are", ",".join(answers.columns_are)),
+        ("--sheets-are", answers.sheets_are),
         ("--skip-rows", ",".join(answers.skipped_rows)),
     ):
         tokens += [option, text] if text else []
@@ -125,7 +132,6 @@ def given_words(answers: SheetAnswers, others: Sequence[tuple[str, object]]) -> 
         ("--skip-unmeasured", answers.skip_unmeasured),
         ("--fill-down", answers.fill_down),
         ("--trust", answers.trust),
-        ("--yes", answers.confirmed),
     ):
         tokens += [option] if is_given else []
     return tokens
@@ -134,7 +140,6 @@ def given_words(answers: SheetAnswers, others: Sequence[tuple[str, object]]) -> 
 def number_of_issues(made: Imported, command: str) -> str:
     """Return what is left to do in one line, with the command to run."""
     number = "1 question or fault" if len(made.issues) == 1 else f"{len(made.issues)} questions or faults"
-    number = number if made.issues else "nothing was written yet; check the columns"
     choice = f" (replace each {CHOICE})" if CHOICE in command else ""
     faults = [issue for issue in made.issues if not issue.options]
     if faults and len(faults) == len(made.issues):
@@ -144,8 +149,29 @@ def number_of_issues(made: Imported, command: str) -> str:
     return f"{made.name}: {number}; {first}{choice}: {command}"
 
 
-def confirmed() -> bool:
-    """Return whether the user at a terminal says that the columns are read as meant; False elsewhere."""
-    if not sys.stdin.isatty():
-        return False
-    return input("Are the columns read as you meant them? [y/N] ").strip().lower() in ("y", "yes")
+def imported_runs(
+    file: Path,
+    answers: SheetAnswers,
+    gpu_file: Path | None = None,
+    cnn_files: Sequence[Path] | None = None,
+    others: Sequence[tuple[str, object]] = (),
+) -> RunTable:
+    """Print how a table is read, and return its runs; InputError with the command where something is open.
+
+    others : further options of the command and their values.
+    """
+    made = checked_times(imported(file, answers, gpu_file, cnn_files), answers)
+    print(columns_text(made))
+    files: list[tuple[str, object]] = [
+        ("--gpu-file", gpu_file),
+        *(("--cnn-file", path) for path in cnn_files or ()),
+    ]
+    if made.issues:
+        print(issues_text(made.issues))
+        command = rerun_command(str(file), given_words(answers, [*others, *files]), made.issues)
+        error = InputError(number_of_issues(made, command))
+        error.longest_message = 10_000  # a command to run is not cut
+        raise error
+    if made.table is None:
+        raise InputError(f"{file}: no row is a run")
+    return made.table

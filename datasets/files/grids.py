@@ -38,8 +38,8 @@ _DURATION = re.compile(r"PT(\d+)H(\d+)M(\d+(?:\.\d+)?)S")
 Merged = tuple[int, int, int, int]
 
 
-def read_sheets(place: Path) -> Mapping[str, tuple[list[list[object]], list[Merged]]]:
-    """Return the rows of each sheet by its name, and its merged cells: first row, column, last row, column.
+def read_sheets(place: Path) -> Mapping[str, tuple[list[list[object]], list[Merged], list[int]]]:
+    """Return the rows of each sheet by its name, its merged cells as corners, and its hidden rows.
 
     Raises InputError for a file that is none or is larger than the limits.
     """
@@ -64,8 +64,9 @@ def read_sheets(place: Path) -> Mapping[str, tuple[list[list[object]], list[Merg
         raise InputError(f"{place} is not an OpenDocument table: {one_line(error)}") from None
 
 
-def _sheet(sheet: ElementTree.Element, place: Path) -> tuple[list[list[object]], list[Merged]]:
+def _sheet(sheet: ElementTree.Element, place: Path) -> tuple[list[list[object]], list[Merged], list[int]]:
     rows: list[list[object]] = []
+    hidden: list[int] = []
     merged: list[Merged] = []
     n_cells = 0
     for row in sheet.iter(f"{_TABLE}table-row"):
@@ -83,6 +84,8 @@ def _sheet(sheet: ElementTree.Element, place: Path) -> tuple[list[list[object]],
         cells = list(trimmed(cells))
         # Empty rows are repeated to the end of the sheet.
         times = min(_times(row, "rows"), MAX_GRID_ROWS + 1 - len(rows))
+        if cells and row.get(f"{_TABLE}visibility") in ("collapse", "filter"):
+            hidden += range(len(rows) + 1, len(rows) + times + 1)
         rows += [cells] * (times if cells else min(times, _MOST_EMPTY))
         # A few bytes can repeat a row of repeated cells to any number.
         n_cells += times * len(cells)
@@ -92,7 +95,7 @@ def _sheet(sheet: ElementTree.Element, place: Path) -> tuple[list[list[object]],
             )
     while rows and not rows[-1]:
         rows.pop()
-    return rows, merged
+    return rows, merged, hidden
 
 
 def _times(element: ElementTree.Element, what: str) -> int:
@@ -127,8 +130,13 @@ _SAMPLE = 300  # lines that decide the separator
 # Different texts that are kept as one object each.
 _MOST_SHARED = 10_000
 _MERGED = re.compile(rb'<mergeCell ref="([A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7})"')
+_HIDDEN = re.compile(rb'<row r="(\d{1,7})"[^>]*? hidden="(?:1|true)"')
 # Bold, code and links of Markdown around the text of a cell.
-_MARKUP = ((re.compile(r"(\*\*|__|`)(.+?)\1"), r"\2"), (re.compile(r"\[([^\]]+)\]\([^)]*\)"), r"\1"))
+_MARKUP = (
+    (re.compile(r"(\*\*|__|`)(.+?)\1"), r"\2"),
+    (re.compile(r"\[([^\]]+)\]\([^)]*\)"), r"\1"),
+    (re.compile(r"\\([_*])"), r"\1"),
+)
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f]")
 
 
@@ -137,12 +145,13 @@ class Grid:
     """The cells of a sheet, row by row, all rows of one length; a text is stripped, an empty cell is None.
 
     separator : of the cells of a text file, "" for a sheet. merged : first row and column, last row and
-    column of merged cells, from 0.
+    column of merged cells, from 0. hidden : numbers of rows that the sheet does not show, from 1.
     """
 
     rows: tuple[tuple[object, ...], ...]
     separator: str = ""
     merged: tuple[tuple[int, int, int, int], ...] = ()
+    hidden: tuple[int, ...] = ()
 
     @property
     def width(self) -> int:
@@ -178,11 +187,16 @@ def read_grids(path: str | os.PathLike[str]) -> Mapping[str, Grid]:
         return {"": _grid([list(map(str, frame.columns)), *cells])}
     if ending == ".ods":
         sheets = read_sheets(place)
-        return {name: _grid(rows, "", merged) for name, (rows, merged) in sheets.items() if rows}
+        return {name: _grid(sheet[0], "", sheet[1], sheet[2]) for name, sheet in sheets.items() if sheet[0]}
     return _sheets(place) if ending in (".xlsx", ".xlsm") else {"": _text_grid(_text(place, zipped), place)}
 
 
-def _grid(rows: Iterable[Sequence[object]], separator: str = "", merged: Iterable[Merged] = ()) -> Grid:
+def _grid(
+    rows: Iterable[Sequence[object]],
+    separator: str = "",
+    merged: Iterable[Merged] = (),
+    hidden: Iterable[int] = (),
+) -> Grid:
     shared: dict[str, str | None] = {}
     stripped = [tuple(trimmed([_cell(value, shared) for value in row])) for row in rows]
     width = max(map(len, stripped), default=0)
@@ -190,7 +204,7 @@ def _grid(rows: Iterable[Sequence[object]], separator: str = "", merged: Iterabl
         if len(row) < width:
             stripped[number] = row + (None,) * (width - len(row))
     inside = (area for area in merged if area[0] < len(stripped) and area[1] < width)
-    return Grid(tuple(stripped), separator, tuple(inside))
+    return Grid(tuple(stripped), separator, tuple(inside), tuple(hidden))
 
 
 def _cell(value: object, shared: dict[str, str | None]) -> object:
@@ -282,9 +296,11 @@ def _separator(lines: list[str]) -> str:
     for separator in (*_SEPARATORS, *_BLANKS):
         widths = Counter(len(cells) for cells in _sampled(filled, separator))
         width, times = widths.most_common(1)[0] if widths else (1, 0)
-        agreed = times / max(len(filled), 1)
         blank = separator in _BLANKS
-        scores[separator] = agreed * (width - 1) if width > 1 and (not blank or agreed > 0.6) else 0.0
+        # Lines above a printed table say something of it in one cell.
+        whole = sum(number for own, number in widths.items() if own > 1) if separator == _BLANKS[0] else 0
+        agreed = times / max(whole or len(filled), 1)
+        scores[separator] = agreed * (width - 1) if width > 1 and (not blank or agreed >= 0.6) else 0.0
     plain = max(_SEPARATORS, key=scores.__getitem__)
     # Blanks occur inside names, so that any other separator is more likely, and several more than one.
     return next((found for found in (plain, *_BLANKS) if scores[found] > 0.5), ",")
@@ -318,14 +334,14 @@ def _of_markdown(row: list[str]) -> list[str]:
 def _sheets(place: Path) -> Mapping[str, Grid]:
     with excel_book(place, 4 * MAX_GRID_BYTES) as book:
         found = {
-            sheet.title: _grid(_used_rows(sheet, place), "", _merged(place, sheet))
+            sheet.title: _grid(_used_rows(sheet, place), "", *_merged(place, sheet))
             for sheet in book.worksheets
         }
     return {name: grid for name, grid in found.items() if grid.rows}
 
 
-def _merged(place: Path, sheet: object) -> list[Merged]:
-    """Return the merged cells of a sheet, which openpyxl leaves out where it reads row by row."""
+def _merged(place: Path, sheet: object) -> tuple[list[Merged], list[int]]:
+    """Return the merged cells and hidden rows of a sheet, which openpyxl leaves out row by row."""
     with zipfile.ZipFile(place) as archive:
         content = archive.read(sheet._worksheet_path)  # type: ignore[attr-defined]
     cells = optional_package("openpyxl.utils.cell", "data")
@@ -333,7 +349,8 @@ def _merged(place: Path, sheet: object) -> list[Merged]:
     for match in islice(_MERGED.finditer(content), MAX_GRID_ROWS):
         left, top, right, bottom = cells.range_boundaries(match[1].decode())
         found.append((top - 1, left - 1, bottom - 1, right - 1))
-    return found
+    hidden = [int(match[1]) for match in islice(_HIDDEN.finditer(content), MAX_GRID_ROWS)]
+    return found, hidden
 
 
 def _used_rows(sheet: object, place: Path) -> list[Sequence[object]]:

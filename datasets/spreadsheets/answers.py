@@ -19,9 +19,10 @@ class SheetAnswers:
     columns : our name to the heading. values : (our column, text in the file) to our value. constants : our
     column to the value of all rows. unit, batch_is, decimal, sheet : "" where they were not given. only :
     column and value of the rows to keep. skipped_rows : to leave out, as messages call them.
-    skip_unmeasured : leave out rows without a time. fill_down : an
-    empty GPU or CNN is that of the row above. trust : import times that are far from the built-in formula.
-    confirmed : the columns were read as meant.
+    skip_unmeasured : leave out rows without a time. fill_down : an empty GPU or CNN is that of the row above.
+    trust : import times that are far from the built-in formula. ignored : columns and lines that say nothing.
+    columns_are : what the headings of columns of times name, sheets_are : what the names of sheets are.
+    table, area : number and cells of the table that is read, 0 and "" where they were not given.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -36,7 +37,11 @@ class SheetAnswers:
     skip_unmeasured: bool = False
     fill_down: bool = False
     trust: bool = False
-    confirmed: bool = False
+    ignored: tuple[str, ...] = ()
+    columns_are: tuple[str, ...] = ()
+    sheets_are: str = ""
+    table: int = 0
+    area: str = ""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from trainlaw.datasets.files.numbers import decimal_marks, is_number
 from trainlaw.datasets.spreadsheets import fields
-from trainlaw.datasets.spreadsheets.answers import SKIP, Issue, SheetAnswers, choices, rows_of, skipping
+from trainlaw.datasets.spreadsheets.answers import SKIP, Issue, SheetAnswers, choices
 from trainlaw.datasets.spreadsheets.columns import answers_time
 from trainlaw.datasets.spreadsheets.headings import read_heading
 from trainlaw.datasets.spreadsheets.quantities import TimeUnit, parse_unit, unit_choices
@@ -21,6 +21,7 @@ from trainlaw.datasets.spreadsheets.values import (
     TRAINING,
     YES,
     is_unmeasured,
+    precision_of,
     quantity,
     size_px,
     yes_or_no,
@@ -28,8 +29,6 @@ from trainlaw.datasets.spreadsheets.values import (
 from trainlaw.datasets.spreadsheets.words import groups
 from trainlaw.formulas.errors import InputError, shown
 
-#: Columns of names, as they are said.
-KINDS: Mapping[str, str] = {"gpu": "GPU", "cnn": "CNN"}
 _FORWARD = frozenset(groups("phrase")["inference"])
 # A larger batch is another number under its heading, such as the images of an epoch.
 _MOST_BATCH = 65_536
@@ -51,7 +50,7 @@ _WITHOUT: Mapping[str, str] = {
 
 
 def choose_rows(rows: SheetRows, separator: str) -> None:
-    """Leave out rows that the user does not want or that were not measured, and fill empty cells from above.
+    """Leave out rows that the user does not want or that were not measured, and find the decimal mark.
 
     separator : of the file, which is a hint at its decimal mark.
     """
@@ -70,8 +69,6 @@ def choose_rows(rows: SheetRows, separator: str) -> None:
         text = f"rows without a time ({', '.join(texts)[:80]}): leave them out?"
         rows.fault(text, without, (("--skip-unmeasured",),), "question")
     rows.keep(np.flatnonzero(keep & ~without).tolist())
-    for name in ("gpu", "cnn"):
-        _fill(rows, name)
     rows.decimal = _decimal_mark(rows, separator)
 
 
@@ -83,28 +80,6 @@ def _skipped(rows: SheetRows) -> np.ndarray:
         if value == SKIP and own in rows.cells:
             skipped |= np.array([str(cell) == text for cell in rows.cells[own]], dtype=bool)
     return skipped
-
-
-def _fill(rows: SheetRows, name: str) -> None:
-    """Fill the empty cells of a column of names from above where the user says so."""
-    cells, found = rows.cells.get(name, []), list[object]()
-    empty = [cell is None for cell in cells]
-    if not any(empty) or all(empty) or name in rows.answers.constants:
-        return
-    tables = [source.table for source in rows.sources]
-    have = {table for table, cell in zip(tables, cells, strict=True) if cell is not None}
-    apart = [own and table not in have for table, own in zip(tables, empty, strict=True)]
-    text = f"a table or sheet names no {KINDS[name]}: leave its rows out?"
-    rows.fault(text, apart, skipping(rows_of(rows.numbers, apart)), "question")
-    gaps = [own and not other for own, other in zip(empty, apart, strict=True)]
-    if not rows.answers.fill_down:
-        text = f"{rows.columns[name].heading}: empty cells below filled ones: does the cell above hold?"
-        rows.fault(text, gaps, (("--fill-down",),), "question")
-    last: dict[int, object] = {}
-    for table, cell in zip(tables, cells, strict=True):
-        last[table] = last.get(table) if cell is None else cell
-        found.append(last[table])
-    rows.cells[name] = found
 
 
 def _decimal_mark(rows: SheetRows, separator: str) -> str:
@@ -168,6 +143,7 @@ NUMBERS: Mapping[str, str] = {
         "a whole number of at least 1",
     ),
     fields.ITERATIONS: "a whole number of at least 1",
+    fields.EPOCHS: "a whole number of at least 1",
     "input_size_px": "the side of a square image in pixels",
 }
 
@@ -193,13 +169,24 @@ def read_words(rows: SheetRows) -> dict[str, list[object]]:
         if name in rows.cells:
             found[name] = _words(rows, name)
             if flags and name == "precision":
-                # "32-true" next to a switch of tf32 or amp: what was switched on holds.
+                # "32-true" or 16 bits next to a switch of tf32 or amp: what was switched on holds.
                 switched = _of_flags(rows, name, flags)
                 pairs = zip(found[name], switched, strict=True)
-                found[name] = [own if own != "fp32" or on == DEFAULT_PRECISION else on for own, on in pairs]
+                found[name] = [_switched(stated, on) for stated, on in pairs]
         elif flags:
             found[name] = _of_flags(rows, name, flags)
     return found
+
+
+def _switched(stated: object, on: object) -> object:
+    """Return the precision of a column beside one of yes and no: mixed precision has 16 bits."""
+    return (
+        on
+        if on == "amp" and stated != "bf16"
+        else on
+        if stated == "fp32" and on != DEFAULT_PRECISION
+        else stated
+    )
 
 
 def _words(rows: SheetRows, name: str) -> list[object]:
@@ -210,8 +197,9 @@ def _words(rows: SheetRows, name: str) -> list[object]:
         text = str(int(own) if isinstance(own, float) and own.is_integer() else own).strip().lower()
         word = words.get(text, words.get(text.replace(" ", "-").replace("torch.", "")))
         if word is None and name == "precision" and not yes_or_no(own):
-            # "fp16 (AMP)", "einfach (FP32)"
-            word = rows.names.phrase(text).said.get("precision")
+            # "fp16 (AMP)", "einfach (FP32)", "AMP off"
+            found_word, is_whole = precision_of(text)
+            word = found_word if is_whole else None
         if word is None and name == "compilation" and (answer := yes_or_no(own)) is not None:
             word = "inductor" if answer else _WITHOUT[name]
         return word
@@ -241,13 +229,29 @@ def _of_flags(rows: SheetRows, name: str, flags: list[str]) -> list[object]:
 
         def value(cell: object, flag: str = flag) -> object:
             if (answer := yes_or_no(cell)) is not None:
-                # A switch called fp16, as trainers have it, turns mixed precision on.
-                return ("amp" if flag == "fp16" else flag) if answer else ""
+                return flag if answer else ""
             return words.get(str(cell).strip().lower())
 
         read = rows.read(f"{fields.FLAG}{flag}", value, f"yes or no (or --value {flag}:TEXT=VALUE)")
+        if flag == "fp16":
+            _ask_half(rows, read)
         values = [own or before for own, before in zip(read, values, strict=True)]
     return values
+
+
+def _ask_half(rows: SheetRows, read: list[object]) -> None:
+    """Ask about yes in a column called fp16: trainers switch mixed precision by it, others all numbers."""
+    column = f"{fields.FLAG}fp16"
+    is_open = (
+        value == "fp16" and bool(yes_or_no(rows.said(column, cell)))
+        for value, cell in zip(read, rows.cells[column], strict=True)
+    )
+    heading = rows.columns[column].heading
+    for text, where in rows.where(rows.cells[column], is_open).items():
+        asked = f"{heading} is {shown(text)}: mixed precision (amp), or all numbers in 16 bits (fp16)?"
+        rows.issues.append(
+            Issue("question", asked, where, choices("--value", ("amp", "fp16"), f"fp16:{text}="))
+        )
 
 
 def check_meaning(rows: SheetRows) -> None:

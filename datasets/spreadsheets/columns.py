@@ -1,24 +1,26 @@
-"""Columns of a table by the user's answers, else their values, else the words of their headings."""
+"""The columns of a table by the user's answers, else by the words of their headings."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from trainlaw.datasets.spreadsheets import fields
-from trainlaw.datasets.spreadsheets.answers import SheetAnswers, choices
-from trainlaw.datasets.spreadsheets.blocks import Block
-from trainlaw.datasets.spreadsheets.headings import Meaning, near_target, read_heading
-from trainlaw.datasets.spreadsheets.rows import Dialogue
-from trainlaw.datasets.spreadsheets.targets import (
-    SIZES,
-    USUAL_GPUS,
-    USUAL_SIZES,
-    Targets,
-    header_meaning,
-    is_batch,
+from trainlaw.datasets.spreadsheets.answers import Issue, SheetAnswers, choices, skipping
+from trainlaw.datasets.spreadsheets.headings import Meaning, of_statistics, read_heading
+from trainlaw.datasets.spreadsheets.layout import (
+    SheetTable,
+    ValueColumn,
+    is_numeric,
+    is_ratio,
+    is_total,
+    likely_pivot,
+    value_columns,
 )
+from trainlaw.datasets.spreadsheets.lines import read_line
+from trainlaw.datasets.spreadsheets.quantities import TimeUnit
+from trainlaw.datasets.spreadsheets.rows import Dialogue, Label, MappedColumn, SheetRows, Source
 from trainlaw.datasets.spreadsheets.words import groups
-from trainlaw.formulas.errors import InputError, check_name, shown, unknown_name
+from trainlaw.formulas.errors import InputError, check_name, unknown_name
 
 #: Columns of yes and no that --column takes.
 FLAGS = tuple(name.removeprefix(fields.FLAG) for name in groups("heading") if name.startswith(fields.FLAG))
@@ -32,22 +34,24 @@ COLUMN_NAMES = (
     fields.GPUS_PER_NODE,
     fields.MODE,
     fields.DATASET,
+    fields.ACCUMULATION,
     fields.IMAGES_PER_EPOCH,
     fields.ITERATIONS,
+    fields.EPOCHS,
+    fields.STEP,
 )
 _MEDIAN = re.compile(r"median|p50", re.IGNORECASE)
 _PHASES = re.compile(r"\b(?:forward|backward|fwd|bwd)\b", re.IGNORECASE)
-_SAMPLE = 60  # cells of a column whose names are looked up
+_SAMPLE = 60  # different texts of a column that are looked up
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A column of times or throughputs: its place in the block, what it means, and what its header says."""
+    """A column of times or throughputs: its place in the table and what its header means."""
 
     place: int
     heading: str
     meaning: Meaning
-    said: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_rate(self) -> bool:
@@ -55,309 +59,208 @@ class Measure:
         return self.meaning.target == fields.RATE
 
 
+@dataclass
+class TableColumns:
+    """What the columns of a table are: places of ours, measures, and those that are left with the reason."""
+
+    keys: dict[str, int] = field(default_factory=dict)
+    exact: set[str] = field(default_factory=set)
+    measures: list[Measure] = field(default_factory=list)
+    values: list[ValueColumn] = field(default_factory=list)
+    left: dict[int, str] = field(default_factory=dict)
+
+
 def answers_time(answers: SheetAnswers) -> bool:
     """Return whether the user named the column of the times."""
     return bool({"time_s", fields.TIME, fields.RATE} & set(answers.columns))
 
 
-def check_named(blocks: Iterable[Block], answers: SheetAnswers) -> None:
+def check_named(tables: Iterable[SheetTable], answers: SheetAnswers) -> None:
     """Raise InputError for a column that the user named and no table has."""
-    headings = [heading for block in blocks for heading in block.headings]
+    tables = list(tables)
+    headings = [heading for table in tables for heading in table.headings]
     for ours, heading in answers.columns.items():
         check_name("column", ours, (*COLUMN_NAMES, *FLAGS, fields.IGNORED))
         if heading not in headings:
             raise InputError(f"--column {ours}={heading}: {unknown_name('column', heading, headings)}")
+    known = {*headings, *(f"row {number}" for table in tables for number, _ in table.lines), "hidden"}
+    for name in answers.ignored:
+        if name not in known:
+            raise InputError(f"--ignore {name}: {unknown_name('column', name, sorted(known))}")
 
 
-class SheetColumns:
-    """What the columns of a block are.
+def left_half(table: SheetTable, dialogue: Dialogue) -> SheetTable:
+    """Return a table; its left half, with an issue, where two may be side by side."""
+    headings, places = table.headings, table.places
+    twice = [
+        place
+        for place, heading in enumerate(headings)
+        if heading in headings[:place] and read_heading(heading).target != fields.IGNORED
+    ]
+    apart = [place for place in range(1, len(headings)) if places[place] > places[place - 1] + 1]
+    if not twice and not apart:
+        return table
+    # A gap before the repeated heading parts the tables.
+    start = next((place for place in apart if not twice or place <= twice[0]), 0)
+    start = start or twice[0] - headings.index(headings[twice[0]])
+    halves = [_columns_of(table, slice(0, start)), _columns_of(table, slice(start, None))]
+    said = f"the headings {', '.join(dict.fromkeys(headings[place] for place in twice))[:80]} stand twice"
+    text = f"{said if twice else 'an empty column parts the table'}: are two tables side by side?"
+    dialogue.ask("columns", text, choices("--range", [half.area for half in halves]))
+    return halves[0]
 
-    keys : place of each of our columns; sure : those that the user or the schema names. measures : of times
-    and throughputs. runs : the measure of each run of a row, with one that it can be compared with. extra :
-    our columns that texts of a column name besides, with its place. notes : on columns that are not read.
-    unknown : places of columns of which nothing is known. left : places of columns that are not read, with
-    the reason. targets : what each column is that the user did not name.
-    """
 
-    def __init__(self, block: Block, dialogue: Dialogue, known: Iterable[str]) -> None:
-        """Find what the columns are; ask about what is open. known : columns that titles or sections give."""
-        self.block, self.ask = block, dialogue.ask
-        self.answers, self.names = dialogue.answers, dialogue.names
-        self.known = {*known, *dialogue.answers.constants}
-        self.targets = Targets(block, self.names)
-        self.keys: dict[str, int] = {}
-        self.sure: set[str] = set()
-        self.measures: list[Measure] = []
-        self.runs: list[tuple[Measure, Measure | None]] = []
-        self.extra: dict[str, int] = {}
-        self.notes: list[str] = []
-        self.unknown: list[int] = []
-        self.left: dict[int, str] = {}
-        self._read()
-        have = {*self.known, *self.own}
-        if not have & set(fields.BATCHES):
-            self._guess_batch()
-        elif not have & {"n_gpus", fields.GPUS_PER_NODE}:
-            self._guess_gpus()
-        weak = [measure for measure in self.measures if measure.meaning.is_weak]
-        if not self.measures or (self.targets.rejected and weak == self.measures):
-            self._guess_time()
-        self.extra = {kind: place for kind, place in self.extra.items() if kind not in self.keys}
-        self._note_left(have)
+def _columns_of(table: SheetTable, chosen: slice) -> SheetTable:
+    rows = tuple(row[chosen] for row in table.rows)
+    return replace(table, parts=table.parts[chosen], places=table.places[chosen], rows=rows)
 
-    @property
-    def own(self) -> list[str]:
-        """Our columns that the table itself states: in columns and in their headers."""
-        return [*self.keys, *self.extra, *(kind for measure in self.measures for kind in measure.said)]
 
-    def _read(self) -> None:
-        """Find the keys and the measures."""
-        self._take_named()
-        taken = {*self.keys.values(), *(measure.place for measure in self.measures)}
-        self.targets.find(set(range(len(self.block.headings))) - taken)
-        self.block = self.targets.block
-        self.notes += self.targets.notes
-        candidates: dict[str, list[tuple[int, Meaning]]] = {}
-        for place, (target, meaning, said) in self.targets.by_place.items():
-            content = self.targets.contents[place]
-            if fields.STACK <= set(content.kinds):
-                # "NHWC" and "torch.compile" are in one column.
-                self.extra |= dict.fromkeys(fields.STACK, place)
-            elif target in fields.MEASURED:
-                if answers_time(self.answers):
-                    self.left[place] = "another column was named"
-                elif not any(cell is not None for cell in self.block.cells(place)):
-                    self.left[place] = "empty"
-                else:
-                    self.measures.append(self._measure(place, replace(meaning, target=target), said))
-            elif target in fields.UNSPECIFIC:
-                self.left[place] = ""
-                self.unknown += [place] if not target else []
+def columns_of(table: SheetTable, rows: SheetRows) -> TableColumns:
+    """Return what the columns of a table are; ask where several may be the same."""
+    answers, found = rows.answers, TableColumns()
+    if answers.columns_are:
+        found.values = value_columns(table, answers.columns_are, rows.names, answers)
+        if not found.values:
+            text = (
+                f"--columns-are {','.join(answers.columns_are)}: no heading names a {answers.columns_are[0]}"
+            )
+            rows.ask("columns", f"{text}; the headings are {', '.join(table.headings)[:120]}")
+    elif not answers_time(answers):
+        pivot = likely_pivot(table, rows.names, answers)
+        values = value_columns(table, pivot, rows.names, answers) if pivot else []
+        if values and (len(values) > 1 or not _plain_measures(table, {own.place for own in values})):
+            named = ", ".join(table.headings[own.place] for own in values)
+            text = f"the headings {named[:120]} name what the times below are of"
+            rows.ask("columns", text, (("--columns-are", ",".join(pivot)),))
+            found.values = values
+    _read_headings(table, found, rows)
+    return found
+
+
+def _plain_measures(table: SheetTable, but: set[int]) -> bool:
+    meanings = (read_heading(heading) for place, heading in enumerate(table.headings) if place not in but)
+    return any(meaning.target in fields.MEASURED for meaning in meanings)
+
+
+def _read_headings(table: SheetTable, found: TableColumns, rows: SheetRows) -> None:
+    answers = rows.answers
+    headings = table.headings
+    named = {headings.index(own): ours for ours, own in answers.columns.items() if own in headings}
+    candidates: dict[str, list[tuple[int, Meaning]]] = {}
+    taken = {own.place for own in found.values}
+    for place, heading in enumerate(table.headings):
+        ours = named.get(place, "")
+        if place in taken:
+            continue
+        if heading in answers.ignored or ours == fields.IGNORED:
+            found.left[place] = "left out"
+        elif ours:
+            _take_named(table, place, ours, found, rows)
+        else:
+            meaning = _meaning(table, place, rows)
+            if meaning.target in fields.UNSPECIFIC:
+                found.left[place] = ""
             else:
+                target = fields.TIME if meaning.target in fields.MEASURED else meaning.target
                 candidates.setdefault(target, []).append((place, meaning))
-                # What texts name besides what the column is: "ResNet-50 (bs 64)".
-                for kind in content.kinds:
-                    if kind != target and kind in (*fields.NAMES, *fields.COUNTS):
-                        self.extra.setdefault(kind, place)
-        for target, columns in candidates.items():
-            self._add_key(target, columns)
-        self._keep_best()
-        self._read_labels()
+    measures = [Measure(place, table.headings[place], own) for place, own in candidates.pop(fields.TIME, [])]
+    for target, columns in candidates.items():
+        _add_key(table, target, columns, found, rows)
+    if found.values or found.measures:
+        found.left |= dict.fromkeys((own.place for own in measures), "another column is read")
+    else:
+        _choose_measures(table, measures, found, rows)
 
-    def _read_labels(self) -> None:
-        """Read names that no other column has from labels such as "resnet50_bs32" under "run"."""
-        have = {*self.known, *self.own}
-        for kind in ("cnn", "gpu"):
-            places = [place for place in self.left if kind in self.targets.contents[place].kinds]
-            if kind not in have and len(places) == 1:
-                place = places[0]
-                kinds = {*fields.NAMES, *fields.COUNTS} - have
-                self.extra |= {own: place for own in self.targets.contents[place].kinds if own in kinds}
-                del self.left[place]
-                return
 
-    def _take_named(self) -> None:
-        block = self.block
-        for ours, heading in self.answers.columns.items():
-            if heading not in block.headings:
-                continue
-            place = block.headings.index(heading)
-            if ours in ("time_s", fields.TIME, fields.RATE):
-                meaning = read_heading(re.sub(r" \[column [A-Z]+\]$", "", heading))
-                unit = meaning.unit
-                targets = {read_heading(text).target for text in block.headings} | self.known
-                is_epoch = meaning.target == fields.EPOCH_TIME and bool(targets & fields.OF_EPOCHS)
-                if unit is not None and unit.counted == "epoch" and not is_epoch:
-                    unit = replace(unit, counted="iteration")
-                is_rate = ours == fields.RATE or (unit is not None and unit.is_rate)
-                target = fields.EPOCH_TIME if is_epoch else fields.RATE if is_rate else fields.TIME
-                _, said = header_meaning(self.block, place, self.names)
-                self.measures.append(self._measure(place, Meaning(target, unit), said))
-            else:
-                target = f"{fields.FLAG}{ours}" if ours in FLAGS else ours
-                self.keys[target] = place
-                self.sure.add(target)
+def _take_named(table: SheetTable, place: int, ours: str, found: TableColumns, rows: SheetRows) -> None:
+    """Take a column as the user says."""
+    if ours in ("time_s", fields.TIME, fields.RATE):
+        meaning = _said_measure(ours, _meaning(table, place, rows), table)
+        found.measures = [Measure(place, table.headings[place], meaning)]
+    else:
+        target = f"{fields.FLAG}{ours}" if ours in FLAGS else ours
+        found.keys[target] = place
+        found.exact.add(target)
 
-    def _measure(self, place: int, meaning: Meaning, said: Mapping[str, str]) -> Measure:
-        block = self.block
-        kept = {kind: text for kind, text in said.items() if kind != fields.IGNORED}
-        if meaning.target == fields.TIME and meaning.unit is not None and meaning.unit.is_rate:
-            meaning = replace(meaning, target=fields.RATE)
-        if not block.paths[place][-1:] or (kept and not read_heading(block.paths[place][-1]).target):
-            meaning = replace(meaning, is_weak=False)
-        return Measure(place, block.headings[place], meaning, kept)
 
-    def _add_key(self, target: str, columns: list[tuple[int, Meaning]]) -> None:
-        """Choose the column of one of our names; append an issue where several are as likely."""
-        block = self.block
-        if target in self.keys or target in self.answers.constants:
-            given = self.answers.constants.get(target)
-            reason = "another column was named" if given is None else f"{given} was given for every row"
-            self.left |= dict.fromkeys((place for place, _ in columns), reason)
-            return
+def _said_measure(ours: str, meaning: Meaning, table: SheetTable) -> Meaning:
+    """Return what a column is that the user says is the time."""
+    unit = meaning.unit
+    targets = {read_heading(text).target for text in table.headings}
+    is_epoch = meaning.target == fields.EPOCH_TIME and bool(targets & fields.OF_EPOCHS)
+    if unit is not None and unit.counted == "epoch" and not is_epoch:
+        unit = replace(unit, counted="iteration")
+    is_rate = ours == fields.RATE or (unit is not None and unit.is_rate)
+    return Meaning(fields.EPOCH_TIME if is_epoch else fields.RATE if is_rate else fields.TIME, unit)
 
-        def rank(column: tuple[int, Meaning]) -> tuple[bool, ...]:
-            place, meaning = column
-            by_value = target not in self.targets.contents[place].kinds and target in fields.NAMES
-            names = dict.fromkeys(map(str, block.cells(place)[:_SAMPLE])) if target in ("gpu", "cnn") else ()
-            is_open = any(len(self.names.meant(target, name)) != 1 for name in names)
-            return by_value, not meaning.is_exact, is_open, meaning.target != target, meaning.is_weak
 
-        ordered = sorted(columns, key=rank)
-        best, meaning = ordered[0]
-        equal = [place for place, own in ordered if rank((place, own)) == rank(ordered[0])]
-        if any(block.cells(place) != block.cells(best) for place in equal):
-            self._ask_which([block.headings[place] for place in equal], target.removeprefix(fields.FLAG))
-        self.keys[target] = best
-        if meaning.is_exact:
-            self.sure.add(target)
-        reason = f"{block.headings[best]} is read instead"
-        others = [place for place, _ in columns if place != best]
-        self.left |= dict.fromkeys(others, reason)
-        # Numbers under the heading of a precision may be batch sizes under a wrong heading.
-        self.unknown += [
-            place for place in others if target == "precision" and self.targets.contents[place].wholes
-        ]
+def _meaning(table: SheetTable, place: int, rows: SheetRows) -> Meaning:
+    """Return what a heading means above the cells of its column."""
+    heading = table.headings[place]
+    meaning = of_statistics(heading, table.headings) or read_heading(heading)
+    target = meaning.target
+    is_total = target == fields.EPOCH_TIME and "epoch" not in heading.lower()
+    if is_total and any(_PHASES.search(own) for own in table.headings):
+        # A total next to the times of forward and backward is that of an iteration.
+        unit = meaning.unit and replace(meaning.unit, counted="iteration")
+        return replace(meaning, target=fields.TIME, unit=unit)
+    of_several = read_line(heading).unit
+    if of_several is not None and of_several.number > 1.0 and not of_several.is_rate:
+        return Meaning(fields.TIME, of_several)
+    if target == "time_s":
+        return replace(meaning, target=fields.TIME)
+    for kind, other in (("network", "cnn"), ("n_gpus", "gpu")):
+        # "Network" is a network of machines or a CNN, "#GPU" their number or name.
+        if target == kind and _names(table, place, other, rows):
+            return Meaning(other)
+    says_other = target in fields.MEASURED and is_ratio(heading)
+    says_other |= target == "framework" and _is_stack(table, place)
+    says_other |= meaning.is_weak and target in ("gpu", "cnn") and not _names(table, place, target, rows)
+    return Meaning("") if says_other else meaning
 
-    def _ask_which(self, headings: Sequence[str], ours: str) -> None:
+
+def _is_stack(table: SheetTable, place: int) -> bool:
+    """Return whether a column called "backend" holds layouts or compilations."""
+    texts = {str(row[place]) for row in table.rows if row[place] is not None}
+    return any({"layout", "compilation"} & set(read_line(text).said) for text in texts)
+
+
+def _names(table: SheetTable, place: int, kind: str, rows: SheetRows) -> bool:
+    texts = list(dict.fromkeys(str(row[place]) for row in table.rows if row[place] is not None))[:_SAMPLE]
+    return any(rows.names.is_name(kind, text) for text in texts)
+
+
+def _add_key(
+    table: SheetTable, target: str, columns: list[tuple[int, Meaning]], found: TableColumns, rows: SheetRows
+) -> None:
+    """Choose the column of one of our names; append an issue where several are as likely."""
+    places = [place for place, _ in columns]
+    given = rows.answers.constants.get(target)
+    pivoted = found.values and target in (*found.values[0].said, *_batches_of(found.values[0].said))
+    if target in found.keys or given is not None or pivoted:
+        reason = f"{given} was given for every row" if given is not None else "another column was named"
+        found.left |= dict.fromkeys(places, reason)
+        return
+
+    def rank(column: tuple[int, Meaning]) -> tuple[bool, ...]:
+        return not column[1].is_exact, column[1].is_weak
+
+    best, meaning = min(columns, key=rank)
+    equal = [place for place, own in columns if rank((place, own)) == rank((best, meaning))]
+    cells = [[row[place] for row in table.rows] for place in equal]
+    if any(other != cells[0] for other in cells[1:]):
+        headings = [table.headings[place] for place in equal]
+        ours = target.removeprefix(fields.FLAG)
         text = f"the columns {', '.join(headings)} may all be {ours}: which one is it?"
-        self.ask("question", text, choices("--column", headings, f"{ours}="))
-
-    def _keep_best(self) -> None:
-        """Keep of the measures that say the same the best time and the best throughput."""
-        left = self.left
-        if any(_PHASES.search(heading) for heading in self.block.headings):
-            self.measures = [_of_phases(measure) for measure in self.measures]
-        plain = [measure for measure in self.measures if measure.meaning.target != fields.EPOCH_TIME]
-        if plain:
-            # A time of an epoch counts only where nothing else is measured.
-            epochs = (measure.place for measure in self.measures if measure not in plain)
-            left |= dict.fromkeys(epochs, "")
-            self.measures = plain
-        kinds = [frozenset(measure.said) - {"precision"} for measure in self.measures]
-        usual = max(kinds, key=kinds.count, default=frozenset())
-        usual = max(
-            (kind for kind in kinds if kinds.count(kind) == kinds.count(usual)), key=len, default=usual
-        )
-        groups: dict[tuple[tuple[str, str], ...], list[Measure]] = {}
-        for measure, kind in zip(self.measures, kinds, strict=True):
-            if kind != usual:
-                left[measure.place] = (
-                    f"it says no {' or '.join(sorted(usual - kind))}" if usual - kind else ""
-                )
-                continue
-            groups.setdefault(tuple(sorted(measure.said.items())), []).append(measure)
-        self.runs = [self._best_of(measures) for measures in groups.values()]
-        self.measures = [measure for pair in self.runs for measure in pair if measure is not None]
-
-    def _best_of(self, measures: list[Measure]) -> tuple[Measure, Measure | None]:
-        """Return the best measure, and a second one that it can be compared with."""
-        ordered = sorted(measures, key=_rank)
-        best = ordered[0]
-        equal = [measure for measure in ordered if _rank(measure) == _rank(best)]
-        equal = [measure for measure in equal if measure is best or not _differs(measure, best)]
-        if len(equal) > 1:
-            self._ask_which([measure.heading for measure in equal], "time_s")
-        others = [own for own in ordered[1:] if _differs(own, best) and not own.meaning.is_weak]
-        second = others[0] if others else None
-        for measure in ordered:
-            if measure not in (best, second):
-                self.left[measure.place] = f"{best.heading} is read instead"
-        return best, second
-
-    def _guess_batch(self) -> None:
-        """Offer a column of whole numbers that may be batch sizes where no column is the batch."""
-        block, contents = self.block, self.targets.contents
-        # Where a heading is over other numbers, that of the batches may be any.
-        places = self.left if set(fields.BATCHES) & set(self.targets.rejected.values()) else self.unknown
-        likely = [
-            place
-            for place in places
-            if contents[place].wholes and all(is_batch(number) for number in contents[place].wholes)
-        ]
-        if likely:
-            headings = [block.headings[place] for place in likely]
-            text = f"no column is the batch size; {' or '.join(headings)} may be it"
-            self.ask("columns", text, choices("--column", headings, f"{fields.BATCH}="))
-            self.keys[fields.BATCH] = likely[0]
-            self.unknown = [place for place in self.unknown if place != likely[0]]
-            self.left.pop(likely[0], None)
-
-    def _guess_gpus(self) -> None:
-        """Ask whether a column of usual numbers of GPUs is theirs."""
-        for place in self.unknown:
-            content, heading = self.targets.contents[place], self.block.headings[place]
-            if {1, 4} <= set(content.wholes) <= USUAL_GPUS and not content.is_index:
-                text = f"is {heading} the number of GPUs?"
-                options = choices("--column", [heading], "n_gpus=")
-                self.ask("columns", text, options)
-
-    def _guess_time(self) -> None:
-        """Offer the columns that may be times where none is."""
-        block, contents = self.block, self.targets.contents
-        likely = [place for place in self.unknown if contents[place].numbers > 0.5]
-        named = [place for place in likely if read_heading(block.headings[place]).unit is not None]
-        likely = named or [*(measure.place for measure in self.measures), *likely]
-        headings = [block.headings[place] for place in likely]
-        text = "no column is a time or throughput of training iterations; name it by --column time_s=HEADING"
-        # The least or greatest of several times is offered where nothing else is.
-        offered = headings or [own for own in block.headings if read_heading(own).unit is not None]
-        self.ask("columns", text, choices("--column", offered, "time_s="))
-        if likely and not self.measures:
-            meaning = read_heading(headings[0])
-            self.measures.append(Measure(likely[0], headings[0], Meaning(fields.TIME, meaning.unit)))
-            self.runs.append((self.measures[0], None))
-            self.unknown.remove(likely[0])
-            self.left.pop(likely[0], None)
-
-    def _why(self, place: int, near: str) -> str:
-        """Return why a column that is named like one of ours is not read, "" for any other."""
-        cells = [str(cell) for cell in self.block.cells(place) if cell is not None]
-        return f"expected whole numbers, got {shown(cells[0])}" if near and cells else ""
-
-    def _note_left(self, have: set[str]) -> None:
-        """Note the columns that are not read; append an issue for one that is named like one of ours."""
-        plain = []
-        for place, reason in self.left.items():
-            heading = self.block.headings[place]
-            near = near_target(heading) if place in self.unknown and not reason else ""
-            wholes = set(self.targets.contents[place].wholes) if place in self.unknown else set()
-            if wholes & USUAL_SIZES and wholes <= SIZES and len(wholes) > 1 and "input_size_px" not in have:
-                text = f"{heading} may be the side of the images in pixels"
-                options = (("--column", f"input_size_px={heading}"), ("--set", "input_size_px=224"))
-                self.ask("columns", text, options)
-                continue
-            content = self.targets.contents[place]
-            if place in self.unknown and not reason and not near and content.is_flag and not content.numbers:
-                text = f"{heading} says yes or no: to what?"
-                kinds = choices("--column", [f"{name}={heading}" for name in (*FLAGS, fields.IGNORED)])
-                self.ask("columns", text, kinds)
-                continue
-            if not near or (near in fields.COUNTS and not content.wholes):
-                plain.append(f"{heading} ({reason or self._why(place, near)})".replace(" ()", ""))
-                continue
-            is_time = near in (*fields.MEASURES, "time_s")
-            if (
-                near in have
-                or (near in fields.BATCHES and have & set(fields.BATCHES))
-                or (is_time and self.measures)
-            ):
-                self.notes.append(f"not read: {heading}; it resembles {near}, which is another column")
-                continue
-            text = f"the column {heading!r} is not known; is it {near}?"
-            option = f"{'time_s' if is_time else near}={heading}"
-            self.ask("columns", text, (("--column", option),))
-        if plain:
-            self.notes.insert(0, f"not read: {', '.join(plain)}")
+        rows.ask("columns", text, choices("--column", headings, f"{ours}="))
+    found.keys[target] = best
+    found.exact |= {target} if meaning.is_exact else set()
+    reason = f"{table.headings[best]} is read instead"
+    found.left |= dict.fromkeys((place for place in places if place != best), reason)
 
 
-def _of_phases(measure: Measure) -> Measure:
-    """Return a measure; a total next to the times of forward and backward is that of an iteration."""
-    meaning = measure.meaning
-    if meaning.target != fields.EPOCH_TIME or "epoch" in measure.heading.lower():
-        return measure
-    unit = meaning.unit and replace(meaning.unit, counted="iteration")
-    return replace(measure, meaning=replace(meaning, target=fields.TIME, unit=unit))
+def _batches_of(said: Mapping[str, str]) -> tuple[str, ...]:
+    return fields.BATCHES if "batch" in said else ()
 
 
 def _rank(measure: Measure) -> tuple[bool, ...]:
@@ -375,7 +278,173 @@ def _rank(measure: Measure) -> tuple[bool, ...]:
     )
 
 
+def _choose_measures(
+    table: SheetTable, measures: list[Measure], found: TableColumns, rows: SheetRows
+) -> None:
+    """Keep the best measure, and a second one that it can be compared with; ask where none or several are."""
+    plain = [own for own in measures if own.meaning.target != fields.EPOCH_TIME]
+    # A time of an epoch counts only where nothing else is measured.
+    found.left |= dict.fromkeys((own.place for own in measures if plain and own not in plain), "")
+    filled = [own for own in plain or measures if any(row[own.place] is not None for row in table.rows)]
+    ordered = sorted(filled, key=_rank)
+    if not ordered:
+        _ask_time(table, found, rows)
+        return
+    best = ordered[0]
+    equal = [own for own in ordered if _rank(own) == _rank(best) and (own is best or not _differs(own, best))]
+    if len(equal) > 1:
+        text = f"the columns {', '.join(own.heading for own in equal)} may all be time_s: which one is it?"
+        rows.ask("columns", text, choices("--column", [own.heading for own in equal], "time_s="))
+    others = [own for own in ordered[1:] if _differs(own, best) and not own.meaning.is_weak]
+    found.measures = [best, *others[:1]]
+    reason = f"{best.heading} is read instead"
+    found.left |= dict.fromkeys((own.place for own in ordered if own not in found.measures), reason)
+
+
 def _differs(one: Measure, other: Measure) -> bool:
     """Return whether two measures are in different units, so that they can be compared."""
     units = [measure.meaning.unit for measure in (one, other)]
     return one.is_rate != other.is_rate or (None not in units and units[0] != units[1])
+
+
+def _ask_time(table: SheetTable, found: TableColumns, rows: SheetRows) -> None:
+    headings = [
+        table.headings[place]
+        for place in found.left
+        if not is_ratio(table.headings[place])
+        and read_heading(table.headings[place]).target == ""
+        and any(is_numeric(row[place]) for row in table.rows)
+    ]
+    text = "no column is a time or throughput of training iterations; name it by --column time_s=HEADING"
+    rows.ask("columns", f"{text}, or say what the headings of columns of times are by --columns-are",
+             choices("--column", headings, "time_s="))  # fmt: skip
+
+
+def append_runs(
+    rows: SheetRows, table: SheetTable, columns: TableColumns, number: int, with_sheet: bool
+) -> None:
+    """Append the measured cells of a table, where they are from, and the cells of other columns."""
+    label = f"{table.sheet}!" if with_sheet else ""
+    labels: list[Label] = [f"{label}{own}" if label else own for own in table.numbers]
+    keep = _wanted_rows(rows, table, labels)
+    run_rows, times, checks, said = _measured_cells(rows, table, columns, keep, number)
+    for target, place in columns.keys.items():
+        cells = [row[place] for row in table.rows]
+        if target in ("gpu", "cnn") and None in cells and target not in rows.answers.constants:
+            cells = _filled_down(table, place, run_rows, rows)
+        rows.put(target, [cells[row] for row in run_rows])
+        column = MappedColumn(table.headings[place], target, None, target not in columns.exact)
+        _show(rows, column, table, place)
+    for kind in columns.values[0].said if columns.values else ():
+        rows.put(kind, [own[kind] for own in said])
+        if kind not in rows.columns:
+            rows.columns[kind] = MappedColumn("headings of columns", kind)
+            rows.shown.append((rows.columns[kind], columns.values[0].said[kind]))
+    if kind := rows.answers.sheets_are:
+        rows.put(kind, [table.sheet] * len(run_rows))
+        rows.columns.setdefault(kind, MappedColumn("the sheet", kind))
+    for target, cells in ((fields.TIME, times), (fields.CHECK, checks)):
+        if cells:
+            rows.put(target, cells)
+    rows.numbers += [labels[place] for place in run_rows]
+    for place in columns.left:
+        rows.unread.setdefault(table.headings[place], []).extend(table.rows[row][place] for row in run_rows)
+    _show_times(rows, table, columns)
+
+
+def _wanted_rows(rows: SheetRows, table: SheetTable, labels: Sequence[Label]) -> list[int]:
+    """Return the rows that the user wants, but those that summarise others, which are asked about."""
+    only = [(table.headings.index(name), text) for name, text in rows.answers.only if name in table.headings]
+    wanted = [
+        place
+        for place, row in enumerate(table.rows)
+        if all(str(row[column]) == text for column, text in only)
+    ]
+    totals = [place for place in wanted if is_total(table.rows[place])]
+    asked = tuple(labels[place] for place in totals if str(labels[place]) not in rows.answers.skipped_rows)
+    if asked:
+        rows.issues.append(Issue("cells", "a row that summarises others", asked, skipping(asked)))
+    # What the user leaves out is left out with all other rows.
+    unasked = {place for place in totals if labels[place] in asked}
+    return [place for place in wanted if place not in unasked]
+
+
+def _measured_cells(
+    rows: SheetRows, table: SheetTable, columns: TableColumns, keep: Sequence[int], number: int
+) -> tuple[list[int], list[object], list[object], list[Mapping[str, str]]]:
+    """Return row, time and second measure of each run and what its heading says; append its source."""
+    if columns.values:
+        chosen = [
+            (place, own)
+            for place in keep
+            for own in columns.values
+            if table.rows[place][own.place] is not None
+        ]
+        sources = {
+            own.place: Source(number, table.headings[own.place], own.unit, own.is_rate, None)
+            for own in columns.values
+        }
+        rows.sources += [sources[own.place] for _, own in chosen]
+        times = [table.rows[place][own.place] for place, own in chosen]
+        return [place for place, _ in chosen], times, [], [own.said for _, own in chosen]
+    main, check = (*columns.measures, None, None)[:2]
+    source = Source(
+        number,
+        "",
+        _unit(main) if main else None,
+        _kind(main) if main else None,
+        _unit(check) if check else None,
+    )
+    rows.sources += [source] * len(keep)
+    times = [table.rows[place][main.place] if main else None for place in keep]
+    checks = [table.rows[place][check.place] for place in keep] if check else []
+    return list(keep), times, checks, []
+
+
+def _filled_down(table: SheetTable, place: int, used: Sequence[int], rows: SheetRows) -> list[object]:
+    """Return the cells of a column of names with the one above in empty ones; ask unless the user says so."""
+    cells, last = [], None
+    for row in table.rows:
+        last = row[place] if row[place] is not None else last
+        cells.append(last)
+    gaps = [table.numbers[row] for row in used if table.rows[row][place] is None and cells[row] is not None]
+    if gaps and not rows.answers.fill_down:
+        text = f"{table.headings[place]}: empty cells below filled ones: does the cell above hold?"
+        where = tuple(dict.fromkeys(gaps))
+        rows.issues.append(Issue("question", text, where, (("--fill-down",),)))
+    return cells
+
+
+def _show(rows: SheetRows, column: MappedColumn, table: SheetTable, place: int) -> None:
+    """Note a column that is read, with its first value."""
+    rows.columns.setdefault(column.target, column)
+    if (column.heading, column.target) not in ((own.heading, own.target) for own, _ in rows.shown):
+        first = next((str(row[place]) for row in table.rows if row[place] is not None), "")
+        rows.shown.append((column, first))
+
+
+def _show_times(rows: SheetRows, table: SheetTable, columns: TableColumns) -> None:
+    for own in columns.values[:1]:
+        heading = table.headings[own.place] if len(columns.values) == 1 else f"{len(columns.values)} columns"
+        rows.columns.setdefault(fields.TIME, MappedColumn(heading, fields.TIME, own.unit))
+        _show(rows, MappedColumn(heading, fields.TIME, own.unit), table, own.place)
+    for target, measure in zip((fields.TIME, fields.CHECK), columns.measures, strict=False):
+        unit = _unit(measure)
+        _show(
+            rows,
+            MappedColumn(measure.heading, target, unit, not measure.meaning.is_exact),
+            table,
+            measure.place,
+        )
+
+
+def _unit(measure: Measure) -> TimeUnit | None:
+    unit = measure.meaning.unit
+    if unit is not None and measure.meaning.target == fields.EPOCH_TIME and not unit.is_rate:
+        return replace(unit, counted="epoch")
+    return unit
+
+
+def _kind(measure: Measure) -> bool | None:
+    """Return whether a header says that numbers are throughputs, None where it does not say."""
+    return measure.is_rate if measure.is_rate or read_heading(measure.heading).target == fields.TIME else None

@@ -1,6 +1,7 @@
 """From a spreadsheet to runs: read, map columns, map values, resolve names; every fault at once."""
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -12,14 +13,13 @@ from trainlaw.datasets.cnns.catalog import CnnCounts
 from trainlaw.datasets.cnns.names import cnn_names
 from trainlaw.datasets.cnns.zoo import zoo_entry
 from trainlaw.datasets.files.faults import FaultsError
-from trainlaw.datasets.files.grids import Grid, read_grids
 from trainlaw.datasets.hardware.gpus import GpuCatalog, built_in_gpus
+from trainlaw.datasets.hardware.links import links
 from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.importing import runs_from_frame
 from trainlaw.datasets.measurements.runs import BY_DEFAULT, RunTable
 from trainlaw.datasets.spreadsheets import fields
 from trainlaw.datasets.spreadsheets.answers import CHOICE, Issue, SheetAnswers, choices, grouped, skipping
-from trainlaw.datasets.spreadsheets.blocks import FOOTNOTE, Block, find_blocks
 from trainlaw.datasets.spreadsheets.cells import (
     NUMBERS,
     OF_FLAG,
@@ -30,9 +30,12 @@ from trainlaw.datasets.spreadsheets.cells import (
     read_sizes,
     read_words,
 )
-from trainlaw.datasets.spreadsheets.columns import COLUMN_NAMES, check_named
+from trainlaw.datasets.spreadsheets.choosing import tables_of
+from trainlaw.datasets.spreadsheets.columns import COLUMN_NAMES
 from trainlaw.datasets.spreadsheets.counting import constant_count, counted, says_gpus
 from trainlaw.datasets.spreadsheets.headings import read_heading
+from trainlaw.datasets.spreadsheets.known_names import Names, cnn_named
+from trainlaw.datasets.spreadsheets.lines import read_line
 from trainlaw.datasets.spreadsheets.measures import (
     ask_units,
     check_epochs,
@@ -41,11 +44,12 @@ from trainlaw.datasets.spreadsheets.measures import (
     seconds_of,
 )
 from trainlaw.datasets.spreadsheets.names import read_cnns, read_gpus
-from trainlaw.datasets.spreadsheets.phrases import Names, cnn_named
 from trainlaw.datasets.spreadsheets.quantities import TimeUnit
+from trainlaw.datasets.spreadsheets.repeats import ask_separating, configurations
 from trainlaw.datasets.spreadsheets.rows import Dialogue, Label, MappedColumn, SheetRows, Source
-from trainlaw.datasets.spreadsheets.shapes import Reading, long_table, read_tables
+from trainlaw.datasets.spreadsheets.unread import table_rows
 from trainlaw.datasets.spreadsheets.values import (
+    DATASETS,
     DEFAULT_PRECISION,
     PRECISION_WORDS,
     PRECISIONS,
@@ -54,7 +58,7 @@ from trainlaw.datasets.spreadsheets.values import (
     year_of,
     yes_or_no,
 )
-from trainlaw.formulas.errors import InputError, check_name, shown, unknown_name
+from trainlaw.formulas.errors import InputError, TrainlawError, check_name, shown, unknown_name
 
 _NEEDED: Mapping[str, str] = {
     "gpu": "the GPU",
@@ -62,6 +66,10 @@ _NEEDED: Mapping[str, str] = {
     "batch": "the batch size",
 }
 _MOST_READINGS = 12
+_LONGEST_NAME = 6  # words
+# Rows of one configuration from which they are steps of it; fewer are repeats.
+_FEWEST_STEPS = 8
+_SLOW_STEP = 1.3  # times the median, from which the slowest step is noted
 _NOT_COPIED = frozenset((*NUMBERS, *SPELLINGS, "gpu", "cnn", "time_s"))
 
 
@@ -94,15 +102,8 @@ class Imported:
     cnns: tuple[CnnCounts, ...] = ()
     table: RunTable | None = None
     texts: Mapping[tuple[str, str], list[str]] = field(default_factory=dict)
-    readings: tuple[Reading, ...] = ()
-    grids: Mapping[str, Grid] = field(default_factory=dict)
     has_check: bool = False
     others: Mapping[str, np.ndarray] = field(default_factory=dict)
-
-    @property
-    def has_guesses(self) -> bool:
-        """Whether a column was found by the words of its heading."""
-        return any(column.is_guess for column, _ in self.columns)
 
     def seconds(self, unit: TimeUnit | None = None) -> np.ndarray:
         """Return the iteration times in s by the units of the file, or by `unit`; nan where it is open."""
@@ -133,29 +134,25 @@ def read_spreadsheet(
 
     Raises InputError for a file that is no table, and for answers that do not fit it.
     """
-    own = tuple(cnns)
-    names = Names(gpus or built_in_gpus(), {facts.cnn for facts in own})
+    given = tuple(cnns)
+    names = Names(gpus or built_in_gpus(), {facts.cnn for facts in given})
     dialogue = Dialogue(answers or SheetAnswers(), names, [])
-    return _checked(_read(Path(path), dialogue, own), dialogue.issues)
+    return _checked(_of_steps(_read(Path(path), dialogue, given)), dialogue.issues)
 
 
-def _read(path: Path, dialogue: Dialogue, own: tuple[CnnCounts, ...]) -> Imported:
-    """Return what a spreadsheet says of its runs, before they are checked as runs."""
-    grids, blocks = _blocks_of(read_grids(path), dialogue, path)
-    readings, notes = read_tables(blocks, dialogue)
-    rows = long_table(readings, dialogue)
-    choose_rows(rows, next((block.separator for block in blocks if block.separator), ""))
-    hints = (
-        path.stem.replace("_", " "),
-        *grids,
-        *(text for block in blocks for text in (*block.texts, *block.below) if not FOOTNOTE.match(text)),
-    )
-    _check_needed(rows, hints)
+def _read(path: Path, dialogue: Dialogue, given: tuple[CnnCounts, ...]) -> Imported:
+    """Return the runs that a spreadsheet states, before they are checked as runs."""
+    tables, notes = tables_of(path, dialogue), list[str]()
+    rows = table_rows(tables, dialogue, notes)
+    choose_rows(rows, tables[0].separator)
+    lines = (text for table in tables for _, text in table.lines)
+    _check_needed(rows, (path.stem.replace("_", " "), *(table.sheet for table in tables), *lines))
     frame, measured, units, agrees = _runs(rows, notes)
     texts = _texts(rows, frame)
     notes += _readings(rows, frame, texts)
     iterations = iterations_of(frame, len(rows))
-    frame = frame.drop(columns=[fields.IMAGES_PER_EPOCH, fields.ITERATIONS], errors="ignore")
+    frame = frame.drop(columns=[fields.IMAGES_PER_EPOCH, fields.ITERATIONS, fields.EPOCHS], errors="ignore")
+    ask_separating(rows, frame)
     return Imported(
         path.name,
         tuple(rows.shown),
@@ -168,13 +165,39 @@ def _read(path: Path, dialogue: Dialogue, own: tuple[CnnCounts, ...]) -> Importe
         (),
         rows.names.gpus,
         iterations,
-        own,
+        given,
         texts=texts,
-        readings=tuple(readings),
         has_check=agrees,
-        grids=grids,
         others=_others(rows),
     )
+
+
+def _of_steps(made: Imported) -> Imported:
+    """Return an import in which many rows of one configuration are their median, with the least and most."""
+    if len(made.frame) < _FEWEST_STEPS or not np.isfinite(made.measured).any():
+        return made
+    is_rate = [unit is not None and unit.is_rate for unit in made.units]
+    keys = configurations(made.frame.assign(unit=[str(unit) for unit in made.units]))
+    if np.bincount(keys).max() < _FEWEST_STEPS:
+        return made
+    order = pd.Series(np.arange(len(keys))).groupby(keys, sort=False).agg(list)
+    measured, seconds, slowest = made.measured.copy(), made.seconds(), 1.0
+    frame = made.frame.copy()
+    first = []
+    for places in order:
+        if len(places) < _FEWEST_STEPS:
+            first += places
+            continue
+        first.append(places[0])
+        measured[places[0]] = np.median(made.measured[places])
+        apart = made.measured[places] / measured[places[0]]
+        slowest = max(slowest, float(1.0 / apart.min() if is_rate[places[0]] else apart.max()))
+        if np.isfinite(seconds[places]).all():
+            frame.loc[places[0], ["time_min_s", "time_max_s"]] = seconds[places].min(), seconds[places].max()
+    made = _kept(replace(made, measured=measured, frame=frame), np.isin(np.arange(len(keys)), first))
+    note = f"{len(keys):,} rows are steps of {len(made.frame):,} configurations: read as the median of each"
+    slow = f"; the slowest step takes {slowest:.2g} times the median" if slowest > _SLOW_STEP else ""
+    return replace(made, notes=(*made.notes, note + slow))
 
 
 def _others(rows: SheetRows) -> Mapping[str, np.ndarray]:
@@ -228,28 +251,6 @@ def _flag_texts(rows: SheetRows, flags: Sequence[str]) -> Iterable[str]:
         )
 
 
-def _blocks_of(
-    grids: Mapping[str, Grid], dialogue: Dialogue, path: Path
-) -> tuple[Mapping[str, Grid], list[Block]]:
-    """Return the sheets that are read, and their tables; InputError where there is none."""
-    answers, names = dialogue.answers, dialogue.names
-    if answers.sheet and answers.sheet not in grids:
-        raise InputError(f"--sheet: {unknown_name('sheet', answers.sheet, grids)}")
-    wanted = {answers.sheet: grids[answers.sheet]} if answers.sheet else grids
-    named = tuple(answers.columns.values())
-    blocks = [block for name, grid in wanted.items() for block in find_blocks(name, grid, names, named)]
-    if not blocks or not any(len(block.headings) > 1 for block in blocks):
-        first = next((row for grid in wanted.values() for row in grid.rows if any(row)), ())
-        cells = ", ".join(str(cell) for cell in first if cell is not None)
-        raise InputError(
-            f"{path}: expected a row with names of columns (GPU, model, batch size, time) and rows below, "
-            f"got {shown(cells) if cells else 'an empty table'}; add such a row, or name your columns, "
-            "such as --column gpu=NAME"
-        )
-    check_named(blocks, answers)
-    return wanted, blocks
-
-
 def _check_needed(rows: SheetRows, texts: Sequence[str]) -> None:
     """Append an issue for each needed column that neither the file nor the user has.
 
@@ -261,21 +262,33 @@ def _check_needed(rows: SheetRows, texts: Sequence[str]) -> None:
     }
     known |= {"batch"} if known & {fields.BATCH, "batch_per_gpu", fields.GLOBAL_BATCH} else set()
     asked = {word.partition("=")[0] for issue in rows.issues for option in issue.options for word in option}
-    phrases = [rows.names.phrase(text) for text in dict.fromkeys(texts)]
-    hints = {
-        kind: tuple(dict.fromkeys(phrase.said[kind] for phrase in phrases if kind in phrase.said))
-        for kind in ("gpu", "cnn", "batch", "precision")
-    }
+    hints = _hints(rows, texts)
     for name, what in _NEEDED.items():
         ours = {"batch": "batch_per_gpu"}.get(name, name)
         if name in known or ours in asked or name in asked:
             continue
-        likely = tuple(own for text in hints[name] for own in rows.names.meant(name, text) or (text,))
+        likely = hints[name]
+        if name in ("gpu", "cnn") and (columns := _columns_of_names(rows, name)):
+            rows.ask("question", f"no column is {what}: is it {' or '.join(columns)}?",
+                     choices("--column", columns, f"{name}="))  # fmt: skip
+            continue
         text = f"no column is {what}; name it by --column {ours}=HEADING, or give one for all rows"
         rows.ask("question", text, choices("--set", likely or (CHOICE,), f"{ours}="))
+    size = {DATASETS[word][0] for word in map(_joined, hints["dataset"]) if word in DATASETS} - {None}
+    if len(size) == 1 and "input_size_px" not in known and fields.DATASET not in known:
+        text = f"the title names {hints['dataset'][0]}: are its images read as they are?"
+        rows.ask("question", text, (("--set", f"input_size_px={size.pop()}"), ("--set", "input_size_px=224")))
+    _check_precision(rows, known, asked, hints["precision"])
+
+
+def _check_precision(rows: SheetRows, known: set[str], asked: set[str], hinted: tuple[str, ...]) -> None:
+    """Ask for the precision where no column is it, and about switches that may be one."""
     flags = {f"{fields.FLAG}{name}" for name in ("amp", "fp16", "bf16", "tf32")}
     unread = [
-        heading for heading, cells in rows.unread.items() if {True, False} == set(map(yes_or_no, cells))
+        heading
+        for heading, cells in rows.unread.items()
+        if {True, False} == set(map(yes_or_no, cells))
+        and heading not in (*rows.answers.ignored, *rows.answers.columns.values())
     ]
     strange = [heading for heading in unread if not read_heading(heading).target]
     if strange and flags & known and "precision" not in known:
@@ -285,9 +298,63 @@ def _check_needed(rows: SheetRows, texts: Sequence[str]) -> None:
     if not {"precision", *flags} & known and "precision" not in asked:
         text = "no column is the precision (default: what PyTorch uses where none is chosen)"
         text += f"; or does {' or '.join(unread)} say whether it is amp?" if unread else ""
-        likely = hints["precision"] if len(hints["precision"]) == 1 and not unread else PRECISIONS
+        likely = hinted if len(hinted) == 1 and not unread else PRECISIONS
         options = (*choices("--precision", likely), *choices("--column", unread, "amp="))
         rows.ask("question", text, options)
+
+
+def _columns_of_names(rows: SheetRows, kind: str) -> tuple[str, ...]:
+    """Return the headings of columns that are not read and hold only names of a kind."""
+    found = {
+        heading: list(dict.fromkeys(str(cell) for cell in cells if cell is not None))[:_MOST_READINGS]
+        for heading, cells in rows.unread.items()
+    }
+    return tuple(
+        heading
+        for heading, texts in found.items()
+        if texts and all(rows.names.is_name(kind, text) for text in texts)
+    )
+
+
+def _hints(rows: SheetRows, texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return what titles, sheets and the name of the file say, by kind, and keep the unit that they name."""
+    lines = [read_line(text) for text in dict.fromkeys(texts)]
+    hints = {
+        kind: tuple(dict.fromkeys(line.said[kind] for line in lines if kind in line.said))
+        for kind in ("batch", "batch_per_gpu", "precision", "dataset")
+    }
+    said_units = {line.unit for line in lines if line.unit is not None}
+    rows.hinted = said_units.pop() if len(said_units) == 1 else None
+    hints["batch"] += hints["batch_per_gpu"]
+    for kind in ("gpu", "cnn"):
+        hints[kind] = _named_in(texts, kind, rows.names)
+    return hints
+
+
+def _joined(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.lower())
+
+
+def _named_in(texts: Sequence[str], kind: str, names: Names) -> tuple[str, ...]:
+    """Return the names of GPUs or CNNs that the words of titles, sheets and the file are."""
+    found = []
+    for text in texts:
+        words = re.findall(r"[^\s,;:|()]+", text)[:20]
+        spans = [(first, last) for first in range(len(words)) for last in range(first + 1, len(words) + 1)]
+        spans = [own for own in spans if own[1] - own[0] < _LONGEST_NAME]
+        near = []
+        for first, last in sorted(spans, key=lambda own: own[0] - own[1]):
+            name = " ".join(words[first:last])
+            if not re.search(r"\d", name) or not names.is_name(kind, name):
+                continue
+            try:
+                found.append(names.find(kind, name)[0])
+                break
+            except TrainlawError:
+                near.append(name)
+        else:
+            found += near[-1:]
+    return tuple(dict.fromkeys(found))
 
 
 def _runs(
@@ -318,7 +385,9 @@ def _stated(rows: SheetRows) -> pd.DataFrame:
     check_meaning(rows)
     found |= counted(rows, numbers, constants, said)
     found |= {**read_words(rows), **read_sizes(rows, numbers), **_copied(rows)}
-    for name in (fields.ITERATIONS, fields.IMAGES_PER_EPOCH):
+    for name in (fields.ITERATIONS, fields.IMAGES_PER_EPOCH, fields.EPOCHS):
+        if name in numbers:
+            found[name] = numbers[name]
         if name in constants:
             found[name] = constant_count(name, constants[name], len(rows))
     return pd.DataFrame({name: _typed(found.pop(name), len(rows)) for name in list(found)}, copy=False)
@@ -340,6 +409,15 @@ def _copied(rows: SheetRows) -> dict[str, object]:
     for name in rows.cells:
         if name in fields.SCHEMA and name not in _NOT_COPIED:
             found[name] = [rows.said(name, cell) for cell in rows.cells[name]]
+    for name in ("link", "network"):
+        cells: list[object] = list(found.get(name, ()))  # type: ignore[call-overload]
+        strange = [cell is not None and str(cell) not in ("none", *links()) for cell in cells]
+        for text, where in rows.where(cells, strange).items() if any(strange) else ():
+            near = [own for own in links() if own.split("-")[0][:4] == text.lower()[:4]]
+            options = choices("--value", near or [CHOICE], f"{name}:{text}=")
+            said = f"{name} {shown(text)} is not known; known are {', '.join(links())}"
+            rows.issues.append(Issue("names", said, where, options))
+            found[name] = ["none" if str(cell) == text else cell for cell in found[name]]  # type: ignore[attr-defined]
     return found
 
 

@@ -9,6 +9,7 @@ from trainlaw.datasets.spreadsheets.rows import SheetRows
 from trainlaw.formulas.errors import InputError, shown
 
 _MOST_DIGITS = 9
+_MOST_OF_NODE = 8  # GPUs of the usual servers
 _COUNTS = ("n_gpus", "n_nodes", "batch_per_gpu", fields.BATCH, fields.GLOBAL_BATCH, fields.GPUS_PER_NODE)
 
 
@@ -40,6 +41,13 @@ def counted(
         n_gpus = known["n_gpus"]
         wrong = np.isfinite(own) & (own != n_gpus)
         rows.fault("the name of the GPU says another number of GPUs", wrong)
+        if fields.GPUS_PER_NODE in known and "n_nodes" not in known:
+            nodes = np.ceil(n_gpus / known[fields.GPUS_PER_NODE])
+        elif "n_nodes" not in known:
+            text = "more than 8 GPUs: how many are in a node?"
+            rows.fault(
+                text, n_gpus > _MOST_OF_NODE, choices("--set", ("4", "8"), "gpus_per_node="), "question"
+            )
     elif fields.GPUS_PER_NODE in known:
         n_gpus = known[fields.GPUS_PER_NODE] * nodes
     elif per_gpu is not None and whole is not None:

@@ -8,22 +8,18 @@ SCHEMA = tuple(column.name for column in RUN_COLUMNS)
 TIME, RATE = "time", "throughput"
 BATCH, GLOBAL_BATCH, GPUS_PER_NODE = "batch", "global_batch", "gpus_per_node"
 BATCHES = (BATCH, "batch_per_gpu", GLOBAL_BATCH)
-#: What whole numbers are.
-COUNTS = (*BATCHES, "n_gpus", "input_size_px", "n_nodes")
 MODE, DATASET, DATE, ACCUMULATION = "mode", "dataset", "date", "accumulation"
 FLAG = "flag:"  # a column that says yes or no to one precision or layout
 UNIT = "unit"  # a column with the unit of each row
 CHECK = "check"  # a second measure of the same run
 EPOCH_TIME = "epoch time"  # of a number of iterations that other columns state
-IMAGES_PER_EPOCH, ITERATIONS = "images_per_epoch", "iterations"
+IMAGES_PER_EPOCH, ITERATIONS, EPOCHS = "images_per_epoch", "iterations", "epochs"
+STEP = "step"  # number of a step whose time a row holds
 OTHER_TIME = "other time"  # of a phase, inference or a spread
 IGNORED = "ignored"
 
 #: Columns that are measured times or throughputs.
 MEASURES = (TIME, RATE)
-#: What texts name.
-NAMES = ("gpu", "cnn", "precision")
 MEASURED = (*MEASURES, EPOCH_TIME)
 UNSPECIFIC = ("", IGNORED, OTHER_TIME)
 OF_EPOCHS = frozenset((ITERATIONS, IMAGES_PER_EPOCH, DATASET))
-STACK = frozenset(("layout", "compilation"))

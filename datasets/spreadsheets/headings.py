@@ -29,6 +29,7 @@ _TRACKED = re.compile(r"^(?:config|summary|system|params?|metrics?|args|cfg|hpar
 # ... and those of any part of a program: "trainer.devices", "perf/step_time".
 _PATH = re.compile(r"((?:\w+[./])*\w+)(?:\.(\w+)|/(\w+_\w+))")
 _MONEY = re.compile(r"^\s*[$€£]|[$€£]\s*/|/\s*[$€£]")
+_CLOCK = re.compile(r"[(\[]?\bh+:m+(?::s+)?\b[)\]]?|[(\[]?\bm+:s+\b[)\]]?", re.IGNORECASE)
 _BRACKETS = re.compile(r"[(\[{]([^)\]}]*)[)\]}]")
 
 
@@ -92,6 +93,7 @@ def read_heading(text: str) -> Meaning:
 
 def _read_words(text: str) -> Meaning:
     """Return what the words of a header mean."""
+    text = _CLOCK.sub(" ", text).rstrip("*\u2020\u2021\u00a7 ")
     name, stated = without_unit(text)
     tokens, unit = _plain_words(name), _specified(stated, name)
     if (unit is not None or _is_measure(tokens)) and (left := _not_measured(tokens, unit)):

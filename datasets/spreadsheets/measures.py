@@ -28,9 +28,15 @@ def ask_units(
     if any(is_open):
         usual = unit_choices(bool((frame["n_gpus"] > 1).any()))
         text = f"{heading}: no unit is stated; one of {', '.join(usual)}"
+        if rows.hinted is not None and not (rows.hinted.is_rate and (frame["n_gpus"] > 1).any()):
+            text, usual = (
+                f"{heading}: no unit is stated; a title says {rows.hinted.text}",
+                (rows.hinted.text,),
+            )
         where = () if all(is_open) else rows_of(rows.numbers, is_open)
         rows.issues.append(Issue("question", text, where, choices("--unit", usual)))
         return
+    _ask_epochs(rows, frame, units)
     epochs = np.array([unit is not None and unit.counted == "epoch" for unit in units], dtype=bool)
     if (epochs & ~np.isfinite(iterations_of(frame, len(rows)))).any():
         text = (
@@ -44,6 +50,17 @@ def ask_units(
         texts = (replace(first, per_gpu=False).text, replace(first, per_gpu=True).text)
         text = f"{heading}: with several GPUs, is it the throughput of all together or of each GPU?"
         rows.fault(text, rates, choices("--unit", texts), "question")
+
+
+def _ask_epochs(rows: SheetRows, frame: pd.DataFrame, units: Sequence[TimeUnit | None]) -> None:
+    """Ask what times beside a number of epochs are of: they may be those of all epochs."""
+    times = [unit is not None and not unit.is_rate and unit.counted == "iteration" for unit in units]
+    if fields.EPOCHS not in frame or not any(times) or rows.answers.unit:
+        return
+    heading, column = rows.columns[fields.TIME].heading, rows.columns[fields.EPOCHS].heading
+    options = (("--unit", "s/run", "--set", f"{fields.IMAGES_PER_EPOCH}=CHOICE"), ("--ignore", column))
+    text = f"{heading}: of one iteration, or the total of all {column}? Then give the images of an epoch"
+    rows.ask("question", text, options)
 
 
 def _epoch_options(rows: SheetRows, heading: str) -> tuple[tuple[str, ...], ...]:
@@ -76,11 +93,12 @@ def check_epochs(rows: SheetRows, frame: pd.DataFrame) -> None:
 
 def iterations_of(frame: pd.DataFrame, size: int) -> np.ndarray:
     """Return the iterations of the epoch or run of each row, nan where the table does not say."""
+    epochs = frame[fields.EPOCHS].to_numpy(dtype=np.float64) if fields.EPOCHS in frame else 1.0
     if fields.ITERATIONS in frame and frame[fields.ITERATIONS].notna().any():
         return frame[fields.ITERATIONS].to_numpy(dtype=np.float64)
     if fields.IMAGES_PER_EPOCH in frame and "batch_per_gpu" in frame:
         batch = frame["batch_per_gpu"].to_numpy(dtype=np.float64) * frame["n_gpus"].to_numpy(dtype=np.float64)
-        return np.asarray(np.ceil(frame[fields.IMAGES_PER_EPOCH].to_numpy(dtype=np.float64) / batch))
+        return np.asarray(np.ceil(frame[fields.IMAGES_PER_EPOCH].to_numpy(dtype=np.float64) / batch) * epochs)
     return np.full(size, np.nan)
 
 

@@ -1,17 +1,15 @@
 """GPUs and CNNs as people write them, with the candidates where a name may mean several."""
 
-import re
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from trainlaw.datasets.hardware.gpus import hard_stop, split_memory
+from trainlaw.datasets.hardware.gpus import split_memory
 from trainlaw.datasets.spreadsheets.answers import SKIP, Issue, choices, meant
-from trainlaw.datasets.spreadsheets.cells import KINDS
-from trainlaw.datasets.spreadsheets.phrases import Names, cnn_named, gpu_and_number
 from trainlaw.datasets.spreadsheets.rows import Label, SheetRows
 from trainlaw.formulas.errors import TrainlawError, UnknownNameError, shown
 
-_BRACKETS = re.compile(r"[(\[{][^)\]}]*[)\]}]")
+#: Columns of names, as they are said.
+KINDS: Mapping[str, str] = {"gpu": "GPU", "cnn": "CNN"}
 # Near names are searched one by one: thousands of unknown names would take minutes.
 _MOST_UNKNOWN = 20
 T = TypeVar("T")
@@ -27,7 +25,7 @@ def read_gpus(rows: SheetRows, counted: bool) -> tuple[list[str | None], list[in
     names, is_exact = rows.names, not rows.columns["gpu"].is_guess
 
     def find(text: str, is_answered: bool) -> tuple[str, int | None]:
-        name, number = gpu_and_number(_plain_gpu(text, names), names.gpus)
+        name, number = names.find("gpu", text)
         if is_answered or is_exact:
             return name, number
         dies = _GPUS_OF_BOARDS.get(name)
@@ -45,29 +43,9 @@ def read_gpus(rows: SheetRows, counted: bool) -> tuple[list[str | None], list[in
     return [pair[0] if pair else None for pair in found], [pair[1] if pair else None for pair in found]
 
 
-def _plain_gpu(text: str, names: Names) -> str:
-    """Return the name in a text such as "Tesla T4 (Colab)", the text itself where it is a name."""
-    if names.meant("gpu", text):
-        return text
-    said = names.phrase(text).said.get("gpu", "")
-    if not said or hard_stop(text):
-        return text
-    # A text in brackets, such as where the GPU was, is no part of its name; other words may be.
-    is_whole = not names.phrase(_BRACKETS.sub(" ", text)).rest
-    return said if is_whole else text
-
-
-def _plain_cnn(text: str, names: Names) -> str:
-    """Return the name in a text such as "ResNet-50 (bs 64)", the text itself where it is a name."""
-    if len(names.meant("cnn", text)) == 1:
-        return text
-    phrase = names.phrase(text)
-    return text if phrase.rest else phrase.said.get("cnn", text)
-
-
 def read_cnns(rows: SheetRows) -> list[str | None]:
     """Return the CNN of each row, None where it is an issue."""
-    return _looked_up(rows, "cnn", lambda text, _: cnn_named(_plain_cnn(text, rows.names), rows.names.own))
+    return _looked_up(rows, "cnn", lambda text, _: rows.names.find("cnn", text)[0])
 
 
 def _looked_up(rows: SheetRows, column: str, find: Callable[[str, bool], T]) -> list[T | None]:

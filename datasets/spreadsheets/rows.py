@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from trainlaw.datasets.spreadsheets import fields
 from trainlaw.datasets.spreadsheets.answers import Issue, SheetAnswers, grouped, rows_of
-from trainlaw.datasets.spreadsheets.phrases import Names
+from trainlaw.datasets.spreadsheets.known_names import Names
 from trainlaw.datasets.spreadsheets.quantities import TimeUnit
 from trainlaw.formulas.errors import shown
 
@@ -72,7 +72,8 @@ class SheetRows(Dialogue):
 
     cells : by our name of the column, one per row. sources : of the runs. numbers : of the rows in the file.
     columns : what was read, by our name; shown : all of them, with a first value. unread : cells of columns
-    that are not read, by heading. decimal : mark.
+    that are not read, by heading. decimal : mark. hinted : unit that a title
+    names.
     """
 
     cells: dict[str, list[object]] = field(default_factory=dict)
@@ -82,10 +83,17 @@ class SheetRows(Dialogue):
     shown: list[tuple[MappedColumn, str]] = field(default_factory=list)
     unread: dict[str, list[object]] = field(default_factory=dict)
     decimal: str = "."
+    hinted: TimeUnit | None = None
 
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.numbers)
+
+    def put(self, target: str, cells: Iterable[object]) -> None:
+        """Append the cells of one of our columns for rows whose numbers are appended afterwards."""
+        column = self.cells.setdefault(target, [])
+        column += [None] * (len(self) - len(column))
+        column += cells
 
     def keep(self, places: Sequence[int]) -> None:
         """Leave out the rows at all other places."""

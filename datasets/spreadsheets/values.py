@@ -32,6 +32,12 @@ DATASETS: Mapping[str, tuple[int | None, int, int]] = MappingProxyType(
         for name, (size, classes, images) in groups("dataset").items()
     }
 )
+_PHRASE_PRECISIONS = dict(pair.split("=") for pair in groups("phrase")["precision"])
+_NEGATIONS = frozenset(groups("phrase")["negated"])
+_HARMLESS = frozenset((*groups("phrase")["beside_precision"], *groups("phrase")["measure"]))
+# In a text of more words, a negation is of the precision where it is this near.
+_SHORT, _NEAR = 5, 2
+_TOKEN = re.compile(r"w/o|[^\W_]+(?:[_+][^\W_]+)*|[^\s\w.,;:/|()\[\]{}=+*_-]")
 _UNMEASURED = re.compile(
     r"[-\u2013\u2014?.x/]+|n\.?/?\s?a\.?|k\.?a\.?|nan|null|none|tbd|todo|missing|not run|timeout|"
     r"skip(?:ped)?|(?:cuda )?oom|.*out of memory.*|fail(?:ed)?|err(?:or)?|crash(?:ed)?|"
@@ -48,6 +54,9 @@ _QUANTITY = re.compile(
 # Most cells are such numbers, and looking for units and marks takes longer than reading them.
 _PLAIN = re.compile(r"\d{1,12}(?:\.\d{1,12})?", re.ASCII)
 _COMPARED = re.compile(r"\s*\((?:[-+]?\s*[\d.,]+\s*(?:%|x|\u00d7)|baseline|reference|ref\.?)\)$", re.I)
+_LETTERS = re.compile(
+    r"(?:(\d{1,4})\s*h\s*)?(?:(\d{1,4})\s*m(?:in)?\s*)(?:(\d{1,2}(?:\.\d+)?)\s*s(?:ec)?)?", re.I
+)
 _CLOCK = re.compile(
     r"(?:(\d{1,4}):(?=\d{2}:))?(\d{1,4}):(\d{2}(?:[.,]\d+)?)(?:\s*(?:min|minutes|h|std)\.?)?", re.I
 )
@@ -70,8 +79,42 @@ def yes_or_no(cell: object) -> bool | None:
     """
     if isinstance(cell, float) and cell.is_integer():
         cell = int(cell)
-    text = str(cell).strip().lower()
+    text = str(cell).strip().lower().replace("\ufe0f", "")
     return True if text in YES else False if text in NO else None
+
+
+def precision_of(text: str) -> tuple[str | None, bool]:
+    """Return the precision that a text names, and whether all its words are understood.
+
+    A negated precision of 16 bits is the default one; where something else is negated, too, none is named.
+
+    >>> precision_of("AMP off"), precision_of("fp16 (AMP)"), precision_of("no-amp"), precision_of("!amp")
+    (('default', True), ('amp', True), ('default', True), ('default', True))
+    >>> precision_of("tf32 disabled"), precision_of("not fp32 but AMP"), precision_of("DDP, fp16")
+    (('fp32', True), (None, False), ('fp16', False))
+    """
+    plain = text.strip().lower().replace("\ufe0f", "")
+    if plain in PRECISION_WORDS:
+        return PRECISION_WORDS[plain], True
+    tokens = _TOKEN.findall(plain.replace("-", " "))
+    split = [
+        part for token in tokens for part in ([token] if token in _PHRASE_PRECISIONS else token.split("_"))
+    ]
+    found = set(dict.fromkeys(_PHRASE_PRECISIONS[word] for word in split if word in _PHRASE_PRECISIONS))
+    places = [place for place, word in enumerate(split) if word in _PHRASE_PRECISIONS]
+    near = {place + step for place in places for step in range(-_NEAR, _NEAR + 1)}
+    is_short = len(split) <= _SHORT
+    negated = any(word in _NEGATIONS and (is_short or place in near) for place, word in enumerate(split))
+    known = all(word in _PHRASE_PRECISIONS or word in _NEGATIONS | _HARMLESS | YES for word in split)
+    if negated:
+        if len(found) != 1 or (found == {"fp32"}):
+            return None, False
+        return ("fp32" if found == {"tf32"} else DEFAULT_PRECISION), known
+    if "amp" in found:
+        # "fp16 (AMP)" is amp, "fp32/fp16 mixed" too, "bf16 (AMP)" is bf16.
+        found = {"bf16"} if "bf16" in found else found - {"fp16"}
+        found -= {"fp32"} if "fp16" in split or "float16" in split else set()
+    return (found.pop(), known) if len(found) == 1 else (None, False)
 
 
 def size_px(cell: object, decimal: str) -> float:
@@ -118,9 +161,12 @@ def _clock_seconds(cell: object) -> float | None:
         return cell.total_seconds()
     if isinstance(cell, datetime.time):
         return cell.hour * 3600.0 + cell.minute * 60.0 + cell.second + cell.microsecond * 1e-6
-    if match := _CLOCK.fullmatch(str(cell).strip()):
+    text = str(cell).strip()
+    letters = _LETTERS.fullmatch(text)
+    match = _CLOCK.fullmatch(text) or (letters if letters and (letters[1] or letters[3]) else None)
+    if match:
         hours, minutes, rest = match.groups()
-        return int(hours or 0) * 3600.0 + int(minutes) * 60.0 + float(rest.replace(",", "."))
+        return int(hours or 0) * 3600.0 + int(minutes) * 60.0 + float((rest or "0").replace(",", "."))
     return None
 
 

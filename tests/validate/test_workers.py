@@ -6,7 +6,7 @@ import sys
 import time
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from functools import partial
-from math import factorial
+from math import factorial, sqrt
 from pathlib import Path
 
 import pytest
@@ -41,6 +41,12 @@ def test_tasks_are_made_only_as_they_are_needed():
         next(running)
         assert len(made) <= 4
         running.close()
+
+
+@pytest.mark.slow
+def test_an_error_in_a_process_is_raised_here():
+    with pytest.raises(ValueError, match="math domain error|nonnegative"):
+        list(run_tasks(sqrt, [1.0, -1.0, 4.0], 2))
 
 
 @pytest.mark.slow

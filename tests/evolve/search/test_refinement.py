@@ -85,6 +85,7 @@ def test_searches_with_another_choice_are_not_refined(begun):
     assert state.evaluations == 50_000
 
 
+@pytest.mark.slow
 def test_required_features_stay(begun):
     problem, state = begun(WRONG[0] + " + 0.1 * wide * launch_s", required_features=("wide",))
     found = refine(state, problem)
