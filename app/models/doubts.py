@@ -169,7 +169,7 @@ def remarks(runs: RunTable, law_s: np.ndarray | None = None) -> tuple[str, ...]:
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(runs.seconds / law_s)
     far = np.flatnonzero(np.abs(logs) > np.log(_most_row_doubts(runs)))
-    rows = f"{len(far)} runs are more than twice off the formula, first row {far[0] + 1}" if len(far) else ""
+    rows = f"more than twice off the formula: {len(far)} of the runs, first {far[0] + 1}" if len(far) else ""
     return tuple(filter(None, (deviation_doubt(runs, logs), rows, _exchanged(runs, law_s, logs))))
 
 
