@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
-from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
 
@@ -190,26 +189,12 @@ def __getattr__(name: str) -> click.Group:
     return command_line()
 
 
-class _PandasAlone(MetaPathFinder):
-    """Hide pyarrow while pandas loads, which takes it along although only Parquet files need it."""
-
-    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
-        """Raise ModuleNotFoundError for pyarrow until pandas has its names; find nothing else."""
-        if (
-            fullname == "pyarrow"
-            and "pandas" in sys.modules
-            and not hasattr(sys.modules["pandas"], "DataFrame")
-        ):
-            raise ModuleNotFoundError("pandas is loaded without pyarrow", name=fullname)
-
-
 def main() -> None:
     """Run the command line and exit: 0 done, 2 invalid input (one line on stderr), 130 interrupted."""
     gc.set_threshold(_OBJECTS_PER_COLLECTION)
     first = [name for name in sys.argv[1:2] if name in (*_COMMANDS, *_GROUPS)]
     if not _WITH_THREADS.issuperset(first):
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        sys.meta_path.insert(0, _PandasAlone())
     # The interpreter collects when it ends; nothing is left that needs it, and pandas makes it slow.
     atexit.register(gc.freeze)
     # To build every command would take a tenth of the time of a short one.

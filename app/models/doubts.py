@@ -22,7 +22,7 @@ from trainlaw.formulas import InputError
 MOST_OF_RUN = 2.0
 # The formula is of GPUs in data sheets; of processors and of own GPUs it knows less.
 _MOST_OF_STRANGE = 10.0
-_MOST_OF_OTHERS = ((30, 2.5), (300, 3.0), (2_000, 4.0), (np.inf, 8.0))
+_MOST_OF_OTHERS = ((300, 3.0), (2_000, 4.0), (np.inf, 8.0))
 # Where only the batch differs, the deviations from the formula agree: 1 run in 1,700 differs by more than 2.
 _LEAST_OF_SERIES = 3
 _MOST_OF_REPEATS = 1.6  # slowest over fastest of equal configurations; none of 124 built-in ones differs more
@@ -168,7 +168,9 @@ def remarks(runs: RunTable, law_s: np.ndarray | None = None) -> tuple[str, ...]:
     law_s = law_seconds(runs) if law_s is None else law_s
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(runs.seconds / law_s)
-    return tuple(filter(None, (deviation_doubt(runs, logs), _exchanged(runs, law_s, logs))))
+    far = np.flatnonzero(np.abs(logs) > np.log(_most_row_doubts(runs)))
+    rows = f"{len(far)} runs are more than twice off the formula, first row {far[0] + 1}" if len(far) else ""
+    return tuple(filter(None, (deviation_doubt(runs, logs), rows, _exchanged(runs, law_s, logs))))
 
 
 def _exchanged(runs: RunTable, law_s: np.ndarray, logs: np.ndarray) -> str:
