@@ -45,7 +45,7 @@ def test_tasks_are_made_only_as_they_are_needed():
 
 @pytest.mark.slow
 def test_an_error_in_a_process_is_raised_here():
-    with pytest.raises(ValueError, match="math domain error|nonnegative"):
+    with pytest.raises(ValueError, match=r"math domain error|nonnegative"):
         list(run_tasks(sqrt, [1.0, -1.0, 4.0], 2))
 
 
