@@ -65,22 +65,20 @@ def calibrate_command(
         if columns_are or constant or unit:
             constants = chosen_pairs("--set", constant, "OURS=VALUE")
             constants |= {"precision": precision} if precision else {}
-            answers = SheetAnswers(
-                constants=constants, unit=unit or "", columns_are=words_of(columns_are), trust=trust
-            )
+            kinds = words_of(columns_are)
+            answers = SheetAnswers(constants=constants, unit=unit or "", columns_are=kinds, trust=trust)
             found = imported_runs(Path(table), answers, gpu_file, cnn_file)
         else:
             found = any_table(table, gpu_file=gpu_file, cnn_files=cnn_file)
-        runs = runs_of(found, gpu, None if columns_are or constant or unit else precision, layout)
+        runs = runs_of(found, gpu, precision, layout)
         runs = runs if table in DATASETS else trusted(runs, trust)
         on_step("fitting the factors", 0.2)
         law = calibrated_law(given, runs)
         on_step("writing the workbook and the page", 0.4)
         write_calibration_files(law, given, runs, folder, {"command": "trainlaw calibrate", "law": origin})
     print(calibration_text(law, given, origin))
-    for text in remarks(runs) if table not in DATASETS else ():
-        if text not in law.warnings:
-            print_fitted(f"warning: {text}")
-    for line in filter(None, in_sample_warning(given, runs)):
+    doubts = () if table in DATASETS else remarks(runs)
+    lines = [f"warning: {text}" for text in doubts if text not in law.warnings]
+    for line in (*lines, *filter(None, in_sample_warning(given, runs))):
         print_fitted(line)
     print(f"{target} written; use it with --formula {target}")

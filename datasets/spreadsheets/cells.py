@@ -179,7 +179,7 @@ def read_words(rows: SheetRows) -> dict[str, list[object]]:
 
 
 def _switched(stated: object, on: object) -> object:
-    """Return the precision of a column beside one of yes and no: mixed precision has 16 bits."""
+    """Return the precision of a column next to one of yes and no: mixed precision has 16 bits."""
     return (
         on
         if on == "amp" and stated != "bf16"

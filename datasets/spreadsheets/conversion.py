@@ -110,19 +110,6 @@ class Imported:
         units = [unit] * len(self.measured) if unit else self.units
         return seconds_of(self.measured, units, self.frame, self.iterations)
 
-    def fitting_column(self, law_s: np.ndarray, most: float) -> str:
-        """Return a column that is not read whose numbers are the times of a formula, "" where none are.
-
-        They are in the units of those that are read. law_s : the times in s, (n,). most : factor that half
-        of the numbers may be off.
-        """
-        for heading, numbers in self.others.items():
-            seconds = seconds_of(numbers, self.units, self.frame, self.iterations)
-            off = np.abs(np.log(np.where(seconds > 0, seconds, np.nan) / law_s))
-            if np.isfinite(off).all() and np.median(off) < np.log(most):
-                return heading
-        return ""
-
 
 def read_spreadsheet(
     path: str | os.PathLike[str],

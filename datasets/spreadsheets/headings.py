@@ -49,12 +49,6 @@ class Meaning:
     is_average: bool = False
 
 
-def is_part(text: str) -> bool:
-    """Return whether a text names a part of a heading: an average, a spread, a phase or a unit."""
-    tokens = _plain_words(text) if len(text) < _LONGEST_HEADER else []
-    return (bool(tokens) and set(tokens) <= _AVERAGE | _SPREAD | _OTHER) or parse_unit(text) is not None
-
-
 def of_statistics(text: str, others: Collection[str]) -> Meaning | None:
     """Return what the name of a statistic means in a table that has an average, None for another heading.
 

@@ -40,7 +40,7 @@ class SheetTable:
 
     parts : texts of each column's header from above to below, with the place of the column in the sheet.
     rows : cells of the columns, row by row; numbers : of the rows in the sheet. header : number of the last
-    line of the header. lines : texts beside the table by their row. hidden : numbers of hidden rows.
+    line of the header. lines : texts next to the table by their row. hidden : numbers of hidden rows.
     """
 
     sheet: str
@@ -176,7 +176,7 @@ def _known(row: Sequence[object]) -> int:
 
 
 def _is_header(row: Sequence[object], names: Names) -> bool:
-    """Return whether a row below others begins a table of its own."""
+    """Return whether a row below others begins a further table."""
     filled = [cell for cell in row if cell is not None]
     if any(not isinstance(cell, str) or is_number(cell) or is_unmeasured(cell) for cell in filled):
         return False
@@ -381,7 +381,7 @@ def _taken_precision(text: str) -> tuple[str, str] | None:
 
 
 def _taken_name(kind: str, text: str, names: Names) -> tuple[str, str] | None:
-    """Return a name of a GPU or CNN, and the unit or measure beside it."""
+    """Return a name of a GPU or CNN, and the unit or measure next to it."""
     if _is_only_name(kind, text, names):
         return text, ""
     words = text.split()

@@ -53,7 +53,7 @@ def ask_units(
 
 
 def _ask_epochs(rows: SheetRows, frame: pd.DataFrame, units: Sequence[TimeUnit | None]) -> None:
-    """Ask what times beside a number of epochs are of: they may be those of all epochs."""
+    """Ask whether times next to a number of epochs are those of all epochs."""
     times = [unit is not None and not unit.is_rate and unit.counted == "iteration" for unit in units]
     if fields.EPOCHS not in frame or not any(times) or rows.answers.unit:
         return

@@ -1,4 +1,4 @@
-"""Rows of the same configuration, and columns that are not read and tell them apart."""
+"""Rows of the same configuration, and unread columns that distinguish them."""
 
 import re
 
@@ -11,7 +11,7 @@ from trainlaw.datasets.spreadsheets.rows import SheetRows
 
 
 def ask_separating(rows: SheetRows, frame: pd.DataFrame) -> None:
-    """Ask about columns of texts that are not read and tell rows of the same configuration apart."""
+    """Ask about unread columns of texts that distinguish rows of the same configuration."""
     unread = {
         heading: cells
         for heading, cells in rows.unread.items()

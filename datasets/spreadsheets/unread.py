@@ -155,7 +155,7 @@ def _asked_of(heading: str, texts: Sequence[str], target: str, have: set[str]) -
         return None
     asked = dict(read_line(heading).asked)
     if not {text.lower() for text in texts} <= {"1", "0", "1.0", "0.0"} and all(map(is_numeric, texts)):
-        # Numbers of other phases than training are beside those of training.
+        # Numbers of other phases than training stand next to those of training.
         asked.pop("mode", None)
     known = {name for name in asked if _COLUMN_OF.get(name, name) in have}
     known |= {"n_gpus"} if have & set(_OF_GPUS) else set()
@@ -235,7 +235,7 @@ def _ask_line(table: SheetTable, number: int, text: str, have: set[str], rows: S
     names_run = (names_gpu and "gpu" not in have) or ("precision" in line.said and "precision" not in have)
     is_inside = bool(table.numbers) and table.numbers[0] < number < table.numbers[-1]
     if names_run and is_inside:
-        said = f"{name}, {shown(text)}, stands above rows below it; write it as a column of its own"
+        said = f"{name}, {shown(text)}, stands above rows below it; write it as a separate column"
         rows.ask("columns", said)
     elif asked:
         kind = sorted(asked)[0]

@@ -85,7 +85,7 @@ def test_mutants_are_read_or_refused(name, mutant, examples, report, tmp_path):
 
 @pytest.mark.slow
 def test_the_samples_themselves_are_read(mutant, tmp_path):
-    asking = {name for name in READERS if name.startswith("sheet")}
+    asking = {name for name in READERS if name.startswith(("sheet", "log"))}
     for name in set(READERS) - {"runs to calibrate with"}:
         reader = READERS[name]
         path = mutated_file(reader, 0, name, tmp_path / "sample", mutant)
