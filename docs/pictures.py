@@ -64,9 +64,11 @@ def compiling() -> str:
     both = passes.groupby(same)["image_s"].median().unstack("compilation").dropna().reset_index()
     both = both.assign(ratio=both["inductor"] / both["eager"])
     families = both.groupby("cnn_family").agg(
-        cnns=("cnn", "nunique"), low=("ratio", lambda ratios: ratios.quantile(0.05)),
-        median=("ratio", "median"), high=("ratio", lambda ratios: ratios.quantile(0.95)),
-    )  # fmt: skip
+        cnns=("cnn", "nunique"),
+        low=("ratio", lambda ratios: ratios.quantile(0.05)),
+        median=("ratio", "median"),
+        high=("ratio", lambda ratios: ratios.quantile(0.95)),
+    )
     families = families[families["cnns"] >= _LEAST_CNNS].sort_values("median")
     across, bottom = svg.LogAxis(0.2, 2.7, 92, 388), 30.0 + 11 * len(families)
     parts = [svg.text(8, 12, "time with inductor over eager, per image of a forward pass")]

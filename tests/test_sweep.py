@@ -41,12 +41,14 @@ def test_the_built_in_formula_is_never_absurd():
 
 @pytest.mark.parametrize(
     ("text", "names"),
-    [("0.1 * other_matrix_s + 0.001", {"faster than the peak"}),
-     ("1 / batch_per_gpu + least_time_s", {"falls with the batch"}),
-     ("max(least_time_s, conv_output_cached_s) - 0.001", {"not above zero"}),
-     ("least_time_s * matrix_number^1.5 + 0.001", {"rises with peak_flop_per_s"}),
-     ("least_time_s + l2_bytes * iteration_overhead_s", {"rises with l2_bytes"}),
-     ("least_time_s + 0.01 / n_layers", {"falls with layers"})],
-)  # fmt: skip
+    [
+        ("0.1 * other_matrix_s + 0.001", {"faster than the peak"}),
+        ("1 / batch_per_gpu + least_time_s", {"falls with the batch"}),
+        ("max(least_time_s, conv_output_cached_s) - 0.001", {"not above zero"}),
+        ("least_time_s * matrix_number^1.5 + 0.001", {"rises with peak_flop_per_s"}),
+        ("least_time_s + l2_bytes * iteration_overhead_s", {"rises with l2_bytes"}),
+        ("least_time_s + 0.01 / n_layers", {"falls with layers"}),
+    ],
+)
 def test_what_is_absurd_is_counted(text, names):
     assert names <= set(absurd(formula(text), share=0.001))

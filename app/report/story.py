@@ -69,10 +69,16 @@ def _class_table(lines: Sequence[ErrorLine]) -> Table:
     baselines = [name for name in lines[0].errors if name != OURS]
     several = any(line.seeds for line in lines)
     rows = [
-        [_READABLE.get(line.name, line.name), line.rows, len(line.members), show_percent(line.errors[OURS]),
-         *([_spread(line.seeds)] if several else []), *_best_of(line, baselines)]
+        [
+            _READABLE.get(line.name, line.name),
+            line.rows,
+            len(line.members),
+            show_percent(line.errors[OURS]),
+            *([_spread(line.seeds)] if several else []),
+            *_best_of(line, baselines),
+        ]
         for line in lines
-    ]  # fmt: skip
+    ]
     seeds = ["seeds, %"] if several else []
     header: list[str | TableColumn] = [
         TableColumn("", "long"),
@@ -104,10 +110,15 @@ def _worst_table(errors: CarriedErrors, level: str, bias: Mapping[str, float]) -
     enough = [line for line in lines if line.rows >= _FEW_RUNS] or lines
     worst = sorted(enough, key=lambda line: -line.errors[OURS])[:_WORST]
     rows = [
-        [line.label, line.rows, show_percent(line.errors[OURS]), f"{bias[line.name]:.2f}",
-         *_best_of(line, errors.others)]
+        [
+            line.label,
+            line.rows,
+            show_percent(line.errors[OURS]),
+            f"{bias[line.name]:.2f}",
+            *_best_of(line, errors.others),
+        ]
         for line in worst
-    ]  # fmt: skip
+    ]
     header: list[str | TableColumn] = [
         TableColumn("", "long"),
         RUNS,

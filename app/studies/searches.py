@@ -37,9 +37,12 @@ def _settings(material: Material, seed: int) -> SearchSettings:
     # Two populations that exchange their best differ less from seed to seed than one of the same size.
     definition = material.definition
     return SearchSettings(
-        evaluations=definition.evaluations, random_seed=seed, islands=2, population=200,
+        evaluations=definition.evaluations,
+        random_seed=seed,
+        islands=2,
+        population=200,
         max_constants=definition.max_constants,
-    )  # fmt: skip
+    )
 
 
 def controls_of(material: Material, seed: int) -> dict[str, EstimatorFactory]:
@@ -92,15 +95,27 @@ def search(
     watch = _Watch(pool, definition.evaluations, on_fit)
     rows, place = material.rows, pool.place
     result = run_study(
-        rows.X, rows.seconds, rows.labels, material.splits, estimators,
-        progress=watch, journal=journal, **place,
-    )  # fmt: skip
+        rows.X,
+        rows.seconds,
+        rows.labels,
+        material.splits,
+        estimators,
+        progress=watch,
+        journal=journal,
+        **place,
+    )
     by_generation = None
     if material.generations and not result.missing_splits:
         by_generation = run_study(
-            rows.X, rows.seconds, rows.labels, material.generations, {OURS: ours[OURS]},
-            progress=replace(watch, on_fit=None), journal=journal, **place,
-        )  # fmt: skip
+            rows.X,
+            rows.seconds,
+            rows.labels,
+            material.generations,
+            {OURS: ours[OURS]},
+            progress=replace(watch, on_fit=None),
+            journal=journal,
+            **place,
+        )
     interrupted = any(part is not None and part.missing_splits for part in (result, by_generation))
     found, cut_short = _finish(on_all_rows, signals, interrupted)
     repeats = () if interrupted or cut_short else tuple(map(_result, repeated))

@@ -8,9 +8,15 @@ from trainlaw.datasets.features.feature import Feature, features_of
 from trainlaw.datasets.tables.joins import GpuJoin
 
 LAYER_NUMBERS = (
-    "batch", "in_height_px", "in_width_px", "in_channels", "out_channels", "kernel_px", "stride_px",
+    "batch",
+    "in_height_px",
+    "in_width_px",
+    "in_channels",
+    "out_channels",
+    "kernel_px",
+    "stride_px",
     "out_height_px",
-)  # fmt: skip
+)
 
 
 #: Side of a tile in outputs, and channels of the smallest block: one per thread of a warp of 32.

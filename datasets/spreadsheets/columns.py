@@ -316,8 +316,11 @@ def _ask_time(table: SheetTable, found: TableColumns, rows: SheetRows) -> None:
         and any(is_numeric(row[place]) for row in table.rows)
     ]
     text = "no column is a time or throughput of training iterations; name it by --column time_s=HEADING"
-    rows.ask("columns", f"{text}, or say what the headings of columns of times are by --columns-are",
-             choices("--column", headings, "time_s="))  # fmt: skip
+    rows.ask(
+        "columns",
+        f"{text}, or say what the headings of columns of times are by --columns-are",
+        choices("--column", headings, "time_s="),
+    )
 
 
 def append_runs(

@@ -256,8 +256,11 @@ def _check_needed(rows: SheetRows, texts: Sequence[str]) -> None:
             continue
         likely = hints[name]
         if name in ("gpu", "cnn") and (columns := _columns_of_names(rows, name)):
-            rows.ask("question", f"no column is {what}: is it {' or '.join(columns)}?",
-                     choices("--column", columns, f"{name}="))  # fmt: skip
+            rows.ask(
+                "question",
+                f"no column is {what}: is it {' or '.join(columns)}?",
+                choices("--column", columns, f"{name}="),
+            )
             continue
         text = f"no column is {what}; name it by --column {ours}=HEADING, or give one for all rows"
         rows.ask("question", text, choices("--set", likely or (CHOICE,), f"{ours}="))

@@ -17,15 +17,33 @@ from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import TrainlawError
 
 IMPOSSIBLE = (
-    {"batch": 0}, {"batch": 2.5}, {"batch": -8}, {"batch": MOST_COUNTED + 1}, {"n_gpus": 0}, {"n_gpus": 1.5},
-    {"n_gpus": 4, "n_nodes": 3}, {"gpu": "RTX 9999"}, {"cnn": "resnet51"}, {"precision": "fp7"},
-    {"algorithm": "gossip", "n_gpus": 2}, {"link": "string", "n_gpus": 2, "n_nodes": 1}, {"layout": "nhcw"},
-    {"pixels": -224}, {"batch": "many"}, {"host_launch_s": -1.0},
-)  # fmt: skip
+    {"batch": 0},
+    {"batch": 2.5},
+    {"batch": -8},
+    {"batch": MOST_COUNTED + 1},
+    {"n_gpus": 0},
+    {"n_gpus": 1.5},
+    {"n_gpus": 4, "n_nodes": 3},
+    {"gpu": "RTX 9999"},
+    {"cnn": "resnet51"},
+    {"precision": "fp7"},
+    {"algorithm": "gossip", "n_gpus": 2},
+    {"link": "string", "n_gpus": 2, "n_nodes": 1},
+    {"layout": "nhcw"},
+    {"pixels": -224},
+    {"batch": "many"},
+    {"host_launch_s": -1.0},
+)
 SETTINGS = (
-    "precision", "link", "fabric", "algorithm", "layout", "stack", "tuned",
+    "precision",
+    "link",
+    "fabric",
+    "algorithm",
+    "layout",
+    "stack",
+    "tuned",
     "host_launch_s",
-)  # fmt: skip
+)
 IMAGES, EPOCHS = 1_281_167, 90
 known_cnns = cache(cnn_rows)
 
@@ -39,17 +57,22 @@ def questions(choose, count):
         nodes = 1 if is_plain else choose.choice([1, 1, 2, 4, 8])
         n_gpus = 1 if is_plain else nodes * choose.choice([1, 2, 3, 8])
         asked = {
-            "cnn": row["cnn"], "pixels": row["input_size_px"], "classes": row["n_classes"],
-            "gpu": choose.choice(gpus), "batch": choose.choice([1, 2, 8, 33, 64, 256, 1024]),
-            "n_gpus": n_gpus, "n_nodes": nodes,
+            "cnn": row["cnn"],
+            "pixels": row["input_size_px"],
+            "classes": row["n_classes"],
+            "gpu": choose.choice(gpus),
+            "batch": choose.choice([1, 2, 8, 33, 64, 256, 1024]),
+            "n_gpus": n_gpus,
+            "n_nodes": nodes,
             "precision": choose.choice([None, "fp32", "tf32", "amp", "fp16", "bf16"]),
             "layout": choose.choice([None, "nchw", "channels_last"]),
             "link": choose.choice([None, *links["node"]]) if n_gpus > nodes else None,
             "fabric": choose.choice([None, *links["network"]]) if nodes > 1 else None,
-            "algorithm": choose.choice(ALGORITHMS[1:]), "tuned": choose.choice([False, False, True]),
+            "algorithm": choose.choice(ALGORITHMS[1:]),
+            "tuned": choose.choice([False, False, True]),
             "host_launch_s": choose.choice([None, 4e-5, 2e-3]),
             "stack": None if is_plain else choose.choice([None, None, *STACKS]),
-        }  # fmt: skip
+        }
         # RTX 5050: a specification that the formula needs is not known.
         asked |= {"gpu": "RTX 5050"} if number % 50 == 1 else {}
         yield asked | (IMPOSSIBLE[number // 10 % len(IMPOSSIBLE)] if number % 10 == 0 else {})
@@ -59,11 +82,15 @@ def questions_of_passes(choose, count):
     """Settings of forward passes by name, which are on one GPU; as `questions`."""
     for one in questions(choose, count):
         yield one | {
-            "n_gpus": 1, "n_nodes": 1, "link": None, "fabric": None, "algorithm": "ring",
+            "n_gpus": 1,
+            "n_nodes": 1,
+            "link": None,
+            "fabric": None,
+            "algorithm": "ring",
             "precision": choose.choice(["amp", "amp", one["precision"]]) or "amp",
             "compilation": choose.choice(["eager", "eager", "inductor", "inductor", "xla", "cuda_graphs"]),
             "timed_parts": "forward",
-        }  # fmt: skip
+        }
 
 
 def price_of(asked):

@@ -206,10 +206,18 @@ def test_the_questions_bring_about_most_sentences(expected):
     said = [text for one in expected if one != REFUSED for text in one.warnings]
     assert 10 < expected.count(REFUSED) < COUNT / 2 and len(IMPOSSIBLE) > COUNT / 10
     for words in (
-        "outside the training range", "unlike any", "no training run used", "of the generation", "GPU of",
-        "cannot fit", "taken as 120", "at 2 ms per layer", "is not known", "by the scaling formula",
+        "outside the training range",
+        "unlike any",
+        "no training run used",
+        "of the generation",
+        "GPU of",
+        "cannot fit",
+        "taken as 120",
+        "at 2 ms per layer",
+        "is not known",
+        "by the scaling formula",
         "not defined here",
-    ):  # fmt: skip
+    ):
         assert any(words in text for text in said), words
 
 

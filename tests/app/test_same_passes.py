@@ -59,9 +59,13 @@ def in_one_epoch(answer):
 def test_the_questions_bring_about_most_sentences(expected):
     said = [text for one in expected if isinstance(one, Answer) for text in one.warnings]
     for words in (
-        "outside the training range", "unlike any", "no training run used", "of the generation", "GPU of AMD",
+        "outside the training range",
+        "unlike any",
+        "no training run used",
+        "of the generation",
+        "GPU of AMD",
         "launches decide",
-    ):  # fmt: skip
+    ):
         assert any(words in text for text in said), words
 
 

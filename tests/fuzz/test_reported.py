@@ -245,14 +245,23 @@ SHEET = "gpu,model,batch"
 @pytest.mark.parametrize(
     ("content", "words", "expected"),
     [
-        (f"{SHEET},img,time (ms)\nT4,resnet50,64,128,180\nT4,resnet50,64,224,540\n", ("--precision", "fp32"),
-         {"input_size_px": [128, 224]}),
-        (f"{SHEET},imgsz,time (ms)\nT4,vgg16,32,64,60\nT4,vgg16,32,224,450\n", ("--precision", "fp32"),
-         {"input_size_px": [64, 224]}),
-        (f"{SHEET},bits,time (ms)\nT4,resnet50,64,16,266\nT4,resnet50,64,32,540\n", (),
-         {"precision": ["fp16", "fp32"]}),
+        (
+            f"{SHEET},img,time (ms)\nT4,resnet50,64,128,180\nT4,resnet50,64,224,540\n",
+            ("--precision", "fp32"),
+            {"input_size_px": [128, 224]},
+        ),
+        (
+            f"{SHEET},imgsz,time (ms)\nT4,vgg16,32,64,60\nT4,vgg16,32,224,450\n",
+            ("--precision", "fp32"),
+            {"input_size_px": [64, 224]},
+        ),
+        (
+            f"{SHEET},bits,time (ms)\nT4,resnet50,64,16,266\nT4,resnet50,64,32,540\n",
+            (),
+            {"precision": ["fp16", "fp32"]},
+        ),
     ],
-)  # fmt: skip
+)
 def test_columns_by_other_names_are_read(content, words, expected, tmp_path):
     (tmp_path / "runs.csv").write_text(content)
     out = tmp_path / "out.csv"

@@ -27,8 +27,13 @@ from ..rows import each_row
 
 _WORDS = (
     *"macs batch peak bandwidth sqrt( max( exp( log( ( ) , + - * / ^ ** 2 0.5 1e9 1e999 . __import__".split(),
-    *"T4 x ms GB s/ byte = : ² ٣".split(), " ", "9" * 400, "with 2x ", "\x1b", "\ud800",
-)  # fmt: skip
+    *"T4 x ms GB s/ byte = : ² ٣".split(),
+    " ",
+    "9" * 400,
+    "with 2x ",
+    "\x1b",
+    "\ud800",
+)
 T4 = built_in_gpus().find("T4")
 TEXTS = st.text(max_size=60) | st.lists(st.sampled_from(_WORDS), max_size=12).map("".join)
 READERS = {

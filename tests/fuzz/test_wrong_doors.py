@@ -131,7 +131,7 @@ PYTHON = {
     "link of one GPU": ({"link": "pcie3-x16"}, "use more --gpus"),
     "algorithm of one GPU": ({"algorithm": "tree"}, "use several --gpus"),
     "batch 64.5": ({"batch": [64.5]}, "batch_per_gpu"),
-}  # fmt: skip
+}
 #: Commands of which all is right.
 USUAL = lines_of("usual-commands.txt")
 # A doubt that `predict` says of the numbers, not of what they are extended to.
@@ -160,8 +160,11 @@ def test_no_way_of_the_families_is_silent(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     answers = {name: said(*way, tmp_path) for name, way in FAMILIES.items()}
     asked = ("warning", "is it the price")
-    silent = [name for name, (status, text) in answers.items()
-              if status != 2 and not any(word in text for word in asked)]  # fmt: skip
+    silent = [
+        name
+        for name, (status, text) in answers.items()
+        if status != 2 and not any(word in text for word in asked)
+    ]
     assert silent == []
 
 
@@ -198,8 +201,9 @@ def test_a_renamed_column_is_not_taken_for_the_one_in_its_place():
 def test_of_usual_commands_at_most_one_in_twenty_is_asked_about(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     answers = {words: said("", words, tmp_path) for words in USUAL}
-    asked = [words for words, (status, text) in answers.items()
-             if status or any(doubt in text for doubt in DOUBTS)]  # fmt: skip
+    asked = [
+        words for words, (status, text) in answers.items() if status or any(doubt in text for doubt in DOUBTS)
+    ]
     assert len(USUAL) + len(RIGHT) >= 60
     assert len(asked) <= 0.05 * len(USUAL), asked
 

@@ -76,14 +76,23 @@ def swapped(name, pairs):
 
 
 MUTATIONS = {
-    **{f"all x {factor:.3g}": scaled(factor) for factor in
-       (1e3, 1e6, 1e-3, 60, 1 / 60, 3600, 3, 1 / 3, 10, 0.1, 100, 0.01, 2.6, 0.38, 4, 8)},
-    **{f"row {place} x {factor}": one(place, factor)
-       for place in (0, 8, -1) for factor in (10, 0.1, 1000, 0.001, 60)},
-    **{f"rows {place} x 1000": one(place, 1e3)
-       for place in (slice(0, 9), slice(9, 18), slice(0, 3), slice(0, 18, 2))},
-    **{f"cell {cell}": text(3, cell)
-       for cell in (9999, 999, 99999, -1, 0, "inf", "nan", "n/a", "1,250", "0,54", "OOM")},
+    **{
+        f"all x {factor:.3g}": scaled(factor)
+        for factor in (1e3, 1e6, 1e-3, 60, 1 / 60, 3600, 3, 1 / 3, 10, 0.1, 100, 0.01, 2.6, 0.38, 4, 8)
+    },
+    **{
+        f"row {place} x {factor}": one(place, factor)
+        for place in (0, 8, -1)
+        for factor in (10, 0.1, 1000, 0.001, 60)
+    },
+    **{
+        f"rows {place} x 1000": one(place, 1e3)
+        for place in (slice(0, 9), slice(9, 18), slice(0, 3), slice(0, 18, 2))
+    },
+    **{
+        f"cell {cell}": text(3, cell)
+        for cell in (9999, 999, 99999, -1, 0, "inf", "nan", "n/a", "1,250", "0,54", "OOM")
+    },
     "images per second": lambda runs: runs.assign(time_s=runs["batch_per_gpu"] / runs["time_s"]),
     "iterations per second": lambda runs: runs.assign(time_s=20 / runs["time_s"]),
     "time of an image": lambda runs: runs.assign(time_s=runs["time_s"] / runs["batch_per_gpu"]),
@@ -114,15 +123,20 @@ MUTATIONS = {
     "fastest above median": lambda runs: runs.assign(time_min_s=2 * runs["time_s"]),
     "slowest below median": lambda runs: runs.assign(time_max_s=runs["time_s"] / 2),
     "the time as a label": lambda runs: runs.assign(harness=runs["time_s"].map(str)),
-}  # fmt: skip
+}
 #: What `data import` reads rightly: columns by other names.
 HEADINGS = {
     f"{ours} as {theirs}": renamed(ours, theirs)
     for ours, theirs in (
-        ("time_s", "time_ms"), ("time_s", "latency"), ("time_s", "throughput"),
-        ("batch_per_gpu", "global_batch"), ("batch_per_gpu", "bs"), ("gpu", "device"), ("cnn", "model"),
+        ("time_s", "time_ms"),
+        ("time_s", "latency"),
+        ("time_s", "throughput"),
+        ("batch_per_gpu", "global_batch"),
+        ("batch_per_gpu", "bs"),
+        ("gpu", "device"),
+        ("cnn", "model"),
     )
-}  # fmt: skip
+}
 # The other readers of runs read as `check` does: in `test_reported` all of them see some wrong times.
 COMMANDS = {
     "check": "data check {}",

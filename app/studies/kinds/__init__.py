@@ -41,9 +41,16 @@ from trainlaw.app.studies.kinds.short_runs import OF_SHORT_RUNS
 from trainlaw.app.studies.kinds.whole_runs import OF_FREE_RUNS, OF_RUNS
 
 _KINDS = (
-    OF_RUNS, OF_SHORT_RUNS, OF_FREE_RUNS, OF_FORWARD, OF_LAYERS, OF_MANY_GPUS, END_TO_END, OF_LAYER_TIMES,
+    OF_RUNS,
+    OF_SHORT_RUNS,
+    OF_FREE_RUNS,
+    OF_FORWARD,
+    OF_LAYERS,
+    OF_MANY_GPUS,
+    END_TO_END,
+    OF_LAYER_TIMES,
     OF_PAIRS,
-)  # fmt: skip
+)
 STUDY_KINDS: Mapping[str, StudyKind[Any]] = MappingProxyType({kind.name: kind for kind in _KINDS})
 
 __all__ = [

@@ -200,8 +200,12 @@ def mutated(sheets: list[Sheet], truth: dict[str, object], random: Random) -> tu
     width = max(map(len, rows))
     rows = [row + [None] * (width - len(row)) for row in rows]
     merged = list(sheet.merged)
-    texts = [(y, x) for y, row in enumerate(_header(rows)) for x, cell in enumerate(row)
-             if isinstance(cell, str) and not re.match(r"[\d.,~-]", cell)]  # fmt: skip
+    texts = [
+        (y, x)
+        for y, row in enumerate(_header(rows))
+        for x, cell in enumerate(row)
+        if isinstance(cell, str) and not re.match(r"[\d.,~-]", cell)
+    ]
     if kind == "header" and texts:
         y, x = random.choice(texts)
         rows[y][x] = random.choice(("foo", "Wert X", "col7", "xyz"))

@@ -323,9 +323,14 @@ def test_the_template_of_gpus_can_be_filled_and_used(tmp_path):
     output("gpus", "template", "--like", "RTX 3090", "--out", like)
     header = like.read_text().partition("\n")[0].split(",")
     assert header[:7] == [
-        "gpu", "sm_count", "core_count", "boost_clock_hz", "peak_fp32_flop_per_s",
-        "memory_bytes", "bandwidth_byte_per_s",
-    ]  # fmt: skip
+        "gpu",
+        "sm_count",
+        "core_count",
+        "boost_clock_hz",
+        "peak_fp32_flop_per_s",
+        "memory_bytes",
+        "bandwidth_byte_per_s",
+    ]
     mine, known = known_gpus(like).find("My GPU"), known_gpus().find("RTX 3090")
     assert all(mine.number(name) == pytest.approx(known.number(name), nan_ok=True) for name in NUMBER_COLUMNS)
 

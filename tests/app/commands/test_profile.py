@@ -27,10 +27,21 @@ SMALL = [*COMMAND, "--cnns", "lenet5", "--input", "32", "--classes", "10", "--th
 
 def options(tmp_path, **changed):
     values = {
-        "cnns": "lenet5", "batch": "2,4", "input_px": "", "precision": "fp32", "classes": None,
-        "device": "cpu", "threads": "1,2", "plan": None, "out": tmp_path / "runs.csv", "limit_seconds": 1.0,
-        "interval": 2.0, "stack": "eager", "forward": False, "micro": False,
-    }  # fmt: skip
+        "cnns": "lenet5",
+        "batch": "2,4",
+        "input_px": "",
+        "precision": "fp32",
+        "classes": None,
+        "device": "cpu",
+        "threads": "1,2",
+        "plan": None,
+        "out": tmp_path / "runs.csv",
+        "limit_seconds": 1.0,
+        "interval": 2.0,
+        "stack": "eager",
+        "forward": False,
+        "micro": False,
+    }
     return ProfileOptions(**(values | changed))
 
 

@@ -89,9 +89,15 @@ def test_a_study_of_own_devices_can_be_defined_again_and_predicts_there(machine,
 @pytest.mark.slow
 def test_a_single_platform_is_refused_before_the_search(machine):
     done = invoke(
-        "study", machine / "runs.csv", "--gpu-file", machine / "runs-machine.csv", "--by", "device",
-        "--into", machine / "never",
-    )  # fmt: skip
+        "study",
+        machine / "runs.csv",
+        "--gpu-file",
+        machine / "runs-machine.csv",
+        "--by",
+        "device",
+        "--into",
+        machine / "never",
+    )
     assert done.exit_code == 2 and "found only 'CPU'" in done.output
     assert not (machine / "never").exists()
 

@@ -39,9 +39,17 @@ def predicted(*arguments):
 
 @pytest.mark.parametrize(
     ("gpu", "precision"),
-    [("V100-SXM2-16GB", "fp32"), ("T4", "fp32"), ("A100-SXM4-40GB", "tf32"), ("RTX 3090", "tf32"),
-     ("L4", "tf32"), ("H100-SXM5-80GB", "tf32"), ("Instinct MI300X", "fp32"), ("EPYC 7763", "fp32")],
-)  # fmt: skip
+    [
+        ("V100-SXM2-16GB", "fp32"),
+        ("T4", "fp32"),
+        ("A100-SXM4-40GB", "tf32"),
+        ("RTX 3090", "tf32"),
+        ("L4", "tf32"),
+        ("H100-SXM5-80GB", "tf32"),
+        ("Instinct MI300X", "fp32"),
+        ("EPYC 7763", "fp32"),
+    ],
+)
 def test_precision_by_default_is_that_of_pytorch(gpu, precision):
     assert find_gpu(gpu).default_precision == precision
     (row,) = predicted("--gpu", gpu)

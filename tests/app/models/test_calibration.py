@@ -217,9 +217,14 @@ def test_the_stated_time_on_one_gpu_of_runs_on_several_calibrates(law):
     # Not the times on several GPUs, which are longer.
     alone = several.frame.drop_duplicates(["cnn", "batch_per_gpu", "single_gpu_time_s"])
     one = alone.assign(
-        n_gpus=1, n_nodes=1, link="none", network="none", algorithm="none", time_s=alone["single_gpu_time_s"],
+        n_gpus=1,
+        n_nodes=1,
+        link="none",
+        network="none",
+        algorithm="none",
+        time_s=alone["single_gpu_time_s"],
         single_gpu_time_s=float("nan"),
-    )  # fmt: skip
+    )
     expected = calibrated_law(law, RunTable("one", one.reset_index(drop=True), table.facts))
     assert found.formula.expression == expected.formula.expression
 

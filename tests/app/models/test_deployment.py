@@ -46,14 +46,16 @@ def test_the_skeleton_is_proved(skeleton_text):
 
 @pytest.mark.parametrize(
     ("text", "statement", "blamed"),
-    [("other_matrix_s - 0.001", "is never negative", None),
-     ("matrix_number^1.2 * other_matrix_s", "never rises with peak_flop_per_s", "elasticity 0.2 to 0.2"),
-     ("input_copy_s / im2col_compute_s + 0.001", "never falls with im2col_elements", "not defined"),
-     ("input_copy_s / (im2col_compute_s + 0.1)", "never falls with im2col_elements", "-1 to 0"),
-     ("max(other_matrix_s - conv_output_cached_s, 0)", "never falls with conv_output_elements", "max("),
-     ("other_matrix_s / clock_ratio^1.5", "never rises with boost_clock_hz", "elasticity 0.5"),
-     ("host_s + l2_bytes * iteration_overhead_s", "never rises with l2_bytes", "elasticity 1 to 1")],
-)  # fmt: skip
+    [
+        ("other_matrix_s - 0.001", "is never negative", None),
+        ("matrix_number^1.2 * other_matrix_s", "never rises with peak_flop_per_s", "elasticity 0.2 to 0.2"),
+        ("input_copy_s / im2col_compute_s + 0.001", "never falls with im2col_elements", "not defined"),
+        ("input_copy_s / (im2col_compute_s + 0.1)", "never falls with im2col_elements", "-1 to 0"),
+        ("max(other_matrix_s - conv_output_cached_s, 0)", "never falls with conv_output_elements", "max("),
+        ("other_matrix_s / clock_ratio^1.5", "never rises with boost_clock_hz", "elasticity 0.5"),
+        ("host_s + l2_bytes * iteration_overhead_s", "never rises with l2_bytes", "elasticity 1 to 1"),
+    ],
+)
 def test_what_is_not_true_stays_open(text, statement, blamed):
     found = open_statements(text)
     reasons = [blame for name, blame in found.items() if statement in name]

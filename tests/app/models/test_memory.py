@@ -36,9 +36,13 @@ def test_the_memory_of_workbook_and_page_is_that_of_the_commands():
     for _ in range(50):
         row, precision = choose.choice(nets), choose.choice(["fp32", "tf32", "amp", "fp16", "bf16"])
         run = configuration(
-            cnn=row["cnn"], input_size_px=row["input_size_px"], n_classes=row["n_classes"],
-            gpu=choose.choice(cards), batch_per_gpu=choose.randint(1, 600), precision=precision,
-        )  # fmt: skip
+            cnn=row["cnn"],
+            input_size_px=row["input_size_px"],
+            n_classes=row["n_classes"],
+            gpu=choose.choice(cards),
+            batch_per_gpu=choose.randint(1, 600),
+            precision=precision,
+        )
         need = memory_needs(run).iloc[0]
         graph = find_cnn(row["cnn"], row["input_size_px"], row["n_classes"])
         batch = int(run.frame["batch_per_gpu"][0])

@@ -171,9 +171,14 @@ def test_scaling_by_the_law_has_parts_that_add_up(law):
         )
         assert point.transfer_s > 0 and point.latency_s > 0 and point.efficiency < 1
         run = configuration(
-            cnn=cnn, gpu=gpu, batch_per_gpu=64, n_gpus=point.n_gpus, n_nodes=point.n_nodes,
-            link="nvlink2", network="ib-edr",
-        )  # fmt: skip
+            cnn=cnn,
+            gpu=gpu,
+            batch_per_gpu=64,
+            n_gpus=point.n_gpus,
+            n_nodes=point.n_nodes,
+            link="nvlink2",
+            network="ib-edr",
+        )
         assert predict_runs(formula, run, law)[0].time_s == point.time_s
     with pytest.raises(InputError, match="hidden"):
         scaling_curve(formula, cnn, gpu, 64, scaling=law, hidden_share=0.5)

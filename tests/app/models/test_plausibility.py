@@ -31,12 +31,21 @@ class Runs:
         t = self.law_s * np.exp(np.random.default_rng(1).normal(0.0, 0.3, len(self.law_s)))
         images = self.frame["batch"] * self.frame["n_gpus"]
         self.units = {
-            "s": t, "ms": t * 1e3, "us": t * 1e6, "min": t / 60, "h": t / 3600,
-            "it/s": 1 / t, "100 it": t * 100,
-            "images/s": images / t, "images/s/gpu": self.frame["batch"] / t, "images/min": 60 * images / t,
-            "images/h": 3600 * images / t, "kimages/s": images / t / 1e3, "ms/image": t * 1e3 / images,
+            "s": t,
+            "ms": t * 1e3,
+            "us": t * 1e6,
+            "min": t / 60,
+            "h": t / 3600,
+            "it/s": 1 / t,
+            "100 it": t * 100,
+            "images/s": images / t,
+            "images/s/gpu": self.frame["batch"] / t,
+            "images/min": 60 * images / t,
+            "images/h": 3600 * images / t,
+            "kimages/s": images / t / 1e3,
+            "ms/image": t * 1e3 / images,
             "s/image": t / images,
-        }  # fmt: skip
+        }
 
 
 @pytest.fixture(scope="module")
@@ -66,18 +75,39 @@ def flags(made):
 
 # Heading, unit of the numbers, and the unit that must be named.
 WRONG_UNITS = [
-    ("Time (ms)", "s", "s"), ("Time (ms)", "us", "us"), ("Time (ms)", "it/s", "it/s"),
-    ("Time (ms)", "images/s", "images/s"), ("Time (ms)", "ms/image", "ms/image"),
-    ("Time (s)", "ms", "ms"), ("Time (s)", "us", "us"),
-    ("Time (s)", "it/s", "it/s"), ("Time (s)", "images/s", "images/s"), ("Time (s)", "s/image", "s/image"),
-    ("Time (s)", "ms/image", "ms/image"), ("Time (us)", "ms", "ms"), ("Time (us)", "s", "s"),
-    ("Time (min)", "s", "s"), ("time_s", "ms", "ms"), ("time_s", "it/s", "it/s"), ("step_ms", "s", "s"),
-    ("it/s", "s", "s"), ("it/s", "images/s", "images/s"), ("it/s", "ms", "ms"), ("Images/s", "it/s", "it/s"),
-    ("Images/s", "ms", "ms"), ("Images/s", "s", "s"), ("Images/s", "ms/image", "ms/image"),
-    ("samples/s", "kimages/s", "kimages/s"), ("kimages/s", "images/s", "images/s"),
-    ("time", "ms", "ms"), ("time", "s", "s"), ("latency", "us", "us"), ("throughput", "images/s", "images/s"),
-    ("speed", "it/s", "it/s"), ("step time", "ms/image", "ms/image"),
-]  # fmt: skip
+    ("Time (ms)", "s", "s"),
+    ("Time (ms)", "us", "us"),
+    ("Time (ms)", "it/s", "it/s"),
+    ("Time (ms)", "images/s", "images/s"),
+    ("Time (ms)", "ms/image", "ms/image"),
+    ("Time (s)", "ms", "ms"),
+    ("Time (s)", "us", "us"),
+    ("Time (s)", "it/s", "it/s"),
+    ("Time (s)", "images/s", "images/s"),
+    ("Time (s)", "s/image", "s/image"),
+    ("Time (s)", "ms/image", "ms/image"),
+    ("Time (us)", "ms", "ms"),
+    ("Time (us)", "s", "s"),
+    ("Time (min)", "s", "s"),
+    ("time_s", "ms", "ms"),
+    ("time_s", "it/s", "it/s"),
+    ("step_ms", "s", "s"),
+    ("it/s", "s", "s"),
+    ("it/s", "images/s", "images/s"),
+    ("it/s", "ms", "ms"),
+    ("Images/s", "it/s", "it/s"),
+    ("Images/s", "ms", "ms"),
+    ("Images/s", "s", "s"),
+    ("Images/s", "ms/image", "ms/image"),
+    ("samples/s", "kimages/s", "kimages/s"),
+    ("kimages/s", "images/s", "images/s"),
+    ("time", "ms", "ms"),
+    ("time", "s", "s"),
+    ("latency", "us", "us"),
+    ("throughput", "images/s", "images/s"),
+    ("speed", "it/s", "it/s"),
+    ("step time", "ms/image", "ms/image"),
+]
 
 
 @pytest.mark.slow
@@ -192,8 +222,10 @@ def test_names_whose_times_are_exchanged_are_remarked_on(column, one, other):
 
 @pytest.mark.slow
 def test_few_rows_and_batches_that_are_exchanged_are_doubted():
-    frame = pd.DataFrame([("T4", "resnet50", batch, "amp", 1.0) for batch in (32, 64)],
-                         columns=["gpu", "cnn", "batch_per_gpu", "precision", "time_s"])  # fmt: skip
+    frame = pd.DataFrame(
+        [("T4", "resnet50", batch, "amp", 1.0) for batch in (32, 64)],
+        columns=["gpu", "cnn", "batch_per_gpu", "precision", "time_s"],
+    )
     frame["time_s"] = law_seconds(runs_from_frame(frame, "runs"))
     pair = pd.concat([frame[:1], frame[:1].assign(cnn="vgg16")], ignore_index=True)
     pair["time_s"] = law_seconds(runs_from_frame(pair, "runs"))

@@ -35,9 +35,16 @@ PRICES = read_prices(Path("example"), CATALOG)
 def plans(options=DEFAULT_OPTIONS, prices=None, by="", **selection):
     gpus = GpuSelection(**selection).of(CATALOG)
     return plan_training(
-        CHOICE.formula, CHOICE.scaling, CNN, TRAINING,
-        gpus=gpus, catalog=CATALOG, options=options, prices=prices, ranked_by=by,
-    )  # fmt: skip
+        CHOICE.formula,
+        CHOICE.scaling,
+        CNN,
+        TRAINING,
+        gpus=gpus,
+        catalog=CATALOG,
+        options=options,
+        prices=prices,
+        ranked_by=by,
+    )
 
 
 @pytest.fixture(scope="module")

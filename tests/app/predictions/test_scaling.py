@@ -25,9 +25,14 @@ def test_the_times_are_those_of_predict(formula, algorithm):
     points = scaling_curve(formula, CNN, GPU, 64, most=32, setup=Setup(algorithm=algorithm, **SETUP))
     for point in points:
         run = configuration(
-            cnn=CNN, gpu=GPU, batch_per_gpu=64, n_gpus=point.n_gpus, n_nodes=point.n_nodes,
-            algorithm=algorithm, **WAY,
-        )  # fmt: skip
+            cnn=CNN,
+            gpu=GPU,
+            batch_per_gpu=64,
+            n_gpus=point.n_gpus,
+            n_nodes=point.n_nodes,
+            algorithm=algorithm,
+            **WAY,
+        )
         asked = predict_runs(formula, run)[0]
         assert point.time_s == asked.time_s
         assert point.samples_per_second == pytest.approx(asked.samples_per_second, rel=1e-12)

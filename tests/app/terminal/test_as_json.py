@@ -46,8 +46,10 @@ def test_json_is_plain(name):
 def test_figures_are_those_of_the_tables():
     gpu = value("gpus show", "T4")
     assert gpu["specifications"]["memory_bytes"] == {
-        "value": find_gpu("T4").memory_bytes, "unit": "B", "source": find_gpu("T4").source_of("memory_bytes"),
-    }  # fmt: skip
+        "value": find_gpu("T4").memory_bytes,
+        "unit": "B",
+        "source": find_gpu("T4").source_of("memory_bytes"),
+    }
     counts = value("cnn show", "lenet5")["counts"]
     assert {name: entry["value"] for name, entry in counts.items()} == dict(find_cnn_counts("lenet5").counts)
     assert [entry["name"] for entry in value("data list")] == list(DATASETS)

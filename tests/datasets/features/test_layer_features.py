@@ -16,15 +16,34 @@ from trainlaw.datasets.features.layer_features import tiled
 
 GPU = find_gpu("V100-SXM2-16GB")
 CONV = {
-    "gpu": GPU.gpu, "kind": "conv", "phase": "forward", "precision": "fp32", "batch": 2, "in_height_px": 10,
-    "in_width_px": 12, "in_channels": 5, "out_channels": 40, "kernel_px": 3, "stride_px": 1,
-    "out_height_px": 10, "bias": 1, "activation": "relu", "optimizer": "none",
-}  # fmt: skip
+    "gpu": GPU.gpu,
+    "kind": "conv",
+    "phase": "forward",
+    "precision": "fp32",
+    "batch": 2,
+    "in_height_px": 10,
+    "in_width_px": 12,
+    "in_channels": 5,
+    "out_channels": 40,
+    "kernel_px": 3,
+    "stride_px": 1,
+    "out_height_px": 10,
+    "bias": 1,
+    "activation": "relu",
+    "optimizer": "none",
+}
 STRIDED = {**CONV, "stride_px": 2, "out_height_px": 5, "bias": 0, "activation": "none", "optimizer": "Adam"}
 DENSE = {
-    **CONV, "kind": "dense", "phase": "forward+backward+optimizer", "kernel_px": 1, "in_height_px": 1,
-    "in_width_px": 1, "out_height_px": 1, "optimizer": "Momentum", "bias": np.nan,
-}  # fmt: skip
+    **CONV,
+    "kind": "dense",
+    "phase": "forward+backward+optimizer",
+    "kernel_px": 1,
+    "in_height_px": 1,
+    "in_width_px": 1,
+    "out_height_px": 1,
+    "optimizer": "Momentum",
+    "bias": np.nan,
+}
 
 
 @pytest.fixture(scope="module")

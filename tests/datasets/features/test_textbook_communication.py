@@ -49,11 +49,17 @@ def together():
     """One run per number of GPUs and nodes."""
     runs = [
         configuration(
-            cnn=CNN, gpu="V100-SXM2-16GB", batch_per_gpu=BATCH, n_gpus=n, n_nodes=nodes,
-            link="nvlink2", network="ib-edr", algorithm="ring",
+            cnn=CNN,
+            gpu="V100-SXM2-16GB",
+            batch_per_gpu=BATCH,
+            n_gpus=n,
+            n_nodes=nodes,
+            link="nvlink2",
+            network="ib-edr",
+            algorithm="ring",
         )
         for n, nodes in COUNTS
-    ]  # fmt: skip
+    ]
     return pd.concat([run.frame for run in runs]), runs[0].facts
 
 

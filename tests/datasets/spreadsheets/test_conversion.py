@@ -221,8 +221,12 @@ def test_another_shape_is_refused_with_the_option_that_reads_it(tmp_path, text, 
 
 def test_the_options_of_shapes_read_them(tmp_path):
     said = {"constants": {"batch_per_gpu": "8", "precision": "fp32"}, "unit": "ms"}
-    made = read(tmp_path, "Model,ms,,Model,ms\nresnet50,250,,vgg16,90\n", area="D1:E2",
-                constants={"gpu": "T4", "batch_per_gpu": "8", "precision": "fp32"})  # fmt: skip
+    made = read(
+        tmp_path,
+        "Model,ms,,Model,ms\nresnet50,250,,vgg16,90\n",
+        area="D1:E2",
+        constants={"gpu": "T4", "batch_per_gpu": "8", "precision": "fp32"},
+    )
     assert made.issues == () and made.frame["cnn"].tolist() == ["vgg16"]
     made = read(tmp_path, PIVOT.replace("GPU", "Model"), columns_are=("gpu",), **said)
     assert made.issues == () and made.frame["gpu"].tolist() == ["T4", "RTX 3090"]

@@ -82,12 +82,25 @@ def test_operon_has_the_budget_that_it_states(engine, few_runs):
     fitted(engine("pyoperon", random_seed=7), few_runs)
     settings = dict(Recorded.calls[0].settings)
     assert set(settings.pop("allowed_symbols").split(",")) == {
-        "add", "sub", "mul", "div", "constant", "variable", "sqrt", "log", "fmax",
-    }  # fmt: skip
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "constant",
+        "variable",
+        "sqrt",
+        "log",
+        "fmax",
+    }
     assert settings == {
-        "population_size": 1000, "max_length": 40, "optimizer_iterations": 5, "n_threads": 1,
-        "random_state": 7, "max_evaluations": 200_000, "generations": 1000,
-    }  # fmt: skip
+        "population_size": 1000,
+        "max_length": 40,
+        "optimizer_iterations": 5,
+        "n_threads": 1,
+        "random_state": 7,
+        "max_evaluations": 200_000,
+        "generations": 1000,
+    }
     assert Recorded.calls[0].continuous
 
 
@@ -102,10 +115,15 @@ def test_gplearn_has_the_budget_that_it_states(engine, few_runs):
     fitted(engine("gplearn", random_seed=7), few_runs)
     (search,) = Recorded.calls
     assert search.settings == {
-        "population_size": 1000, "generations": 20, "warm_start": True, "metric": "rmse",
+        "population_size": 1000,
+        "generations": 20,
+        "warm_start": True,
+        "metric": "rmse",
         "function_set": ("add", "sub", "mul", "div", "sqrt", "log", "max", "min"),
-        "parsimony_coefficient": 0.001, "random_state": 7, "n_jobs": 1,
-    }  # fmt: skip
+        "parsimony_coefficient": 0.001,
+        "random_state": 7,
+        "n_jobs": 1,
+    }
     assert search.generations == 20
 
 

@@ -85,11 +85,16 @@ def test_the_start_knows_nothing_of_the_held_out_kepler(runs):
 def test_the_closed_form_has_the_errors_of_the_accuracy_notes_and_picks_the_faster_gpu(runs):
     found = {
         scheme: run_study(
-            runs.X, runs.seconds, runs.labels, splits_by_name(scheme, runs.labels),
+            runs.X,
+            runs.seconds,
+            runs.labels,
+            splits_by_name(scheme, runs.labels),
             {"roofline": forms.roofline, "null": baseline("null_compute").make, "cf9": forms.cf9},
-        ).summary().set_index("estimator")
+        )
+        .summary()
+        .set_index("estimator")
         for scheme in ("gpu", "cnn")
-    }  # fmt: skip
+    }
     columns = ["mape_percent", "median_ape_percent", "macro_gpu_group_mape_percent"]
     assert found["gpu"].loc["null", columns].tolist() == pytest.approx([92, 73, 99], abs=1)
     assert found["gpu"].loc["roofline", columns].tolist() == pytest.approx([38.8, 35.9, 36.8], abs=1)
@@ -100,9 +105,13 @@ def test_the_closed_form_has_the_errors_of_the_accuracy_notes_and_picks_the_fast
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "limit"),
-    [("perfect_scaling", 20.6), ("ring_scaling", 16.5), ("mg13", 13.5),
-     ("gradient_boosting_on_perfect_scaling", 4.0)],
-)  # fmt: skip
+    [
+        ("perfect_scaling", 20.6),
+        ("ring_scaling", 16.5),
+        ("mg13", 13.5),
+        ("gradient_boosting_on_perfect_scaling", 4.0),
+    ],
+)
 def test_several_gpus_are_predicted_from_the_time_on_one(name, limit, many_gpus):
     X, seconds, labels = many_gpus
     predicted = SEVERAL_GPUS[name]().fit(X, seconds, labels["gpu_group"].to_numpy(dtype=str)).predict(X)
@@ -138,14 +147,20 @@ def test_a_planted_ring_is_recovered():
 def test_mg13_is_the_sum_of_its_documented_parts():
     X = pd.DataFrame(
         {
-            "single_gpu_time_s": [0.1, 0.2, 0.3, 0.4, 0.5], "gpus_per_node": [4.0, 8.0, 2.0, 1.0, 4.0],
-            "n_nodes": [1.0, 4.0, 2.0, 8.0, 1.0], "node_ring_s": [0.02, 0.2, 0.04, 0.3, 0.3],
-            "network_ring_s": [0.0, 0.1, 0.2, 0.3, 0.0], "gradient_bytes": [1e8] * 5,
-            "link_byte_per_s": [3e10, 3e10, 3e10, 7e10, 1e9], "peer_access": [0.0, 1.0, 0.5, 0.0, 0.0],
-            "gradient_tensors": [100.0] * 5, "n_layers": [50.0] * 5,
-            "is_parameter_server": [0.0, 1.0, 0.0, 0.0, 0.0], "is_data_parallel": [0.0, 0.0, 0.0, 0.0, 1.0],
+            "single_gpu_time_s": [0.1, 0.2, 0.3, 0.4, 0.5],
+            "gpus_per_node": [4.0, 8.0, 2.0, 1.0, 4.0],
+            "n_nodes": [1.0, 4.0, 2.0, 8.0, 1.0],
+            "node_ring_s": [0.02, 0.2, 0.04, 0.3, 0.3],
+            "network_ring_s": [0.0, 0.1, 0.2, 0.3, 0.0],
+            "gradient_bytes": [1e8] * 5,
+            "link_byte_per_s": [3e10, 3e10, 3e10, 7e10, 1e9],
+            "peer_access": [0.0, 1.0, 0.5, 0.0, 0.0],
+            "gradient_tensors": [100.0] * 5,
+            "n_layers": [50.0] * 5,
+            "is_parameter_server": [0.0, 1.0, 0.0, 0.0, 0.0],
+            "is_data_parallel": [0.0, 0.0, 0.0, 0.0, 1.0],
         }
-    )  # fmt: skip
+    )
     k = [0.02, 0.03, 5.0, 0.1, 1.1, 0.7, 0.4, 1.2, 1.5, 40.0, 50.0, 1.3, 35.0]
 
     def seconds(row):
