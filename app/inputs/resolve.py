@@ -6,6 +6,7 @@ from pathlib import Path
 from trainlaw.datasets import FEATURES, CnnCounts, GpuCatalog, built_in_gpus, find_cnn_counts
 from trainlaw.datasets.features.feature import base_columns
 from trainlaw.datasets.features.run_features import SKELETON_FEATURES
+from trainlaw.datasets.features.work import resources
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import shown
@@ -75,5 +76,6 @@ def reader_notes(cnn: CnnCounts) -> tuple[str, ...]:
 @cache
 def study_specifications() -> tuple[str, ...]:
     """Return the specifications of a GPU that features of a study and the built-in formula are made of."""
-    base = base_columns(FEATURES, (feature.spec.name for feature in SKELETON_FEATURES))
+    factors = (factor.feature for resource in resources().values() for factor in resource.factors)
+    base = base_columns(FEATURES, (*(feature.spec.name for feature in SKELETON_FEATURES), *factors))
     return tuple(name for name in NUMBER_COLUMNS if name in base)

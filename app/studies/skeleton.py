@@ -2,9 +2,10 @@
 
 The skeleton of whole iterations follows from the tables of work and resources, and no term is chosen by hand:
 
-    time = max(sum over resources of (weights x work) x factors, host) + copy
+    time = max(sum over resources of (weights x work) x factors, host, least) + copy
 
-Each resource does its work one after another; the host launches meanwhile, so the longer of the two counts.
+Each resource does its work one after another; the host launches meanwhile. No time is below the least that
+the peak rates allow: the longest of the three counts.
 All work costs time: each row of `work.csv` is required, and so is each factor of a resource. Weights and
 exponents are drawn to the values that the rules expect, which they keep where no run determines them. Which
 runs count how much, and what was tuned on what, is said in docs/explanation/law.md.
@@ -123,7 +124,9 @@ class Skeleton:
 _DEVICE = tuple(name for name in resources() if name != _AFTER)
 RUN_SKELETON = Skeleton(
     tuple(map(by_rules, resources())),
-    parse_text(f"max({' + '.join(f'hole_{name}' for name in _DEVICE)}, host_s) + hole_{_AFTER}"),
+    parse_text(
+        f"max({' + '.join(f'hole_{name}' for name in _DEVICE)}, max(host_s, least_time_s)) + hole_{_AFTER}"
+    ),
 )
 #: Formulas tried by a search where all is required: few differ.
 SKELETON_EVALUATIONS = 100

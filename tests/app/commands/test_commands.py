@@ -10,8 +10,8 @@ import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.models.user_formula import with_groups
 from trainlaw.app.terminal.formula import errors_text
-from trainlaw.datasets import built_in_gpus, configuration
-from trainlaw.formulas import GroupedConstant, TrainlawError, load_formula, parse_text, save_formula
+from trainlaw.datasets import TARGET, built_in_gpus, configuration, feature_specs
+from trainlaw.formulas import Formula, GroupedConstant, TrainlawError, load_formula, parse_text, save_formula
 from trainlaw.validate.error_table import BY_CNN
 from trainlaw.validate.result import OURS
 
@@ -169,8 +169,9 @@ def test_an_untrained_precision_is_warned_of(formula_file):
         "export --to page.html",
     ],
 )
-def test_law_of_layers_in_features_that_no_layer_has_is_refused(line, formula, in_empty_folder):
-    save_formula(replace(formula, scope="layer"), in_empty_folder / "layers.json")
+def test_law_of_layers_in_features_that_no_layer_has_is_refused(line, in_empty_folder):
+    law = Formula(parse_text("2 * single_gpu_time_s"), feature_specs(["single_gpu_time_s"]), TARGET)
+    save_formula(replace(law, scope="layer"), in_empty_folder / "layers.json")
     result = invoke(line, "layers.json")
     # A page is refused for what the formula models, before its features are looked at.
     wanted = "which has no page" if "page.html" in line else "feature of layers"
