@@ -13,7 +13,9 @@ ROOT = Path(__file__).parents[1]
 COPIED = ("app", "datasets", "validate", "tools")
 LINKED = ("evolve", "formulas")  # what numba compiled lies next to these files
 NAME = "probe_launch_s"
+AMOUNT = "probe_work_s"
 FEATURE = f"time,{NAME},l_P,s,,,launches of layers and convolutions,layer_launch_s + conv_launch_s,a probe\n"
+WORK = f"{AMOUNT},k_P,kernels,launch,n_layers * host_launch_s,,,layers x the launch time of the host\n"
 
 
 def add(path, line, before=None):
@@ -33,9 +35,9 @@ def run(tmp_path_factory):
     for folder in LINKED:
         (root / folder).symlink_to(ROOT / folder)
     data = root / "datasets" / "data"
-    # A feature: one line. A term of the built-in formula: one in a bracket.
+    # A feature: one line. An amount of work: one row.
     add(data / "features.csv", FEATURE, before="skeleton,")
-    add(root / "app/studies/skeleton.py", f'("{NAME}", 1.0), ', before='("conv_launch_s", 2.0)')
+    add(data / "work.csv", WORK)
     # A GPU: one line.
     known = next(line for line in (data / "gpus.csv").read_text().splitlines() if line.startswith("T4,"))
     add(data / "gpus.csv", known.replace("T4,", "Probe 9000,", 1).replace("Tesla T4", "") + "\n")
@@ -79,19 +81,20 @@ def test_a_feature_is_listed_predicted_validated_and_exported(run, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_term_of_a_bracket_is_searched_over_and_starred(run):
-    starred = next(
-        line for line in run("-P", "-m", "trainlaw", "features", NAME).splitlines() if NAME in line
-    )
-    assert starred.startswith("*")
+def test_an_amount_of_work_is_searched_over_and_starred(run):
+    printed = run("-P", "-m", "trainlaw", "features", "probe_").splitlines()
+    starred = {name: line.startswith("*") for line in printed for name in (NAME, AMOUNT) if name in line}
+    # A feature alone is not searched over.
+    assert starred == {NAME: False, AMOUNT: True}
     found = run(
         code="from trainlaw.app.studies.definition import definition_of, read_study_table\n"
         "from trainlaw.app.studies.study import searched_formula\n"
         "asked = definition_of({'table': 'fp32-2026', 'evaluations': 100}, 'a test')\n"
         "print(searched_formula(read_study_table(asked), asked).text())"
     )
-    # Required, as the other terms of that bracket.
-    assert NAME in found
+    # Required, as all work is.
+    assert AMOUNT in found
+    assert NAME not in found
 
 
 @pytest.mark.slow

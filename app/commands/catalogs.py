@@ -181,10 +181,10 @@ def features_command(
 ) -> None:
     """List the features: name, symbol, unit, meaning and definition.
 
-    A star marks those that `trainlaw study` (with --layers: --of layers) searches over; the others are
-    available to other studies, to baselines and to your formulas. Python, workbook, page and exported code
-    compute a feature from the definition printed here; one without a definition is a column of the runs, of
-    the GPU, of the CNN or of the links.
+    A star marks those that `trainlaw study` (with --layers: --of layer-times) searches over; the others
+    are available to other studies, to baselines and to your formulas. Python, workbook, page and exported
+    code compute a feature from the definition printed here; one without a definition is a column of the
+    runs, of the GPU, of the CNN or of the links.
 
     \b
     Examples:
@@ -192,11 +192,12 @@ def features_command(
       trainlaw features bandwidth
       trainlaw features --layers
     """
+    from trainlaw.app.studies.kinds.layer_times import LAYER_TIME_FEATURES
     from trainlaw.app.studies.skeleton import RUN_SKELETON
     from trainlaw.app.terminal.as_json import features_json
     from trainlaw.app.terminal.catalog import features_text
 
-    searched = RUN_SKELETON.names
+    searched = LAYER_TIME_FEATURES if layers else RUN_SKELETON.names
     shown = (
         features_json(search, layers, searched) if as_json else features_text(search, layers, searched, brief)
     )
