@@ -65,7 +65,8 @@ def _curves(evolution: Evolution, across: svg.LogAxis) -> list[str]:
     values = [error for points in evolution.curves.values() for _, error in points]
     ends = [points[-1][1] for points in evolution.curves.values()]
     low = min(values)
-    high = max(min(max(values), 2 * max(ends)), 1.01 * low)
+    # A law that fits exactly has no error, and an axis needs a length.
+    high = max(min(max(values), 2 * max(ends)), 1.01 * low) or 1.0
     up, parts = svg.LinearAxis(low, high, _BOTTOM - 6, _TOP + 6), list[str]()
     digits = 2 if high - low < 1 else 1
     for tick in up.ticks():
