@@ -30,6 +30,8 @@ from trainlaw.validate.baselines.inputs import class_weights, group_weights, row
 #: Runs of one architecture on one GPU group that a fit uses: more of them hardly change it, and the GPUs and
 #: scripts with thousands of runs no longer outvote the rest (chosen from 3 to 24 and all).
 RUNS_PER_CELL = 12
+# No work, but less than which no time can be: nothing for a search that is free to combine amounts.
+_BOUNDS = ("least_time_s",)
 # What the device does not wait for: it is added behind the maximum of device and host.
 _AFTER = "copy"
 # Deviations of less than a factor of exp(0.35) count by their square, larger ones by their size; half of the
@@ -114,11 +116,12 @@ class Skeleton:
 
     def fits(self, X: pd.DataFrame) -> bool:
         """Return whether all features are known for every run of X, (n_runs, k)."""
-        return self.known(X) == self.names
+        return all(name in X and np.isfinite(X[name]).all() for name in self.names)
 
     def known(self, X: pd.DataFrame) -> tuple[str, ...]:
-        """Return the features that are known for every run of X, (n_runs, k)."""
-        return tuple(name for name in self.names if name in X and np.isfinite(X[name]).all())
+        """Return the features but bounds that are known for every run of X, (n_runs, k)."""
+        names = (name for name in self.names if name not in _BOUNDS)
+        return tuple(name for name in names if name in X and np.isfinite(X[name]).all())
 
 
 _DEVICE = tuple(name for name in resources() if name != _AFTER)
