@@ -94,22 +94,12 @@ def search(
     )
     watch = _Watch(pool, definition.evaluations, on_fit)
     rows, place = material.rows, pool.place
-    result = run_study(
-        rows.X,
-        rows.seconds,
-        rows.labels,
-        material.splits,
-        estimators,
-        progress=watch,
-        journal=journal,
-        **place,
-    )
+    known = (rows.X, rows.seconds, rows.labels)
+    result = run_study(*known, material.splits, estimators, progress=watch, journal=journal, **place)
     by_generation = None
     if material.generations and not result.missing_splits:
         by_generation = run_study(
-            rows.X,
-            rows.seconds,
-            rows.labels,
+            *known,
             material.generations,
             {OURS: ours[OURS]},
             progress=replace(watch, on_fit=None),
