@@ -9,6 +9,8 @@ from trainlaw.app.commands.parsing import CommandGroup
 from trainlaw.app.inputs.declared import argument, flag, option
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from trainlaw.datasets import RunTable
     from trainlaw.datasets.logs.training_log import TrainingLog
     from trainlaw.datasets.spreadsheets.answers import SheetAnswers
@@ -269,6 +271,7 @@ def import_file(
       trainlaw data import my-runs.csv --merge-with default --out all-runs.csv
     """
     from trainlaw.app.inputs.spreadsheets import chosen_pairs, one_of, values_of, words_of
+    from trainlaw.app.terminal.spreadsheets import imported_runs
     from trainlaw.datasets.logs.log_files import read_log
     from trainlaw.datasets.spreadsheets.answers import SheetAnswers
 
@@ -293,22 +296,26 @@ def import_file(
         table=table_number or 0,
         area=area or "",
     )
+    others = [("--out", to), ("--merge-with", merge_with)]
     if log := read_log(file):
-        _write_log(file, log, answers, to, gpu_file, cnn_file, merge_with)
+        runs = _logged_runs(file, log, answers, gpu_file, cnn_file, others)
     else:
-        _write_imported(file, answers, to, gpu_file, cnn_file, merge_with)
+        runs = imported_runs(file, answers, gpu_file, cnn_file, others=others)
+    _write_runs(runs, file, to, merge_with, gpu_file, cnn_file)
 
 
-def _write_log(
+def _logged_runs(
     file: Path,
     log: "TrainingLog",
     answers: "SheetAnswers",
-    to: Path | None,
     gpu_file: Path | None,
     cnn_files: list[Path] | None,
-    merge_with: str | None,
-) -> None:
-    """Write the run of a training log; InputError where it has no time or something is open."""
+    others: "Sequence[tuple[str, object]]",
+) -> "RunTable":
+    """Return the run of a training log; InputError where it has no time or something is open.
+
+    others : further options, with their values, of the command that answers what is open.
+    """
     from trainlaw.app.inputs.logs import LogImport
     from trainlaw.app.models.doubts import remarks, trusted
     from trainlaw.app.terminal.logs import log_text, rerun_words
@@ -323,9 +330,9 @@ def _write_log(
     made = LogImport(log, answers.constants, gpu_file, cnn_files)
     print(log_text(made, file.name))
     if made.questions:
-        others = [("--out", to), ("--gpu-file", gpu_file), ("--merge-with", merge_with)]
-        others += [("--cnn-file", path) for path in cnn_files or ()]
-        words = [word for name, value in others if value is not None for word in (name, str(value))]
+        files = [("--gpu-file", gpu_file), *(("--cnn-file", path) for path in cnn_files or ())]
+        given = [(name, str(value)) for name, value in (*others, *files) if value is not None]
+        words = [word for option in given for word in option]
         command = rerun_words(made, str(file), answers.constants, words)
         number = "1 question" if len(made.questions) == 1 else f"{len(made.questions)} questions"
         error = InputError(f"{file.name}: {number}; replace each CHOICE and run: {command}")
@@ -334,29 +341,13 @@ def _write_log(
     runs = trusted(made.runs(file.name), answers.trust)
     for text in remarks(runs):
         print(f"doubtful: {text}")
-    _write_runs(runs, file, to, merge_with, gpu_file, cnn_files)
+    return runs
 
 
 def _next_step(runs: "RunTable", target: Path) -> str:
     """Return what to do with imported runs."""
     several = "add a run on one GPU, since only those calibrate; then "
     return f"{several if (runs.frame['n_gpus'] > 1).all() else ''}trainlaw calibrate {target}"
-
-
-def _write_imported(
-    file: Path,
-    answers: "SheetAnswers",
-    to: Path | None,
-    gpu_file: Path | None,
-    cnn_files: list[Path] | None,
-    merge_with: str | None,
-) -> None:
-    """Read, check and write the runs of a spreadsheet; InputError where something is open."""
-    from trainlaw.app.terminal.spreadsheets import imported_runs
-
-    others = [("--out", to), ("--merge-with", merge_with)]
-    runs = imported_runs(file, answers, gpu_file, cnn_files, others=others)
-    _write_runs(runs, file, to, merge_with, gpu_file, cnn_files)
 
 
 def _write_runs(
@@ -370,10 +361,8 @@ def _write_runs(
     """Write the runs of a file, with another table where one is to be merged, and print what to do next."""
     from trainlaw.app.inputs.run_tables import any_table, file_options, merged_text, write_table
 
-    target, contents = (
-        to or file.with_name(f"{file.stem}-imported.csv"),
-        "1 run" if len(runs) == 1 else f"{len(runs):,} runs",
-    )
+    target = to or file.with_name(f"{file.stem}-imported.csv")
+    contents = "1 run" if len(runs) == 1 else f"{len(runs):,} runs"
     if merge_with is not None:
         table = any_table(merge_with, gpu_file=gpu_file, cnn_files=cnn_files)
         contents = merged_text(runs, table)

@@ -81,11 +81,10 @@ class Imported:
     the columns of the runs schema, without `time_s`, for the rows without a fault. rows : number of each in
     the file. measured : numbers as the file has them, (n,). units : of each number, None where it is open.
     sources : where they are from. iterations : of the epoch or run that each time is for, nan where none are
-    stated. readings : the tables with what their columns are; grids : the sheets. texts : of the file that
-    mean a GPU, CNN, precision and so on, by column and value. has_check : whether a second measure of the
-    same runs agrees. others : numbers of columns that are not read, by heading, each (n,). notes : what was
-    not read or is assumed. issues : what is to be answered or corrected first. table : the runs, with a time
-    of 1 s where its unit is open; None where no row can be a run.
+    stated. has_check : whether a second measure of the same runs agrees. others : numbers of columns that are
+    not read, by heading, each (n,). notes : what was not read or is assumed. issues : what is to be answered
+    or corrected first. table : the runs, with a time of 1 s where its unit is open; None where no row can be
+    a run.
     """
 
     name: str
@@ -101,7 +100,6 @@ class Imported:
     iterations: np.ndarray
     cnns: tuple[CnnCounts, ...] = ()
     table: RunTable | None = None
-    texts: Mapping[tuple[str, str], list[str]] = field(default_factory=dict)
     has_check: bool = False
     others: Mapping[str, np.ndarray] = field(default_factory=dict)
 
@@ -153,7 +151,6 @@ def _read(path: Path, dialogue: Dialogue, given: tuple[CnnCounts, ...]) -> Impor
         rows.names.gpus,
         iterations,
         given,
-        texts=texts,
         has_check=agrees,
         others=_others(rows),
     )

@@ -5,12 +5,7 @@ from collections.abc import Sequence
 
 from trainlaw.datasets.spreadsheets import fields
 from trainlaw.datasets.spreadsheets.answers import CHOICE, SKIP, Issue, choices, skipping
-from trainlaw.datasets.spreadsheets.columns import (
-    FLAGS,
-    TableColumns,
-    append_runs,
-    columns_of,
-)
+from trainlaw.datasets.spreadsheets.columns import FLAGS, TableColumns, append_runs, columns_of
 from trainlaw.datasets.spreadsheets.headings import near_target, read_heading
 from trainlaw.datasets.spreadsheets.layout import SheetTable, is_measured, is_numeric, is_ratio, split_heading
 from trainlaw.datasets.spreadsheets.lines import read_line
@@ -81,7 +76,7 @@ def _ask_column(table: SheetTable, place: int, reason: str, columns: TableColumn
     """Ask about a column that is not read and may say something of the runs; return whether it does."""
     heading, cells = table.headings[place], [row[place] for row in table.rows]
     texts = list(dict.fromkeys(str(cell) for cell in cells if cell is not None))
-    have = {*columns.keys, *rows.answers.constants, *(columns.values[0].said if columns.values else ())}
+    have = _known_columns(columns, rows)
     target = read_heading(heading).target
     target = "" if target in _OPEN_TARGETS and not reason else target
     word = _asked_of(heading, texts, target, have) if reason != "another column is read" else None
@@ -95,6 +90,16 @@ def _ask_column(table: SheetTable, place: int, reason: str, columns: TableColumn
     if target or reason:
         return False
     return _ask_unknown(heading, cells, columns, rows, have)
+
+
+def _known_columns(columns: TableColumns, rows: SheetRows) -> set[str]:
+    """Return our columns that are known by a column, an answer or the headings of times."""
+    return {*columns.keys, *rows.answers.constants, *(columns.values[0].said if columns.values else ())}
+
+
+def _is_switch(texts: Sequence[str]) -> bool:
+    """Return whether the texts of a column are names, or say no more than 0 and 1."""
+    return {text.lower() for text in texts} <= {"1", "0", "1.0", "0.0"} or not all(map(is_numeric, texts))
 
 
 def _ask_unknown(
@@ -154,7 +159,8 @@ def _asked_of(heading: str, texts: Sequence[str], target: str, have: set[str]) -
     if target == fields.OTHER_TIME or (target in fields.MEASURED):
         return None
     asked = dict(read_line(heading).asked)
-    if not {text.lower() for text in texts} <= {"1", "0", "1.0", "0.0"} and all(map(is_numeric, texts)):
+    is_switch = _is_switch(texts)
+    if not is_switch:
         # Numbers of other phases than training stand next to those of training.
         asked.pop("mode", None)
     known = {name for name in asked if _COLUMN_OF.get(name, name) in have}
@@ -163,9 +169,6 @@ def _asked_of(heading: str, texts: Sequence[str], target: str, have: set[str]) -
     found = next(((kind, word) for kind, word in asked.items() if kind in allowed - known), None)
     if found:
         return found
-    is_switch = {text.lower() for text in texts} <= {"1", "0", "1.0", "0.0"} or not all(
-        map(is_numeric, texts)
-    )
     if target == "" and is_switch and not is_ratio(heading) and precision_of(heading)[0] is not None:
         return "precision", heading
     if target in ("", fields.IGNORED):
@@ -207,7 +210,7 @@ def _ask_marked(table: SheetTable, number: int, text: str, rows: SheetRows) -> N
 def ask_lines(table: SheetTable, columns: TableColumns, rows: SheetRows, notes: list[str]) -> None:
     """Ask about titles, notes and hidden rows that say something about the runs; note the others."""
     answers = rows.answers
-    have = {*columns.keys, *answers.constants, *(columns.values[0].said if columns.values else ())}
+    have = _known_columns(columns, rows)
     have |= {"precision"} if any(name.startswith(fields.FLAG) for name in columns.keys) else set()
     have |= {"n_gpus"} if have & set(_OF_GPUS) else set()
     lines = [(number, text) for number, text in table.lines if f"row {number}" not in answers.ignored]
