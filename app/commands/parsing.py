@@ -12,6 +12,7 @@ from typing import Annotated, Any, get_args, get_origin
 import click
 from trainlaw.app.inputs.declared import Declared, declared_of
 
+_WHOLE = 1_000  # letters, which no first sentence has
 _METAVARS = {str: "text", int: "number", float: "number", Path: "path"}
 
 
@@ -216,6 +217,12 @@ class CommandGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order in which they were added."""
         return list(self.commands)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write each command with the whole first sentence of its help."""
+        rows = [(name, command.get_short_help_str(_WHOLE)) for name, command in self.commands.items()]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
     def takes(self, name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
         """Return a decorator that adds a function as the command of that name."""
