@@ -50,10 +50,8 @@ const sizedLabel = (label, pixels, classes) => {
 };
 const nameOf = (id, text, table) => {
   const name = namedOf(id, String(text));
-  if (Object.hasOwn(table, name)) return name;
-  const near = nearOf(id, String(text));
-  const advice = near.length ? `did you mean ${near.join(" or ")}?` : `${id.toUpperCase()}S lists all`;
-  throw new RangeError(`unknown ${id.toUpperCase()} ${JSON.stringify(text)}: ${advice}`);
+  if (!Object.hasOwn(table, name)) throw new RangeError(questionOf(id, String(text)));
+  return name;
 };
 /**
  * Predict the time of one iteration, or of a forward pass where the formula is of these.
@@ -71,9 +69,10 @@ const nameOf = (id, text, table) => {
 export const predict = (cnn, gpu, batch, precision = null, options = {}) => {
   const { pixels = null, classes = null, ...more } = options;
   const given = Object.entries({ batch, precision, ...more }).filter(([, value]) => value !== null);
+  nameOf("gpu", gpu, GPUS);
   const choice = choiceOf({
     ...FORMULA.first,
-    gpu: nameOf("gpu", gpu, GPUS),
+    gpu: String(gpu),
     cnn: sizedLabel(nameOf("cnn", cnn, CNNS), pixels, classes),
     ...Object.fromEntries(given.map(([name, value]) => textOf(name, value))),
   });
@@ -93,4 +92,4 @@ export const predict = (cnn, gpu, batch, precision = null, options = {}) => {
     notes: sentencesOf(result, "note"),
   };
 };
-export { ALGORITHMS, CNNS, FIELD_OF, GPUS, LINKS, PRECISIONS };
+export { ALGORITHMS, CNNS, FIELD_OF, GPUS, LINKS, PRECISIONS, meaningOf, questionOf };
