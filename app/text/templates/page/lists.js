@@ -46,7 +46,7 @@ const searchable = (id, groups, chosen) => {
     input.setAttribute("aria-expanded", "true");
     list.scrollIntoView({ block: "nearest" });
     // What the text names, not what merely has its letters: resnet50 is the one of the usual size.
-    const wanted = search ? namedOf(id, search.trim()) : before;
+    const wanted = search ? meant() : before;
     mark(options().findIndex(({ dataset }) => dataset.name === wanted));
   };
   const close = (name) => {
