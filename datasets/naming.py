@@ -21,7 +21,7 @@ _NONE: Mapping[str, Any] = {}
 USES = ("clean", "rule", "size", "count", "stop", "no", "unknown")
 
 
-class Meaning(NamedTuple):
+class NameMeaning(NamedTuple):
     """What a text means: a name, or the question which of several it is.
 
     name : "" where the text names nothing, or not for sure. candidates : names that are meant or near. n_gpus
@@ -76,12 +76,12 @@ class NameIndex:
             text = pattern.sub(replacement, text)
         return text
 
-    def meaning(self, text: str) -> Meaning:
+    def meaning(self, text: str) -> NameMeaning:
         """Return what a text means; a text that is too long means nothing."""
         if text in self.exact:
             return self._meant([self.exact[text]], True, 1)
         if len(text) > LONGEST_NAME:
-            return Meaning("", (), 0, "", "")
+            return NameMeaning("", (), 0, "", "")
         plain, number = self.clean(text), 1
         names, is_sure = self.found(plain)
         for pattern, _ in self.rules["count"]:
@@ -97,9 +97,9 @@ class NameIndex:
             if match:
                 reason = f"no {match.group().split()[0]} variant is known, and it differs from the plain GPU"
                 names = names or self.found(pattern.sub(" ", plain))[0]
-        return Meaning("", tuple(names or self.near(text)), 0, "", reason)
+        return NameMeaning("", tuple(names or self.near(text)), 0, "", reason)
 
-    def question(self, text: str, meaning: Meaning) -> str:
+    def question(self, text: str, meaning: NameMeaning) -> str:
         """Return in one line what is asked or said of a text that means no name for sure."""
         quoted = repr(" ".join(text.split())) if len(text) <= 60 else repr(text[:57])[:-1] + "..."
         if any(meaning.reason == why for _, why in self.rules["no"]):
@@ -126,10 +126,10 @@ class NameIndex:
                 scores[name] = max(score, scores.get(name, 0.0))
         return sorted(scores, key=lambda name: (-round(scores[name], 9), name))[:3]
 
-    def _meant(self, names: list[str], is_sure: bool, number: int) -> Meaning:
+    def _meant(self, names: list[str], is_sure: bool, number: int) -> NameMeaning:
         name = names[0] if is_sure else ""
         gpu, each = self.instances.get(name, (name, 1))
-        return Meaning(gpu, tuple(names), number * each, name if name in self.instances else "", "")
+        return NameMeaning(gpu, tuple(names), number * each, name if name in self.instances else "", "")
 
     def found(self, text: str) -> tuple[list[str], bool]:
         """Return the names that a text may mean, and whether it means the only one of them."""

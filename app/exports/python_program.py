@@ -24,7 +24,7 @@ from trainlaw.app.text.html import template_text
 from trainlaw.datasets import FEATURES
 from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.measurements.runs import LAYOUTS, MOST_COUNTED, PRECISION_OF_PASSES
-from trainlaw.datasets.naming import LONGEST_NAME, Meaning, NameIndex, is_near
+from trainlaw.datasets.naming import LONGEST_NAME, NameIndex, NameMeaning, is_near
 from trainlaw.formulas import Formula
 from trainlaw.formulas.algebra.text import number_text
 from trainlaw.formulas.printers.naming import identifiers, inert
@@ -74,7 +74,7 @@ def named_program(formula: Formula) -> str:
         "arguments": OF_ARGUMENTS,
         "layouts": LAYOUTS,
         "names": {kind: _named_tables(kind) for kind in ("GPU", "CNN")},
-        "naming": "\n\n".join(map(inspect.getsource, (Meaning, NameIndex, is_near))),
+        "naming": "\n\n".join(inspect.getsource(each) for each in (NameMeaning, NameIndex, is_near)),
         "longest_name": LONGEST_NAME,
         "most_images": MOST_COUNTED,
         "least_launch_s": launch[HOST_LAUNCH].low,
@@ -122,8 +122,8 @@ def _named_tables(kind: str) -> Mapping[str, object]:
     for key, *names in tables.keys:
         for name in names:
             keys.setdefault(name, []).append(key)
-    exact = {name: [] for name in keys} | tables.exact
-    lines = ["|".join((name, ";".join(exact[name]), ";".join(keys.get(name, [])))) for name in sorted(exact)]
+    rows = ((name, tables.exact.get(name, []), keys.get(name, [])) for name in sorted({*tables.exact, *keys}))
+    lines = ["|".join((name, ";".join(texts), ";".join(spelled))) for name, texts, spelled in rows]
     loose = ["|".join((key, ";".join(names))) for key, *names in tables.loose]
     return {**vars(tables), "lines": lines, "loose": loose}
 

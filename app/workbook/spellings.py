@@ -15,7 +15,7 @@ from trainlaw.datasets.naming import NameIndex, ignored_words
 
 # What a beginning of a key is written as, too.
 _SHORTER = {"efficientnet": "effnet", "resnet": "rn", "wideresnet": "wrn", "vgg": "vggnet"}
-# Memory in MiB that nvidia-smi reports of NVIDIA's GPUs with so many GB, with and without error correction.
+# Memory in MiB that nvidia-smi reports of NVIDIA's GPUs, by GB, with and without error correction.
 _REPORTED_MIB: Mapping[float, tuple[int, ...]] = {
     6: (6144, 6078, 6083),
     8: (8192, 8188, 8119, 7982),
@@ -68,8 +68,9 @@ def further_names(kind: str, labels: Mapping[str, str]) -> dict[str, str]:
         found.setdefault(text.lower(), set()).add(name)
     spelled: dict[str, list[str]] = {}
     for text, names in sorted(found.items()):
-        if len(names | _meant(index, text)) == 1:
-            spelled.setdefault(labels.get(*names, ""), []).append(text)
+        (name, *others) = names | _meant(index, text)
+        if not others:
+            spelled.setdefault(labels.get(name, ""), []).append(text)
     return {label: f";{';'.join(of_row)};" for label, of_row in spelled.items()}
 
 

@@ -65,10 +65,10 @@ def _zoo_keys() -> frozenset[str]:
 @cache
 def _written() -> dict[str, str]:
     """Return the CNNs by the names that are taken as they are written: the zoo's, torchvision's, timm's."""
-    renamed = _aliases("timm since 0.8")
-    found = {name.removeprefix(PREFIX): name for name in timm_names()} | renamed
-    found |= {PREFIX + name: key for name, key in renamed.items()} | _aliases("torchvision")
-    return found | {name: name for name in cnn_names()}
+    found = {name.removeprefix(PREFIX): name for name in timm_names()}
+    for name, key in _aliases("timm since 0.8").items():
+        found |= {name: key, PREFIX + name: key}
+    return {**found, **_aliases("torchvision"), **{name: name for name in cnn_names()}}
 
 
 @cache

@@ -12,8 +12,8 @@ from trainlaw.datasets.files.storage import read_data_rows
 from trainlaw.datasets.hardware.instances import Instance, instances, instances_by_name
 from trainlaw.datasets.naming import (
     LONGEST_NAME,
-    Meaning,
     NameIndex,
+    NameMeaning,
     further_gpu_names,
     naming_rules,
 )
@@ -286,9 +286,9 @@ class GpuCatalog:
         """Return the names of the GPUs that differ from a known one only in the size of their memory."""
         return tuple(self.names.loose.get(name_key(split_memory(name)[0]), ()))
 
-    def meaning(self, text: str) -> Meaning:
+    def meaning(self, text: str) -> NameMeaning:
         """Return what a text means: a GPU, how many of them, an instance of a cloud, or a question."""
-        return Meaning(text, (text,), 1, "", "") if text in self._by_name else self.names.meaning(text)
+        return NameMeaning(text, (text,), 1, "", "") if text in self._by_name else self.names.meaning(text)
 
     def find(self, text: str, counted: bool = False) -> Gpu:
         """Return the GPU that `text` names, as torch, nvidia-smi, the data sheet or people write it.
