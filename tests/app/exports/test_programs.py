@@ -82,7 +82,7 @@ def law():
 def write_programs(law, path, suffixes=(".py", ".mjs")):
     for suffix in suffixes:
         export_formula(law, path / f"law{suffix}")
-        assert (path / f"law{suffix}").stat().st_size < 900_000
+        assert (path / f"law{suffix}").stat().st_size < 1_000_000
     return path
 
 
@@ -190,7 +190,7 @@ def faults(found):
 
 def test_python_refuses_what_it_does_not_know(folder):
     faults(python(folder, list(FAULTS)))
-    (several,) = python(folder, [changed(cnn="regnet x 16gf")])
+    (several,) = python(folder, [changed(cnn="resnext50")])
     assert "may mean several CNNs" in several
 
 
