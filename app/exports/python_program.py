@@ -32,6 +32,8 @@ from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.conformal import LEVEL
 
 _WIDTH = 110  # characters of a line of the program, as in this project
+# Of many rows: with some seventy numbers each, few enough for the cache of a processor.
+_ROWS_AT_ONCE = 4096
 # What a program predicts, as text, and the precision where none is given.
 _OF_ITERATIONS = {
     "timed": "training iteration",
@@ -75,6 +77,7 @@ def named_program(formula: Formula) -> str:
         "layouts": LAYOUTS,
         "vendor_words": _VENDOR_WORDS,
         "most_images": MOST_COUNTED,
+        "rows_at_once": _ROWS_AT_ONCE,
         "least_launch_s": launch[HOST_LAUNCH].low,
         "most_launch_s": launch[HOST_LAUNCH].high,
     }

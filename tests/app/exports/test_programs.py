@@ -287,3 +287,39 @@ def test_times_alone_are_those_of_predictions(folder):
     asked = ("resnet50", "RTX 5050", 8), ("vgg16", "T4", 32, "amp"), ("vgg16", "T4", 32, "amp")
     undefined, time_s, again = (program["seconds"](*one) for one in asked)
     assert math.isnan(undefined) and time_s == again == program["predict"](*asked[1]).time_s
+
+
+def test_the_times_of_many_rows_are_those_of_each(law, folder):
+    program = runpy.run_path(str(folder / "law.py"))
+    rows = [(cnn, gpu, batch) for cnn, gpu, batch, *_ in random_questions(law, 40)]
+    times = [program["seconds"](*row, "fp32") for row in rows]
+    found = program["predict_many"](*zip(*rows, strict=True), "fp32")
+    assert found.tolist() == pytest.approx(times, rel=1e-12, nan_ok=True)
+    machine = {"n_gpus": 16, "n_nodes": 4, "layout": "channels_last"}
+    answer = program["predict"]("resnet50", "T4", 64, **machine)
+    assert program["seconds"]("resnet50", "T4", 64, **machine) == answer.time_s
+    for wrong in ({"batch": [8, 0]}, {"batch": [8, 2.5]}, {"batch": [1, 2, 3]}, {"batch": [8], "tuned": [1]}):
+        with pytest.raises(ValueError, match="expected"):
+            program["predict_many"](**{"cnn": "resnet50", "gpu": ["T4"] * len(wrong["batch"][:2]), **wrong})
+
+
+TIMES = """
+import { predict, predictMany, seconds } from "./law.mjs";
+const rows = JSON.parse(process.argv[1]);
+const timeOf = (...row) => { try { return predict(...row).time_s; } catch { return null; } };
+const near = (one, other) => (one === null ? Number.isNaN(other) : Math.abs(other / one - 1) < 1e-12);
+const options = { n_gpus: 16, n_nodes: 4, layout: "channels_last" };
+const many = predictMany(...[0, 1, 2].map((place) => rows.map((row) => row[place])), "fp32");
+const same = rows.every((row, place) => near(timeOf(...row, "fp32"), many[place]));
+const one = ["resnet50", "T4", 64, null, options];
+console.log(same && seconds(...one) === predict(...one).time_s);
+try { seconds("resnet50", "T4", 0); } catch (error) { console.log(error.message); }
+"""
+
+
+@needs_node
+def test_times_alone_are_those_of_predictions_in_javascript(law, folder):
+    rows = [row[:3] for row in random_questions(law, 80) if not row[0].startswith("timm/")]
+    command = [NODE, "--input-type=module", "-e", TIMES, json.dumps(rows)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["true", "expected batch as a whole number from 1 to 10000000, got 0"]
