@@ -17,6 +17,7 @@ from trainlaw.app.models.term_descriptions import described_terms
 from trainlaw.app.models.terms import part_values
 from trainlaw.app.models.user_formula import find_formula
 from trainlaw.app.predictions.predict import predict_runs
+from trainlaw.app.text.python_names import naming_arguments
 from trainlaw.datasets import DATASETS, RunTable
 from trainlaw.datasets.measurements.formula_rows import feature_rows
 from trainlaw.datasets.measurements.importing import runs_from_frame
@@ -132,6 +133,7 @@ class Law(Formula):
         """
         return latex_equation(self, digits)
 
+    @naming_arguments
     def shares(
         self, cnn: str, gpu: str, batch: int, *, pixels: int | None = None, **settings: Any
     ) -> pd.DataFrame:
@@ -179,6 +181,7 @@ class Law(Formula):
         )
         return table.sort_values("time_s", ascending=False, kind="stable", ignore_index=True)
 
+    @naming_arguments
     def plot(
         self,
         cnn: str,
@@ -224,6 +227,7 @@ class Law(Formula):
         return axes
 
 
+@naming_arguments
 def load_formula(name: str | Path = "built-in") -> Law:
     """Load a formula by its built-in name, from a formula.json or from a run folder.
 
@@ -250,6 +254,7 @@ def load_formula(name: str | Path = "built-in") -> Law:
     return Law.of(find_formula(Path(name), Path.cwd())[0])
 
 
+@naming_arguments
 def calibrate(
     formula: Formula | FormulaRegressor | str | Path,
     table: RunTable | str | Path | pd.DataFrame,
@@ -284,7 +289,7 @@ def calibrate(
         If the file is faulty, its times can hardly be right, the formula has no time for one of them, or `y`
         goes with no frame.
     """
-    law = _formula_of(formula)
+    law = formula_of(formula)
     if y is not None:
         return Law.of(_calibrated_to_rows(law, table, y))
     if isinstance(table, pd.DataFrame):
@@ -295,10 +300,11 @@ def calibrate(
     return Law.of(calibrated_law(law, runs).formula)
 
 
-def _formula_of(formula: Formula | FormulaRegressor | str | Path) -> Formula:
+def formula_of(formula: Formula | FormulaRegressor | str | Path) -> Formula:
+    """Return a formula, that of an estimator, or one by name, which for a built-in one is always the same."""
     if isinstance(formula, FormulaRegressor):
         return formula.formula_
-    return formula if isinstance(formula, Formula) else load_formula(formula)
+    return formula if isinstance(formula, Formula) else find_formula(Path(formula), Path.cwd())[0]
 
 
 def _calibrated_to_rows(formula: Formula, X: object, y: Sequence[float] | np.ndarray | None) -> Formula:
