@@ -72,12 +72,6 @@ def test_an_invalid_prediction_is_an_infinite_error():
     assert ConformalInterval.fit(np.ones(20), predicted, groups).factor == math.inf
 
 
-def test_interval_lies_around_the_prediction():
-    low, high = ConformalInterval(factor=1.25, level=0.9, n_groups=17).around([1.0, 2.0])
-    assert low.tolist() == [0.8, 1.6]
-    assert high.tolist() == [1.25, 2.5]
-
-
 def test_an_infinite_factor_is_null_in_json():
     assert ConformalInterval(math.inf, 0.9, 5).to_json() == {"factor": None, "level": 0.9, "n_groups": 5}
 
