@@ -7,7 +7,9 @@ from fnmatch import fnmatchcase
 from math import inf
 
 from trainlaw.datasets import Gpu, GpuCatalog
+from trainlaw.datasets.hardware.gpus import find_instance
 from trainlaw.datasets.hardware.hypothetical import is_hypothetical, wanted_gpu
+from trainlaw.datasets.hardware.instances import Instance
 from trainlaw.formulas import InputError, UnknownNameError
 from trainlaw.formulas.errors import shown, unknown_name
 
@@ -84,17 +86,17 @@ def selection_of(
     )
 
 
-def named_gpus(texts: Sequence[str], catalog: GpuCatalog) -> list[Gpu]:
+def named_gpus(texts: Sequence[str], catalog: GpuCatalog, counted: bool = False) -> list[Gpu]:
     """Return the GPUs that texts name, each a GPU, several ("T4,V100"), or all that begin so ("A100").
 
-    Raises UnknownNameError as `GpuCatalog.find`.
+    counted : as for `GpuCatalog.find`. Raises UnknownNameError as `GpuCatalog.find`.
     """
     found: dict[str, Gpu] = {}
     for name in listed_gpus(texts, catalog):
         try:
-            named: Sequence[Gpu] = (wanted_gpu(name, catalog),)
+            named: Sequence[Gpu] = (wanted_gpu(name, catalog, counted),)
         except UnknownNameError:
-            named = catalog.variants(name)
+            named = catalog.variants(name, counted)
             if not named:
                 raise
         found |= {gpu.gpu: gpu for gpu in named}
@@ -114,6 +116,15 @@ def names_of(texts: Sequence[str]) -> tuple[str, ...]:
     ('T4', 'V100', 'T4 with 2x peak, 2x bandwidth')
     """
     return tuple(name for text in texts for name in ((text,) if is_hypothetical(text) else parse_names(text)))
+
+
+def rented_instances(texts: Sequence[str]) -> tuple[Instance, ...]:
+    """Return the instances of clouds among the names in texts.
+
+    >>> [one.gpus_per_node for one in rented_instances(["T4, p4d.24xlarge"])]
+    [8]
+    """
+    return tuple(filter(None, map(find_instance, names_of(texts))))
 
 
 def rated_gpus(catalog: GpuCatalog) -> list[Gpu]:

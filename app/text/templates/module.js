@@ -50,18 +50,17 @@ const sizedLabel = (label, pixels, classes) => {
 };
 const nameOf = (id, text, table) => {
   const name = namedOf(id, String(text));
-  if (Object.hasOwn(table, name)) return name;
-  const near = nearOf(id, String(text));
-  const advice = near.length ? `did you mean ${near.join(" or ")}?` : `${id.toUpperCase()}S lists all`;
-  throw new RangeError(`unknown ${id.toUpperCase()} ${JSON.stringify(text)}: ${advice}`);
+  if (!Object.hasOwn(table, name)) throw new RangeError(questionOf(id, String(text)));
+  return name;
 };
 // The choice of the page that names and options mean; throws a RangeError where they mean none.
 const chosen = (cnn, gpu, batch, precision, options) => {
   const { pixels = null, classes = null, ...more } = options;
   const given = Object.entries({ batch, precision, ...more }).filter(([, value]) => value !== null);
+  nameOf("gpu", gpu, GPUS);
   const choice = choiceOf({
     ...FORMULA.first,
-    gpu: nameOf("gpu", gpu, GPUS),
+    gpu: String(gpu),
     cnn: sizedLabel(nameOf("cnn", cnn, CNNS), pixels, classes),
     ...Object.fromEntries(given.map(([name, value]) => textOf(name, value))),
   });
@@ -142,4 +141,4 @@ export const predictMany = (cnn, gpu, batch, precision = null, options = NONE) =
     timeOf(kept(at(cnn, row), at(gpu, row), precision, options), at(batch, row)),
   );
 };
-export { ALGORITHMS, CNNS, FIELD_OF, GPUS, LINKS, PRECISIONS };
+export { ALGORITHMS, CNNS, FIELD_OF, GPUS, LINKS, PRECISIONS, meaningOf, questionOf };
