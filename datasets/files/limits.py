@@ -32,8 +32,9 @@ class Limit:
 
     def holds(self, value: object) -> bool:
         """Return whether a value is such a number; True and False are none."""
-        kind = Integral if self.is_whole else Real
-        return isinstance(value, kind) and not isinstance(value, bool) and self.least <= value <= self.most
+        if isinstance(value, bool) or not isinstance(value, Integral if self.is_whole else Real):
+            return False
+        return self.least <= float(value) <= self.most
 
 
 @cache
