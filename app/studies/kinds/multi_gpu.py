@@ -40,7 +40,7 @@ _BRACKETS = (
         "hole_buckets",
         (
             ("bucket_node_s", 1.0),
-            ("bucket_network_s", 4.0),
+            ("bucket_network_s", 1.0),
             ("bucket_staged_s", 1.0),
             ("bucket_latency_s", 1.0),
         ),
