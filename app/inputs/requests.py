@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain, count, islice
 from math import ceil
 from operator import attrgetter, itemgetter
 from pathlib import Path
@@ -298,10 +298,13 @@ def stated(setup: Setup) -> dict[str, str]:
     return {name: str(value) for name, value in vars(setup).items() if value is not None}
 
 
-def frame_blocks(frame: pd.DataFrame, usual: Mapping[str, str] = MappingProxyType({})) -> Iterator[RunTable]:
+def frame_blocks(
+    frame: pd.DataFrame, usual: Mapping[str, str] = MappingProxyType({}), lines: Iterable[int] | None = None
+) -> Iterator[RunTable]:
     """Yield the configurations of a frame with columns as for `runs_of_csv`, in tables of `MAX_ROWS` rows.
 
-    usual : by column what rows have that do not state it.
+    usual : by column what rows have that do not state it. lines : by which messages name the rows; counted
+    from 1 by default.
     """
     name, header = Path("the frame"), list(map(str, frame.columns))
     _check_header(header, name, ())
@@ -309,7 +312,8 @@ def frame_blocks(frame: pd.DataFrame, usual: Mapping[str, str] = MappingProxyTyp
         if column not in _FLAGS and infer_dtype(frame[column]) == "boolean":
             raise InputError(f"{name}: expected {column} as numbers or texts, got True or False")
     reader = _ConfigurationReader(name, header, known_gpus(), usual)
-    rows = enumerate(map(list, zip(*(_cells(frame[column]) for column in frame), strict=True)), start=1)
+    cells = map(list, zip(*(_cells(frame[column]) for column in frame), strict=True))
+    rows = zip(count(1) if lines is None else lines, cells, strict=False)
     for _ in range(0, max(len(frame), 1), MAX_ROWS):
         yield reader.block(islice(rows, MAX_ROWS))
 
