@@ -12,6 +12,7 @@ from trainlaw.app.commands.options import (
     GpuFile,
     Gpus,
     GpusPerNode,
+    HostLaunch,
     KernelOptions,
     LinkOptions,
     OutputOptions,
@@ -83,6 +84,7 @@ def plan_command(
     classes: Classes = None,
     kernels: KernelOptions,
     links: LinkOptions,
+    host_launch: HostLaunch = None,
     gpus_per_node: GpusPerNode = None,
     scaling_formula: ScalingFormula = None,
     formula: FormulaFile = None,
@@ -126,9 +128,8 @@ def plan_command(
     training = asked_training(images, epochs, forward)
     counts = whole_numbers(gpus, "--gpus") or usual_counts(training)
     sizes, precisions = whole_numbers(batch, "--batch"), tuple(map(precision_name, parse_names(precision)))
-    options = PlanOptions(
-        counts, gpus_per_node, sizes, precisions, setup_of(kernels, links), **limits.given()
-    )
+    setup = setup_of(kernels, links, host_launch=host_launch)
+    options = PlanOptions(counts, gpus_per_node, sizes, precisions, setup, **limits.given())
     choice = find_formulas(formula, scaling_formula or "", Path.cwd(), forward)
     choice.check_counts(max(options.counts))
     plans = plan_training(

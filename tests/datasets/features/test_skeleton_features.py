@@ -74,7 +74,6 @@ EXPECTED = {
     "least_time_s": 6 * BATCH * (MACS - 5 / 9 * CONV3) / TENSOR,
     "matrix_flop_per_s": TENSOR,
     "matrix_number": 6.25,
-    "other_macs": CONV - CONV3 + DENSE,
     "mean_layer_elements": ALL_OUTPUTS / LAYERS,
     "cached_byte_cost": COST,
     "is_tuned_tensor": 0.0,
