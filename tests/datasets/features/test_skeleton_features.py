@@ -52,6 +52,7 @@ EXPECTED = {
     # Two of four bytes.
     "conv_input_simt_s": 6 * BATCH * INPUTS / LANES / 2,
     "conv_output_simt_s": 6 * BATCH * OUTPUTS / LANES,
+    "linear_fp32_s": 0.0,
     "grouped_conv_simt_s": 0.0,
     "grouped_channels_last_simt_s": 0.0,
     "depthwise_simt_s": 0.0,
