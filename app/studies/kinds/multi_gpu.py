@@ -8,7 +8,8 @@ nothing. DataParallel copies the CNN to all GPUs of a node while one host launch
 
 Nothing is subtracted, so no prediction is shorter than the time on one GPU, and more bytes or a slower link
 never shorten it. Expected constants are round figures: 1 for a ring at the rates that links reach, 2 for
-single tensors between nodes; a third of an iteration for the forward pass; 30 us per call. What was tuned on which runs is said in docs/explanation/law.md.
+single tensors between nodes; a third of an iteration for the forward pass; 30 us per call. What was tuned on
+which runs is said in docs/explanation/law.md.
 """
 
 from collections.abc import Iterable
