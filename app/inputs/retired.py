@@ -51,6 +51,7 @@ RETIRED = (
     Retired("option", "profile --nodes", "time several hosts with torch.profiler"),
     Retired("option", "profile --link", "time several GPUs with torch.profiler"),
     Retired("option", "data import --preview", "`data import` prints how each column is read"),
+    Retired("option", "data import --yes", "leave it out: runs without a question are written"),
     Retired("option", "study --watch", "the run folder's report.html draws the course of the search"),
     Retired(
         "option", "suggest --simulate", "`python -m benchmarks.suggestion` of a checkout replays the choice"
