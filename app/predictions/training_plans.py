@@ -207,8 +207,10 @@ def _for_inference(formula: Formula, training: Training, options: PlanOptions) -
 def _machines(gpus: list[Gpu], options: PlanOptions) -> Iterator[tuple[Gpu, Instance | None]]:
     """Yield each GPU with its rented instances, or with None."""
     for gpu in gpus:
-        rented = [(gpu, one) for one in options.rented if one.gpu == gpu.gpu]
-        yield from rented or [(gpu, None)]
+        rented = [one for one in options.rented if one.gpu == gpu.gpu]
+        yield from ((gpu, one) for one in rented)
+        if not rented:
+            yield gpu, None
 
 
 def _rows(
