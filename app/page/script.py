@@ -62,7 +62,14 @@ SCRIPT_FILES = (
 )
 # Chosen by the user, so that no table of GPUs or CNNs has them.
 _CHOSEN = frozenset(
-    {"batch_per_gpu", "has_optimizer", "has_input_copy", "bytes_per_element", "is_tensor_precision"}
+    {
+        "batch_per_gpu",
+        "has_optimizer",
+        "has_input_copy",
+        "bytes_per_element",
+        "is_tensor_precision",
+        "has_fp32_dense",
+    }
     | {"is_tuned", "is_channels_last", "is_bucketed", STATED_LAUNCH, "is_stack_channels_last"}
     | {"is_stack_fused"}
     | {"peak_flop_per_s", "n_gpus", "n_nodes", "gpus_per_node", "exchange_rounds"}
@@ -90,7 +97,7 @@ _GIVEN = (
     "generation",
     "vendor",
     "precision",
-    "is_tf32",
+    "has_fp32_dense",
     "is_untrained_precision",
     "is_other_precision",
     "by_default",

@@ -186,7 +186,7 @@ _KINDS: Mapping[type, tuple[type, str]] = {
 class Setup:
     """How a configuration trains; None where the default holds.
 
-    precision : one of `PRECISIONS`; by default PyTorch's for convolutions on the GPU, tf32 or fp32.
+    precision : one of `PRECISIONS`; by default PyTorch's on the GPU, "default" or fp32.
     n_gpus, n_nodes : the first is a multiple of the second; 1, and as many as the GPU's usual servers
     are. link : within a node, by default that of the GPU, which the beginning of its name also selects
     ("nvlink2" on a V100). fabric : between nodes, by default that of usual servers with the GPU.
@@ -225,6 +225,11 @@ class Setup:
             if value is not None and not is_right:
                 raise InputError(f"expected {setting.name} as {said}, got {shown(value)}")
 
+    @property
+    def asked_precision(self) -> str | None:
+        """The precision, None for PyTorch's default, however it is asked for."""
+        return None if self.precision == "default" else self.precision
+
 
 def configuration(
     *,
@@ -249,7 +254,7 @@ def configuration(
     batch_per_gpu : int
         Images per iteration and GPU.
     precision : str, optional
-        One of `PRECISIONS`; None for PyTorch's default for convolutions on the GPU, tf32 or fp32.
+        One of `PRECISIONS`; None for PyTorch's on the GPU, "default" or fp32.
     input_size_px, n_classes : int, optional
         Side of the square image in pixels, and classes; those usual for the CNN by default.
     network : str, optional
@@ -295,7 +300,7 @@ def configuration_row(cnn: CnnCounts, gpu: Gpu, batch_per_gpu: int, setup: Setup
     check_counts(batch_per_gpu, n_gpus, n_nodes, spread)
     timed_parts = setup.timed_parts or "forward+backward+optimizer"
     layout, compilation = setup.layout or layout_of(setup.stack), setup.compilation or "eager"
-    precision, algorithm = setup.precision or gpu.default_precision, setup.algorithm or "ring"
+    precision, algorithm = setup.asked_precision or gpu.default_precision, setup.algorithm or "ring"
     check_name("precision", precision, PRECISIONS)
     check_name("algorithm", algorithm, ALGORITHMS)
     check_name("timed parts", timed_parts, TIMED_PARTS)
@@ -318,7 +323,7 @@ def configuration_row(cnn: CnnCounts, gpu: Gpu, batch_per_gpu: int, setup: Setup
         "algorithm": "none" if n_gpus == 1 else algorithm,
         "allocation": spread,
         "bucketed": int(setup.bucketed is not False),
-        "precision_stated": setup.precision or BY_DEFAULT,
+        "precision_stated": setup.asked_precision or BY_DEFAULT,
         "precision": precision,
         "timed_parts": timed_parts,
         "time_s": math.nan,

@@ -205,7 +205,7 @@ SPELLINGS = [("ResNet-50", "NVIDIA GeForce RTX 3090"), ("res net_50", "rtx3090")
 def test_spellings_mean_the_same_in_both_languages(folder):
     asked = [changed(cnn=cnn, gpu=gpu) for cnn, gpu in SPELLINGS]
     found = python(folder, asked)
-    assert found[0] == found[1] == found[2] and found[0][3] == "tf32"
+    assert found[0] == found[1] == found[2] and found[0][3] == "default"
     if NODE:
         compare(node(folder, asked), found)
 
