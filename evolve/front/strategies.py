@@ -20,9 +20,9 @@ from trainlaw.formulas.errors import unknown_name
 #: Genomes that are fitted together.
 BATCH = 120
 # Random genomes before the first parents.
-_FIRST = 600
+_FIRST = 200
 # Shares of crossovers and of aimed parents; each of these has up to six children, half of them changed again.
-_CROSSED, _AIMED, _AIMED_CHILDREN = 0.12, 0.083, 6
+_CROSSED, _AIMED, _AIMED_CHILDREN = 0.12, 0.25, 6
 # Share of aimed parents of which an amount goes, so that what is added may take its place.
 _REPLACED = 0.5
 # A mutation is followed by another one with this chance.
