@@ -1,6 +1,6 @@
 """Prediction intervals calibrated on the held-out runs of a study, and the intervals of its figures."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -108,13 +108,16 @@ def interval_json(result: StudyResult, unit: str) -> dict[str, Any]:
     }
 
 
-def figure_intervals_json(result: StudyResult, unit: str) -> dict[str, dict[str, list[float | None]]]:
-    """Low and high of the bootstrap interval of each figure, groups of `unit` resampled, by estimator.
+def figure_intervals_json(
+    result: StudyResult, unit: str, names: Sequence[str]
+) -> dict[str, dict[str, list[float | None]]]:
+    """Low and high of the bootstrap interval of each figure, groups of `unit` resampled, of some estimators.
 
     As the figures of several seeds, their ends are means over the seeds.
     """
     found: dict[str, dict[str, list[float | None]]] = {}
-    intervals = result.intervals(unit, LEVEL, _RESAMPLES).rename(columns={"metric": "name"})
+    chosen = result.chosen({name: name for name in names})
+    intervals = chosen.intervals(unit, LEVEL, _RESAMPLES).rename(columns={"metric": "name"})
     ours = intervals["estimator"].isin(result.searches)
     means = intervals[ours].groupby("name", sort=False)[["low", "high"]].mean().reset_index()
     intervals = pd.concat([means.assign(estimator=OURS), intervals[intervals["estimator"] != OURS]])

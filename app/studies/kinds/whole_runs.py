@@ -1,12 +1,14 @@
-"""Formulas of whole iterations on one GPU: within the skeleton of a formula, or free."""
+"""Formulas of whole iterations on one GPU: the law and formulas of few constants, or a free search."""
 
 from collections.abc import Callable
 from functools import partial
 
 from trainlaw.app.inputs.run_tables import find_table
+from trainlaw.app.studies.front_search import FRONT_EVALUATIONS, FRONT_SIZES
 from trainlaw.app.studies.kinds.kind import RUNS, StudyKind, StudyRows, study_labels
 from trainlaw.app.studies.search import EvolvedEstimator, evolved
-from trainlaw.app.studies.skeleton import MOST_CONSTANTS, RUN_SKELETON, SKELETON_EVALUATIONS, searches_within
+from trainlaw.app.studies.skeleton import RUN_SKELETON, LawFit
+from trainlaw.app.studies.space import run_space
 from trainlaw.datasets import TARGET, RunTable, feature_specs
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas.scopes import RUN
@@ -38,12 +40,9 @@ def _fits(rows: StudyRows) -> bool:
     return set(rows.labels["device"]) == {"GPU"} and RUN_SKELETON.fits(rows.X)
 
 
-_SEARCHES = searches_within(RUN_SKELETON)
-
-
 def _fitted(rows: StudyRows, settings: SearchSettings) -> EstimatorFactory | None:
-    """Return what fits the skeleton of whole runs without a search; None where rows lack its features."""
-    return _SEARCHES["no_search"](rows, settings) if _fits(rows) else None
+    """Return what fits the law of whole runs; None where rows lack its features."""
+    return LawFit if _fits(rows) else None
 
 
 OF_FREE_RUNS = StudyKind(
@@ -67,10 +66,12 @@ OF_RUNS = StudyKind(
     read=find_table,
     rows=rows_of_runs,
     features=OF_FREE_RUNS.features,
-    search=_SEARCHES["search"],
-    no_search=_fitted,
+    search=lambda rows, settings: LawFit,
+    is_fitted=True,
+    space=lambda rows: run_space(),
+    has_lasso=True,
     baselines=OF_FREE_RUNS.baselines,
-    defaults={"evaluations": SKELETON_EVALUATIONS, "max_constants": MOST_CONSTANTS},
+    defaults={"evaluations": FRONT_EVALUATIONS, "max_constants": FRONT_SIZES[-1]},
     is_proved=True,
     has_levels=True,
     platform_baselines=OF_FREE_RUNS.platform_baselines,

@@ -1,0 +1,123 @@
+"""The formulas of few constants as estimators: evolved, and by the controls that evolution has to beat."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import starmap
+from typing import Self
+
+import numpy as np
+import pandas as pd
+from trainlaw.app.studies.search import FormulaSearch, SearchReporter
+from trainlaw.app.studies.skeleton import LawFit
+from trainlaw.datasets import feature_specs
+from trainlaw.evolve import SearchSettings
+from trainlaw.evolve.front.genomes import Genome
+from trainlaw.evolve.front.search import FrontSearch, FrontSettings
+from trainlaw.evolve.front.space import Space
+from trainlaw.formulas import Formula, ScoredFormula
+from trainlaw.validate import EstimatorFactory
+from trainlaw.validate.baselines import PRUNED_LAW, RANDOM_SEARCH, STEPWISE
+from trainlaw.validate.inclusion import Support
+from trainlaw.validate.refit import GivenFormula
+
+EVOLVED = "evolution"  # the name of the evolved formulas among the estimators
+#: Begins the name of the same search with another random seed.
+EVOLVED_SEED = f"{EVOLVED} seed "
+#: Numbers of constants whose formulas a study states. Between them errors differ by less than their spread.
+FRONT_SIZES = (4, 6, 8, 10, 12, 16)
+#: Formulas that each search tries by default, so that a study takes two minutes on two cores.
+FRONT_EVALUATIONS = 3_000
+# The controls by their names among the estimators.
+_METHODS = {RANDOM_SEARCH: "random", STEPWISE: "stepwise", PRUNED_LAW: "pruned"}
+# Constants of the formulas whose amounts are counted: from there on choice matters more than search.
+_SUPPORT_CONSTANTS = 8
+
+
+@dataclass(frozen=True)
+class FrontSpace:
+    """What formulas of few constants may be made of.
+
+    wide : amounts and factors by rule. law : those of the law, and the law among them, with which pruning
+    begins.
+    """
+
+    wide: Space
+    law: tuple[Space, Genome]
+
+
+class FrontFit(FormulaSearch):
+    """Finds formulas of few constants: one per size, and in `formula_` the one chosen among them.
+
+    sizes : their numbers of constants. law : makes the fit of the law, whose rows, target and scope they
+    have.
+    """
+
+    def __init__(
+        self,
+        space: FrontSpace,
+        settings: FrontSettings,
+        sizes: tuple[int, ...],
+        law: Callable[[], LawFit],
+    ) -> None:
+        """Keep space, settings, sizes and law."""
+        super().__init__(SearchSettings())
+        self.space, self.front_settings, self.sizes, self.law = space, settings, sizes, law
+        self.division_columns = law().division_columns
+
+    def fit(
+        self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray, divisions: pd.DataFrame | None = None
+    ) -> Self:
+        """Search; arguments as of `LawFit.fit`."""
+        law, settings = self.law(), self.front_settings
+        self.cnn_layers = law.cnn_layers
+        rows, skeleton = law.training(X, y, groups, divisions), law.skeleton
+        space, genome = self.space.law if settings.method == _METHODS[PRUNED_LAW] else (self.space.wide, None)
+        specs = feature_specs(space.features)
+        search = FrontSearch(
+            space,
+            specs,
+            skeleton.target,
+            settings,
+            scope=skeleton.scope,
+            law=genome,
+            progress=SearchReporter(),
+        )
+        self._search = search.fit(rows.X, rows.y, rows.groups, sample_weight=rows.weights)
+        self.front_ = tuple(
+            replace(member, formula=law.completed(member.formula, X, y)) for member in search.front_
+        )
+        self.formula_ = self.front_[-1].formula
+        self.members_ = {
+            str(size): GivenFormula(formula, self.cnn_layers)
+            for size, formula in formulas_by_size(self.front_, self.sizes).items()
+        }
+        return self
+
+    def support(self) -> list[Support]:
+        """Return the shares of inclusion of amounts and factors, the largest first."""
+        return list(starmap(Support, self._search.shares(_SUPPORT_CONSTANTS).items()))
+
+
+def formulas_by_size(front: Iterable[ScoredFormula], sizes: Iterable[int]) -> dict[int, Formula]:
+    """Return the formula with at most so many constants that has the least loss, by the number of constants.
+
+    Sizes below that of the smallest formula have none.
+    """
+    members = sorted(front, key=lambda member: member.complexity)
+    within = {size: [member for member in members if member.complexity <= size] for size in sizes}
+    return {size: known[-1].formula for size, known in within.items() if known}
+
+
+def front_estimators(
+    space: FrontSpace, law: Callable[[], LawFit], sizes: tuple[int, ...], evaluations: int, seeds: range
+) -> dict[str, EstimatorFactory]:
+    """Return what makes the formulas of few constants: evolution with each seed, and the controls.
+
+    sizes : numbers of constants. evaluations : formulas that each search tries.
+    """
+    settings = FrontSettings(evaluations=evaluations, most_constants=max(sizes), random_seed=seeds[0])
+    every = {EVOLVED: settings}
+    every |= {f"{EVOLVED_SEED}{seed}": replace(settings, random_seed=seed) for seed in seeds[1:]}
+    every |= {name: replace(settings, method=method) for name, method in _METHODS.items()}
+    return {name: partial(FrontFit, space, each, sizes, law) for name, each in every.items()}
