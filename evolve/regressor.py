@@ -26,6 +26,7 @@ from trainlaw.evolve.settings import SearchSettings
 from trainlaw.evolve.sklearn_contract import (
     feature_matrix,
     generic_features,
+    group_labels,
     has_names,
     target_vector,
     weight_vector,
@@ -189,7 +190,8 @@ class FormulaRegressor(FittedViews):
         Raises InputError if `X` has the wrong shape or content, or `fit` was not called.
         """
         formula = self._formula_at(index)
-        columns = feature_matrix(X, self.features_ if has_names(self.features_) else None, fitting=False)
+        is_named = hasattr(self, "feature_names_in_") or has_names(self.features_)
+        columns = feature_matrix(X, self.features_ if is_named else None, fitting=False)
         if columns.shape[1] != len(self.features_):
             raise InputError(
                 f"X has {columns.shape[1]} features, but {type(self).__name__} is expecting "
@@ -197,7 +199,8 @@ class FormulaRegressor(FittedViews):
             )
         named = {spec.name: columns[:, i] for i, spec in enumerate(self.features_)}
         length = columns.shape[0] if sums is None else sums.amount
-        return np.broadcast_to(formula.predict(named, sums=sums), length).copy()
+        values = np.broadcast_to(formula.predict(named, sums=sums), length).copy()
+        return self._as_output(values, X, self.target_.name)
 
     def _problem_arguments(
         self,
@@ -213,6 +216,7 @@ class FormulaRegressor(FittedViews):
         settings = self.settings or SearchSettings()
         check_toolbox(self.toolbox)
         columns = feature_matrix(X, self.features, fitting=True)
+        vars(self).pop("feature_names_in_", None)
         if self.features is None:
             settings = replace(settings, typed=False)
             if hasattr(X, "columns") and all(isinstance(name, str) for name in X.columns):
@@ -221,7 +225,7 @@ class FormulaRegressor(FittedViews):
         self.target_ = self.target or GENERIC_TARGET
         self.n_features_in_ = columns.shape[1]
         truth = target_vector(y, columns.shape[0] if sums is None else sums.amount)
-        group = None if groups is None else _group_labels(groups, truth.size)
+        group = None if groups is None else group_labels(groups, truth.size)
         return {
             "X": columns,
             "y": truth,
@@ -229,7 +233,7 @@ class FormulaRegressor(FittedViews):
             "target": self.target_,
             "settings": settings,
             "groups": group,
-            "further_groups": tuple(_group_labels(other, truth.size) for other in further_groups),
+            "further_groups": tuple(group_labels(other, truth.size) for other in further_groups),
             "sample_weight": None if sample_weight is None else weight_vector(sample_weight, truth.size),
             "sums": sums,
             "toolbox": self.toolbox,
@@ -295,14 +299,6 @@ def compile_machine() -> float:
         search = FormulaRegressor(settings=settings, progress=lambda progress: None)
         search.fit(columns, columns[:, 0] * columns[:, 1], np.arange(60) % 3)
     return time.monotonic() - began if spent else 0.0
-
-
-def _group_labels(groups: ArrayLike, count: int) -> NDArray[np.str_]:
-    """Return group labels as text, (count,); raise InputError for another shape."""
-    labels = np.asarray(groups).astype(str)
-    if labels.shape != (count,):
-        raise InputError(f"expected {count} group labels, one per row, got shape {labels.shape}")
-    return labels
 
 
 def _history_facts(history: Sequence[Milestone], most_constants: int | None = None) -> dict[str, Any]:

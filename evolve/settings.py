@@ -2,10 +2,12 @@
 
 import math
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Literal
 
 from trainlaw.formulas import OPERATORS, Expression, InputError
 from trainlaw.formulas.algebra.expression import COSTS
+from trainlaw.formulas.algebra.text import INFIX
 from trainlaw.formulas.errors import check_name, unknown_name
 
 TYPED_OPERATORS = ("add", "mul", "div", "max", "pow", "exp")
@@ -60,6 +62,8 @@ _NAMES: dict[str, tuple[str, tuple[str, ...]]] = {
     "held_out_measure": ("measure of held-out losses", HELD_OUT_MEASURES),
     "choice": ("choice", CHOICES),
 }
+# Settings that are several names, of which a single one may be given as a text.
+_LISTED = ("operators", "required_features", "forbidden_features")
 
 
 @dataclass(frozen=True)
@@ -206,7 +210,7 @@ class SearchSettings:
     Parameters
     ----------
     operators : tuple of str, optional
-        Names of the operators; by default `TYPED_OPERATORS` or `UNTYPED_OPERATORS`.
+        Names of the operators, or symbols such as "+"; by default `TYPED_OPERATORS` or `UNTYPED_OPERATORS`.
     typed : bool
         Whether units are types, so that only formulas with the target's unit exist, and numbers are pulled
         towards zero; otherwise any formula exists.
@@ -338,6 +342,13 @@ class SearchSettings:
 
     def __post_init__(self) -> None:
         """Check the settings by the tables of their names and limits, and those that depend on others."""
+        for name in _LISTED:
+            value = getattr(self, name)
+            names = (value,) if isinstance(value, str) else value and tuple(value)
+            object.__setattr__(self, name, names)
+        if self.operators:
+            named = dict.fromkeys(INFIX.get(name, name) for name in self.operators)
+            object.__setattr__(self, "operators", tuple(named))
         for name, (kind, known) in _NAMES.items():
             value = getattr(self, name)
             for given in (value,) if isinstance(value, str) else value or ():
@@ -345,9 +356,9 @@ class SearchSettings:
                     raise unknown_name(kind, given, known)
         for name, (least, most) in _LIMITS.items():
             value = getattr(self, name)
-            if value is not None and not least <= value <= most:
+            if value is not None and not (isinstance(value, Real) and least <= float(value) <= most):
                 wanted = f"from {least} to {most}" if most < math.inf else f"of at least {least}"
-                raise InputError(f"expected {name} {wanted}, got {value}")
+                raise InputError(f"expected {name} {wanted}, got {value!r}")
         for outer, inner, _ in self.nesting_limits:
             for name in (outer, inner):
                 check_name("operator", name, OPERATORS)

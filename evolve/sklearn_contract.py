@@ -14,10 +14,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from trainlaw.formulas import DIMENSIONLESS, FeatureSpec, InputError
-from trainlaw.formulas.errors import check_name
+from trainlaw.formulas.errors import check_name, optional_package, shown
 
 # Squares of targets beyond this range leave that of float64, and a search would find nothing.
 LEAST_TARGET = 1e-100
+_OUTPUTS = ("default", "pandas")
+# Texts of values that stand for a missing one.
+_MISSING = ("None", "nan", "NaN", "NaT", "<NA>", "--")
+
+
+class ColumnTypeError(InputError, TypeError):
+    """A value of a type that is no number, for which scikit-learn expects a TypeError."""
 
 
 class SklearnRegressor(ABC):
@@ -59,18 +66,45 @@ class SklearnRegressor(ABC):
     def set_params(self, **params: Any) -> Self:
         """Set constructor arguments and return the estimator itself.
 
-        params : new values by name; `settings__NAME` sets one field of the settings, as a grid search does.
-        Raises InputError for a name that is no argument of the constructor.
+        params : new values by name. A field of the settings goes by its name, as in the constructor, or as
+        `settings__NAME`. Raises InputError for a name that is neither.
         """
         known = inspect.signature(type(self)).parameters
-        for name in params:
-            if name.partition("__")[0] not in known:
-                raise InputError(f"expected a parameter of {', '.join(known)}, got {name!r}")
+        within = {field.name: argument for argument, one in self._defaults.items() for field in fields(one)}
+        paths = {name: f"{within[name]}__{name}" if name in within else name for name in params}
+        for name, path in paths.items():
+            if path.partition("__")[0] not in known:
+                check_name("parameter", name, [*known, *within])
         # Whole arguments first: a field of the settings belongs to the new ones.
-        for name, value in sorted(params.items(), key=lambda item: "__" in item[0]):
-            argument, _, field = name.partition("__")
+        for name, path in sorted(paths.items(), key=lambda item: "__" in item[1]):
+            argument, _, field = path.partition("__")
+            value = params[name]
             setattr(self, argument, self._with_field(argument, field, value) if field else value)
         return self
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Choose what `predict` returns, and return the estimator itself.
+
+        transform : "pandas" for a series named as the target, with the index of a frame; "default" for an
+        array; None leaves the choice. Raises InputError for another one.
+        """
+        if transform is not None:
+            check_name("output", transform, _OUTPUTS)
+            # Under this name scikit-learn copies the choice when it clones.
+            self._sklearn_output_config = {"predict": transform}
+        return self
+
+    def _as_output(self, values: NDArray[np.float64], X: ArrayLike, name: str) -> NDArray[np.float64]:
+        """Return predictions, (n_rows,), as `set_output` chose; `name` is that of a series."""
+        if getattr(self, "_sklearn_output_config", {}).get("predict", "default") == "default":
+            return values
+        series: Any = optional_package("pandas", "data").Series
+        table: Any = X
+        is_frame = hasattr(table, "columns") and len(table) == len(values)
+        result: NDArray[np.float64] = series(
+            values, name=name, index=getattr(table, "index", None) if is_frame else None
+        )
+        return result
 
     def _with_field(self, argument: str, field: str, value: Any) -> Any:
         """Return a dataclass argument with one field replaced; raises InputError for an unknown field."""
@@ -144,12 +178,24 @@ def feature_matrix(
             )
     if fitting and features is not None and array.shape[1] != len(features):
         raise InputError(f"expected one column per feature ({len(features)}), got {array.shape[1]} columns")
-    names = [spec.name for spec in features or ()] or list(getattr(X, "columns", ()))
+    names: list[Any] = [spec.name for spec in features or ()] or list(getattr(X, "columns", ()))
     bad = np.flatnonzero(~np.isfinite(array).all(axis=0))
     if bad.size:
         place = f" (column {names[bad[0]]!r})" if names else ""
         raise InputError(f"expected finite numbers in X, got NaN or inf{place}: omit such rows")
+    if fitting:
+        for column, largest in enumerate(np.max(np.abs(array), axis=0)):
+            _check_scale(f"the column {names[column]!r}" if names else f"column {column} of X", largest)
     return array
+
+
+def _check_scale(name: str, largest: float) -> None:
+    """Raise InputError where the squares of values up to `largest` leave the range of float64."""
+    if largest and not LEAST_TARGET <= largest <= 1.0 / LEAST_TARGET:
+        raise InputError(
+            f"expected {name} from {LEAST_TARGET:g} to {1.0 / LEAST_TARGET:g}, got {largest:g}: "
+            "give it in another unit"
+        )
 
 
 def target_vector(y: ArrayLike, count: int) -> NDArray[np.float64]:
@@ -166,23 +212,30 @@ def target_vector(y: ArrayLike, count: int) -> NDArray[np.float64]:
         raise InputError(f"expected one target per row ({count}), got shape {array.shape}")
     if not np.all(np.isfinite(array)):
         raise InputError("expected finite numbers in y, got NaN or inf: omit such rows")
-    largest = float(np.max(np.abs(array), initial=0.0))
-    if largest and not LEAST_TARGET <= largest <= 1.0 / LEAST_TARGET:
-        raise InputError(
-            f"expected a target from {LEAST_TARGET:g} to {1.0 / LEAST_TARGET:g}, got {largest:g}: "
-            "give it in another unit"
-        )
+    _check_scale("a target", float(np.max(np.abs(array), initial=0.0)))
     return array
 
 
 def weight_vector(sample_weight: ArrayLike, count: int) -> NDArray[np.float64]:
     """Return finite weights, shape (count,), none negative and not all zero."""
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    weight = _real_numbers(sample_weight, "sample_weight")
     if weight.shape != (count,) or not np.all(np.isfinite(weight)) or np.any(weight < 0.0):
         raise InputError(f"expected {count} finite weights, none negative, got shape {weight.shape}")
     if not np.any(weight > 0.0):
         raise InputError("expected a positive weight, got only zeros: omit sample_weight")
     return weight
+
+
+def group_labels(groups: ArrayLike, count: int) -> NDArray[np.str_]:
+    """Return group labels as text, shape (count,), none missing."""
+    labels = np.asarray(groups)
+    if labels.shape != (count,):
+        raise InputError(f"expected {count} group labels, one per row, got shape {labels.shape}")
+    whole = labels if labels.dtype.kind in "OSU" else labels.astype(object)
+    lost = [place for place, one in enumerate(whole) if not isinstance(one, str) and str(one) in _MISSING]
+    if np.ma.is_masked(groups) or lost:
+        raise InputError("expected a group label in every row, got missing ones: omit such rows")
+    return labels.astype(str)
 
 
 def generic_features(X: ArrayLike, count: int) -> tuple[FeatureSpec, ...]:
@@ -211,32 +264,66 @@ def not_fitted(estimator: object) -> Exception:
 def _named_columns(X: ArrayLike, features: tuple[FeatureSpec, ...]) -> Any:
     """Return the columns that the features name, where `X` is a data frame with names."""
     table: Any = X
-    # Names that are no text, as those of a frame made from an array, name nothing.
-    if not hasattr(table, "columns") or not any(isinstance(name, str) for name in table.columns):
+    if not hasattr(table, "columns"):
         return table
-    missing = [spec.name for spec in features if spec.name not in table.columns]
-    if missing:
+    own = {str(name): name for name in table.columns}
+    missing = [spec.name for spec in features if spec.name not in own]
+    if not missing:
+        return table[[own[spec.name] for spec in features]]
+    # Names that are no text, as those of a frame made from an array, name nothing.
+    if any(isinstance(name, str) for name in table.columns):
         raise InputError(f"expected a column per feature, got a table without {', '.join(missing[:5])}")
-    return table[[spec.name for spec in features]]
+    return table
 
 
 def _real_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return the numbers of an array or a data frame; raises InputError, with the column, for others."""
     table: Any = values
     if hasattr(table, "columns"):
-        columns = [_real_numbers(table[column], f"the column {column!r}") for column in table.columns]
+        names = list(table.columns)
+        twice = next((column for column in names if names.count(column) > 1), None)
+        if twice is not None:
+            raise InputError(f"expected each column once, got {twice!r} twice: rename one")
+        columns = [_real_numbers(table[column], f"the column {column!r}") for column in names]
         return np.column_stack(columns) if columns else np.empty((len(table), 0))
-    if np.ma.is_masked(values):
+    masked = [row for row in values if isinstance(row, np.ma.MaskedArray)] if isinstance(values, list) else []
+    if any(map(np.ma.is_masked, [values, *masked])):
         raise InputError(f"expected numbers without a mask in {name}: omit masked rows")
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InputError(f"expected rows of one length in {name}, got different lengths") from None
     if np.iscomplexobj(array):
         raise InputError(f"Complex data not supported: expected real numbers in {name}")
-    if array.dtype.kind in "mM":
-        raise InputError(f"expected numbers in {name}, got dates or durations: convert them to seconds")
     try:
-        return array.astype(np.float64, copy=False)
-    except ValueError as error:
-        raise InputError(f"expected numbers in {name}, got {str(error)[:80]}") from None
+        if array.dtype.kind not in "mM":
+            return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        pass
+    kind = f" of type {table.dtype}" if hasattr(values, "index") and hasattr(values, "dtype") else ""
+    raise _no_numbers(array, f"{name}{kind}")
+
+
+def _no_numbers(array: NDArray[Any], name: str) -> InputError:
+    """Return the error for an array of which one value at least is no number."""
+    odd = next((one for one in array.astype(object).ravel() if not _is_number(one)), None)
+    if array.dtype.kind in "mM" or any(hasattr(odd, word) for word in ("year", "total_seconds")):
+        return InputError(f"expected numbers in {name}, got dates or durations: convert them to seconds")
+    if isinstance(odd, str):
+        return InputError(
+            f"expected numbers in {name}, got the text {shown(odd)}: encode it, such as by pandas.get_dummies"
+        )
+    return ColumnTypeError(
+        f"expected numbers in {name}, got {shown(odd)}: each argument must be a string of digits or a number"
+    )
+
+
+def _is_number(value: object) -> bool:
+    """Return whether numpy takes a value as a number."""
+    try:
+        return np.asarray(value).astype(np.float64).ndim == 0
+    except (TypeError, ValueError):
+        return False
 
 
 def _conversion_warning() -> type[Warning]:

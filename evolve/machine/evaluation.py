@@ -25,10 +25,11 @@ from trainlaw.evolve.machine.arrays import (
 )
 from trainlaw.evolve.machine.kernel_calls import Kernel, flat_from
 from trainlaw.evolve.machine.kernels import apply_operator, apply_partials, is_binary
+from trainlaw.evolve.machine.parts import PartCompiler
 from trainlaw.evolve.machine.vector_maths import logarithm
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-# numba's types do not know these options. Without wrappers a tenth of the compilation is saved.
+# numba's types do not know these options. Without wrappers and rewrites a seventh of the time is saved.
 compiler: Any = njit
 
 
@@ -39,7 +40,13 @@ def compiled(function: Function) -> Function:
     the function again for each of them.
     """
     made = compiler(
-        error_model="numpy", nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False
+        error_model="numpy",
+        nogil=True,
+        no_cpython_wrapper=True,
+        no_cfunc_wrapper=True,
+        pipeline_class=PartCompiler,
+        no_rewrites=True,
+        _nrt=False,
     )(function)
     template = made.get_call_template
     made.get_call_template = lambda args, kws: template(tuple(map(numba_types.unliteral, args)), kws)

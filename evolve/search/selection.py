@@ -6,9 +6,8 @@ Both follow DEAP's `tools` (`selAutomaticEpsilonLexicase`, `selNSGA2`), compiled
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
-from trainlaw.evolve.machine.compiler_cache import CACHED
+from trainlaw.evolve.machine.batch import entry
 from trainlaw.evolve.search.individuals import Individual
 
 # Sets of individuals near the best of a case that are kept for further draws, per case.
@@ -17,26 +16,32 @@ MOST_KEPT = 64
 SHARE_OF_ANYONE = 0.5
 
 
-@njit(cache=CACHED, nogil=True)
-def _lexicase(
-    cases: np.ndarray, ranked: np.ndarray, tolerance: np.ndarray, orders: np.ndarray, picks: np.ndarray
-) -> np.ndarray:
-    """Return the survivor of each draw (n_draws,): one case after another, in its order, filters.
+@entry
+def _filter_draws(  # noqa: PLR0917 (compiled functions take no keywords)
+    cases: np.ndarray,
+    ranked: np.ndarray,
+    tolerance: np.ndarray,
+    orders: np.ndarray,
+    picks: np.ndarray,
+    near: np.ndarray,
+    place_of: np.ndarray,
+    owner: np.ndarray,
+    taken: np.ndarray,
+    alive: np.ndarray,
+    chosen: np.ndarray,
+) -> None:
+    """Set `chosen` (n_draws,) to the survivor of each draw: one case after another, in its order, filters.
 
-    cases : (n_cases, n_individuals). ranked : the individuals by each case, best first.
+    cases : (n_cases, n_individuals). ranked : the individuals by each case, best first. near, place_of,
+    owner, taken : who is near the best of a case, which depends on that best alone, and few individuals are
+    ever the best. alive : uint8 (n_individuals,), scratch.
     """
-    amount, individuals = cases.shape
-    # Who is near the best of a case depends on that best alone, and few individuals are ever the best.
-    near = np.zeros((amount, MOST_KEPT, individuals), np.uint8)
-    place_of = np.full((amount, individuals), -1)
-    owner = np.zeros((amount, MOST_KEPT), np.int64)
-    taken = np.zeros(amount, np.int64)
-    alive = np.empty(individuals, np.uint8)
-    chosen = np.zeros(orders.shape[0], np.int64)
+    individuals = cases.shape[1]
     for draw in range(orders.shape[0]):
-        alive[:] = 1
-        for case in orders[draw]:
-            rank = 0
+        for i in range(individuals):
+            alive[i] = 1
+        for turn in range(orders.shape[1]):
+            case, rank = orders[draw, turn], 0
             while not alive[ranked[case, rank]]:
                 rank += 1
             best = ranked[case, rank]
@@ -63,6 +68,22 @@ def _lexicase(
             i += 1
             left -= int(alive[i])
         chosen[draw] = i
+
+
+def _lexicase(
+    cases: NDArray[np.float64],
+    ranked: NDArray[np.int64],
+    tolerance: NDArray[np.float64],
+    orders: NDArray[np.int64],
+    picks: NDArray[np.float64],
+) -> NDArray[np.int64]:
+    """Return the survivor of each draw (n_draws,), for arguments as in `_filter_draws`."""
+    amount, individuals = cases.shape
+    near = np.zeros((amount, MOST_KEPT, individuals), np.uint8)
+    place_of, owner = np.full((amount, individuals), -1), np.zeros((amount, MOST_KEPT), np.int64)
+    taken, alive = np.zeros(amount, np.int64), np.zeros(individuals, np.uint8)
+    chosen = np.zeros(orders.shape[0], np.int64)
+    _filter_draws(cases, ranked, tolerance, orders, picks, near, place_of, owner, taken, alive, chosen)
     return chosen
 
 
@@ -91,14 +112,9 @@ def epsilon_lexicase(
     return chosen
 
 
-@njit(cache=CACHED, nogil=True)
-def _fronts(scores: np.ndarray) -> np.ndarray:
-    """Return the number of the non-dominated front of each point, sorted by complexity and then by score.
-
-    A point belongs to the first front whose best score so far is above its own. Source: Jensen, 2003.
-    """
-    fronts = np.zeros(scores.size, np.int64)
-    best = np.empty(scores.size)
+@entry
+def _number_fronts(scores: np.ndarray, best: np.ndarray, fronts: np.ndarray) -> None:
+    """Set `fronts` to the number of the front of each point; best : (n_points,), scratch."""
     amount = 0
     for i in range(scores.size):
         low, high = 0, amount
@@ -111,6 +127,15 @@ def _fronts(scores: np.ndarray) -> np.ndarray:
         best[low] = scores[i]
         amount = max(amount, low + 1)
         fronts[i] = low
+
+
+def _fronts(scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the number of the non-dominated front of each point, sorted by complexity and then by score.
+
+    A point belongs to the first front whose best score so far is above its own. Source: Jensen, 2003.
+    """
+    fronts = np.zeros(scores.size, np.int64)
+    _number_fronts(scores, np.empty(scores.size), fronts)
     return fronts
 
 

@@ -5,12 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from trainlaw.evolve.grammar import Grammar
 from trainlaw.evolve.leaves import Leaf, Node
 from trainlaw.evolve.machine.arrays import CONSTANT, FIRST_OPERATOR, NODE_LIMIT, VARIABLE, WEIGHTED, Programs
-from trainlaw.evolve.machine.compiler_cache import CACHED
+from trainlaw.evolve.machine.batch import entry
 from trainlaw.evolve.machine.kernels import is_binary
 from trainlaw.evolve.machine.moves import mix
 from trainlaw.evolve.search.individuals import Forest, Individual
@@ -63,7 +62,7 @@ def with_fitted(forest: Forest, theta: NDArray[np.float64]) -> Forest:
     return forest._replace(values=values)
 
 
-@njit(cache=CACHED, nogil=True)
+@entry
 def _structure_keys(
     tokens: np.ndarray, offsets: np.ndarray, unordered: np.ndarray, scratch: np.ndarray, keys: np.ndarray
 ) -> None:

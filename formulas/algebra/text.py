@@ -24,7 +24,8 @@ SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "^", "neg": "-
 # Binding strength: sums, products, the minus sign, powers, then all that needs no parentheses.
 STRENGTHS = {"add": 1, "sub": 1, "mul": 2, "div": 2, "neg": 3, "pow": 4}
 ATOM = 5
-_INFIX = {symbol: name for name, symbol in SYMBOLS.items() if name != "neg"} | {"**": "pow"}
+#: Operators by the symbol between their arguments.
+INFIX = {symbol: name for name, symbol in SYMBOLS.items() if name != "neg"} | {"**": "pow"}
 # The index in brackets is that of a grouped constant: C[harness].
 _NAME = r"[^\W\d]\w*(?:\[\w+\])?"
 _TOKEN = re.compile(
@@ -233,7 +234,7 @@ class _Parser:
     def read_minus(self, position: int, following: _Token) -> tuple[int, bool]:
         """Read a minus sign: part of a number unless that number is the base of a power."""
         after = self.tokens[min(position + 2, len(self.tokens) - 1)]
-        if following.kind == "number" and _INFIX.get(after.text) != "pow":
+        if following.kind == "number" and INFIX.get(after.text) != "pow":
             self.values.append(Constant(-self.number(following).value))
             return position + 2, False
         self.pending.append(_Pending("prefix", "neg", STRENGTHS["neg"]))
@@ -242,8 +243,8 @@ class _Parser:
     def read_after_value(self, position: int) -> tuple[int, bool]:
         """Read the token after a value: an infix operator, a comma, a ')' or the end."""
         token = self.tokens[position]
-        if token.kind == "symbol" and token.text in _INFIX:
-            name = _INFIX[token.text]
+        if token.kind == "symbol" and token.text in INFIX:
+            name = INFIX[token.text]
             # A power groups to the right: 2^3^4 is 2^(3^4).
             self.reduce(STRENGTHS[name] + (name == "pow"))
             self.pending.append(_Pending("infix", name, STRENGTHS[name]))

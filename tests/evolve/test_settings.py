@@ -122,3 +122,10 @@ def test_defaults_are_fixed_as_they_decide_what_a_seed_gives():
     }
     stored = asdict(SearchSettings())
     assert {name: value for name, value in stored.items() if value != ()} == expected
+
+
+def test_names_may_be_one_text_and_operators_symbols():
+    settings = SearchSettings(operators=["+", "**", "sqrt", "add"], required_features="ab")
+    assert settings.operators == ("add", "pow", "sqrt")
+    assert settings.required_features == ("ab",)
+    assert SearchSettings(operators="*").operators == ("mul",)

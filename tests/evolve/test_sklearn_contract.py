@@ -109,6 +109,36 @@ def test_an_estimator_fitted_to_a_frame_takes_its_columns_by_name():
     np.testing.assert_allclose(unnamed.predict(table), found.predict(table))
 
 
+def test_columns_are_taken_by_name_even_if_named_as_those_of_an_array():
+    X = np.random.default_rng(0).uniform(1.0, 2.0, (30, 2))
+    named = FormulaRegressor(settings=SMALL).fit(pd.DataFrame(X, columns=["x0", "x1"]), 2.0 * X[:, 0])
+    with pytest.raises(InputError, match="without x0, x1"):
+        named.predict(pd.DataFrame(X, columns=["a", "b"]))
+    numbered = pd.DataFrame(X, columns=["a", 1])
+    found = FormulaRegressor(settings=SMALL).fit(numbered, 2.0 * X[:, 0])
+    np.testing.assert_array_equal(found.predict(numbered[[1, "a"]]), found.predict(numbered))
+    # Fitted again to an array, it takes any two columns.
+    found.fit(X, 2.0 * X[:, 0])
+    assert not hasattr(found, "feature_names_in_")
+
+
+def test_fields_of_the_settings_are_searched_by_their_names():
+    selection = pytest.importorskip("sklearn.model_selection")
+    X = np.random.default_rng(0).uniform(1.0, 5.0, (60, 2))
+    grid = selection.GridSearchCV(FormulaRegressor(settings=SMALL), {"max_constants": [4, 8]}, cv=2)
+    assert grid.fit(X, 2.0 * X[:, 0]).best_estimator_.settings.max_constants in (4, 8)
+    assert FormulaRegressor().set_params(settings=SMALL, max_nodes=5).settings.max_nodes == 5
+
+
+def test_predictions_are_a_series_where_pandas_is_chosen():
+    base = pytest.importorskip("sklearn.base")
+    table = pd.DataFrame({"mass": [1.0, 2.0, 3.0, 5.0]}, index=list("abcd"))
+    estimator = base.clone(FormulaRegressor(settings=SMALL).set_output(transform="pandas"))
+    found = estimator.fit(table, 2.0 * table["mass"]).predict(table)
+    assert found.name == "y" and found.index.tolist() == list("abcd")
+    assert isinstance(estimator.set_output(transform="default").predict(table), np.ndarray)
+
+
 def test_a_column_vector_is_a_target_with_a_warning():
     with pytest.warns(match="column-vector"):
         assert target_vector(np.ones((3, 1)), 3).shape == (3,)

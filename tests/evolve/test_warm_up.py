@@ -17,7 +17,8 @@ from trainlaw.evolve.regressor import compile_machine
 from trainlaw.evolve.search import selection, trees
 
 compile_machine()
-compiled = [fit_some, vary_trees, grow_tree, selection._lexicase, selection._fronts, trees._structure_keys]
+of_selection = selection._filter_draws, selection._number_fronts
+compiled = [fit_some, vary_trees, grow_tree, *of_selection, trees._structure_keys]
 before = [len(function.signatures) for function in compiled]
 X = np.random.default_rng(1).uniform(1.0, 2.0, (80, 3))
 FormulaRegressor(settings=SearchSettings(evaluations=50, population=20)).fit(X, X[:, 0] + X[:, 1])
