@@ -78,7 +78,7 @@ def class_intervals_json(
 def _without_stack(result: StudyResult, X: pd.DataFrame) -> pd.DataFrame | None:
     """Return the predictions of a study as `class_intervals` takes them, had their stacks not been known.
 
-    None for formulas that do not depend on stacks, or not on these features alone.
+    None for formulas that do not depend on stacks, or not on these features alone, and without such runs.
     """
     formulas = [formula for (_, name), formula in result.formulas.items() if name == OURS]
     used = {spec.name for formula in formulas for spec in formula.used_features}
@@ -89,7 +89,8 @@ def _without_stack(result: StudyResult, X: pd.DataFrame) -> pd.DataFrame | None:
         formula, rows, _ = held_out_part(result, OURS, eager, str(split), part)
         parts.append(part.assign(predicted=rows.predict(formula), stack="unknown"))
     frame = pd.concat(parts)
-    return frame[frame["precision"].isin(STACK_PRECISIONS) & (frame["vendor"] == MAIN_VENDOR)]
+    chosen = frame[frame["precision"].isin(STACK_PRECISIONS) & (frame["vendor"] == MAIN_VENDOR)]
+    return chosen if len(chosen) else None
 
 
 def interval_json(result: StudyResult, unit: str) -> dict[str, Any]:

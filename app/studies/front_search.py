@@ -36,14 +36,10 @@ _SUPPORT_CONSTANTS = 8
 
 @dataclass(frozen=True)
 class FrontSpace:
-    """What formulas of few constants may be made of.
+    """What formulas of few constants may be made of; law : the law among them, with which pruning begins."""
 
-    wide : amounts and factors by rule. law : those of the law, and the law among them, with which pruning
-    begins.
-    """
-
-    wide: Space
-    law: tuple[Space, Genome]
+    space: Space
+    law: Genome
 
 
 class FrontFit(FormulaSearch):
@@ -72,15 +68,13 @@ class FrontFit(FormulaSearch):
         law, settings = self.law(), self.front_settings
         self.cnn_layers = law.cnn_layers
         rows, skeleton = law.training(X, y, groups, divisions), law.skeleton
-        space, genome = self.space.law if settings.method == _METHODS[PRUNED_LAW] else (self.space.wide, None)
-        specs = feature_specs(space.features)
         search = FrontSearch(
-            space,
-            specs,
+            self.space.space,
+            feature_specs(self.space.space.features),
             skeleton.target,
             settings,
             scope=skeleton.scope,
-            law=genome,
+            law=self.space.law,
             progress=SearchReporter(),
         )
         self._search = search.fit(rows.X, rows.y, rows.groups, sample_weight=rows.weights)

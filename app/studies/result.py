@@ -195,7 +195,9 @@ def _front(found: Found, delivered: Formula, material: Material) -> StudyFront |
         if candidate.column in everything.estimators:
             columns = columns_of(everything, candidate) | rivals_of(everything, size)
             errors = _errors(formula, everything.chosen(columns), found, material, candidate)
-            provenance = {**delivered.provenance, "most_constants": size}
+            # A weight that its rule gives, or an exponent of -1, is written but not a constant that was fitted.
+            count = formula.provenance.get("constants", size)
+            provenance = {**delivered.provenance, "constants": count, "most_constants": size}
             rows.append(FrontRow(size, replace(formula, provenance=provenance, errors=errors)))
     law = delivered
     if found.law is not None:

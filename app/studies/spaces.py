@@ -58,6 +58,8 @@ def law_genome() -> Genome:
     device = [work for work in works() if work.resource != "copy"]
     inside = {name: [work.name for work in device if work.resource == name] for name in resources()}
     powers = [
-        (factor.feature, inside[name]) for name, resource in resources().items() for factor in resource.factors
+        (factor.feature, inside[name])
+        for name, resource in resources().items()
+        for factor in resource.factors
     ]
     return law_of([work.name for work in device], powers, run_space())

@@ -48,7 +48,8 @@ def verdict_lines(
     if not is_evolved:
         return lines
     if few is not None:
-        named = f"delivered: {best.title}, with {len(constants(formula.expression))} constants"
+        count = "" if best.size else f", {len(constants(formula.expression))} constants"
+        named = f"delivered: {best.title}{count}"
         error = show_percent(overall_error(formula, OURS))
         why = "" if not best.size else "; it has the least held-out error of all candidates"
         lines = (*lines, f"{named}: {error} % on what is held out{why}", *worth_lines(few.rows))

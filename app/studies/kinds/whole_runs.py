@@ -4,12 +4,13 @@ from collections.abc import Callable
 from functools import partial
 
 from trainlaw.app.inputs.run_tables import find_table
-from trainlaw.app.studies.front_search import FRONT_EVALUATIONS, FRONT_SIZES
+from trainlaw.app.studies.front_search import FRONT_EVALUATIONS, FRONT_SIZES, FrontSpace
 from trainlaw.app.studies.kinds.kind import RUNS, StudyKind, StudyRows, study_labels
 from trainlaw.app.studies.search import EvolvedEstimator, evolved
 from trainlaw.app.studies.skeleton import RUN_SKELETON, LawFit
-from trainlaw.app.studies.space import run_space
+from trainlaw.app.studies.spaces import law_genome, run_space
 from trainlaw.datasets import TARGET, RunTable, feature_specs
+from trainlaw.datasets.features.run_features import OF_ANY_RUN
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas.scopes import RUN
 from trainlaw.validate import EstimatorFactory
@@ -20,7 +21,8 @@ FREE_RUNS = "free-runs"
 
 def rows_of_runs(table: RunTable) -> StudyRows:
     """Return the features, seconds and labels of runs on one GPU."""
-    return StudyRows(table.features(), table.seconds, study_labels(table))
+    names = tuple(dict.fromkeys((*OF_ANY_RUN, *run_space().features)))
+    return StudyRows(table.features(names), table.seconds, study_labels(table))
 
 
 #: On CPUs also the cores in use: times at data-sheet rates would assume perfect scaling over threads.
@@ -68,7 +70,7 @@ OF_RUNS = StudyKind(
     features=OF_FREE_RUNS.features,
     search=lambda rows, settings: LawFit,
     is_fitted=True,
-    space=lambda rows: run_space(),
+    space=lambda rows: FrontSpace(run_space(), law_genome()),
     has_lasso=True,
     baselines=OF_FREE_RUNS.baselines,
     defaults={"evaluations": FRONT_EVALUATIONS, "max_constants": FRONT_SIZES[-1]},
