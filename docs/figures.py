@@ -166,17 +166,17 @@ def front_rows() -> tuple[FrontRow, ...]:
 
 
 def _evolved() -> str:
-    """The formula of six constants in one line, with its rivals."""
+    """The formula of six constants in one line, with its controls."""
     row = next(row for row in front_rows() if row.constants == _SHOWN_CONSTANTS)
-    rivals = [
-        f"{title} {row.rival_percent(name):.0f} %"
+    controls = [
+        f"{title} {row.control_percent(name):.0f} %"
         for name, title in ((RANDOM_SEARCH, "random search"), (STEPWISE, "stepwise selection"))
-        if math.isfinite(row.rival_percent(name))
+        if math.isfinite(row.control_percent(name))
     ]
     null = f"FLOPs over peak rate {overall_error(_law(), _NULL, MACRO):.0f} %"
     return (
         f"- **Evolved, {row.constants} constants**: `{to_text(row.formula.expression, 2)}`. On GPUs that the "
-        f"search never saw it errs by **{row.held_out_percent:.1f} %**; {', '.join([*rivals, null])}."
+        f"search never saw it errs by **{row.held_out_percent:.1f} %**; {', '.join([*controls, null])}."
     )
 
 

@@ -88,7 +88,7 @@ def show_command(
     batch: int = option("Images per iteration.", default=_SHOWN[2], min=1),
     gpu_file: GpuFile = None,
     most: int | None = option(
-        "Show the formula of the front with at most so many constants.", "--constants", min=1
+        "Show the formula of the front with at most N constants.", "--constants", min=1
     ),
     everything: bool = flag(
         "Also print forms, every term as a sentence, sensitivities, proofs, symbols and errors.", "--all"

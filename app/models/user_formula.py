@@ -129,7 +129,7 @@ def find_formula(given: Path | None, folder: Path) -> tuple[Formula, str]:
 
 
 def formula_of_size(given: Path | None, folder: Path, most: int) -> tuple[Formula, str]:
-    """Return the most accurate formula of a front with at most so many constants, and its origin.
+    """Return the most accurate formula of a front with at most `most` constants, and its origin.
 
     given : a run folder, or None for the formula in use in `folder`, by default the built-in ones; the law
     is on the front, too. Raises InputError where there is no front, or none of its formulas is that small.

@@ -21,24 +21,24 @@ def front_plot(rows: Sequence[FrontRow], link: str = "") -> str:
 
     link : begins the target of the link on each formula, its number of constants ends it; "" for none.
     """
-    rivals = {name: _known(rows, name) for name in SIZED_CONTROLS}
-    tops = [value for points in rivals.values() for _, value in points] + [_high(row) for row in rows]
+    controls = {name: _known(rows, name) for name in SIZED_CONTROLS}
+    tops = [value for points in controls.values() for _, value in points] + [_high(row) for row in rows]
     across = svg.LinearAxis(0, 1.05 * max(row.constants for row in rows), _LEFT, _RIGHT)
     up = svg.LinearAxis(0, 1.05 * max(tops), _BOTTOM, _TOP)
     parts = _grid(across, up)
-    for place, points in enumerate(points for points in rivals.values() if points):
-        kind = f"rival r{place + 1}"
+    for place, points in enumerate(points for points in controls.values() if points):
+        kind = f"control r{place + 1}"
         parts.append(svg.path([(across(x), up(y)) for x, y in points], kind))
     evolved = [row for row in rows if row.method != LAW]
     parts.append(svg.path([(across(row.constants), up(row.held_out_percent)) for row in evolved], "evolved"))
     parts += [_point(row, across, up, link) for row in rows]
-    parts += _legend([name for name, points in rivals.items() if points])
+    parts += _legend([name for name, points in controls.items() if points])
     parts.append(svg.text((_LEFT + _RIGHT) / 2, _BOTTOM + 28, "constants of the formula", "middle"))
     return svg.drawing(_BOTTOM + 36, parts, "Held-out error by number of constants, axes from zero")
 
 
 def _known(rows: Sequence[FrontRow], control: str) -> list[tuple[int, float]]:
-    points = [(row.constants, row.rival_percent(control)) for row in rows]
+    points = [(row.constants, row.control_percent(control)) for row in rows]
     return [(x, y) for x, y in points if math.isfinite(y)]
 
 
@@ -68,8 +68,11 @@ def _point(row: FrontRow, across: svg.LinearAxis, up: svg.LinearAxis, link: str)
     return f'<a href="#{svg.escape(link)}{row.constants}">{drawn}</a>' if link else drawn
 
 
-def _legend(rivals: Sequence[str]) -> list[str]:
-    named = [("evolved", "evolved"), *((title_of(name), f"rival r{n + 1}") for n, name in enumerate(rivals))]
+def _legend(controls: Sequence[str]) -> list[str]:
+    named = [
+        ("evolved", "evolved"),
+        *((title_of(name), f"control r{n + 1}") for n, name in enumerate(controls)),
+    ]
     parts, left = list[str](), _LEFT
     for title, kind in named:
         parts += [

@@ -63,7 +63,7 @@ def predicted_from_zero(groups: Sequence[PointGroup]) -> str:
     most = 1.05 * max(value for group in groups for value in (*group.measured, *group.predicted))
     across, up = svg.LinearAxis(0, most, 60, 390), svg.LinearAxis(0, most, 348, 10)
     parts = []
-    for tick in across.ticks():
+    for tick in across.ticks(4):
         parts.append(svg.line(across(tick), 348, across(tick), 10, "grid"))
         parts.append(svg.text(across(tick), 362, show_seconds(tick), "middle", "tick"))
         parts.append(svg.line(60, up(tick), 390, up(tick), "grid"))

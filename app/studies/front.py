@@ -79,7 +79,7 @@ def columns_of(result: StudyResult, candidate: Candidate) -> dict[str, str]:
     return columns
 
 
-def rivals_of(result: StudyResult, size: int) -> dict[str, str]:
+def controls_of(result: StudyResult, size: int) -> dict[str, str]:
     """Return the columns of the controls with as many constants, by the names of the controls."""
     columns = {name: member_name(name, size) for name in SIZED_CONTROLS}
     return {name: column for name, column in columns.items() if column in result.estimators}
@@ -87,7 +87,7 @@ def rivals_of(result: StudyResult, size: int) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class FrontRow:
-    """One row of a front: a formula of at most so many constants, with its errors and its controls'."""
+    """One row of a front: a formula of at most that many constants, with its errors and its controls'."""
 
     constants: int
     formula: Formula
@@ -108,7 +108,7 @@ class FrontRow:
         """The errors of single searches, where there are several."""
         return tuple(self.formula.errors.get("seeds", {}).get(MACRO, ()))
 
-    def rival_percent(self, control: str) -> float:
+    def control_percent(self, control: str) -> float:
         """The held-out error of a control with as many constants; nan where there is none."""
         return overall_error(self.formula, control, MACRO)
 
@@ -145,10 +145,10 @@ class StudyFront:
 def front_csv(rows: Sequence[FrontRow]) -> Table:
     """Return the front as front.csv has it: a row per number of constants, unknown figures as nan."""
     names = ("constants", "method", "held_out_percent", "low_percent", "high_percent")
-    rivals = [f"{name}_percent" for name in SIZED_CONTROLS]
+    controls = [f"{name}_percent" for name in SIZED_CONTROLS]
     seeds = ("seed_low_percent", "seed_high_percent")
     gains = [f"{name}_{part}_points" for name in SIZED_CONTROLS for part in ("gain", "gain_low", "gain_high")]
-    return Table.of([*names, *rivals, *seeds, *gains, "formula"], map(_csv_row, rows))
+    return Table.of([*names, *controls, *seeds, *gains, "formula"], map(_csv_row, rows))
 
 
 def front_json(rows: Sequence[FrontRow]) -> list[dict[str, object]]:
@@ -161,16 +161,16 @@ def front_json(rows: Sequence[FrontRow]) -> list[dict[str, object]]:
 
 def _csv_row(row: FrontRow) -> list[object]:
     unknown, seeds = (math.nan,) * 3, row.seeds_percent
-    rivals = [row.rival_percent(name) for name in SIZED_CONTROLS]
+    controls = [row.control_percent(name) for name in SIZED_CONTROLS]
     gains = [value for name in SIZED_CONTROLS for value in row.gains.get(name, unknown)]
     spread = (min(seeds), max(seeds)) if seeds else (math.nan, math.nan)
-    figures = [row.held_out_percent, *row.interval, *rivals, *spread, *gains]
+    figures = [row.held_out_percent, *row.interval, *controls, *spread, *gains]
     return [row.constants, row.method, *(round(figure, 3) for figure in figures), row.formula.text()]
 
 
 def front_table(rows: Sequence[FrontRow], *, with_formula: bool = False) -> Table:
     """Return the front for readers, errors in %, with the formulas as text where asked for."""
-    known = [name for name in SIZED_CONTROLS if any(math.isfinite(row.rival_percent(name)) for row in rows)]
+    known = [name for name in SIZED_CONTROLS if any(math.isfinite(row.control_percent(name)) for row in rows)]
     several = any(row.seeds_percent for row in rows)
     header: list[str | TableColumn] = ["constants", "held-out error, %", "90 % interval"]
     header += [*(["seeds, %"] if several else []), *(f"{title_of(name)}, %" for name in known)]
@@ -185,7 +185,7 @@ def front_table(rows: Sequence[FrontRow], *, with_formula: bool = False) -> Tabl
                 show_percent(row.held_out_percent),
                 "{} to {}".format(*map(show_percent, row.interval)),
                 *([spread] if several else []),
-                *(show_percent(row.rival_percent(name)) for name in known),
+                *(show_percent(row.control_percent(name)) for name in known),
                 *([row.formula.text()] if with_formula else []),
             ]
         )

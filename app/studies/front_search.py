@@ -94,7 +94,7 @@ class FrontFit(FormulaSearch):
 
 
 def formulas_by_size(front: Iterable[ScoredFormula], sizes: Iterable[int]) -> dict[int, Formula]:
-    """Return the formula with at most so many constants that has the least loss, by the number of constants.
+    """Return the formula of each size with the least loss; a size is a largest number of constants.
 
     Sizes below that of the smallest formula have none.
     """

@@ -19,9 +19,9 @@ from trainlaw.app.studies.front import (
     FrontRow,
     StudyFront,
     columns_of,
+    controls_of,
     front_json,
     law_row,
-    rivals_of,
 )
 from trainlaw.app.studies.front_search import EVOLVED
 from trainlaw.app.studies.kinds import BOTH_FOLDS, CNN_FOLDS, GPU_FOLDS
@@ -193,9 +193,9 @@ def _front(found: Found, delivered: Formula, material: Material) -> StudyFront |
     for size, formula in found.few.items():
         candidate = Candidate(EVOLVED, size)
         if candidate.column in everything.estimators:
-            columns = columns_of(everything, candidate) | rivals_of(everything, size)
+            columns = columns_of(everything, candidate) | controls_of(everything, size)
             errors = _errors(formula, everything.chosen(columns), found, material, candidate)
-            # A weight that its rule gives, or an exponent of -1, is written but not a constant that was fitted.
+            # A weight that its rule gives is written, but was not fitted.
             count = formula.provenance.get("constants", size)
             provenance = {**delivered.provenance, "constants": count, "most_constants": size}
             rows.append(FrontRow(size, replace(formula, provenance=provenance, errors=errors)))

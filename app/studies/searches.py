@@ -116,7 +116,7 @@ def search(
     after each fit of a fold. KeyboardInterrupt where nothing was found before an interruption.
     """
     estimators, definition = estimators_of(material), material.definition
-    # With several seeds figures are to be stated, and those of new generations beside them.
+    # With several seeds figures are to be stated, also those of new generations.
     stated = (OURS, EVOLVED) if definition.seeds > 1 else (OURS,)
     of_generations = {name: estimators[name] for name in stated if name in estimators}
     watch = _Watch(pool, definition.evaluations, on_fit)

@@ -12,7 +12,7 @@ from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.deployment import proved_properties
 from trainlaw.app.models.scopes import check_features
 from trainlaw.app.studies.clusters import task_place, task_pool
-from trainlaw.app.studies.front import Candidate, columns_of, rivals_of
+from trainlaw.app.studies.front import Candidate, columns_of, controls_of
 from trainlaw.app.studies.front_search import EVOLVED, formulas_by_size
 from trainlaw.app.studies.interrupts import uninterrupted
 from trainlaw.app.studies.kinds import STUDY_KINDS, StudyKind
@@ -217,8 +217,8 @@ def _results(searched: Searched, material: Material) -> tuple[StudyResult, Study
     if material.kind.space is None:
         return whole, None
     law = {NO_SEARCH: OURS} if searched.best.size else {}
-    rivals = rivals_of(whole, searched.best.size) if searched.best.method == EVOLVED else {}
-    columns = columns_of(whole, searched.best) | law | rivals
+    controls = controls_of(whole, searched.best.size) if searched.best.method == EVOLVED else {}
+    columns = columns_of(whole, searched.best) | law | controls
     return whole.chosen(columns | {name: name for name in material.baselines}), whole
 
 

@@ -61,7 +61,7 @@ class StudyKind(Generic[Table]):
     seeds are found in its `fit`. is_fitted : whether that only fits a law. no_search : where it searches,
     what makes from rows and settings the fitted law that it has to beat; its result None where the rows lack
     what that needs; None without such a law. space : what the formulas of few constants may be made of, which
-    are evolved beside the law; None without such formulas. has_lasso : whether a lasso path is one of their
+    are evolved next to the law; None without such formulas. has_lasso : whether a lasso path is one of their
     controls. baselines : all by name, the null model among them. defaults : fields of
     `StudyDefinition` with another default, such as `table` and `against`. splits : what may be held out.
     is_proved : offer only formulas that behave over the deployment box (see `proved_properties`). has_levels
