@@ -1,26 +1,28 @@
 """The Python facade: study, predict, plan, list, load, calibrate and export, as `trainlaw.study`, ..."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
 from typing import Any, overload
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from trainlaw.app.exports.formats import export_formula
 from trainlaw.app.frames import are_single, asked_runs, cnns, compare, gpus, plan
-from trainlaw.app.inputs.requests import DEFAULT_SETUP, one_run, stated
+from trainlaw.app.inputs.requests import DEFAULT_SETUP, stated
 from trainlaw.app.inputs.run_folder import check_target, new_run_folder
-from trainlaw.app.law import Law, calibrate, load_formula
-from trainlaw.app.models.builtin import SCALING_FORMULA
+from trainlaw.app.law import Law, calibrate, formula_of, load_formula
+from trainlaw.app.models.builtin import BUILT_IN_FORMULAS, SCALING_FORMULA
 from trainlaw.app.models.settings import setup_for
-from trainlaw.app.predictions.predict import Prediction, predict_runs, predicted_blocks
+from trainlaw.app.predictions.predict import Prediction, predicted_blocks, run_seconds
 from trainlaw.app.report.run_files import write_run_files
 from trainlaw.app.studies.definition import definition_of, read_study_table
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.studies.study import study_table
-from trainlaw.datasets.measurements.runs import Setup
+from trainlaw.app.times import one_prediction, one_time
 from trainlaw.evolve import FormulaRegressor
-from trainlaw.formulas import Formula
+from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.scopes import FORWARD
 
 __all__ = [
@@ -34,6 +36,8 @@ __all__ = [
     "load_formula",
     "plan",
     "predict",
+    "predict_many",
+    "seconds",
     "study",
 ]
 
@@ -126,7 +130,7 @@ def predict(
     formula : Formula, str, Path or None
         The formula for one GPU, or its name as in `load_formula`; None for the built-in one.
     **settings : object
-        One value, or a sequence as long as those of CNN, GPU and batch:
+        One value, or a sequence as long as those of CNN, GPU and batch (one of length 1 goes for all rows):
 
         - pixels: side of the square input image; classes: their number; None for the CNN's usual ones.
         - precision: "fp32", "tf32", "amp" or "fp16"; None for PyTorch's default for convolutions on the GPU,
@@ -163,21 +167,104 @@ def predict(
     >>> bool(table["time_s"][0] > table["time_s"][1])
     True
     """
-    # Numbers of NumPy are one value too.
-    batch = int(batch) if isinstance(batch, Integral) and not isinstance(batch, int) else batch
-    usual_formula = FORWARD if settings.get("timed_parts") == FORWARD else "built-in"
-    chosen = formula if isinstance(formula, Formula) else load_formula(formula or usual_formula)
-    scaling = load_formula(SCALING_FORMULA)
-    if isinstance(cnn, str) and isinstance(gpu, str) and isinstance(batch, int) and are_single(settings):
-        pixels, classes = (settings.pop(name, None) for name in ("pixels", "classes"))
-        run = one_run(cnn, gpu, batch, pixels, setup_for(chosen, Setup(**settings)), classes=classes)
-        return predict_runs(chosen, run, scaling)[0]
-    blocks, index = asked_runs(cnn, gpu, batch, settings, stated(setup_for(chosen, DEFAULT_SETUP)))
+    chosen = _formula_for(formula, settings)
+    if isinstance(cnn, str) and isinstance(gpu, str) and isinstance(batch, Integral) and are_single(settings):
+        # Numbers of NumPy are one value too.
+        return one_prediction(chosen, cnn, gpu, batch if isinstance(batch, bool) else int(batch), settings)
+    are_single(settings)
+    usual = stated(setup_for(chosen, DEFAULT_SETUP))
+    blocks, rows, index = asked_runs(cnn, gpu, batch, settings, usual)
     columns: dict[str, list[Any]] = {}
-    for block in predicted_blocks(chosen, blocks, scaling):
+    for block in predicted_blocks(chosen, blocks, formula_of(SCALING_FORMULA)):
         for name, values in block.items():
             columns.setdefault(name, []).extend(values)
-    return pd.DataFrame(columns, index=index)
+    return pd.DataFrame(columns).take(rows).set_axis(index)
+
+
+def seconds(
+    cnn: str, gpu: str, batch: int, *, formula: Formula | str | Path | None = None, **settings: Any
+) -> float:
+    """Predict the time of one iteration as a number, for programs that ask often.
+
+    The first call for a CNN, a GPU and settings takes milliseconds, a further one 20 microseconds.
+
+    Parameters
+    ----------
+    cnn, gpu : str
+        Names, as for `predict`.
+    batch : int
+        Images per GPU and iteration.
+    formula : Formula, str, Path or None
+        As for `predict`; load that of a file once, by `load_formula`.
+    **settings : object
+        One value each, as for `predict`.
+
+    Returns
+    -------
+    float
+        Seconds; nan where the formula is not defined.
+
+    Raises
+    ------
+    UnknownNameError
+        If the CNN, the GPU or a setting is unknown.
+    InputError
+        If a value is faulty.
+
+    Examples
+    --------
+    >>> seconds("resnet50", "T4", 64) == predict("resnet50", "T4", 64).seconds
+    True
+    """
+    if settings and not are_single(settings):
+        raise InputError("expected one value of each setting, got sequences: use predict_many")
+    return one_time(_formula_for(formula, settings), cnn, gpu, batch, settings)
+
+
+def predict_many(
+    cnn: pd.DataFrame | str | Sequence[str],
+    gpu: str | Sequence[str] | None = None,
+    batch: int | Sequence[int] | None = None,
+    *,
+    formula: Formula | str | Path | None = None,
+    **settings: Any,
+) -> NDArray[np.float64]:
+    """Predict the times of many iterations as numbers, without intervals and warnings.
+
+    Parameters
+    ----------
+    cnn, gpu, batch, formula, settings
+        As for `predict`: sequences of one length, single values for all rows, or a frame.
+
+    Returns
+    -------
+    ndarray, shape (n_rows,)
+        Seconds; nan where the formula is not defined.
+
+    Raises
+    ------
+    UnknownNameError, InputError
+        As `predict`.
+
+    Examples
+    --------
+    >>> times = predict_many("resnet50", "T4", [32, 64])
+    >>> bool(times[1] == seconds("resnet50", "T4", 64))
+    True
+    """
+    chosen = _formula_for(formula, settings)
+    are_single(settings)
+    usual = stated(setup_for(chosen, DEFAULT_SETUP))
+    blocks, rows, _ = asked_runs(cnn, gpu, batch, settings, usual)
+    scaling = formula_of(SCALING_FORMULA)
+    return np.concatenate([run_seconds(chosen, runs, scaling) for runs in blocks])[rows]
+
+
+def _formula_for(formula: Formula | str | Path | None, settings: Mapping[str, object]) -> Formula:
+    """Return a formula, the built-in one of forward passes or of iterations where None is named."""
+    if formula is None:
+        return BUILT_IN_FORMULAS[FORWARD if settings.get("timed_parts") == FORWARD else "built-in"]()
+    return formula_of(formula)
 
 
 def export(formula: Formula, path: str | Path, overwrite: bool = False, *, bare: bool = False) -> Path:

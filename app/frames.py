@@ -9,7 +9,9 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from trainlaw.app.inputs.prices import read_prices
 from trainlaw.app.inputs.requests import frame_blocks
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn
@@ -22,12 +24,14 @@ from trainlaw.datasets import RunTable
 from trainlaw.datasets.cnns.catalog import keyed_cnn_counts
 from trainlaw.datasets.cnns.names import cnn_names
 from trainlaw.datasets.measurements.runs import Setup
+from trainlaw.datasets.tables.joins import numbered
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import check_name
 from trainlaw.formulas.scopes import FORWARD
 
 # Short names of columns of configurations.
 _COLUMNS = {"batch": "batch_per_gpu", "pixels": "input_size_px", "classes": "n_classes"}
+_SHORT = {column: name for name, column in _COLUMNS.items()} | {"network": "fabric"}
 _SETTINGS = ("pixels", "classes", *(item.name for item in fields(Setup)))
 _SINGLE = str | Real
 _COUNTS = ("macs", "params", "n_layers", "activation_elements")
@@ -88,8 +92,17 @@ def cnns(pattern: str = "*") -> pd.DataFrame:
 def are_single(settings: Mapping[str, object]) -> bool:
     """Return whether every setting is one value, not a sequence; raises UnknownNameError for another one."""
     for name in settings:
-        check_name("setting", name, _SETTINGS)
+        check_name("setting", setting_name(name), _SETTINGS)
     return all(value is None or isinstance(value, _SINGLE) for value in settings.values())
+
+
+def setting_name(name: str) -> str:
+    """Return the name of a setting, which may also be called as the column of it.
+
+    >>> setting_name("n_classes")
+    'classes'
+    """
+    return _SHORT.get(name, name)
 
 
 def asked_runs(
@@ -98,13 +111,13 @@ def asked_runs(
     batch: object,
     settings: Mapping[str, object],
     usual: Mapping[str, str],
-) -> tuple[Iterator[RunTable], pd.Index]:
-    """Return the configurations of a frame or of sequences in blocks, and the index of their rows.
+) -> tuple[Iterator[RunTable], NDArray[np.intp], pd.Index]:
+    """Return the different configurations of a frame or of sequences in blocks.
 
-    usual : by column what rows have that do not state it. Raises InputError for sequences of different
-    lengths, and as `runs_of_csv`.
+    Also returns which of them each row is, (n_rows,), and the index of the rows. usual : by column what rows
+    have that do not state it. Raises InputError for sequences of different lengths, and as `runs_of_csv`.
     """
-    named = {"gpu": gpu, "batch_per_gpu": batch, **settings}
+    named = {"gpu": gpu, "batch": batch, **{setting_name(name): value for name, value in settings.items()}}
     given: dict[str, Any] = {
         _COLUMNS.get(name, name): value for name, value in named.items() if value is not None
     }
@@ -115,14 +128,23 @@ def asked_runs(
         if twice:
             raise InputError(f"expected {twice[0]} once, in the frame or as an argument, got both")
         frame = frame.assign(**{name: value for name, value in given.items() if name not in frame})
-        return frame_blocks(frame, usual), frame.index
-    given = {"cnn": cnn, **given}
-    lengths = {name: len(value) for name, value in given.items() if not isinstance(value, _SINGLE)}
-    if len(set(lengths.values())) > 1:
-        said = ", ".join(f"{length} of {name}" for name, length in lengths.items())
+    else:
+        frame = _broadcast({"cnn": cnn, **given})
+    rows, first = numbered(frame[name] for name in frame)
+    return frame_blocks(frame.iloc[first], usual, first + 1), rows, frame.index
+
+
+def _broadcast(given: Mapping[str, Any]) -> pd.DataFrame:
+    """Return values and sequences as a frame; a single value, or a sequence of one, goes for all rows."""
+    listed = {name: [value] if isinstance(value, _SINGLE) else [*value] for name, value in given.items()}
+    most = max(map(len, listed.values()))
+    lengths = {name: len(values) for name, values in listed.items() if len(values) != 1}
+    if set(lengths.values()) - {most}:
+        said = ", ".join(f"{length} of {setting_name(name)}" for name, length in lengths.items())
         raise InputError(f"expected sequences of one length, got {said}")
-    frame = pd.DataFrame(given, index=range(next(iter(lengths.values()), 1)))
-    return frame_blocks(frame, usual), frame.index
+    return pd.DataFrame(
+        {name: values * most if len(values) == 1 else values for name, values in listed.items()}
+    )
 
 
 def _matches(pattern: str, names: Iterable[str]) -> bool:

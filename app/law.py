@@ -284,7 +284,7 @@ def calibrate(
         If the file is faulty, its times can hardly be right, the formula has no time for one of them, or `y`
         goes with no frame.
     """
-    law = _formula_of(formula)
+    law = formula_of(formula)
     if y is not None:
         return Law.of(_calibrated_to_rows(law, table, y))
     if isinstance(table, pd.DataFrame):
@@ -295,10 +295,11 @@ def calibrate(
     return Law.of(calibrated_law(law, runs).formula)
 
 
-def _formula_of(formula: Formula | FormulaRegressor | str | Path) -> Formula:
+def formula_of(formula: Formula | FormulaRegressor | str | Path) -> Formula:
+    """Return a formula, that of an estimator, or one by name, which for a built-in one is always the same."""
     if isinstance(formula, FormulaRegressor):
         return formula.formula_
-    return formula if isinstance(formula, Formula) else load_formula(formula)
+    return formula if isinstance(formula, Formula) else find_formula(Path(formula), Path.cwd())[0]
 
 
 def _calibrated_to_rows(formula: Formula, X: object, y: Sequence[float] | np.ndarray | None) -> Formula:

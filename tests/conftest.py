@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import contextlib
+import gc
 import os
 import re
 import signal
@@ -38,20 +39,6 @@ def no_wait_for_the_disk() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
         yield
-
-
-@pytest.fixture(scope="session")
-def skeleton_text() -> str:
-    """Return a formula that fills the skeleton, with the constants that hardware suggests."""
-    return (
-        "max(matrix_number^0.3 * (1 / clock_ratio)^0.5 * (other_matrix_s + 0.5 * conv3x3_matrix_s"
-        " + 10 * im2col_matrix_s + 500 * conv_weight_matrix_s) + dual_issue^-0.5 * cache_per_lane^-0.8"
-        " * (20 * im2col_simt_s + 100 * conv_input_simt_s + grouped_conv_simt_s"
-        " + 5 * grouped_channels_last_simt_s) + exp(0.6931 * is_amd)"
-        " * (10 * conv_output_cached_s + 5 * elementwise_cached_s + 5 * parameter_memory_s)"
-        " + exp(1.0986 * is_amd) * 50 * depthwise_output_cached_s + clock_number^-1 * 2 * conv_kernel_s"
-        " + iteration_overhead_s, max(host_s, least_time_s)) + input_copy_s"
-    )
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -98,6 +85,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         else:
             item.add_marker(pytest.mark.fast)
     items.sort(key=lambda item: (folder_of(item.path) not in COMPILED, item.path not in slow_files))
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collector from looking at all tests and modules again and again, a tenth of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @cache

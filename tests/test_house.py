@@ -11,14 +11,15 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterable
-from functools import cache
 from pathlib import Path
 
 import pytest
 
+from .syntax import code_in, nodes, parsed
+
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("formulas", "datasets", "evolve", "validate", "app")
-SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+SOURCES = code_in(*FOLDERS)
 ENVIRONMENT = {**os.environ, "PYTHONSAFEPATH": "1"}
 
 # Written by tools/kernels.py from the operator table: one branch per operator, never edited.
@@ -34,16 +35,6 @@ def module_name(path: Path) -> str:
     parts = path.relative_to(ROOT).with_suffix("").parts
     parts = parts[2:] if parts[:2] == ("app", "facade") else parts
     return ".".join(("trainlaw", *(parts[:-1] if parts[-1] == "__init__" else parts)))
-
-
-@cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-@cache
-def nodes(path: Path) -> list[ast.AST]:
-    return list(ast.walk(parsed(path)))
 
 
 def functions(path: Path):

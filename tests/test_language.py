@@ -1,13 +1,13 @@
 """Holds what people read to one language: the words of docs/glossary.md and no others for the same thing."""
 
 import ast
-import io
 import re
-import tokenize
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from .syntax import code_in, nodes, parsed
 
 ROOT = Path(__file__).resolve().parents[1]
 READ = (".py", ".md", ".html", ".js", ".toml", ".cff")
@@ -45,7 +45,8 @@ OUT = {
 
 @cache
 def lines() -> list[tuple[str, str]]:
-    """Return every line that people read, with the place where it is."""
+    """Return every line that people read and that has a word that is out, with the place where it is."""
+    any_word = re.compile("|".join(OUT), re.IGNORECASE)
     found = [ROOT / place for place in PLACES if (ROOT / place).is_file()]
     for place in PLACES:
         found += [path for path in (ROOT / place).rglob("*") if path.suffix in READ and path.is_file()]
@@ -54,6 +55,7 @@ def lines() -> list[tuple[str, str]]:
         (f"{name}:{number}: {line.strip()}", line)
         for name in sorted(names.keys() - QUOTES)
         for number, line in enumerate(names[name].read_text(encoding="utf-8").splitlines(), start=1)
+        if any_word.search(line)
     ]
 
 
@@ -89,13 +91,12 @@ _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
 def words_of_names() -> dict[str, set[str]]:
     """Return every word inside names of the code, of its files too, with the names that have it."""
     found: dict[str, set[str]] = {}
-    for folder in FOLDERS:
-        for path in (ROOT / folder).rglob("*.py"):
-            tokens = tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline)
-            names = {token.string for token in tokens if token.type == tokenize.NAME} | {path.stem}
-            for name in names:
-                for word in _WORD.findall(name):
-                    found.setdefault(word.lower(), set()).add(f"{path.relative_to(ROOT)}: {name}")
+    for path in code_in(*FOLDERS):
+        fields = ("id", "attr", "arg", "name", "asname", "module")
+        names = {getattr(node, field, None) for node in nodes(path) for field in fields}
+        for name in {path.stem, *(name for name in names if isinstance(name, str))}:
+            for word in _WORD.findall(name):
+                found.setdefault(word.lower(), set()).add(f"{path.relative_to(ROOT)}: {name}")
     return found
 
 
@@ -116,6 +117,5 @@ def test_names_of_relations_become_fewer(word, most):
 
 def test_a_docstring_names_its_module():
     """`What a GPU cannot do` is a clause; `Setups that the hardware cannot run` is a thing."""
-    paths = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
-    first = {path: (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "") for path in paths}
+    first = {path: ast.get_docstring(parsed(path)) or "" for path in code_in(*FOLDERS)}
     assert [str(path.relative_to(ROOT)) for path, text in first.items() if text.startswith("What ")] == []

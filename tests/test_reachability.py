@@ -8,11 +8,11 @@ such as "module:function" to all functions so named. A method is entered only wh
 import ast
 import re
 from collections import defaultdict
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from .syntax import ROOT, code_in, parsed
+
 FOLDERS = ("formulas", "datasets", "evolve", "validate", "app")
 ENTRIES = ("app/commands", "app/api.py", "app/cli.py", "app/facade")
 #: What no command enters, with the reason for which it is there.
@@ -26,6 +26,8 @@ LIBRARY = {
     "FittedViews.plot_front": "for notebooks",
     "FittedViews.plot_predictions": "for notebooks",
     "FittedViews.save": "a fitted estimator as a file",
+    "PartCompiler.compile_extra": "what numba calls",
+    "SklearnRegressor.set_output": "what scikit-learn calls",
     "searched_formula": "what `tools.builtin` calls",
 }
 NAMES = re.compile(r"[\w.]+(:\w+)?")
@@ -37,9 +39,9 @@ class Product:
 
     def __init__(self):
         self.nodes, self.imports, self.named = {}, {}, defaultdict(set)
-        for file in sorted(file for folder in FOLDERS for file in (ROOT / folder).rglob("*.py")):
+        for file in code_in(*FOLDERS):
             path = file.relative_to(ROOT).with_suffix("").as_posix().removesuffix("/__init__")
-            self.read(path, ast.parse(file.read_text(encoding="utf-8")))
+            self.read(path, parsed(file))
         for place in self.nodes:
             self.named[place[1].rpartition(".")[2]].add(place)
 

@@ -31,10 +31,6 @@ def absurd(law, share=0.01):
     return {name: count for name, count in found.items() if count}
 
 
-def test_the_skeleton_is_never_absurd(skeleton_text):
-    assert absurd(formula(skeleton_text)) == {}
-
-
 def test_the_built_in_formula_is_never_absurd():
     assert absurd(load_formula(BUILT_IN)) == {}
 

@@ -302,9 +302,6 @@ def at_rates(columns: Columns, compute: float, memory: float, launch: float = 1.
         **dict.fromkeys(("_launch_s", "_kernel_s"), launch),
         **dict.fromkeys(("flop_per_s", "matrix_number"), 1.0 / compute),
         "bandwidth_byte_per_s": 1.0 / memory,
-        "ridge_flop_per_byte": memory / compute,
-        # Arithmetic intensity over the ridge point.
-        "intensity_ratio": compute / memory,
     }
     found = {}
     for name, values in columns.items():

@@ -11,13 +11,14 @@ A definition may use base columns, features of the formula, earlier rows, and th
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 
 from trainlaw.app.answers import warning_rows
 from trainlaw.app.answers.answer import Answer, places_of
 from trainlaw.app.answers.error_rows import errors
 from trainlaw.app.answers.figure_rows import figures
 from trainlaw.app.answers.fixed_rows import rows
+from trainlaw.app.models.held import Held
 from trainlaw.app.models.scopes import handling
 from trainlaw.app.models.settings import SETTING_COLUMNS, used_base_columns
 from trainlaw.formulas import Apply, Constant, Expression, Formula, parse_text, variables
@@ -74,7 +75,17 @@ def lines_of(formula: Formula, known: Mapping[str, float | str] | None = None) -
 
     known : quantities that have one value in all predictions. Rows that these silence are left out.
     """
-    fixed = {**_constants(formula), **(known or {})}
+    return _lines_of(Held(formula)) if known is None else _lines(formula, known)
+
+
+# A service predicts with few formulas.
+@lru_cache(maxsize=16)
+def _lines_of(held: Held) -> tuple[Line, ...]:
+    return _lines(held.formula, {})
+
+
+def _lines(formula: Formula, known: Mapping[str, float | str]) -> tuple[Line, ...]:
+    fixed = {**_constants(formula), **known}
     numbers: dict[str, Expression] = {
         name: Constant(value) for name, value in fixed.items() if not isinstance(value, str)
     }

@@ -4,7 +4,6 @@ Features are definitions over base columns (`trainlaw.datasets.features.feature`
 the base columns that the features of one formula are made of.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
@@ -19,10 +18,9 @@ from trainlaw.app.models.settings import STATED_LAUNCH
 from trainlaw.datasets import FEATURES, Gpu, built_in_gpus, configuration
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, CnnCounts, cnn_table, keyed_cnn_counts
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS
-from trainlaw.datasets.cnns.names import cnn_name, cnn_names
+from trainlaw.datasets.cnns.names import cnn_names
 from trainlaw.datasets.cnns.zoo import timm_table, zoo_entry
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
-from trainlaw.datasets.hardware.instances import instances
 from trainlaw.datasets.hardware.links import Link, links
 from trainlaw.datasets.hardware.possible import has_precision
 from trainlaw.datasets.hardware.precisions import PRECISIONS
@@ -33,7 +31,6 @@ from trainlaw.formulas import (
     Expression,
     Formula,
     InputError,
-    UnknownNameError,
     parse_text,
     to_text,
     variables,
@@ -103,8 +100,6 @@ _RING: Mapping[str, Fact] = {
     **{algorithm_indicator(feature): 0.0 for feature in FEATURE_OF_ALGORITHM.values()},
     algorithm_indicator(FEATURE_OF_ALGORITHM["ring"]): 1.0,
 }
-# Prefixes and suffixes of keys of CNNs that packages do not write.
-_PACKAGE = re.compile(r"^.*/|_torch$")
 
 
 @dataclass(frozen=True)
@@ -112,7 +107,6 @@ class NamedGpu:
     """A GPU to look up: `values` of the model's columns, nan where unknown; `lacks` names precisions."""
 
     name: str
-    aliases: tuple[str, ...]
     vendor: str
     generation: str
     is_new: bool
@@ -130,7 +124,6 @@ class NamedCnn:
     """
 
     name: str
-    aliases: tuple[str, ...]
     error: float
     sizes: Mapping[tuple[int, int], tuple[float, ...]]
 
@@ -279,11 +272,8 @@ def _fixed(names: list[str]) -> dict[str, float]:
 
 
 def _named_gpu(formula: Formula, gpu: Gpu, values: Iterable[float]) -> NamedGpu:
-    other_names = [name for name in gpu.aliases if name != gpu.gpu]
-    other_names += [one.instance for one in instances() if one.gpu == gpu.gpu]
     return NamedGpu(
         gpu.gpu,
-        tuple(other_names),
         gpu.vendor,
         gpu.generation or "unknown",
         intervals_of(formula).is_new(gpu.generation),
@@ -310,18 +300,8 @@ def _named_cnns(formula: Formula, columns: tuple[str, ...]) -> tuple[NamedCnn, .
     return tuple(
         NamedCnn(
             name,
-            _cnn_aliases(name),
             error_on(formula, BY_CNN, zoo_entry(name).base),
             {size: counts(keyed_cnn_counts(name, *size)) for size in sizes},
         )
         for name, sizes in listed.items()
     )
-
-
-def _cnn_aliases(key: str) -> tuple[str, ...]:
-    """Return the name without its package, where `trainlaw predict` takes it for the same CNN."""
-    short = _PACKAGE.sub("", key)
-    try:
-        return (short,) if short != key and cnn_name(short) == key else ()
-    except UnknownNameError:
-        return ()  # several CNNs have that name

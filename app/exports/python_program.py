@@ -1,5 +1,6 @@
 """A formula as a Python program that takes names: `named.py.jinja` filled from a `NamedModel`."""
 
+import inspect
 import textwrap
 from collections.abc import Mapping
 from math import isfinite
@@ -17,12 +18,13 @@ from trainlaw.app.exports.program_model import (
     definition,
     named_model,
 )
+from trainlaw.app.models.lookup_tables import name_tables
 from trainlaw.app.models.settings import HOST_LAUNCH
 from trainlaw.app.text.html import template_text
 from trainlaw.datasets import FEATURES
-from trainlaw.datasets.cnns.zoo import PREFIX as TIMM
 from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.measurements.runs import LAYOUTS, MOST_COUNTED, PRECISION_OF_PASSES
+from trainlaw.datasets.naming import LONGEST_NAME, NameIndex, NameMeaning, is_near
 from trainlaw.formulas import Formula
 from trainlaw.formulas.algebra.text import number_text
 from trainlaw.formulas.printers.naming import identifiers, inert
@@ -32,6 +34,8 @@ from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.conformal import LEVEL
 
 _WIDTH = 110  # characters of a line of the program, as in this project
+# Of many rows: with some seventy numbers each, few enough for the cache of a processor.
+_ROWS_AT_ONCE = 4096
 # What a program predicts, as text, and the precision where none is given.
 _OF_ITERATIONS = {
     "timed": "training iteration",
@@ -45,8 +49,6 @@ _OF_PASSES = {
 }
 # Names that the template uses where the formula is computed.
 _LOCALS = frozenset({"gpu", "cnn", "precision", "peak", "seconds", "features", "v"})
-# Software prints names of GPUs with these words in front, or without.
-_VENDOR_WORDS = ("nvidia", "amd", "intel", "geforce", "tesla")
 
 
 def named_program(formula: Formula) -> str:
@@ -73,8 +75,11 @@ def named_program(formula: Formula) -> str:
         "server": [model.gpu_columns.index(name) for name in OF_SERVER if model.links],
         "arguments": OF_ARGUMENTS,
         "layouts": LAYOUTS,
-        "vendor_words": _VENDOR_WORDS,
+        "names": {kind: _named_tables(kind) for kind in ("GPU", "CNN")},
+        "naming": "\n\n".join(inspect.getsource(each) for each in (NameMeaning, NameIndex, is_near)),
+        "longest_name": LONGEST_NAME,
         "most_images": MOST_COUNTED,
+        "rows_at_once": _ROWS_AT_ONCE,
         "least_launch_s": launch[HOST_LAUNCH].low,
         "most_launch_s": launch[HOST_LAUNCH].high,
     }
@@ -113,24 +118,32 @@ def _numbers(values: tuple[float, ...]) -> str:
     return " ".join(map(_number, values))
 
 
+def _named_tables(kind: str) -> Mapping[str, object]:
+    """Return `name_tables` with lines for exact texts and keys: name, texts and keys, each separated by ;."""
+    tables = name_tables(kind)
+    keys: dict[str, list[str]] = {}
+    for key, *names in tables.keys:
+        for name in names:
+            keys.setdefault(name, []).append(key)
+    rows = ((name, tables.exact.get(name, []), keys.get(name, [])) for name in sorted({*tables.exact, *keys}))
+    lines = ["|".join((name, ";".join(texts), ";".join(spelled))) for name, texts, spelled in rows]
+    loose = ["|".join((key, ";".join(names))) for key, *names in tables.loose]
+    return {**vars(tables), "lines": lines, "loose": loose}
+
+
 def _gpu_line(gpu: NamedGpu) -> str:
-    """Return names, vendor, generation, 1 if it is new, usual precision, precisions it lacks, and numbers."""
-    names, lacks = ";".join((gpu.name, *gpu.aliases)), ";".join(gpu.lacks)
-    texts = (names, gpu.vendor, gpu.generation, str(int(gpu.is_new)), gpu.default_precision, lacks)
+    """Return name, vendor, generation, 1 if it is new, usual precision, precisions it lacks, and numbers."""
+    lacks = ";".join(gpu.lacks)
+    texts = (gpu.name, gpu.vendor, gpu.generation, str(int(gpu.is_new)), gpu.default_precision, lacks)
     return "|".join((*texts, _numbers(gpu.values)))
 
 
 def _cnn_lines(cnns: tuple[NamedCnn, ...]) -> list[str]:
-    """Return a line for each group of CNNs with equal counts at equal sizes and one held-out error.
-
-    Names are separated by ;, each with = before it, and without "timm/", where it is also known without its
-    package.
-    """
+    """Return a line for each group of CNNs with equal counts at equal sizes and one held-out error."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for cnn in cnns:
         sizes = (f"{pixels},{classes}:{_numbers(counts)}" for (pixels, classes), counts in cnn.sizes.items())
-        name = f"={cnn.name.removeprefix(TIMM)}" if cnn.aliases else cnn.name
-        groups.setdefault((_number(cnn.error), *sizes), []).append(name)
+        groups.setdefault((_number(cnn.error), *sizes), []).append(cnn.name)
     return ["|".join((";".join(names), *key)) for key, names in groups.items()]
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from trainlaw.app.inputs.resolve import known_gpus
 from trainlaw.datasets import GpuCatalog
-from trainlaw.datasets.hardware.instances import find_instance, instances
+from trainlaw.datasets.hardware.gpus import find_instance
+from trainlaw.datasets.hardware.instances import instances
 from trainlaw.formulas import InputError, TrainlawError, UnknownNameError
 from trainlaw.formulas.errors import shown
 from trainlaw.formulas.files.text_files import csv_text, read_csv

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain, count, islice
 from math import ceil
 from operator import attrgetter, itemgetter
 from pathlib import Path
@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import infer_dtype
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn
-from trainlaw.app.inputs.selection import ALL_GPUS, GpuSelection, named_gpus, names_of
+from trainlaw.app.inputs.selection import ALL_GPUS, GpuSelection, listed_gpus, named_gpus
 from trainlaw.datasets import CnnCounts, Gpu, GpuCatalog, RunTable
 from trainlaw.datasets.files.mapping import near_columns
 from trainlaw.datasets.hardware.collectives import gpus_of_nodes
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
-from trainlaw.datasets.hardware.instances import find_instance
+from trainlaw.datasets.hardware.instances import instances_by_name
 from trainlaw.datasets.hardware.possible import impossible_setup
 from trainlaw.datasets.hardware.precisions import precision_name
 from trainlaw.datasets.hardware.servers import usual_server
@@ -126,31 +126,42 @@ def requested_runs(request: RunRequest) -> RunTable:
         missing = " and ".join(name for name, is_absent in absent.items() if is_absent)
         raise InputError(f"expected {missing} as well (or --from FILE)")
     texts = (gpu,) if isinstance(gpu, str) else gpu or ()
-    names = names_of(texts)
+    names = listed_gpus(texts, gpus)
     if gpu is not None and not names:
         raise InputError("expected the name of a GPU after --gpu, got none; `trainlaw gpus list` prints them")
-    chosen = request.selection.of(gpus) if gpu is None else named_gpus(texts, gpus)
+    chosen = request.selection.of(gpus) if gpu is None else named_gpus(texts, gpus, counted=True)
     counts = named_cnn(cnn, request.pixels, request.n_classes, request.restore_batchnorm)
     # Each instance has its own number of GPUs and links.
-    rented = [name for name in names if find_instance(name)]
-    setups = {wanted_gpu(name, gpus).gpu: on_instance(request.setup, name) for name in rented}
-    for setup in setups.values() if setups and len(setups) == len(names) else (request.setup,):
+    setups = {
+        one.gpu: on_instance(request.setup, name, gpus)
+        for name in names
+        for one in named_gpus([name], gpus, counted=True)
+    }
+    for setup in set(setups.values()) or {request.setup}:
         check_exchange(setup, chosen)
     return _runs_on(counts, chosen, request.batches, request.setup, gpus, setups=setups)
 
 
-def on_instance(setup: Setup, text: str) -> Setup:
-    """Return a setup on the instance that a text names: its GPUs and links where none are given.
+def on_instance(setup: Setup, text: str, gpus: GpuCatalog | None = None) -> Setup:
+    """Return a setup on as many GPUs as a text says, and on the instance that it names, where it names one.
 
-    A forward pass stays on one GPU.
+    The setup's number of GPUs and links come before those of an instance. A forward pass stays on one GPU.
+    gpus : known GPUs, None for the built-in ones. Raises InputError for two numbers of GPUs.
 
-    >>> on_instance(DEFAULT_SETUP, "p4d.24xlarge").n_gpus
-    8
+    >>> on_instance(DEFAULT_SETUP, "p4d.24xlarge").n_gpus, on_instance(DEFAULT_SETUP, "4x T4").n_gpus
+    (8, 4)
     """
-    found = find_instance(text)
-    if found is None or setup.allocation or setup.timed_parts == FORWARD:
+    meaning = (gpus or known_gpus()).meaning(text)
+    if setup.allocation or setup.timed_parts == FORWARD or not (meaning.instance or meaning.n_gpus > 1):
         return setup
-    n_gpus = setup.n_gpus or found.gpus_per_node
+    n_gpus = setup.n_gpus or meaning.n_gpus
+    if not meaning.instance:
+        if n_gpus != meaning.n_gpus:
+            raise InputError(
+                f"{shown(text)} says {meaning.n_gpus} GPUs, and their number is {n_gpus}: say one"
+            )
+        return replace(setup, n_gpus=n_gpus)
+    found = instances_by_name()[meaning.instance]
     n_nodes = setup.n_nodes or -(-n_gpus // found.gpus_per_node)
     return replace(
         setup,
@@ -181,7 +192,7 @@ def one_run(
     for name, value in (("pixels", pixels), ("classes", classes)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
             raise InputError(f"expected {name} as a whole number of at least 1, got {shown(value)}")
-    on, chosen = on_instance(setup, gpu), [wanted_gpu(gpu, catalog)]
+    on, chosen = on_instance(setup, gpu, catalog), [wanted_gpu(gpu, catalog, counted=True)]
     check_exchange(on, chosen)
     return _runs_on(named_cnn(cnn, pixels, classes), chosen, [batch], on, catalog)
 
@@ -298,10 +309,13 @@ def stated(setup: Setup) -> dict[str, str]:
     return {name: str(value) for name, value in vars(setup).items() if value is not None}
 
 
-def frame_blocks(frame: pd.DataFrame, usual: Mapping[str, str] = MappingProxyType({})) -> Iterator[RunTable]:
+def frame_blocks(
+    frame: pd.DataFrame, usual: Mapping[str, str] = MappingProxyType({}), lines: Iterable[int] | None = None
+) -> Iterator[RunTable]:
     """Yield the configurations of a frame with columns as for `runs_of_csv`, in tables of `MAX_ROWS` rows.
 
-    usual : by column what rows have that do not state it.
+    usual : by column what rows have that do not state it. lines : by which messages name the rows; counted
+    from 1 by default.
     """
     name, header = Path("the frame"), list(map(str, frame.columns))
     _check_header(header, name, ())
@@ -309,7 +323,8 @@ def frame_blocks(frame: pd.DataFrame, usual: Mapping[str, str] = MappingProxyTyp
         if column not in _FLAGS and infer_dtype(frame[column]) == "boolean":
             raise InputError(f"{name}: expected {column} as numbers or texts, got True or False")
     reader = _ConfigurationReader(name, header, known_gpus(), usual)
-    rows = enumerate(map(list, zip(*(_cells(frame[column]) for column in frame), strict=True)), start=1)
+    cells = map(list, zip(*(_cells(frame[column]) for column in frame), strict=True))
+    rows = zip(count(1) if lines is None else lines, cells, strict=False)
     for _ in range(0, max(len(frame), 1), MAX_ROWS):
         yield reader.block(islice(rows, MAX_ROWS))
 
@@ -421,12 +436,12 @@ def _row_run(
 ) -> dict[str, object]:
     gpu, batch = _text(row, "gpu"), _whole_number(row, "batch_per_gpu")
     if gpu not in named_gpus:
-        named_gpus[gpu] = wanted_gpu(gpu, gpus)
+        named_gpus[gpu] = wanted_gpu(gpu, gpus, counted=True)
     if row.get("fabric") and row.get("network") not in (None, "", row["fabric"]):
         raise InputError(f"expected one link between nodes, got {row['fabric']} and {row['network']}")
     row = {**row, "fabric": row.get("fabric") or row.get("network")}
     setup = Setup(**{name: _READERS.get(name, _plain)(row, name) for name in vars(DEFAULT_SETUP)})
-    return configured_row(cnn, named_gpus[gpu], batch, on_instance(setup, gpu))
+    return configured_row(cnn, named_gpus[gpu], batch, on_instance(setup, gpu, gpus))
 
 
 def _stated(row: Mapping[str, str | None], column: str) -> str | None:

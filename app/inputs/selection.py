@@ -84,17 +84,17 @@ def selection_of(
     )
 
 
-def named_gpus(texts: Sequence[str], catalog: GpuCatalog) -> list[Gpu]:
+def named_gpus(texts: Sequence[str], catalog: GpuCatalog, counted: bool = False) -> list[Gpu]:
     """Return the GPUs that texts name, each a GPU, several ("T4,V100"), or all that begin so ("A100").
 
-    Raises UnknownNameError as `GpuCatalog.find`.
+    counted : as for `GpuCatalog.find`. Raises UnknownNameError as `GpuCatalog.find`.
     """
     found: dict[str, Gpu] = {}
     for name in listed_gpus(texts, catalog):
         try:
-            named: Sequence[Gpu] = (wanted_gpu(name, catalog),)
+            named: Sequence[Gpu] = (wanted_gpu(name, catalog, counted),)
         except UnknownNameError:
-            named = catalog.variants(name)
+            named = catalog.variants(name, counted)
             if not named:
                 raise
         found |= {gpu.gpu: gpu for gpu in named}

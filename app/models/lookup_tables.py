@@ -1,16 +1,19 @@
 """Lookup tables of workbook, page and programs by the choices of a user: GPUs, CNNs, precisions."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from math import isfinite
 
 from trainlaw.datasets import built_in_gpus, cnn_table
 from trainlaw.datasets.cnns.catalog import keyed_cnn_counts
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, bytes_per_parameter
-from trainlaw.datasets.cnns.names import cnn_names, cnn_spellings
+from trainlaw.datasets.cnns.names import cnn_names, names_of_cnns
 from trainlaw.datasets.cnns.zoo import zoo_entry
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
+from trainlaw.datasets.hardware.instances import instances_by_name
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.datasets.measurements.runs import STACKS
+from trainlaw.datasets.naming import naming_rules
 from trainlaw.formulas import Formula
 from trainlaw.validate.formula_intervals import intervals_of
 from trainlaw.validate.run_classes import run_class
@@ -40,12 +43,48 @@ def cnn_label(cnn: str, input_size_px: int, n_classes: int) -> str:
     return f"{cnn}, {input_size_px} px, {n_classes} classes"
 
 
-def cnn_meanings() -> dict[str, str]:
-    """Return the label of each CNN at its usual size and classes by every name that it has."""
+def usual_labels() -> dict[str, str]:
+    """Return the label of each CNN at its usual size and classes."""
     sizes = {name: zoo_entry(name) for name in cnn_names()}
-    usual = {name: cnn_label(name, one.input_size_px, one.n_classes) for name, one in sizes.items()}
-    # A name of the tables means itself, though a package may have another CNN of that name.
-    return {name: usual[key] for name, key in cnn_spellings().items()} | usual
+    return {name: cnn_label(name, one.input_size_px, one.n_classes) for name, one in sizes.items()}
+
+
+@dataclass(frozen=True)
+class NameTables:
+    """What programs and the page need of a kind of names, as `NameIndex` has it.
+
+    exact : further texts by name. keys, loose : a key and its names each. instances : GPU, number, link,
+    fabric.
+    """
+
+    kind: str
+    rules: Mapping[str, list[tuple[str, str]]]
+    exact: Mapping[str, list[str]]
+    keys: list[list[str]]
+    loose: list[list[str]]
+    sizes: Mapping[str, float]
+    instances: Mapping[str, tuple[str, int, str, str]]
+
+
+def name_tables(kind: str) -> NameTables:
+    """Return the tables of a kind, "GPU" or "CNN"."""
+    index = built_in_gpus().names if kind == "GPU" else names_of_cnns()
+    exact: dict[str, list[str]] = {}
+    for text, name in index.exact.items():
+        exact.setdefault(name, []).extend([text] if text != name else [])
+    return NameTables(
+        kind,
+        naming_rules(kind),
+        exact,
+        [[key, *names] for key, names in index.keys.items()],
+        [[key, *names] for key, names in index.loose.items()],
+        {name: size for name, size in index.sizes.items() if isfinite(size)},
+        {
+            name: (one.gpu, one.gpus_per_node, one.link, one.fabric)
+            for name, one in instances_by_name().items()
+            if name in index.instances
+        },
+    )
 
 
 def cnn_rows() -> dict[str, dict[str, str | float]]:

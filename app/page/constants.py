@@ -7,13 +7,18 @@ from typing import Any
 from trainlaw.app.answers.facts import gpu_facts, precision_facts
 from trainlaw.app.inputs.prices import EXAMPLE, read_prices
 from trainlaw.app.models.builtin import BUILT_IN_FORMULAS, SCALING_FORMULA
-from trainlaw.app.models.lookup_tables import cnn_meanings, cnn_rows, gpu_rows, precision_rows
+from trainlaw.app.models.lookup_tables import (
+    cnn_rows,
+    gpu_rows,
+    name_tables,
+    precision_rows,
+    usual_labels,
+)
 from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.app.text.tables import null_for_nan
 from trainlaw.datasets import built_in_gpus
 from trainlaw.datasets.files.storage import read_data_rows
 from trainlaw.datasets.hardware.collectives import ALGORITHMS, FEATURE_OF_ALGORITHM, algorithm_indicator
-from trainlaw.datasets.hardware.instances import instances
 from trainlaw.datasets.hardware.links import links
 from trainlaw.datasets.hardware.possible import has_precision, link_family
 from trainlaw.datasets.hardware.precisions import PRECISIONS
@@ -45,12 +50,9 @@ def page_tables(formula: Formula, names: set[str], said: set[str]) -> dict[str, 
             for name, row in precisions.items()
         },
         "LINKS": _links(),
-        "SPELLINGS": {
-            "gpu": built_in_gpus().spellings(),
-            "cnn": {name: label for name, label in cnn_meanings().items() if label in cnns},
-        },
+        "NAMES": {kind.lower(): vars(name_tables(kind)) for kind in ("GPU", "CNN")},
+        "LABELS": {name: label for name, label in usual_labels().items() if label in cnns},
         "MEASURED": _measured(),
-        "INSTANCES": {one.instance: one.gpus_per_node for one in instances() if one.gpus_per_node > 1},
         "ALGORITHMS": {
             name: {
                 "indicator": algorithm_indicator(FEATURE_OF_ALGORITHM[name]),

@@ -324,7 +324,8 @@ def _differing(facts: Mapping[str, Fact], usual: Mapping[str, Fact]) -> dict[str
 
 def _feature(spec: FeatureSpec, expression: Expression) -> str:
     unit = "" if spec.unit.is_dimensionless else str(spec.unit)
-    fixed = literal({"name": spec.name, "unit": unit})
+    # A loop over batches computes again what the batch changes.
+    fixed = literal({"name": spec.name, "unit": unit, "varies": "batch_per_gpu" in variables(expression)})
     return f"{{...{fixed},compute:{_function(expression)}}}"
 
 

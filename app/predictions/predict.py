@@ -156,10 +156,13 @@ def predict_runs(
     Returns one prediction per row of `runs`; its time is nan where the formula is not defined. Raises
     InputError for a formula of a scope without predictions of configurations.
     """
-    columns = setting_columns(runs)
     answers = run_answers(formula, runs, scaling, measured_s, training=training)
-    columns |= answers.sentence_columns()
-    values = answers.published()
+    return predictions_of(answers, setting_columns(runs))
+
+
+def predictions_of(answers: Answers, settings: Mapping[str, list[Any]]) -> list[Prediction]:
+    """Return the predictions that answers give; settings : those of `setting_columns`."""
+    columns, values = {**settings, **answers.sentence_columns()}, answers.published()
     return [
         Prediction(
             **{name: column[row] for name, column in columns.items()},
@@ -167,7 +170,7 @@ def predict_runs(
             _answers=answers,
             _row=row,
         )
-        for row in range(len(runs))
+        for row in range(answers.count)
     ]
 
 
@@ -200,10 +203,19 @@ def predicted_blocks(
             return
 
 
+def run_seconds(formula: Formula, runs: RunTable, scaling: Formula | None = None) -> np.ndarray:
+    """Return the times of runs, in seconds, (n_runs,); arguments and errors as for `predict_runs`."""
+    check_predictable(formula)
+    _check_fits(formula, runs, None)
+    single = formula_rows(formula, runs).predict(formula)
+    total: np.ndarray = single + exchange_seconds(formula, runs, scaling, single)
+    return total
+
+
 def setting_columns(runs: RunTable) -> dict[str, list[Any]]:
     """Return the fields of `Prediction` that are columns of runs, by name, a value per run."""
-    names = (field.name for field in fields(Prediction) if field.name in runs.frame)
-    found = {name: runs.frame[name].tolist() for name in names}
+    frame = runs.frame
+    found = {field.name: frame[field.name].tolist() for field in fields(Prediction) if field.name in frame}
     return found | {name: list(map(plain, found[name])) for name, plain in _CONVERTED.items()}
 
 

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 from trainlaw.app.models.lookup_tables import cnn_label
 from trainlaw.app.sheets.book_plan import SheetWriter
-from trainlaw.app.workbook.lookup_sheets import HEADING, LACKS, offered
+from trainlaw.app.workbook.lookup_sheets import HEADING, LACKS, offered, row_named
 from trainlaw.app.workbook.model import FIRST, PREFIX, Model, cell_name, fact, is_listed
 from trainlaw.app.workbook.notes_sheet import ANY_OTHER, IMPLIED, NO_YES, ORDERS, OWN_LINK, USUAL_FABRIC
+from trainlaw.app.workbook.spellings import said_count
 from trainlaw.datasets.measurements.runs import COMPILATIONS, MOST_COUNTED
 
 
@@ -47,7 +48,7 @@ class Choice(NamedTuple):
 
     listed : names the list of its drop-down, empty for a number. kind : of a number, of `_NUMBERS`. valid :
     cell formula that is true where the entry can be used. fault : what is said where it cannot. offer : cell
-    formula of what is said instead, unless an error.
+    formula of what is said instead, unless an error. computed : cell formula that a number is at first.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Choice(NamedTuple):
     listed: str = ""
     kind: str = ""
     offer: str = ""
+    computed: str = ""
 
 
 def write_choices(sheet: SheetWriter, choices: Sequence[Choice], row: int) -> int:
@@ -81,7 +83,11 @@ def _write_entry(sheet: SheetWriter, row: int, choice: Choice) -> None:
         sheet.text(row, 1, choice.value, "input")
         sheet.drop_down(row, 1, PREFIX + choice.listed, is_open=choice.name in ("gpu_choice", "cnn_choice"))
         return
-    sheet.number(row, 1, choice.value, "input_count" if choice.name == "images" else "input")
+    style = "input_count" if choice.name == "images" else "input"
+    if choice.computed:
+        sheet.formula(row, 1, choice.computed, choice.value, style)
+    else:
+        sheet.number(row, 1, choice.value, style)
     sheet.plan.limits[row, 1] = _NUMBERS[choice.kind].limits
 
 
@@ -95,12 +101,13 @@ def usual_choices(model: Model) -> list[Choice]:
         valid=f"AND({precision.valid},{has_precision})", fault="choose one that this GPU has, from the list"
     )
     per = "of which the inference is computed" if model.is_forward else "ImageNet-1k has 1,281,167"
+    gpus = _number("n_gpus", "number of GPUs", 1.0, "each with a batch of that size", "GPUs")
     found = [
         _named("cnn", "CNN", cnn_label(*FIRST.cnn)),
         _number("batch_per_gpu", "batch per GPU", float(FIRST.batch), "on one GPU at once", "images"),
         _named("gpu", "GPU", FIRST.gpu),
         precision,
-        _number("n_gpus", "number of GPUs", 1.0, "each with a batch of that size", "GPUs"),
+        gpus._replace(computed=said_count("tl_gpu_choice", row_named("gpu", "tl_gpu_choice"))),
         _number("images", "images" if model.is_forward else "images per epoch", FIRST.images, per, "images"),
         _number("epochs", "epochs", FIRST.epochs, "", "epochs", kind="positive"),
         _listed("own_runs", "use sheet Your runs", NO_YES[0], "yes: the time by your runs on this GPU"),

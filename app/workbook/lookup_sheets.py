@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from trainlaw.app.inputs.prices import EXAMPLE, MOST_USD, read_prices
-from trainlaw.app.models.lookup_tables import cnn_meanings, cnn_rows, gpu_rows
+from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows, usual_labels
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.model import PREFIX, TABLES, new_sheet
+from trainlaw.app.workbook.spellings import further_names, key_formula, machines, without_count
 from trainlaw.datasets import Gpu, built_in_gpus
 from trainlaw.datasets.hardware.possible import has_precision
 from trainlaw.datasets.hardware.precisions import PRECISIONS
@@ -22,7 +23,8 @@ HEAD = 3  # row of the header of each table
 NAMES = "further_names"
 #: Column with the precisions that a GPU lacks, each between two semicolons.
 LACKS = "lacks"
-_IGNORED = (" ", "-", "_", "nvidia", "geforce", "tesla", "amd", "intel")
+#: Column with the instances of clouds that have several of a GPU, as `machines` has them.
+MACHINES = "machines"
 #: Headings of the list of GPUs: names of no GPU, so that each group can be found in the drop-down.
 HEADING = "\u2014 "
 MEASURED, NEVER_MEASURED, PROCESSORS = (
@@ -44,7 +46,7 @@ def gpu_table_rows(formula: Formula) -> dict[str, dict[str, object]]:
     without, and CPUs.
     """
     gpus, specifications = built_in_gpus().gpus, gpu_rows()
-    names = _further_names({name: name for name in specifications} | built_in_gpus().spellings())
+    names, rented = further_names("gpu", {name: name for name in specifications}), machines()
     seen = formula.provenance.get("generations")
     groups: dict[str, list[Gpu]] = {MEASURED: [], NEVER_MEASURED: [], PROCESSORS: []}
     for gpu in sorted(gpus, key=lambda gpu: natural_key(gpu.gpu)):
@@ -54,7 +56,11 @@ def gpu_table_rows(formula: Formula) -> dict[str, dict[str, object]]:
             groups[group].append(gpu)
     rows: dict[str, dict[str, object]] = {}
     for heading, members in groups.items():
-        known = {gpu.gpu: _gpu_row(gpu, specifications[gpu.gpu], names) for gpu in members}
+        known = {
+            gpu.gpu: _gpu_row(gpu, specifications[gpu.gpu])
+            | {NAMES: names.get(gpu.gpu, ""), MACHINES: rented.get(gpu.gpu, "")}
+            for gpu in members
+        }
         empty = next(iter(known.values()), {})
         if known:
             rows[heading] = {
@@ -64,7 +70,7 @@ def gpu_table_rows(formula: Formula) -> dict[str, dict[str, object]]:
     return rows
 
 
-def _gpu_row(gpu: Gpu, specifications: Mapping[str, object], names: Mapping[str, str]) -> dict[str, object]:
+def _gpu_row(gpu: Gpu, specifications: Mapping[str, object]) -> dict[str, object]:
     server = usual_server(gpu.gpu)
     lacking = [name for name in PRECISIONS if not has_precision(gpu, name)]
     return {
@@ -74,7 +80,6 @@ def _gpu_row(gpu: Gpu, specifications: Mapping[str, object], names: Mapping[str,
         "fabric": server.fabric,
         **specifications,
         LACKS: f";{';'.join(lacking)};",
-        NAMES: names.get(gpu.gpu, ""),
     }
 
 
@@ -106,33 +111,9 @@ def natural_key(name: str) -> list[tuple[int, str]]:
 
 def cnn_table_rows() -> dict[str, dict[str, object]]:
     """Return the rows of sheet CNNs by label, sorted by name and size; names stand at the usual size."""
-    names = _further_names(cnn_meanings())
+    names = further_names("cnn", usual_labels())
     ordered = sorted(cnn_rows().items(), key=lambda item: natural_key(item[0]))
     return {label: {**row, NAMES: names.get(label, "")} for label, row in ordered}
-
-
-def _key(text: str) -> str:
-    """Return a name as the column of further names holds it.
-
-    >>> _key("NVIDIA GeForce RTX 4090")
-    'rtx4090'
-    """
-    key = text.lower()
-    for part in _IGNORED:
-        key = key.replace(part, "")
-    return key
-
-
-def _further_names(meanings: Mapping[str, str]) -> dict[str, str]:
-    """Return the keys of all names of a row by its label; a key of several rows is left out."""
-    labels: dict[str, set[str]] = {}
-    for name, label in meanings.items():
-        labels.setdefault(_key(name), set()).add(label)
-    found: dict[str, list[str]] = {}
-    for key, of_key in sorted(labels.items()):
-        if len(of_key) == 1:
-            found.setdefault(next(iter(of_key)), []).append(key)
-    return {label: f";{';'.join(keys)};" for label, keys in found.items()}
 
 
 def row_named(kind: str, text: str) -> str:
@@ -140,19 +121,24 @@ def row_named(kind: str, text: str) -> str:
 
     kind : "gpu" or "cnn". text : cell formula of the text.
     """
-    return f"IFERROR(MATCH({text},tl_{kind}s,0),{_row_like(kind, text, ';')})"
+    plain = f'SUBSTITUTE(SUBSTITUTE({text},"*",""),"?","")'
+    written = f'MATCH("*;"&{plain}&";*",tl_{kind}_names,0)'
+    spelled = [_row_like(kind, text, ";")]
+    spelled += [_row_like(kind, without_count(text), ";")] if kind == "gpu" else [written]
+    return f"IFERROR(MATCH({text},tl_{kind}s,0),IFERROR({spelled[-1]},{spelled[0]}))"
 
 
 def offered(kind: str) -> str:
-    """Return the cell formula of the first name that contains the choice of a kind; an error without one."""
-    return f'"did you mean "&INDEX(tl_{kind}s,{_row_like(kind, f"{PREFIX}{kind}_choice", "")})&"?"'
+    """Return the cell formula of which names begin with the choice of a kind; an error without one."""
+    spelled = f"{PREFIX}{kind}_choice"
+    spelled = without_count(spelled) if kind == "gpu" else spelled
+    first = f"INDEX(tl_{kind}s,{_row_like(kind, spelled, '')})"
+    more = f'COUNTIF(tl_{kind}_names,"*;"&{key_formula(kind, spelled)}&"*")-1'
+    return f'"did you mean "&{first}&IF({more}>0," or one of "&{more}&" more","")&"?"'
 
 
 def _row_like(kind: str, text: str, mark: str) -> str:
-    key = f"LOWER({text})"
-    for part in _IGNORED:
-        key = f'SUBSTITUTE({key},"{part}","")'
-    return f'MATCH("*{mark}"&{key}&"{mark}*",tl_{kind}_names,0)'
+    return f'MATCH("*;"&{key_formula(kind, text)}&"{mark}*",tl_{kind}_names,0)'
 
 
 def write_gpus(book: BookPlan, formula: Formula) -> None:
@@ -224,5 +210,6 @@ def _define_look_up(sheet: SheetWriter, kind: str, header: list[str], head: int,
     names[f"tl_{kind}s"] = labels
     # A range that grows with the rows, so that a drop-down lists added rows but no empty ones.
     names[f"tl_{kind}s_listed"] = f"{sheet.name}!$A${top}:INDEX({labels},COUNTA({labels}))"
-    if NAMES in header:
-        sheet.define_range(f"tl_{kind}_names", header.index(NAMES), head + 1, head + count)
+    for column, name in ((NAMES, "names"), (MACHINES, "machines")):
+        if column in header:
+            sheet.define_range(f"tl_{kind}_{name}", header.index(column), head + 1, head + count)

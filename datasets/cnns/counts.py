@@ -1,7 +1,6 @@
 """Aggregate counts of a CNN, per image and forward pass."""
 
 from collections.abc import Callable, Mapping
-from itertools import pairwise
 from typing import SupportsFloat
 
 import numpy as np
@@ -20,24 +19,15 @@ LAYER_SIZES: Mapping[str, float] = {
     "2m": 2.0**21,
     "8m": 2.0**23,
 }
-#: MACs per element read and written, each of a class from 1 / sqrt(2) to sqrt(2) times its number.
-INTENSITIES: Mapping[str, float] = {"6": 6, "11": 11, "23": 23, "45": 45, "91": 91, "181": 181}
-#: Tensor cores multiply blocks of at least 32 channels well, and kernels compute multiples of 64.
-THIN, _BLOCK = 32, 64
+#: Tensor cores multiply blocks of at least 32 channels well.
+THIN = 32
 
 
-def class_limits(numbers: Mapping[str, float], last: float = np.inf) -> dict[str, tuple[float, float]]:
-    """Return the least number of each class and the least of the next: limits lie at geometric means.
-
-    >>> class_limits({"2": 2.0, "8": 8.0})
-    {'2': (0.0, 4.0), '8': (4.0, inf)}
-    """
-    limits = [0.0, *(float(np.sqrt(low * high)) for low, high in pairwise(numbers.values())), last]
-    return dict(zip(numbers, pairwise(limits), strict=True))
-
-
-#: Least number of elements of each class of `LAYER_SIZES`, and the least of the next.
-LAYER_LIMITS: Mapping[str, tuple[float, float]] = class_limits(LAYER_SIZES)
+#: Least number of elements of each class of `LAYER_SIZES`, and the least of the next: twice its size.
+LAYER_LIMITS: Mapping[str, tuple[float, float]] = {
+    name: (size / 2 if size > 2.0**13 else 0.0, 2 * size if size < 2.0**23 else np.inf)
+    for name, size in LAYER_SIZES.items()
+}
 
 
 def _touched_at_size(
@@ -52,27 +42,8 @@ def _moved_at_size(low: float, high: float) -> Callable[..., float]:
     return lambda t: t.moved[(t.touched >= low) & (t.touched < high)].sum()
 
 
-def _touched_at_intensity(low: float, high: float) -> Callable[..., float]:
-    """Return what sums the elements that convolutions of one class of `INTENSITIES` read and write."""
-    return lambda t: t.touched[t.conv & (t.macs >= low * t.touched) & (t.macs < high * t.touched)].sum()
-
-
-def _padding_macs(t: LayerColumns) -> float:
-    padded = np.ceil(t.in_channels / _BLOCK) * np.ceil(t.out_channels / _BLOCK) * _BLOCK**2
-    extra = t.macs * (padded / np.maximum(t.in_channels * t.out_channels, 1) - 1)
-    return float(extra[t.single_conv].sum())
-
-
-def _first(values: np.ndarray) -> float:
-    return float(values[0]) if len(values) else 0.0
-
-
 def _largest(values: np.ndarray) -> float:
     return float(values.max()) if len(values) else 0.0
-
-
-def _weighted_harmonic_mean(values: np.ndarray, weights: np.ndarray) -> float:
-    return float(weights.sum() / (weights / values).sum()) if weights.sum() > 0 else 0.0
 
 
 def _ratio(part: float, whole: float) -> float:
@@ -97,7 +68,6 @@ COUNTS: Mapping[str, Callable[[LayerColumns], SupportsFloat]] = {
     "conv_params": lambda t: t.parameters[t.group["convolution"]].sum(),
     # Activations, by who writes them: memory traffic.
     "activation_elements": lambda t: t.output_elements[t.layers].sum(),
-    "layer_input_elements": lambda t: t.read.sum(),
     "conv_output_elements": lambda t: t.output_elements[t.conv].sum(),
     "depthwise_output_elements": lambda t: t.output_elements[t.depthwise].sum(),
     "batchnorm_output_elements": lambda t: t.output_elements[t.group["normalization"]].sum(),
@@ -119,20 +89,11 @@ COUNTS: Mapping[str, Callable[[LayerColumns], SupportsFloat]] = {
     # Kernel sizes and strides, which decide the algorithm (3 x 3 with stride 1: Winograd).
     "conv1x1_macs": lambda t: t.macs[t.kernel(1)].sum(),
     "conv3x3_macs": lambda t: t.macs[t.kernel(3) & (t.stride == 1)].sum(),
-    "first_conv_macs": lambda t: _first(t.macs[t.conv]),
-    "max_layer_macs": lambda t: _largest(t.macs),
     "max_layer_elements": lambda t: _largest(t.output_elements[t.layers]),
-    "max_layer_params": lambda t: _largest(t.parameters),
     # The graph: what can run concurrently.
     "depth": lambda t: longest_path(t.cnn, t.heavy.tolist()),
     "depth_all_layers": lambda t: longest_path(t.cnn, t.layers.tolist()),
-    "critical_path_macs": lambda t: t.critical_path_macs,
     "graph_width": lambda t: _ratio(t.macs.sum(), t.critical_path_macs),
-    "n_edges": lambda t: sum(len(layer.inputs) for layer in t.cnn.layers),
-    "macs_per_element": lambda t: _ratio(
-        t.macs.sum(), (t.output_elements + t.read + t.parameters)[t.heavy].sum()
-    ),
-    "mean_log_macs": lambda t: _ratio(np.log(t.macs[t.heavy]).sum(), float(t.heavy.sum())),
     "input_elements": lambda t: t.output_elements[t.group["input"]].sum(),
     # Sizes of the matrix products: their time saturates with each of rows, reduction and columns.
     "im2col_elements": lambda t: t.unfolded[t.conv].sum(),
@@ -140,22 +101,12 @@ COUNTS: Mapping[str, Callable[[LayerColumns], SupportsFloat]] = {
     "conv_output_channels": lambda t: t.out_channels[t.conv].sum(),
     "conv_reduction_length": lambda t: t.reduction[t.conv].sum(),
     "conv_input_elements": lambda t: t.input_elements[t.conv].sum(),
-    "input_gradient_macs": lambda t: t.macs[t.conv].sum() - _first(t.macs[t.conv]),
     "conv5x5_macs": lambda t: t.macs[t.conv & (t.kernel_height >= 5) & (t.stride == 1)].sum(),
     "strided_conv_macs": lambda t: t.macs[t.conv & (t.stride > 1)].sum(),
-    # A harmonic mean weighted by work keeps the sum of work over size.
-    "conv_mean_pixels": lambda t: _weighted_harmonic_mean(t.rows[t.conv], t.macs[t.conv]),
-    "conv_mean_reduction": lambda t: _weighted_harmonic_mean(t.reduction[t.conv], t.macs[t.conv]),
-    "conv_mean_channels": lambda t: _weighted_harmonic_mean(t.columns[t.conv], t.macs[t.conv]),
-    "sum_sqrt_macs": lambda t: np.sqrt(t.macs[t.conv]).sum(),
-    "sum_sqrt_macs_elements": lambda t: np.sqrt((t.macs * t.output_elements)[t.conv]).sum(),
-    "sum_macs_two_thirds": lambda t: (t.macs[t.conv] ** (2 / 3)).sum(),
-    "max_dense_params": lambda t: _largest(t.parameters[t.group["dense"]]),
-    # What tensor cores do badly: few channels, channels that do not fill a block; wide groups they do well.
+    # What tensor cores do badly: few channels; wide groups they do well.
     "thin_conv_macs": lambda t: t.macs[
         t.single_conv & (np.minimum(t.in_channels, t.out_channels) < THIN)
     ].sum(),
-    "padding_macs": _padding_macs,
     "broad_grouped_conv_macs": lambda t: t.macs[
         t.conv & t.grouped & (t.out_channels >= THIN * t.groups) & (t.in_channels >= THIN * t.groups)
     ].sum(),
@@ -172,10 +123,6 @@ COUNTS: Mapping[str, Callable[[LayerColumns], SupportsFloat]] = {
         for name, limits in LAYER_LIMITS.items()
     },
     **{f"moved_elements_{name}": _moved_at_size(*limits) for name, limits in LAYER_LIMITS.items()},
-    **{
-        f"conv_elements_at_{name}": _touched_at_intensity(*limits)
-        for name, limits in class_limits(INTENSITIES, 181 * np.sqrt(2)).items()
-    },
 }
 
 

@@ -20,4 +20,7 @@ def constant(value: object, index: pd.Index) -> pd.Series:
 
 def detached(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the same rows, numbered from 0, in a frame that later changes of the source do not reach."""
-    return frame.reset_index(drop=True).copy(deep=not _COPIES_ON_WRITE)
+    index = frame.index
+    is_numbered = isinstance(index, pd.RangeIndex) and (index.start, index.step) == (0, 1) and not index.name
+    numbered = frame if is_numbered else frame.reset_index(drop=True)
+    return numbered.copy(deep=not _COPIES_ON_WRITE)

@@ -3,37 +3,25 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from difflib import SequenceMatcher
 from functools import cache, cached_property
 from math import isnan, nan
 
 import pandas as pd
 from trainlaw.datasets.files.columns import shipped_schema
-from trainlaw.datasets.files.mapping import joined_name
 from trainlaw.datasets.files.storage import read_data_rows
-from trainlaw.datasets.hardware.instances import family_of, find_instance, instances
+from trainlaw.datasets.hardware.instances import Instance, instances, instances_by_name
+from trainlaw.datasets.naming import (
+    LONGEST_NAME,
+    NameIndex,
+    NameMeaning,
+    further_gpu_names,
+    naming_rules,
+)
 from trainlaw.formulas.errors import UnknownNameError, check_name, shown
 
-# Words that name the vendor, not the product; "Quadro", "RTX" and "Radeon" are part of the product name.
-_VENDOR_WORDS = re.compile(
-    r"\((?:r|tm|c)\)|[®™©]|\b(?:nvidia|amd|intel|geforce|tesla|corporation|graphics|gpu|processor|cpu)\b"
-    # Where it is rented.
-    r"|\b(?:colab|kaggle|aws|azure|gcp|lambda|runpod|paperspace|coreweave|sagemaker|vast\.ai)\b"
-)
-# Several of one GPU: 4x V100, 8xH100, T4 x2.
-_COUNTED = re.compile(
-    r"\s*(\d{1,3})\s*[x\u00d7*]\s*([^\W\d].*)|(.*\d\w*)\s+[x\u00d7*]\s*(\d{1,3})\s*", re.IGNORECASE
-)
-_LISTING = re.compile(r"^\s*gpu\s*\d+\s*:|\(uuid:[^)]*\)")
-_NO_GPU = re.compile(
-    r"\b(tpu|trainium|trn\d|inferentia|inf\d|gaudi|ipu|cerebras|apple|m[1-4] (?:pro|max|ultra))",
-    re.IGNORECASE,
-)
 _MOST_VARIANTS = 10  # that one name stands for, such as A100; more is no family of a GPU
-_HARD_STOPS = re.compile(r"laptop|notebook|mobile|max-?q|max q|\bmig\b|\bgrid\b|vgpu|virtual")
-_MEMORY = re.compile(r"(?<![a-z0-9.])(\d{1,6}(?:\.\d+)?)\s*(gib|gb|mib|mb|g)(?![a-z0-9])")
 # Product lines, which people leave out ("3090"), and endings that they leave out, too ("RTX 6000").
-_LINE = re.compile(r"^(?:quadrortx|quadro|rtx|gtx|radeonrx|radeonpro|radeon|rx|instinct|arc)(?=[a-z]{0,2}\d)")
+_LINE = re.compile(r"^(?:quadro|rtx|gtx|radeon|pro|rx|instinct|arc)(?=(?:pro|rtx|rx|instinct)?[a-z]{0,2}\d)")
 _ENDING = re.compile(r"ada(?:generation)?$")
 #: Link of a GPU without a known one.
 NO_LINK = "pcie3-x16"
@@ -41,7 +29,6 @@ NO_LINK = "pcie3-x16"
 USUAL_LAUNCH_S, RECENT_LAUNCH_S = 120e-6, 40e-6
 _FIRST_RECENT_YEAR = 2025  # hosts of the data set h100 and later ones launch in 27 to 40 us
 _RECENT = frozenset({"Blackwell 2.0", "CDNA 4", "RDNA 4.0"})
-_BYTES_PER_UNIT = {"gib": 1e9, "gb": 1e9, "g": 1e9, "mib": 1e9 / 1024, "mb": 1e9 / 1024}
 
 
 def name_key(text: str) -> str:
@@ -50,8 +37,7 @@ def name_key(text: str) -> str:
     >>> name_key("NVIDIA GeForce RTX 3090"), name_key("Tesla V100-SXM2-16GB")
     ('rtx3090', 'v100sxm2_16gb')
     """
-    bare = _VENDOR_WORDS.sub(" ", _LISTING.sub(" ", text.lower()))
-    return joined_name(re.sub(r"\(\s*\)", " ", bare))
+    return _rules().key(text)
 
 
 def hard_stop(text: str) -> str:
@@ -60,37 +46,28 @@ def hard_stop(text: str) -> str:
     >>> hard_stop("NVIDIA GeForce RTX 4090 Laptop GPU")
     'laptop'
     """
-    match = _HARD_STOPS.search(text.lower())
-    return match.group() if match else ""
-
-
-def without_hard_stop(text: str) -> str:
-    """Return `text` without such words, in lower case: the plain GPU that it may resemble."""
-    return _HARD_STOPS.sub(" ", text.lower())
+    matches = (pattern.search(text.lower()) for pattern, _ in _rules().rules["stop"])
+    return next((match.group().split()[0] for match in matches if match), "")
 
 
 def split_memory(text: str) -> tuple[str, float | None]:
-    """Return `text` without its memory size, and that size in bytes (None when none is named).
+    """Return `text` in lower case without its memory size, and that size in bytes (None when none is named).
 
     "16GB" on a data sheet and "16384 MiB" from a driver both give 16e9: GPUs are sold by that number.
 
-    >>> split_memory("NVIDIA GeForce RTX 3090, 24576 MiB")
-    ('NVIDIA GeForce RTX 3090, ', 24000000000.0)
+    >>> split_memory("RTX 3090, 24576 MiB")
+    ('rtx 3090,  ', 24000000000.0)
     """
-    lowered = text.lower()
-    match = _MEMORY.search(lowered)
-    if match is None or len(lowered) != len(text):
-        return text, None
-    size = float(match.group(1)) * _BYTES_PER_UNIT[match.group(2)]
-    return (text[: match.start()] + text[match.end() :]).replace("()", ""), size
+    rest, size = _rules().without_size(text.lower())
+    return rest, None if size is None else 1e9 * size
 
 
-MAX_NAME_LENGTH = 200  # of a text that is looked up; a line of nvidia-smi -L has 90
+@cache
+def _rules() -> NameIndex:
+    return NameIndex("GPU", naming_rules("GPU"))
+
+
 FIRST_WITH_TF32 = 8.0  # compute capability of NVIDIA's Ampere
-# A driver reports a little less than the sold size: 15,360 MiB on a 16 GB T4 with error correction.
-_MEMORY_TOLERANCE = 0.08
-# Names that resemble a text less are no suggestions.
-_LEAST_LIKENESS = 0.5
 
 
 @dataclass(frozen=True)
@@ -277,136 +254,74 @@ class GpuCatalog:
         return {gpu.gpu: gpu for gpu in self.gpus}
 
     @cached_property
-    def _by_key(self) -> dict[str, Gpu]:
-        return {name_key(name): gpu for gpu in self.gpus for name in (*gpu.aliases, gpu.gpu)}
-
-    @cached_property
-    def _by_key_without_memory(self) -> dict[str, tuple[Gpu, ...]]:
-        found: dict[str, tuple[Gpu, ...]] = {}
-        for gpu in self.gpus:
-            for key in {name_key(split_memory(name)[0]) for name in (*gpu.aliases, gpu.gpu)}:
-                found[key] = (*found.get(key, ()), gpu)
-        return found
-
-    @cached_property
-    def _by_bare_key(self) -> dict[str, tuple[str, ...]]:
-        found: dict[str, dict[str, None]] = {}
-        for key, gpus in self._by_key_without_memory.items():
-            found.setdefault(_bare(key), {}).update((gpu.gpu, None) for gpu in gpus)
-        return {bare: tuple(names) for bare, names in found.items()}
-
-    def _without_line(self, text: str) -> tuple[str, ...]:
-        """Return names of GPUs that `text` names without their product line or its beginning."""
-        key = name_key(text)
-        if not key[:1].isdigit() and _bare(key) == key and not key[-1:].isdigit():
-            return ()
-        names = self._by_bare_key.get(_bare(key), ())
-        if _bare(key) == key:
-            return names
-        ours = {name: _ENDING.sub("", name_key(split_memory(name)[0])) for name in names}
-        return tuple(name for name in names if ours[name].endswith(key))
+    def names(self) -> NameIndex:
+        """What texts mean among these GPUs and the instances of clouds that have them."""
+        rules, loose, keys = _rules(), dict[str, dict[str, None]](), dict[str, list[str]]()
+        rented = {
+            one.instance: (one.gpu, one.gpus_per_node) for one in instances() if one.gpu in self._by_name
+        }
+        called = [(text, name) for text, name in further_gpu_names() if name in self._by_name]
+        called += [(name, gpu.gpu) for gpu in self.gpus for name in (*gpu.aliases, gpu.gpu)]
+        for text, name in called:
+            keys[rules.key(text)] = [name]
+            for key in _loose_keys(rules.key(rules.without_size(text.lower())[0])):
+                loose.setdefault(key, {})[name] = None
+        for name in rented:
+            keys.setdefault(rules.key(name), [name])
+            # "p4d" asks which of the family of p4d.24xlarge.
+            family = rules.key(name.partition(".")[0]) if "." in name else ""
+            if family and family not in keys:
+                loose.setdefault(family, {})[name] = None
+        return NameIndex(
+            "GPU",
+            naming_rules("GPU"),
+            exact={name: name for name in (*rented, *self._by_name)},
+            keys=keys,
+            loose={key: [*names] for key, names in loose.items()},
+            sizes={gpu.gpu: gpu.memory_bytes / 1e9 for gpu in self.gpus},
+            instances=rented,
+        )
 
     def namesakes(self, name: str) -> tuple[str, ...]:
         """Return the names of the GPUs that differ from a known one only in the size of their memory."""
-        key = name_key(split_memory(name)[0])
-        return tuple(gpu.gpu for gpu in self._by_key_without_memory.get(key, ()))
+        return tuple(self.names.loose.get(name_key(split_memory(name)[0]), ()))
 
-    def find(self, text: str) -> Gpu:
+    def meaning(self, text: str) -> NameMeaning:
+        """Return what a text means: a GPU, how many of them, an instance of a cloud, or a question."""
+        return NameMeaning(text, (text,), 1, "", "") if text in self._by_name else self.names.meaning(text)
+
+    def find(self, text: str, counted: bool = False) -> Gpu:
         """Return the GPU that `text` names, as torch, nvidia-smi, the data sheet or people write it.
 
         "3090" is the RTX 3090, "P100 12GB" the only P100 of that size, "g4dn.xlarge" the T4 that it has.
+        counted : whether a text may say how many GPUs, "8x T4", which `meaning` has.
 
         Raises UnknownNameError, with near names, when no GPU or more than one has that name.
 
         >>> built_in_gpus().find("Tesla V100-SXM2-16GB").gpu
         'V100-SXM2-16GB'
         """
-        if text in self._by_name:
-            return self._by_name[text]
-        if not name_key(text) or len(text) > MAX_NAME_LENGTH:
+        meaning = self.meaning(text)
+        if meaning.n_gpus > 1 and not (counted or meaning.instance):
+            number, names = meaning.n_gpus, " or ".join(map(repr, meaning.candidates[:4]))
+            advice = f"did you mean {names} with --gpus {number} (in Python n_gpus={number})?"
+            raise UnknownNameError(f"{shown(text)} is a number of GPUs: {advice}", meaning.candidates)
+        if meaning.name:
+            return self._by_name[meaning.name]
+        if not name_key(text) or len(text) > LONGEST_NAME:
             raise UnknownNameError(f"expected the name of a GPU, got {shown(text)}")
-        if name_key(text) in self._by_key:
-            return self._by_key[name_key(text)]
-        instance = find_instance(text)
-        if instance and instance.gpu in self._by_name:
-            return self._by_name[instance.gpu]
-        if hard_stop(text):
-            reason = f"no {hard_stop(text)} variant is known, and it differs from the plain GPU"
-            raise self._unknown(text, reason, self.near_names(text))
-        rest, memory_bytes = split_memory(text)
-        # "V100-SXM2-16GB, 16384 MiB" says the same twice.
-        shorter, again = split_memory(rest)
-        if memory_bytes and again and _is_near(again, memory_bytes):
-            rest = shorter
-        candidates = self._by_key_without_memory.get(name_key(rest), ())
-        bare = () if candidates else self._without_line(rest)
-        if memory_bytes is None:
-            if len(bare) == 1:
-                return self._by_name[bare[0]]
-            names = [gpu.gpu for gpu in candidates] or list(bare)
-            reason = "several GPUs have that name" if len(names) > 1 else ""
-            raise self._unknown(text, reason, names or self.near_names(text))
-        named = [gpu.gpu for gpu in candidates] or list(bare) or self._continuing(rest)
-        same = [name for name in named if _is_near(self._by_name[name].memory_bytes, memory_bytes)]
-        if len(same) == 1:
-            return self._by_name[same[0]]
-        raise self._unknown(
-            text, "no single GPU has that name and memory", same or named or self.near_names(rest)
-        )
+        raise UnknownNameError(self.names.question(text, meaning), meaning.candidates)
 
-    def variants(self, text: str) -> tuple[Gpu, ...]:
-        """Return the GPUs of which a text is the common beginning, such as "A100"; none where it is a name.
+    def variants(self, text: str, counted: bool = False) -> tuple[Gpu, ...]:
+        """Return the GPUs that a text may mean, such as "A100"; none where it is a name, or an unknown one.
 
         >>> [gpu.gpu for gpu in built_in_gpus().variants("V100 SXM2")]
         ['V100-SXM2-16GB', 'V100-SXM2-32GB']
         """
-        names = self._continuing(text) if re.search(r"\d", text) and not hard_stop(text) else []
-        return tuple(self._by_name[name] for name in names) if 2 <= len(names) <= _MOST_VARIANTS else ()
-
-    def spellings(self) -> dict[str, str]:
-        """Return further texts that name a GPU and no other, each with that GPU: "4090", "g4dn.xlarge"."""
-        bare = {key: names[0] for key, names in self._by_bare_key.items() if len(names) == 1}
-        short = {key: gpus[0].gpu for key, gpus in self._by_key_without_memory.items() if len(gpus) == 1}
-        aliases = {alias: gpu.gpu for gpu in self.gpus for alias in gpu.aliases}
-        of_clouds = {one.instance: one.gpu for one in instances() if one.gpu in self._by_name}
-        # Keys come from sets: sorted, a page has the same bytes in every process.
-        return dict(sorted({**bare, **short, **aliases, **of_clouds}.items()))
-
-    def _unknown(self, text: str, reason: str, names: list[str]) -> UnknownNameError:
-        if _NO_GPU.search(text):
-            return UnknownNameError(
-                f"{shown(text)} is no GPU, and only GPUs are modelled: list them with `trainlaw gpus list`"
-            )
-        if counted := _COUNTED.fullmatch(text):
-            first, gpu, other, last = counted.groups()
-            number, name = first or last, (gpu or other).strip()
-            if name in self._by_name or self.near_names(name):
-                advice = f"did you mean {name!r} with --gpus {number} (in Python n_gpus={number})?"
-                return UnknownNameError(f"{shown(text)} is a number of GPUs: {advice}", [name])
-        advice = "did you mean " + " or ".join(repr(name) for name in names) + "?" if names else ""
-        listed = "list them with `trainlaw gpus list`; describe yours with --gpu-file FILE"
-        said = "; ".join(part for part in (reason, advice or listed) if part)
-        return UnknownNameError(f"unknown GPU {shown(text)}: {said}", names)
-
-    def near_names(self, text: str) -> list[str]:
-        """Return names of GPUs that resemble `text`, nearest first: suggestions, not an answer.
-
-        Where names continue `text` ("A100" in "A100-SXM4-40GB"), those are returned, up to eight; else
-        instances of a cloud whose family it is ("p4d"), or the GPU that one of its words names.
-        """
-        words = [self._by_key[name_key(word)].gpu for word in text.split() if name_key(word) in self._by_key]
-        if longer := self._continuing(text) or family_of(text) or words:
-            return longer[:8]
-        key = name_key(without_hard_stop(text))[:MAX_NAME_LENGTH]
-        score: dict[str, float] = {}
-        for other, gpu in self._by_key.items():
-            score[gpu.gpu] = max(score.get(gpu.gpu, 0.0), _likeness(key, other))
-        near = sorted(score, key=lambda name: (-score[name], name))[:3]
-        return [name for name in near if score[name] > _LEAST_LIKENESS]
-
-    def _continuing(self, text: str) -> list[str]:
-        key = name_key(without_hard_stop(text))[:MAX_NAME_LENGTH]
-        return sorted({gpu.gpu for other, gpu in self._by_key.items() if _continues(key, other)})
+        meaning = self.meaning(text)
+        is_asked = not meaning.name and (meaning.n_gpus == 1 or (counted and meaning.n_gpus > 1))
+        known = [self._by_name[name] for name in meaning.candidates if is_asked and name in self._by_name]
+        return tuple(known) if 2 <= len(known) <= _MOST_VARIANTS else ()
 
     def frame(self) -> pd.DataFrame:
         """Return the GPUs as a table, one row per GPU, columns as the fields of `Gpu` except `sources`."""
@@ -427,24 +342,12 @@ class GpuCatalog:
         return GpuCatalog((*(other for other in self.gpus if other.gpu != gpu.gpu), gpu))
 
 
-def _is_near(size: float, other: float) -> bool:
-    return abs(size - other) <= _MEMORY_TOLERANCE * max(size, other)
-
-
-def _bare(key: str) -> str:
-    """Return the key of a name without its product line: "rtx3090" is "3090"."""
-    return _ENDING.sub("", _LINE.sub("", key))
-
-
-def _continues(key: str, other: str) -> bool:
-    return bool(key) and other.startswith(key) and not other[len(key) :][:1].isdigit()
-
-
-def _likeness(key: str, other: str) -> float:
-    """Return how much two keys resemble each other; 0 where a bound says that it is too little."""
-    contained = 0.2 if key in other or other in key else 0.0
-    matcher = SequenceMatcher(None, key, other)
-    return matcher.ratio() + contained if matcher.quick_ratio() + contained > _LEAST_LIKENESS else 0.0
+def _loose_keys(key: str) -> list[str]:
+    """Return the key of a name without memory, and what people shorten it to: "rtx3090" is "3090", too."""
+    found, short = {key, _ENDING.sub("", key)}, _ENDING.sub("", key)
+    while (shorter := _LINE.sub("", short)) != short:
+        found.add(short := shorter)
+    return sorted(found)
 
 
 def gpu_from_row(row: Mapping[str, object]) -> Gpu:
@@ -515,3 +418,12 @@ def find_gpu(text: str) -> Gpu:
     24000000000.0
     """
     return built_in_gpus().find(text)
+
+
+def find_instance(text: str) -> Instance | None:
+    """Return the instance of a cloud that a text names in any spelling, None where none has that name.
+
+    >>> find_instance("Standard_NC6s_v3").gpu, find_instance("T4")
+    ('V100-PCIE-16GB', None)
+    """
+    return instances_by_name().get(built_in_gpus().meaning(text).instance)

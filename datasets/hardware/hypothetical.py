@@ -21,13 +21,14 @@ def is_hypothetical(text: str) -> bool:
     return _WORD.search(text) is not None
 
 
-def wanted_gpu(text: str, gpus: GpuCatalog | None = None) -> Gpu:
+def wanted_gpu(text: str, gpus: GpuCatalog | None = None, counted: bool = False) -> Gpu:
     """Return the GPU that `text` names in a catalog (None: the shipped one), with the overrides in `text`.
 
-    Raises UnknownNameError or InputError as `GpuCatalog.find` and `hypothetical_gpu`.
+    counted : as for `GpuCatalog.find`. Raises UnknownNameError or InputError as `GpuCatalog.find` and
+    `hypothetical_gpu`.
     """
     catalog = gpus or built_in_gpus()
-    return hypothetical_gpu(text, catalog) if is_hypothetical(text) else catalog.find(text)
+    return hypothetical_gpu(text, catalog) if is_hypothetical(text) else catalog.find(text, counted)
 
 
 def hypothetical_gpu(text: str, gpus: GpuCatalog | None = None) -> Gpu:

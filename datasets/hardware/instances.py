@@ -1,6 +1,5 @@
 """Instances of clouds by name: which GPUs they have, how many, how they are connected, and their price."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -8,8 +7,6 @@ from math import nan
 from types import MappingProxyType
 
 from trainlaw.datasets.files.storage import read_data_rows
-
-_PREFIX = re.compile(r"^(?:standard|ml)[\s._-]")
 
 
 @dataclass(frozen=True)
@@ -31,40 +28,16 @@ class Instance:
     source: str
 
 
-def find_instance(text: str) -> Instance | None:
-    """Return the instance that a text names in any spelling, None where none has that name.
-
-    >>> find_instance("Standard_NC6s_v3").gpu, find_instance("T4")
-    ('V100-PCIE-16GB', None)
-    """
-    return _by_key().get(_key(text))
-
-
-def family_of(text: str) -> list[str]:
-    """Return the instances of a family, none for another text.
-
-    >>> family_of("p4d"), family_of("T4")
-    (['p4d.24xlarge'], [])
-    """
-    family = text.strip().lower()
-    return [one.instance for one in instances() if one.instance.partition(".")[0].lower() == family]
+@cache
+def instances_by_name() -> Mapping[str, Instance]:
+    """Return the shipped instances by name, in the order of the table."""
+    rows = map(_instance, read_data_rows("instances.csv"))
+    return MappingProxyType({row.instance: row for row in rows})
 
 
 def instances() -> tuple[Instance, ...]:
     """Return the shipped instances, in the order of the table."""
-    return tuple(_by_key().values())
-
-
-def _key(text: str) -> str:
-    """Return a name without case, separators and the provider's prefix."""
-    return re.sub(r"[\s._-]", "", _PREFIX.sub("", text.strip().lower()))
-
-
-@cache
-def _by_key() -> Mapping[str, Instance]:
-    return MappingProxyType(
-        {_key(row["instance"]): _instance(row) for row in read_data_rows("instances.csv")}
-    )
+    return tuple(instances_by_name().values())
 
 
 def _instance(row: Mapping[str, str]) -> Instance:

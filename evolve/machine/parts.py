@@ -15,7 +15,7 @@ Library: Any = codegen.JITCodeLibrary
 Compiler: Any = compiler.Compiler
 
 
-class LinkedPart(Library):  # type: ignore[misc]
+class _LinkedPart(Library):  # type: ignore[misc]
     """The code of a part; a numba that names these steps differently takes them, and more time."""
 
     def _optimize_final_module(self) -> None:
@@ -43,5 +43,5 @@ class PartCompiler(Compiler):  # type: ignore[misc]
 
     def compile_extra(self, function: Callable[..., Any]) -> Any:
         """Compile a function into a part."""
-        self.state.library = LinkedPart(self.state.targetctx.codegen(), function.__qualname__)
+        self.state.library = _LinkedPart(self.state.targetctx.codegen(), function.__qualname__)
         return super().compile_extra(function)

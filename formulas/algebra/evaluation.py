@@ -1,11 +1,13 @@
 """The value of an expression over columns of numbers."""
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
-from trainlaw.formulas.algebra.expression import Expression, fold
+from trainlaw.formulas.algebra.expression import Expression, fold, variables
 from trainlaw.formulas.algebra.operators import OPERATORS
+from trainlaw.formulas.algebra.scalars import scalar_function
 from trainlaw.formulas.errors import InputError, check_name, shown
 
 
@@ -47,6 +49,10 @@ def evaluate(
     """
     shape = _common_shape(columns)
     valid = np.ones(shape, dtype=bool)
+    if shape == (1,):
+        value = _of_one_row(expression, columns)
+        if value is not None:
+            return np.array([value]), valid
 
     def checked(value: NDArray[np.float64]) -> NDArray[np.float64]:
         np.logical_and(valid, np.isfinite(value), out=valid)
@@ -64,6 +70,15 @@ def evaluate(
             lambda node, arguments: checked(OPERATORS[node.operator].function(*arguments)),
         )
     return np.array(np.broadcast_to(values, shape)), valid
+
+
+def _of_one_row(expression: Expression, columns: Mapping[str, NDArray[np.float64]]) -> float | None:
+    """Return the value where it is valid, else None."""
+    compute, names = scalar_function(expression), variables(expression)
+    if compute is None or not columns.keys() >= set(names):
+        return None
+    value = compute({name: np.asarray(columns[name], dtype=np.float64).item() for name in names})
+    return None if math.isnan(value) else value
 
 
 def _common_shape(columns: Mapping[str, NDArray[np.float64]]) -> tuple[int]:

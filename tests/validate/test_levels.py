@@ -22,7 +22,7 @@ def test_every_feature_comes_out_as_for_a_gpu_with_these_rates():
     """Fails for a feature that is derived from rates in a way that `at_rates` does not know."""
     run = {"cnn": "resnet50", "batch_per_gpu": 32}
     # Measured, not derived; what the data sheet allows, whatever a GPU achieves; a maximum of two rates.
-    others = (SINGLE_GPU_TIME, "least_time_s", "forward_least_s", "conv_excess_s")
+    others = (SINGLE_GPU_TIME, "least_time_s", "forward_least_s")
     names = [name for name in FEATURES if name not in others]
     plain = configuration(gpu="T4", **run).features(names)
     other = configuration(gpu="T4 with 0.5x peak, 4x bandwidth", **run).features(names)

@@ -259,8 +259,8 @@ def test_impossible_input_is_told_and_nothing_is_shown_for_it(opened, page_file)
         "batch=1.5": "whole number",
         "batch=many": "many",
         "gpus=4&nodes=3": "evenly",
-        "gpu=<img src=x>": "Unknown GPU",
-        "cnn=%00": "Unknown CNN",
+        "gpu=<img src=x>": "unknown GPU",
+        "cnn=%00": "unknown CNN",
         "precision=fp7": "fp7",
         "host-launch=-1": "µs",
         "epochs=0": "epochs",
@@ -305,7 +305,7 @@ def test_keyboard_and_search_are_enough(opened, page_file):
     assert float(page.get_attribute("#time", "data-seconds")) > float(before)
     page.fill("#gpu", "RTX 9999")
     page.focus("#batch")
-    assert page.inner_text("#fault") == "Unknown GPU “RTX 9999”: choose one of the list."
+    assert page.inner_text("#fault") == "unknown GPU 'RTX 9999': did you mean 'RTX 5050'?"
 
 
 @pytest.mark.parametrize("key", ["Enter", "Tab"])
@@ -338,8 +338,15 @@ def test_names_are_understood_as_commands_do(opened, page_file):
     assert exact.get_attribute("#time", "data-seconds") == by_name
     exact.fill("#gpu", "p4d.24xlarge")
     exact.press("#gpu", "Tab")
-    assert exact.input_value("#gpu") == "A100-SXM4-40GB" and exact.input_value("#gpus") == "8"
+    assert (exact.input_value("#gpu"), exact.input_value("#gpus")) == ("p4d.24xlarge", "8")
     assert "1 node of 8 GPUs, link nvswitch3" in exact.inner_text("#notes")
+    for text, name, n_gpus in (("4xT4", "T4", "4"), ("Tesla T4", "T4", "1")):
+        exact.fill("#gpu", text)
+        exact.press("#gpu", "Enter")
+        assert (exact.input_value("#gpu"), exact.input_value("#gpus")) == (name, n_gpus), text
+    exact.fill("#gpu", "A100")
+    exact.press("#gpu", "Enter")
+    assert exact.inner_text("#fault").startswith("'A100' may mean several GPUs: A100-PCIE-40GB, ")
 
 
 def test_ranking_has_measured_kinds_first_and_hatches_the_others(opened, page_file):

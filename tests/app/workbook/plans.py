@@ -84,8 +84,8 @@ def with_values(plan, values):
     for place, value in values.items():
         sheet, row, column = located(plan, place) if isinstance(place, str) else place
         cell = sheets[sheet].cells[row, column]
-        assert not cell.formula, place
-        sheets[sheet].cells[row, column] = cell._replace(value=value)
+        assert not cell.formula or cell.style == "input", place
+        sheets[sheet].cells[row, column] = cell._replace(value=value, formula="")
     return replace(plan, sheets=list(sheets.values()))
 
 

@@ -85,7 +85,8 @@ def with_questions(plan, answers, price_of=None):
                 value = entered.get((title, row, column), cell.value)
                 counts = cell.formula or isinstance(value, int | float) or cell.style.startswith("input")
                 if counts and "tl_self_check" not in cell.formula:
-                    text = moved(cell.formula, BLOCK * number, places)
+                    is_entered = (title, row, column) in entered
+                    text = "" if is_entered else moved(cell.formula, BLOCK * number, places)
                     place = row + BLOCK * number, column
                     sheets[title].cells[place] = cell._replace(formula=text, value=value)
     no_runs = {"tl_own_count": "0", "tl_own_factor": "1", "tl_own_spread": "0", "tl_own_share": "1"}

@@ -242,6 +242,8 @@ WARNED = {
     "lacking": {"tl_gpu_choice": "K80", "tl_precision_choice": "tf32"},
     "family": {"tl_gpu_choice": "nvidia v100"},
     "written": {"tl_gpu_choice": "NVIDIA GeForce rtx2080ti", "tl_cnn_choice": "ResNet-50"},
+    "counted": {"tl_gpu_choice": "8x Tesla T4"},
+    "instance": {"tl_gpu_choice": "p3.8xlarge", "tl_cnn_choice": "rn50"},
 }
 
 
@@ -266,7 +268,9 @@ def test_names_are_taken_as_other_software_writes_them(formula, books):
     assert value_of(shown, "GPU in use") == "RTX 2080 Ti" and value_of(shown, "CNN in use") == cnn_label(
         *FIRST.cnn
     )
-    assert note_of(books["family"], "GPU").startswith("did you mean ")
+    assert note_of(books["family"], "GPU").startswith("did you mean V100-")
+    for name, gpu, n_gpus in (("counted", "T4", 8), ("instance", "V100-SXM2-16GB", 4)):
+        assert (value_of(books[name], "GPU in use"), value_of(books[name], "number of GPUs")) == (gpu, n_gpus)
 
 
 def with_added_rows(small, plan):

@@ -30,7 +30,7 @@ def test_a_small_net_is_counted_as_by_hand():
     assert found["dense_macs"] == 128 * 5
     assert found["macs"] == 6912 + 4800 + 4608 + 1152 + 640
     assert found["conv_params"] == 108 + 304 + 288 + 80
-    assert found["dense_params"] == found["max_dense_params"] == 645
+    assert found["dense_params"] == 645
     assert found["params"] == 780 + 645 + 8
     assert found["conv_output_elements"] == 256 + 64 + 128
     assert found["depthwise_output_elements"] == 128
@@ -39,24 +39,18 @@ def test_a_small_net_is_counted_as_by_hand():
     assert found["pool_elements"] == 256
     assert found["elementwise_elements"] == 256 + 256 + 64 + 128 + 128 + 5
     assert found["activation_elements"] == 448 + 128 + 5 + 837
-    assert found["layer_input_elements"] == 192 * 2 + 256 * 3 + 64 + 64 + 128 * 4 + 5
     assert found["im2col_elements"] == 27 * 64 + 75 * 16 + 72 * 16
     assert found["conv3x3_macs"] == 6912
     assert found["strided_conv_macs"] == 4800
     assert found["conv5x5_macs"] == found["conv1x1_macs"] == 0
-    assert found["first_conv_macs"] == 6912
-    assert found["input_gradient_macs"] == 4800 + 4608
-    assert found["critical_path_macs"] == 6912 + 4608 + 1152 + 640
     assert found["graph_width"] == pytest.approx(18112 / 13312)
-    assert (found["depth"], found["depth_all_layers"], found["n_edges"]) == (4, 10, 12)
+    assert (found["depth"], found["depth_all_layers"]) == (4, 10)
     assert found["depthwise_input_macs"] == 128 * 9
     # Normalisation 8, ReLU 5, concat 4, dropout 4, gate 5 per element; pooling 4 and 3; three biases 3.
     moved = 256 * 8 + 256 * 5 + (4 * 256 + 3 * 64) + 4 * 128 + 4 * 128 + 2 * 5 + 3 * 5 + 3 * (64 + 128 + 5)
     assert found["moved_elements_8k"] == moved
     numbers = {"layers": 11, "conv": 3, "grouped_conv": 1, "depthwise": 1, "other": 2, "concat": 1, "pool": 1}
     assert numbers == {name: found[f"n_{name}"] for name in numbers} and found["n_activation"] == 1
-    assert found["conv_mean_channels"] == pytest.approx(4)
-    assert found["sum_sqrt_macs"] == pytest.approx(math.sqrt(6912) + math.sqrt(4800) + math.sqrt(4608))
 
 
 def test_a_transposed_convolution_works_on_its_input():
@@ -103,7 +97,6 @@ def test_relations_between_counts(name):
     found = counts(build(name))
     kinds = ("conv_macs", "grouped_conv_macs", "depthwise_macs", "dense_macs")
     assert found["macs"] == sum(found[kind] for kind in kinds)
-    assert found["critical_path_macs"] <= found["macs"]
     assert found["graph_width"] >= 1
     assert found["depth"] <= found["depth_all_layers"] <= found["n_layers"]
     numbers = "conv depthwise dense batchnorm pool activation add concat other".split()
@@ -132,4 +125,4 @@ def test_a_net_without_convolutions_has_finite_counts():
     net.softmax(net.dense(net.input(1, 4), 3))
     found = counts(network(net))
     assert all(math.isfinite(value) for value in found.values())
-    assert found["first_conv_macs"] == found["conv_mean_pixels"] == 0
+    assert found["conv_macs"] == found["conv_output_pixels"] == 0

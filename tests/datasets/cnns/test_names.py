@@ -3,7 +3,7 @@ from trainlaw.datasets import find_cnn, find_cnn_counts, load
 from trainlaw.datasets.cnns.names import cnn_key, cnn_name, cnn_names
 from trainlaw.datasets.cnns.zoo import zoo_entry, zoo_names
 from trainlaw.datasets.files.mapping import joined_name
-from trainlaw.formulas.errors import InputError, UnknownNameError
+from trainlaw.formulas.errors import UnknownNameError
 
 from ...rows import each_row
 from .published import agrees, published
@@ -21,7 +21,7 @@ def test_all_classifiers_of_torchvision_are_listed():
 def test_published_columns_of_torchvision(row, prefix):
     name = prefix + row["name"]
     if row["name"].startswith(TRANSFORMERS):
-        with pytest.raises(InputError, match="transformer"):
+        with pytest.raises(UnknownNameError, match="transformer"):
             find_cnn_counts(name)
         return
     counts = find_cnn_counts(name, int(row["input_size_px"])).counts

@@ -1,4 +1,5 @@
 import re
+from functools import cache
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,9 +12,16 @@ from .published import agrees, published
 PUBLISHED = published("published.csv")
 
 
+@cache
+def counted(name, input_size_px, n_classes):
+    """A net and its counts, once for all tests: there are 160 nets."""
+    cnn = build(name, input_size_px, n_classes)
+    return cnn, counts(cnn)
+
+
 @each_row("row", PUBLISHED)
 def test_published_figures(row):
-    found = counts(build(row["cnn"], int(row["input_size_px"]), int(row["n_classes"])))
+    found = counted(row["cnn"], int(row["input_size_px"]), int(row["n_classes"]))[1]
     if row["params"]:
         assert found["params"] == int(row["params"])
     if row["params_millions"]:
@@ -30,13 +38,14 @@ def test_enough_nets_have_exact_published_figures():
 
 @each_row("name", zoo_names())
 def test_every_net_builds_with_its_usual_input(name):
-    cnn, entry = build(name), zoo_entry(name)
+    entry = zoo_entry(name)
+    cnn, found = counted(name, entry.input_size_px, entry.n_classes)
     assert (cnn.name, cnn.base, cnn.family) == (name, entry.base, entry.family)
     assert (cnn.input_size_px, cnn.n_classes) == (entry.input_size_px, entry.n_classes)
     last = cnn.layers[-1]
     assert (last.kind, last.out_channels) == ("softmax", entry.n_classes)
     assert last.out_height == last.out_width == 1
-    assert all(value >= 0 for value in counts(cnn).values())
+    assert all(value >= 0 for value in found.values())
 
 
 @settings(max_examples=25, deadline=None)

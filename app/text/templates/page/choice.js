@@ -29,8 +29,20 @@ const initial = (id) => FORMULA.first[id] ?? "";
 
 // A forward pass is on one GPU, and inference has no epochs.
 const ONE_PASS = { gpus: "1", nodes: "", largest: "0", epochs: "1" };
+// What a name such as p4d.24xlarge or 8x T4 says besides the GPU, where the texts leave it open.
+const withMachine = (texts) => {
+  const { count, instance } = meaningOf("gpu", texts.gpu);
+  const [, perNode, link, network] = NAMES.gpu.instances[instance] ?? [];
+  return {
+    ...texts,
+    perNode,
+    gpus: texts.gpus === initial("gpus") && count > 1 ? String(count) : texts.gpus,
+    link: (texts.link === initial("link") && link) || texts.link,
+    network: (texts.network === initial("network") && network) || texts.network,
+  };
+};
 const choiceOf = (typed) => {
-  const texts = isForward(typed) ? { ...typed, ...ONE_PASS } : typed;
+  const texts = isForward(typed) ? { ...typed, ...ONE_PASS } : withMachine(typed);
   return onGpu(namedOf("gpu", texts.gpu), {
     ...texts,
     gpu: namedOf("gpu", texts.gpu),
@@ -52,15 +64,11 @@ const isSpread = ({ gpus, nodes, largest }) =>
     ? Number.isInteger(largest) && largest * nodes >= gpus && largest + nodes - 1 <= gpus
     : largest === 0 && gpus % nodes === 0;
 const faultOf = (choice) => {
-  for (const [id, table, thing] of [
-    ["cnn", CNNS, "CNN"],
-    ["gpu", GPUS, "GPU"],
+  for (const [id, table] of [
+    ["cnn", CNNS],
+    ["gpu", GPUS],
   ])
-    if (!Object.hasOwn(table, choice[id])) {
-      const near = nearOf(id, choice[id]);
-      const advice = near.length ? `did you mean ${near.join(" or ")}?` : "choose one of the list.";
-      return [id, `Unknown ${thing} “${choice[id].slice(0, 60)}”: ${advice}`];
-    }
+    if (!Object.hasOwn(table, choice[id])) return [id, questionOf(id, choice[id])];
   for (const [id, most] of Object.entries(FORMULA.most))
     if (!isWhole(choice[id], most))
       return [id, `Expected a whole number from 1 to ${most.toLocaleString("en")} for “${labelOf(id)}”.`];

@@ -8,7 +8,8 @@ const precisionOf = (gpu, choice) =>
 const linkOf = (gpu, choice) => (choice.link === "own" ? GPUS[gpu].own_link : choice.link);
 // A choice on a GPU: where nodes or fabric are not chosen, those of usual servers with it.
 const onGpu = (gpu, choice) => {
-  const { per_node: perNode = 8, fabric } = GPUS[gpu] ?? {};
+  const { per_node: usual = 8, fabric } = GPUS[gpu] ?? {};
+  const { perNode = usual } = choice;
   return {
     ...choice,
     nodes: choice.usualNodes ? Math.ceil(choice.gpus / perNode) : choice.nodes,
@@ -103,7 +104,7 @@ const factorOf = (gpu, choice) => {
 const RUN = /(\d+)([a-zA-Z])([\d.]+)(?:-([\d.]+))?(?:\*(\d+))?(?:@(\d+))?/g;
 const nearestRun = (gpu, choice) => {
   const { cnn, input_size_px: pixels, n_classes: classes } = CNNS[choice.cnn];
-  const usual = CNNS[SPELLINGS.cnn[cnn]];
+  const usual = CNNS[LABELS[cnn]];
   const isPlain = choice.compilation === "eager" && !choice.is_tuned && stackOf(choice) === impliedStack(choice);
   const isMeasured = choice.gpus === 1 && isPlain && !isChanged(choice) && !isForward(choice);
   const packed = isMeasured && usual?.n_classes === classes && MEASURED[cnn]?.[gpu];

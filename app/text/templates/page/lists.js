@@ -19,10 +19,17 @@ const optionsOf = (id, groups, search, chosen) => {
   const none = { class: "heading", role: "option", "aria-disabled": "true", "aria-selected": "false" };
   return number ? made.flat() : [element("div", none, "nothing matches")];
 };
+// A name such as p4d.24xlarge or 8x T4 fills in the number of GPUs, which the next name empties.
+let isCounted = false;
+const fillCount = (text) => {
+  const { count } = meaningOf("gpu", text);
+  if (count > 1 || isCounted) field("gpus").value = count > 1 ? String(count) : initial("gpus");
+  isCounted = count > 1;
+};
 // groups: () => [[heading, [[name, remark], ...]], ...]; chosen: called once a name is in the input.
 const searchable = (id, groups, chosen) => {
   const [input, list] = [field(id), field(`${id}-list`)];
-  let [active, before] = [-1, ""];
+  let [active, before, isMoved] = [-1, "", false];
   const options = () => [...list.querySelectorAll("[role=option]")];
   const isOpen = () => !list.hidden;
   const mark = (index) => {
@@ -38,32 +45,34 @@ const searchable = (id, groups, chosen) => {
     list.hidden = false;
     input.setAttribute("aria-expanded", "true");
     list.scrollIntoView({ block: "nearest" });
-    // What the text names comes before what merely has its letters: resnet50 is the one of the usual size.
-    const wanted = search ? namedOf(id, search.trim()) : before;
-    const place = options().findIndex(({ dataset }) => dataset.name === wanted);
-    mark(search ? Math.max(place, 0) : place);
+    // What the text names, not what merely has its letters: resnet50 is the one of the usual size.
+    const wanted = search ? meant() : before;
+    mark(options().findIndex(({ dataset }) => dataset.name === wanted));
   };
   const close = (name) => {
     list.hidden = true;
     input.setAttribute("aria-expanded", "false");
     input.removeAttribute("aria-activedescendant");
+    if (id === "gpu" && input.value !== before) fillCount(input.value);
     if (name !== undefined && name !== input.value) input.value = name;
     if (input.value !== before) chosen();
     before = input.value;
   };
-  // The name that a text without a choice means: one written otherwise, or the only one that matches.
+  // What a text without a choice means: a name of the list, an instance, or the only CNN with a size that matches.
   const meant = () => {
     const text = input.value.trim();
-    const names = options()
-      .map(({ dataset }) => dataset.name)
-      .filter(Boolean);
+    const names = options().flatMap(({ dataset }) => dataset.name ?? []);
     const same = names.find((name) => name.toLowerCase() === text.toLowerCase());
-    const count = id === "gpu" && instanceGpus(text);
-    if (count) field("gpus").value = count;
-    return same ?? (names.length === 1 ? names[0] : namedOf(id, text) || before);
+    const { name, instance } = meaningOf(id, text);
+    if (same || instance) return same ?? instance;
+    const isOfSize = !name && id === "cnn" && names.length === 1 && /[\s,]\d/.test(text);
+    return isOfSize ? names[0] : namedOf(id, text) || before;
   };
   input.addEventListener("focus", () => (before = input.value));
-  input.addEventListener("input", () => open(input.value));
+  input.addEventListener("input", () => {
+    isMoved = false;
+    open(input.value);
+  });
   input.addEventListener("click", () => {
     if (isOpen()) return;
     input.select();
@@ -72,9 +81,10 @@ const searchable = (id, groups, chosen) => {
   input.addEventListener("blur", () => isOpen() && close(meant()));
   input.addEventListener("keydown", (event) => {
     const move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (move) isMoved = true;
     if (move && !isOpen()) open("");
     else if (move) mark((active + move + options().length) % options().length);
-    else if (event.key === "Enter" && isOpen()) close(options()[active]?.dataset.name);
+    else if (event.key === "Enter" && isOpen()) close((isMoved && options()[active]?.dataset.name) || meant());
     else if (event.key === "Escape" && isOpen()) close(before);
     else return;
     event.preventDefault();

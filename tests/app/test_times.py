@@ -1,0 +1,85 @@
+import math
+import random
+
+import numpy as np
+import pandas as pd
+import pytest
+import trainlaw
+from trainlaw.app.inputs.requests import one_run
+from trainlaw.app.models.builtin import BUILT_IN_FORMULAS
+from trainlaw.app.models.settings import setup_for
+from trainlaw.app.predictions.predict import predict_runs
+from trainlaw.datasets.measurements.runs import Setup
+from trainlaw.formulas import InputError
+from trainlaw.formulas.scopes import FORWARD
+
+SCALING = BUILT_IN_FORMULAS["multi"]()
+
+
+def questions(count):
+    """CNN, GPU, batch and settings at random."""
+    draw = random.Random(5)
+    cnns, gpus = list(trainlaw.cnns("*net*")["cnn"]), list(trainlaw.gpus()["gpu"])
+    for _ in range(count):
+        settings = {"n_gpus": draw.choice([1, 2, 8, 16]), "layout": draw.choice(["nchw", "channels_last"])}
+        if settings["n_gpus"] > 1:
+            settings["algorithm"] = draw.choice(["ring", "tree", "parameter_server"])
+        yield draw.choice(cnns), draw.choice(gpus), draw.choice([1, 7, 64, 4000]), settings
+
+
+@pytest.mark.parametrize("name", ["built-in", FORWARD, "short"])
+def test_a_kept_configuration_is_predicted_as_a_table_of_one_run(name):
+    formula = BUILT_IN_FORMULAS[name]()
+    for cnn, gpu, batch, settings in questions(12):
+        given = {} if name == FORWARD else settings
+        run = one_run(cnn, gpu, batch, None, setup_for(formula, Setup(**given)))
+        (expected,) = predict_runs(formula, run, SCALING)
+        for _ in range(2):
+            found = trainlaw.predict(cnn, gpu, batch, formula=formula, **given)
+            assert found.values.keys() == expected.values.keys()
+            for key, value in expected.values.items():
+                assert found.values[key] == (
+                    pytest.approx(value, rel=1e-12) if type(value) is float else value
+                )
+            assert (found.warnings, found.notes, found.figures) == (
+                expected.warnings,
+                expected.notes,
+                expected.figures,
+            )
+        seconds = trainlaw.seconds(cnn, gpu, batch, formula=formula, **given)
+        assert seconds == found.seconds or (math.isnan(seconds) and math.isnan(found.seconds))
+
+
+def test_many_times_are_those_of_single_predictions():
+    batches = [8, 64, 8, 300]
+    found = trainlaw.predict_many("resnet50", ["T4"], batches, n_classes=10, n_gpus=4)
+    single = [trainlaw.seconds("resnet50", "T4", batch, classes=10, n_gpus=4) for batch in batches]
+    np.testing.assert_allclose(found, single, rtol=1e-12)
+    frame = pd.DataFrame({"cnn": "resnet50", "gpu": "T4", "batch": batches, "classes": 10})
+    np.testing.assert_allclose(trainlaw.predict_many(frame, n_gpus=4), single, rtol=1e-12)
+
+
+def test_rows_that_repeat_keep_their_places():
+    frame = pd.DataFrame(
+        {"cnn": ["resnet18", "vgg16", "resnet18"], "gpu": "T4", "batch": [8, 4, 8]}, list("abc")
+    )
+    found = trainlaw.predict(frame)
+    assert found.index.tolist() == list("abc")
+    assert found["cnn"].tolist() == ["resnet18", "vgg16", "resnet18"]
+    assert found["time_s"].iloc[0] == found["time_s"].iloc[2] == trainlaw.seconds("resnet18", "T4", 8)
+    with pytest.raises(InputError, match="line 3: expected a whole number"):
+        trainlaw.predict(frame.assign(batch=[8, 8, 0]))
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (lambda: trainlaw.seconds("resnet50", "T4", 64.5), "batch_per_gpu as a whole number"),
+        (lambda: trainlaw.seconds("resnet50", "T4", True), "batch_per_gpu as a whole number"),
+        (lambda: trainlaw.seconds("resnet50", "T4", 64, precision=["amp"]), "use predict_many"),
+        (lambda: trainlaw.predict_many("resnet50", ["T4", "P4"], [1, 2, 3]), "2 of gpu, 3 of batch"),
+    ],
+)
+def test_what_no_time_is_given_for(asked, message):
+    with pytest.raises(InputError, match=message):
+        asked()
