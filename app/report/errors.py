@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.models.stated_error import headline
 from trainlaw.app.report import plots
-from trainlaw.app.studies.front import LAW, Candidate, FrontRow, StudyFront
+from trainlaw.app.studies.front import LAW, Deliverable, FrontRow, StudyFront
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.terminal.study import levels_table
 from trainlaw.app.text.numbers import show_number, show_percent
@@ -78,7 +78,7 @@ def reported_errors(outcome: StudyOutcome, errors: CarriedErrors) -> dict[str, o
 
 def member_points(few: StudyFront, row: FrontRow) -> list[plots.PointGroup]:
     """Return the held-out runs and what a formula of the front predicts, by generation as in the report."""
-    column = Candidate(row.method, row.constants).column if row.method != LAW else OURS
+    column = Deliverable(row.method, row.constants).column if row.method != LAW else OURS
     if column not in few.result.estimators:
         return []
     predictions = few.result.predictions

@@ -28,7 +28,7 @@ LAW = "law"  # the method of the last row
 FRONT = "front"
 
 
-class Candidate(NamedTuple):
+class Deliverable(NamedTuple):
     """A formula that a study may deliver: how it was found, and its constants at most; 0 for the law."""
 
     method: str = OURS
@@ -48,27 +48,27 @@ class Candidate(NamedTuple):
 
 
 #: What a study delivers unless another candidate is better.
-THE_LAW = Candidate()
+THE_LAW = Deliverable()
 
 
-def best_candidate(result: StudyResult, sizes: Sequence[int]) -> Candidate:
+def best_candidate(result: StudyResult, sizes: Sequence[int]) -> Deliverable:
     """Return the candidate with the least held-out error, mean over GPU groups and over seeds."""
     methods = (EVOLVED, *_SEARCHED_CONTROLS)
-    every = [THE_LAW, *(Candidate(method, size) for size in sizes for method in methods)]
+    every = [THE_LAW, *(Deliverable(method, size) for size in sizes for method in methods)]
     if not len(result.predictions):
         return THE_LAW
     errors = {each: _error(result, each) for each in every if each.column in result.estimators}
     return min(errors, key=lambda each: math.inf if math.isnan(errors[each]) else errors[each])
 
 
-def _error(result: StudyResult, candidate: Candidate) -> float:
+def _error(result: StudyResult, candidate: Deliverable) -> float:
     measured, groups = result.measured_s, result.labels(BY_GPU)
     columns = columns_of(result, candidate).values()
     found = [macro(mape_percent, measured, result.predicted_s(name), groups) for name in columns]
     return sum(found) / len(found)
 
 
-def columns_of(result: StudyResult, candidate: Candidate) -> dict[str, str]:
+def columns_of(result: StudyResult, candidate: Deliverable) -> dict[str, str]:
     """Return the columns of a candidate by the names of a formula's: `OURS`, and those of further seeds."""
     columns = {OURS: candidate.column}
     if candidate.method == EVOLVED:

@@ -15,7 +15,7 @@ from trainlaw.app.studies.definition import user_files_json
 from trainlaw.app.studies.front import (
     FRONT,
     THE_LAW,
-    Candidate,
+    Deliverable,
     FrontRow,
     StudyFront,
     columns_of,
@@ -30,7 +30,7 @@ from trainlaw.app.studies.search import Place
 from trainlaw.app.studies.searches import estimator_of
 from trainlaw.app.studies.verdict import verdict_lines
 from trainlaw.datasets import DATASETS
-from trainlaw.datasets.measurements.formula_rows import feature_rows
+from trainlaw.datasets.measurements.formula_rows import FormulaRows, feature_rows
 from trainlaw.formulas import Formula, ParetoFront, ScoredFormula, complexity, to_text
 from trainlaw.validate import (
     EstimatorFactory,
@@ -129,7 +129,7 @@ class Found:
     few: Mapping[int, Formula] = field(default_factory=dict)
     support: tuple[Support, ...] = ()
     everything: StudyResult | None = None
-    best: Candidate = THE_LAW
+    best: Deliverable = THE_LAW
     law: Formula | None = None
 
 
@@ -148,7 +148,6 @@ def outcome_of(
     stated = {"interrupted": list(missing)} if missing else {}
     errors = _errors(found.formula, found.result, found, material, frame=frame, levels=found.levels)
     delivered = replace(found.formula, provenance={**facts, **stated}, errors=errors)
-    shares = mean_shares(delivered, own_rows.columns, own_rows.sums)
     few = _front(found, delivered, material)
     if few is not None:
         delivered = replace(delivered, errors={**delivered.errors, FRONT: front_json(few.rows)})
@@ -159,10 +158,7 @@ def outcome_of(
         result=found.result,
         errors=frame,
         held_out={split.name: split.held_out for split in material.splits},
-        terms=tuple(
-            TermShare(term.name, to_text(term.part.expression, 3), share)
-            for term, share in zip(described_terms(delivered), shares, strict=True)
-        ),
+        terms=_terms(delivered, own_rows),
         training_loss=found.training_loss,
         columns=own_rows.run_features(delivered),
         levels=found.levels,
@@ -184,6 +180,15 @@ def outcome_of(
     )
 
 
+def _terms(formula: Formula, rows: FormulaRows) -> tuple[TermShare, ...]:
+    """The terms of a formula with their shares of the predicted time; rows : those of the formula."""
+    shares = mean_shares(formula, rows.columns, rows.sums)
+    return tuple(
+        TermShare(term.name, to_text(term.part.expression, 3), share)
+        for term, share in zip(described_terms(formula), shares, strict=True)
+    )
+
+
 def _front(found: Found, delivered: Formula, material: Material) -> StudyFront | None:
     """The formulas of few constants with their errors, and the law; None where there are none."""
     everything = found.everything
@@ -191,7 +196,7 @@ def _front(found: Found, delivered: Formula, material: Material) -> StudyFront |
         return None
     rows = []
     for size, formula in found.few.items():
-        candidate = Candidate(EVOLVED, size)
+        candidate = Deliverable(EVOLVED, size)
         if candidate.column in everything.estimators:
             columns = columns_of(everything, candidate) | controls_of(everything, size)
             errors = _errors(formula, everything.chosen(columns), found, material, candidate)
@@ -211,7 +216,7 @@ def _errors(
     result: StudyResult,
     found: Found,
     material: Material,
-    candidate: Candidate | None = None,
+    candidate: Deliverable | None = None,
     *,
     frame: pd.DataFrame | None = None,
     levels: Sequence[LevelError] = (),
@@ -311,7 +316,7 @@ _HELD_OUT = {
 }
 
 
-def method_of(candidate: Candidate, seeds: int) -> str:
+def method_of(candidate: Deliverable, seeds: int) -> str:
     """Return how a formula of a study was obtained in each split; seeds : number of searches of evolution."""
     if not candidate.size:
         return "constants fitted to the others"
@@ -319,7 +324,7 @@ def method_of(candidate: Candidate, seeds: int) -> str:
     return f"a search for each{several}"
 
 
-def _protocol(found: Found, material: Material, candidate: Candidate | None) -> str:
+def _protocol(found: Found, material: Material, candidate: Deliverable | None) -> str:
     """How the error was measured, as text; candidate : whose, None for the delivered formula."""
     splits = len(material.splits)
     finished = splits - len(found.result.missing_splits)

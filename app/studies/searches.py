@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from trainlaw.app.inputs.study_definition import StudyDefinition
-from trainlaw.app.studies.front import THE_LAW, Candidate, best_candidate
+from trainlaw.app.studies.front import THE_LAW, Deliverable, best_candidate
 from trainlaw.app.studies.front_search import EVOLVED, FRONT_SIZES, formulas_by_size, front_estimators
 from trainlaw.app.studies.material import Material
 from trainlaw.app.studies.search import (
@@ -103,7 +103,7 @@ class Searched:
     result: StudyResult
     cut_short: bool
     new_generations: StudyResult | None = None
-    best: Candidate = THE_LAW
+    best: Deliverable = THE_LAW
     delivered: Formula | None = None
 
 
@@ -145,20 +145,28 @@ def search(
             **pool.place,
         )
     interrupted = any(part is not None and part.missing_splits for part in (result, by_generation))
+    found, cut_short = _all_found(running, pool.signals, interrupted)
+    best = best if best.method in found else THE_LAW
+    delivered = formulas_by_size(found[best.method].front, (best.size,))[best.size] if best.size else None
+    return Searched(found[OURS], found.get(EVOLVED), result, cut_short, by_generation, best, delivered)
+
+
+def _all_found(
+    running: Mapping[str, _WholeSearch], signals: Signals, interrupted: bool
+) -> tuple[dict[str, SearchedRows], bool]:
+    """Wait for all searches on all rows, as `_finish`; return also whether one of them was cut short."""
     found: dict[str, SearchedRows] = {}
-    cut_short = False
+    is_cut_short = False
     for name, future in running.items():
         try:
-            found[name], also = _finish(future, pool.signals, interrupted)
-            cut_short = cut_short or also
+            found[name], also = _finish(future, signals, interrupted)
+            is_cut_short = is_cut_short or also
         except KeyboardInterrupt:
             # Without the formulas of few constants there is still the law.
             if name == OURS:
                 raise
-            cut_short = True
-    best = best if best.method in found else THE_LAW
-    delivered = formulas_by_size(found[best.method].front, (best.size,))[best.size] if best.size else None
-    return Searched(found[OURS], found.get(EVOLVED), result, cut_short, by_generation, best, delivered)
+            is_cut_short = True
+    return found, is_cut_short
 
 
 def _n_searches(

@@ -12,7 +12,7 @@ from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.deployment import proved_properties
 from trainlaw.app.models.scopes import check_features
 from trainlaw.app.studies.clusters import task_place, task_pool
-from trainlaw.app.studies.front import Candidate, columns_of, controls_of
+from trainlaw.app.studies.front import Deliverable, columns_of, controls_of
 from trainlaw.app.studies.front_search import EVOLVED, formulas_by_size
 from trainlaw.app.studies.interrupts import uninterrupted
 from trainlaw.app.studies.kinds import STUDY_KINDS, StudyKind
@@ -199,11 +199,11 @@ def _evolved(searched: Searched, material: Material) -> Found:
     )
 
 
-def _method(material: Material, best: Candidate) -> str:
+def _method(material: Material, best: Deliverable) -> str:
     """How the delivered formula was obtained in each split."""
     seeds = material.definition.seeds
     if not material.kind.is_fitted:
-        return method_of(Candidate(EVOLVED, material.definition.max_constants), seeds)
+        return method_of(Deliverable(EVOLVED, material.definition.max_constants), seeds)
     chosen = ", the candidate with the least error" if best.size else ""
     return f"{method_of(best, seeds)}{chosen}"
 

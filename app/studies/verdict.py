@@ -10,7 +10,7 @@ from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.calibration import calibrated_law
 from trainlaw.app.models.stated_error import uncertain_gains
-from trainlaw.app.studies.front import THE_LAW, Candidate, StudyFront, worth_lines
+from trainlaw.app.studies.front import THE_LAW, Deliverable, StudyFront, worth_lines
 from trainlaw.app.text.numbers import show_percent
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.tables.measured_table import MeasuredTable
@@ -36,7 +36,7 @@ def verdict_lines(
     definition: StudyDefinition,
     *,
     is_evolved: bool,
-    best: Candidate = THE_LAW,
+    best: Deliverable = THE_LAW,
     few: StudyFront | None = None,
 ) -> tuple[str, ...]:
     """Return what is to be read first: the verdict on a formula, and of a search the advice to calibrate.

@@ -137,13 +137,13 @@ class Table:
         r"""Return a LaTeX tabular with the rules of the package booktabs.
 
         >>> print(Table.of(["name", TableColumn("error", "percent", unit="%")], [["vgg_16", 12.6]]).latex())
-        \\begin{tabular}{lr}
-        \\toprule
-        name & error, \\% \\\\
-        \\midrule
-        vgg\\_16 & 12.6 \\\\
-        \\bottomrule
-        \\end{tabular}
+        \begin{tabular}{lr}
+        \toprule
+        name & error, \% \\
+        \midrule
+        vgg\_16 & 12.6 \\
+        \bottomrule
+        \end{tabular}
         <BLANKLINE>
         """
         head, *lines = (" & ".join(map(_latex_text, cells)) + r" \\" for cells in [self.header, *self.shown])
