@@ -36,36 +36,34 @@ _SUPPORT_CONSTANTS = 8
 
 @dataclass(frozen=True)
 class FrontSpace:
-    """What formulas of few constants may be made of; law : the law among them, with which pruning begins."""
+    """What formulas of few constants may be made of.
+
+    law : the law among them, with which pruning begins. fit : makes the fit of the law, whose rows, target and
+    scope they have.
+    """
 
     space: Space
     law: Genome
+    fit: Callable[[], LawFit]
 
 
 class FrontFit(FormulaSearch):
     """Finds formulas of few constants: one per size, and in `formula_` the one chosen among them.
 
-    sizes : their numbers of constants. law : makes the fit of the law, whose rows, target and scope they
-    have.
+    sizes : their numbers of constants.
     """
 
-    def __init__(
-        self,
-        space: FrontSpace,
-        settings: FrontSettings,
-        sizes: tuple[int, ...],
-        law: Callable[[], LawFit],
-    ) -> None:
-        """Keep space, settings, sizes and law."""
+    def __init__(self, space: FrontSpace, settings: FrontSettings, sizes: tuple[int, ...]) -> None:
+        """Keep space, settings and sizes."""
         super().__init__(SearchSettings())
-        self.space, self.front_settings, self.sizes, self.law = space, settings, sizes, law
-        self.division_columns = law().division_columns
+        self.space, self.front_settings, self.sizes = space, settings, sizes
+        self.division_columns = space.fit().division_columns
 
     def fit(
         self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray, divisions: pd.DataFrame | None = None
     ) -> Self:
         """Search; arguments as of `LawFit.fit`."""
-        law, settings = self.law(), self.front_settings
+        law, settings = self.space.fit(), self.front_settings
         self.cnn_layers = law.cnn_layers
         rows, skeleton = law.training(X, y, groups, divisions), law.skeleton
         search = FrontSearch(
@@ -77,7 +75,8 @@ class FrontFit(FormulaSearch):
             law=self.space.law,
             progress=SearchReporter(),
         )
-        self._search = search.fit(rows.X, rows.y, rows.groups, sample_weight=rows.weights)
+        columns = {name: rows.X[name] for name in self.space.space.features}
+        self._search = search.fit(columns, rows.y, rows.groups, sample_weight=rows.weights)
         self.front_ = tuple(
             replace(member, formula=law.completed(member.formula, X, y)) for member in search.front_
         )
@@ -104,7 +103,7 @@ def formulas_by_size(front: Iterable[ScoredFormula], sizes: Iterable[int]) -> di
 
 
 def front_estimators(
-    space: FrontSpace, law: Callable[[], LawFit], sizes: tuple[int, ...], evaluations: int, seeds: range
+    space: FrontSpace, sizes: tuple[int, ...], evaluations: int, seeds: range
 ) -> dict[str, EstimatorFactory]:
     """Return what makes the formulas of few constants: evolution with each seed, and the controls.
 
@@ -114,4 +113,4 @@ def front_estimators(
     every = {EVOLVED: settings}
     every |= {f"{EVOLVED_SEED}{seed}": replace(settings, random_seed=seed) for seed in seeds[1:]}
     every |= {name: replace(settings, method=method) for name, method in _METHODS.items()}
-    return {name: partial(FrontFit, space, each, sizes, law) for name, each in every.items()}
+    return {name: partial(FrontFit, space, each, sizes) for name, each in every.items()}

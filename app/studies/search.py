@@ -18,7 +18,7 @@ from trainlaw.datasets.measurements.formula_rows import CnnLayers, feature_rows
 from trainlaw.evolve import FormulaRegressor, Progress, SearchSettings
 from trainlaw.formulas import FeatureSpec, Formula, ParetoFront, ScoredFormula
 from trainlaw.formulas.scopes import RUN
-from trainlaw.validate import Estimator
+from trainlaw.validate import Estimator, EstimatorFactory
 from trainlaw.validate.inclusion import Support
 from trainlaw.validate.study import asked_divisions
 from trainlaw.validate.workers import WorkerPool, follow_parent, given_up
@@ -112,7 +112,11 @@ class EvolvedEstimator(Estimator, Protocol):
     """An estimator that evolves or fits: after `fit` it has the formula, and the front that it is from."""
 
     formula_: Formula
-    front_: Iterable[ScoredFormula]
+
+    @property
+    def front_(self) -> Iterable[ScoredFormula]:
+        """The formulas among which the formula was chosen."""
+        ...
 
 
 class FormulaSearch(ABC):
@@ -154,7 +158,7 @@ def predicted_seconds(formula: Formula, X: pd.DataFrame, cnn_layers: CnnLayers |
 
 
 def search_all_rows(
-    search: Callable[[], EvolvedEstimator],
+    search: EstimatorFactory,
     X: pd.DataFrame,
     seconds: np.ndarray,
     groups: np.ndarray,
@@ -166,7 +170,7 @@ def search_all_rows(
     labels : text, (n_runs, n_labels). Returns the chosen formula, the front that it was chosen from, and what
     the data support, as JSON for `searched_on_all_rows`.
     """
-    estimator = search()
+    estimator: Any = search()
     estimator.fit(X, seconds, groups, **asked_divisions(estimator, labels))
     front = [
         {

@@ -74,8 +74,7 @@ def _front_estimators(material: Material) -> dict[str, EstimatorFactory]:
     if kind.space is None:
         return {}
     sizes, seeds = front_sizes(definition), range(definition.seed, definition.seed + definition.seeds)
-    space, law = kind.space(material.rows), estimator_of(material, definition.seed)
-    found = front_estimators(space, law, sizes, definition.evaluations, seeds)
+    found = front_estimators(kind.space(material.rows), sizes, definition.evaluations, seeds)
     return {**found, LASSO: partial(NonnegativePathBySize, sizes)} if kind.has_lasso else found
 
 

@@ -1,8 +1,8 @@
 """The wide space of amounts: what is counted, times the resource that may do it, by rule.
 
-A row of `amounts.csv` counts work of some kinds of layers; a row of `amount_resources.csv` says in which time a
-resource does it at data-sheet rates. Each amount has a weight by rule, as those of the law in `work.csv`, which
-costs a formula no constant. Formulas with few constants are evolved from both.
+A row of `amounts.csv` counts work of some kinds of layers; a row of `amount_resources.csv` says in which time
+a resource does it at data-sheet rates. Each amount has a weight by rule, as those of the law in `work.csv`,
+which costs a formula no constant. Formulas with few constants are evolved from both.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
 """Aimed additions: all that could be added to a formula, ranked by what held-out groups would gain.
 
 Each addition is a tangent of log time. What the constants of the formula explain of it is projected out; its
-coefficient is estimated without each group in turn, and its gain is that of the group. One ranking costs a few
-fits, and finds in one step what random additions find in hundreds.
+coefficient is estimated without each group in turn, and its gain is that of the group. One ranking costs a
+few fits, and finds in one step what random additions find in hundreds.
 """
 
 from typing import NamedTuple
@@ -22,13 +22,13 @@ _RIDGE = 1e-3
 class Addition(NamedTuple):
     """An addition to a genome: an amount, or else a factor of some of its amounts.
 
-    beside : an amount whose factors also multiply the new one, or None for none of them. gain : expected fall
-    of the mean loss of held-out groups.
+    alongside : an amount whose factors also multiply the new one, or None for none of them. gain : expected
+    fall of the mean loss of held-out groups.
     """
 
     gain: float
     amount: int | None = None
-    beside: int | None = None
+    alongside: int | None = None
     factor: int | None = None
     amounts: frozenset[int] = frozenset()
 
@@ -111,11 +111,11 @@ def _additions(
     resources = np.array([space.amounts[place].resource for place in new])
     found += [Addition(0.0, amount=int(place)) for place in new]
     parts = [problem.rows.amounts[new] * values.scale]
-    for beside in {space.amounts[place].resource: place for place in amounts}.values():
-        if any(beside in power.amounts for power in parent.genome.powers):
-            alike = new[resources == space.amounts[beside].resource]
-            found += [Addition(0.0, amount=int(place), beside=beside) for place in alike]
-            parts.append(problem.rows.amounts[alike] * (values.products[beside] * values.scale))
+    for alongside in {space.amounts[place].resource: place for place in amounts}.values():
+        if any(alongside in power.amounts for power in parent.genome.powers):
+            alike = new[resources == space.amounts[alongside].resource]
+            found += [Addition(0.0, amount=int(place), alongside=alongside) for place in alike]
+            parts.append(problem.rows.amounts[alike] * (values.products[alongside] * values.scale))
     bounds = [(0.0, np.inf)] * len(found)
     for chosen in candidate_sets(parent, problem):
         total = sum(values.terms[place] for place in sorted(chosen)) * values.scale

@@ -36,7 +36,9 @@ class Archive:
 
         One that is also behind all kept formulas with fewer constants is no parent of anything.
         """
-        full = [cell[-1].score for number, cell in self.cells.items() if number <= size and len(cell) >= MOST_KEPT]
+        full = [
+            cell[-1].score for number, cell in self.cells.items() if number <= size and len(cell) >= MOST_KEPT
+        ]
         return min(full, default=math.inf)
 
     @property

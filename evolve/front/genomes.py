@@ -31,9 +31,9 @@ class Power(NamedTuple):
 class Genome(NamedTuple):
     """The structure of one formula, in one order for each structure.
 
-    terms : place of each amount in the space, rising, with the number of its weight, `BY_RULE` or from 1 on in
-    the order of first use. powers : sorted. The constants of a formula are the logarithms of its weights, in
-    their order, then the free exponents in theirs.
+    terms : place of each amount in the space, rising, with the number of its weight, `BY_RULE` or from 1 on
+    in the order of first use. powers : sorted. The constants of a formula are the logarithms of its weights,
+    in their order, then the free exponents in theirs.
     """
 
     terms: tuple[tuple[int, int], ...]
@@ -91,7 +91,7 @@ def is_covered(genome: Genome, space: Space) -> bool:
 def to_expression(genome: Genome, constants: NDArray[np.float64], space: Space) -> Expression:
     """Return the formula of a genome; constants : (n_constants,), as they are ordered in a genome.
 
-    Amounts with the same weight and the same factors stand in one sum.
+    Amounts with the same weight and the same factors are in one sum.
     """
     sums: dict[tuple[int, float, tuple[int, ...]], list[int]] = {}
     for amount, weight in genome.terms:

@@ -8,14 +8,14 @@ from trainlaw.evolve.front.genomes import BY_RULE, Genome, Power, fixed_exponent
 from trainlaw.evolve.front.moves import Moves
 from trainlaw.evolve.front.problem import Fitted, FrontProblem
 
-# A step towards fewer constants may also be one that costs none: at most so many in succession.
+# A step towards fewer constants may also be one that costs none: this many in succession at most.
 _MOST_FREE_STEPS = 6
 
 
 def forward(problem: FrontProblem, moves: Moves) -> Archive:
     """Return the formulas of stepwise forward selection: of each step the best single addition.
 
-    Each amount is added with a weight of its own and by its rule, alone and with the factors of its resource;
+    Each amount is added with a free weight and by its rule, alone and with the factors of its resource;
     each factor to one amount and to those of a resource, fitted and by its rule. Begins with the amount that
     is best alone; coverage is not asked of its first formulas.
     """
@@ -23,7 +23,7 @@ def forward(problem: FrontProblem, moves: Moves) -> Archive:
     best: Fitted | None = None
     while best is None or best.genome.constants < moves.most:
         children = list(dict.fromkeys(_additions(best, problem)))
-        tried = _fitted(children, best, problem)
+        tried = _fitted(children, best, problem, np.inf if best is None else best.score)
         better = min(tried, key=lambda one: one.score, default=None)
         if better is None or (best is not None and not better.score < best.score):
             break
@@ -44,7 +44,9 @@ def pruned(law: Genome, problem: FrontProblem, moves: Moves) -> Archive:
     archive.add(best)
     free_steps = 0
     while best.genome.constants > 1:
-        children = [one for one in dict.fromkeys(_removals(best.genome, problem)) if is_covered(one, problem.space)]
+        children = [
+            one for one in dict.fromkeys(_removals(best.genome, problem)) if is_covered(one, problem.space)
+        ]
         tried = [one for one in _fitted(children, best, problem) if np.isfinite(one.score)]
         for one in tried:
             archive.add(one)
@@ -61,8 +63,11 @@ def pruned(law: Genome, problem: FrontProblem, moves: Moves) -> Archive:
     return archive
 
 
-def _fitted(children: Sequence[Genome], parent: Fitted | None, problem: FrontProblem) -> list[Fitted]:
-    return problem.fit(children, [problem.start(child, parent) for child in children]) if children else []
+def _fitted(
+    children: Sequence[Genome], parent: Fitted | None, problem: FrontProblem, limit: float = np.inf
+) -> list[Fitted]:
+    starts = [problem.start(child, parent) for child in children]
+    return problem.fit(children, starts, np.full(len(children), limit)) if children else []
 
 
 def _additions(best: Fitted | None, problem: FrontProblem) -> Iterator[Genome]:
@@ -75,14 +80,17 @@ def _additions(best: Fitted | None, problem: FrontProblem) -> Iterator[Genome]:
             continue
         resource = space.amounts[place].resource
         alike = frozenset(other for other in terms if space.amounts[other].resource == resource)
-        shared = [one._replace(amounts=one.amounts | {place}) if one.amounts & alike else one for one in powers]
+        shared = [
+            one._replace(amounts=one.amounts | {place}) if one.amounts & alike else one for one in powers
+        ]
         for weight in (1 + max(terms.values(), default=0), BY_RULE):
             yield genome_of(terms | {place: weight}, powers, space)
             yield genome_of(terms | {place: weight}, shared, space)
     resources = {space.amounts[place].resource for place in terms}
     sets = [frozenset([place]) for place in terms]
     sets += [
-        frozenset(place for place in terms if space.amounts[place].resource == name) for name in sorted(resources)
+        frozenset(place for place in terms if space.amounts[place].resource == name)
+        for name in sorted(resources)
     ]
     for amounts in dict.fromkeys(sets):
         for factor in problem.usable:

@@ -1,6 +1,6 @@
 """Fit genomes, compiled: Levenberg-Marquardt with bounds, and losses of held-out groups.
 
-A formula of this shape has slopes in closed form: with respect to the logarithm of a weight they are its own
+A formula of this shape has slopes in closed form: with respect to the logarithm of a weight they are its
 terms, to an exponent its terms times the logarithm of the number. Numbers that differ by GPU and stack alone
 are raised to powers once per cell of rows that share them. Marquardt (1963), Huber's loss of log ratios
 (Huber, 1964); a held-out group's constants are one Newton step away (Beirami et al., 2017).
@@ -19,11 +19,9 @@ from trainlaw.evolve.machine.parts import PartCompiler
 MOST_TERMS = MOST_POWERS = MOST_CONSTANTS = 32
 # Marquardt starts near Gauss-Newton; beyond the largest damping a step no longer changes the loss.
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-9, 1e8
-# A fit whose loss exceeds its limit by this factor after two and after four steps ends: in 6,000 fits of
-# eleven searches none that was let go on came below.
-RACE_MARGINS = {2: 3.0, 4: 2.0}
-_EARLY, _LATE = 2, 4
-_EARLY_MARGIN, _LATE_MARGIN = RACE_MARGINS[_EARLY], RACE_MARGINS[_LATE]
+# A fit whose loss exceeds its limit by these factors after two and after four steps ends.
+_EARLY, _EARLY_MARGIN, _LATE, _LATE_MARGIN = 2, 3.0, 4, 2.0
+# Sums may be reordered into vector lanes.
 _FAST = {"contract", "nsz", "arcp", "reassoc"}
 
 
@@ -42,8 +40,7 @@ def part(function: Function) -> Function:
     return made
 
 
-
-class Rows(NamedTuple):
+class FrontRows(NamedTuple):
     """Observations, sorted by group and within it by cell; all that a fit reads.
 
     amounts : (n_amounts, n_rows), seconds. numbers : (n_factors, n_cells), what exponents multiply. cell :
@@ -65,13 +62,13 @@ class Rows(NamedTuple):
     group_weight: np.ndarray
 
 
-class Programs(NamedTuple):
+class GenomeArrays(NamedTuple):
     """Genomes as arrays, one row each; made by `encode`.
 
-    terms, powers, constants : how many. amount, rule, weight : per term its place, its weight by rule, and the
-    place of its free weight or -1. group : per term which product of factors multiplies it. groups : how many
-    products. factor, exponent, free, inside : per power its place, its fixed exponent, the place of its free
-    one or -1, and per product whether it is part of it. theta, low, high, centre, pull : per constant.
+    terms, powers, constants : how many. amount, rule, weight : per term its place, its weight by rule, and
+    the place of its free weight or -1. group : per term which product of factors multiplies it. groups : how
+    many products. factor, exponent, free, inside : per power its place, its fixed exponent, the place of its
+    free one or -1, and per product whether it is part of it. theta, low, high, centre, pull : per constant.
     """
 
     terms: np.ndarray
@@ -93,7 +90,7 @@ class Programs(NamedTuple):
     pull: np.ndarray
 
 
-class Work(NamedTuple):
+class FrontWork(NamedTuple):
     """Scratch of one thread.
 
     products : (terms, n_cells). slopes : (constants, widest group), term : (terms, same), the others (same,).
@@ -119,31 +116,21 @@ class Work(NamedTuple):
     fixed: np.ndarray
 
 
-def work_for(rows: Rows) -> Work:
+def work_for(rows: FrontRows) -> FrontWork:
     """Return scratch for the widest group of the rows."""
     width = int(np.diff(rows.first_row).max())
     groups = rows.group_weight.size
-    square = (MOST_CONSTANTS, MOST_CONSTANTS)
-    return Work(
-        np.empty((MOST_TERMS, rows.numbers.shape[1])),
-        np.empty((MOST_CONSTANTS, width)),
-        np.empty((MOST_TERMS, width)),
-        *(np.empty(width) for _ in range(4)),
-        np.empty((groups, *square)),
-        np.empty((groups, MOST_CONSTANTS)),
-        np.empty(square),
-        np.empty(MOST_CONSTANTS),
-        np.empty(square),
-        np.empty(MOST_CONSTANTS),
-        np.empty(square),
-        np.empty(MOST_CONSTANTS),
-        np.empty(MOST_CONSTANTS),
-        np.empty(MOST_CONSTANTS, np.bool_),
-    )
+    one, square = (MOST_CONSTANTS,), (MOST_CONSTANTS, MOST_CONSTANTS)
+    by_row = [(MOST_CONSTANTS, width), (MOST_TERMS, width), *[(width,)] * 4]
+    shapes = [(MOST_TERMS, rows.numbers.shape[1]), *by_row, (groups, *square), (groups, *one)]
+    shapes += [square, one, square, one, square, one, one]
+    return FrontWork._make([*map(np.empty, shapes), np.empty(one, np.bool_)])
 
 
 @part
-def _predict(programs: Programs, at: int, theta: np.ndarray, rows: Rows, group: int, work: Work) -> float:
+def _predict(
+    programs: GenomeArrays, at: int, theta: np.ndarray, rows: FrontRows, group: int, work: FrontWork
+) -> float:
     """Set terms, shares (slope of log time per second), residuals and trust of a group; return its loss."""
     begin, end = rows.first_row[group], rows.first_row[group + 1]
     n = end - begin
@@ -183,8 +170,8 @@ def _predict(programs: Programs, at: int, theta: np.ndarray, rows: Rows, group: 
 
 
 @part
-def _linearise(programs: Programs, at: int, rows: Rows, group: int, work: Work) -> None:
-    """Set the normal equations of a group after `_predict`."""
+def _set_slopes(programs: GenomeArrays, at: int, rows: FrontRows, group: int, work: FrontWork) -> None:
+    """Set the slopes of a group's total with respect to each constant, after `_predict`."""
     begin, n = rows.first_row[group], rows.first_row[group + 1] - rows.first_row[group]
     constants = programs.constants[at]
     for p in range(constants):
@@ -202,6 +189,11 @@ def _linearise(programs: Programs, at: int, rows: Rows, group: int, work: Work) 
                 if programs.inside[at, j, programs.group[at, k]]:
                     for i in range(n):
                         work.slopes[place, i] += work.term[k, i] * rows.numbers[factor, rows.cell[begin + i]]
+
+
+@part
+def _normalise(constants: int, n: int, group: int, work: FrontWork) -> None:
+    """Set the normal equations of a group of `n` rows from its slopes."""
     for p in range(constants):
         total = 0.0
         for i in range(n):
@@ -218,7 +210,7 @@ def _linearise(programs: Programs, at: int, rows: Rows, group: int, work: Work) 
 
 
 @part
-def _move(programs: Programs, at: int, theta: np.ndarray, damping: float, work: Work) -> bool:
+def _move(programs: GenomeArrays, at: int, theta: np.ndarray, damping: float, work: FrontWork) -> bool:
     """Set `work.trial` to a damped step from theta by the kept equations; those at a bound stay there."""
     constants = programs.constants[at]
     low, high = programs.low[at], programs.high[at]
@@ -253,7 +245,9 @@ def _move(programs: Programs, at: int, theta: np.ndarray, damping: float, work: 
 
 
 @part
-def _total(programs: Programs, at: int, theta: np.ndarray, rows: Rows, most: float, work: Work) -> float:
+def _total(
+    programs: GenomeArrays, at: int, theta: np.ndarray, rows: FrontRows, most: float, work: FrontWork
+) -> float:
     """Set the normal equations at theta of all groups and of each; return loss and pull.
 
     Infinite as soon as the sum exceeds `most`.
@@ -271,7 +265,8 @@ def _total(programs: Programs, at: int, theta: np.ndarray, rows: Rows, most: flo
         total += _predict(programs, at, theta, rows, group, work)
         if not total < most:
             return math.inf
-        _linearise(programs, at, rows, group, work)
+        _set_slopes(programs, at, rows, group, work)
+        _normalise(constants, rows.first_row[group + 1] - rows.first_row[group], group, work)
         for p in range(constants):
             work.gradient[p] += work.gradients[group, p]
             for q in range(p + 1):
@@ -280,7 +275,7 @@ def _total(programs: Programs, at: int, theta: np.ndarray, rows: Rows, most: flo
 
 
 @part
-def _keep(constants: int, work: Work) -> None:
+def _keep(constants: int, work: FrontWork) -> None:
     """Copy the normal equations of all groups to the kept ones."""
     for p in range(constants):
         work.kept_gradient[p] = work.gradient[p]
@@ -289,7 +284,9 @@ def _keep(constants: int, work: Work) -> None:
 
 
 @part
-def _fit(programs: Programs, at: int, rows: Rows, steps: int, gain: float, limit: float, work: Work) -> float:
+def _fit(
+    programs: GenomeArrays, at: int, rows: FrontRows, steps: int, gain: float, limit: float, work: FrontWork
+) -> float:
     """Improve the constants of a genome in place; return loss and pull.
 
     A step that gains less than the share `gain` is the last, as is one so far above `limit` that further ones
@@ -322,7 +319,7 @@ def _fit(programs: Programs, at: int, rows: Rows, steps: int, gain: float, limit
 
 
 @part
-def _hold_out(programs: Programs, at: int, rows: Rows, work: Work, cases: np.ndarray) -> None:
+def _hold_out(programs: GenomeArrays, at: int, rows: FrontRows, work: FrontWork, cases: np.ndarray) -> None:
     """Fill `cases` (n_groups,) with the mean loss of each group at constants one step away, without it."""
     theta, constants = programs.theta[at], programs.constants[at]
     _total(programs, at, theta, rows, math.inf, work)
@@ -339,12 +336,12 @@ def _hold_out(programs: Programs, at: int, rows: Rows, work: Work, cases: np.nda
 
 @entry
 def fit_all(
-    programs: Programs,
-    rows: Rows,
+    programs: GenomeArrays,
+    rows: FrontRows,
     steps: int,
     gain: float,
     limits: np.ndarray,
-    work: Work,
+    work: FrontWork,
     losses: np.ndarray,
     cases: np.ndarray,
 ) -> None:

@@ -12,8 +12,8 @@ from trainlaw.evolve.front.problem import FrontProblem
 Random = np.random.Generator
 Terms = dict[int, int]
 # Amounts and factors of a random genome.
-_FIRST_AMOUNTS, _FIRST_FACTORS = (2, 8), (0, 6)
-# How a weight is drawn: by its rule, shared with others, or its own.
+_FIRST_AMOUNTS, _FIRST_FACTORS = (3, 15), (0, 8)
+# How a weight is drawn: by its rule, shared with others, or free.
 _BY_RULE, _SHARED = 0.3, 0.55
 # How often a new factor has a free exponent where it may have a fixed one.
 _FREE = 0.6
@@ -52,8 +52,10 @@ class Moves:
         """Return a random genome that is possible: as wide as what moves can reach."""
         while True:
             terms: Terms = {}
+            ruled = self.random.random()
             for _ in range(self.random.integers(*_FIRST_AMOUNTS)):
-                terms[self._one_of(self._supported)] = self._weight(terms)
+                by_rule = self.random.random() < ruled
+                terms[self._one_of(self._supported)] = BY_RULE if by_rule else self._weight(terms)
             powers = [self._power(terms) for _ in range(self.random.integers(*_FIRST_FACTORS))]
             genome = genome_of(terms, powers if self.problem.usable else [], self.space)
             if self.is_possible(genome):
@@ -71,7 +73,7 @@ class Moves:
         raise AssertionError
 
     def crossed(self, one: Genome, other: Genome) -> Genome:
-        """Return the amounts of some resources from one genome with their factors, the rest from the other."""
+        """Return the amounts of some resources of one genome, the rest of the other, with their factors."""
         resource = {place: self.space.amounts[place].resource for place in (*one.amounts, *other.amounts)}
         taken = {name for name in sorted(set(resource.values())) if self.random.random() < 0.5}
         apart = 1 + max(weight for _, weight in one.terms)
@@ -83,8 +85,8 @@ class Moves:
         for kept, powers in ((terms, one.powers), (rest, other.powers)):
             for power in powers:
                 joined.setdefault(power[:2], set()).update(power.amounts & kept.keys())
-        powers = [Power(*key, frozenset(amounts)) for key, amounts in joined.items()]
-        return genome_of(terms | rest, powers, self.space)
+        shared = [Power(*key, frozenset(amounts)) for key, amounts in joined.items()]
+        return genome_of(terms | rest, shared, self.space)
 
     def extended(self, genome: Genome, addition: Addition) -> Genome:
         """Return the genome with an addition, its constant free, shared, or by rule."""
@@ -94,7 +96,7 @@ class Moves:
             terms[addition.amount] = new if self.random.random() < 0.5 else self._weight(terms)
             powers = [
                 power._replace(amounts=power.amounts | {addition.amount})
-                if addition.beside in power.amounts
+                if addition.alongside in power.amounts
                 else power
                 for power in powers
             ]
@@ -192,7 +194,9 @@ class Moves:
         return True
 
     def _free_or_fix(self, terms: Terms, powers: list[Power]) -> bool:
-        choices = [i for i, power in enumerate(powers) if fixed_exponent(self.space, power.factor) is not None]
+        choices = [
+            i for i, power in enumerate(powers) if fixed_exponent(self.space, power.factor) is not None
+        ]
         if choices:
             i = self._one_of(choices)
             powers[i] = powers[i]._replace(is_free=not powers[i].is_free)

@@ -12,8 +12,8 @@ from trainlaw.evolve.front.machine import (
     MOST_CONSTANTS,
     MOST_POWERS,
     MOST_TERMS,
-    Programs,
-    Rows,
+    FrontRows,
+    GenomeArrays,
     fit_all,
     work_for,
 )
@@ -30,36 +30,41 @@ LEAST_GROUPS = 3
 LOSS_WIDTH = 0.35
 # The priors only decide what no row does: an exponent's has a deviation of about 2, a weight's of about 7.
 _EXPONENT_PULL, _WEIGHT_PULL = 2e-3, 2e-5
-# A weight starts where its amount explains a tenth of a typical time, and stays within factors of exp(7) below
-# and exp(4) above ten times that; a new exponent starts at zero.
+# A weight starts where its amount explains a tenth of a typical time, and stays within factors of exp(7)
+# below and exp(4) above ten times that; a new exponent starts at zero.
 _START_SHARE, _LOG_LOW, _LOG_HIGH = 0.1, -7.0, 4.0
 
 
 @dataclass
 class Fitted:
-    """A genome with its constants, its loss, and its losses on held-out groups, (n_groups,)."""
+    """A genome with its constants, its loss, and its losses on held-out groups, (n_groups,).
+
+    loss : with the pulls of the priors. cost : by what the score is multiplied, for amounts that are no part
+    of the law.
+    """
 
     genome: Genome
     constants: Floats
     loss: float
     cases: Floats
+    cost: float = 1.0
 
     @property
     def score(self) -> float:
-        """Mean loss of held-out groups, infinite where it was not worth one."""
-        return float(self.cases.mean())
+        """Mean loss of held-out groups times the cost, infinite where the loss was behind its limit."""
+        return float(self.cases.mean()) * self.cost
 
 
 @dataclass(frozen=True)
 class FrontProblem:
-    """Rows and space of one front; made by `make_front_problem`.
+    """FrontRows and space of one front; made by `make_front_problem`.
 
     supported : places of the amounts, and usable : of the factors, that the rows may choose. reference : per
     amount the logarithm of the weight at which it alone explains a typical time.
     """
 
     space: Space
-    rows: Rows
+    rows: FrontRows
     supported: NDArray[np.int64]
     usable: tuple[int, ...]
     reference: Floats
@@ -70,7 +75,7 @@ class FrontProblem:
         return self.rows.numbers[:, self.rows.cell]
 
     def start(self, genome: Genome, parent: Fitted | None = None) -> Floats:
-        """Return the constants (n_constants,) at which a fit starts: those of the parent where it has them."""
+        """Return the constants (n_constants,) where a fit starts: those of the parent where it has them."""
         weights, powers = {}, []
         if parent is not None:
             exponents = exponents_of(parent.genome, parent.constants, self.space)
@@ -87,6 +92,9 @@ class FrontProblem:
             ]
             found.append(max(same, default=(0, 0.0))[1])
         return np.array(found, dtype=np.float64)
+
+    def _cost(self, genome: Genome) -> float:
+        return 1.0 + sum(self.space.amounts[place].cost for place in genome.amounts)
 
     def fit(
         self,
@@ -108,19 +116,25 @@ class FrontProblem:
         fit_all(programs, self.rows, steps, gain, most, work_for(self.rows), losses, cases)
         counts = programs.constants.tolist()
         return [
-            Fitted(genome, programs.theta[i, : counts[i]].copy(), float(losses[i]), cases[i].copy())
+            Fitted(
+                genome,
+                programs.theta[i, : counts[i]].copy(),
+                float(losses[i]),
+                cases[i].copy(),
+                self._cost(genome),
+            )
             for i, genome in enumerate(genomes)
         ]
 
 
-def encode(genomes: Sequence[Genome], starts: Sequence[Floats], problem: FrontProblem) -> Programs:
+def encode(genomes: Sequence[Genome], starts: Sequence[Floats], problem: FrontProblem) -> GenomeArrays:
     """Return genomes as arrays for the machine, with the bounds and priors of their constants."""
     n, space = len(genomes), problem.space
     shapes = [(n,)] * 3 + [(n, MOST_TERMS)] * 4 + [(n,)] + [(n, MOST_POWERS)] * 3
     made: list[Any] = [np.zeros(shape, np.int64) for shape in shapes]
     made[4], made[9] = np.ones((n, MOST_TERMS)), np.zeros((n, MOST_POWERS))
     made += [np.zeros((n, MOST_POWERS, MOST_TERMS), np.bool_)]
-    programs = Programs(*made, *(np.zeros((n, MOST_CONSTANTS)) for _ in range(5)))
+    programs = GenomeArrays(*made, *(np.zeros((n, MOST_CONSTANTS)) for _ in range(5)))
     for i, (genome, start) in enumerate(zip(genomes, starts, strict=True)):
         programs.terms[i], programs.powers[i] = len(genome.terms), len(genome.powers)
         programs.constants[i] = genome.constants
@@ -130,7 +144,7 @@ def encode(genomes: Sequence[Genome], starts: Sequence[Floats], problem: FrontPr
     return programs
 
 
-def _encode_terms(programs: Programs, i: int, genome: Genome, space: Space) -> None:
+def _encode_terms(programs: GenomeArrays, i: int, genome: Genome, space: Space) -> None:
     """Set amounts, weights and products of factors of one genome."""
     products: dict[tuple[int, ...], int] = {}
     for k, (amount, weight) in enumerate(genome.terms):
@@ -142,7 +156,7 @@ def _encode_terms(programs: Programs, i: int, genome: Genome, space: Space) -> N
     programs.groups[i] = len(products)
 
 
-def _encode_constants(programs: Programs, i: int, genome: Genome, problem: FrontProblem) -> None:
+def _encode_constants(programs: GenomeArrays, i: int, genome: Genome, problem: FrontProblem) -> None:
     """Set exponents, bounds and priors of one genome."""
     for number in range(1, genome.weights + 1):
         centre = float(np.mean(problem.reference[genome.weighted(number)]))
@@ -180,7 +194,7 @@ def make_front_problem(
     plain = [_plain(part, columns, len(seconds)) for part in (space.base, space.floor, space.after)]
     given = np.ones(len(seconds)) if weight is None else np.asarray(weight, dtype=np.float64)
     weight = _by_group(given, groups)
-    rows = _rows(amounts * space.scale, numbers, plain, np.log(seconds), weight, groups)
+    rows = _rows(amounts * space.scale, numbers, [*plain, np.log(seconds), weight], groups)
     return FrontProblem(space, rows, _supported(rows), _usable(rows), _reference(rows))
 
 
@@ -204,35 +218,34 @@ def _by_group(weight: Floats, labels: NDArray[Any]) -> Floats:
     return np.asarray(weight / sums[places] / len(sums))
 
 
-def _rows(
-    amounts: Floats,
-    numbers: Floats,
-    plain: Sequence[Floats],
-    target: Floats,
-    weight: Floats,
-    labels: NDArray[Any],
-) -> Rows:
-    """Return the observations sorted by group, and within it by cell of equal numbers."""
+def _rows(amounts: Floats, numbers: Floats, by_row: Sequence[Floats], labels: NDArray[Any]) -> FrontRows:
+    """Return the observations sorted by group, and within it by cell of equal numbers.
+
+    by_row : base, floor, after, target and weight, each (n_rows,).
+    """
     _, group = np.unique(labels, return_inverse=True)
     cells, cell = np.unique(np.vstack([group, numbers]), axis=1, return_inverse=True)
     order = np.argsort(cell.ravel(), kind="stable")
     ends = np.arange(group.max() + 2)
-    return Rows(
+    base, floor, after, target, weight = (part[order] for part in by_row)
+    return FrontRows(
         np.ascontiguousarray(amounts[:, order]),
         np.ascontiguousarray(cells[1:]),
         cell.ravel()[order],
-        *(part[order] for part in plain),
-        target[order],
-        weight[order],
+        base,
+        floor,
+        after,
+        target,
+        weight,
         LOSS_WIDTH,
         np.searchsorted(group[order], ends),
         np.searchsorted(cells[0], ends),
-        np.bincount(group, weight),
+        np.bincount(group[order], weight),
     )
 
 
-def _reference(rows: Rows) -> Floats:
-    """Return per amount the logarithm of the weight at which it alone explains a typical time; 0 without any."""
+def _reference(rows: FrontRows) -> Floats:
+    """Return per amount the logarithm of the weight at which it alone explains a typical time."""
     found = np.zeros(len(rows.amounts))
     for place, seconds in enumerate(rows.amounts):
         filled = seconds > 0.0
@@ -241,13 +254,13 @@ def _reference(rows: Rows) -> Floats:
     return found
 
 
-def _supported(rows: Rows) -> NDArray[np.int64]:
+def _supported(rows: FrontRows) -> NDArray[np.int64]:
     """Return the amounts that are not zero in at least `LEAST_GROUPS` groups."""
     filled = np.add.reduceat(rows.amounts > 0.0, rows.first_row[:-1], axis=1) > 0
     return np.flatnonzero(filled.sum(axis=1) >= min(LEAST_GROUPS, filled.shape[1]))
 
 
-def _usable(rows: Rows) -> tuple[int, ...]:
+def _usable(rows: FrontRows) -> tuple[int, ...]:
     """Return the factors that differ from their most frequent value in at least `LEAST_GROUPS` groups."""
     found = []
     for place, numbers in enumerate(rows.numbers):

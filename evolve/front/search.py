@@ -1,7 +1,9 @@
 """The search of a front as an estimator: the best formula of each number of constants."""
 
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
@@ -15,7 +17,13 @@ from trainlaw.evolve.front.greedy import forward, pruned
 from trainlaw.evolve.front.moves import Moves
 from trainlaw.evolve.front.problem import Columns, Fitted, FrontProblem, make_front_problem
 from trainlaw.evolve.front.space import Space
-from trainlaw.evolve.front.strategies import BATCH, Evolution, Individual, Strategy, check_toolbox, strategy_of
+from trainlaw.evolve.front.strategies import (
+    Evolution,
+    Strategy,
+    Trial,
+    check_toolbox,
+    strategy_of,
+)
 from trainlaw.evolve.search.loop import Progress
 from trainlaw.formulas import FeatureSpec, Formula, InputError, ParetoFront, ScoredFormula, variables
 from trainlaw.formulas.errors import unknown_name
@@ -27,9 +35,9 @@ METHODS = ("evolution", "cross-entropy", "random", "stepwise", "pruned")
 _APART = 0.8
 # Fits of the last constants.
 _LAST_STEPS, _LAST_GAIN = 60, 1e-7
-# A search ends where, over this share of its formulas, no size has improved by this share of the standard error
-# of the difference over groups.
-_LOOK_BACK, _LEAST_ERRORS = 0.3, 0.25
+# A search that may end early does where, over this share of its formulas, no size has improved by this share
+# of the standard error of the difference over groups.
+_LOOK_BACK, _LEAST_ERRORS = 0.1, 0.25
 
 
 @dataclass(frozen=True)
@@ -95,7 +103,7 @@ class FrontSearch:
     progress : callable, optional
         Called with a `Progress` after each batch; KeyboardInterrupt in it ends the search with what it has.
     toolbox : deap.base.Toolbox, optional
-        Operators of evolution in place of its own: any of `mate`, `mutate`, `select` on genomes.
+        Operators of evolution of the user: any of `mate`, `mutate`, `select` on genomes.
 
     Attributes
     ----------
@@ -176,7 +184,9 @@ class FrontSearch:
         fitting = [one.formula for one in self.front_ if one.complexity <= constants]
         if not fitting:
             least = min(one.complexity for one in self.front_)
-            raise InputError(f"expected at least {least} constants, the smallest formula found, got {constants}")
+            raise InputError(
+                f"expected at least {least} constants, the smallest formula found, got {constants}"
+            )
         return fitting[-1]
 
     def shares(self, constants: int, resamples: int = 200) -> dict[str, float]:
@@ -199,37 +209,30 @@ class FrontSearch:
     def _found(self, problem: FrontProblem) -> Archive:
         """Return what the method finds; an interrupt ends it with what it has."""
         settings = self.settings
-        random = np.random.default_rng(settings.random_seed)
-        moves = Moves(problem, random, settings.most_constants)
+        moves = Moves(problem, np.random.default_rng(settings.random_seed), settings.most_constants)
         if settings.method == "stepwise":
             return forward(problem, moves)
+        given = [] if self.law is None else pruned(self.law, problem, moves).members
         if settings.method == "pruned":
-            if self.law is None:
-                raise InputError("expected the law that is to be pruned, got none")
-            return pruned(self.law, problem, moves)
+            return Archive(settings.most_constants, given)
         kind: Any = strategy_of(settings.method)
         if kind is Evolution:
             kind = partial(Evolution, toolbox=self.toolbox)
         islands: list[Archive] = []
-        try:
-            if self.law is not None:
-                islands.append(pruned(self.law, problem, moves))
+        # What was found so far is a valid result.
+        with suppress(KeyboardInterrupt):
             apart = settings.evaluations if settings.islands == 1 else int(_APART * settings.evaluations)
             for number in range(1, settings.islands + 1):
-                strategy = kind(problem, moves, islands[0].members if self.law is not None else ())
+                strategy = kind(problem, moves, given)
                 islands.append(strategy.archive)
                 self._run(strategy, apart * number // settings.islands)
-            if settings.islands > 1:
-                together = [one for archive in islands for one in archive.members]
-                strategy = kind(problem, moves, together)
-                islands.append(strategy.archive)
-                self._run(strategy, settings.evaluations)
-        except KeyboardInterrupt:
-            # What was found so far is a valid result.
-            pass
+            together = [one for archive in islands for one in archive.members]
+            strategy = kind(problem, moves, together)
+            islands.append(strategy.archive)
+            self._run(strategy, settings.evaluations, ends_early=settings.ends_early)
         return Archive(settings.most_constants, [one for archive in islands for one in archive.members])
 
-    def _run(self, strategy: Strategy, until: int) -> None:
+    def _run(self, strategy: Strategy, until: int, *, ends_early: bool = False) -> None:
         """Advance a strategy by DEAP's ask and tell until that many formulas are fitted in all."""
         toolbox = base.Toolbox()
         toolbox.register("generate", strategy.generate)
@@ -239,6 +242,7 @@ class FrontSearch:
         toolbox.register("map", lambda evaluate, individuals: evaluate(individuals))
         statistics = tools.Statistics(lambda one: one.fitness.values[0])
         statistics.register("best", np.min)
+        seen = [(self.evaluations_, strategy.archive.front())]
         while self.evaluations_ < until:
             asked, log = algorithms.eaGenerateUpdate(toolbox, 1, stats=statistics, verbose=False)
             if not asked:
@@ -247,13 +251,18 @@ class FrontSearch:
             self.logbook_.record(**(log[0] | {"gen": len(self.logbook_)}))
             if self.progress is not None:
                 self.progress(self._progress(strategy.archive))
+            seen.append((self.evaluations_, strategy.archive.front()))
+            if ends_early and _is_settled(seen, _LOOK_BACK * self.settings.evaluations):
+                break
 
     def _progress(self, archive: Archive) -> Progress:
         seconds = time.monotonic() - self._began
         left = seconds * (self.settings.evaluations / self.evaluations_ - 1.0)
         best = archive.best(self.settings.most_constants)
         score = np.inf if best is None else best.score
-        return Progress(self.evaluations_, len(self.logbook_), seconds, max(left, 0.0), score, len(archive.sizes))
+        return Progress(
+            self.evaluations_, len(self.logbook_), seconds, max(left, 0.0), score, len(archive.sizes)
+        )
 
     @staticmethod
     def _finished(members: Sequence[Fitted], problem: FrontProblem) -> Archive:
@@ -284,19 +293,41 @@ class FrontSearch:
         return ScoredFormula(formula, one.score, one.genome.constants, one.score)
 
 
-def _evaluated(individuals: Sequence[Individual], strategy: Strategy) -> list[tuple[float]]:
+def _is_settled(seen: Sequence[tuple[int, Sequence[Fitted]]], formulas: float) -> bool:
+    """Return whether no size has improved beyond noise over the last `formulas`.
+
+    seen : evaluations and front, after each batch.
+    """
+    now, front = seen[-1]
+    earlier = [known for evaluations, known in seen if evaluations <= now - formulas]
+    if not earlier:
+        return False
+    before = {one.genome.constants: one for one in earlier[-1]}
+    for one in front:
+        old = before.get(one.genome.constants)
+        if old is None:
+            return False
+        gain = old.cases - one.cases
+        if gain.mean() > _LEAST_ERRORS * gain.std() / math.sqrt(gain.size):
+            return False
+    return True
+
+
+def _evaluated(individuals: Sequence[Trial], strategy: Strategy) -> list[tuple[float]]:
     """Fit individuals in place, and return their scores as DEAP wants them."""
     if not individuals:
         return []
     limits = np.array([strategy.archive.limit(one.genome.constants) for one in individuals])
-    found = strategy.problem.fit([one.genome for one in individuals], [one.start for one in individuals], limits)
+    found = strategy.problem.fit(
+        [one.genome for one in individuals], [one.start for one in individuals], limits
+    )
     for one, fitted in zip(individuals, found, strict=True):
         one.fitted = fitted
     return [(fitted.score,) for fitted in found]
 
 
 def law_of(amounts: Iterable[str], powers: Iterable[tuple[str, Iterable[str]]], space: Space) -> Genome:
-    """Return the genome of a law, each amount with a weight of its own, each power with a free exponent.
+    """Return the genome of a law, each amount with a free weight, each power with a free exponent.
 
     powers : pairs of a factor's feature and the amounts that it multiplies, by name.
     """

@@ -15,7 +15,9 @@ class Amount:
 
     feature : its name, in the unit of the target. resource : what does the work; factors are allowed by it.
     work : what is counted; amounts of the same work differ in the resource. covers : kinds of layers whose
-    work it contains. weight : the weight by rule, which costs a formula no constant.
+    work it contains. weight : the weight by rule, which costs a formula no constant. cost : share that it
+    adds to a formula's score: the more amounts there are to choose from, the more of what is chosen is
+    chance.
     """
 
     feature: str
@@ -23,6 +25,7 @@ class Amount:
     work: str
     covers: frozenset[str] = frozenset()
     weight: float = 1.0
+    cost: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a search asks next, and what it learns from the answer: strategies in DEAP's ask and tell.
+"""Strategies in DEAP's ask and tell: which genomes a search asks for, and how it learns from their fits.
 
 Each has `generate`, which returns genomes that no search of the problem has fitted, and `update`, which takes
 them fitted: the two tools that `deap.algorithms.eaGenerateUpdate` asks for.
@@ -31,18 +31,18 @@ _RANK_POWER = 1.5
 _MOST_TRIES = 50
 
 
-class Fitness(base.Fitness):
+class Fitness(base.Fitness):  # type: ignore[misc]  # DEAP has no types
     """The mean loss of held-out groups, to be minimised."""
 
     weights = (-1.0,)
 
 
-class Individual:
+class Trial:
     """A genome on its way: where its fit starts, and when it is fitted, its constants and losses."""
 
     def __init__(self, genome: Genome, start: Floats) -> None:
         """Begin without a fit."""
-        self.genome, self.start, self.fitness = genome, start, Fitness()
+        self.genome, self.start, self.fitness = genome, start, HeldOutLoss()
         self.fitted: Fitted | None = None
 
 
@@ -58,23 +58,23 @@ class Strategy:
         self.archive = Archive(moves.most, members)
         self.known = {one.genome for one in self.archive.members}
 
-    def generate(self) -> list[Individual]:
+    def generate(self) -> list[Trial]:
         """Return genomes that are new, with the constants to start from; none where all are known."""
-        found: list[Individual] = []
+        found: list[Trial] = []
         tries = 0
         while len(found) < BATCH and tries < _MOST_TRIES * BATCH:
             for genome, parent in self.proposed():
                 tries += 1
                 if genome not in self.known and self.moves.is_possible(genome):
                     self.known.add(genome)
-                    found.append(Individual(genome, self.problem.start(genome, parent)))
+                    found.append(Trial(genome, self.problem.start(genome, parent)))
         return found
 
     def proposed(self) -> Iterator[tuple[Genome, Fitted | None]]:
         """Yield genomes and their parents; by default random ones, which is the control."""
         yield self.moves.drawn(), None
 
-    def update(self, individuals: Sequence[Individual]) -> None:
+    def update(self, individuals: Sequence[Trial]) -> None:
         """Archive what was fitted."""
         for one in individuals:
             if one.fitted is not None:
@@ -88,7 +88,7 @@ class RandomSearch(Strategy):
 class Evolution(Strategy):
     """Changes, crosses and extends the formulas of the archive, parents of all sizes alike.
 
-    toolbox : operators in place of its own, with DEAP's signatures on genomes: `mate(a, b)`, `mutate(a)` and
+    toolbox : operators of the user, with DEAP's signatures on genomes: `mate(a, b)`, `mutate(a)` and
     `select(members, k)`, which chooses k of all archived formulas.
     """
 
@@ -181,7 +181,7 @@ class CrossEntropy(Strategy):
             powers.append(Power(factor, is_free, frozenset(amounts.tolist())))
         yield genome_of(terms, powers, self.problem.space), self._best
 
-    def update(self, individuals: Sequence[Individual]) -> None:
+    def update(self, individuals: Sequence[Trial]) -> None:
         """Move all probabilities towards the shares of the best quarter of the batch."""
         super().update(individuals)
         fitted = [one.fitted for one in individuals if one.fitted is not None]
