@@ -20,6 +20,7 @@ from trainlaw.app.report.run_files import write_run_files
 from trainlaw.app.studies.definition import definition_of, read_study_table
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.studies.study import study_table
+from trainlaw.app.text.python_names import naming_arguments
 from trainlaw.app.times import one_prediction, one_time
 from trainlaw.evolve import FormulaRegressor
 from trainlaw.formulas import Formula, InputError
@@ -42,6 +43,7 @@ __all__ = [
 ]
 
 
+@naming_arguments
 def study(
     table: str | Path = "default",
     *,
@@ -108,6 +110,7 @@ def predict(
 ) -> pd.DataFrame: ...
 
 
+@naming_arguments
 def predict(
     cnn: pd.DataFrame | str | Sequence[str],
     gpu: str | Sequence[str] | None = None,
@@ -174,13 +177,11 @@ def predict(
     are_single(settings)
     usual = stated(setup_for(chosen, DEFAULT_SETUP))
     blocks, rows, index = asked_runs(cnn, gpu, batch, settings, usual)
-    columns: dict[str, list[Any]] = {}
-    for block in predicted_blocks(chosen, blocks, formula_of(SCALING_FORMULA)):
-        for name, values in block.items():
-            columns.setdefault(name, []).extend(values)
-    return pd.DataFrame(columns).take(rows).set_axis(index)
+    tables = map(pd.DataFrame, predicted_blocks(chosen, blocks, formula_of(SCALING_FORMULA)))
+    return pd.concat(tables, ignore_index=True).take(rows).set_axis(index)
 
 
+@naming_arguments
 def seconds(
     cnn: str, gpu: str, batch: int, *, formula: Formula | str | Path | None = None, **settings: Any
 ) -> float:
@@ -221,6 +222,7 @@ def seconds(
     return one_time(_formula_for(formula, settings), cnn, gpu, batch, settings)
 
 
+@naming_arguments
 def predict_many(
     cnn: pd.DataFrame | str | Sequence[str],
     gpu: str | Sequence[str] | None = None,
@@ -267,6 +269,7 @@ def _formula_for(formula: Formula | str | Path | None, settings: Mapping[str, ob
     return formula_of(formula)
 
 
+@naming_arguments
 def export(formula: Formula, path: str | Path, overwrite: bool = False, *, bare: bool = False) -> Path:
     """Write a formula in the format of the file's suffix.
 

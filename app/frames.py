@@ -20,6 +20,7 @@ from trainlaw.app.models.user_formula import find_formulas
 from trainlaw.app.predictions.training import asked_training
 from trainlaw.app.predictions.training_plans import PlanOptions, plan_training, usual_counts
 from trainlaw.app.studies.comparison import compare_runs, read_run
+from trainlaw.app.text.python_names import naming_arguments
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.cnns.catalog import keyed_cnn_counts
 from trainlaw.datasets.cnns.names import cnn_names
@@ -37,6 +38,7 @@ _SINGLE = str | Real
 _COUNTS = ("macs", "params", "n_layers", "activation_elements")
 
 
+@naming_arguments
 def gpus(pattern: str = "*") -> pd.DataFrame:
     """Return the known GPUs whose name matches a pattern, with their specifications.
 
@@ -60,6 +62,7 @@ def gpus(pattern: str = "*") -> pd.DataFrame:
     return frame[[_matches(pattern, text.split(";")) for text in names]].reset_index(drop=True)
 
 
+@naming_arguments
 def cnns(pattern: str = "*") -> pd.DataFrame:
     """Return the known CNNs whose name matches a pattern, with their counts per image at their usual size.
 
@@ -151,6 +154,7 @@ def _matches(pattern: str, names: Iterable[str]) -> bool:
     return any(fnmatchcase(name.lower(), pattern.lower()) for name in names)
 
 
+@naming_arguments
 def plan(
     cnn: str,
     *,
@@ -272,6 +276,7 @@ def _names(gpu: str | Sequence[str]) -> list[str]:
     return [] if wanted == ["*"] else found
 
 
+@naming_arguments
 def compare(
     first: str | Path,
     second: str | Path,

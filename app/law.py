@@ -17,6 +17,7 @@ from trainlaw.app.models.term_descriptions import described_terms
 from trainlaw.app.models.terms import part_values
 from trainlaw.app.models.user_formula import find_formula
 from trainlaw.app.predictions.predict import predict_runs
+from trainlaw.app.text.python_names import naming_arguments
 from trainlaw.datasets import DATASETS, RunTable
 from trainlaw.datasets.measurements.formula_rows import feature_rows
 from trainlaw.datasets.measurements.importing import runs_from_frame
@@ -132,6 +133,7 @@ class Law(Formula):
         """
         return latex_equation(self, digits)
 
+    @naming_arguments
     def shares(
         self, cnn: str, gpu: str, batch: int, *, pixels: int | None = None, **settings: Any
     ) -> pd.DataFrame:
@@ -179,6 +181,7 @@ class Law(Formula):
         )
         return table.sort_values("time_s", ascending=False, kind="stable", ignore_index=True)
 
+    @naming_arguments
     def plot(
         self,
         cnn: str,
@@ -224,6 +227,7 @@ class Law(Formula):
         return axes
 
 
+@naming_arguments
 def load_formula(name: str | Path = "built-in") -> Law:
     """Load a formula by its built-in name, from a formula.json or from a run folder.
 
@@ -250,6 +254,7 @@ def load_formula(name: str | Path = "built-in") -> Law:
     return Law.of(find_formula(Path(name), Path.cwd())[0])
 
 
+@naming_arguments
 def calibrate(
     formula: Formula | FormulaRegressor | str | Path,
     table: RunTable | str | Path | pd.DataFrame,

@@ -10,7 +10,7 @@ from trainlaw.app.inputs.resolve import is_cnn_file
 from trainlaw.app.models.builtin import BUILT_IN_FORMULAS, SCALING_FORMULA
 from trainlaw.app.models.held import Held
 from trainlaw.app.models.settings import setup_for
-from trainlaw.app.predictions.predict import Prediction, predict_runs
+from trainlaw.app.predictions.predict import Prediction, check_fits, predict_runs
 from trainlaw.app.predictions.prepared import Prepared, can_prepare
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.measurements.runs import Setup, check_counts
@@ -57,4 +57,6 @@ def _prepared(held: Held, cnn: str, gpu: str, settings: _Settings) -> Prepared |
 def _run(formula: Formula, cnn: str, gpu: str, batch: int, settings: _Settings) -> RunTable:
     given = {setting_name(name): value for name, value in settings}
     pixels, classes = (given.pop(name, None) for name in ("pixels", "classes"))
-    return one_run(cnn, gpu, batch, pixels, setup_for(formula, Setup(**given)), classes=classes)
+    run = one_run(cnn, gpu, batch, pixels, setup_for(formula, Setup(**given)), classes=classes)
+    check_fits(formula, run)
+    return run

@@ -153,10 +153,15 @@ def predict_command(
     from trainlaw.app.models.settings import setup_for
     from trainlaw.app.models.user_formula import find_formulas, with_groups
     from trainlaw.app.terminal.predictions import formula_line
+    from trainlaw.formulas import InputError
     from trainlaw.formulas.scopes import FORWARD
 
     check_new_files([output.out])
     choice = find_formulas(formula, scaling_formula or "", Path.cwd(), forward)
+    if forward and choice.formula.scope != FORWARD:
+        raise InputError(
+            f"--forward: expected a formula of forward passes, got {choice.origin}; leave one of them out"
+        )
     forward = forward or choice.formula.scope == FORWARD
     timed = FORWARD if forward else None
     setup = setup_of(run, kernels, exchange, machine, host_launch=host_launch, timed_parts=timed)

@@ -26,6 +26,7 @@ from trainlaw.datasets.hardware.precisions import precision_name
 from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.runs import (
     PLAN_NOTES,
+    PRECISION_OF_PASSES,
     PROFILER_COLUMNS,
     RUN_COLUMNS,
     Setup,
@@ -440,6 +441,8 @@ def _row_run(
     if row.get("fabric") and row.get("network") not in (None, "", row["fabric"]):
         raise InputError(f"expected one link between nodes, got {row['fabric']} and {row['network']}")
     row = {**row, "fabric": row.get("fabric") or row.get("network")}
+    if row.get("timed_parts") == FORWARD and not row.get("precision"):
+        row = {**row, "precision": PRECISION_OF_PASSES}
     setup = Setup(**{name: _READERS.get(name, _plain)(row, name) for name in vars(DEFAULT_SETUP)})
     return configured_row(cnn, named_gpus[gpu], batch, on_instance(setup, gpu, gpus))
 

@@ -5,12 +5,13 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from html import escape
 from math import inf, isnan, nan
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from trainlaw.app.answers.facts import run_facts
 from trainlaw.app.answers.nearest_run import nearest_run_columns
 from trainlaw.app.answers.said import Answers, answered, row_columns
+from trainlaw.app.models.builtin import offered_formulas
 from trainlaw.app.models.doubts import time_doubt
 from trainlaw.app.models.multi_gpu import covering, exchange_seconds, scaled_runs, scaling_columns
 from trainlaw.app.models.scopes import check_predictable, formula_rows
@@ -156,8 +157,12 @@ def predict_runs(
     Returns one prediction per row of `runs`; its time is nan where the formula is not defined. Raises
     InputError for a formula of a scope without predictions of configurations.
     """
-    answers = run_answers(formula, runs, scaling, measured_s, training=training)
-    return predictions_of(answers, setting_columns(runs))
+    found: dict[int, Prediction] = {}
+    for part in _parts(formula, runs, training):
+        answers = run_answers(part.formula, part.runs, scaling, measured_s, training=part.training)
+        predictions = predictions_of(answers, setting_columns(part.runs))
+        found |= dict(zip(part.places, predictions, strict=True))
+    return [found[row] for row in range(len(runs))]
 
 
 def predictions_of(answers: Answers, settings: Mapping[str, list[Any]]) -> list[Prediction]:
@@ -191,11 +196,20 @@ def predicted_blocks(
     """
     left = inf if most is None else most
     for runs in blocks:
-        settings = setting_columns(runs)
-        answers = run_answers(formula, runs, scaling, measured_s, training=training)
-        found = settings | answers.published() | answers.sentence_columns()
+        found = dict[str, list[Any]]()
+        for part in _parts(formula, runs, training):
+            answers = run_answers(part.formula, part.runs, scaling, measured_s, training=part.training)
+            own = setting_columns(part.runs) | answers.published() | answers.sentence_columns()
+            if len(part.runs) == len(runs):
+                found = own
+                break
+            for name, values in own.items():
+                column = found.setdefault(name, [None] * len(runs))
+                for place, value in zip(part.places, values, strict=True):
+                    column[place] = value
         if by_speed:
-            order = fastest_first(answers.columns["samples_per_second"].tolist())
+            rates = (nan if rate is None else rate for rate in found["samples_per_second"])
+            order = fastest_first([*rates])
             found = {name: [values[row] for row in order] for name, values in found.items()}
         yield {name: values[: int(min(left, len(runs)))] for name, values in found.items()}
         left -= len(runs)
@@ -203,13 +217,39 @@ def predicted_blocks(
             return
 
 
+class _Part(NamedTuple):
+    """The runs of a table that one formula predicts, with their places in it."""
+
+    formula: Formula
+    runs: RunTable
+    places: list[int]
+    training: Training | None
+
+
+def _parts(formula: Formula, runs: RunTable, training: Training | None = None) -> list[_Part]:
+    """Return a table by formula: next to the built-in one, that of forward passes predicts these."""
+    passes = offered_formulas(formula).get(FORWARD)
+    is_pass = ~is_training(runs)
+    if passes is None or not is_pass.any():
+        return [_Part(formula, runs, [*range(len(runs))], training)]
+    inference = training and Training(training.images, 1, is_inference=True)
+    chosen = [(formula, ~is_pass, training), (passes, is_pass, inference)]
+    return [
+        _Part(own, runs if mask.all() else runs.where(mask), np.flatnonzero(mask).tolist(), whole)
+        for own, mask, whole in chosen
+        if mask.any()
+    ]
+
+
 def run_seconds(formula: Formula, runs: RunTable, scaling: Formula | None = None) -> np.ndarray:
     """Return the times of runs, in seconds, (n_runs,); arguments and errors as for `predict_runs`."""
-    check_predictable(formula)
-    _check_fits(formula, runs, None)
-    single = formula_rows(formula, runs).predict(formula)
-    total: np.ndarray = single + exchange_seconds(formula, runs, scaling, single)
-    return total
+    found = np.empty(len(runs))
+    for part in _parts(formula, runs):
+        check_predictable(part.formula)
+        check_fits(part.formula, part.runs)
+        single = formula_rows(part.formula, part.runs).predict(part.formula)
+        found[part.places] = single + exchange_seconds(part.formula, part.runs, scaling, single)
+    return found
 
 
 def setting_columns(runs: RunTable) -> dict[str, list[Any]]:
@@ -234,7 +274,7 @@ def run_answers(
     answers, such as prices, (n_runs,) each.
     """
     check_predictable(formula)
-    _check_fits(formula, runs, measured_s)
+    check_fits(formula, runs, measured_s)
     if measured_s is None:
         rows, spoken = formula_rows(formula, runs), formula
         single, columns = rows.predict(formula), row_columns(formula, rows)
@@ -263,7 +303,7 @@ def run_answers(
     return answered(spoken, runs, columns if others is None else {**columns, **others(single)})
 
 
-def _check_fits(formula: Formula, runs: RunTable, measured_s: float | None) -> None:
+def check_fits(formula: Formula, runs: RunTable, measured_s: float | None = None) -> None:
     """Raise InputError for runs whose time the formula, or one measured time, is not."""
     frame = runs.frame
     if formula.scope == FORWARD and (frame["n_gpus"] > 1).any():

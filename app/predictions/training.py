@@ -60,7 +60,9 @@ def asked_training(images: int | None, epochs: float | None, forward: bool = Fal
     'inference of 1,000,000 images'
     """
     if not forward:
-        return Training(images or IMAGENET_IMAGES, epochs or USUAL_EPOCHS)
+        return Training(
+            IMAGENET_IMAGES if images is None else images, USUAL_EPOCHS if epochs is None else epochs
+        )
     if epochs is not None:
         raise InputError("expected no epochs with --forward, since inference has none; name --images")
-    return Training(images or _MILLION, 1, is_inference=True)
+    return Training(_MILLION if images is None else images, 1, is_inference=True)

@@ -5,7 +5,8 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+# Also in full width, which spreadsheets in Japanese and Chinese read alike.
+_FORMULA_STARTS = (*"=+-@\uff1d\uff0b\uff0d\uff20", "\t", "\r")
 
 
 def inert(cell: object) -> object:

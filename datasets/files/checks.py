@@ -98,10 +98,14 @@ def _fits(values: pd.Series, column: Column) -> NDArray[np.bool_]:
     return np.append(fits, True)[codes]
 
 
+# Also in full width, which spreadsheets in Japanese and Chinese read alike.
+_FORMULA_STARTS = ("", *"=+-@\uff1d\uff0b\uff0d\uff20")
+
+
 def _is_text(value: object) -> bool:
     # A spreadsheet that opens the table later would run a cell with such a beginning as a formula.
     text = str(value)
-    return 0 < len(text) <= MAX_TEXT_LENGTH and text.isprintable() and text.strip()[:1] not in ("", *"=+-@")
+    return 0 < len(text) <= MAX_TEXT_LENGTH and text.isprintable() and text.strip()[:1] not in _FORMULA_STARTS
 
 
 def _faults(column: Column, cells: pd.Series, are_wrong: NDArray[np.bool_]) -> list[Fault]:

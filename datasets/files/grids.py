@@ -6,7 +6,6 @@ import gzip
 import os
 import re
 import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from trainlaw.datasets.files.table_files import (
     check_size,
     excel_book,
     excel_rows,
-    one_line,
+    read_as,
     read_table_file,
     trimmed,
 )
@@ -43,7 +42,7 @@ def read_sheets(place: Path) -> Mapping[str, tuple[list[list[object]], list[Merg
 
     Raises InputError for a file that is none or is larger than the limits.
     """
-    try:
+    with read_as(place, "an OpenDocument table"):
         with zipfile.ZipFile(place) as archive:
             if archive.getinfo("content.xml").file_size > MAX_GRID_BYTES:
                 raise InputError(f"expected at most {MAX_GRID_BYTES} bytes in {place}, got more")
@@ -53,15 +52,6 @@ def read_sheets(place: Path) -> Mapping[str, tuple[list[list[object]], list[Merg
             raise InputError(f"{place} is not an OpenDocument table: it has a document type")
         sheets = ElementTree.fromstring(content).iter(f"{_TABLE}table")
         return {sheet.get(f"{_TABLE}name") or "": _sheet(sheet, place) for sheet in sheets}
-    except (
-        OSError,
-        KeyError,
-        ValueError,
-        zipfile.BadZipFile,
-        ElementTree.ParseError,
-        NotImplementedError,
-    ) as error:
-        raise InputError(f"{place} is not an OpenDocument table: {one_line(error)}") from None
 
 
 def _sheet(sheet: ElementTree.Element, place: Path) -> tuple[list[list[object]], list[Merged], list[int]]:
@@ -220,11 +210,12 @@ def _cell(value: object, shared: dict[str, str | None]) -> object:
 
 
 def _text(place: Path, zipped: bool) -> str:
-    try:
-        with opened_file(place, MAX_GRID_BYTES) as packed, gzip.open(packed) if zipped else packed as file:
-            data = file.read(MAX_GRID_BYTES + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{place} is not a text table: {one_line(error)}") from None
+    with (
+        read_as(place, "a text table"),
+        opened_file(place, MAX_GRID_BYTES) as packed,
+        gzip.open(packed) if zipped else packed as file,
+    ):
+        data = file.read(MAX_GRID_BYTES + 1)
     if len(data) > MAX_GRID_BYTES:
         raise InputError(f"expected at most {MAX_GRID_BYTES} bytes unpacked from {place}, got more")
     for encoding in _encodings(data):
@@ -267,10 +258,8 @@ def _text_grid(text: str, place: Path) -> Grid:
     if stated:
         text = f"\n{rest}"  # the first line stays, empty, so that rows keep their numbers
     separator = stated or _separator(list(islice(_lines(text), _SAMPLE)))
-    try:
+    with read_as(place, "a text table"):
         return _grid(_within_limits(_split(_lines(text), separator), place), separator)
-    except csv.Error as error:
-        raise InputError(f"{place} is not a text table: {one_line(error)}") from None
 
 
 def _within_limits(rows: Iterable[list[str]], place: Path) -> Iterator[list[str]]:
@@ -342,7 +331,7 @@ def _sheets(place: Path) -> Mapping[str, Grid]:
 
 def _merged(place: Path, sheet: object) -> tuple[list[Merged], list[int]]:
     """Return the merged cells and hidden rows of a sheet, which openpyxl leaves out row by row."""
-    with zipfile.ZipFile(place) as archive:
+    with read_as(place, "an Excel workbook"), zipfile.ZipFile(place) as archive:
         content = archive.read(sheet._worksheet_path)  # type: ignore[attr-defined]
     cells = optional_package("openpyxl.utils.cell", "data")
     found = []

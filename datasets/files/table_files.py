@@ -3,6 +3,7 @@
 import csv
 import gzip
 import os
+import struct
 import warnings
 import zipfile
 import zlib
@@ -11,10 +12,11 @@ from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pandas as pd
 from trainlaw.datasets.files.storage import FLOAT_PRECISION
-from trainlaw.formulas.errors import InputError, given_twice, optional_package, shown
+from trainlaw.formulas.errors import InputError, TrainlawError, given_twice, optional_package, shown
 from trainlaw.formulas.files.text_files import opened_file
 
 # Limits of an untrusted file. A million rows, Excel's most, fit; a line of 40 columns takes about 500 bytes.
@@ -73,7 +75,7 @@ def _read_csv(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
     separator = max(_SEPARATORS, key=header.count)
     names = _names_of(header, separator, place)
     try:
-        with warnings.catch_warnings():
+        with read_as(place, "a CSV table"), warnings.catch_warnings():
             # pandas only warns where a row has more cells than there are names.
             warnings.simplefilter("error", pd.errors.ParserWarning)
             return pd.read_csv(
@@ -90,15 +92,11 @@ def _read_csv(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
             )
     except pd.errors.ParserWarning:
         raise InputError(f"{place} is not a CSV table: its first row has more cells than names") from None
-    except (ValueError, OSError, EOFError, OverflowError) as error:
-        raise InputError(f"{place} is not a CSV table: {one_line(error)}") from None
 
 
 def _names_of(header: str, separator: str, place: Path) -> list[str]:
-    try:
+    with read_as(place, "a CSV table"):
         names = next(csv.reader([header], delimiter=separator), [])
-    except csv.Error as error:
-        raise InputError(f"{place} is not a CSV table: {one_line(error)}") from None
     _check_names(names, place)
     return names
 
@@ -110,7 +108,7 @@ def _scanned_header(place: Path, zipped: bool) -> tuple[str, str]:
     one.
     """
     unpacked, first = 0, b""
-    try:
+    with read_as(place, "a CSV table in UTF-8 or UTF-16"):
         with opened_file(place, MAX_BYTES) as packed, gzip.open(packed) if zipped else packed as file:
             for number, line in enumerate(iter(lambda: file.readline(MAX_LINE_BYTES + 1), b""), start=1):
                 first = first or line
@@ -122,8 +120,6 @@ def _scanned_header(place: Path, zipped: bool) -> tuple[str, str]:
         encoding = "utf-16" if first[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
         # A newline in UTF-16 is two bytes, of which a line in bytes ends between.
         text = first.decode(encoding, "ignore" if encoding == "utf-16" else "strict")
-    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
-        raise InputError(f"{place} is not a CSV table in UTF-8 or UTF-16: {one_line(error)}") from None
     if "\x00" in text:
         raise InputError(f"{place} is not a CSV table: its first line holds bytes that are not text")
     # A lone carriage return ends a line too.
@@ -287,6 +283,33 @@ def _with_texts(table: Any, place: Path) -> Any:
         plain = column.cast(field.type.value_type)
         table = table.set_column(number, field.name, plain)
     return table
+
+
+# What readers of damaged files raise: those of zip, gzip, XML, CSV and numbers, and for an encrypted archive.
+_UNREADABLE = (
+    OSError,
+    EOFError,
+    ArithmeticError,
+    LookupError,
+    RuntimeError,
+    ValueError,
+    csv.Error,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+    ElementTree.ParseError,
+)
+
+
+@contextmanager
+def read_as(place: Path, kind: str) -> Iterator[None]:
+    """Raise InputError, that `place` is not of the kind, where what follows cannot read it."""
+    try:
+        yield
+    except TrainlawError:
+        raise
+    except _UNREADABLE as error:
+        raise InputError(f"{place} is not {kind}: {one_line(error)}") from None
 
 
 def one_line(error: BaseException) -> str:

@@ -12,13 +12,12 @@ import json
 import math
 import os
 import re
-import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from trainlaw.datasets.files.numbers import decimal_marks, number_of
-from trainlaw.datasets.files.table_files import one_line
+from trainlaw.datasets.files.table_files import one_line, read_as
 from trainlaw.formulas.errors import InputError, shown
 from trainlaw.formulas.files.text_files import check_parts, opened_file, read_text, text_of
 
@@ -192,10 +191,8 @@ def read_profiles(path: str | os.PathLike[str], steps: int = 1) -> tuple[Operati
     text = _unpacked(place) if place.suffix.lower() == ".gz" else read_text(place, MAX_BYTES)
     if not 1 <= steps <= 1_000_000:
         raise InputError(f"expected 1 to 1000000 steps of a profile, got {steps}")
-    try:
+    with read_as(place, "a profile"):
         profiles = _reader_of(text, place)(text, place, steps)
-    except (csv.Error, OverflowError) as error:
-        raise InputError(f"cannot read the profile {place}: {one_line(error)}") from None
     for profile in profiles:
         _check(profile, place)
     return profiles
@@ -216,11 +213,8 @@ def _reader_of(text: str, place: Path) -> "Callable[[str, Path, int], tuple[Oper
 
 
 def _unpacked(place: Path) -> str:
-    try:
-        with opened_file(place, MAX_BYTES) as packed, gzip.open(packed) as file:
-            data = file.read(MAX_BYTES + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"cannot read {place}: {one_line(error)}") from None
+    with read_as(place, "a profile"), opened_file(place, MAX_BYTES) as packed, gzip.open(packed) as file:
+        data = file.read(MAX_BYTES + 1)
     return text_of(data, MAX_BYTES, place)
 
 

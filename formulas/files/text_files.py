@@ -26,6 +26,10 @@ MAX_TEXT_BYTES = 16 * 2**20
 MAX_ROWS = 20_000
 _MAX_DIGITS = 40  # of a whole number; no quantity has more, and Python takes long for thousands
 _MAX_TOML_BYTES, _MAX_LEVELS = 2**18, 20  # a definition has a kilobyte and two levels
+# Parts of a dotted key; possessive, so that the search takes time in proportion to the text.
+_LONG_KEY = re.compile(
+    rf"""(?<![\w"'-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{_MAX_LEVELS},}}"""
+)
 # Lists and objects of a JSON file: fewer than one in 10 characters, after the first 20,000.
 _CHARACTERS_PER_PART, _MOST_PARTS = 10, 20_000
 _SEPARATORS = ",;\t"
@@ -209,6 +213,9 @@ def read_toml(path: str | os.PathLike[str]) -> dict[str, object]:
     import tomllib  # noqa: PLC0415 (short commands read none)
 
     text = read_text(path, _MAX_TOML_BYTES)
+    # The parser keeps a table and a path for each part of a dotted key: 40 kB of dots would take a gigabyte.
+    if _LONG_KEY.search(text):
+        raise InputError(f"expected TOML in {path}: at most {_MAX_LEVELS} nested levels, got a longer key")
     try:
         value = tomllib.loads(text)
     except (ValueError, RecursionError) as error:

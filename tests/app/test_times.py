@@ -1,3 +1,4 @@
+import json
 import math
 import random
 
@@ -5,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import trainlaw
+from click.testing import CliRunner
+from trainlaw.app.cli import app
 from trainlaw.app.inputs.requests import one_run
 from trainlaw.app.models.builtin import BUILT_IN_FORMULAS
 from trainlaw.app.models.settings import setup_for
@@ -69,6 +72,56 @@ def test_rows_that_repeat_keep_their_places():
     assert found["time_s"].iloc[0] == found["time_s"].iloc[2] == trainlaw.seconds("resnet18", "T4", 8)
     with pytest.raises(InputError, match="line 3: expected a whole number"):
         trainlaw.predict(frame.assign(batch=[8, 8, 0]))
+
+
+def test_forward_passes_beside_iterations_are_predicted_by_their_own_formula(tmp_path):
+    frame = pd.DataFrame({"cnn": "resnet50", "gpu": "T4", "batch_per_gpu": 64}, range(3))
+    frame["timed_parts"] = [None, "forward", "forward+backward+optimizer"]
+    training, passes = (
+        trainlaw.predict("resnet50", "T4", 64, timed_parts=parts) for parts in (None, FORWARD)
+    )
+    expected = [training.seconds, passes.seconds, training.seconds]
+    table = trainlaw.predict(frame)
+    assert table["time_s"].tolist() == pytest.approx(expected, rel=1e-12)
+    assert table["precision"].tolist() == ["fp32", "amp", "fp32"]
+    assert table["warnings"].tolist() == [training.warnings, passes.warnings, training.warnings]
+    assert trainlaw.predict_many(frame).tolist() == pytest.approx(expected, rel=1e-12)
+    frame.to_csv(tmp_path / "asked.csv", index=False)
+    options = ["predict", "--from", str(tmp_path / "asked.csv")]
+    rows = json.loads(CliRunner().invoke(app, [*options, "--json"]).stdout)
+    assert [row["time_s"] for row in rows] == pytest.approx(expected, rel=1e-12)
+    assert "52.6 ms" in CliRunner().invoke(app, options).stdout
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (
+            lambda: trainlaw.predict("resnet50", "T4", 64, link="nvlink2"),
+            "^link connects .* more n_gpus than n_nodes",
+        ),
+        (
+            lambda: trainlaw.predict("resnet50", "T4", 64, bucketed=False),
+            "^bucketed=False says .* several n_gpus",
+        ),
+        (
+            lambda: trainlaw.predict(pd.DataFrame(columns=["cnn", "gpu", "batch", "fo"])),
+            "'fo': .* Drop the column",
+        ),
+        (lambda: trainlaw.plan("lenet5", gpu="T4", n_gpus=[1], epochs=0), "positive number of epochs, got 0"),
+        (
+            lambda: trainlaw.plan("lenet5", gpu="T4", budget=1.0),
+            "budget need prices: name a file with prices",
+        ),
+        (
+            lambda: trainlaw.export(trainlaw.load_formula(), "law.html", bare=True),
+            "^bare=True is for programs",
+        ),
+    ],
+)
+def test_errors_name_arguments(asked, message):
+    with pytest.raises(InputError, match=message):
+        asked()
 
 
 @pytest.mark.parametrize(

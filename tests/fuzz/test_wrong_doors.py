@@ -128,8 +128,8 @@ PYTHON = {
     "launch True": ({"host_launch_s": True}, "host_launch_s as a number"),
     "launch in us": ({"host_launch_s": 40}, "host_launch_s as a number from"),
     "layout True": ({"layout": True}, "layout as a text"),
-    "link of one GPU": ({"link": "pcie3-x16"}, "use more --gpus"),
-    "algorithm of one GPU": ({"algorithm": "tree"}, "use several --gpus"),
+    "link of one GPU": ({"link": "pcie3-x16"}, "use more n_gpus"),
+    "algorithm of one GPU": ({"algorithm": "tree"}, "use several n_gpus"),
     "batch 64.5": ({"batch": [64.5]}, "batch_per_gpu"),
 }
 #: Commands of which all is right.

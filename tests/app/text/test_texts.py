@@ -1,5 +1,6 @@
 from hypothesis import given
 from hypothesis import strategies as st
+from trainlaw.app.text.csv import inert
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds, show_with_prefix
 from trainlaw.app.text.svg import LogAxis
 from trainlaw.app.text.tables import text_table, wrapped_list
@@ -51,3 +52,8 @@ def test_list_is_wrapped_without_losing_a_name():
 def test_ticks_lie_on_their_axis_or_its_ends():
     assert LogAxis(0.01, 0.5, 0, 100).ticks() == [0.01, 0.1]
     assert LogAxis(2, 1000, 0, 100).ticks((1, 2, 5)) == [2, 5, 10, 20, 50, 100, 200, 500, 1000]
+
+
+def test_full_width_signs_begin_no_formula():
+    wide = [chr(ord(sign) + 0xFEE0) for sign in "=+-@"]
+    assert [inert(f"{sign}1") for sign in wide] == [f"'{sign}1" for sign in wide]

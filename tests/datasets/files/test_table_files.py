@@ -6,6 +6,7 @@ import zipfile
 import pandas
 import pytest
 from trainlaw.datasets.files import table_files
+from trainlaw.datasets.files.grids import read_sheets
 from trainlaw.datasets.files.table_files import read_table_file
 from trainlaw.formulas.errors import InputError, MissingDependencyError
 
@@ -159,3 +160,16 @@ def test_as_many_empty_rows_as_allowed_are_skipped(tmp_path, limits):
     limits(MAX_EMPTY_ROWS=2)
     with pytest.raises(InputError, match="at most 2 consecutive empty rows"):
         read_table_file(tmp_path / "sheet.xlsx")
+
+
+def test_an_encrypted_table_is_refused_by_one_line(tmp_path):
+    place = tmp_path / "runs.ods"
+    with zipfile.ZipFile(place, "w") as archive:
+        archive.writestr("content.xml", "<x/>")
+    content = bytearray(place.read_bytes())
+    # The flag of encryption, in the local header and in the directory.
+    content[6] |= 1
+    content[content.index(b"PK\x01\x02") + 8] |= 1
+    place.write_bytes(content)
+    with pytest.raises(InputError, match=r"runs\.ods is not an OpenDocument table: .*encrypted"):
+        read_sheets(place)

@@ -45,3 +45,17 @@ def test_json_toml_and_csv(tmp_path):
     assert read_csv(path) == (("a", "b"), [{"a": "1", "b": ""}, {"a": "2", "b": ""}])
     path.write_text("a;b\r1;\r2\r", encoding="utf-16")
     assert read_csv(path) == (("a", "b"), [{"a": "1", "b": ""}, {"a": "2", "b": ""}])
+
+
+@pytest.mark.parametrize("key", [".".join("a" * 20_000), '"a" . ' * 30 + "b", f"table.{'x.' * 40}y"])
+def test_a_key_of_many_parts_is_refused_before_it_is_parsed(tmp_path, monkeypatch, key):
+    monkeypatch.setattr("tomllib.loads", lambda text: pytest.fail("parsed"))
+    for text in (f"{key} = 1", f"[{key}]", f"x = {{ {key} = 1 }}"):
+        (tmp_path / "a.toml").write_text(text)
+        with pytest.raises(InputError, match="at most 20 nested levels"):
+            read_toml(tmp_path / "a.toml")
+
+
+def test_numbers_and_sentences_are_no_long_keys(tmp_path):
+    (tmp_path / "a.toml").write_text(f"x = [{'1.5, ' * 50}]\ny = '{'One. Two. ' * 9}'\n")
+    assert len(read_toml(tmp_path / "a.toml")["x"]) == 50
