@@ -38,8 +38,8 @@ _SUPPORT_CONSTANTS = 8
 class FrontSpace:
     """What formulas of few constants may be made of.
 
-    law : the law among them, with which pruning begins. fit : makes the fit of the law, whose rows, target and
-    scope they have.
+    law : the law among them, with which pruning begins. fit : makes the fit of the law, of which they take
+    rows, target and scope.
     """
 
     space: Space

@@ -18,7 +18,7 @@ from trainlaw.evolve.front.moves import Moves
 from trainlaw.evolve.front.problem import Columns, Fitted, FrontProblem, make_front_problem
 from trainlaw.evolve.front.space import Space
 from trainlaw.evolve.front.strategies import (
-    Evolution,
+    EvolutionarySearch,
     Strategy,
     Trial,
     check_toolbox,
@@ -216,8 +216,8 @@ class FrontSearch:
         if settings.method == "pruned":
             return Archive(settings.most_constants, given)
         kind: Any = strategy_of(settings.method)
-        if kind is Evolution:
-            kind = partial(Evolution, toolbox=self.toolbox)
+        if kind is EvolutionarySearch:
+            kind = partial(EvolutionarySearch, toolbox=self.toolbox)
         islands: list[Archive] = []
         # What was found so far is a valid result.
         with suppress(KeyboardInterrupt):
@@ -233,7 +233,7 @@ class FrontSearch:
         return Archive(settings.most_constants, [one for archive in islands for one in archive.members])
 
     def _run(self, strategy: Strategy, until: int, *, ends_early: bool = False) -> None:
-        """Advance a strategy by DEAP's ask and tell until that many formulas are fitted in all."""
+        """Advance a strategy by DEAP's loop until that many formulas are fitted in all."""
         toolbox = base.Toolbox()
         toolbox.register("generate", strategy.generate)
         toolbox.register("update", strategy.update)

@@ -1,4 +1,4 @@
-"""Strategies in DEAP's ask and tell: which genomes a search asks for, and how it learns from their fits.
+"""Strategies: which genomes a search asks for, and how it learns from their fits.
 
 Each has `generate`, which returns genomes that no search of the problem has fitted, and `update`, which takes
 them fitted: the two tools that `deap.algorithms.eaGenerateUpdate` asks for.
@@ -31,7 +31,7 @@ _RANK_POWER = 1.5
 _MOST_TRIES = 50
 
 
-class Fitness(base.Fitness):  # type: ignore[misc]  # DEAP has no types
+class HeldOutLoss(base.Fitness):  # type: ignore[misc]  # DEAP has no types
     """The mean loss of held-out groups, to be minimised."""
 
     weights = (-1.0,)
@@ -85,7 +85,7 @@ class RandomSearch(Strategy):
     """Draws genomes at random: as wide as evolution, with the same fits and the same choice."""
 
 
-class Evolution(Strategy):
+class EvolutionarySearch(Strategy):
     """Changes, crosses and extends the formulas of the archive, parents of all sizes alike.
 
     toolbox : operators of the user, with DEAP's signatures on genomes: `mate(a, b)`, `mutate(a)` and
@@ -146,7 +146,7 @@ class Evolution(Strategy):
         return [self.moves.extended(parent.genome, additions[place]) for place in places]
 
 
-class CrossEntropy(Strategy):
+class CrossEntropySearch(Strategy):
     """Draws each amount, weight and factor with a probability that the best quarter of a batch teaches.
 
     Rubinstein and Kroese, "The Cross-Entropy Method", 2004. Begins with six amounts and three factors on
@@ -210,9 +210,9 @@ def _approach(known: Floats, share: Floats, where: np.ndarray[Any, np.dtype[np.b
 
 
 STRATEGIES: dict[str, type[Strategy]] = {
-    "evolution": Evolution,
+    "evolution": EvolutionarySearch,
     "random": RandomSearch,
-    "cross-entropy": CrossEntropy,
+    "cross-entropy": CrossEntropySearch,
 }
 
 
