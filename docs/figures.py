@@ -13,9 +13,9 @@ from importlib import resources
 from typing import Any
 
 from trainlaw.app.models.builtin import BUILT_IN, BUILT_IN_FORMULAS, FRONT
+from trainlaw.app.models.front import FRONT as FRONT_ENTRY
+from trainlaw.app.models.front import LAW, FrontRow, front_table, law_row, worth_text
 from trainlaw.app.models.term_descriptions import described_terms
-from trainlaw.app.studies.front import FRONT as FRONT_ENTRY
-from trainlaw.app.studies.front import LAW, FrontRow, front_table, law_row, worth_text
 from trainlaw.app.terminal.formula import equation_text
 from trainlaw.formulas import Formula, load_formula, to_text
 from trainlaw.validate.baselines import CONTROLS, PRUNED_LAW, RANDOM_SEARCH, STEPWISE, title_of

@@ -149,7 +149,7 @@ def compare_command(
       trainlaw compare trainlaw-run trainlaw-run --estimators trainlaw,cf9
       trainlaw compare trainlaw-run trainlaw-run-2 --by cnn_base
     """
-    from trainlaw.app.studies.comparison import comparison_text, fronts_text, read_run
+    from trainlaw.app.terminal.comparison import comparison_text, fronts_text, read_run
     from trainlaw.app.terminal.output import print_fitted
     from trainlaw.formulas import InputError
 

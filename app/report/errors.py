@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from trainlaw.app.models.front import LAW, FrontRow
 from trainlaw.app.models.stated_error import headline
 from trainlaw.app.report import plots
-from trainlaw.app.studies.front import LAW, Deliverable, FrontRow, StudyFront
+from trainlaw.app.studies.front import Deliverable, StudyFront
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.terminal.study import levels_table
 from trainlaw.app.text.numbers import show_number, show_percent

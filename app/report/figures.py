@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from trainlaw.app.models.front import front_csv, front_table
 from trainlaw.app.report.errors import reported_errors
 from trainlaw.app.report.front import front_plot, support_plot, support_table
-from trainlaw.app.studies.front import front_csv, front_table
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.text import svg
 from trainlaw.app.text.html import template_text

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from trainlaw.app.studies.front import LAW, SIZED_CONTROLS, FrontRow
+from trainlaw.app.models.front import LAW, SIZED_CONTROLS, FrontRow
 from trainlaw.app.text import svg
 from trainlaw.app.text.numbers import show_percent
 from trainlaw.app.text.tables import Table, TableColumn

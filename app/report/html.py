@@ -4,13 +4,14 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from importlib.metadata import version
 
+from trainlaw.app.models.front import LAW, FrontRow, front_table, worth_text
 from trainlaw.app.report import plots
 from trainlaw.app.report.errors import member_points, reported_errors
 from trainlaw.app.report.front import front_plot, support_plot, support_table
 from trainlaw.app.report.properties import property_table
 from trainlaw.app.report.story import story_of
 from trainlaw.app.studies.definition import LIBRARIES, definition_text
-from trainlaw.app.studies.front import LAW, FrontRow, StudyFront, front_table, worth_text
+from trainlaw.app.studies.front import StudyFront
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.terminal.formula import equation_text
 from trainlaw.app.text.html import render, template_text

@@ -13,9 +13,9 @@ from pathlib import Path
 import pandas as pd
 from trainlaw.app.inputs.run_folder import FRONT_FOLDER
 from trainlaw.app.inputs.study_definition import StudyDefinition
+from trainlaw.app.models.front import LAW, front_csv
 from trainlaw.app.report.html import report_html
 from trainlaw.app.studies.definition import LIBRARIES, PATHS, definition_text
-from trainlaw.app.studies.front import LAW, front_csv
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.text.tables import Table
 from trainlaw.app.workbook.book import workbook_bytes

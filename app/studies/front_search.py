@@ -8,6 +8,8 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
+from trainlaw.app.models.front import EVOLVED
+from trainlaw.app.studies.front import EVOLVED_SEED
 from trainlaw.app.studies.search import FormulaSearch, SearchReporter
 from trainlaw.app.studies.skeleton import LawFit
 from trainlaw.datasets import feature_specs
@@ -21,9 +23,6 @@ from trainlaw.validate.baselines import PRUNED_LAW, RANDOM_SEARCH, STEPWISE
 from trainlaw.validate.inclusion import Support
 from trainlaw.validate.refit import GivenFormula
 
-EVOLVED = "evolution"  # the name of the evolved formulas among the estimators
-#: Begins the name of the same search with another random seed.
-EVOLVED_SEED = f"{EVOLVED} seed "
 #: Numbers of constants whose formulas a study states. Between them errors differ by less than their spread.
 FRONT_SIZES = (4, 6, 8, 10, 12, 16)
 #: Formulas that each search tries by default, so that a study takes two minutes on two cores.

@@ -9,21 +9,11 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.study_definition import StudyDefinition
+from trainlaw.app.models.front import EVOLVED, FRONT, FrontRow, front_json, law_row
 from trainlaw.app.models.term_descriptions import described_terms
 from trainlaw.app.models.terms import mean_shares
 from trainlaw.app.studies.definition import user_files_json
-from trainlaw.app.studies.front import (
-    FRONT,
-    THE_LAW,
-    Deliverable,
-    FrontRow,
-    StudyFront,
-    columns_of,
-    controls_of,
-    front_json,
-    law_row,
-)
-from trainlaw.app.studies.front_search import EVOLVED
+from trainlaw.app.studies.front import THE_LAW, Deliverable, StudyFront, columns_of, controls_of
 from trainlaw.app.studies.kinds import BOTH_FOLDS, CNN_FOLDS, GPU_FOLDS
 from trainlaw.app.studies.material import Material
 from trainlaw.app.studies.search import Place

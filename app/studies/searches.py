@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from trainlaw.app.inputs.study_definition import StudyDefinition
+from trainlaw.app.models.front import EVOLVED
 from trainlaw.app.studies.front import THE_LAW, Deliverable, best_candidate
-from trainlaw.app.studies.front_search import EVOLVED, FRONT_SIZES, formulas_by_size, front_estimators
+from trainlaw.app.studies.front_search import FRONT_SIZES, formulas_by_size, front_estimators
 from trainlaw.app.studies.material import Material
 from trainlaw.app.studies.search import (
     EvolvedEstimator,

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.deployment import proved_properties
+from trainlaw.app.models.front import EVOLVED
 from trainlaw.app.models.scopes import check_features
 from trainlaw.app.studies.clusters import task_place, task_pool
 from trainlaw.app.studies.front import Deliverable, columns_of, controls_of
-from trainlaw.app.studies.front_search import EVOLVED, formulas_by_size
+from trainlaw.app.studies.front_search import formulas_by_size
 from trainlaw.app.studies.interrupts import uninterrupted
 from trainlaw.app.studies.kinds import STUDY_KINDS, StudyKind
 from trainlaw.app.studies.material import Material, material_of, searchable

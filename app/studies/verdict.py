@@ -9,8 +9,9 @@ import numpy as np
 from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.calibration import calibrated_law
+from trainlaw.app.models.front import worth_lines
 from trainlaw.app.models.stated_error import uncertain_gains
-from trainlaw.app.studies.front import THE_LAW, Deliverable, StudyFront, worth_lines
+from trainlaw.app.studies.front import THE_LAW, Deliverable, StudyFront
 from trainlaw.app.text.numbers import show_percent
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.tables.measured_table import MeasuredTable

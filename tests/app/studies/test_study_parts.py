@@ -15,9 +15,9 @@ from trainlaw.app.report.figures import write_figures
 from trainlaw.app.report.html import report_html
 from trainlaw.app.report.properties import claims
 from trainlaw.app.report.run_files import write_run_files
-from trainlaw.app.studies.comparison import read_run
 from trainlaw.app.studies.definition import definition_of, read_definition
 from trainlaw.app.studies.study import study_table
+from trainlaw.app.terminal.comparison import read_run
 from trainlaw.app.terminal.study import study_text
 from trainlaw.datasets import TARGET as TIME
 from trainlaw.datasets import RunTable, feature_specs, load

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 from trainlaw.app.cli import app
 from trainlaw.app.inputs.study_definition import StudyDefinition
+from trainlaw.app.models.front import EVOLVED
 from trainlaw.app.studies.definition import definition_of
-from trainlaw.app.studies.front_search import EVOLVED
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.material import material_of
 from trainlaw.app.studies.searches import estimators_of
