@@ -78,7 +78,10 @@ def plan_command(
     min_memory: str = option("Minimum memory of a GPU, such as 16GB.", default=""),
     max_memory: str = option("Maximum memory of a GPU, such as 16GB.", default=""),
     max_power: float | None = option("Maximum power limit of a GPU, W.", min=1),
-    by: str = option("Rank by cost, hours or energy; default: cost, or hours without prices.", default=""),
+    by: str = option(
+        "Rank by cost, spot (cost at spot prices), hours or energy; default: cost, or hours without prices.",
+        default="",
+    ),
     pixels: Pixels = None,
     classes: Classes = None,
     kernels: KernelOptions,
@@ -108,7 +111,12 @@ def plan_command(
     """
     from trainlaw.app.inputs.prices import TEMPLATE, read_prices, template
     from trainlaw.app.inputs.resolve import known_gpus, named_cnn
-    from trainlaw.app.inputs.selection import parse_names, selection_of, whole_numbers
+    from trainlaw.app.inputs.selection import (
+        parse_names,
+        rented_instances,
+        selection_of,
+        whole_numbers,
+    )
     from trainlaw.app.models.user_formula import find_formulas
     from trainlaw.app.predictions.training import asked_training
     from trainlaw.app.predictions.training_plans import PlanOptions, plan_training, usual_counts
@@ -127,7 +135,13 @@ def plan_command(
     counts = whole_numbers(gpus, "--gpus") or usual_counts(training)
     sizes, precisions = whole_numbers(batch, "--batch"), tuple(map(precision_name, parse_names(precision)))
     options = PlanOptions(
-        counts, gpus_per_node, sizes, precisions, setup_of(kernels, links), **limits.given()
+        counts,
+        gpus_per_node,
+        sizes,
+        precisions,
+        setup_of(kernels, links),
+        rented=rented_instances(gpu or ()),
+        **limits.given(),
     )
     choice = find_formulas(formula, scaling_formula or "", Path.cwd(), forward)
     choice.check_counts(max(options.counts))

@@ -54,6 +54,7 @@ RETIRED = (
     Retired("option", "study --watch", "the line of progress says how far a search is"),
     Retired("option", "study --repeats", "the report has the shares in which searches keep each term"),
     Retired("study", "short-runs", "`trainlaw study` evolves a formula per number of constants"),
+    Retired("option", "data import --yes", "leave it out: runs without a question are written"),
     Retired(
         "option", "suggest --simulate", "`python -m benchmarks.suggestion` of a checkout replays the choice"
     ),

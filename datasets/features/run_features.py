@@ -36,11 +36,9 @@ OF_ANY_RUN = {
     **features_of("communication"),
 }
 FEATURES: Mapping[str, Feature] = MappingProxyType(
-    {
-        **{amount.name: amount.feature for amount in wide_amounts()},
-        **OF_ANY_RUN,
-        **{row.spec.name: row for row in SCALING_FEATURES},
-    }
+    OF_ANY_RUN
+    | {row.spec.name: row for row in SCALING_FEATURES}
+    | {amount.name: amount.feature for amount in wide_amounts() if amount.name not in OF_ANY_RUN}
 )
 
 

@@ -13,11 +13,21 @@ from trainlaw.formulas.errors import unknown_name
 class Amount:
     """A time at a data-sheet rate that a formula may contain.
 
-    feature : its name, in the unit of the target. resource : what does the work; factors are allowed by it.
-    work : what is counted; amounts of the same work differ in the resource. covers : kinds of layers whose
-    work it contains. weight : the weight by rule, which costs a formula no constant. cost : share that it
-    adds to a formula's score: the more amounts there are to choose from, the more of what is chosen is
-    chance.
+    Parameters
+    ----------
+    feature : str
+        Name of the feature, in the unit of the target.
+    resource : str
+        What does the work; factors are allowed by it.
+    work : str
+        What is counted; amounts of the same work differ in the resource.
+    covers : frozenset of str
+        Kinds of layers whose work it contains.
+    weight : float
+        The weight by rule, which costs a formula no constant.
+    cost : float
+        Share that it adds to a formula's score: the more amounts there are to choose from, the more of the
+        choice is chance.
     """
 
     feature: str
