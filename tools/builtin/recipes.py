@@ -58,7 +58,6 @@ RECIPES = (
         "pairs",
         is_quick=True,
         note="two formulas for each of 12 pairs of GPUs",
-        differs="11 of the 24 were found by an earlier version of the search",
     ),
     Recipe("xeon-phi-a", "published", "xeon-phi-a.json", note="Viebke et al. 2019, model (a)"),
     Recipe("xeon-phi-b", "published", "xeon-phi-b.json", note="Viebke et al. 2019, model (b)"),
