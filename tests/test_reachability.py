@@ -27,6 +27,7 @@ LIBRARY = {
     "FittedViews.save": "a fitted estimator as a file",
     "PartCompiler.compile_extra": "what numba calls",
     "SklearnRegressor.set_output": "what scikit-learn calls",
+    "FrontSearch.of_size": "a formula of a front, for scripts",
     "searched_formula": "what `tools.builtin` calls",
 }
 NAMES = re.compile(r"[\w.]+(:\w+)?")

@@ -25,8 +25,8 @@ from trainlaw.validate.refit import GivenFormula
 
 #: Numbers of constants whose formulas a study states. Between them errors differ by less than their spread.
 FRONT_SIZES = (4, 6, 8, 10, 12, 16)
-#: Formulas that each search tries by default, so that a study takes two minutes on two cores.
-FRONT_EVALUATIONS = 3_000
+#: Formulas that each search tries by default; with more only scores improve.
+FRONT_EVALUATIONS = FrontSettings().evaluations
 # The controls by their names among the estimators.
 _METHODS = {RANDOM_SEARCH: "random", STEPWISE: "stepwise", PRUNED_LAW: "pruned"}
 # Constants of the formulas whose amounts are counted: from there on choice matters more than search.

@@ -129,6 +129,8 @@ OF_FORWARD = replace(
     rows=_rows,
     features=FORWARD_SKELETON.names,
     search=lambda rows, settings: partial(ForwardFit, FORWARD_SKELETON),
+    space=None,
+    has_lasso=False,
     baselines=_BASELINES,
     defaults={
         **OF_RUNS.defaults,
