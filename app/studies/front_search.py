@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import starmap
 from typing import Self
 
 import numpy as np
@@ -88,7 +87,9 @@ class FrontFit(FormulaSearch):
 
     def support(self) -> list[Support]:
         """Return the shares of inclusion of amounts and factors, the largest first."""
-        return list(starmap(Support, self._search.shares(_SUPPORT_CONSTANTS).items()))
+        shares = self._search.shares(_SUPPORT_CONSTANTS)
+        # A sum of shares may exceed 1 in its last digits.
+        return [Support(name, round(min(share, 1.0), 3)) for name, share in shares.items()]
 
 
 def formulas_by_size(front: Iterable[ScoredFormula], sizes: Iterable[int]) -> dict[int, Formula]:
