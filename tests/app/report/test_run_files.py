@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from trainlaw.app.models.term_descriptions import described_terms
 from trainlaw.app.inputs.study_definition import StudyDefinition
+from trainlaw.app.models.term_descriptions import described_terms
 from trainlaw.app.models.terms import mean_shares
 from trainlaw.app.page.html import page_html
 from trainlaw.app.report.errors import _interval_of
 from trainlaw.app.report.html import report_html
 from trainlaw.app.report.plots import error_dots
-from trainlaw.app.studies.result import StudyOutcome, TermShare
 from trainlaw.app.report.run_files import _seen_from
+from trainlaw.app.studies.result import StudyOutcome, TermShare
 from trainlaw.app.studies.verdict import lead_sentence
 from trainlaw.app.terminal.study import study_text
 from trainlaw.datasets import load
