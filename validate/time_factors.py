@@ -35,6 +35,8 @@ COMMON_DEVIATION = 0.1
 TIME_DEVIATION = 1.0
 HOST_DEVIATION = 0.4
 RUN_DEVIATION = 0.2
+# A single run does not tell which of its times deviates.
+_TIME_DEVIATION_OF_ONE = 0.5
 # Deviation of runs of a stack from the formula's factor of that stack: sources of one stack differ by 7 %.
 _STACK_DEVIATION = 0.1
 #: Features that are 1 for runs of a stack; eager runs have none.
@@ -43,10 +45,12 @@ STACK_FEATURES = ("runs_channels_last", "runs_fused")
 # group: between the means of sets (a source, a GPU, a precision), and of the runs of a set around its mean.
 # With any one group left out they are 0.152 to 0.155 and 0.160 to 0.163.
 _BETWEEN_SETS, _WITHIN_SETS = 0.155, 0.162
-# A mean counts from about half its standard error on; a tenth of the variance counts beside it, since the
-# factors of single times may deviate while their mean does not. Chosen for at most 8 % of sets worse by half
-# a point, which takes 0.2 points of the gain.
-_SHARE_OF_ERROR, _SHARE_OF_VARIANCE = 0.25, 0.1
+# Of the ratio of these variances half shrinks the factors, since the priors of the fit shrink them, too.
+_RUNS_OF_PRIOR = 0.5 * (_WITHIN_SETS / _BETWEEN_SETS) ** 2
+# Runs that are hardly off say little: a mean counts from this share of its variance on, that of a single run,
+# which shows no scatter, from less. A tenth of the variance counts beside the mean: single times may deviate while
+# it does not. On held-out groups at most 8 % of sets become worse by half a point.
+_SHARE_OF_ONE, _SHARE_OF_MORE, _SHARE_OF_VARIANCE = 0.1, 0.6, 0.1
 #: Times in proportion to the host's launch time, which have one factor.
 LAUNCH_TIMES = ("host_s", "conv_launch_s")
 #: Times that depend on the host, not on the GPU.
@@ -133,7 +137,7 @@ def time_factors(formula: Formula, rows: FormulaRows, seconds: np.ndarray) -> Ti
         If the formula has no finite, positive time for a run.
     """
     names = calibrated_times(formula)
-    spread, deviations = _spread(names)
+    spread, deviations = _spread(names, len(seconds))
     stacks, n_times = _mixed_stacks(formula, rows), len(deviations)
     is_stack = np.array([rows.columns[name] for name in stacks])
     deviations = np.append(deviations, np.full(len(stacks), _STACK_DEVIATION))
@@ -179,14 +183,11 @@ def left_out_times(formula: Formula, rows: FormulaRows, seconds: np.ndarray, par
 
 
 def _kept(deviations: np.ndarray) -> float:
-    """Return the share of the factors' logarithms to keep, from ln(predicted / measured) of each run.
-
-    It is the ratio of the variance between sets to that of a mean of so many runs, less where the runs are
-    hardly off.
-    """
-    n_runs, between, within = len(deviations), _BETWEEN_SETS**2, _WITHIN_SETS**2
+    """Return the share of the factors' logarithms to keep, from ln(predicted / measured) of each run."""
+    n_runs = len(deviations)
     seen = float(deviations.mean() ** 2 + _SHARE_OF_VARIANCE * deviations.var())
-    return n_runs * between / (n_runs * between + within) * seen / (seen + _SHARE_OF_ERROR * within / n_runs)
+    share = _SHARE_OF_ONE if n_runs == 1 else _SHARE_OF_MORE
+    return n_runs / (n_runs + _RUNS_OF_PRIOR) * seen / (seen + share * _WITHIN_SETS**2 / n_runs)
 
 
 def calibrating_runs(cnns: np.ndarray, seconds: np.ndarray) -> np.ndarray:
@@ -223,7 +224,7 @@ def _mixed_stacks(formula: Formula, rows: FormulaRows) -> tuple[str, ...]:
     return tuple(name for name in used if len(np.unique(rows.columns[name])) > 1)
 
 
-def _spread(names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+def _spread(names: Sequence[str], n_runs: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the matrix from parameters to logarithms of factors, (k, n_times), and their priors, (k,).
 
     The first parameter is common to the times of the GPU. Without times it is the factor of the whole.
@@ -234,7 +235,8 @@ def _spread(names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     owners = [LAUNCH_TIMES[0] if name in LAUNCH_TIMES else name for name in names]
     different = list(dict.fromkeys(owners))
     single = np.array([[float(owner == name) for owner in owners] for name in different])
-    deviations = [HOST_DEVIATION if name in HOST_TIMES else TIME_DEVIATION for name in different]
+    of_time = TIME_DEVIATION if n_runs > 1 else _TIME_DEVIATION_OF_ONE
+    deviations = [HOST_DEVIATION if name in HOST_TIMES else of_time for name in different]
     return np.vstack([common, single]), np.array([COMMON_DEVIATION, *deviations])
 
 
