@@ -18,7 +18,6 @@ ENTRIES = ("app/commands", "app/api.py", "app/cli.py", "app/facade")
 #: What no command enters, with the reason for which it is there.
 LIBRARY = {
     "find_cnn": "a CNN by name, for scripts",
-    "ConformalInterval.around": "an interval around predictions, for scripts",
     "Prediction.exchange_s": "of the answer of `trainlaw.predict`",
     "Prediction.images_per_second": "of the answer of `trainlaw.predict`",
     "gpu_table": "all GPUs as a data frame, for scripts",
@@ -26,6 +25,12 @@ LIBRARY = {
     "FittedViews.plot_front": "for notebooks",
     "FittedViews.plot_predictions": "for notebooks",
     "FittedViews.save": "a fitted estimator as a file",
+    "FrontSearch": "the front of a space, for scripts",
+    "FrontSearch.fit": "the front of a space, for scripts",
+    "FrontSearch.of_size": "a formula of a front, for scripts",
+    "FrontSearch.shares": "which parts the rows support, for scripts",
+    "law_genome": "the law in the space of a front, for scripts",
+    "run_space": "the space of whole iterations, for scripts",
     "PartCompiler.compile_extra": "what numba calls",
     "SklearnRegressor.set_output": "what scikit-learn calls",
     "searched_formula": "what `tools.builtin` calls",

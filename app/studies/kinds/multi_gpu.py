@@ -7,9 +7,9 @@ they take longer than it; a part stays exposed. Tensors that are reduced one by 
 nothing. DataParallel copies the CNN to all GPUs of a node while one host launches for all of them.
 
 Nothing is subtracted, so no prediction is shorter than the time on one GPU, and more bytes or a slower link
-never shorten it. Expected constants are round figures: 1 for a ring at the links' rates; 2 between nodes, 4
-behind a backward pass that shares adapters and processors with it; a third of an iteration for the forward
-pass; 30 us per call. What was tuned on which runs is said in docs/explanation/law.md.
+never shorten it. Expected constants are round figures: 1 for a ring at the rates that links reach, 2 for
+single tensors between nodes; a third of an iteration for the forward pass; 30 us per call. What was tuned on
+which runs is said in docs/explanation/law.md.
 """
 
 from collections.abc import Iterable
@@ -40,7 +40,7 @@ _BRACKETS = (
         "hole_buckets",
         (
             ("bucket_node_s", 1.0),
-            ("bucket_network_s", 4.0),
+            ("bucket_network_s", 1.0),
             ("bucket_staged_s", 1.0),
             ("bucket_latency_s", 1.0),
         ),

@@ -6,11 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.terms import mean_shares
 from trainlaw.app.page.html import page_html
 from trainlaw.app.report.errors import _interval_of
 from trainlaw.app.report.html import report_html
 from trainlaw.app.report.plots import error_dots
+from trainlaw.app.report.run_files import _seen_from
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.studies.terms_found import studied_terms
 from trainlaw.app.studies.verdict import lead_sentence
@@ -34,6 +36,17 @@ def made_up_result(names=("trainlaw", "null_compute", "roofline")):
     for number, name in enumerate(names):
         frame[name] = seconds * np.exp(generator.normal(0, 0.15 * (number + 1), len(seconds)))
     return StudyResult(frame, names)
+
+
+def test_relative_paths_of_a_definition_are_seen_from_its_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("gpus.csv", "first.onnx", "second.onnx"):
+        (tmp_path / name).touch()
+    whole = str(tmp_path / "first.onnx")
+    definition = StudyDefinition(gpu_file="gpus.csv", cnn_file=("second.onnx", whole))
+    seen = _seen_from(tmp_path / "runs" / "first", definition)
+    assert (seen.table, seen.gpu_file) == (definition.table, "../../gpus.csv")
+    assert seen.cnn_file == ("../../second.onnx", whole)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from trainlaw.app.studies.material import material_of
 from trainlaw.app.studies.searches import controls_of
 from trainlaw.app.studies.skeleton import SkeletonSearch
 from trainlaw.app.studies.study import study_table
-from trainlaw.app.studies.verdict import calibration_advice, formula_verdict
+from trainlaw.app.studies.verdict import calibration_advice, formula_verdict, verdict_lines
 from trainlaw.app.terminal.study import study_text
 from trainlaw.datasets import RunTable, load
 from trainlaw.validate import StudyResult
@@ -36,6 +36,13 @@ def first_line(formula, few, is_evolved=True, **predicted):
     )
     result = StudyResult(labels.assign(**predicted), names)
     return formula_verdict(replace(formula, errors=errors_json(result, "protocol")), result, is_evolved)
+
+
+def test_a_search_alone_is_advised_to_calibrate(formula, few):
+    nothing = StudyResult(few.labels().iloc[:0].assign(measured_s=[]), ())
+    for is_evolved in (True, False):
+        lines = verdict_lines(formula, nothing, few, StudyDefinition(), is_evolved)
+        assert any("calibrate" in line for line in lines) == is_evolved
 
 
 def test_a_law_no_better_than_the_median_learned_nothing(formula, few):
