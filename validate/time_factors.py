@@ -35,7 +35,7 @@ COMMON_DEVIATION = 0.1
 TIME_DEVIATION = 1.0
 HOST_DEVIATION = 0.4
 RUN_DEVIATION = 0.2
-# A single run does not tell which of its times deviates.
+# One run does not show which of its times deviates.
 _TIME_DEVIATION_OF_ONE = 0.5
 # Deviation of runs of a stack from the formula's factor of that stack: sources of one stack differ by 7 %.
 _STACK_DEVIATION = 0.1
@@ -48,7 +48,7 @@ _BETWEEN_SETS, _WITHIN_SETS = 0.155, 0.162
 # Of the ratio of these variances half shrinks the factors, since the priors of the fit shrink them, too.
 _RUNS_OF_PRIOR = 0.5 * (_WITHIN_SETS / _BETWEEN_SETS) ** 2
 # Runs that are hardly off say little: a mean counts from this share of its variance on, that of a single run,
-# which shows no scatter, from less. A tenth of the variance counts beside the mean, since single times may
+# which shows no scatter, from less. A tenth of the variance is added to the mean's square: single times may
 # deviate while it does not. On held-out groups at most 8 % of sets become worse by half a point.
 _SHARE_OF_ONE, _SHARE_OF_MORE, _SHARE_OF_VARIANCE = 0.1, 0.6, 0.1
 #: Times in proportion to the host's launch time, which have one factor.
