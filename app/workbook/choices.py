@@ -110,7 +110,7 @@ def usual_choices(model: Model) -> list[Choice]:
         gpus._replace(computed=said_count("tl_gpu_choice", row_named("gpu", "tl_gpu_choice"))),
         _number("images", "images" if model.is_forward else "images per epoch", FIRST.images, per, "images"),
         _number("epochs", "epochs", FIRST.epochs, "", "epochs", kind="positive"),
-        _listed("own_runs", "use sheet Your runs", NO_YES[0], "yes: the time by your runs on this GPU"),
+        _listed("own_runs", "use sheet My runs", NO_YES[1], "the time by its runs on this GPU"),
     ]
     return [choice for choice in found if not (model.is_forward and choice.name in ("n_gpus", "epochs"))]
 
