@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from trainlaw.app.inputs.prices import read_prices
 from trainlaw.app.inputs.requests import frame_blocks
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn
-from trainlaw.app.inputs.selection import parse_hours, rated_gpus, selection_of
+from trainlaw.app.inputs.selection import parse_hours, rated_gpus, rented_instances, selection_of
 from trainlaw.app.models.user_formula import find_formulas
 from trainlaw.app.predictions.training import asked_training
 from trainlaw.app.predictions.training_plans import PlanOptions, plan_training, usual_counts
-from trainlaw.app.studies.comparison import compare_runs, read_run
+from trainlaw.app.terminal.comparison import compare_runs, read_run
 from trainlaw.app.text.python_names import naming_arguments
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.cnns.catalog import keyed_cnn_counts
@@ -240,6 +240,7 @@ def plan(
         within_h=inf if hours is None else hours,
         budget=inf if budget is None else budget,
         surely=surely,
+        rented=rented_instances(_names(gpu)),
     )
     choice = find_formulas(None if formula is None else Path(formula), "", Path.cwd(), forward)
     listed = read_prices(Path(prices), catalog) if prices else None

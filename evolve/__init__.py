@@ -1,7 +1,21 @@
 """The search: arrays and feature specs in, a Pareto front of formulas out."""
 
+from trainlaw.evolve.front.search import FrontSearch, FrontSettings
+from trainlaw.evolve.front.space import Amount, Space
 from trainlaw.evolve.regressor import FormulaRegressor
 from trainlaw.evolve.search.loop import Progress, SearchState
 from trainlaw.evolve.settings import Bracket, Constraint, Factor, SearchSettings
 
-__all__ = ["Bracket", "Constraint", "Factor", "FormulaRegressor", "Progress", "SearchSettings", "SearchState"]
+__all__ = [
+    "Amount",
+    "Bracket",
+    "Constraint",
+    "Factor",
+    "FormulaRegressor",
+    "FrontSearch",
+    "FrontSettings",
+    "Progress",
+    "SearchSettings",
+    "SearchState",
+    "Space",
+]

@@ -18,7 +18,6 @@ ENTRIES = ("app/commands", "app/api.py", "app/cli.py", "app/facade")
 #: What no command enters, with the reason for which it is there.
 LIBRARY = {
     "find_cnn": "a CNN by name, for scripts",
-    "ConformalInterval.around": "an interval around predictions, for scripts",
     "Prediction.exchange_s": "of the answer of `trainlaw.predict`",
     "Prediction.images_per_second": "of the answer of `trainlaw.predict`",
     "gpu_table": "all GPUs as a data frame, for scripts",
@@ -28,6 +27,7 @@ LIBRARY = {
     "FittedViews.save": "a fitted estimator as a file",
     "PartCompiler.compile_extra": "what numba calls",
     "SklearnRegressor.set_output": "what scikit-learn calls",
+    "FrontSearch.of_size": "a formula of a front, for scripts",
     "searched_formula": "what `tools.builtin` calls",
 }
 NAMES = re.compile(r"[\w.]+(:\w+)?")

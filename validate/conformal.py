@@ -65,8 +65,8 @@ class ConformalInterval:
         and 1; else InputError. share_within : of the new group's errors, assumed to lie within.
 
         >>> groups = list("abcdefghi")
-        >>> ConformalInterval.fit([1.0] * 9, [1.25] * 9, groups).around([2.0])[1].round(9).tolist()
-        [2.5]
+        >>> round(ConformalInterval.fit([1.0] * 9, [1.25] * 9, groups).factor, 9)
+        1.25
         """
         if not 0 < level < 1:
             raise InputError(f"expected a level between 0 and 1, got {level}")
@@ -81,11 +81,6 @@ class ConformalInterval:
         enough = level * (n_groups + 1) <= n_groups + 1e-12
         factor = math.exp(scores[order][position]) if enough and position < len(scores) else math.inf
         return cls(factor, level, n_groups)
-
-    def around(self, predicted_s: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """Return the low and high ends, seconds, each (n_runs,), around predictions in seconds, (n_runs,)."""
-        predicted = np.asarray(predicted_s, dtype=float)
-        return predicted / self.factor, predicted * self.factor
 
     def to_json(self) -> dict[str, object]:
         """Return the interval as plain JSON values; an infinite factor is None."""

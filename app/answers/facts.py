@@ -61,7 +61,7 @@ def precision_facts(formula: Formula, precision: str) -> dict[str, Fact]:
     sizes = bytes_per_parameter("fp32" if precision == "unknown" else precision)
     return {
         "precision": precision,
-        "is_tf32": float(precision == "tf32"),
+        "has_fp32_dense": float(precision == "default"),
         "is_16_bit_float": float(precision in ("amp", "fp16")),
         "is_bf16": float(precision == "bf16"),
         "is_untrained_precision": float(precision not in formula.provenance.get("precisions", (precision,))),

@@ -14,6 +14,8 @@ from trainlaw.formulas import Formula, to_text
 from trainlaw.formulas.scopes import LAYER, MULTI_GPU
 from trainlaw.validate.applicability import stored_joint_range
 
+_TF32_BY_DEFAULT = "tf32, linear layers fp32 (PyTorch's default; or --precision fp32)"
+
 
 def setup(formula: Formula) -> Iterable[Answer]:
     """Yield the line of all assumptions: GPUs and nodes, links, precision, layout, host."""
@@ -22,11 +24,11 @@ def setup(formula: Formula) -> Iterable[Answer]:
         yield Answer("launch_s", definition=to_text(feature_expression(HOST_LAUNCH)))
     host = "" if margin is None else ", host {launch_s:seconds} per layer"
     for name, when, origin in (
-        ("setup", "1 - by_default", ""),
-        ("setup_default", "by_default * (1 - is_tf32)", " (PyTorch's default)"),
-        ("setup_default_tf32", "by_default * is_tf32", " (PyTorch's default; or --precision fp32)"),
+        ("setup", "1 - max(by_default, has_fp32_dense)", "{precision}"),
+        ("setup_default", "by_default * (1 - has_fp32_dense)", "{precision} (PyTorch's default)"),
+        ("setup_default_tf32", "has_fp32_dense", _TF32_BY_DEFAULT),
     ):
-        sentence = f"setup: {{machine}}, {{precision}}{origin}, layout {{layout}}{host}"
+        sentence = f"setup: {{machine}}, {origin}, layout {{layout}}{host}"
         yield Answer(name, when=when, sentence=sentence, is_note=True)
 
 

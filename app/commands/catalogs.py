@@ -242,8 +242,8 @@ def show_cnn(
     name: str = argument(
         "Name of the CNN, or a file: .onnx, or a table of layers (.csv, .json).", default=...
     ),
-    pixels: int | None = option("Height and width of an image; default: that of the CNN.", min=1),
-    classes: int | None = option("Number of classes; default: that of the CNN.", min=1),
+    pixels: int | None = option("Height and width of an image; default: that of the CNN.", limit="pixels"),
+    classes: int | None = option("Number of classes; default: that of the CNN.", limit="classes"),
     explain: bool = flag("Print the definition of each count.", "--explain"),
     restore_batchnorm: RestoreBatchnorm = None,
     row: bool = flag("Print a line to paste as a row of the workbook's sheet CNNs.", "--row"),
@@ -274,7 +274,7 @@ def show_cnn(
 @cnn_app.takes("layers")
 def show_layers(
     name: str = argument("Name of the CNN, or a file as in `trainlaw cnn show`.", default=...),
-    pixels: int | None = option("Height and width of an image; default: that of the CNN.", min=1),
+    pixels: int | None = option("Height and width of an image; default: that of the CNN.", limit="pixels"),
     as_json: Json = False,
 ) -> None:
     """List the layers of one CNN: kind, sizes, kernel, multiply-accumulates, parameters.

@@ -222,7 +222,6 @@ def import_file(
         "CSV, text, Excel or Parquet file of measured runs, or a training log.", default=...
     ),
     to: Path | None = option("CSV file to write; default: the name of FILE with -imported.csv.", "--out"),
-    yes: bool = flag("Is taken and changes nothing: what is not open is written.", "--yes"),
     unit: str | None = option("Unit of the time or throughput: ms, s, us, min, images/s, it/s, ..."),
     precision: str | None = option(
         "Precision of all runs: fp32, tf32, amp, fp16, bf16, or default for PyTorch's."

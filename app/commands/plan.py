@@ -12,6 +12,7 @@ from trainlaw.app.commands.options import (
     GpuFile,
     Gpus,
     GpusPerNode,
+    HostLaunch,
     KernelOptions,
     LinkOptions,
     OutputOptions,
@@ -21,7 +22,7 @@ from trainlaw.app.commands.options import (
     setup_of,
     write_or_print,
 )
-from trainlaw.app.inputs.declared import MOST_IMAGES, flag, option
+from trainlaw.app.inputs.declared import flag, option
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,9 @@ def plan_command(
     *,
     cnn: AnyCnn = None,
     images: int | None = option(
-        "Images per epoch; default: 1281167, with --forward 1000000.", min=1, max=MOST_IMAGES
+        "Images per epoch; default: 1281167, with --forward 1000000.", limit="images"
     ),
-    epochs: float | None = option("Number of epochs; default: 90.", min=1e-6, max=1e6),
+    epochs: float | None = option("Number of epochs; default: 90.", limit="epochs"),
     forward: bool = flag(
         "Plan inference on one GPU instead: images/s, and hours, cost and energy of the images.", "--forward"
     ),
@@ -78,11 +79,15 @@ def plan_command(
     min_memory: str = option("Minimum memory of a GPU, such as 16GB.", default=""),
     max_memory: str = option("Maximum memory of a GPU, such as 16GB.", default=""),
     max_power: float | None = option("Maximum power limit of a GPU, W.", min=1),
-    by: str = option("Rank by cost, hours or energy; default: cost, or hours without prices.", default=""),
+    by: str = option(
+        "Rank by cost, spot (cost at spot prices), hours or energy; default: cost, or hours without prices.",
+        default="",
+    ),
     pixels: Pixels = None,
     classes: Classes = None,
     kernels: KernelOptions,
     links: LinkOptions,
+    host_launch: HostLaunch = None,
     gpus_per_node: GpusPerNode = None,
     scaling_formula: ScalingFormula = None,
     formula: FormulaFile = None,
@@ -108,7 +113,12 @@ def plan_command(
     """
     from trainlaw.app.inputs.prices import TEMPLATE, read_prices, template
     from trainlaw.app.inputs.resolve import known_gpus, named_cnn
-    from trainlaw.app.inputs.selection import parse_names, selection_of, whole_numbers
+    from trainlaw.app.inputs.selection import (
+        parse_names,
+        rented_instances,
+        selection_of,
+        whole_numbers,
+    )
     from trainlaw.app.models.user_formula import find_formulas
     from trainlaw.app.predictions.training import asked_training
     from trainlaw.app.predictions.training_plans import PlanOptions, plan_training, usual_counts
@@ -127,7 +137,13 @@ def plan_command(
     counts = whole_numbers(gpus, "--gpus") or usual_counts(training)
     sizes, precisions = whole_numbers(batch, "--batch"), tuple(map(precision_name, parse_names(precision)))
     options = PlanOptions(
-        counts, gpus_per_node, sizes, precisions, setup_of(kernels, links), **limits.given()
+        counts,
+        gpus_per_node,
+        sizes,
+        precisions,
+        setup_of(kernels, links, host_launch=host_launch),
+        rented=rented_instances(gpu or ()),
+        **limits.given(),
     )
     choice = find_formulas(formula, scaling_formula or "", Path.cwd(), forward)
     choice.check_counts(max(options.counts))

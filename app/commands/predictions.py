@@ -33,7 +33,7 @@ from trainlaw.app.commands.options import (
     setup_of,
     write_or_print,
 )
-from trainlaw.app.inputs.declared import MOST_IMAGES, flag, option
+from trainlaw.app.inputs.declared import flag, option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -48,10 +48,10 @@ class MachineOptions:
     """How many GPUs train together, and how they exchange gradients."""
 
     n_gpus: int | None = option(
-        "Number of GPUs that train together, each with its own batch.", "--gpus", min=1
+        "Number of GPUs that train together, each with its own batch.", "--gpus", limit="n_gpus"
     )
     n_nodes: int | None = option(
-        "Number of nodes that contain the GPUs; default: usual servers.", "--nodes", min=1
+        "Number of nodes that contain the GPUs; default: usual servers.", "--nodes", limit="n_nodes"
     )
     allocation: Allocation = None
 
@@ -70,13 +70,10 @@ class RankingOptions:
 class TrainingOptions:
     """The training whose hours are predicted."""
 
-    epochs: float | None = option(
-        "Also predict the hours of a training of this many epochs.", min=1e-6, max=1e6
-    )
+    epochs: float | None = option("Also predict the hours of a training of this many epochs.", limit="epochs")
     images: int | None = option(
         "Images per epoch, default: 1281167, of ImageNet; with --forward those of inference.",
-        min=1,
-        max=MOST_IMAGES,
+        limit="images",
     )
 
     def training(self, forward: bool = False) -> "Training | None":
@@ -325,7 +322,7 @@ def scaling_command(
     *,
     cnn: CnnName,
     gpu: Gpus,
-    batch: int = option("Images per iteration on each GPU.", default=..., min=1),
+    batch: int = option("Images per iteration on each GPU.", default=..., limit="batch"),
     run: RunOptions,
     kernels: KernelOptions,
     host_launch: HostLaunch = None,

@@ -10,16 +10,17 @@ from pathlib import Path
 
 from trainlaw.app.inputs.resolve import known_gpus
 from trainlaw.datasets import GpuCatalog
+from trainlaw.datasets.files.limits import limits
 from trainlaw.datasets.hardware.gpus import find_instance
-from trainlaw.datasets.hardware.instances import instances
+from trainlaw.datasets.hardware.instances import Instance, instances
 from trainlaw.formulas import InputError, TrainlawError, UnknownNameError
 from trainlaw.formulas.errors import shown
 from trainlaw.formulas.files.text_files import csv_text, read_csv
 
 EXAMPLE = "example"  # names the prices of the shipped instances
 TEMPLATE = "template"  # asks for a file to fill in
-# Twice the dearest GPU of a cloud, a fifth of the cheapest: others are in cents, of a month, or of the GPU.
-MOST_USD, LEAST_USD = 25.0, 0.01
+# A fifth of the cheapest GPU of a cloud: less is in another unit; the most is a row of the table of limits.
+LEAST_USD = 0.01
 _MOST_OF_KNOWN = 10.0  # factor between a price and those of the same GPU in clouds
 # From this factor on, the price is rather that of a machine with several GPUs.
 _MOST_OF_MACHINE = 1.8
@@ -40,6 +41,7 @@ _HEADINGS: Mapping[str, re.Pattern[str]] = {
     "spot": re.compile(r".*(spot|preempt|interrupt).*"),
     "host": re.compile(r".*\b(host|node|server).*"),
     "deduction": re.compile(r".*\b(discount|rebate|rabatt|vat|tax|mwst|ust|surcharge|markup)\b.*"),
+    "currency": re.compile(r"currency|w(ä|ae)hrung|devise"),
     "price": re.compile(r".*(price|preis|cost|kosten|rate|hour|/ ?h\b|stunde|usd|eur|\$|€).*"),
 }
 _CURRENCIES = {"usd": "USD", "$": "USD", "eur": "EUR", "€": "EUR", "gbp": "GBP", "£": "GBP", "chf": "CHF"}
@@ -53,6 +55,7 @@ class Prices:
 
     currency : three capital letters. prices : by GPU and number of GPUs of the machine. origin : the file
     with the span of its dates. spot : of GPUs that may be taken away. host : of the machine without GPUs.
+    whose : the instance or the source that a price is of.
     """
 
     currency: str
@@ -60,6 +63,25 @@ class Prices:
     origin: str
     spot: Mapping[_Key, float] = field(default_factory=dict)
     host: Mapping[_Key, float] = field(default_factory=dict)
+    whose: Mapping[_Key, str] = field(default_factory=dict)
+
+    def whose_of(self, gpu: str, gpus_per_node: int) -> str:
+        """Return whose price `of` is: an instance, or the source that a file names; "" for neither."""
+        key = (gpu, gpus_per_node)
+        return self.whose.get(key if key in self.prices else (gpu, _ANY_NUMBER), "")
+
+    def of_instance(self, one: Instance) -> float:
+        """Return the price of a GPU of an instance for an hour: that of the file, of the instance without.
+
+        nan where it is not known.
+        """
+        listed = self.of(one.gpu, one.gpus_per_node)
+        return one.price_usd_per_hour / one.gpus_per_node if self.is_shipped else listed
+
+    @property
+    def is_shipped(self) -> bool:
+        """Whether these are the prices of the shipped instances."""
+        return self is _example()
 
     def of(self, gpu: str, gpus_per_node: int) -> float:
         """Return the price of one GPU and its share of the host for an hour in a machine with that many GPUs.
@@ -96,17 +118,21 @@ def read_prices(path: Path, gpus: GpuCatalog | None = None) -> Prices:
     places = _places(columns, path)
     catalog, dates = gpus or known_gpus(), set[str]()
     found: dict[str, dict[_Key, float]] = {"price": {}, "spot": {}, "host": {}}
+    whose: dict[_Key, str] = {}
     for line, row in enumerate(rows, start=2):
         cells = {what: row[column].strip() for what, column in places.items()}
         try:
-            _add(found, cells, places, catalog)
+            keys = _add(found, cells, places, catalog)
+            rented = find_instance(cells["gpu"])
+            whose |= dict.fromkeys(keys, cells.get("source") or (rented.instance if rented else ""))
             dates |= {_date(cells["date"])} if cells.get("date") else set()
         except TrainlawError as error:
             raise InputError(f"{path} line {line}: {error}") from None
     if not found["price"]:
         raise InputError(f"{path}: expected at least one price under the header")
     said = (places["price"], *places.values(), *(row[places["price"]] for row in rows))
-    currencies = dict.fromkeys(filter(None, map(_currency, said)))
+    stated = [row[places["currency"]].strip() for row in rows if "currency" in places]
+    currencies = dict.fromkeys(filter(None, (*map(_currency, said), *map(_stated_currency, stated))))
     if len(currencies) > 1:
         raise InputError(f"{path}: expected prices in one currency, got {' and '.join(currencies)}")
     currency = next(iter(currencies), "")
@@ -118,7 +144,7 @@ def read_prices(path: Path, gpus: GpuCatalog | None = None) -> Prices:
             raise InputError(f"{path}: expected a spot price of {key[0]} below its price, got {spot:g}")
     unsaid = "" if currency else ", taken as USD"
     origin = f"{path}, {_span(dates)}{unsaid}{_dear(found['price'])}"
-    return Prices(currency or "USD", found["price"], origin, found["spot"], found["host"])
+    return Prices(currency or "USD", found["price"], origin, found["spot"], found["host"], whose)
 
 
 def _dear(prices: Mapping[_Key, float]) -> str:
@@ -141,14 +167,15 @@ def _of_clouds(gpu: str) -> list[float]:
 @cache
 def _example() -> Prices:
     """Return the least price of each GPU and number of GPUs among the shipped instances."""
-    prices, dates = dict[_Key, float](), set[str]()
+    prices, whose, dates = dict[_Key, float](), dict[_Key, str](), set[str]()
     for one in instances():
         if not isnan(one.price_usd_per_hour):
             number = _ANY_NUMBER if one.provider == _RENTED_SINGLY else one.gpus_per_node
             key, price = (one.gpu, number), one.price_usd_per_hour / one.gpus_per_node
-            prices[key] = min(prices.get(key, price), price)
+            if price < prices.get(key, inf):
+                prices[key], whose[key] = price, f"{one.provider} {one.instance}"
             dates.add(one.date)
-    return Prices("USD", prices, f"least of clouds, {_span(dates)}")
+    return Prices("USD", prices, f"least of clouds, {_span(dates)}", whose=whose)
 
 
 def template() -> str:
@@ -205,8 +232,12 @@ def _add(
     cells: Mapping[str, str],
     places: Mapping[str, str],
     catalog: GpuCatalog,
-) -> None:
-    """Add the prices of a row; a name that several GPUs have is a price of all that have none yet."""
+) -> list[_Key]:
+    """Add the prices of a row and return what they are of.
+
+    A name that several GPUs have is a price of all that have none yet.
+    """
+    new = set(found["price"])
     instance = find_instance(cells["gpu"])
     share = instance.gpus_per_node if instance else 1
     number = share if instance else _number(cells.get("n_gpus", ""))
@@ -225,6 +256,7 @@ def _add(
                 if (name, number) in prices and len(names) == 1:
                     raise InputError(f"expected one price of {name} per number of GPUs, got another one")
                 prices.setdefault((name, number), price)
+    return [key for key in found["price"] if key not in new]
 
 
 def _check_price(price: float, gpu: str, number: int, column: str, cell: str) -> None:
@@ -236,7 +268,7 @@ def _check_price(price: float, gpu: str, number: int, column: str, cell: str) ->
         return
     known = _of_clouds(gpu)
     least = max(LEAST_USD, min(known, default=0.0) / _MOST_OF_KNOWN)
-    most = min(MOST_USD, max(known, default=inf) * _MOST_OF_KNOWN)
+    most = min(limits()["price_per_hour"].most, max(known, default=inf) * _MOST_OF_KNOWN)
     if not least <= price <= most:
         expected = f"{column} of one {gpu} for an hour: {least:.2g} to {most:.2g}"
         raise InputError(f"expected {expected}, got {shown(cell)}")
@@ -252,6 +284,14 @@ def _currency(heading: str) -> str:
     code = _CODE.search(heading.lower())
     named = next((name for sign, name in _CURRENCIES.items() if sign in heading.lower()), "")
     return code[1].upper() if code else named
+
+
+def _stated_currency(text: str) -> str:
+    """Return the currency in a cell of its own column: a code of three letters, or a sign."""
+    code = text.upper() if re.fullmatch(r"[a-z]{3}", text, re.IGNORECASE | re.ASCII) else _currency(text)
+    if text and not code:
+        raise InputError(f"expected a currency such as USD or EUR, got {shown(text)}")
+    return code
 
 
 def _span(dates: set[str]) -> str:

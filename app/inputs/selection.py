@@ -7,7 +7,9 @@ from fnmatch import fnmatchcase
 from math import inf
 
 from trainlaw.datasets import Gpu, GpuCatalog
+from trainlaw.datasets.hardware.gpus import find_instance
 from trainlaw.datasets.hardware.hypothetical import is_hypothetical, wanted_gpu
+from trainlaw.datasets.hardware.instances import Instance
 from trainlaw.formulas import InputError, UnknownNameError
 from trainlaw.formulas.errors import shown, unknown_name
 
@@ -114,6 +116,15 @@ def names_of(texts: Sequence[str]) -> tuple[str, ...]:
     ('T4', 'V100', 'T4 with 2x peak, 2x bandwidth')
     """
     return tuple(name for text in texts for name in ((text,) if is_hypothetical(text) else parse_names(text)))
+
+
+def rented_instances(texts: Sequence[str]) -> tuple[Instance, ...]:
+    """Return the instances of clouds among the names in texts.
+
+    >>> [one.gpus_per_node for one in rented_instances(["T4, p4d.24xlarge"])]
+    [8]
+    """
+    return tuple(filter(None, map(find_instance, names_of(texts))))
 
 
 def rated_gpus(catalog: GpuCatalog) -> list[Gpu]:

@@ -111,6 +111,7 @@ def precision_rows() -> dict[str, dict[str, str | float]]:
         row.precision: {
             "bytes_per_element": row.bytes_per_element,
             "is_tensor_precision": float(row.precision != "fp32"),
+            "has_fp32_dense": float(row.has_fp32_dense),
             "peak_column": row.peak_column,
             **dict(zip(OF_PRECISION, map(float, bytes_per_parameter(row.precision)), strict=True)),
         }

@@ -1,6 +1,5 @@
 """Imported times compared with the built-in formula: which unit they fit, and which cannot be right."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import exp, inf, log
@@ -11,10 +10,9 @@ from trainlaw.app.models.doubts import MOST_OF_RUN, remarks, repeat_doubts, run_
 from trainlaw.app.models.law_times import law_seconds
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import RunTable
-from trainlaw.datasets.spreadsheets.answers import Issue, SheetAnswers, rows_of
+from trainlaw.datasets.spreadsheets.answers import Issue, Label, SheetAnswers
 from trainlaw.datasets.spreadsheets.conversion import Imported
 from trainlaw.datasets.spreadsheets.quantities import CANDIDATES, TimeUnit, unit_choices
-from trainlaw.datasets.spreadsheets.words import groups
 
 # Numbers fit a unit where their median is within the first factor of the formula, a rare unit within the
 # second; a usual one within the third is preferred to any rare one.
@@ -25,9 +23,6 @@ _MOST_OF_REPEATS = 1.28  # factor between times of the same configuration
 _SAME_UNIT = 0.02  # difference of two scores (ln) that decides nothing
 _APART = 3.0  # factor between a run on one GPU and the median of the file; measured ones are up to 2.8 apart
 _MOST_LEFT_OUT = 0.2  # share of the rows that a printed command leaves out
-_LEAST, _GREATEST = (frozenset(groups("part")[name]) for name in ("least", "greatest"))
-# Whether the best or the worst is the least, only the kind of the numbers says.
-_BEST, _WORST = (frozenset(groups("part")[name]) for name in ("best", "worst"))
 
 
 @dataclass(frozen=True)
@@ -101,8 +96,7 @@ def _median(values: np.ndarray) -> float:
 
 def _with_unit(issues: Iterable[Issue], check: Check) -> Iterable[Issue]:
     """Return the issues; the one that asks for a unit names the unit that the numbers fit."""
-    kinds = {source.is_rate for source in check.made.sources}
-    unit, _ = check.fitting_unit(kinds.pop() if len(kinds) == 1 else None)
+    unit, _ = check.fitting_unit(check.made.is_rate)
     for issue in issues:
         if unit is not None and len(issue.options) > 1 and issue.options[0][0] == "--unit":
             text = f"{issue.text}; the built-in formula says {unit.text}"
@@ -123,7 +117,7 @@ def _with_decimal(issue: Issue) -> Issue:
 def _doubts(check: Check, table: RunTable) -> Iterable[Issue]:
     """Yield why times can hardly be right: the whole column, or single rows, repeats and batches."""
     made, deviations = check.made, check.deviations()
-    column = _of_column(check, deviations) or _of_spread(made)
+    column = _of_column(check, deviations)
     # What else is odd may be the precision or the batch that is asked for.
     is_asked = {option[0] for issue in made.issues for option in issue.options} & {
         "--precision",
@@ -135,8 +129,12 @@ def _doubts(check: Check, table: RunTable) -> Iterable[Issue]:
     found = [*_of_rows(check, deviations), *_of_repeats(made)]
     yield from found
     for doubt in () if found else run_doubts(table, check.law_s):
-        places = np.isin(np.arange(len(check.law_s)), doubt.places)
-        yield Issue("times", f"{doubt.text}: correct them, or --trust them", rows_of(made.rows, places))
+        yield Issue("times", f"{doubt.text}: correct them, or --trust them", _rows(made, doubt.places))
+
+
+def _rows(made: Imported, places: Iterable[int]) -> tuple[Label, ...]:
+    """Return the labels of runs in the file, each once."""
+    return tuple(dict.fromkeys(made.rows[place] for place in places))
 
 
 def _of_repeats(made: Imported) -> Iterable[Issue]:
@@ -144,7 +142,7 @@ def _of_repeats(made: Imported) -> Iterable[Issue]:
     # Rows with another issue, such as those of inference, may be the reason.
     doubted = {row for issue in made.issues for row in issue.rows}
     for doubt in repeat_doubts(made.table, _MOST_OF_REPEATS) if made.table else ():
-        where = tuple(dict.fromkeys(made.rows[place] for place in doubt.places))
+        where = _rows(made, doubt.places)
         if not doubted.intersection(where):
             text = f"{doubt.text}: name the column in which they differ, or leave some out"
             yield Issue("times", text, where)
@@ -159,25 +157,10 @@ def _of_column(check: Check, deviations: np.ndarray) -> Issue | None:
     factor = show_number(exp(middle), 2)
     text = f"read as {stated}, half of the times are {factor} times those of the built-in formula, or farther"
     unit, score = check.fitting_unit()
-    # Two columns that agree are in the units that they state.
-    if unit and score < min(log(_FITS_CLEARLY), 0.5 * abs(middle)) and not check.made.has_check:
+    if unit and score < min(log(_FITS_CLEARLY), 0.5 * abs(middle)):
         options = (("--unit", unit.text),) if abs(middle) > log(_FAR) else ()
         return Issue("times", f"{text}; these look like {unit.text}", options=options)
     return Issue("times", f"{text}, and no usual unit explains it: correct them, or --trust them")
-
-
-def _of_spread(made: Imported) -> Issue | None:
-    """Return the issue of greatest numbers that are always less than those read, or least that are more."""
-    is_rate = any(unit is not None and unit.is_rate for unit in made.units)
-    least, greatest = (_WORST, _BEST) if is_rate else (_BEST, _WORST)
-    for heading, numbers in made.others.items():
-        words = set(re.findall(r"[^\W_]+", heading.lower()))
-        sign = int(bool(words & (_LEAST | least))) - int(bool(words & (_GREATEST | greatest)))
-        apart = sign * (numbers - made.measured)
-        if sign and (numbers > 0.0).all() and (apart >= 0.0).all() and (apart > 0.0).mean() > 0.5:
-            text = f"{heading} is always {'more' if sign > 0 else 'less'} than what is read: which is right?"
-            return Issue("times", text, options=(("--column", f"time_s={heading}"), ("--trust",)))
-    return None
 
 
 def _of_rows(check: Check, deviations: np.ndarray) -> Iterable[Issue]:
@@ -192,7 +175,7 @@ def _of_rows(check: Check, deviations: np.ndarray) -> Iterable[Issue]:
         )
         text = f"times more than twice off the built-in formula: {measured}, the formula gives {predicted}"
         hint = "; are batch and throughput those of each GPU, or of all" if several[far].all() else ""
-        rows = rows_of(check.made.rows, far)
+        rows = _rows(check.made, np.flatnonzero(far))
         # Where many are far, or the others are off, too, the table may be wrong as a whole.
         few = far.mean() <= _MOST_LEFT_OUT and _median(np.abs(deviations[~far])) < log(DOUBTFUL)
         options = (("--skip-rows", ",".join(map(str, rows))), ("--trust",)) if few else ()

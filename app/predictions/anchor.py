@@ -16,7 +16,7 @@ from trainlaw.app.models.doubts import time_doubt
 from trainlaw.app.models.scopes import check_scope
 from trainlaw.app.text.numbers import show_percent, show_seconds, show_seconds_range
 from trainlaw.app.text.tables import finite_json, fitted_lines
-from trainlaw.datasets import GpuCatalog, RunTable, read_profiles
+from trainlaw.datasets import FEATURES, GpuCatalog, RunTable, read_profiles
 from trainlaw.datasets.features.pair_features import (
     ANCHOR,
     OPERATION_FEATURES,
@@ -27,7 +27,7 @@ from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.measurements.runs import Setup
 from trainlaw.datasets.profiles.operations import operation_group
 from trainlaw.datasets.profiles.profile_files import OperationProfile
-from trainlaw.formulas import Formula, InputError, load_formula
+from trainlaw.formulas import Constant, Formula, InputError, load_formula
 from trainlaw.formulas.scopes import GPU_PAIR
 from trainlaw.validate.conformal import LEVEL
 from trainlaw.validate.formula_errors import overall_error
@@ -210,10 +210,13 @@ def _columns(
     names = [spec.name for spec in formula.used_features]
     stated = [name for name in names if name in PROFILE_FEATURES]
     columns = {name: of_profile[name].to_numpy() for name in stated}
-    if len(stated) == len(names):
+    # What is the same for every run, such as its overhead, needs no CNN.
+    fixed = {name: FEATURES[name].expression for name in names if name in FEATURES and name not in stated}
+    columns |= {name: np.array([form.value]) for name, form in fixed.items() if isinstance(form, Constant)}
+    if len(columns) == len(names):
         return columns
-    anchors = [name for name in names if name not in stated and name.startswith(ANCHOR)]
-    targets = [name for name in names if name not in stated and name not in anchors]
+    anchors = [name for name in names if name not in columns and name.startswith(ANCHOR)]
+    targets = [name for name in names if name not in columns and name not in anchors]
     for gpu, wanted, prefix in ((pair[1], targets, ""), (pair[0], anchors, ANCHOR)):
         run = workload.run_on(gpu, gpus)
         if run is None:

@@ -3,7 +3,7 @@
 All configurations are rows of one table, so that thousands of them take a fraction of a second.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from math import ceil, inf
@@ -12,13 +12,20 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.answers.said import Answers
 from trainlaw.app.inputs.prices import Prices
-from trainlaw.app.inputs.requests import DEFAULT_SETUP, check_exchange, configured_row, impossible
+from trainlaw.app.inputs.requests import (
+    DEFAULT_SETUP,
+    check_exchange,
+    configured_row,
+    impossible,
+    on_instance,
+)
 from trainlaw.app.models.scopes import check_predictable
 from trainlaw.app.predictions.power import POWER_FACTOR, busy_share, mean_power_w
 from trainlaw.app.predictions.predict import run_answers
 from trainlaw.app.predictions.training import Training
 from trainlaw.app.text.numbers import show_hours
 from trainlaw.datasets import CnnCounts, Gpu, GpuCatalog, RunTable
+from trainlaw.datasets.hardware.instances import Instance
 from trainlaw.datasets.measurements.memory_fit import largest_batch
 from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES, Setup, unmeasured_runs
 from trainlaw.datasets.tables.joins import Facts
@@ -50,7 +57,12 @@ _ANSWERS = (
     "host_cost",
 )
 #: What plans may be ranked by, and the column of it.
-RANKINGS: Mapping[str, str] = {"cost": "cost", "hours": "training_h", "energy": "energy_kwh"}
+RANKINGS: Mapping[str, str] = {
+    "cost": "cost",
+    "hours": "training_h",
+    "energy": "energy_kwh",
+    "spot": "spot_cost",
+}
 
 
 @dataclass(frozen=True)
@@ -62,6 +74,7 @@ class PlanOptions:
     and, where the hardware gains by it, mixed precision. setup : layout, links and so on. within_h, budget
     : limits of hours and cost. surely : whether limits hold for the upper end of the interval. least_gain :
     as `LEAST_GAIN`. power_share : of its limit that a GPU draws, None for the law of `app.predictions.power`.
+    rented : instances in place of their GPUs, each with its price, links and number of GPUs.
     """
 
     counts: tuple[int, ...] = _COUNTS
@@ -74,6 +87,7 @@ class PlanOptions:
     surely: bool = False
     least_gain: float = LEAST_GAIN
     power_share: float | None = None
+    rented: tuple[Instance, ...] = ()
 
 
 DEFAULT_OPTIONS = PlanOptions()
@@ -85,12 +99,11 @@ class TrainingPlans:
 
     frame : a row per plan within the limits: `gpu`, `n_gpus`, `n_nodes`, `batch_per_gpu`, `precision`,
     `time_s` of an iteration, `samples_per_second`, `training_h` with `training_low_h` and `training_high_h`,
-    `cost`, `cost_low` and `cost_high` in the currency of `prices` (nan without one), `energy_kwh`,
-    `largest_batch` that fits, `pays_to_gpus` (scaling pays up to this number), `gain` of the hours by a
-    doubling up to here, and `is_measured`: the formula was trained on GPUs of this generation. Its index
-    numbers the rows of `runs`.
-    answers : of `runs`. considered : all plans that fit into memory, in the order of `runs`. ranked_by : one
-    of `RANKINGS`.
+    `cost`, `cost_low` and `cost_high` in the currency of `prices` (nan without one), `price_of`: whose price,
+    `energy_kwh`, `largest_batch` that fits, `pays_to_gpus` (scaling pays up to this number), `gain` of the
+    hours by a doubling up to here, and `is_measured`: the formula was trained on GPUs of this generation. Its
+    index numbers the rows of `runs`. answers : of `runs`. considered : all plans that fit into memory, in the
+    order of `runs`. ranked_by : one of `RANKINGS`.
     """
 
     cnn: CnnCounts
@@ -110,7 +123,7 @@ class TrainingPlans:
 
     def best_by_size(self) -> pd.DataFrame:
         """Return the best batch and precision of each GPU and number of GPUs."""
-        return self.frame.drop_duplicates(["gpu", "n_gpus"])
+        return self.frame.drop_duplicates(["gpu", "n_gpus", "network", "price_of"])
 
     def front(self) -> pd.DataFrame:
         """Return the plans that no other beats in hours and cost (or energy), the fastest first."""
@@ -151,6 +164,8 @@ def plan_training(
     check_predictable(formula)
     by = ranked_by or ("hours" if prices is None else "cost")
     check_name("ranking", by, RANKINGS)
+    if by == "spot" and not (prices and prices.spot):
+        raise InputError("ranking by spot needs --prices FILE with a column of spot prices")
     if prices is None and (by == "cost" or options.budget < inf):
         raise InputError("cost and --budget need prices: name a file with --prices, or the shipped `example`")
     chosen = [gpu for gpu in gpus if gpu.device == "GPU"]
@@ -162,11 +177,15 @@ def plan_training(
         check_exchange(options.setup)
     if options.surely and options.within_h == options.budget == inf:
         raise InputError("--surely is for limits: give --within or --budget")
-    rows, largest = _rows(cnn, chosen, options)
+    rows, largest, machines = _rows(cnn, chosen, options)
     runs = unmeasured_runs("plans", rows, Facts(catalog.with_gpus(chosen), (cnn,)))
-    answers = _answers(formula, scaling, training, runs, options=options, prices=prices)
-    frame = _with_gains(_columns(runs, answers.columns).assign(largest_batch=largest), options)
+    costs = [_price(row, machine, prices) for row, machine in zip(_keys(runs), machines, strict=True)]
+    answers = _answers(formula, scaling, training, runs, options=options, prices=prices, costs=costs)
+    columns = _columns(runs, answers.columns)
+    columns = columns.assign(largest_batch=largest, price_of=[whose for _, whose in costs])
+    frame = _with_gains(columns, options)
     within = _within(frame, options, prices is not None)
+    within = within[within["spot_cost"].notna()] if by == "spot" else within
     ordered = within.sort_values(
         ["is_measured", RANKINGS[by], "n_gpus"], ascending=[False, True, True], kind="stable"
     )
@@ -185,17 +204,30 @@ def _for_inference(formula: Formula, training: Training, options: PlanOptions) -
     return replace(options, precisions=precisions, setup=replace(options.setup, timed_parts=FORWARD))
 
 
-def _rows(cnn: CnnCounts, gpus: list[Gpu], options: PlanOptions) -> tuple[list[dict[str, object]], list[int]]:
-    """Return the rows of plans that fit into memory, numbers of GPUs innermost; the largest batches."""
-    largest: dict[tuple[float, str], int] = {}
-    setups_in = cache(lambda precision: [_setup(options, precision, count) for count in options.counts])
-    rows, fitting = list[dict[str, object]](), list[int]()
+def _machines(gpus: list[Gpu], options: PlanOptions) -> Iterator[tuple[Gpu, Instance | None]]:
+    """Yield each GPU with its rented instances, or with None."""
     for gpu in gpus:
+        rented = [one for one in options.rented if one.gpu == gpu.gpu]
+        yield from ((gpu, one) for one in rented)
+        if not rented:
+            yield gpu, None
+
+
+def _rows(
+    cnn: CnnCounts, gpus: list[Gpu], options: PlanOptions
+) -> tuple[list[dict[str, object]], list[int], list[Instance | None]]:
+    """Return the rows of plans that fit, numbers of GPUs innermost; largest batches; instances."""
+    largest: dict[tuple[float, str], int] = {}
+    setups_in = cache(
+        lambda precision, one: [_setup(options, precision, count, one) for count in options.counts]
+    )
+    rows, fitting, machines = list[dict[str, object]](), list[int](), list[Instance | None]()
+    for gpu, one in _machines(gpus, options):
         for precision in options.precisions or _precisions(gpu):
             key = gpu.memory_bytes, precision
             if key not in largest:
                 largest[key] = largest_batch(cnn, *key, options.setup.timed_parts == FORWARD)
-            setups = setups_in(precision)
+            setups = setups_in(precision, one)
             if len(gpus) > 1 and any(impossible(gpu, setup) for setup in setups):
                 continue
             batches = _batches(largest[key], options.batches)
@@ -203,15 +235,25 @@ def _rows(cnn: CnnCounts, gpus: list[Gpu], options: PlanOptions) -> tuple[list[d
             for batch in batches:
                 rows += [{**row, "batch_per_gpu": batch} for row in settings]
                 fitting += [largest[key]] * len(setups)
+                machines += [one] * len(setups)
                 if len(rows) > _MOST_PLANS:
                     said = f"more than {_MOST_PLANS:,} plans are too many"
                     raise InputError(f"{said}; name fewer GPUs, numbers of GPUs or batches")
     if not rows:
         raise InputError("no plan fits into memory; choose smaller batches or GPUs with more memory")
-    return rows, fitting
+    return rows, fitting, machines
 
 
-def _setup(options: PlanOptions, precision: str, count: int) -> Setup:
+def _setup(options: PlanOptions, precision: str, count: int, rented: Instance | None) -> Setup:
+    if rented and options.setup.timed_parts != FORWARD:
+        each = rented.gpus_per_node
+        # The usual numbers are of instances, those that are asked for are of GPUs.
+        count = count * each if options.counts is _COUNTS else count
+        if count % each:
+            raise InputError(
+                f"expected --gpus as multiples of {each}, which {rented.instance} has, got {count}"
+            )
+        return on_instance(replace(options.setup, precision=precision, n_gpus=count), rented.instance)
     nodes = None if options.gpus_per_node is None else ceil(count / options.gpus_per_node)
     if nodes and count % nodes:
         raise InputError(
@@ -241,25 +283,41 @@ def _answers(
     *,
     options: PlanOptions,
     prices: Prices | None,
+    costs: Sequence[tuple[float, str]],
 ) -> Answers:
-    """Return what the table of answers says of the time, hours, cost and energy of each run."""
-    frame = runs.frame
-    per_node = frame["n_gpus"] // frame["n_nodes"]
-    keys = list(zip(frame["gpu"], per_node, strict=True))
-    tdp_w = frame["gpu"].map(lambda name: runs.facts.gpus.find(str(name)).tdp_w).to_numpy(dtype=float)
+    """Return what the table of answers says of the time, hours, cost and energy of each run.
+
+    costs : price of a GPU for an hour, and whose it is, of each run.
+    """
+    tdp_w = runs.frame["gpu"].map(lambda name: runs.facts.gpus.find(str(name)).tdp_w).to_numpy(dtype=float)
     others = {
         "images": np.full(len(runs), training.images * training.epochs),
         "tdp_w": tdp_w,
         "power_factor": np.full(len(runs), 1.0 if options.power_share else POWER_FACTOR),
-        "price_per_hour": np.array([prices.of(*key) if prices else np.nan for key in keys]),
-        "spot_per_hour": np.array([prices.spot_of(*key) if prices else np.nan for key in keys]),
-        "host_per_hour": np.array([prices.host_share(*key) if prices else np.nan for key in keys]),
+        "price_per_hour": np.array([price for price, _ in costs]),
+        "spot_per_hour": np.array([prices.spot_of(*key) if prices else np.nan for key in _keys(runs)]),
+        "host_per_hour": np.array([prices.host_share(*key) if prices else np.nan for key in _keys(runs)]),
     }
 
     def shared(seconds: np.ndarray) -> dict[str, np.ndarray]:
         return {**others, "power_share": _power_share(formula, runs, seconds, tdp_w, options)}
 
     return run_answers(formula, runs, scaling, training=training, others=shared)
+
+
+def _keys(runs: RunTable) -> list[tuple[str, int]]:
+    """Return the GPU of each run and how many of it a node has."""
+    per_node = runs.frame["n_gpus"] // runs.frame["n_nodes"]
+    return list(zip(runs.frame["gpu"], per_node, strict=True))
+
+
+def _price(key: tuple[str, int], rented: Instance | None, prices: Prices | None) -> tuple[float, str]:
+    """Return the price of a GPU for an hour, nan where it is not known, and whose it is."""
+    if prices is None:
+        return np.nan, ""
+    if rented:
+        return prices.of_instance(rented), f"{rented.provider} {rented.instance}"
+    return prices.of(*key), prices.whose_of(*key)
 
 
 def _columns(runs: RunTable, columns: Mapping[str, np.ndarray]) -> pd.DataFrame:
@@ -290,9 +348,9 @@ def _with_gains(frame: pd.DataFrame, options: PlanOptions) -> pd.DataFrame:
     gains = 1 - (hours[:, 1:] / hours[:, :-1]) ** (1 / np.log2(counts[1:] / counts[:-1]))
     pays = np.cumprod(gains >= options.least_gain, axis=1).sum(axis=1)
     before = np.full((len(hours), 1), np.nan)
-    return frame.assign(
-        gain=np.hstack([before, gains]).ravel(), pays_to_gpus=np.repeat(counts[pays].astype(int), len(counts))
-    )
+    # An instance has several GPUs, so that the numbers of GPUs differ by machine.
+    most = frame["n_gpus"].to_numpy().reshape(hours.shape)[np.arange(len(hours)), pays]
+    return frame.assign(gain=np.hstack([before, gains]).ravel(), pays_to_gpus=np.repeat(most, len(counts)))
 
 
 def _within(frame: pd.DataFrame, options: PlanOptions, has_prices: bool) -> pd.DataFrame:

@@ -37,6 +37,7 @@ _COLUMNS = (
     "cost_high",
     "spot_cost",
     "host_cost",
+    "price_of",
     "energy_kwh",
     "largest_batch",
     "pays_to_gpus",
@@ -85,7 +86,9 @@ def _setup(plans: TrainingPlans) -> str:
     several = plans.frame["gpu"].nunique() > 1 and plans.frame["n_nodes"].max() > 1
     others = "; other GPUs: their usual servers" if several else ""
     setup = plans.said_of_best(NOTE)[0]
-    return "first plan: " + re.sub(r"\b(setup: |link |fabric |layout )", "", setup) + others
+    whose = plans.frame["price_of"].iloc[0]
+    priced = f"; price of {whose}" if whose else ""
+    return "first plan: " + re.sub(r"\b(setup: |link |fabric |layout )", "", setup) + others + priced
 
 
 def _currency(plans: TrainingPlans) -> str:
@@ -100,8 +103,10 @@ def _table(plans: TrainingPlans, rows: pd.DataFrame) -> str:
     has_spot = bool(plans.prices and plans.prices.spot)
     header += [f"cost, {_currency(plans)}"] if plans.prices else []
     header += ["spot"] if has_spot else []
+    has_owner = bool(plans.prices) and bool(rows["price_of"].any())
+    header += ["at"] if has_owner else []
     header += ["energy, kWh", "max batch", *(["pays"] if several else [])]
-    most = max(plans.options.counts)
+    most = int(plans.considered["n_gpus"].max())
     cells = [
         [
             f"{row.n_gpus} x {row.gpu}",
@@ -113,6 +118,8 @@ def _table(plans: TrainingPlans, rows: pd.DataFrame) -> str:
             ),
             *([_figure(row.cost)] if plans.prices else []),
             *([_figure(row.spot_cost)] if has_spot else []),
+            # The provider, without the instance.
+            *([row.price_of.rpartition(" ")[0] or row.price_of or "-"] if has_owner else []),
             _figure(row.energy_kwh),
             row.largest_batch,
             *([f"to {row.pays_to_gpus}{'+' * (row.pays_to_gpus == most)}"] if several else []),
@@ -136,10 +143,11 @@ def _scaling_lines(plans: TrainingPlans) -> list[str]:
     best = plans.frame.iloc[0]
     every = plans.considered
     same = (every["gpu"] == best["gpu"]) & (every["precision"] == best["precision"])
-    rows = every[same & (every["batch_per_gpu"] == best["batch_per_gpu"])]
+    same &= (every["price_of"] == best["price_of"]) & (every["batch_per_gpu"] == best["batch_per_gpu"])
+    rows = every[same]
     if len(rows) < 2:
         return []
-    pays, most = int(best["pays_to_gpus"]), max(plans.options.counts)
+    pays, most = int(best["pays_to_gpus"]), int(plans.considered["n_gpus"].max())
     end = f"up to {pays} GPUs" + (", the most asked for" if pays == most else "")
     said = f"{best['gpu']}, {best['precision']}, batch {best['batch_per_gpu']} per GPU: scaling pays {end}"
     cells = [
@@ -179,7 +187,8 @@ def _names(plans: TrainingPlans) -> dict[str, str]:
     """Return the columns to write by their name in the frame: those of the cost only with prices."""
     currency = _currency(plans).lower()
     costs = {name: f"{name}_{currency}" for name in _COLUMNS if "cost" in name}
-    return {name: {**_TITLES, **costs}.get(name, name) for name in _COLUMNS if currency or name not in costs}
+    priced = {*costs, "price_of"}
+    return {name: {**_TITLES, **costs}.get(name, name) for name in _COLUMNS if currency or name not in priced}
 
 
 def plans_csv(plans: TrainingPlans) -> str:

@@ -8,10 +8,10 @@ from trainlaw.app.inputs.spreadsheets import imported
 from trainlaw.app.models.plausibility import checked_times
 from trainlaw.app.text.tables import Table, fitted_lines
 from trainlaw.datasets import RunTable
-from trainlaw.datasets.spreadsheets import fields
 from trainlaw.datasets.spreadsheets.answers import CHOICE, Issue, SheetAnswers
 from trainlaw.datasets.spreadsheets.cells import OF_FLAG
 from trainlaw.datasets.spreadsheets.conversion import Imported
+from trainlaw.datasets.spreadsheets.headings import FLAG
 from trainlaw.formulas import InputError
 
 _TITLES = {
@@ -29,12 +29,10 @@ _OURS = {
     "global_batch": "batch_per_gpu",
     "date": "bench_year",
     "gpus_per_node": "n_gpus",
-    "dataset": "input_size_px, n_classes",
     "unit": "unit of the time",
-    "check": "compared with the time",
     "mode": "rows of training",
     "accumulation": "rows without accumulation",
-    **{f"{fields.FLAG}{flag}": ours for flag, ours in OF_FLAG.items()},
+    **{f"{FLAG}{flag}": ours for flag, ours in OF_FLAG.items()},
 }
 
 

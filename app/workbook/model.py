@@ -73,7 +73,7 @@ INPUTS: Mapping[str, float] = {
 }
 COUNTS: Mapping[str, float] = {"n_gpus": 1.0, "n_nodes": 1.0}
 # Base columns that follow from the precision: columns of its table on sheet Notes.
-OF_PRECISION = ("bytes_per_element", "is_tensor_precision", *MEMORY_OF_PRECISION)
+OF_PRECISION = ("bytes_per_element", "is_tensor_precision", "has_fp32_dense", *MEMORY_OF_PRECISION)
 # Base columns that follow from the link within a node, by default the usual one of the GPU.
 OF_LINK = ("link_byte_per_s", "link_s_per_byte", "link_latency_s")
 OF_NETWORK = ("network_byte_per_s", "network_s_per_byte", "network_latency_s")

@@ -139,7 +139,7 @@ def _choice_tables(model: Model) -> Iterator[_ChoiceTable]:
         "own_runs": NO_YES,
         "layout_choice": (IMPLIED, *LAYOUTS),
         "stack_choice": (IMPLIED, *STACKS),
-        "precision_choice": (model.default_precision, *options),
+        "precision_choice": (model.default_precision, *(name for name in options if name != "default")),
     }
     if model.is_forward:
         left = [[name, LAUNCHES_LEFT.get(name, 1.0)] for name in COMPILATIONS]

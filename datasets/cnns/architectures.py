@@ -30,7 +30,7 @@ from trainlaw.datasets.cnns.windows import Padding
 from trainlaw.datasets.files.storage import read_data_file
 from trainlaw.formulas.errors import InputError
 
-_WINDOWS = frozenset({"conv", "conv_transpose", "max_pool", "average_pool"})
+_WINDOWS = frozenset({"conv", "conv_transpose", "linear", "max_pool", "average_pool"})
 _POOLS = frozenset({"max_pool", "average_pool"})
 _RESAMPLINGS = frozenset({"pad", "slice", "upsample", "crop", "regions", "regions_flat"})
 
@@ -119,6 +119,8 @@ class _LineBuilder(CnnBuilder):
         )
 
     def _add_window(self, kind: str, x: int, fields: Mapping[str, str]) -> int:
+        if kind == "linear":
+            return self.linear(x, self._count(fields, "c"), "v" in fields)
         word = fields["k"]
         if word.startswith("a"):
             return self.adaptive_pool(x, kind, *pair_of(word[1:]))

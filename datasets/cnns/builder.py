@@ -83,6 +83,10 @@ class CnnBuilder:
             learns_weights=int(learned),
         )
 
+    def linear(self, x: int, channels: int, bias: bool = True) -> int:
+        """Add a dense layer on each pixel: a 1 x 1 convolution that frameworks run as a matrix product."""
+        return self._window("linear", x, 1, 1, 0, channels=channels, vector_parameters=channels * bias)
+
     def conv_transpose(
         self,
         x: int,

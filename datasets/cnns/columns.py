@@ -43,6 +43,7 @@ class LayerColumns:
         products = np.array([_matrix_product(layer) for layer in cnn.layers], dtype=np.float64)
         self.rows, self.reduction, self.columns, self.unfolded = products.T.copy()
         self.layers: Mask = ~self.group["input"]
+        self.linear = self.of_kind("dense", "linear")
         self.heavy: Mask = self.group["convolution"] | self.group["dense"]
         self.grouped: Mask = self.groups > 1
         self.conv: Mask = self.group["convolution"] & ~self.depthwise

@@ -58,6 +58,8 @@ COUNTS: Mapping[str, Callable[[LayerColumns], SupportsFloat]] = {
     "grouped_conv_macs": lambda t: t.macs[t.conv & t.grouped].sum(),
     "depthwise_macs": lambda t: t.macs[t.depthwise].sum(),
     "dense_macs": lambda t: t.macs[t.group["dense"]].sum(),
+    "linear_macs": lambda t: t.macs[t.linear].sum(),
+    "other_macs": lambda t: t.macs[t.single_conv & ~t.linear & ~(t.kernel(3) & (t.stride == 1))].sum(),
     # The gradient of a depthwise convolution's input: each input pixel takes part in all windows.
     "depthwise_input_macs": lambda t: (t.input_elements * t.kernel_height * t.kernel_width)[
         t.depthwise

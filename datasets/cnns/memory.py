@@ -8,7 +8,15 @@ from trainlaw.datasets.cnns.graph import Cnn, Layer, kinds_whose_backward_reads
 from trainlaw.formulas.errors import InputError, check_name
 
 # Bytes of a stored activation.
-_ACTIVATION_BYTES: Mapping[str, int] = {"fp32": 4, "tf32": 4, "amp": 2, "fp16": 2, "bf16": 2, "fp64": 8}
+_ACTIVATION_BYTES: Mapping[str, int] = {
+    "fp32": 4,
+    "tf32": 4,
+    "default": 4,
+    "amp": 2,
+    "fp16": 2,
+    "bf16": 2,
+    "fp64": 8,
+}
 # Values that an optimizer keeps for each learned element, in addition to the element and its gradient.
 OPTIMIZER_VALUES: Mapping[str, int] = MappingProxyType(
     {"none": 0, "sgd": 0, "momentum": 1, "rmsprop": 1, "adam": 2, "adamw": 2}

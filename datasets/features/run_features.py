@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from trainlaw.datasets.features.amounts import wide_amounts
 from trainlaw.datasets.features.feature import Feature, chosen_features, features_of
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES
 from trainlaw.datasets.features.work import works
@@ -35,7 +36,9 @@ OF_ANY_RUN = {
     **features_of("communication"),
 }
 FEATURES: Mapping[str, Feature] = MappingProxyType(
-    {**OF_ANY_RUN, **{row.spec.name: row for row in SCALING_FEATURES}}
+    OF_ANY_RUN
+    | {row.spec.name: row for row in SCALING_FEATURES}
+    | {amount.name: amount.feature for amount in wide_amounts() if amount.name not in OF_ANY_RUN}
 )
 
 

@@ -31,6 +31,10 @@ EXPECTED_WEIGHTS: Mapping[str, float] = MappingProxyType(
     }
 )
 
+#: Kinds of layers that an amount may cover: p ungrouped convolutions, d dense, g grouped and w depthwise
+#: convolutions, l layers without MACs.
+LAYER_KINDS = frozenset("pdgwl")
+
 
 @dataclass(frozen=True)
 class ResourceFactor:
@@ -64,13 +68,15 @@ class Resource:
 class Work:
     """Work of one kind on one resource: its time at the data-sheet rate, and the weight to expect.
 
-    feature : the time, seconds. expected : the weight by its rule, or that of an exception.
+    feature : the time, seconds. expected : the weight by its rule, or that of an exception. covers : kinds of
+    layers whose work it contains, of `LAYER_KINDS`.
     """
 
     resource: str
     rule: str
     feature: Feature
     expected: float
+    covers: frozenset[str]
 
     @property
     def name(self) -> str:
@@ -110,15 +116,17 @@ def _work(row: Mapping[str, str]) -> Work:
     definition = resources()[row["resource"]].seconds.replace("{}", _written_out(row["amount"]))
     spec = FeatureSpec(row["name"], row["symbol"], SECOND, row["meaning"], low=0.0)
     expected = float(row["weight"]) if "weight" in row else EXPECTED_WEIGHTS[row["rule"]]
-    return Work(row["resource"], row["rule"], Feature(spec, definition), expected)
+    covers = frozenset(row.get("covers", "").split())
+    return Work(row["resource"], row["rule"], Feature(spec, definition), expected, covers)
 
 
 def _written_out(amount: str) -> str:
     """Write `cached(x)` out: each class of x costs less by what the caches hold of such a layer."""
-    return re.sub(r"cached\((\w+)\)", lambda found: _cached(found[1]), amount)
+    return re.sub(r"cached\((\w+)\)", lambda found: cached_sum(found[1]), amount)
 
 
-def _cached(name: str) -> str:
+def cached_sum(name: str) -> str:
+    """Return the sum over classes of sizes of a count, each less what the caches hold of such a layer."""
     shares = (
         f"{name}_{size} * (1 + 5 * {elements:.0f} / ({elements:.0f} + cached_elements))"
         for size, elements in LAYER_SIZES.items()

@@ -1,6 +1,7 @@
 """Setups that the hardware cannot run, which are refused."""
 
 import re
+from math import isnan
 
 from trainlaw.datasets.hardware.gpus import FIRST_WITH_TF32, Gpu, built_in_gpus
 from trainlaw.datasets.hardware.links import find_link
@@ -12,12 +13,14 @@ _GENERATION = re.compile(r"(?:nvlink|nvswitch)(\d)")
 
 
 def has_tf32(gpu: Gpu) -> bool:
-    """Return whether a GPU has TF32 or its equivalent; True where that is not known.
+    """Return whether a GPU has TF32 or its equivalent; where its capability is not known, by its rates.
 
     >>> [has_tf32(built_in_gpus().find(name)) for name in ("T4", "A100-SXM4-40GB")]
     [False, True]
     """
-    return not gpu.capability < FIRST_WITH_TF32
+    if isnan(gpu.capability):
+        return gpu.peak_tf32_flop_per_s > gpu.peak_fp32_flop_per_s
+    return gpu.capability >= FIRST_WITH_TF32
 
 
 def has_precision(gpu: Gpu, precision: str | None) -> bool:

@@ -7,12 +7,16 @@ from types import MappingProxyType
 
 @dataclass(frozen=True)
 class Precision:
-    """One precision: bytes of an activation in memory, and the column of `Gpu` with the peak rate."""
+    """One precision: bytes of an activation in memory, and the column of `Gpu` with the peak rate.
+
+    has_fp32_dense : whether linear layers run at the fp32 rate all the same.
+    """
 
     precision: str
     bytes_per_element: float
     peak_column: str
     meaning: str
+    has_fp32_dense: bool = False
 
 
 _ROWS = (
@@ -22,6 +26,13 @@ _ROWS = (
         4.0,
         "peak_tf32_flop_per_s",
         "32-bit floats, products rounded to 10 bits of mantissa on tensor cores",
+    ),
+    Precision(
+        "default",
+        4.0,
+        "peak_tf32_flop_per_s",
+        "PyTorch's since 1.12 on NVIDIA's Ampere and later: convolutions in tf32, linear layers in fp32",
+        has_fp32_dense=True,
     ),
     Precision("amp", 2.0, "peak_fp16_flop_per_s", "mixed: 16-bit activations, products accumulated in fp32"),
     Precision("fp16", 2.0, "peak_fp16_flop_per_s", "16-bit floats throughout"),

@@ -10,9 +10,9 @@ from trainlaw.datasets.files.storage import read_data_file
 
 #: Shipped table with a line per CNN and GPU, its measurements packed.
 FILE = "measured.csv"
-#: Precisions in packed runs; the letter is a capital for channels last.
-LETTERS: Mapping[str, str] = {"fp32": "f", "tf32": "t", "amp": "a", "fp16": "h", "bf16": "b"}
-_PRECISION = {letter: name for name, letter in LETTERS.items()}
+#: Precisions in packed runs; the letter is a capital for channels last. Without linear layers of weight, the
+#: default is tf32.
+LETTERS: Mapping[str, str] = {"fp32": "f", "tf32": "t", "default": "t", "amp": "a", "fp16": "h", "bf16": "b"}
 _RUN = re.compile(r"(\d+)([a-zA-Z])([\d.]+)(?:-([\d.]+))?(?:\*(\d+))?(?:@(\d+))?")
 
 
@@ -20,12 +20,11 @@ _RUN = re.compile(r"(\d+)([a-zA-Z])([\d.]+)(?:-([\d.]+))?(?:\*(\d+))?(?:@(\d+))?
 class Measured:
     """Runs of one configuration: least and greatest time in seconds, and from how many sources.
 
-    input_size_px : None for the CNN's usual size.
+    letter : as in `LETTERS`. input_size_px : None for the CNN's usual size.
     """
 
     batch_per_gpu: int
-    precision: str
-    is_channels_last: bool
+    letter: str
     input_size_px: int | None
     low_s: float
     high_s: float
@@ -45,10 +44,9 @@ def nearest_measured(
     ... ).batch_per_gpu
     96
     """
-    wanted = (precision, is_channels_last, pixels)
-    alike = (
-        run for run in _runs(cnn, gpu) if (run.precision, run.is_channels_last, run.input_size_px) == wanted
-    )
+    letter = LETTERS.get(precision, "")
+    wanted = (letter.upper() if is_channels_last else letter, pixels)
+    alike = (run for run in _runs(cnn, gpu) if (run.letter, run.input_size_px) == wanted)
     return min(alike, key=lambda run: (abs(log(run.batch_per_gpu / batch)), run.batch_per_gpu), default=None)
 
 
@@ -65,8 +63,7 @@ def _unpacked(runs: str) -> Iterable[Measured]:
         batch, letter, low, high, sources, pixels = found.groups()
         yield Measured(
             batch_per_gpu=int(batch),
-            precision=_PRECISION[letter.lower()],
-            is_channels_last=letter.isupper(),
+            letter=letter,
             input_size_px=int(pixels) if pixels else None,
             low_s=float(low) / 1e3,
             high_s=float(high or low) / 1e3,

@@ -16,6 +16,7 @@ from trainlaw.datasets.features.feature import feature_block
 from trainlaw.datasets.features.run_features import FEATURES, OF_ANY_RUN
 from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.files.constants import constant
+from trainlaw.datasets.files.limits import check_limit
 from trainlaw.datasets.hardware.collectives import ALGORITHMS, EVEN, gpus_of_nodes
 from trainlaw.datasets.hardware.gpus import Gpu, GpuCatalog, built_in_gpus
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
@@ -186,7 +187,7 @@ _KINDS: Mapping[type, tuple[type, str]] = {
 class Setup:
     """How a configuration trains; None where the default holds.
 
-    precision : one of `PRECISIONS`; by default PyTorch's for convolutions on the GPU, tf32 or fp32.
+    precision : one of `PRECISIONS`; by default PyTorch's on the GPU, "default" or fp32.
     n_gpus, n_nodes : the first is a multiple of the second; 1, and as many as the GPU's usual servers
     are. link : within a node, by default that of the GPU, which the beginning of its name also selects
     ("nvlink2" on a V100). fabric : between nodes, by default that of usual servers with the GPU.
@@ -225,6 +226,11 @@ class Setup:
             if value is not None and not is_right:
                 raise InputError(f"expected {setting.name} as {said}, got {shown(value)}")
 
+    @property
+    def asked_precision(self) -> str | None:
+        """The precision, None for PyTorch's default, however it is asked for."""
+        return None if self.precision == "default" else self.precision
+
 
 def configuration(
     *,
@@ -249,7 +255,7 @@ def configuration(
     batch_per_gpu : int
         Images per iteration and GPU.
     precision : str, optional
-        One of `PRECISIONS`; None for PyTorch's default for convolutions on the GPU, tf32 or fp32.
+        One of `PRECISIONS`; None for PyTorch's on the GPU, "default" or fp32.
     input_size_px, n_classes : int, optional
         Side of the square image in pixels, and classes; those usual for the CNN by default.
     network : str, optional
@@ -295,7 +301,7 @@ def configuration_row(cnn: CnnCounts, gpu: Gpu, batch_per_gpu: int, setup: Setup
     check_counts(batch_per_gpu, n_gpus, n_nodes, spread)
     timed_parts = setup.timed_parts or "forward+backward+optimizer"
     layout, compilation = setup.layout or layout_of(setup.stack), setup.compilation or "eager"
-    precision, algorithm = setup.precision or gpu.default_precision, setup.algorithm or "ring"
+    precision, algorithm = setup.asked_precision or gpu.default_precision, setup.algorithm or "ring"
     check_name("precision", precision, PRECISIONS)
     check_name("algorithm", algorithm, ALGORITHMS)
     check_name("timed parts", timed_parts, TIMED_PARTS)
@@ -318,7 +324,7 @@ def configuration_row(cnn: CnnCounts, gpu: Gpu, batch_per_gpu: int, setup: Setup
         "algorithm": "none" if n_gpus == 1 else algorithm,
         "allocation": spread,
         "bucketed": int(setup.bucketed is not False),
-        "precision_stated": setup.precision or BY_DEFAULT,
+        "precision_stated": setup.asked_precision or BY_DEFAULT,
         "precision": precision,
         "timed_parts": timed_parts,
         "time_s": math.nan,
@@ -371,15 +377,11 @@ def _spread(setup: Setup, server: Server) -> tuple[int, int, str]:
     return sum(parts), len(parts), spread
 
 
-#: Images of a batch, GPUs or nodes at most, in every input; the schema of runs says the same of a batch.
-MOST_COUNTED = 10_000_000
-
-
 def check_counts(batch_per_gpu: int, n_gpus: int = 1, n_nodes: int = 1, allocation: str = EVEN) -> None:
     """Raise InputError for numbers of images, GPUs or nodes that no run has."""
-    for name, value in (("batch_per_gpu", batch_per_gpu), ("n_gpus", n_gpus), ("n_nodes", n_nodes)):
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_COUNTED:
-            raise InputError(f"expected {name} as a whole number of at least 1, got {shown(value)}")
+    check_limit("batch", batch_per_gpu, "batch_per_gpu")
+    check_limit("n_gpus", n_gpus)
+    check_limit("n_nodes", n_nodes)
     if allocation == EVEN and n_gpus % n_nodes:
         raise InputError(
             f"expected n_gpus as a multiple of n_nodes, got {n_gpus} GPUs on {n_nodes} nodes; an allocation "

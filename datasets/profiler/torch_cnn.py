@@ -70,6 +70,18 @@ class BatchNorm(nn.BatchNorm2d):
             self.register_parameter("weight", None)
 
 
+class PixelLinear(nn.Linear):
+    """A linear layer on each pixel, which torch runs with the channels last."""
+
+    def __init__(self, layer: Layer) -> None:
+        """Build a linear layer between the channels of the layer."""
+        super().__init__(layer.in_channels, layer.out_channels, bias=layer.vector_parameters > 0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Compute the layer's output."""
+        return super().forward(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+
+
 class Scale(nn.Module):
     """A product with a number per channel or with one for all, learned or not."""
 
@@ -195,6 +207,7 @@ def _plain(make: Callable[..., nn.Module], *arguments: Any, **options: Any) -> C
 _MODULES: Mapping[str, Callable[[Layer], nn.Module]] = {
     "input": _plain(nn.Identity),
     "conv": _conv,
+    "linear": PixelLinear,
     "conv_transpose": _conv_transpose,
     "dense": Dense,
     "batchnorm": BatchNorm,

@@ -128,7 +128,7 @@ def load(name: str = "default", expected: type[MeasuredTable] = MeasuredTable) -
     Examples
     --------
     >>> len(load("default")), len(load("cde-layers")), len(load("profet-pairs"))
-    (6459, 60000, 3684)
+    (6860, 60000, 3684)
     """
     check_name("data set", name, DATASETS)
     dataset = DATASETS[name]

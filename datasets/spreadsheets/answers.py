@@ -1,14 +1,18 @@
 """The user's answers about a table, and the open questions: one issue per question or fault."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from trainlaw.formulas.errors import TrainlawError
+import pandas as pd
+from trainlaw.datasets.spreadsheets.names import Names
+from trainlaw.formulas.errors import shown
 
 #: Stands for the user's choice in a command, where an issue has several options.
 CHOICE = "CHOICE"
 #: Value of a cell whose rows are left out.
 SKIP = "skip"
+#: What rows are called in messages: their number, with the sheet where several are read.
+Label = int | str
 _MOST_ROWS = 8
 
 
@@ -44,20 +48,22 @@ class SheetAnswers:
     area: str = ""
 
 
+Options = tuple[tuple[str, ...], ...]
+
+
 @dataclass(frozen=True)
 class Issue:
     """One question or fault of a file.
 
     kind : "columns", "question", "names", "cells" or "times". text : what is wrong or open. rows : where, as
     spreadsheets count them, with the sheet where several are read; none for the whole file. options :
-    command-line options that answer it, each the
-    list of its words; one is the answer, several are a choice.
+    command-line options that answer it, each the list of its words; one is the answer, several are a choice.
     """
 
     kind: str
     text: str
-    rows: tuple[int | str, ...] = ()
-    options: tuple[tuple[str, ...], ...] = ()
+    rows: tuple[Label, ...] = ()
+    options: Options = ()
 
     @property
     def where(self) -> str:
@@ -66,13 +72,9 @@ class Issue:
         >>> Issue("cells", "no number", (3, 4)).where
         'rows 3, 4'
         """
-        if not self.rows:
-            return ""
         listed = ", ".join(map(str, self.rows[:_MOST_ROWS]))
-        if len(self.rows) == 1:
-            return f"row {listed}"
         more = f" and {len(self.rows) - _MOST_ROWS} more" if len(self.rows) > _MOST_ROWS else ""
-        return f"rows {listed}{more}"
+        return f"row{'s' if len(self.rows) > 1 else ''} {listed}{more}" if self.rows else ""
 
     @property
     def answer(self) -> tuple[str, ...]:
@@ -88,7 +90,7 @@ class Issue:
         return first[0], f"{ours}={CHOICE}" if is_pair else CHOICE
 
 
-def choices(option: str, values: Iterable[str], prefix: str = "") -> tuple[tuple[str, ...], ...]:
+def choices(option: str, values: Iterable[str], prefix: str = "") -> Options:
     """Return one command-line option per value.
 
     >>> choices("--value", ["T4"], "gpu:t4 =")
@@ -97,7 +99,12 @@ def choices(option: str, values: Iterable[str], prefix: str = "") -> tuple[tuple
     return tuple((option, f"{prefix}{value}") for value in values)
 
 
-def skipping(rows: Iterable[int | str]) -> tuple[tuple[str, ...], ...]:
+def ignoring(name: str) -> Options:
+    """Return the options of a question that the user must read: no command answers it as it is printed."""
+    return ("--ignore", name), ("--ignore", CHOICE)
+
+
+def skipping(rows: Iterable[Label]) -> Options:
     """Return the option that leaves rows out.
 
     >>> skipping([3, 4])
@@ -106,23 +113,38 @@ def skipping(rows: Iterable[int | str]) -> tuple[tuple[str, ...], ...]:
     return (("--skip-rows", ",".join(map(str, rows))),)
 
 
-def meant(text: str, error: TrainlawError) -> tuple[str, ...]:
-    """Return the candidates of an unknown name that begin as `text` does: several things that it may mean."""
-    first = next(iter(text.lower().split()), "")
-    near = [name for name in getattr(error, "candidates", ()) if name.lower().startswith(first)]
-    return tuple(near) if len(near) > 1 and len(first) > 1 else ()
+@dataclass
+class Dialogue:
+    """What the user said, the names that texts may mean, and what is still to be said or worth knowing."""
 
+    answers: SheetAnswers
+    names: Names
+    issues: list[Issue] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
-def grouped(found: Iterable[tuple[str, int | str]]) -> Mapping[str, tuple[int | str, ...]]:
-    """Return the rows of each text, in the order of first appearance."""
-    rows: dict[str, list[int | str]] = {}
-    for text, row in found:
-        rows.setdefault(text, []).append(row)
-    return {text: tuple(dict.fromkeys(where)) for text, where in rows.items()}
+    def ask(self, kind: str, text: str, options: Options = ()) -> None:
+        """Append an issue of the whole file."""
+        self.issues.append(Issue(kind, text, options=options))
 
+    def fault(self, text: str, chosen: pd.Series, options: Options = (), kind: str = "cells") -> None:
+        """Append an issue for the chosen rows where there are any, a question about all without their labels.
 
-def rows_of(numbers: Sequence[int | str], chosen: Iterable[bool]) -> tuple[int | str, ...]:
-    """Return the numbers of the chosen rows, each once."""
-    return tuple(
-        dict.fromkeys(number for number, is_chosen in zip(numbers, chosen, strict=True) if is_chosen)
-    )
+        chosen : indexed by the labels of the rows.
+        """
+        found = chosen.to_numpy(dtype=bool)
+        if found.any():
+            rows = () if kind == "question" and found.all() else tuple(dict.fromkeys(chosen.index[found]))
+            self.issues.append(Issue(kind, text, rows, options))
+
+    def each(self, kind: str, text: str, cells: pd.Series, options: Callable[[str], Options]) -> None:
+        """Append an issue for each different text of cells; {} in `text` stands for it."""
+        texts = cells.map(str)
+        for own in texts.unique():
+            rows = tuple(dict.fromkeys(cells.index[texts == own]))
+            self.issues.append(Issue(kind, text.replace("{}", shown(own)), rows, options(own)))
+
+    def said(self, target: str, heading: str, cell: object) -> object:
+        """Return a cell, or the value that the user gave for it."""
+        ours = "batch_per_gpu" if target == "batch" else target.removeprefix("flag:")
+        keys = ((name, str(cell)) for name in (target, ours, heading))
+        return next((self.answers.values[key] for key in keys if key in self.answers.values), cell)

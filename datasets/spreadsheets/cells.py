@@ -1,384 +1,319 @@
 """The cells of a table as values of the runs schema, with an issue for each that is none."""
 
-import datetime
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
-from trainlaw.datasets.files.numbers import decimal_marks, is_number
-from trainlaw.datasets.spreadsheets import fields
-from trainlaw.datasets.spreadsheets.answers import SKIP, Issue, SheetAnswers, choices
-from trainlaw.datasets.spreadsheets.columns import answers_time
-from trainlaw.datasets.spreadsheets.headings import read_heading
-from trainlaw.datasets.spreadsheets.quantities import TimeUnit, parse_unit, unit_choices
-from trainlaw.datasets.spreadsheets.rows import SheetRows, each
+import pandas as pd
+from trainlaw.datasets.files.numbers import decimal_marks
+from trainlaw.datasets.hardware.links import find_link
+from trainlaw.datasets.spreadsheets.answers import SKIP, Dialogue, Issue, Options, choices
+from trainlaw.datasets.spreadsheets.columns import SheetRows
+from trainlaw.datasets.spreadsheets.headings import BATCHES, FLAG, TIME
+from trainlaw.datasets.spreadsheets.names import meant
+from trainlaw.datasets.spreadsheets.quantities import TimeUnit, quantity
 from trainlaw.datasets.spreadsheets.values import (
-    DATASETS,
     DEFAULT_PRECISION,
     PRECISIONS,
     SPELLINGS,
     TRAINING,
     YES,
     is_unmeasured,
+    plain_text,
     precision_of,
-    quantity,
     size_px,
     yes_or_no,
 )
 from trainlaw.datasets.spreadsheets.words import groups
-from trainlaw.formulas.errors import InputError, shown
+from trainlaw.formulas.errors import InputError, TrainlawError, shown
 
-_FORWARD = frozenset(groups("phrase")["inference"])
-# A larger batch is another number under its heading, such as the images of an epoch.
-_MOST_BATCH = 65_536
-_LEADING_NUMBER = re.compile(r"[-+]?[\d.,'\u00a0\u202f ]*\d")
-_FLAGS_OF: Mapping[str, tuple[str, ...]] = {
-    "precision": ("amp", "fp16", "bf16", "tf32"),
+#: Columns of the epoch or run that a time is for.
+OF_EPOCHS = ("iterations", "images_per_epoch", "epochs")
+#: Columns of whole numbers, with the greatest that they hold: a larger batch is another number.
+COUNTS: Mapping[str, float] = {
+    **dict.fromkeys(BATCHES, 65_536.0),
+    **dict.fromkeys(("n_gpus", "n_nodes", "gpus_per_node", "n_classes", *OF_EPOCHS), 1e9),
+}
+_NAMES = {"gpu": "GPU", "cnn": "CNN", "link": "link", "network": "network"}
+# Near names are searched one by one: thousands of unknown names would take minutes.
+_MOST_UNKNOWN = 20
+#: Flags by our column, those that hold before the others last, and the value without any.
+_FLAGS: Mapping[str, tuple[str, ...]] = {
+    "precision": ("tf32", "bf16", "fp16", "amp"),
     "layout": ("channels_last",),
-    "compilation": ("xla", "inductor"),
+    "compilation": ("inductor", "xla"),
     "stack": (),
 }
-#: Column of the runs schema that yes in a column of a flag is about.
-OF_FLAG: Mapping[str, str] = {flag: name for name, flags in _FLAGS_OF.items() for flag in flags}
-_WITHOUT: Mapping[str, str] = {
-    "precision": DEFAULT_PRECISION,
-    "layout": "nchw",
-    "compilation": "eager",
-    "stack": "eager",
+OF_FLAG: Mapping[str, str] = {flag: name for name, flags in _FLAGS.items() for flag in flags}
+#: What the text of a column says where a row is of plain training.
+_TRAINED: Mapping[str, Callable[[str], bool]] = {
+    "mode": lambda text: text in TRAINING | YES,
+    # Of the parts in the runs schema, only those without a backward pass are refused here.
+    "timed_parts": lambda text: text not in groups("phrase")["inference"],
+    "accumulation": lambda text: text in ("1", "no", "none"),
 }
+_WITHOUT = {"precision": DEFAULT_PRECISION, "layout": "nchw", "compilation": "eager", "stack": "eager"}
 
 
-def choose_rows(rows: SheetRows, separator: str) -> None:
-    """Leave out rows that the user does not want or that were not measured, and find the decimal mark.
-
-    separator : of the file, which is a hint at its decimal mark.
-    """
-    answers = rows.answers
-    absent = sorted(set(answers.skipped_rows) - set(map(str, rows.numbers)))
+def choose_rows(rows: SheetRows, dialogue: Dialogue) -> None:
+    """Leave out rows that the user does not want or that were not measured."""
+    answers, cells = dialogue.answers, rows.cells
+    texts = {"time_s" if name == TIME else name: cells[name].map(str) for name in cells}
+    absent = sorted(set(answers.skipped_rows) - set(map(str, cells.index)))
     if absent:
-        rows.ask("cells", f"--skip-rows: the table has no row {', '.join(absent)[:60]}")
-    present = {str(cell) for column in rows.cells.values() for cell in column} if answers.values else set()
+        dialogue.ask("cells", f"--skip-rows: the table has no row {', '.join(absent)[:60]}")
     for _, text in answers.values:
-        if text not in present:
-            rows.ask("cells", f"--value: no cell is {shown(text)}")
-    keep, cells = ~_skipped(rows), rows.cells.get(fields.TIME, [])
-    without = keep & np.array([is_unmeasured(cell) for cell in cells], dtype=bool)
+        if not any((column == text).any() for column in texts.values()):
+            dialogue.ask("cells", f"--value: no cell is {shown(text)}")
+    skipped = pd.Series(cells.index.map(str).isin(answers.skipped_rows), cells.index)
+    for (name, text), value in answers.values.items():
+        if value == SKIP and name in texts:
+            skipped |= texts[name] == text
+    unmeasured = cells[TIME].map(is_unmeasured).astype(bool) & ~skipped
     if not answers.skip_unmeasured:
-        texts = dict.fromkeys(str(cell or "empty") for cell, row in zip(cells, without, strict=True) if row)
-        text = f"rows without a time ({', '.join(texts)[:80]}): leave them out?"
-        rows.fault(text, without, (("--skip-unmeasured",),), "question")
-    rows.keep(np.flatnonzero(keep & ~without).tolist())
-    rows.decimal = _decimal_mark(rows, separator)
+        said = ", ".join(dict.fromkeys(str(cell or "empty") for cell in cells[TIME][unmeasured]))
+        text = f"rows without a time ({said[:80]}): leave them out?"
+        dialogue.fault(text, unmeasured, (("--skip-unmeasured",),), "question")
+    rows.cells = cells[(~skipped & ~unmeasured).to_numpy()]
 
 
-def _skipped(rows: SheetRows) -> np.ndarray:
-    """Return which rows hold a value that the user wants to leave out, (n_rows,)."""
-    skipped = np.array([str(number) in rows.answers.skipped_rows for number in rows.numbers], dtype=bool)
-    for (name, text), value in rows.answers.values.items():
-        own = fields.TIME if name == "time_s" else name
-        if value == SKIP and own in rows.cells:
-            skipped |= np.array([str(cell) == text for cell in rows.cells[own]], dtype=bool)
-    return skipped
-
-
-def _decimal_mark(rows: SheetRows, separator: str) -> str:
+def decimal_mark(rows: SheetRows, separator: str, dialogue: Dialogue) -> str:
     """Return the decimal mark of the numbers in texts; ask where it is not clear."""
-    if rows.answers.decimal:
-        return "," if rows.answers.decimal == "comma" else "."
-    numbers_of = [cells for name, cells in rows.cells.items() if name in (*NUMBERS, fields.TIME)]
-    cells_once = dict.fromkeys(cell for cells in numbers_of for cell in cells if isinstance(cell, str))
-    texts = dict.fromkeys(map(_number_in, cells_once))
-    marks = decimal_marks(texts)
+    if dialogue.answers.decimal:
+        return "," if dialogue.answers.decimal == "comma" else "."
+    columns = [rows.cells[name] for name in rows.cells if name in (*COUNTS, "input_size_px", TIME)]
+    texts = dict.fromkeys(cell for column in columns for cell in column if isinstance(cell, str))
+    found = [match[0] for text in texts if (match := re.match(r"[-+]?[\d.,'\u00a0\u202f ]*\d", text))]
+    marks = decimal_marks(found)
     sure = marks & {".", ","}
-    unclear = {"?,"} | ({"?."} if separator == ";" else set())
-    if len(sure) == 1 and not (sure == {"."} and "?," in marks and separator == ";"):
-        return next(iter(sure))
-    likely = "," if "," in sure or separator == ";" else "."
-    if len(sure) == 2 or marks & unclear:
-        doubtful = [text for text in texts if "," in text or "." in text]
-        among = frozenset(doubtful)
-        where = {
-            number
-            for cells in numbers_of
-            for cell, number in zip(cells, rows.numbers, strict=True)
-            if _number_in(cell) in among
-        }
-        text = f"the decimal mark is not clear ({', '.join(doubtful[:50])[:60]}): comma or point?"
+    likely = "," if "," in sure or (separator == ";" and "." not in sure) else "."
+    unclear = marks & ({"?,", "?."} if separator == ";" else {"?,"})
+    if len(sure) == 2 or (unclear and (not sure or (sure == {"."} and separator == ";"))):
+        doubtful = ", ".join(text for text in found[:50] if "," in text or "." in text)
         options = choices("--decimal", ("comma", "point") if likely == "," else ("point", "comma"))
-        rows.issues.append(Issue("question", text, tuple(sorted(where)), options))
+        dialogue.ask("question", f"the decimal mark is not clear ({doubtful[:60]}): comma or point?", options)
     return likely
 
 
-def _number_in(cell: object) -> str:
-    """Return the number that a text begins with, "" for any other cell."""
-    match = _LEADING_NUMBER.match(cell) if isinstance(cell, str) else None
-    return match[0] if match and is_number(match[0]) else ""
+class Converter:
+    """The columns of runs as values, with an issue for each text that is none."""
 
+    def __init__(self, rows: SheetRows, decimal: str, dialogue: Dialogue) -> None:
+        """Keep the runs and the decimal mark of their numbers."""
+        self.rows, self.decimal, self.dialogue = rows, decimal, dialogue
 
-def _whole(rows: SheetRows, most: float) -> Callable[[object], object]:
-    def value(cell: object) -> object:
-        number, unit = quantity(cell, rows.decimal)
-        return number if number == np.floor(number) and 1 <= number <= most and unit is None else None
+    def column(
+        self,
+        name: str,
+        value: Callable[[object], object],
+        expected: str,
+        options: Callable[[str], Options] = lambda _: (),
+    ) -> pd.Series:
+        """Return the value of each cell of a column, None where it is empty or no value.
 
-    return value
+        options : what answers a text that is no value.
+        """
+        cells, heading = self.rows.cells[name], self.rows.heading(name)
+        found = {own: value(self.dialogue.said(name, heading, own)) for own in cells.dropna().unique()}
+        values = cells.map(found).astype(object)
+        bad = cells[cells.notna() & values.isna()]
+        given = self.dialogue.answers.constants.get(name)
+        if given is not None and (bad == given).any():
+            raise InputError(f"--set {name}: expected {expected}, got {shown(given)}")
+        self.dialogue.each("cells", f"{heading}: expected {expected}, got {{}}", bad, options)
+        return values
 
+    def numbers(self) -> dict[str, pd.Series]:
+        """Return the columns of whole numbers and the sizes of images, as float64."""
+        found = {}
+        for name in (own for own in COUNTS if own in self.rows.cells):
+            most = COUNTS[name]
 
-def _side(rows: SheetRows) -> Callable[[object], object]:
-    return lambda cell: side if (side := size_px(cell, rows.decimal)) >= 1 else None
+            def whole(cell: object, most: float = most) -> float | None:
+                number, unit = quantity(cell, self.decimal)
+                return number if unit is None and 1 <= number <= most and number.is_integer() else None
 
-
-#: Columns of whole numbers and other numbers, with what a cell must hold.
-NUMBERS: Mapping[str, str] = {
-    **dict.fromkeys(("batch", "batch_per_gpu"), f"a whole number from 1 to {_MOST_BATCH:,}"),
-    **dict.fromkeys(
-        (
-            fields.GLOBAL_BATCH,
-            "n_gpus",
-            "n_nodes",
-            fields.GPUS_PER_NODE,
-            "n_classes",
-            fields.IMAGES_PER_EPOCH,
-        ),
-        "a whole number of at least 1",
-    ),
-    fields.ITERATIONS: "a whole number of at least 1",
-    fields.EPOCHS: "a whole number of at least 1",
-    "input_size_px": "the side of a square image in pixels",
-}
-
-
-def read_numbers(rows: SheetRows) -> dict[str, np.ndarray]:
-    """Return the columns of `NUMBERS` that the file has, as float64 with nan for empty cells and issues."""
-    found = {}
-    for name, expected in NUMBERS.items():
-        if name not in rows.cells:
-            continue
-        most = _MOST_BATCH if name in ("batch", "batch_per_gpu") else np.inf
-        read = _side(rows) if name == "input_size_px" else _whole(rows, most)
-        values = rows.read(name, read, expected)
-        found[name] = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-    return found
-
-
-def read_words(rows: SheetRows) -> dict[str, list[object]]:
-    """Return precision, layout and compilation where the file has them, as a column or as yes and no."""
-    found: dict[str, list[object]] = {}
-    for name in SPELLINGS:
-        flags = [flag for flag in _FLAGS_OF[name] if f"{fields.FLAG}{flag}" in rows.cells]
-        if name in rows.cells:
-            found[name] = _words(rows, name)
-            if flags and name == "precision":
-                # "32-true" or 16 bits next to a switch of tf32 or amp: what was switched on holds.
-                switched = _of_flags(rows, name, flags)
-                pairs = zip(found[name], switched, strict=True)
-                found[name] = [_switched(stated, on) for stated, on in pairs]
-        elif flags:
-            found[name] = _of_flags(rows, name, flags)
-    return found
-
-
-def _switched(stated: object, on: object) -> object:
-    """Return the precision of a column next to one of yes and no: mixed precision has 16 bits."""
-    return (
-        on
-        if on == "amp" and stated != "bf16"
-        else on
-        if stated == "fp32" and on != DEFAULT_PRECISION
-        else stated
-    )
-
-
-def _words(rows: SheetRows, name: str) -> list[object]:
-    words = SPELLINGS[name]
-
-    def word_of(cell: object) -> str | None:
-        own = rows.said(name, cell)
-        text = str(int(own) if isinstance(own, float) and own.is_integer() else own).strip().lower()
-        word = words.get(text, words.get(text.replace(" ", "-").replace("torch.", "")))
-        if word is None and name == "precision" and not yes_or_no(own):
-            # "fp16 (AMP)", "einfach (FP32)", "AMP off"
-            found_word, is_whole = precision_of(text)
-            word = found_word if is_whole else None
-        if word is None and name == "compilation" and (answer := yes_or_no(own)) is not None:
-            word = "inductor" if answer else _WITHOUT[name]
-        return word
-
-    found = each(rows.cells[name], word_of)
-    texts = ("" if cell is None else cell for cell in rows.cells[name])
-    options = [*dict.fromkeys(words.values()), SKIP]
-    for text, where in rows.where(texts, (word is None for word in found)).items():
-        asked = (
-            f"{name}: what is {shown(text)}?"
-            if text
-            else f"{name}: empty; give it for these rows, or keep others by --only"
-        )
-        empty = choices("--precision", PRECISIONS) if name == "precision" else ()
-        given = choices("--value", options, f"{name}:{text}=") if text else empty
-        rows.issues.append(Issue("question", asked, where, given))
-    # Nothing is imported before an unknown word is answered; until then the row can be checked.
-    return [word or "unknown" for word in found]
-
-
-def _of_flags(rows: SheetRows, name: str, flags: list[str]) -> list[object]:
-    """Return the value that yes in one of several columns means; without any yes the usual one."""
-    # Where a column switches tf32, no is plain fp32.
-    values: list[object] = ["fp32" if "tf32" in flags else _WITHOUT[name]] * len(rows)
-    words = SPELLINGS[name]
-    for flag in reversed(flags):
-
-        def value(cell: object, flag: str = flag) -> object:
-            if (answer := yes_or_no(cell)) is not None:
-                return flag if answer else ""
-            return words.get(str(cell).strip().lower())
-
-        read = rows.read(f"{fields.FLAG}{flag}", value, f"yes or no (or --value {flag}:TEXT=VALUE)")
-        if flag == "fp16":
-            _ask_half(rows, read)
-        values = [own or before for own, before in zip(read, values, strict=True)]
-    return values
-
-
-def _ask_half(rows: SheetRows, read: list[object]) -> None:
-    """Ask about yes in a column called fp16: trainers switch mixed precision by it, others all numbers."""
-    column = f"{fields.FLAG}fp16"
-    is_open = (
-        value == "fp16" and bool(yes_or_no(rows.said(column, cell)))
-        for value, cell in zip(read, rows.cells[column], strict=True)
-    )
-    heading = rows.columns[column].heading
-    for text, where in rows.where(rows.cells[column], is_open).items():
-        asked = f"{heading} is {shown(text)}: mixed precision (amp), or all numbers in 16 bits (fp16)?"
-        rows.issues.append(
-            Issue("question", asked, where, choices("--value", ("amp", "fp16"), f"fp16:{text}="))
-        )
-
-
-def check_meaning(rows: SheetRows) -> None:
-    """Append an issue for rows that were no plain training: inference, accumulated gradients."""
-    for column in (fields.MODE, "timed_parts"):
-        if column not in rows.cells:
-            continue
-        # The runs schema names more parts than these; only those without a backward pass are refused here.
-        is_wrong = _is_no_training if column == fields.MODE else _is_forward
-        cells, heading = rows.cells[column], rows.columns[column].heading
-        others = [cell is not None and is_wrong(str(rows.said(column, cell))) for cell in cells]
-        trained = dict.fromkeys(str(cell) for cell in cells if not is_wrong(str(cell)))
-        for text, where in rows.where(cells, others).items():
-            only = choices("--only", trained, f"{heading}=")
-            options = only or choices("--value", [SKIP], f"{column}:{text}=")
-            asked = f"{heading}: rows of {shown(text)} are no training"
-            rows.issues.append(Issue("question", asked, where, options[:1]))
-    if fields.ACCUMULATION in rows.cells:
-        several = [str(cell) not in ("1", "1.0", "None") for cell in rows.cells[fields.ACCUMULATION]]
-        heading = rows.columns[fields.ACCUMULATION].heading
-        text = f"{heading}: with accumulated gradients the time is not that of one iteration"
-        rows.fault(text, several, (("--only", f"{heading}=1"),))
-
-
-def _is_no_training(text: str) -> bool:
-    return text.strip().lower() not in TRAINING | YES
-
-
-def _is_forward(text: str) -> bool:
-    return text.strip().lower() in _FORWARD
-
-
-def read_sizes(rows: SheetRows, numbers: Mapping[str, np.ndarray]) -> dict[str, object]:
-    """Return input sizes in px and classes, of their columns or else of the data set that is named."""
-    found: dict[str, object] = {
-        name: numbers[name]
-        for name in ("input_size_px", "n_classes", fields.IMAGES_PER_EPOCH, fields.ITERATIONS)
-        if name in numbers
-    }
-    if fields.DATASET not in rows.cells:
+            found[name] = self.column(name, whole, f"a whole number from 1 to {most:,.0f}").astype(np.float64)
+        if (name := "input_size_px") in self.rows.cells:
+            expected = "the side of a square image in pixels"
+            sides = self.column(name, lambda cell: size_px(cell, self.decimal) or None, expected)
+            found[name] = sides.astype(np.float64)
         return found
 
-    def value(cell: object) -> object:
-        text = re.sub(r"[^a-z0-9]", "", str(cell).lower())
-        # "synthetic" says nothing about sizes.
-        return (None, None, None) if re.match("synth|random|dummy|fake|real", text) else DATASETS.get(text)
+    def times(self) -> tuple[np.ndarray, list[TimeUnit | None]]:
+        """Return the measured numbers, (n,), nan where a cell is none, and the unit in each cell or None."""
+        cells, heading = self.rows.cells[TIME], self.rows.heading(TIME)
+        said = {
+            own: quantity(self.dialogue.said("time_s", heading, own), self.decimal)
+            for own in cells.dropna().unique()
+        }
+        pairs = [said.get(cell, (np.nan, None)) for cell in cells]
+        numbers = np.array([number if number > 0 else np.nan for number, _ in pairs], dtype=np.float64)
+        text = f"{heading}: expected a number above 0, got {{}}: leave it out, or say its number?"
+        bad = cells[np.isnan(numbers) & cells.notna()]
+        # Where no cell is a number, the column is another one.
+        skip = [SKIP] if len(bad) < len(cells) else []
+        self.dialogue.each("cells", text, bad, lambda own: choices("--value", skip, f"time_s:{own}="))
+        return numbers, [unit for _, unit in pairs]
 
-    expected = f"one of {', '.join(DATASETS)} (or --value {fields.DATASET}:TEXT=NAME)"
-    pairs = [
-        pair if isinstance(pair, tuple) else (None, None, None)
-        for pair in rows.read(fields.DATASET, value, expected)
-    ]
-    for place, name in enumerate(("input_size_px", "n_classes", fields.IMAGES_PER_EPOCH)):
-        found.setdefault(name, [pair[place] for pair in pairs])
-    return found
+    def names(self) -> tuple[dict[str, pd.Series], pd.Series]:
+        """Return GPUs, CNNs, links and networks, None where one is an issue, and GPUs that a name counts."""
+        found, numbers = dict[str, pd.Series](), pd.Series(np.nan, self.rows.cells.index)
+        for kind in (own for own in _NAMES if own in self.rows.cells):
+            cells = self.rows.cells[kind]
+            read: dict[object, tuple[str | None, int | None]] = {}
+            unknown = dict[str, TrainlawError]()
+            for cell in cells.dropna().unique():
+                try:
+                    read[cell] = self._name(kind, cell)
+                except TrainlawError as error:
+                    if cell == self.dialogue.answers.constants.get(kind):
+                        raise
+                    unknown[str(cell)] = error
+                    near = getattr(error, "candidates", ())[:1]
+                    # The nearest candidate, so that the times can be checked before the user has chosen.
+                    is_named = bool(near) and kind in ("gpu", "cnn")
+                    read[cell] = self.dialogue.names.find(kind, near[0]) if is_named else (None, None)
+            for text, reason in list(unknown.items())[:_MOST_UNKNOWN]:
+                self.dialogue.issues.append(_unknown(kind, text, cells, reason))
+            found[kind] = cells.map({cell: own[0] for cell, own in read.items()})
+            if kind == "gpu":
+                numbers = cells.map({cell: number for cell, (_, number) in read.items()}).astype(np.float64)
+        return found, numbers
+
+    def _name(self, kind: str, cell: object) -> tuple[str, int | None]:
+        said, names = self.dialogue.said(kind, kind, cell), self.dialogue.names
+        text = str(said)
+        if kind in ("link", "network"):
+            return ("none" if text == "none" else find_link(text).link), None
+        if kind == "cnn" or said is not cell or kind in self.dialogue.answers.constants:
+            return names.find(kind, text)
+        return names.checked_gpu(text, bool({"n_gpus", "gpus_per_node"} & set(self.rows.cells)))
+
+    def words(self) -> dict[str, pd.Series]:
+        """Return precision, layout, compilation and stack where the table or the user says them."""
+        found: dict[str, pd.Series] = {}
+        for name in SPELLINGS:
+            if name in self.rows.cells:
+                found[name] = self._stated(name)
+            for flag in (own for own in _FLAGS[name] if f"{FLAG}{own}" in self.rows.cells):
+                usual = (
+                    "fp32"
+                    if f"{FLAG}tf32" in self.rows.cells and flag in _FLAGS["precision"]
+                    else _WITHOUT[name]
+                )
+                base = found.get(name, pd.Series(usual, self.rows.cells.index, dtype=object))
+                on = self._switched(flag)
+                # "32-true" or 16 bits next to a switch of tf32 or amp: what was switched on holds.
+                is_free = (base == "fp32") | ((flag == "amp") & (base != "bf16"))
+                held = is_free if name in self.rows.cells else True
+                found[name] = base.mask(on.notna() & held, on)
+        return found
+
+    def _stated(self, name: str) -> pd.Series:
+        options = [*dict.fromkeys(SPELLINGS[name].values()), SKIP]
+        given = choices("--precision", PRECISIONS) if name == "precision" else ()
+        text = f"{name}: empty; give it for these rows, or keep others by --only"
+        self.dialogue.fault(text, self.rows.cells[name].isna(), given)
+        # Nothing is imported before an unknown word is answered; until then the row can be checked.
+        return self.column(
+            name,
+            lambda cell: _word(name, cell),
+            f"one of {', '.join(options[:-1])}",
+            lambda text: choices("--value", options, f"{name}:{text}="),
+        ).fillna("unknown")
+
+    def _switched(self, flag: str) -> pd.Series:
+        """Return what a column of yes and no switches on, None where it says no."""
+        words, name = SPELLINGS[OF_FLAG[flag]], f"{FLAG}{flag}"
+
+        def value(cell: object) -> object:
+            answer = yes_or_no(cell)
+            return words.get(plain_text(cell)) if answer is None else flag if answer else ""
+
+        read = self.column(name, value, f"yes or no (or --value {flag}:TEXT=VALUE)")
+        if flag == "fp16":
+            # Trainers switch mixed precision by it, others all numbers.
+            cells, heading = self.rows.cells[name], self.rows.heading(name)
+            said = cells.map(lambda cell: bool(yes_or_no(self.dialogue.said(name, heading, cell))))
+            text = f"{heading} is {{}}: mixed precision (amp), or all numbers in 16 bits (fp16)?"
+            is_open = cells[said & (read == "fp16")]
+            kinds = ("amp", "fp16")
+            self.dialogue.each(
+                "question", text, is_open, lambda own: choices("--value", kinds, f"fp16:{own}=")
+            )
+        return read.where(read != "")
+
+    def check_training(self) -> None:
+        """Append an issue for rows that were no plain training: inference, accumulated gradients."""
+        for name in (own for own in _TRAINED if own in self.rows.cells):
+
+            def trained(cell: object, name: str = name) -> object:
+                return True if _TRAINED[name](plain_text(cell)) else None
+
+            heading = self.rows.heading(name)
+            right = [str(cell) for cell in self.rows.cells[name].dropna().unique() if trained(cell)]
+            only = choices("--only", right[:1], f"{heading}=")
+            skip = partial(_skipped, name, only)
+            self.column(name, trained, "plain training iterations (leave others out)", skip)
 
 
-def read_measured(rows: SheetRows) -> tuple[np.ndarray, list[TimeUnit | None]]:
-    """Return the measured numbers, nan where a cell is none, and the unit of each, None without one.
+def _skipped(name: str, only: Options, text: str) -> Options:
+    return only or choices("--value", [SKIP], f"{name}:{text}=")
 
-    A unit in a cell is preferred to what the user says, and that to the unit of the header.
+
+def _word(name: str, cell: object) -> str | None:
+    text, words = plain_text(cell), SPELLINGS[name]
+    word = words.get(text, words.get(text.replace(" ", "-").replace("torch.", "")))
+    if word is None and name == "precision" and not yes_or_no(cell):
+        # "fp16 (AMP)", "einfach (FP32)", "AMP off"
+        precision, is_whole = precision_of(text)
+        return precision if is_whole else None
+    if word is None and name == "compilation" and (answer := yes_or_no(cell)) is not None:
+        return "inductor" if answer else _WITHOUT[name]
+    return word
+
+
+def _unknown(kind: str, text: str, cells: pd.Series, error: TrainlawError) -> Issue:
+    where = tuple(dict.fromkeys(cells.index[cells.map(str) == text]))
+    candidates = getattr(error, "candidates", ())
+    reason = str(error).partition(": ")[2].partition("did you mean")[0].rstrip("; ")
+    reason = reason or ("several GPUs or CNNs have that name" if meant(text, error) else "")
+    said = f": {reason}" if reason and candidates else " is not known"
+    if not candidates and kind in ("gpu", "cnn"):
+        said += f"; add it by --{kind}-file, or leave its rows out"
+    options = choices("--value", [*candidates, *([] if meant(text, error) else [SKIP])], f"{kind}:{text}=")
+    return Issue("names", f"{_NAMES[kind]} {shown(text)}{said}", where, options)
+
+
+def counted(numbers: Mapping[str, pd.Series], own: pd.Series, dialogue: Dialogue) -> dict[str, pd.Series]:
+    """Return GPUs, nodes and images per GPU of each row; ask about what is open or contradicts.
+
+    numbers : columns by our name. own : GPUs by the text of their name.
     """
-    numbers, stated = _measured(rows, fields.TIME)
-    said = _said_unit(rows.answers)
-    headers = [source.unit for source in rows.sources]
-    is_epoch = read_heading(rows.columns[fields.TIME].heading).target == fields.EPOCH_TIME
-    is_epoch = is_epoch or any(unit is not None and unit.counted == "epoch" for unit in headers)
-    if is_epoch and not answers_time(rows.answers):
-        stated = [unit and replace(unit, counted="epoch") for unit in stated]
-        said = said and replace(said, counted="epoch")
-    named = each(rows.cells.get(fields.UNIT, [None] * len(rows)), lambda cell: parse_unit(str(cell or "")))
-    outside = [said or name or header for name, header in zip(named, headers, strict=True)]
-    return numbers, [_preferred(own, other) for own, other in zip(stated, outside, strict=True)]
-
-
-def _preferred(own: TimeUnit | None, other: TimeUnit | None) -> TimeUnit | None:
-    """Return the unit in a cell, else another one, which also says whether a throughput is of one GPU."""
-    if own is not None and other is not None and own.is_rate and own == replace(other, per_gpu=None):
-        return other
-    if own is not None and other is not None and own.counted == "iteration" and other.counted == "epoch":
-        return replace(own, counted="epoch")
-    return own or other
-
-
-def _said_unit(answers: SheetAnswers) -> TimeUnit | None:
-    if not answers.unit:
-        return None
-    if (unit := parse_unit(answers.unit)) is None:
-        raise InputError(
-            f"--unit: expected a unit such as {', '.join(unit_choices())}, got {shown(answers.unit)}"
-        )
-    return unit
-
-
-def read_check(rows: SheetRows) -> tuple[np.ndarray, list[TimeUnit | None]] | None:
-    """Return a second measure of the same runs as `read_measured` does, None without one."""
-    if fields.CHECK not in rows.columns:
-        return None
-    numbers, stated = _measured(replace(rows, issues=[]), fields.CHECK)
-    return numbers, [own or source.check_unit for own, source in zip(stated, rows.sources, strict=True)]
-
-
-def _measured(rows: SheetRows, name: str) -> tuple[np.ndarray, list[TimeUnit | None]]:
-    heading, cells = rows.columns[name].heading, rows.cells[name]
-    dates = [isinstance(cell, datetime.date) for cell in cells]
-    rows.fault(f"{heading}: the spreadsheet made dates of numbers; enter them again as numbers", dates)
-    numbers, units = np.full(len(cells), np.nan), list[TimeUnit | None]([None]) * len(cells)
-    for place, (cell, made) in enumerate(zip(cells, dates, strict=True)):
-        if not made:
-            numbers[place], units[place] = quantity(rows.said("time_s", cell), rows.decimal)
-    bad = [not (made or value > 0) for value, made in zip(numbers, dates, strict=True)]
-    if all(bad) and len(cells) > 1 and name == fields.TIME and (others := _other_measures(rows)):
-        text = f"{heading}: expected numbers above 0, got {shown(str(cells[0]))}: which column is it?"
-        rows.ask("columns", text, others)
-        bad = [False] * len(cells)
-    for text, where in rows.where(cells, bad).items():
-        asked = f"{heading}: expected a number above 0, got {shown(text)}; leave it out?"
-        rows.issues.append(Issue("cells", asked, where, choices("--value", [SKIP], f"time_s:{text}=")))
-    return np.where(numbers > 0, numbers, np.nan), units
-
-
-def _other_measures(rows: SheetRows) -> tuple[tuple[str, ...], ...]:
-    """Return the options that read a column of numbers instead of one that holds none."""
-    numeric = [
-        heading
-        for heading, cells in rows.unread.items()
-        if any(cell is not None for cell in cells)
-        and all(quantity(cell, rows.decimal)[0] > 0 for cell in cells if not is_unmeasured(cell))
-    ]
-    return choices("--column", numeric, "time_s=")
+    n_gpus, nodes, per_node = (numbers.get(name) for name in ("n_gpus", "n_nodes", "gpus_per_node"))
+    if n_gpus is not None:
+        dialogue.fault("the name of the GPU says another number of GPUs", own.notna() & (own != n_gpus))
+    elif per_node is None or (nodes is None and "gpus_per_node" in dialogue.answers.constants):
+        n_gpus = own.fillna(1.0)
+    else:
+        n_gpus = per_node * (1.0 if nodes is None else nodes)
+    if nodes is None:
+        if per_node is None:
+            text = "runs on several GPUs: how many GPUs has a node?"
+            dialogue.fault(text, n_gpus > 1, choices("--set", ("8", "4"), "gpus_per_node="), "question")
+        nodes = (n_gpus / (n_gpus if per_node is None else per_node)).map(np.ceil)
+    batch, whole, plain = (numbers.get(name) for name in ("batch_per_gpu", "global_batch", "batch"))
+    if batch is None and whole is None and plain is not None:
+        if not dialogue.answers.batch_is:
+            text = "with several GPUs, is the batch that of each GPU or of all together?"
+            dialogue.fault(text, n_gpus > 1, choices("--batch-is", ("per-gpu", "global")), "question")
+        batch, whole = (None, plain) if dialogue.answers.batch_is == "global" else (plain, None)
+    if batch is None and whole is not None:
+        batch = whole / n_gpus
+        dialogue.fault("the global batch is not a multiple of the number of GPUs", batch % 1 > 0)
+    elif batch is not None and whole is not None:
+        dialogue.fault("the batch per GPU times the GPUs is not the global batch", batch * n_gpus != whole)
+    found = {"n_gpus": n_gpus, "n_nodes": nodes}
+    return found if batch is None else found | {"batch_per_gpu": batch}

@@ -1,453 +1,368 @@
-"""The columns of a table by the user's answers, else by the words of their headings."""
+"""The columns of a table by the user's answers, else by their headings; questions for the others."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from trainlaw.datasets.spreadsheets import fields
-from trainlaw.datasets.spreadsheets.answers import Issue, SheetAnswers, choices, skipping
-from trainlaw.datasets.spreadsheets.headings import Meaning, of_statistics, read_heading
-from trainlaw.datasets.spreadsheets.layout import (
-    SheetTable,
-    ValueColumn,
-    is_numeric,
-    is_ratio,
-    is_total,
-    likely_pivot,
-    value_columns,
+import pandas as pd
+from trainlaw.datasets.files.numbers import is_number
+from trainlaw.datasets.spreadsheets.answers import (
+    CHOICE,
+    Dialogue,
+    Issue,
+    Options,
+    choices,
+    ignoring,
+    skipping,
 )
-from trainlaw.datasets.spreadsheets.lines import read_line
+from trainlaw.datasets.spreadsheets.headings import (
+    EPOCH_TIME,
+    FLAG,
+    IGNORED,
+    MEASURES,
+    OTHER_TIME,
+    RATE,
+    SCHEMA,
+    TIME,
+    Meaning,
+    read_heading,
+    without_unit,
+)
+from trainlaw.datasets.spreadsheets.layout import SheetTable, is_measured
+from trainlaw.datasets.spreadsheets.pivots import PIVOTS, ValueColumn, likely_pivot, number_in, value_columns
 from trainlaw.datasets.spreadsheets.quantities import TimeUnit
-from trainlaw.datasets.spreadsheets.rows import Dialogue, Label, MappedColumn, SheetRows, Source
-from trainlaw.datasets.spreadsheets.words import groups
-from trainlaw.formulas.errors import InputError, check_name, unknown_name
+from trainlaw.datasets.spreadsheets.values import NO, YES, plain_text, precision_of, size_px
+from trainlaw.datasets.spreadsheets.words import asked_words, groups
+from trainlaw.formulas.errors import UnknownNameError, check_name, shown
 
 #: Columns of yes and no that --column takes.
-FLAGS = tuple(name.removeprefix(fields.FLAG) for name in groups("heading") if name.startswith(fields.FLAG))
+FLAGS = tuple(name.removeprefix(FLAG) for name in groups("heading") if name.startswith(FLAG))
 #: Names that --column and --set take.
-COLUMN_NAMES = (
-    *fields.SCHEMA,
-    fields.TIME,
-    fields.RATE,
-    fields.BATCH,
-    fields.GLOBAL_BATCH,
-    fields.GPUS_PER_NODE,
-    fields.MODE,
-    fields.DATASET,
-    fields.ACCUMULATION,
-    fields.IMAGES_PER_EPOCH,
-    fields.ITERATIONS,
-    fields.EPOCHS,
-    fields.STEP,
-)
-_MEDIAN = re.compile(r"median|p50", re.IGNORECASE)
-_PHASES = re.compile(r"\b(?:forward|backward|fwd|bwd)\b", re.IGNORECASE)
-_SAMPLE = 60  # different texts of a column that are looked up
+COLUMN_NAMES = tuple(dict.fromkeys((*SCHEMA, *(own for own in groups("heading") if own != IGNORED))))
+#: Holds the unit that the heading states for the time of a row, None without one.
+STATED_UNIT = "unit of the heading"
+# Whole numbers up to this may be of GPUs, nodes, steps or batches; larger ones are memory or parameters.
+_MOST_COUNT = 1024
+_OF_HEADINGS = "headings of columns"
+_MARK = re.compile(r"[*\u2020\u2021\u00a7\u00b9\u00b2\u00b3]\s")
+_SAMPLE = 60  # different texts of a column that are looked at
+#: What a word that is asked about may mean.
+_SAID = {
+    "n_gpus": "several GPUs",
+    "accumulation": "accumulated gradients, or several iterations",
+    "power": "a limit of power",
+    "clock": "another clock",
+    "part": "a part of a GPU",
+    "width": "another width of the network",
+    "parallel": "a way to parallelise",
+    "trained": "a part of the network that is trained",
+    "mode": "no training",
+    "precision": "a precision",
+    "input_size_px": "another size of images",
+}
+#: Words that a heading of something else, such as "test accuracy" or "GPU memory", does not mean.
+_OF_IGNORED = frozenset(("power", "clock", "part", "parallel", "trained", "width"))
 
 
 @dataclass(frozen=True)
-class Measure:
-    """A column of times or throughputs: its place in the table and what its header means."""
+class MappedColumn:
+    """A column of the file that is read: its heading, our name of it and its unit."""
 
-    place: int
     heading: str
-    meaning: Meaning
-
-    @property
-    def is_rate(self) -> bool:
-        """Whether the numbers are throughputs."""
-        return self.meaning.target == fields.RATE
+    target: str
+    unit: TimeUnit | None = None
 
 
 @dataclass
-class TableColumns:
-    """What the columns of a table are: places of ours, measures, and those that are left with the reason."""
+class SheetRows:
+    """Runs as people wrote them: a row each, indexed by the label of its row, with our names of the columns.
 
-    keys: dict[str, int] = field(default_factory=dict)
-    exact: set[str] = field(default_factory=set)
-    measures: list[Measure] = field(default_factory=list)
-    values: list[ValueColumn] = field(default_factory=list)
-    left: dict[int, str] = field(default_factory=dict)
+    columns : that are read, by our name. is_rate : whether the heading says times or throughputs, None where
+    it says neither. titled : units that titles name.
+    """
+
+    cells: pd.DataFrame
+    columns: dict[str, MappedColumn]
+    is_rate: bool | None = None
+    titled: tuple[TimeUnit, ...] = ()
+
+    def heading(self, name: str) -> str:
+        """Return the heading of one of our columns, our name of it where the user gave it for all rows."""
+        return self.columns[name].heading if name in self.columns else name
 
 
-def answers_time(answers: SheetAnswers) -> bool:
-    """Return whether the user named the column of the times."""
-    return bool({"time_s", fields.TIME, fields.RATE} & set(answers.columns))
-
-
-def check_named(tables: Iterable[SheetTable], answers: SheetAnswers) -> None:
-    """Raise InputError for a column that the user named and no table has."""
-    tables = list(tables)
-    headings = [heading for table in tables for heading in table.headings]
+def check_named(tables: Sequence[SheetTable], dialogue: Dialogue) -> None:
+    """Raise UnknownNameError for what the user named and no table has."""
+    answers, headings = dialogue.answers, [own for table in tables for own in table.headings]
+    for kind in (*answers.columns_are, *filter(None, (answers.sheets_are,))):
+        check_name("column", kind, PIVOTS)
     for ours, heading in answers.columns.items():
-        check_name("column", ours, (*COLUMN_NAMES, *FLAGS, fields.IGNORED))
-        if heading not in headings:
-            raise InputError(f"--column {ours}={heading}: {unknown_name('column', heading, headings)}")
-    known = {*headings, *(f"row {number}" for table in tables for number, _ in table.lines), "hidden"}
+        check_name("column", ours, (*COLUMN_NAMES, *FLAGS, IGNORED))
+        check_name("column", heading, headings)
     for name in answers.ignored:
-        if name not in known:
-            raise InputError(f"--ignore {name}: {unknown_name('column', name, sorted(known))}")
+        lines = [f"row {number}" for table in tables for number, _ in table.lines]
+        check_name("column", name, [*headings, *lines, "hidden"])
+    for name, _ in answers.only:
+        check_name("column", name, headings)
 
 
-def left_half(table: SheetTable, dialogue: Dialogue) -> SheetTable:
-    """Return a table; its left half, with an issue, where two may be side by side."""
-    headings, places = table.headings, table.places
-    twice = [
-        place
-        for place, heading in enumerate(headings)
-        if heading in headings[:place] and read_heading(heading).target != fields.IGNORED
-    ]
-    apart = [place for place in range(1, len(headings)) if places[place] > places[place - 1] + 1]
-    if not twice and not apart:
-        return table
-    # A gap before the repeated heading parts the tables.
-    start = next((place for place in apart if not twice or place <= twice[0]), 0)
-    start = start or twice[0] - headings.index(headings[twice[0]])
-    halves = [_columns_of(table, slice(0, start)), _columns_of(table, slice(start, None))]
-    said = f"the headings {', '.join(dict.fromkeys(headings[place] for place in twice))[:80]} stand twice"
-    text = f"{said if twice else 'an empty column parts the table'}: are two tables side by side?"
-    dialogue.ask("columns", text, choices("--range", [half.area for half in halves]))
-    return halves[0]
+def table_rows(table: SheetTable, dialogue: Dialogue) -> SheetRows:
+    """Return the runs of a table, one row per measured cell; ask about what is not understood."""
+    answers = dialogue.answers
+    values = value_columns(table, answers.columns_are, dialogue)
+    if answers.columns_are and not values:
+        text = f"--columns-are {','.join(answers.columns_are)}: no heading names a {answers.columns_are[0]}"
+        dialogue.ask("columns", f"{text}; the headings are {', '.join(table.headings)[:120]}")
+    found = _meanings(table, {own.heading for own in values}, dialogue)
+    is_said = any(answers.columns.get(own) for own in ("time_s", TIME, RATE))
+    if not values and not is_said:
+        pivot = likely_pivot(table, dialogue)
+        likely = value_columns(table, pivot, dialogue)
+        plain = {own for own, meaning in found.items() if meaning.target in MEASURES}
+        if likely and (len(likely) > 1 or not plain - {own.heading for own in likely}):
+            text = f"the headings {', '.join(own.heading for own in likely)[:120]} name what the times are of"
+            dialogue.ask("columns", text, (("--columns-are", ",".join(pivot)),))
+            values = likely
+            found = {own: found[own] for own in found if own not in {one.heading for one in likely}}
+    keys = _chosen(table, found, bool(values), dialogue)
+    table = _filled(table, keys, [own.heading for own in values] or [keys.get(TIME, "")], dialogue)
+    rows = _melted(table, keys, values) if values else _tidy(table, keys, found)
+    left = {own: meaning for own, meaning in found.items() if own not in keys.values()}
+    _ask_left(table, left, rows, dialogue)
+    _ask_lines(table, rows, dialogue)
+    titles = (part for _, line in table.lines for part in re.split(r"[,;:#]", line))
+    return replace(rows, titled=tuple(unit for part in titles if (unit := without_unit(part)[1])))
 
 
-def _columns_of(table: SheetTable, chosen: slice) -> SheetTable:
-    rows = tuple(row[chosen] for row in table.rows)
-    return replace(table, parts=table.parts[chosen], places=table.places[chosen], rows=rows)
-
-
-def columns_of(table: SheetTable, rows: SheetRows) -> TableColumns:
-    """Return what the columns of a table are; ask where several may be the same."""
-    answers, found = rows.answers, TableColumns()
-    if answers.columns_are:
-        found.values = value_columns(table, answers.columns_are, rows.names, answers)
-        if not found.values:
-            text = (
-                f"--columns-are {','.join(answers.columns_are)}: no heading names a {answers.columns_are[0]}"
-            )
-            rows.ask("columns", f"{text}; the headings are {', '.join(table.headings)[:120]}")
-    elif not answers_time(answers):
-        pivot = likely_pivot(table, rows.names, answers)
-        values = value_columns(table, pivot, rows.names, answers) if pivot else []
-        if values and (len(values) > 1 or not _plain_measures(table, {own.place for own in values})):
-            named = ", ".join(table.headings[own.place] for own in values)
-            text = f"the headings {named[:120]} name what the times below are of"
-            rows.ask("columns", text, (("--columns-are", ",".join(pivot)),))
-            found.values = values
-    _read_headings(table, found, rows)
+def _meanings(table: SheetTable, taken: set[str], dialogue: Dialogue) -> dict[str, Meaning]:
+    """Return what each heading means that the user does not leave out, by his answers or its words."""
+    answers, found = dialogue.answers, dict[str, Meaning]()
+    named = {heading: ours for ours, heading in answers.columns.items()}
+    for heading in table.headings:
+        ours, meaning = named.get(heading, ""), read_heading(heading)
+        if heading in taken or heading in answers.ignored or ours == IGNORED:
+            continue
+        if ours in ("time_s", TIME, RATE):
+            is_epoch = meaning.target == EPOCH_TIME and "epoch" in heading.lower()
+            meaning = Meaning(EPOCH_TIME if is_epoch else RATE if ours == RATE else TIME, meaning.unit)
+        elif ours:
+            meaning = Meaning(f"{FLAG}{ours}" if ours in FLAGS else ours)
+        else:
+            meaning = _above_cells(meaning, table.cells[heading], dialogue)
+        found[heading] = meaning
     return found
 
 
-def _plain_measures(table: SheetTable, but: set[int]) -> bool:
-    meanings = (read_heading(heading) for place, heading in enumerate(table.headings) if place not in but)
-    return any(meaning.target in fields.MEASURED for meaning in meanings)
+def _above_cells(meaning: Meaning, cells: pd.Series, dialogue: Dialogue) -> Meaning:
+    """Return what a heading means above these cells."""
 
+    def names(kind: str) -> bool:
+        return any(dialogue.names.is_name(kind, str(cell)) for cell in cells.dropna().unique()[:_SAMPLE])
 
-def _read_headings(table: SheetTable, found: TableColumns, rows: SheetRows) -> None:
-    answers = rows.answers
-    headings = table.headings
-    named = {headings.index(own): ours for ours, own in answers.columns.items() if own in headings}
-    candidates: dict[str, list[tuple[int, Meaning]]] = {}
-    taken = {own.place for own in found.values}
-    for place, heading in enumerate(table.headings):
-        ours = named.get(place, "")
-        if place in taken:
-            continue
-        if heading in answers.ignored or ours == fields.IGNORED:
-            found.left[place] = "left out"
-        elif ours:
-            _take_named(table, place, ours, found, rows)
-        else:
-            meaning = _meaning(table, place, rows)
-            if meaning.target in fields.UNSPECIFIC:
-                found.left[place] = ""
-            else:
-                target = fields.TIME if meaning.target in fields.MEASURED else meaning.target
-                candidates.setdefault(target, []).append((place, meaning))
-    measures = [Measure(place, table.headings[place], own) for place, own in candidates.pop(fields.TIME, [])]
-    for target, columns in candidates.items():
-        _add_key(table, target, columns, found, rows)
-    if found.values or found.measures:
-        found.left |= dict.fromkeys((own.place for own in measures), "another column is read")
-    else:
-        _choose_measures(table, measures, found, rows)
-
-
-def _take_named(table: SheetTable, place: int, ours: str, found: TableColumns, rows: SheetRows) -> None:
-    """Take a column as the user says."""
-    if ours in ("time_s", fields.TIME, fields.RATE):
-        meaning = _said_measure(ours, _meaning(table, place, rows), table)
-        found.measures = [Measure(place, table.headings[place], meaning)]
-    else:
-        target = f"{fields.FLAG}{ours}" if ours in FLAGS else ours
-        found.keys[target] = place
-        found.exact.add(target)
-
-
-def _said_measure(ours: str, meaning: Meaning, table: SheetTable) -> Meaning:
-    """Return what a column is that the user says is the time."""
-    unit = meaning.unit
-    targets = {read_heading(text).target for text in table.headings}
-    is_epoch = meaning.target == fields.EPOCH_TIME and bool(targets & fields.OF_EPOCHS)
-    if unit is not None and unit.counted == "epoch" and not is_epoch:
-        unit = replace(unit, counted="iteration")
-    is_rate = ours == fields.RATE or (unit is not None and unit.is_rate)
-    return Meaning(fields.EPOCH_TIME if is_epoch else fields.RATE if is_rate else fields.TIME, unit)
-
-
-def _meaning(table: SheetTable, place: int, rows: SheetRows) -> Meaning:
-    """Return what a heading means above the cells of its column."""
-    heading = table.headings[place]
-    meaning = of_statistics(heading, table.headings) or read_heading(heading)
-    target = meaning.target
-    is_total = target == fields.EPOCH_TIME and "epoch" not in heading.lower()
-    if is_total and any(_PHASES.search(own) for own in table.headings):
-        # A total next to the times of forward and backward is that of an iteration.
-        unit = meaning.unit and replace(meaning.unit, counted="iteration")
-        return replace(meaning, target=fields.TIME, unit=unit)
-    of_several = read_line(heading).unit
-    if of_several is not None and of_several.number > 1.0 and not of_several.is_rate:
-        return Meaning(fields.TIME, of_several)
-    if target == "time_s":
-        return replace(meaning, target=fields.TIME)
     for kind, other in (("network", "cnn"), ("n_gpus", "gpu")):
         # "Network" is a network of machines or a CNN, "#GPU" their number or name.
-        if target == kind and _names(table, place, other, rows):
+        if meaning.target == kind and names(other):
             return Meaning(other)
-    says_other = target in fields.MEASURED and is_ratio(heading)
-    says_other |= target == "framework" and _is_stack(table, place)
-    says_other |= meaning.is_weak and target in ("gpu", "cnn") and not _names(table, place, target, rows)
-    return Meaning("") if says_other else meaning
+    strange = meaning.is_weak and meaning.target in ("gpu", "cnn") and not names(meaning.target)
+    return Meaning("") if strange else meaning
 
 
-def _is_stack(table: SheetTable, place: int) -> bool:
-    """Return whether a column called "backend" holds layouts or compilations."""
-    texts = {str(row[place]) for row in table.rows if row[place] is not None}
-    return any({"layout", "compilation"} & set(read_line(text).said) for text in texts)
+def _chosen(
+    table: SheetTable, found: Mapping[str, Meaning], has_times: bool, dialogue: Dialogue
+) -> dict[str, str]:
+    """Return the heading of each of our columns; ask where several are as likely, or none is the time."""
+    answers, candidates = dialogue.answers, dict[str, list[str]]()
+    for heading, meaning in found.items():
+        target = TIME if meaning.target in MEASURES else meaning.target
+        is_free = heading in answers.columns.values() or target not in answers.constants
+        if target not in ("", IGNORED, OTHER_TIME) and is_free and not (has_times and target == TIME):
+            candidates.setdefault(target, []).append(heading)
 
-
-def _names(table: SheetTable, place: int, kind: str, rows: SheetRows) -> bool:
-    texts = list(dict.fromkeys(str(row[place]) for row in table.rows if row[place] is not None))[:_SAMPLE]
-    return any(rows.names.is_name(kind, text) for text in texts)
-
-
-def _add_key(
-    table: SheetTable, target: str, columns: list[tuple[int, Meaning]], found: TableColumns, rows: SheetRows
-) -> None:
-    """Choose the column of one of our names; append an issue where several are as likely."""
-    places = [place for place, _ in columns]
-    given = rows.answers.constants.get(target)
-    pivoted = found.values and target in (*found.values[0].said, *_batches_of(found.values[0].said))
-    if target in found.keys or given is not None or pivoted:
-        reason = f"{given} was given for every row" if given is not None else "another column was named"
-        found.left |= dict.fromkeys(places, reason)
-        return
-
-    def rank(column: tuple[int, Meaning]) -> tuple[bool, ...]:
-        return not column[1].is_exact, column[1].is_weak
-
-    best, meaning = min(columns, key=rank)
-    equal = [place for place, own in columns if rank((place, own)) == rank((best, meaning))]
-    cells = [[row[place] for row in table.rows] for place in equal]
-    if any(other != cells[0] for other in cells[1:]):
-        headings = [table.headings[place] for place in equal]
-        ours = target.removeprefix(fields.FLAG)
-        text = f"the columns {', '.join(headings)} may all be {ours}: which one is it?"
-        rows.ask("columns", text, choices("--column", headings, f"{ours}="))
-    found.keys[target] = best
-    found.exact |= {target} if meaning.is_exact else set()
-    reason = f"{table.headings[best]} is read instead"
-    found.left |= dict.fromkeys((place for place in places if place != best), reason)
-
-
-def _batches_of(said: Mapping[str, str]) -> tuple[str, ...]:
-    return fields.BATCHES if "batch" in said else ()
-
-
-def _rank(measure: Measure) -> tuple[bool, ...]:
-    meaning, heading = measure.meaning, measure.heading
-    is_median = _MEDIAN.search(heading) is not None
-    is_open = meaning.unit is None or (measure.is_rate and meaning.unit.per_gpu is None)
-    return (
-        not meaning.is_exact,
-        meaning.is_weak,
-        meaning.unit is None,
-        measure.is_rate,
-        not is_median,
-        not meaning.is_average and is_median,
-        is_open,
-    )
-
-
-def _choose_measures(
-    table: SheetTable, measures: list[Measure], found: TableColumns, rows: SheetRows
-) -> None:
-    """Keep the best measure, and a second one that it can be compared with; ask where none or several are."""
-    plain = [own for own in measures if own.meaning.target != fields.EPOCH_TIME]
-    # A time of an epoch counts only where nothing else is measured.
-    found.left |= dict.fromkeys((own.place for own in measures if plain and own not in plain), "")
-    filled = [own for own in plain or measures if any(row[own.place] is not None for row in table.rows)]
-    ordered = sorted(filled, key=_rank)
-    if not ordered:
-        _ask_time(table, found, rows)
-        return
-    best = ordered[0]
-    equal = [own for own in ordered if _rank(own) == _rank(best) and (own is best or not _differs(own, best))]
-    if len(equal) > 1:
-        text = f"the columns {', '.join(own.heading for own in equal)} may all be time_s: which one is it?"
-        rows.ask("columns", text, choices("--column", [own.heading for own in equal], "time_s="))
-    others = [own for own in ordered[1:] if _differs(own, best) and not own.meaning.is_weak]
-    found.measures = [best, *others[:1]]
-    reason = f"{best.heading} is read instead"
-    found.left |= dict.fromkeys((own.place for own in ordered if own not in found.measures), reason)
-
-
-def _differs(one: Measure, other: Measure) -> bool:
-    """Return whether two measures are in different units, so that they can be compared."""
-    units = [measure.meaning.unit for measure in (one, other)]
-    return one.is_rate != other.is_rate or (None not in units and units[0] != units[1])
-
-
-def _ask_time(table: SheetTable, found: TableColumns, rows: SheetRows) -> None:
-    headings = [
-        table.headings[place]
-        for place in found.left
-        if not is_ratio(table.headings[place])
-        and read_heading(table.headings[place]).target == ""
-        and any(is_numeric(row[place]) for row in table.rows)
-    ]
-    text = "no column is a time or throughput of training iterations; name it by --column time_s=HEADING"
-    rows.ask(
-        "columns",
-        f"{text}, or say what the headings of columns of times are by --columns-are",
-        choices("--column", headings, "time_s="),
-    )
-
-
-def append_runs(
-    rows: SheetRows, table: SheetTable, columns: TableColumns, number: int, with_sheet: bool
-) -> None:
-    """Append the measured cells of a table, where they are from, and the cells of other columns."""
-    label = f"{table.sheet}!" if with_sheet else ""
-    labels: list[Label] = [f"{label}{own}" if label else own for own in table.numbers]
-    keep = _wanted_rows(rows, table, labels)
-    run_rows, times, checks, said = _measured_cells(rows, table, columns, keep, number)
-    for target, place in columns.keys.items():
-        cells = [row[place] for row in table.rows]
-        if target in ("gpu", "cnn") and None in cells and target not in rows.answers.constants:
-            cells = _filled_down(table, place, run_rows, rows)
-        rows.put(target, [cells[row] for row in run_rows])
-        column = MappedColumn(table.headings[place], target, None, target not in columns.exact)
-        _show(rows, column, table, place)
-    for kind in columns.values[0].said if columns.values else ():
-        rows.put(kind, [own[kind] for own in said])
-        if kind not in rows.columns:
-            rows.columns[kind] = MappedColumn("headings of columns", kind)
-            rows.shown.append((rows.columns[kind], columns.values[0].said[kind]))
-    if kind := rows.answers.sheets_are:
-        rows.put(kind, [table.sheet] * len(run_rows))
-        rows.columns.setdefault(kind, MappedColumn("the sheet", kind))
-    for target, cells in ((fields.TIME, times), (fields.CHECK, checks)):
-        if cells:
-            rows.put(target, cells)
-    rows.numbers += [labels[place] for place in run_rows]
-    for place in columns.left:
-        rows.unread.setdefault(table.headings[place], []).extend(table.rows[row][place] for row in run_rows)
-    _show_times(rows, table, columns)
-
-
-def _wanted_rows(rows: SheetRows, table: SheetTable, labels: Sequence[Label]) -> list[int]:
-    """Return the rows that the user wants, but those that summarise others, which are asked about."""
-    only = [(table.headings.index(name), text) for name, text in rows.answers.only if name in table.headings]
-    wanted = [
-        place
-        for place, row in enumerate(table.rows)
-        if all(str(row[column]) == text for column, text in only)
-    ]
-    totals = [place for place in wanted if is_total(table.rows[place])]
-    asked = tuple(labels[place] for place in totals if str(labels[place]) not in rows.answers.skipped_rows)
-    if asked:
-        rows.issues.append(Issue("cells", "a row that summarises others", asked, skipping(asked)))
-    # What the user leaves out is left out with all other rows.
-    unasked = {place for place in totals if labels[place] in asked}
-    return [place for place in wanted if place not in unasked]
-
-
-def _measured_cells(
-    rows: SheetRows, table: SheetTable, columns: TableColumns, keep: Sequence[int], number: int
-) -> tuple[list[int], list[object], list[object], list[Mapping[str, str]]]:
-    """Return row, time and second measure of each run and what its heading says; append its source."""
-    if columns.values:
-        chosen = [
-            (place, own)
-            for place in keep
-            for own in columns.values
-            if table.rows[place][own.place] is not None
-        ]
-        sources = {
-            own.place: Source(number, table.headings[own.place], own.unit, own.is_rate, None)
-            for own in columns.values
-        }
-        rows.sources += [sources[own.place] for _, own in chosen]
-        times = [table.rows[place][own.place] for place, own in chosen]
-        return [place for place, _ in chosen], times, [], [own.said for _, own in chosen]
-    main, check = (*columns.measures, None, None)[:2]
-    source = Source(
-        number,
-        "",
-        _unit(main) if main else None,
-        _kind(main) if main else None,
-        _unit(check) if check else None,
-    )
-    rows.sources += [source] * len(keep)
-    times = [table.rows[place][main.place] if main else None for place in keep]
-    checks = [table.rows[place][check.place] for place in keep] if check else []
-    return list(keep), times, checks, []
-
-
-def _filled_down(table: SheetTable, place: int, used: Sequence[int], rows: SheetRows) -> list[object]:
-    """Return the cells of a column of names with the one above in empty ones; ask unless the user says so."""
-    cells, last = [], None
-    for row in table.rows:
-        last = row[place] if row[place] is not None else last
-        cells.append(last)
-    gaps = [table.numbers[row] for row in used if table.rows[row][place] is None and cells[row] is not None]
-    if gaps and not rows.answers.fill_down:
-        text = f"{table.headings[place]}: empty cells below filled ones: does the cell above hold?"
-        where = tuple(dict.fromkeys(gaps))
-        rows.issues.append(Issue("question", text, where, (("--fill-down",),)))
-    return cells
-
-
-def _show(rows: SheetRows, column: MappedColumn, table: SheetTable, place: int) -> None:
-    """Note a column that is read, with its first value."""
-    rows.columns.setdefault(column.target, column)
-    if (column.heading, column.target) not in ((own.heading, own.target) for own, _ in rows.shown):
-        first = next((str(row[place]) for row in table.rows if row[place] is not None), "")
-        rows.shown.append((column, first))
-
-
-def _show_times(rows: SheetRows, table: SheetTable, columns: TableColumns) -> None:
-    for own in columns.values[:1]:
-        heading = table.headings[own.place] if len(columns.values) == 1 else f"{len(columns.values)} columns"
-        rows.columns.setdefault(fields.TIME, MappedColumn(heading, fields.TIME, own.unit))
-        _show(rows, MappedColumn(heading, fields.TIME, own.unit), table, own.place)
-    for target, measure in zip((fields.TIME, fields.CHECK), columns.measures, strict=False):
-        unit = _unit(measure)
-        _show(
-            rows,
-            MappedColumn(measure.heading, target, unit, not measure.meaning.is_exact),
-            table,
-            measure.place,
+    def rank(heading: str) -> tuple[bool, ...]:
+        own = found[heading]
+        is_bare = own.target in MEASURES and own.unit is None
+        is_empty = bool(table.cells[heading].isna().all())
+        return (
+            heading not in answers.columns.values(),
+            is_empty,
+            own.target == EPOCH_TIME,
+            own.is_weak,
+            is_bare,
         )
 
+    keys = dict[str, str]()
+    for target, headings in candidates.items():
+        best = min(map(rank, headings))
+        equal = [own for own in headings if rank(own) == best]
+        keys[target] = equal[0]
+        if any(not table.cells[own].equals(table.cells[equal[0]]) for own in equal[1:]):
+            ours = "time_s" if target == TIME else target.removeprefix(FLAG)
+            text = f"the columns {', '.join(equal)} may all be {ours}: which one is it?"
+            dialogue.ask("columns", text, choices("--column", equal, f"{ours}="))
+    if TIME not in keys and not has_times:
+        numeric = [own for own in found if not found[own].target and any(map(_is_number, table.cells[own]))]
+        text = (
+            "no column is a time or throughput of training iterations; name it by --column time_s=HEADING, "
+        )
+        text += "or say what the headings of columns of times are by --columns-are"
+        dialogue.ask("columns", text, choices("--column", numeric, "time_s="))
+    return keys
 
-def _unit(measure: Measure) -> TimeUnit | None:
-    unit = measure.meaning.unit
-    if unit is not None and measure.meaning.target == fields.EPOCH_TIME and not unit.is_rate:
-        return replace(unit, counted="epoch")
-    return unit
+
+def _filled(
+    table: SheetTable, keys: Mapping[str, str], times: Sequence[str], dialogue: Dialogue
+) -> SheetTable:
+    """Return a table with the GPU and CNN of the row above in empty cells; ask unless the user says so."""
+    cells = table.cells
+    measured = cells[[own for own in times if own]].map(is_measured).any(axis=1)
+    for name in (own for own in ("gpu", "cnn") if own in keys and own not in dialogue.answers.constants):
+        filled = cells[keys[name]].ffill()
+        if not dialogue.answers.fill_down:
+            text = f"{keys[name]}: empty cells below filled ones: does the cell above hold?"
+            empty = cells[keys[name]].isna() & filled.notna() & measured
+            dialogue.fault(text, empty, (("--fill-down",),), "question")
+        cells = cells.assign(**{keys[name]: filled})
+    return replace(table, cells=cells)
 
 
-def _kind(measure: Measure) -> bool | None:
-    """Return whether a header says that numbers are throughputs, None where it does not say."""
-    return measure.is_rate if measure.is_rate or read_heading(measure.heading).target == fields.TIME else None
+def _is_number(cell: object) -> bool:
+    return is_number(cell) if isinstance(cell, str) else isinstance(cell, int | float)
+
+
+def _tidy(table: SheetTable, keys: Mapping[str, str], found: Mapping[str, Meaning]) -> SheetRows:
+    """Return a row of the table for each run."""
+    cells = table.cells[list(keys.values())].set_axis(list(keys), axis=1)
+    meaning = found[keys[TIME]] if TIME in keys else Meaning("")
+    unit = pd.Series([meaning.unit] * len(cells), cells.index, dtype=object)
+    columns = {
+        name: MappedColumn(own, name, meaning.unit if name == TIME else None) for name, own in keys.items()
+    }
+    is_rate = {RATE: True, TIME: False}.get(meaning.target)
+    return SheetRows(cells.assign(**{STATED_UNIT: unit}), columns, is_rate)
+
+
+def _melted(table: SheetTable, keys: Mapping[str, str], values: Sequence[ValueColumn]) -> SheetRows:
+    """Return a row for each filled cell of the columns of times, with what their headings say."""
+    own = table.cells[list(keys.values())].set_axis(list(keys), axis=1)
+    parts = []
+    for column in values:
+        said = {kind: number_in(kind, text) for kind, text in column.said.items()}
+        unit = pd.Series([column.unit] * len(own), own.index, dtype=object)
+        parts.append(own.assign(**said, **{TIME: table.cells[column.heading], STATED_UNIT: unit}))
+    cells = pd.concat(parts)
+    cells = cells[cells[TIME].notna()].drop(columns="step", errors="ignore").sort_index(kind="stable")
+    columns = {name: MappedColumn(heading, name) for name, heading in keys.items()}
+    columns |= {kind: MappedColumn(_OF_HEADINGS, kind) for kind in values[0].said if kind in cells}
+    heading = values[0].heading if len(values) == 1 else f"{len(values)} columns"
+    columns[TIME] = MappedColumn(heading, TIME, values[0].unit)
+    return SheetRows(cells, columns, {RATE: True, TIME: False}.get(values[0].target))
+
+
+def _ask_left(table: SheetTable, left: Mapping[str, Meaning], rows: SheetRows, dialogue: Dialogue) -> None:
+    """Ask about the columns that are not read; note those whose heading says nothing of the runs."""
+    have, plain = _known(rows, dialogue), list[str]()
+    asked = {
+        word.partition("=")[2] for issue in dialogue.issues for option in issue.options for word in option
+    }
+    for heading, meaning in left.items():
+        cells = table.cells[heading].dropna()
+        texts = list(dict.fromkeys(map(str, cells.unique()[:_SAMPLE])))
+        kinds = _asked_of(heading, texts, meaning.target, have)
+        is_one = set(texts) <= {"1", "1.0"} and bool({"n_gpus", "accumulation"} & set(kinds))
+        if is_one or not texts or (meaning.target and not kinds):
+            given = dialogue.answers.constants.get(meaning.target)
+            plain.append(f"{heading} ({given} was given for every row)" if given else heading)
+            continue
+        if heading in asked:
+            continue
+        kind, word = next(iter(kinds.items()), ("", ""))
+        said = (
+            f"is not read, and says {shown(word)}, which may mean {_SAID[kind]}" if kind else "is not known"
+        )
+        advice = "name it by --column OURS=YOURS, keep some of its rows by --only, or leave it out"
+        named = _names_of(heading, kind, texts, rows, dialogue)
+        # What may be a setting needs an answer by hand; results and names of single runs do not.
+        is_count = all(text.isdecimal() and int(text) <= _MOST_COUNT for text in map(plain_text, texts))
+        is_kind = 1 < len(texts) < len(cells) and not any(map(is_measured, texts))
+        only = choices("--only", texts[:6], f"{heading}=") if is_kind and not kind else ()
+        by_hand = kind or is_count or is_kind
+        options = (*named, *(ignoring(heading) if by_hand else ignoring(heading)[:1]), *only)
+        dialogue.ask("columns", f"{heading} {said}: {advice}", options)
+    if plain:
+        dialogue.notes.append(f"not read: {', '.join(plain)}")
+
+
+def _names_of(heading: str, kind: str, texts: Sequence[str], rows: SheetRows, dialogue: Dialogue) -> Options:
+    """Return options that name a column that is not known: one of ours, a switch, or a GPU or CNN."""
+    if kind in COLUMN_NAMES:
+        return (("--column", f"{kind}={heading}"),)
+    for own in ("gpu", "cnn"):
+        if own not in rows.cells and all(dialogue.names.is_name(own, text) for text in texts):
+            return (("--column", f"{own}={heading}"),)
+    if set(map(plain_text, texts)) <= YES | NO:
+        return choices("--column", [f"{name}={heading}" for name in FLAGS[:4]])
+    if rows.heading("gpu") == _OF_HEADINGS and all(map(is_measured, texts)):
+        try:
+            dialogue.names.find("gpu", heading)
+        except UnknownNameError as error:
+            near = [name for name in error.candidates[:4] if name[:3].lower() == heading[:3].lower()]
+            return choices("--value", [*near, CHOICE] if near else [], f"gpu:{heading}=")
+    return ()
+
+
+def _known(rows: SheetRows, dialogue: Dialogue) -> set[str]:
+    """Return our columns that a column or an answer is; a switch of a precision is one."""
+    have = {*rows.cells, *dialogue.answers.constants}
+    have |= {"n_gpus"} if "gpus_per_node" in have else set()
+    return have | ({"precision"} if any(name.startswith(FLAG) for name in have) else set())
+
+
+def _asked_of(heading: str, texts: Sequence[str], target: str, have: set[str]) -> dict[str, str]:
+    """Return the words of a heading and its cells that may change the times, by kind."""
+    allowed = _OF_IGNORED if target == IGNORED else set(_SAID)
+    found = {kind: word for kind, word in asked_words(heading).items() if kind in allowed}
+    if target == "" and precision_of(heading)[0] and set(map(plain_text, texts)) <= YES | NO:
+        found["precision"] = heading
+    if all(map(is_measured, texts)) and not set(map(plain_text, texts)) <= YES | NO:
+        found.pop("mode", None)  # a number of another measurement
+    for text in texts if target in ("", IGNORED) else ():
+        if not is_number(text):
+            found |= {**asked_words(text), **({"precision": text} if precision_of(text)[0] else {})}
+    return {kind: word for kind, word in found.items() if kind not in have}
+
+
+def _ask_lines(table: SheetTable, rows: SheetRows, dialogue: Dialogue) -> None:
+    """Ask about titles, notes and hidden rows that say something about the runs; note the others."""
+    answers, have, unread = dialogue.answers, _known(rows, dialogue), list[str]()
+    for number, line in table.lines:
+        name, said = f"row {number}", f"row {number}, {shown(line)},"
+        # A footnote is of single cells, whatever the columns say.
+        is_footnote = _MARK.match(line) is not None
+        kinds = {kind: word for kind, word in asked_words(line).items() if is_footnote or kind not in have}
+        kinds |= {"precision": line} if is_footnote and precision_of(line)[0] else {}
+        sizes = [size_px(word) for word in line.split() if "x" in word and size_px(word) >= 32]
+        if name in answers.ignored:
+            continue
+        if table.numbers[0] < number < table.numbers[-1]:
+            pairs = zip(table.cells.index, table.numbers, strict=True)
+            below = tuple(label for label, own in pairs if own > number)
+            text = f"{said} stands above rows below it: read them by another command"
+            dialogue.issues.append(Issue("columns", text, below, (*skipping(below), ("--ignore", name))))
+        elif sizes and sizes[0] != 224.0 and "input_size_px" not in have:
+            options = (("--set", f"input_size_px={sizes[0]:.0f}"), ("--ignore", name))
+            dialogue.ask("question", f"{said} names a size of images", options)
+        elif kinds:
+            kind, word = next(iter(kinds.items()))
+            text = f"{said} is not read, and may mean {_SAID[kind]} ({word}): does it change the times?"
+            dialogue.ask("question", text, ignoring(name))
+        else:
+            unread.append(shown(line))
+    if unread:
+        dialogue.notes.append(f"not read: {'; '.join(unread)}"[:400])
+    hidden = [number for number in table.hidden if str(number) not in answers.skipped_rows]
+    if hidden and "hidden" not in answers.ignored:
+        text, answers_of = (
+            "hidden or struck-out rows: leave them out?",
+            (*skipping(hidden), ("--ignore", "hidden")),
+        )
+        dialogue.issues.append(Issue("cells", text, tuple(hidden), answers_of))

@@ -1,80 +1,104 @@
 """GPUs and CNNs as people write them, with the candidates where a name may mean several."""
 
-from collections.abc import Callable, Mapping
-from typing import TypeVar
+import re
+from collections.abc import Collection, Mapping
 
-from trainlaw.datasets.hardware.gpus import split_memory
-from trainlaw.datasets.spreadsheets.answers import SKIP, Issue, choices, meant
-from trainlaw.datasets.spreadsheets.rows import Label, SheetRows
-from trainlaw.formulas.errors import TrainlawError, UnknownNameError, shown
+from trainlaw.datasets.cnns.names import cnn_key
+from trainlaw.datasets.hardware.gpus import GpuCatalog, hard_stop, split_memory
+from trainlaw.datasets.spreadsheets.values import precision_of
+from trainlaw.datasets.spreadsheets.words import asked_words
+from trainlaw.formulas.errors import TrainlawError, UnknownNameError
 
-#: Columns of names, as they are said.
-KINDS: Mapping[str, str] = {"gpu": "GPU", "cnn": "CNN"}
-# Near names are searched one by one: thousands of unknown names would take minutes.
-_MOST_UNKNOWN = 20
-T = TypeVar("T")
+_BRACKETS = re.compile(r"\s*[(\[{]([^)\]}]*)[)\]}]")
+_COUNTED = re.compile(
+    r"(?:(\d{1,4})\s*[x\u00d7*]\s*)?(.+?)(?:\s+\(?[x\u00d7*]\s*(\d{1,4})\)?)?", re.IGNORECASE
+)
+_INDEX = re.compile(r"^GPU \d+:\s*", re.IGNORECASE)
+_PACKAGE = re.compile(r"\s+training$|^(?:torchvision|keras) |[_.](?:in1k|imagenet)$", re.IGNORECASE)
 #: Boards of several GPUs as software counts them, by the name of one.
 _GPUS_OF_BOARDS: Mapping[str, int] = {"K80": 2, "M60": 2, "A16": 4, "Instinct MI250": 2, "Instinct MI250X": 2}
 
 
-def read_gpus(rows: SheetRows, counted: bool) -> tuple[list[str | None], list[int | None]]:
-    """Return the GPU of each row, None where it is an issue, and how many its cell says.
+class Names:
+    """The GPUs and CNNs that texts may name; each text is looked up once."""
 
-    counted : whether the file has a column of how many GPUs ran.
-    """
-    names, is_exact = rows.names, not rows.columns["gpu"].is_guess
+    def __init__(self, gpus: GpuCatalog, own: Collection[str] = ()) -> None:
+        """Keep the catalog and the names of the user's own CNNs."""
+        self.gpus, self.own = gpus, frozenset(own)
+        self._known: dict[tuple[str, str], bool] = {}
 
-    def find(text: str, is_answered: bool) -> tuple[str, int | None]:
-        name, number = names.find("gpu", text)
-        if is_answered or is_exact:
-            return name, number
+    def find(self, kind: str, text: str) -> tuple[str, int | None]:
+        """Return the name that a text means, and how many of a GPU it says; raises UnknownNameError."""
+        plain = _without_remark(_INDEX.sub("", text))
+        return self._counted_gpu(plain) if kind == "gpu" else (self._cnn(plain), None)
+
+    def is_name(self, kind: str, text: str) -> bool:
+        """Return whether a text is a name, or may be one of several."""
+        key = kind, text
+        if key not in self._known:
+            self._known[key] = self._is_name(kind, text)
+        return self._known[key]
+
+    def checked_gpu(self, text: str, counted: bool) -> tuple[str, int | None]:
+        """Return a GPU and its number as `find`; UnknownNameError where namesakes or a board leave it open.
+
+        counted : whether the table says elsewhere how many GPUs ran.
+        """
+        name, number = self.find("gpu", text)
         dies = _GPUS_OF_BOARDS.get(name)
         if dies and not counted and number is None:
-            reason = (
-                f"a board of it holds {dies} GPUs: did one of them run, or all (then say --batch-is, too)?"
-            )
+            reason = f"a board of it holds {dies} GPUs: did one of them run, or all (say --batch-is, too)?"
             raise UnknownNameError(f": {reason}", [name, f"{dies}x {name}"])
-        namesakes = names.gpus.namesakes(name)
+        namesakes = self.gpus.namesakes(name)
         if len(namesakes) > 1 and split_memory(text)[1] is None:
             raise UnknownNameError(": GPUs of that name differ in memory", namesakes)
         return name, number
 
-    found = _looked_up(rows, "gpu", find)
-    return [pair[0] if pair else None for pair in found], [pair[1] if pair else None for pair in found]
-
-
-def read_cnns(rows: SheetRows) -> list[str | None]:
-    """Return the CNN of each row, None where it is an issue."""
-    return _looked_up(rows, "cnn", lambda text, _: rows.names.find("cnn", text)[0])
-
-
-def _looked_up(rows: SheetRows, column: str, find: Callable[[str, bool], T]) -> list[T | None]:
-    """Return what is found for each cell, looked up once per text; one issue per text that is not known."""
-    found: dict[str, T | None] = {}
-    unknown: dict[str, Issue] = {}
-    cells = rows.cells[column]
-    where = rows.where(cells, (cell is not None for cell in cells))
-    for text in where:
+    def _is_name(self, kind: str, text: str) -> bool:
+        if not re.search("[a-z]", text, re.IGNORECASE) or not 1 < len(text) < 80:
+            return False
         try:
-            found[text] = find(str(rows.said(column, text)), rows.is_said(column, text))
+            self.find(kind, text)
         except TrainlawError as error:
-            # The nearest candidate, so that the times can be checked before the user has chosen.
-            near = getattr(error, "candidates", ())[:1]
-            found[text] = find(near[0], True) if near else None
-            if len(unknown) <= _MOST_UNKNOWN:
-                unknown[text] = _unknown(column, text, where[text], error)
-    if rows.answers.fill_down:
-        rows.fault(f"{rows.columns[column].heading}: empty", (cell is None for cell in cells))
-    rows.issues += unknown.values()
-    return [None if cell is None else found[str(cell)] for cell in cells]
+            return bool(meant(text, error))
+        return True
+
+    def _counted_gpu(self, text: str) -> tuple[str, int | None]:
+        try:
+            return self.gpus.find(text).gpu, None
+        except UnknownNameError:
+            match = _COUNTED.fullmatch(text.strip())
+            if match is None or not (match[1] or match[3]):
+                raise
+        number = int(match[1] or match[3])
+        try:
+            return self.gpus.find(match[2]).gpu, number
+        except UnknownNameError as error:
+            raise UnknownNameError(str(error), [f"{number}x {name}" for name in error.candidates]) from None
+
+    def _cnn(self, text: str) -> str:
+        if text in self.own:
+            return text
+        try:
+            return cnn_key(_PACKAGE.sub("", text))
+        except UnknownNameError:
+            if not re.fullmatch(r"[\w.-]+/[\w.-]+", text):
+                raise
+            # "microsoft/resnet-50": hubs have the name of an organisation before that of the CNN.
+            return cnn_key(text.partition("/")[2])
 
 
-def _unknown(column: str, text: str, where: tuple[Label, ...], error: TrainlawError) -> Issue:
-    candidates = getattr(error, "candidates", ())
-    reason = str(error).partition(": ")[2].partition("did you mean")[0].rstrip("; ")
-    reason = reason or ("several GPUs or CNNs have that name" if meant(text, error) else "")
-    said = f": {reason}" if reason and candidates else " is not known"
-    if not candidates:
-        said += f"; add it by --{column}-file, or leave its rows out"
-    options = choices("--value", [*candidates, *([] if meant(text, error) else [SKIP])], f"{column}:{text}=")
-    return Issue("names", f"{KINDS[column]} {shown(text)}{said}", where, options)
+def meant(text: str, error: TrainlawError) -> tuple[str, ...]:
+    """Return the candidates of an unknown name that begin as `text` does: several things that it may mean."""
+    first = next(iter(text.lower().split()), "")
+    near = [name for name in getattr(error, "candidates", ()) if name.lower().startswith(first)]
+    return tuple(near) if len(near) > 1 and len(first) > 1 else ()
+
+
+def _without_remark(text: str) -> str:
+    """Return a name without a remark in brackets, such as where the GPU was, that says nothing of the run."""
+    says = any(
+        asked_words(inside) or precision_of(inside)[0] or re.search(r"\d", inside)
+        for inside in _BRACKETS.findall(text)
+    )
+    return text if hard_stop(text) or says else _BRACKETS.sub("", text).strip() or text

@@ -1,5 +1,7 @@
 """Units of times and throughputs as headers and cells state them, and the iteration time that follows."""
 
+import datetime
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -7,21 +9,30 @@ from functools import lru_cache
 from types import MappingProxyType
 
 import numpy as np
+import pandas as pd
+from trainlaw.datasets.files.numbers import number_of
 from trainlaw.datasets.spreadsheets.words import groups, meanings
 
 _SECONDS: Mapping[str, float] = MappingProxyType(
     {word: float(seconds) for word, seconds in meanings("second").items()}
 )
-_IMAGES, _ITERATIONS, _GPUS = (frozenset(groups("counted")[name]) for name in ("image", "iteration", "gpu"))
-_EPOCHS = frozenset(("epoch", "epochs", "epoche", "run", "lauf"))
+_KINDS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {name: frozenset(words) for name, words in groups("counted").items()}
+)
 _WHOLE: Mapping[str, str] = {"fps": "images/s", "ips": "images/s", "its": "it/s", "qps": "images/s"}
-_THOUSANDS = re.compile(r"^k(?=\s*(?:img|image|sample))|^(?:thousand|1000|1k)\s+")
-_NUMBER = re.compile(r"(?:^|(?<=[\s/]))(\d{1,6})\s*(?=[a-z])")
 _PER = ("per", "pro", "par", "por", "je")
 _DIVIDED = re.compile(rf"/|(?:^|[\s_])(?:{'|'.join(_PER)}|for|für)[\s_]")
+_OF_ALL = re.compile(r"[\s/,]*\b(?:total|overall|aggregate|global|all gpus|gesamt)\b[\s,]*")
 _JOINING = (*_PER, "a", "one", "for", "für")
-_LONGEST_UNIT = 200
+_LONGEST = 200  # characters of a unit; of thousands of blanks, patterns would look for a word after each
 _NAMES = {1.0: "s", 1e-3: "ms", 1e-6: "us", 1e-9: "ns", 60.0: "min", 3600.0: "h"}
+# A number, perhaps approximate, of thousands, with a spread, a unit, or a comparison with another one.
+_QUANTITY = re.compile(
+    r"[~≈]?\s*([-+]?[\d.,'\u00a0\u202f ]*\d(?:e[-+]?\d+)?)\s*(k)?\s*(?:(?:±|\+/-|\+-)\s*[\d.,]+)?\s*"
+    r"([^\d(]\D*)?(?:\s*\([-+]?\s*[\d.,]+\s*(?:%|x|\u00d7)\))?",
+    re.IGNORECASE,
+)
+_CLOCK = re.compile(r"(?:\d+\s*h(?:ours?)?\s*)?\d+\s*m(?:in)?\s*\d+\s*s|\d+:\d{2}:\d{2}(?:\.\d+)?", re.I)
 
 
 @dataclass(frozen=True)
@@ -29,15 +40,13 @@ class TimeUnit:
     """The unit of a time or a throughput of training.
 
     counted : what one unit of time, or one time, is for: "iteration", "image", or "epoch" for all iterations
-    of a run. seconds : of the unit of time. is_rate : whether the number is per time. number : how many of
-    the counted things one time is for, or one number of a rate. per_gpu : whether images are those of one
-    GPU; None where the text does not say.
+    of a run. seconds : of the unit of time. is_rate : whether the number is per time. per_gpu : whether
+    images are those of one GPU; None where the text does not say.
     """
 
     counted: str
     seconds: float
     is_rate: bool
-    number: float = 1.0
     per_gpu: bool | None = None
 
     @property
@@ -48,14 +57,14 @@ class TimeUnit:
         ('images/s', 'ms')
         """
         time, things = _NAMES[self.seconds], "images" if self.counted == "image" else "it"
-        if self.number != 1.0 and not self.is_rate:
-            return f"{time}/{self.number:g} {things}"
-        if self.counted == "epoch":
-            return f"{time}/epoch"
         if self.is_rate:
-            ending = {True: "/gpu", False: "/total", None: ""}[self.per_gpu]
-            return f"{'k' if self.number > 1 else ''}{things}/{time}{ending}"
-        return f"{time}/image" if self.counted == "image" else time
+            return f"{things}/{time}{ {True: '/gpu', False: '/total', None: ''}[self.per_gpu] }"
+        return time if self.counted == "iteration" else f"{time}/{self.counted}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it does not say if a throughput is of one GPU or of all."""
+        return self.is_rate and self.counted == "image" and self.per_gpu is None
 
     def seconds_of(
         self, numbers: np.ndarray, batch_per_gpu: np.ndarray, n_gpus: np.ndarray, iterations: np.ndarray
@@ -67,9 +76,11 @@ class TimeUnit:
         images = batch_per_gpu * (1.0 if self.per_gpu else n_gpus)
         per_iteration = {"image": images, "epoch": 1.0 / iterations}.get(self.counted, np.ones_like(numbers))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            if self.is_rate:
-                return np.asarray(per_iteration * self.seconds / (numbers * self.number))
-            return np.asarray(numbers * self.seconds * per_iteration / self.number)
+            return np.asarray(
+                per_iteration * self.seconds / numbers
+                if self.is_rate
+                else numbers * self.seconds * per_iteration
+            )
 
 
 @lru_cache(maxsize=10_000)
@@ -81,22 +92,20 @@ def parse_unit(text: str) -> TimeUnit | None:
     >>> [parse_unit(text).text for text in ("Bilder je Sekunde", "Sekunden je Bild", "ms je Iteration")]
     ['images/s', 's/image', 'ms']
     """
-    # Of thousands of blanks, patterns would look for a word after each.
-    stated = text if len(text) <= _LONGEST_UNIT else ""
-    plain = re.sub(r"[()\[\]{}<>]", " ", stated).strip().lower()
-    number = 1e3 if _THOUSANDS.match(plain) else 1.0
-    plain = _THOUSANDS.sub("", plain)
-    scope, plain = _scope(plain)
-    plain = _WHOLE.get(plain.strip(), plain)
-    divided = _DIVIDED.search(plain) is not None
-    of_several = _NUMBER.search(plain) if divided else None
-    plain = _NUMBER.sub("", plain) if of_several else plain
-    tokens = [word for word in re.split(r"[\s_/]+", plain.strip()) if word not in ("", *_JOINING)]
-    per_gpu = True if any(word in _GPUS for word in tokens) else scope
-    unit = _of_parts([_part(word) for word in tokens if word not in _GPUS], plain, divided, per_gpu)
-    if unit is None or not of_several:
-        return replace(unit, number=number) if unit and unit.is_rate else unit
-    return None if unit.is_rate else replace(unit, number=float(of_several[1]))
+    stated = re.sub(r"[()\[\]{}<>]", " ", text if len(text) <= _LONGEST else "").strip().lower()
+    plain = _OF_ALL.sub(" ", stated).strip()
+    scope = False if plain != stated else None
+    plain = _WHOLE.get(plain, plain)
+    tokens = [word for word in re.split(r"[\s_/]+", plain) if word not in ("", *_JOINING)]
+    per_gpu = True if any(word in _KINDS["gpu"] for word in tokens) else scope
+    parts = [_part(word) for word in tokens if word not in _KINDS["gpu"]]
+    return _of_parts(parts, plain, _DIVIDED.search(plain) is not None, per_gpu)
+
+
+def _part(word: str) -> tuple[str, float]:
+    if word in _SECONDS:
+        return "time", _SECONDS[word]
+    return next((kind for kind in ("image", "iteration", "epoch") if word in _KINDS[kind]), "other"), 0.0
 
 
 def _of_parts(
@@ -106,47 +115,30 @@ def _of_parts(
         case [("time", seconds)]:
             return TimeUnit("iteration", seconds, False)
         case [("time", seconds), ("image" | "iteration" | "epoch" as counted, _)] if divided:
-            return TimeUnit(counted, seconds, False, 1.0, per_gpu if counted == "image" else None)
+            return TimeUnit(counted, seconds, False, per_gpu if counted == "image" else None)
         # "per step ms" and "step_ms" are the time of a step, "img_sec" is a rate.
         case [("image" | "iteration" as counted, _), ("time", seconds)] if plain.startswith(_PER):
-            return TimeUnit(counted, seconds, False, 1.0, per_gpu)
+            return TimeUnit(counted, seconds, False, per_gpu)
         case [("iteration" | "epoch" as counted, _), ("time", seconds)] if not divided:
             return TimeUnit(counted, seconds, False)
         case [("image" | "iteration" as counted, _), ("time", seconds)] if seconds >= 1.0 and (
             divided or seconds == 1.0
         ):
-            return TimeUnit(counted, seconds, True, 1.0, per_gpu)
+            return TimeUnit(counted, seconds, True, per_gpu)
     return None
 
 
-def _scope(text: str) -> tuple[bool | None, str]:
-    """Return whether a text says that a rate is of one GPU, False where of all, and the rest of it."""
-    rest = re.sub(r"[\s/,]*\b(total|overall|aggregate|global|all gpus|gesamt)\b[\s,]*", " ", text)
-    return (False if rest != text else None), rest.strip()
-
-
-def _part(word: str) -> tuple[str, float]:
-    if word in _SECONDS:
-        return "time", _SECONDS[word]
-    kinds = {"image": _IMAGES, "iteration": _ITERATIONS, "epoch": _EPOCHS}
-    return next((kind for kind, known in kinds.items() if word in known), "other"), 0.0
-
-
-#: Units that a column without one may have, the likely ones first.
+#: Units that a column without one may have, the likely ones first; the first six are usual.
 CANDIDATES: tuple[TimeUnit, ...] = (
     TimeUnit("iteration", 1e-3, False),
     TimeUnit("iteration", 1.0, False),
-    TimeUnit("image", 1.0, True, 1.0, False),
-    TimeUnit("image", 1.0, True, 1.0, True),
+    TimeUnit("image", 1.0, True, False),
+    TimeUnit("image", 1.0, True, True),
     TimeUnit("iteration", 1.0, True),
     TimeUnit("iteration", 1e-6, False),
     TimeUnit("image", 1e-3, False),
     TimeUnit("image", 1.0, False),
-    TimeUnit("image", 1.0, True, 1e3, False),
 )
-
-#: How many of them are usual.
-N_USUAL = 6
 
 
 def unit_choices(several_gpus: bool = False) -> tuple[str, ...]:
@@ -155,6 +147,33 @@ def unit_choices(several_gpus: bool = False) -> tuple[str, ...]:
     >>> unit_choices()
     ('ms', 's', 'images/s', 'it/s', 'us')
     """
-    usual = CANDIDATES[:N_USUAL]
-    usual = usual if several_gpus else tuple(replace(unit, per_gpu=None) for unit in usual)
+    usual = CANDIDATES[:6] if several_gpus else [replace(unit, per_gpu=None) for unit in CANDIDATES[:6]]
     return tuple(dict.fromkeys(unit.text for unit in usual))
+
+
+def quantity(cell: object, decimal: str = ".") -> tuple[float, TimeUnit | None]:
+    """Return the number in a cell and the unit written with it, None without one; nan where it is no number.
+
+    Durations such as 17m31s count in seconds.
+
+    >>> quantity("12,5 ms", ",")[0], quantity("1.2k img/s")[1].text, quantity("soon")[0]
+    (12.5, 'images/s', nan)
+    >>> quantity("17m31s")[0]
+    1051.0
+    """
+    if isinstance(cell, int | float) and not isinstance(cell, bool):
+        return float(cell), None
+    if isinstance(cell, datetime.time):
+        cell = cell.isoformat()
+    text = str(cell).strip()
+    if isinstance(cell, datetime.timedelta) or _CLOCK.fullmatch(text):
+        return pd.Timedelta(cell if isinstance(cell, datetime.timedelta) else text).total_seconds(), (
+            TimeUnit("iteration", 1.0, False)
+        )
+    match = _QUANTITY.fullmatch(text) if len(text) < 80 else None
+    if match is None or isinstance(cell, bool):
+        return math.nan, None
+    unit = parse_unit(match[3]) if match[3] else None
+    is_strange = bool(match[3]) and unit is None
+    number = math.nan if is_strange else number_of(match[1], decimal) * (1e3 if match[2] else 1.0)
+    return number, unit

@@ -3,10 +3,13 @@
 import re
 import tomllib
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
+
+#: Longer texts are prose, in which a name or number may stand for anything.
+_LONGEST = 300
 
 
 @cache
@@ -38,10 +41,21 @@ def meanings(section: str) -> Mapping[str, str]:
 
 
 @cache
-def patterns() -> Mapping[str, re.Pattern[str]]:
-    """Return the patterns of what a text says, by our column; a group holds the value.
+def _asked() -> Mapping[str, re.Pattern[str]]:
+    return MappingProxyType({name: re.compile("".join(lines)) for name, lines in groups("asked").items()})
 
-    >>> patterns()["batch"].search("resnet50 bs=64")[1]
-    '64'
+
+@lru_cache(maxsize=10_000)
+def asked_words(text: str) -> Mapping[str, str]:
+    """Return the words of a text that may change what a time means, by kind.
+
+    >>> dict(asked_words("two V100 in one box, power capped"))
+    {'n_gpus': 'two v100', 'power': 'power'}
+    >>> dict(asked_words("Training, images/sec")), dict(asked_words("fwd_only"))
+    ({}, {'mode': 'fwd'})
     """
-    return MappingProxyType({name: re.compile("".join(lines)) for name, lines in groups("pattern").items()})
+    plain = re.sub(r"(?<=[a-z])(?=[A-Z][a-z])|_", " ", text[:_LONGEST]).lower()
+    found = {kind: match[0].strip() for kind, pattern in _asked().items() if (match := pattern.search(plain))}
+    words = set(re.findall(r"[^\W\d_]+", plain))
+    passes = sorted(words & set(groups("phrase")["inference"]))
+    return found | ({"mode": passes[0]} if passes and not words & set(groups("phrase")["training"]) else {})

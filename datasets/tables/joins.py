@@ -226,6 +226,7 @@ _RULES: Mapping[str, Callable[[GpuJoin], np.ndarray]] = {
     "is_tensor_precision": lambda rows: rows.looked_up(
         "precision", lambda text: text not in ("fp32", "unknown")
     ),
+    "has_fp32_dense": lambda rows: rows.looked_up("precision", lambda text: PRECISIONS[text].has_fp32_dense),
     "is_channels_last": lambda rows: rows.looked_up("layout", lambda text: text == "channels_last"),
     "is_tuned": lambda rows: rows.number("tuned"),
     "is_stack_channels_last": lambda rows: rows.looked_up("stack", lambda text: text == "channels_last"),

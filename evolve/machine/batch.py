@@ -88,7 +88,9 @@ call_factor = KERNELS[SCALE].call
 
 def entry(function: Function) -> Function:
     """Decorate a compiled function that Python calls, and that makes no arrays."""
-    made: Function = compiler(error_model="numpy", nogil=True, cache=CACHED, _nrt=False)(function)
+    made: Function = compiler(
+        error_model="numpy", nogil=True, cache=CACHED, no_cfunc_wrapper=True, _nrt=False
+    )(function)
     return made
 
 

@@ -49,7 +49,7 @@ def _float_of(typing_context: Any, bits: Any) -> Any:
 bits_of: Any = intrinsic(_bits_of)
 float_of: Any = intrinsic(_float_of)
 # `contract` lets a product and a sum become one instruction; it cannot make a valid value invalid.
-inline_maths = njit(error_model="numpy", fastmath={"contract"}, forceinline=True)
+inline_maths = njit(error_model="numpy", fastmath={"contract"}, forceinline=True, no_cfunc_wrapper=True)
 
 
 @inline_maths

@@ -1,6 +1,7 @@
 """What a fitted search shows and keeps."""
 
 import json
+import pickle
 import sys
 
 import numpy as np
@@ -23,6 +24,12 @@ def test_equations_are_the_front(fitted):
     assert table["equation"].tolist() == [member.formula.text() for member in fitted.front_]
     (chosen,) = table[table["is_chosen"]]["equation"]
     assert chosen == fitted.formula_.text()
+
+
+def test_a_fitted_search_survives_pickle_but_for_its_trees(fitted, typed_rows):
+    again = pickle.loads(pickle.dumps(fitted))
+    assert np.array_equal(again.predict(typed_rows[0]), fitted.predict(typed_rows[0]))
+    assert vars(fitted).keys() - vars(again).keys() == {"hall_of_fame_"}
 
 
 def test_a_position_selects_the_formula_everywhere(fitted, typed_rows):

@@ -120,7 +120,7 @@ def _plan(path: Path) -> None:
 _PREDICT = "predict --cnn resnet50 --gpu T4 --batch 32"
 _IMPORT = "data import {} --to {folder}/out.csv"
 _ANSWERED = (
-    f"{_IMPORT} --yes --unit ms --precision amp --batch-is per-gpu --decimal comma"
+    f"{_IMPORT} --unit ms --precision amp --batch-is per-gpu --decimal comma"
     " --skip-unmeasured --fill-down --trust --set gpu=T4"
 )
 _LOGGED = "data import {} --to {folder}/out.csv --trust --set gpu=T4"
@@ -206,7 +206,7 @@ READERS: Mapping[str, Reader] = {
     ),
     "runs to merge with": Reader(
         "few-runs.csv",
-        command(f"data import {CORPUS}/few-runs.csv --to {{folder}}/out.csv --yes --merge-with {{}}"),
+        command(f"data import {CORPUS}/few-runs.csv --to {{folder}}/out.csv --merge-with {{}}"),
     ),
     "GPUs, predicted": Reader(
         "gpus.csv", command("predict --cnn lenet5 --gpu 'My GPU' --batch 8 --gpu-file {}")

@@ -144,7 +144,7 @@ def empty(folder):
 
 
 COMMANDS = {
-    "import": ("data", "import", "{}/sheet.csv", "--yes", "--out", "{}/out.csv"),
+    "import": ("data", "import", "{}/sheet.csv", "--out", "{}/out.csv"),
     "calibrate": ("calibrate", "{}/runs.csv", "--out", "{}/law"),
 }
 

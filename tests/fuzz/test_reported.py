@@ -177,7 +177,7 @@ def test_wrong_times_are_asked_about_by_every_reader(name, tmp_path, monkeypatch
         with pytest.raises(InputError, match=said):
             function(path)
     assert "doubtful: " in invoke("data", "outliers", path).stdout
-    imports = ("data", "import", path, "--precision", "fp32", "--yes", "--out", tmp_path / "out.csv")
+    imports = ("data", "import", path, "--precision", "fp32", "--out", tmp_path / "out.csv")
     assert invoke(*imports).exit_code == 2
     assert [place.name for place in tmp_path.iterdir()] == ["runs.csv"]
     if name == "forward pass":
@@ -265,7 +265,7 @@ SHEET = "gpu,model,batch"
 def test_columns_by_other_names_are_read(content, words, expected, tmp_path):
     (tmp_path / "runs.csv").write_text(content)
     out = tmp_path / "out.csv"
-    assert invoke("data", "import", tmp_path / "runs.csv", "--yes", "--out", out, *words).exit_code == 0
+    assert invoke("data", "import", tmp_path / "runs.csv", "--out", out, *words).exit_code == 0
     frame = pd.read_csv(out)
     assert {name: frame[name].tolist() for name in expected} == expected
 
@@ -280,6 +280,6 @@ def test_columns_by_other_names_are_read(content, words, expected, tmp_path):
 def test_few_rows_are_asked_about(rows, said, tmp_path):
     (tmp_path / "runs.csv").write_text(f"{SHEET},time (ms)\n{rows}")
     out = tmp_path / "out.csv"
-    result = invoke("data", "import", tmp_path / "runs.csv", "--yes", "--precision", "fp32", "--out", out)
+    result = invoke("data", "import", tmp_path / "runs.csv", "--precision", "fp32", "--out", out)
     assert result.exit_code == 2 and said in result.output
     assert not out.exists()

@@ -140,7 +140,7 @@ HEADINGS = {
 # The other readers of runs read as `check` does: in `test_reported` all of them see some wrong times.
 COMMANDS = {
     "check": "data check {}",
-    "import": "data import {} --precision fp32 --skip-unmeasured --yes --out new.csv",
+    "import": "data import {} --precision fp32 --skip-unmeasured --out new.csv",
 }
 
 

@@ -10,5 +10,5 @@ def test_shipped_times_are_those_of_the_built_in_runs():
 
 def test_the_same_precision_is_nearer_than_the_same_batch():
     found = nearest_measured("resnet50", "V100-SXM2-16GB", 128, "fp32", is_channels_last=False, pixels=None)
-    assert found is not None and (found.precision, found.batch_per_gpu) == ("fp32", 128)
+    assert found is not None and (found.letter, found.batch_per_gpu) == ("f", 128)
     assert nearest_measured("resnet50", "H20-96GB", 1, "fp32", is_channels_last=False, pixels=None) is None

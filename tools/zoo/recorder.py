@@ -6,7 +6,7 @@ from typing import Any
 from trainlaw.datasets.cnns.builder import CnnBuilder, Shape
 from trainlaw.datasets.cnns.windows import Padding, Size, axis_paddings, pair
 
-_WITH_CHANNELS = frozenset({"input", "conv", "conv_transpose", "dense"})
+_WITH_CHANNELS = frozenset({"input", "conv", "conv_transpose", "dense", "linear"})
 
 
 class Classes(int):

@@ -203,15 +203,14 @@ def regnet(
 def _convnext_block(cnn: Recorder, x: int) -> int:
     channels = cnn.channels(x)
     y = cnn.layernorm(cnn.depthwise(x, 7, bias=True))
-    # The paper's dense layers act on each pixel, which is a 1 x 1 convolution.
-    y = cnn.activation(cnn.conv(y, 4 * channels, 1, bias=True), "gelu")
-    return cnn.add(x, cnn.scale(cnn.conv(y, channels, 1, bias=True), learned=True))
+    y = cnn.activation(cnn.linear(y, 4 * channels), "gelu")
+    return cnn.add(x, cnn.scale(cnn.linear(y, channels), learned=True))
 
 
 def convnext(
     cnn: Recorder, image: int, n_classes: int, widths: tuple[int, ...], depths: tuple[int, ...]
 ) -> int:
-    """Four stages of 7 x 7 depthwise convolutions and wide 1 x 1 convolutions, layer-normalised."""
+    """Four stages of 7 x 7 depthwise convolutions and wide linear layers, layer-normalised."""
     x = cnn.layernorm(cnn.conv(image, widths[0], 4, 4, padding="valid", bias=True))
     for stage, (width, depth) in enumerate(zip(widths, depths, strict=True)):
         if stage:

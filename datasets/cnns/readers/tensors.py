@@ -95,16 +95,13 @@ class GraphTracer:
         return self._image(self.builder.adaptive_pool(self._channels_first(x), kind, height, width), x)
 
     def dense(self, x: Tensor, features: int, bias: bool) -> Tensor:
-        """Add a dense layer on the last axis; on an image with channels last that is a 1 x 1 convolution."""
+        """Add a dense layer on the last axis; on an image with channels last it acts on each pixel."""
         if len(x.shape) == 2:
             return Tensor(self.builder.dense(x.layer, features, bias), (x.shape[0], features))
         layer = self._whole(x)
         if x.channel_axis != len(x.shape) - 1:
             raise InputError(f"expected a dense layer on flat input or on channels last, got shape {x.shape}")
-        self.note("dense layers on the pixels of an image are counted as 1 x 1 convolutions")
-        return Tensor(
-            self.builder.conv(layer, features, 1, bias=bias), (*x.shape[:-1], features), x.channel_axis
-        )
+        return Tensor(self.builder.linear(layer, features, bias), (*x.shape[:-1], features), x.channel_axis)
 
     def elementwise(self, x: Tensor, kind: str, vector_parameters: int = 0) -> Tensor:
         """Add a layer that keeps the shape."""

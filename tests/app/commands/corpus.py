@@ -251,6 +251,9 @@ def answered(words: list[str], truth: dict[str, object]) -> list[str]:
         is_open |= words[place - 1] == "--batch-is" and not {"per-gpu", "global"} & set(others)
         if not word.endswith("CHOICE") or is_open:
             continue
+        if word.startswith("gpus_per_node="):
+            words[place] = "gpus_per_node=8"
+            continue
         name = {"--precision": "precision", "--unit": "unit"}.get(words[place - 1], word.partition("=")[0])
         values = only.get(name, set())
         asked = word.partition(":")[2].lower()[:3]

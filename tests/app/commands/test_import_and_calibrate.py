@@ -50,18 +50,24 @@ def numbers_of_gpus():
 @pytest.mark.slow
 @pytest.mark.usefixtures("few_networks")
 @pytest.mark.parametrize(
-    ("table", "column", "values", "warning"),
+    ("table", "options", "column", "values", "warning"),
     [
-        (cards, "gpu", list(CARDS), "--gpu calibrates one formula for each"),
-        (stacks, "layout", ["nchw", "channels_last"], "factor of runs with runs_channels_last"),
-        (numbers_of_gpus, "n_gpus", [1, 2, 4], "runs on several GPUs do not calibrate: 6 left out"),
+        (cards, [], "gpu", list(CARDS), "--gpu calibrates one formula for each"),
+        (stacks, [], "layout", ["nchw", "channels_last"], "factor of runs with runs_channels_last"),
+        (
+            numbers_of_gpus,
+            ["--set", "gpus_per_node=4"],
+            "n_gpus",
+            [1, 2, 4],
+            "runs on several GPUs do not calibrate: 6 left out",
+        ),
     ],
 )
-def test_two_commands_lead_from_a_spreadsheet_to_a_formula(tmp_path, table, column, values, warning):
+def test_two_commands_lead_from_a_spreadsheet_to_a_formula(tmp_path, table, options, column, values, warning):
     path, law = tmp_path / "runs.csv", tmp_path / "law"
     table().to_csv(path, index=False)
     command = CliRunner()
-    imported = command.invoke(app, ["data", "import", str(path), "--yes"])
+    imported = command.invoke(app, ["data", "import", str(path), *options])
     assert imported.exit_code == 0, imported.output
     runs = pd.read_csv(tmp_path / "runs-imported.csv")
     assert list(dict.fromkeys(runs[column])) == values

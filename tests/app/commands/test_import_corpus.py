@@ -12,15 +12,17 @@ pytest.importorskip("openpyxl")
 #: Not tidy, or with a question that the truth does not answer.
 REFUSED = frozenset(
     """
-    approx-rates batch-row-below-models blog-it-per-s carnet-sections chat-lines combined-label dgx-per-gpu
-    epoch-imagenet-min fwd-bwd-total groups-merged-title hf-trainer hours-per-epoch imagenet-epochs
-    labbook-key-values log-comments mean-ci merged-gpu-groups n-mean-stdev ngc-8x no-header notes-below
-    numbers-above nvidia-vendor-page ods-sheets-merged offset-table pandas-pivot pivot-oom
-    pivot-two-row-labels precision-over-batch run-labels run-names-hf runs-as-columns section-precision
-    section-rows settings-block-above sheet-per-precision sheets-train-inference side-by-side side-by-side-2
-    sloppy-names speed-up-columns stacked-tables summary-and-raw-sheets three-level-merged-units three-levels
-    torchbench training-yes-no transponiert transposed two-tables-batch-title two-tables-one-sheet
-    unit-in-corner unit-in-own-row unit-row units-line us-thousands watts-and-memory weak-scaling
+    approx-rates batch-row-below-models blog-it-per-s carnet-sections chat-lines combined-label
+    durchsatz-und-zeit epoch-imagenet-min epoch-imagenet-title epoch-minsec footnote-amp footnote-two-gpus
+    fwd-bwd-total gpu-over-precision groups-merged-title groups-of-four hf-trainer hours-per-epoch
+    imagenet-epochs inference-training labbook-key-values log-comments mean-ci median-and-mean
+    merged-gpu-groups n-mean-stdev ngc-8x no-header nvidia-vendor-page ods-sheets-merged offset-table
+    pandas-pivot per-gpu-and-total pivot-oom pivot-two-row-labels precision-over-batch run-labels
+    run-names-hf runs-as-columns section-precision section-rows settings-block-above sheet-per-precision
+    sheets-train-inference side-by-side side-by-side-2 sloppy-names stacked-tables summary-and-raw-sheets
+    three-level-merged-units three-levels title-100-iterations torchbench training-yes-no transponiert
+    transposed two-tables-batch-title two-tables-one-sheet unit-in-corner unit-in-own-row unit-row
+    us-thousands wandb-keys watts-and-memory weak-scaling
     """.split()
 )
 # What is asked or assumed is said.
@@ -28,11 +30,11 @@ SAID = {
     "bilder-tausender": "--precision fp32 | --precision tf32",
     "mlperf-style": "throughput of all together or of each GPU",
     "oom-and-dashes": "--skip-unmeasured",
-    "scaling-gpus": "assumed for several GPUs",
+    "scaling-gpus": "how many GPUs has a node?",
     "pivot-cnn-columns": "--columns-are cnn",
     "reddit-cards": "--columns-are cnn,precision",
     "sheet-per-gpu": "--sheets-are gpu",
-    "average-rows-and-column": "a row that summarises others",
+    "average-rows-and-column": "--value gpu:Average=skip",
     "german-thousands": "not read: ",
 }
 # A quarter of them is a first answer.
@@ -49,7 +51,9 @@ def test_a_table_is_imported_with_one_corrected_command_or_refused(name, tmp_pat
     how, said = corpus.imported(path, truth)
     text = " ".join(said.split())
     assert how == ("refused" if name in REFUSED else "written"), said
-    assert how == "refused" or corpus.differences(path, truth) == ""
+    # A cell with the mark of a footnote is left out by the command that is shown.
+    whole = "part" if name in ("footnote-harmless", "footnote-marks") else ""
+    assert how == "refused" or corpus.differences(path, truth) == whole
     assert SAID.get(name, "") in text, said
 
 

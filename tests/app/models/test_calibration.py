@@ -58,7 +58,7 @@ def test_times_off_as_a_whole_narrow_nothing_and_are_said_by_every_answer(law, r
     found = calibrated_law(law, some(runs, "T4", 8, factor, law))
     (warning,) = found.warnings
     assert "accumulated gradients" in warning
-    assert interval_of(found.formula) >= interval_of(law)
+    assert interval_of(found.formula) >= interval_of(law) * (1 - 1e-6)
     again = Formula.from_json(found.formula.to_json())
     (answer,) = predict_runs(again, some(runs, "T4", 1))
     assert any(warning in text for text in answer.warnings)
@@ -70,7 +70,7 @@ def test_runs_of_a_gpu_in_a_file_may_be_slower(law, runs):
     found = calibrated_law(law, RunTable("mine", frame, replace(runs.facts, gpus=catalog)))
     assert not found.warnings
     # All of them are beyond the interval.
-    assert interval_of(found.formula) >= interval_of(law)
+    assert interval_of(found.formula) >= interval_of(law) * (1 - 1e-6)
 
 
 def test_a_calibrated_answer_says_its_error(law, runs):

@@ -33,7 +33,11 @@ def open_statements(text):
         ("matrix_number^1.2 * other_matrix_s", "never rises with peak_flop_per_s", "elasticity 0.2 to 0.2"),
         ("input_copy_s / im2col_compute_s + 0.001", "never falls with im2col_elements", "not defined"),
         ("input_copy_s / (im2col_compute_s + 0.1)", "never falls with im2col_elements", "-1 to 0"),
-        ("max(other_matrix_s - conv_output_cached_s, 0)", "never falls with conv_output_elements", "max("),
+        (
+            "max(other_matrix_s - conv_output_cached_s, 0)",
+            "never falls with conv_output_elements",
+            "-inf to inf",
+        ),
         ("other_matrix_s / clock_ratio^1.5", "never rises with boost_clock_hz", "elasticity 0.5"),
         ("host_s + l2_bytes * iteration_overhead_s", "never rises with l2_bytes", "elasticity 1 to 1"),
     ],

@@ -1,6 +1,7 @@
 """From a profile on one GPU to the time on another: laws, command, study, files."""
 
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import InputError, constants, load_formula, parse_text, to_text
 
 from ...commands import invoke
+from ...rows import each_row
 
 QUICK = SearchSettings(evaluations=100)
 
@@ -105,6 +107,13 @@ def test_prediction_from_tensorflows_table_is_near_the_measured_time(profile_fil
     assert "profile alone" in alone.formula and alone.time_s == pytest.approx(row["time_s"], rel=0.3)
     unmeasured = predict_from_profile(ProfileRequest(path, "T4", "A40", Workload("vgg16", 32, 128), 0.3))
     assert "any pair" in unmeasured.formula and 0 < unmeasured.time_s < 0.3
+
+
+@each_row("pair", permutations(MEASURED_PAIR_GPUS, 2))
+def test_a_profile_alone_is_enough_for_every_measured_pair(pair, profile_file):
+    path, row = profile_file
+    found = predict_from_profile(ProfileRequest(path, *pair, anchor_s=float(row["anchor_time_s"])))
+    assert "profile alone" in found.formula and found.time_s > 0
 
 
 def test_a_formula_of_runs_does_not_transfer_between_gpus(profile_file):

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from trainlaw.datasets import FEATURES, LAYER_FEATURES, configuration, load
+from trainlaw.datasets.features.amounts import wide_amounts
 from trainlaw.datasets.features.pair_features import PROFILE_FEATURES
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
 from trainlaw.datasets.files.storage import read_data_rows
@@ -46,7 +47,9 @@ def test_features_equal_the_golden_figures(name, overwrite_golden):
 def test_names_and_symbols_of_a_table_are_unique(kinds, features):
     rows = [row["name"] for row in read_data_rows("features.csv") if row["kind"] in kinds.split()]
     rows += [row["name"] for row in read_data_rows("work.csv")] if "skeleton" in kinds else []
-    assert sorted(rows) == sorted(features)
+    rows += [amount.name for amount in wide_amounts()] if "skeleton" in kinds else []
+    # A few amounts are of the law, too.
+    assert sorted(set(rows)) == sorted(features)
     symbols = [row.spec.symbol for row in features.values()]
     assert len(set(symbols)) == len(symbols)
 
@@ -64,7 +67,8 @@ def test_every_feature_says_what_it_is(check_each):
 @pytest.mark.parametrize("name", ["precisions", "multi"])
 def test_features_are_finite_and_in_range(name):
     usual, scaling = load(name).features(), [row.spec.name for row in SCALING_FEATURES]
-    assert [*usual, *scaling] == list(FEATURES)
+    wide = [amount.name for amount in wide_amounts() if amount.name not in usual]
+    assert [*usual, *scaling, *wide] == list(FEATURES)
     of_facts = [other for other in FEATURES if other != SINGLE_GPU_TIME]
     features = load(name).features(of_facts)
     assert (features.dtypes == np.float64).all()

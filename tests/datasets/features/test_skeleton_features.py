@@ -43,6 +43,7 @@ EXPECTED = {
     # Two of four bytes.
     "conv_input_simt_s": 6 * BATCH * INPUTS / LANES / 2,
     "conv_output_simt_s": 6 * BATCH * OUTPUTS / LANES,
+    "linear_fp32_s": 0.0,
     "grouped_conv_simt_s": 0.0,
     "grouped_channels_last_simt_s": 0.0,
     "depthwise_simt_s": 0.0,
@@ -59,7 +60,6 @@ EXPECTED = {
     "least_time_s": 6 * BATCH * (MACS - 5 / 9 * CONV3) / TENSOR,
     "matrix_flop_per_s": TENSOR,
     "matrix_number": 6.25,
-    "other_macs": CONV - CONV3 + DENSE,
     "mean_layer_elements": ALL_OUTPUTS / LAYERS,
     "cached_byte_cost": COST,
     "is_tuned_tensor": 0.0,

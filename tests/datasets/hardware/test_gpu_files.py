@@ -84,6 +84,7 @@ def test_rates_with_sparsity_are_asked_about_where_no_architecture_is_stated(mon
     right = _asked_about(monkeypatch, names)
     # Their rate per multiprocessor is twice that of all that resembles them.
     twice = {"L4", "A10", "Instinct MI100", "Instinct MI355X", "Radeon RX 9070 XT", "Xeon Platinum 8480+"}
+    twice.add("RTX 5000 Ada Laptop")
     assert set(right) <= twice
     with_tensor_cores = [gpu.gpu for gpu in known if gpu.tensor_fp16_flop_per_s > 0]
 
@@ -92,7 +93,7 @@ def test_rates_with_sparsity_are_asked_about_where_no_architecture_is_stated(mon
 
     doubled = _asked_about(monkeypatch, with_tensor_cores, tensor_fp16_flop_per_s=sparse)
     # GPUs whose rate was halved look as their siblings with the doubled one.
-    halved = {"A10G", "L40", "RTX 3080 Laptop", "RTX 4090 Laptop", "H20-96GB"}
+    halved = {"A10G", "Arc A380", "L40", "RTX 3080 Laptop", "RTX 4090 Laptop", "H20-96GB"}
     assert set(with_tensor_cores) - set(doubled) <= halved
     assert len(doubled) >= 30
     # A file may state the sparse rate as the peak, and no other.

@@ -198,6 +198,14 @@ def test_one_cell_where_it_fits():
     assert cells == ((), "A1 * (A1 + 1) / (A1 + 1)", ())
 
 
+@pytest.mark.parametrize("text", ["{0} - ({1})", "{1} - ({0})"])
+def test_of_parts_alike_in_depth_the_longest_gets_a_cell(text):
+    names = {"short": "S" * 560, "long": "L" * 570}
+    difference = parse_text(text.format(*(" + ".join([name] * 7) for name in names)))
+    (helper,) = split_for_excel(difference, names, str).helpers
+    assert helper[1].count(names["long"]) == 7
+
+
 def test_printed_list_uses_names_that_are_no_cells():
     text = print_excel(parse_text("FP32 * L2 + fp32"))
     assert text.splitlines()[-1] == "out_value =in_fp32 * in_l2 + in_fp32_2"

@@ -60,6 +60,7 @@ const columnsOf = (gpu, choice) => {
     batch_per_gpu: choice.batch,
     bytes_per_element: precision.bytes_per_element,
     is_tensor_precision: precision.is_tensor_precision,
+    has_fp32_dense: precision.has_fp32_dense,
     least_bytes_per_param: precision.least_bytes_per_param,
     momentum_bytes_per_param: precision.momentum_bytes_per_param,
     peak_flop_per_s: specifications[precision.peak_column],

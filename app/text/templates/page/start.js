@@ -81,7 +81,10 @@ const readAddress = (fragment = location.hash.slice(1)) => {
 };
 const fillLists = () => {
   const fill = (id, names) => field(id).append(...names.map((name) => new Option(name, name)));
-  fill("precision", Object.keys(PRECISIONS));
+  fill(
+    "precision",
+    Object.keys(PRECISIONS).filter((name) => name !== "default"),
+  );
   fill(
     "link",
     Object.keys(LINKS).filter((name) => LINKS[name].scope === "node"),

@@ -64,6 +64,12 @@ def _write(writer: _Writer, layer: Layer, inputs: list[str], output: str) -> Non
             dilations=dilations,
             **_window(layer),
         )
+    elif layer.kind == "linear":
+        writer.node("Transpose", inputs, f"{output}_turned", perm=[0, 2, 3, 1])
+        weight = writer.weight(layer.in_channels, channels)
+        writer.node("MatMul", [f"{output}_turned", weight], f"{output}_product")
+        writer.node("Add", [f"{output}_product", writer.weight(channels)], f"{output}_sum")
+        writer.node("Transpose", [f"{output}_sum"], output, perm=[0, 3, 1, 2])
     elif layer.kind == "dense":
         bias = [writer.weight(channels)] if layer.vector_parameters else []
         writer.node("Flatten", inputs, f"{output}_flat")

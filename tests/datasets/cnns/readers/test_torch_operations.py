@@ -85,7 +85,7 @@ def test_dense_layers_see_flat_input_or_channels_last():
     scores = OPERATIONS["linear"](ModuleCall(tracer, [both, weight(7, 640), None], {}, (2, 7)))
     assert scores.shape == (2, 7)
     made = [(layer.kind, layer.parameters) for layer in tracer.builder.layers[1:]]
-    assert made == [("conv", 35), ("concat", 0), ("dense", 4480)]
+    assert made == [("linear", 35), ("concat", 0), ("dense", 4480)]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,69 @@
+"""The spaces of fronts: which amounts and factors the formulas of a kind of study may be made of."""
+
+from collections.abc import Iterator
+from functools import cache
+
+from trainlaw.datasets.features.amounts import wide_amounts
+from trainlaw.datasets.features.work import EXPECTED_WEIGHTS, resources, works
+from trainlaw.datasets.files.storage import read_data_rows
+from trainlaw.evolve import Factor
+from trainlaw.evolve.front.genomes import Genome
+from trainlaw.evolve.front.search import law_of
+from trainlaw.evolve.front.space import Amount, Space
+from trainlaw.formulas import parse_text
+
+#: What the device does not wait for: it is added behind the maximum of device and host, by its rule.
+_AFTER = f"{EXPECTED_WEIGHTS['transfer']:g} * input_copy_s"
+_FLOOR = "max(host_s, least_time_s)"
+
+
+# What an amount costs that is no part of the law, as a share of the score. Chosen from 0, 0.01, 0.02 and
+# 0.05 on the five folds of GPU groups: larger formulas gain half a point, those of six constants lose as
+# much.
+_COST = 0.01
+# Under which the wide space has the factors of a resource of the law.
+_WIDE_NAMES = {"depthwise": "lanes", "linear": "lanes", "kernels": "launch"}
+
+
+def _wide() -> Iterator[Amount]:
+    for one in wide_amounts():
+        yield Amount(one.name, one.resource, one.work, one.covers, one.weight, _COST)
+
+
+def _of_law() -> Iterator[Amount]:
+    for work in (work for work in works() if work.resource != "copy"):
+        resource = _WIDE_NAMES.get(work.resource, work.resource)
+        yield Amount(work.name, resource, work.name, work.covers, work.expected)
+
+
+@cache
+def run_space() -> Space:
+    """Return the wide space of whole iterations: only host, least time and copy are given."""
+    rows = read_data_rows("amount_factors.csv")
+    allowed: dict[str, set[str]] = {}
+    for row in rows:
+        for resource in row["resources"].split():
+            allowed.setdefault(resource, set()).add(row["feature"])
+    return Space(
+        tuple({one.feature: one for one in (*_wide(), *_of_law())}.values()),
+        tuple(
+            Factor(row["feature"], float(row["low"]), float(row["high"]), float(row["expected"]), row["kind"])
+            for row in rows
+        ),
+        {resource: frozenset(names) for resource, names in allowed.items()},
+        floor=parse_text(_FLOOR),
+        after=parse_text(_AFTER),
+    )
+
+
+@cache
+def law_genome() -> Genome:
+    """Return the law of `work.csv` and `factors.csv` as a genome of the wide space, all constants free."""
+    device = [work for work in works() if work.resource != "copy"]
+    inside = {name: [work.name for work in device if work.resource == name] for name in resources()}
+    powers = [
+        (factor.feature, inside[name])
+        for name, resource in resources().items()
+        for factor in resource.factors
+    ]
+    return law_of([work.name for work in device], powers, run_space())

@@ -1,0 +1,1 @@
+"""The front of formulas by number of constants: weighted amounts times powers of pure numbers, evolved."""

@@ -1,0 +1,133 @@
+"""Genomes: which amounts a formula adds, which weights they share, and which factors multiply which amounts.
+
+What is fixed by rule costs no constant: a weight at its rule, an exponent at 1 or -1. What is free is one
+constant each; amounts may share a weight, and a factor has one exponent for all amounts that it multiplies.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from trainlaw.evolve.front.space import Space
+from trainlaw.evolve.settings import POWER
+from trainlaw.formulas import Apply, Expression, parse_text
+
+#: The weight of an amount that keeps its rule.
+BY_RULE = 0
+
+
+class Power(NamedTuple):
+    """A factor in a genome.
+
+    factor : place in the space. is_free : whether its exponent is fitted. amounts : what it multiplies.
+    """
+
+    factor: int
+    is_free: bool
+    amounts: frozenset[int]
+
+
+class Genome(NamedTuple):
+    """The structure of one formula, in one order for each structure.
+
+    terms : place of each amount in the space, rising, with the number of its weight, `BY_RULE` or from 1 on
+    in the order of first use. powers : sorted. The constants of a formula are the logarithms of its weights,
+    in their order, then the free exponents in theirs.
+    """
+
+    terms: tuple[tuple[int, int], ...]
+    powers: tuple[Power, ...]
+
+    @property
+    def weights(self) -> int:
+        """Number of free weights."""
+        return max((weight for _, weight in self.terms), default=0)
+
+    @property
+    def constants(self) -> int:
+        """Number of fitted constants."""
+        return self.weights + sum(power.is_free for power in self.powers)
+
+    @property
+    def amounts(self) -> tuple[int, ...]:
+        """Places of the amounts, rising."""
+        return tuple(amount for amount, _ in self.terms)
+
+    def weighted(self, weight: int) -> list[int]:
+        """Return the amounts that share a weight."""
+        return [amount for amount, number in self.terms if number == weight]
+
+
+def genome_of(terms: Mapping[int, int], powers: Iterable[Power], space: Space) -> Genome:
+    """Return the genome of amounts with the numbers of their weights, without what a factor may not multiply.
+
+    A power that is left without amounts goes; those of one factor that may be one are one.
+    """
+    joined: dict[tuple[int, bool], list[frozenset[int]]] = {}
+    for factor, is_free, amounts in powers:
+        kept = frozenset(place for place in amounts if place in terms and space.is_allowed(factor, place))
+        if kept and kept not in joined.setdefault((factor, is_free), []):
+            joined[factor, is_free].append(kept)
+    numbers: dict[int, int] = {BY_RULE: BY_RULE}
+    ordered = tuple((place, numbers.setdefault(terms[place], len(numbers))) for place in sorted(terms))
+    found = [Power(*key, amounts) for key, sets in joined.items() for amounts in sets]
+    return Genome(ordered, tuple(sorted(found, key=lambda one: (one[:2], sorted(one.amounts)))))
+
+
+def fixed_exponent(space: Space, factor: int) -> float | None:
+    """Return the exponent of a factor that is free of charge: 1 or -1, as its bounds say; None: neither."""
+    bounds = space.factors[factor]
+    sign = 1.0 if bounds.expected > 0.0 else -1.0
+    return sign if bounds.low <= sign <= bounds.high else None
+
+
+def is_covered(genome: Genome, space: Space) -> bool:
+    """Return whether each kind of layer is in some amount: work that exists costs time."""
+    covered = frozenset[str]().union(*(space.amounts[place].covers for place in genome.amounts))
+    return covered == space.kinds
+
+
+def to_expression(genome: Genome, constants: NDArray[np.float64], space: Space) -> Expression:
+    """Return the formula of a genome; constants : (n_constants,), as they are ordered in a genome.
+
+    Amounts with the same weight and the same factors are in one sum.
+    """
+    sums: dict[tuple[int, float, tuple[int, ...]], list[int]] = {}
+    for amount, weight in genome.terms:
+        inside = tuple(i for i, power in enumerate(genome.powers) if amount in power.amounts)
+        rule = space.amounts[amount].weight if weight == BY_RULE else 1.0
+        sums.setdefault((weight, rule, inside), []).append(amount)
+    exponents = exponents_of(genome, constants, space)
+    terms = []
+    for (weight, rule, inside), amounts in sums.items():
+        factor = rule if weight == BY_RULE else float(np.exp(constants[weight - 1]))
+        added = " + ".join(space.amounts[place].feature for place in amounts)
+        powers = "".join(_power_text(space, genome.powers[i].factor, exponents[i]) for i in inside)
+        terms.append(f"{factor * space.scale!r} * ({added}){powers}".removeprefix("1.0 * "))
+    return _around(parse_text(" + ".join(terms)), space)
+
+
+def exponents_of(genome: Genome, constants: NDArray[np.float64], space: Space) -> list[float]:
+    """Return the exponent of each power of a genome."""
+    free = iter(constants[genome.weights :].tolist())
+    return [next(free) if one.is_free else fixed_exponent(space, one.factor) or 0.0 for one in genome.powers]
+
+
+def _power_text(space: Space, place: int, exponent: float) -> str:
+    """Return a factor as it stands behind a term."""
+    factor = space.factors[place]
+    if factor.kind != POWER:
+        return f" * exp({exponent!r} * {factor.feature})"
+    if exponent in (1.0, -1.0):
+        return f" {'*' if exponent > 0 else '/'} {factor.feature}"
+    return f" * {factor.feature} ** {exponent!r}"
+
+
+def _around(total: Expression, space: Space) -> Expression:
+    """Return the whole formula around the sum of its terms."""
+    if space.base is not None:
+        total = Apply("add", (space.base, total))
+    if space.floor is not None:
+        total = Apply("max", (total, space.floor))
+    return total if space.after is None else Apply("add", (total, space.after))

@@ -1,0 +1,237 @@
+"""Strategies: which genomes a search asks for, and how it learns from their fits.
+
+Each has `generate`, which returns genomes that no search of the problem has fitted, and `update`, which takes
+them fitted: the two tools that `deap.algorithms.eaGenerateUpdate` asks for.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from deap import base
+from trainlaw.evolve.front.aimed import Addition, ranked
+from trainlaw.evolve.front.archive import Archive
+from trainlaw.evolve.front.genomes import BY_RULE, Genome, Power, fixed_exponent, genome_of
+from trainlaw.evolve.front.moves import Moves
+from trainlaw.evolve.front.problem import Fitted, Floats, FrontProblem
+from trainlaw.formulas import InputError
+from trainlaw.formulas.errors import unknown_name
+
+#: Genomes that are fitted together.
+BATCH = 120
+# Random genomes before the first parents.
+_FIRST = 200
+# Shares of crossovers and of aimed parents; each of these has up to six children, half of them changed again.
+_CROSSED, _AIMED, _AIMED_CHILDREN = 0.12, 0.25, 6
+# Share of aimed parents of which an amount goes, so that what is added may take its place.
+_REPLACED = 0.5
+# A mutation is followed by another one with this chance.
+_AGAIN = 0.3
+# Parents of a size are drawn by the power of a uniform number: the best ones more often.
+_RANK_POWER = 1.5
+# A batch that draws only known genomes this often is all that there is.
+_MOST_TRIES = 50
+
+
+class HeldOutLoss(base.Fitness):  # type: ignore[misc]  # DEAP has no types
+    """The mean loss of held-out groups, to be minimised."""
+
+    weights = (-1.0,)
+
+
+class Trial:
+    """A genome on its way: where its fit starts, and when it is fitted, its constants and losses."""
+
+    def __init__(self, genome: Genome, start: Floats) -> None:
+        """Begin without a fit."""
+        self.genome, self.start, self.fitness = genome, start, HeldOutLoss()
+        self.fitted: Fitted | None = None
+
+
+class Strategy:
+    """The part that all strategies share: an archive, and the genomes that are known.
+
+    problem : what is searched. moves : draws genomes.
+    """
+
+    def __init__(self, problem: FrontProblem, moves: Moves, members: Iterable[Fitted] = ()) -> None:
+        """Begin with the members of other archives, if any."""
+        self.problem, self.moves, self.random = problem, moves, moves.random
+        self.archive = Archive(moves.most, members)
+        self.known = {one.genome for one in self.archive.members}
+
+    def generate(self) -> list[Trial]:
+        """Return genomes that are new, with the constants to start from; none where all are known."""
+        found: list[Trial] = []
+        tries = 0
+        while len(found) < BATCH and tries < _MOST_TRIES * BATCH:
+            for genome, parent in self.proposed():
+                tries += 1
+                if genome not in self.known and self.moves.is_possible(genome):
+                    self.known.add(genome)
+                    found.append(Trial(genome, self.problem.start(genome, parent)))
+        return found
+
+    def proposed(self) -> Iterator[tuple[Genome, Fitted | None]]:
+        """Yield genomes and their parents; by default random ones, which is the control."""
+        yield self.moves.drawn(), None
+
+    def update(self, individuals: Sequence[Trial]) -> None:
+        """Archive what was fitted."""
+        for one in individuals:
+            if one.fitted is not None:
+                self.archive.add(one.fitted)
+
+
+class RandomSearch(Strategy):
+    """Draws genomes at random: as wide as evolution, with the same fits and the same choice."""
+
+
+class EvolutionarySearch(Strategy):
+    """Changes, crosses and extends the formulas of the archive, parents of all sizes alike.
+
+    toolbox : operators of the user, with DEAP's signatures on genomes: `mate(a, b)`, `mutate(a)` and
+    `select(members, k)`, which chooses k of all archived formulas.
+    """
+
+    def __init__(
+        self,
+        problem: FrontProblem,
+        moves: Moves,
+        members: Iterable[Fitted] = (),
+        toolbox: base.Toolbox | None = None,
+    ) -> None:
+        """Take operators from the toolbox."""
+        super().__init__(problem, moves, members)
+        self._select = getattr(toolbox, "select", None)
+        self._mate = getattr(toolbox, "mate", moves.crossed)
+        self._mutate = getattr(toolbox, "mutate", moves.mutated)
+        self._rankings: dict[tuple[Genome, int | None], list[Addition]] = {}
+
+    def proposed(self) -> Iterator[tuple[Genome, Fitted | None]]:
+        """Yield children of archived formulas; first random genomes."""
+        if len(self.known) < _FIRST or not self.archive.sizes:
+            yield self.moves.drawn(), None
+            return
+        parent, chance = self._parent(), self.random.random()
+        if chance < _CROSSED:
+            yield self._mate(parent.genome, self._parent().genome), parent
+        elif chance < _CROSSED + _AIMED:
+            for child in self._aimed(parent):
+                yield child, parent
+                if self.random.random() < 0.5:
+                    yield self._mutate(child), parent
+        else:
+            child = self._mutate(parent.genome)
+            while self.random.random() < _AGAIN:
+                child = self._mutate(child)
+            yield child, parent
+
+    def _parent(self) -> Fitted:
+        if self._select is not None:
+            chosen: Fitted = self._select(self.archive.members, 1)[0]
+            return chosen
+        sizes = self.archive.sizes
+        cell = self.archive.cells[sizes[self.random.integers(len(sizes))]]
+        return cell[int(len(cell) * self.random.random() ** _RANK_POWER)]
+
+    def _aimed(self, parent: Fitted) -> list[Genome]:
+        """Return the parent with some of the additions that promise most."""
+        genome, amounts, without = parent.genome, parent.genome.amounts, None
+        if len(amounts) > 1 and self.random.random() < _REPLACED:
+            without = amounts[self.random.integers(len(amounts))]
+            rest = {place: weight for place, weight in genome.terms if place != without}
+            genome = genome_of(rest, genome.powers, self.problem.space)
+        key = parent.genome, without
+        if key not in self._rankings:
+            self._rankings[key] = ranked(parent, self.problem, without)
+        additions = self._rankings[key]
+        if not additions:
+            return []
+        chance = 1.0 / np.arange(2.0, len(additions) + 2.0)
+        count = min(_AIMED_CHILDREN, len(additions))
+        places = self.random.choice(len(additions), count, replace=False, p=chance / chance.sum())
+        return [self.moves.extended(genome, additions[place]) for place in places]
+
+
+class CrossEntropySearch(Strategy):
+    """Draws each amount, weight and factor with a probability that the best quarter of a batch teaches.
+
+    Rubinstein and Kroese, "The Cross-Entropy Method", 2004. Begins with six amounts and three factors on
+    average. `amounts` and `factors` are the probabilities, (n_amounts,) and (n_factors, n_amounts).
+    """
+
+    def __init__(self, problem: FrontProblem, moves: Moves, members: Iterable[Fitted] = ()) -> None:
+        """Begin with the same probability for all."""
+        super().__init__(problem, moves, members)
+        space = problem.space
+        self.amounts = np.zeros(len(space.amounts))
+        self.amounts[problem.supported] = 6.0 / len(problem.supported)
+        self.ruled = np.full(len(space.amounts), 0.3)
+        self.factors = np.zeros((len(space.factors), len(space.amounts)))
+        self.factors[list(problem.usable)] = 3.0 / max(len(problem.usable), 1) / 2.0
+        self.free = np.full(len(space.factors), 0.6)
+        self._best: Fitted | None = None
+
+    def proposed(self) -> Iterator[tuple[Genome, Fitted | None]]:
+        """Yield a genome drawn by the probabilities."""
+        chosen = np.flatnonzero(self.random.random(len(self.amounts)) < self.amounts)
+        ruled = self.random.random(len(chosen)) < self.ruled[chosen]
+        terms = {
+            int(place): BY_RULE if rule else number
+            for number, (place, rule) in enumerate(zip(chosen, ruled, strict=True), 1)
+        }
+        powers = []
+        for factor in self.problem.usable:
+            amounts = chosen[self.random.random(len(chosen)) < self.factors[factor, chosen]]
+            is_free = fixed_exponent(self.problem.space, factor) is None
+            is_free = is_free or bool(self.random.random() < self.free[factor])
+            powers.append(Power(factor, is_free, frozenset(amounts.tolist())))
+        yield genome_of(terms, powers, self.problem.space), self._best
+
+    def update(self, individuals: Sequence[Trial]) -> None:
+        """Move all probabilities towards the shares of the best quarter of the batch."""
+        super().update(individuals)
+        fitted = [one.fitted for one in individuals if one.fitted is not None]
+        elite = sorted(fitted, key=lambda one: one.score)[: max(len(fitted) // 4, 1)]
+        amounts, ruled, factors = (np.zeros_like(each) for each in (self.amounts, self.ruled, self.factors))
+        free, used = np.zeros_like(self.free), np.full_like(self.free, 1e-9)
+        for one in elite:
+            for place, weight in one.genome.terms:
+                amounts[place] += 1
+                ruled[place] += weight == BY_RULE
+            for power in one.genome.powers:
+                factors[power.factor, list(power.amounts)] += 1
+                free[power.factor] += power.is_free
+                used[power.factor] += 1
+        seen, count = np.maximum(amounts, 1e-9), max(len(elite), 1)
+        _approach(self.ruled, ruled / seen, amounts > 0)
+        _approach(self.factors, factors / seen, np.broadcast_to(amounts > 0, factors.shape))
+        _approach(self.free, free / used, used > 0.5)
+        _approach(self.amounts, amounts / count, np.isin(np.arange(len(amounts)), self.problem.supported))
+        self._best = elite[0] if elite else None
+
+
+def _approach(known: Floats, share: Floats, where: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
+    """Move probabilities a third of the way to the shares, but leave a chance of 1 % to all."""
+    known[where] = np.clip(known + (share - known) / 3.0, 0.01, 0.99)[where]
+
+
+STRATEGIES: dict[str, type[Strategy]] = {
+    "evolution": EvolutionarySearch,
+    "random": RandomSearch,
+    "cross-entropy": CrossEntropySearch,
+}
+
+
+def strategy_of(name: str) -> type[Strategy]:
+    """Return a strategy by name; raises UnknownNameError for another name."""
+    if name not in STRATEGIES:
+        raise unknown_name("strategy", name, STRATEGIES)
+    return STRATEGIES[name]
+
+
+def check_toolbox(toolbox: base.Toolbox | None, name: str) -> None:
+    """Raise InputError for operators of a strategy that has none."""
+    if toolbox is not None and name != "evolution":
+        raise InputError(f"expected no toolbox with the strategy {name!r}, which has no operators, got one")

@@ -1,0 +1,250 @@
+"""Fronts: fits, held-out losses, methods, and what a formula of a genome computes."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from deap import base
+from trainlaw.evolve import Amount, Factor, FrontSearch, FrontSettings, Space
+from trainlaw.evolve.front.aimed import ranked
+from trainlaw.evolve.front.genomes import BY_RULE, Genome, Power, genome_of, is_covered, to_expression
+from trainlaw.evolve.front.moves import Moves
+from trainlaw.evolve.front.problem import Fitted, FrontProblem, encode, make_front_problem
+from trainlaw.evolve.front.search import METHODS, law_of
+from trainlaw.formulas import (
+    SECOND,
+    FeatureSpec,
+    InputError,
+    Unit,
+    UnknownNameError,
+    evaluate,
+    parse_text,
+    to_text,
+)
+
+NAMES = ("products_s", "bytes_s", "launches_s", "windows_s", "rare_s")
+SPACE = Space(
+    (
+        Amount("products_s", "lanes", "products", frozenset("p")),
+        Amount("bytes_s", "memory", "bytes", frozenset("pl"), weight=5.0),
+        Amount("launches_s", "host", "launches"),
+        Amount("windows_s", "lanes", "windows"),
+        Amount("rare_s", "lanes", "rare"),
+    ),
+    (
+        Factor("cache", -1.2, 0.0, expected=-0.5),
+        Factor("is_amd", 0.0, 2.5, expected=0.6, kind="exponential"),
+    ),
+    {"lanes": frozenset(["cache", "is_amd"]), "memory": frozenset(["is_amd"])},
+    floor=parse_text("host_s"),
+    after=parse_text("4 * copy_s"),
+)
+TARGET = FeatureSpec("time_s", "t", SECOND, "time")
+SPECS = tuple(
+    FeatureSpec(name, name, SECOND if name.endswith("_s") else Unit.parse("1"), name)
+    for name in SPACE.features
+)
+GROUPS = np.repeat([f"gpu {i}" for i in range(12)], 20)
+
+
+def table(noise: float = 0.02) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Return columns and seconds of 240 runs on 12 GPUs of `3 products / cache**0.5 + bytes (AMD twice)`."""
+    random = np.random.default_rng(3)
+    columns = {name: random.lognormal(-6.0, 0.7, GROUPS.size) for name in NAMES}
+    columns |= {"host_s": np.full(GROUPS.size, 1e-4), "copy_s": np.full(GROUPS.size, 1e-5)}
+    columns["rare_s"] = np.where(GROUPS == "gpu 3", columns["rare_s"], 0.0)
+    number = np.unique(GROUPS, return_inverse=True)[1]
+    columns["cache"] = np.array([0.2 + 0.06 * i for i in range(12)])[number]
+    columns["is_amd"] = (number % 3 == 0).astype(float)
+    total = 3.0 * columns["products_s"] / columns["cache"] ** 0.5
+    total += columns["bytes_s"] * np.exp(0.7 * columns["is_amd"])
+    seconds = np.maximum(total, columns["host_s"]) + 4.0 * columns["copy_s"]
+    return columns, seconds * np.exp(random.normal(0.0, noise, GROUPS.size))
+
+
+def problem(noise: float = 0.02) -> FrontProblem:
+    """Return the problem of `table`."""
+    columns, seconds = table(noise)
+    return make_front_problem(SPACE, columns, seconds, GROUPS)
+
+
+PLANTED = genome_of({0: 1, 1: 2}, [Power(0, True, frozenset([0])), Power(1, True, frozenset([1]))], SPACE)
+
+
+def fitted(genome: Genome, of: FrontProblem, steps: int = 50) -> Fitted:
+    """Return a genome fitted to its end."""
+    return of.fit([genome], [of.start(genome)], steps=steps, gain=1e-10)[0]
+
+
+def searched(method: str = "evolution", **settings: Any) -> FrontSearch:
+    """Return a small search of `table`."""
+    columns, seconds = table()
+    chosen = FrontSettings(
+        **({"evaluations": 3000, "islands": 2, "most_constants": 6} | settings), method=method
+    )
+    law = law_of(["products_s", "bytes_s"], [("cache", ["products_s"])], SPACE)
+    return FrontSearch(SPACE, SPECS, TARGET, chosen, law=law if method == "pruned" else None).fit(
+        columns, seconds, GROUPS
+    )
+
+
+def test_planted_constants_are_found() -> None:
+    """Weights and exponents of the planted formula, without noise."""
+    found = fitted(PLANTED, problem(0.0)).constants
+    np.testing.assert_allclose([*np.exp(found[:2]), *found[2:]], [3.0, 1.0, -0.5, 0.7], rtol=2e-2)
+
+
+def test_the_formula_of_a_genome_computes_what_was_fitted() -> None:
+    """Its log ratios to the measured times, and the pulls of the priors, give the loss of the fit."""
+    columns, seconds = table()
+    one, of = fitted(PLANTED, problem()), problem()
+    programs = encode([PLANTED], [one.constants], of)
+    pull = np.sum(programs.pull * (programs.theta - programs.centre) ** 2)
+    predicted, valid = evaluate(to_expression(one.genome, one.constants, SPACE), columns)
+    assert valid.all()
+    assert np.mean(np.log(predicted / seconds) ** 2) + pull == pytest.approx(one.loss, rel=1e-9)
+
+
+def test_held_out_losses_are_those_of_fits_without_each_group() -> None:
+    """One Newton step away is where a fit without the group ends, to a tenth of the rise."""
+    columns, seconds = table(0.1)
+    one = fitted(PLANTED, problem(0.1))
+    for number, name in enumerate(np.unique(GROUPS)[:4]):
+        kept = GROUPS != name
+        some = {key: values[kept] for key, values in columns.items()}
+        alone = fitted(PLANTED, make_front_problem(SPACE, some, seconds[kept], GROUPS[kept]))
+        expression = to_expression(PLANTED, alone.constants, SPACE)
+        left = {key: values[~kept] for key, values in columns.items()}
+        ratio = np.abs(np.log(evaluate(expression, left)[0] / seconds[~kept]))
+        exact = np.where(ratio > 0.35, 0.35 * (2 * ratio - 0.35), ratio**2).mean()
+        assert one.cases[number] == pytest.approx(exact, rel=0.1)
+
+
+def test_a_genome_has_one_form() -> None:
+    """Weights are numbered by use; what a factor may not multiply goes; powers that may be one are one."""
+    powers = [
+        Power(0, True, frozenset([0, 1])),
+        Power(0, True, frozenset([0])),
+        Power(0, False, frozenset([1])),
+    ]
+    found = genome_of({1: 7, 0: 9}, powers, SPACE)
+    assert found == Genome(((0, 1), (1, 2)), (Power(0, True, frozenset([0])),))
+    assert found.constants == 3
+    assert genome_of({0: BY_RULE, 1: BY_RULE}, [], SPACE).constants == 0
+
+
+def test_weights_by_rule_and_fixed_exponents_are_written_out() -> None:
+    """They cost no constant, and the text has them."""
+    genome = genome_of({0: 1, 1: BY_RULE}, [Power(0, False, frozenset([0]))], SPACE)
+    text = to_text(to_expression(genome, np.log([2.0]), SPACE))
+    assert text == "max(2 * products_s / cache + 5 * bytes_s, host_s) + 4 * copy_s"
+
+
+def test_what_few_groups_have_is_no_choice() -> None:
+    """An amount of one GPU says nothing about another one."""
+    found = problem()
+    assert [SPACE.amounts[place].feature for place in found.supported] == list(NAMES[:-1])
+    assert found.usable == (0, 1)
+
+
+def test_the_best_addition_is_the_missing_factor() -> None:
+    """Of all that could be added to the planted formula without its cache, the cache promises most."""
+    of = problem()
+    best = ranked(fitted(genome_of({0: 1, 1: 2}, [PLANTED.powers[1]], SPACE), of), of)[0]
+    assert (best.factor, best.amounts) == (0, frozenset([0]))
+
+
+def test_moves_keep_what_must_be() -> None:
+    """Every genome that is drawn is possible, and a mutation changes something."""
+    moves = Moves(problem(), np.random.default_rng(0), 4)
+    drawn = [moves.drawn() for _ in range(50)]
+    assert all(one.constants <= 4 and is_covered(one, SPACE) for one in drawn)
+    assert all(moves.mutated(one) != one for one in drawn)
+    assert all(isinstance(moves.crossed(one, two), Genome) for one, two in pairwise(drawn))
+
+
+def front_of(search: FrontSearch) -> Sequence[tuple[int, str]]:
+    """Return sizes and texts of a front."""
+    return [(one.complexity, to_text(one.formula.expression)) for one in search.front_]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_finds_a_front(method: str) -> None:
+    """Losses fall with the number of constants, within the limit; evolution finds the planted terms."""
+    found = searched(method)
+    sizes = [one.complexity for one in found.front_]
+    assert sizes == sorted(set(sizes))
+    assert max(sizes) <= 6
+    if method in ("evolution", "stepwise"):
+        assert {"products_s", "bytes_s", "cache", "is_amd"} <= {spec.name for spec in found.formula_.features}
+        assert found.front_[-1].loss < 6e-4
+
+
+def test_the_same_seed_gives_the_same_front() -> None:
+    """And another seed tries other formulas."""
+    assert front_of(searched()) == front_of(searched())
+    assert searched().logbook_ != searched(random_seed=1).logbook_
+
+
+def test_a_size_is_the_most_that_is_asked_for() -> None:
+    """One that no formula is small enough for is refused."""
+    found = searched()
+    assert found.of_size(20) == found.formula_
+    assert found.of_size(2) == next(
+        one.formula for one in reversed(list(found.front_)) if one.complexity <= 2
+    )
+    with pytest.raises(InputError, match="expected at least"):
+        found.of_size(0)
+
+
+def test_shares_say_what_the_rows_support() -> None:
+    """What was planted is in nearly all formulas that resampled groups choose."""
+    shares = searched().shares(6)
+    assert min(shares["products_s"], shares["cache"], shares["is_amd"]) > 0.9
+
+
+def test_a_toolbox_replaces_operators() -> None:
+    """Those of the user are called; a control has none."""
+    columns, seconds = table()
+    calls: list[Genome] = []
+    toolbox = base.Toolbox()
+    toolbox.register("mutate", lambda genome: calls.append(genome) or genome)
+    settings = FrontSettings(evaluations=900, islands=1)
+    FrontSearch(SPACE, SPECS, TARGET, settings, toolbox=toolbox).fit(columns, seconds, GROUPS)
+    assert calls
+    with pytest.raises(InputError, match="no toolbox"):
+        FrontSearch(SPACE, SPECS, TARGET, FrontSettings(method="random"), toolbox=toolbox).fit(
+            columns, seconds, GROUPS
+        )
+
+
+def test_an_interrupt_keeps_what_was_found() -> None:
+    """The callback ends the search; the front is that of the formulas tried."""
+    columns, seconds = table()
+
+    def stop(progress: Any) -> None:
+        assert progress.evaluations > 0
+        raise KeyboardInterrupt
+
+    found = FrontSearch(SPACE, SPECS, TARGET, progress=stop).fit(columns, seconds, GROUPS)
+    assert 0 < found.evaluations_ < 1000
+    assert len(found.front_) > 0
+
+
+def test_wrong_settings_and_rows_are_refused() -> None:
+    """Each by one line that names what came."""
+    columns, seconds = table()
+    with pytest.raises(UnknownNameError, match="method"):
+        FrontSettings(method="annealing")
+    with pytest.raises(InputError, match="at least 1, got 0"):
+        FrontSettings(islands=0)
+    with pytest.raises(InputError, match="positive target"):
+        FrontSearch(SPACE, SPECS, TARGET).fit(columns, -seconds, GROUPS)
+    with pytest.raises(InputError, match="two groups"):
+        FrontSearch(SPACE, SPECS, TARGET).fit(columns, seconds, np.full(GROUPS.size, "one"))
+    with pytest.raises(InputError, match="at least one amount"):
+        Space((), ())
+    with pytest.raises(UnknownNameError, match="factor"):
+        Space(SPACE.amounts, (), {"lanes": frozenset(["cache"])})
