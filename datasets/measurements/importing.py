@@ -16,7 +16,7 @@ from trainlaw.datasets.files.table_files import read_table_file
 from trainlaw.datasets.hardware.collectives import EVEN, gpus_of_nodes
 from trainlaw.datasets.hardware.gpus import GpuCatalog, built_in_gpus
 from trainlaw.datasets.hardware.links import find_link
-from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE, has_precision
+from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE, has_precision, impossible_setup
 from trainlaw.datasets.measurements.copies import copy_faults, target_faults
 from trainlaw.datasets.measurements.layers import LAYER_COLUMNS, LayerTable
 from trainlaw.datasets.measurements.runs import RUN_COLUMNS, RUN_FILE_COLUMNS, RunTable, with_defaults
@@ -143,9 +143,12 @@ def _contradictions(runs: pd.DataFrame, gpus: GpuCatalog) -> list[Fault]:
     setups = runs[["gpu", "precision"]].drop_duplicates().itertuples(index=False, name=None)
     lacking = {setup for setup in setups if not has_precision(gpus.find(setup[0]), setup[1])}
     lacks = pd.Series([setup in lacking for setup in zip(runs["gpu"], runs["precision"], strict=True)])
+    unlinked, unconnected = _without_links(runs, gpus)
     rules = (
         ("precision", lacks, "a precision that the GPU has; PyTorch computes in fp32 on it"),
         ("n_gpus", runs["n_gpus"] > MOST_GPUS_PER_NODE * runs["n_nodes"], "at most 16 GPUs per node"),
+        ("link", unlinked, "a link between the GPUs of a node, which the GPU has"),
+        ("network", unconnected, "a fabric between nodes"),
         ("n_gpus", even & (runs["n_gpus"] % runs["n_nodes"] != 0), "a multiple of n_nodes, or an allocation"),
         ("allocation", ~_is_allocated(runs), "the GPUs of each node, such as 4+2+1: n_gpus in all"),
         ("link", many & (runs["link"] == "none"), "a link where a node has several GPUs"),
@@ -159,6 +162,27 @@ def _contradictions(runs: pd.DataFrame, gpus: GpuCatalog) -> list[Fault]:
         for column, wrong, expected in rules
         for row in np.flatnonzero(wrong.to_numpy(dtype=bool))[:MAX_FAULTS]
     ]
+
+
+def _without_links(runs: pd.DataFrame, gpus: GpuCatalog) -> tuple[pd.Series, pd.Series]:
+    """Return which runs, bool (n_runs,), name a link or a fabric with which `predict` refuses their GPU."""
+    per_node = np.ceil(runs["n_gpus"] / runs["n_nodes"]).clip(upper=MOST_GPUS_PER_NODE)
+    columns = pd.DataFrame({name: runs[name] for name in ("gpu", "link", "network", "n_nodes")})
+    columns = columns.assign(per_node=per_node).fillna("none")
+    reasons = {}
+    for setup in columns.drop_duplicates().itertuples(index=False, name=None):
+        gpu, link, fabric, n_nodes, each = setup
+        sizes = {"per_node": int(each), "n_nodes": int(n_nodes)}
+        asked = ((link, None), (None, fabric))
+        reasons[setup] = [
+            impossible_setup(
+                gpus.find(gpu), None, *(None if name == "none" else name for name in pair), **sizes
+            )
+            != ""
+            for pair in asked
+        ]
+    found = np.array([reasons[own] for own in columns.itertuples(index=False, name=None)], dtype=bool)
+    return pd.Series(found[:, 0], runs.index), pd.Series(found[:, 1], runs.index)
 
 
 def _is_allocated(runs: pd.DataFrame) -> pd.Series:
