@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from deap import base
 from numpy.typing import NDArray
 from trainlaw.evolve.front.genomes import BY_RULE, Genome, exponents_of, fixed_exponent
 from trainlaw.evolve.front.machine import (
@@ -35,6 +36,12 @@ _EXPONENT_PULL, _WEIGHT_PULL = 2e-3, 2e-5
 _START_SHARE, _LOG_LOW, _LOG_HIGH = 0.1, -7.0, 4.0
 
 
+class HeldOutLoss(base.Fitness):  # type: ignore[misc]  # DEAP has no types
+    """The mean loss of held-out groups, to be minimised."""
+
+    weights = (-1.0,)
+
+
 @dataclass
 class Fitted:
     """A genome with its constants, its loss, and its losses on held-out groups, (n_groups,).
@@ -53,6 +60,11 @@ class Fitted:
     def score(self) -> float:
         """Mean loss of held-out groups times the cost, infinite where the loss was behind its limit."""
         return float(self.cases.mean()) * self.cost
+
+    @property
+    def fitness(self) -> HeldOutLoss:
+        """The score as DEAP's selections compare it."""
+        return HeldOutLoss((self.score,))
 
 
 @dataclass(frozen=True)

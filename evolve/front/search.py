@@ -247,7 +247,8 @@ class FrontSearch:
         # All of a batch are fitted by one call.
         toolbox.register("map", lambda evaluate, individuals: evaluate(individuals))
         statistics = tools.Statistics(lambda one: one.fitness.values[0])
-        statistics.register("best", np.min)
+        # All genomes of a small space may be known.
+        statistics.register("best", np.min, initial=np.inf)
         seen = [(self.evaluations_, strategy.archive.front())]
         while self.evaluations_ < until:
             asked, log = algorithms.eaGenerateUpdate(toolbox, 1, stats=statistics, verbose=False)

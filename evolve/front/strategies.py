@@ -13,7 +13,7 @@ from trainlaw.evolve.front.aimed import Addition, ranked
 from trainlaw.evolve.front.archive import Archive
 from trainlaw.evolve.front.genomes import BY_RULE, Genome, Power, fixed_exponent, genome_of
 from trainlaw.evolve.front.moves import Moves
-from trainlaw.evolve.front.problem import Fitted, Floats, FrontProblem
+from trainlaw.evolve.front.problem import Fitted, Floats, FrontProblem, HeldOutLoss
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import unknown_name
 
@@ -31,12 +31,6 @@ _AGAIN = 0.3
 _RANK_POWER = 1.5
 # A batch that draws only known genomes this often is all that there is.
 _MOST_TRIES = 50
-
-
-class HeldOutLoss(base.Fitness):  # type: ignore[misc]  # DEAP has no types
-    """The mean loss of held-out groups, to be minimised."""
-
-    weights = (-1.0,)
 
 
 class Trial:
