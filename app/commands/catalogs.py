@@ -242,10 +242,11 @@ def show_cnn(
     name: str = argument(
         "Name of the CNN, or a file: .onnx, or a table of layers (.csv, .json).", default=...
     ),
-    pixels: int | None = option("Height and width of an image; default: that of the CNN.", min=1),
-    classes: int | None = option("Number of classes; default: that of the CNN.", min=1),
+    pixels: int | None = option("Height and width of an image; default: that of the CNN.", limit="pixels"),
+    classes: int | None = option("Number of classes; default: that of the CNN.", limit="classes"),
     explain: bool = flag("Print the definition of each count.", "--explain"),
     restore_batchnorm: RestoreBatchnorm = None,
+    row: bool = flag("Print a line to paste as a row of the workbook's sheet CNNs.", "--row"),
     as_json: Json = False,
 ) -> None:
     """Show the counts of one CNN, per image and forward pass, with units.
@@ -253,6 +254,7 @@ def show_cnn(
     \b
     Examples:
       trainlaw cnn show resnet50 --pixels 128
+      trainlaw cnn show my-cnn.onnx --row
       trainlaw cnn show resnet50 --explain
       trainlaw cnn show my-cnn.onnx --restore-batchnorm
     """
@@ -261,13 +263,18 @@ def show_cnn(
     from trainlaw.app.terminal.catalog import counts_text
 
     facts = named_cnn(name, pixels, classes, restore_batchnorm)
+    if row:
+        from trainlaw.app.workbook.lookup_sheets import cnn_line
+
+        print(cnn_line(facts))
+        return
     print(cnn_json(facts) if as_json else counts_text(facts, explain))
 
 
 @cnn_app.takes("layers")
 def show_layers(
     name: str = argument("Name of the CNN, or a file as in `trainlaw cnn show`.", default=...),
-    pixels: int | None = option("Height and width of an image; default: that of the CNN.", min=1),
+    pixels: int | None = option("Height and width of an image; default: that of the CNN.", limit="pixels"),
     as_json: Json = False,
 ) -> None:
     """List the layers of one CNN: kind, sizes, kernel, multiply-accumulates, parameters.

@@ -65,8 +65,12 @@ Gpus = Annotated[
         kind="gpu",
     ),
 ]
-Pixels = Annotated[int | None, shared("Height and width of an image; default: that of the CNN.", min=1)]
-Classes = Annotated[int | None, shared("Number of classes; default: that of the CNN, mostly 1,000.", min=1)]
+Pixels = Annotated[
+    int | None, shared("Height and width of an image; default: that of the CNN.", limit="pixels")
+]
+Classes = Annotated[
+    int | None, shared("Number of classes; default: that of the CNN, mostly 1,000.", limit="classes")
+]
 Link = Annotated[
     str | None, shared("Link between the GPUs of a node; default: the GPU's own link.", kind="node")
 ]

@@ -81,6 +81,11 @@ class _Parameter:
 
     def taken(self, value: Any) -> Any:
         """Return what the command gets for a value of click."""
+        if self.declared.limit and value is not None:
+            from trainlaw.datasets.files.limits import check_limit
+
+            names = self.declared.names or (f"--{self.name.replace('_', '-')}",)
+            check_limit(self.declared.limit, value, names[0])
         if get_origin(self.kind) is list:
             return list(value) or None
         return self.kind(value) if _is_enum(self.kind) else value

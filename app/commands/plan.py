@@ -22,7 +22,7 @@ from trainlaw.app.commands.options import (
     setup_of,
     write_or_print,
 )
-from trainlaw.app.inputs.declared import MOST_IMAGES, flag, option
+from trainlaw.app.inputs.declared import flag, option
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,9 @@ def plan_command(
     *,
     cnn: AnyCnn = None,
     images: int | None = option(
-        "Images per epoch; default: 1281167, with --forward 1000000.", min=1, max=MOST_IMAGES
+        "Images per epoch; default: 1281167, with --forward 1000000.", limit="images"
     ),
-    epochs: float | None = option("Number of epochs; default: 90.", min=1e-6, max=1e6),
+    epochs: float | None = option("Number of epochs; default: 90.", limit="epochs"),
     forward: bool = flag(
         "Plan inference on one GPU instead: images/s, and hours, cost and energy of the images.", "--forward"
     ),

@@ -33,7 +33,7 @@ from trainlaw.app.commands.options import (
     setup_of,
     write_or_print,
 )
-from trainlaw.app.inputs.declared import MOST_IMAGES, flag, option
+from trainlaw.app.inputs.declared import flag, option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -48,10 +48,10 @@ class MachineOptions:
     """How many GPUs train together, and how they exchange gradients."""
 
     n_gpus: int | None = option(
-        "Number of GPUs that train together, each with its own batch.", "--gpus", min=1
+        "Number of GPUs that train together, each with its own batch.", "--gpus", limit="n_gpus"
     )
     n_nodes: int | None = option(
-        "Number of nodes that contain the GPUs; default: usual servers.", "--nodes", min=1
+        "Number of nodes that contain the GPUs; default: usual servers.", "--nodes", limit="n_nodes"
     )
     allocation: Allocation = None
 
@@ -70,13 +70,10 @@ class RankingOptions:
 class TrainingOptions:
     """The training whose hours are predicted."""
 
-    epochs: float | None = option(
-        "Also predict the hours of a training of this many epochs.", min=1e-6, max=1e6
-    )
+    epochs: float | None = option("Also predict the hours of a training of this many epochs.", limit="epochs")
     images: int | None = option(
         "Images per epoch, default: 1281167, of ImageNet; with --forward those of inference.",
-        min=1,
-        max=MOST_IMAGES,
+        limit="images",
     )
 
     def training(self, forward: bool = False) -> "Training | None":
@@ -153,19 +150,14 @@ def predict_command(
     from trainlaw.app.models.settings import setup_for
     from trainlaw.app.models.user_formula import find_formulas, with_groups
     from trainlaw.app.terminal.predictions import formula_line
-    from trainlaw.formulas import InputError
     from trainlaw.formulas.scopes import FORWARD
 
     check_new_files([output.out])
     choice = find_formulas(formula, scaling_formula or "", Path.cwd(), forward)
-    if forward and choice.formula.scope != FORWARD:
-        raise InputError(
-            f"--forward: expected a formula of forward passes, got {choice.origin}; leave one of them out"
-        )
-    forward = forward or choice.formula.scope == FORWARD
+    _check_forward(forward, choice, machine, whole)
+    forward = choice.formula.scope == FORWARD
     timed = FORWARD if forward else None
     setup = setup_of(run, kernels, exchange, machine, host_launch=host_launch, timed_parts=timed)
-    _check_forward(forward, machine, whole)
     request = RunRequest(
         cnn,
         gpu,
@@ -200,12 +192,20 @@ def _print_written(out: Path | None, number: int, origin: str) -> None:
         print(f"{out}: {number} prediction{'' if number == 1 else 's'} by {origin}")
 
 
-def _check_forward(forward: bool, machine: MachineOptions, training: TrainingOptions) -> None:
+def _check_forward(
+    forward: bool, choice: "FormulaChoice", machine: MachineOptions, training: TrainingOptions
+) -> None:
     """Raise InputError for what only a training has, next to --forward."""
     from trainlaw.formulas import InputError
+    from trainlaw.formulas.scopes import FORWARD
 
+    is_of_passes = choice.formula.scope == FORWARD
+    if forward and not is_of_passes:
+        raise InputError(
+            f"--forward: expected a formula of forward passes, got {choice.origin}; leave one of them out"
+        )
     several = any(value is not None for value in vars(machine).values())
-    if forward and (several or training.epochs is not None):
+    if is_of_passes and (several or training.epochs is not None):
         raise InputError(
             "--forward: expected one GPU and no epochs, since a forward pass is inference; leave out "
             "--gpus, --nodes, --allocation and --epochs"
@@ -322,7 +322,7 @@ def scaling_command(
     *,
     cnn: CnnName,
     gpu: Gpus,
-    batch: int = option("Images per iteration on each GPU.", default=..., min=1),
+    batch: int = option("Images per iteration on each GPU.", default=..., limit="batch"),
     run: RunOptions,
     kernels: KernelOptions,
     host_launch: HostLaunch = None,

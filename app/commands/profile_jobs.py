@@ -8,7 +8,7 @@ from pathlib import Path
 from trainlaw.app.commands.profile_options import ProfileOptions
 from trainlaw.app.inputs.selection import parse_names
 from trainlaw.app.text.numbers import show_seconds, show_with_prefix
-from trainlaw.datasets.measurements.runs import MOST_COUNTED
+from trainlaw.datasets.files.limits import limits
 from trainlaw.datasets.profiler import (
     FORWARD_PASS,
     WHOLE_ITERATION,
@@ -37,7 +37,7 @@ def counts_of(text: str, option: str) -> list[int]:
     """
     parts = parse_names(text)
     whole = [int(part) for part in parts if part.isdecimal() and len(part) <= 9]
-    if not parts or len(whole) < len(parts) or not 1 <= min(whole) <= max(whole) <= MOST_COUNTED:
+    if not parts or len(whole) < len(parts) or not 1 <= min(whole) <= max(whole) <= limits()["batch"].most:
         raise InputError(f"expected {option} with whole numbers separated by commas, got {shown(text)}")
     return whole
 

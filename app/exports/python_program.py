@@ -19,11 +19,10 @@ from trainlaw.app.exports.program_model import (
     named_model,
 )
 from trainlaw.app.models.lookup_tables import name_tables
-from trainlaw.app.models.settings import HOST_LAUNCH
 from trainlaw.app.text.html import template_text
 from trainlaw.datasets import FEATURES
-from trainlaw.datasets.files.columns import shipped_schema
-from trainlaw.datasets.measurements.runs import LAYOUTS, MOST_COUNTED, PRECISION_OF_PASSES
+from trainlaw.datasets.files.limits import limits
+from trainlaw.datasets.measurements.runs import LAYOUTS, PRECISION_OF_PASSES
 from trainlaw.datasets.naming import LONGEST_NAME, NameIndex, NameMeaning, is_near
 from trainlaw.formulas import Formula
 from trainlaw.formulas.algebra.text import number_text
@@ -59,7 +58,6 @@ def named_program(formula: Formula) -> str:
     features = sorted({*model.base, *model.computed} & spoken(model.lines))
     answers = printed_lines(model.lines, PYTHON, lambda name: f'v["{name}"]')
     texts = [*(text for _, text, _ in lines), *(text for row in answers for text in (row.value, row.when))]
-    launch = {column.name: column for column in shipped_schema("runs")}
     values = {
         "comments": [f"# {line}" for line in _header(formula)],
         "helpers": PYTHON.used_helpers("\n".join(texts)),
@@ -78,10 +76,8 @@ def named_program(formula: Formula) -> str:
         "names": {kind: _named_tables(kind) for kind in ("GPU", "CNN")},
         "naming": "\n\n".join(inspect.getsource(each) for each in (NameMeaning, NameIndex, is_near)),
         "longest_name": LONGEST_NAME,
-        "most_images": MOST_COUNTED,
+        "limits": [*limits().values()],
         "rows_at_once": _ROWS_AT_ONCE,
-        "least_launch_s": launch[HOST_LAUNCH].low,
-        "most_launch_s": launch[HOST_LAUNCH].high,
     }
     return _rendered(values)
 

@@ -5,8 +5,6 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
 _KEY = "declared"
-#: Images of an epoch at most, in every input.
-MOST_IMAGES = 10**12
 GPU_FILE_HELP = (
     "CSV, Excel or Parquet file with custom GPUs, as `trainlaw gpus template` prints it or "
     "`trainlaw profile` writes it (runs-machine.csv); a known name corrects that GPU."
@@ -22,7 +20,7 @@ class Declared:
     text : the help. names : option names in place of that of the parameter; "--a/--b" is on or off.
     min, max : limits of a number. complete : returns the names that complete a text. metavar : its value in
     the help. is_argument : given without a name. file : what a path is, "path" for anything, a
-    "file", or an existing "folder".
+    "file", or an existing "folder". limit : row of the table of limits that a number keeps.
     """
 
     text: str
@@ -33,6 +31,7 @@ class Declared:
     metavar: str = ""
     is_argument: bool = False
     file: str = ""
+    limit: str = ""
 
 
 def option(text: str, *names: str, default: Any = None, **further: Any) -> Any:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from trainlaw.app.inputs.resolve import known_gpus
 from trainlaw.datasets import GpuCatalog
+from trainlaw.datasets.files.limits import limits
 from trainlaw.datasets.hardware.gpus import find_instance
 from trainlaw.datasets.hardware.instances import Instance, instances
 from trainlaw.formulas import InputError, TrainlawError, UnknownNameError
@@ -18,8 +19,8 @@ from trainlaw.formulas.files.text_files import csv_text, read_csv
 
 EXAMPLE = "example"  # names the prices of the shipped instances
 TEMPLATE = "template"  # asks for a file to fill in
-# Twice the dearest GPU of a cloud, a fifth of the cheapest: others are in cents, of a month, or of the GPU.
-MOST_USD, LEAST_USD = 25.0, 0.01
+# A fifth of the cheapest GPU of a cloud: less is in another unit; the most is a row of the table of limits.
+LEAST_USD = 0.01
 _MOST_OF_KNOWN = 10.0  # factor between a price and those of the same GPU in clouds
 # From this factor on, the price is rather that of a machine with several GPUs.
 _MOST_OF_MACHINE = 1.8
@@ -267,7 +268,7 @@ def _check_price(price: float, gpu: str, number: int, column: str, cell: str) ->
         return
     known = _of_clouds(gpu)
     least = max(LEAST_USD, min(known, default=0.0) / _MOST_OF_KNOWN)
-    most = min(MOST_USD, max(known, default=inf) * _MOST_OF_KNOWN)
+    most = min(limits()["price_per_hour"].most, max(known, default=inf) * _MOST_OF_KNOWN)
     if not least <= price <= most:
         expected = f"{column} of one {gpu} for an hour: {least:.2g} to {most:.2g}"
         raise InputError(f"expected {expected}, got {shown(cell)}")

@@ -14,6 +14,7 @@ from trainlaw.app.models.timed_parts import check_timed_parts, is_training
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.measurements.inspection import SERIES
+from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, memory_needs
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import InputError
 
@@ -170,7 +171,18 @@ def remarks(runs: RunTable, law_s: np.ndarray | None = None) -> tuple[str, ...]:
         logs = np.log(runs.seconds / law_s)
     far = np.flatnonzero(np.abs(logs) > np.log(_most_row_doubts(runs)))
     rows = f"more than twice off the formula: {len(far)} of the runs, first {far[0] + 1}" if len(far) else ""
-    return tuple(filter(None, (deviation_doubt(runs, logs), rows, _exchanged(runs, law_s, logs))))
+    found = (deviation_doubt(runs, logs), rows, _exchanged(runs, law_s, logs), _beyond_memory(runs))
+    return tuple(filter(None, found))
+
+
+def _beyond_memory(runs: RunTable) -> str:
+    """Return a remark on the first batch that needs more memory than its GPU has, or ""."""
+    large = np.flatnonzero((memory_needs(runs)["fits"] == CANNOT_FIT).to_numpy() & is_training(runs))
+    if not len(large):
+        return ""
+    run = runs.frame.iloc[large[0]]
+    setup = f"{run['cnn']}, batch {run['batch_per_gpu']},"
+    return f"{setup} needs more memory than {run['gpu']} has ({len(large)} of the runs): is the batch right?"
 
 
 def _exchanged(runs: RunTable, law_s: np.ndarray, logs: np.ndarray) -> str:

@@ -9,13 +9,11 @@ from typing import Any
 from trainlaw.app.answers.facts import OF_MEMORY, Fact, gpu_facts, precision_facts
 from trainlaw.app.answers.printed import javascript_rows, printed_lines, spoken
 from trainlaw.app.answers.table import Line, lines_of, within_reach
-from trainlaw.app.inputs.declared import MOST_IMAGES
 from trainlaw.app.models.builtin import offered_formulas
 from trainlaw.app.models.lookup_tables import interval_rows, precision_rows
 from trainlaw.app.models.multi_gpu import added_time
 from trainlaw.app.models.scopes import feature_expression, handling
 from trainlaw.app.models.settings import (
-    HOST_LAUNCH,
     SETTING_COLUMNS,
     STATED_LAUNCH,
     host_rows,
@@ -27,11 +25,11 @@ from trainlaw.app.page.constants import page_tables
 from trainlaw.app.text.html import template_text
 from trainlaw.datasets import FEATURES, built_in_gpus
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
-from trainlaw.datasets.files.columns import shipped_schema
+from trainlaw.datasets.files.limits import limits
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
-from trainlaw.datasets.measurements.runs import LAYOUTS, MOST_COUNTED, PRECISION_OF_PASSES, STACKS
+from trainlaw.datasets.measurements.runs import LAYOUTS, PRECISION_OF_PASSES, STACKS
 from trainlaw.datasets.tables.joins import LAUNCHES_LEFT
 from trainlaw.formulas import Constant, Expression, FeatureSpec, Formula, InputError, variables
 from trainlaw.formulas.printers import print_javascript
@@ -88,6 +86,16 @@ _OPTIONAL: Mapping[str, tuple[str, ...]] = {
     "compilation": SETTING_COLUMNS["compilation"],
     "host-launch": SETTING_COLUMNS["host_launch"],
 }
+# Limits by field of the form.
+_LIMITED: Mapping[str, str] = {
+    "batch": "batch",
+    "gpus": "n_gpus",
+    "nodes": "n_nodes",
+    "images": "images",
+    "epochs": "epochs",
+    "price": "price_per_hour",
+    "launch": "host_launch_s",
+}
 # Quantities and texts of the table of answers that `factsOf` of the script gives.
 _GIVEN = (
     "single_gpu_time_s",
@@ -136,7 +144,6 @@ _GIVEN = (
     "compilation",
     "has_compilation",
 )
-_MOST_GPUS = 65_536  # more than any cluster that trained one network
 
 
 def script_of(formula: Formula) -> str:
@@ -241,7 +248,6 @@ def titled_parts(formula: Formula) -> dict[str, list[int]]:
 
 
 def _facts(formula: Formula) -> dict[str, Any]:
-    launch = {column.name: column for column in shipped_schema("runs")}[HOST_LAUNCH]
     return {
         "level": 100 * LEVEL,
         "rough": ROUGH_MEMORY,
@@ -249,8 +255,11 @@ def _facts(formula: Formula) -> dict[str, Any]:
         "gpuFacts": list(_gpu_facts(formula)),
         # The first choice as strings, as form fields and the fragment of a link hold them.
         "first": json.loads(template_text("page/first.json")),
-        "most": {"batch": MOST_COUNTED, "gpus": _MOST_GPUS, "nodes": _MOST_GPUS, "images": MOST_IMAGES},
-        "launch": {"least": launch.low, "most": launch.high},
+        # By field of the form; the field of the launch time is in µs.
+        "limits": {
+            field: {**vars(limits()[name]), "expected": limits()[name].expected}
+            for field, name in _LIMITED.items()
+        },
         "grouped": [
             {"name": item.name, "values": dict(item.values), "default": item.default}
             for item in formula.grouped

@@ -1,10 +1,11 @@
 """A whole training: the images and epochs that an iteration time is multiplied up to."""
 
 from dataclasses import dataclass
-from math import ceil, inf
+from math import ceil
 
 import numpy as np
 from trainlaw.datasets import RunTable
+from trainlaw.datasets.files.limits import check_limit
 from trainlaw.formulas import InputError
 
 IMAGENET_IMAGES, USUAL_EPOCHS = 1_281_167, 90
@@ -20,9 +21,9 @@ class Training:
     is_inference: bool = False
 
     def __post_init__(self) -> None:
-        """Raise InputError for epochs that are no number of them; the command line may let nan pass."""
-        if not 0 < self.epochs < inf:
-            raise InputError(f"expected a positive number of epochs, got {self.epochs}")
+        """Raise InputError for numbers outside their limits."""
+        check_limit("images", self.images)
+        check_limit("epochs", self.epochs)
 
     @property
     def title(self) -> str:

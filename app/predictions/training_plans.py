@@ -208,7 +208,9 @@ def _machines(gpus: list[Gpu], options: PlanOptions) -> Iterator[tuple[Gpu, Inst
     """Yield each GPU with its rented instances, or with None."""
     for gpu in gpus:
         rented = [one for one in options.rented if one.gpu == gpu.gpu]
-        yield from ((gpu, one) for one in rented or [None])
+        yield from ((gpu, one) for one in rented)
+        if not rented:
+            yield gpu, None
 
 
 def _rows(

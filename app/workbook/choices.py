@@ -10,7 +10,8 @@ from trainlaw.app.workbook.lookup_sheets import HEADING, LACKS, offered, row_nam
 from trainlaw.app.workbook.model import FIRST, PREFIX, Model, cell_name, fact, is_listed
 from trainlaw.app.workbook.notes_sheet import ANY_OTHER, IMPLIED, NO_YES, ORDERS, OWN_LINK, USUAL_FABRIC
 from trainlaw.app.workbook.spellings import said_count
-from trainlaw.datasets.measurements.runs import COMPILATIONS, MOST_COUNTED
+from trainlaw.datasets.files.limits import limits
+from trainlaw.datasets.measurements.runs import COMPILATIONS
 
 
 class _Number(NamedTuple):
@@ -24,14 +25,20 @@ class _Number(NamedTuple):
     fault: str
 
 
+def _of_limit(name: str, per_unit: float = 1.0) -> _Number:
+    """Return the numbers of a row of the table of limits; per_unit : units of the cell in that of the row."""
+    limit = limits()[name]
+    least, most = per_unit * limit.least, per_unit * limit.most
+    kind, whole = ("integer", "{c}=INT({c}),") if limit.is_whole else ("decimal", "")
+    fault = f"enter {limit.expected}" if per_unit == 1 else f"enter a number from {least:g} to {most:,.0f}"
+    return _Number((kind, least, most), f"AND({whole}{{c}}>={least!r},{{c}}<={most!r})", fault)
+
+
 _NUMBERS = {
-    "whole": _Number(
-        ("integer", 1, MOST_COUNTED),
-        f"AND({{c}}=INT({{c}}),{{c}}>=1,{{c}}<={MOST_COUNTED})",
-        f"enter a whole number from 1 to {MOST_COUNTED:,}",
-    ),
+    **{name: _of_limit(name) for name in ("batch", "n_gpus", "n_nodes", "images", "epochs")},
+    # In µs.
+    "host_launch": _of_limit("host_launch_s", 1e6),
     "flag": _Number(("integer", 0, 1), "OR({c}=0,{c}=1)", "enter 1 or 0"),
-    "positive": _Number(("decimal", 0, 1e12), "{c}>0", "enter a number above 0"),
 }
 # Yellow cells that only some formulas need, by the base columns that need them.
 _NEEDED_BY = {
@@ -101,16 +108,25 @@ def usual_choices(model: Model) -> list[Choice]:
         valid=f"AND({precision.valid},{has_precision})", fault="choose one that this GPU has, from the list"
     )
     per = "of which the inference is computed" if model.is_forward else "ImageNet-1k has 1,281,167"
-    gpus = _number("n_gpus", "number of GPUs", 1.0, "each with a batch of that size", "GPUs")
+    gpus = _number("n_gpus", "number of GPUs", 1.0, "each with a batch of that size", "GPUs", kind="n_gpus")
     found = [
         _named("cnn", "CNN", cnn_label(*FIRST.cnn)),
-        _number("batch_per_gpu", "batch per GPU", float(FIRST.batch), "on one GPU at once", "images"),
+        _number(
+            "batch_per_gpu", "batch per GPU", float(FIRST.batch), "on one GPU at once", "images", kind="batch"
+        ),
         _named("gpu", "GPU", FIRST.gpu),
         precision,
         gpus._replace(computed=said_count("tl_gpu_choice", row_named("gpu", "tl_gpu_choice"))),
-        _number("images", "images" if model.is_forward else "images per epoch", FIRST.images, per, "images"),
-        _number("epochs", "epochs", FIRST.epochs, "", "epochs", kind="positive"),
-        _listed("own_runs", "use sheet Your runs", NO_YES[0], "yes: the time by your runs on this GPU"),
+        _number(
+            "images",
+            "images" if model.is_forward else "images per epoch",
+            FIRST.images,
+            per,
+            "images",
+            kind="images",
+        ),
+        _number("epochs", "epochs", FIRST.epochs, "", "epochs", kind="epochs"),
+        _listed("own_runs", "use sheet My runs", NO_YES[1], "the time by its runs on this GPU"),
     ]
     return [choice for choice in found if not (model.is_forward and choice.name in ("n_gpus", "epochs"))]
 
@@ -140,7 +156,7 @@ def _named(kind: str, title: str, value: str) -> Choice:
     return Choice(f"{kind}_choice", title, value, note, known, fault, listed=listed, offer=offer)
 
 
-def _number(name: str, title: str, value: float, note: str, unit: str, *, kind: str = "whole") -> Choice:
+def _number(name: str, title: str, value: float, note: str, unit: str, *, kind: str) -> Choice:
     """Return a choice of a number; kind : of `_NUMBERS`."""
     cell, known = cell_name(name), _NUMBERS[kind]
     valid = f"IF(ISNUMBER({cell}),{known.valid.format(c=cell)},FALSE)"
@@ -159,7 +175,7 @@ def _or_empty(choice: Choice) -> Choice:
 
 def _several_gpu_choices() -> list[Choice]:
     note = "empty: as many as usual servers are"
-    nodes = _or_empty(_number("nodes", "number of nodes", math.nan, note, "nodes"))
+    nodes = _or_empty(_number("nodes", "number of nodes", math.nan, note, "nodes", kind="n_nodes"))
     shared = f"IF({nodes.valid},IF(ISNUMBER(tl_n_gpus),MOD(tl_n_gpus,tl_n_nodes)=0,FALSE),FALSE)"
     fault = "enter a whole number of which the number of GPUs is a multiple"
     return [
@@ -174,7 +190,7 @@ def _several_gpu_choices() -> list[Choice]:
 def _software_choices(model: Model) -> list[Choice]:
     compiler = _listed("compilation", "compiled by", COMPILATIONS[0], "eager: one kernel per operation")
     note = "by trainlaw profile --host; empty: as usual for the GPU's year"
-    launch = _number("host_launch_us", "host launch time per layer", math.nan, note, "us", kind="positive")
+    launch = _number("host_launch_us", "host launch time per layer", math.nan, note, "us", kind="host_launch")
     return [
         _listed("layout_choice", "layout of activations", IMPLIED, "order of their dimensions in memory"),
         *([compiler] if model.is_forward else []),

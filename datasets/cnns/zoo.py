@@ -12,12 +12,10 @@ from types import MappingProxyType
 import pandas as pd
 from trainlaw.datasets.cnns.architectures import built_architecture, shipped_architectures
 from trainlaw.datasets.cnns.graph import Cnn
+from trainlaw.datasets.files.limits import check_limit
 from trainlaw.datasets.files.storage import read_data_rows, read_data_table
 from trainlaw.formulas.errors import InputError, check_name, unknown_name
 
-# Larger images are typing errors; no measured run comes near.
-MAX_INPUT_PX = 8192
-MAX_CLASSES = 1_000_000
 TIMM_COUNTS_FILE = "cnns_timm.csv.gz"
 # CNNs, and sizes of those of the first file, that only benchmarks of forward passes have.
 LATER_TIMM_COUNTS_FILE = "cnns_timm1.csv.xz"
@@ -125,10 +123,8 @@ def build(name: str, input_size_px: int | None = None, n_classes: int | None = N
     entry = zoo_entry(name)
     size = entry.input_size_px if input_size_px is None else input_size_px
     classes = entry.n_classes if n_classes is None else n_classes
-    if not 1 <= size <= MAX_INPUT_PX:
-        raise InputError(f"CNN {name!r}: expected an input size of 1 to {MAX_INPUT_PX} pixels, got {size}")
-    if not 1 <= classes <= MAX_CLASSES:
-        raise InputError(f"CNN {name!r}: expected 1 to {MAX_CLASSES} classes, got {classes}")
+    check_limit("pixels", size)
+    check_limit("classes", classes)
     files = _TIMM_LAYERS_FILES if name.startswith(PREFIX) else (_LAYERS_FILE,)
     by_size = {
         pixels: lines

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 from trainlaw.datasets.files.table_files import (
@@ -24,7 +25,7 @@ from trainlaw.datasets.files.table_files import (
     read_table_file,
     trimmed,
 )
-from trainlaw.formulas.errors import InputError, optional_package
+from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.files.text_files import opened_file
 
 _NAMES = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
@@ -34,11 +35,9 @@ _MOST_EMPTY = 1000  # empty rows between filled ones
 _MOST_CELLS = 5_000_000
 _DURATION = re.compile(r"PT(\d+)H(\d+)M(\d+(?:\.\d+)?)S")
 
-Merged = tuple[int, int, int, int]
 
-
-def read_sheets(place: Path) -> Mapping[str, tuple[list[list[object]], list[Merged], list[int]]]:
-    """Return the rows of each sheet by its name, its merged cells as corners, and its hidden rows.
+def read_sheets(place: Path) -> Mapping[str, tuple[list[list[object]], list[int]]]:
+    """Return the rows of each sheet by its name, and its hidden rows.
 
     Raises InputError for a file that is none or is larger than the limits.
     """
@@ -54,21 +53,15 @@ def read_sheets(place: Path) -> Mapping[str, tuple[list[list[object]], list[Merg
         return {sheet.get(f"{_TABLE}name") or "": _sheet(sheet, place) for sheet in sheets}
 
 
-def _sheet(sheet: ElementTree.Element, place: Path) -> tuple[list[list[object]], list[Merged], list[int]]:
+def _sheet(sheet: ElementTree.Element, place: Path) -> tuple[list[list[object]], list[int]]:
     rows: list[list[object]] = []
     hidden: list[int] = []
-    merged: list[Merged] = []
     n_cells = 0
     for row in sheet.iter(f"{_TABLE}table-row"):
         cells: list[object] = []
         for cell in row:
             # Cells below a merged one may still be in the file, hidden.
             value = None if cell.tag == f"{_TABLE}covered-table-cell" else _value(cell)
-            right, down = (
-                int(cell.get(f"{_TABLE}number-{what}-spanned") or 1) for what in ("columns", "rows")
-            )
-            if right > 1 or down > 1:
-                merged.append((len(rows), len(cells), len(rows) + down - 1, len(cells) + right - 1))
             times = min(_times(cell, "columns"), MAX_COLUMNS + 1 - len(cells))
             cells += [value] * times
         cells = list(trimmed(cells))
@@ -85,7 +78,7 @@ def _sheet(sheet: ElementTree.Element, place: Path) -> tuple[list[list[object]],
             )
     while rows and not rows[-1]:
         rows.pop()
-    return rows, merged, hidden
+    return rows, hidden
 
 
 def _times(element: ElementTree.Element, what: str) -> int:
@@ -119,7 +112,7 @@ _BLANKS = (r"\s{2,}", r"\s+")
 _SAMPLE = 300  # lines that decide the separator
 # Different texts that are kept as one object each.
 _MOST_SHARED = 10_000
-_MERGED = re.compile(rb'<mergeCell ref="([A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7})"')
+_STYLED = re.compile(rb'<c r="[A-Z]{1,3}(\d{1,7})"[^>]*? s="(\d{1,5})"')
 _HIDDEN = re.compile(rb'<row r="(\d{1,7})"[^>]*? hidden="(?:1|true)"')
 # Bold, code and links of Markdown around the text of a cell.
 _MARKUP = (
@@ -134,13 +127,12 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f]")
 class Grid:
     """The cells of a sheet, row by row, all rows of one length; a text is stripped, an empty cell is None.
 
-    separator : of the cells of a text file, "" for a sheet. merged : first row and column, last row and
-    column of merged cells, from 0. hidden : numbers of rows that the sheet does not show, from 1.
+    separator : of the cells of a text file, "" for a sheet. hidden : numbers of rows that the sheet does not
+    show or strikes out, from 1.
     """
 
     rows: tuple[tuple[object, ...], ...]
     separator: str = ""
-    merged: tuple[tuple[int, int, int, int], ...] = ()
     hidden: tuple[int, ...] = ()
 
     @property
@@ -177,24 +169,18 @@ def read_grids(path: str | os.PathLike[str]) -> Mapping[str, Grid]:
         return {"": _grid([list(map(str, frame.columns)), *cells])}
     if ending == ".ods":
         sheets = read_sheets(place)
-        return {name: _grid(sheet[0], "", sheet[1], sheet[2]) for name, sheet in sheets.items() if sheet[0]}
+        return {name: _grid(rows, "", hidden) for name, (rows, hidden) in sheets.items() if rows}
     return _sheets(place) if ending in (".xlsx", ".xlsm") else {"": _text_grid(_text(place, zipped), place)}
 
 
-def _grid(
-    rows: Iterable[Sequence[object]],
-    separator: str = "",
-    merged: Iterable[Merged] = (),
-    hidden: Iterable[int] = (),
-) -> Grid:
+def _grid(rows: Iterable[Sequence[object]], separator: str = "", hidden: Iterable[int] = ()) -> Grid:
     shared: dict[str, str | None] = {}
     stripped = [tuple(trimmed([_cell(value, shared) for value in row])) for row in rows]
     width = max(map(len, stripped), default=0)
     for number, row in enumerate(stripped):
         if len(row) < width:
             stripped[number] = row + (None,) * (width - len(row))
-    inside = (area for area in merged if area[0] < len(stripped) and area[1] < width)
-    return Grid(tuple(stripped), separator, tuple(inside), tuple(hidden))
+    return Grid(tuple(stripped), separator, tuple(hidden))
 
 
 def _cell(value: object, shared: dict[str, str | None]) -> object:
@@ -323,23 +309,21 @@ def _of_markdown(row: list[str]) -> list[str]:
 def _sheets(place: Path) -> Mapping[str, Grid]:
     with excel_book(place, 4 * MAX_GRID_BYTES) as book:
         found = {
-            sheet.title: _grid(_used_rows(sheet, place), "", *_merged(place, sheet))
+            sheet.title: _grid(_used_rows(sheet, place), "", _not_shown(place, book, sheet))
             for sheet in book.worksheets
         }
     return {name: grid for name, grid in found.items() if grid.rows}
 
 
-def _merged(place: Path, sheet: object) -> tuple[list[Merged], list[int]]:
-    """Return the merged cells and hidden rows of a sheet, which openpyxl leaves out row by row."""
-    with read_as(place, "an Excel workbook"), zipfile.ZipFile(place) as archive:
-        content = archive.read(sheet._worksheet_path)  # type: ignore[attr-defined]
-    cells = optional_package("openpyxl.utils.cell", "data")
-    found = []
-    for match in islice(_MERGED.finditer(content), MAX_GRID_ROWS):
-        left, top, right, bottom = cells.range_boundaries(match[1].decode())
-        found.append((top - 1, left - 1, bottom - 1, right - 1))
-    hidden = [int(match[1]) for match in islice(_HIDDEN.finditer(content), MAX_GRID_ROWS)]
-    return found, hidden
+def _not_shown(place: Path, book: Any, sheet: Any) -> list[int]:
+    """Return the rows that a sheet hides or strikes out, which openpyxl does not say row by row."""
+    with zipfile.ZipFile(place) as archive:
+        content = archive.read(sheet._worksheet_path)
+    found = [int(match[1]) for match in islice(_HIDDEN.finditer(content), MAX_GRID_ROWS)]
+    styles = enumerate(book._cell_styles)
+    struck = {b"%d" % number for number, style in styles if book._fonts[style.fontId].strike}
+    cells = _STYLED.finditer(content) if struck else iter(())
+    return sorted({*found, *(int(match[1]) for match in cells if match[2] in struck)})
 
 
 def _used_rows(sheet: object, place: Path) -> list[Sequence[object]]:

@@ -18,8 +18,8 @@ from trainlaw.datasets.hardware.gpus import Gpu, GpuCatalog, built_in_gpus
 from trainlaw.datasets.hardware.links import find_link
 from trainlaw.datasets.hardware.possible import (
     MOST_GPUS_PER_NODE,
-    has_link,
     has_precision,
+    impossible_setup,
     impossible_software,
 )
 from trainlaw.datasets.measurements.copies import copy_faults, target_faults
@@ -145,19 +145,21 @@ def _contradictions(runs: pd.DataFrame, gpus: GpuCatalog) -> list[Fault]:
     """Return a fault per cell that contradicts another column of its row."""
     many, several = runs["n_gpus"] > runs["n_nodes"], runs["n_nodes"] > 1
     even = runs["allocation"] == EVEN
+    unlinked, unconnected = _without_links(runs, gpus)
     rules = (
         (
             "precision",
             _lacks(runs, gpus, has_precision, "precision"),
             "a precision that the GPU has; PyTorch computes in fp32 on it",
         ),
-        ("link", many & _lacks(runs, gpus, has_link, "link"), "a link that the GPU has"),
         (
             "compilation",
             _lacks(runs, gpus, _has_software, "compilation", "tuned"),
             "kernels that the GPU has",
         ),
         ("n_gpus", runs["n_gpus"] > MOST_GPUS_PER_NODE * runs["n_nodes"], "at most 16 GPUs per node"),
+        ("link", unlinked, "a link between the GPUs of a node, which the GPU has"),
+        ("network", unconnected, "a fabric between nodes"),
         ("n_gpus", even & (runs["n_gpus"] % runs["n_nodes"] != 0), "a multiple of n_nodes, or an allocation"),
         ("allocation", ~_is_allocated(runs), "the GPUs of each node, such as 4+2+1: n_gpus in all"),
         ("link", many & (runs["link"] == "none"), "a link where a node has several GPUs"),
@@ -184,6 +186,27 @@ def _lacks(
     setups = list(zip(runs["gpu"], *(runs[column] for column in columns), strict=True))
     lacking = {setup for setup in set(setups) if not has(gpus.find(setup[0]), *setup[1:])}
     return pd.Series([setup in lacking for setup in setups])
+
+
+def _without_links(runs: pd.DataFrame, gpus: GpuCatalog) -> tuple[pd.Series, pd.Series]:
+    """Return which runs, bool (n_runs,), name a link or a fabric with which `predict` refuses their GPU."""
+    per_node = np.ceil(runs["n_gpus"] / runs["n_nodes"]).clip(upper=MOST_GPUS_PER_NODE)
+    columns = pd.DataFrame({name: runs[name] for name in ("gpu", "link", "network", "n_nodes")})
+    columns = columns.assign(per_node=per_node).fillna("none")
+    reasons = {}
+    for setup in columns.drop_duplicates().itertuples(index=False, name=None):
+        gpu, link, fabric, n_nodes, each = setup
+        sizes = {"per_node": int(each), "n_nodes": int(n_nodes)}
+        asked = ((link, None), (None, fabric))
+        reasons[setup] = [
+            impossible_setup(
+                gpus.find(gpu), None, *(None if name == "none" else name for name in pair), **sizes
+            )
+            != ""
+            for pair in asked
+        ]
+    found = np.array([reasons[own] for own in columns.itertuples(index=False, name=None)], dtype=bool)
+    return pd.Series(found[:, 0], runs.index), pd.Series(found[:, 1], runs.index)
 
 
 def _is_allocated(runs: pd.DataFrame) -> pd.Series:

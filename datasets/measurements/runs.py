@@ -16,6 +16,7 @@ from trainlaw.datasets.features.feature import feature_block
 from trainlaw.datasets.features.run_features import FEATURES, OF_ANY_RUN
 from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.files.constants import constant
+from trainlaw.datasets.files.limits import check_limit
 from trainlaw.datasets.hardware.collectives import ALGORITHMS, EVEN, gpus_of_nodes
 from trainlaw.datasets.hardware.gpus import Gpu, GpuCatalog, built_in_gpus
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
@@ -376,15 +377,11 @@ def _spread(setup: Setup, server: Server) -> tuple[int, int, str]:
     return sum(parts), len(parts), spread
 
 
-#: Images of a batch, GPUs or nodes at most, in every input; the schema of runs says the same of a batch.
-MOST_COUNTED = 10_000_000
-
-
 def check_counts(batch_per_gpu: int, n_gpus: int = 1, n_nodes: int = 1, allocation: str = EVEN) -> None:
     """Raise InputError for numbers of images, GPUs or nodes that no run has."""
-    for name, value in (("batch_per_gpu", batch_per_gpu), ("n_gpus", n_gpus), ("n_nodes", n_nodes)):
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_COUNTED:
-            raise InputError(f"expected {name} as a whole number of at least 1, got {shown(value)}")
+    check_limit("batch", batch_per_gpu, "batch_per_gpu")
+    check_limit("n_gpus", n_gpus)
+    check_limit("n_nodes", n_nodes)
     if allocation == EVEN and n_gpus % n_nodes:
         raise InputError(
             f"expected n_gpus as a multiple of n_nodes, got {n_gpus} GPUs on {n_nodes} nodes; an allocation "

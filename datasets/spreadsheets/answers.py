@@ -127,8 +127,13 @@ class Dialogue:
         self.issues.append(Issue(kind, text, options=options))
 
     def fault(self, text: str, chosen: pd.Series, options: Options = (), kind: str = "cells") -> None:
-        """Append an issue for the chosen rows where there are any; chosen has their labels as its index."""
-        if rows := tuple(dict.fromkeys(chosen.index[chosen.to_numpy(dtype=bool)])):
+        """Append an issue for the chosen rows where there are any, a question about all without their labels.
+
+        chosen : indexed by the labels of the rows.
+        """
+        found = chosen.to_numpy(dtype=bool)
+        if found.any():
+            rows = () if kind == "question" and found.all() else tuple(dict.fromkeys(chosen.index[found]))
             self.issues.append(Issue(kind, text, rows, options))
 
     def each(self, kind: str, text: str, cells: pd.Series, options: Callable[[str], Options]) -> None:

@@ -12,7 +12,7 @@ from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.datasets import built_in_gpus, link_table
 from trainlaw.datasets.hardware.collectives import ALGORITHMS
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
-from trainlaw.datasets.measurements.runs import MOST_COUNTED, STACKS, Setup, unmeasured_runs
+from trainlaw.datasets.measurements.runs import STACKS, Setup, unmeasured_runs
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import TrainlawError
 
@@ -20,7 +20,7 @@ IMPOSSIBLE = (
     {"batch": 0},
     {"batch": 2.5},
     {"batch": -8},
-    {"batch": MOST_COUNTED + 1},
+    {"batch": 10_000_001},
     {"n_gpus": 0},
     {"n_gpus": 1.5},
     {"n_gpus": 4, "n_nodes": 3},

@@ -19,7 +19,6 @@ from trainlaw.datasets.hardware.collectives import gpus_of_nodes
 from trainlaw.datasets.hardware.gpu_files import si_number
 from trainlaw.datasets.hardware.gpus import built_in_gpus
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
-from trainlaw.datasets.spreadsheets.counting import constant_count as constant
 from trainlaw.formulas import Unit, to_text
 from trainlaw.formulas.errors import TrainlawError
 
@@ -52,7 +51,6 @@ READERS = {
     "workers": lambda text: local_workers(f"local:{text}"),
     "counts": lambda text: counts_of(text, "--batch"),
     "own value": lambda text: chosen_pairs("--set", [f"n_gpus={text}"], "OURS=VALUE"),
-    "constant": lambda text: constant("n_gpus", text, 1),
     "prices": price_number,
     "sheet names": natural_key,
     "precision": lambda text: replace(T4, compute_capability=text).default_precision,

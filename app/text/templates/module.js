@@ -36,8 +36,8 @@ const textOf = (name, value) => {
   if (TICKS.includes(id)) check(typeof value === "boolean", `${name} as true or false`, value);
   else if (OFFERED[id]) check(OFFERED[id].includes(value), `${name} as one of ${OFFERED[id].join(", ")}`, value);
   else check(typeof value === "number" && Number.isFinite(value), `${name} as a number`, value);
-  const { least, most } = FORMULA.launch;
-  if (name === "host_launch_s") check(value >= least && value <= most, `${name} from ${least} to ${most} s`, value);
+  const limit = Object.values(FORMULA.limits).find((each) => each.name === name);
+  if (limit) check(isWithin(limit, value), `${name} as ${limit.expected}`, value);
   return [id, String(name === "host_launch_s" ? 1e6 * value : value)];
 };
 // The CNN of the list with these sizes; without them those that are usual for it.
@@ -92,6 +92,10 @@ export const predict = (cnn, gpu, batch, precision = null, options = {}) => {
   });
   return {
     ...Object.fromEntries(published),
+    // As in Python.
+    seconds: result.values.time_s,
+    interval: endsOf(result),
+    images_per_second: result.values.samples_per_second,
     precision: precisionOf(choice.gpu, choice),
     warnings: sentencesOf(result, "warning"),
     notes: sentencesOf(result, "note"),
@@ -113,7 +117,7 @@ const kept = (cnn, gpu, precision, options) => {
 const NONE = Object.freeze({});
 const VARYING = FORMULA.features.filter(({ varies }) => varies);
 const timeOf = ({ law, several, columns, features }, batch) => {
-  check(isWhole(batch, FORMULA.most.batch), `batch as a whole number from 1 to ${FORMULA.most.batch}`, batch);
+  check(isWithin(FORMULA.limits.batch, batch), `batch as ${FORMULA.limits.batch.expected}`, batch);
   columns.batch_per_gpu = batch;
   for (const { name, compute } of VARYING) features[name] = compute(columns);
   const single = law.predict(features);

@@ -169,7 +169,7 @@ FAULTS = {
     changed(precision="tf32"): "T4",
     changed(layout="nhwc"): "layout as one of nchw, channels_last",
     changed(tuned="false"): "tuned as ",
-    changed(launch=2.0): "host_launch_s from 1e-",
+    changed(launch=2.0): "host_launch_s as a number from 1e-",
     changed(launch=True): "host_launch_s ",
     changed(n_gpus=9): "evenly",
     changed(n_gpus=20_000_000): "whole number from 1 to ",
@@ -348,7 +348,8 @@ def test_the_times_of_many_rows_are_those_of_each(law, folder):
     assert found.tolist() == pytest.approx(times, rel=1e-12, nan_ok=True)
     machine = {"n_gpus": 16, "n_nodes": 4, "layout": "channels_last"}
     answer = program["predict"]("resnet50", "T4", 64, **machine)
-    assert program["seconds"]("resnet50", "T4", 64, **machine) == answer.time_s
+    assert program["seconds"]("resnet50", "T4", 64, **machine) == answer.time_s == answer.seconds
+    assert answer.interval == (answer.low_s, answer.high_s)
     for wrong in ({"batch": [8, 0]}, {"batch": [8, 2.5]}, {"batch": [1, 2, 3]}, {"batch": [8], "tuned": [1]}):
         with pytest.raises(ValueError, match="expected"):
             program["predict_many"](**{"cnn": "resnet50", "gpu": ["T4"] * len(wrong["batch"][:2]), **wrong})

@@ -59,6 +59,14 @@ const choiceOf = (typed) => {
 
 // The first field with a value that no prediction takes, and what it should hold; null for none.
 const isWhole = (value, most) => Number.isInteger(value) && value >= 1 && value <= most;
+const isWithin = ({ is_whole: isCounted, least, most }, value) =>
+  value >= least && value <= most && (!isCounted || Number.isInteger(value));
+// The field of the launch time has µs, that of a formula s.
+const faultOfNumber = (id, { name, expected, least, most }, value) => {
+  if (id !== "launch") return [id, `expected ${name} as ${expected}, got ${value}`];
+  const said = `a number from ${shown(1e6 * least)} to ${(1e6 * most).toLocaleString("en")} µs`;
+  return ["host-launch", `expected ${name} as ${said}, got ${shown(1e6 * value)}`];
+};
 const isSpread = ({ gpus, nodes, largest }) =>
   largest > 0
     ? Number.isInteger(largest) && largest * nodes >= gpus && largest + nodes - 1 <= gpus
@@ -69,18 +77,8 @@ const faultOf = (choice) => {
     ["gpu", GPUS],
   ])
     if (!Object.hasOwn(table, choice[id])) return [id, questionOf(id, choice[id])];
-  for (const [id, most] of Object.entries(FORMULA.most))
-    if (!isWhole(choice[id], most))
-      return [id, `Expected a whole number from 1 to ${most.toLocaleString("en")} for “${labelOf(id)}”.`];
-  const { least, most } = FORMULA.launch;
-  if (choice.launch !== null && !(choice.launch >= least && choice.launch <= most))
-    return [
-      "host-launch",
-      `Expected a number of µs from ${shown(1e6 * least)} to ${(1e6 * most).toLocaleString("en")} for “${labelOf("host-launch")}”.`,
-    ];
-  if (!(choice.epochs > 0 && choice.epochs <= 1e6)) return ["epochs", "Expected a number of epochs above 0."];
-  if (choice.price !== null && !(choice.price >= 0 && choice.price < 1e9))
-    return ["price", "Expected a price of 0 or more, or nothing for the listed one."];
+  for (const [id, limit] of Object.entries(FORMULA.limits))
+    if (choice[id] !== null && !isWithin(limit, choice[id])) return faultOfNumber(id, limit, choice[id]);
   const { family, lacks } = GPUS[choice.gpu];
   const precision = precisionOf(choice.gpu, choice);
   if (lacks?.includes(precision)) return ["precision", `${choice.gpu} has no ${precision}.`];
