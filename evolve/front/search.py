@@ -214,7 +214,11 @@ class FrontSearch:
         moves = Moves(problem, np.random.default_rng(settings.random_seed), settings.most_constants)
         if settings.method == "stepwise":
             return forward(problem, moves)
-        given = [] if self.law is None else pruned(self.law, problem, moves).members
+        if settings.method == "pruned" and self.law is None:
+            raise InputError("expected the law that is to be pruned, got none")
+        # A control that begins with what pruning leaves would be none.
+        begins = self.law if settings.method in {"pruned", "evolution"} else None
+        given = [] if begins is None else pruned(begins, problem, moves).members
         if settings.method == "pruned":
             return Archive(settings.most_constants, given)
         kind: Any = strategy_of(settings.method)
