@@ -48,13 +48,17 @@ class FrontSpace:
 class FrontFit(FormulaSearch):
     """Finds formulas of few constants: one per size, and in `formula_` the one chosen among them.
 
-    sizes : their numbers of constants.
+    sizes : their numbers of constants. compares_few : whether a search compares formulas by few of the rows,
+    in two thirds of the time; constants are fitted to all.
     """
 
-    def __init__(self, space: FrontSpace, settings: FrontSettings, sizes: tuple[int, ...]) -> None:
+    def __init__(
+        self, space: FrontSpace, settings: FrontSettings, sizes: tuple[int, ...], compares_few: bool = False
+    ) -> None:
         """Keep space, settings and sizes."""
         super().__init__(SearchSettings())
         self.space, self.front_settings, self.sizes = space, settings, sizes
+        self.compares_few = compares_few
         self.division_columns = space.fit().division_columns
 
     def fit(
@@ -74,7 +78,9 @@ class FrontFit(FormulaSearch):
             progress=SearchReporter(),
         )
         columns = {name: rows.X[name] for name in self.space.space.features}
-        self._search = search.fit(columns, rows.y, rows.groups, sample_weight=rows.weights)
+        self._search = search.fit(
+            columns, rows.y, rows.groups, rows.weights, rows.few if self.compares_few else None
+        )
         self.front_ = tuple(
             replace(member, formula=law.completed(member.formula, X, y)) for member in search.front_
         )
@@ -107,10 +113,11 @@ def front_estimators(
 ) -> dict[str, EstimatorFactory]:
     """Return what makes the formulas of few constants: evolution with each seed, and the controls.
 
-    sizes : numbers of constants. evaluations : formulas that each search tries.
+    sizes : numbers of constants. evaluations : formulas that each search tries. With one seed a search
+    compares formulas by few of the rows: what is to be stated has several, and takes its time.
     """
     settings = FrontSettings(evaluations=evaluations, most_constants=max(sizes), random_seed=seeds[0])
     every = {EVOLVED: settings}
     every |= {f"{EVOLVED_SEED}{seed}": replace(settings, random_seed=seed) for seed in seeds[1:]}
     every |= {name: replace(settings, method=method) for name, method in _METHODS.items()}
-    return {name: partial(FrontFit, space, each, sizes) for name, each in every.items()}
+    return {name: partial(FrontFit, space, each, sizes, len(seeds) == 1) for name, each in every.items()}

@@ -25,11 +25,14 @@ from trainlaw.evolve import Bracket, Factor
 from trainlaw.formulas import Expression, FeatureSpec, Formula, variables
 from trainlaw.formulas.algebra.text import parse_text
 from trainlaw.formulas.scopes import RUN
-from trainlaw.validate.baselines.inputs import class_weights, group_weights, rows_drawn
+from trainlaw.validate.baselines.inputs import CLASS_FEATURES, class_weights, group_weights, rows_drawn
 
 #: Runs of one architecture on one GPU group that a fit uses: more of them hardly change it, and the GPUs and
 #: scripts with thousands of runs no longer outvote the rest (chosen from 3 to 24 and all).
 RUNS_PER_CELL = 12
+#: Of these, runs in each precision by which a quick search compares formulas. With all of them it takes half
+#: as long again, and errors of 4 and of 12 constants fall by up to a point.
+COMPARED_PER_CELL = 4
 # No work, but less than which no time can be: nothing for a search that is free to combine amounts.
 _BOUNDS = ("least_time_s",)
 # What the device does not wait for: it is added behind the maximum of device and host.
@@ -124,7 +127,8 @@ class TrainingRows(NamedTuple):
     """The rows that a formula is fitted to.
 
     X : features, (n_rows, k). y : seconds, and groups : (n_rows,). weights : beyond those of GPU groups,
-    (n_rows,), None for the same. further_groups : labels that also divide the rows, each (n_rows,).
+    (n_rows,), None for the same. further_groups : labels that also divide the rows, each (n_rows,). few : the
+    places of fewer rows, which suffice to compare formulas; None for all.
     """
 
     X: pd.DataFrame
@@ -132,6 +136,7 @@ class TrainingRows(NamedTuple):
     groups: np.ndarray
     weights: np.ndarray | None
     further_groups: list[np.ndarray]
+    few: np.ndarray | None = None
 
 
 class LawFit(FormulaSearch):
@@ -177,7 +182,7 @@ class LawFit(FormulaSearch):
             return TrainingRows(X, y, groups, None, [])
         frame = pd.DataFrame() if divisions is None else divisions
         labels = {str(name): frame[name].to_numpy(dtype=str) for name in frame}
-        architectures = labels.pop("cnn_base", None)
+        architectures, few = labels.pop("cnn_base", None), None
         if architectures is None:
             rows = rows_drawn(groups)
             weights = class_weights(X.iloc[rows])
@@ -185,8 +190,10 @@ class LawFit(FormulaSearch):
             cells = np.char.add(groups.astype(str), architectures)
             rows = rows_drawn(cells, RUNS_PER_CELL)
             weights = class_weights(X.iloc[rows]) * group_weights(cells[rows])
+            classes = X[list(CLASS_FEATURES)].iloc[rows].astype(str).agg("|".join, axis=1)
+            few = rows_drawn(np.char.add(cells[rows], classes.to_numpy(dtype=str)), COMPARED_PER_CELL)
         dividing = [label[rows] for label in labels.values() if len(np.unique(label[rows])) > 1]
-        return TrainingRows(X.iloc[rows], y[rows], groups[rows], weights, dividing)
+        return TrainingRows(X.iloc[rows], y[rows], groups[rows], weights, dividing, few)
 
     def completed(self, formula: Formula, X: pd.DataFrame, y: np.ndarray) -> Formula:
         """Return what a formula of the skeleton becomes for this kind of study; arguments as of `fit`."""
