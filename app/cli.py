@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from trainlaw.app.commands.parsing import CommandGroup, command_of, usage_text
+from trainlaw.app.commands.parsing import CommandGroup, command_of, help_all, usage_text
 from trainlaw.app.terminal.output import visible_output
 
 _EXIT_INPUT = 2
@@ -115,6 +115,8 @@ _COMMANDS = {
     "features": "catalogs",
     "warmup": "studies",
 }
+# Those that few people need, which --help-all lists.
+_RARE = ("use", "features", "warmup")
 # Likewise the commands that hold others, `NAME_app`.
 _GROUPS = {"data": "data", "gpus": "catalogs", "cnn": "catalogs"}
 
@@ -154,8 +156,11 @@ def _root_options() -> list[click.Parameter]:
         "--show-completion": ("Print the script that completes commands in your shell.", _print_completion),
     }
     return [
-        click.Option([name], is_flag=True, is_eager=True, expose_value=False, callback=done, help=text)
-        for name, (text, done) in flags.items()
+        help_all(),
+        *(
+            click.Option([name], is_flag=True, is_eager=True, expose_value=False, callback=done, help=text)
+            for name, (text, done) in flags.items()
+        ),
     ]
 
 
@@ -176,9 +181,11 @@ def command_line(names: Iterable[str] = (*_COMMANDS, *_GROUPS)) -> click.Group:
     for name in names:
         home = import_module(f"trainlaw.app.commands.{_COMMANDS.get(name) or _GROUPS[name]}")
         if name in _GROUPS:
-            found.add_command(getattr(home, f"{name}_app"), name)
+            made = getattr(home, f"{name}_app")
         else:
-            found.add_command(command_of(getattr(home, f"{name.replace('-', '_')}_command"), name))
+            made = command_of(getattr(home, f"{name.replace('-', '_')}_command"), name)
+        made.hidden = name in _RARE
+        found.add_command(made, name)
     return found
 
 

@@ -19,7 +19,7 @@ from trainlaw.app.inputs.selection import parse_hours, rated_gpus, rented_instan
 from trainlaw.app.models.user_formula import find_formulas
 from trainlaw.app.predictions.training import asked_training
 from trainlaw.app.predictions.training_plans import PlanOptions, plan_training, usual_counts
-from trainlaw.app.studies.comparison import compare_runs, read_run
+from trainlaw.app.terminal.comparison import compare_runs, read_run
 from trainlaw.app.text.python_names import naming_arguments
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.cnns.catalog import keyed_cnn_counts

@@ -12,30 +12,27 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-from trainlaw.app.models.builtin import BUILT_IN, BUILT_IN_FORMULAS, SHORTER
-from trainlaw.app.models.stated_error import evolution_gains, signed_points
+from trainlaw.app.models.builtin import BUILT_IN, BUILT_IN_FORMULAS, FRONT
+from trainlaw.app.models.front import FRONT as FRONT_ENTRY
+from trainlaw.app.models.front import LAW, FrontRow, front_table, law_row, worth_text
 from trainlaw.app.models.term_descriptions import described_terms
-from trainlaw.app.studies.evolution import Lane, evolution_of, lanes_of
 from trainlaw.app.terminal.formula import equation_text
-from trainlaw.app.text.numbers import show_percent
-from trainlaw.formulas import Formula, constants, load_formula
-from trainlaw.validate.baselines import CONTROLS, NO_SEARCH, RANDOM_SEARCH, title_of
+from trainlaw.formulas import Formula, load_formula, to_text
+from trainlaw.validate.baselines import CONTROLS, PRUNED_LAW, RANDOM_SEARCH, STEPWISE, title_of
 from trainlaw.validate.conformal import LEVEL
 from trainlaw.validate.error_table import MACRO
 from trainlaw.validate.formula_errors import (
     ErrorLine,
-    carried_errors,
     error_lines,
     estimators,
     overall_error,
-    summary_interval,
 )
 from trainlaw.validate.formula_intervals import intervals_of
+from trainlaw.validate.inclusion import support_of
 from trainlaw.validate.result import OURS
 
-from tools.builtin.recipes import RECIPES
-
 _NULL = "null_compute"
+_SHOWN_CONSTANTS = 6  # of the formula on the first screen
 _PART = re.compile(r"(<!-- made: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _NAMES = {"channels_last": "channels last", "unknown": "layout not recorded", "nchw": "NCHW"}
 
@@ -162,17 +159,65 @@ def _calibration() -> str:
     return markdown_table(["known about the target GPU", "mean error", "90 % interval"], rows)
 
 
+def front_rows() -> tuple[FrontRow, ...]:
+    """Return the built-in front: the evolved formulas, and the law last."""
+    evolved = (FrontRow(int(name), BUILT_IN_FORMULAS[name]()) for name in FRONT)
+    return (*evolved, law_row(_law()))
+
+
 def _evolved() -> str:
-    """Constants and errors of both formulas, and of what the search of the short one starts from."""
-    law, short = _law(), BUILT_IN_FORMULAS["short"]()
-    ours, least, start = (
-        f"{overall_error(formula, key, MACRO):.1f} %"
-        for formula, key in ((law, OURS), (short, OURS), (short, NO_SEARCH))
-    )
+    """The formula of six constants in one line, with its controls."""
+    row = next(row for row in front_rows() if row.constants == _SHOWN_CONSTANTS)
+    controls = [
+        f"{title} {row.control_percent(name):.0f} %"
+        for name, title in ((RANDOM_SEARCH, "random search"), (STEPWISE, "stepwise selection"))
+        if math.isfinite(row.control_percent(name))
+    ]
+    null = f"FLOPs over peak rate {overall_error(_law(), _NULL, MACRO):.0f} %"
     return (
-        f"The {len(constants(law.expression))} constants of this formula are fitted ({ours}). The formula "
-        f"`short` is evolved: {len(constants(short.expression))} constants, {least}, from a start of {start}."
+        f"- **Evolved, {row.constants} constants**: `{to_text(row.formula.expression, 2)}`. On GPUs that the "
+        f"search never saw it errs by **{row.held_out_percent:.1f} %**; {', '.join([*controls, null])}."
     )
+
+
+def _front() -> str:
+    """The built-in front: errors by number of constants, next to those of the controls."""
+    table = front_table(front_rows())
+    return markdown_table(table.header, table.shown)
+
+
+def _worth() -> str:
+    """What evolution is worth at each number of constants."""
+    rows = [row for row in front_rows() if row.gains and row.constants in map(int, FRONT)]
+    return "\n".join(f"- {row.constants} constants: {worth_text(row)}." for row in rows)
+
+
+def _kinds() -> str:
+    """What evolution is worth for each kind of time: its formulas of few constants next to the law."""
+    rows = []
+    for name in ("built-in", "forward", "layer", "multi", "anchor"):
+        law = BUILT_IN_FORMULAS[name]()
+        for row in law.errors.get(FRONT_ENTRY, ()):
+            if row["method"] != LAW:
+                gains = (_gain(row, control) for control in (RANDOM_SEARCH, STEPWISE, PRUNED_LAW))
+                error = f"{row['held_out_percent']:.1f} %"
+                rows.append(
+                    [f"`{name}`", row["constants"], error, *gains, f"{overall_error(law, OURS):.1f} %"]
+                )
+    controls = ("random search", "stepwise selection", "the law, pruned")
+    better = [f"points below {control}" for control in controls]
+    return markdown_table(["formula", "constants", "held-out error", *better, "the law"], rows)
+
+
+def _gain(row: Mapping[str, Any], control: str) -> str:
+    gain, low, high = (row[f"{control}_gain{end}_points"] for end in ("", "_low", "_high"))
+    return "-" if gain is None else f"{gain:.1f} ({low:.1f} to {high:.1f})"
+
+
+def _support() -> str:
+    """Which amounts and factors the data support."""
+    shares = [[f"`{share.name}`", f"{100 * share.share:.0f} %"] for share in support_of(_law())]
+    return markdown_table(["amount or factor", "share"], shares)
 
 
 def _commands() -> str:
@@ -229,69 +274,6 @@ def _equation(name: str = "built-in") -> str:
     return f"```text\n{equation_text(BUILT_IN_FORMULAS[name]())}\n```"
 
 
-def _shorter() -> str:
-    """Constants and errors of the formulas of whole iterations, with what evolution adds to each."""
-    rows = []
-    for name in ("built-in", *SHORTER):
-        law = BUILT_IN_FORMULAS[name]()
-        errors = (show_percent(overall_error(law, key)) for key in (OURS, *CONTROLS))
-        low, high = summary_interval(law, OURS, MACRO)
-        held, *controls = (f"{error} %" for error in errors)
-        span = f"{show_percent(low)} to {show_percent(high)} %"
-        rows.append([name, len(constants(law.expression)), held, span, *controls])
-    return markdown_table(
-        ["formula", "constants", "held-out error", "90 % interval", *map(title_of, CONTROLS)], rows
-    )
-
-
-def _evolution() -> str:
-    """Held-out errors of searches and their controls by kind of study, and what evolution adds."""
-    rows = []
-    for recipe in (recipe for recipe in RECIPES if recipe.kind == "study"):
-        law = BUILT_IN_FORMULAS[recipe.name]()
-        row = [
-            f"`{recipe.command.partition(' --against')[0]}`",
-            f"{show_percent(overall_error(law, OURS, MACRO))} %",
-        ]
-        for control, numbers in evolution_gains(carried_errors(law)).items():
-            gain, low, high = map(signed_points, numbers)
-            error = show_percent(overall_error(law, control, MACRO))
-            row.append(f"{error} %: {gain} ({low} to {high})")
-        rows.append(row)
-    return markdown_table(["study", "evolved", *map(title_of, CONTROLS)], rows)
-
-
-def _found(name: str = "built-in") -> str:
-    """The family tree of a built-in formula: since when the best one has each amount, and what was lost."""
-    evolution = evolution_of(BUILT_IN_FORMULAS[name]())
-    assert evolution is not None
-    first, lanes = evolution.steps[0].tried, lanes_of(evolution)
-    unchanged = [lane for lane in lanes if lane.spans == ((first, None),) and not lane.changes]
-    named = ", ".join(f"`{lane.name}`" for lane in unchanged)
-    amounts = "amount" if len(unchanged) == 1 else "amounts"
-    rows = [[f"{len(unchanged)} {amounts}: {named}", f"from {first} on", "as they began"]]
-    rows += [_lineage(lane) for lane in lanes if lane not in unchanged]
-    return markdown_table(["amount", "in the best formula", "its factors, and since when"], rows)
-
-
-def _lineage(lane: Lane) -> list[str]:
-    spans = [f"{begin:,} to {end:,}" if end else f"from {begin:,} on" for begin, end in lane.spans]
-    name = f"`{lane.name}`" if lane.is_delivered else f"*`{lane.name}`, lost again*"
-    changes = [f"{n:,}: {', '.join(map('`{}`'.format, factors)) or 'none'}" for n, factors in lane.changes]
-    return [name, ", ".join(spans), "; ".join(changes) or "as it entered"]
-
-
-def _curve_rows(name: str = "built-in", counts: Sequence[int] = (1, 2, 5, 10, 50, 100, 400)) -> str:
-    """Held-out errors of a built-in formula's searches over the formulas tried, evolved and at random."""
-    evolution = evolution_of(BUILT_IN_FORMULAS[name]())
-    assert evolution is not None
-    rows = []
-    for key, title in ((OURS, "evolved"), (RANDOM_SEARCH, "random search")):
-        errors = ([error for n, error in evolution.curves[key] if n <= tried][-1] for tried in counts)
-        rows.append([title, *(f"{error:.2f} %" for error in errors)])
-    return markdown_table(["formulas tried", *(f"{count:,}" for count in counts)], rows)
-
-
 _FACES = ("trainlaw", "trainlaw.formulas", "trainlaw.datasets", "trainlaw.evolve", "trainlaw.validate")
 MADE: Mapping[str, Callable[[], str]] = {
     "accuracy": _accuracy,
@@ -301,12 +283,11 @@ MADE: Mapping[str, Callable[[], str]] = {
     "headline": _headline,
     "means": _means,
     "equation": _equation,
-    "evolution": _evolution,
-    "found-curves": _curve_rows,
-    "found-curves-short": lambda: _curve_rows("short", (1, 10, 50, 100, 500, 1_000, 4_000)),
-    "found-short": lambda: _found("short"),
-    "short-equation": lambda: _equation("short"),
-    "shorter": _shorter,
+    "front": _front,
+    "kinds": _kinds,
+    "six-equation": lambda: _equation(str(_SHOWN_CONSTANTS)),
+    "support": _support,
+    "worth": _worth,
     "intervals": _intervals,
     "python": _python,
     "run-columns": _run_columns,

@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import printed
+from figures import front_rows
 from PIL import Image
 from playwright.sync_api import sync_playwright
 from trainlaw.app.models.builtin import BUILT_IN_FORMULAS
-from trainlaw.app.report.evolution import STYLE, evolution_plot
-from trainlaw.app.studies.evolution import evolution_of
+from trainlaw.app.report.figures import paper_style
+from trainlaw.app.report.front import front_plot, support_plot
 from trainlaw.app.text import svg
 from trainlaw.datasets import load
+from trainlaw.validate.inclusion import support_of
 
 PICTURES = Path(__file__).resolve().parent / "pictures"
 _COLOURS = 256  # of a picture's palette: enough for plots, a third of the size
@@ -39,7 +41,8 @@ def take(run: Path | None) -> None:
         for name, command in _CLI.items():
             printed.run(command, printed.Session())
             shutil.copy(name, PICTURES / name)
-        (PICTURES / "evolution.svg").write_text(evolution(), encoding="utf-8")
+        for name, drawing in fronts().items():
+            (PICTURES / name).write_text(drawing, encoding="utf-8")
         (PICTURES / "compiling.svg").write_text(compiling(), encoding="utf-8")
         printed.run("trainlaw export --out law.html", printed.Session())
         _photograph(Path("law.html").resolve(), report)
@@ -47,11 +50,12 @@ def take(run: Path | None) -> None:
         _workbook(Path("formula.xlsx"))
 
 
-def evolution() -> str:
-    """Return how the search of the short formula went."""
-    found = evolution_of(BUILT_IN_FORMULAS["short"]())
-    assert found is not None
-    return svg.standalone(evolution_plot(found), STYLE)
+def fronts() -> dict[str, str]:
+    """Return the drawings of the built-in front and of what the data support, by file."""
+    drawn = {"front.svg": front_plot(front_rows())}
+    shares = support_of(BUILT_IN_FORMULAS["law"]())
+    drawn |= {"support.svg": support_plot(shares)} if shares else {}
+    return {name: svg.standalone(drawing, paper_style()) for name, drawing in drawn.items()}
 
 
 def compiling() -> str:

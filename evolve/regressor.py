@@ -14,8 +14,8 @@ from numba.core.event import install_timer
 from numpy.typing import ArrayLike, NDArray
 from trainlaw.evolve.executors import Executor, advance_on
 from trainlaw.evolve.fitted_views import FittedViews
-from trainlaw.evolve.search.candidates import Candidate, finish, make_front, scored
-from trainlaw.evolve.search.choice import choose, choose_again
+from trainlaw.evolve.search.candidates import Candidate, finish, make_front
+from trainlaw.evolve.search.choice import choose
 from trainlaw.evolve.search.generation import check_toolbox
 from trainlaw.evolve.search.individuals import Individual
 from trainlaw.evolve.search.islands import Milestone
@@ -201,43 +201,6 @@ class FormulaRegressor(FittedViews):
         length = columns.shape[0] if sums is None else sums.amount
         values = np.broadcast_to(formula.predict(named, sums=sums), length).copy()
         return self._as_output(values, X, self.target_.name)
-
-    def choose_again(self, resamples: int = 200) -> list[tuple[Formula, float]]:
-        """Return the formulas chosen when the groups are resampled, and their shares of the resamples.
-
-        What is chosen hardly changes where the groups agree. The losses are those of `candidates_`: constants
-        are not fitted again. Empty without groups, for a loaded estimator, or where the rule of choice does
-        not compare groups. Raises InputError if `fit` was not called.
-        """
-        chosen = self._formula_at(None)
-        settings = chosen.provenance["settings"]
-        # A file of formulas has no losses of groups.
-        known = getattr(self, "candidates_", [])
-        rule, seed = settings["choice"], settings["random_seed"]
-        again = choose_again(known, rule, resamples=resamples, random_seed=seed)
-        return [(scored(candidate, chosen).formula, share) for candidate, share in again]
-
-    def limited_to(self, most_constants: int) -> "FormulaRegressor":
-        """Choose again among the formulas that have few constants, and return the estimator itself.
-
-        most_constants : of a formula. `formula_` is then another one, and `candidates_` and `front_` are
-        within the limit. Raises InputError if no formula has so few constants, or `fit` was not called.
-        """
-        chosen = self._formula_at(None)
-        within = [known for known in self.candidates_ if len(constants(known.expression)) <= most_constants]
-        if not within:
-            raise InputError(f"expected a formula with at most {most_constants} constants, found none")
-        settings = chosen.provenance["settings"]
-        best = choose(within, settings["choice"], settings["random_seed"])
-        facts = {
-            "training_loss": best.loss,
-            "validation_loss": best.validation_loss,
-            **_history_facts(self.history_, most_constants),
-        }
-        self.candidates_ = within
-        self.formula_ = replace(scored(best, chosen).formula, provenance={**chosen.provenance, **facts})
-        self.front_ = make_front(within, self.formula_)
-        return self
 
     def _problem_arguments(
         self,

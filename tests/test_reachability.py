@@ -25,14 +25,9 @@ LIBRARY = {
     "FittedViews.plot_front": "for notebooks",
     "FittedViews.plot_predictions": "for notebooks",
     "FittedViews.save": "a fitted estimator as a file",
-    "FrontSearch": "the front of a space, for scripts",
-    "FrontSearch.fit": "the front of a space, for scripts",
-    "FrontSearch.of_size": "a formula of a front, for scripts",
-    "FrontSearch.shares": "which parts the rows support, for scripts",
-    "law_genome": "the law in the space of a front, for scripts",
-    "run_space": "the space of whole iterations, for scripts",
     "PartCompiler.compile_extra": "what numba calls",
     "SklearnRegressor.set_output": "what scikit-learn calls",
+    "FrontSearch.of_size": "a formula of a front, for scripts",
     "searched_formula": "what `tools.builtin` calls",
 }
 NAMES = re.compile(r"[\w.]+(:\w+)?")

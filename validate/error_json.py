@@ -31,6 +31,7 @@ def errors_json(
     *,
     X: pd.DataFrame | None = None,
     frame: pd.DataFrame | None = None,
+    with_intervals: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Return the errors as plain JSON, for `Formula.errors`; `protocol` describes how they were measured.
 
@@ -38,7 +39,7 @@ def errors_json(
     levels : the error by level of knowledge about the target GPU. new_generations : predictions of
     generations that were held out whole, None where there are none. X : features of the study,
     (n_runs, n_features), for intervals of runs whose stack is not known. frame : of `errors_frame`, where it
-    is known.
+    is known. with_intervals : estimators whose figures get intervals, which take time; None for all.
     Without a finished fold the result is an empty dictionary.
     """
     if not len(result.predictions):
@@ -57,7 +58,9 @@ def errors_json(
             str(name): {str(metric): json_number(value) for metric, value in row.items()}
             for name, row in overall.iterrows()
         },
-        "summary_intervals": figure_intervals_json(result, unit),
+        "summary_intervals": figure_intervals_json(
+            result, unit, result.estimators if with_intervals is None else with_intervals
+        ),
         "calibration": [
             {
                 name: json_number(value) if isinstance(value, float) else value

@@ -29,6 +29,15 @@ CONFIGURATION = "configuration"
 MACRO_COLUMNS = ("gpu_group", "cnn_base")
 
 
+def member_name(estimator: str, name: object) -> str:
+    """Return the name of a further model of an estimator, such as its formula of six constants.
+
+    >>> member_name("evolution", 6)
+    'evolution 6'
+    """
+    return f"{estimator} {name}"
+
+
 @dataclass(frozen=True, eq=False)
 class StudyResult:
     """Held-out predictions of a finished or interrupted study.
@@ -73,6 +82,20 @@ class StudyResult:
     def _column(self, kind: str, name: str, known: Sequence[str], dtype: type) -> np.ndarray:
         check_name(kind, name, known)
         return self.predictions[name].to_numpy(dtype=dtype)
+
+    def chosen(self, names: Mapping[str, str]) -> "StudyResult":
+        """Return the study of some estimators; names : theirs, by the new names that they get."""
+        for old in names.values():
+            check_name("estimator", old, self.estimators)
+        kept = self.predictions.drop(columns=list(self.estimators))
+        columns = {new: self.predictions[old] for new, old in names.items()}
+        formulas = {
+            (split, new): formula
+            for new, old in names.items()
+            for (split, name), formula in self.formulas.items()
+            if name == old
+        }
+        return StudyResult(kept.assign(**columns), tuple(names), self.missing_splits, formulas)
 
     def errors_by(self, column: str, metrics: Mapping[str, Metric] = METRICS) -> pd.DataFrame:
         """Return the errors of each group: columns `column`, `estimator`, `n_rows` and one per metric.

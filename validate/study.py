@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.formula import Formula
-from trainlaw.validate.estimators import SHAREABLE_LABELS, EstimatorFactory
+from trainlaw.validate.estimators import SHAREABLE_LABELS, Estimator, EstimatorFactory
 from trainlaw.validate.guard import (
     LeakError,
     Secrets,
@@ -26,7 +27,7 @@ from trainlaw.validate.guard import (
     fold_secrets,
 )
 from trainlaw.validate.journal import Journal
-from trainlaw.validate.result import CONFIGURATION, MEASURED, StudyResult
+from trainlaw.validate.result import CONFIGURATION, MEASURED, StudyResult, member_name
 from trainlaw.validate.splits import Split
 from trainlaw.validate.workers import run_tasks
 
@@ -68,15 +69,17 @@ class FoldTask:
 class FoldOutcome:
     """Result of one fit: predicted seconds of the test rows, (n_test,), and the formula, if there is one.
 
-    interrupted : whether the user interrupted the fit. took_seconds : wall time.
+    interrupted : whether the user interrupted the fit. took_seconds : wall time. members : those of the
+    further models that the same fit found, such as one per number of constants.
     """
 
     split: str
     estimator: str
     predicted: np.ndarray
     formula: Formula | None
-    interrupted: bool
-    took_seconds: float
+    interrupted: bool = False
+    took_seconds: float = 0.0
+    members: tuple["FoldOutcome", ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """Return the outcome of a fit that was not interrupted as plain JSON; `from_json` reads it back."""
@@ -86,6 +89,7 @@ class FoldOutcome:
             "predicted_s": self.predicted.tolist(),
             "formula": self.formula and self.formula.to_json(),
             "took_seconds": self.took_seconds,
+            "members": [member.to_json() for member in self.members],
         }
 
     @classmethod
@@ -93,9 +97,9 @@ class FoldOutcome:
         """Return the outcome that `to_json` gave."""
         formula = value["formula"] and Formula.from_json(value["formula"])
         predicted = np.array(value["predicted_s"], dtype=float)
-        return cls(
-            value["split"], value["estimator"], predicted, formula, False, float(value["took_seconds"])
-        )
+        members = tuple(map(cls.from_json, value["members"]))
+        took = float(value["took_seconds"])
+        return cls(value["split"], value["estimator"], predicted, formula, False, took, members)
 
 
 def run_fold(task: FoldTask, table: FoldTable) -> FoldOutcome:
@@ -112,19 +116,27 @@ def run_fold(task: FoldTask, table: FoldTable) -> FoldOutcome:
     estimator.fit(known.X, task.seconds, known.groups, **asked)
     # Again after the fit, which may pick up secrets from a closure or a global.
     check_state(estimator, task.secrets, f"{task.estimator} after fit")
+    outcome = _predicted(task.split, task.estimator, estimator, unseen)
+    members = (
+        _predicted(task.split, member_name(task.estimator, name), member, unseen)
+        for name, member in getattr(estimator, "members_", {}).items()
+    )
+    return replace(
+        outcome,
+        interrupted=bool(getattr(estimator, "interrupted_", False)),
+        took_seconds=time.monotonic() - started,
+        members=tuple(members),
+    )
+
+
+def _predicted(split: str, name: str, estimator: Estimator, unseen: FoldTable) -> FoldOutcome:
+    """Return what a fitted estimator predicts for rows that it has not seen; raises as `run_fold`."""
     asked = _asked_labels(estimator, unseen.labels)
     predicted = np.asarray(estimator.predict(unseen.X.copy(), **asked), dtype=float)
     if predicted.shape != (len(unseen.X),):
-        raise InputError(f"{task.estimator}: expected {len(unseen.X)} predictions, got {predicted.shape}")
+        raise InputError(f"{name}: expected {len(unseen.X)} predictions, got {predicted.shape}")
     check_rowwise(estimator, unseen.X, predicted, **asked)
-    return FoldOutcome(
-        task.split,
-        task.estimator,
-        predicted,
-        getattr(estimator, "formula_", None),
-        bool(getattr(estimator, "interrupted_", False)),
-        time.monotonic() - started,
-    )
+    return FoldOutcome(split, name, predicted, getattr(estimator, "formula_", None))
 
 
 def _asked_labels(estimator: object, labels: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -241,7 +253,8 @@ def run_study(
     Returns
     -------
     StudyResult
-        Predictions of the held-out rows.
+        Predictions of the held-out rows. Where a fit finds several models, as the `members_` of its estimator
+        by name, each has a column `member_name(estimator, name)`.
 
     Raises
     ------
@@ -388,10 +401,19 @@ def _assembled(
     estimators: tuple[str, ...],
     outcomes: Sequence[FoldOutcome],
 ) -> StudyResult:
-    """Return the result of the splits that every estimator has finished, in the order of the splits."""
+    """Return the result of the splits that every estimator has finished, in the order of the splits.
+
+    Members follow their estimator; one that a fit did not find has no predictions there.
+    """
     # Only whole splits: the estimators are compared on the same rows.
-    found = {(outcome.split, outcome.estimator): outcome for outcome in outcomes}
+    found = {
+        (each.split, each.estimator): each for outcome in outcomes for each in (outcome, *outcome.members)
+    }
     finished = [split for split in splits if all((split.name, name) in found for name in estimators)]
+    families = {name: {name: None} for name in estimators}
+    for outcome in outcomes:
+        families[outcome.estimator] |= dict.fromkeys(member.estimator for member in outcome.members)
+    estimators = tuple(chain.from_iterable(families.values()))
     parts = []
     for split in finished:
         part = labels.iloc[split.test].reset_index(drop=True)
@@ -399,7 +421,7 @@ def _assembled(
         part.insert(1, "split", split.name)
         part[MEASURED] = times[split.test]
         for name in estimators:
-            part[name] = found[split.name, name].predicted
+            part[name] = found[split.name, name].predicted if (split.name, name) in found else math.nan
         parts.append(part)
     columns = ["row", "split", *labels.columns, MEASURED, *estimators]
     predictions = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
@@ -407,7 +429,7 @@ def _assembled(
         (split.name, name): formula
         for split in finished
         for name in estimators
-        if (formula := found[split.name, name].formula) is not None
+        if (split.name, name) in found and (formula := found[split.name, name].formula) is not None
     }
     missing = tuple(split.name for split in splits if split not in finished)
     return StudyResult(predictions, estimators, missing, formulas)

@@ -1,6 +1,6 @@
 """Prediction intervals calibrated on the held-out runs of a study, and the intervals of its figures."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -78,7 +78,7 @@ def class_intervals_json(
 def _without_stack(result: StudyResult, X: pd.DataFrame) -> pd.DataFrame | None:
     """Return the predictions of a study as `class_intervals` takes them, had their stacks not been known.
 
-    None for formulas that do not depend on stacks, or not on these features alone.
+    None for formulas that do not depend on stacks, or not on these features alone, and without such runs.
     """
     formulas = [formula for (_, name), formula in result.formulas.items() if name == OURS]
     used = {spec.name for formula in formulas for spec in formula.used_features}
@@ -89,7 +89,8 @@ def _without_stack(result: StudyResult, X: pd.DataFrame) -> pd.DataFrame | None:
         formula, rows, _ = held_out_part(result, OURS, eager, str(split), part)
         parts.append(part.assign(predicted=rows.predict(formula), stack="unknown"))
     frame = pd.concat(parts)
-    return frame[frame["precision"].isin(STACK_PRECISIONS) & (frame["vendor"] == MAIN_VENDOR)]
+    chosen = frame[frame["precision"].isin(STACK_PRECISIONS) & (frame["vendor"] == MAIN_VENDOR)]
+    return chosen if len(chosen) else None
 
 
 def interval_json(result: StudyResult, unit: str) -> dict[str, Any]:
@@ -108,13 +109,16 @@ def interval_json(result: StudyResult, unit: str) -> dict[str, Any]:
     }
 
 
-def figure_intervals_json(result: StudyResult, unit: str) -> dict[str, dict[str, list[float | None]]]:
-    """Low and high of the bootstrap interval of each figure, groups of `unit` resampled, by estimator.
+def figure_intervals_json(
+    result: StudyResult, unit: str, names: Sequence[str]
+) -> dict[str, dict[str, list[float | None]]]:
+    """Low and high of the bootstrap interval of each figure, groups of `unit` resampled, of some estimators.
 
     As the figures of several seeds, their ends are means over the seeds.
     """
     found: dict[str, dict[str, list[float | None]]] = {}
-    intervals = result.intervals(unit, LEVEL, _RESAMPLES).rename(columns={"metric": "name"})
+    chosen = result.chosen({name: name for name in names})
+    intervals = chosen.intervals(unit, LEVEL, _RESAMPLES).rename(columns={"metric": "name"})
     ours = intervals["estimator"].isin(result.searches)
     means = intervals[ours].groupby("name", sort=False)[["low", "high"]].mean().reset_index()
     intervals = pd.concat([means.assign(estimator=OURS), intervals[intervals["estimator"] != OURS]])

@@ -246,6 +246,7 @@ def show_cnn(
     classes: int | None = option("Number of classes; default: that of the CNN.", limit="classes"),
     explain: bool = flag("Print the definition of each count.", "--explain"),
     restore_batchnorm: RestoreBatchnorm = None,
+    row: bool = flag("Print a line to paste as a row of the workbook's sheet CNNs.", "--row"),
     as_json: Json = False,
 ) -> None:
     """Show the counts of one CNN, per image and forward pass, with units.
@@ -253,6 +254,7 @@ def show_cnn(
     \b
     Examples:
       trainlaw cnn show resnet50 --pixels 128
+      trainlaw cnn show my-cnn.onnx --row
       trainlaw cnn show resnet50 --explain
       trainlaw cnn show my-cnn.onnx --restore-batchnorm
     """
@@ -261,6 +263,11 @@ def show_cnn(
     from trainlaw.app.terminal.catalog import counts_text
 
     facts = named_cnn(name, pixels, classes, restore_batchnorm)
+    if row:
+        from trainlaw.app.workbook.lookup_sheets import cnn_line
+
+        print(cnn_line(facts))
+        return
     print(cnn_json(facts) if as_json else counts_text(facts, explain))
 
 

@@ -87,6 +87,9 @@ def show_command(
     gpu: str = option("GPU for which the shares of the terms are computed.", default=_SHOWN[1]),
     batch: int = option("Images per iteration.", default=_SHOWN[2], min=1),
     gpu_file: GpuFile = None,
+    most: int | None = option(
+        "Show the formula of the front with at most N constants.", "--constants", min=1
+    ),
     everything: bool = flag(
         "Also print forms, every term as a sentence, sensitivities, proofs, symbols and errors.", "--all"
     ),
@@ -98,6 +101,7 @@ def show_command(
     Examples:
       trainlaw show
       trainlaw show --all
+      trainlaw show --constants 6
       trainlaw show trainlaw-run --cnn vgg16 --gpu T4 --batch 32
       trainlaw show xeon-phi-a
     """
@@ -106,11 +110,12 @@ def show_command(
     from trainlaw.app.inputs.requests import DEFAULT_SETUP, one_run
     from trainlaw.app.inputs.resolve import known_gpus
     from trainlaw.app.models.settings import setup_for
-    from trainlaw.app.models.user_formula import find_formula
+    from trainlaw.app.models.user_formula import find_formula, formula_of_size
     from trainlaw.app.terminal.formula import describe
     from trainlaw.app.terminal.progress import shown_steps
 
-    found, origin = find_formula(formula, Path.cwd())
+    here = Path.cwd()
+    found, origin = formula_of_size(formula, here, most) if most else find_formula(formula, here)
     if as_json:
         from trainlaw.app.terminal.as_json import formula_json
 

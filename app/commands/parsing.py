@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -128,15 +128,77 @@ class _Argument(click.Argument):
         return str(self.name), f"{self.text}  [{shown}]" if shown else self.text
 
 
+# What people ask of the commands with more than ten options, in the order of the first page of their help.
+FIRST_OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "study": (
+        "--of",
+        "--held-out",
+        "--split",
+        "--evaluations",
+        "--against",
+        "--definition",
+        "--resume",
+        "--out",
+    ),
+    "suggest": ("-k", "--runs", "--gpu", "--cnn", "--pool", "--front", "--gpu-file", "--out"),
+    "calibrate": ("--gpu", "--precision", "--unit", "--set", "--columns-are", "--formula", "--out"),
+    "predict": ("--cnn", "--gpu", "--batch", "--precision", "--gpus", "--epochs", "--all-gpus", "--out"),
+    "predict-from-profile": (
+        "--anchor-profile",
+        "--anchor-gpu",
+        "--gpu",
+        "--cnn",
+        "--batch",
+        "--formula",
+        "--out",
+    ),
+    "profile": (
+        "--cnn",
+        "--batch",
+        "--precision",
+        "--pixels",
+        "--host",
+        "--plan",
+        "--limit-seconds",
+        "--out",
+    ),
+    "scaling": ("--cnn", "--gpu", "--batch", "--precision", "--max-gpus", "--link", "--fabric", "--plot"),
+    "schedule": ("--cnn", "--gpu", "--batch", "--streams", "--phase", "--event", "--gantt", "--out"),
+    "plan": ("--cnn", "--gpu", "--gpus", "--prices", "--within", "--budget", "--by", "--out"),
+    "validate": ("--formula", "--of", "--split", "--against", "--refit", "--trust", "--gpu-file", "--out"),
+    "import": ("--out", "--unit", "--precision", "--batch-is", "--column", "--value", "--only", "--ignore"),
+}
+_ALL = "help of everything"  # names the wish in a context
+
+
+def help_all() -> click.Option:
+    """Return the option that prints the help with all options and commands."""
+
+    def print_all(context: click.Context, option: click.Parameter, wanted: bool) -> None:
+        if wanted:
+            context.meta[_ALL] = True
+            click.echo(context.get_help(), color=context.color)
+            context.exit()
+
+    settings: Any = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": print_all}
+    return click.Option(["--help-all"], help="Show every option and command, and exit.", **settings)
+
+
 class _Command(click.Command):
-    """A command whose help lists its arguments above its options."""
+    """A command whose help lists its arguments above its options, and the rare ones after --help-all."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the arguments, then the options."""
         parameters = self.get_params(ctx)
         arguments = [each.help_row() for each in parameters if isinstance(each, _Argument)]
-        options = [each.get_help_record(ctx) for each in parameters if isinstance(each, click.Option)]
-        for title, rows in (("Arguments", arguments), ("Options", options)):
+        options = {each.opts[0]: each for each in parameters if isinstance(each, click.Option)}
+        first = FIRST_OPTIONS.get(str(self.name))
+        if first and _ALL not in ctx.meta:
+            options = {name: options[name] for name in (*first, "--help-all", *options) if name in options}
+            shown = {*first, "--help-all", "-h"}
+            options = {name: each for name, each in options.items() if name in shown}
+        records = [each.get_help_record(ctx) for each in options.values()]
+        for title, rows in (("Arguments", arguments), ("Options", records)):
             if rows:
                 with formatter.section(title):
                     formatter.write_dl([row for row in rows if row])
@@ -171,6 +233,7 @@ def command_of(function: Callable[..., None], name: str) -> click.Command:
         function(**taken)
 
     made = [each.made() for each in parameters]
+    made += [help_all()] if name in FIRST_OPTIONS else []
     return _Command(name, callback=run, params=made, help=inspect.getdoc(function))
 
 
@@ -225,7 +288,8 @@ class CommandGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write each command with the whole first sentence of its help."""
-        rows = [(name, command.get_short_help_str(_WHOLE)) for name, command in self.commands.items()]
+        shown = {name: each for name, each in self.commands.items() if not each.hidden or _ALL in ctx.meta}
+        rows = [(name, command.get_short_help_str(_WHOLE)) for name, command in shown.items()]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 

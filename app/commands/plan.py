@@ -1,9 +1,9 @@
 """`trainlaw plan`: which GPUs, how many, which batch and precision for a whole training."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainlaw.app.commands.options import (
     AnyCnn,
@@ -23,6 +23,11 @@ from trainlaw.app.commands.options import (
     write_or_print,
 )
 from trainlaw.app.inputs.declared import flag, option
+
+if TYPE_CHECKING:
+    from trainlaw.app.predictions.training import Training
+    from trainlaw.app.predictions.training_plans import PlanOptions
+    from trainlaw.datasets.measurements.runs import Setup
 
 
 @dataclass(frozen=True)
@@ -113,18 +118,12 @@ def plan_command(
     """
     from trainlaw.app.inputs.prices import TEMPLATE, read_prices, template
     from trainlaw.app.inputs.resolve import known_gpus, named_cnn
-    from trainlaw.app.inputs.selection import (
-        parse_names,
-        rented_instances,
-        selection_of,
-        whole_numbers,
-    )
+    from trainlaw.app.inputs.selection import rented_instances, selection_of
     from trainlaw.app.models.user_formula import find_formulas
     from trainlaw.app.predictions.training import asked_training
-    from trainlaw.app.predictions.training_plans import PlanOptions, plan_training, usual_counts
+    from trainlaw.app.predictions.training_plans import plan_training
     from trainlaw.app.terminal.plan_text import plans_csv, plans_json, plans_svg, plans_text
     from trainlaw.app.terminal.predictions import formula_line
-    from trainlaw.datasets.hardware.precisions import precision_name
     from trainlaw.formulas import InputError
 
     check_new_files([output.out, plot])
@@ -134,17 +133,9 @@ def plan_command(
         raise InputError("expected --cnn, a name or a file, got none")
     catalog = known_gpus(gpu_file)
     training = asked_training(images, epochs, forward)
-    counts = whole_numbers(gpus, "--gpus") or usual_counts(training)
-    sizes, precisions = whole_numbers(batch, "--batch"), tuple(map(precision_name, parse_names(precision)))
-    options = PlanOptions(
-        counts,
-        gpus_per_node,
-        sizes,
-        precisions,
-        setup_of(kernels, links, host_launch=host_launch),
-        rented=rented_instances(gpu or ()),
-        **limits.given(),
-    )
+    setup = setup_of(kernels, links, host_launch=host_launch)
+    options = _options(training, setup, (gpus, batch, precision), gpus_per_node, limits)
+    options = replace(options, rented=rented_instances(gpu or ()))
     choice = find_formulas(formula, scaling_formula or "", Path.cwd(), forward)
     choice.check_counts(max(options.counts))
     plans = plan_training(
@@ -161,3 +152,26 @@ def plan_command(
     said = formula_line(*choice.said(max(options.counts)))
     forms = (lambda: plans_text(said, plans, top), lambda: plans_csv(plans), lambda: plans_json(said, plans))
     write_or_print(output, forms, plot, lambda: plans_svg(plans))
+
+
+def _options(
+    training: "Training",
+    setup: "Setup",
+    texts: tuple[str, str, str],
+    gpus_per_node: int | None,
+    limits: LimitOptions,
+) -> "PlanOptions":
+    """Return the choices and limits of a plan; texts : of --gpus, --batch and --precision."""
+    from trainlaw.app.inputs.selection import parse_names, whole_numbers
+    from trainlaw.app.predictions.training_plans import PlanOptions, usual_counts
+    from trainlaw.datasets.hardware.precisions import precision_name
+
+    gpus, batch, precision = texts
+    return PlanOptions(
+        whole_numbers(gpus, "--gpus") or usual_counts(training),
+        gpus_per_node,
+        whole_numbers(batch, "--batch"),
+        tuple(map(precision_name, parse_names(precision))),
+        setup,
+        **limits.given(),
+    )

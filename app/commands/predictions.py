@@ -150,19 +150,14 @@ def predict_command(
     from trainlaw.app.models.settings import setup_for
     from trainlaw.app.models.user_formula import find_formulas, with_groups
     from trainlaw.app.terminal.predictions import formula_line
-    from trainlaw.formulas import InputError
     from trainlaw.formulas.scopes import FORWARD
 
     check_new_files([output.out])
     choice = find_formulas(formula, scaling_formula or "", Path.cwd(), forward)
-    if forward and choice.formula.scope != FORWARD:
-        raise InputError(
-            f"--forward: expected a formula of forward passes, got {choice.origin}; leave one of them out"
-        )
-    forward = forward or choice.formula.scope == FORWARD
+    _check_forward(forward, choice, machine, whole)
+    forward = choice.formula.scope == FORWARD
     timed = FORWARD if forward else None
     setup = setup_of(run, kernels, exchange, machine, host_launch=host_launch, timed_parts=timed)
-    _check_forward(forward, machine, whole)
     request = RunRequest(
         cnn,
         gpu,
@@ -197,12 +192,20 @@ def _print_written(out: Path | None, number: int, origin: str) -> None:
         print(f"{out}: {number} prediction{'' if number == 1 else 's'} by {origin}")
 
 
-def _check_forward(forward: bool, machine: MachineOptions, training: TrainingOptions) -> None:
+def _check_forward(
+    forward: bool, choice: "FormulaChoice", machine: MachineOptions, training: TrainingOptions
+) -> None:
     """Raise InputError for what only a training has, next to --forward."""
     from trainlaw.formulas import InputError
+    from trainlaw.formulas.scopes import FORWARD
 
+    is_of_passes = choice.formula.scope == FORWARD
+    if forward and not is_of_passes:
+        raise InputError(
+            f"--forward: expected a formula of forward passes, got {choice.origin}; leave one of them out"
+        )
     several = any(value is not None for value in vars(machine).values())
-    if forward and (several or training.epochs is not None):
+    if is_of_passes and (several or training.epochs is not None):
         raise InputError(
             "--forward: expected one GPU and no epochs, since a forward pass is inference; leave out "
             "--gpus, --nodes, --allocation and --epochs"

@@ -13,6 +13,7 @@ from trainlaw.app.inputs.study_definition import StudyDefinition
 
 if TYPE_CHECKING:
     from trainlaw.app.inputs.run_folder import StudyPlace
+    from trainlaw.app.studies.result import StudyOutcome
     from trainlaw.datasets.tables.measured_table import MeasuredTable
 
 _EXIT_INTERRUPTED = 130
@@ -30,13 +31,17 @@ def study_command(
     workers: int = option("Number of worker processes.", default=2, min=1, max=64),
     cluster: Cluster = "",
     resume: bool = flag("Only continue an unfinished study; an error if there is none.", "--resume"),
+    figures: Path | None = option(
+        "Folder for the figures (SVG, PDF) and tables (CSV, LaTeX) of a paper.", "--figures"
+    ),
 ) -> None:
-    """Evolve a formula and measure its error on held-out GPUs.
+    """Evolve formulas of few constants, fit the law, and measure their errors on held-out GPUs.
 
-    One search per fold holds out whole GPU groups and gives the error; one more search on all rows gives
-    the formula. The run folder gets formula.json, front.csv, errors.csv, predictions.csv, study.toml,
-    formula.xlsx, report.html and provenance.json. Ctrl-C, SIGTERM and SIGHUP stop early and keep the results
-    so far.
+    Searches per fold hold out whole GPU groups and give the errors, of evolved formulas and of the controls
+    that they have to beat; one more on all rows gives the formulas. The run folder gets formula.json, the
+    most accurate one; front.csv and the folder front, a formula per number of constants; errors.csv,
+    predictions.csv, study.toml, formula.xlsx, report.html and provenance.json. Ctrl-C, SIGTERM and SIGHUP
+    stop early and keep the results so far.
 
     Every finished search is written to disk at once: after an interruption or a crash, the same command
     continues and ends with the same files, byte for byte.
@@ -48,7 +53,7 @@ def study_command(
       trainlaw study runs.csv --gpu-file runs-machine.csv --split cnn
       trainlaw study --against all --split newest
       trainlaw study --of layers
-      trainlaw study --of short-runs --max-constants 8
+      trainlaw study --seeds 3 --figures figures
       trainlaw study --of multi --split source
       trainlaw study --by harness,framework
       trainlaw study --definition trainlaw-run/study.toml --seed 1
@@ -62,7 +67,11 @@ def study_command(
     runs = read_study_table(wanted, trust)
     study = study_identity(wanted, runs)
     with interruptible(), study_place(into, study, overwrite=overwrite, resume=resume) as place:
-        _run_study(runs, wanted, (workers, cluster), place, study)
+        outcome = _run_study(runs, wanted, (workers, cluster), place, study)
+    if figures is not None:
+        from trainlaw.app.report.figures import write_figures
+
+        print(write_figures(outcome, figures))
 
 
 def _run_study(
@@ -71,7 +80,7 @@ def _run_study(
     workplace: tuple[int, str],
     place: "StudyPlace",
     study: str,
-) -> None:
+) -> "StudyOutcome":
     """Search, or continue, and write the run folder; the journal is removed once nothing is missing.
 
     workplace : number of processes, and a cluster to use instead, or "".
@@ -114,6 +123,7 @@ def _run_study(
     if outcome.missing:
         print_kept(journal)
         raise SystemExit(_EXIT_INTERRUPTED)
+    return outcome
 
 
 def compare_command(
@@ -128,7 +138,7 @@ def compare_command(
         default="gpu_group",
     ),
 ) -> None:
-    """Compare the errors of two studies on the rows that both held out.
+    """Compare the errors of two studies on the rows that both held out, and their fronts side by side.
 
     The difference B - A is taken row by row, then averaged per group and over groups, with an interval by a
     bootstrap over groups.
@@ -139,7 +149,7 @@ def compare_command(
       trainlaw compare trainlaw-run trainlaw-run --estimators trainlaw,cf9
       trainlaw compare trainlaw-run trainlaw-run-2 --by cnn_base
     """
-    from trainlaw.app.studies.comparison import comparison_text, read_run
+    from trainlaw.app.terminal.comparison import comparison_text, fronts_text, read_run
     from trainlaw.app.terminal.output import print_fitted
     from trainlaw.formulas import InputError
 
@@ -147,6 +157,7 @@ def compare_command(
     if len(names) > 2 or not all(names):
         raise InputError(f"--estimators: expected one name, or two with a comma, got {estimators!r}")
     print_fitted(comparison_text(read_run(first), read_run(second), (names[0], names[-1]), by))
+    print(fronts_text(first, second))
 
 
 def _scope(of: str) -> str:

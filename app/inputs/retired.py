@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["command", "option", "suffix", "program", "page", "formula", "CNN file"]
+Kind = Literal["command", "option", "suffix", "program", "page", "formula", "CNN file", "study"]
 
 
 @dataclass(frozen=True)
@@ -17,8 +17,8 @@ class Retired:
 
     kind : command "data contribute" and option "study --watch" are found as typed after `trainlaw`; suffix
     ".sql" and formula "medium" as the user names them; program ".jl" is a suffix for a program that takes
-    names, page "custom" the page of a custom formula, CNN file "Keras .json". instead : what to use, as a
-    clause after "is gone: ".
+    names, page "custom" the page of a custom formula, study "short-runs" a kind of study, CNN file
+    "Keras .json". instead : what to use, as a clause after "is gone: ".
     """
 
     kind: Kind
@@ -45,14 +45,16 @@ RETIRED = (
     Retired("option", "export --prefix", "leave it out; C is written as a function of features"),
     Retired("page", "custom", "export to .xlsx, or ask `trainlaw many-core`"),
     Retired("command", "data contribute", "check the file with `trainlaw data check` and share it"),
-    Retired("formula", "medium", "name short (at most 8 constants) or built-in"),
+    Retired("formula", "medium", "name 4, 6, 8, 12 or law"),
     Retired("option", "profile --layers", "time layers with torch.profiler"),
     Retired("option", "profile --processes", "time several processes with torch.profiler"),
     Retired("option", "profile --nodes", "time several hosts with torch.profiler"),
     Retired("option", "profile --link", "time several GPUs with torch.profiler"),
     Retired("option", "data import --preview", "`data import` prints how each column is read"),
+    Retired("option", "study --watch", "the line of progress says how far a search is"),
+    Retired("option", "study --repeats", "the report has the shares in which searches keep each term"),
+    Retired("study", "short-runs", "`trainlaw study` evolves a formula per number of constants"),
     Retired("option", "data import --yes", "leave it out: runs without a question are written"),
-    Retired("option", "study --watch", "the run folder's report.html draws the course of the search"),
     Retired(
         "option", "suggest --simulate", "`python -m benchmarks.suggestion` of a checkout replays the choice"
     ),

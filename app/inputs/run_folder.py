@@ -35,8 +35,10 @@ RUN_FILES = (
 
 #: Those that take seconds to make, which an interrupted study does not have.
 SLOW_FILES = ("formula.xlsx", "report.html")
+#: Folder of the formulas of few constants in a run folder, each named by its number of constants.
+FRONT_FOLDER = "front"
 # What `trainlaw calibrate` writes beyond these.
-_FURTHER_FILES = ("page.html", "calibration.csv")
+_FURTHER_FILES = (FRONT_FOLDER, "page.html", "calibration.csv")
 # Several times a run folder with its journal.
 _LEAST_BYTES = 64 * 2**20
 _LOCKED_BYTE = 2**20
@@ -94,7 +96,7 @@ def new_run_folder(target: Path, overwrite: bool = False, working: Path | None =
     try:
         yield working
         working.chmod(0o755)
-        for path in working.iterdir():
+        for path in working.rglob("*"):
             _store(path)
         check_target(target, overwrite)
         if target.exists():

@@ -21,8 +21,8 @@ class StudyDefinition:
         "A built-in table (`trainlaw data list`) or a file of runs; default: default.", default="default"
     )
     of: str = option(
-        "What to model: runs (default), within a skeleton; short-runs, with few constants; "
-        "free-runs, without a skeleton; forward, passes of inference; layers, summed over each CNN; "
+        "What to model: runs (default), the law and formulas of few constants; "
+        "free-runs, without a law; forward, passes of inference; layers, summed over each CNN; "
         "multi (several GPUs, from the time on one); multi-end-to-end (several GPUs, from specifications "
         "alone); layer-times (layers measured one by one); anchor (one GPU from a profile on another).",
         default="runs",
@@ -46,9 +46,12 @@ class StudyDefinition:
     )
     # About 20 seconds on one core for the built-in table.
     evaluations: int = option(
-        "Evaluations of each search: formulas that it tries.", default=50_000, min=100, max=10**9
+        "Formulas that each search tries.",
+        default=50_000,
+        min=100,
+        max=10**9,
     )
-    max_constants: int = option("Most constants of a formula.", default=24, min=4, max=60)
+    max_constants: int = option("Most constants of an evolved formula.", default=24, min=4, max=60)
     against: tuple[str, ...] = option(
         "Baselines on the same splits: all, or names separated by commas.", default=BASELINES
     )
@@ -60,11 +63,11 @@ class StudyDefinition:
     search_by_platform: bool = flag(
         "With --by: also rerun the search on each platform.", "--search-by-platform"
     )
-    repeats: int = option(
-        "Further searches with other seeds, for the selection frequency of terms.", default=0, min=0, max=100
-    )
     seeds: int = option(
-        "Searches with different seeds in each fold; the error is their mean.", default=1, min=1, max=20
+        "Searches with different seeds in each fold; errors are their means, with their spread.",
+        default=1,
+        min=1,
+        max=20,
     )
     rates: str = option(
         "CSV or JSON file of achieved rates of GPUs, for calibration level 1.", default="", file="path"

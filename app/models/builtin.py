@@ -12,15 +12,17 @@ _PAIRS = _FOLDER / "pairs"
 BUILT_IN = _FOLDER / "formula.json"
 LAYER_FORMULA = _FOLDER / "layer.json"
 SCALING_FORMULA = "multi"
-#: Formulas of the same time with fewer constants, at most 8.
-SHORTER = ("short",)
+#: Evolved formulas of the same time, named by the most constants that each may have, the smallest first.
+FRONT = tuple(sorted((path.stem for path in _FOLDER.glob("[0-9]*.json")), key=int))
 #: GPUs that were both anchor and target: each pair of them has its own formulas.
 MEASURED_PAIR_GPUS = ("K80", "M60", "T4", "V100-SXM2-16GB")
 
 
-_NAMES = ("layer", SCALING_FORMULA, "anchor", FORWARD, *SHORTER, "xeon-phi-a", "xeon-phi-b")
+_NAMES = ("layer", SCALING_FORMULA, "anchor", FORWARD, *FRONT, "xeon-phi-a", "xeon-phi-b")
 _PATHS = {
     "built-in": BUILT_IN,
+    "law": BUILT_IN,
+    "short": _FOLDER / "6.json",
     **{name: _FOLDER / f"{name}.json" for name in _NAMES},
     # Those of measured pairs, such as T4-to-K80-profile.
     **{path.stem: path for path in sorted(_PAIRS.glob("*.json"))},
@@ -41,20 +43,14 @@ def formula_named(name: str | Path | None) -> Formula | None:
     return found() if found is not None else None
 
 
-def shorter_formulas(formula: Formula) -> dict[str, Formula]:
-    """Return the built-in formulas with fewer constants by name; none next to any other formula."""
-    if formula.expression != BUILT_IN_FORMULAS["built-in"]().expression:
-        return {}
-    return {name: BUILT_IN_FORMULAS[name]() for name in SHORTER}
-
-
 def offered_formulas(formula: Formula) -> dict[str, Formula]:
-    """Return the built-in formulas that page and workbook offer next to a formula, by name.
+    """Return the built-in formulas that the page offers next to a formula, by name.
 
-    Next to the built-in one these are the shorter ones and that of forward passes; none next to any other.
+    Next to the law these are the evolved ones and that of forward passes; none next to any other.
     """
-    shorter = shorter_formulas(formula)
-    return {**shorter, FORWARD: BUILT_IN_FORMULAS[FORWARD]()} if shorter else {}
+    if formula.expression != BUILT_IN_FORMULAS["law"]().expression:
+        return {}
+    return {name: BUILT_IN_FORMULAS[name]() for name in (*FRONT, FORWARD)}
 
 
 def pair_formula_path(anchor: str, target: str, with_cnn: bool, folder: Path = _PAIRS) -> Path:

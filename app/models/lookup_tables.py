@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from trainlaw.datasets import built_in_gpus, cnn_table
-from trainlaw.datasets.cnns.catalog import keyed_cnn_counts
+from trainlaw.datasets.cnns.catalog import CnnCounts, keyed_cnn_counts
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, bytes_per_parameter
 from trainlaw.datasets.cnns.names import cnn_names, names_of_cnns
 from trainlaw.datasets.cnns.zoo import zoo_entry
@@ -91,13 +91,16 @@ def cnn_rows() -> dict[str, dict[str, str | float]]:
     """Return names and counts per image and forward pass of CNNs by label, each at its usual size too."""
     table = cnn_table()
     rows = [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
-    for name in dict.fromkeys(table["cnn"]):
-        usual = keyed_cnn_counts(name)
-        memory = {column: getattr(usual.memory_per_image, column) for column in MEMORY_COLUMNS}
-        known = {**vars(usual), **usual.counts, **memory}
-        rows.append({column: known[column] for column in rows[0]})
+    rows += [cnn_row(keyed_cnn_counts(name)) for name in dict.fromkeys(table["cnn"])]
     # The first of equal labels keeps its place.
     return {cnn_label(row["cnn"], row["input_size_px"], row["n_classes"]): row for row in rows}
+
+
+def cnn_row(cnn: CnnCounts) -> dict[str, str | float]:
+    """Return names and counts of a CNN as `cnn_rows` has them."""
+    memory = {column: getattr(cnn.memory_per_image, column) for column in MEMORY_COLUMNS}
+    known = {**vars(cnn), **cnn.counts, **memory}
+    return {name: known[name] for name in map(str, cnn_table())}
 
 
 def precision_rows() -> dict[str, dict[str, str | float]]:

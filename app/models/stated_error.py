@@ -57,11 +57,11 @@ def uncertain_gains(errors: CarriedErrors) -> tuple[str, ...]:
 
 
 def evolution_sentence(errors: CarriedErrors) -> str:
-    """Return what the search adds to its controls, with the interval over GPU groups; "" without controls."""
+    """Return the lead over the controls, with the interval over GPU groups; "" without controls."""
     added = []
     for name, numbers in evolution_gains(errors).items():
         points, *ends = map(signed_points, numbers)
         error = show_percent(errors.overall[name])
         added.append(f"{points} points ({' to '.join(ends)}) over {title_of(name)}, which has {error} %")
     level = f"{100 * LEVEL:.0f} % interval over GPU groups"
-    return f"Evolution adds, with the {level}: {'; '.join(added)}." if added else ""
+    return f"Lead over the controls, with the {level}: {'; '.join(added)}." if added else ""

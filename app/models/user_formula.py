@@ -6,9 +6,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trainlaw.app.inputs.retired import check_retired
+from trainlaw.app.inputs.run_folder import FRONT_FOLDER
 from trainlaw.app.inputs.selection import pairs_of
 from trainlaw.app.inputs.used_formula import ONE_GPU, SEVERAL_GPUS, used_formulas
-from trainlaw.app.models.builtin import BUILT_IN, LAYER_FORMULA, SCALING_FORMULA, formula_named
+from trainlaw.app.models.builtin import (
+    BUILT_IN,
+    BUILT_IN_FORMULAS,
+    FRONT,
+    LAYER_FORMULA,
+    SCALING_FORMULA,
+    formula_named,
+)
 from trainlaw.app.models.scopes import SCOPE_HANDLING, check_scope, feature_specs_for, handling
 from trainlaw.datasets import FEATURES, TARGET
 from trainlaw.datasets.features.feature import Feature
@@ -20,6 +28,7 @@ from trainlaw.formulas import (
     UnitError,
     UnknownNameError,
     Variable,
+    constants,
     load_formula,
     parse_text,
     substitute,
@@ -117,6 +126,32 @@ def find_formula(given: Path | None, folder: Path) -> tuple[Formula, str]:
             "there is no formula here: run `trainlaw study` first, or name a formula.json with --formula"
         )
     return used or (load_formula(BUILT_IN), "the built-in formula")
+
+
+def formula_of_size(given: Path | None, folder: Path, most: int) -> tuple[Formula, str]:
+    """Return the most accurate formula of a front with at most `most` constants, and its origin.
+
+    given : a run folder, or None for the formula in use in `folder`, by default the built-in ones; the law
+    is on the front, too. Raises InputError where there is no front, or none of its formulas is that small.
+    """
+    run = given if given is not None else used_formulas(folder).get(ONE_GPU)
+    if run is None or formula_named(run) is not None:
+        files = {int(name): (BUILT_IN_FORMULAS[name](), f"the built-in formula {name}") for name in FRONT}
+        law = load_formula(BUILT_IN), "the built-in formula law"
+    else:
+        place = (folder / run) if (folder / run).is_dir() else (folder / run).parent
+        paths = sorted((place / FRONT_FOLDER).glob("[0-9]*.json"))
+        files = {int(path.stem): (load_formula(path), str(path)) for path in paths}
+        law = load_formula(place / "formula.json"), str(place / "formula.json")
+        if not files:
+            raise InputError(
+                f"{place}: expected a run folder with {FRONT_FOLDER}/, as `trainlaw study` writes it"
+            )
+    files[max(max(files) + 1, len(constants(law[0].expression)))] = law
+    within = [size for size in files if size <= most]
+    if not within:
+        raise InputError(f"expected at least {min(files)} constants, the smallest formula there; got {most}")
+    return files[max(within)]
 
 
 def formula_file(given: Path) -> Path:

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from trainlaw.app.models.front import LAW, FrontRow
 from trainlaw.app.models.stated_error import headline
 from trainlaw.app.report import plots
+from trainlaw.app.studies.front import Deliverable, StudyFront
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.terminal.study import levels_table
 from trainlaw.app.text.numbers import show_number, show_percent
@@ -17,7 +19,7 @@ from trainlaw.validate.baselines import title_of
 from trainlaw.validate.error_table import BY_CNN, BY_GPU, FURTHER_LEVELS, METRIC_TITLES
 from trainlaw.validate.formula_errors import CarriedErrors, ErrorLine
 from trainlaw.validate.metrics import absolute_percentage_errors
-from trainlaw.validate.result import OURS
+from trainlaw.validate.result import MEASURED, OURS
 
 # Hues of the oldest and the newest generation, degrees: of the vendor with most runs, and of all others.
 _COOL, _WARM = (290, 90), (50, -20)
@@ -75,15 +77,34 @@ def reported_errors(outcome: StudyOutcome, errors: CarriedErrors) -> dict[str, o
     )
 
 
+def member_points(few: StudyFront, row: FrontRow) -> list[plots.PointGroup]:
+    """Return the held-out runs and what a formula of the front predicts, by generation as in the report."""
+    column = Deliverable(row.method, row.constants).column if row.method != LAW else OURS
+    if column not in few.result.estimators:
+        return []
+    predictions = few.result.predictions
+    level = "generation" if "generation" in predictions else BY_GPU
+    return _grouped(predictions, column, level, _hues(predictions, level), {})
+
+
 def _point_groups(outcome: StudyOutcome, level: str, hues: Mapping[str, int]) -> list[plots.PointGroup]:
     """Held-out runs by a label, the most numerous first: small groups are drawn over them."""
-    predictions = outcome.result.predictions
+    return _grouped(outcome.result.predictions, OURS, level, hues, outcome.columns)
+
+
+def _grouped(
+    predictions: pd.DataFrame,
+    column: str,
+    level: str,
+    hues: Mapping[str, int],
+    features: Mapping[str, np.ndarray],
+) -> list[plots.PointGroup]:
     groups = []
     for name, part in predictions.groupby(level, sort=True):
         rows = part["row"].to_numpy()
-        features = {key: values[rows].tolist() for key, values in outcome.columns.items()}
-        times = (part["measured_s"].tolist(), part[OURS].tolist())
-        groups.append(plots.PointGroup(str(name), *times, features, hues[str(name)]))
+        values = {key: each[rows].tolist() for key, each in features.items()}
+        times = (part[MEASURED].tolist(), part[column].tolist())
+        groups.append(plots.PointGroup(str(name), *times, values, hues[str(name)]))
     return sorted(groups, key=lambda group: -len(group.measured))
 
 

@@ -4,17 +4,18 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from importlib.metadata import version
 
+from trainlaw.app.models.front import LAW, FrontRow, front_table, worth_text
 from trainlaw.app.report import plots
-from trainlaw.app.report.errors import reported_errors
-from trainlaw.app.report.evolution import evolution_plot, step_rows
-from trainlaw.app.report.properties import property_table, stability_table
+from trainlaw.app.report.errors import member_points, reported_errors
+from trainlaw.app.report.front import front_plot, support_plot, support_table
+from trainlaw.app.report.properties import property_table
 from trainlaw.app.report.story import story_of
 from trainlaw.app.studies.definition import LIBRARIES, definition_text
-from trainlaw.app.studies.evolution import evolution_of
+from trainlaw.app.studies.front import StudyFront
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.terminal.formula import equation_text
 from trainlaw.app.text.html import render, template_text
-from trainlaw.app.text.numbers import show_number
+from trainlaw.app.text.numbers import show_number, show_percent
 from trainlaw.app.text.tables import Table, TableColumn, plain_text
 from trainlaw.datasets import TARGET
 from trainlaw.formulas import SCOPES, Apply, Expression, Formula, ScoredFormula, complexity
@@ -51,8 +52,7 @@ def report_html(outcome: StudyOutcome) -> str:
         symbols=_symbols(outcome),
         errors=reported_errors(outcome, errors),
         properties=property_table(formula),
-        stability=stability_table(outcome),
-        evolution=_evolution(outcome),
+        few=_few(outcome),
         front=_front(outcome),
         front_table=_front_table(outcome),
         folds=_folds(outcome),
@@ -129,13 +129,29 @@ def _front_table(outcome: StudyOutcome) -> Table:
     return Table.of(["complexity", "loss", TableColumn("formula", "formula")], rows, "number")
 
 
-def _evolution(outcome: StudyOutcome) -> tuple[str, Table] | None:
-    """Return the course of the search: a drawing, and the changes of each step; None without a history."""
-    evolution = evolution_of(outcome.formula)
-    if evolution is None:
+def _few(outcome: StudyOutcome) -> dict[str, object] | None:
+    """Return the front of few constants, as the template of the report names its parts; None without one."""
+    few = outcome.few
+    if few is None:
         return None
-    columns = [TableColumn("formulas tried", "number"), TableColumn("what changed", "long")]
-    return evolution_plot(evolution), Table.of(columns, step_rows(evolution))
+    return dict(
+        plot=front_plot(few.rows, "front-"),
+        table=front_table(few.rows, with_formula=True),
+        members=[_member(few, row) for row in few.rows],
+        support=(support_plot(few.support), support_table(few.support)) if few.support else None,
+    )
+
+
+def _member(few: StudyFront, row: FrontRow) -> dict[str, object]:
+    points = member_points(few, row)
+    error = show_percent(row.held_out_percent)
+    return dict(
+        constants=row.constants,
+        heading=f"{'The law' if row.method == LAW else 'Evolved'}, {row.constants} constants: {error} %",
+        formula=equation_text(row.formula),
+        worth=worth_text(row) if row.gains else "",
+        scatter=plots.predicted_from_zero(points) if points else "",
+    )
 
 
 def _folds(outcome: StudyOutcome) -> Table:

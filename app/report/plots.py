@@ -15,6 +15,7 @@ _ROW_HEIGHT = 15.0
 _LABEL = 22  # characters of a label to the left of an axis
 _NEAR = 5.0  # user units between dots that do not hide each other
 _ZERO_AT = 54.0  # user units, left of the axis, which has no place for zero
+_COMPARED = "Predicted against measured iteration time of held-out runs"
 _LEAST_LOSS = 1e-9  # end of a logarithmic axis where a formula is exact
 _LEAST_SHARE = 1e-3  # of the largest loss: better ones are drawn at the end of the axis
 
@@ -54,9 +55,35 @@ def predicted_against_measured(groups: Sequence[PointGroup], label: str = "predi
             if predicted > 0
         ]
         parts.append(svg.dots(points, "hued", f"{group.name}: {len(points)} runs", group.hue))
-    parts.append(svg.text(225, 382, "measured iteration time", "middle"))
-    parts.append(f'<g transform="rotate(-90 11 180)">{svg.text(11, 180, label, "middle")}</g>')
-    return svg.drawing(390, parts, "Predicted against measured iteration time of held-out runs, log axes")
+    return svg.drawing(390, [*parts, *_titles(label)], f"{_COMPARED}, log axes")
+
+
+def predicted_from_zero(groups: Sequence[PointGroup]) -> str:
+    """Return predicted against measured times as SVG with linear axes from zero; arguments as above."""
+    most = 1.05 * max(value for group in groups for value in (*group.measured, *group.predicted))
+    across, up = svg.LinearAxis(0, most, 60, 390), svg.LinearAxis(0, most, 348, 10)
+    parts = []
+    for tick in across.ticks(4):
+        parts.append(svg.line(across(tick), 348, across(tick), 10, "grid"))
+        parts.append(svg.text(across(tick), 362, show_seconds(tick), "middle", "tick"))
+        parts.append(svg.line(60, up(tick), 390, up(tick), "grid"))
+        parts.append(svg.text(56, up(tick) + 3.5, show_seconds(tick), "end", "tick"))
+    parts.append(svg.line(60, 348, 390, 10, "diagonal"))
+    for group in groups:
+        points = zip(group.measured, group.predicted, strict=True)
+        # A dot per place: a pixel shows no more.
+        places = sorted({(round(across(x)), round(up(y))) for x, y in points if math.isfinite(y)})
+        parts.append(svg.dots(places, "hued small", f"{group.name}: {len(group.measured)} runs", group.hue))
+    return svg.drawing(390, [*parts, *_titles("predicted, held out")], f"{_COMPARED}, axes from zero")
+
+
+def _titles(label: str) -> list[str]:
+    """The titles of the axes of predicted against measured times."""
+    turned = svg.text(11, 180, label, "middle")
+    return [
+        svg.text(225, 382, "measured iteration time", "middle"),
+        f'<g transform="rotate(-90 11 180)">{turned}</g>',
+    ]
 
 
 def _log_grid(across: svg.LogAxis, up: svg.LogAxis) -> list[str]:

@@ -11,7 +11,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pandas as pd
+from trainlaw.app.inputs.run_folder import FRONT_FOLDER
 from trainlaw.app.inputs.study_definition import StudyDefinition
+from trainlaw.app.models.front import LAW, front_csv
 from trainlaw.app.report.html import report_html
 from trainlaw.app.studies.definition import LIBRARIES, PATHS, definition_text
 from trainlaw.app.studies.result import StudyOutcome
@@ -26,9 +28,10 @@ def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[
     circumstances : facts of this run that do not decide its result: command, duration, workers.
     """
     save_formula(outcome.formula, folder / "formula.json")
-    _write_frame(folder / "front.csv", pd.DataFrame(outcome.front.to_rows()))
+    _write_front(folder, outcome)
     _write_frame(folder / "errors.csv", outcome.errors)
-    _write_frame(folder / "predictions.csv", outcome.result.predictions)
+    everything = outcome.few.result if outcome.few else outcome.result
+    _write_frame(folder / "predictions.csv", everything.predictions)
     for name, matrix in outcome.matrices.items():
         _write_frame(folder / f"platforms-{name}.csv", matrix)
     definition = _seen_from(folder, outcome.definition)
@@ -36,7 +39,11 @@ def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[
     if not outcome.missing:
         (folder / "formula.xlsx").write_bytes(workbook_bytes(outcome.formula))
         (folder / "report.html").write_text(report_html(outcome), encoding="utf-8")
-    written = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
+    written = {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
     provenance = {
         **outcome.provenance,
         "missing": list(outcome.missing),
@@ -52,6 +59,18 @@ def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[
     }
     text = json.dumps(provenance, indent=1, ensure_ascii=False, allow_nan=False)
     (folder / "provenance.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _write_front(folder: Path, outcome: StudyOutcome) -> None:
+    """Write front.csv, and of a study with formulas of few constants each of them into the folder `front`."""
+    if outcome.few is None:
+        _write_frame(folder / "front.csv", pd.DataFrame(outcome.front.to_rows()))
+        return
+    (folder / "front.csv").write_text(front_csv(outcome.few.rows).csv(), encoding="utf-8")
+    (folder / FRONT_FOLDER).mkdir()
+    for row in outcome.few.rows:
+        name = "law" if row.method == LAW else row.constants
+        save_formula(row.formula, folder / FRONT_FOLDER / f"{name}.json")
 
 
 def _seen_from(folder: Path, definition: StudyDefinition) -> StudyDefinition:

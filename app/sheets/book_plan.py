@@ -63,8 +63,9 @@ class SheetPlan:
     per cell. open_lists : cells that take other values, too. limits : of the number that a cell takes:
     "integer" or "decimal", least and most. expected : the cell text when there is no warning. frozen : rows
     and columns that stay in view. head_row : the first row that is printed on every page. many_pages :
-    whether columns may spread over several pages. shared : first and last row by column, whose formulas
-    differ by the row only and name no other sheet. bars : first and last row by column, whose shares are
+    whether columns may spread over several pages. printed_rows : how many rows print, on one page; 0 for
+    none, None for all. shared : first and last row by column, whose formulas differ by the row only and name
+    no other sheet. bars : first and last row by column, whose shares are
     shown as bars. hidden_columns : first and last column that are collapsed.
     """
 
@@ -82,6 +83,7 @@ class SheetPlan:
     frozen: tuple[int, int] = (0, 0)
     head_row: int = 0
     many_pages: bool = False
+    printed_rows: int | None = None
     hidden_columns: tuple[int, int] | None = None
 
 

@@ -174,11 +174,22 @@ def _draw(book: Workbook, sheet: Worksheet, name: str, plan: Chart) -> None:
     sheet.insert_chart(plan.row, plan.column, chart, {"description": plan.title})
 
 
+def _print_first(sheet: Worksheet, plan: SheetPlan, rows: int) -> None:
+    """Print the first rows on one page; none where there are to be none, since an empty cell has no page."""
+    shown = plan.hidden_columns[0] if plan.hidden_columns else 1 + max(column for _, column in plan.cells)
+    empty = (0, 1 + max(column for _, column in plan.cells)) * 2
+    sheet.print_area(*((0, 0, rows - 1, shown - 1) if rows else empty))
+    sheet.set_paper(_A4)
+    sheet.fit_to_pages(1, 1)
+
+
 def _set_up_print(sheet: Worksheet, plan: SheetPlan) -> None:
     sheet.hide_gridlines(2)
     sheet.set_landscape()
     sheet.set_paper(_A3 if plan.many_pages else _A4)
-    if plan.many_pages:
+    if plan.printed_rows is not None:
+        _print_first(sheet, plan, plan.printed_rows)
+    elif plan.many_pages:
         sheet.set_print_scale(50)
     else:
         sheet.fit_to_pages(1, 0)

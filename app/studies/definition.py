@@ -10,6 +10,7 @@ from typing import Any
 
 import tomli_w
 from trainlaw.app.inputs.declared import check_limits
+from trainlaw.app.inputs.retired import check_retired
 from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.doubts import trusted
 from trainlaw.app.models.timed_parts import check_timed_parts
@@ -52,6 +53,7 @@ def definition_of(values: Mapping[str, object], where: str) -> StudyDefinition:
             raise unknown_name(f"entry of {where}", name, types)
         taken[name] = _checked(f"{where}: {name}", value, types[name])
     of = str(taken.get("of", RUNS))
+    check_retired("study", of)
     if of not in STUDY_KINDS:
         raise unknown_name(f"kind of study of {where}", of, STUDY_KINDS)
     kind = STUDY_KINDS[of]

@@ -1,25 +1,27 @@
-"""The result of a study: formula, front, held-out errors, and how often each term was found again."""
+"""The result of a study: its formula, those of few constants, and their held-out errors."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.study_definition import StudyDefinition
+from trainlaw.app.models.front import EVOLVED, FRONT, FrontRow, front_json, law_row
+from trainlaw.app.models.term_descriptions import described_terms
 from trainlaw.app.models.terms import mean_shares
 from trainlaw.app.studies.definition import user_files_json
-from trainlaw.app.studies.evolution import EVOLUTION, Evolution
+from trainlaw.app.studies.front import THE_LAW, Deliverable, StudyFront, columns_of, controls_of
 from trainlaw.app.studies.kinds import BOTH_FOLDS, CNN_FOLDS, GPU_FOLDS
 from trainlaw.app.studies.material import Material
 from trainlaw.app.studies.search import Place
 from trainlaw.app.studies.searches import estimator_of
-from trainlaw.app.studies.terms_found import StudiedTerm, TermShares, chosen_again_json, studied_terms
 from trainlaw.app.studies.verdict import verdict_lines
 from trainlaw.datasets import DATASETS
 from trainlaw.datasets.measurements.formula_rows import FormulaRows, feature_rows
-from trainlaw.formulas import Formula, ParetoFront, ScoredFormula, complexity
+from trainlaw.formulas import Formula, ParetoFront, ScoredFormula, complexity, to_text
 from trainlaw.validate import (
     EstimatorFactory,
     LevelError,
@@ -31,9 +33,18 @@ from trainlaw.validate import (
 from trainlaw.validate.applicability import joint_range_json
 from trainlaw.validate.error_json import errors_json
 from trainlaw.validate.error_table import BY_GPU, errors_frame
+from trainlaw.validate.inclusion import SUPPORT, Support
 from trainlaw.validate.journal import Journal
 from trainlaw.validate.result import OURS
 from trainlaw.validate.support import sources_json
+
+
+class TermShare(NamedTuple):
+    """A term of a formula: its name, its text, and its share of the predicted time, mean over all rows."""
+
+    name: str
+    text: str
+    share: float
 
 
 @dataclass(frozen=True)
@@ -45,12 +56,12 @@ class StudyOutcome:
     result : held-out predictions and the formula of each finished fold
     errors : its table of errors (see `errors_frame`)
     held_out : GPU groups by name of the fold
-    terms : of the formula, each with its share of the predicted time, and how often it was selected
+    terms : of the formula, each with its mean share of the predicted time
     training_loss : the formula's loss in the search on all rows
     columns : the formula's features of all rows of the table, by name, each (n_runs,); for a formula of one
         layer their sums over the layers, pure numbers averaged
     levels : the error by what is known of the target GPU
-    repeats : formulas of further searches with other seeds
+    few : formulas of few constants, and the law; None where the kind of study has none
     matrices : errors by training and test platform, by label (see `cross_platform`)
     definition : of the study
     verdict : lines to be read first: nothing learned, a better baseline, calibration instead
@@ -63,11 +74,11 @@ class StudyOutcome:
     result: StudyResult
     errors: pd.DataFrame
     held_out: Mapping[str, tuple[str, ...]]
-    terms: tuple[StudiedTerm, ...]
+    terms: tuple[TermShare, ...]
     training_loss: float
     columns: Mapping[str, np.ndarray] = field(default_factory=dict)
     levels: tuple[LevelError, ...] = ()
-    repeats: tuple[Formula, ...] = ()
+    few: StudyFront | None = None
     matrices: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     definition: StudyDefinition = field(default_factory=StudyDefinition)
     verdict: tuple[str, ...] = ()
@@ -76,6 +87,7 @@ class StudyOutcome:
     provenance: Mapping[str, object] = field(default_factory=dict)
 
 
+_MOST_SHARES = 40  # of inclusion that a formula carries
 # See docs/explanation/law.md.
 _TUNED = "features and settings were chosen on these runs (docs/explanation/law.md)"
 GIVEN = (
@@ -89,7 +101,9 @@ class Found:
     """The formula of a study and all that depends on where it is from: a search, or the user.
 
     method : how it was obtained in each split, for the protocol. origin, facts : provenance before and among
-    that of every study.
+    that of every study. few : formulas of few constants on all rows, readable, by number of constants;
+    support : what the data support. everything : predictions of every method and size. best : which of them
+    the formula is; law : the law, where that is another one.
     """
 
     formula: Formula
@@ -100,11 +114,13 @@ class Found:
     origin: Mapping[str, object] = field(default_factory=dict)
     facts: Mapping[str, object] = field(default_factory=dict)
     levels: tuple[LevelError, ...] = ()
-    repeats: tuple[Formula, ...] = ()
-    terms: tuple[TermShares, ...] = ()
     cut_short: bool = False
     new_generations: StudyResult | None = None
-    evolution: Evolution | None = None
+    few: Mapping[int, Formula] = field(default_factory=dict)
+    support: tuple[Support, ...] = ()
+    everything: StudyResult | None = None
+    best: Deliverable = THE_LAW
+    law: Formula | None = None
 
 
 def outcome_of(
@@ -119,13 +135,12 @@ def outcome_of(
     matrices, is_evolved = _matrices(found.formula, material, place, journal), found.front is not None
     own_rows = feature_rows(rows.X, [spec.name for spec in found.formula.used_features], rows.cnn_layers)
     frame = errors_frame(found.result)
-    delivered = replace(
-        found.formula,
-        provenance={**facts, **({"interrupted": list(missing)} if missing else {})},
-        errors=_errors(found, material, own_rows, frame),
-    )
-    shares = mean_shares(delivered, own_rows.columns, own_rows.sums)
-    folds = [formula for (_, name), formula in found.result.formulas.items() if name == OURS]
+    stated = {"interrupted": list(missing)} if missing else {}
+    errors = _errors(found.formula, found.result, found, material, frame=frame, levels=found.levels)
+    delivered = replace(found.formula, provenance={**facts, **stated}, errors=errors)
+    few = _front(found, delivered, material)
+    if few is not None:
+        delivered = replace(delivered, errors={**delivered.errors, FRONT: front_json(few.rows)})
     score = ScoredFormula(delivered, found.training_loss, complexity(delivered.expression))
     return StudyOutcome(
         formula=delivered,
@@ -133,41 +148,99 @@ def outcome_of(
         result=found.result,
         errors=frame,
         held_out={split.name: split.held_out for split in material.splits},
-        terms=studied_terms(delivered, shares, folds, found.repeats),
+        terms=_terms(delivered, own_rows),
         training_loss=found.training_loss,
         columns=own_rows.run_features(delivered),
         levels=found.levels,
-        repeats=found.repeats,
+        few=few,
         matrices=matrices,
         definition=definition,
-        verdict=verdict_lines(delivered, found.result, material.table, definition, is_evolved=is_evolved),
+        verdict=verdict_lines(
+            delivered,
+            found.result,
+            material.table,
+            definition,
+            is_evolved=is_evolved,
+            best=found.best,
+            few=few,
+        ),
         missing=missing,
         absent=material.absent,
         provenance=facts,
     )
 
 
+def _terms(formula: Formula, rows: FormulaRows) -> tuple[TermShare, ...]:
+    """The terms of a formula with their shares of the predicted time; rows : those of the formula."""
+    shares = mean_shares(formula, rows.columns, rows.sums)
+    return tuple(
+        TermShare(term.name, to_text(term.part.expression, 3), share)
+        for term, share in zip(described_terms(formula), shares, strict=True)
+    )
+
+
+def _front(found: Found, delivered: Formula, material: Material) -> StudyFront | None:
+    """The formulas of few constants with their errors, and the law; None where there are none."""
+    everything = found.everything
+    if everything is None or not found.few or not len(everything.predictions):
+        return None
+    rows = []
+    for size, formula in found.few.items():
+        candidate = Deliverable(EVOLVED, size)
+        if candidate.column in everything.estimators:
+            columns = columns_of(everything, candidate) | controls_of(everything, size)
+            errors = _errors(formula, everything.chosen(columns), found, material, candidate)
+            # A weight that its rule gives is written, but was not fitted.
+            count = formula.provenance.get("constants", size)
+            provenance = {**delivered.provenance, "constants": count, "most_constants": size}
+            rows.append(FrontRow(size, replace(formula, provenance=provenance, errors=errors)))
+    law = delivered
+    if found.law is not None:
+        errors = _errors(found.law, everything.chosen({OURS: OURS}), found, material, THE_LAW)
+        law = replace(found.law, provenance=delivered.provenance, errors=errors)
+    return StudyFront((*rows, law_row(law)), found.support, everything)
+
+
 def _errors(
-    found: Found, material: Material, own_rows: FormulaRows, frame: pd.DataFrame
+    formula: Formula,
+    result: StudyResult,
+    found: Found,
+    material: Material,
+    candidate: Deliverable | None = None,
+    *,
+    frame: pd.DataFrame | None = None,
+    levels: Sequence[LevelError] = (),
 ) -> dict[str, object]:
-    """All that a formula carries about its errors and what supports it; frame : its table of errors."""
-    protocol, rows = _protocol(found, material), material.rows
+    """All that a formula carries about its errors and what supports it.
+
+    result : predictions of the formula and of what it is compared with. candidate : which of a study's it is,
+    None for the delivered one. frame : the table of errors where it is known. levels : of calibration.
+    """
+    rows = material.rows
+    own_rows = feature_rows(rows.X, [spec.name for spec in formula.used_features], rows.cnn_layers)
+    generations = _whole(found.new_generations)
+    if generations is not None:
+        columns = columns_of(generations, candidate or found.best)
+        known = set(columns.values()) <= set(generations.estimators)
+        generations = generations.chosen(columns) if known else None
     errors = errors_json(
-        found.result,
-        protocol,
+        result,
+        _protocol(found, material, candidate),
         material.definition.unit,
-        found.levels,
-        _whole(found.new_generations),
+        levels,
+        generations,
         X=rows.X,
         frame=frame,
+        # Those of the controls are known by the differences.
+        with_intervals=None if candidate is None else result.searches,
     )
     if material.kind.has_joint_range:
-        used = {spec.name: own_rows.columns[spec.name] for spec in found.formula.used_features}
+        used = {spec.name: own_rows.columns[spec.name] for spec in formula.used_features}
         errors |= joint_range_json(used, rows.groups)
     if "source" in rows.labels and rows.cnn_layers is None:
-        errors |= sources_json(found.formula, own_rows, rows.labels["source"])
-    errors |= chosen_again_json(found.formula, found.terms)
-    return errors | ({EVOLUTION: found.evolution.to_json()} if found.evolution else {})
+        errors |= sources_json(formula, own_rows, rows.labels["source"])
+    shares = found.support[:_MOST_SHARES]
+    return errors | ({SUPPORT: [list(share) for share in shares]} if shares else {})
 
 
 def _matrices(
@@ -233,15 +306,24 @@ _HELD_OUT = {
 }
 
 
-def _protocol(found: Found, material: Material) -> str:
-    """How the error was measured, as text."""
+def method_of(candidate: Deliverable, seeds: int) -> str:
+    """Return how a formula of a study was obtained in each split; seeds : number of searches of evolution."""
+    if not candidate.size:
+        return "constants fitted to the others"
+    several = f", {seeds} seeds" if candidate.method == EVOLVED and seeds > 1 else ""
+    return f"a search for each{several}"
+
+
+def _protocol(found: Found, material: Material, candidate: Deliverable | None) -> str:
+    """How the error was measured, as text; candidate : whose, None for the delivered formula."""
     splits = len(material.splits)
     finished = splits - len(found.result.missing_splits)
     some = "" if finished == splits else f"{finished} of "
     split = material.definition.split
     # Only what is evolved here was tuned here.
     tuned = _TUNED if material.table.name in DATASETS and found.front is not None else ""
-    method = f"{some}{splits} {_HELD_OUT[split]}, {found.method}"
+    found_by = found.method if candidate is None else method_of(candidate, material.definition.seeds)
+    method = f"{some}{splits} {_HELD_OUT[split]}, {found_by}"
     return "; ".join(filter(None, (method, material.kind.given, tuned)))
 
 

@@ -3,23 +3,23 @@
 import multiprocessing
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from ctypes import c_bool, c_longlong
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol, Self, TypedDict
 
 import numpy as np
 import pandas as pd
 from trainlaw.app.studies.interrupts import postponed
-from trainlaw.app.studies.terms_found import RESAMPLES, TermShares
 from trainlaw.datasets.measurements.formula_rows import CnnLayers, feature_rows
 from trainlaw.evolve import FormulaRegressor, Progress, SearchSettings
 from trainlaw.formulas import FeatureSpec, Formula, ParetoFront, ScoredFormula
 from trainlaw.formulas.scopes import RUN
-from trainlaw.validate import Estimator
+from trainlaw.validate import Estimator, EstimatorFactory
+from trainlaw.validate.inclusion import Support
 from trainlaw.validate.study import asked_divisions
 from trainlaw.validate.workers import WorkerPool, follow_parent, given_up
 
@@ -28,11 +28,11 @@ _THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREA
 
 
 class SearchedRows(NamedTuple):
-    """What a search on all rows found; terms : how often each is chosen when the groups are resampled."""
+    """What a search on all rows found; support : the shares of a `FrontSearch`, empty for other searches."""
 
     formula: Formula
     front: ParetoFront
-    terms: TermShares
+    support: tuple[Support, ...]
 
 
 @dataclass(frozen=True)
@@ -109,18 +109,22 @@ def evolved(
 
 
 class EvolvedEstimator(Estimator, Protocol):
-    """An estimator that evolves: after `fit` it has the chosen formula and the front it was chosen from."""
+    """An estimator that evolves or fits: after `fit` it has the formula, and the front that it is from."""
 
     formula_: Formula
-    front_: ParetoFront
+
+    @property
+    def front_(self) -> Iterable[ScoredFormula]:
+        """The formulas among which the formula was chosen."""
+        ...
 
 
 class FormulaSearch(ABC):
-    """An estimator that searches with `settings`; `fit` of a subclass sets `formula_` and `front_`."""
+    """An estimator that searches with `settings`; `fit` of a subclass sets `formula_`, perhaps `front_`."""
 
     cnn_layers: CnnLayers | None = None  # for formulas of one layer
     formula_: Formula
-    front_: ParetoFront
+    front_: Iterable[ScoredFormula] = ()
 
     def __init__(self, settings: SearchSettings) -> None:
         """Keep the settings."""
@@ -131,8 +135,8 @@ class FormulaSearch(ABC):
         """Search; X : features, (n_rows, k). y, seconds, and groups : (n_rows,)."""
 
     def keep(self, search: FormulaRegressor) -> Self:
-        """Take the result of a search, and the search itself as `search_`."""
-        self.search_, self.formula_, self.front_ = search, search.formula_, search.front_
+        """Take the result of a search."""
+        self.formula_, self.front_ = search.formula_, search.front_
         return self
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
@@ -154,7 +158,7 @@ def predicted_seconds(formula: Formula, X: pd.DataFrame, cnn_layers: CnnLayers |
 
 
 def search_all_rows(
-    search: Callable[[], EvolvedEstimator],
+    search: EstimatorFactory,
     X: pd.DataFrame,
     seconds: np.ndarray,
     groups: np.ndarray,
@@ -163,10 +167,10 @@ def search_all_rows(
     """Search on all rows; for use in a worker process.
 
     search : makes the estimator. X : its features at least, shape (n_runs, k). seconds, groups : (n_runs,).
-    labels : text, (n_runs, n_labels). Returns the chosen formula, the front that it was chosen from, and the
-    terms chosen when the groups are resampled, as JSON for `searched_on_all_rows`.
+    labels : text, (n_runs, n_labels). Returns the chosen formula, the front that it was chosen from, and what
+    the data support, as JSON for `searched_on_all_rows`.
     """
-    estimator = search()
+    estimator: Any = search()
     estimator.fit(X, seconds, groups, **asked_divisions(estimator, labels))
     front = [
         {
@@ -177,22 +181,21 @@ def search_all_rows(
         }
         for member in estimator.front_
     ]
-    found = getattr(estimator, "search_", estimator)
-    again = found.choose_again(RESAMPLES) if isinstance(found, FormulaRegressor) else []
-    terms = TermShares.of(again).to_json()
-    return {"formula": estimator.formula_.to_json(), "front": front, "terms": terms}
+    support = [list(share) for share in getattr(estimator, "support", tuple)()]
+    return {"formula": estimator.formula_.to_json(), "front": front, "support": support}
 
 
 def searched_on_all_rows(value: Mapping[str, Any]) -> SearchedRows:
-    """Return what `search_all_rows` found; journals of earlier versions have no terms."""
+    """Return what `search_all_rows` found."""
     front = ParetoFront(
         tuple(
             ScoredFormula(**{**member, "formula": Formula.from_json(member["formula"])})
             for member in value["front"]
         )
     )
-    terms = TermShares.from_json(value.get("terms", ((), ())))
-    return SearchedRows(Formula.from_json(value["formula"]), front, terms)
+    shares = value["support"]
+    support = tuple(Support(str(name), float(share)) for name, share in shares)
+    return SearchedRows(Formula.from_json(value["formula"]), front, support)
 
 
 @contextmanager
@@ -225,6 +228,5 @@ def search_pool(workers: int) -> Iterator[TaskPool]:
                 pool.shutdown(wait=False)
 
 
-def first_only(settings: SearchSettings) -> SearchSettings:
-    """Return the settings of no search: the first formula, which has a lower loss than the four drawn."""
-    return replace(settings, evaluations=1, population=4, islands=1, choice="loss")
+#: No search: the first formula, which has all that is required.
+FIT_ONLY = SearchSettings(evaluations=1, population=4, islands=1, choice="loss")

@@ -1,10 +1,15 @@
-"""The searches of a study: one per fold and seed, one per baseline and fold, and those on all rows."""
+"""The searches of a study: one per estimator and fold, and those on all rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
+from trainlaw.app.inputs.study_definition import StudyDefinition
+from trainlaw.app.models.front import EVOLVED
+from trainlaw.app.studies.front import THE_LAW, Deliverable, best_candidate
+from trainlaw.app.studies.front_search import FRONT_SIZES, formulas_by_size, front_estimators
 from trainlaw.app.studies.material import Material
 from trainlaw.app.studies.search import (
     EvolvedEstimator,
@@ -14,11 +19,10 @@ from trainlaw.app.studies.search import (
     search_all_rows,
     searched_on_all_rows,
 )
-from trainlaw.app.studies.terms_found import TermShares
 from trainlaw.evolve import SearchSettings
-from trainlaw.formulas import Formula, ParetoFront
+from trainlaw.formulas import Formula
 from trainlaw.validate import EstimatorFactory, StudyProgress, StudyResult, run_study
-from trainlaw.validate.baselines import NO_SEARCH, RANDOM_SEARCH
+from trainlaw.validate.baselines import LASSO, NO_SEARCH, RANDOM_SEARCH, NonnegativePathBySize
 from trainlaw.validate.journal import Journal
 from trainlaw.validate.result import OURS, SEED
 
@@ -45,14 +49,41 @@ def _settings(material: Material, seed: int) -> SearchSettings:
     )
 
 
-def controls_of(material: Material, seed: int) -> dict[str, EstimatorFactory]:
-    """Return what the search has to beat: a form written by hand, fitted, and formulas drawn at random."""
-    kind, rows, settings = material.kind, material.rows, _settings(material, seed)
-    # As many formulas of the same grammar, none a parent of another.
-    drawn = replace(settings, islands=1, population=settings.evaluations or settings.population)
-    by_hand = kind.no_search(rows, settings) if kind.no_search else None
-    controls: dict[str, EstimatorFactory] = {} if by_hand is None else {NO_SEARCH: by_hand}
-    return {**controls, RANDOM_SEARCH: kind.search(rows, drawn)}
+def estimators_of(material: Material) -> dict[str, EstimatorFactory]:
+    """Return all that a study fits in each fold but baselines.
+
+    These are the formula, evolved or fitted; of an evolved one also those with other seeds, the law, and
+    formulas drawn at random; and the formulas of few constants with their controls.
+    """
+    kind, rows, definition = material.kind, material.rows, material.definition
+    found: dict[str, EstimatorFactory] = {OURS: estimator_of(material, definition.seed)}
+    if not kind.is_fitted:
+        further_seeds = range(definition.seed + 1, definition.seed + definition.seeds)
+        found |= {f"{SEED}{seed}": estimator_of(material, seed) for seed in further_seeds}
+        settings = _settings(material, definition.seed)
+        law = kind.no_search(rows, settings) if kind.no_search else None
+        found |= {} if law is None else {NO_SEARCH: law}
+        # As many formulas of the same grammar, none a parent of another.
+        drawn = replace(settings, islands=1, population=settings.evaluations or settings.population)
+        found[RANDOM_SEARCH] = kind.search(rows, drawn)
+    return found | _front_estimators(material)
+
+
+def _front_estimators(material: Material) -> dict[str, EstimatorFactory]:
+    """Return what makes the formulas of few constants; nothing where the kind has none."""
+    kind, definition = material.kind, material.definition
+    if kind.space is None:
+        return {}
+    sizes, seeds = front_sizes(definition), range(definition.seed, definition.seed + definition.seeds)
+    found = front_estimators(kind.space(material.rows), sizes, definition.evaluations, seeds)
+    return {**found, LASSO: partial(NonnegativePathBySize, sizes)} if kind.has_lasso else found
+
+
+def front_sizes(definition: StudyDefinition) -> tuple[int, ...]:
+    """Return the numbers of constants whose formulas a study states."""
+    return tuple(size for size in FRONT_SIZES if size <= definition.max_constants) or (
+        definition.max_constants,
+    )
 
 
 _WholeSearch = Future[dict[str, object]]
@@ -60,15 +91,20 @@ _WholeSearch = Future[dict[str, object]]
 
 @dataclass(frozen=True)
 class Searched:
-    """What the searches found, as they found it."""
+    """What the searches found, as they found it.
 
-    formula: Formula
-    front: ParetoFront
-    repeats: tuple[SearchedRows, ...]
-    terms: TermShares
+    whole : of the law, or of the search, on all rows. few : of the formulas of few constants there; None
+    without such. best : which of all has the least held-out error; delivered : its formula, None for that of
+    `whole`.
+    """
+
+    whole: SearchedRows
+    few: SearchedRows | None
     result: StudyResult
     cut_short: bool
     new_generations: StudyResult | None = None
+    best: Deliverable = THE_LAW
+    delivered: Formula | None = None
 
 
 def search(
@@ -79,37 +115,69 @@ def search(
     on_start : called once with the pool's signals and the number of formulas to be tried. on_fit : called
     after each fit of a fold. KeyboardInterrupt where nothing was found before an interruption.
     """
-    definition, signals = material.definition, pool.signals
-    further_seeds = range(definition.seed + 1, definition.seed + definition.seeds)
-    others = {f"{SEED}{seed}": estimator_of(material, seed) for seed in further_seeds}
-    controls = controls_of(material, definition.seed)
-    ours = {OURS: estimator_of(material, definition.seed), **others}
-    estimators = {**ours, **controls, **material.baselines}
-    searches = len(material.splits) * (definition.seeds + 1) + len(material.generations)
-    searches += 1 + definition.repeats
-    on_start(signals, definition.evaluations * searches)
-    on_all_rows, *repeated = (
-        _on_all_rows(material, definition.seed + step, pool, journal)
-        for step in range(definition.repeats + 1)
-    )
+    estimators, definition = estimators_of(material), material.definition
+    # With several seeds figures are to be stated, also those of new generations.
+    stated = (OURS, EVOLVED) if definition.seeds > 1 else (OURS,)
+    of_generations = {name: estimators[name] for name in stated if name in estimators}
     watch = _Watch(pool, definition.evaluations, on_fit)
-    rows, place = material.rows, pool.place
+    on_start(pool.signals, definition.evaluations * _n_searches(material, estimators, of_generations))
+
+    def on_all_rows(name: str) -> _WholeSearch:
+        return _start_on_all_rows(name, estimators[name], material, pool, journal)
+
+    running = {name: on_all_rows(name) for name in (OURS, EVOLVED) if name in estimators}
+    rows = material.rows
     known = (rows.X, rows.seconds, rows.labels)
-    result = run_study(*known, material.splits, estimators, progress=watch, journal=journal, **place)
-    by_generation = None
+    both = {**estimators, **material.baselines}
+    result = run_study(*known, material.splits, both, progress=watch, journal=journal, **pool.place)
+    best, by_generation = THE_LAW, None
+    if EVOLVED in estimators and not result.missing_splits:
+        best = best_candidate(result, front_sizes(definition))
+        if best.method not in running:
+            running[best.method] = on_all_rows(best.method)
     if material.generations and not result.missing_splits:
         by_generation = run_study(
             *known,
             material.generations,
-            {OURS: ours[OURS]},
+            of_generations,
             progress=replace(watch, on_fit=None),
             journal=journal,
-            **place,
+            **pool.place,
         )
     interrupted = any(part is not None and part.missing_splits for part in (result, by_generation))
-    found, cut_short = _finish(on_all_rows, signals, interrupted)
-    repeats = () if interrupted or cut_short else tuple(map(_result, repeated))
-    return Searched(*found[:2], repeats, found.terms, result, cut_short, by_generation)
+    found, cut_short = _all_found(running, pool.signals, interrupted)
+    best = best if best.method in found else THE_LAW
+    delivered = formulas_by_size(found[best.method].front, (best.size,))[best.size] if best.size else None
+    return Searched(found[OURS], found.get(EVOLVED), result, cut_short, by_generation, best, delivered)
+
+
+def _all_found(
+    running: Mapping[str, _WholeSearch], signals: Signals, interrupted: bool
+) -> tuple[dict[str, SearchedRows], bool]:
+    """Wait for all searches on all rows, as `_finish`; return also whether one of them was cut short."""
+    found: dict[str, SearchedRows] = {}
+    is_cut_short = False
+    for name, future in running.items():
+        try:
+            found[name], also = _finish(future, signals, interrupted)
+            is_cut_short = is_cut_short or also
+        except KeyboardInterrupt:
+            # Without the formulas of few constants there is still the law.
+            if name == OURS:
+                raise
+            is_cut_short = True
+    return found, is_cut_short
+
+
+def _n_searches(
+    material: Material, estimators: Mapping[str, object], of_generations: Mapping[str, object]
+) -> int:
+    """The number of searches of a study, each of which tries as many formulas."""
+    fits = {OURS} if material.kind.is_fitted else set()
+    searched = [name for name in estimators if name not in {*fits, NO_SEARCH, LASSO}]
+    folds = len(searched) * len(material.splits)
+    new = len([name for name in of_generations if name in searched]) * len(material.generations)
+    return max(folds + new + len([name for name in (OURS, EVOLVED) if name in searched]), 1)
 
 
 @dataclass
@@ -125,15 +193,17 @@ class _Watch:
 
     def __call__(self, progress: StudyProgress) -> None:
         # Workers elsewhere cannot count.
-        if self.pool.remote and progress.estimator.startswith((OURS, RANDOM_SEARCH)):
+        if self.pool.remote and progress.estimator.startswith((OURS, EVOLVED, RANDOM_SEARCH)):
             self.pool.signals.tried.value += self.evaluations
         if self.on_fit is not None:
             self.on_fit(progress)
 
 
-def _on_all_rows(material: Material, seed: int, pool: TaskPool, journal: Journal) -> _WholeSearch:
-    """Start the search on all rows with this random seed, or take what an earlier run found."""
-    task, rows = f"all rows, seed {seed}", material.rows
+def _start_on_all_rows(
+    name: str, factory: EstimatorFactory, material: Material, pool: TaskPool, journal: Journal
+) -> _WholeSearch:
+    """Start the search of an estimator on all rows, or take what an earlier run found."""
+    task, rows = f"all rows, {name}", material.rows
     if task in journal:
         known = _WholeSearch()
         known.set_result(journal[task])
@@ -147,12 +217,7 @@ def _on_all_rows(material: Material, seed: int, pool: TaskPool, journal: Journal
                 journal.keep(task, future.result())
 
     future = pool.executor.submit(
-        search_all_rows,
-        estimator_of(material, seed),
-        rows.X,
-        rows.seconds,
-        rows.groups,
-        rows.labels.astype(str),
+        search_all_rows, factory, rows.X, rows.seconds, rows.groups, rows.labels.astype(str)
     )
     future.add_done_callback(keep)
     return future

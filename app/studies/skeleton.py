@@ -1,4 +1,4 @@
-"""The skeleton of a formula, and the search within it: which parts combine how, and what each may hold.
+"""The law: the skeleton of a formula, whose parts and amounts are all given, and its fit.
 
 The skeleton of whole iterations follows from the tables of work and resources, and no term is chosen by hand:
 
@@ -6,23 +6,23 @@ The skeleton of whole iterations follows from the tables of work and resources, 
 
 Each resource does its work one after another; the host launches meanwhile. No time is below the least that
 the peak rates allow: the longest of the three counts.
-All work costs time: each row of `work.csv` is required, and so is each factor of a resource. Weights and
+All work costs time: each row of `work.csv` is in it, and so is each factor of a resource. Weights and
 exponents are drawn to the values that the rules expect, which they keep where no run determines them. Which
 runs count how much, and what was tuned on what, is said in docs/explanation/law.md.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from typing import Any, Self
+from functools import cached_property
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.studies.search import FormulaSearch, evolved, first_only
+from trainlaw.app.studies.search import FIT_ONLY, FormulaSearch, evolved
 from trainlaw.datasets import TARGET, feature_specs
 from trainlaw.datasets.features.work import resources, works
-from trainlaw.evolve import Bracket, Factor, SearchSettings
-from trainlaw.formulas import Expression, FeatureSpec, variables
+from trainlaw.evolve import Bracket, Factor
+from trainlaw.formulas import Expression, FeatureSpec, Formula, variables
 from trainlaw.formulas.algebra.text import parse_text
 from trainlaw.formulas.scopes import RUN
 from trainlaw.validate.baselines.inputs import class_weights, group_weights, rows_drawn
@@ -37,12 +37,12 @@ _AFTER = "copy"
 # Deviations of less than a factor of exp(0.35) count by their square, larger ones by their size; half of the
 # usual weight of the priors. Both chosen on the error with each GPU group held out.
 _OF_RUNS: Mapping[str, Any] = {
-    "population": 100,
     "max_nodes": 150,
     "loss_width": 0.35,
     "prior_weight": 1e-3,
-    "choice": "most_stable",
 }
+#: The most weights and exponents that a law may have.
+_MOST_CONSTANTS = 60
 
 #: Weight of the priors where fewer than twenty GPUs were measured, chosen from 0.0005 to 0.03. Several GPUs:
 #: 10.2, 9.2 and 9.6 % with GPU groups, CNNs and sources held out instead of 10.3, 9.3 and 9.7 with the usual
@@ -54,13 +54,12 @@ def bracket(
     hole: str,
     terms: Iterable[tuple[str, float]],
     factors: Iterable[Factor] = (),
-    *optional: tuple[str, float],
     deviation: float | None = None,
 ) -> Bracket:
-    """Return a bracket whose terms and factors are required; `optional` terms may be left out."""
+    """Return a bracket whose terms and factors are all required."""
     terms, factors = tuple(terms), tuple(factors)
     required = (*(name for name, _ in terms), *(factor.feature for factor in factors))
-    return Bracket(hole, (*terms, *optional), factors, required, deviation)
+    return Bracket(hole, terms, factors, required, deviation)
 
 
 def by_rules(resource: str) -> Bracket:
@@ -79,10 +78,10 @@ def factors_of(resource: str) -> tuple[Factor, ...]:
 
 @dataclass(frozen=True)
 class Skeleton:
-    """What a formula is made of: the only maker of a search's brackets.
+    """What a law is made of: the only maker of brackets.
 
-    brackets : what each hole of `template` may hold. target, scope : what the formula models. settings : of
-    searches within it, by name; `population` for a search that selects. is_balanced : whether runs weigh by
+    brackets : what each hole of `template` holds. target, scope : what the formula models. settings : of its
+    fit, by name. is_balanced : whether runs weigh by
     the number of runs of their GPU group, architecture and precision, and few are drawn of many.
     """
 
@@ -102,18 +101,6 @@ class Skeleton:
         plain = [name for name in variables(self.template) if name not in holes]
         return tuple(dict.fromkeys((*terms, *factors, *plain)))
 
-    def required_only(self) -> "Skeleton":
-        """Return the skeleton of what is required, and no more; of a bracket without any, its first term."""
-        brackets = (
-            replace(
-                one,
-                terms=tuple(term for term in one.terms if term[0] in one.required) or one.terms[:1],
-                factors=tuple(factor for factor in one.factors if factor.feature in one.required),
-            )
-            for one in self.brackets
-        )
-        return replace(self, brackets=tuple(brackets))
-
     def fits(self, X: pd.DataFrame) -> bool:
         """Return whether all features are known for every run of X, (n_runs, k)."""
         return all(name in X and np.isfinite(X[name]).all() for name in self.names)
@@ -131,89 +118,76 @@ RUN_SKELETON = Skeleton(
         f"max({' + '.join(f'hole_{name}' for name in _DEVICE)}, max(host_s, least_time_s)) + hole_{_AFTER}"
     ),
 )
-#: Formulas tried by a search where all is required: few differ.
-SKELETON_EVALUATIONS = 100
-#: Weights and exponents; of those that are always there, two are 1 or -1 and not written.
-MOST_CONSTANTS = 32
 
 
-class SkeletonSearch(FormulaSearch):
-    """Evolves a formula within a skeleton, or only fits what is required.
+class TrainingRows(NamedTuple):
+    """The rows that a formula is fitted to.
 
-    settings : of the search; budget and random seed are kept, the rest is the skeleton's. The formula is
-    chosen by its errors without each GPU group, without each source and without each kind of CNN.
+    X : features, (n_rows, k). y : seconds, and groups : (n_rows,). weights : beyond those of GPU groups,
+    (n_rows,), None for the same. further_groups : labels that also divide the rows, each (n_rows,).
     """
+
+    X: pd.DataFrame
+    y: np.ndarray
+    groups: np.ndarray
+    weights: np.ndarray | None
+    further_groups: list[np.ndarray]
+
+
+class LawFit(FormulaSearch):
+    """Fits the law of a skeleton: all of its weights and exponents, without a search."""
 
     division_columns: tuple[str, ...] = ("source", "cnn_family", "cnn_base")
 
-    def __init__(self, settings: SearchSettings, skeleton: Skeleton = RUN_SKELETON) -> None:
-        """Keep settings and skeleton."""
-        super().__init__(settings)
+    def __init__(self, skeleton: Skeleton = RUN_SKELETON) -> None:
+        """Keep the skeleton."""
+        super().__init__(FIT_ONLY)
         self.skeleton = skeleton
 
     def fit(
         self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray, divisions: pd.DataFrame | None = None
     ) -> Self:
-        """Search; X : features of runs, (n_runs, k). y, seconds, and groups : (n_runs,).
+        """Fit; X : features of runs, (n_runs, k). y, seconds, and groups : (n_runs,).
 
         divisions : labels of the columns `division_columns`, (n_runs, n_labels); None without any.
         """
-        labels = _texts(divisions)
-        rows, weights = self._chosen(X, groups, labels.pop("cnn_base", None))
-        names = list(self.skeleton.names)
-        search = evolved(feature_specs(names), self.skeleton.target, self._settings(), self.skeleton.scope)
-        return self.keep(
-            search.fit(
-                X[names].iloc[rows],
-                y[rows],
-                groups[rows],
-                sample_weight=weights,
-                further_groups=_dividing(labels, rows) if self.skeleton.is_balanced else [],
-            )
-        )
+        self.formula_ = self.completed(self.fitted(self.training(X, y, groups, divisions)), X, y)
+        return self
 
-    def _chosen(
-        self, X: pd.DataFrame, groups: np.ndarray, architectures: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the rows to fit, and their weights but for those of GPU groups; None: all the same."""
+    def fitted(self, rows: TrainingRows) -> Formula:
+        """Return the law of some rows."""
+        skeleton = self.skeleton
+        settings = replace(
+            self.settings,
+            template=skeleton.template,
+            brackets=skeleton.brackets,
+            max_constants=_MOST_CONSTANTS,
+            **skeleton.settings,
+        )
+        search = evolved(feature_specs(skeleton.names), skeleton.target, settings, skeleton.scope)
+        X = rows.X[list(skeleton.names)]
+        search.fit(X, rows.y, rows.groups, sample_weight=rows.weights, further_groups=rows.further_groups)
+        return search.formula_
+
+    def training(
+        self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray, divisions: pd.DataFrame | None
+    ) -> TrainingRows:
+        """Return the rows to fit, few of each architecture on each GPU group; arguments as of `fit`."""
         if not self.skeleton.is_balanced:
-            return np.arange(len(X)), None
+            return TrainingRows(X, y, groups, None, [])
+        frame = pd.DataFrame() if divisions is None else divisions
+        labels = {str(name): frame[name].to_numpy(dtype=str) for name in frame}
+        architectures = labels.pop("cnn_base", None)
         if architectures is None:
             rows = rows_drawn(groups)
-            return rows, class_weights(X.iloc[rows])
-        cells = np.char.add(groups.astype(str), architectures)
-        rows = rows_drawn(cells, RUNS_PER_CELL)
-        return rows, class_weights(X.iloc[rows]) * group_weights(cells[rows])
+            weights = class_weights(X.iloc[rows])
+        else:
+            cells = np.char.add(groups.astype(str), architectures)
+            rows = rows_drawn(cells, RUNS_PER_CELL)
+            weights = class_weights(X.iloc[rows]) * group_weights(cells[rows])
+        dividing = [label[rows] for label in labels.values() if len(np.unique(label[rows])) > 1]
+        return TrainingRows(X.iloc[rows], y[rows], groups[rows], weights, dividing)
 
-    def _settings(self) -> SearchSettings:
-        own, asked = dict(self.skeleton.settings), self.settings
-        # Where no formula is to be selected, all are of one generation.
-        if asked.evaluations in (asked.population, 1):
-            own["population"] = asked.population
-        if asked.evaluations == 1:
-            own["choice"] = asked.choice
-        return replace(
-            asked, template=self.skeleton.template, brackets=self.skeleton.brackets, islands=1, **own
-        )
-
-
-def searches_within(skeleton: Skeleton, search: type[SkeletonSearch] = SkeletonSearch) -> dict[str, Any]:
-    """Return the fields of a kind of study that searches within a skeleton: what evolves, and what only fits.
-
-    Without a search, a formula has all that the skeleton requires, and no more.
-    """
-    return {
-        "search": lambda rows, settings: partial(search, settings, skeleton),
-        "no_search": lambda rows, settings: partial(search, first_only(settings), skeleton.required_only()),
-    }
-
-
-def _texts(divisions: pd.DataFrame | None) -> dict[str, np.ndarray]:
-    """Return the columns of labels by name, each (n_rows,); none without labels."""
-    frame = pd.DataFrame() if divisions is None else divisions
-    return {str(name): frame[name].to_numpy(dtype=str) for name in frame}
-
-
-def _dividing(labels: Mapping[str, np.ndarray], rows: np.ndarray) -> list[np.ndarray]:
-    """Return the labels of some rows, each (n_rows,), that divide them into groups at all."""
-    return [label[rows] for label in labels.values() if len(np.unique(label[rows])) > 1]
+    def completed(self, formula: Formula, X: pd.DataFrame, y: np.ndarray) -> Formula:
+        """Return what a formula of the skeleton becomes for this kind of study; arguments as of `fit`."""
+        return formula

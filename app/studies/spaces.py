@@ -22,7 +22,7 @@ _FLOOR = "max(host_s, least_time_s)"
 # much.
 _COST = 0.01
 # Under which the wide space has the factors of a resource of the law.
-_WIDE_NAMES = {"depthwise": "lanes", "kernels": "launch"}
+_WIDE_NAMES = {"depthwise": "lanes", "linear": "lanes", "kernels": "launch"}
 
 
 def _wide() -> Iterator[Amount]:

@@ -1,6 +1,6 @@
 """A study from table to outcome: an evolved formula or a given one, on the same splits as the baselines."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
@@ -10,19 +10,21 @@ from typing import Any
 import numpy as np
 from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.deployment import proved_properties
+from trainlaw.app.models.front import EVOLVED
 from trainlaw.app.models.scopes import check_features
 from trainlaw.app.studies.clusters import task_place, task_pool
-from trainlaw.app.studies.evolution import study_evolution
+from trainlaw.app.studies.front import Deliverable, columns_of, controls_of
+from trainlaw.app.studies.front_search import formulas_by_size
 from trainlaw.app.studies.interrupts import uninterrupted
 from trainlaw.app.studies.kinds import STUDY_KINDS, StudyKind
 from trainlaw.app.studies.material import Material, material_of, searchable
-from trainlaw.app.studies.result import GIVEN, Found, StudyOutcome, missing_parts, outcome_of
-from trainlaw.app.studies.search import Place, SearchedRows, search_all_rows, searched_on_all_rows
-from trainlaw.app.studies.searches import OnFit, OnStart, Searched, estimator_of, search
+from trainlaw.app.studies.result import GIVEN, Found, StudyOutcome, method_of, missing_parts, outcome_of
+from trainlaw.app.studies.search import Place, search_all_rows, searched_on_all_rows
+from trainlaw.app.studies.searches import OnFit, OnStart, Searched, estimator_of, front_sizes, search
 from trainlaw.app.studies.verdict import calibration_advice
 from trainlaw.datasets.measurements.formula_rows import FormulaRows, feature_rows
 from trainlaw.datasets.tables.measured_table import MeasuredTable
-from trainlaw.formulas import Formula, InputError, ParetoFront, ScoredFormula, complexity, round_constants
+from trainlaw.formulas import Formula, InputError, ParetoFront, round_constants
 from trainlaw.formulas.algebra.simplification import CALLS_PER_EXPRESSION, simplify_all
 from trainlaw.validate import (
     EstimatorFactory,
@@ -33,6 +35,7 @@ from trainlaw.validate import (
     known_gpu_levels,
     run_study,
 )
+from trainlaw.validate.baselines import NO_SEARCH
 from trainlaw.validate.error_table import BY_GPU
 from trainlaw.validate.journal import Journal
 from trainlaw.validate.metrics import mape_percent
@@ -50,28 +53,41 @@ def searched_formula(table: MeasuredTable, definition: StudyDefinition) -> Formu
     found = search_all_rows(
         estimator_of(material, definition.seed), rows.X, rows.seconds, rows.groups, labels
     )
-    return _readable(searched_on_all_rows(found), material, CALLS_PER_EXPRESSION)[0]
+    return _readable([searched_on_all_rows(found).formula], material, CALLS_PER_EXPRESSION)[0]
 
 
-def _readable(
-    searched: Searched | SearchedRows, material: Material, calls: int
-) -> tuple[Formula, ParetoFront]:
-    """The formula with short constants, and the front, both simplified; calls : as for `simplify`."""
-    rows, seconds = material.rows, material.rows.seconds
-    of_formula = feature_rows(rows.X, material.kind.features, rows.cnn_layers)
-    columns, sums = of_formula.columns, of_formula.sums
-    formulas = [searched.formula, *(member.formula for member in searched.front)]
-    shorter = simplify_all([each.expression for each in formulas], columns, calls)
-    chosen, *others = (replace(each, expression=short) for each, short in zip(formulas, shorter, strict=True))
-    rounded = round_constants(chosen.expression, columns, seconds, sums=sums).expression
+def _readable(formulas: Sequence[Formula], material: Material, calls: int) -> list[Formula]:
+    """Return formulas simplified and with short constants; calls : as for `simplify`."""
+    columns = feature_rows(material.rows.X, _names(formulas), material.rows.cnn_layers).columns
+
+    def simplified(given: Sequence[Formula]) -> list[Formula]:
+        shorter = simplify_all([each.expression for each in given], columns, calls)
+        return [replace(each, expression=short) for each, short in zip(given, shorter, strict=True)]
+
     # Once constants are round, more of them merge, and those are made short in turn.
-    merged = simplify_all([rounded], columns, calls)[0]
-    readable = replace(chosen, expression=round_constants(merged, columns, seconds, sums=sums).expression)
-    smaller = ParetoFront.of(
-        ScoredFormula(_only_used(other), member.loss, complexity(other.expression), member.validation_loss)
-        for member, other in zip(searched.front, others, strict=True)
-    )
-    return _only_used(readable), smaller
+    return _rounded(simplified(_rounded(simplified(formulas), material)), material)
+
+
+def _rounded(formulas: Sequence[Formula], material: Material) -> list[Formula]:
+    """Return formulas with constants of few digits."""
+    rows, seconds = material.rows, material.rows.seconds
+    known = feature_rows(rows.X, _names(formulas), rows.cnn_layers)
+    return [
+        _only_used(
+            replace(
+                each,
+                expression=round_constants(
+                    each.expression, known.columns, seconds, sums=known.sums
+                ).expression,
+            )
+        )
+        for each in formulas
+    ]
+
+
+def _names(formulas: Iterable[Formula]) -> list[str]:
+    """The features of all formulas, each once."""
+    return list(dict.fromkeys(spec.name for formula in formulas for spec in formula.features))
 
 
 def _only_used(formula: Formula) -> Formula:
@@ -153,32 +169,72 @@ def _kind_for(formula: Formula, definition: StudyDefinition) -> StudyKind[Any]:
 def _evolved(searched: Searched, material: Material) -> Found:
     """Make what the searches found readable; those of an interrupted study only where that is quick."""
     hurries = searched.cut_short or bool(searched.result.missing_splits)
-    seeds = material.definition.seeds
+    definition, best = material.definition, searched.best
+    main, everything = _results(searched, material)
     with ThreadPoolExecutor(1) as thread:
         # sympy works in another process.
-        readable = thread.submit(_readable, searched, material, 0 if hurries else CALLS_PER_EXPRESSION)
-        levels = () if hurries else _levels(searched.result, material)
-        formula, front = readable.result()
-    facts: dict[str, object] = {"evaluations_per_search": material.definition.evaluations}
+        readable = thread.submit(_all_readable, searched, material, 0 if hurries else CALLS_PER_EXPRESSION)
+        levels = () if hurries else _levels(main, material)
+        formula, few, law = readable.result()
+    facts: dict[str, object] = {}
+    if few or not material.kind.is_fitted:
+        facts["evaluations_per_search"] = definition.evaluations
     if material.kind.is_proved:
-        front = ParetoFront.of(member for member in front if not _open_properties(member.formula))
+        few = {size: each for size, each in few.items() if not _open_properties(each)}
         facts["open_properties"] = _open_properties(formula)
     return Found(
         formula,
-        front,
-        searched.result,
-        training_loss=float(searched.formula.provenance["training_loss"]),
-        method=f"a search for each, {seeds} seeds" if seeds > 1 else "a search for each",
+        ParetoFront(tuple(searched.whole.front)),
+        main,
+        training_loss=float(searched.whole.formula.provenance["training_loss"]),
+        method=_method(material, best),
         facts=facts,
         levels=levels,
-        repeats=tuple(each.formula for each in searched.repeats),
-        terms=(searched.terms, *(each.terms for each in searched.repeats)),
         cut_short=searched.cut_short,
         new_generations=searched.new_generations,
-        evolution=study_evolution(
-            searched.result, material.rows, searched.formula, formula, material.definition.evaluations
-        ),
+        few=few,
+        support=searched.few.support if searched.few else (),
+        everything=everything,
+        best=best,
+        law=law,
     )
+
+
+def _method(material: Material, best: Deliverable) -> str:
+    """How the delivered formula was obtained in each split."""
+    seeds = material.definition.seeds
+    if not material.kind.is_fitted:
+        return method_of(Deliverable(EVOLVED, material.definition.max_constants), seeds)
+    chosen = ", the candidate with the least error" if best.size else ""
+    return f"{method_of(best, seeds)}{chosen}"
+
+
+def _results(searched: Searched, material: Material) -> tuple[StudyResult, StudyResult | None]:
+    """The predictions of the delivered formula and of what it is compared with; and those of every method.
+
+    The second is None where the study has no formulas of few constants.
+    """
+    whole = searched.result
+    if material.kind.space is None:
+        return whole, None
+    law = {NO_SEARCH: OURS} if searched.best.size else {}
+    controls = controls_of(whole, searched.best.size) if searched.best.method == EVOLVED else {}
+    columns = columns_of(whole, searched.best) | law | controls
+    return whole.chosen(columns | {name: name for name in material.baselines}), whole
+
+
+def _all_readable(
+    searched: Searched, material: Material, calls: int
+) -> tuple[Formula, dict[int, Formula], Formula | None]:
+    """The delivered formula, those of few constants by their number, and the law where it is another one."""
+    sizes = front_sizes(material.definition)
+    found = formulas_by_size(searched.few.front, sizes) if searched.few else {}
+    law = searched.whole.formula
+    delivered = law if searched.delivered is None else searched.delivered
+    first, *others = _readable([delivered, *([law] if searched.best.size else [])], material, calls)
+    # A genome has no two terms alike, so there is nothing to simplify.
+    few = _rounded(list(found.values()), material)
+    return first, dict(zip(found, few, strict=True)), next(iter(others), None)
 
 
 def _open_properties(formula: Formula) -> list[str]:

@@ -9,11 +9,13 @@ import numpy as np
 from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.calibration import calibrated_law
+from trainlaw.app.models.front import worth_lines
 from trainlaw.app.models.stated_error import uncertain_gains
+from trainlaw.app.studies.front import THE_LAW, Deliverable, StudyFront
 from trainlaw.app.text.numbers import show_percent
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.tables.measured_table import MeasuredTable
-from trainlaw.formulas import Formula, InputError, load_formula
+from trainlaw.formulas import Formula, InputError, constants, load_formula
 from trainlaw.validate import StudyResult
 from trainlaw.validate.baselines import CONTROLS, title_of
 from trainlaw.validate.error_table import BY_GPU, MEANS
@@ -29,15 +31,29 @@ _LEAST_GAIN = 0.1  # of the error of the constant; noise alone gives some
 
 
 def verdict_lines(
-    formula: Formula, result: StudyResult, table: MeasuredTable, definition: StudyDefinition, is_evolved: bool
+    formula: Formula,
+    result: StudyResult,
+    table: MeasuredTable,
+    definition: StudyDefinition,
+    *,
+    is_evolved: bool,
+    best: Deliverable = THE_LAW,
+    few: StudyFront | None = None,
 ) -> tuple[str, ...]:
     """Return what is to be read first: the verdict on a formula, and of a search the advice to calibrate.
 
-    formula : with the errors of `result`. is_evolved : whether it is from a search, not from the user.
+    formula : with the errors of `result`. is_evolved : whether it is from the study, not from the user.
+    best : which of the study's formulas it is. few : those of few constants.
     """
     lines = formula_verdict(formula, result, is_evolved)
     if not is_evolved:
         return lines
+    if few is not None:
+        count = "" if best.size else f", {len(constants(formula.expression))} constants"
+        named = f"delivered: {best.title}{count}"
+        error = show_percent(overall_error(formula, OURS))
+        why = "" if not best.size else "; it has the least held-out error of all candidates"
+        lines = (*lines, f"{named}: {error} % on what is held out{why}", *worth_lines(few.rows))
     percent = overall_error(formula, OURS, "mape_percent") if len(result.predictions) else None
     advice = calibration_advice(table, definition, percent)
     return (*lines, advice) if advice else lines

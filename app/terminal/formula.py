@@ -16,14 +16,13 @@ from trainlaw.app.models.term_descriptions import described_terms
 from trainlaw.app.models.terms import part_values
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
 from trainlaw.app.text.steps import OnStep, unseen
-from trainlaw.app.text.tables import Table, fitted_lines
+from trainlaw.app.text.tables import Table, fitted_lines, wrapped_list
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.measurements.runs import Setup
 from trainlaw.formulas import SCOPES, Apply, Expression, Formula, load_formula, to_text
 from trainlaw.formulas.algebra.expression import additive_terms, sides_of
 from trainlaw.formulas.scopes import MULTI_GPU
 from trainlaw.validate.baselines import title_of
-from trainlaw.validate.chosen_again import resamples_of_groups, shares_chosen_again
 from trainlaw.validate.error_table import BY_CNN, MEANS, METRIC_TITLES, STORED_LEVELS
 from trainlaw.validate.formula_errors import (
     carried_errors,
@@ -32,10 +31,12 @@ from trainlaw.validate.formula_errors import (
     held_out_kind,
     overall_error,
 )
+from trainlaw.validate.inclusion import support_of
 from trainlaw.validate.result import OURS
 from trainlaw.validate.support import weakly_supported
 
 _LARGEST_TERMS = 5  # in a short description
+_LEAST_SHARE = 0.5  # of inclusion that is listed
 _LONG_TERM = 90  # characters from which a maximum is written on several lines
 _SHOWN_GPUS = 8  # of the configuration for which a scaling formula is shown
 
@@ -119,7 +120,7 @@ def formula_text(formula: Formula, origin: str, run: RunTable, on_step: OnStep =
     ]
     on_step("proofs and errors", 0.9)
     parts += [shares_text(shown, run), "", words_text(shown), "", elasticities_text(shown, run), ""]
-    parts += [*trends_text(shown), *chosen_again_text(shown), symbols_text(shown)]
+    parts += [*trends_text(shown), *inclusion_text(shown), symbols_text(shown)]
     if error_lines(formula, BY_CNN):
         parts += ["", errors_text(formula)]
     return fitted_lines("\n".join(parts))
@@ -204,21 +205,13 @@ def trends_text(formula: Formula) -> list[str]:
     return ["proved everywhere in the training ranges:", *lines, ""] if lines else []
 
 
-def chosen_again_text(formula: Formula) -> list[str]:
-    """Return the terms not chosen in every resample, with an empty last line; no lines if unknown."""
-    known = shares_chosen_again(formula)
-    if not known:
+def inclusion_text(formula: Formula) -> list[str]:
+    """Return which amounts and factors the data support, with an empty last line; no lines if unknown."""
+    shares = [share for share in support_of(formula) if share.share >= _LEAST_SHARE]
+    if not shares:
         return []
-    rows = [
-        [*(show_percent(100 * share) for share in known[kind]), term.name, to_text(term.part.expression, 3)]
-        for term in described_terms(formula)
-        if (kind := tuple(sorted(term.part.features))) in known and known[kind][0] < 1.0
-    ]
-    title = f"terms chosen again, % of {resamples_of_groups(formula)}"
-    if not rows:
-        return [f"{title}: all, in every resample", ""]
-    table = Table.of(["%", "% with any factors", "meaning", "term"], rows).text(indent="  ")
-    return [f"{title}; all others in every resample:", table, ""]
+    lines = [f"{share.name} {100 * share.share:.0f} %" for share in shares]
+    return ["what the data support, share of choices on resampled GPU groups:", wrapped_list(lines), ""]
 
 
 def _claims(trends: Sequence[Trend]) -> list[str]:

@@ -133,6 +133,24 @@ class Table:
         """Return CSV with the names of the columns; unknown values (nan, None) are empty."""
         return rows_as_csv(self._names, (list(map(null_for_nan, row)) for row in self.rows))
 
+    def latex(self) -> str:
+        r"""Return a LaTeX tabular with the rules of the package booktabs.
+
+        >>> print(Table.of(["name", TableColumn("error", "percent", unit="%")], [["vgg_16", 12.6]]).latex())
+        \begin{tabular}{lr}
+        \toprule
+        name & error, \% \\
+        \midrule
+        vgg\_16 & 12.6 \\
+        \bottomrule
+        \end{tabular}
+        <BLANKLINE>
+        """
+        head, *lines = (" & ".join(map(_latex_text, cells)) + r" \\" for cells in [self.header, *self.shown])
+        columns = "".join("r" if column.is_numeric else "l" for column in self.columns)
+        begin = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule"]
+        return "\n".join([*begin, *lines, r"\bottomrule", r"\end{tabular}", ""])
+
     def records(self) -> list[dict[str, object]]:
         """Return an object per row, by the names of the columns."""
         return [dict(zip(self._names, row, strict=True)) for row in self.rows]
@@ -194,6 +212,20 @@ def fitted_lines(text: str, width: int | None = None) -> str:
         )
         lines += [line] if len(line) <= most else wrap.wrap(line.strip())
     return "\n".join(lines)
+
+
+_LATEX = str.maketrans(
+    {
+        **{mark: f"\\{mark}" for mark in "&%$#_{}"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+    }
+)
+
+
+def _latex_text(cell: str) -> str:
+    return cell.translate(_LATEX)
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool], indent: str) -> str:

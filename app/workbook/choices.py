@@ -126,7 +126,7 @@ def usual_choices(model: Model) -> list[Choice]:
             kind="images",
         ),
         _number("epochs", "epochs", FIRST.epochs, "", "epochs", kind="epochs"),
-        _listed("own_runs", "use sheet Your runs", NO_YES[0], "yes: the time by your runs on this GPU"),
+        _listed("own_runs", "use sheet My runs", NO_YES[1], "the time by its runs on this GPU"),
     ]
     return [choice for choice in found if not (model.is_forward and choice.name in ("n_gpus", "epochs"))]
 

@@ -149,7 +149,7 @@ def _totals(sheet: SheetWriter, model: Model, row: int, defined: str, first: int
     sheet.text(row + 1, 2, "s", "unit")
     sheet.define("tl_single_s", row + 1, 1)
     alone = f'IF(AND(tl_own_runs="{YES}",ISNUMBER(tl_single_s)),tl_single_s*tl_own_factor,tl_single_s)'
-    title = "the same, by the factor of sheet Your runs if it is used"
+    title = "the same, by the factor of sheet My runs if it is used"
     sheet.line(row + 2, title, model.seconds, "seconds", formula=alone, unit="s", name="tl_alone_s")
     _exchange(sheet, model, row)
 

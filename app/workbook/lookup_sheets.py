@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from trainlaw.app.inputs.prices import EXAMPLE, read_prices
-from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows, usual_labels
+from trainlaw.app.models.lookup_tables import cnn_label, cnn_row, cnn_rows, gpu_rows, usual_labels
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.model import PREFIX, TABLES, new_sheet
-from trainlaw.app.workbook.spellings import further_names, key_formula, machines, without_count
-from trainlaw.datasets import Gpu, built_in_gpus
+from trainlaw.app.workbook.spellings import further_names, key_formula, machines, sheet_key, without_count
+from trainlaw.datasets import CnnCounts, Gpu, built_in_gpus
 from trainlaw.datasets.files.limits import limits
 from trainlaw.datasets.hardware.possible import has_precision
 from trainlaw.datasets.hardware.precisions import PRECISIONS
@@ -118,6 +118,14 @@ def cnn_table_rows() -> dict[str, dict[str, object]]:
     names = further_names("cnn", usual_labels())
     ordered = sorted(cnn_rows().items(), key=lambda item: natural_key(item[0]))
     return {label: {**row, NAMES: names.get(label, "")} for label, row in ordered}
+
+
+def cnn_line(cnn: CnnCounts) -> str:
+    """Return the row of a CNN on sheet CNNs as a line of cells between tabs, as a spreadsheet pastes them."""
+    row = cnn_row(cnn)
+    label = cnn_label(cnn.cnn, cnn.input_size_px, cnn.n_classes)
+    numbers = (f"{value:.17g}" if isinstance(value, int | float) else value for value in row.values())
+    return "\t".join([label, *numbers, f";{sheet_key('cnn', cnn.cnn)};"])
 
 
 def row_named(kind: str, text: str) -> str:

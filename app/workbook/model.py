@@ -294,6 +294,7 @@ def new_sheet(book: BookPlan, name: str, *, widths: Sequence[float] = (), **word
     sheet = SheetWriter(book, name, widths or row.get("widths", ()))
     sheet.title(row["title"].format(**words), row.get("note", "").format(**words))
     sheet.plan.frozen = tuple(row.get("frozen", (0, 0)))
+    sheet.plan.printed_rows = row.get("prints")
     if row.get("is_wide"):
         sheet.plan.head_row, sheet.plan.many_pages = sheet.plan.frozen[0] - 1, True
     return sheet

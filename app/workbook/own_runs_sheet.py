@@ -1,4 +1,4 @@
-"""The sheet Your runs: measured runs that the user pastes, and the factor and interval that follow.
+"""The sheet My runs: measured runs that the user pastes, and the factor and interval that follow.
 
 The factor is the geometric mean of measured over predicted times, moved towards 1 as `trainlaw calibrate`
 does; that command fits a factor for each kind of work instead, and needs more runs for it.
@@ -22,7 +22,7 @@ from trainlaw.app.workbook.model import (
 )
 from trainlaw.validate.time_factors import interval_share
 
-NAME = "Your runs"
+NAME = "My runs"
 ROOM = 20  # runs that fit onto the sheet
 # As many runs with a ratio of 1 weigh as much as the formula itself: the prior of `trainlaw calibrate`.
 _RUNS_OF_PRIOR = 0.7

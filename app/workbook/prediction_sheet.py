@@ -38,14 +38,18 @@ from trainlaw.app.workbook.sentences import (
     chosen_gpu_fact,
     implied_stack,
 )
+from trainlaw.datasets.cnns.catalog import keyed_cnn_counts
 from trainlaw.datasets.hardware.gpus import NO_LINK
 from trainlaw.datasets.hardware.servers import usual_server
-from trainlaw.datasets.measurements.memory_fit import FITS
-from trainlaw.formulas import Constant, Expression, variables
+from trainlaw.datasets.measurements.memory_fit import FITS, largest_batch
+from trainlaw.formulas import Apply, Constant, Expression, substitute, variables
+from trainlaw.formulas.algebra.expression import rebuilt
+from trainlaw.formulas.algebra.tidying import fold_constants
 from trainlaw.formulas.printers import excel_expression
 from trainlaw.validate.conformal import LEVEL
 from trainlaw.validate.formula_errors import held_out_kind
 
+BATCH = "batch_per_gpu"
 _TOP = 3  # row of the first section, counted from 0
 _LEFT, _RIGHT = 0, 5  # columns of the time, and of memory and cost
 _GB = 1e9
@@ -54,6 +58,7 @@ _NOTES, _WARNINGS = 2, 4  # sentences that are shown; sheet Formula has all
 NONE_SAID, MORE_SAID = "no warning", " more: sheet Formula"
 NO_PRICE = "enter one: sheet GPUs"
 NOT_CALIBRATED = "not used"
+NO_RUNS = "none on "  # followed by the GPU
 AFTER_ENTRIES = "none before every entry can be used"
 ON_LAYERS, ROUGH = "from the layers of the CNN", "rough: sheet CNNs has no kept_elements for this CNN"
 
@@ -183,10 +188,10 @@ def _setup(setups: Sequence[str]) -> _Result:
 
 def _calibration() -> _Result:
     text = (
-        f'IF(tl_own_runs="{YES}",IF(tl_own_count=0,"none on "&tl_gpu,"time x "&ROUND(tl_own_factor,3)&" by "'
+        f'IF(tl_own_runs="{YES}",IF(tl_own_count=0,"{NO_RUNS}"&tl_gpu,"time x "&ROUND(tl_own_factor,3)&" by "'
         f'&tl_own_count&" on "&tl_gpu),"{NOT_CALIBRATED}")'
     )
-    return _Result("your runs", text, NOT_CALIBRATED, style="remark")
+    return _Result("your runs", text, NO_RUNS + FIRST.gpu, style="remark")
 
 
 def _used(model: Model) -> list[_Result]:
@@ -270,6 +275,7 @@ def _behind(model: Model) -> list[_Result]:
             "interval_factor",
             "0: no interval",
         ),
+        _basis(),
         _Result("self-check: same result as trainlaw", "tl_self_check", True),
     ]
 
@@ -306,11 +312,9 @@ def _memory(model: Model) -> list[_Result]:
     least, usual, place = (
         float(values_of(form, columns)[0]) for form in (*needs, definition_of("memory_held_bytes"))
     )
-    counted = "COUNT(" + fact("cnn", '"kept_elements"') + ")=1"
     sold = chosen_gpu_fact("memory_bytes")
     fits = fits_cell("(tl_memory_least*1E9)", "(tl_memory_usual*1E9)", sold)
     shown = f'IFERROR(IF({sold}="","{UNCLEAR}",{sold}/1E9),"{UNCLEAR}")'
-    how = f'IFERROR(IF({counted},"{ON_LAYERS}","{ROUGH}"),"{UNCLEAR}")'
     fitting = f'IF(tl_entries="{ENTRIES}",IFERROR({fits},"{UNCLEAR}"),"{UNCLEAR}")'
     word = FITS_WORDS[int(usual > place) + int(least > place)]
     return [
@@ -318,8 +322,49 @@ def _memory(model: Model) -> list[_Result]:
         _need("minimum memory", "memory_least", needs[0], least),
         _need("total memory", "memory_usual", needs[1], usual),
         _Result("GPU memory", shown, held / _GB, "GB", "result_short"),
-        _Result("basis of memory", how, ON_LAYERS),
+        _largest_batch(
+            model,
+            needs[1],
+            f"({excel_expression(definition_of('memory_held_bytes'), {'memory_bytes': sold})})",
+        ),
     ]
+
+
+def _largest_batch(model: Model, need: Expression, held: str) -> _Result:
+    """Return the line of the largest batch that fits; held : cell formula of the bytes that a GPU holds.
+
+    The need is a line over the batch, or the smaller one of two: the larger of their two batches fits.
+    """
+    counts = [_batch_of(line, held) for line in (_with_side(need, 0), _with_side(need, 1))]
+    cnn, gpu = keyed_cnn_counts(*FIRST.cnn), gpu_rows()[FIRST.gpu]
+    first = largest_batch(cnn, float(gpu["memory_bytes"]), model.first_precision, model.is_forward)
+    text = f'IFERROR(MAX(0,{",".join(counts)}),"{UNCLEAR}")'
+    return _Result("largest batch that fits", text, float(first), "images", "result_count", "largest_batch")
+
+
+def _with_side(need: Expression, side: int) -> Expression:
+    """Return an expression with one argument of each minimum in its place."""
+
+    def one_side(node: Apply, parts: tuple[Expression, ...]) -> Expression:
+        return parts[side] if node.operator == "min" else Apply(node.operator, parts)
+
+    return rebuilt(need, apply=one_side)
+
+
+def _batch_of(line: Expression, held: str) -> str:
+    """Return the cell formula of the whole batch at which a line over the batch reaches a value."""
+    fixed = substitute(line, {BATCH: Constant(0.0)})
+    slope = Apply("sub", (substitute(line, {BATCH: Constant(1.0)}), fixed))
+    start, step = (
+        excel_expression(fold_constants(form), cell_names(variables(form))) for form in (fixed, slope)
+    )
+    return f"INT(({held}-({start}))/({step}))"
+
+
+def _basis() -> _Result:
+    counted = "COUNT(" + fact("cnn", '"kept_elements"') + ")=1"
+    how = f'IFERROR(IF({counted},"{ON_LAYERS}","{ROUGH}"),"{UNCLEAR}")'
+    return _Result("basis of memory", how, ON_LAYERS)
 
 
 def _need(title: str, name: str, form: Expression, value: float) -> _Result:

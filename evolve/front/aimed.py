@@ -42,9 +42,16 @@ class _Values(NamedTuple):
     residual: Floats
 
 
-def ranked(parent: Fitted, problem: FrontProblem) -> list[Addition]:
-    """Return the additions with an expected gain, the best first, at most `MOST_RANKED`."""
+def ranked(parent: Fitted, problem: FrontProblem, without: int | None = None) -> list[Addition]:
+    """Return the additions with an expected gain, the best first, at most `MOST_RANKED`.
+
+    without : an amount of the parent that goes at the same time, so that an addition may take its place.
+    """
     values = _values(parent, problem)
+    if without is not None:
+        residual = values.residual + values.terms[without] * values.scale
+        values = values._replace(residual=residual)
+        values.terms[without] = np.zeros_like(residual)
     residual, basis = _explained(parent, values, problem)
     additions, tangents, low, high = _additions(parent, values, problem)
     if not additions:
@@ -96,6 +103,7 @@ def _explained(
     for power in (one for one in genome.powers if one.is_free):
         total = sum(values.terms[place] for place in power.amounts)
         slopes.append(total * problem.spread_numbers[power.factor] * values.scale)
+    slopes = [slope for slope in slopes if slope.any()]
     if not slopes:
         return values.residual, None
     basis, _ = np.linalg.qr(np.array(slopes).T)

@@ -20,9 +20,11 @@ from trainlaw.formulas.errors import unknown_name
 #: Genomes that are fitted together.
 BATCH = 120
 # Random genomes before the first parents.
-_FIRST = 600
+_FIRST = 200
 # Shares of crossovers and of aimed parents; each of these has up to six children, half of them changed again.
-_CROSSED, _AIMED, _AIMED_CHILDREN = 0.12, 0.083, 6
+_CROSSED, _AIMED, _AIMED_CHILDREN = 0.12, 0.25, 6
+# Share of aimed parents of which an amount goes, so that what is added may take its place.
+_REPLACED = 0.5
 # A mutation is followed by another one with this chance.
 _AGAIN = 0.3
 # Parents of a size are drawn by the power of a uniform number: the best ones more often.
@@ -104,7 +106,7 @@ class EvolutionarySearch(Strategy):
         self._select = getattr(toolbox, "select", None)
         self._mate = getattr(toolbox, "mate", moves.crossed)
         self._mutate = getattr(toolbox, "mutate", moves.mutated)
-        self._rankings: dict[Genome, list[Addition]] = {}
+        self._rankings: dict[tuple[Genome, int | None], list[Addition]] = {}
 
     def proposed(self) -> Iterator[tuple[Genome, Fitted | None]]:
         """Yield children of archived formulas; first random genomes."""
@@ -135,15 +137,21 @@ class EvolutionarySearch(Strategy):
 
     def _aimed(self, parent: Fitted) -> list[Genome]:
         """Return the parent with some of the additions that promise most."""
-        if parent.genome not in self._rankings:
-            self._rankings[parent.genome] = ranked(parent, self.problem)
-        additions = self._rankings[parent.genome]
+        genome, amounts, without = parent.genome, parent.genome.amounts, None
+        if len(amounts) > 1 and self.random.random() < _REPLACED:
+            without = amounts[self.random.integers(len(amounts))]
+            rest = {place: weight for place, weight in genome.terms if place != without}
+            genome = genome_of(rest, genome.powers, self.problem.space)
+        key = parent.genome, without
+        if key not in self._rankings:
+            self._rankings[key] = ranked(parent, self.problem, without)
+        additions = self._rankings[key]
         if not additions:
             return []
         chance = 1.0 / np.arange(2.0, len(additions) + 2.0)
         count = min(_AIMED_CHILDREN, len(additions))
         places = self.random.choice(len(additions), count, replace=False, p=chance / chance.sum())
-        return [self.moves.extended(parent.genome, additions[place]) for place in places]
+        return [self.moves.extended(genome, additions[place]) for place in places]
 
 
 class CrossEntropySearch(Strategy):

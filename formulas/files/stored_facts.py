@@ -25,6 +25,11 @@ def _share(value: object, place: str) -> float:
     return number
 
 
+def _support(value: object, place: str) -> object:
+    name, share = listed(anything, 2)(value, place)
+    return text(name, place), _share(share, place)
+
+
 def _at_least_one(value: object, place: str) -> float:
     number = finite_number(value, place)
     if number < 1:
@@ -36,9 +41,6 @@ _NUMBER, _FACTOR = optional(finite_number), optional(_at_least_one)
 _TEXTS = listed(text)
 _LINES = listed(record({"name": text, "rows": whole, "errors": every(_NUMBER)}, {"members": _TEXTS}))
 _BY_CLASS = record({"level": _NUMBER, "factors": every(_FACTOR), "groups": every(whole)})
-
-_SHARES = listed(record({"features": _TEXTS, "share": _share, "amount_share": _share}))
-_CHOSEN_AGAIN = record({"resamples": whole, "seeds": whole, "terms": _SHARES})
 
 ERRORS = record(
     {},
@@ -52,7 +54,7 @@ ERRORS = record(
         "summary": every(every(_NUMBER)),
         "summary_intervals": every(every(listed(_NUMBER, 2))),
         "joint_range": every(anything),
-        "chosen_again": _CHOSEN_AGAIN,
+        "support": listed(_support),
         **dict.fromkeys(("gpu_group", "cnn_base", "precision", "generation", "layout"), _LINES),
     },
 )

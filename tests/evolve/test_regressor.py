@@ -1,5 +1,4 @@
 import json
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -174,20 +173,6 @@ def test_a_formula_of_a_layer_is_found_from_the_times_of_cnns(layer_rows, specs)
     assert np.median(np.abs(estimator.predict(columns, sums=sums) / y - 1.0)) < 0.03
     assert estimator.formula_.scope == "layer"
     assert {"compute_s", "memory_s"} <= set(variables(estimator.formula_.expression))
-
-
-def test_the_choice_is_repeated_on_groups_drawn_anew(typed_rows, specs, tmp_path):
-    columns, y, groups = typed_rows
-    settings = SearchSettings(evaluations=900, population=60)
-    found = FormulaRegressor(specs.features, specs.target, settings).fit(columns, y, groups)
-    again = found.choose_again(50)
-    assert sum(share for _, share in again) == pytest.approx(1.0)
-    assert {formula.expression for formula, _ in again} <= {item.expression for item in found.candidates_}
-    assert again == found.choose_again(50)
-    found.save(tmp_path / "found.json")
-    assert FormulaRegressor.load(tmp_path / "found.json").choose_again() == []
-    without = replace(settings, evaluations=100)
-    assert FormulaRegressor(specs.features, specs.target, without).fit(columns, y).choose_again() == []
 
 
 def test_a_search_that_the_limit_starves_says_how_few_formulas_it_tried():

@@ -82,15 +82,13 @@ def test_a_stored_formula_has_a_line_per_entry(path):
 
 
 def test_what_changed_is_said(tmp_path):
-    old = BUILT_IN_FORMULAS["short"]()
-    write_formula(old, tmp_path / "short.json")
-    assert load_formula(tmp_path / "short.json") == old
-    assert list(comparison_lines("short.json", old, old)) == [
-        f"short.json: as stored, {short_description(old)}"
-    ]
+    old = BUILT_IN_FORMULAS["6"]()
+    write_formula(old, tmp_path / "6.json")
+    assert load_formula(tmp_path / "6.json") == old
+    assert list(comparison_lines("6.json", old, old)) == [f"6.json: as stored, {short_description(old)}"]
     other = load_formula(BUILT_IN)
-    first, stored, found, entries = comparison_lines("short.json", old, other)
-    assert first.startswith(f"short.json: ANOTHER TEXT, {short_description(old)} -> ")
+    first, stored, found, entries = comparison_lines("6.json", old, other)
+    assert first.startswith(f"6.json: ANOTHER TEXT, {short_description(old)} -> ")
     assert stored == f"  stored: {old.text()}" and found == f"  found:  {other.text()}"
     assert "/errors/" in entries
 
@@ -108,7 +106,7 @@ def test_the_recipes_are_listed(capsys):
     assert main(["--list"]) == 0
     listed = capsys.readouterr().out.splitlines()
     assert len(listed) == len(RECIPES)
-    assert "trainlaw study --of short-runs --against " in "\n".join(listed)
+    assert "trainlaw study --of runs --seeds 3" in "\n".join(listed)
     with pytest.raises(SystemExit):
         main(["unknown"])
 

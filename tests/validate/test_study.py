@@ -34,6 +34,15 @@ class Divided(Recorder):
     division_columns = ("harness", "no such label")
 
 
+class TwoSizes(Recorder):
+    """Finds a model of one constant, and on more than two groups one of two."""
+
+    def fit(self, X, y, groups):
+        sizes = range(1, 3 if len(set(groups)) > 1 else 2)
+        self.members_ = {str(size): model().fit(X, y * size, groups) for size in sizes}
+        return self
+
+
 @pytest.fixture
 def gpu_splits(toy):
     return leave_one_group_out(toy.labels["gpu_group"])
@@ -271,3 +280,17 @@ def test_another_number_of_predictions_is_refused(toy):
 
     with pytest.raises(InputError, match=r"model: expected 6 predictions, got \(5,\)"):
         outcome_of(toy, Short)
+
+
+def test_models_of_several_sizes_are_one_fit_and_have_a_column_each(toy, gpu_splits, tmp_path):
+    estimators = {"model": model, "sized": TwoSizes}
+    result = run(toy, gpu_splits, estimators, journal=Journal(tmp_path / "journal", "study"))
+    assert result.estimators == ("model", "sized", "sized 1", "sized 2")
+    assert result.predicted_s("sized 1") == pytest.approx(result.predicted_s("model"))
+    assert result.predicted_s("sized 2") == pytest.approx(2 * result.predicted_s("model"))
+    again = run(toy, gpu_splits, estimators, journal=Journal(tmp_path / "journal", "study"))
+    assert again.predictions.equals(result.predictions)
+    chosen = result.chosen({"trainlaw": "sized 2", "model": "model"})
+    assert chosen.estimators == ("trainlaw", "model")
+    assert chosen.predicted_s("trainlaw") == pytest.approx(result.predicted_s("sized 2"))
+    assert chosen.labels("gpu_group").tolist() == result.labels("gpu_group").tolist()

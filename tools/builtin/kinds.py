@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from trainlaw.app.inputs.run_folder import FRONT_FOLDER
 from trainlaw.app.studies.definition import read_study_table
 from trainlaw.app.studies.study import searched_formula
 from trainlaw.formulas import Formula, load_formula
@@ -44,7 +45,11 @@ def _make_study(recipe: Recipe, folder: Path, workers: int) -> Formulas:
             status = subprocess.run(command, stdout=printed, check=False).returncode
         if status:
             raise SystemExit(status)
-    return {recipe.file: load_formula(run / "formula.json")}
+    members = {f"{size}.json": load_formula(run / FRONT_FOLDER / f"{size}.json") for size in recipe.members}
+    return {
+        recipe.file: load_formula(run / FRONT_FOLDER / "law.json" if members else run / "formula.json"),
+        **members,
+    }
 
 
 def _search_study(recipe: Recipe) -> Formulas:

@@ -12,7 +12,8 @@ class Recipe:
 
     name : asked for by it. kind : how it is made, a key of `KINDS` in `tools/builtin/kinds.py`. file : below
     `app/builtin`; of a family, its folder. options : of `trainlaw study`, where they differ from the defaults
-    of its kind; empty for what is no study. is_quick : whether the search on all rows, without errors, takes
+    of its kind; empty for what is no study. members : formulas of few constants that are stored, too, by
+    their numbers. is_quick : whether the search on all rows, without errors, takes
     seconds. note : for a reader. differs : why the stored formula is another one than is found now, until the
     next making; "" where it is the same.
     """
@@ -21,6 +22,7 @@ class Recipe:
     kind: str
     file: str
     options: Mapping[str, str | int] = field(default_factory=dict)
+    members: tuple[int, ...] = ()
     is_quick: bool = False
     note: str = ""
     differs: str = ""
@@ -37,12 +39,13 @@ class Recipe:
 
 
 RECIPES = (
-    Recipe("built-in", "study", "formula.json", {"of": "runs"}, is_quick=True),
     Recipe(
-        "short",
+        "built-in",
         "study",
-        "short.json",
-        {"of": "short-runs", "against": "null_compute,roofline,constant"},
+        "formula.json",
+        {"of": "runs", "seeds": 3},
+        members=(4, 6, 8, 12),
+        is_quick=True,
     ),
     Recipe("forward", "study", "forward.json", {"of": "forward"}, is_quick=True),
     Recipe("multi", "study", "multi.json", {"of": "multi"}, is_quick=True),

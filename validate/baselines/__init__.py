@@ -22,7 +22,7 @@ from trainlaw.validate.baselines.forms import (
 )
 from trainlaw.validate.baselines.learned import GradientBoosting, boosting_on_perfect_scaling
 from trainlaw.validate.baselines.null_models import MedianTime, anchor_peak_ratio, null_compute
-from trainlaw.validate.baselines.sparse import NonnegativePath
+from trainlaw.validate.baselines.sparse import NonnegativePath, NonnegativePathBySize
 from trainlaw.validate.estimators import EstimatorFactory
 
 
@@ -72,9 +72,16 @@ TABLE: tuple[Baseline, ...] = (
 )
 
 NO_SEARCH, RANDOM_SEARCH = "no_search", "random_search"
-#: Titles of what every study fits in addition to its search, so that evolution shows what it adds.
+STEPWISE, PRUNED_LAW, LASSO = "stepwise", "pruned_law", "lasso"
+#: Titles of what a study fits in addition to its search, so that evolution shows what it adds.
 CONTROLS: Mapping[str, str] = MappingProxyType(
-    {NO_SEARCH: "no search (the skeleton, fitted)", RANDOM_SEARCH: "random search (as many formulas)"}
+    {
+        NO_SEARCH: "the law, fitted",
+        RANDOM_SEARCH: "random search",
+        STEPWISE: "stepwise selection",
+        PRUNED_LAW: "the law, pruned",
+        LASSO: "lasso path",
+    }
 )
 
 # Models of one pair of GPUs (tools/builtin/pair_models.py), with which only built-in formulas were compared.
@@ -124,10 +131,14 @@ def title_of(estimator: str) -> str:
 
 __all__ = [
     "CONTROLS",
+    "LASSO",
     "NO_SEARCH",
+    "PRUNED_LAW",
     "RANDOM_SEARCH",
+    "STEPWISE",
     "TABLE",
     "Baseline",
+    "NonnegativePathBySize",
     "baseline",
     "baselines_for",
     "named_baselines",

@@ -17,6 +17,8 @@ from trainlaw.validate.splits import grouped_k_fold
 _INNER_FOLDS = 5
 # Shares of the penalty at which the first column enters.
 _PENALTIES = np.geomspace(1.0, 2e-3, 20)
+# Fine enough that hardly two columns enter at once.
+_FINE_PENALTIES = np.geomspace(1.0, 2e-3, 400)
 
 
 def _inner_folds(groups: np.ndarray) -> list[np.ndarray]:
@@ -75,14 +77,24 @@ class NonnegativePath:
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Fit `constants_`, shape (n_candidates,), to seconds `y`, (n_runs,); `groups` for inner folds."""
-        table, drawn = self._table(X), rows_drawn(groups)
+        relative, lengths, roots, groups = self._scaled(X, y, groups)
+        self.constants_ = _chosen(relative, roots, groups) / lengths
+        return self
+
+    def _scaled(
+        self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Return the candidates of drawn rows over their times, of length 1, as `_chosen` takes them.
+
+        Also their lengths before, the roots of the weights, and the groups.
+        """
+        drawn = rows_drawn(groups)
         seconds, groups = np.asarray(y)[drawn], np.asarray(groups, dtype=str)[drawn]
         roots = np.sqrt(balanced_weights(X.iloc[drawn], groups, 1.0))
-        relative = table[drawn] / seconds[:, None]
+        relative = self._table(X.iloc[drawn]) / seconds[:, None]
         lengths = np.linalg.norm(roots[:, None] * relative, axis=0)
         lengths[lengths == 0] = 1.0  # a column of zeros stays as it is
-        self.constants_ = _chosen(relative / lengths, roots, groups) / lengths
-        return self
+        return relative / lengths, lengths, roots, groups
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_runs,)."""
@@ -100,6 +112,36 @@ class NonnegativePath:
             factors = np.hstack([factors, factors * base[:, None] ** power])
         factors = np.hstack([factors, flags, factors[:, 1:2] * flags])
         return np.asarray((times[:, :, None] * factors[:, None, :]).reshape(len(X), -1))
+
+
+class NonnegativePathBySize(NonnegativePath):
+    """The sums of `NonnegativePath` with few constants: first columns of the path, fitted without penalty.
+
+    sizes : numbers of constants; after `fit` each has its sum in `members_`, the largest one that of this
+    estimator.
+    """
+
+    def __init__(self, sizes: tuple[int, ...]) -> None:
+        """Keep the numbers of constants."""
+        self.sizes = sizes
+
+    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
+        """Fit a sum of each size to seconds `y`, (n_runs,); X : features, (n_runs, n_features)."""
+        relative, lengths, roots, groups = self._scaled(X, y, groups)
+        weighted = roots[:, None] * np.column_stack([relative, np.ones(len(relative))])
+        whole = product_by_blocks(weighted, weighted)
+        gram, moment = whole[:-1, :-1], whole[:-1, -1]
+        path = nonnegative_lasso_path(gram, moment, _FINE_PENALTIES * np.abs(moment).max())
+        self.members_ = {}
+        for size in self.sizes:
+            inside = np.flatnonzero([row for row in path if np.count_nonzero(row) <= size][-1])
+            member = NonnegativePath()
+            member.constants_ = np.zeros(len(moment))
+            refitted = nonnegative_lasso_path(gram[np.ix_(inside, inside)], moment[inside], np.zeros(1))[0]
+            member.constants_[inside] = refitted / lengths[inside]
+            self.members_[str(size)] = member
+        self.constants_ = self.members_[str(max(self.sizes))].constants_
+        return self
 
 
 def _chosen(table: np.ndarray, roots: np.ndarray, groups: np.ndarray) -> np.ndarray:

@@ -37,12 +37,10 @@ from trainlaw.app.studies.kinds.layer_times import OF_LAYER_TIMES
 from trainlaw.app.studies.kinds.layers import OF_LAYERS
 from trainlaw.app.studies.kinds.multi_gpu import OF_MANY_GPUS
 from trainlaw.app.studies.kinds.multi_gpu_end_to_end import END_TO_END
-from trainlaw.app.studies.kinds.short_runs import OF_SHORT_RUNS
 from trainlaw.app.studies.kinds.whole_runs import OF_FREE_RUNS, OF_RUNS
 
 _KINDS = (
     OF_RUNS,
-    OF_SHORT_RUNS,
     OF_FREE_RUNS,
     OF_FORWARD,
     OF_LAYERS,

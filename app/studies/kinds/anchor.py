@@ -2,19 +2,17 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 import pandas as pd
 from trainlaw.app.studies.kinds.kind import GPU_FOLDS, StudyKind, StudyRows, study_labels
 from trainlaw.app.studies.skeleton import (
-    MOST_CONSTANTS,
     PRIOR_WEIGHT_OF_FEW_GPUS,
     RUN_SKELETON,
-    SKELETON_EVALUATIONS,
-    SkeletonSearch,
-    searches_within,
+    LawFit,
+    TrainingRows,
 )
 from trainlaw.datasets import DATASETS, TARGET, PairTable, feature_specs, load
 from trainlaw.datasets.features.pair_features import ANCHOR, ANCHOR_TIME, PAIR_FEATURES, PAIR_RUN_FEATURES
@@ -23,10 +21,7 @@ from trainlaw.formulas import (
     Constant,
     Expression,
     Formula,
-    ParetoFront,
-    ScoredFormula,
     Variable,
-    complexity,
     substitute,
     variables,
 )
@@ -65,32 +60,25 @@ def _merged(node: Apply, arguments: tuple[Expression, ...]) -> Expression:
     return Apply(node.operator, arguments)
 
 
-class TransferSearch(SkeletonSearch):
-    """Evolves a formula of plain runs, and fits how its error on the anchor transfers to the target.
+class TransferFit(LawFit):
+    """Fits the law to plain runs, and fits how its error on the anchor transfers to the target.
 
     Rows whose anchor is their own GPU are plain runs.
     """
 
-    def fit(
-        self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray, divisions: pd.DataFrame | None = None
-    ) -> Self:
-        """Search; X : features of pairs and plain runs, (n_rows, k). y : seconds; groups : both (n_rows,).
-
-        divisions : labels of the columns `division_columns`, (n_rows, n_labels); None without any.
-        """
-        y, plain = np.asarray(y, dtype=float), is_plain_run(X)
+    def training(
+        self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray, divisions: pd.DataFrame | None
+    ) -> TrainingRows:
+        """Return the plain runs to fit; arguments as of `LawFit.fit`, of pairs and plain runs."""
+        plain = is_plain_run(X)
         of_runs = None if divisions is None else divisions[plain]
-        super().fit(X[plain], y[plain], np.asarray(groups)[plain], of_runs)
+        return super().training(X[plain], np.asarray(y)[plain], np.asarray(groups)[plain], of_runs)
+
+    def completed(self, formula: Formula, X: pd.DataFrame, y: np.ndarray) -> Formula:
+        """Return a formula of runs as one of pairs; arguments as of `LawFit.fit`."""
+        plain = is_plain_run(X)
         pairs = ~plain & _anchor_is_known(X, plain)
-        rows, seconds = X[pairs], y[pairs]
-        members = [transferred(item.formula, rows, seconds) for item in self.front_]
-        self.formula_ = transferred(self.formula_, rows, seconds)
-        scored = [
-            ScoredFormula(member, float(member.provenance["training_loss"]), complexity(member.expression))
-            for member in members
-        ]
-        self.front_ = ParetoFront.of([item for item in scored if np.isfinite(item.loss)])
-        return self
+        return transferred(formula, X[pairs], np.asarray(y, dtype=float)[pairs])
 
 
 _CHIP_COLUMNS = ("sm_count", "core_count", "peak_flop_per_s", "bandwidth_byte_per_s")
@@ -136,10 +124,8 @@ def transferred(formula: Formula, X: pd.DataFrame, y: np.ndarray) -> Formula:
         features=feature_specs(chosen, PAIR_FEATURES),
         scope=GPU_PAIR,
         ranges={**ranges, **{name: _wider(formula.ranges.get(name), ranges[name]) for name in names}},
-        # Its history is of formulas without the anchor's time.
         provenance={
             **formula.provenance,
-            "history": [],
             "training_loss": float(np.mean(np.abs(_values(whole, chosen, X) / y - 1.0))),
         },
     )
@@ -186,14 +172,12 @@ OF_PAIRS = StudyKind(
     read=_table,
     rows=rows_of_pairs,
     features=TRANSFER_FEATURES,
-    **searches_within(_SKELETON, TransferSearch),
+    search=lambda rows, settings: partial(TransferFit, _SKELETON),
+    is_fitted=True,
     baselines={**baselines_for("gpu_pair"), **named_baselines(*_ALSO)},
     defaults={
         "table": _TABLE,
         "split": "gpu",
-        "evaluations": SKELETON_EVALUATIONS,
-        "max_constants": MOST_CONSTANTS,
-        "seeds": 3,
         "against": ("anchor_peak_ratio", "constant", *_ALSO),
     },
     splits=("gpu", GPU_FOLDS, "cnn"),

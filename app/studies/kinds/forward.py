@@ -9,13 +9,13 @@ inductor turns convolutions to channels last and fuses the rest with them.
 """
 
 from dataclasses import replace
-from typing import Self
+from functools import partial
 
 import numpy as np
 import pandas as pd
 from trainlaw.app.studies.kinds.kind import StudyRows, study_labels
 from trainlaw.app.studies.kinds.whole_runs import OF_RUNS
-from trainlaw.app.studies.skeleton import RUN_SKELETON, SkeletonSearch, bracket, by_rules, searches_within
+from trainlaw.app.studies.skeleton import RUN_SKELETON, LawFit, TrainingRows, bracket, by_rules
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.features.run_features import FORWARD_TARGET
 from trainlaw.evolve import Factor
@@ -37,14 +37,17 @@ def _software(channels_last: float, fused: float) -> tuple[Factor, Factor]:
 _BRACKETS = (
     bracket(
         "hole_compute",
-        (("other_matrix_s", 0.33), ("conv3x3_matrix_s", 0.17)),
+        (
+            ("other_matrix_s", 0.33),
+            ("conv3x3_matrix_s", 0.17),
+            ("im2col_matrix_s", 3.0),
+            ("broad_grouped_matrix_s", 0.3),
+        ),
         (
             Factor("matrix_number", 0.0, 0.9, expected=0.3),
             Factor("clock_ratio", -1.0, 0.0, expected=-0.6),
             *_software(-0.3, -0.3),
         ),
-        ("im2col_matrix_s", 3.0),
-        ("broad_grouped_matrix_s", 0.3),
     ),
     bracket(
         "hole_simt",
@@ -53,13 +56,13 @@ _BRACKETS = (
             ("grouped_conv_simt_s", 0.15),
             ("thin_conv_simt_s", 0.2),
             ("conv_output_simt_s", 1.0),
+            ("conv_input_simt_s", 3.0),
         ),
         (
             Factor("dual_issue", -1.0, 0.0, expected=-0.6),
             Factor("cache_per_lane", -1.0, 0.0, expected=-0.8),
             *_software(0.01, -0.3),
         ),
-        ("conv_input_simt_s", 3.0),
     ),
     bracket(
         "hole_memory",
@@ -97,17 +100,18 @@ FORWARD_SKELETON = replace(
 )
 
 
-class ForwardSearch(SkeletonSearch):
-    """Evolves a formula of forward passes. With few GPUs, each of their stacks counts as a group."""
+class ForwardFit(LawFit):
+    """Fits the law of forward passes. With few GPUs, each of their stacks counts as a group."""
 
     division_columns = ("source", "cnn_family")
 
-    def fit(
-        self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray, divisions: pd.DataFrame | None = None
-    ) -> Self:
-        """Search; arguments as of `SkeletonSearch.fit`."""
+    def training(
+        self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray, divisions: pd.DataFrame | None
+    ) -> TrainingRows:
+        """Return the rows to fit; arguments as of `LawFit.fit`."""
         stack = X["runs_channels_last"].to_numpy() + 2 * X["runs_fused"].to_numpy()
-        return super().fit(X, y, np.char.add(groups.astype(str), stack.astype(int).astype(str)), divisions)
+        stacks = np.char.add(groups.astype(str), stack.astype(int).astype(str))
+        return super().training(X, y, stacks, divisions)
 
 
 def _rows(table: RunTable) -> StudyRows:
@@ -124,7 +128,9 @@ OF_FORWARD = replace(
     title="forward passes on one GPU",
     rows=_rows,
     features=FORWARD_SKELETON.names,
-    **searches_within(FORWARD_SKELETON, ForwardSearch),
+    search=lambda rows, settings: partial(ForwardFit, FORWARD_SKELETON),
+    space=None,
+    has_lasso=False,
     baselines=_BASELINES,
     defaults={
         **OF_RUNS.defaults,

@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 import pandas as pd
+from trainlaw.app.studies.front_search import FrontSpace
 from trainlaw.app.studies.search import EvolvedEstimator
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.measurements.formula_rows import CnnLayers
@@ -57,9 +58,11 @@ class StudyKind(Generic[Table]):
     and files of CNNs. rows : a table as features, seconds and labels. features : names of the columns that a
     formula may use. search : from those rows and settings to a factory, importable by name
     (`functools.partial` is fine), of the estimator that evolves; each fold makes its own, so constants of
-    seeds are found in its `fit`. no_search : from the same, what makes the fitted form written by hand that
-    the search has to beat; its result None where the rows lack what that needs; None without such a form.
-    baselines : all by name, the null model among them. defaults : fields of
+    seeds are found in its `fit`. is_fitted : whether that only fits a law. no_search : where it searches,
+    what makes from rows and settings the fitted law that it has to beat; its result None where the rows lack
+    what that needs; None without such a law. space : what the formulas of few constants may be made of, which
+    are evolved next to the law; None without such formulas. has_lasso : whether a lasso path is one of their
+    controls. baselines : all by name, the null model among them. defaults : fields of
     `StudyDefinition` with another default, such as `table` and `against`. splits : what may be held out.
     is_proved : offer only formulas that behave over the deployment box (see `proved_properties`). has_levels
     : report the error by calibration level. has_joint_range : store where the features together are unlike
@@ -86,7 +89,10 @@ class StudyKind(Generic[Table]):
     given: str = ""
     platform_baselines: tuple[str, ...] = ()
     next_step: str = 'trainlaw predict --cnn resnet50 --gpu "A100-SXM4-40GB" --batch 64 --formula {folder}'
+    is_fitted: bool = False
     no_search: Callable[[StudyRows, SearchSettings], EstimatorFactory | None] | None = None
+    space: Callable[[StudyRows], FrontSpace] | None = None
+    has_lasso: bool = False
     fits: Callable[[StudyRows], bool] | None = None
     otherwise: str = ""
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.resolve import known_gpus
 from trainlaw.app.studies.kinds.kind import StudyKind, StudyRows
-from trainlaw.app.studies.search import FormulaSearch, evolved, first_only, with_settings
+from trainlaw.app.studies.search import FIT_ONLY, FormulaSearch, evolved, with_settings
 from trainlaw.datasets import DATASETS, LAYER_FEATURES, LayerTable, feature_specs, load
 from trainlaw.datasets.measurements.importing import import_layers
 from trainlaw.formulas import SECOND, FeatureSpec, InputError, parse_text
@@ -162,7 +162,7 @@ OF_LAYER_TIMES = StudyKind(
     features=LAYER_TIME_FEATURES,
     search=with_settings(LayerTimeSearch),
     # Its first formula is the form written by hand.
-    no_search=lambda rows, settings: partial(LayerTimeSearch, first_only(settings)),
+    no_search=lambda rows, settings: partial(LayerTimeSearch, FIT_ONLY),
     baselines=baselines_for("measured_layer"),
     defaults={
         "table": "neusight-layers/conv/forward",

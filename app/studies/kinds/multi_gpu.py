@@ -13,6 +13,7 @@ which runs is said in docs/explanation/law.md.
 """
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +21,9 @@ from trainlaw.app.inputs.run_tables import any_table
 from trainlaw.app.studies.kinds.kind import StudyKind, StudyRows, study_labels
 from trainlaw.app.studies.skeleton import (
     PRIOR_WEIGHT_OF_FEW_GPUS,
+    LawFit,
     Skeleton,
     bracket,
-    searches_within,
 )
 from trainlaw.datasets import FEATURES, RunTable
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
@@ -66,15 +67,11 @@ SCALING_SKELETON = Skeleton(
     ),
     scope=MULTI_GPU,
     settings={
-        "population": 50,
         "max_nodes": 100,
-        "choice": "one_standard_error",
         "prior_weight": PRIOR_WEIGHT_OF_FEW_GPUS,
     },
     is_balanced=False,
 )
-#: Formulas tried by a search: nearly all that may occur is required, so few differ.
-SCALING_EVALUATIONS = 200
 
 
 def several_gpu_rows(table: RunTable) -> StudyRows:
@@ -105,14 +102,12 @@ OF_MANY_GPUS = StudyKind(
     read=_table,
     rows=several_gpu_rows,
     features=SCALING_SKELETON.names,
-    **searches_within(SCALING_SKELETON),
+    search=lambda rows, settings: partial(LawFit, SCALING_SKELETON),
+    is_fitted=True,
     baselines=baselines_for("multi_gpu"),
     defaults={
-        "max_constants": 30,
         "table": "atlas-multi",
         "split": "gpu",
-        "evaluations": SCALING_EVALUATIONS,
-        "seeds": 3,
         "against": tuple(baselines_for("multi_gpu")),
     },
     is_proved=True,

@@ -1,13 +1,12 @@
 """Formulas of the iteration on several GPUs from specifications alone: no time on one GPU is given.
 
-Two searches in sequence: a formula of one GPU from the runs on one, and a scaling formula from the runs whose
+Two laws in sequence: one of one GPU from the runs on one, and one of scaling from the runs whose
 time on one GPU was measured. The first then replaces that time in the second, so that the result is one
 formula, and a held-out GPU is unknown to both.
 """
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -19,73 +18,41 @@ from trainlaw.app.studies.kinds.kind import StudyRows
 from trainlaw.app.studies.kinds.multi_gpu import (
     MULTI,
     OF_MANY_GPUS,
-    SCALING_EVALUATIONS,
     SCALING_SKELETON,
     several_gpu_rows,
 )
-from trainlaw.app.studies.search import FormulaSearch, evolved, first_only, predicted_seconds, with_settings
-from trainlaw.app.studies.skeleton import RUN_SKELETON, SKELETON_EVALUATIONS, Skeleton, SkeletonSearch
+from trainlaw.app.studies.search import FormulaSearch, evolved, with_settings
+from trainlaw.app.studies.skeleton import RUN_SKELETON, LawFit
 from trainlaw.datasets import TARGET, RunTable, feature_specs, load
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
-from trainlaw.evolve import FormulaRegressor, SearchSettings
-from trainlaw.formulas import Formula, InputError, ParetoFront, ScoredFormula, complexity
+from trainlaw.evolve import FormulaRegressor
+from trainlaw.formulas import InputError
 from trainlaw.formulas.scopes import MULTI_GPU_RUN
-from trainlaw.validate import EstimatorFactory
 from trainlaw.validate.baselines import named_baselines
 
 _TABLE = "atlas-multi"
 
 
-class TwoStageSearch(FormulaSearch):
-    """Evolves a formula of one GPU, then a scaling formula, and inserts the first into the second.
+class TwoStageFit(FormulaSearch):
+    """Fits the law of one GPU, or evolves a formula of it where that does not fit, then the law of scaling.
 
-    settings : of both searches; the second needs fewer evaluations. is_fitted_only : whether both skeletons
-    are only fitted, without a search.
+    settings : of the search for a formula of one GPU.
     """
 
-    def __init__(self, settings: SearchSettings, *, is_fitted_only: bool = False) -> None:
-        """Keep what the searches are made of."""
-        super().__init__(settings)
-        self.is_fitted_only = is_fitted_only
-
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
-        """Search; X : features of runs, (n_runs, k). y, seconds, and groups : (n_runs,)."""
+        """Fit; X : features of runs, (n_runs, k). y, seconds, and groups : (n_runs,)."""
         alone = X["n_gpus"].to_numpy() == 1
         known = ~alone & np.isfinite(X[SINGLE_GPU_TIME].to_numpy())
         one = self._single(X[alone]).fit(X[alone], y[alone], groups[alone])
-        settings = replace(self.settings, evaluations=SCALING_EVALUATIONS)
-        scaling = self._within(SCALING_SKELETON, settings).fit(X[known], y[known], groups[known])
+        scaling = LawFit(SCALING_SKELETON).fit(X[known], y[known], groups[known])
         self.formula_ = with_single_gpu_formula(scaling.formula_, one.formula_)
-        self.front_ = _front(scaling, one.formula_, X[~alone], y[~alone])
         return self
 
-    def _within(self, skeleton: Skeleton, settings: SearchSettings) -> SkeletonSearch:
-        if self.is_fitted_only:
-            return SkeletonSearch(first_only(settings), skeleton.required_only())
-        return SkeletonSearch(settings, skeleton)
-
-    def _single(self, X: pd.DataFrame) -> SkeletonSearch | FormulaRegressor:
-        """Return the search for a formula of one GPU on X, (n_runs, k): in the skeleton where it fits."""
+    def _single(self, X: pd.DataFrame) -> LawFit | FormulaRegressor:
+        """Return what makes a formula of one GPU from X, (n_runs, k)."""
         if RUN_SKELETON.fits(X):
-            return self._within(RUN_SKELETON, self.settings)
+            return LawFit()
         return evolved(feature_specs(RUN_SKELETON.known(X)), TARGET, self.settings)
-
-
-def _front(scaling: SkeletonSearch, one: Formula, X: pd.DataFrame, y: np.ndarray) -> ParetoFront:
-    """The front of scaling formulas with one formula of one GPU; loss: mean |ln ratio| on `X`, (n, k)."""
-    whole = [with_single_gpu_formula(member.formula, one) for member in scaling.front_]
-    losses = [float(np.mean(np.abs(np.log(predicted_seconds(formula, X) / y)))) for formula in whole]
-    return ParetoFront.of(
-        ScoredFormula(formula, loss, complexity(formula.expression))
-        for formula, loss in zip(whole, losses, strict=True)
-    )
-
-
-def _fitted(rows: StudyRows, settings: SearchSettings) -> EstimatorFactory | None:
-    """Return what fits both skeletons without a search; None where runs on one GPU lack a feature."""
-    if not RUN_SKELETON.fits(rows.X[rows.X["n_gpus"] == 1]):
-        return None
-    return partial(TwoStageSearch, settings, is_fitted_only=True)
 
 
 def _table(text: str, gpu_file: Path | None, cnn_files: Iterable[Path]) -> RunTable:
@@ -118,15 +85,9 @@ END_TO_END = replace(
     read=_table,
     rows=_rows,
     features=_TERMS,
-    search=with_settings(TwoStageSearch),
-    no_search=_fitted,
+    search=with_settings(TwoStageFit),
     baselines=_BASELINES,
-    defaults={
-        **OF_MANY_GPUS.defaults,
-        "evaluations": SKELETON_EVALUATIONS,
-        "seeds": 1,
-        "against": tuple(_BASELINES),
-    },
+    defaults={**OF_MANY_GPUS.defaults, "against": tuple(_BASELINES)},
     given="",
     platform_baselines=(),
     next_step="trainlaw scaling --cnn resnet50 --gpu V100-SXM2-16GB --batch 64 --formula {folder}",

@@ -1,13 +1,16 @@
-"""Formulas of whole iterations on one GPU: within the skeleton of a formula, or free."""
+"""Formulas of whole iterations on one GPU: the law and formulas of few constants, or a free search."""
 
 from collections.abc import Callable
 from functools import partial
 
 from trainlaw.app.inputs.run_tables import find_table
+from trainlaw.app.studies.front_search import FRONT_EVALUATIONS, FRONT_SIZES, FrontSpace
 from trainlaw.app.studies.kinds.kind import RUNS, StudyKind, StudyRows, study_labels
 from trainlaw.app.studies.search import EvolvedEstimator, evolved
-from trainlaw.app.studies.skeleton import MOST_CONSTANTS, RUN_SKELETON, SKELETON_EVALUATIONS, searches_within
+from trainlaw.app.studies.skeleton import RUN_SKELETON, LawFit
+from trainlaw.app.studies.spaces import law_genome, run_space
 from trainlaw.datasets import TARGET, RunTable, feature_specs
+from trainlaw.datasets.features.run_features import OF_ANY_RUN
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas.scopes import RUN
 from trainlaw.validate import EstimatorFactory
@@ -18,7 +21,8 @@ FREE_RUNS = "free-runs"
 
 def rows_of_runs(table: RunTable) -> StudyRows:
     """Return the features, seconds and labels of runs on one GPU."""
-    return StudyRows(table.features(), table.seconds, study_labels(table))
+    names = tuple(dict.fromkeys((*OF_ANY_RUN, *run_space().features)))
+    return StudyRows(table.features(names), table.seconds, study_labels(table))
 
 
 #: On CPUs also the cores in use: times at data-sheet rates would assume perfect scaling over threads.
@@ -38,12 +42,9 @@ def _fits(rows: StudyRows) -> bool:
     return set(rows.labels["device"]) == {"GPU"} and RUN_SKELETON.fits(rows.X)
 
 
-_SEARCHES = searches_within(RUN_SKELETON)
-
-
 def _fitted(rows: StudyRows, settings: SearchSettings) -> EstimatorFactory | None:
-    """Return what fits the skeleton of whole runs without a search; None where rows lack its features."""
-    return _SEARCHES["no_search"](rows, settings) if _fits(rows) else None
+    """Return what fits the law of whole runs; None where rows lack its features."""
+    return LawFit if _fits(rows) else None
 
 
 OF_FREE_RUNS = StudyKind(
@@ -67,10 +68,12 @@ OF_RUNS = StudyKind(
     read=find_table,
     rows=rows_of_runs,
     features=OF_FREE_RUNS.features,
-    search=_SEARCHES["search"],
-    no_search=_fitted,
+    search=lambda rows, settings: LawFit,
+    is_fitted=True,
+    space=lambda rows: FrontSpace(run_space(), law_genome(), LawFit),
+    has_lasso=True,
     baselines=OF_FREE_RUNS.baselines,
-    defaults={"evaluations": SKELETON_EVALUATIONS, "max_constants": MOST_CONSTANTS},
+    defaults={"evaluations": FRONT_EVALUATIONS, "max_constants": FRONT_SIZES[-1]},
     is_proved=True,
     has_levels=True,
     platform_baselines=OF_FREE_RUNS.platform_baselines,

@@ -92,6 +92,10 @@ export const predict = (cnn, gpu, batch, precision = null, options = {}) => {
   });
   return {
     ...Object.fromEntries(published),
+    // As in Python.
+    seconds: result.values.time_s,
+    interval: endsOf(result),
+    images_per_second: result.values.samples_per_second,
     precision: precisionOf(choice.gpu, choice),
     warnings: sentencesOf(result, "warning"),
     notes: sentencesOf(result, "note"),

@@ -1,17 +1,21 @@
 """Commands made of functions; every declared option is one of a command."""
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, get_args, get_origin
 
+import click
 import pytest
 from click.testing import CliRunner
-from trainlaw.app.cli import app
+from trainlaw.app.cli import app, command_line
 from trainlaw.app.commands import options
-from trainlaw.app.commands.parsing import GivenOptions, command_of
+from trainlaw.app.commands.parsing import FIRST_OPTIONS, GivenOptions, command_of
 from trainlaw.app.inputs.declared import Declared, argument, check_limits, flag, option
 from trainlaw.formulas import InputError
+
+from ...commands import invoke
 
 
 class Colour(StrEnum):
@@ -104,3 +108,27 @@ def test_values_are_completed(words, found, monkeypatch, in_empty_folder):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert found in CliRunner().invoke(app, [], prog_name="trainlaw").output
+
+
+def options_of(*words):
+    """The options that a page of help lists, by their first name."""
+    listed = invoke(*words).output.partition("Options:")[2]
+    return re.findall(r"^  (-[\w-]+)", listed, re.MULTILINE)
+
+
+def commands_of(command, *path):
+    if not isinstance(command, click.Group):
+        return [path]
+    return [found for name, each in command.commands.items() for found in commands_of(each, *path, name)]
+
+
+def test_the_first_page_of_help_has_ten_options_and_twenty_commands():
+    pages = {path: options_of(*path, "--help") for path in commands_of(command_line())}
+    assert max(map(len, pages.values())) <= 10
+    for name, first in FIRST_OPTIONS.items():
+        (path,) = [path for path in pages if path[-1] == name]
+        every = options_of(*path, "--help-all")
+        assert pages[path][: len(first)] == list(first) and {*first} < {*every} and len(every) > 10
+    commands = invoke("--help").output.partition("Commands:")[2].partition("Examples")[0]
+    listed = re.findall(r"^  (\w[\w-]+)", commands, re.MULTILINE)
+    assert 10 < len(listed) <= 20 and "warmup" not in listed and "warmup" in invoke("--help-all").output

@@ -348,7 +348,8 @@ def test_the_times_of_many_rows_are_those_of_each(law, folder):
     assert found.tolist() == pytest.approx(times, rel=1e-12, nan_ok=True)
     machine = {"n_gpus": 16, "n_nodes": 4, "layout": "channels_last"}
     answer = program["predict"]("resnet50", "T4", 64, **machine)
-    assert program["seconds"]("resnet50", "T4", 64, **machine) == answer.time_s
+    assert program["seconds"]("resnet50", "T4", 64, **machine) == answer.time_s == answer.seconds
+    assert answer.interval == (answer.low_s, answer.high_s)
     for wrong in ({"batch": [8, 0]}, {"batch": [8, 2.5]}, {"batch": [1, 2, 3]}, {"batch": [8], "tuned": [1]}):
         with pytest.raises(ValueError, match="expected"):
             program["predict_many"](**{"cnn": "resnet50", "gpu": ["T4"] * len(wrong["batch"][:2]), **wrong})
@@ -373,4 +374,5 @@ def test_times_alone_are_those_of_predictions_in_javascript(law, folder):
     rows = [row[:3] for row in random_questions(law, 80) if not row[0].startswith("timm/")]
     command = [NODE, "--input-type=module", "-e", TIMES, json.dumps(rows)]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["true", "expected batch as a whole number from 1 to 10000000, got 0"]
+    refusal = "expected batch as a whole number from 1 to 10,000,000, got 0"
+    assert done.stdout.splitlines() == ["true", refusal]

@@ -12,13 +12,10 @@ from trainlaw.app.models.terms import mean_shares, part_values
 from trainlaw.app.models.user_formula import read_formula
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.studies.definition import definition_of
-from trainlaw.app.studies.kinds.layers import LAYER_SKELETON, LayerSearch
-from trainlaw.app.studies.search import first_only
-from trainlaw.app.studies.skeleton import MOST_CONSTANTS
+from trainlaw.app.studies.kinds.layers import LayerFit
 from trainlaw.app.studies.study import score_formula
 from trainlaw.datasets import configuration, find_cnn, find_gpu, load
 from trainlaw.datasets.measurements.formula_rows import CnnLayers, layer_columns, run_layers
-from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import InputError, UnknownNameError, load_formula, save_formula, variables
 from trainlaw.validate.refit import RefittedFormula
 
@@ -120,6 +117,7 @@ def test_scoring_and_refitting(law, few):
     assert outcome.columns["total_compute_s"] == pytest.approx(few.matrix(["total_compute_s"])[:, 0], rel=0.2)
 
 
+@pytest.mark.slow
 def test_refitted_constants_are_found_again(law, few):
     X, cnn_layers = few.features(), CnnLayers.of(few)
     rows = cnn_layers.rows(X, [spec.name for spec in law.used_features])
@@ -134,8 +132,7 @@ def test_refitted_constants_are_found_again(law, few):
 @pytest.mark.slow
 def test_a_search_of_layers_predicts_from_features_of_runs(few):
     X, cnn_layers = few.features(), CnnLayers.of(few)
-    settings = first_only(SearchSettings(random_seed=1, max_constants=MOST_CONSTANTS))
-    search = LayerSearch(cnn_layers, settings, LAYER_SKELETON.required_only())
+    search = LayerFit(cnn_layers)
     search.fit(X, few.seconds, few.labels()["gpu_group"].to_numpy(str))
     assert search.formula_.scope == "layer"
     check_features(search.formula_)

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import pytest
 from trainlaw.app.inputs.requests import one_run
 from trainlaw.app.inputs.resolve import named_cnn
-from trainlaw.app.models.builtin import BUILT_IN, SHORTER, formula_named
+from trainlaw.app.models.builtin import BUILT_IN, FRONT, formula_named
 from trainlaw.app.models.lookup_tables import cnn_label
 from trainlaw.app.page.html import page_html
 from trainlaw.app.predictions.predict import predict_runs
@@ -168,7 +168,7 @@ def test_further_choices_are_answered_as_the_command_does(opened, page_file, law
 
 def test_shorter_formulas_are_chosen_and_computed_as_the_command_does(opened, page_file):
     page, asked = opened(page_file), [*asked_of(random.Random(5), 12)]
-    for name in SHORTER:
+    for name in FRONT:
         links = [f"formula={name}&{link_of(one)}" for one in asked]
         expected = predicted(formula_named(name), asked)
         for answer, prediction in zip(page.evaluate(ANSWERS, links), expected, strict=True):
@@ -389,7 +389,7 @@ def test_terms_hours_and_errors_stand_with_the_answer(opened, page_file, law):
     assert "never measured" in sure and f"{amp['errors']['trainlaw']:.1f} %" in sure  # of the chip; of amp
     assert f"{row.high_s / row.time_s:.2f} times the prediction" in sure
     page.select_option("#precision", "")
-    assert "tf32 (PyTorch's default" in page.inner_text("#notes")
+    assert "tf32, linear layers fp32 (PyTorch's default" in page.inner_text("#notes")
 
 
 DROP = """([name, text]) => {

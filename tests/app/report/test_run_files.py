@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from trainlaw.app.inputs.study_definition import StudyDefinition
+from trainlaw.app.models.term_descriptions import described_terms
 from trainlaw.app.models.terms import mean_shares
 from trainlaw.app.page.html import page_html
 from trainlaw.app.report.errors import _interval_of
 from trainlaw.app.report.html import report_html
 from trainlaw.app.report.plots import error_dots
 from trainlaw.app.report.run_files import _seen_from
-from trainlaw.app.studies.result import StudyOutcome
-from trainlaw.app.studies.terms_found import studied_terms
+from trainlaw.app.studies.result import StudyOutcome, TermShare
 from trainlaw.app.studies.verdict import lead_sentence
 from trainlaw.app.terminal.study import study_text
 from trainlaw.datasets import load
@@ -58,6 +58,7 @@ def outcome(formula):
     columns = load("fp32-2026").features([spec.name for spec in formula.used_features])
     known = {name: columns[name].to_numpy() for name in columns}
     shares = mean_shares(formula, known)
+    terms = zip(described_terms(carried), shares, strict=True)
     provenance = {
         "table": "default",
         "seed": 0,
@@ -70,7 +71,7 @@ def outcome(formula):
         result,
         errors_frame(result),
         {"fold 1 of 1": ("T4",)},
-        studied_terms(carried, shares, []),
+        tuple(TermShare(term.name, term.sentence, share) for term, share in terms),
         0.1,
         known,
         provenance=provenance,
@@ -100,7 +101,7 @@ def test_report_needs_nothing_else_and_draws_everything(outcome, parsed_html):
     assert "script" not in seen.tags
     assert seen.tags.count("svg") == 4 + len(outcome.formula.used_features)
     assert len(text) < 1_500_000
-    for name in ("densenet121", "GP102-30", "P40", "roofline", "null_compute", "not run"):
+    for name in ("densenet121", "GP102-30", "P40", "roofline", "null_compute"):
         assert name in text
     assert "nan" not in re.sub(r"<[^>]+>", " ", text).lower().split()
 

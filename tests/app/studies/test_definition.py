@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.studies.definition import definition_of, definition_text, read_definition
+from trainlaw.app.studies.front_search import FRONT_EVALUATIONS, FRONT_SIZES
 from trainlaw.app.studies.kinds import SPLITS
 from trainlaw.app.studies.kinds.kind import study_labels
 from trainlaw.app.studies.material import defined_splits, platforms_of
-from trainlaw.app.studies.skeleton import MOST_CONSTANTS, SKELETON_EVALUATIONS
 from trainlaw.datasets import load
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import UnknownNameError
@@ -22,7 +22,7 @@ GROUPS = ["gpu_group", "cnn_base", "cnn_family", "source", "harness", "generatio
 
 def test_an_empty_definition_is_the_main_job():
     wanted = definition_of({}, "here")
-    usual = replace(StudyDefinition(), evaluations=SKELETON_EVALUATIONS, max_constants=MOST_CONSTANTS)
+    usual = replace(StudyDefinition(), evaluations=FRONT_EVALUATIONS, max_constants=FRONT_SIZES[-1])
     assert wanted == usual
     assert (wanted.table, wanted.of, wanted.split) == ("default", "runs", "gpu-folds")
 
@@ -40,7 +40,7 @@ def test_what_is_written_is_read_back(tmp_path):
             "seed": 3,
             "against": "cf9, roofline",
             "by": ["harness"],
-            "repeats": 2,
+            "folds": 2,
             "seeds": 4,
         },
         "here",

@@ -22,12 +22,13 @@ from trainlaw.app.studies.kinds.layer_times import (
 )
 from trainlaw.app.studies.material import material_of
 from trainlaw.app.studies.search import evolved
-from trainlaw.app.studies.searches import controls_of
+from trainlaw.app.studies.searches import estimators_of
 from trainlaw.datasets import LAYER_FEATURES, TARGET
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import InputError, UnknownNameError, save_formula, to_text
 from trainlaw.validate.baselines import NO_SEARCH, RANDOM_SEARCH
 from trainlaw.validate.baselines.null_models import ScaledColumn
+from trainlaw.validate.result import OURS
 
 SETTINGS = SearchSettings(evaluations=150, population=40, polish_steps=10)
 
@@ -89,8 +90,8 @@ def test_the_law_chooses_between_two_algorithms_and_beats_the_null_on_a_new_card
 def test_the_form_by_hand_alone_is_a_control(found):
     kind, definition = STUDY_KINDS["layer-times"], StudyDefinition(split="gpu", against=())
     _, known, _ = found
-    controls = controls_of(material_of(known, definition, kind), seed=0)
-    assert set(controls) == {NO_SEARCH, RANDOM_SEARCH}
+    controls = estimators_of(material_of(known, definition, kind))
+    assert set(controls) == {OURS, NO_SEARCH, RANDOM_SEARCH}
     groups = known.labels()["gpu_group"].to_numpy(dtype=str)
     alone = controls[NO_SEARCH]().fit(known.features(), known.seconds, groups).formula_
     assert alone.provenance["evaluations"] <= 5
@@ -103,7 +104,7 @@ def test_a_free_search_has_no_form_to_fit_alone(found):
         STUDY_KINDS["layer-times"], search=lambda rows, settings: partial(evolved, (), TARGET), no_search=None
     )
     material = material_of(found[1], StudyDefinition(split="gpu", against=()), free)
-    assert set(controls_of(material, seed=0)) == {RANDOM_SEARCH}
+    assert set(estimators_of(material)) == {OURS, RANDOM_SEARCH}
 
 
 def test_dense_layers_have_a_law_of_sums():

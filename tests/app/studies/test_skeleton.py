@@ -1,4 +1,4 @@
-"""The search within a skeleton: which rows it sees and how they weigh, what it keeps, when it is not used."""
+"""The law of a skeleton: which rows it is fitted to and how they weigh, what it has, when it is not used."""
 
 from dataclasses import asdict, replace
 
@@ -7,20 +7,18 @@ import pytest
 from trainlaw.app.studies.definition import definition_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.kinds.kind import StudyRows
-from trainlaw.app.studies.kinds.short_runs import ShortSearch
 from trainlaw.app.studies.material import material_of, searchable
 from trainlaw.app.studies.skeleton import (
-    MOST_CONSTANTS,
     RUN_SKELETON,
     RUNS_PER_CELL,
-    SkeletonSearch,
+    LawFit,
     by_rules,
 )
 from trainlaw.datasets import RunTable, feature_specs, load
 from trainlaw.datasets.features import work
 from trainlaw.datasets.files.storage import read_data_rows
 from trainlaw.evolve import SearchSettings
-from trainlaw.formulas import SECOND, constants, infer_unit, parse_text, variables
+from trainlaw.formulas import SECOND, infer_unit, parse_text, variables
 
 SHORT_OF_A_FEATURE = replace(RUN_SKELETON, template=parse_text("max(hole_matrix, unknown_s)"))
 CNNS = ("resnet50", "vgg16", "mobilenet_v2", "alexnet_mx")
@@ -51,9 +49,8 @@ def test_runs_fit_where_every_quantity_is_known(rows):
 
 
 @pytest.mark.slow
-def test_a_law_within_the_skeleton_keeps_what_is_required(rows):
-    settings = SearchSettings(evaluations=100, random_seed=0, max_constants=MOST_CONSTANTS)
-    search = SkeletonSearch(settings).fit(rows.X, rows.seconds, rows.groups)
+def test_a_law_has_all_of_its_skeleton(rows):
+    search = LawFit().fit(rows.X, rows.seconds, rows.groups)
     used = set(variables(search.formula_.expression))
     names = RUN_SKELETON.names
     constant = {name for name in names if np.ptp(rows.X[name].to_numpy()) == 0}
@@ -66,19 +63,6 @@ def test_a_law_within_the_skeleton_keeps_what_is_required(rows):
     assert (predicted >= rows.X["host_s"].to_numpy()).all()
     errors = np.abs(np.log(predicted / rows.seconds))
     assert np.median(errors) < 0.5
-    for member in search.front_:
-        assert required - constant <= set(variables(member.formula.expression))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("most", [6, 9])
-def test_a_short_law_covers_each_kind_of_work_within_its_constants(rows, most):
-    settings = SearchSettings(evaluations=300, random_seed=0, max_constants=most)
-    search = ShortSearch(settings).fit(rows.X, rows.seconds, rows.groups)
-    used = set(variables(search.formula_.expression))
-    assert {"other_matrix_s", "depthwise_input_simt_s", "layer_launch_s", "host_s"} <= used
-    assert len(constants(search.formula_.expression)) <= most
-    assert all(len(constants(member.formula.expression)) <= most for member in search.front_)
 
 
 def on_cpu(rows):
@@ -87,7 +71,7 @@ def on_cpu(rows):
 
 def test_a_cpu_is_searched_freely(rows):
     kind = STUDY_KINDS["runs"]
-    assert isinstance(kind.search(rows, SearchSettings(evaluations=100))(), SkeletonSearch)
+    assert isinstance(kind.search(rows, SearchSettings())(), LawFit)
     assert kind.fits(rows) and not kind.fits(on_cpu(rows)) and kind.otherwise == "free-runs"
 
 
@@ -123,10 +107,10 @@ def test_a_new_amount_is_one_row_of_the_table(monkeypatch):
 
 @pytest.mark.slow
 def test_few_runs_of_an_architecture_on_a_gpu_are_fitted_and_weigh_less(rows):
-    search = SkeletonSearch(SearchSettings(evaluations=100))
     groups, bases = rows.groups, rows.labels["cnn_base"].to_numpy(dtype=str)
-    chosen, weights = search._chosen(rows.X, groups, bases)
-    cells, counts = np.unique(np.char.add(groups, bases)[chosen], return_counts=True)
+    cells = np.char.add(groups, bases)
+    drawn = LawFit().training(rows.X.assign(cell=cells), rows.seconds, groups, rows.labels[["cnn_base"]])
+    names, counts = np.unique(drawn.X["cell"].to_numpy(dtype=str), return_counts=True)
     assert counts.max() == RUNS_PER_CELL and counts.min() < RUNS_PER_CELL
-    assert len(cells) == len(np.unique(np.char.add(groups, bases)))
-    assert weights is not None and len(weights) == len(chosen)
+    assert len(names) == len(np.unique(cells))
+    assert drawn.weights is not None and len(drawn.weights) == len(drawn.y) == len(drawn.groups)

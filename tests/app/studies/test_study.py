@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from trainlaw.app.cli import app
-from trainlaw.app.inputs.run_folder import RUN_FILES, SLOW_FILES, is_interrupted
+from trainlaw.app.inputs.run_folder import FRONT_FOLDER, RUN_FILES, SLOW_FILES, is_interrupted
 from trainlaw.app.inputs.run_tables import find_table
 from trainlaw.app.report.run_files import write_run_files
 from trainlaw.app.studies import interrupts, searches
@@ -60,11 +60,12 @@ def finished(few_networks_in_module, asked_once, small_table, tmp_path_factory):
 @pytest.mark.slow
 def test_run_folder_is_complete(finished):
     folder, _ = finished
-    assert sorted(path.name for path in folder.iterdir()) == sorted(RUN_FILES)
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*RUN_FILES, FRONT_FOLDER])
     provenance = json.loads((folder / "provenance.json").read_text())
     assert provenance["seed"] == 5
     assert provenance["table_sha256"]
-    assert set(provenance["sha256"]) == set(RUN_FILES) - {"provenance.json"}
+    front = {path.relative_to(folder).as_posix() for path in (folder / FRONT_FOLDER).iterdir()}
+    assert set(provenance["sha256"]) == set(RUN_FILES) - {"provenance.json"} | front
 
 
 @pytest.mark.slow

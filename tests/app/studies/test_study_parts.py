@@ -3,24 +3,28 @@
 import re
 import shutil
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 from trainlaw.app.cli import app
+from trainlaw.app.models.user_formula import formula_of_size
+from trainlaw.app.report.figures import write_figures
 from trainlaw.app.report.html import report_html
 from trainlaw.app.report.properties import claims
 from trainlaw.app.report.run_files import write_run_files
-from trainlaw.app.studies.comparison import read_run
 from trainlaw.app.studies.definition import definition_of, read_definition
 from trainlaw.app.studies.study import study_table
-from trainlaw.app.studies.terms_found import further_terms, studied_terms
+from trainlaw.app.terminal.comparison import read_run
 from trainlaw.app.terminal.study import study_text
 from trainlaw.datasets import TARGET as TIME
 from trainlaw.datasets import RunTable, feature_specs, load
-from trainlaw.formulas import Formula, InputError, parse_text
+from trainlaw.formulas import Formula, InputError, load_formula, parse_text
 from trainlaw.validate.applicability import stored_joint_range
-from trainlaw.validate.chosen_again import shares_chosen_again
+from trainlaw.validate.formula_errors import overall_error
+from trainlaw.validate.inclusion import support_of
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +33,8 @@ GPUS = ["GTX 1080 Ti", "T4", "V100-SXM2-16GB", "A40", "K80"]
 
 SAID = (
     "proved",
-    "Term stability",
+    "Formulas of few constants",
+    "Which terms the data support",
     "Residuals by feature",
     "data sheet",
     "per batch",
@@ -58,7 +63,7 @@ def rates_file(tmp_path_factory):
 def outcome(quick_studies, rates_file):
     frame = load("fp32-2026").frame
     part = frame[frame["gpu"].isin(GPUS) & frame["cnn"].isin(CNNS)]
-    entries = {"folds": 3, "evaluations": 100, "seeds": 2, "repeats": 1, "by": "source"}
+    entries = {"folds": 3, "evaluations": 100, "seeds": 2, "max_constants": 6, "by": "source"}
     entries["against"] = "null_compute,cf9"
     wanted = definition_of({**entries, "rates": str(rates_file)}, "test")
     return study_table(RunTable("small", part), wanted, 2, lambda signals, total: None, lambda progress: None)
@@ -109,9 +114,9 @@ def test_every_figure_has_an_interval(outcome):
 
 
 def test_the_error_is_the_mean_over_seeds(outcome):
-    errors = outcome.formula.errors
+    errors = outcome.few.evolved[0].formula.errors
     assert "a search for each, 2 seeds" in errors["protocol"]
-    assert outcome.result.estimators[:2] == ("trainlaw", "trainlaw seed 1")
+    assert {"evolution 6", "evolution seed 1 6", "lasso 4"} <= set(outcome.few.result.estimators)
     seeds = errors["seeds"]["macro_gpu_group_mape_percent"]
     assert len(seeds) == 2
     assert np.mean(seeds) == pytest.approx(errors["summary"]["trainlaw"]["macro_gpu_group_mape_percent"])
@@ -124,15 +129,52 @@ def test_intervals_are_by_class_and_for_new_generations(outcome):
     assert outcome.formula.provenance["vendors"] == ["NVIDIA"]
 
 
-def test_terms_chosen_again_are_stored_and_shown(outcome):
-    known = outcome.formula.errors["chosen_again"]
-    assert (known["resamples"], known["seeds"]) == (200, 2)
-    kinds = [tuple(entry["features"]) for entry in known["terms"]]
-    assert sorted(kinds) == sorted({item.features for item in outcome.terms})
-    assert all(0.0 <= entry["share"] <= entry["amount_share"] <= 1.0 for entry in known["terms"])
-    # What is always required is always chosen.
-    assert {("input_copy_s",): (1.0, 1.0)}.items() <= shares_chosen_again(outcome.formula).items()
-    assert "% of 200 resamples of the GPU groups, of 2 random seeds" in report_html(outcome)
+def test_what_the_data_support_is_stored_and_shown(outcome):
+    shares = support_of(outcome.formula)
+    assert shares and all(0.0 <= share.share <= 1.0 for share in shares)
+    assert shares[0].name in report_html(outcome)
+
+
+def test_the_front_has_a_row_per_number_of_constants_and_the_law_last(outcome, run_folder):
+    rows = outcome.few.rows
+    assert [row.constants for row in rows[:-1]] == [4, 6] and rows[-1].method == "law"
+    stored = pd.read_csv(run_folder / "front.csv")
+    assert stored["constants"].tolist() == [row.constants for row in rows]
+    assert stored["formula"].tolist() == [row.formula.text() for row in rows]
+    for row, line in zip(rows[:-1], stored.to_dict("records"), strict=True):
+        found = load_formula(run_folder / "front" / f"{row.constants}.json")
+        assert found.provenance["constants"] <= row.constants
+        assert line["low_percent"] <= line["held_out_percent"] <= line["high_percent"]
+        for control in ("random_search", "stepwise", "pruned_law", "lasso"):
+            gap = line[f"{control}_percent"] - line["held_out_percent"]
+            assert line[f"{control}_gain_points"] == pytest.approx(gap, abs=0.01)
+            assert line[f"{control}_gain_low_points"] <= gap + 0.01
+            assert gap <= line[f"{control}_gain_high_points"] + 0.01
+
+
+def test_the_best_candidate_is_delivered(outcome):
+    errors = [row.held_out_percent for row in outcome.few.rows]
+    assert overall_error(outcome.formula, "trainlaw") <= min(errors) + 1e-6
+    assert any(line.startswith("delivered: ") for line in outcome.verdict)
+
+
+def test_a_formula_of_a_run_is_found_by_its_constants(run_folder, tmp_path):
+    _, origin = formula_of_size(run_folder, tmp_path, 5)
+    assert origin.endswith("front/4.json")
+    assert formula_of_size(run_folder, tmp_path, 99)[1].endswith("formula.json")
+    with pytest.raises(InputError, match="at least 4 constants"):
+        formula_of_size(run_folder, tmp_path, 3)
+
+
+def test_figures_for_a_paper_are_whole_files(outcome, tmp_path):
+    said = write_figures(outcome, tmp_path / "figures")
+    for path in (tmp_path / "figures").glob("*.svg"):
+        text = path.read_text()
+        assert "var(" not in text and "--hue" not in text
+        ElementTree.fromstring(text)
+    table = (tmp_path / "figures" / "front.tex").read_text()
+    assert table.startswith(r"\begin{tabular}") and table.count(r" \\") == len(outcome.few.rows) + 1
+    assert "front" in said and ".tex" in said
 
 
 def test_matrix_of_platforms(outcome, run_folder):
@@ -151,17 +193,6 @@ def law(text):
     names = sorted(set(re.findall(r"[a-z0-9_]+_(?:s|ratio)\b", text)))
     ranges = {name: (0.001, 1.0) for name in names}
     return Formula(parse_text(text), feature_specs(names), TIME, ranges=ranges)
-
-
-def test_terms_that_return():
-    chosen = law("2 * conv_output_memory_s + 3 * im2col_compute_s")
-    others = [law("5 * conv_output_memory_s"), law("conv_output_memory_s + 3 * layer_launch_s")]
-    returns = {
-        item.features: (item.in_folds, item.in_seeds)
-        for item in studied_terms(chosen, (0.5, 0.5), others, others[:1])
-    }
-    assert returns == {("conv_output_memory_s",): (2, 1), ("im2col_compute_s",): (0, 0)}
-    assert further_terms(chosen, others) == {("layer_launch_s",): 1}
 
 
 def test_claims_are_proved_or_the_terms_that_leave_them_open_are_named():
@@ -199,8 +230,11 @@ def test_the_report_in_a_browser(run_folder, outcome, opened, width, scheme):
           ground: getComputedStyle(document.body).backgroundColor })"""
     )
     assert facts["wide"] <= width
-    assert len(facts["plots"]) == 5 + len(outcome.formula.used_features)
-    assert min(facts["plots"]) > 250
+    # Of the front's formulas only the chosen one is shown.
+    shown = [width for width in facts["plots"] if width]
+    assert len(shown) == 7 + len(outcome.formula.used_features)
+    assert len(facts["plots"]) == len(shown) + len(outcome.few.rows) - 1
+    assert min(shown) > 250
     assert "none" not in facts["dots"] and len(set(facts["dots"])) == len(outcome.formula.errors["gpu_group"])
     dark = sum(map(int, re.findall(r"\d+", facts["ground"])[:3])) < 200
     assert dark == (scheme == "dark")
@@ -215,6 +249,7 @@ def test_a_run_equals_itself(run_folder):
     assert result.exit_code == 0, result.output
     assert "B - A: +0.00 points" in result.stdout
     assert "undecided" in result.stdout
+    assert "held-out error by number of constants:" in result.stdout
 
 
 def test_two_estimators_of_one_run(run_folder, outcome):
@@ -226,9 +261,9 @@ def test_two_estimators_of_one_run(run_folder, outcome):
 
 def test_stored_predictions_are_those_of_the_study(run_folder, outcome):
     stored = read_run(run_folder).result
-    assert stored.estimators == outcome.result.estimators
+    assert stored.estimators == outcome.few.result.estimators
     for name in stored.estimators:
-        assert stored.predicted_s(name) == pytest.approx(outcome.result.predicted_s(name), rel=1e-12)
+        assert stored.predicted_s(name) == pytest.approx(outcome.few.result.predicted_s(name), rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -8,18 +8,20 @@ import pytest
 from click.testing import CliRunner
 from trainlaw.app.cli import app
 from trainlaw.app.inputs.study_definition import StudyDefinition
+from trainlaw.app.models.front import EVOLVED
 from trainlaw.app.studies.definition import definition_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.material import material_of
-from trainlaw.app.studies.searches import controls_of
-from trainlaw.app.studies.skeleton import SkeletonSearch
+from trainlaw.app.studies.searches import estimators_of
+from trainlaw.app.studies.skeleton import LawFit
 from trainlaw.app.studies.study import study_table
 from trainlaw.app.studies.verdict import calibration_advice, formula_verdict, verdict_lines
 from trainlaw.app.terminal.study import study_text
 from trainlaw.datasets import RunTable, load
 from trainlaw.validate import StudyResult
-from trainlaw.validate.baselines import NO_SEARCH, RANDOM_SEARCH
+from trainlaw.validate.baselines import LASSO, NO_SEARCH, PRUNED_LAW, RANDOM_SEARCH, STEPWISE
 from trainlaw.validate.error_json import errors_json
+from trainlaw.validate.result import OURS
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +85,7 @@ def test_a_baseline_that_is_better_by_another_mean_is_named(formula, few):
 def test_an_evolution_that_adds_nothing_certain_is_said_so(formula, few):
     y = few.seconds
     known = {"trainlaw": 1.05 * y, "constant": np.full(len(y), np.median(y))}
-    expected = "fitted rather than found: evolution adds nothing certain to no search (the skeleton, fitted)"
+    expected = "fitted rather than found: evolution adds nothing certain to the law, fitted"
     controls = {"no_search": 1.05 * y, "random_search": 1.2 * y}
     assert first_line(formula, few, **known, **controls) == (expected,)
     assert first_line(formula, few, False, **known, **controls) == ()
@@ -107,12 +109,19 @@ def test_a_study_of_one_gpu_names_the_command_and_its_error(few, tmp_path):
     assert "error on runs left out one by one" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["free-runs", "layers"])
-def test_a_search_is_compared_with_the_fitted_skeleton(name, few):
+@pytest.mark.parametrize(
+    ("name", "controls", "law"),
+    [
+        ("free-runs", {NO_SEARCH, RANDOM_SEARCH}, NO_SEARCH),
+        ("runs", {EVOLVED, RANDOM_SEARCH, STEPWISE, PRUNED_LAW, LASSO}, OURS),
+        ("layers", set(), OURS),
+    ],
+)
+def test_a_search_has_its_controls_and_a_law_is_only_fitted(name, controls, law, few):
     definition = definition_of({"of": name, "split": "gpu", "against": ()}, "test")
-    controls = controls_of(material_of(few, definition, STUDY_KINDS[name]), seed=0)
-    assert set(controls) == {NO_SEARCH, RANDOM_SEARCH}
-    assert isinstance(controls[NO_SEARCH](), SkeletonSearch)
+    estimators = estimators_of(material_of(few, definition, STUDY_KINDS[name]))
+    assert set(estimators) == {OURS} | controls
+    assert isinstance(estimators[law](), LawFit)
 
 
 @pytest.mark.parametrize("kind", STUDY_KINDS.values(), ids=list(STUDY_KINDS))

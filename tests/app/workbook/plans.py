@@ -21,7 +21,7 @@ BARE = {
     "heights": {},
     "frozen": (0, 0),
 }
-WIDE = ("All GPUs", "Ranking", "Your runs")
+WIDE = ("All GPUs", "Ranking", "My runs")
 
 
 @cache
@@ -55,7 +55,9 @@ def small_plan(plan, without=()):
     }
     kept = [replace(sheet, **BARE) for sheet in plan.sheets if sheet.name not in without]
     sheets = [with_rows(sheet, is_kept.get(sheet.name)) for sheet in kept]
-    return with_few_cnns(replace(plan, sheets=sheets), {cnn_label(**cnn) for cnn in few_cnns()})
+    small = with_few_cnns(replace(plan, sheets=sheets), {cnn_label(**cnn) for cnn in few_cnns()})
+    # Nothing may look for runs on a sheet that is not there.
+    return with_values(small, {"tl_own_runs": "no"}) if "My runs" in without else small
 
 
 def with_few_cnns(plan, labels):

@@ -20,9 +20,17 @@ from trainlaw.app.workbook.book import workbook_plan
 from trainlaw.app.workbook.lookup_sheets import MEASURED
 from trainlaw.app.workbook.model import FAULTS, FIRST, LAYOUTS, first_choice
 from trainlaw.app.workbook.prediction_sheet import AFTER_ENTRIES
-from trainlaw.datasets import TARGET, RunTable, configuration, feature_specs, find_gpu, link_table
+from trainlaw.datasets import (
+    TARGET,
+    RunTable,
+    configuration,
+    feature_specs,
+    find_cnn_counts,
+    find_gpu,
+    link_table,
+)
 from trainlaw.datasets.hardware.collectives import ALGORITHMS
-from trainlaw.datasets.measurements.memory_fit import memory_needs
+from trainlaw.datasets.measurements.memory_fit import largest_batch, memory_needs
 from trainlaw.formulas import Formula, GroupedConstant, parse_text, variables
 from trainlaw.formulas.algebra.expression import with_constants
 from trainlaw.formulas.scopes import FORWARD, MULTI_GPU_RUN
@@ -191,6 +199,10 @@ def test_prediction_equals_the_command_for_random_choices_of_several_gpus(formul
         for cell, held in (("least", expected.memory_least_bytes), ("usual", expected.memory_usual_bytes)):
             shown = named_value(book, small, f"tl_memory_{cell}")
             assert shown == pytest.approx(held / 1e9, rel=1e-12), asked
+        run, gpu = single[0].frame.iloc[0], find_gpu(asked["gpu"])
+        counts = find_cnn_counts(run.cnn, int(run.input_size_px), int(run.n_classes))
+        most = largest_batch(counts, gpu.memory_bytes, run.precision)
+        assert named_value(book, small, "tl_largest_batch") == most, asked
         assert value_of(book, "fits in memory") == expected.fits_in_memory
         assert value_of(book, "self-check: same result as trainlaw") is True
 
@@ -319,14 +331,14 @@ def with_runs(plan, law):
     cells = {"tl_own_runs": "yes"}
     for place, (gpu, cnn, batch, precision, _) in enumerate(RUNS):
         entered = (gpu, cnn, float(batch), times.get(place, 1.0), precision)
-        cells |= {("Your runs", 8 + place, column): value for column, value in enumerate(entered)}
+        cells |= {("My runs", 8 + place, column): value for column, value in enumerate(entered)}
     return with_values(plan, cells)
 
 
 @needs_libreoffice
 def test_pasted_runs_give_a_factor_and_an_interval(formula, small, books):
     book = books["runs"]
-    rows = list(book["Your runs"].iter_rows(min_row=9, max_row=12, values_only=True))
+    rows = list(book["My runs"].iter_rows(min_row=9, max_row=12, values_only=True))
     for place, run, ratio in known_runs():
         assert rows[place][5] == pytest.approx(1000 * predict_runs(formula, run)[0].time_s, rel=1e-9)
         assert rows[place][6] == pytest.approx(ratio, rel=1e-9)

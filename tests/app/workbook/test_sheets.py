@@ -13,9 +13,16 @@ from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.sheets.book_plan import LINE_POINTS
 from trainlaw.app.sheets.xlsx import xlsx_bytes
 from trainlaw.app.workbook.book import workbook_bytes, workbook_plan
-from trainlaw.app.workbook.lookup_sheets import HEADING, MEASURED, NEVER_MEASURED, PROCESSORS, gpu_table_rows
+from trainlaw.app.workbook.lookup_sheets import (
+    HEADING,
+    MEASURED,
+    NEVER_MEASURED,
+    PROCESSORS,
+    cnn_line,
+    gpu_table_rows,
+)
 from trainlaw.app.workbook.model import DEFAULT_PRECISION, first_choice, workbook_model
-from trainlaw.datasets import TARGET, feature_specs, find_gpu
+from trainlaw.datasets import TARGET, feature_specs, find_cnn_counts, find_gpu
 from trainlaw.formulas import Formula, GroupedConstant, InputError, UnknownNameError, load_formula, parse_text
 from trainlaw.formulas.scopes import FORWARD
 
@@ -23,7 +30,7 @@ from ...libreoffice import read_book
 from .plans import built_in_plan, located, sheet_of, value_of
 
 pytestmark = pytest.mark.slow
-SHEETS = ["Prediction", "Ranking", "All GPUs", "Formula", "CNNs", "GPUs", "Errors", "Your runs", "Notes"]
+SHEETS = ["Prediction", "Ranking", "All GPUs", "Formula", "CNNs", "GPUs", "Errors", "My runs", "Notes"]
 # A window of this many pixels, the bars of the application above and below the cells, and row numbers.
 SCREEN, BARS, MARGIN = (1400, 1000), 280, 60
 
@@ -49,7 +56,7 @@ def test_answer_warnings_and_usual_choices_are_on_one_screen(law):
     assert sheet.cells[4, 0].value in ("iteration time", "forward pass") and sheet.cells[4, 1].formula
     assert sum(map(pixels_of, sheet.widths)) <= SCREEN[0] - MARGIN
     rows = places["More"][0]
-    assert places["warnings"][0] < places["use sheet Your runs"][0] < rows
+    assert places["warnings"][0] < places["use sheet My runs"][0] < rows
     points = sum(sheet.heights.get(row, LINE_POINTS) for row in range(rows))
     assert points * 96 / 72 <= SCREEN[1] - BARS
 
@@ -93,7 +100,7 @@ def test_it_opens_with_the_default_precision_of_each_gpu(plan):
 def test_what_is_computed_is_a_formula_and_its_names_exist(plan):
     """No constant stands where a formula belongs: only tables and yellow cells hold numbers."""
     assert all(name.startswith("tl_") for name in plan.names)
-    live = {"Prediction": {"input_count", "input"}, "All GPUs": set(), "Your runs": set()}
+    live = {"Prediction": {"input_count", "input"}, "All GPUs": set(), "My runs": set()}
     live["Formula"] = {"constant", "seconds", "amount"}  # the ends of the training ranges
     for sheet in plan.sheets:
         for place, cell in sheet.cells.items():
@@ -149,3 +156,29 @@ def test_what_the_workbook_cannot_hold_is_refused_with_a_way_out(formula):
         workbook_bytes(twin)
     with pytest.raises(UnknownNameError):
         workbook_bytes(replace(formula, features=(replace(formula.features[0], name="nonsense_s"),)))
+
+
+def test_the_workbook_prints_on_four_pages(plan):
+    assert {sheet.name for sheet in plan.sheets if sheet.printed_rows} == {
+        "Prediction",
+        "Ranking",
+        "Formula",
+        "My runs",
+    }
+    assert all(sheet.printed_rows is not None for sheet in plan.sheets)
+    prediction = sheet_of(plan, "Prediction")
+    assert prediction.printed_rows > max(row for row, _ in prediction.cells)
+
+
+def test_the_line_of_a_cnn_is_a_row_of_its_sheet(plan):
+    sheet = sheet_of(plan, "CNNs")
+    header = [sheet.cells[3, column].value for column in range(1 + max(column for _, column in sheet.cells))]
+    rows = {cell.value: row for (row, column), cell in sheet.cells.items() if column == 0}
+    line = cnn_line(find_cnn_counts("resnet50", 224, 10)).split("\t")
+    assert len(line) == len(header)
+    assert line[0] == "resnet50, 224 px, 10 classes" and line[0] not in rows
+    usual = cnn_line(find_cnn_counts("resnet50")).split("\t")
+    for column, text in enumerate(usual[:-1]):
+        value = sheet.cells[rows[usual[0]], column].value
+        assert text == value if isinstance(value, str) else float(text) == value
+    assert ";resnet50;" in usual[-1]

@@ -46,8 +46,10 @@ def test_every_name_and_alias_finds_its_gpu(check_each):
 
 
 def contains_its_name(text, gpu):
+    """Whether a text has the name of a GPU without its memory, or is the beginning of it."""
     words = name_key(split_memory(text)[0])
-    return any(name_key(split_memory(name)[0]) in words for name in (gpu.gpu, *gpu.aliases))
+    keys = [name_key(split_memory(name)[0]) for name in (gpu.gpu, *gpu.aliases)]
+    return bool(words) and any(key in words or key.startswith(words) for key in keys)
 
 
 def mutated(name, position, piece):

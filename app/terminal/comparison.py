@@ -16,6 +16,8 @@ from trainlaw.validate.error_table import MEANS
 from trainlaw.validate.result import CONFIGURATION, MEASURED, OURS
 
 _MAX_PREDICTIONS_BYTES = 64 * 2**20  # a row per run, split and repeat
+_NO_ROW = ("-", "-")
+_LAW = "law"
 _LABELS_END = MEASURED  # estimators are the columns after it
 
 
@@ -134,6 +136,37 @@ def _differences(first: dict[str, object], second: dict[str, object]) -> list[st
         for name in names
         if first.get(name) != second.get(name)
     ]
+
+
+def fronts_text(first: Path, second: Path) -> str:
+    """Return the fronts of two run folders side by side, a row per number of constants; "" without any."""
+    fronts = [_front_of(folder) for folder in (first, second)]
+    sizes = sorted({size for front in fronts for size in front}, key=lambda size: (size == _LAW, size))
+    header = ["constants", *(f"{name} {part}" for name in "AB" for part in ("%", "90 % interval"))]
+    rows = [[size, *fronts[0].get(size, _NO_ROW), *fronts[1].get(size, _NO_ROW)] for size in sizes]
+    table = Table.of(header, [[_LAW if row[0] == _LAW else int(row[0]), *row[1:]] for row in rows])
+    return f"\nheld-out error by number of constants:\n{table.text(indent='  ')}" if rows else ""
+
+
+def _front_of(folder: Path) -> dict[str, tuple[str, str]]:
+    """The errors and intervals of a run folder's front as text, by number of constants, three digits long."""
+    path = folder / "front.csv"
+    rows = csv_rows(read_text(path, _MAX_PREDICTIONS_BYTES), path) if path.is_file() else []
+    if not rows or not {"constants", "method", "held_out_percent"} <= set(rows[0]):
+        return {}
+    found = {}
+    for row in (dict(zip(rows[0], cells, strict=True)) for cells in rows[1:]):
+        size = _LAW if row["method"] == _LAW else row["constants"].rjust(3)
+        error, low, high = (_figure(row[f"{name}_percent"], path) for name in ("held_out", "low", "high"))
+        found[size] = (error, f"{low} to {high}")
+    return found
+
+
+def _figure(text: str, path: Path) -> str:
+    try:
+        return show_percent(float(text or "nan"))
+    except ValueError:
+        raise InputError(f"{path}: expected a number, got {text[:40]!r}") from None
 
 
 def _title(name: str) -> str:

@@ -1,0 +1,116 @@
+"""The formulas of few constants as estimators: evolved, and by the controls that evolution has to beat."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Self
+
+import numpy as np
+import pandas as pd
+from trainlaw.app.models.front import EVOLVED
+from trainlaw.app.studies.front import EVOLVED_SEED
+from trainlaw.app.studies.search import FormulaSearch, SearchReporter
+from trainlaw.app.studies.skeleton import LawFit
+from trainlaw.datasets import feature_specs
+from trainlaw.evolve import SearchSettings
+from trainlaw.evolve.front.genomes import Genome
+from trainlaw.evolve.front.search import FrontSearch, FrontSettings
+from trainlaw.evolve.front.space import Space
+from trainlaw.formulas import Formula, ScoredFormula
+from trainlaw.validate import EstimatorFactory
+from trainlaw.validate.baselines import PRUNED_LAW, RANDOM_SEARCH, STEPWISE
+from trainlaw.validate.inclusion import Support
+from trainlaw.validate.refit import GivenFormula
+
+#: Numbers of constants whose formulas a study states. Between them errors differ by less than their spread.
+FRONT_SIZES = (4, 6, 8, 10, 12, 16)
+#: Formulas that each search tries by default; with more only scores improve.
+FRONT_EVALUATIONS = FrontSettings().evaluations
+# The controls by their names among the estimators.
+_METHODS = {RANDOM_SEARCH: "random", STEPWISE: "stepwise", PRUNED_LAW: "pruned"}
+# Constants of the formulas whose amounts are counted: from there on choice matters more than search.
+_SUPPORT_CONSTANTS = 8
+
+
+@dataclass(frozen=True)
+class FrontSpace:
+    """What formulas of few constants may be made of.
+
+    law : the law among them, with which pruning begins. fit : makes the fit of the law, of which they take
+    rows, target and scope.
+    """
+
+    space: Space
+    law: Genome
+    fit: Callable[[], LawFit]
+
+
+class FrontFit(FormulaSearch):
+    """Finds formulas of few constants: one per size, and in `formula_` the one chosen among them.
+
+    sizes : their numbers of constants.
+    """
+
+    def __init__(self, space: FrontSpace, settings: FrontSettings, sizes: tuple[int, ...]) -> None:
+        """Keep space, settings and sizes."""
+        super().__init__(SearchSettings())
+        self.space, self.front_settings, self.sizes = space, settings, sizes
+        self.division_columns = space.fit().division_columns
+
+    def fit(
+        self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray, divisions: pd.DataFrame | None = None
+    ) -> Self:
+        """Search; arguments as of `LawFit.fit`."""
+        law, settings = self.space.fit(), self.front_settings
+        self.cnn_layers = law.cnn_layers
+        rows, skeleton = law.training(X, y, groups, divisions), law.skeleton
+        search = FrontSearch(
+            self.space.space,
+            feature_specs(self.space.space.features),
+            skeleton.target,
+            settings,
+            scope=skeleton.scope,
+            law=self.space.law,
+            progress=SearchReporter(),
+        )
+        columns = {name: rows.X[name] for name in self.space.space.features}
+        self._search = search.fit(columns, rows.y, rows.groups, sample_weight=rows.weights)
+        self.front_ = tuple(
+            replace(member, formula=law.completed(member.formula, X, y)) for member in search.front_
+        )
+        self.formula_ = self.front_[-1].formula
+        self.members_ = {
+            str(size): GivenFormula(formula, self.cnn_layers)
+            for size, formula in formulas_by_size(self.front_, self.sizes).items()
+        }
+        return self
+
+    def support(self) -> list[Support]:
+        """Return the shares of inclusion of amounts and factors, the largest first."""
+        shares = self._search.shares(_SUPPORT_CONSTANTS)
+        # A sum of shares may exceed 1 in its last digits.
+        return [Support(name, round(min(share, 1.0), 3)) for name, share in shares.items()]
+
+
+def formulas_by_size(front: Iterable[ScoredFormula], sizes: Iterable[int]) -> dict[int, Formula]:
+    """Return the formula of each size with the least loss; a size is a largest number of constants.
+
+    Sizes below that of the smallest formula have none.
+    """
+    members = sorted(front, key=lambda member: member.complexity)
+    within = {size: [member for member in members if member.complexity <= size] for size in sizes}
+    return {size: known[-1].formula for size, known in within.items() if known}
+
+
+def front_estimators(
+    space: FrontSpace, sizes: tuple[int, ...], evaluations: int, seeds: range
+) -> dict[str, EstimatorFactory]:
+    """Return what makes the formulas of few constants: evolution with each seed, and the controls.
+
+    sizes : numbers of constants. evaluations : formulas that each search tries.
+    """
+    settings = FrontSettings(evaluations=evaluations, most_constants=max(sizes), random_seed=seeds[0])
+    every = {EVOLVED: settings}
+    every |= {f"{EVOLVED_SEED}{seed}": replace(settings, random_seed=seed) for seed in seeds[1:]}
+    every |= {name: replace(settings, method=method) for name, method in _METHODS.items()}
+    return {name: partial(FrontFit, space, each, sizes) for name, each in every.items()}
