@@ -21,7 +21,7 @@ from trainlaw.datasets.files.mapping import near_columns
 from trainlaw.datasets.hardware.collectives import gpus_of_nodes
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.hardware.instances import instances_by_name
-from trainlaw.datasets.hardware.possible import impossible_setup
+from trainlaw.datasets.hardware.possible import impossible_setup, impossible_software
 from trainlaw.datasets.hardware.precisions import precision_name
 from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.runs import (
@@ -247,7 +247,7 @@ def impossible(gpu: Gpu, setup: Setup) -> str:
     except InputError as error:
         return str(error)
     per_node = max(parts, default=ceil(n_gpus / n_nodes))
-    return impossible_setup(
+    return impossible_software(gpu, setup.compilation, setup.tuned) or impossible_setup(
         gpu, setup.precision, setup.link, setup.fabric, per_node=per_node, n_nodes=n_nodes
     )
 

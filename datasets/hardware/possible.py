@@ -9,7 +9,9 @@ from trainlaw.datasets.hardware.links import find_link
 #: GPUs in a node, as in an HGX-2; the measured runs have no more either.
 MOST_GPUS_PER_NODE = 16
 _BF16_CAPABILITY = 7.0  # Volta's, which emulates it; PyTorch has no kernels for older GPUs
-_GENERATION = re.compile(r"(?:nvlink|nvswitch)(\d)")
+_WITH_XF32 = "CDNA 3"  # AMD's equivalent of TF32; the matrix units before multiply in fp32, CDNA 4 dropped it
+_TRITON_CAPABILITY = 7.0  # Triton, which inductor compiles with, has no code for older GPUs
+_GENERATION = re.compile(r"(?:nvlink|nvswitch|pcie)(\d)")
 
 
 def has_tf32(gpu: Gpu) -> bool:
@@ -18,6 +20,8 @@ def has_tf32(gpu: Gpu) -> bool:
     >>> [has_tf32(built_in_gpus().find(name)) for name in ("T4", "A100-SXM4-40GB")]
     [False, True]
     """
+    if gpu.vendor == "AMD":
+        return gpu.generation == _WITH_XF32
     if isnan(gpu.capability):
         return gpu.peak_tf32_flop_per_s > gpu.peak_fp32_flop_per_s
     return gpu.capability >= FIRST_WITH_TF32
@@ -44,17 +48,34 @@ def link_family(link: str) -> tuple[str, int]:
 
 
 def has_link(gpu: Gpu, link: str) -> bool:
-    """Return whether a GPU has a kind of link within a node; True where that is not known.
+    """Return whether a GPU has a kind of link within a node, or a newer PCIe; True where that is not known.
 
     >>> [has_link(built_in_gpus().find(name), "nvlink2") for name in ("T4", "V100-SXM2-16GB")]
     [False, True]
     """
     family, generation = link_family(link)
+    pcie, newest_pcie = _GENERATION.match(link), _GENERATION.match(gpu.host_link)
+    if pcie and newest_pcie and not family:
+        return int(pcie[1]) <= int(newest_pcie[1])
     # A changed GPU is named "T4 with 2x peak"; of a GPU from a file, links may just not be stated.
     if not family or gpu.gpu.partition(" with ")[0] not in {known.gpu for known in built_in_gpus().gpus}:
         return True
     maker, newest = link_family(gpu.gpu_link)
     return maker == family and (not newest or generation <= newest)
+
+
+def impossible_software(gpu: Gpu, compilation: str | None, tuned: bool | None) -> str:
+    """Return why a GPU cannot run compiled or tuned kernels, and a remedy; "" where no reason is known.
+
+    >>> impossible_software(built_in_gpus().find("K80"), "inductor", False)
+    'inductor compiles for compute capability 7.0 and later, K80 has 3.7; choose eager'
+    """
+    if compilation == "inductor" and gpu.capability < _TRITON_CAPABILITY:
+        known = f"compute capability {_TRITON_CAPABILITY} and later, {gpu.gpu} has {gpu.compute_capability}"
+        return f"inductor compiles for {known}; choose eager"
+    if tuned and gpu.vendor not in ("", "NVIDIA"):
+        return f"tuned containers are NVIDIA's, {gpu.gpu} is of {gpu.vendor}; leave tuned out"
+    return ""
 
 
 def _leaves_the_node(gpu: Gpu, link: str) -> bool:

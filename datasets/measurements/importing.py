@@ -1,7 +1,7 @@
 """Import users' runs and layers: check each cell, then build a table like the built-in ones."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +14,14 @@ from trainlaw.datasets.files.faults import Fault, merged_faults, refuse
 from trainlaw.datasets.files.mapping import absence_faults, column_faults, renamed
 from trainlaw.datasets.files.table_files import read_table_file
 from trainlaw.datasets.hardware.collectives import EVEN, gpus_of_nodes
-from trainlaw.datasets.hardware.gpus import GpuCatalog, built_in_gpus
+from trainlaw.datasets.hardware.gpus import Gpu, GpuCatalog, built_in_gpus
 from trainlaw.datasets.hardware.links import find_link
-from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE, has_precision, impossible_setup
+from trainlaw.datasets.hardware.possible import (
+    MOST_GPUS_PER_NODE,
+    has_precision,
+    impossible_setup,
+    impossible_software,
+)
 from trainlaw.datasets.measurements.copies import copy_faults, target_faults
 from trainlaw.datasets.measurements.layers import LAYER_COLUMNS, LayerTable
 from trainlaw.datasets.measurements.runs import RUN_COLUMNS, RUN_FILE_COLUMNS, RunTable, with_defaults
@@ -140,12 +145,18 @@ def _contradictions(runs: pd.DataFrame, gpus: GpuCatalog) -> list[Fault]:
     """Return a fault per cell that contradicts another column of its row."""
     many, several = runs["n_gpus"] > runs["n_nodes"], runs["n_nodes"] > 1
     even = runs["allocation"] == EVEN
-    setups = runs[["gpu", "precision"]].drop_duplicates().itertuples(index=False, name=None)
-    lacking = {setup for setup in setups if not has_precision(gpus.find(setup[0]), setup[1])}
-    lacks = pd.Series([setup in lacking for setup in zip(runs["gpu"], runs["precision"], strict=True)])
     unlinked, unconnected = _without_links(runs, gpus)
     rules = (
-        ("precision", lacks, "a precision that the GPU has; PyTorch computes in fp32 on it"),
+        (
+            "precision",
+            _lacks(runs, gpus, has_precision, "precision"),
+            "a precision that the GPU has; PyTorch computes in fp32 on it",
+        ),
+        (
+            "compilation",
+            _lacks(runs, gpus, _has_software, "compilation", "tuned"),
+            "kernels that the GPU has",
+        ),
         ("n_gpus", runs["n_gpus"] > MOST_GPUS_PER_NODE * runs["n_nodes"], "at most 16 GPUs per node"),
         ("link", unlinked, "a link between the GPUs of a node, which the GPU has"),
         ("network", unconnected, "a fabric between nodes"),
@@ -162,6 +173,19 @@ def _contradictions(runs: pd.DataFrame, gpus: GpuCatalog) -> list[Fault]:
         for column, wrong, expected in rules
         for row in np.flatnonzero(wrong.to_numpy(dtype=bool))[:MAX_FAULTS]
     ]
+
+
+def _has_software(gpu: Gpu, compilation: str, tuned: float) -> bool:
+    return not impossible_software(gpu, compilation, tuned == 1)
+
+
+def _lacks(
+    runs: pd.DataFrame, gpus: GpuCatalog, has: Callable[..., bool], *columns: str
+) -> "pd.Series[bool]":
+    """Return which runs have what their GPU has not, (n_runs,); `has` is asked once per different setup."""
+    setups = list(zip(runs["gpu"], *(runs[column] for column in columns), strict=True))
+    lacking = {setup for setup in set(setups) if not has(gpus.find(setup[0]), *setup[1:])}
+    return pd.Series([setup in lacking for setup in setups])
 
 
 def _without_links(runs: pd.DataFrame, gpus: GpuCatalog) -> tuple[pd.Series, pd.Series]:

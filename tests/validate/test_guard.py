@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from trainlaw.formulas import InputError
 from trainlaw.validate import LeakError, Split, assert_blind, leave_one_group_out, run_study
-from trainlaw.validate.guard import IDENTITY_COLUMNS, check_features, check_fold
+from trainlaw.validate.guard import IDENTITY_COLUMNS, _statistics, check_features, check_fold
 
 from ..rows import each_row
 
@@ -98,6 +98,12 @@ class Transductive(Line):
 
     def predict(self, X):
         return super().predict(X) * (1.0 + 1e-3 * X.iloc[:, 0].mean())
+
+
+@pytest.mark.parametrize(("rows", "deviation"), [([1.0, 3.0], 2**0.5), ([2.0], 0.0)])
+@pytest.mark.filterwarnings("error")
+def test_the_fewest_rows_have_a_sample_deviation(rows, deviation):
+    assert deviation in _statistics(np.array([rows]).T, np.array(rows))
 
 
 def test_learning_from_the_predicted_rows_is_caught(toy):

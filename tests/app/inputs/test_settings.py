@@ -42,10 +42,10 @@ def predicted(*arguments):
     [
         ("V100-SXM2-16GB", "fp32"),
         ("T4", "fp32"),
-        ("A100-SXM4-40GB", "tf32"),
-        ("RTX 3090", "tf32"),
-        ("L4", "tf32"),
-        ("H100-SXM5-80GB", "tf32"),
+        ("A100-SXM4-40GB", "default"),
+        ("RTX 3090", "default"),
+        ("L4", "default"),
+        ("H100-SXM5-80GB", "default"),
         ("Instinct MI300X", "fp32"),
         ("EPYC 7763", "fp32"),
     ],
@@ -54,23 +54,27 @@ def test_precision_by_default_is_that_of_pytorch(gpu, precision):
     assert find_gpu(gpu).default_precision == precision
     (row,) = predicted("--gpu", gpu)
     assert row["precision"] == precision
-    assert row["notes"][0].startswith(f"setup: 1 GPU, {precision} (PyTorch's default")
+    said = {"default": "tf32, linear layers fp32"}.get(precision, precision)
+    assert row["notes"][0].startswith(f"setup: 1 GPU, {said} (PyTorch's default")
     (asked,) = predicted("--gpu", gpu, "--precision", precision)
-    assert "default" not in asked["notes"][0] and asked["time_s"] == row["time_s"]
+    assert ("default" in asked["notes"][0]) == (precision == "default") and asked["time_s"] == row["time_s"]
 
 
 def test_a_gpu_of_unknown_maker_is_judged_by_its_rates():
-    assert Gpu("mine", peak_fp32_flop_per_s=1e13, peak_tf32_flop_per_s=8e13).default_precision == "tf32"
+    assert Gpu("mine", peak_fp32_flop_per_s=1e13, peak_tf32_flop_per_s=8e13).default_precision == "default"
     assert Gpu("mine", peak_fp32_flop_per_s=1e13, peak_tf32_flop_per_s=1e13).default_precision == "fp32"
 
 
 def test_precision_by_default_holds_per_gpu_and_row(tmp_path):
-    assert [one_run("lenet5", gpu, 8).frame["precision"].item() for gpu in ("T4", "A10")] == ["fp32", "tf32"]
+    assert [one_run("lenet5", gpu, 8).frame["precision"].item() for gpu in ("T4", "A10")] == [
+        "fp32",
+        "default",
+    ]
     plans = tmp_path / "plans.csv"
     plans.write_text("cnn,gpu,batch_per_gpu,precision\nlenet5,A10,8,\nlenet5,A10,8,fp32\n")
-    assert runs_of_csv(plans).frame["precision"].tolist() == ["tf32", "fp32"]
+    assert runs_of_csv(plans).frame["precision"].tolist() == ["default", "fp32"]
     assert runs_of_csv(plans, precision="fp32").frame["precision"].tolist() == ["fp32", "fp32"]
-    assert trainlaw.predict("lenet5", "A10", 8).precision == "tf32"
+    assert trainlaw.predict("lenet5", "A10", 8).precision == "default"
     assert configuration(cnn="lenet5", gpu="A10", batch_per_gpu=8).frame["precision"].item() == "fp32"
 
 

@@ -117,6 +117,7 @@ def test_scoring_and_refitting(law, few):
     assert outcome.columns["total_compute_s"] == pytest.approx(few.matrix(["total_compute_s"])[:, 0], rel=0.2)
 
 
+@pytest.mark.slow
 def test_refitted_constants_are_found_again(law, few):
     X, cnn_layers = few.features(), CnnLayers.of(few)
     rows = cnn_layers.rows(X, [spec.name for spec in law.used_features])

@@ -143,6 +143,7 @@ def test_what_is_of_one_gpu_is_not_taken_for_all(tmp_path, runs, heading, unit, 
     assert made.issues
 
 
+@pytest.mark.slow
 def test_single_runs_in_another_unit_are_listed(tmp_path, runs):
     own = runs["one"]
     for wrong in ("s", "us"):

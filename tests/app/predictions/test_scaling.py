@@ -1,6 +1,7 @@
 """`trainlaw scaling`: the times of `trainlaw predict`, parts that add up, perfect scaling beside."""
 
 import json
+import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 
@@ -93,6 +94,13 @@ def test_forms_hold_the_same_numbers(formula, tmp_path):
     svg = ET.fromstring(scaling_svg("a < b & c", points))
     circles = [item for item in svg.iter() if item.tag.endswith("circle")]
     assert len(circles) == len(points)
+    bars = [item.attrib for item in svg.iter() if item.tag.endswith("rect") and item.get("width") == "16.00"]
+    for place in {bar["x"] for bar in bars}:
+        ends = [(float(bar["y"]), float(bar["height"])) for bar in bars if bar["x"] == place]
+        assert (min(ends)[0], max(map(sum, ends))) == pytest.approx((192, 262), abs=0.02)
+        assert sum(height for _, height in ends) == pytest.approx(70, abs=0.02)
+    ticks = {item.text: item.get("y") for item in svg.iter() if re.fullmatch(r"\d+ %", str(item.text))}
+    assert ticks == {"0 %": "265.0", "50 %": "230.0", "100 %": "195.0"}
     text = scaling_text("title", points, formula, "here")
     counts = [line.split()[0] for line in text.splitlines()[3:12]]
     assert counts == [str(2**power) for power in range(9)]

@@ -72,6 +72,7 @@ def test_the_sum_is_the_law_of_a_training_pass():
     assert tasks.total_s == pytest.approx(whole, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_a_slower_event_never_helps_and_a_full_gpu_gains_nothing():
     free, dear = plan("googlenet", event_s=0.0), plan("googlenet", event_s=1.0)
     assert free.chosen.speed_up >= plan("googlenet").chosen.speed_up > 1.0

@@ -87,6 +87,7 @@ def counted_by_fvcore(name: str, size: int) -> float:
     return macs + 2 * of_batch + per_norm * others + per_weight * weights
 
 
+@pytest.mark.slow
 @each_row("name", timm_names()[::12])
 def test_layers_give_the_shipped_counts(name):
     entry = zoo_entry(name)

@@ -36,6 +36,14 @@ def test_a_factor_of_the_peak_changes_all_rates():
     ) == 2 * unstated.number("comparable_fp32_flop_per_s")
 
 
+def test_rates_follow_lanes_and_clock_unless_they_are_changed():
+    slower = hypothetical_gpu("A100-SXM4-40GB with 0.5x boost, peak_fp32_flop_per_s=3e13")
+    assert slower.peak_fp16_flop_per_s == A100.peak_fp16_flop_per_s / 2
+    assert (slower.base_clock_hz, slower.peak_fp32_flop_per_s) == (A100.base_clock_hz / 2, 3e13)
+    wider = hypothetical_gpu("A100-SXM4-40GB with 2x core_count")
+    assert (wider.sm_count, wider.peak_tf32_flop_per_s) == (216, 2 * A100.peak_tf32_flop_per_s)
+
+
 def test_a_plain_name_stays_a_plain_gpu():
     assert wanted_gpu("GeForce RTX 2070 with Max-Q Design").gpu == "RTX 2070 Max-Q"
     assert wanted_gpu("Tesla T4") == find_gpu("T4")
@@ -58,6 +66,8 @@ def test_prediction_sees_the_changed_fact():
         ("T4 with 0x bandwidth", InputError, "positive"),
         ("T4 with bandwidth=1e300, l2=1e308", InputError, "positive"),
         ("T4", InputError, "with overrides"),
+        ("T4 with 0.5x tdp", InputError, "changes no time"),
+        ("T4 with 3x base_clock", InputError, "at most the boost clock"),
         ("T4 with 2x bandwidth with 2x peak", InputError, "expected an override"),
         ("T40 with 2x bandwidth", UnknownNameError, "did you mean"),
         ("T4 with " + "2x bandwidth," * 100, InputError, "with overrides"),

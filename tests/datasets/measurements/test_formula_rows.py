@@ -84,6 +84,7 @@ def test_default_table_has_layers_for_all_its_runs_and_features_that_are_finite(
     assert (labels["cnn"][rows.sums.start[:-1]] == table.labels()["cnn"]).all()
 
 
+@pytest.mark.slow
 def test_cnns_are_found_by_their_counts_alone():
     table = load("fp32-2026").where(source="profet")
     ours, theirs = run_layers(table, WORK), CnnLayers.of(table).rows(table.features(), WORK)

@@ -182,6 +182,18 @@ def test_every_method_finds_a_front(method: str) -> None:
         assert found.front_[-1].loss < 6e-4
 
 
+def test_only_evolution_begins_with_the_law() -> None:
+    """A control that is given what pruning leaves of the law would be none; to prune, a law is needed."""
+    columns, seconds = table()
+    law = law_of(["products_s", "bytes_s"], [("cache", ["products_s"])], SPACE)
+    settings = FrontSettings(evaluations=130, islands=1, most_constants=6, method="random")
+    with_law = FrontSearch(SPACE, SPECS, TARGET, settings, law=law).fit(columns, seconds, GROUPS)
+    without = FrontSearch(SPACE, SPECS, TARGET, settings).fit(columns, seconds, GROUPS)
+    assert front_of(with_law) == front_of(without)
+    with pytest.raises(InputError, match="expected the law"):
+        FrontSearch(SPACE, SPECS, TARGET, FrontSettings(method="pruned")).fit(columns, seconds, GROUPS)
+
+
 def test_the_same_seed_gives_the_same_front() -> None:
     """And another seed tries other formulas."""
     assert front_of(searched()) == front_of(searched())
