@@ -235,8 +235,16 @@ def predict_many(
 
     Parameters
     ----------
-    cnn, gpu, batch, formula, settings
+    cnn : DataFrame, str or sequence of str
         As for `predict`: sequences of one length, single values for all rows, or a frame.
+    gpu : str or sequence of str, optional
+        As for `predict`.
+    batch : int or sequence of int, optional
+        Images per iteration and GPU.
+    formula : Formula, str or Path, optional
+        As for `predict`.
+    **settings : object
+        As for `predict`.
 
     Returns
     -------

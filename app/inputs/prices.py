@@ -287,7 +287,7 @@ def _currency(heading: str) -> str:
 
 
 def _stated_currency(text: str) -> str:
-    """Return the currency in a cell of its own column: a code of three letters, or a sign."""
+    """Return the currency in a cell of the column of currencies: a code of three letters, or a sign."""
     code = text.upper() if re.fullmatch(r"[a-z]{3}", text, re.IGNORECASE | re.ASCII) else _currency(text)
     if text and not code:
         raise InputError(f"expected a currency such as USD or EUR, got {shown(text)}")

@@ -1,4 +1,4 @@
-"""What a study may deliver: the law and formulas of few constants, their columns, and the best of them."""
+"""Formulas that a study may deliver: the law and those of few constants, their columns, and the best one."""
 
 import math
 from collections.abc import Sequence

@@ -67,8 +67,8 @@ class FrontSettings:
         For a number that is below 1.
     """
 
-    # From the pruned law on, held-out errors fall up to 4,000 formulas; with 12,000 on four islands scores fall
-    # on and errors rise by half a point (six constants, five folds, three seeds: 19.2 and 20.2 %).
+    # From the pruned law on, held-out errors fall up to 4,000 formulas; with 12,000 on four islands scores
+    # fall on, and errors rise by up to a point (six constants, five folds, three seeds: 19.2 and 20.2 %).
     evaluations: int = 4_000
     most_constants: int = 20
     islands: int = 1
