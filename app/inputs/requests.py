@@ -222,7 +222,7 @@ def _runs_on(
         for gpu in able or gpus
         for batch in batches
     ]
-    return unmeasured_runs("configurations", rows, Facts(catalog.with_gpus(gpus), (cnn,)))
+    return unmeasured_runs("configurations", rows, Facts.compared(catalog, gpus, cnn))
 
 
 def configured_row(cnn: CnnCounts, gpu: Gpu, batch: int, setup: Setup) -> dict[str, object]:

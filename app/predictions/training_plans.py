@@ -178,7 +178,7 @@ def plan_training(
     if options.surely and options.within_h == options.budget == inf:
         raise InputError("--surely is for limits: give --within or --budget")
     rows, largest, machines = _rows(cnn, chosen, options)
-    runs = unmeasured_runs("plans", rows, Facts(catalog.with_gpus(chosen), (cnn,)))
+    runs = unmeasured_runs("plans", rows, Facts.compared(catalog, chosen, cnn))
     costs = [_price(row, machine, prices) for row, machine in zip(_keys(runs), machines, strict=True)]
     answers = _answers(formula, scaling, training, runs, options=options, prices=prices, costs=costs)
     columns = _columns(runs, answers.columns)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.study_definition import StudyDefinition
+from trainlaw.app.models.deployment import proved_properties
 from trainlaw.app.models.front import EVOLVED, FRONT, FrontRow, front_json, law_row
 from trainlaw.app.models.term_descriptions import described_terms
 from trainlaw.app.models.terms import mean_shares
@@ -170,6 +171,11 @@ def outcome_of(
     )
 
 
+def open_properties(formula: Formula) -> list[str]:
+    """Return what could not be proved of a formula over the deployment box, as statements."""
+    return [item.statement for item in proved_properties(formula) if not item.proved]
+
+
 def _terms(formula: Formula, rows: FormulaRows) -> tuple[TermShare, ...]:
     """The terms of a formula with their shares of the predicted time; rows : those of the formula."""
     shares = mean_shares(formula, rows.columns, rows.sums)
@@ -193,6 +199,8 @@ def _front(found: Found, delivered: Formula, material: Material) -> StudyFront |
             # A weight that its rule gives is written, but was not fitted.
             count = formula.provenance.get("constants", size)
             provenance = {**delivered.provenance, "constants": count, "most_constants": size}
+            if material.kind.is_proved:
+                provenance["open_properties"] = open_properties(formula)
             rows.append(FrontRow(size, replace(formula, provenance=provenance, errors=errors)))
     law = delivered
     if found.law is not None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from functools import cache
 
+from trainlaw.app.studies.skeleton import Skeleton
 from trainlaw.datasets.features.amounts import wide_amounts
 from trainlaw.datasets.features.work import EXPECTED_WEIGHTS, resources, works
 from trainlaw.datasets.files.storage import read_data_rows
@@ -67,3 +68,30 @@ def law_genome() -> Genome:
         for factor in resource.factors
     ]
     return law_of([work.name for work in device], powers, run_space())
+
+
+def skeleton_space(
+    skeleton: Skeleton, given: tuple[str, ...] = (), *, base: str = "", floor: str = "", after: str = ""
+) -> tuple[Space, Genome]:
+    """Return the space of the amounts and factors of a law, and the law in it, all constants free.
+
+    given : amounts of the skeleton that are among the plain parts. base, floor, after : these as text, "" for
+    none, as of `Space`.
+    """
+    inside = {one.hole: [name for name, _ in one.terms if name not in given] for one in skeleton.brackets}
+    brackets = [one for one in skeleton.brackets if inside[one.hole]]
+    amounts = tuple(
+        Amount(name, one.hole, name, weight=weight)
+        for one in brackets
+        for name, weight in one.terms
+        if name in inside[one.hole]
+    )
+    factors = [(factor, inside[one.hole]) for one in brackets for factor in one.factors]
+    space = Space(
+        amounts,
+        tuple({factor.feature: factor for factor, _ in factors}.values()),
+        {one.hole: frozenset(factor.feature for factor in one.factors) for one in brackets},
+        *(parse_text(text) if text else None for text in (base, floor, after)),
+    )
+    powers = [(factor.feature, names) for factor, names in factors]
+    return space, law_of([one.feature for one in amounts], powers, space)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from trainlaw.app.inputs.study_definition import StudyDefinition
-from trainlaw.app.models.deployment import proved_properties
 from trainlaw.app.models.front import EVOLVED
 from trainlaw.app.models.scopes import check_features
 from trainlaw.app.studies.clusters import task_place, task_pool
@@ -18,7 +17,15 @@ from trainlaw.app.studies.front_search import formulas_by_size
 from trainlaw.app.studies.interrupts import uninterrupted
 from trainlaw.app.studies.kinds import STUDY_KINDS, StudyKind
 from trainlaw.app.studies.material import Material, material_of, searchable
-from trainlaw.app.studies.result import GIVEN, Found, StudyOutcome, method_of, missing_parts, outcome_of
+from trainlaw.app.studies.result import (
+    GIVEN,
+    Found,
+    StudyOutcome,
+    method_of,
+    missing_parts,
+    open_properties,
+    outcome_of,
+)
 from trainlaw.app.studies.search import Place, search_all_rows, searched_on_all_rows
 from trainlaw.app.studies.searches import OnFit, OnStart, Searched, estimator_of, front_sizes, search
 from trainlaw.app.studies.verdict import calibration_advice
@@ -180,8 +187,7 @@ def _evolved(searched: Searched, material: Material) -> Found:
     if few or not material.kind.is_fitted:
         facts["evaluations_per_search"] = definition.evaluations
     if material.kind.is_proved:
-        few = {size: each for size, each in few.items() if not _open_properties(each)}
-        facts["open_properties"] = _open_properties(formula)
+        facts["open_properties"] = open_properties(formula)
     return Found(
         formula,
         ParetoFront(tuple(searched.whole.front)),
@@ -235,11 +241,6 @@ def _all_readable(
     # A genome has no two terms alike, so there is nothing to simplify.
     few = _rounded(list(found.values()), material)
     return first, dict(zip(found, few, strict=True)), next(iter(others), None)
-
-
-def _open_properties(formula: Formula) -> list[str]:
-    """What could not be proved of a formula over the deployment box, as statements."""
-    return [item.statement for item in proved_properties(formula) if not item.proved]
 
 
 def _levels(result: StudyResult, material: Material) -> tuple[LevelError, ...]:

@@ -18,6 +18,7 @@ from trainlaw.validate.conformal import LEVEL
 
 _MOST_UNMEASURED = 2  # rows of GPUs that nobody measured, in a table of the best plans
 _MOST_WARNINGS = 2
+_MOST_LETTERS = 20  # of whose a price is, in a table
 # Columns of CSV and JSON, and those that have another name there; the cost has its currency.
 _COLUMNS = (
     "gpu",
@@ -118,8 +119,7 @@ def _table(plans: TrainingPlans, rows: pd.DataFrame) -> str:
             ),
             *([_figure(row.cost)] if plans.prices else []),
             *([_figure(row.spot_cost)] if has_spot else []),
-            # The provider, without the instance.
-            *([row.price_of.rpartition(" ")[0] or row.price_of or "-"] if has_owner else []),
+            *([_owner(plans, row.price_of)] if has_owner else []),
             _figure(row.energy_kwh),
             row.largest_batch,
             *([f"to {row.pays_to_gpus}{'+' * (row.pays_to_gpus == most)}"] if several else []),
@@ -127,6 +127,13 @@ def _table(plans: TrainingPlans, rows: pd.DataFrame) -> str:
         for row in _records(rows)
     ]
     return Table.of(header, cells).text()
+
+
+def _owner(plans: TrainingPlans, whose: str) -> str:
+    """Return the provider of a shipped instance, or the first word of a source, in a few letters."""
+    is_shipped = plans.prices is not None and plans.prices.is_shipped
+    name = whose.rpartition(" ")[0] if is_shipped else whose.partition(" ")[0]
+    return name.rstrip(":;,")[:_MOST_LETTERS] or "-"
 
 
 def _records(frame: pd.DataFrame) -> list[Any]:

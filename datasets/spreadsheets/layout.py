@@ -116,12 +116,19 @@ def _tables(sheet: str, grid: Grid, dialogue: Dialogue) -> list[SheetTable]:
     made = (_table(sheet, grid, left, rows, dialogue) for rows in starts)
     tables = [table for table in made if table is not None and len(table.cells)]
     ends = [*(table.header for table in tables[1:]), bottom + 2]
-    # A title between two tables belongs to the one below it.
     firsts = [0, *(table.numbers[-1] for table in tables)]
     return [
-        replace(table, lines=(*table.lines, *(line for line in lines if first < line[0] < end)))
+        replace(table, lines=(*table.lines, *_around(table, lines, first, end)))
         for table, first, end in zip(tables, firsts, ends, strict=False)
     ]
+
+
+def _around(
+    table: SheetTable, lines: Sequence[tuple[int, str]], first: int, end: int
+) -> list[tuple[int, str]]:
+    """Return the lines between two rows, without headings of Markdown below the table: those of the next."""
+    inside = [line for line in lines if first < line[0] < end]
+    return [line for line in inside if line[0] < table.header or not line[1].startswith("#")]
 
 
 def _table(sheet: str, grid: Grid, left: int, rows: list[_Numbered], dialogue: Dialogue) -> SheetTable | None:

@@ -36,12 +36,14 @@ def value_columns(table: SheetTable, kinds: Sequence[str], dialogue: Dialogue) -
     found: dict[tuple[str, ...], ValueColumn] = {}
     taken = (*dialogue.answers.ignored, *dialogue.answers.columns.values())
     for heading, parts in zip(table.headings, table.parts, strict=True):
-        if heading in taken or not kinds or not table.cells[heading].map(is_measured).any():
+        if heading in taken or not kinds:
             continue
         said, rest = _split(parts, kinds, dialogue)
+        if said is None or not any(map(is_measured, table.cells[heading])):
+            continue
         meaning = read_heading(rest)
         plain = (*MEASURES, *kinds, *(BATCHES if "batch" in kinds else ()))
-        if said is not None and (not rest or meaning.target in plain):
+        if not rest or meaning.target in plain:
             # Of a time and a throughput of the same runs, the first is read.
             found.setdefault(tuple(said.values()), ValueColumn(heading, said, meaning.unit, meaning.target))
     return list(found.values())

@@ -1,6 +1,6 @@
 """Joins of rows with the specifications of their GPU, CNN and links: columns computed on demand."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from typing import Any
@@ -15,7 +15,7 @@ from trainlaw.datasets.hardware.collectives import (
     algorithm_indicator,
     most_gpus_of_node,
 )
-from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS, GpuCatalog, built_in_gpus
+from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS, Gpu, GpuCatalog, built_in_gpus
 from trainlaw.datasets.hardware.links import find_link
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.formulas.errors import TrainlawError, check_name
@@ -74,6 +74,11 @@ class GpuJoin:
         """Return a specification of the GPU of each row, as `Gpu.number` gives it."""
         return np.array([gpu.number(column) for gpu in self._gpus], dtype=np.float64)[self._gpu_of_row]
 
+    @property
+    def usual_launch_s(self) -> NDArray[np.float64]:
+        """Launch time of the usual host of each row's GPU, s, (n_rows,)."""
+        return self.gpu_number("usual_launch_s")
+
     def looked_up(self, column: str, value_of: Callable[[str], float]) -> NDArray[np.float64]:
         """Return `value_of` each text of a column of the table, called once per different text."""
         codes, texts = pd.factorize(self.table[column], use_na_sentinel=False)
@@ -99,10 +104,20 @@ def _precision_code(text: str) -> float:
 
 @dataclass(frozen=True)
 class Facts:
-    """What runs are joined with: a catalog of GPUs, and CNNs beyond the shipped ones."""
+    """What runs are joined with: a catalog of GPUs, and CNNs beyond the shipped ones.
+
+    usual_launch_s : launch time of the host where none is stated, s; None for that of each GPU's years.
+    """
 
     gpus: GpuCatalog
     cnns: tuple[CnnCounts, ...] = ()
+    usual_launch_s: float | None = None
+
+    @classmethod
+    def compared(cls, catalog: GpuCatalog, gpus: Sequence[Gpu], cnn: CnnCounts) -> "Facts":
+        """Return the facts of a table that compares GPUs: all have one host, the slowest of theirs."""
+        slowest = max((gpu.usual_launch_s for gpu in gpus), default=None)
+        return cls(catalog.with_gpus(gpus), (cnn,), slowest)
 
     def cnn(self, key: tuple[str, int, int]) -> CnnCounts:
         """Return the counts of a CNN by name, input size in pixels and number of classes.
@@ -152,6 +167,12 @@ class RunJoin(GpuJoin):
             names = [self._cnn_label(key, column) for key in self._keys]
             return np.array(names, dtype=object)[self.cnn_of_run]
         return super().texts(column)
+
+    @property
+    def usual_launch_s(self) -> NDArray[np.float64]:
+        """Launch time of the host of all runs, where they have one, else as `GpuJoin`; s, (n_runs,)."""
+        one = self._facts.usual_launch_s
+        return super().usual_launch_s if one is None else np.full(len(self.table), one)
 
     @cached_property
     def cnns(self) -> list[CnnCounts]:
@@ -217,7 +238,7 @@ def _includes(part: str) -> Callable[[GpuJoin], np.ndarray]:
 
 def _usual_launch(rows: GpuJoin) -> np.ndarray:
     left = rows.looked_up("compilation", lambda text: LAUNCHES_LEFT.get(text, 1.0))
-    return rows.gpu_number("usual_launch_s") * left
+    return rows.usual_launch_s * left
 
 
 _RULES: Mapping[str, Callable[[GpuJoin], np.ndarray]] = {

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from trainlaw.app.studies.front_search import FRONT_EVALUATIONS, FRONT_SIZES, FrontSpace
 from trainlaw.app.studies.kinds.kind import GPU_FOLDS, StudyKind, StudyRows, study_labels
 from trainlaw.app.studies.skeleton import (
     PRIOR_WEIGHT_OF_FEW_GPUS,
@@ -14,6 +15,7 @@ from trainlaw.app.studies.skeleton import (
     LawFit,
     TrainingRows,
 )
+from trainlaw.app.studies.spaces import skeleton_space
 from trainlaw.datasets import DATASETS, TARGET, PairTable, feature_specs, load
 from trainlaw.datasets.features.pair_features import ANCHOR, ANCHOR_TIME, PAIR_FEATURES, PAIR_RUN_FEATURES
 from trainlaw.formulas import (
@@ -165,6 +167,12 @@ def rows_of_pairs(table: PairTable) -> StudyRows:
     return StudyRows(X, np.concatenate([table.seconds, runs.seconds]), labels, evaluated=evaluated)
 
 
+def _space(rows: StudyRows) -> FrontSpace:
+    floor, after = "max(host_s, least_time_s)", "4 * input_copy_s"
+    space = skeleton_space(_SKELETON, ("input_copy_s",), floor=floor, after=after)
+    return FrontSpace(*space, partial(TransferFit, _SKELETON))
+
+
 OF_PAIRS = StudyKind(
     name=ANCHOR_KIND,
     scope=GPU_PAIR,
@@ -174,10 +182,13 @@ OF_PAIRS = StudyKind(
     features=TRANSFER_FEATURES,
     search=lambda rows, settings: partial(TransferFit, _SKELETON),
     is_fitted=True,
+    space=_space,
     baselines={**baselines_for("gpu_pair"), **named_baselines(*_ALSO)},
     defaults={
         "table": _TABLE,
         "split": "gpu",
+        "evaluations": FRONT_EVALUATIONS,
+        "max_constants": FRONT_SIZES[-1],
         "against": ("anchor_peak_ratio", "constant", *_ALSO),
     },
     splits=("gpu", GPU_FOLDS, "cnn"),

@@ -13,9 +13,11 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+from trainlaw.app.studies.front_search import FrontSpace
 from trainlaw.app.studies.kinds.kind import StudyRows, study_labels
 from trainlaw.app.studies.kinds.whole_runs import OF_RUNS
 from trainlaw.app.studies.skeleton import RUN_SKELETON, LawFit, TrainingRows, bracket, by_rules
+from trainlaw.app.studies.spaces import skeleton_space
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.features.run_features import FORWARD_TARGET
 from trainlaw.evolve import Factor
@@ -114,6 +116,13 @@ class ForwardFit(LawFit):
         return super().training(X, y, stacks, divisions)
 
 
+def _space(rows: StudyRows) -> FrontSpace:
+    floor, after = "max(forward_host_s, forward_least_s)", "4 * input_copy_s"
+    given = ("input_copy_s",)
+    space = skeleton_space(FORWARD_SKELETON, given, floor=floor, after=after)
+    return FrontSpace(*space, partial(ForwardFit, FORWARD_SKELETON))
+
+
 def _rows(table: RunTable) -> StudyRows:
     """Return features, seconds and labels; the stack is one of them, since software decides most."""
     labels = study_labels(table).assign(stack=table.frame["stack"].to_numpy(dtype=str))
@@ -129,7 +138,7 @@ OF_FORWARD = replace(
     rows=_rows,
     features=FORWARD_SKELETON.names,
     search=lambda rows, settings: partial(ForwardFit, FORWARD_SKELETON),
-    space=None,
+    space=_space,
     has_lasso=False,
     baselines=_BASELINES,
     defaults={

@@ -11,9 +11,12 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+from trainlaw.app.studies.front_search import FrontSpace
 from trainlaw.app.studies.kinds.kind import StudyRows
 from trainlaw.app.studies.kinds.whole_runs import OF_RUNS, rows_of_runs
+from trainlaw.app.studies.search import FIT_ONLY
 from trainlaw.app.studies.skeleton import RUN_SKELETON, LawFit, Skeleton
+from trainlaw.app.studies.spaces import skeleton_space
 from trainlaw.datasets import CNN_LAYER_FEATURES, RunTable, feature_specs
 from trainlaw.datasets.measurements.formula_rows import CnnLayers, feature_rows
 from trainlaw.evolve import SearchSettings
@@ -59,6 +62,10 @@ def _law(rows: StudyRows, settings: SearchSettings) -> "partial[LayerFit]":
     return partial(LayerFit, rows.cnn_layers)
 
 
+def _space(rows: StudyRows) -> FrontSpace:
+    return FrontSpace(*skeleton_space(LAYER_SKELETON), _law(rows, FIT_ONLY))
+
+
 # Layers differ by far more than runs do, so that a joint range of them would exclude nothing.
 OF_LAYERS = replace(
     OF_RUNS,
@@ -68,7 +75,7 @@ OF_LAYERS = replace(
     rows=_rows,
     features=LAYER_SKELETON.names,
     search=_law,
-    space=None,
+    space=_space,
     has_lasso=False,
     defaults={**OF_RUNS.defaults, "table": "fp32-2026"},
     is_proved=False,

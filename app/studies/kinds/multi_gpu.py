@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 from trainlaw.app.inputs.run_tables import any_table
+from trainlaw.app.studies.front_search import FRONT_EVALUATIONS, FRONT_SIZES, FrontSpace
 from trainlaw.app.studies.kinds.kind import StudyKind, StudyRows, study_labels
 from trainlaw.app.studies.skeleton import (
     PRIOR_WEIGHT_OF_FEW_GPUS,
@@ -25,6 +26,7 @@ from trainlaw.app.studies.skeleton import (
     Skeleton,
     bracket,
 )
+from trainlaw.app.studies.spaces import skeleton_space
 from trainlaw.datasets import FEATURES, RunTable
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.formulas import InputError
@@ -95,6 +97,12 @@ def _table(text: str, gpu_file: Path | None, cnn_files: Iterable[Path]) -> RunTa
     return table.where(usable.to_numpy(dtype=bool))
 
 
+def _space(rows: StudyRows) -> FrontSpace:
+    """Return the space of what several GPUs add to the time on one."""
+    space = skeleton_space(SCALING_SKELETON, (SINGLE_GPU_TIME,), base=SINGLE_GPU_TIME)
+    return FrontSpace(*space, partial(LawFit, SCALING_SKELETON))
+
+
 OF_MANY_GPUS = StudyKind(
     name=MULTI,
     scope=MULTI_GPU,
@@ -104,10 +112,13 @@ OF_MANY_GPUS = StudyKind(
     features=SCALING_SKELETON.names,
     search=lambda rows, settings: partial(LawFit, SCALING_SKELETON),
     is_fitted=True,
+    space=_space,
     baselines=baselines_for("multi_gpu"),
     defaults={
         "table": "atlas-multi",
         "split": "gpu",
+        "evaluations": FRONT_EVALUATIONS,
+        "max_constants": FRONT_SIZES[-1],
         "against": tuple(baselines_for("multi_gpu")),
     },
     is_proved=True,

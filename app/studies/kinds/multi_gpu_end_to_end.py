@@ -86,6 +86,7 @@ END_TO_END = replace(
     rows=_rows,
     features=_TERMS,
     search=with_settings(TwoStageFit),
+    space=None,
     baselines=_BASELINES,
     defaults={**OF_MANY_GPUS.defaults, "against": tuple(_BASELINES)},
     given="",

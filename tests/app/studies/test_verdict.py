@@ -114,7 +114,7 @@ def test_a_study_of_one_gpu_names_the_command_and_its_error(few, tmp_path):
     [
         ("free-runs", {NO_SEARCH, RANDOM_SEARCH}, NO_SEARCH),
         ("runs", {EVOLVED, RANDOM_SEARCH, STEPWISE, PRUNED_LAW, LASSO}, OURS),
-        ("layers", set(), OURS),
+        ("layers", {EVOLVED, RANDOM_SEARCH, STEPWISE, PRUNED_LAW}, OURS),
     ],
 )
 def test_a_search_has_its_controls_and_a_law_is_only_fitted(name, controls, law, few):
