@@ -97,7 +97,7 @@ class NameIndex:
             if match:
                 reason = f"no {match.group().split()[0]} variant is known, and it differs from the plain GPU"
                 names = names or self.found(pattern.sub(" ", plain))[0]
-        # A name that only begins so is a worse guess than one that differs in a letter.
+        # Who slips in a letter may happen to write the beginning of another name.
         near = [] if names and reason else self.near(text, 0.7 if names else 0.45)
         return NameMeaning("", tuple(dict.fromkeys([*names, *near]))[:3], 0, "", reason)
 

@@ -22,7 +22,7 @@ from trainlaw.datasets.cnns.names import cnn_names
 from trainlaw.datasets.cnns.zoo import timm_table, zoo_entry
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.hardware.links import Link, links
-from trainlaw.datasets.hardware.possible import lacking
+from trainlaw.datasets.hardware.possible import lacking, newest_links
 from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES
 from trainlaw.formulas import (
@@ -111,6 +111,7 @@ class NamedGpu:
     is_new: bool
     default_precision: str
     lacks: tuple[str, ...]
+    newest_links: Mapping[str, int]
     values: tuple[float, ...]
 
 
@@ -278,6 +279,7 @@ def _named_gpu(formula: Formula, gpu: Gpu, values: Iterable[float]) -> NamedGpu:
         intervals_of(formula).is_new(gpu.generation),
         PRECISION_OF_PASSES if formula.scope == FORWARD else gpu.default_precision,
         lacking(gpu),
+        newest_links(gpu),
         tuple(values),
     )
 

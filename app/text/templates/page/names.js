@@ -90,7 +90,7 @@ const meaningIn = (index, text) => {
     reason = `no ${match[0].trim().split(/\s/)[0]} variant is known, and it differs from the plain GPU`;
     if (!names.length) [names] = foundOf(index, plain.replace(pattern, " "));
   }
-  // A name that only begins so is a worse guess than one that differs in a letter.
+  // Who slips in a letter may happen to write the beginning of another name.
   const near = names.length && reason ? [] : resembling(index, text, names.length ? 0.7 : 0.45);
   return { name: "", candidates: [...new Set([...names, ...near])].slice(0, 3), count: 0, instance: "", reason };
 };
