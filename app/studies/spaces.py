@@ -87,11 +87,14 @@ def skeleton_space(
         if name in inside[one.hole]
     )
     factors = [(factor, inside[one.hole]) for one in brackets for factor in one.factors]
+    plain = [parse_text(text) if text else None for text in (base, floor, after)]
     space = Space(
         amounts,
         tuple({factor.feature: factor for factor, _ in factors}.values()),
         {one.hole: frozenset(factor.feature for factor in one.factors) for one in brackets},
-        *(parse_text(text) if text else None for text in (base, floor, after)),
+        base=plain[0],
+        floor=plain[1],
+        after=plain[2],
     )
     powers = [(factor.feature, names) for factor, names in factors]
     return space, law_of([one.feature for one in amounts], powers, space)

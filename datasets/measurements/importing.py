@@ -188,21 +188,21 @@ def _lacks(
     return pd.Series([setup in lacking for setup in setups])
 
 
+def _given(name: str) -> str | None:
+    return None if name == "none" else name
+
+
 def _without_links(runs: pd.DataFrame, gpus: GpuCatalog) -> tuple[pd.Series, pd.Series]:
     """Return which runs, bool (n_runs,), name a link or a fabric with which `predict` refuses their GPU."""
-    per_node = np.ceil(runs["n_gpus"] / runs["n_nodes"]).clip(upper=MOST_GPUS_PER_NODE)
+    per_node = np.minimum(np.ceil(runs["n_gpus"] / runs["n_nodes"]), MOST_GPUS_PER_NODE)
     columns = pd.DataFrame({name: runs[name] for name in ("gpu", "link", "network", "n_nodes")})
     columns = columns.assign(per_node=per_node).fillna("none")
     reasons = {}
     for setup in columns.drop_duplicates().itertuples(index=False, name=None):
         gpu, link, fabric, n_nodes, each = setup
-        sizes = {"per_node": int(each), "n_nodes": int(n_nodes)}
-        asked = ((link, None), (None, fabric))
+        asked = ((_given(link), None), (None, _given(fabric)))
         reasons[setup] = [
-            impossible_setup(
-                gpus.find(gpu), None, *(None if name == "none" else name for name in pair), **sizes
-            )
-            != ""
+            impossible_setup(gpus.find(gpu), None, *pair, per_node=int(each), n_nodes=int(n_nodes)) != ""
             for pair in asked
         ]
     found = np.array([reasons[own] for own in columns.itertuples(index=False, name=None)], dtype=bool)

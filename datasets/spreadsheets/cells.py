@@ -171,10 +171,11 @@ class Converter:
                     if cell == self.dialogue.answers.constants.get(kind):
                         raise
                     unknown[str(cell)] = error
-                    near = getattr(error, "candidates", ())[:1]
+                    near: tuple[str, ...] = getattr(error, "candidates", ())[:1]
                     # The nearest candidate, so that the times can be checked before the user has chosen.
                     is_named = bool(near) and kind in ("gpu", "cnn")
-                    read[cell] = self.dialogue.names.find(kind, near[0]) if is_named else (None, None)
+                    nearest = self.dialogue.names.find(kind, near[0]) if is_named else None
+                    read[cell] = nearest or (None, None)
             for text, reason in list(unknown.items())[:_MOST_UNKNOWN]:
                 self.dialogue.issues.append(_unknown(kind, text, cells, reason))
             found[kind] = cells.map({cell: own[0] for cell, own in read.items()})

@@ -6,7 +6,8 @@ tests/evolve/machine/test_vector_maths.py). Arguments and results are float64 sc
 """
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from llvmlite import ir
@@ -45,11 +46,20 @@ def _float_of(typing_context: Any, bits: Any) -> Any:
     return types.float64(types.int64), generate
 
 
-# numba's types do not know the result of an intrinsic.
+Maths = TypeVar("Maths", bound=Callable[..., float])
+# numba's types do not know the result of an intrinsic, nor all options.
 bits_of: Any = intrinsic(_bits_of)
 float_of: Any = intrinsic(_float_of)
 # `contract` lets a product and a sum become one instruction; it cannot make a valid value invalid.
-inline_maths = njit(error_model="numpy", fastmath={"contract"}, forceinline=True, no_cfunc_wrapper=True)
+compiler: Any = njit
+
+
+def inline_maths(function: Maths) -> Maths:
+    """Decorate an elementary function, which is compiled into its callers."""
+    made: Maths = compiler(
+        error_model="numpy", fastmath={"contract"}, forceinline=True, no_cfunc_wrapper=True
+    )(function)
+    return made
 
 
 @inline_maths
