@@ -55,8 +55,8 @@ class Space:
     base, floor, after : Expression, optional
         Plain times; None for zero.
     part_cost : float
-        Share that each amount and each factor adds to a formula's score: of formulas alike in error the shorter
-        one is to be read.
+        Share that each amount and each factor adds to a formula's score: of formulas alike in error the
+        shorter one is to be read.
     scale : float
         By what all terms are multiplied, such as 1/3 for one of three passes.
 
