@@ -15,7 +15,7 @@ LINKED = ("evolve", "formulas")  # what numba compiled lies next to these files
 NAME = "probe_launch_s"
 AMOUNT = "probe_work_s"
 FEATURE = f"time,{NAME},l_P,s,,,launches of layers and convolutions,layer_launch_s + conv_launch_s,a probe\n"
-WORK = f"{AMOUNT},k_P,kernels,launch,n_layers * host_launch_s,,,layers x the launch time of the host\n"
+WORK = f"{AMOUNT},k_P,kernels,launch,n_layers * host_launch_s,,,,layers x the launch time of the host\n"
 
 
 def add(path, line, before=None):

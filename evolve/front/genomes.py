@@ -116,12 +116,12 @@ def exponents_of(genome: Genome, constants: NDArray[np.float64], space: Space) -
 
 def _power_text(space: Space, place: int, exponent: float) -> str:
     """Return a factor as it stands behind a term."""
-    factor = space.factors[place]
-    if factor.kind != POWER:
-        return f" * exp({exponent!r} * {factor.feature})"
+    factor, sign = space.factors[place], "*" if exponent > 0.0 else "/"
     if exponent in (1.0, -1.0):
-        return f" {'*' if exponent > 0 else '/'} {factor.feature}"
-    return f" * {factor.feature} ** {exponent!r}"
+        return f" {sign} {factor.feature if factor.kind == POWER else f'exp({factor.feature})'}"
+    if factor.kind == POWER:
+        return f" * {factor.feature} ** {exponent!r}"
+    return f" * exp({exponent!r} * {factor.feature})"
 
 
 def _around(total: Expression, space: Space) -> Expression:

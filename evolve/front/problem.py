@@ -46,8 +46,8 @@ class HeldOutLoss(base.Fitness):  # type: ignore[misc]  # DEAP has no types
 class Fitted:
     """A genome with its constants, its loss, and its losses on held-out groups, (n_groups,).
 
-    loss : with the pulls of the priors. cost : by what the score is multiplied, for amounts that are no part
-    of the law.
+    loss : with the pulls of the priors. cost : by what the score is multiplied, for its parts and for
+    amounts that are no part of the law.
     """
 
     genome: Genome
@@ -106,7 +106,8 @@ class FrontProblem:
         return np.array(found, dtype=np.float64)
 
     def _cost(self, genome: Genome) -> float:
-        return 1.0 + sum(self.space.amounts[place].cost for place in genome.amounts)
+        parts = len(genome.terms) + len(genome.powers)
+        return 1.0 + self.space.part_cost * parts + sum(self.space.amounts[p].cost for p in genome.amounts)
 
     def fit(
         self,

@@ -54,6 +54,9 @@ class Space:
         Per resource, features of the factors that may multiply its amounts.
     base, floor, after : Expression, optional
         Plain times; None for zero.
+    part_cost : float
+        Share that each amount and each factor adds to a formula's score: of formulas alike in error the
+        shorter one is to be read.
     scale : float
         By what all terms are multiplied, such as 1/3 for one of three passes.
 
@@ -77,6 +80,7 @@ class Space:
     floor: Expression | None = None
     after: Expression | None = None
     scale: float = 1.0
+    part_cost: float = 0.0
 
     def __post_init__(self) -> None:
         """Check that there is something to add, and that all factors are known."""

@@ -137,9 +137,9 @@ def test_a_genome_has_one_form() -> None:
 
 def test_weights_by_rule_and_fixed_exponents_are_written_out() -> None:
     """They cost no constant, and the text has them."""
-    genome = genome_of({0: 1, 1: BY_RULE}, [Power(0, False, frozenset([0]))], SPACE)
-    text = to_text(to_expression(genome, np.log([2.0]), SPACE))
-    assert text == "max(2 * products_s / cache + 5 * bytes_s, host_s) + 4 * copy_s"
+    powers = [Power(0, False, frozenset([0])), Power(1, False, frozenset([1]))]
+    text = to_text(to_expression(genome_of({0: 1, 1: BY_RULE}, powers, SPACE), np.log([2.0]), SPACE))
+    assert text == "max(2 * products_s / cache + 5 * bytes_s * exp(is_amd), host_s) + 4 * copy_s"
 
 
 def test_what_few_groups_have_is_no_choice() -> None:
