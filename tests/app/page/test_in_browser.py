@@ -414,13 +414,13 @@ def test_a_custom_cnn_is_dropped_and_bad_files_get_one_line(opened, page_file, l
     (expected,) = predict_runs(law, one_run("resnet50", "T4", 16, 320, Setup("fp32")))
     assert float(page.get_attribute("#time", "data-seconds")) == pytest.approx(expected.time_s, rel=1e-12)
     without = {**good, "counts": {k: v for k, v in good["counts"].items() if k != "params"}}
-    negative = {**good, "counts": good["counts"] | {"conv_macs": {"value": -1.0}}}
+    negative = {**good, "counts": good["counts"] | {"params": {"value": -1.0}}}
     bad = {
         "text that is no JSON": "{not json",
         "without “cnn”": "[]",
         "whole number for “n_classes”": json.dumps(good | {"n_classes": "10"}),
         "“params”": json.dumps(without),
-        "“conv_macs”": json.dumps(negative),
+        "no number of at least 0 for “params”": json.dumps(negative),
         "2 MB": " " * 2_000_000,
         "“cnn” and “counts”": '{"__proto__": {"cnn": "x", "counts": {}}}',
     }
