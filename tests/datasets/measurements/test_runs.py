@@ -113,7 +113,7 @@ def test_sizes_outside_the_shipped_table_are_counted_on_the_graph():
     ("change", "error", "message"),
     [
         ({"gpu": "T5"}, UnknownNameError, "GPU 'T5'"),
-        ({"cnn": "resnet51"}, UnknownNameError, "resnet51q"),
+        ({"cnn": "resnet51"}, UnknownNameError, "resnet50"),
         ({"precision": "fp31"}, UnknownNameError, "fp32"),
         ({"algorithm": "rings", "n_gpus": 2}, UnknownNameError, "ring"),
         ({"link": "nvlink9", "n_gpus": 2}, UnknownNameError, "link"),
