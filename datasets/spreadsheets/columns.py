@@ -215,14 +215,14 @@ def _chosen(
 def _ask_bounds(table: SheetTable, time: str, found: Mapping[str, Meaning], dialogue: Dialogue) -> None:
     """Ask which column is the time where it is below that of the least in each row, or above the greatest."""
     bounds = {own: bound_of(own) for own in found if found[own].target == IGNORED and found[own].unit}
-    cells = table.cells[[time, *(own for own in bounds if bounds[own])]]
+    cells = table.cells[[time, *(own for own, bound in bounds.items() if bound)]]
     numbers = cells.map(lambda cell: quantity(cell, dialogue.answers.decimal or ".")[0])
-    apart = {own: bounds[own] * (numbers[own] - numbers[time]).dropna() for own in list(cells)[1:]}
+    apart = {own: bound * (numbers[own] - numbers[time]).dropna() for own, bound in bounds.items() if bound}
     beyond = [own for own, lead in apart.items() if len(lead) and (lead < 0).all()]
     if beyond:
         text = f"{time} is beyond {', '.join(beyond)} in each row: which column is the time?"
-        between = numbers.median().sort_values().index
-        offered = list(between[1:-1]) or beyond
+        between = [str(own) for own in numbers.median().sort_values().index]
+        offered = between[1:-1] or beyond
         dialogue.ask("columns", text, choices("--column", offered, "time_s="))
 
 
