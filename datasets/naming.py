@@ -97,7 +97,9 @@ class NameIndex:
             if match:
                 reason = f"no {match.group().split()[0]} variant is known, and it differs from the plain GPU"
                 names = names or self.found(pattern.sub(" ", plain))[0]
-        return NameMeaning("", tuple(names or self.near(text)), 0, "", reason)
+        # Who slips in a letter may happen to write the beginning of another name.
+        near = [] if names and reason else self.near(text, 0.7 if names else 0.45)
+        return NameMeaning("", tuple(dict.fromkeys([*names, *near]))[:3], 0, "", reason)
 
     def question(self, text: str, meaning: NameMeaning) -> str:
         """Return in one line what is asked or said of a text that means no name for sure."""
@@ -111,8 +113,11 @@ class NameIndex:
         advice = f"did you mean {' or '.join(map(repr, listed))}?" if listed else self.rules["unknown"][0][1]
         return f"unknown {self.kind} {quoted}: " + "; ".join(filter(None, (meaning.reason, advice)))
 
-    def near(self, text: str) -> list[str]:
-        """Return up to three names that resemble a text, the nearest first: suggestions, not an answer."""
+    def near(self, text: str, least: float = 0.45) -> list[str]:
+        """Return up to three names that resemble a text, the nearest first: suggestions, not an answer.
+
+        least : share of pairs of letters that they have in common, 0 to 1.
+        """
 
         def pairs(key: str) -> set[str]:
             return {key[place : place + 2] for place in range(len(key) - 1)}
@@ -122,7 +127,7 @@ class NameIndex:
         for key, names in self.keys.items():
             other = pairs(f"^{key}$")
             score = 2 * len(wanted & other) / (len(wanted) + len(other))
-            for name in names if score > 0.45 and len(wanted) > 2 else ():
+            for name in names if score > least and len(wanted) > 2 else ():
                 scores[name] = max(score, scores.get(name, 0.0))
         return sorted(scores, key=lambda name: (-round(scores[name], 9), name))[:3]
 

@@ -22,8 +22,7 @@ from trainlaw.datasets.cnns.names import cnn_names
 from trainlaw.datasets.cnns.zoo import timm_table, zoo_entry
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.hardware.links import Link, links
-from trainlaw.datasets.hardware.possible import has_precision
-from trainlaw.datasets.hardware.precisions import PRECISIONS
+from trainlaw.datasets.hardware.possible import lacking, newest_links
 from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES
 from trainlaw.formulas import (
@@ -104,7 +103,7 @@ _RING: Mapping[str, Fact] = {
 
 @dataclass(frozen=True)
 class NamedGpu:
-    """A GPU to look up: `values` of the model's columns, nan where unknown; `lacks` names precisions."""
+    """A GPU to look up: `values` of the model's columns, nan where unknown; `lacks` as `lacking` has it."""
 
     name: str
     vendor: str
@@ -112,6 +111,7 @@ class NamedGpu:
     is_new: bool
     default_precision: str
     lacks: tuple[str, ...]
+    newest_links: Mapping[str, int]
     values: tuple[float, ...]
 
 
@@ -278,7 +278,8 @@ def _named_gpu(formula: Formula, gpu: Gpu, values: Iterable[float]) -> NamedGpu:
         gpu.generation or "unknown",
         intervals_of(formula).is_new(gpu.generation),
         PRECISION_OF_PASSES if formula.scope == FORWARD else gpu.default_precision,
-        tuple(name for name in PRECISIONS if not has_precision(gpu, name)),
+        lacking(gpu),
+        newest_links(gpu),
         tuple(values),
     )
 

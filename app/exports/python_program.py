@@ -22,6 +22,7 @@ from trainlaw.app.models.lookup_tables import name_tables
 from trainlaw.app.text.html import template_text
 from trainlaw.datasets import FEATURES
 from trainlaw.datasets.files.limits import limits
+from trainlaw.datasets.hardware.possible import REASONS, link_family
 from trainlaw.datasets.measurements.runs import LAYOUTS, PRECISION_OF_PASSES
 from trainlaw.datasets.naming import LONGEST_NAME, NameIndex, NameMeaning, is_near
 from trainlaw.formulas import Formula
@@ -72,6 +73,8 @@ def named_program(formula: Formula) -> str:
         "cnn_lines": _cnn_lines(model.cnns),
         "server": [model.gpu_columns.index(name) for name in OF_SERVER if model.links],
         "arguments": OF_ARGUMENTS,
+        "reasons": REASONS,
+        "families": {link.link: link_family(link.link) for link in model.links},
         "layouts": LAYOUTS,
         "names": {kind: _named_tables(kind) for kind in ("GPU", "CNN")},
         "naming": "\n\n".join(inspect.getsource(each) for each in (NameMeaning, NameIndex, is_near)),
@@ -128,9 +131,9 @@ def _named_tables(kind: str) -> Mapping[str, object]:
 
 
 def _gpu_line(gpu: NamedGpu) -> str:
-    """Return name, vendor, generation, 1 if it is new, usual precision, precisions it lacks, and numbers."""
-    lacks = ";".join(gpu.lacks)
-    texts = (gpu.name, gpu.vendor, gpu.generation, str(int(gpu.is_new)), gpu.default_precision, lacks)
+    """Return name, vendor, generation, 1 if it is new, usual precision, what it lacks, links, and numbers."""
+    lacks, newest = ";".join(gpu.lacks), ";".join(f"{name}:{each}" for name, each in gpu.newest_links.items())
+    texts = (gpu.name, gpu.vendor, gpu.generation, str(int(gpu.is_new)), gpu.default_precision, lacks, newest)
     return "|".join((*texts, _numbers(gpu.values)))
 
 

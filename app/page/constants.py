@@ -20,8 +20,7 @@ from trainlaw.datasets import built_in_gpus
 from trainlaw.datasets.files.storage import read_data_rows
 from trainlaw.datasets.hardware.collectives import ALGORITHMS, FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.hardware.links import links
-from trainlaw.datasets.hardware.possible import has_precision, link_family
-from trainlaw.datasets.hardware.precisions import PRECISIONS
+from trainlaw.datasets.hardware.possible import lacking, link_family, newest_links
 from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.nearest import FILE, LETTERS
 from trainlaw.formulas import Formula
@@ -71,8 +70,8 @@ def _gpus(formula: Formula, names: set[str]) -> _Rows:
         if gpu.gpu in rows:
             facts = gpu_facts(formula, gpu)
             rows[gpu.gpu] |= {
-                "family": link_family(gpu.gpu_link),
-                "lacks": [name for name in PRECISIONS if not has_precision(gpu, name)],
+                "newest_links": newest_links(gpu),
+                "lacks": lacking(gpu),
                 "own_link": gpu.usual_link,
                 "group": gpu.gpu_group,
                 "per_node": usual_server(gpu.gpu).gpus_per_node,

@@ -27,7 +27,7 @@ from trainlaw.datasets import FEATURES, built_in_gpus
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.datasets.files.limits import limits
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
-from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE
+from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE, REASONS
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
 from trainlaw.datasets.measurements.runs import LAYOUTS, PRECISION_OF_PASSES, STACKS
 from trainlaw.datasets.tables.joins import LAUNCHES_LEFT
@@ -252,6 +252,7 @@ def _facts(formula: Formula) -> dict[str, Any]:
         "level": 100 * LEVEL,
         "rough": ROUGH_MEMORY,
         "perNode": MOST_GPUS_PER_NODE,
+        "lacks": REASONS,
         "gpuFacts": list(_gpu_facts(formula)),
         # The first choice as strings, as form fields and the fragment of a link hold them.
         "first": json.loads(template_text("page/first.json")),

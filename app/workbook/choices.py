@@ -102,11 +102,7 @@ def usual_choices(model: Model) -> list[Choice]:
     """Return the yellow cells of every prediction, in their order."""
     note = "in others none was measured" if model.is_forward else "the default depends on the GPU"
     precision = _listed("precision_choice", "precision", model.default_precision, note)
-    lacking = fact("gpu", f'"{LACKS}"')
-    has_precision = f'ISERROR(FIND(";"&tl_precision&";",{lacking}))'
-    precision = precision._replace(
-        valid=f"AND({precision.valid},{has_precision})", fault="choose one that this GPU has, from the list"
-    )
+    precision = _possible(precision, "tl_precision", "choose one that this GPU has, from the list")
     per = "of which the inference is computed" if model.is_forward else "ImageNet-1k has 1,281,167"
     gpus = _number("n_gpus", "number of GPUs", 1.0, "each with a batch of that size", "GPUs", kind="n_gpus")
     found = [
@@ -138,6 +134,13 @@ def rare_choices(model: Model) -> list[Choice]:
     rows = [*several, *_software_choices(model), *_group_choices(model)]
     rows.append(_listed("order", "rank GPUs by", ORDERS[0], "of sheet Ranking; prices: sheet GPUs"))
     return [row for row in rows if row.name not in _NEEDED_BY or used & _NEEDED_BY[row.name]]
+
+
+def _possible(choice: Choice, asked: str, fault: str) -> Choice:
+    """Return a choice that is also not valid where the GPU lacks what is asked for, a cell formula."""
+    lacking = fact("gpu", f'"{LACKS}"')
+    has = f'ISERROR(FIND(";"&{asked}&";",{lacking}))'
+    return choice._replace(valid=f"AND({choice.valid},{has})", fault=fault)
 
 
 def _listed(name: str, title: str, value: str, note: str, table: str = "") -> Choice:
@@ -189,6 +192,9 @@ def _several_gpu_choices() -> list[Choice]:
 
 def _software_choices(model: Model) -> list[Choice]:
     compiler = _listed("compilation", "compiled by", COMPILATIONS[0], "eager: one kernel per operation")
+    compiler = _possible(compiler, "tl_compilation", "choose one that this GPU has, from the list")
+    tuned = _flag("is_tuned", "vendor-tuned container", 0.0, "1: with the vendor's fused kernels")
+    tuned = _possible(tuned, 'IF(tl_is_tuned=1,"tuned","none")', "enter 0, or 1 for a GPU of NVIDIA")
     note = "by trainlaw profile --host; empty: as usual for the GPU's year"
     launch = _number("host_launch_us", "host launch time per layer", math.nan, note, "us", kind="host_launch")
     return [
@@ -197,7 +203,7 @@ def _software_choices(model: Model) -> list[Choice]:
         _listed("stack_choice", "stack of 16-bit convolutions", IMPLIED, "which kernels run them"),
         _flag("has_optimizer", "include the optimizer step", 1.0, "1: with the weight update"),
         _flag("has_input_copy", "include copying the images", 0.0, "1: with the copy to the GPU"),
-        _flag("is_tuned", "vendor-tuned container", 0.0, "1: with the vendor's fused kernels"),
+        tuned,
         _or_empty(launch),
     ]
 

@@ -12,8 +12,7 @@ from trainlaw.app.workbook.model import PREFIX, TABLES, new_sheet
 from trainlaw.app.workbook.spellings import further_names, key_formula, machines, sheet_key, without_count
 from trainlaw.datasets import CnnCounts, Gpu, built_in_gpus
 from trainlaw.datasets.files.limits import limits
-from trainlaw.datasets.hardware.possible import has_precision
-from trainlaw.datasets.hardware.precisions import PRECISIONS
+from trainlaw.datasets.hardware.possible import lacking
 from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.formulas import Formula
 from xlsxwriter.utility import xl_col_to_name
@@ -22,7 +21,7 @@ SPARE_ROWS = 1000  # rows that look-ups cover, so that the user can add rows
 HEAD = 3  # row of the header of each table
 #: Column with further names of a row, each between two semicolons, without what no name needs to be found.
 NAMES = "further_names"
-#: Column with the precisions that a GPU lacks, each between two semicolons.
+#: Column with the precisions and software that a GPU lacks, each between two semicolons.
 LACKS = "lacks"
 #: Column with the instances of clouds that have several of a GPU, as `machines` has them.
 MACHINES = "machines"
@@ -73,14 +72,13 @@ def gpu_table_rows(formula: Formula) -> dict[str, dict[str, object]]:
 
 def _gpu_row(gpu: Gpu, specifications: Mapping[str, object]) -> dict[str, object]:
     server = usual_server(gpu.gpu)
-    lacking = [name for name in PRECISIONS if not has_precision(gpu, name)]
     return {
         "price_usd_per_hour": listed_price(gpu.gpu),
         "link": gpu.usual_link,
         "server_gpus": float(server.gpus_per_node),
         "fabric": server.fabric,
         **specifications,
-        LACKS: f";{';'.join(lacking)};",
+        LACKS: f";{';'.join(lacking(gpu))};",
     }
 
 

@@ -62,7 +62,6 @@ RECIPES = (
         "anchor.json",
         {"of": "anchor"},
         is_quick=True,
-        differs="the tables of GPUs, links and runs have changed since",
     ),
     Recipe(
         "layer",
@@ -70,7 +69,6 @@ RECIPES = (
         "layer.json",
         {"of": "layers"},
         is_quick=True,
-        differs="the tables of GPUs, links and runs have changed since",
     ),
     Recipe(
         "pairs",

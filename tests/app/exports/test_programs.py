@@ -19,7 +19,7 @@ from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.datasets import FEATURES, TARGET, built_in_gpus, feature_specs, find_cnn_counts
 from trainlaw.datasets.cnns.names import names_of_cnns
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES
-from trainlaw.datasets.hardware.possible import has_precision
+from trainlaw.datasets.hardware.possible import lacking
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.formulas import Formula, InputError, load_formula, parse_text, variables
 
@@ -39,10 +39,14 @@ def random_questions(law, count, seed=5):
     choose, model = random.Random(seed), named_model(law)
     for _ in range(count):
         cnn, gpu = choose.choice(model.cnns), built_in_gpus().find(choose.choice(model.gpus).name)
-        known = [name for name in PRECISIONS if name != "unknown" and has_precision(gpu, name)]
+        lacks = lacking(gpu)
+        known = [name for name in PRECISIONS if name != "unknown" and name not in lacks]
         size = choose.choice([(None, None), *cnn.sizes])
         batch, precision = round(2 ** choose.uniform(0, 11)), choose.choice([None, *known])
-        setup = choose.choice(["nchw", "channels_last"]), choose.random() < 0.3
+        setup = (
+            choose.choice(["nchw", "channels_last"]),
+            choose.random() < 0.3 and "tuned" not in lacks,
+        )
         yield (cnn.name, gpu.gpu, batch, precision, *setup, choose.choice([None, 2.5e-5, 9e-4]), *size)
 
 
@@ -169,11 +173,15 @@ FAULTS = {
     changed(precision="tf32"): "T4",
     changed(layout="nhwc"): "layout as one of nchw, channels_last",
     changed(tuned="false"): "tuned as ",
+    changed(gpu="Instinct MI100", tuned=True): "tuned containers are NVIDIA's",
+    changed(gpu="K80", precision="bf16"): "K80 has no bf16",
     changed(launch=2.0): "host_launch_s as a number from 1e-",
     changed(launch=True): "host_launch_s ",
     changed(n_gpus=9): "evenly",
     changed(n_gpus=20_000_000): "whole number from 1 to ",
     changed(n_gpus=2, link="ethernet-10g"): "link as one of",
+    changed(n_gpus=2, link="nvlink2-x6"): "T4 has no link nvlink2-x6",
+    changed(n_gpus=2, link="pcie4-x16"): "T4 has no link pcie4-x16",
     changed(n_gpus=16, fabric="nvswitch3"): "fabric as one of",
     changed(price=-3.0): "price",
     changed(pixels=225): "pixels and classes of resnet50",

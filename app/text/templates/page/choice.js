@@ -71,6 +71,16 @@ const isSpread = ({ gpus, nodes, largest }) =>
   largest > 0
     ? Number.isInteger(largest) && largest * nodes >= gpus && largest + nodes - 1 <= gpus
     : largest === 0 && gpus % nodes === 0;
+// The field with what a GPU lacks of the choice, and the reason; null for none.
+const lackOf = (gpu, choice) => {
+  const { newest_links: newest, lacks } = GPUS[gpu];
+  const asked = { compilation: choice.compilation, is_tuned: choice.is_tuned && "tuned", precision: precisionOf(gpu, choice) };
+  const lacked = Object.keys(asked).find((id) => lacks.includes(asked[id]));
+  if (lacked) return [lacked, FORMULA.lacks[asked[lacked]].replace("{gpu}", gpu)];
+  const [family, generation] = LINKS[choice.link]?.family ?? [""];
+  const isThere = newest[family] === 0 || generation <= newest[family];
+  return choice.gpus > choice.nodes && family && !isThere ? ["link", `${gpu} has no link ${choice.link}.`] : null;
+};
 const faultOf = (choice) => {
   for (const [id, table] of [
     ["cnn", CNNS],
@@ -79,12 +89,8 @@ const faultOf = (choice) => {
     if (!Object.hasOwn(table, choice[id])) return [id, questionOf(id, choice[id])];
   for (const [id, limit] of Object.entries(FORMULA.limits))
     if (choice[id] !== null && !isWithin(limit, choice[id])) return faultOfNumber(id, limit, choice[id]);
-  const { family, lacks } = GPUS[choice.gpu];
-  const precision = precisionOf(choice.gpu, choice);
-  if (lacks?.includes(precision)) return ["precision", `${choice.gpu} has no ${precision}.`];
-  const [maker, generation] = LINKS[choice.link]?.family ?? ["", 0];
-  if (choice.gpus > choice.nodes && maker && (family[0] !== maker || (family[1] && generation > family[1])))
-    return ["link", `${choice.gpu} has no link ${choice.link}.`];
+  const lacked = lackOf(choice.gpu, choice);
+  if (lacked) return lacked;
   if ((choice.largest || Math.ceil(choice.gpus / choice.nodes)) > FORMULA.perNode)
     return ["nodes", `No node holds more than ${FORMULA.perNode} GPUs.`];
   if (isSpread(choice)) return null;

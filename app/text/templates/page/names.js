@@ -54,13 +54,13 @@ const foundOf = (index, text) => {
 };
 const pairsOf = (key) => new Set([...key].slice(1).map((_, place) => key.slice(place, place + 2)));
 // Up to three names that resemble a text, the nearest first.
-const resembling = (index, text) => {
+const resembling = (index, text, least) => {
   const wanted = pairsOf(`^${keyOf(index, text)}$`);
   const scores = new Map();
   for (const [key, names] of wanted.size > 2 ? index.keys : []) {
     const other = pairsOf(`^${key}$`);
     const score = (2 * [...wanted].filter((pair) => other.has(pair)).length) / (wanted.size + other.size);
-    if (score > 0.45) for (const name of names) scores.set(name, Math.max(score, scores.get(name) ?? 0));
+    if (score > least) for (const name of names) scores.set(name, Math.max(score, scores.get(name) ?? 0));
   }
   const ordered = [...scores].sort(([one, a], [other, b]) => (Math.abs(a - b) > 1e-9 ? b - a : compared(one, other)));
   return ordered.slice(0, 3).map(([name]) => name);
@@ -90,7 +90,9 @@ const meaningIn = (index, text) => {
     reason = `no ${match[0].trim().split(/\s/)[0]} variant is known, and it differs from the plain GPU`;
     if (!names.length) [names] = foundOf(index, plain.replace(pattern, " "));
   }
-  return { name: "", candidates: names.length ? names : resembling(index, text), count: 0, instance: "", reason };
+  // Who slips in a letter may happen to write the beginning of another name.
+  const near = names.length && reason ? [] : resembling(index, text, names.length ? 0.7 : 0.45);
+  return { name: "", candidates: [...new Set([...names, ...near])].slice(0, 3), count: 0, instance: "", reason };
 };
 const quoted = (text) => (text.includes("'") && !text.includes('"') ? `"${text}"` : `'${text.replace(/'/g, "\\'")}'`);
 // What is asked or said in one line of a text that means no name for sure.
