@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from trainlaw.app.models.builtin import BUILT_IN, BUILT_IN_FORMULAS
+from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.formulas import load_formula, parse_text
 
 from tools.builtin import __main__ as command
@@ -31,6 +32,10 @@ def searches(is_quick):
         for recipe in RECIPES
         if recipe.is_quick == is_quick
     ]
+
+
+def member_files(recipe):
+    return [f"{size}.json" for size in recipe.members]
 
 
 def check_found_again(recipe):
@@ -61,7 +66,7 @@ def test_the_stored_errors_are_measured_again():
 
 
 def test_every_built_in_formula_has_a_recipe():
-    files = {recipe.file for recipe in RECIPES}
+    files = {name for recipe in RECIPES for name in (recipe.file, *member_files(recipe))}
     assert {path.name for path in FOLDER.iterdir()} == files
     assert len(list((FOLDER / "pairs").iterdir())) == 24
     assert {recipe.kind for recipe in RECIPES} == set(KINDS)
@@ -69,9 +74,14 @@ def test_every_built_in_formula_has_a_recipe():
 
 @each_row("recipe", STUDIES)
 def test_a_stored_formula_says_which_study_it_is_of(recipe):
-    facts, definition = load_formula(FOLDER / recipe.file).provenance, recipe.definition
-    said = (facts["table"], facts["seed"], facts["split"], facts["evaluations_per_search"])
-    assert said == (definition.table, definition.seed, definition.split, definition.evaluations)
+    definition, members = recipe.definition, member_files(recipe)
+    for name in (recipe.file, *members):
+        facts = load_formula(FOLDER / name).provenance
+        said = (facts["table"], facts["seed"], facts["split"])
+        assert said == (definition.table, definition.seed, definition.split), name
+        # A law alone is fitted: evaluations change nothing of it.
+        if members or not STUDY_KINDS[definition.of].is_fitted:
+            assert facts["evaluations_per_search"] == definition.evaluations, name
 
 
 @each_row("path", sorted(FOLDER.rglob("*.json")))
