@@ -99,7 +99,10 @@ def test_no_mutation_of_a_spreadsheet_is_imported_wrong(part, tmp_path):
         sheets, truth = corpus.load(name)
         kind, sheets = corpus.mutated(sheets, truth, random)
         path = corpus.write(sheets, truth, tmp_path)
-        how, _ = corpus.imported(path, truth)
+        how, said = corpus.imported(path, truth)
+        # What only the formula speaks for is a remark, and it must be made.
+        if kind == "swapped headers" and "fit the formula once they are exchanged" in " ".join(said.split()):
+            continue
         # Exchanged headers of the mean and the median say another number, a hundredth apart.
         different = corpus.differences(path, truth, 0.02) if how == "written" else ""
         found += [f"{seed} {name} {kind}: {different}"] * (different not in ("", "part"))
