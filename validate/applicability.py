@@ -56,8 +56,9 @@ class JointRange:
         """Return the joint range of training rows.
 
         columns : features by name, (n_runs,); those without variation are omitted, and those that are zero in
-        nearly all runs: any run that has them would be far. groups : GPU group of each run. level : share of the rows of a new group within the limit. Raises InputError where no
-        feature varies, or a value is negative or not finite.
+        nearly all runs: any run that has them would be far. groups : GPU group of each run. level : share of
+        the rows of a new group within the limit. Raises InputError where no feature varies, or a value is
+        negative or not finite.
         """
         arrays = {name: np.asarray(values, dtype=float) for name, values in columns.items()}
         varying = [name for name, values in arrays.items() if np.ptp(values) > 0]

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import pytest
 from trainlaw.app.models.builtin import BUILT_IN, BUILT_IN_FORMULAS
-from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.formulas import load_formula, parse_text
 
 from tools.builtin import __main__ as command
@@ -74,14 +73,11 @@ def test_every_built_in_formula_has_a_recipe():
 
 @each_row("recipe", STUDIES)
 def test_a_stored_formula_says_which_study_it_is_of(recipe):
-    definition, members = recipe.definition, member_files(recipe)
-    for name in (recipe.file, *members):
+    definition = recipe.definition
+    for name in (recipe.file, *member_files(recipe)):
         facts = load_formula(FOLDER / name).provenance
-        said = (facts["table"], facts["seed"], facts["split"])
-        assert said == (definition.table, definition.seed, definition.split), name
-        # A law alone is fitted: evaluations change nothing of it.
-        if members or not STUDY_KINDS[definition.of].is_fitted:
-            assert facts["evaluations_per_search"] == definition.evaluations, name
+        said = (facts["table"], facts["seed"], facts["split"], facts["evaluations_per_search"])
+        assert said == (definition.table, definition.seed, definition.split, definition.evaluations), name
 
 
 @each_row("path", sorted(FOLDER.rglob("*.json")))
