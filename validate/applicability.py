@@ -21,6 +21,8 @@ KEY = "joint_range"
 # Share of the mean variance added to each: with two nearly proportional features, a tiny change would
 # otherwise look far.
 _RIDGE = 0.05
+# Share of the runs that have a feature, below which it says nothing about how runs are spread.
+_LEAST_SHARE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,14 +55,18 @@ class JointRange:
     ) -> "JointRange":
         """Return the joint range of training rows.
 
-        columns : features by name, (n_runs,); those without variation are omitted. groups : GPU group of
-        each run. level : share of the rows of a new group within the limit. Raises InputError where no
-        feature varies, or a value is negative or not finite.
+        columns : features by name, (n_runs,); those without variation are omitted, and those that are zero in
+        nearly all runs: any run that has them would be far. groups : GPU group of each run. level : share of
+        the rows of a new group within the limit. Raises InputError where no feature varies, or a value is
+        negative or not finite.
         """
-        names = tuple(name for name, values in columns.items() if np.ptp(np.asarray(values, dtype=float)) > 0)
-        if not names:
+        arrays = {name: np.asarray(values, dtype=float) for name, values in columns.items()}
+        varying = [name for name, values in arrays.items() if np.ptp(values) > 0]
+        if not varying:
             raise InputError("joint range: expected at least one feature that varies")
-        table = np.column_stack([np.asarray(columns[name], dtype=float) for name in names])
+        frequent = [name for name in varying if np.mean(arrays[name] != 0.0) >= _LEAST_SHARE]
+        names = tuple(frequent or varying)
+        table = np.column_stack([arrays[name] for name in names])
         if not np.isfinite(table).all() or (table < 0).any():
             raise InputError("joint range: expected finite features, none negative")
         floors = np.array([np.quantile(values[values > 0], 0.05) for values in table.T])

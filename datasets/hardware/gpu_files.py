@@ -202,11 +202,15 @@ def _matrix_rate(gpu: Gpu, column: str) -> float:
     return max(rate for rate in rates if not math.isnan(rate))
 
 
+def _has_matrix_units(gpu: Gpu) -> bool:
+    return gpu.tensor_fp16_flop_per_s > gpu.peak_fp32_flop_per_s
+
+
 def _alike(gpu: Gpu) -> tuple[list[Gpu], str]:
     """Return shipped GPUs of about the same architecture, and why these.
 
     They have its compute capability, or are the two with the most similar multiprocessors: of its
-    generation, or of all where the file states neither.
+    generation, or of all that have matrix units as it has where the file states neither.
     """
     known = [one for one in built_in_gpus().gpus if one.device == gpu.device]
     capability, generation = gpu.compute_capability, gpu.generation.lower()
@@ -217,7 +221,7 @@ def _alike(gpu: Gpu) -> tuple[list[Gpu], str]:
     of_generation = [one for one in known if generation and one.generation.lower().startswith(generation)]
     if (capability or generation) and not of_generation:
         return [], ""
-    candidates = of_generation or known
+    candidates = of_generation or [one for one in known if _has_matrix_units(one) == _has_matrix_units(gpu)]
     apart = np.abs(np.array([_architecture(one) for one in candidates]) - _architecture(gpu))
     # A specification that one of both does not state counts as a factor of 2.
     distances = np.where(np.isnan(apart), math.log(2), apart).sum(axis=1)

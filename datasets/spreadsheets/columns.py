@@ -25,12 +25,13 @@ from trainlaw.datasets.spreadsheets.headings import (
     SCHEMA,
     TIME,
     Meaning,
+    bound_of,
     read_heading,
     without_unit,
 )
 from trainlaw.datasets.spreadsheets.layout import SheetTable, is_measured
 from trainlaw.datasets.spreadsheets.pivots import PIVOTS, ValueColumn, likely_pivot, number_in, value_columns
-from trainlaw.datasets.spreadsheets.quantities import TimeUnit
+from trainlaw.datasets.spreadsheets.quantities import TimeUnit, quantity
 from trainlaw.datasets.spreadsheets.values import NO, YES, plain_text, precision_of, size_px
 from trainlaw.datasets.spreadsheets.words import asked_words, groups
 from trainlaw.formulas.errors import UnknownNameError, check_name, shown
@@ -199,6 +200,8 @@ def _chosen(
             ours = "time_s" if target == TIME else target.removeprefix(FLAG)
             text = f"the columns {', '.join(equal)} may all be {ours}: which one is it?"
             dialogue.ask("columns", text, choices("--column", equal, f"{ours}="))
+    if TIME in keys and keys[TIME] not in answers.columns.values():
+        _ask_bounds(table, keys[TIME], found, dialogue)
     if TIME not in keys and not has_times:
         numeric = [own for own in found if not found[own].target and any(map(_is_number, table.cells[own]))]
         text = (
@@ -207,6 +210,20 @@ def _chosen(
         text += "or say what the headings of columns of times are by --columns-are"
         dialogue.ask("columns", text, choices("--column", numeric, "time_s="))
     return keys
+
+
+def _ask_bounds(table: SheetTable, time: str, found: Mapping[str, Meaning], dialogue: Dialogue) -> None:
+    """Ask which column is the time where it is below that of the least in each row, or above the greatest."""
+    bounds = {own: bound_of(own) for own in found if found[own].target == IGNORED and found[own].unit}
+    cells = table.cells[[time, *(own for own, bound in bounds.items() if bound)]]
+    numbers = cells.map(lambda cell: quantity(cell, dialogue.answers.decimal or ".")[0])
+    apart = {own: bound * (numbers[own] - numbers[time]).dropna() for own, bound in bounds.items() if bound}
+    beyond = [own for own, lead in apart.items() if len(lead) and (lead < 0).all()]
+    if beyond:
+        text = f"{time} is beyond {', '.join(beyond)} in each row: which column is the time?"
+        between = [str(own) for own in numbers.median().sort_values().index]
+        offered = between[1:-1] or beyond
+        dialogue.ask("columns", text, choices("--column", offered, "time_s="))
 
 
 def _filled(

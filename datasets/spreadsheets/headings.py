@@ -101,6 +101,19 @@ def _read_words(text: str) -> Meaning:
     return Meaning(measure if known else "", unit, target not in (TIME, RATE, ""))
 
 
+def bound_of(text: str) -> int:
+    """Return -1 for the heading of the least of several numbers, 1 for that of the greatest, else 0.
+
+    >>> bound_of("min (ms)"), bound_of("best img/s"), bound_of("best [ms]"), bound_of("std")
+    (-1, 1, -1, 0)
+    """
+    name, unit = without_unit(text)
+    said, is_rate = set(_words(name)), unit is not None and unit.is_rate
+    low, high = ("worst", "best") if is_rate else ("best", "worst")
+    is_least, is_greatest = said & (_PART["least"] | _PART[low]), said & (_PART["greatest"] | _PART[high])
+    return bool(is_greatest) - bool(is_least)
+
+
 def without_unit(text: str) -> tuple[str, TimeUnit | None]:
     """Return a heading without the unit that it states in brackets, at its end or as a whole, and the unit.
 

@@ -54,11 +54,11 @@ class Space:
         Per resource, features of the factors that may multiply its amounts.
     base, floor, after : Expression, optional
         Plain times; None for zero.
+    scale : float
+        By what all terms are multiplied, such as 1/3 for one of three passes.
     part_cost : float
         Share that each amount and each factor adds to a formula's score: of formulas alike in error the
         shorter one is to be read.
-    scale : float
-        By what all terms are multiplied, such as 1/3 for one of three passes.
 
     Raises
     ------

@@ -33,6 +33,10 @@ def searches(is_quick):
     ]
 
 
+def member_files(recipe):
+    return [f"{size}.json" for size in recipe.members]
+
+
 def check_found_again(recipe):
     for name, found in KINDS[recipe.kind].search(recipe).items():
         stored = load_formula(FOLDER / name)
@@ -61,7 +65,7 @@ def test_the_stored_errors_are_measured_again():
 
 
 def test_every_built_in_formula_has_a_recipe():
-    files = {recipe.file for recipe in RECIPES}
+    files = {name for recipe in RECIPES for name in (recipe.file, *member_files(recipe))}
     assert {path.name for path in FOLDER.iterdir()} == files
     assert len(list((FOLDER / "pairs").iterdir())) == 24
     assert {recipe.kind for recipe in RECIPES} == set(KINDS)
@@ -69,9 +73,11 @@ def test_every_built_in_formula_has_a_recipe():
 
 @each_row("recipe", STUDIES)
 def test_a_stored_formula_says_which_study_it_is_of(recipe):
-    facts, definition = load_formula(FOLDER / recipe.file).provenance, recipe.definition
-    said = (facts["table"], facts["seed"], facts["split"], facts["evaluations_per_search"])
-    assert said == (definition.table, definition.seed, definition.split, definition.evaluations)
+    definition = recipe.definition
+    for name in (recipe.file, *member_files(recipe)):
+        facts = load_formula(FOLDER / name).provenance
+        said = (facts["table"], facts["seed"], facts["split"], facts["evaluations_per_search"])
+        assert said == (definition.table, definition.seed, definition.split, definition.evaluations), name
 
 
 @each_row("path", sorted(FOLDER.rglob("*.json")))

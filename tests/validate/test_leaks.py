@@ -90,11 +90,15 @@ def test_the_hash_is_learnt_where_rows_are_split_at_random(few_runs):
     """The test above can fail: a split that leaks the key gives the secret away."""
     keys = few_runs.labels["gpu_group"].to_numpy(dtype=str)
     rows = np.random.default_rng(0).permutation(len(keys))
-    seconds = secret_times(keys)
     leaky = Split("rows", rows[40:], rows[:40], ())
     factories = {"median": MedianTime, "gradient_boosting": BASELINES["gradient_boosting"]}
-    result = run_study(few_runs.X, seconds, few_runs.labels, [leaky], factories)
-    assert mean_log_error(result, "gradient_boosting") < 0.3 * mean_log_error(result, "median")
+    # As many hashes as in the test above: the error of one depends on few labels.
+    results = [
+        run_study(few_runs.X, secret_times(keys, salt), few_runs.labels, [leaky], factories)
+        for salt in range(3)
+    ]
+    median, boosted = (sum(mean_log_error(result, name) for result in results) for name in factories)
+    assert boosted < 0.3 * median
 
 
 @pytest.mark.parametrize("name", BASELINES)

@@ -17,7 +17,7 @@ REFUSED = frozenset(
     fwd-bwd-total gpu-over-precision groups-merged-title groups-of-four hf-trainer hours-per-epoch
     imagenet-epochs inference-training labbook-key-values log-comments mean-ci median-and-mean
     merged-gpu-groups n-mean-stdev ngc-8x no-header nvidia-vendor-page ods-sheets-merged offset-table
-    pandas-pivot per-gpu-and-total pivot-oom pivot-two-row-labels precision-over-batch run-labels
+    pandas-pivot per-gpu-and-total pivot-oom precision-over-batch run-labels
     run-names-hf runs-as-columns section-precision section-rows settings-block-above sheet-per-precision
     sheets-train-inference side-by-side side-by-side-2 sloppy-names stacked-tables summary-and-raw-sheets
     three-level-merged-units three-levels title-100-iterations torchbench training-yes-no transponiert
@@ -73,8 +73,8 @@ AMP = [["T4", "resnet50", 64, "amp", 1, 0.2283], ["RTX 3090", "vgg16", 64, "amp"
 @pytest.mark.parametrize(
     ("text", "encoding", "runs"),
     [
-        # Without mixed precision PyTorch uses tf32 on this one of the GPUs.
-        (EXPORTED, "utf-16", [*AMP, ["RTX 3090", "resnet50", 64, "tf32", 1, 0.19306]]),
+        # Without mixed precision PyTorch uses its default.
+        (EXPORTED, "utf-16", [*AMP, ["RTX 3090", "resnet50", 64, "default", 1, 0.19306]]),
         (DETAILED, "utf-8", AMP),
     ],
 )
@@ -99,7 +99,10 @@ def test_no_mutation_of_a_spreadsheet_is_imported_wrong(part, tmp_path):
         sheets, truth = corpus.load(name)
         kind, sheets = corpus.mutated(sheets, truth, random)
         path = corpus.write(sheets, truth, tmp_path)
-        how, _ = corpus.imported(path, truth)
+        how, said = corpus.imported(path, truth)
+        # What only the formula speaks for is a remark, and it must be made.
+        if kind == "swapped headers" and "fit the formula once they are exchanged" in " ".join(said.split()):
+            continue
         # Exchanged headers of the mean and the median say another number, a hundredth apart.
         different = corpus.differences(path, truth, 0.02) if how == "written" else ""
         found += [f"{seed} {name} {kind}: {different}"] * (different not in ("", "part"))

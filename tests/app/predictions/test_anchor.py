@@ -1,28 +1,20 @@
 """From a profile on one GPU to the time on another: laws, command, study, files."""
 
-from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
 import pytest
-from trainlaw.app.inputs.run_folder import RUN_FILES
+from trainlaw.app.inputs.run_folder import FRONT_FOLDER, RUN_FILES
 from trainlaw.app.models.builtin import BUILT_IN, BUILT_IN_FORMULAS, MEASURED_PAIR_GPUS, pair_formula
 from trainlaw.app.predictions.anchor import ProfileRequest, Workload, measured_gpu, predict_from_profile
 from trainlaw.app.studies.kinds import STUDY_KINDS
-from trainlaw.app.studies.kinds.anchor import (
-    TransferSearch,
-    is_plain_run,
-    transferred,
-    without_vanishing_terms,
-)
+from trainlaw.app.studies.kinds.anchor import is_plain_run, transferred, without_vanishing_terms
 from trainlaw.datasets import load
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import InputError, constants, load_formula, parse_text, to_text
 
 from ...commands import invoke
 from ...rows import each_row
-
-QUICK = SearchSettings(evaluations=100)
 
 
 @pytest.fixture(scope="module")
@@ -65,12 +57,13 @@ def test_transfer_law_forgets_anchors_without_runs_of_their_own():
     assert is_plain_run(rows.X).sum() == 1730 == (~rows.evaluated).sum()
     held_out = rows.labels["gpu_group"].to_numpy() == "GV100-80"
     X, y, groups = rows.X[~held_out], rows.seconds[~held_out], rows.groups[~held_out]
-    law = TransferSearch(replace(QUICK, evaluations=200)).fit(X, y, groups)
+    search = STUDY_KINDS["anchor"].search(rows, SearchSettings(evaluations=100))
+    law = search().fit(X, y, groups)
     # The same, with nonsense wherever a V100 is the anchor.
     spoiled = X.copy()
     spoiled.loc[spoiled["anchor_sm_count"] == 80, "anchor_time_s"] *= 7.0
     assert (spoiled["anchor_time_s"] != X["anchor_time_s"]).sum() == 921
-    again = TransferSearch(replace(QUICK, evaluations=200)).fit(spoiled, y, groups)
+    again = search().fit(spoiled, y, groups)
     assert again.formula_.text(None) == law.formula_.text(None)
 
 
@@ -138,7 +131,7 @@ def test_study_of_anchors_ends_in_the_files_of_every_study(tmp_path):
     options = "--of anchor --evaluations 200 --split gpu-folds --folds 2 --workers 1 --seeds 1".split()
     result = invoke("study", *options, "--against", "anchor_peak_ratio", "--into", folder)
     assert result.exit_code == 0, result.output
-    assert sorted(path.name for path in folder.iterdir()) == sorted(RUN_FILES)
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*RUN_FILES, FRONT_FOLDER])
     law = load_formula(folder / "formula.json")
     assert "anchor_time_s" in {spec.name for spec in law.used_features}
     assert law.errors["summary"]["trainlaw"]["n_rows"] == 3684

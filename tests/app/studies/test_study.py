@@ -70,7 +70,7 @@ def test_run_folder_is_complete(finished):
 
 @pytest.mark.slow
 def test_it_prints_formula_units_and_errors_next_to_the_baselines(finished):
-    _, done = finished
+    folder, done = finished
     for text in (
         "time_s [s] =",
         "roofline",
@@ -82,7 +82,9 @@ def test_it_prints_formula_units_and_errors_next_to_the_baselines(finished):
         "GPU groups",
     ):
         assert text in done.stdout
-    assert len(done.stdout.splitlines()) <= 60
+    with (folder / "front.csv").open() as file:
+        sizes = len(list(csv.DictReader(file)))
+    assert len(done.stdout.splitlines()) <= 60 + sizes
     assert "Traceback" not in done.stderr
 
 
@@ -209,7 +211,8 @@ def test_finished_folds_survive_an_interrupt(own_rules, small_table, tmp_path, m
     assert outcome.formula.errors["interval"]["factor"] is None
     assert outcome.formula.provenance["interrupted"]
     write_run_files(outcome, tmp_path, {})
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(set(RUN_FILES) - set(SLOW_FILES))
+    left = sorted({*RUN_FILES, FRONT_FOLDER} - set(SLOW_FILES))
+    assert sorted(path.name for path in tmp_path.iterdir()) == left
     assert is_interrupted(tmp_path)
     assert "folds are missing" in study_text(outcome, tmp_path, 1.0)
 

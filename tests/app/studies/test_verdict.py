@@ -43,7 +43,7 @@ def first_line(formula, few, is_evolved=True, **predicted):
 def test_a_search_alone_is_advised_to_calibrate(formula, few):
     nothing = StudyResult(few.labels().iloc[:0].assign(measured_s=[]), ())
     for is_evolved in (True, False):
-        lines = verdict_lines(formula, nothing, few, StudyDefinition(), is_evolved)
+        lines = verdict_lines(formula, nothing, few, StudyDefinition(), is_evolved=is_evolved)
         assert any("calibrate" in line for line in lines) == is_evolved
 
 

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from trainlaw.datasets import FEATURES, RunTable, configuration, find_cnn, find_cnn_counts, load
+from trainlaw.datasets.features.run_features import OF_ANY_RUN
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES
 from trainlaw.datasets.measurements.runs import LABELS
 from trainlaw.datasets.tables.measured_table import frame_sha256
@@ -26,7 +27,9 @@ def test_features_come_in_the_order_asked(runs):
     assert list(runs.features(names)) == names
     assert runs.matrix(names).shape == (1730, 3)
     assert (runs.matrix(names) == runs.features()[names].to_numpy()).all()
-    assert runs.features().shape == (1730, len(FEATURES) - len(SCALING_FEATURES))
+    plain = runs.features()
+    assert list(plain) == list(OF_ANY_RUN) and plain.notna().all().all()
+    assert set(plain) < set(FEATURES) - {row.spec.name for row in SCALING_FEATURES}
     assert runs.features([]).shape == (1730, 0)
 
 
@@ -95,7 +98,7 @@ def test_a_network_of_ones_own_is_counted():
     own = find_cnn("resnet18", 64, 7)
     run = configuration(cnn=own, gpu="T4", batch_per_gpu=4)
     assert run.matrix(["params"]).item() == 11_180_103
-    assert run.features().shape == (1, len(FEATURES) - len(SCALING_FEATURES))
+    assert run.features().shape == (1, len(OF_ANY_RUN))
 
 
 def test_sizes_outside_the_shipped_table_are_counted_on_the_graph():
