@@ -27,7 +27,7 @@ def _share(value: object, place: str) -> float:
 
 def _support(value: object, place: str) -> object:
     name, share = listed(anything, 2)(value, place)
-    return text(name, place), _share(share, place)
+    return [text(name, place), _share(share, place)]
 
 
 def _at_least_one(value: object, place: str) -> float:

@@ -229,7 +229,7 @@ def test_data_list_says_size_coverage_licence_noise_and_anomalies():
         flat = " ".join(text.split())
         for known in (dataset.coverage, dataset.licence, dataset.noise_floor, *dataset.anomalies):
             assert " ".join(known.split()) in flat
-    assert re.search(r"^default +6,459 +46 +615 +1-4096 +one GPU, all precisions", text, re.MULTILINE)
+    assert re.search(r"^default +6,860 +59 +618 +1-4096 +one GPU, all precisions", text, re.MULTILINE)
     assert re.search(r"^fp32-2026 +1,730 +25 +48 +1-2048 +one GPU, fp32", text, re.MULTILINE)
 
 
