@@ -291,14 +291,18 @@ def _predicted(
     return predicted
 
 
+# Endings of the names of times at a rate of operations.
+_COMPUTE_ENDINGS = ("_compute_s", "_matrix_s", "_simt_s", "_lanes_s", "_bits_s", "_both_s", "_fp32_s")
+
+
 def at_rates(columns: Columns, compute: float, memory: float, launch: float = 1.0) -> dict[str, np.ndarray]:
     """Return the features, each (n_runs,), at the effective rates of a GPU.
 
     compute, memory, launch : nominal rate over the effective one, so that times are multiplied by it.
     """
     by_ending = {
-        **dict.fromkeys(("_compute_s", "_matrix_s", "_simt_s"), compute),
-        **dict.fromkeys(("_memory_s", "_cached_s", "moved_own_s"), memory),
+        **dict.fromkeys(_COMPUTE_ENDINGS, compute),
+        **dict.fromkeys(("_memory_s", "_cached_s", "_own_s", "_own_moves_s"), memory),
         **dict.fromkeys(("_launch_s", "_kernel_s"), launch),
         **dict.fromkeys(("flop_per_s", "matrix_number"), 1.0 / compute),
         "bandwidth_byte_per_s": 1.0 / memory,
