@@ -8,12 +8,13 @@ Everything here releases the interpreter's lock.
 """
 
 import math
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from trainlaw.evolve.machine.batch import entry
-from trainlaw.evolve.machine.evaluation import Function, compiler
-from trainlaw.evolve.machine.parts import PartCompiler
+from trainlaw.evolve.machine.evaluation import compiled
+from trainlaw.evolve.machine.fitting import keep_equations
 
 #: Most terms, powers and constants of a genome.
 MOST_TERMS = MOST_POWERS = MOST_CONSTANTS = 32
@@ -25,19 +26,7 @@ _EARLY, _EARLY_MARGIN, _LATE, _LATE_MARGIN = 2, 3.0, 4, 2.0
 _FAST = {"contract", "nsz", "arcp", "reassoc"}
 
 
-def part(function: Function) -> Function:
-    """Decorate a function that only compiled functions call, and that makes no arrays."""
-    made: Function = compiler(
-        error_model="numpy",
-        nogil=True,
-        no_cpython_wrapper=True,
-        no_cfunc_wrapper=True,
-        pipeline_class=PartCompiler,
-        no_rewrites=True,
-        _nrt=False,
-        fastmath=_FAST,
-    )(function)
-    return made
+part = partial(compiled, fastmath=_FAST)
 
 
 class FrontRows(NamedTuple):
@@ -275,15 +264,6 @@ def _total(
 
 
 @part
-def _keep(constants: int, work: FrontWork) -> None:
-    """Copy the normal equations of all groups to the kept ones."""
-    for p in range(constants):
-        work.kept_gradient[p] = work.gradient[p]
-        for q in range(p + 1):
-            work.kept_normal[p, q] = work.normal[p, q]
-
-
-@part
 def _fit(
     programs: GenomeArrays, at: int, rows: FrontRows, steps: int, gain: float, limit: float, work: FrontWork
 ) -> float:
@@ -294,7 +274,7 @@ def _fit(
     """
     theta, constants = programs.theta[at], programs.constants[at]
     best = _total(programs, at, theta, rows, math.inf, work)
-    _keep(constants, work)
+    keep_equations(constants, work)
     damping = FIRST_DAMPING
     for step in range(1, steps + 1 if constants else 0):
         now = math.inf
@@ -305,7 +285,7 @@ def _fit(
             best = now
             for p in range(constants):
                 theta[p] = work.trial[p]
-            _keep(constants, work)
+            keep_equations(constants, work)
             damping = max(damping * 0.1, LEAST_DAMPING)
             if saved < gain * best or (step >= _EARLY and best > _EARLY_MARGIN * limit):
                 break

@@ -33,11 +33,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 compiler: Any = njit
 
 
-def compiled(function: Function) -> Function:
+def compiled(function: Function, fastmath: Any = False) -> Function:
     """Decorate a function that only compiled functions call, and that makes no arrays.
 
     References are not counted, and numbers written in a call have the type of all others: numba would compile
-    the function again for each of them.
+    the function again for each of them. fastmath : as of numba.
     """
     made = compiler(
         error_model="numpy",
@@ -47,6 +47,7 @@ def compiled(function: Function) -> Function:
         pipeline_class=PartCompiler,
         no_rewrites=True,
         _nrt=False,
+        fastmath=fastmath,
     )(function)
     template = made.get_call_template
     made.get_call_template = lambda args, kws: template(tuple(map(numba_types.unliteral, args)), kws)

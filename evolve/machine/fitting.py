@@ -6,6 +6,7 @@ Everything here is compiled and releases the interpreter's lock.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 from trainlaw.evolve.machine.arrays import CONSTANT_LIMIT, Rows, Work
@@ -239,8 +240,8 @@ def move(theta: np.ndarray, damping: float, work: Work) -> bool:
 
 
 @compiled
-def keep_equations(constants: int, work: Work) -> None:
-    """Copy the normal equations to `work.kept_normal` and `work.kept_gradient`."""
+def keep_equations(constants: int, work: Any) -> None:
+    """Copy the normal equations to `work.kept_normal` and `work.kept_gradient`, of any scratch with both."""
     for p in range(constants):
         work.kept_gradient[p] = work.gradient[p]
         for q in range(p + 1):
