@@ -110,7 +110,7 @@ _ASSUMPTIONS: Mapping[str, str] = {
     "peak_fp16_flop_per_s": "counts as the fp32 peak: with tensor cores times in 16 bits are 26 % too long, "
     "at most 127",
     "l2_bytes": "counts as of {kin}, per multiprocessor: times are up to 6 % off",
-    "l1_bytes_per_sm": "counts as of {kin}: half of it would make times up to a third longer",
+    "l1_bytes_per_sm": "counts as of {kin}: half of it would make times up to 46 % longer",
     "last_level_cache_bytes": "counts as none: with one, as on RDNA 2 and later, times are 12 % too long, at "
     "most 30",
 }
@@ -212,7 +212,7 @@ def _strange(row: int, gpu: Gpu) -> Iterator[Fault]:
         ("memory_bytes", gpu.memory_bytes, bandwidth / 250, 100 * bandwidth, "B for this bandwidth"),
     ):
         # Comparisons with an unknown value, nan, are false.
-        if 0 < value < least or value > most:
+        if (0 < value < least or value > most) and gpu.sources.get(column) != _ASSUMED:
             yield Fault(row, column, value, f"{least:.2g} to {most:.2g} {of}")
     if gpu.compute_capability and not gpu.capability < _NO_CAPABILITY:
         yield Fault(row, "compute_capability", gpu.compute_capability, "a compute capability such as 7.5")
