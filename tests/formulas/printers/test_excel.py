@@ -7,7 +7,7 @@ import pytest
 from openpyxl.utils import get_column_letter
 from trainlaw.formulas import Apply, InputError, Variable, evaluate, parse_text
 from trainlaw.formulas.algebra.expression import nodes
-from trainlaw.formulas.printers import excel_expression, print_excel, split_for_excel
+from trainlaw.formulas.printers import excel_expression, split_for_excel
 from trainlaw.formulas.printers.excel import MAX_LENGTH, MAX_LEVELS, _levels
 
 from ...libreoffice import needs_libreoffice, recalculated
@@ -204,12 +204,6 @@ def test_of_parts_alike_in_depth_the_longest_gets_a_cell(text):
     difference = parse_text(text.format(*(" + ".join([name] * 7) for name in names)))
     (helper,) = split_for_excel(difference, names, str).helpers
     assert helper[1].count(names["long"]) == 7
-
-
-def test_printed_list_uses_names_that_are_no_cells():
-    text = print_excel(parse_text("FP32 * L2 + fp32"))
-    assert text.splitlines()[-1] == "out_value =in_fp32 * in_l2 + in_fp32_2"
-    assert "LAMBDA" not in print_excel(parse_text("max(x, y) ^ y"))
 
 
 @pytest.mark.parametrize("kind", TOO_LARGE)
