@@ -44,7 +44,7 @@ def hosts() -> Mapping[str, Host]:
     texts = ("host", "gpus", "generations", "source")
     found = [
         Host(
-            **{name: row.get(name, "") for name in texts},  # type: ignore[arg-type]
+            **{name: row.get(name, "") for name in texts},
             launch_s=float(row["launch_s"]),
             since_year=float(row.get("since_year", -inf)),
         )

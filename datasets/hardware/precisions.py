@@ -80,6 +80,6 @@ def framework_default(framework: str = "pytorch", version: str = "") -> str:
     rows = read_data_rows("framework_defaults.csv")
     fitting = [row for row in rows if re.fullmatch(row["framework"], framework, re.IGNORECASE)] or rows
     found = _VERSION.match(version)
-    asked = tuple(map(int, found.groups())) if found else (inf, 0)
+    asked: tuple[float, ...] = tuple(map(int, found.groups())) if found else (inf, 0)
     row = next(row for row in fitting if asked >= tuple(map(int, f"{row['since_version']}.0".split(".")[:2])))
     return _OF_BOTH[row["convolutions"], row["linear_layers"]]
