@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.studies.search import FIT_ONLY, FormulaSearch, evolved
+from trainlaw.app.studies.estimators import FIT_ONLY, FormulaSearch, evolved
 from trainlaw.datasets import TARGET, feature_specs
 from trainlaw.datasets.features.work import resources, works
 from trainlaw.evolve import Bracket, Factor

@@ -6,7 +6,7 @@ from concurrent.futures import Executor, Future
 from html.parser import HTMLParser
 
 import pytest
-from trainlaw.app.studies import search
+from trainlaw.app.studies import processes
 from trainlaw.datasets import TARGET, feature_specs, load
 from trainlaw.formulas import Formula, parse_text, save_formula, variables
 from trainlaw.formulas.algebra import simplification
@@ -167,7 +167,7 @@ class InThisProcess(Executor):
 def quick_studies(own_rules):
     """Studies that start no process at all: to start one takes longer than a small search."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "WorkerPool", InThisProcess)
+        patch.setattr(processes, "WorkerPool", InThisProcess)
         yield
 
 

@@ -9,7 +9,7 @@ Labels need the columns `gpu_group` (groups that weigh the same), `gpu` and `cnn
 them); those of `FURTHER_LEVELS` in `trainlaw.validate.error_table` get tables of errors where they are
 present.
 The features exclude what the formula must not know. `search` gives `evolved` of
-`trainlaw.app.studies.search` its specs, target and scope, and may change the settings: seeds (start their
+`trainlaw.app.studies.estimators` its specs, target and scope, and may change the settings: seeds (start their
 constants at round figures, each fold finds its own), operators, required features. `multi_gpu.py` shows all
 of that, and `multi_gpu_end_to_end.py` an estimator of two searches and rows that only train.
 

@@ -7,8 +7,8 @@ from typing import Generic, TypeVar
 
 import numpy as np
 import pandas as pd
+from trainlaw.app.studies.estimators import EvolvedEstimator
 from trainlaw.app.studies.front_search import FrontSpace
-from trainlaw.app.studies.search import EvolvedEstimator
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.measurements.formula_rows import CnnLayers
 from trainlaw.datasets.tables.measured_table import MeasuredTable

@@ -11,10 +11,10 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+from trainlaw.app.studies.estimators import FIT_ONLY
 from trainlaw.app.studies.front_search import FrontSpace
 from trainlaw.app.studies.kinds.kind import StudyRows
 from trainlaw.app.studies.kinds.whole_runs import OF_RUNS, rows_of_runs
-from trainlaw.app.studies.search import FIT_ONLY
 from trainlaw.app.studies.skeleton import RUN_SKELETON, LawFit, Skeleton
 from trainlaw.app.studies.spaces import skeleton_space
 from trainlaw.datasets import CNN_LAYER_FEATURES, RunTable, feature_specs

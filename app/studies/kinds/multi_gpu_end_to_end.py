@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.run_tables import any_table
 from trainlaw.app.models.multi_gpu import with_single_gpu_formula
+from trainlaw.app.studies.estimators import FormulaSearch, evolved, with_settings
 from trainlaw.app.studies.kinds.kind import StudyRows
 from trainlaw.app.studies.kinds.multi_gpu import (
     MULTI,
@@ -21,7 +22,6 @@ from trainlaw.app.studies.kinds.multi_gpu import (
     SCALING_SKELETON,
     several_gpu_rows,
 )
-from trainlaw.app.studies.search import FormulaSearch, evolved, with_settings
 from trainlaw.app.studies.skeleton import RUN_SKELETON, LawFit
 from trainlaw.datasets import TARGET, RunTable, feature_specs, load
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME

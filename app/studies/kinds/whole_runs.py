@@ -4,9 +4,9 @@ from collections.abc import Callable
 from functools import partial
 
 from trainlaw.app.inputs.run_tables import find_table
+from trainlaw.app.studies.estimators import EvolvedEstimator, evolved
 from trainlaw.app.studies.front_search import FRONT_EVALUATIONS, FRONT_SIZES, FrontSpace
 from trainlaw.app.studies.kinds.kind import RUNS, StudyKind, StudyRows, study_labels
-from trainlaw.app.studies.search import EvolvedEstimator, evolved
 from trainlaw.app.studies.skeleton import RUN_SKELETON, LawFit
 from trainlaw.app.studies.spaces import law_genome, run_space
 from trainlaw.datasets import TARGET, RunTable, feature_specs

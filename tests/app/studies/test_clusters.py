@@ -18,7 +18,7 @@ from trainlaw.app.cli import app
 from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.user_formula import read_formula
 from trainlaw.app.studies import clusters
-from trainlaw.app.studies.clusters import ClusterExecutor, queue_settings, task_pool
+from trainlaw.app.studies.clusters import ClusterExecutor, queue_settings, task_place
 from trainlaw.app.studies.study import score_formula
 from trainlaw.datasets import load
 from trainlaw.formulas import TrainlawError
@@ -246,5 +246,5 @@ def test_a_cluster_that_is_none_is_one_line(cluster, fault, monkeypatch, small_t
 
 def test_a_missing_package_is_named_with_its_extra(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "distributed", None)
-    with pytest.raises(MissingDependencyError, match=r"trainlaw\[cluster\]"), task_pool(2, "local:2"):
+    with pytest.raises(MissingDependencyError, match=r"trainlaw\[cluster\]"), task_place("local:2", 2):
         pass

@@ -66,7 +66,7 @@ def outcome(quick_studies, rates_file):
     entries = {"folds": 3, "evaluations": 100, "seeds": 2, "max_constants": 6, "by": "source"}
     entries["against"] = "null_compute,cf9"
     wanted = definition_of({**entries, "rates": str(rates_file)}, "test")
-    return study_table(RunTable("small", part), wanted, 2, lambda signals, total: None, lambda progress: None)
+    return study_table(RunTable("small", part), wanted, 2)
 
 
 @pytest.fixture(scope="module")
