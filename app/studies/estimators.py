@@ -1,9 +1,8 @@
 """Estimators that evolve or fit a formula: what the fits of a study have in common."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
-from functools import partial
-from typing import Protocol, Self
+from collections.abc import Iterable
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -11,7 +10,6 @@ from trainlaw.datasets.measurements.formula_rows import CnnLayers, feature_rows
 from trainlaw.evolve import FormulaRegressor, Progress, SearchSettings
 from trainlaw.formulas import FeatureSpec, Formula, ScoredFormula
 from trainlaw.formulas.scopes import RUN
-from trainlaw.validate import Estimator
 from trainlaw.validate.workers import given_up
 
 #: No search: the first formula, which has all that is required.
@@ -29,17 +27,6 @@ def evolved(
 ) -> FormulaRegressor:
     """Return the estimator that evolves a formula of `target` in `features`; scope : what it models."""
     return FormulaRegressor(features, target, settings, end_if_given_up, scope=scope)
-
-
-class EvolvedEstimator(Estimator, Protocol):
-    """An estimator that evolves or fits: after `fit` it has the formula, and the front that it is from."""
-
-    formula_: Formula
-
-    @property
-    def front_(self) -> Iterable[ScoredFormula]:
-        """The formulas among which the formula was chosen."""
-        ...
 
 
 class FormulaSearch(ABC):
@@ -65,13 +52,6 @@ class FormulaSearch(ABC):
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_rows,); nan for a CNN whose layers are not known."""
         return predicted_seconds(self.formula_, X, self.cnn_layers)
-
-
-def with_settings(
-    search: type[FormulaSearch],
-) -> Callable[[object, SearchSettings], Callable[[], FormulaSearch]]:
-    """Return the `search` of a kind of study whose estimator needs nothing but its settings."""
-    return lambda rows, settings: partial(search, settings)
 
 
 def predicted_seconds(formula: Formula, X: pd.DataFrame, cnn_layers: CnnLayers | None = None) -> np.ndarray:

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.front import EVOLVED
-from trainlaw.app.studies.estimators import EvolvedEstimator
 from trainlaw.app.studies.front import THE_LAW, Deliverable, best_candidate
 from trainlaw.app.studies.front_search import FRONT_SIZES, front_estimators
 from trainlaw.app.studies.material import Material
@@ -28,7 +27,7 @@ from trainlaw.validate.study import asked_divisions
 OnFit = Callable[[StudyProgress], None]
 
 
-def estimator_of(material: Material, seed: int) -> Callable[[], EvolvedEstimator]:
+def estimator_of(material: Material, seed: int) -> EstimatorFactory:
     """Return what makes the estimator that evolves the formula; it can be sent to a worker."""
     return material.kind.search(material.rows, _settings(material, seed))
 

@@ -16,7 +16,7 @@ from trainlaw.app.models.terms import mean_shares
 from trainlaw.app.studies.definition import user_files_json
 from trainlaw.app.studies.fits import Fits, estimator_of
 from trainlaw.app.studies.front import THE_LAW, Deliverable, StudyFront, columns_of, controls_of
-from trainlaw.app.studies.kinds import BOTH_FOLDS, CNN_FOLDS, GPU_FOLDS
+from trainlaw.app.studies.kinds.kind import BOTH_FOLDS, CNN_FOLDS, GPU_FOLDS
 from trainlaw.app.studies.material import Material
 from trainlaw.app.studies.processes import Place
 from trainlaw.app.studies.verdict import verdict_lines

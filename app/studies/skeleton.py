@@ -21,6 +21,7 @@ import pandas as pd
 from trainlaw.app.studies.estimators import FIT_ONLY, FormulaSearch, evolved
 from trainlaw.datasets import TARGET, feature_specs
 from trainlaw.datasets.features.work import resources, works
+from trainlaw.datasets.files.storage import read_data_rows
 from trainlaw.evolve import Bracket, Factor
 from trainlaw.formulas import Expression, FeatureSpec, Formula, variables
 from trainlaw.formulas.algebra.text import parse_text
@@ -54,29 +55,47 @@ PRIOR_WEIGHT_OF_FEW_GPUS = 4e-3
 
 
 def bracket(
-    hole: str,
+    part: str,
     terms: Iterable[tuple[str, float]],
     factors: Iterable[Factor] = (),
     deviation: float | None = None,
 ) -> Bracket:
-    """Return a bracket whose terms and factors are all required."""
+    """Return the bracket of a part of the law, whose terms and factors are all required."""
     terms, factors = tuple(terms), tuple(factors)
     required = (*(name for name, _ in terms), *(factor.feature for factor in factors))
-    return Bracket(hole, terms, factors, required, deviation)
+    return Bracket(f"hole_{part}", terms, factors, required, deviation)
 
 
 def by_rules(resource: str) -> Bracket:
     """Return the bracket of a resource: its work, with the weights to expect, and its factors."""
     terms = [(work.name, work.expected) for work in works() if work.resource == resource]
-    return bracket(f"hole_{resource}", terms, factors_of(resource))
-
-
-def factors_of(resource: str) -> tuple[Factor, ...]:
-    """Return the factors of a resource, with their bounds and the exponents to expect."""
-    return tuple(
+    factors = (
         Factor(factor.feature, factor.low, factor.high, factor.expected, factor.kind)
         for factor in resources()[resource].factors
     )
+    return bracket(resource, terms, factors)
+
+
+def stated_brackets(law: str) -> tuple[Bracket, ...]:
+    """Return the brackets of a law that `terms.csv` states row by row, in their order."""
+    parts: dict[str, list[Mapping[str, str]]] = {}
+    for row in read_data_rows("terms.csv"):
+        if row["law"] == law:
+            parts.setdefault(row["part"], []).append(row)
+    return tuple(
+        bracket(
+            part,
+            [(row["feature"], float(row["weight"])) for row in rows if "weight" in row],
+            [_factor(row) for row in rows if "kind" in row],
+            next((float(row["deviation"]) for row in rows if "deviation" in row), None),
+        )
+        for part, rows in parts.items()
+    )
+
+
+def _factor(row: Mapping[str, str]) -> Factor:
+    low, high, expected = (float(row[name]) for name in ("low", "high", "expected"))
+    return Factor(row["feature"], low, high, expected, row["kind"])
 
 
 @dataclass(frozen=True)
@@ -84,8 +103,9 @@ class Skeleton:
     """What a law is made of: the only maker of brackets.
 
     brackets : what each hole of `template` holds. target, scope : what the formula models. settings : of its
-    fit, by name. is_balanced : whether runs weigh by
-    the number of runs of their GPU group, architecture and precision, and few are drawn of many.
+    fit, by name. is_balanced : whether runs weigh by the number of runs of their GPU group, architecture and
+    precision, and few are drawn of many. base, floor, after : what formulas of few constants have besides
+    their amounts, as of `Space`, as text, "" for none. given : amounts of the law in these.
     """
 
     brackets: tuple[Bracket, ...]
@@ -94,6 +114,10 @@ class Skeleton:
     scope: str = RUN
     settings: Mapping[str, Any] = field(default_factory=lambda: _OF_RUNS)
     is_balanced: bool = True
+    base: str = ""
+    floor: str = ""
+    after: str = ""
+    given: tuple[str, ...] = ()
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -114,12 +138,14 @@ class Skeleton:
         return tuple(name for name in names if name in X and np.isfinite(X[name]).all())
 
 
-_DEVICE = tuple(name for name in resources() if name != _AFTER)
+_FLOOR = "max(host_s, least_time_s)"
+_DEVICE = " + ".join(f"hole_{name}" for name in resources() if name != _AFTER)
 RUN_SKELETON = Skeleton(
     tuple(map(by_rules, resources())),
-    parse_text(
-        f"max({' + '.join(f'hole_{name}' for name in _DEVICE)}, max(host_s, least_time_s)) + hole_{_AFTER}"
-    ),
+    parse_text(f"max({_DEVICE}, {_FLOOR}) + hole_{_AFTER}"),
+    floor=_FLOOR,
+    after="4 * input_copy_s",
+    given=("input_copy_s",),
 )
 
 

@@ -15,7 +15,8 @@ from trainlaw.app.studies.clusters import task_place
 from trainlaw.app.studies.fits import Fits, OnFit, estimator_of, fit_all, fit_all_rows, front_sizes, whole_fit
 from trainlaw.app.studies.front import Deliverable, columns_of, controls_of
 from trainlaw.app.studies.front_search import formulas_by_size
-from trainlaw.app.studies.kinds import STUDY_KINDS, StudyKind
+from trainlaw.app.studies.kinds import STUDY_KINDS
+from trainlaw.app.studies.kinds.kind import StudyKind
 from trainlaw.app.studies.material import Material, material_of, searchable
 from trainlaw.app.studies.processes import Place, uninterrupted
 from trainlaw.app.studies.result import (

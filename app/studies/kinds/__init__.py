@@ -23,16 +23,7 @@ from typing import Any
 
 from trainlaw.app.studies.kinds.anchor import OF_PAIRS
 from trainlaw.app.studies.kinds.forward import OF_FORWARD
-from trainlaw.app.studies.kinds.kind import (
-    BOTH_FOLDS,
-    CNN_FOLDS,
-    GPU_FOLDS,
-    OWN_LIST,
-    RUNS,
-    SPLITS,
-    StudyKind,
-    StudyRows,
-)
+from trainlaw.app.studies.kinds.kind import StudyKind
 from trainlaw.app.studies.kinds.layer_times import OF_LAYER_TIMES
 from trainlaw.app.studies.kinds.layers import OF_LAYERS
 from trainlaw.app.studies.kinds.multi_gpu import OF_MANY_GPUS
@@ -50,15 +41,3 @@ _KINDS = (
     OF_PAIRS,
 )
 STUDY_KINDS: Mapping[str, StudyKind[Any]] = MappingProxyType({kind.name: kind for kind in _KINDS})
-
-__all__ = [
-    "BOTH_FOLDS",
-    "CNN_FOLDS",
-    "GPU_FOLDS",
-    "OWN_LIST",
-    "RUNS",
-    "SPLITS",
-    "STUDY_KINDS",
-    "StudyKind",
-    "StudyRows",
-]

@@ -7,15 +7,20 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.studies.front_search import FRONT_EVALUATIONS, FRONT_SIZES, FrontSpace
-from trainlaw.app.studies.kinds.kind import GPU_FOLDS, StudyKind, StudyRows, study_labels
+from trainlaw.app.studies.kinds.kind import (
+    FRONT_DEFAULTS,
+    GPU_FOLDS,
+    StudyKind,
+    StudyRows,
+    fitted_by,
+    study_labels,
+)
 from trainlaw.app.studies.skeleton import (
     PRIOR_WEIGHT_OF_FEW_GPUS,
     RUN_SKELETON,
     LawFit,
     TrainingRows,
 )
-from trainlaw.app.studies.spaces import skeleton_space
 from trainlaw.datasets import DATASETS, TARGET, PairTable, feature_specs, load
 from trainlaw.datasets.features.pair_features import ANCHOR, ANCHOR_TIME, PAIR_FEATURES, PAIR_RUN_FEATURES
 from trainlaw.formulas import (
@@ -167,28 +172,17 @@ def rows_of_pairs(table: PairTable) -> StudyRows:
     return StudyRows(X, np.concatenate([table.seconds, runs.seconds]), labels, evaluated=evaluated)
 
 
-def _space(rows: StudyRows) -> FrontSpace:
-    floor, after = "max(host_s, least_time_s)", "4 * input_copy_s"
-    space = skeleton_space(_SKELETON, ("input_copy_s",), floor=floor, after=after)
-    return FrontSpace(*space, partial(TransferFit, _SKELETON))
-
-
+_OF_PAIRS = {"scope": GPU_PAIR, "features": TRANSFER_FEATURES}
 OF_PAIRS = StudyKind(
     name=ANCHOR_KIND,
-    scope=GPU_PAIR,
+    **{**fitted_by(_SKELETON, lambda rows: partial(TransferFit, _SKELETON)), **_OF_PAIRS},
     title="the time on one GPU, from the measured time on another",
     read=_table,
     rows=rows_of_pairs,
-    features=TRANSFER_FEATURES,
-    search=lambda rows, settings: partial(TransferFit, _SKELETON),
-    is_fitted=True,
-    space=_space,
     baselines={**baselines_for("gpu_pair"), **named_baselines(*_ALSO)},
     defaults={
+        **FRONT_DEFAULTS,
         "table": _TABLE,
-        "split": "gpu",
-        "evaluations": FRONT_EVALUATIONS,
-        "max_constants": FRONT_SIZES[-1],
         "against": ("anchor_peak_ratio", "constant", *_ALSO),
     },
     splits=("gpu", GPU_FOLDS, "cnn"),

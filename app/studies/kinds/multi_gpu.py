@@ -7,9 +7,8 @@ they take longer than it; a part stays exposed. Tensors that are reduced one by 
 nothing. DataParallel copies the CNN to all GPUs of a node while one host launches for all of them.
 
 Nothing is subtracted, so no prediction is shorter than the time on one GPU, and more bytes or a slower link
-never shorten it. Expected constants are round figures: 1 for a ring at the rates that links reach, 2 for
-single tensors between nodes; a third of an iteration for the forward pass; 30 us per call. What was tuned on
-which runs is said in docs/explanation/law.md.
+never shorten it. The constants that `terms.csv` expects are round figures; docs/explanation/law.md says what
+was tuned on which runs.
 """
 
 from collections.abc import Iterable
@@ -18,15 +17,14 @@ from pathlib import Path
 
 import numpy as np
 from trainlaw.app.inputs.run_tables import any_table
-from trainlaw.app.studies.front_search import FRONT_EVALUATIONS, FRONT_SIZES, FrontSpace
-from trainlaw.app.studies.kinds.kind import StudyKind, StudyRows, study_labels
-from trainlaw.app.studies.skeleton import (
-    PRIOR_WEIGHT_OF_FEW_GPUS,
-    LawFit,
-    Skeleton,
-    bracket,
+from trainlaw.app.studies.kinds.kind import (
+    FRONT_DEFAULTS,
+    StudyKind,
+    StudyRows,
+    fitted_by,
+    study_labels,
 )
-from trainlaw.app.studies.spaces import skeleton_space
+from trainlaw.app.studies.skeleton import PRIOR_WEIGHT_OF_FEW_GPUS, LawFit, Skeleton, stated_brackets
 from trainlaw.datasets import FEATURES, RunTable
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.formulas import InputError
@@ -35,44 +33,17 @@ from trainlaw.formulas.scopes import MULTI_GPU
 from trainlaw.validate.baselines import baselines_for
 
 MULTI = "multi"
-_BRACKETS = (
-    bracket("hole_exposed", (("bucket_wait_s", 0.15), ("bucket_transfer_s", 0.2)), deviation=0.3),
-    # The runs alone would make it the whole time: nothing overlaps, and transfers are faster than links.
-    bracket("hole_forward", ((SINGLE_GPU_TIME, 0.33),), deviation=0.1),
-    bracket(
-        "hole_buckets",
-        (
-            ("bucket_node_s", 1.0),
-            ("bucket_network_s", 1.0),
-            ("bucket_staged_s", 1.0),
-            ("bucket_latency_s", 1.0),
-        ),
-    ),
-    bracket(
-        "hole_tensors",
-        (
-            ("tensor_node_s", 1.0),
-            ("tensor_network_s", 2.0),
-            ("tensor_staged_s", 1.0),
-            ("tensor_launch_s", 3.0),
-        ),
-    ),
-    bracket("hole_servers", (("server_node_s", 0.3), ("server_network_s", 0.5))),
-    bracket("hole_replicas", (("replica_transfer_s", 1.0),)),
-    bracket("hole_host", (("replica_host_s", 0.6),)),
-)
 SCALING_SKELETON = Skeleton(
-    _BRACKETS,
+    stated_brackets("scaling"),
     parse_text(
         f"max({SINGLE_GPU_TIME} + hole_exposed, hole_forward + hole_buckets) + hole_tensors + hole_servers"
         " + max(hole_replicas, hole_host)"
     ),
     scope=MULTI_GPU,
-    settings={
-        "max_nodes": 100,
-        "prior_weight": PRIOR_WEIGHT_OF_FEW_GPUS,
-    },
+    settings={"max_nodes": 100, "prior_weight": PRIOR_WEIGHT_OF_FEW_GPUS},
     is_balanced=False,
+    base=SINGLE_GPU_TIME,
+    given=(SINGLE_GPU_TIME,),
 )
 
 
@@ -97,28 +68,16 @@ def _table(text: str, gpu_file: Path | None, cnn_files: Iterable[Path]) -> RunTa
     return table.where(usable.to_numpy(dtype=bool))
 
 
-def _space(rows: StudyRows) -> FrontSpace:
-    """Return the space of what several GPUs add to the time on one."""
-    space = skeleton_space(SCALING_SKELETON, (SINGLE_GPU_TIME,), base=SINGLE_GPU_TIME)
-    return FrontSpace(*space, partial(LawFit, SCALING_SKELETON))
-
-
 OF_MANY_GPUS = StudyKind(
     name=MULTI,
-    scope=MULTI_GPU,
+    **fitted_by(SCALING_SKELETON, lambda rows: partial(LawFit, SCALING_SKELETON)),
     title="runs on several GPUs, from the measured time on one",
     read=_table,
     rows=several_gpu_rows,
-    features=SCALING_SKELETON.names,
-    search=lambda rows, settings: partial(LawFit, SCALING_SKELETON),
-    is_fitted=True,
-    space=_space,
     baselines=baselines_for("multi_gpu"),
     defaults={
+        **FRONT_DEFAULTS,
         "table": "atlas-multi",
-        "split": "gpu",
-        "evaluations": FRONT_EVALUATIONS,
-        "max_constants": FRONT_SIZES[-1],
         "against": tuple(baselines_for("multi_gpu")),
     },
     is_proved=True,

@@ -7,6 +7,7 @@ formula, and a held-out GPU is unknown to both.
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -14,7 +15,7 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.run_tables import any_table
 from trainlaw.app.models.multi_gpu import with_single_gpu_formula
-from trainlaw.app.studies.estimators import FormulaSearch, evolved, with_settings
+from trainlaw.app.studies.estimators import FormulaSearch, evolved
 from trainlaw.app.studies.kinds.kind import StudyRows
 from trainlaw.app.studies.kinds.multi_gpu import (
     MULTI,
@@ -85,7 +86,7 @@ END_TO_END = replace(
     read=_table,
     rows=_rows,
     features=_TERMS,
-    search=with_settings(TwoStageFit),
+    search=lambda rows, settings: partial(TwoStageFit, settings),
     space=None,
     baselines=_BASELINES,
     defaults={**OF_MANY_GPUS.defaults, "against": tuple(_BASELINES)},
