@@ -46,7 +46,7 @@ def _make_study(recipe: Recipe, folder: Path, workers: int) -> Formulas:
         if status:
             raise SystemExit(status)
     front = run / FRONT_FOLDER
-    # What is built in is the law, whichever formula the study delivers; its search on all rows finds it again.
+    # The law is built in, whichever formula the study delivers: its search on all rows finds it again.
     members = {f"{size}.json": load_formula(front / f"{size}.json") for size in recipe.members}
     return {recipe.file: load_formula(front / "law.json"), **members}
 
