@@ -1,6 +1,6 @@
 """Formulas of the time on one GPU from the measured time on another: any pair of GPUs, measured or not."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from trainlaw.app.studies.skeleton import (
     LawFit,
     TrainingRows,
 )
-from trainlaw.datasets import DATASETS, TARGET, PairTable, feature_specs, load
+from trainlaw.datasets import DATASETS, PairTable, feature_specs, load
 from trainlaw.datasets.features.pair_features import ANCHOR, ANCHOR_TIME, PAIR_FEATURES, PAIR_RUN_FEATURES
 from trainlaw.formulas import (
     Apply,
@@ -125,26 +125,20 @@ def transferred(formula: Formula, X: pd.DataFrame, y: np.ndarray) -> Formula:
     whole = Apply("mul", (of_target, Apply("pow", (ratio, Constant(exponent)))))
     chosen = (*names, ANCHOR_TIME, *(ANCHOR + name for name in names))
     ranges = {name: (float(X[name].min()), float(X[name].max())) for name in chosen}
-    return replace(
+    columns = {name: X[name].to_numpy() for name in chosen}
+    found = replace(
         formula,
         expression=whole,
         features=feature_specs(chosen, PAIR_FEATURES),
         scope=GPU_PAIR,
         ranges={**ranges, **{name: _wider(formula.ranges.get(name), ranges[name]) for name in names}},
-        provenance={
-            **formula.provenance,
-            "training_loss": float(np.mean(np.abs(_values(whole, chosen, X) / y - 1.0))),
-        },
     )
+    loss = float(np.mean(np.abs(found.predict(columns) / y - 1.0)))
+    return replace(found, provenance={**formula.provenance, "training_loss": loss})
 
 
 def _wider(first: tuple[float, float] | None, second: tuple[float, float]) -> tuple[float, float]:
     return (min(first[0], second[0]), max(first[1], second[1])) if first else second
-
-
-def _values(expression: Expression, names: Sequence[str], X: pd.DataFrame) -> np.ndarray:
-    bare = Formula(expression, feature_specs(tuple(names), PAIR_FEATURES), TARGET)
-    return bare.predict({name: X[name].to_numpy() for name in names})
 
 
 ANCHOR_KIND = "anchor"

@@ -22,7 +22,7 @@ from trainlaw.app.predictions.scaling import scaling_curve
 from trainlaw.app.report.html import report_html
 from trainlaw.app.studies.definition import definition_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
-from trainlaw.app.studies.kinds.multi_gpu_end_to_end import TwoStageFit
+from trainlaw.app.studies.kinds.multi_gpu import TwoStageFit
 from trainlaw.app.studies.material import evaluated_splits
 from trainlaw.app.studies.study import study_table
 from trainlaw.datasets import FEATURES, configuration, find_cnn_counts, find_gpu, load

@@ -12,8 +12,7 @@ from click.testing import CliRunner
 from trainlaw.app.cli import app
 from trainlaw.app.models.user_formula import formula_of_size
 from trainlaw.app.report.figures import write_figures
-from trainlaw.app.report.html import report_html
-from trainlaw.app.report.properties import claims
+from trainlaw.app.report.html import claims, report_html
 from trainlaw.app.report.run_files import write_run_files
 from trainlaw.app.studies.definition import definition_of, read_definition
 from trainlaw.app.studies.study import study_table
