@@ -231,7 +231,7 @@ def test_the_report_in_a_browser(run_folder, outcome, opened, width, scheme):
     assert facts["wide"] <= width
     # Of the front's formulas only the chosen one is shown.
     shown = [width for width in facts["plots"] if width]
-    assert len(shown) == 7 + len(outcome.formula.used_features)
+    assert len(shown) == 6 + len(outcome.formula.used_features)
     assert len(facts["plots"]) == len(shown) + len(outcome.few.rows) - 1
     assert min(shown) > 250
     assert "none" not in facts["dots"] and len(set(facts["dots"])) == len(outcome.formula.errors["gpu_group"])
