@@ -52,7 +52,7 @@ def asked_once():
 
 
 @pytest.fixture(scope="module")
-def finished(few_networks_in_module, asked_once, small_table, tmp_path_factory):
+def finished(few_networks_in_module, asked_once, small_fronts, small_table, tmp_path_factory):
     folder = tmp_path_factory.mktemp("studies") / "one"
     return folder, run_study(folder, small_table, "--workers", "2", "--seed", "5")
 
@@ -134,12 +134,16 @@ def kept(folder: Path) -> int:
 
 
 # The command `trainlaw`, whose processes all get a signal as soon as one more result is kept.
-ENDED = """
+ENDED = f"""
 import os, signal, sys
+
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+from small_front import use_small_fronts
 from trainlaw.app.cli import main
 from trainlaw.validate.journal import Journal
 
 if __name__ == "__main__":
+    use_small_fronts()
     number, keep = int(sys.argv.pop(1)), Journal.keep
 
     def keep_and_end(journal, task, result):
@@ -197,7 +201,7 @@ class InterruptAfterFirstFold:
 
 
 @pytest.mark.slow
-def test_finished_folds_survive_an_interrupt(own_rules, small_table, tmp_path):
+def test_finished_folds_survive_an_interrupt(own_rules, small_fronts, small_table, tmp_path):
     entries = {"seed": 1, "folds": 3, "seeds": 1, "evaluations": 100, "against": "null_compute,roofline"}
     wanted = definition_of(entries, "test")
     outcome = study_table(find_table(str(small_table)), wanted, 2, InterruptAfterFirstFold())
