@@ -16,6 +16,7 @@ from trainlaw.app.studies.fits import Fits, OnFit, estimator_of, fit_all, fit_al
 from trainlaw.app.studies.front import Deliverable, columns_of, controls_of
 from trainlaw.app.studies.front_search import formulas_by_size
 from trainlaw.app.studies.kinds import STUDY_KINDS
+from trainlaw.app.studies.kinds.anchor import without_vanishing_terms
 from trainlaw.app.studies.kinds.kind import StudyKind
 from trainlaw.app.studies.material import Material, material_of, searchable
 from trainlaw.app.studies.processes import Place, uninterrupted
@@ -29,9 +30,10 @@ from trainlaw.app.studies.result import (
     outcome_of,
 )
 from trainlaw.app.studies.verdict import calibration_advice
+from trainlaw.datasets.features.pair_features import ANCHOR
 from trainlaw.datasets.measurements.formula_rows import FormulaRows, feature_rows
 from trainlaw.datasets.tables.measured_table import MeasuredTable
-from trainlaw.formulas import Formula, InputError, round_constants
+from trainlaw.formulas import Constant, Formula, InputError, round_constants, substitute, variables
 from trainlaw.formulas.algebra.simplification import CALLS_PER_EXPRESSION, simplify_all
 from trainlaw.validate import (
     EstimatorFactory,
@@ -62,6 +64,18 @@ def searched_formula(table: MeasuredTable, definition: StudyDefinition) -> Formu
     return _readable([found.formula], material, CALLS_PER_EXPRESSION)[0]
 
 
+#: Times of kernels that newer software no longer has: fitted, so that old runs do not distort the rest.
+_PAST_TIMES = ("grouped_slow_simt_s", f"{ANCHOR}grouped_slow_simt_s")
+
+
+def _of_present_software(formula: Formula) -> Formula:
+    """Return a formula without times of the past: predictions are for newer software."""
+    past = {name: Constant(0.0) for name in _PAST_TIMES if name in variables(formula.expression)}
+    if not past:
+        return formula
+    return replace(formula, expression=without_vanishing_terms(substitute(formula.expression, past)))
+
+
 def _readable(formulas: Sequence[Formula], material: Material, calls: int) -> list[Formula]:
     """Return formulas simplified and with short constants; calls : as for `simplify`."""
     columns = feature_rows(material.rows.X, _names(formulas), material.rows.cnn_layers).columns
@@ -71,7 +85,8 @@ def _readable(formulas: Sequence[Formula], material: Material, calls: int) -> li
         return [replace(each, expression=short) for each, short in zip(given, shorter, strict=True)]
 
     # Once constants are round, more of them merge, and those are made short in turn.
-    return _rounded(simplified(_rounded(simplified(formulas), material)), material)
+    present = [*map(_of_present_software, formulas)]
+    return _rounded(simplified(_rounded(simplified(present), material)), material)
 
 
 def _rounded(formulas: Sequence[Formula], material: Material) -> list[Formula]:
@@ -226,7 +241,7 @@ def _all_readable(
     delivered = [formulas_by_size(found[best.method].front, (best.size,))[best.size]] if best.size else []
     first, *others = _readable([*delivered, law], material, calls)
     # A genome has no two terms alike, so there is nothing to simplify.
-    short = _rounded(list(few.values()), material)
+    short = _rounded([*map(_of_present_software, few.values())], material)
     return first, dict(zip(few, short, strict=True)), next(iter(others), None)
 
 

@@ -110,11 +110,17 @@ class TwoStageFit(FormulaSearch):
     settings : of the search for a formula of one GPU.
     """
 
-    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
-        """Fit; X : features of runs, (n_runs, k). y, seconds, and groups : (n_runs,)."""
+    division_columns = LawFit.division_columns
+
+    def fit(
+        self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray, divisions: pd.DataFrame | None = None
+    ) -> Self:
+        """Fit; arguments as of `LawFit.fit`."""
         alone = X["n_gpus"].to_numpy() == 1
         known = ~alone & np.isfinite(X[SINGLE_GPU_TIME].to_numpy())
-        one = self._single(X[alone]).fit(X[alone], y[alone], groups[alone])
+        one = self._single(X[alone])
+        asked = {} if divisions is None or not isinstance(one, LawFit) else {"divisions": divisions[alone]}
+        one.fit(X[alone], y[alone], groups[alone], **asked)
         scaling = LawFit(SCALING_SKELETON).fit(X[known], y[known], groups[known])
         self.formula_ = with_single_gpu_formula(scaling.formula_, one.formula_)
         return self
