@@ -172,21 +172,18 @@ def with_versions(expected: dict[str, str], function: Callable[..., Outcome], *a
 
     Workers may come at any time, so that every task compares them.
     """
-    _compare(own_versions(), expected)
+    found = own_versions()
+    for name, wanted in expected.items():
+        if found[name] != wanted:
+            raise TrainlawError(
+                f"a worker of the cluster has {name} {found[name]}, here it is {wanted}: "
+                "results would differ; install the same versions there"
+            )
     return function(*arguments)
 
 
-def _compare(found: Mapping[str, str | None], expected: Mapping[str, str]) -> None:
-    for name, wanted in expected.items():
-        if found.get(name) != wanted:
-            raise TrainlawError(
-                f"a worker of the cluster has {name} {found.get(name) or '(none)'}, here it is {wanted}: "
-                "results would differ; install the same versions there"
-            )
-
-
 def check_workers(client: Any) -> None:
-    """Wait for a worker and compare the versions of all; TrainlawError where they differ or none comes."""
+    """Wait for a worker; TrainlawError where none comes."""
     try:
         client.wait_for_workers(1, timeout=_SECONDS_TO_FIRST_WORKER)
     except TimeoutError:
@@ -194,13 +191,6 @@ def check_workers(client: Any) -> None:
             f"the cluster has no worker after {_SECONDS_TO_FIRST_WORKER:g} s: start workers with trainlaw, "
             "then the same command continues"
         ) from None
-    try:
-        workers = client.get_versions(packages=list(_COMPARED))["workers"]
-    except OSError:
-        raise TrainlawError(_GIVEN_UP) from None
-    for worker in workers.values():
-        packages = worker["packages"]
-        _compare({**packages, "python": ".".join(packages["python"].split(".")[:3])}, own_versions())
 
 
 def itself(argument: object) -> object:
@@ -245,7 +235,7 @@ def _client(cluster: str) -> Iterator[Any]:
                 f"--cluster {cluster}: expected a dask scheduler that answers: {error}"
             ) from None
         with client:
-            # A batch system starts workers when tasks wait; those compare versions.
+            # A batch system starts workers when tasks wait.
             if "://" in cluster or cluster.startswith(_LOCAL):
                 check_workers(client)
             yield client
