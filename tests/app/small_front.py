@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from trainlaw.app.studies.kinds import kind, whole_runs
-from trainlaw.app.studies.skeleton import RUN_SKELETON, bracket
+from trainlaw.app.studies.skeleton import RUN_SKELETON
 from trainlaw.app.studies.spaces import skeleton_space
 
 MOST_TERMS, MOST_FACTORS = 2, 1  # of each resource
@@ -11,10 +11,10 @@ MOST_TERMS, MOST_FACTORS = 2, 1  # of each resource
 
 def shortened(skeleton):
     """A skeleton with the first terms and factors of each bracket."""
-    brackets = [
-        bracket(one.hole.removeprefix("hole_"), one.terms[:MOST_TERMS], one.factors[:MOST_FACTORS])
+    brackets = (
+        replace(one, terms=one.terms[:MOST_TERMS], factors=one.factors[:MOST_FACTORS])
         for one in skeleton.brackets
-    ]
+    )
     return replace(skeleton, brackets=tuple(brackets))
 
 

@@ -39,7 +39,7 @@ FORWARD_SKELETON = replace(
 class ForwardFit(LawFit):
     """Fits the law of forward passes. With few GPUs, each of their stacks counts as a group."""
 
-    division_columns = ("source", "cnn_family")
+    division_columns = ()
 
     def training(
         self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray, divisions: pd.DataFrame | None

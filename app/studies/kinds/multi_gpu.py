@@ -57,7 +57,8 @@ SCALING_SKELETON = Skeleton(
         " + max(hole_replicas, hole_host)"
     ),
     scope=MULTI_GPU,
-    settings={"max_nodes": 100, "prior_weight": PRIOR_WEIGHT_OF_FEW_GPUS},
+    loss_width=0.25,
+    prior_weight=PRIOR_WEIGHT_OF_FEW_GPUS,
     is_balanced=False,
     base=SINGLE_GPU_TIME,
     given=(SINGLE_GPU_TIME,),
