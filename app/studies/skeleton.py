@@ -67,7 +67,7 @@ def stated_brackets(law: str) -> tuple[Bracket, ...]:
             f"hole_{part}",
             tuple((row["feature"], float(row["weight"])) for row in rows if "weight" in row),
             tuple(_factor(row) for row in rows if "kind" in row),
-            next((float(row["deviation"]) for row in rows if "deviation" in row), None),
+            next((float(row["deviation"]) for row in rows if "deviation" in row), Bracket.deviation),
         )
         for part, rows in parts.items()
     )
