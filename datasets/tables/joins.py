@@ -237,7 +237,7 @@ def _includes(part: str) -> Callable[[GpuJoin], np.ndarray]:
     return lambda rows: rows.looked_up("timed_parts", lambda parts: part in parts.split("+"))
 
 
-# cuDNN 8.3, which came with PyTorch 1.12, runs RegNetZ up to 6.6 times as fast on an RTX 3090.
+# PyTorch 1.12 has cuDNN 8.3, by which RegNetZ takes 0.15 of its time before on an RTX 3090.
 _BEFORE_FAST_GROUPS = re.compile(r"1\.(\d|1[01])(\D.*)?")
 
 
