@@ -130,7 +130,7 @@ def test_watch_tells_other_load_and_the_state_of_the_gpu(linux, monkeypatch):
     states = iter([GpuState(used_bytes=3e9), hot])
     watch = Watch(gpu=lambda: next(states), root=linux, process_seconds=lambda: next(own))
     # 2 s x 2 processors; 3 s busy, one of them ours.
-    (linux / "proc/stat").write_text("cpu  300 0 150 1100 5 0 50 0 0 0\n")
+    (linux / "proc/stat").write_text("cpu  300 0 150 1100 5 0 0 30 0 0\n")
     seen = watch.seen()
     assert seen.other_load == pytest.approx(0.5)
     assert seen.clock_hz == 1e9
