@@ -35,6 +35,9 @@ from trainlaw.formulas.scopes import MULTI_GPU
 from trainlaw.validate.baselines import baselines_for
 
 MULTI = "multi"
+# The transfers of buckets, which begin behind the forward pass: a third of an iteration.
+_LINKS = ("bucket_node_s", "bucket_network_s", "bucket_staged_s", "bucket_latency_s")
+_FORWARD_SHARE = 0.33
 _BRACKETS = (
     Bracket("hole_exposed", (("bucket_wait_s", 0.15), ("bucket_transfer_s", 0.2)), deviation=0.3),
     # The runs alone would make it the whole time: nothing overlaps, and transfers are faster than links.
@@ -96,8 +99,10 @@ def _table(text: str, gpu_file: Path | None, cnn_files: Iterable[Path]) -> RunTa
 
 
 def _space(rows: StudyRows) -> FrontSpace:
-    """Return the space of what several GPUs add to the time on one."""
-    space = skeleton_space(SCALING_SKELETON, (SINGLE_GPU_TIME,), base=SINGLE_GPU_TIME)
+    """Return the space of what several GPUs add to the time on one; no time is below that of the links."""
+    given = (SINGLE_GPU_TIME, *_LINKS)
+    floor = f"{_FORWARD_SHARE} * {SINGLE_GPU_TIME} + {' + '.join(_LINKS)}"
+    space = skeleton_space(SCALING_SKELETON, given, base=SINGLE_GPU_TIME, floor=floor)
     return FrontSpace(*space, partial(LawFit, SCALING_SKELETON))
 
 
