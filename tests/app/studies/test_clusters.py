@@ -191,6 +191,7 @@ def test_local_workers_ask_for_a_certificate(monkeypatch):
             distributed.Client(plain, timeout=2, set_as_default=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cluster", "fault"),
     [
