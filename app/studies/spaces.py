@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import cache
 
-from trainlaw.app.studies.skeleton import Skeleton, factors_of
+from trainlaw.app.studies.skeleton import Skeleton, by_rules
 from trainlaw.datasets.features.amounts import wide_amounts
 from trainlaw.datasets.features.work import EXPECTED_WEIGHTS, resources, works
 from trainlaw.datasets.files.storage import read_data_rows
@@ -66,7 +66,7 @@ def _factors() -> tuple[tuple[Factor, ...], dict[str, frozenset[str]]]:
             allowed.setdefault(resource, set()).add(row["feature"])
     wide = frozenset(found)
     for name in resources():
-        for factor in (one for one in factors_of(name) if one.feature not in wide):
+        for factor in (one for one in by_rules(name).factors if one.feature not in wide):
             found[factor.feature] = factor
             allowed.setdefault(_WIDE_NAMES.get(name, name), set()).add(factor.feature)
     return tuple(found.values()), {name: frozenset(features) for name, features in allowed.items()}
