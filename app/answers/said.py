@@ -59,18 +59,26 @@ class Answers:
         columns = {name: values[row : row + 1] for name, values in self.columns.items()}
         return Answers(self.lines, columns, 1)
 
-    def sentences(self, kind: str) -> list[tuple[str, ...]]:
-        """Return the warnings or notes of each prediction, in the order of the table."""
-        found: list[list[str]] = [[] for _ in range(self.count)]
+    def said(self, kind: str) -> Iterator[tuple[Answer, dict[int, str]]]:
+        """Yield the rows of a kind, warnings by gravity, with what each says by number of the prediction."""
         for line in self._of_kind(kind):
             rows = self._rows_of(line)
             columns = [self.columns[name][rows].tolist() for name in _names_in(line.answer)]
             # Of many predictions, most have what another one has.
-            texts: dict[tuple[Any, ...], list[str]] = {}
+            texts: dict[tuple[Any, ...], str] = {}
+            found = {}
             for row, values in zip(rows, zip(*columns, strict=True) if columns else repeat(()), strict=False):
                 if values not in texts:
-                    texts[values] = self._filled(line.answer, values).splitlines()
-                found[row] += texts[values]
+                    texts[values] = self._filled(line.answer, values)
+                found[row] = texts[values]
+            yield line.answer, found
+
+    def sentences(self, kind: str) -> list[tuple[str, ...]]:
+        """Return the warnings, the gravest first, or the notes of each prediction."""
+        found: list[list[str]] = [[] for _ in range(self.count)]
+        for _, texts in self.said(kind):
+            for row, text in texts.items():
+                found[row] += text.splitlines()
         return list(map(tuple, found))
 
     def sentence_columns(self) -> dict[str, list[tuple[str, ...]]]:
@@ -177,15 +185,16 @@ def row_columns(formula: Formula, rows: FormulaRows) -> dict[str, np.ndarray]:
     """Return what the rows of a formula say of each run, (n_runs,) by name.
 
     For a formula of runs these are its features; for one of layers, how many layers are outside the training
-    range of each feature, and the distance of the farthest.
+    ranges, and the distance of the farthest.
     """
     if rows.sums is None:
         return dict(rows.columns)
+    # What is 0 contributes nothing: a pooling layer has no time of a matrix product.
+    outside = formula.out_of_range(rows.columns)
+    far = [mask & (rows.columns[name] != 0) for name, mask in outside.items()]
     found = {}
-    for name, outside in formula.out_of_range(rows.columns).items():
-        # What is 0 contributes nothing: a pooling layer has no time of a matrix product.
-        counted = 1.0 * (outside & (rows.columns[name] != 0))
-        found[f"layers_outside_{name}"] = rows.per_run(rows.sums.apply(counted), 0.0)
+    if far:
+        found["layers_outside"] = rows.per_run(rows.sums.apply(1.0 * np.any(far, axis=0)), 0.0)
     joint = stored_joint_range(formula)
     if joint is not None:
         unlike = rows.any_per_run(joint.outside(rows.columns))

@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from trainlaw.app.inputs.declared import CNN_FILE_HELP, GPU_FILE_HELP, TRUST_HELP, Declared, option
+from trainlaw.app.inputs.declared import CNN_FILE_HELP, GPU_FILE_HELP, TRUST_HELP, Declared, flag, option
 
 if TYPE_CHECKING:
     from trainlaw.datasets.measurements.runs import Setup
@@ -209,6 +209,7 @@ class OutputOptions:
     form: Format = OutputFormat.table
     as_json: ShortJson = False
     out: Out = None
+    every_warning: bool = flag("Print every warning, not the three gravest alone.", "--all-warnings")
 
     @property
     def chosen(self) -> OutputFormat:

@@ -1,6 +1,7 @@
 """`trainlaw plan`: which GPUs, how many, which batch and precision for a whole training."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -150,7 +151,8 @@ def plan_command(
         ranked_by=by,
     )
     said = formula_line(*choice.said(max(options.counts)))
-    forms = (lambda: plans_text(said, plans, top), lambda: plans_csv(plans), lambda: plans_json(said, plans))
+    table = partial(plans_text, said, plans, top, output.every_warning)
+    forms = (table, lambda: plans_csv(plans), lambda: plans_json(said, plans))
     write_or_print(output, forms, plot, lambda: plans_svg(plans))
 
 

@@ -182,7 +182,7 @@ def predict_command(
             choice.check_counts(1)
         _print_notes(file.runs, header)
         line = formula_line(*said)
-        parts = _texts(choice, blocks, asked, ranking, output.chosen, said=line, counted=numbers.append)
+        parts = _texts(choice, blocks, asked, ranking, output, said=line, counted=numbers.append)
         print_or_write(parts, output.out)
     _print_written(output.out, sum(numbers), said[1])
 
@@ -231,7 +231,7 @@ def _texts(
     blocks: "Iterator[RunTable]",
     asked: "Mapping[str, Any]",
     ranking: RankingOptions,
-    form: OutputFormat,
+    output: OutputOptions,
     *,
     said: str,
     counted: "Callable[[int], None]",
@@ -245,7 +245,7 @@ def _texts(
     from trainlaw.app.terminal.predictions import predictions_text, written_blocks
     from trainlaw.formulas import InputError
 
-    formula, scaling = choice.formula, choice.scaling
+    formula, scaling, form = choice.formula, choice.scaling, output.chosen
     if form is not OutputFormat.table:
         columns = predicted_blocks(
             formula, blocks, scaling, **asked, most=ranking.top, by_speed=ranking.all_gpus
@@ -259,7 +259,8 @@ def _texts(
         rates = [row.samples_per_second for row in predictions]
         predictions = [predictions[row] for row in fastest_first(rates)]
     most = ranking.top or (_TOP if ranking.all_gpus else None)
-    return [predictions_text(said, predictions, asked["training"], most), "\n"]
+    text = predictions_text(said, predictions, asked["training"], most, output.every_warning)
+    return [text, "\n"]
 
 
 def predict_from_profile_command(
@@ -361,7 +362,7 @@ def scaling_command(
         scaling_csv,
         scaling_json,
         scaling_svg,
-        scaling_texts,
+        scaling_text,
     )
     from trainlaw.formulas import InputError
 
@@ -381,7 +382,14 @@ def scaling_command(
         f"{counts.cnn}, {curve_title(target, points, algorithm, setup)}"
         for target, points in zip(targets, curves, strict=True)
     ]
-    table = partial(scaling_texts, titles, curves, choice.formula, choice.origin, covering)
+    text_of = partial(
+        scaling_text,
+        formula=choice.formula,
+        origin=choice.origin,
+        scaling_origin=covering,
+        every_warning=output.every_warning,
+    )
+    table = partial("\n\n".join, map(text_of, titles, curves))
     forms = (table, lambda: scaling_csv(curves[0]), lambda: scaling_json(curves[0]))
     write_or_print(output, forms, plot, lambda: scaling_svg(titles[0], curves[0]))
 
@@ -439,7 +447,11 @@ def schedule_command(
     plan = plan_streams(
         counts, target, batch, streams, phase=phase.value, event_s=event, formula=layer_formula
     )
-    forms = (lambda: plan_text(plan, layer_formula, origin), lambda: plan_csv(plan), lambda: plan_json(plan))
+    forms = (
+        lambda: plan_text(plan, layer_formula, origin, output.every_warning),
+        lambda: plan_csv(plan),
+        lambda: plan_json(plan),
+    )
     write_or_print(output, forms, gantt, lambda: gantt_svg(plan))
 
 

@@ -45,6 +45,16 @@ class DescribedTerm:
     title: str
 
 
+def title_of(spec: FeatureSpec) -> str:
+    """Return what a feature is in a few words, for readers who do not know it.
+
+    >>> from trainlaw.datasets import FEATURES
+    >>> title_of(FEATURES["clock_ratio"].spec), title_of(FEATURES["host_s"].spec)
+    ('base clock over boost clock', 'waiting for the host, which launches kernels')
+    """
+    return _TITLES.get(spec.name) or re.split("[;:,]", spec.meaning or spec.name, maxsplit=1)[0]
+
+
 def described_terms(formula: Formula) -> tuple[DescribedTerm, ...]:
     """Return each of `parts_of(formula)` with its description.
 

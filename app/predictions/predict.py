@@ -8,6 +8,7 @@ from math import inf, isnan, nan
 from typing import Any, NamedTuple
 
 import numpy as np
+from trainlaw.app.answers.answer import WARNING, Answer
 from trainlaw.app.answers.facts import run_facts
 from trainlaw.app.answers.nearest_run import nearest_run_columns
 from trainlaw.app.answers.said import Answers, answered, row_columns
@@ -177,6 +178,19 @@ def predictions_of(answers: Answers, settings: Mapping[str, list[Any]]) -> list[
         )
         for row in range(answers.count)
     ]
+
+
+def warnings_of(predictions: Iterable[Prediction]) -> list[list[str]]:
+    """Return what each kind of warning says of predictions that have it, the gravest kind first."""
+    tables = dict[int, tuple[Answers, set[int]]]()
+    for one in predictions:
+        tables.setdefault(id(one._answers), (one._answers, set()))[1].add(one._row)
+    found = dict[Answer, list[str]]()
+    for answers, rows in tables.values():
+        for answer, texts in answers.said(WARNING):
+            if kept := [text for row, text in texts.items() if row in rows]:
+                found.setdefault(answer, []).extend(kept)
+    return [found[answer] for answer in sorted(found, key=lambda answer: answer.rank)]
 
 
 def predicted_blocks(

@@ -1,18 +1,17 @@
 """Predictions as text, CSV and JSON."""
 
-import textwrap
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from math import isfinite
 
+from trainlaw.app.answers.answer import FIRST_WARNINGS
 from trainlaw.app.answers.facts import settings_text
 from trainlaw.app.models.calibration import own_error
-from trainlaw.app.predictions.predict import Prediction
+from trainlaw.app.predictions.predict import Prediction, warnings_of
 from trainlaw.app.predictions.training import Training
 from trainlaw.app.text.csv import columns_as_csv
 from trainlaw.app.text.numbers import show_hours, show_number, show_percent, show_seconds, show_seconds_range
-from trainlaw.app.text.tables import Table, finite_json, fitted_lines, terminal_width
+from trainlaw.app.text.tables import Table, finite_json, fitted_lines
 from trainlaw.datasets import Gpu
 from trainlaw.datasets.measurements.memory_fit import FITS
 from trainlaw.datasets.measurements.runs import Setup
@@ -20,9 +19,6 @@ from trainlaw.formulas import Formula
 from trainlaw.validate.conformal import LEVEL
 from trainlaw.validate.formula_errors import held_out_kind, overall_error
 from trainlaw.validate.result import OURS
-
-WIDTH = 100  # characters of a shortened warning, at most
-_MOST_WARNINGS = 4  # below a table
 
 
 def formula_line(formula: Formula, origin: str, scaling_origin: str = "") -> str:
@@ -40,16 +36,17 @@ def predictions_text(
     predictions: Sequence[Prediction],
     training: Training | None = None,
     most: int | None = None,
+    every_warning: bool = False,
 ) -> str:
     """Return one prediction as a paragraph, several as a table, each with unit, interval and warnings.
 
     formula_said : the first line. training : what the hours are for, None for none. most : rows that are
-    shown, None for all.
+    shown, None for all. every_warning : not the gravest alone.
     """
     if len(predictions) == 1:
-        return fitted_lines(f"{formula_said}\n{_one(predictions[0])}")
+        return fitted_lines(f"{formula_said}\n{_one(predictions[0], every_warning)}")
     shown = predictions[:most]
-    lines = [formula_said, *_many(shown, training), *_warning_lines(shown)]
+    lines = [formula_said, *_many(shown, training), *warning_lines(_counted(shown), every_warning, " ")]
     setups = list(dict.fromkeys(row.notes[0] for row in shown if row.notes))
     lines += setups if len(setups) == 1 else [f"{setups[0]}; other rows: see --format csv"] if setups else []
     if len(shown) < len(predictions):
@@ -80,13 +77,36 @@ def written_blocks(
     yield "\n]\n" if as_json else ""
 
 
-def _one(prediction: Prediction) -> str:
+def _counted(predictions: Sequence[Prediction]) -> list[str]:
+    """Return each kind of warning with the number of its rows and what it says of the first of them."""
+    rows = len(predictions)
+    return [
+        f"({len(texts)} of {rows} rows{', such as' * (len({*texts}) > 1)}): {texts[0].splitlines()[0]}"
+        for texts in warnings_of(predictions)
+    ]
+
+
+def warning_lines(texts: Sequence[str], every: bool = False, after: str = ": ") -> list[str]:
+    """Return the first warnings, the gravest, a line each, and how many others there are.
+
+    every : all of them. after : what stands after the word "warning".
+
+    >>> warning_lines(["cannot fit", "a", "b", "c"])
+    ['warning: cannot fit', 'warning: a', 'warning: b', '1 further warning: --all-warnings']
+    """
+    shown = [f"warning{after}{text}" for text in (texts if every else texts[:FIRST_WARNINGS])]
+    others = len(texts) - len(shown)
+    further = f"{others} further warning{'s' * (others > 1)}: --all-warnings"
+    return [*shown, *([further] if others else [])]
+
+
+def _one(prediction: Prediction, every_warning: bool) -> str:
     machine = prediction.gpu if prediction.n_gpus == 1 else f"{prediction.n_gpus} x {prediction.gpu}"
     lines = [
         f"{prediction.cnn}, batch {prediction.batch_per_gpu}, on {machine}",
         *(f"  {title:<16}{text}" for title, text in prediction.figures),
         *(f"  {note}" for note in prediction.notes),
-        *(f"  warning: {warning}" for warning in prediction.warnings),
+        *(f"  {line}" for line in warning_lines(prediction.warnings, every_warning)),
     ]
     return "\n".join(lines)
 
@@ -137,20 +157,3 @@ def _note(row: Prediction) -> str:
         return row.fits_in_memory
     number = len(row.warnings)
     return "" if not number else "1 warning" if number == 1 else f"{number} warnings"
-
-
-def _warning_lines(predictions: Sequence[Prediction]) -> list[str]:
-    """Return the most frequent warnings, one per line that fits, and how many others there are."""
-    counts = Counter(text for row in predictions for text in row.warnings)
-    if not counts:
-        return []
-    rows = len(predictions)
-    lines = [
-        textwrap.shorten(
-            f"warning ({number} of {rows} rows): {text}", min(terminal_width(), WIDTH), placeholder=" ..."
-        )
-        for text, number in counts.most_common(_MOST_WARNINGS)
-    ]
-    others = len(counts) - len(lines)
-    further = "1 further warning" if others == 1 else f"{others} further warnings"
-    return [*lines, *([f"{further}: --format csv"] if others else [])]

@@ -5,7 +5,7 @@ from collections import Counter
 from math import isfinite
 
 from trainlaw.app.predictions.streams import StreamPlan
-from trainlaw.app.terminal.predictions import formula_line
+from trainlaw.app.terminal.predictions import formula_line, warning_lines
 from trainlaw.app.text import svg
 from trainlaw.app.text.numbers import show_percent, show_seconds, show_seconds_range
 from trainlaw.app.text.tables import Table, fitted_lines
@@ -47,8 +47,11 @@ _GANTT_STYLE = (
 )
 
 
-def plan_text(plan: StreamPlan, formula: Formula, origin: str = "a formula of layers") -> str:
-    """Return speed-ups, bounds and the critical path; `formula` of an `origin` gave the layers' times."""
+def plan_text(plan: StreamPlan, formula: Formula, origin: str, every_warning: bool = False) -> str:
+    """Return speed-ups, bounds and the critical path; `formula` of an `origin` gave the layers' times.
+
+    every_warning : not the gravest alone.
+    """
     schedule, tasks = plan.chosen, plan.chosen.tasks
     bounds = show_seconds_range(schedule.lower_bound_s, schedule.upper_bound_s)
     streams = [
@@ -69,7 +72,7 @@ def plan_text(plan: StreamPlan, formula: Formula, origin: str = "a formula of la
         "",
         PUBLISHED,
         "layer times: " + _stated(formula),
-        *(f"warning: {text}" for text in plan.warnings),
+        *warning_lines(plan.warnings, every_warning),
     ]
     return fitted_lines("\n".join(lines))
 

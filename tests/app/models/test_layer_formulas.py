@@ -74,7 +74,7 @@ def test_layers_outside_the_training_range_are_counted(law):
     rows = run_layers(configuration(**RUN))
     wide = rows.sums.apply(1.0 * (rows.columns["conv_output_channels"] > 512))[0]
     assert prediction.warnings == (
-        f"conv_output_channels of {wide:.0f} layers lies outside the training range 0 to 512",
+        f"sizes of {wide:.0f} layers lie outside those of training runs",
     )
 
 
