@@ -8,6 +8,7 @@ from typing import Any, overload
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from trainlaw.app.explain.shares import explanations
 from trainlaw.app.exports.formats import export_formula
 from trainlaw.app.frames import are_single, asked_runs, cnns, compare, gpus, plan
 from trainlaw.app.inputs.requests import DEFAULT_SETUP, stated
@@ -117,6 +118,7 @@ def predict(
     batch: int | Sequence[int] | None = None,
     *,
     formula: Formula | str | Path | None = None,
+    explain: bool = False,
     **settings: Any,
 ) -> Prediction | pd.DataFrame:
     """Predict the time of one training iteration, or of many at once.
@@ -132,6 +134,9 @@ def predict(
         Images per GPU and iteration.
     formula : Formula, str, Path or None
         The formula for one GPU, or its name as in `load_formula`; None for the built-in one.
+    explain : bool
+        Whether to say what the time is made of: `explanation`, a mapping as `trainlaw predict --explain
+        --json` prints it.
     **settings : object
         One value, or a sequence as long as those of CNN, GPU and batch (one of length 1 goes for all rows):
 
@@ -173,11 +178,13 @@ def predict(
     chosen = _formula_for(formula, settings)
     if isinstance(cnn, str) and isinstance(gpu, str) and isinstance(batch, Integral) and are_single(settings):
         # Numbers of NumPy are one value too.
-        return one_prediction(chosen, cnn, gpu, batch if isinstance(batch, bool) else int(batch), settings)
+        number = batch if isinstance(batch, bool) else int(batch)
+        return one_prediction(chosen, cnn, gpu, number, settings, explain=explain)
     are_single(settings)
     usual = stated(setup_for(chosen, DEFAULT_SETUP))
     blocks, rows, index = asked_runs(cnn, gpu, batch, settings, usual)
-    tables = map(pd.DataFrame, predicted_blocks(chosen, blocks, formula_of(SCALING_FORMULA)))
+    say = explanations if explain else None
+    tables = map(pd.DataFrame, predicted_blocks(chosen, blocks, formula_of(SCALING_FORMULA), explain=say))
     return pd.concat(tables, ignore_index=True).take(rows).set_axis(index)
 
 

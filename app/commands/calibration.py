@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from trainlaw.app.commands.options import CnnFiles, FormulaFile, GpuFile, Trust
+from trainlaw.app.commands.options import CnnFiles, FormulaFile, GpuFile, Json, Trust
 from trainlaw.app.inputs.declared import argument, flag, option
 
 
@@ -27,6 +27,7 @@ def calibrate_command(
     gpu_file: GpuFile = None,
     cnn_file: CnnFiles = None,
     trust: Trust = False,
+    as_json: Json = False,
 ) -> None:
     """Calibrate a formula to a GPU: runs measured on it correct the constants and narrow the interval.
 
@@ -50,7 +51,7 @@ def calibrate_command(
     from trainlaw.app.models.doubts import remarks, trusted
     from trainlaw.app.models.user_formula import find_formula
     from trainlaw.app.report.calibration_files import write_calibration_files
-    from trainlaw.app.terminal.calibration import calibration_text
+    from trainlaw.app.terminal.calibration import calibration_json, calibration_text
     from trainlaw.app.terminal.output import print_fitted
     from trainlaw.app.terminal.progress import shown_steps
     from trainlaw.app.terminal.spreadsheets import imported_runs
@@ -76,9 +77,14 @@ def calibrate_command(
         law = calibrated_law(given, runs)
         on_step("writing the workbook and the page", 0.4)
         write_calibration_files(law, given, runs, folder, {"command": "trainlaw calibrate", "law": origin})
-    print(calibration_text(law, given, origin))
     doubts = () if table in DATASETS else remarks(runs)
     lines = [f"warning: {text}" for text in doubts if text not in law.warnings]
-    for line in (*lines, *filter(None, in_sample_warning(given, runs))):
+    lines += filter(None, in_sample_warning(given, runs))
+    if as_json:
+        warnings = [*law.warnings, *(line.removeprefix("warning: ") for line in lines)]
+        print(calibration_json(law, given, calibrated=origin, folder=str(target), warnings=warnings))
+        return
+    print(calibration_text(law, given, origin))
+    for line in lines:
         print_fitted(line)
     print(f"{target} written; use it with --formula {target}")

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from trainlaw.app.models.user_formula import FormulaChoice
+    from trainlaw.app.predictions.predict import Explain
     from trainlaw.app.predictions.training import Training
     from trainlaw.datasets import RunTable
 
@@ -125,6 +126,7 @@ def predict_command(
     formula: FormulaFile = None,
     label: Label = None,
     restore_batchnorm: RestoreBatchnorm = None,
+    explain: bool = flag("Say what the time is made of, and what limits it.", "--explain"),
     output: OutputOptions,
 ) -> None:
     """Predict the time of a training iteration, or (--forward) of inference, with an interval and warnings.
@@ -143,6 +145,7 @@ def predict_command(
       trainlaw predict --cnn resnet50 --gpu T4 --batch 64 --epochs 90 --images 1281167
       trainlaw predict --formula mine.json --cnn vgg16 --gpu T4 --batch 32 --label harness=nvidia
       trainlaw predict --forward --cnn resnet50 --gpu "RTX 4090" --batch 256 --precision amp
+      trainlaw predict --cnn resnet50 --gpu T4 --batch 64 --explain
       trainlaw predict --from plans.csv --out times.csv
     """
     from trainlaw.app.inputs.requests import RunRequest, check_request, run_blocks
@@ -175,6 +178,8 @@ def predict_command(
     check_request(request, single_gpu_seconds)
     choice = replace(choice, formula=with_groups(choice.formula, label))
     asked = {"measured_s": single_gpu_seconds, "training": whole.training(forward)}
+    if explain:
+        asked["explain"] = _explanations(single_gpu_seconds, output.chosen)
     said = choice.said(machine.n_gpus, single_gpu_seconds is not None)
     numbers: list[int] = []
     with run_blocks(request) as (header, blocks):
@@ -185,6 +190,18 @@ def predict_command(
         parts = _texts(choice, blocks, asked, ranking, output, said=line, counted=numbers.append)
         print_or_write(parts, output.out)
     _print_written(output.out, sum(numbers), said[1])
+
+
+def _explanations(measured_s: float | None, form: OutputFormat) -> "Explain":
+    """Return what explains predictions; InputError for an output that has no place for it."""
+    from trainlaw.app.explain.shares import explanations
+    from trainlaw.formulas import InputError
+
+    if measured_s is not None or form is OutputFormat.csv:
+        raise InputError(
+            "--explain: expected a time by a formula as a table or JSON, got CSV or --single-gpu-seconds"
+        )
+    return explanations
 
 
 def _print_written(out: Path | None, number: int, origin: str) -> None:
@@ -254,6 +271,8 @@ def _texts(
     predictions = predict_runs(formula, next(blocks), scaling, **asked)
     if next(blocks, None) is not None:
         raise InputError(f"expected at most {len(predictions)} rows for a table; use --format csv")
+    if len(predictions) > 1 and predictions[0].explanation:
+        raise InputError(f"--explain: expected one configuration, got {len(predictions)}; use --json")
     counted(len(predictions))
     if ranking.all_gpus:
         rates = [row.samples_per_second for row in predictions]

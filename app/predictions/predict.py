@@ -24,6 +24,9 @@ from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.formula_intervals import interval_factors, interval_of
 
+#: Yields what the times of runs are made of, from the formula and what several GPUs add, in seconds.
+Explain = Callable[[Formula, RunTable, Sequence[Any]], Iterable[Mapping[str, Any]]]
+
 
 @dataclass(frozen=True)
 class Prediction:
@@ -31,7 +34,8 @@ class Prediction:
 
     `n_gpus` GPUs are on `n_nodes` nodes, which have the same number of them unless `allocation` lists them.
     `host_launch_s` is None where it is not known. `values` are the published rows of the table by name, in
-    their units, None where not defined; `notes` say which defaults were used.
+    their units, None where not defined; `notes` say which defaults were used. `explanation` is what the time
+    is made of, as `trainlaw.app.explain.shares` has it, None where nobody asked.
     """
 
     cnn: str
@@ -55,6 +59,7 @@ class Prediction:
     warnings: tuple[str, ...]
     _answers: Answers = field(repr=False, compare=False)
     _row: int = field(repr=False, compare=False)
+    explanation: Mapping[str, Any] | None = None
 
     @cached_property
     def figures(self) -> list[tuple[str, str]]:
@@ -148,20 +153,23 @@ def predict_runs(
     scaling: Formula | None = None,
     measured_s: float | None = None,
     training: Training | None = None,
+    *,
+    explain: Explain | None = None,
 ) -> list[Prediction]:
     """Predict every configuration of a table.
 
     formula : of the iteration time. runs : configurations, times are not needed. scaling : formula for
     several GPUs, for the algorithms that it covers; None for the textbook. measured_s : time of an iteration
     on one GPU, in seconds, where it is known: then the scaling formula alone predicts the runs, which are on
-    several GPUs, and the interval is its own. training : whose hours are predicted too.
+    several GPUs, and the interval is its own. training : whose hours are predicted too. explain : makes the
+    explanation of each.
     Returns one prediction per row of `runs`; its time is nan where the formula is not defined. Raises
     InputError for a formula of a scope without predictions of configurations.
     """
     found: dict[int, Prediction] = {}
     for part in _parts(formula, runs, training):
         answers = run_answers(part.formula, part.runs, scaling, measured_s, training=part.training)
-        predictions = predictions_of(answers, setting_columns(part.runs))
+        predictions = predictions_of(answers, setting_columns(part.runs) | _explained(part, answers, explain))
         found |= dict(zip(part.places, predictions, strict=True))
     return [found[row] for row in range(len(runs))]
 
@@ -200,6 +208,7 @@ def predicted_blocks(
     measured_s: float | None = None,
     training: Training | None = None,
     *,
+    explain: Explain | None = None,
     most: int | None = None,
     by_speed: bool = False,
 ) -> Iterator[dict[str, list[Any]]]:
@@ -214,6 +223,7 @@ def predicted_blocks(
         for part in _parts(formula, runs, training):
             answers = run_answers(part.formula, part.runs, scaling, measured_s, training=part.training)
             own = setting_columns(part.runs) | answers.published() | answers.sentence_columns()
+            own |= _explained(part, answers, explain)
             if len(part.runs) == len(runs):
                 found = own
                 break
@@ -229,6 +239,12 @@ def predicted_blocks(
         left -= len(runs)
         if left <= 0:
             return
+
+
+def _explained(part: "_Part", answers: Answers, explain: Explain | None) -> dict[str, list[Any]]:
+    if explain is None:
+        return {}
+    return {"explanation": [*explain(part.formula, part.runs, answers.published()["exchange_s"])]}
 
 
 class _Part(NamedTuple):

@@ -1,6 +1,5 @@
 """Plans of a training as text, CSV, JSON and plot (SVG)."""
 
-import json
 import re
 from collections.abc import Sequence
 from math import inf, isfinite
@@ -12,7 +11,7 @@ from trainlaw.app.predictions.training_plans import TrainingPlans
 from trainlaw.app.terminal.predictions import warning_lines
 from trainlaw.app.text import svg
 from trainlaw.app.text.numbers import show_hours, show_hours_range, show_number
-from trainlaw.app.text.tables import Table, fitted_lines, null_for_nan
+from trainlaw.app.text.tables import Table, finite_json, fitted_lines
 from trainlaw.validate.conformal import LEVEL
 
 _MOST_UNMEASURED = 2  # rows of GPUs that nobody measured, in a table of the best plans
@@ -205,10 +204,7 @@ def plans_csv(plans: TrainingPlans) -> str:
 def plans_json(formula_said: str, plans: TrainingPlans) -> str:
     """Return the formula, the rules, and every plan within the limits with the columns of `plans_csv`."""
     names = _names(plans)
-    rows = [
-        {names[str(name)]: null_for_nan(value) for name, value in row.items()}
-        for row in plans.frame[list(names)].astype(object).to_dict("records")
-    ]
+    rows = plans.frame[list(names)].rename(columns=names).astype(object).to_dict("records")
     said = {
         "formula": formula_said.removeprefix("formula: "),
         "cnn": plans.cnn.cnn,
@@ -221,7 +217,7 @@ def plans_json(formula_said: str, plans: TrainingPlans) -> str:
         "least_gain": plans.options.least_gain,
         "power_share": plans.options.power_share,
     }
-    return json.dumps({**said, "plans": rows}, indent=1, allow_nan=False)
+    return finite_json({**said, "plans": rows})
 
 
 # Colours that colour-blind readers distinguish (Okabe and Ito).

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from math import isfinite
+from typing import Any
 
 from trainlaw.app.answers.answer import FIRST_WARNINGS
 from trainlaw.app.answers.facts import settings_text
@@ -107,8 +108,26 @@ def _one(prediction: Prediction, every_warning: bool) -> str:
         *(f"  {title:<16}{text}" for title, text in prediction.figures),
         *(f"  {note}" for note in prediction.notes),
         *(f"  {line}" for line in warning_lines(prediction.warnings, every_warning)),
+        *explanation_lines(prediction.explanation or {}),
     ]
     return "\n".join(lines)
+
+
+def explanation_lines(explanation: Mapping[str, Any]) -> list[str]:
+    """Return an explanation as lines: resources with their terms, and what binds."""
+    if not explanation:
+        return []
+    rows = []
+    for group in explanation["resources"]:
+        rows.append([show_seconds(group["time_s"]), f"{100 * group['share']:.1f} %", group["resource"]])
+        rows += [[show_seconds(one["time_s"]), "", f"  {one['term']}"] for one in group["terms"]]
+    lines = [f"  made of {show_seconds(explanation['time_s'])}:"]
+    lines.append(Table.of(["time", "share", "limited by"], rows).text(indent="    "))
+    for sides in explanation["largest_of"]:
+        first, *others = sorted(sides.items(), key=lambda side: -side[1])
+        rest = ", ".join(f"{name} {show_seconds(time)}" for name, time in others)
+        lines.append(f"    {first[0]} binds: {show_seconds(first[1])}; {rest}")
+    return lines
 
 
 def setup_text(setup: Setup, gpu: Gpu) -> str:

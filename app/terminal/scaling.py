@@ -1,6 +1,5 @@
 """Scaling to many GPUs as text, CSV, JSON and plot (SVG)."""
 
-import json
 from collections.abc import Sequence
 
 from trainlaw.app.models.multi_gpu import ASSUMPTION, SCALED
@@ -9,7 +8,7 @@ from trainlaw.app.predictions.scaling import ScalingPoint
 from trainlaw.app.terminal.predictions import formula_line, setup_text, warning_lines
 from trainlaw.app.text import svg
 from trainlaw.app.text.numbers import show_number, show_seconds
-from trainlaw.app.text.tables import Table, fitted_lines
+from trainlaw.app.text.tables import Table, finite_json, fitted_lines
 from trainlaw.datasets import Gpu
 from trainlaw.datasets.measurements.runs import Setup
 from trainlaw.formulas import Formula
@@ -91,7 +90,7 @@ def scaling_csv(points: Sequence[ScalingPoint]) -> str:
 def scaling_json(points: Sequence[ScalingPoint]) -> str:
     """Return a JSON list with one object per number of GPUs, with the columns of `scaling_csv`."""
     rows = [{name: getattr(point, name) for name in (*_COLUMNS, "warnings")} for point in points]
-    return json.dumps(rows, indent=2, allow_nan=False)
+    return finite_json(rows)
 
 
 # Colours that colour-blind readers distinguish (Okabe and Ito).

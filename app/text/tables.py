@@ -334,14 +334,20 @@ def null_for_nan(value: object) -> object:
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
-def finite_json(value: Mapping[str, object] | Sequence[Mapping[str, object]]) -> str:
-    """Return an object, or a list of objects, as JSON text; numbers that are not finite become null.
+def finite_json(value: object) -> str:
+    """Return objects and lists as JSON text; numbers that are not finite become null.
 
-    >>> finite_json({"time_s": float("nan")})
-    '{\\n  "time_s": null\\n}'
+    >>> print(finite_json({"time_s": float("nan")}))
+    {
+     "time_s": null
+    }
     """
+    return json.dumps(_plain(value), indent=1, allow_nan=False, ensure_ascii=False)
+
+
+def _plain(value: object) -> object:
     if isinstance(value, Mapping):
-        plain: object = {key: null_for_nan(item) for key, item in value.items()}
-    else:
-        plain = [{key: null_for_nan(item) for key, item in row.items()} for row in value]
-    return json.dumps(plain, indent=2, allow_nan=False)
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return list(map(_plain, value))
+    return null_for_nan(value)
